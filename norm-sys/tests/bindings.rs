@@ -1,0 +1,46 @@
+//! `src/bindings.rs` is what bindgen makes of `include/norm.h`.
+//!
+//! bindgen opens libclang at run time; where there is none the comparison cannot be made and says so.
+//! `NORM_BLESS=1` writes the file instead.
+
+use std::path::Path;
+
+fn generate() -> Option<String> {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include/norm.h");
+    let made = std::panic::catch_unwind(|| {
+        bindgen::Builder::default()
+            .header(header.to_str().expect("the path is text"))
+            .allowlist_item("(const_)?(norm|NORM)_.*")
+            .use_core()
+            .default_macro_constant_type(bindgen::MacroTypeVariation::Signed)
+            .prepend_enum_name(false)
+            .layout_tests(false)
+            .generate_comments(false)
+            .disable_header_comment()
+            .raw_line(
+                "// Made by bindgen from include/norm.h: `NORM_BLESS=1 cargo test -p norm-sys`.",
+            )
+            .generate()
+    });
+    // A missing libclang is a panic of clang-sys; a bad header is an error.
+    made.ok().map(|b| b.expect("bindgen reads norm.h").to_string())
+}
+
+#[test]
+fn bindings_match_the_header() {
+    let Some(fresh) = generate() else {
+        println!("no libclang here: not compared");
+        return;
+    };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bindings.rs");
+    if std::env::var_os("NORM_BLESS").is_some() {
+        std::fs::write(&path, &fresh).expect("bindings.rs can be written");
+    }
+    let committed = std::fs::read_to_string(&path).expect("bindings.rs exists");
+    let flat = |s: &str| s.split_whitespace().collect::<String>();
+    assert_eq!(
+        flat(&committed),
+        flat(&fresh),
+        "norm.h changed: run NORM_BLESS=1 cargo test -p norm-sys"
+    );
+}
