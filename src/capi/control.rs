@@ -1,0 +1,51 @@
+//! What governs the whole library: instruction set, threads, verbosity.
+
+use super::exported;
+use crate::error::Error;
+use crate::primitive::{CpuIsa, Verbosity, effective_level, set_cap, set_verbosity};
+use crate::threads::{MAX_THREADS, set_threads, threads};
+use norm_sys as sys;
+use std::ffi::c_int;
+
+exported! {
+    /// Caps the instruction set.
+    fn norm_set_max_cpu_isa(isa: sys::norm_cpu_isa_t) {
+        set_cap(isa)
+    }
+}
+
+exported! {
+    /// The instruction set in force.
+    fn norm_get_effective_cpu_isa() -> sys::norm_cpu_isa_t, else sys::norm_cpu_isa_portable; {
+        Ok(CpuIsa::of_level(effective_level()))
+    }
+}
+
+exported! {
+    /// Sets the number of threads.
+    fn norm_set_num_threads(num_threads: c_int) {
+        let count = usize::try_from(num_threads).ok().filter(|n| *n <= MAX_THREADS);
+        let count = count.ok_or_else(|| {
+            Error::invalid(format!("num_threads: {num_threads} is not between 0 and {MAX_THREADS}"))
+        })?;
+        set_threads(count);
+        Ok(())
+    }
+}
+
+exported! {
+    /// The number of threads in force.
+    fn norm_get_num_threads() -> c_int, else 1; {
+        Ok(threads() as c_int)
+    }
+}
+
+exported! {
+    /// Sets what is printed.
+    fn norm_set_verbose(level: c_int) {
+        let verbosity = Verbosity::from_level(level)
+            .ok_or_else(|| Error::invalid(format!("level: {level} is none of 0, 1 and 2")))?;
+        set_verbosity(verbosity);
+        Ok(())
+    }
+}

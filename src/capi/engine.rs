@@ -1,0 +1,80 @@
+//! Engines: there is one, the CPU.
+
+use super::exported;
+use super::handle::{Handle, Out};
+use crate::error::{Error, Result};
+use norm_sys as sys;
+
+/// Where primitives run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Engine;
+
+impl Handle for Engine {
+    type C = sys::norm_engine;
+}
+
+impl Engine {
+    /// As a handle that the object it lives in owns; the C type of such handles is not const.
+    pub(super) fn lend_mut(&self) -> sys::norm_engine_t {
+        self.lend().cast_mut()
+    }
+}
+
+/// How many engines there are of a kind.
+fn count(kind: sys::norm_engine_kind_t) -> usize {
+    usize::from(matches!(kind, sys::norm_cpu | sys::norm_any_engine))
+}
+
+exported! {
+    /// How many engines there are of a kind.
+    fn norm_engine_get_count(kind: sys::norm_engine_kind_t) -> usize, else 0; {
+        Ok(count(kind))
+    }
+}
+
+exported! {
+    /// Creates an engine.
+    fn norm_engine_create(
+        engine: *mut sys::norm_engine_t,
+        kind: sys::norm_engine_kind_t,
+        index: usize,
+    ) {
+        // SAFETY: the caller's.
+        let out = unsafe { Out::new(engine, "engine") }?;
+        check(kind, index)?;
+        out.set(Engine.into_c());
+        Ok(())
+    }
+}
+
+fn check(kind: sys::norm_engine_kind_t, index: usize) -> Result<()> {
+    if kind == sys::norm_gpu {
+        return Err(Error::invalid("kind: there is no GPU engine"));
+    }
+    match count(kind) {
+        0 => Err(Error::invalid(format!("kind: {} is not an engine kind", kind as i32))),
+        n if index >= n => Err(Error::invalid(format!("index: {index}, but there is one engine"))),
+        _ => Ok(()),
+    }
+}
+
+exported! {
+    /// The kind of an engine.
+    fn norm_engine_get_kind(engine: sys::norm_engine_t, kind: *mut sys::norm_engine_kind_t) {
+        // SAFETY: the caller's.
+        unsafe {
+            Engine::get(engine, "engine")?;
+            Out::new(kind, "kind")?.set(sys::norm_cpu);
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// Frees an engine.
+    fn norm_engine_destroy(engine: sys::norm_engine_t) {
+        // SAFETY: the caller's.
+        unsafe { Engine::destroy(engine) };
+        Ok(())
+    }
+}

@@ -1,0 +1,94 @@
+//! C handles: which Rust type stands behind which, and who owns it.
+
+use crate::error::{Error, Result};
+use crate::primitive::Attr;
+use crate::tensor::MemoryDesc;
+use norm_sys as sys;
+
+/// A Rust value that C holds by pointer. C owns what [`into_c`](Handle::into_c) gave until it hands it
+/// to [`destroy`](Handle::destroy); pointers from [`lend`](Handle::lend) stay the library's.
+pub(super) trait Handle: Sized {
+    /// The opaque C struct.
+    type C;
+
+    fn into_c(self) -> *mut Self::C {
+        Box::into_raw(Box::new(self)).cast()
+    }
+
+    fn lend(&self) -> *const Self::C {
+        std::ptr::from_ref(self).cast()
+    }
+
+    /// # Safety
+    /// `p` is NULL or a live handle of this type.
+    unsafe fn get<'a>(p: *const Self::C, name: &str) -> Result<&'a Self> {
+        // SAFETY: the caller's.
+        unsafe { Self::get_optional(p) }.ok_or_else(|| is_null(name))
+    }
+
+    /// # Safety
+    /// As [`get`](Handle::get).
+    unsafe fn get_optional<'a>(p: *const Self::C) -> Option<&'a Self> {
+        // SAFETY: the caller's; the alignment is that of the box it came from.
+        unsafe { p.cast::<Self>().as_ref() }
+    }
+
+    /// # Safety
+    /// As [`get`](Handle::get), and nobody else uses the object during the call.
+    unsafe fn get_mut<'a>(p: *mut Self::C, name: &str) -> Result<&'a mut Self> {
+        // SAFETY: the caller's.
+        unsafe { p.cast::<Self>().as_mut() }.ok_or_else(|| is_null(name))
+    }
+
+    /// # Safety
+    /// `p` is NULL or came from [`into_c`](Handle::into_c), and is not used again.
+    unsafe fn destroy(p: *mut Self::C) {
+        if !p.is_null() {
+            // SAFETY: the caller's.
+            drop(unsafe { Box::from_raw(p.cast::<Self>()) });
+        }
+    }
+}
+
+impl Handle for MemoryDesc {
+    type C = sys::norm_memory_desc;
+}
+
+impl Handle for Attr {
+    type C = sys::norm_primitive_attr;
+}
+
+pub(super) fn is_null(name: &str) -> Error {
+    Error::invalid(format!("{name} is NULL"))
+}
+
+/// Where a result goes.
+pub(super) struct Out<T>(*mut T);
+
+impl<T> Out<T> {
+    /// # Safety
+    /// `p` is NULL or can be written.
+    pub(super) unsafe fn new(p: *mut T, name: &str) -> Result<Self> {
+        if p.is_null() { Err(is_null(name)) } else { Ok(Self(p)) }
+    }
+
+    pub(super) fn set(self, value: T) {
+        // SAFETY: `new`'s caller said so.
+        unsafe { self.0.write_unaligned(value) }
+    }
+}
+
+/// A C array as a slice.
+///
+/// # Safety
+/// `p` is NULL or has `len` readable elements that live as long as the call.
+pub(super) unsafe fn slice<'a, T>(p: *const T, len: usize, name: &str) -> Result<&'a [T]> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if p.is_null() {
+        return Err(is_null(name));
+    }
+    // SAFETY: the caller's.
+    Ok(unsafe { std::slice::from_raw_parts(p, len) })
+}

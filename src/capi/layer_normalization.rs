@@ -1,0 +1,164 @@
+//! Layer normalization's constructors.
+
+use super::convert::{data_type, prop_kind};
+use super::exported;
+use super::handle::Handle;
+use super::primitive_desc::{Descriptor, create};
+use crate::error::Result;
+use crate::ops::layer_normalization::{BackwardParameters, ForwardParameters, LayerNormalization};
+use crate::tensor::MemoryDesc;
+use norm_sys as sys;
+use std::ffi::c_uint;
+
+exported! {
+    /// Forward with f32 scale and shift.
+    fn norm_layer_normalization_forward_primitive_desc_create(
+        primitive_desc: *mut sys::norm_primitive_desc_t,
+        engine: sys::norm_engine_t,
+        prop_kind: sys::norm_prop_kind_t,
+        src_desc: sys::const_norm_memory_desc_t,
+        dst_desc: sys::const_norm_memory_desc_t,
+        stat_desc: sys::const_norm_memory_desc_t,
+        epsilon: f32,
+        flags: c_uint,
+        attr: sys::const_norm_primitive_attr_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            create(primitive_desc, engine, attr, || {
+                forward(prop_kind, src_desc, dst_desc, stat_desc, sys::norm_f32, epsilon, flags)
+            })
+        }
+    }
+}
+
+exported! {
+    /// Forward with scale and shift of a given type.
+    fn norm_layer_normalization_forward_primitive_desc_create_v2(
+        primitive_desc: *mut sys::norm_primitive_desc_t,
+        engine: sys::norm_engine_t,
+        prop_kind: sys::norm_prop_kind_t,
+        src_desc: sys::const_norm_memory_desc_t,
+        dst_desc: sys::const_norm_memory_desc_t,
+        stat_desc: sys::const_norm_memory_desc_t,
+        scale_shift_data_type: sys::norm_data_type_t,
+        epsilon: f32,
+        flags: c_uint,
+        attr: sys::const_norm_primitive_attr_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            create(primitive_desc, engine, attr, || {
+                forward(
+                    prop_kind, src_desc, dst_desc, stat_desc, scale_shift_data_type, epsilon, flags,
+                )
+            })
+        }
+    }
+}
+
+/// # Safety
+/// Descriptors are NULL or live handles.
+unsafe fn forward(
+    kind: sys::norm_prop_kind_t,
+    src: sys::const_norm_memory_desc_t,
+    dst: sys::const_norm_memory_desc_t,
+    stat: sys::const_norm_memory_desc_t,
+    scale_shift: sys::norm_data_type_t,
+    epsilon: f32,
+    flags: c_uint,
+) -> Result<LayerNormalization> {
+    // SAFETY: the caller's.
+    unsafe {
+        LayerNormalization::forward(&ForwardParameters {
+            prop_kind: prop_kind(kind)?,
+            src: MemoryDesc::get(src, "src_desc")?,
+            dst: MemoryDesc::get(dst, "dst_desc")?,
+            stat: MemoryDesc::get_optional(stat),
+            scale_shift: data_type(scale_shift, "scale_shift_data_type")?,
+            epsilon,
+            flags,
+        })
+    }
+}
+
+exported! {
+    /// Backward with f32 scale and shift.
+    fn norm_layer_normalization_backward_primitive_desc_create(
+        primitive_desc: *mut sys::norm_primitive_desc_t,
+        engine: sys::norm_engine_t,
+        prop_kind: sys::norm_prop_kind_t,
+        diff_src_desc: sys::const_norm_memory_desc_t,
+        diff_dst_desc: sys::const_norm_memory_desc_t,
+        src_desc: sys::const_norm_memory_desc_t,
+        stat_desc: sys::const_norm_memory_desc_t,
+        epsilon: f32,
+        flags: c_uint,
+        hint_fwd_pd: sys::const_norm_primitive_desc_t,
+        attr: sys::const_norm_primitive_attr_t,
+    ) {
+        let descs = [diff_src_desc, diff_dst_desc, src_desc, stat_desc];
+        let types = [sys::norm_f32; 2];
+        // SAFETY: the caller's.
+        unsafe {
+            Descriptor::get_optional(hint_fwd_pd);
+            create(primitive_desc, engine, attr, || {
+                backward(prop_kind, descs, types, epsilon, flags)
+            })
+        }
+    }
+}
+
+exported! {
+    /// Backward with scale and shift, and their gradients, of given types.
+    fn norm_layer_normalization_backward_primitive_desc_create_v2(
+        primitive_desc: *mut sys::norm_primitive_desc_t,
+        engine: sys::norm_engine_t,
+        prop_kind: sys::norm_prop_kind_t,
+        diff_src_desc: sys::const_norm_memory_desc_t,
+        diff_dst_desc: sys::const_norm_memory_desc_t,
+        src_desc: sys::const_norm_memory_desc_t,
+        stat_desc: sys::const_norm_memory_desc_t,
+        diff_scale_shift_data_type: sys::norm_data_type_t,
+        scale_shift_data_type: sys::norm_data_type_t,
+        epsilon: f32,
+        flags: c_uint,
+        hint_fwd_pd: sys::const_norm_primitive_desc_t,
+        attr: sys::const_norm_primitive_attr_t,
+    ) {
+        let descs = [diff_src_desc, diff_dst_desc, src_desc, stat_desc];
+        let types = [diff_scale_shift_data_type, scale_shift_data_type];
+        // SAFETY: the caller's.
+        unsafe {
+            Descriptor::get_optional(hint_fwd_pd);
+            create(primitive_desc, engine, attr, || {
+                backward(prop_kind, descs, types, epsilon, flags)
+            })
+        }
+    }
+}
+
+/// # Safety
+/// Descriptors are NULL or live handles.
+unsafe fn backward(
+    kind: sys::norm_prop_kind_t,
+    [diff_src, diff_dst, src, stat]: [sys::const_norm_memory_desc_t; 4],
+    [diff_scale_shift, scale_shift]: [sys::norm_data_type_t; 2],
+    epsilon: f32,
+    flags: c_uint,
+) -> Result<LayerNormalization> {
+    // SAFETY: the caller's.
+    unsafe {
+        LayerNormalization::backward(&BackwardParameters {
+            prop_kind: prop_kind(kind)?,
+            diff_src: MemoryDesc::get(diff_src, "diff_src_desc")?,
+            diff_dst: MemoryDesc::get(diff_dst, "diff_dst_desc")?,
+            src: MemoryDesc::get(src, "src_desc")?,
+            stat: MemoryDesc::get_optional(stat),
+            diff_scale_shift: data_type(diff_scale_shift, "diff_scale_shift_data_type")?,
+            scale_shift: data_type(scale_shift, "scale_shift_data_type")?,
+            epsilon,
+            flags,
+        })
+    }
+}

@@ -1,0 +1,183 @@
+//! Memory: a descriptor and a buffer.
+
+use super::engine::Engine;
+use super::exported;
+use super::handle::{Handle, Out};
+use crate::error::{Error, Result, Status};
+use crate::tensor::{Layout, MemoryDesc};
+use norm_sys as sys;
+use std::alloc::Layout as Allocation;
+use std::ffi::c_void;
+
+/// Alignment of the buffers that the library allocates: a cache line, and the widest vector.
+const ALIGN: usize = 64;
+
+/// A buffer that the library owns.
+#[derive(Debug)]
+struct Owned {
+    start: *mut u8,
+    allocation: Allocation,
+}
+
+impl Owned {
+    fn new(size: usize) -> Result<Self> {
+        let refused =
+            || Error::new(Status::OutOfMemory, format!("a buffer of {size} bytes cannot be had"));
+        let allocation = Allocation::from_size_align(size, ALIGN).map_err(|_| refused())?;
+        // SAFETY: the caller makes no buffer of 0 bytes.
+        let start = unsafe { std::alloc::alloc_zeroed(allocation) };
+        if start.is_null() { Err(refused()) } else { Ok(Self { start, allocation }) }
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: `new` made it with this layout.
+        unsafe { std::alloc::dealloc(self.start, self.allocation) };
+    }
+}
+
+/// A tensor.
+#[derive(Debug)]
+pub(super) struct Memory {
+    engine: Engine,
+    pub(super) desc: MemoryDesc,
+    /// Null without a buffer.
+    pub(super) data: *mut u8,
+    owned: Option<Owned>,
+}
+
+impl Handle for Memory {
+    type C = sys::norm_memory;
+}
+
+exported! {
+    /// Creates memory.
+    fn norm_memory_create(
+        memory: *mut sys::norm_memory_t,
+        memory_desc: sys::const_norm_memory_desc_t,
+        engine: sys::norm_engine_t,
+        handle: *mut c_void,
+    ) {
+        // SAFETY: the caller's.
+        let (out, desc, engine) = unsafe {
+            (
+                Out::new(memory, "memory")?,
+                MemoryDesc::get(memory_desc, "memory_desc")?,
+                Engine::get(engine, "engine")?,
+            )
+        };
+        if desc.layout() == Layout::Any {
+            return Err(Error::invalid("memory_desc: the layout is `any`; ask a primitive descriptor"));
+        }
+        let owned = match desc.size() {
+            size if handle == sys::NORM_MEMORY_ALLOCATE && size > 0 => Some(Owned::new(size)?),
+            _ => None,
+        };
+        let data = match &owned {
+            Some(owned) => owned.start,
+            None if handle == sys::NORM_MEMORY_ALLOCATE => std::ptr::null_mut(),
+            None => handle.cast(),
+        };
+        out.set(Memory { engine: *engine, desc: desc.clone(), data, owned }.into_c());
+        Ok(())
+    }
+}
+
+exported! {
+    /// Frees memory, with its buffer if the library allocated it.
+    fn norm_memory_destroy(memory: sys::norm_memory_t) {
+        // SAFETY: the caller's.
+        unsafe { Memory::destroy(memory) };
+        Ok(())
+    }
+}
+
+exported! {
+    /// The descriptor.
+    fn norm_memory_get_memory_desc(
+        memory: sys::const_norm_memory_t,
+        memory_desc: *mut sys::const_norm_memory_desc_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let memory = Memory::get(memory, "memory")?;
+            Out::new(memory_desc, "memory_desc")?.set(memory.desc.lend());
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// The engine.
+    fn norm_memory_get_engine(
+        memory: sys::const_norm_memory_t,
+        engine: *mut sys::norm_engine_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let memory = Memory::get(memory, "memory")?;
+            Out::new(engine, "engine")?.set(memory.engine.lend_mut());
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// The buffer.
+    fn norm_memory_get_data_handle(
+        memory: sys::const_norm_memory_t,
+        handle: *mut *mut c_void,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let memory = Memory::get(memory, "memory")?;
+            Out::new(handle, "handle")?.set(memory.data.cast());
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// Replaces the buffer.
+    fn norm_memory_set_data_handle(memory: sys::norm_memory_t, handle: *mut c_void) {
+        // SAFETY: the caller's.
+        let memory = unsafe { Memory::get_mut(memory, "memory") }?;
+        if handle == sys::NORM_MEMORY_ALLOCATE {
+            return Err(Error::invalid("handle: NORM_MEMORY_ALLOCATE is for norm_memory_create"));
+        }
+        if memory.data.cast() != handle {
+            memory.owned = None;
+            memory.data = handle.cast();
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// An address to read and write at.
+    fn norm_memory_map_data(
+        memory: sys::const_norm_memory_t,
+        mapped_ptr: *mut *mut c_void,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let memory = Memory::get(memory, "memory")?;
+            Out::new(mapped_ptr, "mapped_ptr")?.set(memory.data.cast());
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// Ends a mapping.
+    fn norm_memory_unmap_data(memory: sys::const_norm_memory_t, mapped_ptr: *mut c_void) {
+        // SAFETY: the caller's.
+        let memory = unsafe { Memory::get(memory, "memory") }?;
+        if memory.data.cast() == mapped_ptr {
+            Ok(())
+        } else {
+            Err(Error::invalid("mapped_ptr: not what norm_memory_map_data gave for this memory"))
+        }
+    }
+}

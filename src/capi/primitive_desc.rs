@@ -1,0 +1,237 @@
+//! Primitive descriptors: queries and the walk over implementations.
+
+use super::convert::prop_kind_code;
+use super::engine::Engine;
+use super::exported;
+use super::handle::{Handle, Out, is_null};
+use super::memory_desc::put;
+use crate::error::{Error, Result, Status};
+use crate::primitive::{Attr, Op, PrimitiveDesc, ScratchpadMode, Usage};
+use crate::tensor::MemoryDesc;
+use norm_sys as sys;
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+
+/// What C holds: the descriptor and the engine it was made with.
+#[derive(Clone)]
+pub(super) struct Descriptor {
+    pub(super) engine: Engine,
+    pub(super) desc: PrimitiveDesc,
+}
+
+impl Handle for Descriptor {
+    type C = sys::norm_primitive_desc;
+}
+
+/// Descriptor of what a problem does not have.
+static EMPTY: MemoryDesc = MemoryDesc::EMPTY;
+
+/// What the `*_primitive_desc_create` functions of operations share: makes the problem and writes the
+/// handle.
+///
+/// # Safety
+/// Pointers are NULL or valid as the header describes.
+pub(super) unsafe fn create<O: Op + 'static>(
+    primitive_desc: *mut sys::norm_primitive_desc_t,
+    engine: sys::norm_engine_t,
+    attr: sys::const_norm_primitive_attr_t,
+    problem: impl FnOnce() -> Result<O>,
+) -> Result<()> {
+    // SAFETY: the caller's.
+    let (out, engine, attr) = unsafe {
+        (
+            Out::new(primitive_desc, "primitive_desc")?,
+            Engine::get(engine, "engine")?,
+            Attr::get_optional(attr).cloned().unwrap_or_default(),
+        )
+    };
+    let desc = PrimitiveDesc::new(Arc::new(problem()?), attr)?;
+    out.set(Descriptor { engine: *engine, desc }.into_c());
+    Ok(())
+}
+
+impl Descriptor {
+    /// The descriptor that a `norm_query_*_md` names; an empty one for what the problem lacks.
+    fn memory_desc(&self, what: sys::norm_query_t, index: c_int) -> Result<&MemoryDesc> {
+        let op = self.desc.op();
+        Ok(match what {
+            sys::norm_query_scratchpad_md => match index {
+                0 => self.desc.scratchpad_desc(),
+                _ => {
+                    return Err(Error::invalid(format!(
+                        "index: {index}, but there is one scratchpad"
+                    )));
+                }
+            },
+            sys::norm_query_exec_arg_md if index == sys::NORM_ARG_SCRATCHPAD => {
+                self.desc.scratchpad_desc()
+            }
+            sys::norm_query_workspace_md => &EMPTY,
+            sys::norm_query_src_md
+            | sys::norm_query_diff_src_md
+            | sys::norm_query_weights_md
+            | sys::norm_query_diff_weights_md
+            | sys::norm_query_dst_md
+            | sys::norm_query_diff_dst_md
+            | sys::norm_query_exec_arg_md => op.query_md(what, index).unwrap_or(&EMPTY),
+            _ => {
+                let what = what as i32;
+                return Err(Error::invalid(format!(
+                    "what: {what} is not a memory descriptor query"
+                )));
+            }
+        })
+    }
+
+    fn number(&self, what: sys::norm_query_t) -> Result<c_int> {
+        let of = |usage| self.desc.op().arguments().iter().filter(|a| a.usage == usage).count();
+        match what {
+            sys::norm_query_num_of_inputs_s32 => Ok(of(Usage::Input) as c_int),
+            sys::norm_query_num_of_outputs_s32 => Ok(of(Usage::Output) as c_int),
+            _ => {
+                let what = what as i32;
+                Err(Error::invalid(format!("what: {what} is not an s32 of a primitive descriptor")))
+            }
+        }
+    }
+
+    /// # Safety
+    /// `result` points to what the header says for `what`.
+    unsafe fn query(
+        &self,
+        what: sys::norm_query_t,
+        index: c_int,
+        result: *mut c_void,
+    ) -> Result<()> {
+        let op = self.desc.op();
+        let implementation = self.desc.implementation();
+        // SAFETY: the caller's.
+        unsafe {
+            match what {
+                sys::norm_query_engine | sys::norm_query_scratchpad_engine => {
+                    put(result, self.engine.lend_mut());
+                }
+                sys::norm_query_primitive_kind => put(result, op.kind()),
+                sys::norm_query_prop_kind => put(result, prop_kind_code(op.prop_kind())),
+                sys::norm_query_epsilon_f32 => put(result, op.epsilon()),
+                sys::norm_query_flags => put(result, op.flags()),
+                sys::norm_query_impl_info_str => {
+                    put(result, implementation.variant().name.as_ptr())
+                }
+                sys::norm_query_memory_consumption_s64 => {
+                    let library = self.desc.attr().scratchpad_mode == ScratchpadMode::Library;
+                    let size = implementation.scratchpad_size();
+                    put(result, if library { size as i64 } else { 0 });
+                }
+                sys::norm_query_time_estimate_f64 => {
+                    return Err(Error::new(Status::NotRequired, "what: times are not estimated"));
+                }
+                sys::norm_query_num_of_inputs_s32 | sys::norm_query_num_of_outputs_s32 => {
+                    put(result, self.number(what)?);
+                }
+                _ => {
+                    let desc = self.memory_desc(what, index)?;
+                    if desc.ndims() == 0 {
+                        return Err(Error::new(
+                            Status::NotRequired,
+                            "what: this problem has no such memory descriptor",
+                        ));
+                    }
+                    put(result, desc.lend());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// Moves to the next implementation.
+    fn norm_primitive_desc_next_impl(primitive_desc: sys::norm_primitive_desc_t) {
+        // SAFETY: the caller's.
+        unsafe { Descriptor::get_mut(primitive_desc, "primitive_desc") }?.desc.next_implementation()
+    }
+}
+
+exported! {
+    /// A copy.
+    fn norm_primitive_desc_clone(
+        primitive_desc: *mut sys::norm_primitive_desc_t,
+        existing_primitive_desc: sys::const_norm_primitive_desc_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let out = Out::new(primitive_desc, "primitive_desc")?;
+            let existing = Descriptor::get(existing_primitive_desc, "existing_primitive_desc")?;
+            out.set(existing.clone().into_c());
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// Frees a primitive descriptor.
+    fn norm_primitive_desc_destroy(primitive_desc: sys::norm_primitive_desc_t) {
+        // SAFETY: the caller's.
+        unsafe { Descriptor::destroy(primitive_desc) };
+        Ok(())
+    }
+}
+
+exported! {
+    /// The attributes.
+    fn norm_primitive_desc_get_attr(
+        primitive_desc: sys::const_norm_primitive_desc_t,
+        attr: *mut sys::const_norm_primitive_attr_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let descriptor = Descriptor::get(primitive_desc, "primitive_desc")?;
+            Out::new(attr, "attr")?.set(descriptor.desc.attr().lend());
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// Answers a query.
+    fn norm_primitive_desc_query(
+        primitive_desc: sys::const_norm_primitive_desc_t,
+        what: sys::norm_query_t,
+        index: c_int,
+        result: *mut c_void,
+    ) {
+        // SAFETY: the caller's.
+        let descriptor = unsafe { Descriptor::get(primitive_desc, "primitive_desc") }?;
+        if result.is_null() {
+            return Err(is_null("result"));
+        }
+        // SAFETY: the caller's.
+        unsafe { descriptor.query(what, index, result) }
+    }
+}
+
+exported! {
+    /// A memory descriptor of the problem.
+    fn norm_primitive_desc_query_md(
+        primitive_desc: sys::const_norm_primitive_desc_t,
+        what: sys::norm_query_t,
+        index: c_int,
+    ) -> sys::const_norm_memory_desc_t, else std::ptr::null(); {
+        // SAFETY: the caller's.
+        let descriptor = unsafe { Descriptor::get(primitive_desc, "primitive_desc") }?;
+        Ok(descriptor.memory_desc(what, index)?.lend())
+    }
+}
+
+exported! {
+    /// An integer of the problem.
+    fn norm_primitive_desc_query_s32(
+        primitive_desc: sys::const_norm_primitive_desc_t,
+        what: sys::norm_query_t,
+        _index: c_int,
+    ) -> c_int, else 0; {
+        // SAFETY: the caller's.
+        unsafe { Descriptor::get(primitive_desc, "primitive_desc") }?.number(what)
+    }
+}

@@ -1,0 +1,97 @@
+//! Streams: in what order, and on whose threads, primitives are executed.
+
+use super::engine::Engine;
+use super::exported;
+use super::handle::{Handle, Out};
+use crate::error::Error;
+use crate::threads::{CallerPool, MAX_THREADS, Threads};
+use norm_sys as sys;
+use std::ffi::{c_int, c_uint, c_void};
+
+/// What executes primitives.
+#[derive(Debug)]
+pub(super) struct Stream {
+    engine: Engine,
+    pub(super) threads: Threads,
+}
+
+impl Handle for Stream {
+    type C = sys::norm_stream;
+}
+
+exported! {
+    /// Creates a stream.
+    fn norm_stream_create(
+        stream: *mut sys::norm_stream_t,
+        engine: sys::norm_engine_t,
+        flags: c_uint,
+    ) {
+        // SAFETY: the caller's.
+        let (out, engine) = unsafe { (Out::new(stream, "stream")?, Engine::get(engine, "engine")?) };
+        if !matches!(flags, sys::norm_stream_in_order | sys::norm_stream_out_of_order) {
+            return Err(Error::invalid(format!(
+                "flags: {flags:#x} is neither stream_in_order nor stream_out_of_order"
+            )));
+        }
+        out.set(Stream { engine: *engine, threads: Threads::Library }.into_c());
+        Ok(())
+    }
+}
+
+exported! {
+    /// The engine of a stream.
+    fn norm_stream_get_engine(
+        stream: sys::const_norm_stream_t,
+        engine: *mut sys::norm_engine_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let stream = Stream::get(stream, "stream")?;
+            Out::new(engine, "engine")?.set(stream.engine.lend_mut());
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// Waits for the executions, which are finished.
+    fn norm_stream_wait(stream: sys::norm_stream_t) {
+        // SAFETY: the caller's.
+        unsafe { Stream::get(stream, "stream") }.map(|_| ())
+    }
+}
+
+exported! {
+    /// Frees a stream.
+    fn norm_stream_destroy(stream: sys::norm_stream_t) {
+        // SAFETY: the caller's.
+        unsafe { Stream::destroy(stream) };
+        Ok(())
+    }
+}
+
+exported! {
+    /// Uses the caller's threads, or the library's again.
+    fn norm_stream_set_parallel_for(
+        stream: sys::norm_stream_t,
+        parallel_for: sys::norm_parallel_for_t,
+        pool: *mut c_void,
+        num_threads: c_int,
+    ) {
+        // SAFETY: the caller's.
+        let stream = unsafe { Stream::get_mut(stream, "stream") }?;
+        stream.threads = match parallel_for {
+            None => Threads::Library,
+            Some(parallel_for) => {
+                let threads = usize::try_from(num_threads).unwrap_or(0);
+                if !(1..=MAX_THREADS).contains(&threads) {
+                    return Err(Error::invalid(format!(
+                        "num_threads: {num_threads} is not between 1 and {MAX_THREADS}"
+                    )));
+                }
+                Threads::Caller(CallerPool { parallel_for, pool, threads })
+            }
+        };
+        Ok(())
+    }
+}

@@ -1,0 +1,300 @@
+//! Forward: `dst = (src - mean) * r * scale + shift` with `r = 1/sqrt(variance + epsilon)`.
+//!
+//! Per row: the statistics (one sweep for RMS, two otherwise), then one sweep that writes dst. The
+//! mean is carried as two f32, `high + low`: `src - high` is exact where it is small. Multiplying by
+//! scale and adding shift is one fused operation.
+
+use super::row::{Statistics, mean_in_range, reciprocal, statistics};
+use crate::simd::{Bf16, Element, F16, F32, Level, Map, Simd, entry_points, map};
+use crate::tensor::{DataType, RowMap};
+
+/// Where the statistics come from and go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StatisticsUse {
+    /// Computed, not shown.
+    Hidden,
+    /// Computed and written.
+    Written,
+    /// Read.
+    Given,
+}
+
+/// One forward execution.
+#[derive(Clone, Copy)]
+pub(super) struct Forward {
+    pub(super) cols: usize,
+    pub(super) epsilon: f64,
+    pub(super) src_type: DataType,
+    pub(super) dst_type: DataType,
+    pub(super) src: *const u8,
+    pub(super) dst: *mut u8,
+    /// Null with RMS.
+    pub(super) mean: *mut f32,
+    pub(super) variance: *mut f32,
+    /// f32, or null.
+    pub(super) scale: *const f32,
+    pub(super) shift: *const f32,
+    pub(super) src_rows: RowMap,
+    pub(super) dst_rows: RowMap,
+    pub(super) stat_rows: RowMap,
+    pub(super) statistics: StatisticsUse,
+}
+
+// SAFETY: threads write different rows through these addresses; everything else is read.
+unsafe impl Sync for Forward {}
+
+impl Forward {
+    /// The statistics given for a row.
+    ///
+    /// # Safety
+    /// They are given, and the row exists.
+    pub(super) unsafe fn given(&self, row: usize) -> Statistics {
+        // SAFETY: the caller's.
+        unsafe {
+            let at = self.stat_rows.offset(row);
+            let mean = if self.mean.is_null() { 0.0 } else { self.mean.add(at).read_unaligned() };
+            let variance = f64::from(self.variance.add(at).read_unaligned());
+            Statistics { mean: f64::from(mean), variance, wide: !mean_in_range(mean) }
+        }
+    }
+
+    /// Writes a row's statistics, if they are outputs.
+    ///
+    /// # Safety
+    /// The row exists and is this thread's.
+    pub(super) unsafe fn write(&self, row: usize, statistics: &Statistics) {
+        if self.statistics != StatisticsUse::Written {
+            return;
+        }
+        // SAFETY: the caller's.
+        unsafe {
+            let at = self.stat_rows.offset(row);
+            if !self.mean.is_null() {
+                self.mean.add(at).write_unaligned(statistics.mean as f32);
+            }
+            // What does not fit saturates to +Inf.
+            self.variance.add(at).write_unaligned(statistics.variance as f32);
+        }
+    }
+}
+
+/// What follows the normalization: bit 0 a scale, bit 1 a shift.
+pub(super) const SCALE: u8 = 1;
+pub(super) const SHIFT: u8 = 2;
+
+/// `(x - mean) * r`, then scale and shift.
+struct Normalize<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8> {
+    src_type: Src,
+    dst_type: Dst,
+    src: *const u8,
+    dst: *mut u8,
+    high: S::F,
+    low: S::F,
+    r: S::F,
+    scale: *const f32,
+    shift: *const f32,
+}
+
+impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
+    Normalize<S, Src, Dst, RMS, AFFINE>
+{
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn value(&self, x: S::F, scale: S::F, shift: S::F) -> S::F {
+        // SAFETY: the caller's.
+        unsafe {
+            let d = if RMS { x } else { S::sub(S::sub(x, self.high), self.low) };
+            let xhat = S::mul(d, self.r);
+            match AFFINE {
+                0 => xhat,
+                SCALE => S::mul(xhat, scale),
+                SHIFT => S::add(xhat, shift),
+                _ => S::fma(xhat, scale, shift),
+            }
+        }
+    }
+}
+
+impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map<S>
+    for Normalize<S, Src, Dst, RMS, AFFINE>
+{
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: the caller's; scale and shift are as long as a row, and there if AFFINE says so.
+        unsafe {
+            let x = self.src_type.load::<S>(self.src, i);
+            let scale = if AFFINE & SCALE != 0 { S::load(self.scale.add(i)) } else { x };
+            let shift = if AFFINE & SHIFT != 0 { S::load(self.shift.add(i)) } else { x };
+            self.dst_type.store::<S>(self.dst, i, self.value(x, scale, shift));
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        // SAFETY: as above.
+        unsafe {
+            let x = self.src_type.load_n::<S>(self.src, i, n);
+            let scale = if AFFINE & SCALE != 0 { S::load_n(self.scale.add(i), n) } else { x };
+            let shift = if AFFINE & SHIFT != 0 { S::load_n(self.shift.add(i), n) } else { x };
+            self.dst_type.store_n::<S>(self.dst, i, self.value(x, scale, shift), n);
+        }
+    }
+}
+
+/// The same in f64, for rows that f32 does not carry; `wide_fma` where f32 fuses.
+struct WideNormalize<S: Simd, Src, Dst, const AFFINE: u8> {
+    src_type: Src,
+    dst_type: Dst,
+    src: *const u8,
+    dst: *mut u8,
+    mean: S::D,
+    r: S::D,
+    scale: *const f32,
+    shift: *const f32,
+}
+
+impl<S: Simd, Src: Element, Dst: Element, const AFFINE: u8> WideNormalize<S, Src, Dst, AFFINE> {
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn value(&self, x: S::F, scale: S::F, shift: S::F) -> S::F {
+        // SAFETY: the caller's.
+        unsafe {
+            let xhat = S::wide_mul(S::wide_sub(S::widen(x), self.mean), self.r);
+            S::narrow(match AFFINE {
+                0 => xhat,
+                SCALE => S::wide_mul(xhat, S::widen(scale)),
+                SHIFT => S::wide_add(xhat, S::widen(shift)),
+                _ => S::wide_fma(xhat, S::widen(scale), S::widen(shift)),
+            })
+        }
+    }
+}
+
+impl<S: Simd, Src: Element, Dst: Element, const AFFINE: u8> Map<S>
+    for WideNormalize<S, Src, Dst, AFFINE>
+{
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: the caller's; scale and shift are as long as a row, and there if AFFINE says so.
+        unsafe {
+            let x = self.src_type.load::<S>(self.src, i);
+            let scale = if AFFINE & SCALE != 0 { S::load(self.scale.add(i)) } else { x };
+            let shift = if AFFINE & SHIFT != 0 { S::load(self.shift.add(i)) } else { x };
+            self.dst_type.store::<S>(self.dst, i, self.value(x, scale, shift));
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        // SAFETY: as above.
+        unsafe {
+            let x = self.src_type.load_n::<S>(self.src, i, n);
+            let scale = if AFFINE & SCALE != 0 { S::load_n(self.scale.add(i), n) } else { x };
+            let shift = if AFFINE & SHIFT != 0 { S::load_n(self.shift.add(i), n) } else { x };
+            self.dst_type.store_n::<S>(self.dst, i, self.value(x, scale, shift), n);
+        }
+    }
+}
+
+/// Rows `first` to `last - 1`.
+///
+/// # Safety
+/// The rows are there and this thread's; `cols` is not 0; the instruction set of `S` is there.
+#[inline(always)]
+unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>(
+    job: &Forward,
+    first: usize,
+    last: usize,
+) {
+    let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
+    for row in first..last {
+        // SAFETY: the caller's.
+        unsafe {
+            let src = job.src.add(job.src_rows.offset(row) * src_type.size());
+            let dst = job.dst.add(job.dst_rows.offset(row) * dst_type.size());
+            let found = if job.statistics == StatisticsUse::Given {
+                job.given(row)
+            } else {
+                let found = statistics::<S, Src, RMS>(src_type, src, job.cols);
+                job.write(row, &found);
+                found
+            };
+            let r = reciprocal(found.variance, job.epsilon);
+            let (scale, shift) = (job.scale, job.shift);
+            if found.wide {
+                let (mean, r) = (S::wide_splat(found.mean), S::wide_splat(r));
+                map(
+                    job.cols,
+                    &WideNormalize::<S, Src, Dst, AFFINE> {
+                        src_type,
+                        dst_type,
+                        src,
+                        dst,
+                        mean,
+                        r,
+                        scale,
+                        shift,
+                    },
+                );
+            } else {
+                let high = found.mean as f32;
+                let low = S::splat((found.mean - f64::from(high)) as f32);
+                let (high, r) = (S::splat(high), S::splat(r as f32));
+                map(
+                    job.cols,
+                    &Normalize::<S, Src, Dst, RMS, AFFINE> {
+                        src_type,
+                        dst_type,
+                        src,
+                        dst,
+                        high,
+                        low,
+                        r,
+                        scale,
+                        shift,
+                    },
+                );
+            }
+        }
+    }
+}
+
+entry_points! {
+    /// Rows forward, per level.
+    mod entries: forward_rows<Src: Element, Dst: Element; const RMS: bool, const AFFINE: u8>(
+        job: &Forward, first: usize, last: usize
+    );
+}
+
+/// Runs rows `first` to `last - 1` of a job.
+pub(super) type Entry = unsafe fn(&Forward, usize, usize);
+
+/// The kernel for a problem's types and flags.
+pub(super) fn entry(level: Level, src: DataType, dst: DataType, rms: bool, affine: u8) -> Entry {
+    match src {
+        DataType::Bf16 => entry_dst::<Bf16>(level, dst, rms, affine),
+        DataType::F16 => entry_dst::<F16>(level, dst, rms, affine),
+        _ => entry_dst::<F32>(level, dst, rms, affine),
+    }
+}
+
+fn entry_dst<Src: Element>(level: Level, dst: DataType, rms: bool, affine: u8) -> Entry {
+    match dst {
+        DataType::Bf16 => entry_flags::<Src, Bf16>(level, rms, affine),
+        DataType::F16 => entry_flags::<Src, F16>(level, rms, affine),
+        _ => entry_flags::<Src, F32>(level, rms, affine),
+    }
+}
+
+fn entry_flags<Src: Element, Dst: Element>(level: Level, rms: bool, affine: u8) -> Entry {
+    match (rms, affine) {
+        (false, 0) => entries::at::<Src, Dst, false, 0>(level),
+        (false, SCALE) => entries::at::<Src, Dst, false, SCALE>(level),
+        (false, SHIFT) => entries::at::<Src, Dst, false, SHIFT>(level),
+        (false, _) => entries::at::<Src, Dst, false, { SCALE | SHIFT }>(level),
+        (true, 0) => entries::at::<Src, Dst, true, 0>(level),
+        (true, SCALE) => entries::at::<Src, Dst, true, SCALE>(level),
+        (true, SHIFT) => entries::at::<Src, Dst, true, SHIFT>(level),
+        (true, _) => entries::at::<Src, Dst, true, { SCALE | SHIFT }>(level),
+    }
+}

@@ -1,0 +1,429 @@
+//! The problem: what was asked for, checked, with every layout decided.
+
+use super::{reference, simd_impl};
+use crate::error::{Error, Result};
+use crate::primitive::{Arguments, Implementation, Op, OpArgument, PropKind, Usage, Variant};
+use crate::simd::Level;
+use crate::tensor::{DataType, Layout, MemoryDesc};
+use norm_sys as sys;
+
+/// The normalization flags, as their C bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flags(u32);
+
+impl Flags {
+    const LETTERS: [(u32, char); 4] = [
+        (sys::norm_use_global_stats, 'G'),
+        (sys::norm_use_scale, 'C'),
+        (sys::norm_use_shift, 'H'),
+        (sys::norm_rms_norm, 'M'),
+    ];
+
+    fn new(bits: u32) -> Result<Self> {
+        let known: u32 = Self::LETTERS.iter().map(|(bit, _)| bit).sum();
+        match bits & !known {
+            0 => Ok(Self(bits)),
+            other => Err(Error::invalid(format!(
+                "flags: {other:#x} is not among use_global_stats, use_scale, use_shift and rms_norm"
+            ))),
+        }
+    }
+
+    pub(crate) fn global_stats(self) -> bool {
+        self.0 & sys::norm_use_global_stats != 0
+    }
+    pub(crate) fn scale(self) -> bool {
+        self.0 & sys::norm_use_scale != 0
+    }
+    pub(crate) fn shift(self) -> bool {
+        self.0 & sys::norm_use_shift != 0
+    }
+    pub(crate) fn rms(self) -> bool {
+        self.0 & sys::norm_rms_norm != 0
+    }
+}
+
+/// What `layer_normalization_forward_primitive_desc_create` is given.
+pub(crate) struct ForwardParameters<'a> {
+    pub(crate) prop_kind: PropKind,
+    pub(crate) src: &'a MemoryDesc,
+    pub(crate) dst: &'a MemoryDesc,
+    pub(crate) stat: Option<&'a MemoryDesc>,
+    pub(crate) scale_shift: DataType,
+    pub(crate) epsilon: f32,
+    pub(crate) flags: u32,
+}
+
+/// What `layer_normalization_backward_primitive_desc_create` is given.
+pub(crate) struct BackwardParameters<'a> {
+    pub(crate) prop_kind: PropKind,
+    pub(crate) diff_src: &'a MemoryDesc,
+    pub(crate) diff_dst: &'a MemoryDesc,
+    pub(crate) src: &'a MemoryDesc,
+    pub(crate) stat: Option<&'a MemoryDesc>,
+    pub(crate) diff_scale_shift: DataType,
+    pub(crate) scale_shift: DataType,
+    pub(crate) epsilon: f32,
+    pub(crate) flags: u32,
+}
+
+/// A checked problem.
+#[derive(Clone, Debug)]
+pub(crate) struct LayerNormalization {
+    pub(super) prop_kind: PropKind,
+    pub(super) flags: Flags,
+    pub(super) epsilon: f32,
+    pub(super) src: MemoryDesc,
+    /// `dst` forward, `diff_dst` backward.
+    pub(super) dst: MemoryDesc,
+    /// Backward only.
+    pub(super) diff_src: MemoryDesc,
+    pub(super) stat: MemoryDesc,
+    /// Scale and shift; empty without both.
+    pub(super) scale_shift: MemoryDesc,
+    pub(super) diff_scale_shift: MemoryDesc,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    arguments: Vec<OpArgument>,
+}
+
+impl LayerNormalization {
+    pub(crate) fn forward(p: &ForwardParameters<'_>) -> Result<Self> {
+        if !p.prop_kind.is_forward() {
+            return Err(Error::invalid(format!(
+                "prop_kind: {} is not a forward kind",
+                p.prop_kind.name()
+            )));
+        }
+        let mut problem =
+            Self::common(p.prop_kind, p.src, p.stat, p.scale_shift, p.epsilon, p.flags)?;
+        problem.dst = problem.output_like_src("dst", p.dst)?;
+        problem.list_arguments();
+        Ok(problem)
+    }
+
+    pub(crate) fn backward(p: &BackwardParameters<'_>) -> Result<Self> {
+        if p.prop_kind.is_forward() {
+            return Err(Error::invalid(format!(
+                "prop_kind: {} is not a backward kind",
+                p.prop_kind.name()
+            )));
+        }
+        let mut problem =
+            Self::common(p.prop_kind, p.src, p.stat, p.scale_shift, p.epsilon, p.flags)?;
+        problem.dst = problem.tensor_like_src("diff_dst", p.diff_dst)?;
+        problem.diff_src = problem.output_like_src("diff_src", p.diff_src)?;
+        if problem.writes_scale_shift() {
+            check_parameter_type("diff_scale_shift_data_type", p.diff_scale_shift)?;
+            problem.diff_scale_shift =
+                MemoryDesc::dense(&[problem.cols as i64], p.diff_scale_shift)?;
+        }
+        problem.list_arguments();
+        Ok(problem)
+    }
+
+    /// What both directions check and decide alike.
+    fn common(
+        prop_kind: PropKind,
+        src: &MemoryDesc,
+        stat: Option<&MemoryDesc>,
+        scale_shift: DataType,
+        epsilon: f32,
+        flags: u32,
+    ) -> Result<Self> {
+        let flags = Flags::new(flags)?;
+        if !(epsilon >= 0.0 && epsilon.is_finite()) {
+            return Err(Error::invalid(format!(
+                "epsilon: {epsilon} is not a finite number of 0 or more"
+            )));
+        }
+        let ndims = src.ndims();
+        if !(2..=5).contains(&ndims) {
+            return Err(Error::invalid(format!("src_desc: {ndims} dimensions, not 2 to 5")));
+        }
+        if src.layout() != Layout::Strided {
+            return Err(Error::invalid("src_desc: the layout must be given, not `any`"));
+        }
+        check_data_type("src_desc", src)?;
+        let outer = &src.dims()[..ndims - 1];
+        let (rows, cols) = (outer.iter().product::<i64>() as usize, src.dims()[ndims - 1] as usize);
+        let parameters = if flags.scale() || flags.shift() {
+            check_parameter_type("scale_shift_data_type", scale_shift)?;
+            MemoryDesc::dense(&[cols as i64], scale_shift)?
+        } else {
+            MemoryDesc::EMPTY
+        };
+        let mut problem = Self {
+            prop_kind,
+            flags,
+            epsilon,
+            src: src.clone(),
+            dst: MemoryDesc::EMPTY,
+            diff_src: MemoryDesc::EMPTY,
+            stat: MemoryDesc::EMPTY,
+            scale_shift: parameters,
+            diff_scale_shift: MemoryDesc::EMPTY,
+            rows,
+            cols,
+            arguments: Vec::new(),
+        };
+        problem.stat = problem.statistics(stat)?;
+        Ok(problem)
+    }
+
+    /// The statistics' descriptor: the one given, or that of the rows in the order of src.
+    fn statistics(&self, stat: Option<&MemoryDesc>) -> Result<MemoryDesc> {
+        let default = self.src.statistics()?;
+        let Some(stat) = stat.filter(|stat| stat.layout() != Layout::Undef) else {
+            return Ok(default);
+        };
+        if stat.dims() != default.dims() {
+            return Err(Error::invalid(format!(
+                "stat_desc: dimensions {:?} are not those of src_desc without the last, {:?}",
+                stat.dims(),
+                default.dims()
+            )));
+        }
+        if stat.data_type() != Some(DataType::F32) {
+            return Err(Error::invalid("stat_desc: statistics are f32"));
+        }
+        if stat.layout() == Layout::Any {
+            return Ok(default);
+        }
+        if self.statistics_usage() == Some(Usage::Output) && stat.overlaps_itself() {
+            return Err(overlap("stat_desc"));
+        }
+        Ok(stat.clone())
+    }
+
+    /// A tensor with the dimensions of src; `any` becomes the order of src.
+    fn tensor_like_src(&self, name: &str, desc: &MemoryDesc) -> Result<MemoryDesc> {
+        if desc.dims() != self.src.dims() {
+            return Err(Error::invalid(format!(
+                "{name}_desc: dimensions {:?} are not those of src_desc, {:?}",
+                desc.dims(),
+                self.src.dims()
+            )));
+        }
+        check_data_type(&format!("{name}_desc"), desc)?;
+        match desc.layout() {
+            // The very layout of src, gaps and all, where its elements take the same room.
+            Layout::Any
+                if desc.data_type() == self.src.data_type() && !self.src.overlaps_itself() =>
+            {
+                Ok(self.src.clone())
+            }
+            Layout::Any => desc.resolved_like(&self.src),
+            _ => Ok(desc.clone()),
+        }
+    }
+
+    fn output_like_src(&self, name: &str, desc: &MemoryDesc) -> Result<MemoryDesc> {
+        let desc = self.tensor_like_src(name, desc)?;
+        if desc.overlaps_itself() {
+            return Err(overlap(&format!("{name}_desc")));
+        }
+        Ok(desc)
+    }
+
+    /// Whether the statistics are arguments, and which way they go.
+    pub(super) fn statistics_usage(&self) -> Option<Usage> {
+        match self.prop_kind {
+            _ if self.flags.global_stats() => Some(Usage::Input),
+            PropKind::ForwardTraining => Some(Usage::Output),
+            PropKind::ForwardInference => None,
+            PropKind::Backward | PropKind::BackwardData => Some(Usage::Input),
+        }
+    }
+
+    fn writes_scale_shift(&self) -> bool {
+        self.prop_kind == PropKind::Backward && (self.flags.scale() || self.flags.shift())
+    }
+
+    pub(super) fn writes_scale(&self) -> bool {
+        self.prop_kind == PropKind::Backward && self.flags.scale()
+    }
+
+    pub(super) fn writes_shift(&self) -> bool {
+        self.prop_kind == PropKind::Backward && self.flags.shift()
+    }
+
+    fn list_arguments(&mut self) {
+        use Usage::{Input, Output};
+        let forward = self.prop_kind.is_forward();
+        let statistics = self.statistics_usage();
+        let stat = statistics.unwrap_or(Input);
+        let mean = statistics.is_some() && !self.flags.rms();
+        let parameters = &self.scale_shift;
+        let rows = [
+            (true, sys::NORM_ARG_SRC, "src", Input, &self.src),
+            (forward, sys::NORM_ARG_DST, "dst", Output, &self.dst),
+            (!forward, sys::NORM_ARG_DIFF_DST, "diff_dst", Input, &self.dst),
+            (!forward, sys::NORM_ARG_DIFF_SRC, "diff_src", Output, &self.diff_src),
+            (mean, sys::NORM_ARG_MEAN, "mean", stat, &self.stat),
+            (statistics.is_some(), sys::NORM_ARG_VARIANCE, "variance", stat, &self.stat),
+            (self.flags.scale(), sys::NORM_ARG_SCALE, "scale", Input, parameters),
+            (forward && self.flags.shift(), sys::NORM_ARG_SHIFT, "shift", Input, parameters),
+            (
+                self.writes_scale(),
+                sys::NORM_ARG_DIFF_SCALE,
+                "diff_scale",
+                Output,
+                &self.diff_scale_shift,
+            ),
+            (
+                self.writes_shift(),
+                sys::NORM_ARG_DIFF_SHIFT,
+                "diff_shift",
+                Output,
+                &self.diff_scale_shift,
+            ),
+        ];
+        self.arguments = rows
+            .into_iter()
+            .filter(|row| row.0)
+            .map(|(_, id, name, usage, desc)| OpArgument { id, name, usage, desc: desc.clone() })
+            .collect();
+    }
+
+    /// The type of a tensor that was checked to have one of f32, bf16 and f16.
+    pub(super) fn type_of(desc: &MemoryDesc) -> DataType {
+        desc.data_type().unwrap_or(DataType::F32)
+    }
+}
+
+/// The types that tensors of rows can have.
+fn check_data_type(name: &str, desc: &MemoryDesc) -> Result<()> {
+    match desc.data_type() {
+        Some(DataType::F32 | DataType::Bf16 | DataType::F16) => Ok(()),
+        Some(other) => Err(Error::unimplemented(format!(
+            "{name}: layer normalization takes f32, bf16 and f16, not {}",
+            other.name()
+        ))),
+        None => Err(Error::invalid(format!("{name}: an empty descriptor"))),
+    }
+}
+
+/// The types that scale and shift can have.
+fn check_parameter_type(name: &str, data_type: DataType) -> Result<()> {
+    match data_type {
+        DataType::F32 | DataType::Bf16 | DataType::F16 => Ok(()),
+        other => Err(Error::unimplemented(format!(
+            "{name}: scale and shift are f32, bf16 or f16, not {}",
+            other.name()
+        ))),
+    }
+}
+
+fn overlap(name: &str) -> Error {
+    Error::invalid(format!("{name}: elements of an output share an address"))
+}
+
+/// The list of implementations, best first.
+static VARIANTS: [Variant; 5] = [
+    Variant { name: c"simd:avx512", level: Some(Level::Avx512) },
+    Variant { name: c"simd:avx2", level: Some(Level::Avx2) },
+    Variant { name: c"simd:neon", level: Some(Level::Neon) },
+    Variant { name: c"simd:portable", level: Some(Level::Portable) },
+    Variant { name: c"ref:any", level: None },
+];
+
+impl Op for LayerNormalization {
+    fn kind(&self) -> sys::norm_primitive_kind_t {
+        sys::norm_layer_normalization
+    }
+
+    fn name(&self) -> &'static str {
+        "layer_normalization"
+    }
+
+    fn prop_kind(&self) -> PropKind {
+        self.prop_kind
+    }
+
+    fn epsilon(&self) -> f32 {
+        self.epsilon
+    }
+
+    fn flags(&self) -> u32 {
+        self.flags.0
+    }
+
+    fn arguments(&self) -> &[OpArgument] {
+        &self.arguments
+    }
+
+    fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc> {
+        let forward = self.prop_kind.is_forward();
+        let stat = |usage: Usage, name: &str| {
+            let present = self.statistics_usage() == Some(usage);
+            self.arguments.iter().find(|a| present && a.name == name).map(|a| &a.desc)
+        };
+        let statistics = |usage| match index {
+            1 => stat(usage, "mean"),
+            2 => stat(usage, "variance"),
+            _ => None,
+        };
+        let first = |desc| (index == 0).then_some(desc);
+        match what {
+            sys::norm_query_src_md => first(&self.src).or_else(|| statistics(Usage::Input)),
+            sys::norm_query_dst_md if forward => {
+                first(&self.dst).or_else(|| statistics(Usage::Output))
+            }
+            sys::norm_query_diff_dst_md if !forward => first(&self.dst),
+            sys::norm_query_diff_src_md if !forward => first(&self.diff_src),
+            sys::norm_query_weights_md => first(&self.scale_shift),
+            sys::norm_query_diff_weights_md if matches!(index, 0 | 1) => {
+                let written = [self.writes_scale(), self.writes_shift()][index as usize];
+                written.then_some(&self.diff_scale_shift)
+            }
+            sys::norm_query_exec_arg_md => {
+                self.arguments.iter().find(|a| a.id == index).map(|a| &a.desc)
+            }
+            _ => None,
+        }
+    }
+
+    fn problem(&self) -> String {
+        let dims: Vec<String> = self.src.dims().iter().map(ToString::to_string).collect();
+        dims.join("x")
+    }
+
+    fn auxiliary(&self) -> String {
+        let letters = Flags::LETTERS.iter().filter(|(bit, _)| self.flags.0 & bit != 0);
+        let letters: String = letters.map(|(_, letter)| letter).collect();
+        format!("flags:{letters} eps:{}", self.epsilon)
+    }
+
+    fn variants(&self) -> &'static [Variant] {
+        &VARIANTS
+    }
+
+    fn implement(&self, variant: &Variant) -> std::result::Result<Box<dyn Implementation>, String> {
+        let row = VARIANTS.iter().find(|v| v.name == variant.name);
+        let row = row.ok_or("not of this operation")?;
+        match row.level {
+            Some(level) => simd_impl::make(self, row, level),
+            None => Ok(reference::make(self, row)),
+        }
+    }
+
+    fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
+        let (input, output, names) = if self.prop_kind.is_forward() {
+            ((&self.src, sys::NORM_ARG_SRC), (&self.dst, sys::NORM_ARG_DST), "SRC and DST")
+        } else {
+            (
+                (&self.dst, sys::NORM_ARG_DIFF_DST),
+                (&self.diff_src, sys::NORM_ARG_DIFF_SRC),
+                "DIFF_DST and DIFF_SRC",
+            )
+        };
+        let shared = arguments.get(input.1);
+        if !shared.is_null() && shared == arguments.get(output.1) && input.0 != output.0 {
+            return Err(Error::invalid(format!(
+                "args: {names} share a buffer, which takes one data type and layout for both"
+            )));
+        }
+        Ok(())
+    }
+}

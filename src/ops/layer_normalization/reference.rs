@@ -1,0 +1,424 @@
+//! The formula as plain loops over scalars, for any strides and types.
+//!
+//! It adds in the order that `simd::loops` documents, lane by lane, and rounds where the kernels round,
+//! so that its results have the same bits: it runs what the vector implementations refuse, and shows
+//! in tests that they do what is written down.
+
+use super::backward::{Backward, Given};
+use super::columns::TILE;
+use super::forward::{Forward, StatisticsUse};
+use super::problem::LayerNormalization;
+use super::row::{Statistics, corrected, in_range, reciprocal};
+use super::simd_impl::Plan;
+use crate::primitive::{Execution, Implementation, Variant};
+use crate::simd::{BLOCK, CHAIN, GROUP, LANES, read_scalar, write_scalar};
+use crate::tensor::DataType;
+
+/// Takes every problem.
+pub(super) fn make(
+    problem: &LayerNormalization,
+    variant: &'static Variant,
+) -> Box<dyn Implementation> {
+    let step = |desc: &crate::tensor::MemoryDesc| desc.strides().last().map_or(1, |s| *s as usize);
+    let steps = Steps {
+        src: step(&problem.src),
+        dst: step(&problem.dst),
+        diff_src: step(&problem.diff_src),
+    };
+    let forward = problem.prop_kind.is_forward();
+    let flags = problem.flags;
+    let sums = (problem.writes_scale(), problem.writes_shift());
+    Box::new(Reference {
+        variant,
+        plan: Plan::new(problem),
+        steps,
+        forward,
+        rms: flags.rms(),
+        sums,
+    })
+}
+
+/// Distances between neighbours in the last dimension, in elements.
+#[derive(Clone, Copy)]
+struct Steps {
+    src: usize,
+    /// Of diff_dst backward.
+    dst: usize,
+    diff_src: usize,
+}
+
+struct Reference {
+    variant: &'static Variant,
+    plan: Plan,
+    steps: Steps,
+    forward: bool,
+    rms: bool,
+    /// Whether diff_scale and diff_shift are summed.
+    sums: (bool, bool),
+}
+
+impl Implementation for Reference {
+    fn variant(&self) -> &'static Variant {
+        self.variant
+    }
+
+    fn scratchpad_size(&self) -> usize {
+        self.plan.scratchpad_size()
+    }
+
+    fn execute(&self, execution: &Execution<'_>) -> usize {
+        if self.forward {
+            self.plan.run_forward(execution, &|job, first, last| {
+                for row in first..last {
+                    self.forward_row(job, row);
+                }
+            })
+        } else {
+            self.plan.run_backward(execution, &|job, first, last, sums| {
+                self.backward_rows(job, first, last, sums);
+            })
+        }
+    }
+}
+
+/// A row of a tensor.
+#[derive(Clone, Copy)]
+struct RowView {
+    data_type: DataType,
+    start: *mut u8,
+    offset: usize,
+    step: usize,
+}
+
+impl RowView {
+    fn get(self, col: usize) -> f32 {
+        // SAFETY: the execution's buffers were checked to hold every element of the descriptor.
+        unsafe { read_scalar(self.data_type, self.start, self.offset + col * self.step) }
+    }
+
+    fn set(self, col: usize, value: f32) {
+        // SAFETY: as above, and rows of an output do not overlap.
+        unsafe { write_scalar(self.data_type, self.start, self.offset + col * self.step, value) }
+    }
+}
+
+/// An f32 parameter, or nothing.
+#[derive(Clone, Copy)]
+struct Parameter(*const f32);
+
+impl Parameter {
+    fn get(self, col: usize) -> Option<f32> {
+        // SAFETY: the execution's parameters were checked to have as many elements as a row.
+        (!self.0.is_null()).then(|| unsafe { self.0.add(col).read_unaligned() })
+    }
+}
+
+/// A row of backward whose statistics f32 carries.
+struct NarrowRow {
+    src: RowView,
+    diff_dst: RowView,
+    diff_src: RowView,
+    scale: Parameter,
+    /// `None` with RMS.
+    mean: Option<f32>,
+    r: f32,
+    /// `-r*sum(d)/C`.
+    shift: f32,
+    /// `r*sum(d*xhat)/C`.
+    slope: f32,
+}
+
+impl NarrowRow {
+    fn xhat(&self, col: usize) -> f32 {
+        let x = self.src.get(col);
+        self.mean.map_or(x, |mean| x - mean) * self.r
+    }
+
+    fn d(&self, col: usize) -> f32 {
+        let dd = self.diff_dst.get(col);
+        self.scale.get(col).map_or(dd, |scale| scale * dd)
+    }
+}
+
+/// `simd::fold`, one lane at a time: the sum of `a*b` over `(a, b) = terms(col)`.
+fn fold(cols: usize, terms: impl Fn(usize) -> (f32, f32)) -> f64 {
+    let mut total = 0.0;
+    for block in (0..cols).step_by(BLOCK) {
+        let block_end = cols.min(block + BLOCK);
+        let mut wide = [0.0f64; LANES];
+        for group in (block..block_end).step_by(GROUP) {
+            let mut chains = [[0.0f32; LANES]; GROUP / LANES / CHAIN];
+            for col in group..block_end.min(group + GROUP) {
+                let (vector, lane) = ((col - group) / LANES, (col - group) % LANES);
+                let (a, b) = terms(col);
+                let sum = &mut chains[vector / CHAIN][lane];
+                *sum = a.mul_add(b, *sum);
+            }
+            for lane in 0..LANES {
+                let [a, b, c, d] = chains.map(|chain| chain[lane]);
+                wide[lane] += f64::from((a + b) + (c + d));
+            }
+        }
+        total += halve(wide);
+    }
+    total
+}
+
+/// `simd::fold_wide`, one lane at a time.
+fn fold_wide(cols: usize, term: impl Fn(usize) -> f64) -> f64 {
+    let mut total = 0.0;
+    for block in (0..cols).step_by(BLOCK) {
+        let mut sums = [[0.0f64; LANES]; 2];
+        for col in block..cols.min(block + BLOCK) {
+            let (vector, lane) = ((col - block) / LANES, (col - block) % LANES);
+            sums[vector % 2][lane] += term(col);
+        }
+        let mut joined = sums[0];
+        for lane in 0..LANES {
+            joined[lane] += sums[1][lane];
+        }
+        total += halve(joined);
+    }
+    total
+}
+
+/// The sum of 16 lanes, by halves.
+fn halve(mut lanes: [f64; LANES]) -> f64 {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            lanes[lane] += lanes[lane + half];
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+/// The statistics of a row, in f64 throughout.
+fn wide_statistics(src: RowView, cols: usize, rms: bool) -> Statistics {
+    let n = cols as f64;
+    let x = |col| f64::from(src.get(col));
+    let mean = if rms { 0.0 } else { fold_wide(cols, x) / n };
+    let square = |col| {
+        let d = x(col) - mean;
+        d * d
+    };
+    Statistics { mean, variance: fold_wide(cols, square) / n, wide: true }
+}
+
+/// The statistics of a row.
+fn statistics(src: RowView, cols: usize, rms: bool) -> Statistics {
+    let n = cols as f64;
+    if rms {
+        let variance = fold(cols, |col| (src.get(col), src.get(col))) / n;
+        if in_range(variance) {
+            return Statistics { mean: 0.0, variance, wide: false };
+        }
+    } else {
+        let mean = fold_wide(cols, |col| f64::from(src.get(col))) / n;
+        let high = mean as f32;
+        let centred = |col| {
+            let d = src.get(col) - high;
+            (d, d)
+        };
+        let mean_square = fold(cols, centred) / n;
+        if in_range(mean_square) {
+            let variance = corrected(mean_square, mean, high);
+            return Statistics { mean, variance, wide: false };
+        }
+    }
+    wide_statistics(src, cols, rms)
+}
+
+impl Reference {
+    fn forward_row(&self, job: &Forward, row: usize) {
+        let src = RowView {
+            data_type: job.src_type,
+            start: job.src.cast_mut(),
+            offset: job.src_rows.offset(row),
+            step: self.steps.src,
+        };
+        let dst = RowView {
+            data_type: job.dst_type,
+            start: job.dst,
+            offset: job.dst_rows.offset(row),
+            step: self.steps.dst,
+        };
+        let found = if job.statistics == StatisticsUse::Given {
+            // SAFETY: the statistics are given and the row exists.
+            unsafe { job.given(row) }
+        } else {
+            let found = statistics(src, job.cols, self.rms);
+            // SAFETY: the row exists and is this thread's.
+            unsafe { job.write(row, &found) };
+            found
+        };
+        let (scale, shift) = (Parameter(job.scale), Parameter(job.shift));
+        let r = reciprocal(found.variance, job.epsilon);
+        if found.wide {
+            for col in 0..job.cols {
+                let xhat = (f64::from(src.get(col)) - found.mean) * r;
+                let value = match (scale.get(col), shift.get(col)) {
+                    (None, None) => xhat,
+                    (Some(scale), None) => xhat * f64::from(scale),
+                    (None, Some(shift)) => xhat + f64::from(shift),
+                    (Some(scale), Some(shift)) => xhat.mul_add(f64::from(scale), f64::from(shift)),
+                };
+                dst.set(col, value as f32);
+            }
+            return;
+        }
+        let high = found.mean as f32;
+        let (low, r) = ((found.mean - f64::from(high)) as f32, r as f32);
+        for col in 0..job.cols {
+            let x = src.get(col);
+            let d = if self.rms { x } else { (x - high) - low };
+            let xhat = d * r;
+            dst.set(
+                col,
+                match (scale.get(col), shift.get(col)) {
+                    (None, None) => xhat,
+                    (Some(scale), None) => xhat * scale,
+                    (None, Some(shift)) => xhat + shift,
+                    (Some(scale), Some(shift)) => xhat.mul_add(scale, shift),
+                },
+            );
+        }
+    }
+
+    /// A block's rows, tile by tile; the tile matters to the order of the column sums alone.
+    fn backward_rows(&self, job: &Backward, first: usize, last: usize, sums: *mut f64) {
+        let columns = usize::from(self.sums.0) + usize::from(self.sums.1);
+        // SAFETY: the block's sums are this thread's.
+        let sums = match columns {
+            0 => &mut [][..],
+            n => unsafe {
+                sums.write_bytes(0, n * job.cols);
+                std::slice::from_raw_parts_mut(sums, n * job.cols)
+            },
+        };
+        let (scale_sums, shift_sums) = sums.split_at_mut(if self.sums.0 { job.cols } else { 0 });
+        let mut row = first;
+        while row < last {
+            // SAFETY: the row exists.
+            let narrow = |row| matches!(unsafe { job.given(row) }, Given::Narrow(_));
+            let tile = if row + TILE <= last && (row..row + TILE).all(narrow) { TILE } else { 1 };
+            if narrow(row) {
+                self.tile(job, row, tile, scale_sums, shift_sums);
+            } else {
+                self.wide_row(job, row, scale_sums, shift_sums);
+            }
+            row += tile;
+        }
+    }
+
+    fn views(&self, job: &Backward, row: usize) -> (RowView, RowView, RowView) {
+        let view = |data_type, start, offset, step| RowView { data_type, start, offset, step };
+        let steps = self.steps;
+        (
+            view(job.src_type, job.src.cast_mut(), job.src_rows.offset(row), steps.src),
+            view(
+                job.diff_dst_type,
+                job.diff_dst.cast_mut(),
+                job.diff_dst_rows.offset(row),
+                steps.dst,
+            ),
+            view(job.diff_src_type, job.diff_src, job.diff_src_rows.offset(row), steps.diff_src),
+        )
+    }
+
+    /// `rows` rows, at most [`TILE`], whose statistics f32 carries.
+    fn tile(
+        &self,
+        job: &Backward,
+        first: usize,
+        rows: usize,
+        scale_sums: &mut [f64],
+        shift_sums: &mut [f64],
+    ) {
+        let mut views = [const { None }; TILE];
+        for (i, view) in views[..rows].iter_mut().enumerate() {
+            // SAFETY: the row exists.
+            if let Given::Narrow(found) = unsafe { job.given(first + i) } {
+                *view = Some(self.narrow(job, first + i, &found));
+            }
+        }
+        for col in 0..job.cols {
+            let (mut scale_terms, mut shift_terms) = (0.0f32, 0.0f32);
+            for row in views.iter().flatten() {
+                let (dd, d, xhat) = (row.diff_dst.get(col), row.d(col), row.xhat(col));
+                scale_terms = dd.mul_add(xhat, scale_terms);
+                shift_terms += dd;
+                let value = match (job.global_stats, self.rms) {
+                    (true, _) => d * row.r,
+                    (false, true) => (-xhat).mul_add(row.slope, d * row.r),
+                    (false, false) => (-xhat).mul_add(row.slope, d.mul_add(row.r, row.shift)),
+                };
+                row.diff_src.set(col, value);
+            }
+            if let Some(sum) = scale_sums.get_mut(col) {
+                *sum += f64::from(scale_terms);
+            }
+            if let Some(sum) = shift_sums.get_mut(col) {
+                *sum += f64::from(shift_terms);
+            }
+        }
+    }
+
+    /// A row's statistics and sums.
+    fn narrow(&self, job: &Backward, row: usize, found: &Statistics) -> NarrowRow {
+        let (src, diff_dst, diff_src) = self.views(job, row);
+        let r = reciprocal(found.variance, job.epsilon) as f32;
+        let mean = (!self.rms).then_some(found.mean as f32);
+        let scale = Parameter(job.scale);
+        let mut row = NarrowRow { src, diff_dst, diff_src, scale, mean, r, shift: 0.0, slope: 0.0 };
+        if !job.global_stats {
+            let per_col = f64::from(r) / job.cols as f64;
+            row.slope = (per_col * fold(job.cols, |col| (row.d(col), row.xhat(col)))) as f32;
+            if !self.rms {
+                row.shift = -(per_col * fold(job.cols, |col| (row.d(col), 1.0))) as f32;
+            }
+        }
+        row
+    }
+
+    /// A row in f64.
+    fn wide_row(&self, job: &Backward, row: usize, scale_sums: &mut [f64], shift_sums: &mut [f64]) {
+        let scale = Parameter(job.scale);
+        let (src, diff_dst, diff_src) = self.views(job, row);
+        // SAFETY: the row exists.
+        let found = match unsafe { job.given(row) } {
+            Given::Narrow(found) | Given::Wide(found) => found,
+            Given::Anew => wide_statistics(src, job.cols, self.rms),
+        };
+        let r = reciprocal(found.variance, job.epsilon);
+        let xhat = |col| (f64::from(src.get(col)) - found.mean) * r;
+        let d = |col| {
+            let dd = f64::from(diff_dst.get(col));
+            scale.get(col).map_or(dd, |scale| f64::from(scale) * dd)
+        };
+        let per_col = r / job.cols as f64;
+        let (mut shift, mut slope) = (0.0, 0.0);
+        if !job.global_stats {
+            if !self.rms {
+                shift = per_col * fold_wide(job.cols, d);
+            }
+            slope = per_col * fold_wide(job.cols, |col| d(col) * xhat(col));
+        }
+        for col in 0..job.cols {
+            let (dd, d, xhat) = (f64::from(diff_dst.get(col)), d(col), xhat(col));
+            let value = match (job.global_stats, self.rms) {
+                (true, _) => d * r,
+                (false, true) => d * r - xhat * slope,
+                (false, false) => d * r - shift - xhat * slope,
+            };
+            diff_src.set(col, value as f32);
+            if let Some(sum) = scale_sums.get_mut(col) {
+                *sum += dd * xhat;
+            }
+            if let Some(sum) = shift_sums.get_mut(col) {
+                *sum += dd;
+            }
+        }
+    }
+}

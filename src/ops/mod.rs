@@ -1,0 +1,3 @@
+//! The operations. Each owns its formula, its checks and its implementations, and imports no other.
+
+pub(crate) mod layer_normalization;

@@ -1,0 +1,242 @@
+//! Primitive descriptors: an operation's problem, and which of its implementations runs it.
+
+use super::{Attr, ScratchpadMode, effective_level, verbose, verbosity, with_scratchpad};
+use super::{Verbosity, scratchpad};
+use crate::error::{Error, Result, Status};
+use crate::simd::Level;
+use crate::tensor::{DataType, MemoryDesc};
+use crate::threads::Threads;
+use norm_sys as sys;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The direction of a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PropKind {
+    ForwardTraining,
+    ForwardInference,
+    Backward,
+    BackwardData,
+}
+
+impl PropKind {
+    pub(crate) fn is_forward(self) -> bool {
+        matches!(self, Self::ForwardTraining | Self::ForwardInference)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ForwardTraining => "forward_training",
+            Self::ForwardInference => "forward_inference",
+            Self::Backward => "backward",
+            Self::BackwardData => "backward_data",
+        }
+    }
+}
+
+/// Whether an execution reads or writes an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Usage {
+    Input,
+    Output,
+}
+
+/// An argument that a problem has.
+#[derive(Clone, Debug)]
+pub(crate) struct OpArgument {
+    pub(crate) id: i32,
+    /// The name after `NORM_ARG_`, in lower case.
+    pub(crate) name: &'static str,
+    pub(crate) usage: Usage,
+    pub(crate) desc: MemoryDesc,
+}
+
+/// A checked problem of an operation.
+pub(crate) trait Op: Send + Sync {
+    fn kind(&self) -> sys::norm_primitive_kind_t;
+    fn name(&self) -> &'static str;
+    fn prop_kind(&self) -> PropKind;
+    fn epsilon(&self) -> f32;
+    fn flags(&self) -> u32;
+    /// Everything that an execution reads or writes, without the scratchpad.
+    fn arguments(&self) -> &[OpArgument];
+    /// The descriptor that a `norm_query_*_md` names; `None` if the problem has none of the kind.
+    fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc>;
+    /// The problem's dimensions, as on benchdnn's command line.
+    fn problem(&self) -> String;
+    /// What else defines the problem, for verbose lines.
+    fn auxiliary(&self) -> String;
+    /// The implementations, best first; the list is the same for every problem.
+    fn variants(&self) -> &'static [Variant];
+    /// Makes one of them, or says why it does not fit.
+    fn implement(&self, variant: &Variant) -> std::result::Result<Box<dyn Implementation>, String>;
+    /// What must hold between the buffers of one execution.
+    fn check_buffers(&self, arguments: &Arguments) -> Result<()>;
+}
+
+/// A row of an operation's list of implementations.
+#[derive(Debug)]
+pub(crate) struct Variant {
+    /// What `norm_query_impl_info_str` gives.
+    pub(crate) name: &'static std::ffi::CStr,
+    /// The level it is compiled for; `None` runs everywhere and is not capped.
+    pub(crate) level: Option<Level>,
+}
+
+/// A way to run a problem.
+pub(crate) trait Implementation: Send + Sync {
+    fn variant(&self) -> &'static Variant;
+    /// Bytes of temporary memory, whose address is aligned to 64.
+    fn scratchpad_size(&self) -> usize;
+    /// Runs it and gives the number of threads that took part.
+    fn execute(&self, execution: &Execution<'_>) -> usize;
+
+    fn name(&self) -> &'static str {
+        self.variant().name.to_str().unwrap_or("")
+    }
+}
+
+/// One execution, checked: every argument that the problem has is there and large enough.
+pub(crate) struct Execution<'a> {
+    pub(crate) arguments: &'a Arguments,
+    pub(crate) scratchpad: *mut u8,
+    pub(crate) threads: Threads,
+}
+
+/// More than any operation has, so that executions allocate nothing.
+pub(crate) const MAX_ARGUMENTS: usize = 16;
+
+/// The addresses of an execution's arguments.
+#[derive(Debug)]
+pub(crate) struct Arguments {
+    entries: [(i32, *mut u8); MAX_ARGUMENTS],
+    len: usize,
+}
+
+impl Arguments {
+    pub(crate) fn new() -> Self {
+        Self { entries: [(0, std::ptr::null_mut()); MAX_ARGUMENTS], len: 0 }
+    }
+
+    pub(crate) fn push(&mut self, id: i32, address: *mut u8) {
+        self.entries[self.len] = (id, address);
+        self.len += 1;
+    }
+
+    /// The address of an argument; null if the problem does not have it.
+    pub(crate) fn get(&self, id: i32) -> *mut u8 {
+        let entries = &self.entries[..self.len];
+        entries.iter().find(|e| e.0 == id).map_or(std::ptr::null_mut(), |e| e.1)
+    }
+}
+
+/// A problem with its implementation.
+#[derive(Clone)]
+pub(crate) struct PrimitiveDesc {
+    op: Arc<dyn Op>,
+    attr: Attr,
+    /// The level in force when this was made; later caps do not reach it.
+    level: Level,
+    position: usize,
+    implementation: Arc<dyn Implementation>,
+    scratchpad: MemoryDesc,
+}
+
+impl PrimitiveDesc {
+    /// Chooses the first implementation that fits.
+    pub(crate) fn new(op: Arc<dyn Op>, attr: Attr) -> Result<Self> {
+        let begin = Instant::now();
+        let level = effective_level();
+        let (position, implementation) = choose(&*op, level, 0)
+            .ok_or_else(|| Error::unimplemented("no implementation takes this problem"))?;
+        let scratchpad = scratchpad_desc(&*implementation, &attr)?;
+        let desc = Self { op, attr, level, position, implementation, scratchpad };
+        if verbosity() >= Verbosity::Creation {
+            verbose::created(&desc, begin.elapsed());
+        }
+        Ok(desc)
+    }
+
+    /// Moves on to the next implementation that fits.
+    pub(crate) fn next_implementation(&mut self) -> Result<()> {
+        let (position, implementation) = choose(&*self.op, self.level, self.position + 1)
+            .ok_or_else(|| {
+                Error::new(Status::LastImplReached, "this is the last implementation")
+            })?;
+        self.scratchpad = scratchpad_desc(&*implementation, &self.attr)?;
+        self.position = position;
+        self.implementation = implementation;
+        Ok(())
+    }
+
+    pub(crate) fn op(&self) -> &dyn Op {
+        &*self.op
+    }
+
+    pub(crate) fn attr(&self) -> &Attr {
+        &self.attr
+    }
+
+    pub(crate) fn implementation(&self) -> &dyn Implementation {
+        &*self.implementation
+    }
+
+    /// The scratchpad that the caller provides: empty if the library does.
+    pub(crate) fn scratchpad_desc(&self) -> &MemoryDesc {
+        &self.scratchpad
+    }
+
+    /// Runs the problem on buffers that were checked, with the caller's scratchpad if it is the one
+    /// to give it. Gives the number of threads that took part.
+    pub(crate) fn execute(
+        &self,
+        arguments: &Arguments,
+        scratchpad: *mut u8,
+        threads: Threads,
+    ) -> Result<usize> {
+        let run =
+            |scratchpad| self.implementation.execute(&Execution { arguments, scratchpad, threads });
+        let timed = |scratchpad| {
+            let begin = Instant::now();
+            let count = run(scratchpad);
+            verbose::executed(self, begin.elapsed());
+            count
+        };
+        let verbose = verbosity() >= Verbosity::Execution;
+        let call = |scratchpad| if verbose { timed(scratchpad) } else { run(scratchpad) };
+        match self.attr.scratchpad_mode {
+            ScratchpadMode::Library => with_scratchpad(self.implementation.scratchpad_size(), call),
+            ScratchpadMode::User => Ok(call(scratchpad::align(scratchpad))),
+        }
+    }
+}
+
+/// The first implementation from `position` on that fits, and its position.
+fn choose(op: &dyn Op, level: Level, position: usize) -> Option<(usize, Arc<dyn Implementation>)> {
+    let report = verbosity() >= Verbosity::Creation;
+    for (at, variant) in op.variants().iter().enumerate().skip(position) {
+        let refusal = match variant.level {
+            Some(l) if !Level::available().contains(&l) => {
+                "the machine lacks the instruction set".into()
+            }
+            Some(l) if l > level => "above the cap on the instruction set".into(),
+            _ => match op.implement(variant) {
+                Ok(implementation) => return Some((at, implementation.into())),
+                Err(reason) => reason,
+            },
+        };
+        if report {
+            verbose::passed_over(op, variant.name.to_str().unwrap_or(""), &refusal);
+        }
+    }
+    None
+}
+
+/// What the caller has to provide, with room to align it.
+fn scratchpad_desc(implementation: &dyn Implementation, attr: &Attr) -> Result<MemoryDesc> {
+    let size = implementation.scratchpad_size();
+    if attr.scratchpad_mode == ScratchpadMode::Library || size == 0 {
+        return Ok(MemoryDesc::EMPTY);
+    }
+    MemoryDesc::dense(&[(size + scratchpad::ALIGN) as i64], DataType::U8)
+}

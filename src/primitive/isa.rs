@@ -1,0 +1,136 @@
+//! The cap on the instruction set: what was asked for, by call or environment, and the level that
+//! follows from it.
+
+use crate::error::{Error, Result};
+use crate::simd::Level;
+use norm_sys as sys;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A value of `norm_cpu_isa_t`, its name and the level it allows; `None` for no cap.
+pub(crate) struct CpuIsa {
+    pub(crate) value: sys::norm_cpu_isa_t,
+    pub(crate) name: &'static str,
+    level: Option<Level>,
+}
+
+macro_rules! isa {
+    ($value:ident, $name:literal, $level:expr) => {
+        CpuIsa { value: sys::$value, name: $name, level: $level }
+    };
+}
+
+/// Every value that exists, by its first name.
+const ISAS: &[CpuIsa] = &[
+    isa!(norm_cpu_isa_default, "default", None),
+    isa!(norm_cpu_isa_portable, "portable", Some(Level::Portable)),
+    isa!(norm_cpu_isa_neon, "neon", Some(Level::Neon)),
+    isa!(norm_cpu_isa_sse41, "sse41", Some(Level::Portable)),
+    isa!(norm_cpu_isa_avx, "avx", Some(Level::Portable)),
+    isa!(norm_cpu_isa_avx2, "avx2", Some(Level::Avx2)),
+    isa!(norm_cpu_isa_avx2_vnni, "avx2_vnni", Some(Level::Avx2)),
+    isa!(norm_cpu_isa_avx2_vnni_2, "avx2_vnni_2", Some(Level::Avx2)),
+    isa!(norm_cpu_isa_avx512_core, "avx512_core", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx512_core_vnni, "avx512_core_vnni", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx512_core_bf16, "avx512_core_bf16", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx10_1_512, "avx10_1_512", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx10_1_512_amx, "avx10_1_512_amx", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx10_1_512_amx_fp16, "avx10_1_512_amx_fp16", Some(Level::Avx512)),
+];
+
+/// Second names that the environment variable understands.
+const ALIASES: &[(&str, sys::norm_cpu_isa_t)] = &[
+    ("all", sys::norm_cpu_isa_default),
+    ("avx512", sys::norm_cpu_isa_avx512_core),
+    ("avx512_core_fp16", sys::norm_cpu_isa_avx512_core_fp16),
+    ("avx512_core_amx", sys::norm_cpu_isa_avx512_core_amx),
+    ("avx512_core_amx_fp16", sys::norm_cpu_isa_avx512_core_amx_fp16),
+];
+
+impl CpuIsa {
+    /// The row of a C value.
+    pub(crate) fn find(value: sys::norm_cpu_isa_t) -> Option<&'static Self> {
+        ISAS.iter().find(|isa| isa.value == value)
+    }
+
+    /// Every value that exists, with its name.
+    pub(crate) fn all() -> impl Iterator<Item = (sys::norm_cpu_isa_t, &'static str)> {
+        ISAS.iter().map(|isa| (isa.value, isa.name))
+    }
+
+    /// The row of a name as the environment gives it: any case.
+    fn find_name(name: &str) -> Option<&'static Self> {
+        let name = name.trim().to_ascii_lowercase();
+        let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+        alias
+            .and_then(|(_, value)| Self::find(*value))
+            .or_else(|| ISAS.iter().find(|isa| isa.name == name))
+    }
+
+    /// The value that stands for a level.
+    pub(crate) fn of_level(level: Level) -> sys::norm_cpu_isa_t {
+        match level {
+            Level::Portable => sys::norm_cpu_isa_portable,
+            Level::Neon => sys::norm_cpu_isa_neon,
+            Level::Avx2 => sys::norm_cpu_isa_avx2,
+            Level::Avx512 => sys::norm_cpu_isa_avx512_core,
+        }
+    }
+
+    /// Whether this machine's architecture has the level.
+    fn is_of_this_architecture(&self) -> bool {
+        match self.level {
+            None | Some(Level::Portable) => true,
+            Some(Level::Neon) => cfg!(target_arch = "aarch64"),
+            Some(Level::Avx2 | Level::Avx512) => cfg!(target_arch = "x86_64"),
+        }
+    }
+}
+
+/// What was set by call; `UNSET` until then.
+static CAP: AtomicU32 = AtomicU32::new(UNSET);
+const UNSET: u32 = u32::MAX;
+
+/// Caps what primitive descriptors made from now on use.
+pub(crate) fn set_cap(value: sys::norm_cpu_isa_t) -> Result<()> {
+    let isa = CpuIsa::find(value)
+        .ok_or_else(|| Error::invalid(format!("isa: {value:#x} is not a norm_cpu_isa_t")))?;
+    if !isa.is_of_this_architecture() {
+        return Err(Error::unimplemented(format!(
+            "isa: {} is for another architecture than this machine's",
+            isa.name
+        )));
+    }
+    CAP.store(value, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The best level of the machine within the cap.
+pub(crate) fn effective_level() -> Level {
+    static ENVIRONMENT: OnceLock<Option<Level>> = OnceLock::new();
+    let cap = match CAP.load(Ordering::Relaxed) {
+        UNSET => *ENVIRONMENT.get_or_init(|| {
+            let name = std::env::var("NORM_MAX_CPU_ISA").ok()?;
+            CpuIsa::find_name(&name).filter(|isa| isa.is_of_this_architecture())?.level
+        }),
+        value => CpuIsa::find(value).and_then(|isa| isa.level),
+    };
+    let within = |level: &&Level| cap.is_none_or(|cap| **level <= cap);
+    Level::available().iter().find(within).copied().unwrap_or(Level::Portable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_environment_are_found() {
+        let level = |name| CpuIsa::find_name(name).map(|isa| isa.level);
+        assert_eq!(level("portable"), Some(Some(Level::Portable)));
+        assert_eq!(level(" AVX2 "), Some(Some(Level::Avx2)));
+        assert_eq!(level("avx512"), Some(Some(Level::Avx512)));
+        assert_eq!(level("avx512_core_bf16"), Some(Some(Level::Avx512)));
+        assert_eq!(level("ALL"), Some(None));
+        assert_eq!(level("avx1024"), None);
+    }
+}

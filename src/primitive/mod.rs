@@ -1,0 +1,19 @@
+//! What every operation shares: the primitive descriptor with its list of implementations, attributes,
+//! execution arguments, the scratchpad, the instruction-set cap and verbose lines.
+//!
+//! An operation implements [`Op`] and lists its [`Implementation`]s; nothing here knows a formula, and
+//! nothing knows C beyond its numbers.
+
+mod attr;
+mod desc;
+mod isa;
+mod scratchpad;
+mod verbose;
+
+pub(crate) use attr::{Attr, ScratchpadMode};
+pub(crate) use desc::{
+    Arguments, Execution, Implementation, Op, OpArgument, PrimitiveDesc, PropKind, Usage, Variant,
+};
+pub(crate) use isa::{CpuIsa, effective_level, set_cap};
+pub(crate) use scratchpad::with_scratchpad;
+pub(crate) use verbose::{Verbosity, set_verbosity, verbosity};

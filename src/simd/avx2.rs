@@ -1,0 +1,292 @@
+//! AVX2 with FMA and F16C: the 16 lanes are two registers.
+
+use super::Simd;
+use std::arch::x86_64::*;
+
+/// AVX2, FMA and F16C.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2;
+
+/// All-ones lanes below `n`, as two registers.
+///
+/// # Safety
+/// AVX2.
+#[inline(always)]
+unsafe fn first(n: usize) -> (__m256i, __m256i) {
+    // SAFETY: the caller's.
+    unsafe {
+        let count = _mm256_set1_epi32(n as i32);
+        let low = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        let high = _mm256_setr_epi32(8, 9, 10, 11, 12, 13, 14, 15);
+        (_mm256_cmpgt_epi32(count, low), _mm256_cmpgt_epi32(count, high))
+    }
+}
+
+/// All-ones f64 lanes below `n`, as four registers.
+///
+/// # Safety
+/// AVX2.
+#[inline(always)]
+unsafe fn first_wide(n: usize) -> [__m256i; 4] {
+    // SAFETY: the caller's.
+    unsafe {
+        let count = _mm256_set1_epi64x(n as i64);
+        [
+            _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(0, 1, 2, 3)),
+            _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(4, 5, 6, 7)),
+            _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(8, 9, 10, 11)),
+            _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(12, 13, 14, 15)),
+        ]
+    }
+}
+
+/// The upper halves of 8 f32 after rounding to nearest even, one per 32-bit lane.
+///
+/// # Safety
+/// AVX2.
+#[inline(always)]
+unsafe fn bf16_lanes(v: __m256) -> __m256i {
+    // SAFETY: the caller's.
+    unsafe {
+        let bits = _mm256_castps_si256(v);
+        let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), _mm256_set1_epi32(1));
+        let rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+        let nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(v, v));
+        let quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x0040_0000));
+        _mm256_srli_epi32::<16>(_mm256_blendv_epi8(rounded, quiet, nan))
+    }
+}
+
+// SAFETY of every block below: the trait's contract gives the instruction set and the addresses.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Simd for Avx2 {
+    type F = (__m256, __m256);
+    type D = [__m256d; 4];
+
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> Self::F {
+        unsafe { (_mm256_set1_ps(x), _mm256_set1_ps(x)) }
+    }
+    #[inline(always)]
+    unsafe fn load(p: *const f32) -> Self::F {
+        unsafe { (_mm256_loadu_ps(p), _mm256_loadu_ps(p.add(8))) }
+    }
+    #[inline(always)]
+    unsafe fn load_n(p: *const f32, n: usize) -> Self::F {
+        unsafe {
+            let (low, high) = first(n);
+            // The second address may lie past the buffer, where no lane is loaded.
+            (_mm256_maskload_ps(p, low), _mm256_maskload_ps(p.wrapping_add(8), high))
+        }
+    }
+    #[inline(always)]
+    unsafe fn store(p: *mut f32, v: Self::F) {
+        unsafe {
+            _mm256_storeu_ps(p, v.0);
+            _mm256_storeu_ps(p.add(8), v.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_n(p: *mut f32, v: Self::F, n: usize) {
+        unsafe {
+            let (low, high) = first(n);
+            _mm256_maskstore_ps(p, low, v.0);
+            _mm256_maskstore_ps(p.wrapping_add(8), high, v.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(p: *const u16) -> Self::F {
+        unsafe {
+            let low = _mm256_cvtepu16_epi32(_mm_loadu_si128(p.cast()));
+            let high = _mm256_cvtepu16_epi32(_mm_loadu_si128(p.add(8).cast()));
+            (
+                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
+                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_bf16(p: *mut u16, v: Self::F) {
+        unsafe {
+            // The pack interleaves the 128-bit halves; the permutation puts them in order.
+            let packed = _mm256_packus_epi32(bf16_lanes(v.0), bf16_lanes(v.1));
+            _mm256_storeu_si256(p.cast(), _mm256_permute4x64_epi64::<0b11_01_10_00>(packed));
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_f16(p: *const u16) -> Self::F {
+        unsafe {
+            (
+                _mm256_cvtph_ps(_mm_loadu_si128(p.cast())),
+                _mm256_cvtph_ps(_mm_loadu_si128(p.add(8).cast())),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_f16(p: *mut u16, v: Self::F) {
+        unsafe {
+            _mm_storeu_si128(p.cast(), _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v.0));
+            _mm_storeu_si128(p.add(8).cast(), _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v.1));
+        }
+    }
+    #[inline(always)]
+    unsafe fn add(a: Self::F, b: Self::F) -> Self::F {
+        unsafe { (_mm256_add_ps(a.0, b.0), _mm256_add_ps(a.1, b.1)) }
+    }
+    #[inline(always)]
+    unsafe fn sub(a: Self::F, b: Self::F) -> Self::F {
+        unsafe { (_mm256_sub_ps(a.0, b.0), _mm256_sub_ps(a.1, b.1)) }
+    }
+    #[inline(always)]
+    unsafe fn mul(a: Self::F, b: Self::F) -> Self::F {
+        unsafe { (_mm256_mul_ps(a.0, b.0), _mm256_mul_ps(a.1, b.1)) }
+    }
+    #[inline(always)]
+    unsafe fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+        unsafe { (_mm256_fmadd_ps(a.0, b.0, c.0), _mm256_fmadd_ps(a.1, b.1, c.1)) }
+    }
+    #[inline(always)]
+    unsafe fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+        unsafe { (_mm256_fnmadd_ps(a.0, b.0, c.0), _mm256_fnmadd_ps(a.1, b.1, c.1)) }
+    }
+    #[inline(always)]
+    unsafe fn first_n(v: Self::F, n: usize) -> Self::F {
+        unsafe {
+            let (low, high) = first(n);
+            (
+                _mm256_and_ps(v.0, _mm256_castsi256_ps(low)),
+                _mm256_and_ps(v.1, _mm256_castsi256_ps(high)),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn widen(v: Self::F) -> Self::D {
+        unsafe {
+            [
+                _mm256_cvtps_pd(_mm256_castps256_ps128(v.0)),
+                _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v.0)),
+                _mm256_cvtps_pd(_mm256_castps256_ps128(v.1)),
+                _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v.1)),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn narrow(v: Self::D) -> Self::F {
+        unsafe {
+            (
+                _mm256_set_m128(_mm256_cvtpd_ps(v[1]), _mm256_cvtpd_ps(v[0])),
+                _mm256_set_m128(_mm256_cvtpd_ps(v[3]), _mm256_cvtpd_ps(v[2])),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_splat(x: f64) -> Self::D {
+        unsafe { [_mm256_set1_pd(x); 4] }
+    }
+    #[inline(always)]
+    unsafe fn wide_load(p: *const f64) -> Self::D {
+        unsafe {
+            [
+                _mm256_loadu_pd(p),
+                _mm256_loadu_pd(p.add(4)),
+                _mm256_loadu_pd(p.add(8)),
+                _mm256_loadu_pd(p.add(12)),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::D {
+        unsafe {
+            let mask = first_wide(n);
+            [
+                _mm256_maskload_pd(p, mask[0]),
+                _mm256_maskload_pd(p.wrapping_add(4), mask[1]),
+                _mm256_maskload_pd(p.wrapping_add(8), mask[2]),
+                _mm256_maskload_pd(p.wrapping_add(12), mask[3]),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_store(p: *mut f64, v: Self::D) {
+        unsafe {
+            _mm256_storeu_pd(p, v[0]);
+            _mm256_storeu_pd(p.add(4), v[1]);
+            _mm256_storeu_pd(p.add(8), v[2]);
+            _mm256_storeu_pd(p.add(12), v[3]);
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_store_n(p: *mut f64, v: Self::D, n: usize) {
+        unsafe {
+            let mask = first_wide(n);
+            _mm256_maskstore_pd(p, mask[0], v[0]);
+            _mm256_maskstore_pd(p.wrapping_add(4), mask[1], v[1]);
+            _mm256_maskstore_pd(p.wrapping_add(8), mask[2], v[2]);
+            _mm256_maskstore_pd(p.wrapping_add(12), mask[3], v[3]);
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_add(a: Self::D, b: Self::D) -> Self::D {
+        unsafe {
+            [
+                _mm256_add_pd(a[0], b[0]),
+                _mm256_add_pd(a[1], b[1]),
+                _mm256_add_pd(a[2], b[2]),
+                _mm256_add_pd(a[3], b[3]),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_sub(a: Self::D, b: Self::D) -> Self::D {
+        unsafe {
+            [
+                _mm256_sub_pd(a[0], b[0]),
+                _mm256_sub_pd(a[1], b[1]),
+                _mm256_sub_pd(a[2], b[2]),
+                _mm256_sub_pd(a[3], b[3]),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_mul(a: Self::D, b: Self::D) -> Self::D {
+        unsafe {
+            [
+                _mm256_mul_pd(a[0], b[0]),
+                _mm256_mul_pd(a[1], b[1]),
+                _mm256_mul_pd(a[2], b[2]),
+                _mm256_mul_pd(a[3], b[3]),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_fma(a: Self::D, b: Self::D, c: Self::D) -> Self::D {
+        unsafe {
+            [
+                _mm256_fmadd_pd(a[0], b[0], c[0]),
+                _mm256_fmadd_pd(a[1], b[1], c[1]),
+                _mm256_fmadd_pd(a[2], b[2], c[2]),
+                _mm256_fmadd_pd(a[3], b[3], c[3]),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_first_n(v: Self::D, n: usize) -> Self::D {
+        unsafe {
+            let mask = first_wide(n);
+            [
+                _mm256_and_pd(v[0], _mm256_castsi256_pd(mask[0])),
+                _mm256_and_pd(v[1], _mm256_castsi256_pd(mask[1])),
+                _mm256_and_pd(v[2], _mm256_castsi256_pd(mask[2])),
+                _mm256_and_pd(v[3], _mm256_castsi256_pd(mask[3])),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_sum(v: Self::D) -> f64 {
+        unsafe {
+            let four = _mm256_add_pd(_mm256_add_pd(v[0], v[2]), _mm256_add_pd(v[1], v[3]));
+            let two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd::<1>(four));
+            _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Element types: how 16 of them become f32 lanes and back.
+
+use super::{LANES, Simd};
+use crate::tensor::DataType;
+
+/// An element type of a tensor. Values are f32 in the lanes; only loads and stores differ.
+///
+/// A type known when the kernel is compiled is a token without size; [`Runtime`] looks its type up at
+/// each access and serves the combinations that are too rare for kernels of their own.
+///
+/// # Safety
+/// As [`Simd`]: the elements named, counted from `p`, are there. `n` is 1 to 15.
+pub(crate) trait Element: Copy + 'static {
+    /// The token of a type, which is the one that the kernel was made for.
+    fn of(data_type: DataType) -> Self;
+    /// Bytes of one element.
+    fn size(self) -> usize;
+    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F;
+    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F;
+    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F);
+    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize);
+}
+
+/// IEEE 754 binary32.
+#[derive(Clone, Copy)]
+pub(crate) struct F32;
+/// The upper half of a binary32.
+#[derive(Clone, Copy)]
+pub(crate) struct Bf16;
+/// IEEE 754 binary16.
+#[derive(Clone, Copy)]
+pub(crate) struct F16;
+/// Any of the above, looked up at run time.
+#[derive(Clone, Copy)]
+pub(crate) struct Runtime(DataType);
+
+// SAFETY of the blocks below: the trait's contract, passed through.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Element for F32 {
+    #[inline(always)]
+    fn of(_: DataType) -> Self {
+        Self
+    }
+    #[inline(always)]
+    fn size(self) -> usize {
+        4
+    }
+    #[inline(always)]
+    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {
+        unsafe { S::load(p.cast::<f32>().add(i)) }
+    }
+    #[inline(always)]
+    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
+        unsafe { S::load_n(p.cast::<f32>().add(i), n) }
+    }
+    #[inline(always)]
+    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+        unsafe { S::store(p.cast::<f32>().add(i), v) }
+    }
+    #[inline(always)]
+    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
+        unsafe { S::store_n(p.cast::<f32>().add(i), v, n) }
+    }
+}
+
+/// Both 16-bit types differ only in the two conversions.
+macro_rules! half_element {
+    ($type:ident, $load:ident, $store:ident) => {
+        // SAFETY of the blocks below: the trait's contract, passed through; `n` is below 16.
+        #[allow(clippy::undocumented_unsafe_blocks)]
+        impl Element for $type {
+            #[inline(always)]
+            fn of(_: DataType) -> Self {
+                Self
+            }
+            #[inline(always)]
+            fn size(self) -> usize {
+                2
+            }
+            #[inline(always)]
+            unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {
+                unsafe { S::$load(p.cast::<u16>().add(i)) }
+            }
+            #[inline(always)]
+            unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
+                let mut lanes = [0u16; LANES];
+                unsafe {
+                    std::ptr::copy_nonoverlapping(p.cast::<u16>().add(i), lanes.as_mut_ptr(), n);
+                    S::$load(lanes.as_ptr())
+                }
+            }
+            #[inline(always)]
+            unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+                unsafe { S::$store(p.cast::<u16>().add(i), v) }
+            }
+            #[inline(always)]
+            unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
+                let mut lanes = [0u16; LANES];
+                unsafe {
+                    S::$store(lanes.as_mut_ptr(), v);
+                    std::ptr::copy_nonoverlapping(lanes.as_ptr(), p.cast::<u16>().add(i), n);
+                }
+            }
+        }
+    };
+}
+half_element!(Bf16, load_bf16, store_bf16);
+half_element!(F16, load_f16, store_f16);
+
+/// `$call` with the token of a type, which a problem's checks have confined to these three.
+macro_rules! by_type {
+    ($data_type:expr, |$token:ident| $call:expr) => {
+        match $data_type {
+            DataType::Bf16 => {
+                let $token = Bf16;
+                $call
+            }
+            DataType::F16 => {
+                let $token = F16;
+                $call
+            }
+            _ => {
+                let $token = F32;
+                $call
+            }
+        }
+    };
+}
+
+// SAFETY of the blocks below: the trait's contract, passed through.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Element for Runtime {
+    #[inline(always)]
+    fn of(data_type: DataType) -> Self {
+        Self(data_type)
+    }
+    #[inline(always)]
+    fn size(self) -> usize {
+        self.0.size()
+    }
+    #[inline(always)]
+    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {
+        unsafe { by_type!(self.0, |t| t.load::<S>(p, i)) }
+    }
+    #[inline(always)]
+    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
+        unsafe { by_type!(self.0, |t| t.load_n::<S>(p, i, n)) }
+    }
+    #[inline(always)]
+    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+        unsafe { by_type!(self.0, |t| t.store::<S>(p, i, v)) }
+    }
+    #[inline(always)]
+    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
+        unsafe { by_type!(self.0, |t| t.store_n::<S>(p, i, v, n)) }
+    }
+}
+
+/// One element as f32, exactly.
+///
+/// # Safety
+/// Element `i`, of this type and counted from `p`, is there.
+#[inline(always)]
+pub(crate) unsafe fn read_scalar(data_type: DataType, p: *const u8, i: usize) -> f32 {
+    // SAFETY: the caller's; addresses need no alignment.
+    unsafe {
+        match data_type {
+            DataType::Bf16 => {
+                f32::from_bits(u32::from(p.cast::<u16>().add(i).read_unaligned()) << 16)
+            }
+            DataType::F16 => f16_value(p.cast::<u16>().add(i).read_unaligned()),
+            _ => p.cast::<f32>().add(i).read_unaligned(),
+        }
+    }
+}
+
+/// Writes one element, rounded to nearest even: the same bits as a vector store.
+///
+/// # Safety
+/// Element `i`, of this type and counted from `p`, may be written.
+#[inline(always)]
+pub(crate) unsafe fn write_scalar(data_type: DataType, p: *mut u8, i: usize, x: f32) {
+    // SAFETY: the caller's; addresses need no alignment.
+    unsafe {
+        match data_type {
+            DataType::Bf16 => p.cast::<u16>().add(i).write_unaligned(bf16_bits(x)),
+            DataType::F16 => p.cast::<u16>().add(i).write_unaligned(f16_bits(x)),
+            _ => p.cast::<f32>().add(i).write_unaligned(x),
+        }
+    }
+}
+
+/// bf16 bits of an f32: round to nearest even on the integer; a NaN keeps its upper half, made quiet.
+#[inline(always)]
+pub(crate) fn bf16_bits(x: f32) -> u16 {
+    let bits = x.to_bits();
+    if bits & 0x7fff_ffff > 0x7f80_0000 {
+        return (bits >> 16) as u16 | 0x40;
+    }
+    (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16
+}
+
+/// binary16 bits of an f32, to nearest even, subnormals included; a NaN becomes a quiet one.
+#[inline(always)]
+pub(crate) fn f16_bits(x: f32) -> u16 {
+    let bits = x.to_bits();
+    let sign = (bits >> 16 & 0x8000) as u16;
+    let magnitude = bits & 0x7fff_ffff;
+    if magnitude > 0x7f80_0000 {
+        return sign | 0x7e00 | (magnitude >> 13 & 0x3ff) as u16;
+    }
+    if magnitude >= 0x4780_0000 {
+        return sign | 0x7c00; // 65536 and above; 65520 to 65535 round up below
+    }
+    if magnitude < 0x3880_0000 {
+        // Below 2^-14: adding 0.5 lines the last place up with binary16's 2^-24 and rounds.
+        let aligned = f32::from_bits(magnitude) + 0.5;
+        return sign | (aligned.to_bits() - 0x3f00_0000) as u16;
+    }
+    let rounded = magnitude + 0xfff + (magnitude >> 13 & 1);
+    sign | ((rounded - 0x3800_0000) >> 13) as u16
+}
+
+/// The f32 value of binary16 bits, exactly.
+#[inline(always)]
+pub(crate) fn f16_value(bits: u16) -> f32 {
+    let sign = u32::from(bits & 0x8000) << 16;
+    let magnitude = u32::from(bits & 0x7fff);
+    let value = if magnitude < 0x400 {
+        // 2^-24 each; exact.
+        (magnitude as f32 * f32::from_bits(0x3380_0000)).to_bits()
+    } else if magnitude >= 0x7c00 {
+        0x7f80_0000 | magnitude << 13 & 0x007f_ffff | u32::from(magnitude > 0x7c00) << 22
+    } else {
+        (magnitude << 13) + 0x3800_0000
+    };
+    f32::from_bits(sign | value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every 16-bit pattern, and the f32 values around each rounding boundary, against `half`.
+    #[test]
+    fn conversions_agree_with_the_half_crate() {
+        for bits in 0..=u16::MAX {
+            let (ours, theirs) = (f16_value(bits), half::f16::from_bits(bits).to_f32());
+            assert!(ours.to_bits() == theirs.to_bits() || ours.is_nan() && theirs.is_nan());
+            for value in [ours, f32::from_bits(u32::from(bits) << 16)] {
+                for nudge in [0u32, 1, 0xfff, 0x1000, 0x1001, 0x7fff, 0x8000, 0x8001] {
+                    let x = f32::from_bits(value.to_bits().wrapping_add(nudge));
+                    let (f, b) = (half::f16::from_f32(x), half::bf16::from_f32(x));
+                    if x.is_nan() {
+                        assert!(half::f16::from_bits(f16_bits(x)).is_nan());
+                        assert!(half::bf16::from_bits(bf16_bits(x)).is_nan());
+                    } else {
+                        assert_eq!(f16_bits(x), f.to_bits(), "{x:e}");
+                        assert_eq!(bf16_bits(x), b.to_bits(), "{x:e}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The floating-point environment that the results' bits depend on: round to nearest even, subnormals
+//! kept, no traps.
+
+/// Sets the default environment on this thread and puts the previous one back when dropped.
+pub(crate) struct DefaultEnvironment {
+    previous: Register,
+}
+
+#[cfg(target_arch = "x86_64")]
+type Register = u32;
+#[cfg(target_arch = "aarch64")]
+type Register = u64;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+type Register = ();
+
+impl DefaultEnvironment {
+    #[inline]
+    pub(crate) fn enter() -> Self {
+        let previous = read();
+        write(DEFAULT);
+        Self { previous }
+    }
+}
+
+impl Drop for DefaultEnvironment {
+    #[inline]
+    fn drop(&mut self) {
+        write(self.previous);
+    }
+}
+
+/// MXCSR after reset: all exceptions masked, nearest, no flush-to-zero, no denormals-are-zero.
+#[cfg(target_arch = "x86_64")]
+const DEFAULT: Register = 0x1f80;
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn read() -> Register {
+    let mut value = 0u32;
+    // SAFETY: stmxcsr writes four bytes to the given address.
+    unsafe {
+        std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut value, options(nostack, preserves_flags));
+    }
+    value
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn write(value: Register) {
+    // SAFETY: the value is the default or one that was read, so no reserved bit is set.
+    unsafe {
+        std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack, preserves_flags));
+    }
+}
+
+/// FPCR after reset: nearest, no flush-to-zero, no default NaN, no traps.
+#[cfg(target_arch = "aarch64")]
+const DEFAULT: Register = 0;
+
+#[cfg(target_arch = "aarch64")]
+#[inline]
+fn read() -> Register {
+    let value: u64;
+    // SAFETY: reading FPCR has no effect.
+    unsafe { std::arch::asm!("mrs {}, fpcr", out(reg) value, options(nomem, nostack)) };
+    value
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline]
+fn write(value: Register) {
+    // SAFETY: the value is the default or one that was read.
+    unsafe { std::arch::asm!("msr fpcr, {}", in(reg) value, options(nostack)) };
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const DEFAULT: Register = ();
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn read() -> Register {}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn write(_: Register) {}

@@ -1,0 +1,123 @@
+//! Instruction-set levels: which exist, which the machine has, and how a kernel becomes one entry
+//! function for each.
+
+use std::sync::OnceLock;
+
+/// An instruction set that kernels are compiled for, slowest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    Portable,
+    Neon,
+    Avx2,
+    Avx512,
+}
+
+impl Level {
+    /// The levels that this machine has, fastest first.
+    pub(crate) fn available() -> &'static [Self] {
+        static LEVELS: OnceLock<Vec<Level>> = OnceLock::new();
+        LEVELS.get_or_init(|| {
+            let all = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
+            all.into_iter().filter(|level| level.is_present()).collect()
+        })
+    }
+
+    fn is_present(self) -> bool {
+        match self {
+            Self::Portable => true,
+            Self::Neon => cfg!(target_arch = "aarch64"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => {
+                std::arch::is_x86_feature_detected!("avx2")
+                    && std::arch::is_x86_feature_detected!("fma")
+                    && std::arch::is_x86_feature_detected!("f16c")
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => {
+                Self::Avx2.is_present()
+                    && std::arch::is_x86_feature_detected!("avx512f")
+                    && std::arch::is_x86_feature_detected!("avx512bw")
+                    && std::arch::is_x86_feature_detected!("avx512dq")
+                    && std::arch::is_x86_feature_detected!("avx512vl")
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx2 | Self::Avx512 => false,
+        }
+    }
+}
+
+/// Makes one entry function per level of a kernel that is generic over [`Simd`](super::Simd), and a
+/// function that gives the entry of a level:
+///
+/// ```ignore
+/// entry_points! {
+///     /// Rows forward.
+///     mod forward_entries: forward_rows<Src: Element, Dst: Element, const RMS: bool>(job: &Forward, rows: Range<usize>);
+/// }
+/// let run = forward_entries::at::<f32, f32, true>(level);
+/// ```
+///
+/// The entries are the only functions with `#[target_feature]`; the kernel and all below it are
+/// `#[inline(always)]`.
+macro_rules! entry_points {
+    ($(#[$doc:meta])* mod $name:ident: $kernel:ident<
+        $($ty:ident: $bound:path),* $(; $(const $cn:ident: $ct:ty),*)?
+    >($($arg:ident: $argty:ty),*);) => {
+        $(#[$doc])*
+        mod $name {
+            use super::*;
+            use $crate::simd::{Level, portable};
+            #[cfg(target_arch = "x86_64")]
+            use $crate::simd::{avx2, avx512};
+            #[cfg(target_arch = "aarch64")]
+            use $crate::simd::neon;
+
+            /// # Safety
+            /// What the kernel asks for, and AVX-512 F, BW, DQ and VL.
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+            unsafe fn entry_avx512<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) {
+                // SAFETY: the caller's.
+                unsafe { $kernel::<avx512::Avx512, $($ty),* $(, $($cn),*)?>($($arg),*) }
+            }
+            /// # Safety
+            /// What the kernel asks for, and AVX2, FMA and F16C.
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,f16c")]
+            unsafe fn entry_avx2<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) {
+                // SAFETY: the caller's.
+                unsafe { $kernel::<avx2::Avx2, $($ty),* $(, $($cn),*)?>($($arg),*) }
+            }
+            /// # Safety
+            /// What the kernel asks for, and NEON.
+            #[cfg(target_arch = "aarch64")]
+            #[target_feature(enable = "neon")]
+            unsafe fn entry_neon<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) {
+                // SAFETY: the caller's.
+                unsafe { $kernel::<neon::Neon, $($ty),* $(, $($cn),*)?>($($arg),*) }
+            }
+            /// # Safety
+            /// What the kernel asks for.
+            unsafe fn entry_portable<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) {
+                // SAFETY: the caller's.
+                unsafe { $kernel::<portable::Portable, $($ty),* $(, $($cn),*)?>($($arg),*) }
+            }
+
+            /// The entry of a level, which the machine must have when it is called.
+            pub(super) fn at<$($ty: $bound),* $(, $(const $cn: $ct),*)?>(
+                level: Level,
+            ) -> unsafe fn($($argty),*) {
+                match level {
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx512 => entry_avx512::<$($ty),* $(, $($cn),*)?>,
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx2 => entry_avx2::<$($ty),* $(, $($cn),*)?>,
+                    #[cfg(target_arch = "aarch64")]
+                    Level::Neon => entry_neon::<$($ty),* $(, $($cn),*)?>,
+                    _ => entry_portable::<$($ty),* $(, $($cn),*)?>,
+                }
+            }
+        }
+    };
+}
+pub(crate) use entry_points;

@@ -1,0 +1,84 @@
+//! The one vector width that kernels know: 16 f32 lanes.
+//!
+//! [`Simd`] holds exactly the operations that the kernels use; each instruction set implements it in
+//! a file of its own. Because the width, and with it the order of every sum, is the same everywhere,
+//! a kernel written once gives the same bits on all of them. Element types ([`Element`]) are the
+//! second axis and [`fold`] and [`map`] the loops; neither names an instruction set.
+//!
+//! Nothing here carries `#[target_feature]`. Kernels are inlined, whole, into the entry functions
+//! that [`entry_points!`](crate::simd::entry_points) makes, and those do.
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;
+mod element;
+mod fenv;
+mod levels;
+mod loops;
+#[cfg(target_arch = "aarch64")]
+pub(crate) mod neon;
+pub(crate) mod portable;
+
+pub(crate) use element::{Bf16, Element, F16, F32, Runtime, read_scalar, write_scalar};
+use element::{bf16_bits, f16_bits, f16_value};
+pub(crate) use fenv::DefaultEnvironment;
+pub(crate) use levels::{Level, entry_points};
+pub(crate) use loops::{BLOCK, CHAIN, Fold, GROUP, Map, WideFold, fold, fold_wide, map};
+
+/// Lanes of a vector.
+pub(crate) const LANES: usize = 16;
+
+/// Vector operations over 16 lanes of f32 (`F`) and 16 of f64 (`D`).
+///
+/// # Safety
+/// Every function needs the instruction set of the implementation to be there; loads and stores need
+/// valid addresses for the lanes that they name, of any alignment. The `_n` forms touch the first `n`
+/// lanes (1 to 15) and no others; lanes that are not loaded are zero.
+pub(crate) trait Simd: Copy + 'static {
+    type F: Copy;
+    type D: Copy;
+
+    unsafe fn splat(x: f32) -> Self::F;
+    unsafe fn load(p: *const f32) -> Self::F;
+    unsafe fn load_n(p: *const f32, n: usize) -> Self::F;
+    unsafe fn store(p: *mut f32, v: Self::F);
+    unsafe fn store_n(p: *mut f32, v: Self::F, n: usize);
+
+    /// 16 bf16 widened to f32, exactly.
+    unsafe fn load_bf16(p: *const u16) -> Self::F;
+    /// 16 f32 rounded to bf16, to nearest even; NaN stays NaN.
+    unsafe fn store_bf16(p: *mut u16, v: Self::F);
+    /// 16 IEEE binary16 widened to f32, exactly.
+    unsafe fn load_f16(p: *const u16) -> Self::F;
+    /// 16 f32 rounded to binary16, to nearest even; NaN stays NaN.
+    unsafe fn store_f16(p: *mut u16, v: Self::F);
+
+    unsafe fn add(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn sub(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn mul(a: Self::F, b: Self::F) -> Self::F;
+    /// `a * b + c`, rounded once.
+    unsafe fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    /// `c - a * b`, rounded once.
+    unsafe fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    /// The first `n` lanes, and zeros.
+    unsafe fn first_n(v: Self::F, n: usize) -> Self::F;
+
+    unsafe fn widen(v: Self::F) -> Self::D;
+    /// Rounded to nearest even.
+    unsafe fn narrow(v: Self::D) -> Self::F;
+    unsafe fn wide_splat(x: f64) -> Self::D;
+    unsafe fn wide_load(p: *const f64) -> Self::D;
+    unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::D;
+    unsafe fn wide_store(p: *mut f64, v: Self::D);
+    unsafe fn wide_store_n(p: *mut f64, v: Self::D, n: usize);
+    unsafe fn wide_add(a: Self::D, b: Self::D) -> Self::D;
+    unsafe fn wide_sub(a: Self::D, b: Self::D) -> Self::D;
+    unsafe fn wide_mul(a: Self::D, b: Self::D) -> Self::D;
+    unsafe fn wide_fma(a: Self::D, b: Self::D, c: Self::D) -> Self::D;
+    /// The first `n` lanes, and zeros.
+    unsafe fn wide_first_n(v: Self::D, n: usize) -> Self::D;
+    /// The sum of the lanes: halves are added until one lane is left, `(i) + (i + 8)`, then
+    /// `(i) + (i + 4)`, and so on.
+    unsafe fn wide_sum(v: Self::D) -> f64;
+}

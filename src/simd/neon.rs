@@ -1,0 +1,240 @@
+//! NEON: the 16 lanes are four registers of f32, eight of f64.
+
+use super::{LANES, Simd};
+use std::arch::aarch64::*;
+use std::arch::asm;
+
+/// Advanced SIMD, which every aarch64 machine has.
+#[derive(Clone, Copy)]
+pub(crate) struct Neon;
+
+/// # Safety
+/// NEON.
+#[inline(always)]
+unsafe fn bf16_half(v: float32x4_t) -> uint16x4_t {
+    // SAFETY: the caller's.
+    unsafe {
+        let bits = vreinterpretq_u32_f32(v);
+        let odd = vandq_u32(vshrq_n_u32::<16>(bits), vdupq_n_u32(1));
+        let rounded = vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7fff)), odd);
+        let number = vceqq_f32(v, v);
+        let quiet = vorrq_u32(bits, vdupq_n_u32(0x0040_0000));
+        vshrn_n_u32::<16>(vbslq_u32(number, rounded, quiet))
+    }
+}
+
+/// binary16 to f32: the intrinsic needs an unstable type, the instruction does not.
+///
+/// # Safety
+/// NEON.
+#[inline(always)]
+unsafe fn widen_half(v: uint16x4_t) -> float32x4_t {
+    let out: float32x4_t;
+    // SAFETY: a register-to-register conversion.
+    unsafe {
+        asm!("fcvtl {o:v}.4s, {i:v}.4h", o = lateout(vreg) out, i = in(vreg) v,
+             options(pure, nomem, nostack, preserves_flags));
+    }
+    out
+}
+
+/// f32 to binary16, to nearest even in the default environment.
+///
+/// # Safety
+/// NEON.
+#[inline(always)]
+unsafe fn narrow_half(v: float32x4_t) -> uint16x4_t {
+    let out: uint16x4_t;
+    // SAFETY: a register-to-register conversion.
+    unsafe {
+        asm!("fcvtn {o:v}.4h, {i:v}.4s", o = lateout(vreg) out, i = in(vreg) v,
+             options(pure, nomem, nostack, preserves_flags));
+    }
+    out
+}
+
+/// One operation on each register of the operands.
+macro_rules! each {
+    ($n:literal, $zero:expr, |$i:ident| $value:expr) => {{
+        let mut out = [$zero; $n];
+        let mut $i = 0;
+        while $i < $n {
+            out[$i] = $value;
+            $i += 1;
+        }
+        out
+    }};
+}
+
+// SAFETY of every block below: the trait's contract gives the addresses; NEON is always there.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Simd for Neon {
+    type F = [float32x4_t; 4];
+    type D = [float64x2_t; 8];
+
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> Self::F {
+        unsafe { [vdupq_n_f32(x); 4] }
+    }
+    #[inline(always)]
+    unsafe fn load(p: *const f32) -> Self::F {
+        unsafe { each!(4, vdupq_n_f32(0.0), |i| vld1q_f32(p.add(4 * i))) }
+    }
+    #[inline(always)]
+    unsafe fn load_n(p: *const f32, n: usize) -> Self::F {
+        let mut lanes = [0.0f32; LANES];
+        unsafe {
+            std::ptr::copy_nonoverlapping(p, lanes.as_mut_ptr(), n);
+            Self::load(lanes.as_ptr())
+        }
+    }
+    #[inline(always)]
+    unsafe fn store(p: *mut f32, v: Self::F) {
+        for i in 0..4 {
+            unsafe { vst1q_f32(p.add(4 * i), v[i]) };
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_n(p: *mut f32, v: Self::F, n: usize) {
+        let mut lanes = [0.0f32; LANES];
+        unsafe {
+            Self::store(lanes.as_mut_ptr(), v);
+            std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, n);
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(p: *const u16) -> Self::F {
+        unsafe {
+            each!(4, vdupq_n_f32(0.0), |i| {
+                vreinterpretq_f32_u32(vshll_n_u16::<16>(vld1_u16(p.add(4 * i))))
+            })
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_bf16(p: *mut u16, v: Self::F) {
+        for i in 0..4 {
+            unsafe { vst1_u16(p.add(4 * i), bf16_half(v[i])) };
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_f16(p: *const u16) -> Self::F {
+        unsafe { each!(4, vdupq_n_f32(0.0), |i| widen_half(vld1_u16(p.add(4 * i)))) }
+    }
+    #[inline(always)]
+    unsafe fn store_f16(p: *mut u16, v: Self::F) {
+        for i in 0..4 {
+            unsafe { vst1_u16(p.add(4 * i), narrow_half(v[i])) };
+        }
+    }
+    #[inline(always)]
+    unsafe fn add(a: Self::F, b: Self::F) -> Self::F {
+        unsafe { each!(4, vdupq_n_f32(0.0), |i| vaddq_f32(a[i], b[i])) }
+    }
+    #[inline(always)]
+    unsafe fn sub(a: Self::F, b: Self::F) -> Self::F {
+        unsafe { each!(4, vdupq_n_f32(0.0), |i| vsubq_f32(a[i], b[i])) }
+    }
+    #[inline(always)]
+    unsafe fn mul(a: Self::F, b: Self::F) -> Self::F {
+        unsafe { each!(4, vdupq_n_f32(0.0), |i| vmulq_f32(a[i], b[i])) }
+    }
+    #[inline(always)]
+    unsafe fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+        unsafe { each!(4, vdupq_n_f32(0.0), |i| vfmaq_f32(c[i], a[i], b[i])) }
+    }
+    #[inline(always)]
+    unsafe fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+        unsafe { each!(4, vdupq_n_f32(0.0), |i| vfmsq_f32(c[i], a[i], b[i])) }
+    }
+    #[inline(always)]
+    unsafe fn first_n(v: Self::F, n: usize) -> Self::F {
+        let mut lanes = [0.0f32; LANES];
+        unsafe {
+            Self::store(lanes.as_mut_ptr(), v);
+            Self::load_n(lanes.as_ptr(), n)
+        }
+    }
+    #[inline(always)]
+    unsafe fn widen(v: Self::F) -> Self::D {
+        unsafe {
+            each!(8, vdupq_n_f64(0.0), |i| {
+                let quarter = v[i / 2];
+                if i % 2 == 0 {
+                    vcvt_f64_f32(vget_low_f32(quarter))
+                } else {
+                    vcvt_high_f64_f32(quarter)
+                }
+            })
+        }
+    }
+    #[inline(always)]
+    unsafe fn narrow(v: Self::D) -> Self::F {
+        unsafe {
+            each!(4, vdupq_n_f32(0.0), |i| {
+                vcvt_high_f32_f64(vcvt_f32_f64(v[2 * i]), v[2 * i + 1])
+            })
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_splat(x: f64) -> Self::D {
+        unsafe { [vdupq_n_f64(x); 8] }
+    }
+    #[inline(always)]
+    unsafe fn wide_load(p: *const f64) -> Self::D {
+        unsafe { each!(8, vdupq_n_f64(0.0), |i| vld1q_f64(p.add(2 * i))) }
+    }
+    #[inline(always)]
+    unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::D {
+        let mut lanes = [0.0f64; LANES];
+        unsafe {
+            std::ptr::copy_nonoverlapping(p, lanes.as_mut_ptr(), n);
+            Self::wide_load(lanes.as_ptr())
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_store(p: *mut f64, v: Self::D) {
+        for i in 0..8 {
+            unsafe { vst1q_f64(p.add(2 * i), v[i]) };
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_store_n(p: *mut f64, v: Self::D, n: usize) {
+        let mut lanes = [0.0f64; LANES];
+        unsafe {
+            Self::wide_store(lanes.as_mut_ptr(), v);
+            std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, n);
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_add(a: Self::D, b: Self::D) -> Self::D {
+        unsafe { each!(8, vdupq_n_f64(0.0), |i| vaddq_f64(a[i], b[i])) }
+    }
+    #[inline(always)]
+    unsafe fn wide_sub(a: Self::D, b: Self::D) -> Self::D {
+        unsafe { each!(8, vdupq_n_f64(0.0), |i| vsubq_f64(a[i], b[i])) }
+    }
+    #[inline(always)]
+    unsafe fn wide_mul(a: Self::D, b: Self::D) -> Self::D {
+        unsafe { each!(8, vdupq_n_f64(0.0), |i| vmulq_f64(a[i], b[i])) }
+    }
+    #[inline(always)]
+    unsafe fn wide_fma(a: Self::D, b: Self::D, c: Self::D) -> Self::D {
+        unsafe { each!(8, vdupq_n_f64(0.0), |i| vfmaq_f64(c[i], a[i], b[i])) }
+    }
+    #[inline(always)]
+    unsafe fn wide_first_n(v: Self::D, n: usize) -> Self::D {
+        let mut lanes = [0.0f64; LANES];
+        unsafe {
+            Self::wide_store(lanes.as_mut_ptr(), v);
+            Self::wide_load_n(lanes.as_ptr(), n)
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_sum(v: Self::D) -> f64 {
+        unsafe {
+            let eight = each!(4, vdupq_n_f64(0.0), |i| vaddq_f64(v[i], v[i + 4]));
+            let four = each!(2, vdupq_n_f64(0.0), |i| vaddq_f64(eight[i], eight[i + 2]));
+            vaddvq_f64(vaddq_f64(four[0], four[1]))
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Plain arrays: the level for machines without a faster one, and the measure of the others.
+
+use super::{LANES, Simd, bf16_bits, f16_bits, f16_value};
+
+/// No instruction set in particular.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable;
+
+#[inline(always)]
+fn lanes<T: Copy, U: Copy + Default>(v: [T; LANES], f: impl Fn(T) -> U) -> [U; LANES] {
+    let mut out = [U::default(); LANES];
+    for i in 0..LANES {
+        out[i] = f(v[i]);
+    }
+    out
+}
+
+#[inline(always)]
+fn pairs<T: Copy + Default>(a: [T; LANES], b: [T; LANES], f: impl Fn(T, T) -> T) -> [T; LANES] {
+    let mut out = [T::default(); LANES];
+    for i in 0..LANES {
+        out[i] = f(a[i], b[i]);
+    }
+    out
+}
+
+/// # Safety
+/// `n` elements, at most 16, are readable.
+#[inline(always)]
+unsafe fn read<T: Copy + Default>(p: *const T, n: usize) -> [T; LANES] {
+    let mut out = [T::default(); LANES];
+    // SAFETY: the caller's.
+    unsafe { std::ptr::copy_nonoverlapping(p, out.as_mut_ptr(), n) };
+    out
+}
+
+/// # Safety
+/// `n` elements, at most 16, are writable.
+#[inline(always)]
+unsafe fn write<T: Copy>(p: *mut T, v: [T; LANES], n: usize) {
+    // SAFETY: the caller's.
+    unsafe { std::ptr::copy_nonoverlapping(v.as_ptr(), p, n) };
+}
+
+// SAFETY of every block below: the caller's addresses, passed through.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Simd for Portable {
+    type F = [f32; LANES];
+    type D = [f64; LANES];
+
+    #[inline(always)]
+    unsafe fn splat(x: f32) -> Self::F {
+        [x; LANES]
+    }
+    #[inline(always)]
+    unsafe fn load(p: *const f32) -> Self::F {
+        unsafe { read(p, LANES) }
+    }
+    #[inline(always)]
+    unsafe fn load_n(p: *const f32, n: usize) -> Self::F {
+        unsafe { read(p, n) }
+    }
+    #[inline(always)]
+    unsafe fn store(p: *mut f32, v: Self::F) {
+        unsafe { write(p, v, LANES) }
+    }
+    #[inline(always)]
+    unsafe fn store_n(p: *mut f32, v: Self::F, n: usize) {
+        unsafe { write(p, v, n) }
+    }
+    #[inline(always)]
+    unsafe fn load_bf16(p: *const u16) -> Self::F {
+        lanes(unsafe { read(p, LANES) }, |x: u16| f32::from_bits(u32::from(x) << 16))
+    }
+    #[inline(always)]
+    unsafe fn store_bf16(p: *mut u16, v: Self::F) {
+        unsafe { write(p, lanes(v, bf16_bits), LANES) }
+    }
+    #[inline(always)]
+    unsafe fn load_f16(p: *const u16) -> Self::F {
+        lanes(unsafe { read(p, LANES) }, f16_value)
+    }
+    #[inline(always)]
+    unsafe fn store_f16(p: *mut u16, v: Self::F) {
+        unsafe { write(p, lanes(v, f16_bits), LANES) }
+    }
+    #[inline(always)]
+    unsafe fn add(a: Self::F, b: Self::F) -> Self::F {
+        pairs(a, b, |a, b| a + b)
+    }
+    #[inline(always)]
+    unsafe fn sub(a: Self::F, b: Self::F) -> Self::F {
+        pairs(a, b, |a, b| a - b)
+    }
+    #[inline(always)]
+    unsafe fn mul(a: Self::F, b: Self::F) -> Self::F {
+        pairs(a, b, |a, b| a * b)
+    }
+    #[inline(always)]
+    unsafe fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+        let mut out = [0.0; LANES];
+        for i in 0..LANES {
+            out[i] = a[i].mul_add(b[i], c[i]);
+        }
+        out
+    }
+    #[inline(always)]
+    unsafe fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+        let mut out = [0.0; LANES];
+        for i in 0..LANES {
+            out[i] = (-a[i]).mul_add(b[i], c[i]);
+        }
+        out
+    }
+    #[inline(always)]
+    unsafe fn first_n(v: Self::F, n: usize) -> Self::F {
+        let mut out = [0.0; LANES];
+        for i in 0..LANES {
+            out[i] = if i < n { v[i] } else { 0.0 };
+        }
+        out
+    }
+    #[inline(always)]
+    unsafe fn widen(v: Self::F) -> Self::D {
+        lanes(v, f64::from)
+    }
+    #[inline(always)]
+    unsafe fn narrow(v: Self::D) -> Self::F {
+        lanes(v, |x| x as f32)
+    }
+    #[inline(always)]
+    unsafe fn wide_splat(x: f64) -> Self::D {
+        [x; LANES]
+    }
+    #[inline(always)]
+    unsafe fn wide_load(p: *const f64) -> Self::D {
+        unsafe { read(p, LANES) }
+    }
+    #[inline(always)]
+    unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::D {
+        unsafe { read(p, n) }
+    }
+    #[inline(always)]
+    unsafe fn wide_store(p: *mut f64, v: Self::D) {
+        unsafe { write(p, v, LANES) }
+    }
+    #[inline(always)]
+    unsafe fn wide_store_n(p: *mut f64, v: Self::D, n: usize) {
+        unsafe { write(p, v, n) }
+    }
+    #[inline(always)]
+    unsafe fn wide_add(a: Self::D, b: Self::D) -> Self::D {
+        pairs(a, b, |a, b| a + b)
+    }
+    #[inline(always)]
+    unsafe fn wide_sub(a: Self::D, b: Self::D) -> Self::D {
+        pairs(a, b, |a, b| a - b)
+    }
+    #[inline(always)]
+    unsafe fn wide_mul(a: Self::D, b: Self::D) -> Self::D {
+        pairs(a, b, |a, b| a * b)
+    }
+    #[inline(always)]
+    unsafe fn wide_fma(a: Self::D, b: Self::D, c: Self::D) -> Self::D {
+        let mut out = [0.0; LANES];
+        for i in 0..LANES {
+            out[i] = a[i].mul_add(b[i], c[i]);
+        }
+        out
+    }
+    #[inline(always)]
+    unsafe fn wide_first_n(v: Self::D, n: usize) -> Self::D {
+        let mut out = [0.0; LANES];
+        for i in 0..LANES {
+            out[i] = if i < n { v[i] } else { 0.0 };
+        }
+        out
+    }
+    #[inline(always)]
+    unsafe fn wide_sum(v: Self::D) -> f64 {
+        let mut v = v;
+        let mut half = LANES / 2;
+        while half > 0 {
+            for i in 0..half {
+                v[i] += v[i + half];
+            }
+            half /= 2;
+        }
+        v[0]
+    }
+}

@@ -1,0 +1,47 @@
+//! What a tensor is: element type, dimensions, layout.
+//!
+//! Owns [`DataType`], [`MemoryDesc`] and [`RowMap`], the view of a tensor as rows of its last
+//! dimension. Imports nothing but `error`; knows neither kernels nor C.
+
+mod desc;
+mod rows;
+mod tags;
+
+pub(crate) use desc::{Layout, MAX_NDIMS, MemoryDesc};
+pub(crate) use rows::RowMap;
+pub(crate) use tags::{letters_of, tag_name};
+
+/// The type of a tensor's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum DataType {
+    F16,
+    Bf16,
+    F32,
+    S32,
+    S8,
+    U8,
+    F64,
+}
+
+impl DataType {
+    pub(crate) fn size(self) -> usize {
+        match self {
+            Self::S8 | Self::U8 => 1,
+            Self::F16 | Self::Bf16 => 2,
+            Self::F32 | Self::S32 => 4,
+            Self::F64 => 8,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::F32 => "f32",
+            Self::S32 => "s32",
+            Self::S8 => "s8",
+            Self::U8 => "u8",
+            Self::F64 => "f64",
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! A tensor seen as rows: where row `i` of the flattened outer dimensions begins.
+
+/// Offsets, in elements, of the rows that the outer dimensions count. Neighbouring dimensions that
+/// step alike are merged, so most tensors end up with one stride.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowMap {
+    levels: usize,
+    dims: [usize; RowMap::MAX_LEVELS],
+    strides: [usize; RowMap::MAX_LEVELS],
+}
+
+impl RowMap {
+    const MAX_LEVELS: usize = 5;
+
+    /// Rows over `dims` with `strides`, both outermost first.
+    pub(crate) fn new(dims: &[i64], strides: &[i64]) -> Self {
+        let mut map = Self { levels: 0, dims: [1; 5], strides: [0; 5] };
+        for (&dim, &stride) in dims.iter().zip(strides) {
+            let (dim, stride) = (dim as usize, stride as usize);
+            if dim == 1 {
+                continue;
+            }
+            match map.levels.checked_sub(1) {
+                Some(outer) if map.strides[outer] == dim * stride => {
+                    map.dims[outer] *= dim;
+                    map.strides[outer] = stride;
+                }
+                _ => {
+                    map.dims[map.levels] = dim;
+                    map.strides[map.levels] = stride;
+                    map.levels += 1;
+                }
+            }
+        }
+        map
+    }
+
+    /// The offset of a row's first element.
+    #[inline(always)]
+    pub(crate) fn offset(&self, row: usize) -> usize {
+        if self.levels <= 1 {
+            return row * self.strides[0];
+        }
+        let mut rest = row;
+        let mut offset = 0;
+        let mut level = self.levels;
+        while level > 1 {
+            level -= 1;
+            // Levels below `levels` have a dimension of 2 or more, or there are no rows at all.
+            let dim = self.dims[level].max(1);
+            offset += rest % dim * self.strides[level];
+            rest /= dim;
+        }
+        offset + rest * self.strides[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dense_rows_merge_to_one_stride() {
+        let map = RowMap::new(&[2, 3, 4], &[120, 40, 10]);
+        assert_eq!(map.levels, 1);
+        assert_eq!(map.offset(5), 50);
+    }
+
+    #[test]
+    fn permuted_rows_keep_their_places() {
+        let (dims, strides) = ([2, 3, 4], [10, 20, 300]);
+        let map = RowMap::new(&dims, &strides);
+        let mut row = 0;
+        for a in 0..2 {
+            for b in 0..3 {
+                for c in 0..4 {
+                    assert_eq!(map.offset(row), a * 10 + b * 20 + c * 300);
+                    row += 1;
+                }
+            }
+        }
+    }
+}
