@@ -52,9 +52,11 @@ impl Level {
 /// ```ignore
 /// entry_points! {
 ///     /// Rows forward.
-///     mod forward_entries: forward_rows<Src: Element, Dst: Element, const RMS: bool>(job: &Forward, rows: Range<usize>);
+///     mod entries: forward_rows<Src: Element, Dst: Element; const RMS: bool>(
+///         job: &Forward, first: usize, last: usize
+///     ) -> usize;
 /// }
-/// let run = forward_entries::at::<f32, f32, true>(level);
+/// let run = entries::at::<F32, F32, true>(level).unwrap_or(entries::portable::<Runtime, Runtime, true>);
 /// ```
 ///
 /// The entries are the only functions with `#[target_feature]`; the kernel and all below it are
@@ -62,7 +64,7 @@ impl Level {
 macro_rules! entry_points {
     ($(#[$doc:meta])* mod $name:ident: $kernel:ident<
         $($ty:ident: $bound:path),* $(; $(const $cn:ident: $ct:ty),*)?
-    >($($arg:ident: $argty:ty),*);) => {
+    >($($arg:ident: $argty:ty),* $(,)?) -> $ret:ty;) => {
         $(#[$doc])*
         mod $name {
             use super::*;
@@ -76,7 +78,7 @@ macro_rules! entry_points {
             /// What the kernel asks for, and AVX-512 F, BW, DQ and VL.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-            unsafe fn entry_avx512<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) {
+            unsafe fn entry_avx512<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
                 // SAFETY: the caller's.
                 unsafe { $kernel::<avx512::Avx512, $($ty),* $(, $($cn),*)?>($($arg),*) }
             }
@@ -84,7 +86,7 @@ macro_rules! entry_points {
             /// What the kernel asks for, and AVX2, FMA and F16C.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma,f16c")]
-            unsafe fn entry_avx2<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) {
+            unsafe fn entry_avx2<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
                 // SAFETY: the caller's.
                 unsafe { $kernel::<avx2::Avx2, $($ty),* $(, $($cn),*)?>($($arg),*) }
             }
@@ -92,29 +94,30 @@ macro_rules! entry_points {
             /// What the kernel asks for, and NEON.
             #[cfg(target_arch = "aarch64")]
             #[target_feature(enable = "neon")]
-            unsafe fn entry_neon<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) {
+            unsafe fn entry_neon<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
                 // SAFETY: the caller's.
                 unsafe { $kernel::<neon::Neon, $($ty),* $(, $($cn),*)?>($($arg),*) }
             }
             /// # Safety
             /// What the kernel asks for.
-            unsafe fn entry_portable<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) {
+            pub(super) unsafe fn entry_portable<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
                 // SAFETY: the caller's.
                 unsafe { $kernel::<portable::Portable, $($ty),* $(, $($cn),*)?>($($arg),*) }
             }
 
-            /// The entry of a level, which the machine must have when it is called.
+            /// The entry of a vector level, which the machine must have when it is called; `None` for
+            /// the portable one, which is made for fewer types.
             pub(super) fn at<$($ty: $bound),* $(, $(const $cn: $ct),*)?>(
                 level: Level,
-            ) -> unsafe fn($($argty),*) {
+            ) -> Option<unsafe fn($($argty),*) -> $ret> {
                 match level {
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx512 => entry_avx512::<$($ty),* $(, $($cn),*)?>,
+                    Level::Avx512 => Some(entry_avx512::<$($ty),* $(, $($cn),*)?>),
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx2 => entry_avx2::<$($ty),* $(, $($cn),*)?>,
+                    Level::Avx2 => Some(entry_avx2::<$($ty),* $(, $($cn),*)?>),
                     #[cfg(target_arch = "aarch64")]
-                    Level::Neon => entry_neon::<$($ty),* $(, $($cn),*)?>,
-                    _ => entry_portable::<$($ty),* $(, $($cn),*)?>,
+                    Level::Neon => Some(entry_neon::<$($ty),* $(, $($cn),*)?>),
+                    _ => None,
                 }
             }
         }

@@ -230,3 +230,19 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
         }
     }
 }
+
+/// Adds the first `n` lanes to sums in memory; `n` is 16 for all.
+///
+/// # Safety
+/// `n` sums are there; the instruction set of `S` is too.
+#[inline(always)]
+pub(crate) unsafe fn add_wide<S: Simd>(sums: *mut f64, terms: S::D, n: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        if n == LANES {
+            S::wide_store(sums, S::wide_add(S::wide_load(sums), terms));
+        } else {
+            S::wide_store_n(sums, S::wide_add(S::wide_load_n(sums, n), terms), n);
+        }
+    }
+}

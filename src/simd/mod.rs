@@ -24,7 +24,7 @@ pub(crate) use element::{Bf16, Element, F16, F32, Runtime, read_scalar, write_sc
 use element::{bf16_bits, f16_bits, f16_value};
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use levels::{Level, entry_points};
-pub(crate) use loops::{BLOCK, CHAIN, Fold, GROUP, Map, WideFold, fold, fold_wide, map};
+pub(crate) use loops::{BLOCK, CHAIN, Fold, GROUP, Map, WideFold, add_wide, fold, fold_wide, map};
 
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;

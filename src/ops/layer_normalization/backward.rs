@@ -9,14 +9,14 @@
 //! ```
 //!
 //! Two sweeps: one over each row for its sums; one over a tile of rows at once, which writes diff_src
-//! and adds the tile's column terms, so that the f64 column sums are touched once per tile. A row that
-//! f32 does not carry is computed in f64, and then its tile row by row.
+//! and adds the tile's column terms, so that the f64 column sums are touched once per tile. Rows are
+//! taken greedily: four if there are as many that f32 carries, else one. Others are left to `wide`.
 
 use super::columns::TILE;
-use super::row::{Statistics, mean_in_range, reciprocal, variance_tells, wide_statistics};
+use super::row::{Statistics, mean_in_range, reciprocal, variance_tells};
 use crate::simd::{
-    Bf16, Element, F16, F32, Fold, LANES, Level, Map, Runtime, Simd, WideFold, entry_points, fold,
-    fold_wide, map,
+    Bf16, Element, F16, F32, Fold, LANES, Level, Map, Runtime, Simd, add_wide, entry_points, fold,
+    map,
 };
 use crate::tensor::{DataType, RowMap};
 
@@ -41,6 +41,10 @@ pub(super) struct Backward {
     pub(super) diff_src_rows: RowMap,
     pub(super) stat_rows: RowMap,
     pub(super) global_stats: bool,
+    pub(super) rms: bool,
+    /// Whether diff_scale and diff_shift are summed.
+    pub(super) sums_scale: bool,
+    pub(super) sums_shift: bool,
 }
 
 // SAFETY: threads write different rows through these addresses; everything else is read.
@@ -57,10 +61,19 @@ pub(super) enum Given {
 }
 
 impl Backward {
+    /// Where a block's sums of diff_scale and diff_shift begin; null for those not asked for.
+    #[inline(always)]
+    pub(super) fn sums(&self, block: *mut f64) -> (*mut f64, *mut f64) {
+        let null = std::ptr::null_mut();
+        let shift = block.wrapping_add(if self.sums_scale { self.cols } else { 0 });
+        (if self.sums_scale { block } else { null }, if self.sums_shift { shift } else { null })
+    }
+
     /// The statistics given for a row.
     ///
     /// # Safety
     /// The row exists.
+    #[inline(always)]
     pub(super) unsafe fn given(&self, row: usize) -> Given {
         // SAFETY: the caller's.
         let (mean, variance) = unsafe {
@@ -69,14 +82,13 @@ impl Backward {
             let mean = if rms { 0.0 } else { self.mean.add(at).read_unaligned() };
             (mean, self.variance.add(at).read_unaligned())
         };
-        let wide = !mean_in_range(mean);
-        let found = Statistics { mean: f64::from(mean), variance: f64::from(variance), wide };
+        let found = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
         if !self.global_stats && !variance_tells(variance) {
             Given::Anew
-        } else if wide {
-            Given::Wide(found)
-        } else {
+        } else if mean_in_range(mean) {
             Given::Narrow(found)
+        } else {
+            Given::Wide(found)
         }
     }
 }
@@ -104,6 +116,28 @@ struct Row<S: Simd> {
     shift: S::F,
     /// `r*sum(d*xhat)/C`.
     slope: S::F,
+}
+
+impl<S: Simd> Row<S> {
+    /// What a row is before it is prepared; one loop that prepares is one copy of the sweep.
+    ///
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn nothing() -> Self {
+        // SAFETY: the caller's.
+        let zero = unsafe { S::splat(0.0) };
+        let null = std::ptr::null_mut();
+        Self {
+            src: null,
+            diff_dst: null,
+            diff_src: null,
+            mean: zero,
+            r: zero,
+            shift: zero,
+            slope: zero,
+        }
+    }
 }
 
 /// The element types of a kernel.
@@ -268,22 +302,6 @@ impl<
     }
 }
 
-/// Adds the first `n` lanes to sums in memory.
-///
-/// # Safety
-/// `n` sums are there; the instruction set of `S` is too.
-#[inline(always)]
-unsafe fn add_wide<S: Simd>(sums: *mut f64, terms: S::D, n: usize) {
-    // SAFETY: the caller's.
-    unsafe {
-        if n == LANES {
-            S::wide_store(sums, S::wide_add(S::wide_load(sums), terms));
-        } else {
-            S::wide_store_n(sums, S::wide_add(S::wide_load_n(sums, n), terms), n);
-        }
-    }
-}
-
 impl<
     S: Simd,
     Src: Element,
@@ -306,117 +324,8 @@ impl<
     }
 }
 
-/// A row in f64, for rows that f32 does not carry. As a fold it sums `d` or `d*xhat`.
-#[derive(Clone, Copy)]
-struct WideRow<S: Simd, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
-    types: Types<Src, Dd, Ds>,
-    src: *const u8,
-    diff_dst: *const u8,
-    diff_src: *mut u8,
-    scale: *const f32,
-    mean: S::D,
-    r: S::D,
-    shift: S::D,
-    slope: S::D,
-    diff_scale: *mut f64,
-    diff_shift: *mut f64,
-    with_xhat: bool,
-}
-
-impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
-    WideRow<S, Src, Dd, Ds, MODE, PARAMS>
-{
-    /// `diff_dst`, `d` and `xhat` of a vector.
-    ///
-    /// # Safety
-    /// As [`Map`].
-    #[inline(always)]
-    unsafe fn load(&self, i: usize, n: usize) -> (S::D, S::D, S::D) {
-        // SAFETY: the caller's; scale is as long as a row, and there if PARAMS says so.
-        unsafe {
-            let whole = n == LANES;
-            let (x, dd) = if whole {
-                let x = self.types.src.load::<S>(self.src, i);
-                (x, self.types.diff_dst.load::<S>(self.diff_dst, i))
-            } else {
-                let x = self.types.src.load_n::<S>(self.src, i, n);
-                (x, self.types.diff_dst.load_n::<S>(self.diff_dst, i, n))
-            };
-            let dd = S::widen(dd);
-            let xhat = S::wide_mul(S::wide_sub(S::widen(x), self.mean), self.r);
-            if PARAMS & READ_SCALE == 0 {
-                return (dd, dd, xhat);
-            }
-            let scale =
-                if whole { S::load(self.scale.add(i)) } else { S::load_n(self.scale.add(i), n) };
-            (dd, S::wide_mul(S::widen(scale), dd), xhat)
-        }
-    }
-
-    /// # Safety
-    /// As [`Map`].
-    #[inline(always)]
-    unsafe fn at(&self, i: usize, n: usize) {
-        // SAFETY: the caller's; what PARAMS asks for is there and as long as a row.
-        unsafe {
-            let (dd, d, xhat) = self.load(i, n);
-            let scaled = S::wide_mul(d, self.r);
-            let bend = S::wide_mul(xhat, self.slope);
-            let out = S::narrow(match MODE {
-                LAYER => S::wide_sub(S::wide_sub(scaled, self.shift), bend),
-                RMS => S::wide_sub(scaled, bend),
-                _ => scaled,
-            });
-            if n == LANES {
-                self.types.diff_src.store::<S>(self.diff_src, i, out);
-            } else {
-                self.types.diff_src.store_n::<S>(self.diff_src, i, out, n);
-            }
-            if PARAMS & SUM_SCALE != 0 {
-                add_wide::<S>(self.diff_scale.add(i), S::wide_mul(dd, xhat), n);
-            }
-            if PARAMS & SUM_SHIFT != 0 {
-                add_wide::<S>(self.diff_shift.add(i), dd, n);
-            }
-        }
-    }
-}
-
-impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8> WideFold<S>
-    for WideRow<S, Src, Dd, Ds, MODE, PARAMS>
-{
-    #[inline(always)]
-    unsafe fn term(&self, i: usize) -> S::D {
-        // SAFETY: the caller's.
-        unsafe { self.term_n(i, LANES) }
-    }
-    #[inline(always)]
-    unsafe fn term_n(&self, i: usize, n: usize) -> S::D {
-        // SAFETY: the caller's.
-        unsafe {
-            let (_, d, xhat) = self.load(i, n);
-            if self.with_xhat { S::wide_mul(d, xhat) } else { d }
-        }
-    }
-}
-
-impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8> Map<S>
-    for WideRow<S, Src, Dd, Ds, MODE, PARAMS>
-{
-    #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
-        unsafe { self.at(i, LANES) }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
-        unsafe { self.at(i, n) }
-    }
-}
-
-/// Rows `first` to `last - 1`; adds to the block's `2 * cols` column sums at `sums`, first those of
-/// diff_scale, then those of diff_shift, which are set to zero before.
+/// Rows from `first` on, up to `last - 1` or to one that f32 does not carry; gives the row it stopped
+/// at. Adds to the block's column sums at `sums`, those of diff_scale first.
 ///
 /// # Safety
 /// The rows and sums are there and this thread's; `cols` is not 0; the instruction set of `S` is there.
@@ -433,101 +342,64 @@ unsafe fn backward_rows<
     first: usize,
     last: usize,
     sums: *mut f64,
-) {
-    // SAFETY: the caller's.
-    unsafe {
-        let kernel = Kernel::<Src, Dd, Ds, MODE, PARAMS> {
-            job,
-            types: Types {
-                src: Src::of(job.src_type),
-                diff_dst: Dd::of(job.diff_dst_type),
-                diff_src: Ds::of(job.diff_src_type),
-            },
-            diff_scale: sums,
-            diff_shift: sums.wrapping_add(if PARAMS & SUM_SCALE != 0 { job.cols } else { 0 }),
-        };
-        let count = (PARAMS & (SUM_SCALE | SUM_SHIFT)).count_ones() as usize;
-        if count > 0 {
-            sums.write_bytes(0, count * job.cols);
-        }
-        let mut row = first;
-        while row + TILE <= last {
-            kernel.tile::<S>(row);
-            row += TILE;
-        }
-        while row < last {
-            kernel.single::<S>(row);
-            row += 1;
+) -> usize {
+    let kernel = Kernel::<Src, Dd, Ds, MODE, PARAMS> {
+        job,
+        types: Types {
+            src: Src::of(job.src_type),
+            diff_dst: Dd::of(job.diff_dst_type),
+            diff_src: Ds::of(job.diff_src_type),
+        },
+        sums: job.sums(sums),
+    };
+    let mut row = first;
+    while row < last {
+        // SAFETY: the caller's.
+        unsafe {
+            let ready = kernel.narrow_rows(row, last);
+            if ready == 0 {
+                return row;
+            }
+            let rows = if ready < TILE { 1 } else { TILE };
+            let mut ready = [Row::<S>::nothing(); TILE];
+            for (i, slot) in ready[..rows].iter_mut().enumerate() {
+                *slot = kernel.prepare::<S>(row + i);
+            }
+            if rows == TILE {
+                kernel.write::<S, TILE>(&ready);
+            } else {
+                kernel.write::<S, 1>(&[ready[0]]);
+            }
+            row += rows;
         }
     }
+    last
 }
 
 /// A job with the types of its kernel.
 struct Kernel<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
     job: &'a Backward,
     types: Types<Src, Dd, Ds>,
-    diff_scale: *mut f64,
-    diff_shift: *mut f64,
+    /// The block's sums of diff_scale and diff_shift.
+    sums: (*mut f64, *mut f64),
 }
 
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     Kernel<'_, Src, Dd, Ds, MODE, PARAMS>
 {
-    /// [`TILE`] rows at once.
+    /// How many rows from `first` on f32 carries, up to a tile.
     ///
     /// # Safety
-    /// As [`backward_rows`].
+    /// Rows `first` to `last - 1` exist.
     #[inline(always)]
-    unsafe fn tile<S: Simd>(&self, first: usize) {
+    unsafe fn narrow_rows(&self, first: usize, last: usize) -> usize {
+        let end = last.min(first + TILE);
+        let mut row = first;
         // SAFETY: the caller's.
-        unsafe {
-            let given: [Given; TILE] = std::array::from_fn(|i| self.job.given(first + i));
-            if let [Given::Narrow(a), Given::Narrow(b), Given::Narrow(c), Given::Narrow(d)] = &given
-            {
-                let rows = [
-                    self.narrow::<S>(first, a),
-                    self.narrow::<S>(first + 1, b),
-                    self.narrow::<S>(first + 2, c),
-                    self.narrow::<S>(first + 3, d),
-                ];
-                self.write::<S, TILE>(&rows);
-            } else {
-                for i in 0..TILE {
-                    self.single::<S>(first + i);
-                }
-            }
+        while row < end && matches!(unsafe { self.job.given(row) }, Given::Narrow(_)) {
+            row += 1;
         }
-    }
-
-    /// One row.
-    ///
-    /// # Safety
-    /// As [`backward_rows`].
-    #[inline(always)]
-    unsafe fn single<S: Simd>(&self, row: usize) {
-        // SAFETY: the caller's.
-        unsafe {
-            match self.job.given(row) {
-                Given::Narrow(found) => self.write::<S, 1>(&[self.narrow::<S>(row, &found)]),
-                Given::Wide(found) => self.wide::<S>(row, Some(found)),
-                Given::Anew => self.wide::<S>(row, None),
-            }
-        }
-    }
-
-    /// # Safety
-    /// As [`backward_rows`].
-    #[inline(always)]
-    unsafe fn addresses(&self, row: usize) -> (*const u8, *const u8, *mut u8) {
-        let job = self.job;
-        // SAFETY: the caller's.
-        unsafe {
-            (
-                job.src.add(job.src_rows.offset(row) * self.types.src.size()),
-                job.diff_dst.add(job.diff_dst_rows.offset(row) * self.types.diff_dst.size()),
-                job.diff_src.add(job.diff_src_rows.offset(row) * self.types.diff_src.size()),
-            )
-        }
+        row - first
     }
 
     /// The first sweep of a row.
@@ -535,28 +407,37 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     /// # Safety
     /// As [`backward_rows`].
     #[inline(always)]
-    unsafe fn narrow<S: Simd>(&self, row: usize, found: &Statistics) -> Row<S> {
-        let cols = self.job.cols;
-        let r = reciprocal(found.variance, self.job.epsilon) as f32;
+    unsafe fn prepare<S: Simd>(&self, row: usize) -> Row<S> {
+        let job = self.job;
         // SAFETY: the caller's.
         unsafe {
-            let (src, diff_dst, diff_src) = self.addresses(row);
+            let found = match job.given(row) {
+                Given::Narrow(found) | Given::Wide(found) => found,
+                // Not among the rows that are taken here.
+                Given::Anew => Statistics { mean: 0.0, variance: 0.0 },
+            };
+            let r = reciprocal(found.variance, job.epsilon) as f32;
+            let src = job.src.add(job.src_rows.offset(row) * self.types.src.size());
+            let diff_dst =
+                job.diff_dst.add(job.diff_dst_rows.offset(row) * self.types.diff_dst.size());
+            let diff_src =
+                job.diff_src.add(job.diff_src_rows.offset(row) * self.types.diff_src.size());
             let (mean, r_lanes) = (S::splat(found.mean as f32), S::splat(r));
             let sums = RowSums::<S, Src, Dd, MODE, PARAMS> {
                 src_type: self.types.src,
                 dd_type: self.types.diff_dst,
                 src,
                 diff_dst,
-                scale: self.job.scale,
+                scale: job.scale,
                 mean,
                 r: r_lanes,
             };
             let [sum_d, sum_d_xhat] = match MODE {
-                LAYER => fold::<S, 2, _>(cols, &sums),
-                RMS => [0.0, fold::<S, 1, _>(cols, &sums)[0]],
+                LAYER => fold::<S, 2, _>(job.cols, &sums),
+                RMS => [0.0, fold::<S, 1, _>(job.cols, &sums)[0]],
                 _ => [0.0, 0.0],
             };
-            let per_col = f64::from(r) / cols as f64;
+            let per_col = f64::from(r) / job.cols as f64;
             Row {
                 src,
                 diff_dst,
@@ -583,55 +464,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     types: self.types,
                     rows,
                     scale: self.job.scale,
-                    diff_scale: self.diff_scale,
-                    diff_shift: self.diff_shift,
+                    diff_scale: self.sums.0,
+                    diff_shift: self.sums.1,
                 },
             );
-        }
-    }
-
-    /// One row in f64.
-    ///
-    /// # Safety
-    /// As [`backward_rows`].
-    #[inline(always)]
-    unsafe fn wide<S: Simd>(&self, row: usize, found: Option<Statistics>) {
-        let cols = self.job.cols;
-        // SAFETY: the caller's.
-        unsafe {
-            let (src, diff_dst, diff_src) = self.addresses(row);
-            let found = match found {
-                Some(found) => found,
-                None if MODE & RMS != 0 => {
-                    wide_statistics::<S, Src, true>(self.types.src, src, cols)
-                }
-                None => wide_statistics::<S, Src, false>(self.types.src, src, cols),
-            };
-            let r = reciprocal(found.variance, self.job.epsilon);
-            let zero = S::wide_splat(0.0);
-            let mut wide = WideRow::<S, Src, Dd, Ds, MODE, PARAMS> {
-                types: self.types,
-                src,
-                diff_dst,
-                diff_src,
-                scale: self.job.scale,
-                mean: S::wide_splat(found.mean),
-                r: S::wide_splat(r),
-                shift: zero,
-                slope: zero,
-                diff_scale: self.diff_scale,
-                diff_shift: self.diff_shift,
-                with_xhat: false,
-            };
-            let per_col = r / cols as f64;
-            if MODE == LAYER {
-                wide.shift = S::wide_splat(per_col * fold_wide::<S, _>(cols, &wide));
-            }
-            if MODE & GLOBAL == 0 {
-                wide.with_xhat = true;
-                wide.slope = S::wide_splat(per_col * fold_wide::<S, _>(cols, &wide));
-            }
-            map(cols, &wide);
         }
     }
 }
@@ -641,63 +477,88 @@ entry_points! {
     mod entries: backward_rows<Src: Element, Dd: Element, Ds: Element;
         const MODE: u8, const PARAMS: u8>(
         job: &Backward, first: usize, last: usize, sums: *mut f64
-    );
+    ) -> usize;
 }
 
-/// Runs rows `first` to `last - 1` of a job into a block's column sums.
-pub(super) type Entry = unsafe fn(&Backward, usize, usize, *mut f64);
+/// Runs rows from `first` on into a block's column sums and gives the row it stopped at: `last`, or one
+/// for `wide`.
+pub(super) type Entry = unsafe fn(&Backward, usize, usize, *mut f64) -> usize;
 
-/// The kernel for a problem's types and flags. Types have kernels of their own where diff_src is of
-/// src's type and the statistics are not constants; the rest look their types up as they go.
+/// The kernel for a problem's types and flags. The common combinations of types have kernels of their
+/// own; the rest, constant statistics and the portable level look types up as they go.
 pub(super) fn entry(
     level: Level,
-    (src, diff_dst, diff_src): (DataType, DataType, DataType),
+    types: (DataType, DataType, DataType),
     mode: u8,
     params: u8,
 ) -> Entry {
-    if mode & GLOBAL != 0 {
-        return if mode & RMS != 0 {
-            by_params::<Runtime, Runtime, Runtime, { GLOBAL | RMS }>(level, params)
-        } else {
-            by_params::<Runtime, Runtime, Runtime, GLOBAL>(level, params)
-        };
-    }
-    if src != diff_src {
-        return by_mode::<Runtime, Runtime, Runtime>(level, mode, params);
-    }
-    match src {
-        DataType::Bf16 => by_diff_dst::<Bf16>(level, diff_dst, mode, params),
-        DataType::F16 => by_diff_dst::<F16>(level, diff_dst, mode, params),
-        _ => by_diff_dst::<F32>(level, diff_dst, mode, params),
+    use DataType::{Bf16 as B, F16 as H, F32 as F};
+    let typed = match types {
+        (F, F, F) => by_mode::<F32, F32, F32>(level, mode, params),
+        (B, B, B) => by_mode::<Bf16, Bf16, Bf16>(level, mode, params),
+        (H, H, H) => by_mode::<F16, F16, F16>(level, mode, params),
+        (F, B, F) => by_mode::<F32, Bf16, F32>(level, mode, params),
+        (B, F, B) => by_mode::<Bf16, F32, Bf16>(level, mode, params),
+        _ => None,
+    };
+    typed.unwrap_or_else(|| match mode {
+        LAYER => runtime_entry::<LAYER>(level, params),
+        RMS => runtime_entry::<RMS>(level, params),
+        GLOBAL => runtime_entry::<GLOBAL>(level, params),
+        _ => runtime_entry::<{ GLOBAL | RMS }>(level, params),
+    })
+}
+
+fn by_mode<Src: Element, Dd: Element, Ds: Element>(
+    level: Level,
+    mode: u8,
+    params: u8,
+) -> Option<Entry> {
+    match mode {
+        LAYER => by_params::<Src, Dd, Ds, LAYER>(level, params),
+        RMS => by_params::<Src, Dd, Ds, RMS>(level, params),
+        _ => None,
     }
 }
 
-fn by_diff_dst<E: Element>(level: Level, diff_dst: DataType, mode: u8, params: u8) -> Entry {
-    match diff_dst {
-        DataType::Bf16 => by_mode::<E, Bf16, E>(level, mode, params),
-        DataType::F16 => by_mode::<E, F16, E>(level, mode, params),
-        _ => by_mode::<E, F32, E>(level, mode, params),
-    }
+/// Makes a function that picks the entry for what is done with the parameters: the combinations that
+/// directions and flags make, as diff_scale is never summed without scale read.
+macro_rules! match_params {
+    ($params:expr, |$p:ident| $entry:expr) => {
+        match $params {
+            READ_SCALE => {
+                const $p: u8 = READ_SCALE;
+                $entry
+            }
+            SUM_SHIFT => {
+                const $p: u8 = SUM_SHIFT;
+                $entry
+            }
+            3 => {
+                const $p: u8 = READ_SCALE | SUM_SCALE;
+                $entry
+            }
+            7 => {
+                const $p: u8 = READ_SCALE | SUM_SCALE | SUM_SHIFT;
+                $entry
+            }
+            _ => {
+                const $p: u8 = 0;
+                $entry
+            }
+        }
+    };
 }
 
-fn by_mode<Src: Element, Dd: Element, Ds: Element>(level: Level, mode: u8, params: u8) -> Entry {
-    if mode & RMS != 0 {
-        by_params::<Src, Dd, Ds, RMS>(level, params)
-    } else {
-        by_params::<Src, Dd, Ds, LAYER>(level, params)
-    }
-}
-
-/// The combinations that directions and flags make; diff_scale is never summed without scale read.
 fn by_params<Src: Element, Dd: Element, Ds: Element, const MODE: u8>(
     level: Level,
     params: u8,
-) -> Entry {
-    match params {
-        READ_SCALE => entries::at::<Src, Dd, Ds, MODE, READ_SCALE>(level),
-        SUM_SHIFT => entries::at::<Src, Dd, Ds, MODE, SUM_SHIFT>(level),
-        3 => entries::at::<Src, Dd, Ds, MODE, { READ_SCALE | SUM_SCALE }>(level),
-        7 => entries::at::<Src, Dd, Ds, MODE, { READ_SCALE | SUM_SCALE | SUM_SHIFT }>(level),
-        _ => entries::at::<Src, Dd, Ds, MODE, 0>(level),
-    }
+) -> Option<Entry> {
+    match_params!(params, |P| entries::at::<Src, Dd, Ds, MODE, P>(level))
+}
+
+fn runtime_entry<const MODE: u8>(level: Level, params: u8) -> Entry {
+    by_params::<Runtime, Runtime, Runtime, MODE>(level, params).unwrap_or_else(|| {
+        match_params!(params, |P| entries::entry_portable::<Runtime, Runtime, Runtime, MODE, P>)
+    })
 }

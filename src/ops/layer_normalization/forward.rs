@@ -2,10 +2,10 @@
 //!
 //! Per row: the statistics (one sweep for RMS, two otherwise), then one sweep that writes dst. The
 //! mean is carried as two f32, `high + low`: `src - high` is exact where it is small. Multiplying by
-//! scale and adding shift is one fused operation.
+//! scale and adding shift is one fused operation. Rows that f32 does not carry are left to `wide`.
 
 use super::row::{Statistics, mean_in_range, reciprocal, statistics};
-use crate::simd::{Bf16, Element, F16, F32, Level, Map, Simd, entry_points, map};
+use crate::simd::{Bf16, Element, F16, F32, Level, Map, Runtime, Simd, entry_points, map};
 use crate::tensor::{DataType, RowMap};
 
 /// Where the statistics come from and go.
@@ -38,23 +38,36 @@ pub(super) struct Forward {
     pub(super) dst_rows: RowMap,
     pub(super) stat_rows: RowMap,
     pub(super) statistics: StatisticsUse,
+    pub(super) rms: bool,
 }
 
 // SAFETY: threads write different rows through these addresses; everything else is read.
 unsafe impl Sync for Forward {}
 
 impl Forward {
-    /// The statistics given for a row.
+    /// The statistics given for a row; `None` if f32 does not carry them.
     ///
     /// # Safety
     /// They are given, and the row exists.
-    pub(super) unsafe fn given(&self, row: usize) -> Statistics {
+    #[inline(always)]
+    pub(super) unsafe fn given(&self, row: usize) -> Option<Statistics> {
+        // SAFETY: the caller's.
+        let (mean, variance) = unsafe { self.given_values(row) };
+        let found = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
+        mean_in_range(mean).then_some(found)
+    }
+
+    /// The mean and variance given for a row.
+    ///
+    /// # Safety
+    /// They are given, and the row exists.
+    #[inline(always)]
+    pub(super) unsafe fn given_values(&self, row: usize) -> (f32, f32) {
         // SAFETY: the caller's.
         unsafe {
             let at = self.stat_rows.offset(row);
             let mean = if self.mean.is_null() { 0.0 } else { self.mean.add(at).read_unaligned() };
-            let variance = f64::from(self.variance.add(at).read_unaligned());
-            Statistics { mean: f64::from(mean), variance, wide: !mean_in_range(mean) }
+            (mean, self.variance.add(at).read_unaligned())
         }
     }
 
@@ -62,6 +75,7 @@ impl Forward {
     ///
     /// # Safety
     /// The row exists and is this thread's.
+    #[inline(always)]
     pub(super) unsafe fn write(&self, row: usize, statistics: &Statistics) {
         if self.statistics != StatisticsUse::Written {
             return;
@@ -141,62 +155,8 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
     }
 }
 
-/// The same in f64, for rows that f32 does not carry; `wide_fma` where f32 fuses.
-struct WideNormalize<S: Simd, Src, Dst, const AFFINE: u8> {
-    src_type: Src,
-    dst_type: Dst,
-    src: *const u8,
-    dst: *mut u8,
-    mean: S::D,
-    r: S::D,
-    scale: *const f32,
-    shift: *const f32,
-}
-
-impl<S: Simd, Src: Element, Dst: Element, const AFFINE: u8> WideNormalize<S, Src, Dst, AFFINE> {
-    /// # Safety
-    /// The instruction set of `S` is there.
-    #[inline(always)]
-    unsafe fn value(&self, x: S::F, scale: S::F, shift: S::F) -> S::F {
-        // SAFETY: the caller's.
-        unsafe {
-            let xhat = S::wide_mul(S::wide_sub(S::widen(x), self.mean), self.r);
-            S::narrow(match AFFINE {
-                0 => xhat,
-                SCALE => S::wide_mul(xhat, S::widen(scale)),
-                SHIFT => S::wide_add(xhat, S::widen(shift)),
-                _ => S::wide_fma(xhat, S::widen(scale), S::widen(shift)),
-            })
-        }
-    }
-}
-
-impl<S: Simd, Src: Element, Dst: Element, const AFFINE: u8> Map<S>
-    for WideNormalize<S, Src, Dst, AFFINE>
-{
-    #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's; scale and shift are as long as a row, and there if AFFINE says so.
-        unsafe {
-            let x = self.src_type.load::<S>(self.src, i);
-            let scale = if AFFINE & SCALE != 0 { S::load(self.scale.add(i)) } else { x };
-            let shift = if AFFINE & SHIFT != 0 { S::load(self.shift.add(i)) } else { x };
-            self.dst_type.store::<S>(self.dst, i, self.value(x, scale, shift));
-        }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: as above.
-        unsafe {
-            let x = self.src_type.load_n::<S>(self.src, i, n);
-            let scale = if AFFINE & SCALE != 0 { S::load_n(self.scale.add(i), n) } else { x };
-            let shift = if AFFINE & SHIFT != 0 { S::load_n(self.shift.add(i), n) } else { x };
-            self.dst_type.store_n::<S>(self.dst, i, self.value(x, scale, shift), n);
-        }
-    }
-}
-
-/// Rows `first` to `last - 1`.
+/// Rows from `first` on, up to `last - 1` or to one that f32 does not carry; gives the row it stopped
+/// at.
 ///
 /// # Safety
 /// The rows are there and this thread's; `cols` is not 0; the instruction set of `S` is there.
@@ -205,7 +165,7 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     job: &Forward,
     first: usize,
     last: usize,
-) {
+) -> usize {
     let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
     for row in first..last {
         // SAFETY: the caller's.
@@ -215,78 +175,58 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
             let found = if job.statistics == StatisticsUse::Given {
                 job.given(row)
             } else {
-                let found = statistics::<S, Src, RMS>(src_type, src, job.cols);
-                job.write(row, &found);
-                found
+                statistics::<S, Src, RMS>(src_type, src, job.cols)
             };
-            let r = reciprocal(found.variance, job.epsilon);
-            let (scale, shift) = (job.scale, job.shift);
-            if found.wide {
-                let (mean, r) = (S::wide_splat(found.mean), S::wide_splat(r));
-                map(
-                    job.cols,
-                    &WideNormalize::<S, Src, Dst, AFFINE> {
-                        src_type,
-                        dst_type,
-                        src,
-                        dst,
-                        mean,
-                        r,
-                        scale,
-                        shift,
-                    },
-                );
-            } else {
-                let high = found.mean as f32;
-                let low = S::splat((found.mean - f64::from(high)) as f32);
-                let (high, r) = (S::splat(high), S::splat(r as f32));
-                map(
-                    job.cols,
-                    &Normalize::<S, Src, Dst, RMS, AFFINE> {
-                        src_type,
-                        dst_type,
-                        src,
-                        dst,
-                        high,
-                        low,
-                        r,
-                        scale,
-                        shift,
-                    },
-                );
-            }
+            let Some(found) = found else { return row };
+            job.write(row, &found);
+            let high = found.mean as f32;
+            let r = reciprocal(found.variance, job.epsilon) as f32;
+            let normalize = Normalize::<S, Src, Dst, RMS, AFFINE> {
+                src_type,
+                dst_type,
+                src,
+                dst,
+                high: S::splat(high),
+                low: S::splat((found.mean - f64::from(high)) as f32),
+                r: S::splat(r),
+                scale: job.scale,
+                shift: job.shift,
+            };
+            map(job.cols, &normalize);
         }
     }
+    last
 }
 
 entry_points! {
     /// Rows forward, per level.
     mod entries: forward_rows<Src: Element, Dst: Element; const RMS: bool, const AFFINE: u8>(
         job: &Forward, first: usize, last: usize
-    );
+    ) -> usize;
 }
 
-/// Runs rows `first` to `last - 1` of a job.
-pub(super) type Entry = unsafe fn(&Forward, usize, usize);
+/// Runs rows from `first` on and gives the row it stopped at: `last`, or one for `wide`.
+pub(super) type Entry = unsafe fn(&Forward, usize, usize) -> usize;
 
-/// The kernel for a problem's types and flags.
+/// The kernel for a problem's types and flags. The portable level looks types up as it goes.
 pub(super) fn entry(level: Level, src: DataType, dst: DataType, rms: bool, affine: u8) -> Entry {
-    match src {
-        DataType::Bf16 => entry_dst::<Bf16>(level, dst, rms, affine),
-        DataType::F16 => entry_dst::<F16>(level, dst, rms, affine),
-        _ => entry_dst::<F32>(level, dst, rms, affine),
-    }
+    let typed = match src {
+        DataType::Bf16 => by_dst::<Bf16>(level, dst, rms, affine),
+        DataType::F16 => by_dst::<F16>(level, dst, rms, affine),
+        _ => by_dst::<F32>(level, dst, rms, affine),
+    };
+    typed.unwrap_or_else(|| portable_entry(rms, affine))
 }
 
-fn entry_dst<Src: Element>(level: Level, dst: DataType, rms: bool, affine: u8) -> Entry {
+fn by_dst<Src: Element>(level: Level, dst: DataType, rms: bool, affine: u8) -> Option<Entry> {
     match dst {
-        DataType::Bf16 => entry_flags::<Src, Bf16>(level, rms, affine),
-        DataType::F16 => entry_flags::<Src, F16>(level, rms, affine),
-        _ => entry_flags::<Src, F32>(level, rms, affine),
+        DataType::Bf16 => by_flags::<Src, Bf16>(level, rms, affine),
+        DataType::F16 => by_flags::<Src, F16>(level, rms, affine),
+        _ => by_flags::<Src, F32>(level, rms, affine),
     }
 }
 
-fn entry_flags<Src: Element, Dst: Element>(level: Level, rms: bool, affine: u8) -> Entry {
+fn by_flags<Src: Element, Dst: Element>(level: Level, rms: bool, affine: u8) -> Option<Entry> {
     match (rms, affine) {
         (false, 0) => entries::at::<Src, Dst, false, 0>(level),
         (false, SCALE) => entries::at::<Src, Dst, false, SCALE>(level),
@@ -296,5 +236,19 @@ fn entry_flags<Src: Element, Dst: Element>(level: Level, rms: bool, affine: u8) 
         (true, SCALE) => entries::at::<Src, Dst, true, SCALE>(level),
         (true, SHIFT) => entries::at::<Src, Dst, true, SHIFT>(level),
         (true, _) => entries::at::<Src, Dst, true, { SCALE | SHIFT }>(level),
+    }
+}
+
+fn portable_entry(rms: bool, affine: u8) -> Entry {
+    use entries::entry_portable as at;
+    match (rms, affine) {
+        (false, 0) => at::<Runtime, Runtime, false, 0>,
+        (false, SCALE) => at::<Runtime, Runtime, false, SCALE>,
+        (false, SHIFT) => at::<Runtime, Runtime, false, SHIFT>,
+        (false, _) => at::<Runtime, Runtime, false, { SCALE | SHIFT }>,
+        (true, 0) => at::<Runtime, Runtime, true, 0>,
+        (true, SCALE) => at::<Runtime, Runtime, true, SCALE>,
+        (true, SHIFT) => at::<Runtime, Runtime, true, SHIFT>,
+        (true, _) => at::<Runtime, Runtime, true, { SCALE | SHIFT }>,
     }
 }

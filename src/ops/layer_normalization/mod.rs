@@ -17,5 +17,6 @@ mod problem;
 mod reference;
 mod row;
 mod simd_impl;
+mod wide;
 
 pub(crate) use problem::{BackwardParameters, ForwardParameters, LayerNormalization};

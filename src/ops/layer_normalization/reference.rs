@@ -203,31 +203,25 @@ fn wide_statistics(src: RowView, cols: usize, rms: bool) -> Statistics {
         let d = x(col) - mean;
         d * d
     };
-    Statistics { mean, variance: fold_wide(cols, square) / n, wide: true }
+    Statistics { mean, variance: fold_wide(cols, square) / n }
 }
 
-/// The statistics of a row.
-fn statistics(src: RowView, cols: usize, rms: bool) -> Statistics {
+/// The statistics of a row; `None` if f32 does not carry it.
+fn statistics(src: RowView, cols: usize, rms: bool) -> Option<Statistics> {
     let n = cols as f64;
     if rms {
         let variance = fold(cols, |col| (src.get(col), src.get(col))) / n;
-        if in_range(variance) {
-            return Statistics { mean: 0.0, variance, wide: false };
-        }
-    } else {
-        let mean = fold_wide(cols, |col| f64::from(src.get(col))) / n;
-        let high = mean as f32;
-        let centred = |col| {
-            let d = src.get(col) - high;
-            (d, d)
-        };
-        let mean_square = fold(cols, centred) / n;
-        if in_range(mean_square) {
-            let variance = corrected(mean_square, mean, high);
-            return Statistics { mean, variance, wide: false };
-        }
+        return in_range(variance).then_some(Statistics { mean: 0.0, variance });
     }
-    wide_statistics(src, cols, rms)
+    let mean = fold_wide(cols, |col| f64::from(src.get(col))) / n;
+    let high = mean as f32;
+    let centred = |col| {
+        let d = src.get(col) - high;
+        (d, d)
+    };
+    let mean_square = fold(cols, centred) / n;
+    let variance = corrected(mean_square, mean, high);
+    in_range(mean_square).then_some(Statistics { mean, variance })
 }
 
 impl Reference {
@@ -244,18 +238,23 @@ impl Reference {
             offset: job.dst_rows.offset(row),
             step: self.steps.dst,
         };
-        let found = if job.statistics == StatisticsUse::Given {
-            // SAFETY: the statistics are given and the row exists.
-            unsafe { job.given(row) }
-        } else {
-            let found = statistics(src, job.cols, self.rms);
-            // SAFETY: the row exists and is this thread's.
-            unsafe { job.write(row, &found) };
-            found
-        };
+        let given = job.statistics == StatisticsUse::Given;
+        // SAFETY: the statistics are given and the row exists.
+        let narrow =
+            if given { unsafe { job.given(row) } } else { statistics(src, job.cols, self.rms) };
+        let found = narrow.unwrap_or_else(|| {
+            if !given {
+                return wide_statistics(src, job.cols, self.rms);
+            }
+            // SAFETY: as above.
+            let (mean, variance) = unsafe { job.given_values(row) };
+            Statistics { mean: f64::from(mean), variance: f64::from(variance) }
+        });
+        // SAFETY: the row exists and is this thread's.
+        unsafe { job.write(row, &found) };
         let (scale, shift) = (Parameter(job.scale), Parameter(job.shift));
         let r = reciprocal(found.variance, job.epsilon);
-        if found.wide {
+        if narrow.is_none() {
             for col in 0..job.cols {
                 let xhat = (f64::from(src.get(col)) - found.mean) * r;
                 let value = match (scale.get(col), shift.get(col)) {
@@ -292,10 +291,7 @@ impl Reference {
         // SAFETY: the block's sums are this thread's.
         let sums = match columns {
             0 => &mut [][..],
-            n => unsafe {
-                sums.write_bytes(0, n * job.cols);
-                std::slice::from_raw_parts_mut(sums, n * job.cols)
-            },
+            n => unsafe { std::slice::from_raw_parts_mut(sums, n * job.cols) },
         };
         let (scale_sums, shift_sums) = sums.split_at_mut(if self.sums.0 { job.cols } else { 0 });
         let mut row = first;

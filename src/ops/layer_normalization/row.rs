@@ -8,8 +8,6 @@ pub(super) struct Statistics {
     /// 0 with RMS.
     pub(super) mean: f64,
     pub(super) variance: f64,
-    /// Whether the row's squares leave the range of f32, so that it is computed in f64 throughout.
-    pub(super) wide: bool,
 }
 
 /// Below this mean square, squares that f32 loses could be missed in the sum; above 2^128 they
@@ -17,8 +15,8 @@ pub(super) struct Statistics {
 const SMALLEST: f64 = f64::from_bits((1023 - 120) << 52);
 const LARGEST: f64 = f32::MAX as f64;
 
-/// Whether f32 sums of squares with this mean are to be trusted. NaN is not: the f64 path gives NaN
-/// too.
+/// Whether f32 sums of squares with this mean are to be trusted. NaN is not: in f64 it is NaN too.
+#[inline(always)]
 pub(super) fn in_range(mean_square: f64) -> bool {
     (SMALLEST..=LARGEST).contains(&mean_square)
 }
@@ -28,11 +26,13 @@ pub(super) fn in_range(mean_square: f64) -> bool {
 const LARGEST_MEAN: f32 = f32::from_bits((127 + 102) << 23);
 
 /// Whether a given mean can be subtracted in f32.
+#[inline(always)]
 pub(super) fn mean_in_range(mean: f32) -> bool {
     mean.abs() < LARGEST_MEAN
 }
 
 /// Whether a given variance tells what backward needs; if not, it has saturated or vanished in f32.
+#[inline(always)]
 pub(super) fn variance_tells(variance: f32) -> bool {
     variance.is_normal() || variance.is_nan()
 }
@@ -106,64 +106,44 @@ impl<S: Simd, E: Element> WideFold<S> for WideValues<E> {
     }
 }
 
-/// The squares of a row's distances from `mean`, in f64.
-struct WideSquares<S: Simd, E> {
-    element: E,
-    src: *const u8,
-    mean: S::D,
+/// The mean of a row, summed in f64.
+///
+/// # Safety
+/// `cols` elements are there; the instruction set of `S` is too.
+#[inline(always)]
+pub(super) unsafe fn mean<S: Simd, E: Element>(element: E, src: *const u8, cols: usize) -> f64 {
+    // SAFETY: the caller's.
+    unsafe { fold_wide::<S, _>(cols, &WideValues { element, src }) / cols as f64 }
 }
 
-impl<S: Simd, E: Element> WideFold<S> for WideSquares<S, E> {
-    #[inline(always)]
-    unsafe fn term(&self, i: usize) -> S::D {
-        // SAFETY: the caller's.
-        unsafe {
-            let d = S::wide_sub(S::widen(self.element.load::<S>(self.src, i)), self.mean);
-            S::wide_mul(d, d)
-        }
-    }
-    #[inline(always)]
-    unsafe fn term_n(&self, i: usize, n: usize) -> S::D {
-        // SAFETY: the caller's.
-        unsafe {
-            let d = S::wide_sub(S::widen(self.element.load_n::<S>(self.src, i, n)), self.mean);
-            S::wide_mul(d, d)
-        }
-    }
-}
-
-/// The statistics of a row of one element or more.
+/// The statistics of a row of one element or more; `None` if its squares leave the range of f32.
 ///
 /// The mean is summed in f64. The variance is summed about the mean rounded to f32, and corrected by
 /// the square of what the rounding left: the differences are exact where they are small.
 ///
 /// # Safety
-/// `cols` elements are there; the instruction set of `S` is too.
+/// As [`mean`].
 #[inline(always)]
 pub(super) unsafe fn statistics<S: Simd, E: Element, const RMS: bool>(
     element: E,
     src: *const u8,
     cols: usize,
-) -> Statistics {
+) -> Option<Statistics> {
     let n = cols as f64;
     // SAFETY: the caller's.
     unsafe {
         if RMS {
             let [sum] = fold::<S, 1, _>(cols, &Squares { element, src });
             let variance = sum / n;
-            if in_range(variance) {
-                return Statistics { mean: 0.0, variance, wide: false };
-            }
+            in_range(variance).then_some(Statistics { mean: 0.0, variance })
         } else {
-            let mean = fold_wide::<S, _>(cols, &WideValues { element, src }) / n;
+            let mean = mean::<S, E>(element, src, cols);
             let high = mean as f32;
             let terms = CentredSquares::<S, E> { element, src, mean: S::splat(high) };
             let [sum] = fold::<S, 1, _>(cols, &terms);
-            if in_range(sum / n) {
-                return Statistics { mean, variance: corrected(sum / n, mean, high), wide: false };
-            }
+            let variance = corrected(sum / n, mean, high);
+            in_range(sum / n).then_some(Statistics { mean, variance })
         }
-        wide_statistics::<S, E, RMS>(element, src, cols)
     }
 }
 
@@ -173,25 +153,4 @@ pub(super) fn corrected(mean_square: f64, mean: f64, high: f32) -> f64 {
     let low = mean - f64::from(high);
     let variance = mean_square - low * low;
     if variance < 0.0 { 0.0 } else { variance }
-}
-
-/// The statistics of a row, in f64 throughout.
-///
-/// # Safety
-/// As [`statistics`].
-#[inline(always)]
-pub(super) unsafe fn wide_statistics<S: Simd, E: Element, const RMS: bool>(
-    element: E,
-    src: *const u8,
-    cols: usize,
-) -> Statistics {
-    let n = cols as f64;
-    // SAFETY: the caller's.
-    unsafe {
-        let mean =
-            if RMS { 0.0 } else { fold_wide::<S, _>(cols, &WideValues { element, src }) / n };
-        let terms = WideSquares::<S, E> { element, src, mean: S::wide_splat(mean) };
-        let variance = fold_wide::<S, _>(cols, &terms) / n;
-        Statistics { mean, variance, wide: true }
-    }
 }

@@ -7,6 +7,7 @@ use super::backward::{self, Backward};
 use super::columns::{Blocks, join};
 use super::forward::{self, Forward, StatisticsUse};
 use super::problem::LayerNormalization;
+use super::wide;
 use crate::primitive::{Arguments, Execution, Implementation, PropKind, Variant};
 use crate::simd::{DefaultEnvironment, Level, read_scalar};
 use crate::tensor::{DataType, MemoryDesc, RowMap};
@@ -41,7 +42,10 @@ pub(super) fn make(
     let run = if p.prop_kind.is_forward() {
         let affine = if flags.scale() { forward::SCALE } else { 0 }
             | if flags.shift() { forward::SHIFT } else { 0 };
-        Run::Forward(forward::entry(level, src, dst, flags.rms(), affine))
+        Run::Forward(
+            forward::entry(level, src, dst, flags.rms(), affine),
+            wide::forward_entry(level),
+        )
     } else {
         let mode = if flags.rms() { backward::RMS } else { backward::LAYER }
             | if flags.global_stats() { backward::GLOBAL } else { 0 };
@@ -49,15 +53,16 @@ pub(super) fn make(
             | if p.writes_scale() { backward::SUM_SCALE } else { 0 }
             | if p.writes_shift() { backward::SUM_SHIFT } else { 0 };
         let diff_src = LayerNormalization::type_of(&p.diff_src);
-        Run::Backward(backward::entry(level, (src, dst, diff_src), mode, params))
+        let entry = backward::entry(level, (src, dst, diff_src), mode, params);
+        Run::Backward(entry, wide::backward_entry(level))
     };
     Ok(Box::new(Vectorized { variant, plan, run }))
 }
 
-/// The kernel of a direction.
+/// The kernel of a direction, and the one for rows that it stops at.
 enum Run {
-    Forward(forward::Entry),
-    Backward(backward::Entry),
+    Forward(forward::Entry, wide::ForwardEntry),
+    Backward(backward::Entry, wide::BackwardEntry),
 }
 
 struct Vectorized {
@@ -78,17 +83,33 @@ impl Implementation for Vectorized {
     fn execute(&self, execution: &Execution<'_>) -> usize {
         let plan = &self.plan;
         match self.run {
-            Run::Forward(entry) => {
-                plan.run_forward(execution, &|job, first, last| {
-                    // SAFETY: the execution's buffers were checked, rows are given out once, and the
-                    // machine has the level.
-                    unsafe { entry(job, first, last) }
-                })
-            }
-            Run::Backward(entry) => {
-                plan.run_backward(execution, &|job, first, last, sums| {
+            Run::Forward(entry, wide) => plan.run_forward(execution, &|job, mut row, last| {
+                // SAFETY: the execution's buffers were checked, rows are given out once, and the
+                // machine has the level.
+                unsafe {
+                    loop {
+                        row = entry(job, row, last);
+                        if row == last {
+                            return;
+                        }
+                        wide(job, row);
+                        row += 1;
+                    }
+                }
+            }),
+            Run::Backward(entry, wide) => {
+                plan.run_backward(execution, &|job, mut row, last, sums| {
                     // SAFETY: as above; each block has sums of its own.
-                    unsafe { entry(job, first, last, sums) }
+                    unsafe {
+                        loop {
+                            row = entry(job, row, last, sums);
+                            if row == last {
+                                return;
+                            }
+                            wide(job, row, sums);
+                            row += 1;
+                        }
+                    }
                 })
             }
         }
@@ -102,6 +123,7 @@ pub(super) struct Plan {
     epsilon: f64,
     statistics: StatisticsUse,
     global_stats: bool,
+    rms: bool,
     src_type: DataType,
     dst_type: DataType,
     diff_src_type: DataType,
@@ -116,6 +138,7 @@ pub(super) struct Plan {
     /// How many of diff_scale and diff_shift are summed.
     column_sums: usize,
     sums_scale: bool,
+    sums_shift: bool,
 }
 
 impl Plan {
@@ -137,6 +160,7 @@ impl Plan {
             epsilon: f64::from(p.epsilon),
             statistics,
             global_stats: p.flags.global_stats(),
+            rms: p.flags.rms(),
             src_type: LayerNormalization::type_of(&p.src),
             dst_type: LayerNormalization::type_of(&p.dst),
             diff_src_type: LayerNormalization::type_of(&p.diff_src),
@@ -149,6 +173,7 @@ impl Plan {
             converts: scale_type != DataType::F32,
             column_sums: usize::from(p.writes_scale()) + usize::from(p.writes_shift()),
             sums_scale: p.writes_scale(),
+            sums_shift: p.writes_shift(),
         }
     }
 
@@ -219,11 +244,12 @@ impl Plan {
             dst_rows: self.dst_rows,
             stat_rows: self.stat_rows,
             statistics: self.statistics,
+            rms: self.rms,
         };
         if self.cols == 0 {
             // The statistics of nothing are 0.
             for row in 0..self.rows {
-                let zero = super::row::Statistics { mean: 0.0, variance: 0.0, wide: false };
+                let zero = super::row::Statistics { mean: 0.0, variance: 0.0 };
                 // SAFETY: the row exists, and nobody else runs.
                 unsafe { job.write(row, &zero) };
             }
@@ -267,6 +293,9 @@ impl Plan {
             diff_src_rows: self.diff_src_rows,
             stat_rows: self.stat_rows,
             global_stats: self.global_stats,
+            rms: self.rms,
+            sums_scale: self.sums_scale,
+            sums_shift: self.sums_shift,
         };
         if self.cols == 0 {
             return 1;
@@ -282,7 +311,10 @@ impl Plan {
         let threads = execution.threads.run(blocks.count(), width, &|block| {
             let _environment = DefaultEnvironment::enter();
             let range = blocks.range(block);
-            rows(&job, range.start, range.end, sums.at(block * stride));
+            let sums = sums.at(block * stride);
+            // SAFETY: the block's part of the scratchpad.
+            unsafe { sums.write_bytes(0, stride) };
+            rows(&job, range.start, range.end, sums);
         });
         let _environment = DefaultEnvironment::enter();
         let outputs = [sys::NORM_ARG_DIFF_SCALE, sys::NORM_ARG_DIFF_SHIFT];
