@@ -47,6 +47,9 @@ pub(crate) trait WideFold<S: Simd> {
 
 /// What a [`map`] does with the vector that begins at element `i`.
 pub(crate) trait Map<S: Simd> {
+    /// How many vectors are taken per turn of the loop; 1 for those that do much with each.
+    const UNROLL: usize = 4;
+
     /// # Safety
     /// Elements `i` to `i + 15` are there.
     unsafe fn apply(&self, i: usize);
@@ -211,15 +214,16 @@ pub(crate) unsafe fn fold_wide<S: Simd, T: WideFold<S>>(cols: usize, terms: &T) 
 /// Elements 0 to `cols - 1` are there; the instruction set of `S` is too.
 #[inline(always)]
 pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
-    const UNROLL: usize = 4;
     let mut i = 0;
     // SAFETY: all elements named lie below `cols`.
     unsafe {
-        while i + UNROLL * LANES <= cols {
-            for v in 0..UNROLL {
-                op.apply(i + v * LANES);
+        if S::UNROLLS {
+            while i + T::UNROLL * LANES <= cols {
+                for v in 0..T::UNROLL {
+                    op.apply(i + v * LANES);
+                }
+                i += T::UNROLL * LANES;
             }
-            i += UNROLL * LANES;
         }
         while i + LANES <= cols {
             op.apply(i);

@@ -38,6 +38,8 @@ pub(crate) const LANES: usize = 16;
 pub(crate) trait Simd: Copy + 'static {
     type F: Copy;
     type D: Copy;
+    /// Whether unrolled loops pay; they do not where a vector is many instructions already.
+    const UNROLLS: bool = true;
 
     unsafe fn splat(x: f32) -> Self::F;
     unsafe fn load(p: *const f32) -> Self::F;

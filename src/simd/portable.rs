@@ -47,6 +47,7 @@ unsafe fn write<T: Copy>(p: *mut T, v: [T; LANES], n: usize) {
 impl Simd for Portable {
     type F = [f32; LANES];
     type D = [f64; LANES];
+    const UNROLLS: bool = false;
 
     #[inline(always)]
     unsafe fn splat(x: f32) -> Self::F {

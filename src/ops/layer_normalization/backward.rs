@@ -312,6 +312,8 @@ impl<
     const R: usize,
 > Map<S> for TileMap<'_, S, Src, Dd, Ds, MODE, PARAMS, R>
 {
+    const UNROLL: usize = 1;
+
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
         // SAFETY: the caller's.

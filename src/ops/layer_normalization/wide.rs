@@ -97,6 +97,8 @@ struct Normalize<'a, S: Simd> {
 }
 
 impl<S: Simd> Map<S> for Normalize<'_, S> {
+    const UNROLL: usize = 1;
+
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
         // SAFETY: the caller's.
@@ -200,6 +202,8 @@ impl<S: Simd> WideFold<S> for Gradient<'_, S> {
 }
 
 impl<S: Simd> Map<S> for Gradient<'_, S> {
+    const UNROLL: usize = 1;
+
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
         // SAFETY: the caller's.
