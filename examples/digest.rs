@@ -1,0 +1,208 @@
+//! Prints a digest of the output bits of layer and RMS normalization for a table of problems, at every
+//! level that the machine has: one line a problem and level.
+//!
+//! Two machines, or two levels, agree if the digests are equal. `scripts/neon.sh` compares aarch64
+//! under an emulator with this machine. `digest LEVEL` prints the lines of one level alone.
+
+use norm as _;
+use norm_sys as sys;
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+
+/// FNV-1a over bytes.
+fn fnv(digest: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(digest, |d, b| (d ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Numbers that look random, the same everywhere: integers alone decide the bits.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    /// `count` numbers between about -4 and 4, every 11th row's worth tiny or huge.
+    fn bytes(&mut self, data_type: u32, count: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for i in 0..count {
+            let small = (self.next() as i64 - (1 << 30)) as f32 / (1u32 << 28) as f32;
+            let x = small * if i / 97 % 11 == 7 { 1e24 } else { 1.0 };
+            match data_type {
+                sys::norm_bf16 => bytes.extend(half::bf16::from_f32(x).to_le_bytes()),
+                sys::norm_f16 => bytes.extend(half::f16::from_f32(small).to_le_bytes()),
+                _ => bytes.extend(x.to_le_bytes()),
+            }
+        }
+        bytes
+    }
+}
+
+fn check(status: sys::norm_status_t) {
+    assert_eq!(status, sys::norm_success);
+}
+
+/// The objects of a run; a process this short leaves them to the system.
+struct Library {
+    engine: sys::norm_engine_t,
+    stream: sys::norm_stream_t,
+}
+
+impl Library {
+    fn new() -> Self {
+        let (mut engine, mut stream) = (null_mut(), null_mut());
+        // SAFETY: both are written before they are read.
+        unsafe {
+            check(sys::norm_engine_create(&raw mut engine, sys::norm_cpu, 0));
+            check(sys::norm_stream_create(&raw mut stream, engine, sys::norm_stream_in_order));
+        }
+        Self { engine, stream }
+    }
+
+    fn desc(dims: &[i64], data_type: u32) -> sys::norm_memory_desc_t {
+        let mut desc = null_mut();
+        // SAFETY: the dimensions are as many as said.
+        unsafe {
+            check(sys::norm_memory_desc_create_with_strides(
+                &raw mut desc,
+                dims.len() as i32,
+                dims.as_ptr(),
+                data_type,
+                null(),
+            ));
+        }
+        desc
+    }
+
+    fn memory(&self, desc: sys::norm_memory_desc_t, bytes: &mut [u8]) -> sys::norm_memory_t {
+        let mut memory = null_mut();
+        let handle: *mut c_void = bytes.as_mut_ptr().cast();
+        // SAFETY: the buffer is as large as the descriptor says and outlives the execution.
+        unsafe { check(sys::norm_memory_create(&raw mut memory, desc, self.engine, handle)) };
+        memory
+    }
+}
+
+/// A problem of the table.
+#[derive(Clone, Copy)]
+struct Problem {
+    rows: i64,
+    cols: i64,
+    data_type: u32,
+    flags: u32,
+}
+
+/// The digest of all outputs of forward training and backward.
+fn digest(library: &Library, problem: &Problem) -> u64 {
+    let Problem { rows, cols, data_type, flags } = *problem;
+    let (n, c) = (rows as usize, cols as usize);
+    let mut numbers = Numbers(rows as u64 * 1000 + cols as u64);
+    let size = if data_type == sys::norm_f32 { 4 } else { 2 };
+    let mut src = numbers.bytes(data_type, n * c);
+    let mut diff_dst = numbers.bytes(data_type, n * c);
+    let mut scale = numbers.bytes(sys::norm_f32, c);
+    let mut shift = numbers.bytes(sys::norm_f32, c);
+    let (mut dst, mut diff_src) = (vec![0u8; n * c * size], vec![0u8; n * c * size]);
+    let (mut mean, mut variance) = (vec![0u8; n * 4], vec![0u8; n * 4]);
+    let (mut diff_scale, mut diff_shift) = (vec![0u8; c * 4], vec![0u8; c * 4]);
+
+    let data = Library::desc(&[rows, cols], data_type);
+    let stat = Library::desc(&[rows], sys::norm_f32);
+    let parameter = Library::desc(&[cols], sys::norm_f32);
+    let arg = |arg, desc, bytes: &mut [u8]| sys::norm_exec_arg_t {
+        arg,
+        memory: library.memory(desc, bytes),
+    };
+    let args = [
+        arg(sys::NORM_ARG_SRC, data, &mut src),
+        arg(sys::NORM_ARG_DST, data, &mut dst),
+        arg(sys::NORM_ARG_MEAN, stat, &mut mean),
+        arg(sys::NORM_ARG_VARIANCE, stat, &mut variance),
+        arg(sys::NORM_ARG_SCALE, parameter, &mut scale),
+        arg(sys::NORM_ARG_SHIFT, parameter, &mut shift),
+        arg(sys::NORM_ARG_DIFF_DST, data, &mut diff_dst),
+        arg(sys::NORM_ARG_DIFF_SRC, data, &mut diff_src),
+        arg(sys::NORM_ARG_DIFF_SCALE, parameter, &mut diff_scale),
+        arg(sys::NORM_ARG_DIFF_SHIFT, parameter, &mut diff_shift),
+    ];
+    let (mut forward, mut backward) = (null_mut(), null_mut());
+    // SAFETY: descriptors and arguments are alive, and buffers as large as they say.
+    unsafe {
+        check(sys::norm_layer_normalization_forward_primitive_desc_create(
+            &raw mut forward,
+            library.engine,
+            sys::norm_forward_training,
+            data,
+            data,
+            stat,
+            1e-5,
+            flags,
+            null(),
+        ));
+        check(sys::norm_layer_normalization_backward_primitive_desc_create(
+            &raw mut backward,
+            library.engine,
+            sys::norm_backward,
+            data,
+            data,
+            data,
+            stat,
+            1e-5,
+            flags,
+            null(),
+            null(),
+        ));
+        for desc in [forward, backward] {
+            let mut primitive = null_mut();
+            check(sys::norm_primitive_create(&raw mut primitive, desc));
+            let nargs = args.len() as i32;
+            check(sys::norm_primitive_execute(primitive, library.stream, nargs, args.as_ptr()));
+        }
+    }
+    let mut outputs = vec![dst, variance, diff_src];
+    if flags & sys::norm_rms_norm == 0 {
+        outputs.push(mean);
+    }
+    outputs.extend([diff_scale, diff_shift]);
+    outputs.iter().fold(0xcbf2_9ce4_8422_2325, |d, bytes| fnv(d, bytes))
+}
+
+fn main() {
+    let only = std::env::args().nth(1);
+    let levels = [
+        ("portable", sys::norm_cpu_isa_portable),
+        ("neon", sys::norm_cpu_isa_neon),
+        ("avx2", sys::norm_cpu_isa_avx2),
+        ("avx512", sys::norm_cpu_isa_avx512_core),
+    ];
+    let library = Library::new();
+    let all = sys::norm_use_scale | sys::norm_use_shift;
+    for (name, isa) in levels {
+        if only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
+        // SAFETY: no pointers.
+        let there = unsafe {
+            sys::norm_set_max_cpu_isa(isa) == sys::norm_success
+                && sys::norm_get_effective_cpu_isa() == isa
+        };
+        if !there {
+            continue;
+        }
+        for cols in (1..=130).chain([257, 301, 768, 1024, 4096, 33000]) {
+            for (type_name, data_type) in
+                [("f32", sys::norm_f32), ("bf16", sys::norm_bf16), ("f16", sys::norm_f16)]
+            {
+                for (flag_name, flags) in [("CH", all), ("CHM", all | sys::norm_rms_norm), ("", 0)]
+                {
+                    let rows = if cols > 1024 { 3 } else { 13 };
+                    let problem = Problem { rows, cols, data_type, flags };
+                    let digest = digest(&library, &problem);
+                    println!("{name} {type_name} {rows}x{cols} {flag_name} {digest:016x}");
+                }
+            }
+        }
+    }
+}
