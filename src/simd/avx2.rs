@@ -95,6 +95,17 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
+    unsafe fn stream(p: *mut f32, v: Self::F) {
+        unsafe {
+            _mm256_stream_ps(p, v.0);
+            _mm256_stream_ps(p.add(8), v.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn stream_fence() {
+        unsafe { _mm_sfence() }
+    }
+    #[inline(always)]
     unsafe fn load_bf16(p: *const u16) -> Self::F {
         unsafe {
             let low = _mm256_cvtepu16_epi32(_mm_loadu_si128(p.cast()));
@@ -167,6 +178,17 @@ impl Simd for Avx2 {
                 _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v.0)),
                 _mm256_cvtps_pd(_mm256_castps256_ps128(v.1)),
                 _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v.1)),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_widened(p: *const f32) -> Self::D {
+        unsafe {
+            [
+                _mm256_cvtps_pd(_mm_loadu_ps(p)),
+                _mm256_cvtps_pd(_mm_loadu_ps(p.add(4))),
+                _mm256_cvtps_pd(_mm_loadu_ps(p.add(8))),
+                _mm256_cvtps_pd(_mm_loadu_ps(p.add(12))),
             ]
         }
     }

@@ -48,6 +48,14 @@ impl Simd for Avx512 {
         unsafe { _mm512_mask_storeu_ps(p, first(n), v) }
     }
     #[inline(always)]
+    unsafe fn stream(p: *mut f32, v: Self::F) {
+        unsafe { _mm512_stream_ps(p, v) }
+    }
+    #[inline(always)]
+    unsafe fn stream_fence() {
+        unsafe { _mm_sfence() }
+    }
+    #[inline(always)]
     unsafe fn load_bf16(p: *const u16) -> Self::F {
         unsafe {
             let half = _mm256_loadu_si256(p.cast());
@@ -107,6 +115,11 @@ impl Simd for Avx512 {
             let low = _mm512_castps512_ps256(v);
             (_mm512_cvtps_pd(low), _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(v)))
         }
+    }
+    #[inline(always)]
+    unsafe fn load_widened(p: *const f32) -> Self::D {
+        // Two conversions from memory; from a register each half costs a shuffle more.
+        unsafe { (_mm512_cvtps_pd(_mm256_loadu_ps(p)), _mm512_cvtps_pd(_mm256_loadu_ps(p.add(8)))) }
     }
     #[inline(always)]
     unsafe fn narrow(v: Self::D) -> Self::F {

@@ -17,8 +17,25 @@ pub(crate) trait Element: Copy + 'static {
     fn size(self) -> usize;
     unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F;
     unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F;
+    /// 16 elements in f64.
+    #[inline(always)]
+    unsafe fn load_widened<S: Simd>(self, p: *const u8, i: usize) -> S::D {
+        // SAFETY: the caller's.
+        unsafe { S::widen(self.load::<S>(p, i)) }
+    }
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F);
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize);
+    /// Whether [`stream`](Element::stream) goes past the caches for rows that begin at `p`.
+    #[inline(always)]
+    fn streams(self, _p: *const u8) -> bool {
+        false
+    }
+    /// A store past the caches, if [`streams`](Element::streams) said so.
+    #[inline(always)]
+    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+        // SAFETY: the caller's.
+        unsafe { self.store::<S>(p, i, v) }
+    }
 }
 
 /// IEEE 754 binary32.
@@ -54,12 +71,24 @@ impl Element for F32 {
         unsafe { S::load_n(p.cast::<f32>().add(i), n) }
     }
     #[inline(always)]
+    unsafe fn load_widened<S: Simd>(self, p: *const u8, i: usize) -> S::D {
+        unsafe { S::load_widened(p.cast::<f32>().add(i)) }
+    }
+    #[inline(always)]
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
         unsafe { S::store(p.cast::<f32>().add(i), v) }
     }
     #[inline(always)]
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
         unsafe { S::store_n(p.cast::<f32>().add(i), v, n) }
+    }
+    #[inline(always)]
+    fn streams(self, p: *const u8) -> bool {
+        p.addr().is_multiple_of(64)
+    }
+    #[inline(always)]
+    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+        unsafe { S::stream(p.cast::<f32>().add(i), v) }
     }
 }
 

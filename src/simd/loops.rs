@@ -235,6 +235,47 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
     }
 }
 
+/// [`map`] and [`fold_wide`] in one sweep, for at most a block of elements: what one row waits for from
+/// memory, the other computes in. The bits are those of the two apart.
+///
+/// # Safety
+/// Elements 0 to `cols - 1` are there for both, `cols` is at most [`BLOCK`], and what `op` writes `terms`
+/// does not read; the instruction set of `S` is there.
+#[inline(always)]
+pub(crate) unsafe fn map_and_fold_wide<S: Simd, M: Map<S>, T: WideFold<S>>(
+    cols: usize,
+    op: &M,
+    terms: &T,
+) -> f64 {
+    // SAFETY: all elements named lie below `cols`.
+    unsafe {
+        let mut even = S::wide_splat(0.0);
+        let mut odd = S::wide_splat(0.0);
+        let mut i = 0;
+        while i + 2 * LANES <= cols {
+            even = S::wide_add(even, terms.term(i));
+            op.apply(i);
+            odd = S::wide_add(odd, terms.term(i + LANES));
+            op.apply(i + LANES);
+            i += 2 * LANES;
+        }
+        if i + LANES <= cols {
+            even = S::wide_add(even, terms.term(i));
+            op.apply(i);
+            i += LANES;
+            if i < cols {
+                odd = S::wide_add(odd, S::wide_first_n(terms.term_n(i, cols - i), cols - i));
+                op.apply_n(i, cols - i);
+            }
+        } else if i < cols {
+            even = S::wide_add(even, S::wide_first_n(terms.term_n(i, cols - i), cols - i));
+            op.apply_n(i, cols - i);
+        }
+        // A row's total starts at zero, as in `fold_wide`.
+        0.0 + S::wide_sum(S::wide_add(even, odd))
+    }
+}
+
 /// Adds the first `n` lanes to sums in memory; `n` is 16 for all.
 ///
 /// # Safety

@@ -24,7 +24,9 @@ pub(crate) use element::{Bf16, Element, F16, F32, Runtime, read_scalar, write_sc
 use element::{bf16_bits, f16_bits, f16_value};
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use levels::{Level, entry_points};
-pub(crate) use loops::{BLOCK, CHAIN, Fold, GROUP, Map, WideFold, add_wide, fold, fold_wide, map};
+pub(crate) use loops::{
+    BLOCK, CHAIN, Fold, GROUP, Map, WideFold, add_wide, fold, fold_wide, map, map_and_fold_wide,
+};
 
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;
@@ -47,6 +49,16 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn store(p: *mut f32, v: Self::F);
     unsafe fn store_n(p: *mut f32, v: Self::F, n: usize);
 
+    /// Stores past the caches where the instruction set can; the address is a multiple of 64.
+    #[inline(always)]
+    unsafe fn stream(p: *mut f32, v: Self::F) {
+        // SAFETY: the caller's.
+        unsafe { Self::store(p, v) }
+    }
+    /// Orders streamed stores before what the thread does next.
+    #[inline(always)]
+    unsafe fn stream_fence() {}
+
     /// 16 bf16 widened to f32, exactly.
     unsafe fn load_bf16(p: *const u16) -> Self::F;
     /// 16 f32 rounded to bf16, to nearest even; NaN stays NaN.
@@ -67,6 +79,8 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn first_n(v: Self::F, n: usize) -> Self::F;
 
     unsafe fn widen(v: Self::F) -> Self::D;
+    /// `widen(load(p))`; from memory it can be had for less.
+    unsafe fn load_widened(p: *const f32) -> Self::D;
     /// Rounded to nearest even.
     unsafe fn narrow(v: Self::D) -> Self::F;
     unsafe fn wide_splat(x: f64) -> Self::D;

@@ -168,6 +168,10 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
+    unsafe fn load_widened(p: *const f32) -> Self::D {
+        unsafe { Self::widen(Self::load(p)) }
+    }
+    #[inline(always)]
     unsafe fn narrow(v: Self::D) -> Self::F {
         unsafe {
             each!(4, vdupq_n_f32(0.0), |i| {

@@ -126,6 +126,10 @@ impl Simd for Portable {
         lanes(v, f64::from)
     }
     #[inline(always)]
+    unsafe fn load_widened(p: *const f32) -> Self::D {
+        unsafe { Self::widen(Self::load(p)) }
+    }
+    #[inline(always)]
     unsafe fn narrow(v: Self::D) -> Self::F {
         lanes(v, |x| x as f32)
     }

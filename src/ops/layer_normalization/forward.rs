@@ -1,11 +1,14 @@
 //! Forward: `dst = (src - mean) * r * scale + shift` with `r = 1/sqrt(variance + epsilon)`.
 //!
-//! Per row: the statistics (one sweep for RMS, two otherwise), then one sweep that writes dst. The
-//! mean is carried as two f32, `high + low`: `src - high` is exact where it is small. Multiplying by
-//! scale and adding shift is one fused operation. Rows that f32 does not carry are left to `wide`.
+//! Per row: the statistics (one sweep for RMS, two otherwise), then one sweep that writes dst, and takes
+//! along the mean of a row of the next batch. The mean is carried as `high`, an f32, and what is left
+//! of it: `src - high` is exact where it is small, and the rest enters by a fused multiply-add, as do
+//! scale and shift. Rows that f32 does not carry are left to `wide`.
 
-use super::row::{Statistics, mean_in_range, reciprocal, statistics};
-use crate::simd::{Bf16, Element, F16, F32, Level, Map, Runtime, Simd, entry_points, map};
+use super::row::{Statistics, WideValues, mean, mean_in_range, reciprocal, variance};
+use crate::simd::{
+    BLOCK, Bf16, Element, F16, F32, Level, Map, Runtime, Simd, entry_points, map, map_and_fold_wide,
+};
 use crate::tensor::{DataType, RowMap};
 
 /// Where the statistics come from and go.
@@ -39,6 +42,8 @@ pub(super) struct Forward {
     pub(super) stat_rows: RowMap,
     pub(super) statistics: StatisticsUse,
     pub(super) rms: bool,
+    /// Whether dst is too large to stay in a cache.
+    pub(super) streams: bool,
 }
 
 // SAFETY: threads write different rows through these addresses; everything else is read.
@@ -92,21 +97,43 @@ impl Forward {
     }
 }
 
+/// The most rows that go through each sweep together: while one row's lanes are joined, and while its
+/// root and quotient are taken, the next one's sweep runs.
+const BATCH: usize = 4;
+/// How much of src a batch may be, so that it, the next one and its part of dst stay in a first-level
+/// cache of 48 KiB.
+const BATCH_BYTES: usize = 16 * 1024;
+
 /// What follows the normalization: bit 0 a scale, bit 1 a shift.
 pub(super) const SCALE: u8 = 1;
 pub(super) const SHIFT: u8 = 2;
+
+/// What `xhat = (x - high)*r + low` takes besides the mean rounded to f32. `x - high` is 0, or at least
+/// as large as what the rounding left, so the term's own rounding is never magnified.
+#[inline(always)]
+pub(super) fn low_term(mean: f64, high: f32, r: f32) -> f32 {
+    ((f64::from(high) - mean) * f64::from(r)) as f32
+}
+
+/// A row, ready to be written.
+#[derive(Clone, Copy)]
+struct Row<S: Simd> {
+    src: *const u8,
+    dst: *mut u8,
+    high: S::F,
+    /// What the mean is short of `high`, times `r`.
+    low: S::F,
+    r: S::F,
+}
 
 /// `(x - mean) * r`, then scale and shift.
 struct Normalize<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8> {
     src_type: Src,
     dst_type: Dst,
-    src: *const u8,
-    dst: *mut u8,
-    high: S::F,
-    low: S::F,
-    r: S::F,
+    row: Row<S>,
     scale: *const f32,
     shift: *const f32,
+    streams: bool,
 }
 
 impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
@@ -115,11 +142,11 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     /// # Safety
     /// The instruction set of `S` is there.
     #[inline(always)]
-    unsafe fn value(&self, x: S::F, scale: S::F, shift: S::F) -> S::F {
+    unsafe fn value(row: &Row<S>, x: S::F, scale: S::F, shift: S::F) -> S::F {
         // SAFETY: the caller's.
         unsafe {
-            let d = if RMS { x } else { S::sub(S::sub(x, self.high), self.low) };
-            let xhat = S::mul(d, self.r);
+            let xhat =
+                if RMS { S::mul(x, row.r) } else { S::fma(S::sub(x, row.high), row.r, row.low) };
             match AFFINE {
                 0 => xhat,
                 SCALE => S::mul(xhat, scale),
@@ -137,20 +164,28 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
     unsafe fn apply(&self, i: usize) {
         // SAFETY: the caller's; scale and shift are as long as a row, and there if AFFINE says so.
         unsafe {
-            let x = self.src_type.load::<S>(self.src, i);
-            let scale = if AFFINE & SCALE != 0 { S::load(self.scale.add(i)) } else { x };
-            let shift = if AFFINE & SHIFT != 0 { S::load(self.shift.add(i)) } else { x };
-            self.dst_type.store::<S>(self.dst, i, self.value(x, scale, shift));
+            let zero = S::splat(0.0);
+            let scale = if AFFINE & SCALE != 0 { S::load(self.scale.add(i)) } else { zero };
+            let shift = if AFFINE & SHIFT != 0 { S::load(self.shift.add(i)) } else { zero };
+            let row = &self.row;
+            let value = Self::value(row, self.src_type.load::<S>(row.src, i), scale, shift);
+            if self.streams {
+                self.dst_type.stream::<S>(row.dst, i, value);
+            } else {
+                self.dst_type.store::<S>(row.dst, i, value);
+            }
         }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
         // SAFETY: as above.
         unsafe {
-            let x = self.src_type.load_n::<S>(self.src, i, n);
-            let scale = if AFFINE & SCALE != 0 { S::load_n(self.scale.add(i), n) } else { x };
-            let shift = if AFFINE & SHIFT != 0 { S::load_n(self.shift.add(i), n) } else { x };
-            self.dst_type.store_n::<S>(self.dst, i, self.value(x, scale, shift), n);
+            let zero = S::splat(0.0);
+            let scale = if AFFINE & SCALE != 0 { S::load_n(self.scale.add(i), n) } else { zero };
+            let shift = if AFFINE & SHIFT != 0 { S::load_n(self.shift.add(i), n) } else { zero };
+            let row = &self.row;
+            let value = Self::value(row, self.src_type.load_n::<S>(row.src, i, n), scale, shift);
+            self.dst_type.store_n::<S>(row.dst, i, value, n);
         }
     }
 }
@@ -167,35 +202,77 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     last: usize,
 ) -> usize {
     let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
-    for row in first..last {
+    let given = job.statistics == StatisticsUse::Given;
+    let takes_mean = !RMS && !given;
+    let batch = (BATCH_BYTES / (job.cols * src_type.size())).clamp(1, BATCH);
+    // SAFETY: the caller's, for rows of the problem.
+    let src = |row| unsafe { job.src.add(job.src_rows.offset(row) * src_type.size()) };
+    // The means of the batch that begins at `row`, as far as they were taken along.
+    let mut means = [0.0; BATCH];
+    let mut taken = 0;
+    let mut row = first;
+    while row < last {
+        let rows = batch.min(last - row);
+        let mut found = [Statistics { mean: 0.0, variance: 0.0 }; BATCH];
+        let mut ready = 0;
         // SAFETY: the caller's.
         unsafe {
-            let src = job.src.add(job.src_rows.offset(row) * src_type.size());
-            let dst = job.dst.add(job.dst_rows.offset(row) * dst_type.size());
-            let found = if job.statistics == StatisticsUse::Given {
-                job.given(row)
-            } else {
-                statistics::<S, Src, RMS>(src_type, src, job.cols)
-            };
-            let Some(found) = found else { return row };
-            job.write(row, &found);
-            let high = found.mean as f32;
-            let r = reciprocal(found.variance, job.epsilon) as f32;
-            let normalize = Normalize::<S, Src, Dst, RMS, AFFINE> {
-                src_type,
-                dst_type,
-                src,
-                dst,
-                high: S::splat(high),
-                low: S::splat((found.mean - f64::from(high)) as f32),
-                r: S::splat(r),
-                scale: job.scale,
-                shift: job.shift,
-            };
-            map(job.cols, &normalize);
+            while takes_mean && taken < rows {
+                means[taken] = mean::<S, Src>(src_type, src(row + taken), job.cols);
+                taken += 1;
+            }
+            for (found, mean) in found[..rows].iter_mut().zip(means) {
+                let known = if given {
+                    job.given(row + ready)
+                } else {
+                    variance::<S, Src, RMS>(src_type, src(row + ready), job.cols, mean)
+                        .map(|variance| Statistics { mean, variance })
+                };
+                let Some(known) = known else { break };
+                *found = known;
+                ready += 1;
+            }
+            taken = 0;
+            for (i, found) in found[..ready].iter().enumerate() {
+                job.write(row + i, found);
+                let high = found.mean as f32;
+                let r = reciprocal(found.variance, job.epsilon) as f32;
+                let dst = job.dst.add(job.dst_rows.offset(row + i) * dst_type.size());
+                let normalize = Normalize::<S, Src, Dst, RMS, AFFINE> {
+                    src_type,
+                    dst_type,
+                    row: Row {
+                        src: src(row + i),
+                        dst,
+                        high: S::splat(high),
+                        low: S::splat(low_term(found.mean, high, r)),
+                        r: S::splat(r),
+                    },
+                    scale: job.scale,
+                    shift: job.shift,
+                    streams: job.streams && dst_type.streams(dst),
+                };
+                let next = row + rows + i;
+                if takes_mean && ready == rows && next < last && job.cols <= BLOCK {
+                    let values = WideValues { element: src_type, src: src(next) };
+                    let sum = map_and_fold_wide::<S, _, _>(job.cols, &normalize, &values);
+                    means[i] = sum / job.cols as f64;
+                    taken = i + 1;
+                } else {
+                    map(job.cols, &normalize);
+                }
+            }
+        }
+        row += ready;
+        if ready < rows {
+            break;
         }
     }
-    last
+    if job.streams {
+        // SAFETY: the caller's.
+        unsafe { S::stream_fence() };
+    }
+    row
 }
 
 entry_points! {

@@ -6,7 +6,7 @@
 
 use super::backward::{Backward, Given};
 use super::columns::TILE;
-use super::forward::{Forward, StatisticsUse};
+use super::forward::{Forward, StatisticsUse, low_term};
 use super::problem::LayerNormalization;
 use super::row::{Statistics, corrected, in_range, reciprocal};
 use super::simd_impl::Plan;
@@ -268,11 +268,11 @@ impl Reference {
             return;
         }
         let high = found.mean as f32;
-        let (low, r) = ((found.mean - f64::from(high)) as f32, r as f32);
+        let r = r as f32;
+        let low = low_term(found.mean, high, r);
         for col in 0..job.cols {
             let x = src.get(col);
-            let d = if self.rms { x } else { (x - high) - low };
-            let xhat = d * r;
+            let xhat = if self.rms { x * r } else { (x - high).mul_add(r, low) };
             dst.set(
                 col,
                 match (scale.get(col), shift.get(col)) {
@@ -291,6 +291,7 @@ impl Reference {
         // SAFETY: the block's sums are this thread's.
         let sums = match columns {
             0 => &mut [][..],
+            // SAFETY: the block's sums are this thread's.
             n => unsafe { std::slice::from_raw_parts_mut(sums, n * job.cols) },
         };
         let (scale_sums, shift_sums) = sums.split_at_mut(if self.sums.0 { job.cols } else { 0 });

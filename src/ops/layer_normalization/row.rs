@@ -88,16 +88,16 @@ impl<S: Simd, E: Element> Fold<S, 1> for CentredSquares<S, E> {
 }
 
 /// The values of a row, in f64.
-struct WideValues<E> {
-    element: E,
-    src: *const u8,
+pub(super) struct WideValues<E> {
+    pub(super) element: E,
+    pub(super) src: *const u8,
 }
 
 impl<S: Simd, E: Element> WideFold<S> for WideValues<E> {
     #[inline(always)]
     unsafe fn term(&self, i: usize) -> S::D {
         // SAFETY: the caller's.
-        unsafe { S::widen(self.element.load::<S>(self.src, i)) }
+        unsafe { self.element.load_widened::<S>(self.src, i) }
     }
     #[inline(always)]
     unsafe fn term_n(&self, i: usize, n: usize) -> S::D {
@@ -116,33 +116,32 @@ pub(super) unsafe fn mean<S: Simd, E: Element>(element: E, src: *const u8, cols:
     unsafe { fold_wide::<S, _>(cols, &WideValues { element, src }) / cols as f64 }
 }
 
-/// The statistics of a row of one element or more; `None` if its squares leave the range of f32.
+/// The variance of a row of one element or more about its mean, which is 0 with RMS; `None` if its
+/// squares leave the range of f32.
 ///
-/// The mean is summed in f64. The variance is summed about the mean rounded to f32, and corrected by
-/// the square of what the rounding left: the differences are exact where they are small.
+/// It is summed about the mean rounded to f32, and corrected by the square of what the rounding left:
+/// the differences are exact where they are small.
 ///
 /// # Safety
 /// As [`mean`].
 #[inline(always)]
-pub(super) unsafe fn statistics<S: Simd, E: Element, const RMS: bool>(
+pub(super) unsafe fn variance<S: Simd, E: Element, const RMS: bool>(
     element: E,
     src: *const u8,
     cols: usize,
-) -> Option<Statistics> {
+    mean: f64,
+) -> Option<f64> {
     let n = cols as f64;
     // SAFETY: the caller's.
     unsafe {
         if RMS {
             let [sum] = fold::<S, 1, _>(cols, &Squares { element, src });
-            let variance = sum / n;
-            in_range(variance).then_some(Statistics { mean: 0.0, variance })
+            in_range(sum / n).then_some(sum / n)
         } else {
-            let mean = mean::<S, E>(element, src, cols);
             let high = mean as f32;
             let terms = CentredSquares::<S, E> { element, src, mean: S::splat(high) };
             let [sum] = fold::<S, 1, _>(cols, &terms);
-            let variance = corrected(sum / n, mean, high);
-            in_range(sum / n).then_some(Statistics { mean, variance })
+            in_range(sum / n).then(|| corrected(sum / n, mean, high))
         }
     }
 }

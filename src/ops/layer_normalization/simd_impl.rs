@@ -15,6 +15,9 @@ use norm_sys as sys;
 
 /// Elements that are worth a thread: below, handing over costs more than it saves.
 const ELEMENTS_PER_THREAD: usize = 32 * 1024;
+/// Bytes of dst from which it is stored past the caches: what comes next will not find it there anyway,
+/// and its lines are not read before they are written.
+const STREAMED_BYTES: usize = 32 << 20;
 /// Blocks per thread where the cut is free, so that a thread that is held up keeps little from the
 /// others.
 const BLOCKS_PER_THREAD: usize = 4;
@@ -245,6 +248,8 @@ impl Plan {
             stat_rows: self.stat_rows,
             statistics: self.statistics,
             rms: self.rms,
+            streams: self.rows * self.cols * self.dst_type.size() >= STREAMED_BYTES
+                && args.get(sys::NORM_ARG_SRC) != args.get(sys::NORM_ARG_DST),
         };
         if self.cols == 0 {
             // The statistics of nothing are 0.
