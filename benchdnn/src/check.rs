@@ -1,0 +1,186 @@
+//! Compares what a library gave with what the oracle expects.
+//!
+//! The bounds are the library's numerics contract. An f32 result `y` may miss the exact value
+//! `want` by `bound` (see [`Kind`]); a result in bf16 or f16 is such a `y` rounded once to nearest,
+//! so it must lie between `want - bound` and `want + bound`, both rounded to the type. That is
+//! about half an ulp of the type, holds across binades, subnormals and the overflow threshold, and
+//! is tighter than any symmetric interval that admits every right answer.
+//!
+//! Any NaN equals any NaN; an infinity equals itself. A value that is infinite in the type is
+//! right for a finite `want` when `want` with the bound added rounds to that infinity.
+
+use crate::fill::DataType;
+use rayon::prelude::*;
+
+/// What a compared value is, which decides the error that it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `dst` or `diff_src`: 1 ulp of f32 at the result, plus 2^-22 of the terms, plus the smallest
+    /// f32 (a product that falls among the subnormals cannot do better).
+    Result,
+    /// A row's variance: 4 ulp of f32. Where f32 overflows it is +Inf.
+    Variance,
+    /// A row's mean: 4 ulp of f32 at the terms, the mean of `|x|`.
+    Mean,
+    /// `diff_scale` or `diff_shift`: 4 ulp of f32 at the terms, the sum of the absolute values.
+    ColumnSum,
+}
+
+impl Kind {
+    /// How far an f32 result may be from `want`.
+    fn bound(self, want: f64, terms: f64) -> f64 {
+        const TERMS: f64 = 1.0 / 4_194_304.0; // 2^-22
+        const SMALLEST: f64 = f32::from_bits(1) as f64;
+        match self {
+            Kind::Result => DataType::F32.ulp(want) + TERMS * terms + SMALLEST,
+            Kind::Variance => 4.0 * DataType::F32.ulp(want),
+            Kind::Mean | Kind::ColumnSum => 4.0 * DataType::F32.ulp(terms),
+        }
+    }
+}
+
+/// The element that came closest to its bound, or passed it furthest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Worst {
+    /// Its place in the compared slices.
+    pub index: usize,
+    /// What the library gave.
+    pub got: f64,
+    /// What the oracle expects, not rounded to the type.
+    pub want: f64,
+    /// `|got - want|`; infinite for a wrong infinity or NaN.
+    pub error: f64,
+    /// The error that is allowed on that side of `want`.
+    pub allowed: f64,
+}
+
+impl Worst {
+    /// By the error measured in what was allowed. The comparison is multiplied out: there is one
+    /// for each element.
+    fn is_worse_than(&self, other: &Worst) -> bool {
+        if self.error.is_infinite() || other.error.is_infinite() {
+            return self.error > other.error;
+        }
+        // Where nothing was allowed, a product is 0 and does not compare; the error itself does.
+        if self.allowed == 0.0 && other.allowed == 0.0 {
+            return self.error > other.error;
+        }
+        self.error * other.allowed > other.error * self.allowed
+    }
+}
+
+/// The outcome of comparing one output.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Check {
+    /// The output, as its users call it: `dst`, `diff_scale`, ...
+    pub name: &'static str,
+    /// Compared elements.
+    pub total: usize,
+    /// Elements outside their bound.
+    pub failed: usize,
+    /// The largest error measured in what was allowed, failed or not; None without elements.
+    pub worst: Option<Worst>,
+    /// Elements that can tell right from wrong: those for which a zero would have been refused. An
+    /// expected zero does not tell whether anything was computed, and an expected NaN not even
+    /// whether anything was written.
+    pub telling: usize,
+}
+
+impl Check {
+    /// Whether no element failed.
+    pub fn passed(&self) -> bool {
+        self.failed == 0
+    }
+}
+
+/// Whether the outputs of a problem proved nothing: less than a tenth of all their elements can
+/// tell right from wrong. It is not a question to ask about a problem without elements in `src`,
+/// whose outputs are zeros or nothing by definition.
+///
+/// Some zeros cannot be helped: a layer normalization over a single column gives `dst = shift` and
+/// `variance = 0` whatever the data. So the outputs are judged together.
+pub fn mistrusted(checks: &[Check]) -> bool {
+    let total: usize = checks.iter().map(|check| check.total).sum();
+    let telling: usize = checks.iter().map(|check| check.telling).sum();
+    telling * 10 < total || total == 0
+}
+
+/// Elements that one thread compares at a time.
+const CHUNK: usize = 32 * 1024;
+
+/// Compares the values `got`, of type `dt`, with `want`. `terms` stands for the absolute values
+/// that each element is the sum of; it may be empty for [`Kind::Variance`], which needs none.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn check(
+    name: &'static str,
+    kind: Kind,
+    dt: DataType,
+    got: &[f64],
+    want: &[f64],
+    terms: &[f64],
+) -> Check {
+    assert_eq!(got.len(), want.len(), "{name}: as many values as expected");
+    if !(kind == Kind::Variance && terms.is_empty()) {
+        assert_eq!(terms.len(), want.len(), "{name}: terms for every value");
+    }
+    let empty = Check { name, total: 0, failed: 0, worst: None, telling: 0 };
+    let one = |(chunk, (got, want)): (usize, (&[f64], &[f64]))| {
+        let first = chunk * CHUNK;
+        let mut check = Check { total: got.len(), ..empty };
+        for (i, (&got, &want)) in got.iter().zip(want).enumerate() {
+            let terms = terms.get(first + i).copied().unwrap_or(0.0);
+            check.element(first + i, got, want, kind.bound(want, terms), dt);
+        }
+        check
+    };
+    // In order, so that the first of equally bad elements is reported whatever the threads did.
+    got.par_chunks(CHUNK)
+        .zip(want.par_chunks(CHUNK))
+        .enumerate()
+        .map(one)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .fold(empty, Check::join)
+}
+
+impl Check {
+    fn element(&mut self, index: usize, got: f64, want: f64, bound: f64, dt: DataType) {
+        // The values that are right, from the lowest to the highest.
+        let (low, high) = match dt {
+            DataType::F32 => (want - bound, want + bound),
+            _ => (dt.round(want - bound), dt.round(want + bound)),
+        };
+        self.telling += usize::from(low > 0.0 || high < 0.0 || want.is_infinite());
+        let (right, error, allowed) = if got.is_finite() && want.is_finite() {
+            let allowed = if got > want { high - want } else { want - low };
+            (low <= got && got <= high, (got - want).abs(), allowed.max(0.0))
+        } else if got == want || (got.is_nan() && want.is_nan()) {
+            (true, 0.0, 0.0)
+        } else if want.is_finite()
+            && (got == f64::INFINITY && dt.round(high) == got
+                || got == f64::NEG_INFINITY && dt.round(low) == got)
+        {
+            (true, bound, bound)
+        } else {
+            (false, f64::INFINITY, if want.is_finite() { bound } else { 0.0 })
+        };
+        self.failed += usize::from(!right);
+        let place = Worst { index, got, want, error, allowed };
+        if self.worst.is_none_or(|worst| place.is_worse_than(&worst)) {
+            self.worst = Some(place);
+        }
+    }
+
+    fn join(mut self, later: Check) -> Check {
+        self.total += later.total;
+        self.failed += later.failed;
+        self.telling += later.telling;
+        self.worst = match (self.worst, later.worst) {
+            (Some(mine), Some(other)) if !other.is_worse_than(&mine) => Some(mine),
+            (mine, other) => other.or(mine),
+        };
+        self
+    }
+}

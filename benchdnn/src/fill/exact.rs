@@ -1,0 +1,247 @@
+//! Data whose statistics are exact in f32, and that exposes the known mistakes.
+//!
+//! A row is `unit * (middle + deviation)`, with small integers: an odd `middle`, even deviations,
+//! none of them 0 (so no element is 0), which come in pairs of opposite sign, and one triple when
+//! their number is odd. So the mean is `unit * middle`, and every partial sum of the elements,
+//! of their squares and of the squared deviations is an integer below 2^24 times a power of two, in
+//! whatever order it is taken (up to 2^20 columns; beyond that only f64 or blocked sums stay exact).
+//!
+//! What makes a mistake show:
+//! - the variance is near epsilon, so it matters on which side of the root epsilon is added;
+//! - rows differ in their variance and elements in their deviation, so there are many different
+//!   results, and a variance that is off by 1/cols takes some of them across a rounding boundary
+//!   even in bf16;
+//! - the last deviation is the largest and the last diff_dst four times the others, so that a
+//!   lost last lane is missed by every sum;
+//! - backward, `variance + epsilon` is 4, 1/4 or 1 (for epsilon = 1/16), powers of four in any case,
+//!   and 1 comes last, because gradients that differ by a factor `r` agree there;
+//! - `d = scale*diff_dst` is positive, and larger for elements farther from 0 than the mean than for
+//!   any nearer: neither its mean nor that of `d*xhat` averages out.
+
+use super::generator::Generator;
+use super::{DataType, LnormData, LnormShape};
+use rayon::prelude::*;
+
+/// Elements below which a piece of work is not worth handing to another thread.
+const GRAIN: usize = 16 * 1024;
+
+/// Streams of random numbers: each tensor has its own, so that they are independent.
+const SRC: u64 = 0x0053_5243;
+const DIFF_DST: u64 = 0x4444_5354;
+
+pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
+    let &LnormShape { rows, cols, src_dt, .. } = shape;
+    fill_parameters(&mut data.scale, &mut data.shift);
+    if rows == 0 || cols == 0 {
+        return;
+    }
+    let largest = largest_integer(src_dt, cols);
+    let plans: Vec<Row> = (data.src.par_chunks_mut(cols))
+        .enumerate()
+        .with_min_len(GRAIN.div_ceil(cols))
+        .map(|(row, src)| {
+            let mut generator = Generator::new(seed ^ SRC, row);
+            fill_row(shape, row, largest, &mut generator, src)
+        })
+        .collect();
+    data.mean.iter_mut().zip(&plans).for_each(|(mean, row)| *mean = row.mean);
+    data.variance.iter_mut().zip(&plans).for_each(|(variance, row)| *variance = row.variance);
+
+    let scale = &data.scale;
+    (data.diff_dst.par_chunks_mut(cols).zip(data.src.par_chunks(cols)).zip(&plans))
+        .enumerate()
+        .with_min_len(GRAIN.div_ceil(cols))
+        .for_each(|(row, ((diff_dst, src), plan))| {
+            let mut generator = Generator::new(seed ^ DIFF_DST, row);
+            fill_diff_dst(&mut generator, scale, src, plan.middle, diff_dst);
+        });
+}
+
+/// Scales that are powers of two with either sign, but not 1, and shifts smaller than most results.
+/// Both are values of every type.
+fn fill_parameters(scale: &mut [f64], shift: &mut [f64]) {
+    const SCALES: [f64; 4] = [2.0, 0.5, 4.0, 0.25];
+    for (c, scale) in scale.iter_mut().enumerate() {
+        let size = SCALES[(c + c / 4) % SCALES.len()];
+        *scale = if c % 4 == 3 { -size } else { size };
+    }
+    for (c, shift) in shift.iter_mut().enumerate() {
+        let size = (1 + c * 3 % 7) as f64 / 16.0;
+        *shift = if c % 2 == 1 { -size } else { size };
+    }
+}
+
+/// The largest integer in a row: the type holds it, and the sum of so many squares stays exact.
+fn largest_integer(dt: DataType, cols: usize) -> u64 {
+    const EXACT: f64 = 16_777_216.0; // 2^24: f32 has every integer up to here
+    let of_type: f64 = match dt {
+        DataType::F32 => 4095.0,
+        DataType::Bf16 => 127.0,
+        DataType::F16 => 1023.0,
+    };
+    // 3 is the least that leaves room for an odd middle and an even deviation.
+    (of_type.min((EXACT / cols as f64).sqrt()) as u64).max(3)
+}
+
+/// What is decided for a row besides its elements.
+struct Row {
+    /// The mean of src.
+    middle: f64,
+    /// The statistics that are inputs.
+    mean: f64,
+    variance: f64,
+}
+
+fn fill_row(
+    shape: &LnormShape,
+    row: usize,
+    largest: u64,
+    generator: &mut Generator,
+    src: &mut [f64],
+) -> Row {
+    // Deviations up to `reach`, twice an odd number: over two columns the deviations are +-reach,
+    // and a power of two could make xhat exactly 1, where the gradient of rms_norm vanishes.
+    let reach = 2 + 4 * upper_half((largest * 3 / 4 - 2) / 4 + 1, generator);
+    // An odd number that leaves room for them.
+    let middle = (1 + 2 * upper_half((largest - reach).div_ceil(2), generator)) as f64;
+    let middle = if generator.bits() & 1 == 1 { -middle } else { middle };
+
+    // An odd offset of a given mean from the row's own, so that it meets no element.
+    let offset = (reach / 2) as f64;
+
+    let squares = fill_deviations(generator, reach, middle.signum(), src);
+    let cols = src.len() as f64;
+    let spread = match (shape.flags.rms_norm, src.len()) {
+        (true, _) => (middle * middle + squares / cols).sqrt(),
+        // A single column has no deviation from its own mean, but from the mean that is given.
+        (false, 1) => offset,
+        (false, _) => (squares / cols).sqrt(),
+    };
+    let epsilon = f64::from(shape.epsilon);
+    let (unit, variance) = if shape.forward {
+        forward_scale(row, spread, epsilon)
+    } else {
+        backward_scale(row, spread, epsilon)
+    };
+    let unit = unit.clamp(lowest_unit(shape.src_dt), highest_unit(shape.src_dt));
+    src.iter_mut().for_each(|x| *x = (*x + middle) * unit);
+
+    // A global mean that is not the row's own shows a library that computes its own. Backward the
+    // mean is the row's own, as a forward run gives it, but for a single column: there the whole
+    // gradient would be 0.
+    let own_mean = !shape.flags.global_stats && src.len() > 1;
+    let offset = if own_mean { 0.0 } else { offset };
+    Row {
+        middle: middle * unit,
+        mean: (middle + offset) * unit,
+        variance: DataType::F32.round(variance),
+    }
+}
+
+/// A number in the upper half of `0..count`.
+fn upper_half(count: u64, generator: &mut Generator) -> u64 {
+    count / 2 + generator.below(count - count / 2)
+}
+
+/// Forward: the unit that brings the variance near epsilon, and a given variance that is not the
+/// row's own.
+fn forward_scale(row: usize, spread: f64, epsilon: f64) -> (f64, f64) {
+    let reference = if epsilon > 0.0 { epsilon } else { 1.0 };
+    // With a power of two for the unit, the variance lands between 0.3 and 1.2 of the reference.
+    // For epsilon = 1/16, 3.5 is to be avoided: there sqrt(variance) + epsilon is the root too.
+    let unit = ((0.6 * reference).sqrt() / spread).log2().round().exp2();
+    (unit, reference * [0.25, 1.5, 0.125][row % 3])
+}
+
+/// Backward: the unit that brings xhat between 1/2 and 1 in the mean square, and the variance.
+fn backward_scale(row: usize, spread: f64, epsilon: f64) -> (f64, f64) {
+    const LOWEST: f64 = 1.0 / 4096.0; // keeps the gradient within f16
+    let least =
+        if epsilon > 0.0 { (2.0 * (epsilon.log2() / 2.0).ceil()).exp2() * 4.0 } else { 0.25 };
+    let square = least.max(LOWEST) * [16.0, 1.0, 4.0][row % 3];
+    let unit = (square.sqrt() / spread).log2().floor().exp2();
+    (unit, square - epsilon)
+}
+
+/// The smallest unit: its odd multiples are values of the type.
+fn lowest_unit(dt: DataType) -> f64 {
+    match dt {
+        DataType::F16 => dt.ulp(0.0),
+        DataType::F32 | DataType::Bf16 => f64::exp2(-60.0),
+    }
+}
+
+/// The largest unit: the type holds its largest multiple and f32 its square.
+fn highest_unit(dt: DataType) -> f64 {
+    match dt {
+        DataType::F16 => 32.0,
+        DataType::F32 | DataType::Bf16 => f64::exp2(40.0),
+    }
+}
+
+/// Even numbers from 2 to `reach` with either sign that add up to 0; returns the sum of their
+/// squares. The last is the largest and has the given sign. A single deviation is 0.
+fn fill_deviations(
+    generator: &mut Generator,
+    reach: u64,
+    last_sign: f64,
+    deviations: &mut [f64],
+) -> f64 {
+    let cols = deviations.len();
+    let (triple, pairs) = match cols {
+        1 => {
+            deviations[0] = 0.0;
+            return 0.0;
+        }
+        _ => deviations.split_at_mut(if cols % 2 == 1 { 3 } else { 0 }),
+    };
+    let mut squares = 0.0;
+    if let [first, second, third] = triple {
+        // Two smaller ones against a larger, which has to be 4 where the reach is 2.
+        let count = (reach / 2).max(2);
+        let whole = 2.0 * count as f64;
+        let part = 2.0 * (1 + generator.below(count - 1)) as f64;
+        let sign = if cols == 3 || generator.bits() & 1 == 1 { last_sign } else { -last_sign };
+        (*first, *second, *third) = (-sign * part, -sign * (whole - part), sign * whole);
+        squares += part * part + (whole - part) * (whole - part) + whole * whole;
+    }
+    let pairs = pairs.as_chunks_mut::<2>().0;
+    for pair in pairs.iter_mut() {
+        let bits = generator.bits();
+        let size = 2.0 * (1 + (((bits >> 32) * (reach / 2)) >> 32)) as f64;
+        *pair = if bits & 1 == 1 { [size, -size] } else { [-size, size] };
+        squares += 2.0 * size * size;
+    }
+    if let Some(last) = pairs.last_mut() {
+        let largest = last_sign * reach as f64;
+        squares += 2.0 * (largest * largest - last[0] * last[0]);
+        *last = [-largest, largest];
+    }
+    squares
+}
+
+/// Few bits each: 1/4, 3/8 or 1/2 over the scale, three times that for elements farther from 0 than
+/// the middle, and four times that at the end.
+fn fill_diff_dst(
+    generator: &mut Generator,
+    scale: &[f64],
+    src: &[f64],
+    middle: f64,
+    diff_dst: &mut [f64],
+) {
+    const SIZES: [f64; 4] = [0.25, 0.375, 0.5, 0.5];
+    let mut bits = 0;
+    for (c, (diff_dst, src)) in diff_dst.iter_mut().zip(src).enumerate() {
+        if c % 32 == 0 {
+            bits = generator.bits();
+        }
+        let is_farther = (src - middle) * middle >= 0.0;
+        *diff_dst = SIZES[(bits & 3) as usize] * if is_farther { 3.0 } else { 1.0 };
+        bits >>= 2;
+    }
+    // The scales are powers of two: nothing is rounded.
+    diff_dst.iter_mut().zip(scale).for_each(|(diff_dst, scale)| *diff_dst /= scale);
+    if let Some(last) = diff_dst.last_mut() {
+        *last *= 4.0;
+    }
+}

@@ -1,0 +1,104 @@
+//! Data as it occurs: normal values, rows with a mean and a deviation of their own, and now and then
+//! a row of another magnitude. Backward the statistics are the row's own, rounded to f32, as a
+//! forward run gives them.
+
+use super::generator::Generator;
+use super::{DataType, LnormData, LnormShape};
+use rayon::prelude::*;
+
+/// Elements below which a piece of work is not worth handing to another thread.
+const GRAIN: usize = 16 * 1024;
+
+/// Streams of random numbers: each tensor has its own, so that they are independent.
+const SRC: u64 = 0x0053_5243;
+const DIFF_DST: u64 = 0x4444_5354;
+const PARAMETERS: u64 = 0x5041_5241;
+
+pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
+    let &LnormShape { cols, src_dt, dst_dt, ss_dt, .. } = shape;
+    let mut generator = Generator::new(seed ^ PARAMETERS, 0);
+    data.scale.iter_mut().for_each(|g| *g = ss_dt.round(1.0 + 0.5 * generator.normal()));
+    data.shift.iter_mut().for_each(|b| *b = ss_dt.round(0.5 * generator.normal()));
+    if cols == 0 {
+        return;
+    }
+    let statistics: Vec<(f64, f64)> = (data.src.par_chunks_mut(cols))
+        .enumerate()
+        .with_min_len(GRAIN.div_ceil(cols))
+        .map(|(row, src)| {
+            let mut generator = Generator::new(seed ^ SRC, row);
+            let (mean, deviation) = magnitude(src_dt, &mut generator);
+            src.iter_mut().for_each(|x| *x = src_dt.round(mean + deviation * generator.normal()));
+            statistics(shape, src, &mut generator)
+        })
+        .collect();
+    data.mean.iter_mut().zip(&statistics).for_each(|(mean, s)| *mean = s.0);
+    data.variance.iter_mut().zip(&statistics).for_each(|(variance, s)| *variance = s.1);
+    (data.diff_dst.par_chunks_mut(cols)).enumerate().with_min_len(GRAIN.div_ceil(cols)).for_each(
+        |(row, diff_dst)| {
+            let mut generator = Generator::new(seed ^ DIFF_DST, row);
+            diff_dst.iter_mut().for_each(|d| *d = dst_dt.round(0.25 * generator.normal()));
+        },
+    );
+}
+
+/// Mean and deviation of a row. One in sixteen is far from 1; where the type has the range of f32,
+/// some have squares that overflow or vanish in f32.
+fn magnitude(dt: DataType, generator: &mut Generator) -> (f64, f64) {
+    let deviation = [0.5, 1.0, 2.0, 4.0][generator.below(4) as usize];
+    let mean = deviation * generator.normal();
+    let wide = dt != DataType::F16;
+    match generator.below(64) {
+        0 => (64.0 * deviation, deviation),
+        1 => (mean * 1e-3, deviation * 1e-3),
+        2 if wide => (mean * 1e20, deviation * 1e20),
+        3 if wide => (mean * 1e-30, deviation * 1e-30),
+        2 | 3 => (mean * 1e3, deviation * 1e3),
+        _ => (mean, deviation),
+    }
+}
+
+/// Mean and variance that the problem is given for a row, as f32 values.
+fn statistics(shape: &LnormShape, src: &[f64], generator: &mut Generator) -> (f64, f64) {
+    if shape.forward && !shape.flags.global_stats {
+        return (0.0, 0.0); // they are outputs
+    }
+    let count = src.len() as f64;
+    let own_mean = if shape.flags.rms_norm { 0.0 } else { src.iter().sum::<f64>() / count };
+    let own_variance = src.iter().map(|x| (x - own_mean) * (x - own_mean)).sum::<f64>() / count;
+    let (mean, variance) = if shape.flags.global_stats {
+        // Those of another sample: near the row's own.
+        let deviation = own_variance.sqrt();
+        (
+            own_mean + 0.25 * deviation * generator.normal(),
+            own_variance * (1.0 + 0.25 * generator.normal()),
+        )
+    } else {
+        (own_mean, own_variance)
+    };
+    (DataType::F32.round(mean), DataType::F32.round(variance))
+}
+
+/// Multiples of 1/64 between -2 and 2, which every type has, eight from each random number; mean 0
+/// and variance 1, scale near 1.
+pub(super) fn fill_plainly(shape: &LnormShape, seed: u64, data: &mut LnormData) {
+    let fill = |stream: u64, values: &mut [f64], base: f64, step: f64| {
+        (values.par_chunks_mut(GRAIN)).enumerate().for_each(|(chunk, values)| {
+            let mut generator = Generator::new(seed ^ stream, chunk);
+            for eight in values.chunks_mut(8) {
+                let bytes = generator.bits().to_le_bytes();
+                for (value, byte) in eight.iter_mut().zip(bytes) {
+                    *value = base + step * f64::from(byte as i8);
+                }
+            }
+        });
+    };
+    fill(SRC, &mut data.src, 0.0, 1.0 / 64.0);
+    fill(DIFF_DST, &mut data.diff_dst, 0.0, 1.0 / 64.0);
+    fill(PARAMETERS, &mut data.scale, 1.0, 1.0 / 256.0);
+    fill(PARAMETERS + 1, &mut data.shift, 0.0, 1.0 / 64.0);
+    for tensor in [&mut data.scale, &mut data.shift] {
+        tensor.iter_mut().for_each(|value| *value = shape.ss_dt.round(*value));
+    }
+    data.variance.fill(1.0);
+}

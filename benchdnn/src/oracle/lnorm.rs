@@ -1,0 +1,359 @@
+//! Layer normalization and RMS normalization in f64.
+//!
+//! Per row `x` of `cols` elements, with `r = 1/sqrt(variance + epsilon)` (0 where that sum is 0):
+//!
+//! ```text
+//! layer norm   mean = sum(x)/cols    variance = sum((x - mean)^2)/cols    xhat = (x - mean)*r
+//! rms_norm     no mean               variance = sum(x^2)/cols             xhat = x*r
+//! forward      dst = scale*xhat + shift
+//! backward     d = scale*diff_dst
+//!   layer norm     diff_src = r*(d - sum(d)/cols - xhat*sum(d*xhat)/cols)
+//!   rms_norm       diff_src = r*(d - xhat*sum(d*xhat)/cols)
+//!   global_stats   diff_src = r*d
+//!   over the rows  diff_scale = sum(diff_dst*xhat)    diff_shift = sum(diff_dst)
+//! ```
+//!
+//! Ba, Kiros and Hinton, Layer Normalization (2016); Zhang and Sennrich, Root Mean Square Layer
+//! Normalization (2019). The gradients are these formulas' derivatives; central differences of
+//! [`forward`] confirm them in the tests.
+//!
+//! Beside each result stand its `terms`: the sum of the absolute values that the result is the
+//! signed sum of. Rounding errors are proportional to them, so the bounds are stated in them.
+
+use super::sum::pairwise;
+use rayon::prelude::*;
+
+/// What a problem normalizes with; as the flags of the C interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags {
+    /// Mean and variance are inputs, and constants for the gradient.
+    pub global_stats: bool,
+    /// A factor per column.
+    pub scale: bool,
+    /// A summand per column.
+    pub shift: bool,
+    /// RMS normalization: no mean, and the variance is the mean of the squares.
+    pub rms_norm: bool,
+}
+
+/// A forward problem. `src` is row-major; an input that the flags do not ask for is not read.
+#[derive(Clone, Copy, Debug)]
+pub struct ForwardInput<'a> {
+    /// Number of rows.
+    pub rows: usize,
+    /// Elements of a row.
+    pub cols: usize,
+    /// `rows * cols` values.
+    pub src: &'a [f64],
+    /// `cols` factors; needed with `flags.scale`.
+    pub scale: Option<&'a [f64]>,
+    /// `cols` summands; needed with `flags.shift`.
+    pub shift: Option<&'a [f64]>,
+    /// `rows` means; needed with `flags.global_stats`, except with `flags.rms_norm`.
+    pub mean: Option<&'a [f64]>,
+    /// `rows` variances; needed with `flags.global_stats`.
+    pub variance: Option<&'a [f64]>,
+    /// Added to the variance inside the root.
+    pub epsilon: f64,
+    /// The kind of normalization.
+    pub flags: Flags,
+}
+
+/// What a forward problem gives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ForwardOutput {
+    /// `rows * cols` values.
+    pub dst: Vec<f64>,
+    /// `rows` means, the given ones with global statistics; empty with RMS normalization.
+    pub mean: Vec<f64>,
+    /// `rows` variances, the given ones with global statistics.
+    pub variance: Vec<f64>,
+    /// `|scale*xhat| + |shift|`, for each element of `dst`.
+    pub dst_terms: Vec<f64>,
+    /// The mean of `|src|`, for each row; empty where `mean` is empty or given.
+    pub mean_terms: Vec<f64>,
+}
+
+/// A backward problem. `src` and `diff_dst` are row-major; an input that the flags do not ask for
+/// is not read.
+#[derive(Clone, Copy, Debug)]
+pub struct BackwardInput<'a> {
+    /// Number of rows.
+    pub rows: usize,
+    /// Elements of a row.
+    pub cols: usize,
+    /// `rows * cols` values.
+    pub src: &'a [f64],
+    /// `rows * cols` values.
+    pub diff_dst: &'a [f64],
+    /// `cols` factors; needed with `flags.scale`.
+    pub scale: Option<&'a [f64]>,
+    /// `rows` means; needed except with `flags.rms_norm`.
+    pub mean: Option<&'a [f64]>,
+    /// `rows` variances. A row whose variance is zero, subnormal in f32 or +Inf carries no
+    /// statistics that can be used: both are taken anew from `src`, unless they are global.
+    pub variance: &'a [f64],
+    /// Added to the variance inside the root.
+    pub epsilon: f64,
+    /// The kind of normalization.
+    pub flags: Flags,
+}
+
+/// What a backward problem gives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BackwardOutput {
+    /// `rows * cols` values.
+    pub diff_src: Vec<f64>,
+    /// `cols` sums over the rows; empty without `flags.scale`.
+    pub diff_scale: Vec<f64>,
+    /// `cols` sums over the rows; empty without `flags.shift`.
+    pub diff_shift: Vec<f64>,
+    /// `r*(|d| + mean|d| + |xhat|*mean|d*xhat|)`, less the terms that the flags leave out.
+    pub diff_src_terms: Vec<f64>,
+    /// `sum |diff_dst*xhat|`; empty without `flags.scale`.
+    pub diff_scale_terms: Vec<f64>,
+    /// `sum |diff_dst|`; empty without `flags.shift`.
+    pub diff_shift_terms: Vec<f64>,
+}
+
+/// Elements below which a piece of work is not worth handing to another thread.
+const GRAIN: usize = 16 * 1024;
+
+/// `1/sqrt(variance + epsilon)`, and 0 where there is nothing to divide by.
+fn reciprocal_root(variance: f64, epsilon: f64) -> f64 {
+    let square = variance + epsilon;
+    if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() }
+}
+
+/// Mean (0 for RMS normalization), variance and mean of `|x|` of a row.
+fn statistics(x: &[f64], rms_norm: bool) -> (f64, f64, f64) {
+    if x.is_empty() {
+        return (0.0, 0.0, 0.0);
+    }
+    let count = x.len() as f64;
+    let (mean, mean_abs) = if rms_norm {
+        (0.0, 0.0)
+    } else {
+        let [sum, sum_abs] = pairwise(x.len(), &|c| [x[c], x[c].abs()]);
+        (sum / count, sum_abs / count)
+    };
+    let [squares] = pairwise(x.len(), &|c| {
+        let deviation = x[c] - mean;
+        [deviation * deviation]
+    });
+    (mean, squares / count, mean_abs)
+}
+
+/// The given values if the flags ask for them, else `count` times the value that changes nothing.
+fn values(name: &str, used: bool, given: Option<&[f64]>, count: usize, neutral: f64) -> Vec<f64> {
+    if !used {
+        return vec![neutral; count];
+    }
+    let given = given.unwrap_or_else(|| panic!("the flags ask for {name}"));
+    assert_eq!(given.len(), count, "the number of values in {name}");
+    given.to_vec()
+}
+
+/// Forward, by the formulas at the top.
+///
+/// # Panics
+/// If an input that the flags ask for is missing or has another length than it should.
+pub fn forward(input: &ForwardInput<'_>) -> ForwardOutput {
+    let ForwardInput { rows, cols, src, epsilon, flags, .. } = *input;
+    assert_eq!(src.len(), rows * cols, "src has rows * cols values");
+    let scale = values("scale", flags.scale, input.scale, cols, 1.0);
+    let shift = values("shift", flags.shift, input.shift, cols, 0.0);
+    let (given_mean, given_variance) = if flags.global_stats {
+        let mean = values("mean", !flags.rms_norm, input.mean, rows, 0.0);
+        (mean, values("variance", true, input.variance, rows, 0.0))
+    } else {
+        (Vec::new(), Vec::new())
+    };
+
+    let mut output = ForwardOutput {
+        dst: vec![0.0; rows * cols],
+        mean: vec![0.0; rows],
+        variance: vec![0.0; rows],
+        dst_terms: vec![0.0; rows * cols],
+        mean_terms: vec![0.0; rows],
+    };
+    if cols > 0 {
+        (output.dst.par_chunks_mut(cols))
+            .zip(output.dst_terms.par_chunks_mut(cols))
+            .zip(src.par_chunks(cols))
+            .zip(output.mean.par_iter_mut().zip(&mut output.variance).zip(&mut output.mean_terms))
+            .enumerate()
+            .with_min_len(GRAIN.div_ceil(cols))
+            .for_each(|(row, (((dst, terms), x), ((mean, variance), mean_terms)))| {
+                (*mean, *variance, *mean_terms) = if flags.global_stats {
+                    (given_mean[row], given_variance[row], 0.0)
+                } else {
+                    statistics(x, flags.rms_norm)
+                };
+                let r = reciprocal_root(*variance, epsilon);
+                let columns = x.iter().zip(&scale).zip(&shift);
+                for ((dst, terms), ((x, scale), shift)) in dst.iter_mut().zip(terms).zip(columns) {
+                    let scaled = (x - *mean) * r * scale;
+                    *dst = scaled + shift;
+                    *terms = scaled.abs() + shift.abs();
+                }
+            });
+    }
+    if flags.rms_norm {
+        output.mean = Vec::new();
+    }
+    if flags.rms_norm || flags.global_stats {
+        output.mean_terms = Vec::new();
+    }
+    output
+}
+
+/// Whether a given variance says nothing about its row: its squares vanished or overflowed in f32.
+fn is_out_of_range(variance: f64) -> bool {
+    variance == f64::INFINITY || (0.0..f64::from(f32::MIN_POSITIVE)).contains(&variance)
+}
+
+/// Sums over rows, one value per column.
+struct ColumnSums {
+    scale: Vec<f64>,
+    scale_terms: Vec<f64>,
+    shift: Vec<f64>,
+    shift_terms: Vec<f64>,
+}
+
+impl ColumnSums {
+    fn add(&mut self, other: &ColumnSums) {
+        for (mine, others) in [
+            (&mut self.scale, &other.scale),
+            (&mut self.scale_terms, &other.scale_terms),
+            (&mut self.shift, &other.shift),
+            (&mut self.shift_terms, &other.shift_terms),
+        ] {
+            mine.iter_mut().zip(others).for_each(|(mine, others)| *mine += others);
+        }
+    }
+}
+
+/// A backward problem with its parameters in place.
+struct Backward<'a> {
+    input: &'a BackwardInput<'a>,
+    scale: Vec<f64>,
+    mean: Vec<f64>,
+    /// Rows whose column sums are added plainly; more are halved, so that the error stays small.
+    block: usize,
+}
+
+impl Backward<'_> {
+    /// Writes `diff_src` and its terms for the rows from `first` on and returns their column sums.
+    fn rows(&self, first: usize, diff_src: &mut [f64], terms: &mut [f64]) -> ColumnSums {
+        let cols = self.input.cols;
+        let count = diff_src.len() / cols;
+        if count > self.block {
+            let half = count / 2;
+            let (upper, lower) = diff_src.split_at_mut(half * cols);
+            let (upper_terms, lower_terms) = terms.split_at_mut(half * cols);
+            let (mut sums, more) = rayon::join(
+                || self.rows(first, upper, upper_terms),
+                || self.rows(first + half, lower, lower_terms),
+            );
+            sums.add(&more);
+            return sums;
+        }
+        let columns = |used: bool| vec![0.0; if used { cols } else { 0 }];
+        let flags = self.input.flags;
+        let mut sums = ColumnSums {
+            scale: columns(flags.scale),
+            scale_terms: columns(flags.scale),
+            shift: columns(flags.shift),
+            shift_terms: columns(flags.shift),
+        };
+        let chunks = diff_src.chunks_mut(cols).zip(terms.chunks_mut(cols));
+        for (row, (diff_src, terms)) in (first..).zip(chunks) {
+            self.row(row, diff_src, terms, &mut sums);
+        }
+        sums
+    }
+
+    fn row(&self, row: usize, diff_src: &mut [f64], terms: &mut [f64], sums: &mut ColumnSums) {
+        let BackwardInput { cols, epsilon, flags, .. } = *self.input;
+        let src = &self.input.src[row * cols..][..cols];
+        let diff_dst = &self.input.diff_dst[row * cols..][..cols];
+        let scale = &self.scale[..cols];
+        let (mut mean, mut variance) = (self.mean[row], self.input.variance[row]);
+        if !flags.global_stats && is_out_of_range(variance) {
+            (mean, variance, _) = statistics(src, flags.rms_norm);
+        }
+        let r = reciprocal_root(variance, epsilon);
+        let xhat = |c: usize| (src[c] - mean) * r;
+
+        // The means over the row stay 0 where the flags leave their part of diff_src out.
+        let (mut of_d, mut of_d_abs, mut of_dx, mut of_dx_abs) = (0.0, 0.0, 0.0, 0.0);
+        if !flags.global_stats {
+            let sums = pairwise(cols, &|c| {
+                let d = scale[c] * diff_dst[c];
+                let dx = d * xhat(c);
+                [d, d.abs(), dx, dx.abs()]
+            });
+            let [d, d_abs, dx, dx_abs] = sums.map(|sum| sum / cols as f64);
+            (of_dx, of_dx_abs) = (dx, dx_abs);
+            if !flags.rms_norm {
+                (of_d, of_d_abs) = (d, d_abs);
+            }
+        }
+        let outputs = diff_src.iter_mut().zip(terms);
+        for ((c, d), (diff_src, terms)) in diff_dst.iter().enumerate().zip(outputs) {
+            let d = scale[c] * d;
+            if flags.global_stats {
+                *diff_src = r * d;
+                *terms = r * d.abs();
+            } else {
+                let xhat = xhat(c);
+                *diff_src = r * (d - of_d - xhat * of_dx);
+                *terms = r * (d.abs() + of_d_abs + xhat.abs() * of_dx_abs);
+            }
+        }
+        let columns = sums.scale.iter_mut().zip(&mut sums.scale_terms);
+        for ((c, diff_dst), (sum, terms)) in diff_dst.iter().enumerate().zip(columns) {
+            let term = diff_dst * xhat(c);
+            *sum += term;
+            *terms += term.abs();
+        }
+        let columns = sums.shift.iter_mut().zip(&mut sums.shift_terms);
+        for (diff_dst, (sum, terms)) in diff_dst.iter().zip(columns) {
+            *sum += diff_dst;
+            *terms += diff_dst.abs();
+        }
+    }
+}
+
+/// Backward, by the formulas at the top.
+///
+/// # Panics
+/// If an input that the flags ask for is missing or has another length than it should.
+pub fn backward(input: &BackwardInput<'_>) -> BackwardOutput {
+    let BackwardInput { rows, cols, src, diff_dst, variance, flags, .. } = *input;
+    assert_eq!(src.len(), rows * cols, "src has rows * cols values");
+    assert_eq!(diff_dst.len(), rows * cols, "diff_dst has rows * cols values");
+    assert_eq!(variance.len(), rows, "variance has one value per row");
+    let problem = Backward {
+        input,
+        scale: values("scale", flags.scale, input.scale, cols, 1.0),
+        mean: values("mean", !flags.rms_norm, input.mean, rows, 0.0),
+        block: (GRAIN / cols.max(1)).clamp(16, 256),
+    };
+    let mut diff_src = vec![0.0; rows * cols];
+    let mut diff_src_terms = vec![0.0; rows * cols];
+    let sums = if cols == 0 {
+        ColumnSums { scale: vec![], scale_terms: vec![], shift: vec![], shift_terms: vec![] }
+    } else {
+        problem.rows(0, &mut diff_src, &mut diff_src_terms)
+    };
+    BackwardOutput {
+        diff_src,
+        diff_scale: sums.scale,
+        diff_shift: sums.shift,
+        diff_src_terms,
+        diff_scale_terms: sums.scale_terms,
+        diff_shift_terms: sums.shift_terms,
+    }
+}
