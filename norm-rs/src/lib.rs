@@ -1,1 +1,114 @@
-//! stub
+//! Layer normalization and RMS normalization on the CPU, forward and backward: the safe Rust API of
+//! libnorm.
+//!
+//! # In one line
+//!
+//! ```
+//! let src = [3.0f32, -1.0, 2.0, 5.0, 0.5, 1.0]; // two rows of three
+//! let scale = [1.0f32, 0.5, 2.0];
+//! let mut dst = [0.0f32; 6];
+//! norm_rs::rms_norm(&src, 3, Some(&scale), None, 1e-5, &mut dst)?;
+//!
+//! let rms = ((9.0 + 1.0 + 4.0) / 3.0f32 + 1e-5).sqrt();
+//! assert!((dst[0] - 3.0 / rms).abs() < 1e-6);
+//! # Ok::<(), norm_rs::Error>(())
+//! ```
+//!
+//! [`layer_norm`], the forms that work in place, the training forms and their gradients stand in
+//! [`slices`]. The elements are `f32`, [`bf16`] or [`f16`](struct@f16).
+//!
+//! # With objects
+//!
+//! The objects are those of oneDNN: an [`Engine`] and [`MemoryDesc`]s make a primitive
+//! ([`layer_normalization::Forward`]), buffers and descriptors make [`Memory`], and the primitive
+//! executes on a [`Stream`]. Any strides, any mix of element types, buffers that are used again.
+//!
+//! ```
+//! use norm_rs::layer_normalization::{Flags, Forward, ForwardArgs};
+//! use norm_rs::{DataType, Engine, Memory, MemoryDesc, Stream, bf16};
+//!
+//! let engine = Engine::cpu()?;
+//! let stream = Stream::new(&engine)?;
+//!
+//! // Two rows of four bf16, each in a frame of six; the result is dense f32.
+//! let src_desc = MemoryDesc::with_strides(&[2, 4], DataType::Bf16, &[6, 1])?;
+//! let dst_desc = MemoryDesc::dense(&[2, 4], DataType::F32)?;
+//! let layer_norm = Forward::inference(&engine, &src_desc)
+//!     .dst(&dst_desc)
+//!     .epsilon(1e-5)
+//!     .flags(Flags::SCALE)
+//!     .build()?;
+//!
+//! let x: Vec<bf16> = (0..12).map(|i| bf16::from_f32(i as f32)).collect();
+//! let scale_desc = MemoryDesc::dense(&[4], DataType::F32)?;
+//! let src = Memory::from_slice(&engine, &src_desc, &x)?;
+//! let scale = Memory::from_slice(&engine, &scale_desc, &[1.0f32, 1.0, 1.0, 3.0])?;
+//! let mut dst = Memory::new(&engine, &dst_desc)?;
+//! layer_norm.execute(&stream, ForwardArgs::new(&src, &mut dst).scale(&scale))?;
+//!
+//! // The rows are 0 1 2 3 and 6 7 8 9: mean 1.5 and 7.5, variance 1.25.
+//! let r = 1.0 / (1.25f32 + 1e-5).sqrt();
+//! let dst = dst.as_slice::<f32>()?;
+//! assert!((dst[0] + 1.5 * r).abs() < 1e-6 && (dst[7] - 3.0 * 1.5 * r).abs() < 1e-6);
+//! # Ok::<(), norm_rs::Error>(())
+//! ```
+//!
+//! # What the types promise
+//!
+//! No call needs `unsafe`, and no safe call reaches undefined behaviour: buffers are checked
+//! against their descriptors, outlive the memory over them, and an output is borrowed exclusively.
+//! Primitives can be shared by threads; each thread has its own [`Stream`] and outputs. The results
+//! have the same bits on every instruction set and for every number of threads.
+//!
+//! # Linking
+//!
+//! | feature | the library comes from |
+//! |---|---|
+//! | `bundled` (default) | the `libnorm` crate, compiled into the program |
+//! | `system` | `-lnorm`: `libnorm.so` of the system, or of the directory `NORM_LIB_DIR` at build time |
+//!
+//! `system` wins where both are on, because it is never on by default: somebody asked for it.
+//! `default-features = false, features = ["system"]` spares compiling the `libnorm` crate.
+
+#[cfg(not(any(feature = "bundled", feature = "system")))]
+compile_error!("norm-rs takes the feature `bundled` (the default) or `system`");
+
+// Names the crate, so that its exported functions are linked.
+#[cfg(all(feature = "bundled", not(feature = "system")))]
+use norm as _;
+
+mod handle;
+mod parallel_for;
+
+pub mod attr;
+pub mod data_type;
+pub mod engine;
+pub mod error;
+pub mod info;
+pub mod layer_normalization;
+pub mod memory;
+pub mod memory_desc;
+pub mod primitive;
+pub mod slices;
+pub mod stream;
+pub mod tag;
+
+pub use attr::{Attr, ScratchpadMode};
+pub use data_type::{DataType, Element, Float};
+pub use engine::{Engine, EngineKind};
+pub use error::{Error, ErrorKind, Result};
+pub use half::{bf16, f16};
+pub use memory::Memory;
+pub use memory_desc::{Dims, MemoryDesc};
+pub use slices::{
+    Gradients, Statistics, layer_norm, layer_norm_backward, layer_norm_backward_in_place,
+    layer_norm_in_place, layer_norm_training, rms_norm, rms_norm_backward,
+    rms_norm_backward_in_place, rms_norm_in_place, rms_norm_training,
+};
+pub use stream::Stream;
+pub use tag::Tag;
+
+/// The examples of the README, compiled and run with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,89 @@
+//! A normalization layer learns its scale and shift: forward, loss, backward, update, with the
+//! objects made once and used in every step. `cargo run -p norm-rs --example training_step`.
+
+use norm_rs::layer_normalization::{Backward, BackwardArgs, Flags, Forward, ForwardArgs};
+use norm_rs::{DataType, Engine, Memory, MemoryDesc, Result, Stream};
+
+const ROWS: usize = 64;
+const COLS: usize = 48;
+const EPSILON: f32 = 1e-5;
+const STEPS: usize = 60;
+const LEARNING_RATE: f32 = 0.3;
+
+fn main() -> Result<()> {
+    let engine = Engine::cpu()?;
+    let stream = Stream::new(&engine)?;
+
+    // The problem: dense rows in f32, a scale and a shift for each column.
+    let rows = MemoryDesc::dense(&[ROWS, COLS], DataType::F32)?;
+    let stats = MemoryDesc::dense(&[ROWS], DataType::F32)?;
+    let params = MemoryDesc::dense(&[COLS], DataType::F32)?;
+    let flags = Flags::SCALE | Flags::SHIFT;
+    let forward =
+        Forward::training(&engine, &rows).stats(&stats).epsilon(EPSILON).flags(flags).build()?;
+    let backward =
+        Backward::new(&engine, &rows).stats(&stats).epsilon(EPSILON).flags(flags).build()?;
+
+    // The layer is to end up with a scale of 2 and a shift of -1, from rows that are no constants.
+    let x: Vec<f32> = (0..ROWS * COLS).map(|i| (i as f32 * 0.7).sin() + (i as f32).cos()).collect();
+    let mut target = vec![0.0; x.len()];
+    norm_rs::layer_norm(&x, COLS, Some(&[2.0; COLS]), Some(&[-1.0; COLS]), EPSILON, &mut target)?;
+
+    // Borrowed for input; everything that is written is the library's own.
+    let src = Memory::from_slice(&engine, &rows, &x)?;
+    let mut dst = Memory::new(&engine, &rows)?;
+    let (mut mean, mut variance) = (Memory::new(&engine, &stats)?, Memory::new(&engine, &stats)?);
+    let (mut scale, mut shift) = (Memory::new(&engine, &params)?, Memory::new(&engine, &params)?);
+    scale.copy_from_slice(&[1.0f32; COLS])?;
+    let mut diff = Memory::new(&engine, &rows)?;
+    let mut diff_scale = Memory::new(&engine, &params)?;
+    let mut diff_shift = Memory::new(&engine, &params)?;
+
+    let mut loss = f32::INFINITY;
+    for step in 0..STEPS {
+        let args = ForwardArgs::new(&src, &mut dst)
+            .scale(&scale)
+            .shift(&shift)
+            .mean_out(&mut mean)
+            .variance_out(&mut variance);
+        forward.execute(&stream, args)?;
+
+        // Half the squared distance, averaged over the rows; its gradient is the difference.
+        loss = 0.0;
+        let gradient = diff.as_mut_slice::<f32>()?;
+        for ((diff_dst, dst), target) in
+            gradient.iter_mut().zip(dst.as_slice::<f32>()?).zip(&target)
+        {
+            let difference = dst - target;
+            *diff_dst = difference / ROWS as f32;
+            loss += 0.5 * difference * difference / ROWS as f32;
+        }
+
+        // In place: `diff` holds diff_dst now and diff_src afterwards, for the layer before this
+        // one.
+        let args = BackwardArgs::in_place(&src, &mut diff)
+            .mean(&mean)
+            .variance(&variance)
+            .scale(&scale)
+            .diff_scale(&mut diff_scale)
+            .diff_shift(&mut diff_shift);
+        backward.execute(&stream, args)?;
+
+        for (parameter, gradient) in [(&mut scale, &diff_scale), (&mut shift, &diff_shift)] {
+            let gradient = gradient.as_slice::<f32>()?;
+            for (p, g) in parameter.as_mut_slice::<f32>()?.iter_mut().zip(gradient) {
+                *p -= LEARNING_RATE * g;
+            }
+        }
+        if step % 10 == 0 {
+            println!("step {step:2}  loss {loss:.6}");
+        }
+    }
+
+    let (scale, shift) = (scale.as_slice::<f32>()?, shift.as_slice::<f32>()?);
+    println!("loss {loss:.9}, scale {:.4}, shift {:.4}", scale[0], shift[0]);
+    assert!(loss < 1e-6, "the layer has learned");
+    assert!(scale.iter().all(|s| (s - 2.0).abs() < 1e-3));
+    assert!(shift.iter().all(|s| (s + 1.0).abs() < 1e-3));
+    Ok(())
+}

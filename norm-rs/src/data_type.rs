@@ -1,0 +1,149 @@
+//! Element types: [`DataType`] at run time, [`Element`] and [`Float`] at compile time.
+
+use std::fmt;
+
+use half::{bf16, f16};
+use norm_sys as sys;
+
+/// The type of a tensor's elements.
+///
+/// Normalization takes [`F32`](Self::F32), [`Bf16`](Self::Bf16) and [`F16`](Self::F16); descriptors
+/// and memory can be made of any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DataType {
+    /// IEEE 754 binary16.
+    F16,
+    /// The upper half of a binary32, rounded to nearest even.
+    Bf16,
+    /// IEEE 754 binary32.
+    F32,
+    /// Signed, 32 bits.
+    S32,
+    /// Signed, 8 bits.
+    S8,
+    /// Unsigned, 8 bits.
+    U8,
+    /// IEEE 754 binary64.
+    F64,
+}
+
+impl DataType {
+    /// Bytes per element.
+    pub fn size(self) -> usize {
+        match self {
+            Self::S8 | Self::U8 => 1,
+            Self::F16 | Self::Bf16 => 2,
+            Self::F32 | Self::S32 => 4,
+            Self::F64 => 8,
+        }
+    }
+
+    pub(crate) fn to_c(self) -> sys::norm_data_type_t {
+        match self {
+            Self::F16 => sys::norm_f16,
+            Self::Bf16 => sys::norm_bf16,
+            Self::F32 => sys::norm_f32,
+            Self::S32 => sys::norm_s32,
+            Self::S8 => sys::norm_s8,
+            Self::U8 => sys::norm_u8,
+            Self::F64 => sys::norm_f64,
+        }
+    }
+
+    /// `None` for "undef" and values that do not exist.
+    pub(crate) fn from_c(data_type: sys::norm_data_type_t) -> Option<Self> {
+        Some(match data_type {
+            sys::norm_f16 => Self::F16,
+            sys::norm_bf16 => Self::Bf16,
+            sys::norm_f32 => Self::F32,
+            sys::norm_s32 => Self::S32,
+            sys::norm_s8 => Self::S8,
+            sys::norm_u8 => Self::U8,
+            sys::norm_f64 => Self::F64,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for DataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::F32 => "f32",
+            Self::S32 => "s32",
+            Self::S8 => "s8",
+            Self::U8 => "u8",
+            Self::F64 => "f64",
+        })
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A Rust type that a tensor's elements can have: `f32`, `f64`, [`bf16`], [`f16`](struct@f16),
+/// `i32`, `i8`, `u8`.
+///
+/// Sealed, because memory is only as safe as this list is right: every bit pattern of these types
+/// is a value, and their size and alignment are those of the C library's types.
+pub trait Element: sealed::Sealed + Copy + Send + Sync + fmt::Debug + 'static {
+    /// The same type at run time.
+    const DATA_TYPE: DataType;
+}
+
+/// An [`Element`] that normalization computes with: `f32`, [`bf16`], [`f16`](struct@f16).
+pub trait Float: Element + Default {}
+
+macro_rules! elements {
+    ($($element:ty => $data_type:ident;)*) => {$(
+        impl sealed::Sealed for $element {}
+        impl Element for $element {
+            const DATA_TYPE: DataType = DataType::$data_type;
+        }
+    )*};
+}
+elements! {
+    f16 => F16;
+    bf16 => Bf16;
+    f32 => F32;
+    i32 => S32;
+    i8 => S8;
+    u8 => U8;
+    f64 => F64;
+}
+impl Float for f32 {}
+impl Float for bf16 {}
+impl Float for f16 {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_agree_with_the_library() {
+        fn same<T: Element>(name: &str) {
+            let c = T::DATA_TYPE.to_c();
+            assert_eq!(DataType::from_c(c), Some(T::DATA_TYPE));
+            assert_eq!(T::DATA_TYPE.size(), size_of::<T>());
+            // SAFETY: any value is allowed; the string is static.
+            let (size, text) = unsafe {
+                (sys::norm_data_type_size(c), std::ffi::CStr::from_ptr(sys::norm_dt2str(c)))
+            };
+            assert_eq!(size, size_of::<T>());
+            assert_eq!(text.to_str(), Ok(name));
+            assert_eq!(T::DATA_TYPE.to_string(), name);
+        }
+        same::<f16>("f16");
+        same::<bf16>("bf16");
+        same::<f32>("f32");
+        same::<i32>("s32");
+        same::<i8>("s8");
+        same::<u8>("u8");
+        same::<f64>("f64");
+        assert_eq!(DataType::from_c(sys::norm_data_type_undef), None);
+        assert_eq!(DataType::from_c(99), None);
+    }
+}

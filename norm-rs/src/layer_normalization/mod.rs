@@ -1,0 +1,108 @@
+//! Layer normalization and RMS normalization, forward ([`Forward`]) and backward ([`Backward`]).
+//!
+//! Rows are normalized along the last logical dimension, of size `C`; all other dimensions together
+//! count `N` rows. Per row `x`, with `epsilon` inside the root:
+//!
+//! ```text
+//! layer norm     mean     = sum(x) / C
+//!                variance = sum((x - mean)^2) / C                (population)
+//!                dst      = (x - mean) / sqrt(variance + epsilon) * scale + shift
+//! RMS_NORM       variance = sum(x^2) / C
+//!                dst      = x / sqrt(variance + epsilon) * scale + shift
+//! ```
+//!
+//! (Ba, Kiros and Hinton, *Layer Normalization*, 2016; Zhang and Sennrich, *Root Mean Square Layer
+//! Normalization*, 2019.) Without [`Flags::SCALE`] the scale is 1, without [`Flags::SHIFT`] the
+//! shift is 0. With [`Flags::GLOBAL_STATS`] mean and variance are inputs.
+//!
+//! The gradient, with `r = 1/sqrt(variance + epsilon)`, `d = scale*diff_dst` and
+//! `xhat = (src - mean)*r` (RMS norm: `src*r`), per row:
+//!
+//! ```text
+//! layer norm     diff_src = r*(d - sum(d)/C - xhat*sum(d*xhat)/C)
+//! RMS_NORM       diff_src = r*(d - xhat*sum(d*xhat)/C)
+//! GLOBAL_STATS   diff_src = r*d
+//! over all rows  diff_scale = sum(diff_dst*xhat),  diff_shift = sum(diff_dst)
+//! ```
+//!
+//! Where `variance + epsilon` is 0, `r` is taken as 0.
+//!
+//! | tensor | dimensions | element type |
+//! |---|---|---|
+//! | `src`, `dst`, `diff_src`, `diff_dst` | 2 to 5, the last is `C` | f32, bf16, f16, in any mix |
+//! | `mean`, `variance` | those of `src` without the last | f32 |
+//! | `scale`, `shift`, `diff_scale`, `diff_shift` | `[C]`, dense | f32, bf16, f16 |
+
+mod backward;
+mod forward;
+
+pub use backward::{Backward, BackwardArgs, BackwardBuilder};
+pub use forward::{Forward, ForwardArgs, ForwardBuilder};
+
+use std::fmt;
+use std::ops::{BitOr, BitOrAssign};
+
+use norm_sys as sys;
+
+/// The epsilon of [`Forward`] and [`Backward`] if none is given: `1e-5`, that of PyTorch's
+/// `LayerNorm`.
+///
+/// Models differ (BERT has `1e-12`, Llama `1e-5` or `1e-6`): a model's own value is the one to use.
+pub const DEFAULT_EPSILON: f32 = 1e-5;
+
+/// Flags of a normalization, combined with `|`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Flags(u32);
+
+impl Flags {
+    /// No flags: layer normalization without scale and shift.
+    pub const NONE: Self = Self(sys::norm_normalization_flags_none);
+    /// Mean and variance are inputs forward, and constants for the gradient.
+    pub const GLOBAL_STATS: Self = Self(sys::norm_use_global_stats);
+    /// The result is multiplied by `scale` (gamma), per column.
+    pub const SCALE: Self = Self(sys::norm_use_scale);
+    /// `shift` (beta) is added to the result, per column.
+    pub const SHIFT: Self = Self(sys::norm_use_shift);
+    /// RMS normalization: no mean anywhere, and `variance` is the mean of the squares.
+    pub const RMS_NORM: Self = Self(sys::norm_rms_norm);
+
+    const NAMES: [(Self, &str); 4] = [
+        (Self::GLOBAL_STATS, "GLOBAL_STATS"),
+        (Self::SCALE, "SCALE"),
+        (Self::SHIFT, "SHIFT"),
+        (Self::RMS_NORM, "RMS_NORM"),
+    ];
+
+    /// Whether all of `other`'s flags are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    pub(crate) fn to_c(self) -> u32 {
+        self.0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Flags {
+    fn bitor_assign(&mut self, other: Self) {
+        *self = *self | other;
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let set: Vec<_> = Self::NAMES
+            .iter()
+            .filter(|(flag, _)| self.contains(*flag))
+            .map(|(_, name)| *name)
+            .collect();
+        f.write_str(if set.is_empty() { "NONE".into() } else { set.join(" | ") }.as_str())
+    }
+}

@@ -1,0 +1,286 @@
+//! A descriptor and the buffer it describes: [`Memory`].
+//!
+//! The buffer is the library's own, or a slice that the memory borrows. Borrowing rules are Rust's:
+//! a memory over `&[T]` can be an input alone, a memory over `&mut [T]` is the only way to its
+//! elements while it lives.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr;
+use std::slice;
+
+use norm_sys as sys;
+
+use crate::data_type::{DataType, Element};
+use crate::engine::Engine;
+use crate::error::{Error, Result, check};
+use crate::handle::Handle;
+use crate::memory_desc::MemoryDesc;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// What a [`Memory`] may be used for: [`ReadWrite`] or [`ReadOnly`].
+pub trait Access: sealed::Sealed + Send + Sync + 'static {}
+
+/// The memory can be an input or an output.
+#[derive(Debug)]
+pub enum ReadWrite {}
+
+/// The memory can be an input alone: it is over a shared slice.
+#[derive(Debug)]
+pub enum ReadOnly {}
+
+impl sealed::Sealed for ReadWrite {}
+impl sealed::Sealed for ReadOnly {}
+impl Access for ReadWrite {}
+impl Access for ReadOnly {}
+
+/// A tensor: a [`MemoryDesc`] and its buffer, which is borrowed for `'a` (`'static` if the library
+/// allocated it).
+///
+/// The buffer cannot go away first:
+///
+/// ```compile_fail,E0597
+/// # use norm_rs::{DataType, Engine, Memory, MemoryDesc};
+/// # let engine = Engine::cpu()?;
+/// # let desc = MemoryDesc::dense(&[3], DataType::F32)?;
+/// let memory = {
+///     let x = vec![1.0f32, 2.0, 3.0];
+///     Memory::from_slice(&engine, &desc, &x)?
+/// };
+/// println!("{memory:?}");
+/// # Ok::<(), norm_rs::Error>(())
+/// ```
+///
+/// nor be changed behind the memory's back, nor stand in two memories that may be written:
+///
+/// ```compile_fail,E0499
+/// # use norm_rs::{DataType, Engine, Memory, MemoryDesc};
+/// # let engine = Engine::cpu()?;
+/// # let desc = MemoryDesc::dense(&[3], DataType::F32)?;
+/// let mut x = vec![1.0f32, 2.0, 3.0];
+/// let a = Memory::from_mut_slice(&engine, &desc, &mut x)?;
+/// let b = Memory::from_mut_slice(&engine, &desc, &mut x)?;
+/// drop(a);
+/// # Ok::<(), norm_rs::Error>(())
+/// ```
+pub struct Memory<'a, A: Access = ReadWrite> {
+    handle: Handle<sys::norm_memory>,
+    /// Where the first element lies; only meaningful if `len` is not 0.
+    data: *mut u8,
+    /// Elements from the first to the last, gaps included.
+    len: usize,
+    data_type: Option<DataType>,
+    buffer: PhantomData<&'a mut [u8]>,
+    access: PhantomData<A>,
+}
+
+// SAFETY: a memory is its handle, which is Send, and access to a buffer of plain numbers that is
+// exclusive (ReadWrite) or shared (ReadOnly) for 'a; both kinds of reference to them are Send.
+unsafe impl<A: Access> Send for Memory<'_, A> {}
+// SAFETY: through `&Memory` the buffer can only be read, and the C object is not changed.
+unsafe impl<A: Access> Sync for Memory<'_, A> {}
+
+impl Memory<'static> {
+    /// Memory with a buffer of its own: zeros, aligned to 64 bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), or
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the descriptor's
+    /// layout is open ([`Tag::Any`](crate::Tag::Any)).
+    pub fn new(engine: &Engine, desc: &MemoryDesc) -> Result<Self> {
+        // SAFETY: the library allocates what the descriptor needs and keeps it with the memory.
+        unsafe { Self::with_handle(engine, desc, sys::NORM_MEMORY_ALLOCATE) }
+    }
+}
+
+impl<'a> Memory<'a> {
+    /// Memory over a borrowed slice, for input and output.
+    ///
+    /// The slice may be longer than the tensor; the rest is not touched.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): another element type
+    /// than the descriptor's, or too few elements.
+    pub fn from_mut_slice<T: Element>(
+        engine: &Engine,
+        desc: &MemoryDesc,
+        slice: &'a mut [T],
+    ) -> Result<Self> {
+        fits::<T>(desc, slice.len())?;
+        // SAFETY: the slice has the type and the bytes that the descriptor needs, and is borrowed
+        // exclusively for as long as the memory lives.
+        unsafe { Self::with_handle(engine, desc, slice.as_mut_ptr().cast()) }
+    }
+
+    /// The elements from the first to the last in memory, gaps of the layout included.
+    ///
+    /// # Errors
+    /// As [`Memory::as_slice`].
+    pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T]> {
+        self.has_type::<T>()?;
+        if self.len == 0 {
+            return Ok(&mut []);
+        }
+        // SAFETY: the buffer holds `len` initialised elements of this type, aligned for it (checked
+        // when the memory was made); `&mut self` makes the access exclusive.
+        Ok(unsafe { slice::from_raw_parts_mut(self.data.cast(), self.len) })
+    }
+
+    /// Copies elements into the buffer, gaps of the layout included.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): another element type or
+    /// number of elements than the memory's.
+    pub fn copy_from_slice<T: Element>(&mut self, elements: &[T]) -> Result<()> {
+        let buffer = self.as_mut_slice()?;
+        if buffer.len() != elements.len() {
+            return Err(Error::invalid(
+                "elements",
+                format_args!("has a length of {}, the memory {}", elements.len(), buffer.len()),
+            ));
+        }
+        buffer.copy_from_slice(elements);
+        Ok(())
+    }
+}
+
+impl<'a> Memory<'a, ReadOnly> {
+    /// Memory over a borrowed slice, for input.
+    ///
+    /// The slice may be longer than the tensor.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): another element type
+    /// than the descriptor's, or too few elements.
+    pub fn from_slice<T: Element>(
+        engine: &Engine,
+        desc: &MemoryDesc,
+        slice: &'a [T],
+    ) -> Result<Self> {
+        fits::<T>(desc, slice.len())?;
+        // SAFETY: the slice has the type and the bytes that the descriptor needs and is borrowed
+        // for as long as the memory lives. It is not written to: a ReadOnly memory is only ever an
+        // input, and the library does not write to inputs.
+        unsafe { Self::with_handle(engine, desc, slice.as_ptr().cast_mut().cast()) }
+    }
+}
+
+impl<A: Access> Memory<'_, A> {
+    /// # Safety
+    /// `buffer` is `NORM_MEMORY_ALLOCATE`, or leads to the bytes that `desc` needs, of its type,
+    /// readable (and writable, if `A` is `ReadWrite`) for the lifetime of the result.
+    unsafe fn with_handle(
+        engine: &Engine,
+        desc: &MemoryDesc,
+        buffer: *mut std::ffi::c_void,
+    ) -> Result<Self> {
+        // SAFETY: descriptor and engine are valid, the buffer is the caller's promise; on success a
+        // memory that the caller owns is stored.
+        let handle = unsafe {
+            Handle::create(|out| {
+                sys::norm_memory_create(out, desc.as_ptr(), engine.as_ptr(), buffer)
+            })
+        }?;
+        let mut data = ptr::null_mut();
+        // SAFETY: the memory is valid and `data` is a place for the answer.
+        check(unsafe { sys::norm_memory_get_data_handle(handle.as_ptr(), &mut data) })?;
+        let data_type = desc.data_type();
+        let len = data_type.map_or(0, |data_type| desc.size() / data_type.size());
+        if len != 0 && data.is_null() {
+            return Err(Error::defect("the library gave memory without a buffer"));
+        }
+        Ok(Self {
+            handle,
+            data: data.cast(),
+            len,
+            data_type,
+            buffer: PhantomData,
+            access: PhantomData,
+        })
+    }
+
+    /// The elements from the first to the last in memory, gaps of the layout included.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): another element type
+    /// than the memory's.
+    pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
+        self.has_type::<T>()?;
+        if self.len == 0 {
+            return Ok(&[]);
+        }
+        // SAFETY: the buffer holds `len` initialised elements of this type, aligned for it (checked
+        // when the memory was made); nobody writes while `&self` lives.
+        Ok(unsafe { slice::from_raw_parts(self.data.cast(), self.len) })
+    }
+
+    /// A copy of the descriptor.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn desc(&self) -> Result<MemoryDesc> {
+        // SAFETY: the memory is valid, and so is the descriptor that it owns.
+        unsafe { MemoryDesc::copy_of(self.desc_ptr()?) }
+    }
+
+    /// The descriptor, owned by the C object.
+    pub(crate) fn desc_ptr(&self) -> Result<sys::const_norm_memory_desc_t> {
+        // SAFETY: the memory is valid.
+        unsafe { desc_of(self.as_ptr()) }
+    }
+
+    pub(crate) fn as_ptr(&self) -> sys::norm_memory_t {
+        self.handle.as_ptr()
+    }
+
+    fn has_type<T: Element>(&self) -> Result<()> {
+        match self.data_type {
+            Some(own) if own != T::DATA_TYPE => Err(wrong_type("T", T::DATA_TYPE, own)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The descriptor of a memory, owned by it.
+///
+/// # Safety
+/// `memory` is valid.
+pub(crate) unsafe fn desc_of(memory: sys::norm_memory_t) -> Result<sys::const_norm_memory_desc_t> {
+    let mut desc = ptr::null();
+    // SAFETY: the caller's promise; `desc` is a place for the answer.
+    check(unsafe { sys::norm_memory_get_memory_desc(memory, &mut desc) })?;
+    Ok(desc)
+}
+
+/// Whether a slice of `len` elements can hold the tensor.
+fn fits<T: Element>(desc: &MemoryDesc, len: usize) -> Result<()> {
+    if let Some(own) = desc.data_type()
+        && own != T::DATA_TYPE
+    {
+        return Err(wrong_type("slice", T::DATA_TYPE, own));
+    }
+    let needed = desc.size() / size_of::<T>();
+    if len < needed {
+        return Err(Error::invalid(
+            "slice",
+            format_args!("has {len} elements, but {desc} takes {needed}"),
+        ));
+    }
+    Ok(())
+}
+
+fn wrong_type(argument: &'static str, given: DataType, own: DataType) -> Error {
+    Error::invalid(argument, format_args!("has elements of {given}, but the tensor's are {own}"))
+}
+
+impl<A: Access> fmt::Debug for Memory<'_, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.desc() {
+            Ok(desc) => write!(f, "Memory({desc})"),
+            Err(_) => f.write_str("Memory"),
+        }
+    }
+}

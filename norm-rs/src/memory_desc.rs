@@ -1,0 +1,263 @@
+//! Dimensions, data type and layout of a tensor, without data: [`MemoryDesc`] and [`Dims`].
+
+use std::fmt;
+use std::ops::Deref;
+use std::ptr;
+
+use norm_sys as sys;
+
+use crate::data_type::DataType;
+use crate::error::{Error, Result, check};
+use crate::handle::Handle;
+use crate::tag::Tag;
+
+/// The largest number of dimensions that a descriptor can have.
+pub const MAX_NDIMS: usize = sys::NORM_MAX_NDIMS as usize;
+
+/// Up to [`MAX_NDIMS`] dimensions or strides. It reads as a slice.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Dims {
+    // Entries from `len` on are 0, so that equality may compare them.
+    entries: [usize; MAX_NDIMS],
+    len: usize,
+}
+
+impl Dims {
+    /// Copies a slice.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if it is longer than
+    /// [`MAX_NDIMS`].
+    pub fn new(dims: &[usize]) -> Result<Self> {
+        let mut entries = [0; MAX_NDIMS];
+        match entries.get_mut(..dims.len()) {
+            Some(front) => front.copy_from_slice(dims),
+            None => {
+                return Err(Error::invalid(
+                    "dims",
+                    format_args!("has {} entries; {MAX_NDIMS} is the most", dims.len()),
+                ));
+            }
+        }
+        Ok(Self { entries, len: dims.len() })
+    }
+
+    fn from_c(entries: &[sys::norm_dim_t]) -> Self {
+        let mut dims = Self { entries: [0; MAX_NDIMS], len: entries.len() };
+        for (to, &from) in dims.entries.iter_mut().zip(entries) {
+            *to = usize::try_from(from).unwrap_or(0);
+        }
+        dims
+    }
+}
+
+impl Deref for Dims {
+    type Target = [usize];
+    fn deref(&self) -> &[usize] {
+        &self.entries[..self.len]
+    }
+}
+
+impl fmt::Debug for Dims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+/// C's form of dimensions or strides; `name` says which in the error.
+fn dims_to_c(name: &'static str, dims: &[usize]) -> Result<sys::norm_dims_t> {
+    let mut entries = [0; MAX_NDIMS];
+    if dims.len() > MAX_NDIMS {
+        let reason = format_args!("has {} entries; {MAX_NDIMS} is the most", dims.len());
+        return Err(Error::invalid(name, reason));
+    }
+    for (to, &from) in entries.iter_mut().zip(dims) {
+        *to = sys::norm_dim_t::try_from(from)
+            .map_err(|_| Error::invalid(name, format_args!("has an entry of {from}: too large")))?;
+    }
+    Ok(entries)
+}
+
+/// Dimensions, data type and layout of a tensor, without data.
+///
+/// Equality is that of the tensors described: dimensions of size 1 have no stride worth comparing.
+pub struct MemoryDesc(Handle<sys::norm_memory_desc>);
+
+impl MemoryDesc {
+    /// A dense row-major tensor: the last dimension is contiguous.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): more than [`MAX_NDIMS`]
+    /// dimensions, or a tensor larger than the address space.
+    pub fn dense(dims: &[usize], data_type: DataType) -> Result<Self> {
+        Self::from_parts(dims, data_type, None)
+    }
+
+    /// A dense tensor with the layout that `tag` names, or, with [`Tag::Any`], one whose layout a
+    /// primitive chooses.
+    ///
+    /// ```
+    /// use norm_rs::{DataType, MemoryDesc, Tag};
+    /// let desc = MemoryDesc::with_tag(&[2, 3], DataType::F32, Tag::Ba)?;
+    /// assert_eq!(desc.strides().unwrap()[..], [1, 2]);
+    /// # Ok::<(), norm_rs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`MemoryDesc::dense`]; also if the tag has another number of letters than `dims` entries.
+    pub fn with_tag(dims: &[usize], data_type: DataType, tag: Tag) -> Result<Self> {
+        let c_dims = dims_to_c("dims", dims)?;
+        let ndims = dims.len() as i32; // at most MAX_NDIMS
+        // SAFETY: `c_dims` has NORM_MAX_NDIMS entries; on success a descriptor that the caller owns
+        // is stored.
+        let handle = unsafe {
+            Handle::create(|out| {
+                sys::norm_memory_desc_create_with_tag(
+                    out,
+                    ndims,
+                    c_dims.as_ptr(),
+                    data_type.to_c(),
+                    tag.to_c(),
+                )
+            })
+        };
+        handle.map(Self)
+    }
+
+    /// A tensor with the given strides, in elements: `(i0, i1, ...)` lies at `i0*strides[0] +
+    /// i1*strides[1] + ...`.
+    ///
+    /// A stride of 0 repeats an element; that is for inputs only.
+    ///
+    /// # Errors
+    /// As [`MemoryDesc::dense`]; also if the slices differ in length.
+    pub fn with_strides(dims: &[usize], data_type: DataType, strides: &[usize]) -> Result<Self> {
+        Self::from_parts(dims, data_type, Some(strides))
+    }
+
+    fn from_parts(dims: &[usize], data_type: DataType, strides: Option<&[usize]>) -> Result<Self> {
+        let c_dims = dims_to_c("dims", dims)?;
+        let c_strides = match strides {
+            Some(strides) if strides.len() != dims.len() => {
+                return Err(Error::invalid(
+                    "strides",
+                    format_args!("has {} entries and dims {}", strides.len(), dims.len()),
+                ));
+            }
+            Some(strides) => Some(dims_to_c("strides", strides)?),
+            None => None,
+        };
+        let strides = c_strides.as_ref().map_or(ptr::null(), |strides| strides.as_ptr());
+        let ndims = dims.len() as i32; // at most MAX_NDIMS
+        // SAFETY: `c_dims`, and `strides` if not NULL, have NORM_MAX_NDIMS entries; on success a
+        // descriptor that the caller owns is stored.
+        let handle = unsafe {
+            Handle::create(|out| {
+                sys::norm_memory_desc_create_with_strides(
+                    out,
+                    ndims,
+                    c_dims.as_ptr(),
+                    data_type.to_c(),
+                    strides,
+                )
+            })
+        };
+        handle.map(Self)
+    }
+
+    /// A copy of a descriptor that C owns.
+    ///
+    /// # Safety
+    /// `desc` is valid.
+    pub(crate) unsafe fn copy_of(desc: sys::const_norm_memory_desc_t) -> Result<Self> {
+        // SAFETY: the caller's promise; on success a descriptor that the caller owns is stored.
+        unsafe { Handle::create(|out| sys::norm_memory_desc_clone(out, desc)) }.map(Self)
+    }
+
+    /// The logical dimensions; none for an empty descriptor.
+    pub fn dims(&self) -> Dims {
+        self.query_dims(sys::norm_query_dims).unwrap_or(Dims { entries: [0; MAX_NDIMS], len: 0 })
+    }
+
+    /// The strides in elements; `None` if the layout is still open ([`Tag::Any`]) or the descriptor
+    /// empty.
+    pub fn strides(&self) -> Option<Dims> {
+        self.query_dims(sys::norm_query_strides)
+    }
+
+    /// The element type; `None` for an empty descriptor.
+    pub fn data_type(&self) -> Option<DataType> {
+        let mut data_type = sys::norm_data_type_undef;
+        // SAFETY: the answer to this query is a norm_data_type_t.
+        unsafe { self.query(sys::norm_query_data_type, (&raw mut data_type).cast()) }.ok()?;
+        DataType::from_c(data_type)
+    }
+
+    /// Bytes from the first element to one past the last; 0 if the layout is still open or a
+    /// dimension is 0.
+    pub fn size(&self) -> usize {
+        // SAFETY: the descriptor is valid.
+        unsafe { sys::norm_memory_desc_get_size(self.as_ptr()) }
+    }
+
+    fn query_dims(&self, what: sys::norm_query_t) -> Option<Dims> {
+        let mut ndims = 0;
+        let mut entries: *const sys::norm_dims_t = ptr::null();
+        // SAFETY: the answers to these queries are an int and a pointer to norm_dims_t.
+        unsafe {
+            self.query(sys::norm_query_ndims_s32, (&raw mut ndims).cast()).ok()?;
+            self.query(what, (&raw mut entries).cast()).ok()?;
+        }
+        // SAFETY: the pointer is NULL or leads to NORM_MAX_NDIMS entries that live as long as the
+        // descriptor.
+        let entries = unsafe { entries.as_ref() }?;
+        entries.get(..usize::try_from(ndims).ok()?).map(Dims::from_c)
+    }
+
+    /// # Safety
+    /// `result` points to a place for the type that norm_query_t tells for `what`.
+    unsafe fn query(&self, what: sys::norm_query_t, result: *mut std::ffi::c_void) -> Result<()> {
+        // SAFETY: the descriptor is valid; the rest is the caller's promise.
+        check(unsafe { sys::norm_memory_desc_query(self.as_ptr(), what, result) })
+    }
+
+    pub(crate) fn as_ptr(&self) -> sys::const_norm_memory_desc_t {
+        self.0.as_ptr()
+    }
+}
+
+impl Clone for MemoryDesc {
+    /// # Panics
+    /// If there is no memory for the copy.
+    fn clone(&self) -> Self {
+        // SAFETY: the descriptor is valid.
+        unsafe { Self::copy_of(self.as_ptr()) }.expect("memory for a descriptor")
+    }
+}
+
+impl PartialEq for MemoryDesc {
+    fn eq(&self, other: &Self) -> bool {
+        // SAFETY: both descriptors are valid.
+        unsafe { sys::norm_memory_desc_equal(self.as_ptr(), other.as_ptr()) != 0 }
+    }
+}
+
+impl Eq for MemoryDesc {}
+
+impl fmt::Debug for MemoryDesc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MemoryDesc({self})")
+    }
+}
+
+impl fmt::Display for MemoryDesc {
+    /// `f32 [2, 3] strides [3, 1]`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(data_type) = self.data_type() else { return f.write_str("empty") };
+        write!(f, "{data_type} {:?}", self.dims())?;
+        match self.strides() {
+            Some(strides) => write!(f, " strides {strides:?}"),
+            None => f.write_str(" any layout"),
+        }
+    }
+}

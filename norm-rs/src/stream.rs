@@ -1,0 +1,190 @@
+//! What executes primitives: [`Stream`], on the library's threads or on the caller's.
+
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic;
+use std::ptr;
+
+use norm_sys as sys;
+
+use crate::engine::Engine;
+use crate::error::{Error, Result, check};
+use crate::handle::Handle;
+use crate::parallel_for::{Pool, run_on_pool};
+
+/// What executes primitives, in the order of the calls. An execution is finished when `execute`
+/// returns.
+///
+/// `'p` is the lifetime of what the closure given to [`set_parallel_for`](Self::set_parallel_for)
+/// borrows. A stream may move to another thread but serves one thread at a time; streams are cheap,
+/// give each thread its own:
+///
+/// ```compile_fail,E0277
+/// # let engine = norm_rs::Engine::cpu()?;
+/// let stream = norm_rs::Stream::new(&engine)?;
+/// std::thread::scope(|s| { s.spawn(|| &stream); });
+/// # Ok::<(), norm_rs::Error>(())
+/// ```
+pub struct Stream<'p> {
+    // Before `pool`: fields are dropped in this order, and the C stream knows the pool's address.
+    handle: Handle<sys::norm_stream>,
+    pool: Option<RegisteredPool<'p>>,
+    /// Takes Sync away: norm.h allows concurrent use of primitives, not of one stream.
+    not_sync: PhantomData<Cell<()>>,
+}
+
+impl<'p> Stream<'p> {
+    /// A stream that uses the library's threads.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn new(engine: &Engine) -> Result<Self> {
+        let flags = sys::norm_stream_default_flags;
+        // SAFETY: the engine is valid; on success a stream that the caller owns is stored.
+        let handle =
+            unsafe { Handle::create(|out| sys::norm_stream_create(out, engine.as_ptr(), flags)) }?;
+        Ok(Self { handle, pool: None, not_sync: PhantomData })
+    }
+
+    /// Makes every execution on this stream use the caller's threads instead of the library's.
+    ///
+    /// `parallel_for(count, body)` is to run `body(0)` ... `body(count - 1)`, each once, in any
+    /// order and on any threads, and to return when all have returned. `num_threads` (1 or more) is
+    /// how many threads are worth splitting for. The results have the same bits either way.
+    ///
+    /// A careless closure does no harm: an index that it repeats is ignored, one that it leaves out
+    /// is run by the calling thread afterwards, and if it panics, the execution is finished first
+    /// and the panic then goes on in the caller of `execute`.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    /// # let engine = norm_rs::Engine::cpu()?;
+    /// let mut stream = norm_rs::Stream::new(&engine)?;
+    /// stream.set_parallel_for(2, |count, body| {
+    ///     let next = AtomicUsize::new(0);
+    ///     let work = || loop {
+    ///         let index = next.fetch_add(1, Relaxed);
+    ///         if index >= count {
+    ///             break;
+    ///         }
+    ///         body(index);
+    ///     };
+    ///     std::thread::scope(|s| {
+    ///         s.spawn(work);
+    ///         work();
+    ///     });
+    /// })?;
+    /// # Ok::<(), norm_rs::Error>(())
+    /// ```
+    ///
+    /// What the closure borrows must outlive the stream:
+    ///
+    /// ```compile_fail,E0597
+    /// # let engine = norm_rs::Engine::cpu()?;
+    /// let mut stream = norm_rs::Stream::new(&engine)?;
+    /// {
+    ///     let calls = std::sync::atomic::AtomicUsize::new(0);
+    ///     stream.set_parallel_for(1, |count, body| {
+    ///         calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    ///         (0..count).for_each(body);
+    ///     })?;
+    /// }
+    /// stream.wait()?;
+    /// # Ok::<(), norm_rs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if `num_threads` is 0 or
+    /// too large. The stream then keeps what it had.
+    pub fn set_parallel_for<F>(&mut self, num_threads: usize, parallel_for: F) -> Result<()>
+    where
+        F: Fn(usize, &(dyn Fn(usize) + Sync)) + Send + Sync + 'p,
+    {
+        let num_threads = i32::try_from(num_threads)
+            .map_err(|_| Error::invalid("num_threads", format_args!("is {num_threads}")))?;
+        let pool = RegisteredPool::new(Pool::new(Box::new(parallel_for)));
+        // SAFETY: the stream is valid and `&mut self` makes the change exclusive. The pool lives
+        // until the stream is given another one or is destroyed: `pool` is dropped after both.
+        check(unsafe {
+            sys::norm_stream_set_parallel_for(
+                self.as_ptr(),
+                Some(run_on_pool),
+                pool.0.cast(),
+                num_threads,
+            )
+        })?;
+        self.pool = Some(pool);
+        Ok(())
+    }
+
+    /// Goes back to the library's threads.
+    ///
+    /// # Errors
+    /// None in practice; a defect of the library would be one.
+    pub fn use_library_threads(&mut self) -> Result<()> {
+        // SAFETY: the stream is valid and `&mut self` makes the change exclusive.
+        check(unsafe {
+            sys::norm_stream_set_parallel_for(self.as_ptr(), None, ptr::null_mut(), 1)
+        })?;
+        self.pool = None;
+        Ok(())
+    }
+
+    /// Waits until everything on the stream has finished. On the CPU that is so already.
+    ///
+    /// # Errors
+    /// None in practice; a defect of the library would be one.
+    pub fn wait(&self) -> Result<()> {
+        // SAFETY: the stream is valid.
+        check(unsafe { sys::norm_stream_wait(self.as_ptr()) })
+    }
+
+    /// Lets a panic of the caller's closure go on, now that no C function is on the stack.
+    pub(crate) fn resume_panic(&self) {
+        if let Some(payload) = self.pool.as_ref().and_then(|pool| pool.get().take_panic()) {
+            panic::resume_unwind(payload);
+        }
+    }
+
+    pub(crate) fn as_ptr(&self) -> sys::norm_stream_t {
+        self.handle.as_ptr()
+    }
+}
+
+impl fmt::Debug for Stream<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").field("parallel_for", &self.pool.is_some()).finish()
+    }
+}
+
+/// A pool that C knows the address of.
+///
+/// A raw pointer and not a `Box`, because moving a `Box` claims that nobody else points to its
+/// content.
+struct RegisteredPool<'p>(*mut Pool<'p>);
+
+// SAFETY: it owns a Pool, which is Send (checked below).
+unsafe impl Send for RegisteredPool<'_> {}
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<Pool<'static>>();
+};
+
+impl<'p> RegisteredPool<'p> {
+    fn new(pool: Pool<'p>) -> Self {
+        Self(Box::into_raw(Box::new(pool)))
+    }
+
+    fn get(&self) -> &Pool<'p> {
+        // SAFETY: from Box::into_raw, and freed by drop alone.
+        unsafe { &*self.0 }
+    }
+}
+
+impl Drop for RegisteredPool<'_> {
+    fn drop(&mut self) {
+        // SAFETY: from Box::into_raw, and drop runs once.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
+}

@@ -1,0 +1,12 @@
+//! Everything that norm-rs computes and refuses, against plain f64 loops.
+
+mod arguments;
+mod backward;
+mod concurrency;
+mod data;
+mod descriptors;
+mod forward;
+mod implementations;
+mod layouts;
+mod oracle;
+mod slices;
