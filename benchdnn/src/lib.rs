@@ -1,6 +1,23 @@
-//! The harness of the library: the data that it feeds, the results that it expects and the
-//! bounds that it allows. Nothing here knows the library's own code.
+//! The harness of the library: checks and times its primitives from the command line, in the
+//! language of oneDNN's benchdnn.
+//!
+//! [`language`] turns words into jobs, a driver of [`drivers`] turns each job into data and
+//! executions on an [`executor`], [`oracle`] and [`check`] say what is right, [`harness`] runs the
+//! whole and [`report`] prints. Nothing here knows the library's own code: it is reached through
+//! the C functions alone, behind [`library`].
 
 pub mod check;
+pub mod drivers;
+pub mod execution;
+pub mod executor;
 pub mod fill;
+pub mod float_mode;
+pub mod harness;
+pub mod language;
+pub mod library;
 pub mod oracle;
+pub mod outcome;
+pub mod report;
+pub mod run;
+pub mod tensor;
+pub mod timing;

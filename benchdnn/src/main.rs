@@ -1,2 +1,42 @@
-//! stub
-fn main() {}
+//! The command line program; everything is in the library of this package.
+
+use benchdnn::{drivers, harness};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut arguments = Vec::new();
+    for argument in std::env::args_os().skip(1) {
+        match argument.into_string() {
+            Ok(text) => arguments.push(text),
+            Err(bytes) => {
+                let index = arguments.len() + 1;
+                eprintln!("benchdnn: argument {index}: {bytes:?} is not UTF-8");
+                return ExitCode::from(harness::NOT_UNDERSTOOD);
+            }
+        }
+    }
+    let drivers = match drivers::all() {
+        Ok(drivers) => drivers,
+        Err(refusal) => {
+            eprintln!("benchdnn: the library cannot be used: {}", refusal.message);
+            return ExitCode::from(harness::FAILED);
+        }
+    };
+    let mut progress = io::stderr();
+    let show = progress.is_terminal();
+    let streams = harness::Streams {
+        out: &mut BufWriter::new(io::stdout().lock()),
+        err: &mut io::stderr(),
+        progress: show.then_some(&mut progress as &mut dyn io::Write),
+    };
+    match harness::run(&arguments, drivers, streams) {
+        Ok(status) => ExitCode::from(status),
+        // Whoever read the results has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::from(harness::FAILED),
+        Err(error) => {
+            eprintln!("benchdnn: cannot write: {error}");
+            ExitCode::from(harness::FAILED)
+        }
+    }
+}

@@ -110,5 +110,9 @@ pub use tag::Tag;
 
 /// The examples of the README, compiled and run with the others.
 #[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod readme_of_the_project {}
+
+#[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

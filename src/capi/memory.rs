@@ -21,8 +21,12 @@ struct Owned {
 
 impl Owned {
     fn new(size: usize) -> Result<Self> {
-        let refused =
-            || Error::new(Status::OutOfMemory, format!("a buffer of {size} bytes cannot be had"));
+        let refused = || {
+            Error::new(
+                Status::OutOfMemory,
+                format!("handle: a buffer of {size} bytes cannot be had"),
+            )
+        };
         let allocation = Allocation::from_size_align(size, ALIGN).map_err(|_| refused())?;
         // SAFETY: the caller makes no buffer of 0 bytes.
         let start = unsafe { std::alloc::alloc_zeroed(allocation) };

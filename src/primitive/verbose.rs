@@ -55,7 +55,7 @@ fn print_header(verbosity: Verbosity) {
     ONCE.call_once(|| {
         line(&format!("info,libnorm v{}", env!("CARGO_PKG_VERSION")));
         line(&format!("info,cpu,runtime:own,nthr:{}", crate::threads::default_threads()));
-        line(&format!("info,cpu,isa:{:?}", super::effective_level()));
+        line(&format!("info,cpu,isa:{}", super::effective_level().name()));
         line(
             "primitive,info,template:operation,engine,primitive,implementation,prop_kind,\
              memory_descriptors,attributes,auxiliary,problem_desc,exec_time",

@@ -22,6 +22,15 @@ impl Level {
         })
     }
 
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            Self::Neon => "neon",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+        }
+    }
+
     fn is_present(self) -> bool {
         match self {
             Self::Portable => true,

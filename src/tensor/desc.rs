@@ -104,13 +104,13 @@ impl MemoryDesc {
         let mut last: i64 = 0;
         for (&dim, &stride) in dims.iter().zip(strides) {
             elements = elements.checked_mul(dim.max(1)).ok_or_else(too_large)?;
-            let reach = (dim - 1).max(0).checked_mul(stride).ok_or_else(too_large)?;
-            last = last.checked_add(reach).ok_or_else(too_large)?;
+            let reach = (dim - 1).max(0).checked_mul(stride).ok_or_else(too_far)?;
+            last = last.checked_add(reach).ok_or_else(too_far)?;
         }
         // Both the span and the number of elements are bounded, so that products of dimensions are
         // safe too when a stride is 0.
         let size = data_type.size() as i64;
-        last.checked_add(1).and_then(|n| n.checked_mul(size)).ok_or_else(too_large)?;
+        last.checked_add(1).and_then(|n| n.checked_mul(size)).ok_or_else(too_far)?;
         elements.checked_mul(size).ok_or_else(too_large)?;
         Ok(desc)
     }
@@ -250,6 +250,10 @@ fn check_dims(dims: &[i64]) -> Result<()> {
 
 fn too_large() -> Error {
     Error::invalid("dims: the tensor is larger than an address space")
+}
+
+fn too_far() -> Error {
+    Error::invalid("strides: the tensor spans more than an address space")
 }
 
 #[cfg(test)]

@@ -79,6 +79,9 @@ struct Team {
     sleepers: AtomicUsize,
     lock: Mutex<()>,
     work: Condvar,
+    /// Workers that have come to look for work, and the sign that one more has.
+    begun: Mutex<usize>,
+    one_more: Condvar,
 }
 
 static TEAM: AtomicPtr<Team> = AtomicPtr::new(std::ptr::null_mut());
@@ -222,6 +225,8 @@ impl Team {
             sleepers: AtomicUsize::new(0),
             lock: Mutex::new(()),
             work: Condvar::new(),
+            begun: Mutex::new(0),
+            one_more: Condvar::new(),
         }));
         match TEAM.compare_exchange(
             std::ptr::null_mut(),
@@ -240,7 +245,8 @@ impl Team {
         }
     }
 
-    /// Starts workers until there are `count`. If the system gives none, fewer do the work.
+    /// Starts workers until there are `count`, and waits until they have begun: a thread allocates as it
+    /// starts, and no later execution may. If the system gives none, fewer do the work.
     fn grow(&'static self, count: usize) {
         if self.worker_count.load(Ordering::Relaxed) >= count {
             return;
@@ -254,6 +260,11 @@ impl Team {
             }
             *workers += 1;
         }
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        while *begun < *workers {
+            begun = self.one_more.wait(begun).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(begun);
         self.worker_count.store(*workers, Ordering::Relaxed);
     }
 
@@ -273,6 +284,8 @@ impl Team {
     /// A worker's life.
     fn serve(&self) {
         block_signals();
+        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.one_more.notify_one();
         let mut idle_since = Instant::now();
         loop {
             let epoch = self.epoch.load(Ordering::SeqCst);

@@ -1,0 +1,193 @@
+//! Running one problem: choosing the implementation, what keeps it from running, and the modes.
+
+use super::bitwise;
+use super::correctness;
+use super::data::{self, Cache, Prediction};
+use super::executor::{Executor, Request};
+use super::performance;
+use super::problem::Problem;
+use crate::execution::{Fault, Placement, Tensor, run_once};
+use crate::executor::Prepared;
+use crate::fill::Fill;
+use crate::outcome::{Halt, Outcome, Status};
+use crate::report::Reporter;
+use crate::run::{Mode, Run};
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+
+/// A problem and the executor to run it on.
+pub(super) struct Case {
+    pub(super) problem: Problem,
+    pub(super) executor: Rc<dyn Executor>,
+    cache: Rc<RefCell<Cache>>,
+}
+
+/// Why a problem ends before its checks are through.
+pub(super) enum End {
+    /// With this outcome.
+    Outcome(Outcome),
+    /// With the whole run.
+    Halt(Halt),
+}
+
+impl<T: Into<Outcome>> From<T> for End {
+    fn from(outcome: T) -> End {
+        End::Outcome(outcome.into())
+    }
+}
+
+impl From<Halt> for End {
+    fn from(halt: Halt) -> End {
+        End::Halt(halt)
+    }
+}
+
+impl Case {
+    pub(super) fn new(
+        problem: Problem,
+        executor: Rc<dyn Executor>,
+        cache: Rc<RefCell<Cache>>,
+    ) -> Case {
+        Case { problem, executor, cache }
+    }
+
+    /// Sets the machine up as the run wants it.
+    pub(super) fn set_machine(&self, run: &Run) -> Result<(), End> {
+        self.executor.set_threads(run.threads)?;
+        if !self.executor.set_cpu_isa(run.cpu_isa)? {
+            let isa = run.cpu_isa.name();
+            return Err(skipped(format!("this machine has no {isa}")));
+        }
+        Ok(())
+    }
+
+    /// Prepares the request with the first implementation that the run admits.
+    pub(super) fn prepare(&self, request: &Request, run: &Run) -> Result<Box<dyn Prepared>, End> {
+        let mut prepared = self.executor.prepare(request)?;
+        while !run.filter.admits(&prepared.implementation()) {
+            if !prepared.next_implementation()? {
+                return Err(skipped("no implementation is admitted".to_owned()));
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// Where the tensors lie, in place or not as the problem says.
+    pub(super) fn placement(&self) -> Placement {
+        let inplace = self.problem.inplace.then(|| self.problem.inplace_pair());
+        Placement { inplace, ..Placement::default() }
+    }
+
+    fn attempt(&self, run: &Run, reporter: &mut Reporter<'_>) -> Result<Outcome, End> {
+        let problem = &self.problem;
+        if problem.inplace && problem.src_dt != problem.dst_dt {
+            return Err(skipped("in place needs src and dst of one type".to_owned()));
+        }
+        self.set_machine(run)?;
+        let prepared = self.prepare(&problem.request(), run)?;
+        let implementation = prepared.implementation();
+        reporter.detail(5, &format!("implementation: {implementation}"));
+        if run.check_ref_impl && implementation.contains("ref") {
+            let reason = format!("{implementation} is a reference implementation");
+            return Ok(Outcome::because(Status::Failed, reason));
+        }
+        if problem.inplace && !self.can_work_in_place(&*prepared)? {
+            return Err(skipped("in place needs src and dst of one layout".to_owned()));
+        }
+        let Mode::Check(checks) = run.mode else {
+            let tensors = self.tensors(&*prepared, Fill::Exact, run, reporter)?;
+            run_once(&*prepared, &tensors, self.placement(), None)?;
+            return Ok(Outcome::new(Status::Executed));
+        };
+        let mut outcome = Outcome::new(Status::Executed);
+        if checks.correctness {
+            outcome = correctness::check(self, &*prepared, run, reporter)?;
+        }
+        if checks.bitwise && !outcome.status.is_failure() {
+            let correctness = outcome.status;
+            outcome = bitwise::check(self, run, reporter)?;
+            if correctness == Status::Mistrusted && outcome.status == Status::Passed {
+                outcome.status = correctness;
+            }
+        }
+        if checks.performance && !outcome.status.is_failure() {
+            outcome.performance = Some(performance::measure(self, &*prepared, run, reporter)?);
+        }
+        Ok(outcome)
+    }
+
+    /// Whether the two tensors of the pair lie alike.
+    pub(super) fn can_work_in_place(&self, prepared: &dyn Prepared) -> Result<bool, Fault> {
+        let (input, output) = self.problem.inplace_pair();
+        let layouts = data::layouts(&self.problem, prepared)?;
+        let layout = |id| layouts.iter().find(|(spec, _)| spec.id == id).map(|(_, layout)| layout);
+        Ok(match (layout(input), layout(output)) {
+            (Some(input), Some(output)) => input.same_places(output),
+            _ => false,
+        })
+    }
+
+    /// The problem's tensors with data of this kind, or that of the run's files.
+    pub(super) fn tensors(
+        &self,
+        prepared: &dyn Prepared,
+        fill: Fill,
+        run: &Run,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<Vec<Tensor>, End> {
+        let layouts = data::layouts(&self.problem, prepared)?;
+        let mut values = data::make(&self.problem.shape(), fill);
+        if !run.buffer_prefix.is_empty() {
+            data::import(&run.buffer_prefix, &self.problem, &layouts, &mut values, reporter)?;
+        }
+        Ok(data::tensors(&layouts, &values))
+    }
+
+    /// The problem's tensors with exact data (or that of the run's files) and what comes of them.
+    pub(super) fn prediction(
+        &self,
+        prepared: &dyn Prepared,
+        run: &Run,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<(Vec<Tensor>, Rc<Prediction>), End> {
+        let layouts = data::layouts(&self.problem, prepared)?;
+        let prediction = if run.buffer_prefix.is_empty() {
+            self.cache.borrow_mut().prediction(&self.problem)
+        } else {
+            let shape = self.problem.shape();
+            let mut values = data::make(&shape, Fill::Exact);
+            data::import(&run.buffer_prefix, &self.problem, &layouts, &mut values, reporter)?;
+            Rc::new(data::predict(&shape, values))
+        };
+        Ok((data::tensors(&layouts, &prediction.data), prediction))
+    }
+}
+
+/// The end of a problem that is not run.
+fn skipped(reason: String) -> End {
+    End::Outcome(Outcome::because(Status::Skipped, reason))
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem.fmt(out)
+    }
+}
+
+impl crate::drivers::Problem for Case {
+    fn line(&self) -> String {
+        self.problem.line()
+    }
+
+    fn name(&self) -> &str {
+        &self.problem.name
+    }
+
+    fn run(&self, run: &Run, reporter: &mut Reporter<'_>) -> Result<Outcome, Halt> {
+        match self.attempt(run, reporter) {
+            Ok(outcome) | Err(End::Outcome(outcome)) => Ok(outcome),
+            Err(End::Halt(halt)) => Err(halt),
+        }
+    }
+}

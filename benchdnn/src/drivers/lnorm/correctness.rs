@@ -1,0 +1,100 @@
+//! Mode C: results against the oracle.
+
+use super::case::{Case, End};
+use super::data::Expected;
+use crate::check::{self, Check};
+use crate::execution::{Output, run_once};
+use crate::executor::Prepared;
+use crate::outcome::{Outcome, Status};
+use crate::report::Reporter;
+use crate::run::Run;
+
+/// Wrong elements that are printed with `-v1`; `-v99` prints every element.
+const SHOWN: usize = 10;
+
+/// Executes once and compares every output.
+pub(super) fn check(
+    case: &Case,
+    prepared: &dyn Prepared,
+    run: &Run,
+    reporter: &mut Reporter<'_>,
+) -> Result<Outcome, End> {
+    let (tensors, prediction) = case.prediction(prepared, run, reporter)?;
+    if reporter.shows(6) {
+        for tensor in &tensors {
+            let values = tensor.layout.data_type.decode(&tensor.elements);
+            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let (name, role) = (tensor.name, tensor.role);
+            let range =
+                if values.is_empty() { String::new() } else { format!(" [{least}, {most}]") };
+            reporter.detail(6, &format!("data: {name} {role:?} {:?}{range}", tensor.layout));
+        }
+    }
+    let outputs = run_once(prepared, &tensors, case.placement(), None)?;
+    let mut checks = Vec::new();
+    for output in &outputs {
+        let expected = prediction
+            .expected
+            .iter()
+            .find(|expected| expected.id == output.id)
+            .expect("the oracle gives every output");
+        checks.push(compare(output, expected, reporter));
+    }
+    let wrong = checks.iter().filter(|check| !check.passed());
+    let reason: Vec<String> = wrong
+        .map(|check| format!("{} has {} wrong of {}", check.name, check.failed, check.total))
+        .collect();
+    if !reason.is_empty() {
+        return Ok(Outcome::because(Status::Failed, reason.join(", ")));
+    }
+    let shape = case.problem.shape();
+    if shape.rows * shape.cols > 0 && check::mistrusted(&checks) {
+        let reason = "too few results that could not be right by chance";
+        return Ok(Outcome::because(Status::Mistrusted, reason));
+    }
+    Ok(Outcome::new(Status::Passed))
+}
+
+fn compare(output: &Output, expected: &Expected, reporter: &mut Reporter<'_>) -> Check {
+    let dt = output.layout.data_type;
+    let got = dt.decode(&output.elements);
+    let Expected { kind, values: want, terms, .. } = expected;
+    let compared = check::check(output.name, *kind, dt, &got, want, terms);
+    let Check { name, total, failed, worst, telling } = compared;
+    let at = |index| output.layout.coordinates(index);
+    let point = |worst: check::Worst, index: usize| {
+        let check::Worst { got, want, error, allowed, .. } = worst;
+        let at = at(index);
+        format!("  {name}{at}: got {got:?}, want {want:?}, error {error:e}, allowed {allowed:e}")
+    };
+    if let Some(worst) = worst {
+        let line = point(worst, worst.index);
+        if failed > 0 {
+            reporter.detail(0, &format!("  {name}: {failed} wrong of {total}, worst:"));
+            reporter.detail(0, &line);
+        } else {
+            reporter.detail(6, &format!("  {name}: {telling} telling of {total}, worst:"));
+            reporter.detail(6, &line);
+        }
+    }
+    let everything = reporter.shows(99);
+    if everything || (failed > 0 && reporter.shows(1)) {
+        let mut shown = 0;
+        for index in 0..total {
+            let terms = terms.get(index..=index).unwrap_or_default();
+            let one =
+                check::check(name, *kind, dt, &got[index..=index], &want[index..=index], terms);
+            if (everything || !one.passed())
+                && let Some(worst) = one.worst
+            {
+                reporter.detail(1, &point(worst, index));
+                shown += 1;
+                if !everything && shown == SHOWN {
+                    break;
+                }
+            }
+        }
+    }
+    compared
+}

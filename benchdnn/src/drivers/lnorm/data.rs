@@ -1,0 +1,255 @@
+//! The data of a problem: made, taken from files, turned into tensors, and what the oracle expects.
+
+use super::arguments::{Spec, arguments};
+use super::problem::Problem;
+use crate::check::Kind;
+use crate::execution::{Fault, Role, Tensor};
+use crate::executor::Prepared;
+use crate::fill::{self, DataType, Fill, LnormData, LnormShape};
+use crate::oracle::lnorm::{BackwardInput, ForwardInput, backward, forward};
+use crate::outcome::Halt;
+use crate::report::Reporter;
+use crate::tensor::Layout;
+use norm_sys::{
+    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
+    NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
+};
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+/// The seed of all data: a line that reproduces a case makes the same data again.
+const SEED: u64 = 1;
+
+/// What one output should be.
+#[derive(Debug)]
+pub(super) struct Expected {
+    pub(super) id: i32,
+    pub(super) kind: Kind,
+    pub(super) values: Vec<f64>,
+    pub(super) terms: Vec<f64>,
+}
+
+/// The data of a problem and what comes of it.
+#[derive(Debug)]
+pub(super) struct Prediction {
+    pub(super) data: LnormData,
+    pub(super) expected: Vec<Expected>,
+}
+
+/// The latest predictions. A batch runs the same shape in many layouts, and the oracle would
+/// otherwise take most of its time.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    entries: VecDeque<(LnormShape, Rc<Prediction>)>,
+}
+
+/// Elements of src that the cache holds at most, all entries together; each stands for about six
+/// f64 values.
+const CACHED_ELEMENTS: usize = 4 << 20;
+
+impl Cache {
+    /// The prediction for the problem with exact data.
+    pub(super) fn prediction(&mut self, problem: &Problem) -> Rc<Prediction> {
+        let shape = problem.shape();
+        if let Some((_, prediction)) = self.entries.iter().find(|(known, _)| *known == shape) {
+            return prediction.clone();
+        }
+        let prediction = Rc::new(predict(&shape, make(&shape, Fill::Exact)));
+        let elements = |shape: &LnormShape| shape.rows * shape.cols;
+        self.entries.push_back((shape, prediction.clone()));
+        while self.entries.iter().map(|(shape, _)| elements(shape)).sum::<usize>() > CACHED_ELEMENTS
+        {
+            self.entries.pop_front();
+        }
+        prediction
+    }
+}
+
+/// Makes the data of a shape.
+pub(super) fn make(shape: &LnormShape, fill: Fill) -> LnormData {
+    fill::lnorm(shape, fill, SEED)
+}
+
+/// Asks the oracle.
+pub(super) fn predict(shape: &LnormShape, data: LnormData) -> Prediction {
+    let &LnormShape { rows, cols, epsilon, flags, .. } = shape;
+    let epsilon = f64::from(epsilon);
+    let given = |values| Some(values).filter(|values: &&[f64]| !values.is_empty());
+    let expected = |id, kind, values, terms| Expected { id, kind, values, terms };
+    let expected = if shape.forward {
+        let output = forward(&ForwardInput {
+            rows,
+            cols,
+            src: &data.src,
+            scale: flags.scale.then_some(data.scale.as_slice()),
+            shift: flags.shift.then_some(data.shift.as_slice()),
+            mean: given(&data.mean),
+            variance: given(&data.variance),
+            epsilon,
+            flags,
+        });
+        vec![
+            expected(NORM_ARG_DST, Kind::Result, output.dst, output.dst_terms),
+            expected(NORM_ARG_MEAN, Kind::Mean, output.mean, output.mean_terms),
+            expected(NORM_ARG_VARIANCE, Kind::Variance, output.variance, Vec::new()),
+        ]
+    } else {
+        let output = backward(&BackwardInput {
+            rows,
+            cols,
+            src: &data.src,
+            diff_dst: &data.diff_dst,
+            scale: flags.scale.then_some(data.scale.as_slice()),
+            mean: (!flags.rms_norm).then_some(data.mean.as_slice()),
+            variance: &data.variance,
+            epsilon,
+            flags,
+        });
+        let sum = |id, values, terms| expected(id, Kind::ColumnSum, values, terms);
+        vec![
+            expected(NORM_ARG_DIFF_SRC, Kind::Result, output.diff_src, output.diff_src_terms),
+            sum(NORM_ARG_DIFF_SCALE, output.diff_scale, output.diff_scale_terms),
+            sum(NORM_ARG_DIFF_SHIFT, output.diff_shift, output.diff_shift_terms),
+        ]
+    };
+    Prediction { data, expected }
+}
+
+/// The values of an input.
+fn values(data: &LnormData, id: i32) -> &Vec<f64> {
+    match id {
+        NORM_ARG_SRC => &data.src,
+        NORM_ARG_SCALE => &data.scale,
+        NORM_ARG_SHIFT => &data.shift,
+        NORM_ARG_MEAN => &data.mean,
+        NORM_ARG_VARIANCE => &data.variance,
+        NORM_ARG_DIFF_DST => &data.diff_dst,
+        _ => unreachable!("argument {id} is no input"),
+    }
+}
+
+fn values_mut(data: &mut LnormData, id: i32) -> &mut Vec<f64> {
+    match id {
+        NORM_ARG_SRC => &mut data.src,
+        NORM_ARG_SCALE => &mut data.scale,
+        NORM_ARG_SHIFT => &mut data.shift,
+        NORM_ARG_MEAN => &mut data.mean,
+        NORM_ARG_VARIANCE => &mut data.variance,
+        NORM_ARG_DIFF_DST => &mut data.diff_dst,
+        _ => unreachable!("argument {id} is no input"),
+    }
+}
+
+/// The layouts of all tensors, as the library wants them; those that the problem does not use are
+/// dense. What the library says of an argument must fit the problem.
+pub(super) fn layouts(
+    problem: &Problem,
+    prepared: &dyn Prepared,
+) -> Result<Vec<(Spec, Layout)>, Fault> {
+    arguments(problem)
+        .into_iter()
+        .map(|spec| Ok((spec, layout(problem, prepared, &spec)?)))
+        .collect()
+}
+
+fn layout(problem: &Problem, prepared: &dyn Prepared, spec: &Spec) -> Result<Layout, Fault> {
+    use super::arguments::Extent;
+    let dims = match spec.extent {
+        Extent::Elements => problem.dims.as_slice(),
+        Extent::Rows => &problem.dims[..problem.dims.len() - 1],
+        Extent::Columns => &problem.dims[problem.dims.len() - 1..],
+    };
+    let own = prepared.layout(spec.id);
+    let name = spec.name;
+    match (spec.role, own) {
+        (Role::Unused, None) => Ok(Layout::dense(dims, spec.data_type)),
+        (Role::Unused, Some(_)) => Err(Fault::Damaged(format!(
+            "the library has a descriptor of {name}, which is not used"
+        ))),
+        (_, None) => Err(Fault::Damaged(format!("the library has no descriptor of {name}"))),
+        (_, Some(layout)) if layout.dims == dims && layout.data_type == spec.data_type => {
+            Ok(layout)
+        }
+        (_, Some(layout)) => Err(Fault::Damaged(format!(
+            "the library's descriptor of {name} has dimensions {:?} and type {}",
+            layout.dims,
+            layout.data_type.name()
+        ))),
+    }
+}
+
+/// The tensors of a problem with this data.
+pub(super) fn tensors(layouts: &[(Spec, Layout)], data: &LnormData) -> Vec<Tensor> {
+    let tensor = |(spec, layout): &(Spec, Layout)| {
+        let elements = match spec.role {
+            Role::Input => spec.data_type.encode(values(data, spec.id)),
+            Role::Output | Role::Unused => Vec::new(),
+        };
+        Tensor {
+            id: spec.id,
+            name: spec.name,
+            role: spec.role,
+            layout: layout.clone(),
+            elements: Rc::new(elements),
+        }
+    };
+    layouts.iter().map(tensor).collect()
+}
+
+/// Replaces data by what the files `PREFIX.<argument id>.bin` hold, in the very layout of the
+/// library's buffers. Statistics that no file gives are taken from src.
+pub(super) fn import(
+    prefix: &str,
+    problem: &Problem,
+    layouts: &[(Spec, Layout)],
+    data: &mut LnormData,
+    reporter: &mut Reporter<'_>,
+) -> Result<(), Halt> {
+    let mut imported = Vec::new();
+    for (spec, layout) in layouts.iter().filter(|(spec, _)| spec.role == Role::Input) {
+        let &Spec { id, name, data_type, .. } = spec;
+        let path = PathBuf::from(format!("{prefix}.{id}.bin"));
+        let shown = path.display();
+        if !path.exists() {
+            reporter.detail(2, &format!("{name}: no file {shown}, so the data is made"));
+            continue;
+        }
+        let bytes =
+            std::fs::read(&path).map_err(|error| Halt(format!("cannot read {shown}: {error}")))?;
+        if bytes.len() != layout.span() {
+            let (has, needs) = (bytes.len(), layout.span());
+            return Err(Halt(format!("{shown} has {has} bytes, {name} needs {needs}")));
+        }
+        *values_mut(data, id) = data_type.decode(&layout.gather(&bytes));
+        reporter.detail(2, &format!("{name}: read from {shown}"));
+        imported.push(id);
+    }
+    if imported.is_empty() {
+        return Err(Halt(format!("no input of {} is in a file {prefix}.<id>.bin", problem.line())));
+    }
+    if imported.contains(&NORM_ARG_SRC) {
+        let shape = problem.shape();
+        let output = forward(&ForwardInput {
+            rows: shape.rows,
+            cols: shape.cols,
+            src: &data.src,
+            scale: None,
+            shift: None,
+            mean: None,
+            variance: None,
+            epsilon: f64::from(shape.epsilon),
+            flags: crate::oracle::lnorm::Flags {
+                rms_norm: shape.flags.rms_norm,
+                ..Default::default()
+            },
+        });
+        for (id, computed) in [(NORM_ARG_MEAN, output.mean), (NORM_ARG_VARIANCE, output.variance)] {
+            let place = values_mut(data, id);
+            if !imported.contains(&id) && !place.is_empty() {
+                *place = computed.iter().map(|&value| DataType::F32.round(value)).collect();
+            }
+        }
+    }
+    Ok(())
+}

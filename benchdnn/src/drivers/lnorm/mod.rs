@@ -1,0 +1,91 @@
+//! The driver of layer normalization and RMS normalization.
+//!
+//! `settings` holds its options, `problem` one problem and its line, `arguments` the tensors that it
+//! has, `executor` what it needs from a library, `library` the real one, `data` what the tensors
+//! hold. `case` runs a problem; `correctness`, `bitwise` and `performance` are the modes.
+
+mod arguments;
+mod bitwise;
+mod case;
+mod correctness;
+mod data;
+mod executor;
+mod library;
+mod performance;
+mod problem;
+mod settings;
+
+pub use arguments::{Extent, Spec, arguments};
+pub use executor::{Executor, Request, TensorRequest, Wanted};
+pub use library::LibraryExecutor;
+pub use problem::{Direction, Problem};
+
+use crate::drivers::Driver;
+use crate::language::options::{Info, defaults, set};
+use crate::language::value::BadValue;
+use case::Case;
+use data::Cache;
+use settings::{OPTIONS, Settings};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The driver and the state of its options.
+pub struct Lnorm {
+    executor: Rc<dyn Executor>,
+    cache: Rc<RefCell<Cache>>,
+    settings: Settings,
+}
+
+impl Lnorm {
+    /// The driver on an executor, at its default options.
+    pub fn new(executor: Rc<dyn Executor>) -> Lnorm {
+        Lnorm { executor, cache: Rc::default(), settings: defaults(OPTIONS) }
+    }
+
+    /// The problems that a descriptor makes, as values.
+    pub fn parse(&self, descriptor: &str) -> Result<Vec<Problem>, BadValue> {
+        self.settings.problems(descriptor)
+    }
+}
+
+impl Driver for Lnorm {
+    fn name(&self) -> &'static str {
+        "lnorm"
+    }
+
+    fn about(&self) -> &'static str {
+        "Layer normalization and RMS normalization over the last dimension"
+    }
+
+    fn manual(&self) -> &'static str {
+        "A problem of lnorm is its 2 to 5 dimensions, NxNxN, the last one normalized; a name may\n\
+         follow: 8x128x1024_n\"some name\". In file names of --buffer-prefix the argument ids are\n\
+         SRC 1, DST 17, MEAN 49, VARIANCE 50, SCALE 51, SHIFT 52, DIFF_DST 145.\n\
+         \n\
+         Examples:\n  \
+         benchdnn --flags=CM 4096x4096\n  \
+         benchdnn --dir=FWD_D,BWD_DW --dt=f32,bf16:f32 --flags=CH,CM 8x128x1024 30x301\n  \
+         benchdnn --mode=P --max-ms-per-prb=500 --cpu-isa=avx2,avx512 --flags=CM 32x4096\n  \
+         benchdnn --mode=B --batch=test_lnorm_smoke"
+    }
+
+    fn options(&self) -> Vec<Info> {
+        OPTIONS.iter().map(|option| option.info).collect()
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Option<Result<(), BadValue>> {
+        set(OPTIONS, &mut self.settings, name, value)
+    }
+
+    fn reset(&mut self) {
+        self.settings = defaults(OPTIONS);
+    }
+
+    fn problems(&self, descriptor: &str) -> Result<Vec<Rc<dyn super::Problem>>, BadValue> {
+        let case = |problem| {
+            let (executor, cache) = (self.executor.clone(), self.cache.clone());
+            Rc::new(Case::new(problem, executor, cache)) as Rc<dyn super::Problem>
+        };
+        Ok(self.parse(descriptor)?.into_iter().map(case).collect())
+    }
+}

@@ -1,0 +1,294 @@
+//! One layer normalization problem: what it is, and the line that makes it again.
+
+use super::executor::{Request, TensorRequest, Wanted};
+use super::settings::OPTIONS;
+use crate::fill::{DataType, LnormShape};
+use crate::language::options::unless_default;
+use crate::language::token::quote;
+use crate::language::value::{BadValue, integer, list};
+use crate::oracle::lnorm::Flags;
+use crate::tensor::Tag;
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Forward for training: statistics are outputs.
+    #[default]
+    ForwardTraining,
+    /// Forward for inference.
+    ForwardInference,
+    /// The gradient of src.
+    BackwardData,
+    /// The gradients of src, scale and shift.
+    Backward,
+}
+
+impl Direction {
+    /// Names and directions, as `--dir` takes them.
+    pub const NAMES: [(&'static str, Direction); 4] = [
+        ("FWD_D", Direction::ForwardTraining),
+        ("FWD_I", Direction::ForwardInference),
+        ("BWD_D", Direction::BackwardData),
+        ("BWD_DW", Direction::Backward),
+    ];
+
+    /// Whether it is one of the forward ones.
+    pub fn is_forward(self) -> bool {
+        matches!(self, Direction::ForwardTraining | Direction::ForwardInference)
+    }
+
+    fn name(self) -> &'static str {
+        Direction::NAMES[self as usize].0
+    }
+}
+
+/// The fewest and the most dimensions of the primitive.
+const DIMENSIONS: std::ops::RangeInclusive<usize> = 2..=5;
+/// More elements than any machine has memory for, and few enough that no product overflows.
+const MOST_ELEMENTS: u64 = 1 << 44;
+
+/// Dimensions and name, as written: `8x128x1024_n"name"`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Descriptor {
+    pub(super) dims: Vec<usize>,
+    pub(super) name: String,
+}
+
+impl Descriptor {
+    pub(super) fn parse(text: &str) -> Result<Descriptor, BadValue> {
+        let (dims, name) = match text.find('n') {
+            Some(at) => (&text[..at], Some((at + 1, &text[at + 1..]))),
+            None => (text, None),
+        };
+        let dims = match name {
+            Some(_) => dims.strip_suffix('_').unwrap_or(dims),
+            None => dims,
+        };
+        let read = |item: &str| {
+            integer(item, 0..=MOST_ELEMENTS).map_err(|_| {
+                BadValue::new(format!(
+                    "'{text}' is no problem such as 8x128x1024 or 8x128x1024_n\"name\""
+                ))
+            })
+        };
+        let dims = list(dims, 'x', read)?;
+        if !DIMENSIONS.contains(&dims.len()) {
+            let (fewest, most) = (DIMENSIONS.start(), DIMENSIONS.end());
+            let count = dims.len();
+            return Err(BadValue::new(format!(
+                "'{text}' has {count} dimensions, not {fewest} to {most}"
+            )));
+        }
+        let elements = dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(dim.max(1)));
+        if elements.is_none_or(|elements| elements > MOST_ELEMENTS) {
+            return Err(BadValue::new(format!("'{text}' has too many elements")));
+        }
+        let name = match name {
+            None => String::new(),
+            Some((at, name)) => Descriptor::name(name).map_err(|error| error.shifted(at))?,
+        };
+        Ok(Descriptor { dims: dims.into_iter().map(|dim| dim as usize).collect(), name })
+    }
+
+    /// A name, with or without the quotes that a shell may have taken away.
+    fn name(text: &str) -> Result<String, BadValue> {
+        let name = match text.strip_prefix('"') {
+            Some(quoted) => quoted.strip_suffix('"').unwrap_or(quoted),
+            None => text,
+        };
+        match name.find(|c: char| c == '"' || c == '\'' || c.is_control()) {
+            None => Ok(name.to_owned()),
+            Some(at) => Err(BadValue::at(
+                at + text.len() - text.trim_start_matches('"').len(),
+                "a name holds no quotes and no control characters",
+            )),
+        }
+    }
+}
+
+/// One problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// Dimensions; the last one is normalized.
+    pub dims: Vec<usize>,
+    /// The name that was given to it; often empty.
+    pub name: String,
+    /// What is computed.
+    pub direction: Direction,
+    /// Type of src and diff_src.
+    pub src_dt: DataType,
+    /// Type of dst and diff_dst.
+    pub dst_dt: DataType,
+    /// Layout of src and diff_src.
+    pub src_tag: Tag,
+    /// Layout of dst and diff_dst.
+    pub dst_tag: Tag,
+    /// Layout of mean and variance.
+    pub stat_tag: Tag,
+    /// Type of scale, shift and their gradients.
+    pub ss_dt: DataType,
+    /// The kind of normalization.
+    pub flags: Flags,
+    /// Added to the variance inside the root.
+    pub epsilon: f32,
+    /// Whether dst takes the place of src, or diff_src of diff_dst.
+    pub inplace: bool,
+}
+
+impl Default for Problem {
+    /// No dimensions; everything else is plain.
+    fn default() -> Problem {
+        Problem {
+            dims: Vec::new(),
+            name: String::new(),
+            direction: Direction::default(),
+            src_dt: DataType::F32,
+            dst_dt: DataType::F32,
+            src_tag: Tag::Any,
+            dst_tag: Tag::Any,
+            stat_tag: Tag::Any,
+            ss_dt: DataType::F32,
+            flags: Flags::default(),
+            epsilon: 0.0,
+            inplace: false,
+        }
+    }
+}
+
+impl Problem {
+    /// Elements of a row.
+    pub fn cols(&self) -> usize {
+        self.dims[self.dims.len() - 1]
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.dims[..self.dims.len() - 1].iter().product()
+    }
+
+    /// What the data depends on.
+    pub fn shape(&self) -> LnormShape {
+        LnormShape {
+            rows: self.rows(),
+            cols: self.cols(),
+            src_dt: self.src_dt,
+            dst_dt: self.dst_dt,
+            ss_dt: self.ss_dt,
+            forward: self.direction.is_forward(),
+            flags: self.flags,
+            epsilon: self.epsilon,
+        }
+    }
+
+    /// What the library is asked for.
+    pub fn request(&self) -> Request {
+        let tensor = |dims: &[usize], data_type, tag: &Tag| {
+            let wanted = match tag {
+                Tag::Undef => Wanted::Null,
+                tag => match tag.order(dims.len()).expect("checked with the descriptor") {
+                    None => Wanted::Any,
+                    Some(order) => Wanted::Ordered(order),
+                },
+            };
+            TensorRequest { data_type, wanted }
+        };
+        let dims = &self.dims;
+        Request {
+            direction: self.direction,
+            dims: dims.clone(),
+            src: tensor(dims, self.src_dt, &self.src_tag),
+            dst: tensor(dims, self.dst_dt, &self.dst_tag),
+            stat: tensor(&dims[..dims.len() - 1], DataType::F32, &self.stat_tag),
+            ss_dt: self.ss_dt,
+            epsilon: self.epsilon,
+            flags: self.flags,
+        }
+    }
+
+    /// The options that are not at their defaults, and the descriptor.
+    pub fn line(&self) -> String {
+        let same_or_both = |first: String, second: String, implied: String| {
+            if second == implied { first } else { format!("{first}:{second}") }
+        };
+        let dt = self.src_dt.name().to_owned();
+        let types = same_or_both(dt.clone(), self.dst_dt.name().to_owned(), dt);
+        let tags = (self.src_tag.to_string(), self.dst_tag.to_string());
+        let tags = same_or_both(tags.0, tags.1, Tag::Any.to_string());
+        let word = |name, text: &str| unless_default(OPTIONS, name, text);
+        let mut words: Vec<String> = [
+            word("dir", self.direction.name()),
+            word("dt", &types),
+            word("tag", &tags),
+            word("stat_tag", &self.stat_tag.to_string()),
+            word("ss_dt", self.ss_dt.name()),
+            word("flags", &self.flags_text()),
+            word("eps", &self.epsilon_text()),
+            word("inplace", if self.inplace { "true" } else { "false" }),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        words.push(self.descriptor());
+        words.join(" ")
+    }
+
+    fn flags_text(&self) -> String {
+        let Flags { global_stats, scale, shift, rms_norm } = self.flags;
+        [(global_stats, 'G'), (scale, 'C'), (shift, 'H'), (rms_norm, 'M')]
+            .into_iter()
+            .filter_map(|(set, letter)| set.then_some(letter))
+            .collect()
+    }
+
+    fn epsilon_text(&self) -> String {
+        let epsilon = self.epsilon;
+        if epsilon != 0.0 && !(1e-3..1e6).contains(&epsilon) {
+            format!("{epsilon:e}")
+        } else {
+            epsilon.to_string()
+        }
+    }
+
+    fn descriptor(&self) -> String {
+        let dims: Vec<String> = self.dims.iter().map(usize::to_string).collect();
+        let dims = dims.join("x");
+        if self.name.is_empty() {
+            return dims;
+        }
+        // Inside double quotes a shell still looks for these.
+        if self.name.contains(['$', '`', '\\', '!']) {
+            return quote(&format!("{dims}_n{}", self.name));
+        }
+        format!("{dims}_n\"{}\"", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_are_dimensions_and_a_name() {
+        let parse = |text| Descriptor::parse(text).expect(text);
+        assert_eq!(parse("15x3"), Descriptor { dims: vec![15, 3], name: String::new() });
+        for text in ["6x2x0x1024_n\"ci 0d:0*\"", "6x2x0x1024nci 0d:0*", "6x2x0x1024_nci 0d:0*"] {
+            let descriptor = parse(text);
+            assert_eq!(descriptor.dims, [6, 2, 0, 1024], "{text}");
+            assert_eq!(descriptor.name, "ci 0d:0*", "{text}");
+        }
+    }
+
+    #[test]
+    fn malformed_descriptors_are_pointed_at() {
+        let offset = |text| Descriptor::parse(text).expect_err(text).offset;
+        assert_eq!(offset("15y3"), 0);
+        assert_eq!(offset("15xx3"), 3);
+        assert_eq!(offset("15x3x"), 5);
+        assert_eq!(offset("15x-3"), 3);
+        assert_eq!(offset("15"), 0);
+        assert_eq!(offset("1x1x1x1x1x1"), 0);
+        assert_eq!(offset("1x3n\"a'b\""), 6);
+        let huge = Descriptor::parse("9999999999x9999999999").expect_err("too many elements");
+        assert!(huge.message.contains("too many"), "{}", huge.message);
+    }
+}

@@ -1,0 +1,180 @@
+//! The options of the driver, and how their lists multiply out.
+
+use super::problem::{Descriptor, Direction, Problem};
+use crate::fill::DataType;
+use crate::language::options::{Info, Opt};
+use crate::language::value::{BadValue, boolean, exactly_one_of, list, one_of, pair};
+use crate::oracle::lnorm::Flags;
+use crate::tensor::Tag;
+
+/// The state behind [`OPTIONS`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    directions: Vec<Direction>,
+    data_types: Vec<(DataType, DataType)>,
+    tags: Vec<(Tag, Tag)>,
+    stat_tags: Vec<Tag>,
+    ss_dts: Vec<DataType>,
+    flags: Vec<Flags>,
+    epsilons: Vec<f32>,
+    inplace: Vec<bool>,
+}
+
+impl Settings {
+    /// Every combination of the options for one descriptor.
+    pub(super) fn problems(&self, descriptor: &str) -> Result<Vec<Problem>, BadValue> {
+        let Descriptor { dims, name } = Descriptor::parse(descriptor)?;
+        let fits = |tag: &Tag, ndims| tag.order(ndims).map_err(BadValue::new);
+        for (src, dst) in &self.tags {
+            fits(src, dims.len())?;
+            fits(dst, dims.len())?;
+        }
+        for tag in &self.stat_tags {
+            fits(tag, dims.len() - 1).map_err(|error| {
+                BadValue::new(format!("{}, which mean and variance have", error.message))
+            })?;
+        }
+        // The first option varies slowest, as in oneDNN.
+        let mut problems = vec![Problem { dims, name, ..Problem::default() }];
+        multiply(&mut problems, &self.directions, |problem, &value| problem.direction = value);
+        multiply(&mut problems, &self.data_types, |problem, &value| {
+            (problem.src_dt, problem.dst_dt) = value;
+        });
+        multiply(&mut problems, &self.tags, |problem, (src, dst)| {
+            (problem.src_tag, problem.dst_tag) = (src.clone(), dst.clone());
+        });
+        multiply(&mut problems, &self.stat_tags, |problem, tag| problem.stat_tag = tag.clone());
+        multiply(&mut problems, &self.ss_dts, |problem, &value| problem.ss_dt = value);
+        multiply(&mut problems, &self.flags, |problem, &value| problem.flags = value);
+        multiply(&mut problems, &self.epsilons, |problem, &value| problem.epsilon = value);
+        multiply(&mut problems, &self.inplace, |problem, &value| problem.inplace = value);
+        Ok(problems)
+    }
+}
+
+/// Replaces each problem by one for each of the values.
+fn multiply<T>(problems: &mut Vec<Problem>, values: &[T], set: impl Fn(&mut Problem, &T)) {
+    let with = |problem: &Problem, value| {
+        let mut problem = problem.clone();
+        set(&mut problem, value);
+        problem
+    };
+    *problems = problems
+        .iter()
+        .flat_map(|problem| values.iter().map(move |value| (problem, value)))
+        .map(|(problem, value)| with(problem, value))
+        .collect();
+}
+
+fn data_type(text: &str) -> Result<DataType, BadValue> {
+    exactly_one_of(text, &DataType::ALL.map(|dt| (dt.name(), dt)))
+}
+
+fn flags(text: &str) -> Result<Flags, BadValue> {
+    let mut flags = Flags::default();
+    for letter in text.chars() {
+        match letter {
+            'G' => flags.global_stats = true,
+            'C' => flags.scale = true,
+            'H' => flags.shift = true,
+            'M' => flags.rms_norm = true,
+            _ => {
+                return Err(BadValue::new(format!(
+                    "'{text}' is no combination of G (global statistics), C (scale), H (shift) \
+                     and M (RMS)"
+                )));
+            }
+        }
+    }
+    Ok(flags)
+}
+
+fn epsilon(text: &str) -> Result<f32, BadValue> {
+    match text.parse::<f32>() {
+        Ok(epsilon) if epsilon.is_finite() && epsilon >= 0.0 => Ok(epsilon.abs()),
+        _ => Err(BadValue::new(format!("'{text}' is no finite number from 0 upwards"))),
+    }
+}
+
+const fn row(
+    name: &'static str,
+    value: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Info {
+    Info {
+        name,
+        short: None,
+        value,
+        topic: "Problems of lnorm (lists multiply out)",
+        default,
+        help,
+    }
+}
+
+/// The driver's options.
+pub(super) const OPTIONS: &[Opt<Settings>] = &[
+    Opt {
+        info: row(
+            "dir",
+            "LIST",
+            "FWD_D",
+            "FWD_D: forward for training; FWD_I: for inference; BWD_D: gradient of src;\n\
+             BWD_DW: gradients of src, scale and shift",
+        ),
+        set: |state, text| {
+            let direction = |item: &str| one_of(item, &Direction::NAMES);
+            list(text, ',', direction).map(|list| state.directions = list)
+        },
+    },
+    Opt {
+        info: row("dt", "LIST", "f32", "Types of src and dst: f32, bf16, f16 or SRC:DST"),
+        set: |state, text| {
+            let types = |item: &str| pair(item, data_type, |&src| src);
+            list(text, ',', types).map(|list| state.data_types = list)
+        },
+    },
+    Opt {
+        info: row(
+            "tag",
+            "LIST",
+            "abx",
+            "Layouts of src and dst: abx, axb, xba, letters (acb), names (tnc) or SRC:DST;\n\
+             dst may be any, and is if left out",
+        ),
+        set: |state, text| {
+            let tags = |item: &str| pair(item, Tag::parse, |_| Tag::Any);
+            list(text, ',', tags).map(|list| state.tags = list)
+        },
+    },
+    Opt {
+        info: row(
+            "stat_tag",
+            "LIST",
+            "any",
+            "Layouts of mean and variance; undef passes no descriptor",
+        ),
+        set: |state, text| list(text, ',', Tag::parse).map(|list| state.stat_tags = list),
+    },
+    Opt {
+        info: row("ss_dt", "LIST", "f32", "Types of scale and shift: f32, bf16, f16"),
+        set: |state, text| list(text, ',', data_type).map(|list| state.ss_dts = list),
+    },
+    Opt {
+        info: row(
+            "flags",
+            "LIST",
+            "",
+            "Any of G (statistics are given), C (scale), H (shift), M (RMS), as in CM",
+        ),
+        set: |state, text| list(text, ',', flags).map(|list| state.flags = list),
+    },
+    Opt {
+        info: row("eps", "LIST", "0.0625", "Epsilons, added to the variance inside the root"),
+        set: |state, text| list(text, ',', epsilon).map(|list| state.epsilons = list),
+    },
+    Opt {
+        info: row("inplace", "LIST", "false", "Whether dst takes the place of src: true, false"),
+        set: |state, text| list(text, ',', boolean).map(|list| state.inplace = list),
+    },
+];

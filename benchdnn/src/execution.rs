@@ -1,0 +1,249 @@
+//! One execution of a primitive on guarded buffers.
+//!
+//! [`Placed`] puts a problem's tensors into buffers, in one of several ways; after each execution
+//! it checks what a correct library must leave alone: the inputs, the arguments that it does not
+//! use, and all memory around and between the elements.
+
+use crate::executor::{Argument, Bound, Prepared, Refusal};
+use crate::fill::DataType;
+use crate::float_mode::{self, FloatMode};
+use crate::outcome::{Outcome, Status};
+use crate::tensor::{Buffer, Damage, Layout};
+use std::rc::Rc;
+
+/// What a primitive does with a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It is read.
+    Input,
+    /// It is written, every element.
+    Output,
+    /// It is passed all the same, and must be left alone.
+    Unused,
+}
+
+/// A tensor of a problem.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    /// The argument id.
+    pub id: i32,
+    /// What people call it.
+    pub name: &'static str,
+    /// What the primitive does with it.
+    pub role: Role,
+    /// How its elements lie in memory.
+    pub layout: Layout,
+    /// Its elements in row-major order, of an input; empty otherwise.
+    pub elements: Rc<Vec<u8>>,
+}
+
+/// What an execution wrote.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The argument id.
+    pub id: i32,
+    /// What people call it.
+    pub name: &'static str,
+    /// How its elements lay in memory; here it gives dimensions and type.
+    pub layout: Layout,
+    /// Its elements in row-major order.
+    pub elements: Vec<u8>,
+}
+
+/// How the buffers of an execution lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// Every tensor begins one element off its alignment.
+    pub misaligned: bool,
+    /// This input and this output share a buffer.
+    pub inplace: Option<(i32, i32)>,
+}
+
+/// Why an execution gave no result that could be compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The library refused.
+    Refused(Refusal),
+    /// The library did something that it must never do.
+    Damaged(String),
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Fault {
+        Fault::Refused(refusal)
+    }
+}
+
+impl From<Fault> for Outcome {
+    fn from(fault: Fault) -> Outcome {
+        match fault {
+            Fault::Refused(refusal) => refusal.into(),
+            Fault::Damaged(what) => Outcome::because(Status::Failed, what),
+        }
+    }
+}
+
+impl Tensor {
+    /// The type of its elements.
+    pub fn data_type(&self) -> DataType {
+        self.layout.data_type
+    }
+}
+
+/// Tensors in buffers.
+pub struct Placed<'t> {
+    tensors: &'t [Tensor],
+    /// The buffer of each tensor.
+    buffers: Vec<Rc<Buffer>>,
+    inplace: Option<(i32, i32)>,
+}
+
+impl<'t> Placed<'t> {
+    /// Makes the buffers.
+    pub fn new(tensors: &'t [Tensor], placement: Placement) -> Placed<'t> {
+        let Placement { misaligned, inplace } = placement;
+        let mut buffers: Vec<Rc<Buffer>> = Vec::new();
+        for tensor in tensors {
+            let Tensor { id, role, layout, elements, .. } = tensor;
+            let shift = if misaligned { layout.data_type.size() } else { 0 };
+            // The input of a pair stands before its output in every driver's list.
+            let buffer = match (role, inplace) {
+                (Role::Input, Some((input, _))) if *id == input => {
+                    Rc::new(Buffer::in_place(layout, elements, shift))
+                }
+                (Role::Output, Some((input, output))) if *id == output => {
+                    let input = tensors.iter().position(|tensor| tensor.id == input);
+                    buffers[input.expect("a pair of the problem's tensors")].clone()
+                }
+                (Role::Input, _) => Rc::new(Buffer::input(layout, elements, shift)),
+                (Role::Output | Role::Unused, _) => Rc::new(Buffer::output(layout, shift)),
+            };
+            buffers.push(buffer);
+        }
+        Placed { tensors, buffers, inplace }
+    }
+
+    /// The arguments to bind, those that the problem does not use among them if `unused`.
+    pub fn arguments(&self, unused: bool) -> Vec<Argument<'_>> {
+        self.tensors
+            .iter()
+            .zip(&self.buffers)
+            .filter(|(tensor, _)| unused || tensor.role != Role::Unused)
+            .map(|(tensor, buffer)| Argument { id: tensor.id, layout: &tensor.layout, buffer })
+            .collect()
+    }
+
+    /// Sets the outputs back, executes under the given floating-point mode of the caller, checks
+    /// what must be left alone, and takes the outputs.
+    pub fn run(&self, bound: &dyn Bound, mode: Option<FloatMode>) -> Result<Vec<Output>, Fault> {
+        self.set_back(Buffer::clear);
+        match mode {
+            None => bound.execute()?,
+            Some(mode) => {
+                let (result, kept) = float_mode::under(mode, || bound.execute());
+                result?;
+                if !kept {
+                    let mode = mode.name();
+                    return Err(Fault::Damaged(format!("the caller's {mode} was not restored")));
+                }
+            }
+        }
+        self.take(bound)
+    }
+
+    /// Executes again and again, `tries` times at most, until `enough` says so; checks and takes
+    /// what the last execution wrote.
+    pub fn run_until(
+        &self,
+        bound: &dyn Bound,
+        tries: usize,
+        enough: impl Fn() -> bool,
+    ) -> Result<Vec<Output>, Fault> {
+        for attempt in 0..tries {
+            // Without work in place the inputs are still there; the outputs are written anew.
+            if attempt == 0 || self.inplace.is_some() {
+                self.set_back(Buffer::clear);
+            }
+            bound.execute()?;
+            if enough() {
+                break;
+            }
+        }
+        self.take(bound)
+    }
+
+    fn take(&self, bound: &dyn Bound) -> Result<Vec<Output>, Fault> {
+        let mut outputs = Vec::new();
+        for (tensor, buffer) in self.tensors.iter().zip(&self.buffers) {
+            let &Tensor { id, name, role, ref layout, .. } = tensor;
+            let shared = self.inplace.map(|(input, _)| input);
+            let intact = match role {
+                Role::Input if shared == Some(id) => Ok(()),
+                Role::Input => buffer.unchanged(),
+                Role::Unused => buffer.untouched(),
+                Role::Output => buffer.contained(layout),
+            };
+            intact.map_err(|Damage(what)| Fault::Damaged(format!("{name} {what}")))?;
+            if role == Role::Output {
+                let elements = buffer.elements(layout);
+                outputs.push(Output { id, name, layout: layout.clone(), elements });
+            }
+        }
+        self.all_written(bound, &outputs)?;
+        Ok(outputs)
+    }
+
+    /// Checks that every element was written. What looks unwritten is looked at again after an
+    /// execution over another pattern.
+    fn all_written(&self, bound: &dyn Bound, outputs: &[Output]) -> Result<(), Fault> {
+        let inplace = self.inplace.map(|(_, output)| output);
+        let suspects: Vec<&Output> = outputs
+            .iter()
+            .filter(|output| Some(output.id) != inplace)
+            .filter(|output| Buffer::unwritten(&output.layout, &output.elements).next().is_some())
+            .collect();
+        if suspects.is_empty() {
+            return Ok(());
+        }
+        self.set_back(Buffer::clear_differently);
+        bound.execute()?;
+        for Output { id, name, layout, elements } in suspects {
+            let mut tensors = self.tensors.iter().zip(&self.buffers);
+            let (_, buffer) = tensors.find(|(tensor, _)| tensor.id == *id).expect("an output");
+            let again = buffer.elements(layout);
+            let missing = Buffer::unwritten(layout, elements)
+                .find(|&index| Buffer::is_still_unwritten(layout, &again, index));
+            if let Some(index) = missing {
+                let at = layout.coordinates(index);
+                return Err(Fault::Damaged(format!("{name}{at} was never written")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Clears everything that may be written, with `clear`, and puts back an input that an output
+    /// takes the place of.
+    fn set_back(&self, clear: fn(&Buffer)) {
+        let tensors = || self.tensors.iter().zip(&self.buffers);
+        tensors().filter(|(tensor, _)| tensor.role != Role::Input).for_each(|(_, buffer)| {
+            clear(buffer);
+        });
+        for (tensor, buffer) in tensors() {
+            if self.inplace.is_some_and(|(input, _)| input == tensor.id) {
+                buffer.put(&tensor.layout, &tensor.elements);
+            }
+        }
+    }
+}
+
+/// Places the tensors, binds and runs once.
+pub fn run_once(
+    prepared: &dyn Prepared,
+    tensors: &[Tensor],
+    placement: Placement,
+    mode: Option<FloatMode>,
+) -> Result<Vec<Output>, Fault> {
+    let placed = Placed::new(tensors, placement);
+    let bound = prepared.bind(&placed.arguments(true))?;
+    placed.run(&*bound, mode)
+}

@@ -1,0 +1,116 @@
+//! What the drivers need from a library: the machine's settings, and a prepared primitive.
+//!
+//! Drivers reach the library through these traits (and one of their own that makes the primitive
+//! descriptor). The real executor is [`crate::library`]; a test puts a faulty one in its place to
+//! see that the driver notices, and a second library is one more executor.
+
+use crate::tensor::{Buffer, Layout};
+
+/// An instruction-set level of the library.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CpuIsa {
+    /// No cap.
+    #[default]
+    Default,
+    /// Plain code.
+    Portable,
+    /// AVX2 with FMA and F16C.
+    Avx2,
+    /// AVX-512 F, BW, DQ and VL.
+    Avx512,
+    /// Advanced SIMD of aarch64.
+    Neon,
+}
+
+impl CpuIsa {
+    /// Names and levels, as `--cpu-isa` takes them.
+    pub const NAMES: [(&'static str, CpuIsa); 5] = [
+        ("portable", CpuIsa::Portable),
+        ("avx2", CpuIsa::Avx2),
+        ("avx512", CpuIsa::Avx512),
+        ("neon", CpuIsa::Neon),
+        ("default", CpuIsa::Default),
+    ];
+
+    /// The levels, best first.
+    pub const LEVELS: [CpuIsa; 4] = [CpuIsa::Avx512, CpuIsa::Avx2, CpuIsa::Neon, CpuIsa::Portable];
+
+    /// The name that `--cpu-isa` takes.
+    pub fn name(self) -> &'static str {
+        match self {
+            CpuIsa::Default => "default",
+            CpuIsa::Portable => "portable",
+            CpuIsa::Avx2 => "avx2",
+            CpuIsa::Avx512 => "avx512",
+            CpuIsa::Neon => "neon",
+        }
+    }
+}
+
+/// What a library's refusal means for the problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusalKind {
+    /// The problem is legal but not built.
+    Unimplemented,
+    /// The library calls the problem wrong.
+    InvalidArguments,
+    /// Anything else: no memory, a defect.
+    Failure,
+}
+
+/// A call that the library refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What kind of refusal.
+    pub kind: RefusalKind,
+    /// The call, the status and the library's own reason.
+    pub message: String,
+}
+
+/// The settings of a library that hold for the whole process.
+pub trait Control {
+    /// Caps the instruction set of what is prepared from now on. False if the machine does not
+    /// have that level, so that a lower one would run.
+    fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal>;
+
+    /// Sets the number of threads; 0 is the library's default.
+    fn set_threads(&self, threads: u64) -> Result<(), Refusal>;
+
+    /// How many threads took part in the calling thread's last execution.
+    fn last_threads(&self) -> u64;
+}
+
+/// A tensor of an execution: argument id and buffer.
+///
+/// Two arguments may name one buffer: that is work in place.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument<'a> {
+    /// The argument id, `NORM_ARG_*`.
+    pub id: i32,
+    /// How the elements lie in the buffer.
+    pub layout: &'a Layout,
+    /// The buffer, as large as the layout needs.
+    pub buffer: &'a Buffer,
+}
+
+/// A problem with an implementation chosen for it.
+pub trait Prepared {
+    /// The implementation's name.
+    fn implementation(&self) -> String;
+
+    /// Moves on to the library's next implementation of the problem; false if there is none.
+    fn next_implementation(&mut self) -> Result<bool, Refusal>;
+
+    /// How the argument lies in memory; `None` if the problem does not use it.
+    fn layout(&self, argument: i32) -> Option<Layout>;
+
+    /// Gets everything ready for executing with these arguments, which may be more than the
+    /// problem uses.
+    fn bind<'a>(&self, arguments: &[Argument<'a>]) -> Result<Box<dyn Bound + 'a>, Refusal>;
+}
+
+/// A problem that only needs to be executed: what is timed.
+pub trait Bound {
+    /// Executes once.
+    fn execute(&self) -> Result<(), Refusal>;
+}

@@ -1,0 +1,78 @@
+//! A whole run: reads the command line, runs the jobs, prints, and decides the exit status.
+
+use crate::drivers::Driver;
+use crate::language::machine::{self, Job, Request};
+use crate::outcome::{Halt, Outcome, Status};
+use crate::report::Reporter;
+use crate::run::Mode;
+use std::io::{self, Write};
+use std::time::Instant;
+
+/// Nothing failed.
+pub const FINE: u8 = 0;
+/// A problem failed.
+pub const FAILED: u8 = 1;
+/// The command line, a batch file or a data file cannot be used.
+pub const NOT_UNDERSTOOD: u8 = 2;
+
+/// Where a run writes.
+pub struct Streams<'a> {
+    /// Results.
+    pub out: &'a mut dyn Write,
+    /// Complaints about the command line.
+    pub err: &'a mut dyn Write,
+    /// Progress, if somebody is there to see it.
+    pub progress: Option<&'a mut dyn Write>,
+}
+
+/// Runs a command line, given without the program's name, and returns the exit status. The first
+/// driver is the default one.
+///
+/// # Errors
+/// If results cannot be written.
+pub fn run(
+    arguments: &[String],
+    drivers: Vec<Box<dyn Driver>>,
+    streams: Streams<'_>,
+) -> io::Result<u8> {
+    let Streams { out, err, progress } = streams;
+    let (jobs, remarks) = match machine::read(arguments, drivers) {
+        Ok(Request::Help(text)) => {
+            out.write_all(text.as_bytes())?;
+            out.flush()?;
+            return Ok(FINE);
+        }
+        Ok(Request::Jobs { jobs, remarks }) => (jobs, remarks),
+        Err(error) => {
+            writeln!(err, "benchdnn: {error}")?;
+            return Ok(NOT_UNDERSTOOD);
+        }
+    };
+    for remark in remarks {
+        writeln!(err, "benchdnn: warning: {remark}")?;
+    }
+    let mut reporter = Reporter::new(out, progress, jobs.len());
+    for job in &jobs {
+        if let Err(halt) = run_job(job, &mut reporter) {
+            reporter.hide_progress();
+            reporter.written()?;
+            writeln!(err, "benchdnn: {halt}")?;
+            return Ok(NOT_UNDERSTOOD);
+        }
+        reporter.written()?;
+    }
+    reporter.summary();
+    reporter.written()?;
+    Ok(if reporter.tally().failed > 0 { FAILED } else { FINE })
+}
+
+fn run_job(job: &Job, reporter: &mut Reporter<'_>) -> Result<(), Halt> {
+    reporter.begin(job);
+    let start = Instant::now();
+    let outcome = match job.run.mode {
+        Mode::List => Outcome::new(Status::Listed),
+        _ => job.problem.run(&job.run, reporter)?,
+    };
+    reporter.end(job, &outcome, start.elapsed());
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! Finding and reading batch files.
+//!
+//! A name is looked up beside the file that includes it (on the command line: in the current
+//! folder), then among the files of `inputs/<driver>/`. Those are compiled in, so that
+//! `--batch=test_lnorm_ci` means the same everywhere and needs no installed data.
+
+use super::token::{self, Place, Token};
+use std::path::{Path, PathBuf};
+
+/// Name (`lnorm/shapes_ci`) and text of every compiled-in batch file.
+static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// Where a file that includes others lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Folder {
+    /// On disk; empty for the current folder.
+    Disk(PathBuf),
+    /// Among the compiled-in files.
+    Embedded,
+}
+
+/// A batch file that was found and split into words.
+#[derive(Debug)]
+pub struct Batch {
+    /// What messages call it.
+    pub name: String,
+    /// Where the files that it includes are looked for.
+    pub folder: Folder,
+    /// Its words.
+    pub tokens: Vec<Token>,
+}
+
+/// Why a batch file cannot be used.
+#[derive(Debug)]
+pub enum Unusable {
+    /// It is not there, or cannot be read: a sentence.
+    Missing(String),
+    /// A quote in it is never closed.
+    OpenQuote(Place),
+}
+
+/// Finds `file` as included from `folder` while `driver` is active.
+pub fn open(file: &str, folder: &Folder, driver: &str) -> Result<Batch, Unusable> {
+    let mut tried = Vec::new();
+    if let Folder::Disk(folder) = folder {
+        let path = folder.join(file);
+        if path.is_file() {
+            return read(&path);
+        }
+        tried.push(path.display().to_string());
+    }
+    let name = format!("{driver}/{file}");
+    if let Some((_, text)) = EMBEDDED.iter().find(|(embedded, _)| *embedded == name) {
+        return batch(format!("inputs/{name}"), Folder::Embedded, text);
+    }
+    tried.push(format!("inputs/{name}"));
+    Err(Unusable::Missing(format!("no such batch file: {}", tried.join(", "))))
+}
+
+/// Names of the compiled-in batch files of a driver.
+pub fn embedded(driver: &str) -> impl Iterator<Item = &'static str> {
+    let prefix = format!("{driver}/");
+    EMBEDDED.iter().filter_map(move |(name, _)| name.strip_prefix(prefix.as_str()))
+}
+
+fn read(path: &Path) -> Result<Batch, Unusable> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Unusable::Missing(format!("cannot read {name}: {error}")))?;
+    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    batch(name, Folder::Disk(folder), &text)
+}
+
+fn batch(name: String, folder: Folder, text: &str) -> Result<Batch, Unusable> {
+    let tokens = token::split(&name, text).map_err(Unusable::OpenQuote)?;
+    Ok(Batch { name, folder, tokens })
+}

@@ -1,0 +1,168 @@
+//! The options of one driver as a clap command: recognising a word, and printing help.
+//!
+//! The order of options and problems carries meaning, which clap's matches do not keep. So each
+//! word is parsed alone by the same command: clap still knows every name and value
+//! and prints the help, and the state machine sees the words one after another.
+
+use super::options::Info;
+use super::value::BadValue;
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, Command};
+
+/// An option as written: its name and, unless it is a switch, its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The long name, also when the short one was written.
+    pub name: String,
+    /// The value and its offset in the word.
+    pub value: Option<(usize, String)>,
+}
+
+/// The options that are understood at one point of the command line.
+#[derive(Debug)]
+pub struct Grammar {
+    command: Command,
+    infos: Vec<Info>,
+}
+
+impl Grammar {
+    /// A grammar of the given options. `usage`, `about` and `after` go into the help.
+    pub fn new(infos: Vec<Info>, usage: &str, about: &str, after: &str) -> Grammar {
+        let mut command = Command::new("benchdnn")
+            .disable_help_flag(true)
+            .disable_version_flag(true)
+            .override_usage(usage.to_owned())
+            .about(about.to_owned())
+            .after_help(after.to_owned());
+        for info in &infos {
+            command = command.arg(argument(info));
+        }
+        Grammar { command, infos }
+    }
+
+    /// The help text.
+    pub fn help(&self) -> String {
+        self.command.clone().render_help().to_string()
+    }
+
+    /// Reads one word that starts with `-`.
+    pub fn read(&mut self, word: &str) -> Result<Written, BadValue> {
+        let matches = match self.command.try_get_matches_from_mut(["benchdnn", word]) {
+            Ok(matches) => matches,
+            Err(error) => return Err(BadValue::new(self.explain(word, &error))),
+        };
+        let written = self
+            .infos
+            .iter()
+            .find(|info| {
+                matches.value_source(info.name) == Some(clap::parser::ValueSource::CommandLine)
+            })
+            .ok_or_else(|| BadValue::new(format!("'{word}' is no option")))?;
+        let value = (!written.value.is_empty()).then(|| {
+            let value = matches.get_one::<String>(written.name).cloned().unwrap_or_default();
+            (word.len() - value.len(), value)
+        });
+        Ok(Written { name: written.name.to_owned(), value })
+    }
+
+    fn explain(&self, word: &str, error: &clap::Error) -> String {
+        let name = word.split('=').next().unwrap_or(word);
+        let row = self.infos.iter().find(|info| name.strip_prefix("--") == Some(info.name));
+        match (error.kind(), row) {
+            (ErrorKind::TooManyValues, _) => format!("'{name}' takes no value"),
+            (_, Some(row)) if !row.value.is_empty() => {
+                format!("'{name}' needs a value: {name}={}", row.value)
+            }
+            _ => match self.nearest(name) {
+                Some(nearest) => format!("unknown option '{name}'; the nearest is '--{nearest}'"),
+                None => format!("unknown option '{name}'; --help lists them all"),
+            },
+        }
+    }
+
+    /// The option that `name` is most likely a slip of. clap's own measure finds nothing for short
+    /// names: to it, `dri` and `dir` are strangers.
+    fn nearest(&self, name: &str) -> Option<&'static str> {
+        let name = name.trim_start_matches('-');
+        let slips = |info: &Info| strsim::damerau_levenshtein(name, info.name);
+        let nearest = self.infos.iter().min_by_key(|info| slips(info))?;
+        (slips(nearest) <= (name.chars().count() / 2).min(4)).then_some(nearest.name)
+    }
+}
+
+fn argument(info: &Info) -> Arg {
+    let mut help = info.help.to_owned();
+    if !info.default.is_empty() {
+        help.push_str(&format!(" [{}]", info.default));
+    }
+    let argument = Arg::new(info.name).long(info.name).help(help).help_heading(info.topic);
+    let argument = match info.short {
+        Some(letter) => argument.short(letter),
+        None => argument,
+    };
+    if info.value.is_empty() {
+        argument.action(ArgAction::SetTrue)
+    } else {
+        // `-v5` has no equals sign, so only options without a letter can insist on one.
+        argument
+            .action(ArgAction::Set)
+            .num_args(1)
+            .value_name(info.value)
+            .require_equals(info.short.is_none())
+            .allow_hyphen_values(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grammar() -> Grammar {
+        let row = |name, value| Info {
+            name,
+            short: None,
+            value,
+            topic: "Topic",
+            default: "",
+            help: "Text",
+        };
+        let verbose = Info { short: Some('v'), ..row("verbose", "N") };
+        Grammar::new(vec![row("dir", "DIR"), row("reset", ""), verbose], "usage", "about", "after")
+    }
+
+    fn value(name: &str, value: &str, offset: usize) -> Written {
+        Written { name: name.into(), value: Some((offset, value.into())) }
+    }
+
+    #[test]
+    fn words_are_read_one_by_one() {
+        let mut grammar = grammar();
+        assert_eq!(grammar.read("--dir=FWD_D"), Ok(value("dir", "FWD_D", 6)));
+        assert_eq!(grammar.read("--dir="), Ok(value("dir", "", 6)));
+        assert_eq!(grammar.read("--dir=-1"), Ok(value("dir", "-1", 6)));
+        assert_eq!(grammar.read("-v15"), Ok(value("verbose", "15", 2)));
+        assert_eq!(grammar.read("--verbose=7"), Ok(value("verbose", "7", 10)));
+        assert_eq!(grammar.read("--reset"), Ok(Written { name: "reset".into(), value: None }));
+    }
+
+    #[test]
+    fn mistakes_are_explained() {
+        let mut grammar = grammar();
+        let mut message = |word| grammar.read(word).expect_err(word).message;
+        assert_eq!(message("--dri=x"), "unknown option '--dri'; the nearest is '--dir'");
+        assert_eq!(message("--rest"), "unknown option '--rest'; the nearest is '--reset'");
+        assert_eq!(message("--zzz=1"), "unknown option '--zzz'; --help lists them all");
+        assert_eq!(message("--dir"), "'--dir' needs a value: --dir=DIR");
+        assert_eq!(message("--reset=1"), "'--reset' takes no value");
+        assert_eq!(message("--"), "'--' is no option");
+        assert!(message("-5x3").starts_with("unknown option '-5x3'"));
+    }
+
+    #[test]
+    fn help_is_made_of_the_rows() {
+        let help = grammar().help();
+        for part in ["--dir=<DIR>", "-v, --verbose", "Topic", "Text", "about", "after"] {
+            assert!(help.contains(part), "{part} in {help}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! The state machine: words in, jobs out.
+//!
+//! Options set the state; a descriptor multiplies the state's lists out into jobs; `--batch` reads
+//! a file's words in place, so what they set stays set; `--reset` resets what belongs to problems
+//! and keeps what belongs to the run.
+
+use super::batch::{self, Folder, Unusable};
+use super::grammar::{Grammar, Written};
+use super::options::{Info, defaults, set};
+use super::token::{Place, Token};
+use super::value::BadValue;
+use crate::drivers::{Driver, Problem};
+use crate::run::{RUN, Run, RunSettings, SELECTION, Selection};
+use std::fmt;
+use std::rc::Rc;
+
+/// One problem to run in one way.
+#[derive(Clone)]
+pub struct Job {
+    /// How.
+    pub run: Rc<Run>,
+    /// What.
+    pub problem: Rc<dyn Problem>,
+    /// The name of the problem's driver.
+    pub driver: &'static str,
+}
+
+impl Job {
+    /// The words that make this job again, options at their defaults left out.
+    pub fn line(&self) -> String {
+        let mut words = self.run.words();
+        words.push(format!("--{}", self.driver));
+        words.extend(self.run.filter.word());
+        words.push(self.problem.line());
+        words.join(" ")
+    }
+}
+
+/// What a command line asks for.
+pub enum Request {
+    /// Printing this help text.
+    Help(String),
+    /// Running these jobs.
+    Jobs {
+        /// The jobs in order, repeats included.
+        jobs: Vec<Job>,
+        /// Remarks about the command line itself, such as an option without effect.
+        remarks: Vec<String>,
+    },
+}
+
+/// A command line or batch file that cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageError {
+    /// Where, if at one place.
+    pub place: Option<Place>,
+    /// What is wrong.
+    pub message: String,
+    /// The `--batch` options that led there, innermost first.
+    pub included_from: Vec<Place>,
+}
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some(place) => write!(out, "{place}: {}", self.message)?,
+            None => out.write_str(&self.message)?,
+        }
+        self.included_from.iter().try_for_each(|place| write!(out, "\n  included from {place}"))
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+const BATCH: Info = Info {
+    name: "batch",
+    short: None,
+    value: "FILE",
+    topic: "Which problems",
+    default: "",
+    help: "Read options and problems from a file: beside the one that includes it,\n\
+           or one of those that come with the driver",
+};
+const RESET: Info = Info {
+    name: "reset",
+    short: None,
+    value: "",
+    topic: "Which problems",
+    default: "",
+    help: "Set the driver's options, --match, --impl and --skip-impl back to their defaults",
+};
+const HELP: Info = Info {
+    name: "help",
+    short: Some('h'),
+    value: "",
+    topic: "Drivers and help",
+    default: "",
+    help: "Print this; after a driver's name, that driver's help",
+};
+
+/// Reads a command line (without the program's name). The first driver is the default one.
+pub fn read(arguments: &[String], drivers: Vec<Box<dyn Driver>>) -> Result<Request, UsageError> {
+    let mut machine = Machine::new(drivers);
+    let tokens: Vec<Token> = arguments
+        .iter()
+        .enumerate()
+        .map(|(index, argument)| Token::argument(index + 1, argument))
+        .collect();
+    match machine.words(&tokens, &Folder::Disk("".into())) {
+        Ok(()) => {}
+        Err(Stop::Help) => return Ok(Request::Help(machine.help())),
+        Err(Stop::Error(error)) => return Err(error),
+    }
+    if machine.descriptors == 0 {
+        return Err(UsageError {
+            place: None,
+            message: NO_PROBLEM.to_owned(),
+            included_from: Vec::new(),
+        });
+    }
+    let mut remarks = Vec::new();
+    if machine.jobs.is_empty() {
+        remarks.push("--match leaves out every problem".to_owned());
+    }
+    if let Some(place) = tokens.last().filter(|token| is_setting(token)).map(|t| t.place(0)) {
+        remarks.push(format!("{place}: an option after the last problem has no effect"));
+    }
+    Ok(Request::Jobs { jobs: machine.jobs, remarks })
+}
+
+const NO_PROBLEM: &str = "no problem given\n\
+    usage: benchdnn [driver] [options] problem ...\n  \
+    benchdnn --flags=CM 4096x4096     checks RMS normalization of 4096 rows\n  \
+    benchdnn --batch=test_lnorm_ci    checks the problems of a file\n  \
+    benchdnn --help                   lists all options";
+
+fn is_setting(token: &Token) -> bool {
+    token.text.starts_with('-') && !token.text.starts_with("--batch=")
+}
+
+enum Stop {
+    Help,
+    Error(UsageError),
+}
+
+struct Machine {
+    drivers: Vec<Box<dyn Driver>>,
+    active: usize,
+    /// A driver was named, so `--help` is about that one.
+    named: bool,
+    grammar: Grammar,
+    settings: RunSettings,
+    selection: Selection,
+    jobs: Vec<Job>,
+    descriptors: usize,
+    /// The open `--batch` options, outermost first, and the names of their files.
+    open: Vec<(Place, String)>,
+}
+
+impl Machine {
+    fn new(drivers: Vec<Box<dyn Driver>>) -> Machine {
+        let grammar = grammar(&drivers, 0, false);
+        Machine {
+            drivers,
+            active: 0,
+            named: false,
+            grammar,
+            settings: defaults(RUN),
+            selection: defaults(SELECTION),
+            jobs: Vec::new(),
+            descriptors: 0,
+            open: Vec::new(),
+        }
+    }
+
+    fn help(&self) -> String {
+        grammar(&self.drivers, self.active, self.named).help()
+    }
+
+    fn words(&mut self, tokens: &[Token], folder: &Folder) -> Result<(), Stop> {
+        tokens.iter().try_for_each(|token| self.word(token, folder))
+    }
+
+    fn word(&mut self, token: &Token, folder: &Folder) -> Result<(), Stop> {
+        if !token.text.starts_with('-') {
+            return self.descriptor(token);
+        }
+        let written = self.grammar.read(&token.text).map_err(|error| self.stop(token, error))?;
+        let Written { name, value } = written;
+        let Some((offset, value)) = value else {
+            return self.switch(&name);
+        };
+        if name == BATCH.name {
+            return self.batch(token, offset, &value, folder);
+        }
+        set(RUN, &mut self.settings, &name, &value)
+            .or_else(|| set(SELECTION, &mut self.selection, &name, &value))
+            .or_else(|| self.drivers[self.active].set(&name, &value))
+            .expect("the grammar is made of these tables")
+            .map_err(|error| {
+                let message = format!("--{name}: {}", error.message);
+                self.stop(token, BadValue::at(offset + error.offset, message))
+            })
+    }
+
+    fn switch(&mut self, name: &str) -> Result<(), Stop> {
+        if name == HELP.name {
+            return Err(Stop::Help);
+        }
+        if name == RESET.name {
+            self.selection = defaults(SELECTION);
+            self.drivers[self.active].reset();
+        } else {
+            self.active = self
+                .drivers
+                .iter()
+                .position(|driver| driver.name() == name)
+                .expect("the grammar's other switches are drivers");
+            self.named = true;
+            self.grammar = grammar(&self.drivers, self.active, true);
+        }
+        Ok(())
+    }
+
+    fn batch(
+        &mut self,
+        token: &Token,
+        offset: usize,
+        file: &str,
+        folder: &Folder,
+    ) -> Result<(), Stop> {
+        if file.is_empty() {
+            return Err(self.stop(token, BadValue::at(offset, "--batch: a file name is missing")));
+        }
+        let batch = match batch::open(file, folder, self.drivers[self.active].name()) {
+            Ok(batch) => batch,
+            Err(Unusable::Missing(message)) => {
+                return Err(self.stop(token, BadValue::at(offset, message)));
+            }
+            Err(Unusable::OpenQuote(place)) => {
+                self.open.push((token.place(0), file.to_owned()));
+                return Err(self.error(place, "a quote that is never closed".to_owned()));
+            }
+        };
+        if self.open.iter().any(|(_, name)| *name == batch.name) {
+            let message = format!("{} includes itself", batch.name);
+            return Err(self.stop(token, BadValue::at(offset, message)));
+        }
+        self.open.push((token.place(0), batch.name));
+        self.words(&batch.tokens, &batch.folder)?;
+        self.open.pop();
+        Ok(())
+    }
+
+    fn descriptor(&mut self, token: &Token) -> Result<(), Stop> {
+        self.descriptors += 1;
+        let driver = &self.drivers[self.active];
+        let name = driver.name();
+        let problems = driver.problems(&token.text).map_err(|error| self.stop(token, error))?;
+        for run in self.settings.runs(&self.selection) {
+            let run = Rc::new(run);
+            for problem in &problems {
+                let line = problem.line();
+                if self.selection.pattern.as_ref().is_some_and(|regex| !regex.is_match(&line)) {
+                    continue;
+                }
+                let job = Job { run: run.clone(), problem: problem.clone(), driver: name };
+                self.jobs.extend((0..run.repeats).map(|_| job.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    fn stop(&self, token: &Token, error: BadValue) -> Stop {
+        self.error(token.place(error.offset), error.message)
+    }
+
+    fn error(&self, place: Place, message: String) -> Stop {
+        let included_from = self.open.iter().rev().map(|(place, _)| place.clone()).collect();
+        Stop::Error(UsageError { place: Some(place), message, included_from })
+    }
+}
+
+/// The options that are understood while the driver at `active` is. Unless it was `named`, the
+/// help is about the program as a whole, with the default driver's options.
+fn grammar(drivers: &[Box<dyn Driver>], active: usize, named: bool) -> Grammar {
+    let driver = &drivers[active];
+    let mut infos = driver.options();
+    infos.extend([BATCH, RESET]);
+    infos.extend(RUN.iter().map(|option| option.info));
+    infos.extend(SELECTION.iter().map(|option| option.info));
+    infos.extend(drivers.iter().map(|driver| Info {
+        name: driver.name(),
+        short: None,
+        value: "",
+        topic: HELP.topic,
+        default: "",
+        help: driver.about(),
+    }));
+    infos.push(HELP);
+    let (usage, about) = if named {
+        (format!("benchdnn --{} [options] problem ...", driver.name()), driver.about())
+    } else {
+        (
+            "benchdnn [driver] [options] problem ... [options] problem ...".to_owned(),
+            "Checks and times primitives. Options hold for the problems after them; lists\n\
+             (a,b) multiply out. Exit status: 0 fine, 1 something failed, 2 not understood.",
+        )
+    };
+    Grammar::new(infos, &usage, about, driver.manual())
+}

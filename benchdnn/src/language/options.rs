@@ -1,0 +1,68 @@
+//! Tables of options: one row holds an option's name, help, default and meaning.
+//!
+//! The parser, the help text and the default state are all made from these rows (by
+//! [`Grammar`](super::grammar::Grammar) and [`defaults`]), so none of them can drift from another.
+//! A table belongs to the state `S` that its options set; each driver brings its own.
+
+use super::value::BadValue;
+
+/// What a person reads about an option, and what the parser needs to recognise it.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// The name after `--`.
+    pub name: &'static str,
+    /// The letter after `-`, where there is one.
+    pub short: Option<char>,
+    /// The placeholder of the value (`DIR`); empty for a switch.
+    pub value: &'static str,
+    /// The heading under which the help lists it.
+    pub topic: &'static str,
+    /// The default as it would be written; empty for none. An empty value means this one.
+    pub default: &'static str,
+    /// What it does.
+    pub help: &'static str,
+}
+
+/// An option that changes a state of type `S`.
+#[derive(Debug)]
+pub struct Opt<S: 'static> {
+    /// Name, help and default.
+    pub info: Info,
+    /// Reads a value into the state.
+    pub set: fn(&mut S, &str) -> Result<(), BadValue>,
+}
+
+/// The state before any option: every row's default, read as if it had been written.
+///
+/// # Panics
+/// If a row cannot read its own default, which is a defect of the table.
+pub fn defaults<S: Default>(table: &[Opt<S>]) -> S {
+    let mut state = S::default();
+    for option in table {
+        if let Err(error) = (option.set)(&mut state, option.info.default) {
+            panic!("the default of --{}: {}", option.info.name, error.message);
+        }
+    }
+    state
+}
+
+/// Sets the option `name`; `None` if the table has no such option. An empty value is the default.
+pub fn set<S>(
+    table: &[Opt<S>],
+    state: &mut S,
+    name: &str,
+    value: &str,
+) -> Option<Result<(), BadValue>> {
+    let option = table.iter().find(|option| option.info.name == name)?;
+    let value = if value.is_empty() { option.info.default } else { value };
+    Some((option.set)(state, value))
+}
+
+/// The word that sets the option `name` to `text`, unless that is its default.
+///
+/// # Panics
+/// If the table has no such option.
+pub fn unless_default<S>(table: &[Opt<S>], name: &str, text: &str) -> Option<String> {
+    let option = table.iter().find(|option| option.info.name == name).expect("a row of the table");
+    (text != option.info.default).then(|| super::token::quote(&format!("--{name}={text}")))
+}

@@ -1,0 +1,211 @@
+//! The library's objects as Rust values that destroy themselves.
+
+use super::{Connection, Library, answer, data_type};
+use crate::executor::Refusal;
+use crate::fill::DataType;
+use crate::tensor::{Layout, Tag};
+use norm_sys::*;
+use std::ffi::c_int;
+use std::ptr;
+
+/// An object of the library that is destroyed with this value.
+#[derive(Debug)]
+pub struct Handle<T> {
+    raw: *mut T,
+    destroy: unsafe extern "C" fn(*mut T) -> norm_status_t,
+}
+
+impl<T> Handle<T> {
+    /// Makes an object with `create`, which writes the handle.
+    pub fn create(
+        destroy: unsafe extern "C" fn(*mut T) -> norm_status_t,
+        create: impl FnOnce(*mut *mut T) -> Result<(), Refusal>,
+    ) -> Result<Handle<T>, Refusal> {
+        let mut raw = ptr::null_mut();
+        create(&mut raw)?;
+        Ok(Handle { raw, destroy })
+    }
+
+    /// The handle, valid as long as this value.
+    pub fn raw(&self) -> *mut T {
+        self.raw
+    }
+}
+
+impl<T> Drop for Handle<T> {
+    fn drop(&mut self) {
+        // SAFETY: the handle came from the library's create function and is destroyed once. A
+        // failure leaves nothing to do.
+        unsafe { (self.destroy)(self.raw) };
+    }
+}
+
+/// The tags that the library has a number for, by their letters.
+const TAGS: &[(&str, norm_format_tag_t)] = &[
+    ("a", norm_a),
+    ("ab", norm_ab),
+    ("ba", norm_ba),
+    ("abc", norm_abc),
+    ("acb", norm_acb),
+    ("bac", norm_bac),
+    ("bca", norm_bca),
+    ("cab", norm_cab),
+    ("cba", norm_cba),
+    ("abcd", norm_abcd),
+    ("abdc", norm_abdc),
+    ("acbd", norm_acbd),
+    ("acdb", norm_acdb),
+    ("adbc", norm_adbc),
+    ("adcb", norm_adcb),
+    ("bacd", norm_bacd),
+    ("bcad", norm_bcad),
+    ("bcda", norm_bcda),
+    ("cabd", norm_cabd),
+    ("cdab", norm_cdab),
+    ("cdba", norm_cdba),
+    ("dabc", norm_dabc),
+    ("dcab", norm_dcab),
+    ("abcde", norm_abcde),
+    ("abced", norm_abced),
+    ("abdec", norm_abdec),
+    ("acbde", norm_acbde),
+    ("acdeb", norm_acdeb),
+    ("adecb", norm_adecb),
+    ("bacde", norm_bacde),
+    ("bcdea", norm_bcdea),
+    ("cdeab", norm_cdeab),
+    ("cdeba", norm_cdeba),
+    ("decab", norm_decab),
+];
+
+/// A memory descriptor, or NULL for `undef`.
+#[derive(Debug)]
+pub struct MemoryDesc(Option<Handle<norm_memory_desc>>);
+
+impl MemoryDesc {
+    /// A descriptor whose layout is left to the library.
+    pub fn any(library: &Library, dims: &[usize], dt: DataType) -> Result<MemoryDesc, Refusal> {
+        MemoryDesc::with_tag(library, dims, dt, norm_format_tag_any)
+    }
+
+    /// No descriptor.
+    pub fn null() -> MemoryDesc {
+        MemoryDesc(None)
+    }
+
+    /// A dense descriptor in this order of dimensions: by tag, so that the library's tags are
+    /// tested, or by strides where it has no tag for the order.
+    pub fn ordered(
+        library: &Library,
+        dims: &[usize],
+        order: &[usize],
+        dt: DataType,
+    ) -> Result<MemoryDesc, Refusal> {
+        let letters = Tag::letters(order);
+        match TAGS.iter().find(|(name, _)| *name == letters) {
+            Some(&(_, tag)) => MemoryDesc::with_tag(library, dims, dt, tag),
+            None => MemoryDesc::strided(library, &Layout::ordered(dims, order, 0, dt)),
+        }
+    }
+
+    fn with_tag(
+        library: &Library,
+        dims: &[usize],
+        dt: DataType,
+        tag: norm_format_tag_t,
+    ) -> Result<MemoryDesc, Refusal> {
+        let dims = full(dims);
+        let ndims = dims.1;
+        let handle = Handle::create(library.memory_desc_destroy, |desc| {
+            // SAFETY: `desc` is a valid place for a handle and the array has all entries.
+            let status = unsafe {
+                (library.memory_desc_create_with_tag)(
+                    desc,
+                    ndims,
+                    dims.0.as_ptr(),
+                    data_type(dt),
+                    tag,
+                )
+            };
+            library.check("norm_memory_desc_create_with_tag", status)
+        })?;
+        Ok(MemoryDesc(Some(handle)))
+    }
+
+    /// A descriptor with the strides of a layout.
+    pub fn strided(library: &Library, layout: &Layout) -> Result<MemoryDesc, Refusal> {
+        let (dims, ndims) = full(&layout.dims);
+        let (strides, _) = full(&layout.strides);
+        let handle = Handle::create(library.memory_desc_destroy, |desc| {
+            // SAFETY: `desc` is a valid place for a handle and the arrays have all entries.
+            let status = unsafe {
+                (library.memory_desc_create_with_strides)(
+                    desc,
+                    ndims,
+                    dims.as_ptr(),
+                    data_type(layout.data_type),
+                    strides.as_ptr(),
+                )
+            };
+            library.check("norm_memory_desc_create_with_strides", status)
+        })?;
+        Ok(MemoryDesc(Some(handle)))
+    }
+
+    /// The handle; NULL for `undef`.
+    pub fn raw(&self) -> const_norm_memory_desc_t {
+        self.0.as_ref().map_or(ptr::null(), |handle| handle.raw().cast_const())
+    }
+}
+
+/// Dimensions or strides as the C functions take them, and their number.
+fn full(values: &[usize]) -> ([norm_dim_t; NORM_MAX_NDIMS as usize], c_int) {
+    let mut all = [0; NORM_MAX_NDIMS as usize];
+    for (place, &value) in all.iter_mut().zip(values) {
+        *place = norm_dim_t::try_from(value).unwrap_or(norm_dim_t::MAX);
+    }
+    (all, values.len() as c_int)
+}
+
+/// The layout that a descriptor of the library describes; `None` for NULL and an empty one.
+pub(super) fn layout(library: &Library, desc: const_norm_memory_desc_t) -> Option<Layout> {
+    if desc.is_null() {
+        return None;
+    }
+    // SAFETY: the descriptor is alive, and `result` is of the type that each query writes.
+    let query = |what| move |result| unsafe { (library.memory_desc_query)(desc, what, result) };
+    let ndims: c_int = answer(0, query(norm_query_ndims_s32))?;
+    let ndims = usize::try_from(ndims).ok().filter(|&ndims| ndims > 0)?;
+    let dt: norm_data_type_t = answer(norm_data_type_undef, query(norm_query_data_type))?;
+    let entries = |what| -> Option<Vec<usize>> {
+        let array: *const norm_dims_t = answer(ptr::null(), query(what))?;
+        // SAFETY: the library writes a pointer to an array that it owns along with the descriptor.
+        let array = unsafe { array.as_ref()? };
+        array[..ndims].iter().map(|&entry| usize::try_from(entry).ok()).collect()
+    };
+    let dt = DataType::ALL.into_iter().find(|&known| data_type(known) == dt)?;
+    Some(Layout {
+        dims: entries(norm_query_dims)?,
+        strides: entries(norm_query_strides)?,
+        data_type: dt,
+    })
+}
+
+/// A memory object over a buffer that outlives it.
+pub(super) fn memory(
+    connection: &Connection,
+    desc: const_norm_memory_desc_t,
+    buffer: &crate::tensor::Buffer,
+) -> Result<Handle<norm_memory>, Refusal> {
+    let library = connection.library();
+    // SAFETY: the descriptor is alive.
+    let size = unsafe { (library.memory_desc_get_size)(desc) };
+    assert!(size <= buffer.span(), "a buffer of {} bytes for {size}", buffer.span());
+    Handle::create(library.memory_destroy, |memory| {
+        // SAFETY: all handles are alive, and the buffer has the bytes that the descriptor needs.
+        let status = unsafe {
+            (library.memory_create)(memory, desc, connection.engine(), buffer.pointer().cast())
+        };
+        library.check("norm_memory_create", status)
+    })
+}

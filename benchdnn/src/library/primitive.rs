@@ -1,0 +1,120 @@
+//! A primitive descriptor of the library as [`Prepared`], a primitive with memory as [`Bound`].
+
+use super::objects::{self, Handle, MemoryDesc};
+use super::{Connection, answer, text};
+use crate::executor::{Argument, Bound, Prepared, Refusal};
+use crate::tensor::{Buffer, Layout};
+use norm_sys::*;
+use std::ffi::{c_char, c_int};
+use std::marker::PhantomData;
+use std::ptr;
+use std::rc::Rc;
+
+/// A primitive descriptor.
+#[derive(Debug)]
+pub struct PrimitiveDesc {
+    handle: Handle<norm_primitive_desc>,
+    connection: Rc<Connection>,
+}
+
+impl PrimitiveDesc {
+    /// Makes one with `create`, which calls the operation's create function.
+    pub fn create(
+        connection: &Rc<Connection>,
+        create: impl FnOnce(*mut norm_primitive_desc_t) -> Result<(), Refusal>,
+    ) -> Result<PrimitiveDesc, Refusal> {
+        let handle = Handle::create(connection.library().primitive_desc_destroy, create)?;
+        Ok(PrimitiveDesc { handle, connection: connection.clone() })
+    }
+
+    fn argument_desc(&self, argument: i32) -> const_norm_memory_desc_t {
+        let query = self.connection.library().primitive_desc_query_md;
+        // SAFETY: the descriptor is alive, and any index is allowed.
+        unsafe { query(self.handle.raw(), norm_query_exec_arg_md, argument as c_int) }
+    }
+}
+
+impl Prepared for PrimitiveDesc {
+    fn implementation(&self) -> String {
+        let query = self.connection.library().primitive_desc_query;
+        let name: Option<*const c_char> = answer(ptr::null(), |result| {
+            // SAFETY: the descriptor is alive, and this query writes a string's address.
+            unsafe { query(self.handle.raw(), norm_query_impl_info_str, 0, result) }
+        });
+        // SAFETY: the string is NULL or NUL-terminated and lives as long as the descriptor.
+        name.map_or_else(String::new, |name| unsafe { text(name) })
+    }
+
+    fn next_implementation(&mut self) -> Result<bool, Refusal> {
+        let library = self.connection.library();
+        // SAFETY: the descriptor is alive and `&mut self` makes the change exclusive.
+        let status = unsafe { (library.primitive_desc_next_impl)(self.handle.raw()) };
+        if status == norm_last_impl_reached {
+            return Ok(false);
+        }
+        library.check("norm_primitive_desc_next_impl", status).map(|()| true)
+    }
+
+    fn layout(&self, argument: i32) -> Option<Layout> {
+        objects::layout(self.connection.library(), self.argument_desc(argument))
+    }
+
+    fn bind<'a>(&self, arguments: &[Argument<'a>]) -> Result<Box<dyn Bound + 'a>, Refusal> {
+        let library = self.connection.library();
+        let primitive = Handle::create(library.primitive_destroy, |primitive| {
+            // SAFETY: `primitive` is a valid place for a handle and the descriptor is alive.
+            let status = unsafe { (library.primitive_create)(primitive, self.handle.raw()) };
+            library.check("norm_primitive_create", status)
+        })?;
+        let mut memories = Vec::new();
+        let mut pairs = Vec::new();
+        for argument in arguments {
+            let used = self.argument_desc(argument.id);
+            let memory = if objects::layout(library, used).is_some() {
+                objects::memory(&self.connection, used, argument.buffer)?
+            } else {
+                let own = MemoryDesc::strided(library, argument.layout)?;
+                objects::memory(&self.connection, own.raw(), argument.buffer)?
+            };
+            pairs.push(norm_exec_arg_t { arg: argument.id, memory: memory.raw() });
+            memories.push(memory);
+        }
+        Ok(Box::new(Primitive {
+            pairs,
+            primitive,
+            _memories: memories,
+            connection: self.connection.clone(),
+            buffers: PhantomData,
+        }))
+    }
+}
+
+struct Primitive<'a> {
+    pairs: Vec<norm_exec_arg_t>,
+    primitive: Handle<norm_primitive>,
+    /// What the pairs point to.
+    _memories: Vec<Handle<norm_memory>>,
+    connection: Rc<Connection>,
+    /// What the memories point to.
+    buffers: PhantomData<&'a Buffer>,
+}
+
+impl Bound for Primitive<'_> {
+    fn execute(&self) -> Result<(), Refusal> {
+        let library = self.connection.library();
+        let stream = self.connection.stream();
+        // SAFETY: primitive, stream and memories are alive, the buffers behind the memories too,
+        // and no reference to their bytes exists (see `Buffer`).
+        let status = unsafe {
+            (library.primitive_execute)(
+                self.primitive.raw(),
+                stream,
+                self.pairs.len() as c_int,
+                self.pairs.as_ptr(),
+            )
+        };
+        library.check("norm_primitive_execute", status)?;
+        // SAFETY: the stream is alive.
+        library.check("norm_stream_wait", unsafe { (library.stream_wait)(stream) })
+    }
+}

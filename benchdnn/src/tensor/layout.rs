@@ -1,0 +1,190 @@
+//! Dimensions, strides and element type: where each element of a tensor lies.
+
+use crate::fill::DataType;
+
+/// How a tensor's elements lie in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Elements in each dimension.
+    pub dims: Vec<usize>,
+    /// Elements from one index to the next, in each dimension.
+    pub strides: Vec<usize>,
+    /// The type of the elements.
+    pub data_type: DataType,
+}
+
+impl Layout {
+    /// A layout in which the dimensions follow each other in this order, outermost first, and the
+    /// innermost one is followed by `padding` unused elements.
+    pub fn ordered(dims: &[usize], order: &[usize], padding: usize, data_type: DataType) -> Layout {
+        let mut strides = vec![0; dims.len()];
+        let mut stride = 1;
+        for (position, &dimension) in order.iter().rev().enumerate() {
+            strides[dimension] = stride;
+            // An empty dimension still leaves the outer strides usable.
+            stride *= dims[dimension].max(1);
+            if position == 0 {
+                stride += padding;
+            }
+        }
+        Layout { dims: dims.to_vec(), strides, data_type }
+    }
+
+    /// The dense row-major layout.
+    pub fn dense(dims: &[usize], data_type: DataType) -> Layout {
+        Layout::ordered(dims, &(0..dims.len()).collect::<Vec<_>>(), 0, data_type)
+    }
+
+    /// Number of elements.
+    pub fn count(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// Bytes from the first element to the end of the last one.
+    pub fn span(&self) -> usize {
+        if self.count() == 0 {
+            return 0;
+        }
+        let last: usize =
+            self.dims.iter().zip(&self.strides).map(|(dim, stride)| (dim - 1) * stride).sum();
+        (last + 1) * self.data_type.size()
+    }
+
+    /// Whether two layouts put every element at the same place.
+    pub fn same_places(&self, other: &Layout) -> bool {
+        self.dims == other.dims
+            && self.data_type == other.data_type
+            && (0..self.dims.len())
+                .all(|d| self.dims[d] <= 1 || self.strides[d] == other.strides[d])
+    }
+
+    /// The dimensions in memory order, outermost first.
+    pub fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.dims.len()).collect();
+        order.sort_by_key(|&d| std::cmp::Reverse(self.strides[d]));
+        order
+    }
+
+    /// Whether the elements follow each other in row-major order without gaps.
+    pub fn is_dense(&self) -> bool {
+        self.same_places(&Layout::dense(&self.dims, self.data_type))
+    }
+
+    /// Calls `visit` with the byte offset of each element, in row-major order of the indices.
+    pub fn for_each_offset(&self, mut visit: impl FnMut(usize)) {
+        if self.count() == 0 {
+            return;
+        }
+        let size = self.data_type.size();
+        let mut index = vec![0; self.dims.len()];
+        let mut offset = 0;
+        loop {
+            visit(offset * size);
+            let mut d = self.dims.len();
+            loop {
+                if d == 0 {
+                    return;
+                }
+                d -= 1;
+                index[d] += 1;
+                offset += self.strides[d];
+                if index[d] < self.dims[d] {
+                    break;
+                }
+                offset -= index[d] * self.strides[d];
+                index[d] = 0;
+            }
+        }
+    }
+
+    /// The index of the element that comes at `position` in row-major order, as `(i,j)`.
+    pub fn coordinates(&self, mut position: usize) -> String {
+        let mut index = vec![0; self.dims.len()];
+        for d in (0..self.dims.len()).rev() {
+            let dim = self.dims[d].max(1);
+            index[d] = position % dim;
+            position /= dim;
+        }
+        let index: Vec<String> = index.iter().map(usize::to_string).collect();
+        format!("({})", index.join(","))
+    }
+
+    /// Puts the elements, given in row-major order, at their places.
+    pub fn scatter(&self, elements: &[u8], memory: &mut [u8]) {
+        if self.is_dense() {
+            memory[..elements.len()].copy_from_slice(elements);
+            return;
+        }
+        let size = self.data_type.size();
+        let mut rest = elements.chunks_exact(size);
+        self.for_each_offset(|offset| {
+            let element = rest.next().expect("as many elements as places");
+            memory[offset..offset + size].copy_from_slice(element);
+        });
+    }
+
+    /// Takes the elements from their places into row-major order.
+    pub fn gather(&self, memory: &[u8]) -> Vec<u8> {
+        let size = self.data_type.size();
+        if self.is_dense() {
+            return memory[..self.count() * size].to_vec();
+        }
+        let mut elements = Vec::with_capacity(self.count() * size);
+        self.for_each_offset(|offset| elements.extend_from_slice(&memory[offset..offset + size]));
+        elements
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const F32: DataType = DataType::F32;
+
+    #[test]
+    fn strides_follow_the_order() {
+        let layout = Layout::ordered(&[2, 3, 4], &[0, 2, 1], 0, F32);
+        assert_eq!(layout.strides, [12, 1, 3]);
+        assert_eq!((layout.count(), layout.span()), (24, 96));
+        assert_eq!(layout.order(), [0, 2, 1]);
+        let padded = Layout::ordered(&[2, 3, 4], &[0, 1, 2], 3, F32);
+        assert_eq!(padded.strides, [21, 7, 1]);
+        assert_eq!(padded.span(), (21 + 14 + 3 + 1) * 4);
+        assert!(!padded.is_dense() && Layout::dense(&[2, 3, 4], F32).is_dense());
+    }
+
+    #[test]
+    fn scattered_elements_are_gathered_in_order() {
+        let elements: Vec<u8> = (0..2 * 3 * 4 * 2).collect();
+        for (order, padding) in [([0, 1, 2], 0), ([0, 1, 2], 5), ([2, 0, 1], 1), ([1, 2, 0], 0)] {
+            let layout = Layout::ordered(&[2, 3, 4], &order, padding, DataType::Bf16);
+            let mut memory = vec![0xee; layout.span()];
+            layout.scatter(&elements, &mut memory);
+            assert_eq!(layout.gather(&memory), elements);
+            let unused = memory.iter().filter(|&&byte| byte == 0xee).count();
+            assert_eq!(unused, layout.span() - elements.len(), "{order:?} + {padding}");
+        }
+        // Element (1,2,0) in an order written out by hand.
+        let layout = Layout::ordered(&[2, 3, 4], &[2, 0, 1], 0, DataType::Bf16);
+        let mut memory = vec![0; layout.span()];
+        layout.scatter(&elements, &mut memory);
+        let place = 2 * (3 + 2);
+        assert_eq!(memory[place..place + 2], elements[2 * (12 + 8)..][..2]);
+    }
+
+    #[test]
+    fn empty_tensors_take_no_memory() {
+        let layout = Layout::ordered(&[0, 5], &[1, 0], 0, F32);
+        assert_eq!((layout.count(), layout.span()), (0, 0));
+        layout.for_each_offset(|_| panic!("no element"));
+        assert_eq!(layout.gather(&[]), Vec::<u8>::new());
+    }
+
+    #[test]
+    fn strides_of_single_elements_do_not_count() {
+        let odd = Layout { dims: vec![3, 1, 2], strides: vec![2, 99, 1], data_type: F32 };
+        assert!(odd.same_places(&Layout::dense(&[3, 1, 2], F32)));
+        assert!(!odd.same_places(&Layout::dense(&[3, 1, 2], DataType::F16)));
+        assert_eq!(odd.coordinates(3), "(1,0,1)");
+    }
+}

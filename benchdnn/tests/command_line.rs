@@ -1,0 +1,275 @@
+//! The program as people and scripts meet it: output, messages, exit statuses.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn benchdnn(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_benchdnn"))
+        .args(arguments)
+        .output()
+        .expect("the program can be started")
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}
+
+/// Runs a command line that must end with this status.
+fn run(status: i32, arguments: &[&str]) -> String {
+    let output = benchdnn(arguments);
+    assert_eq!(
+        output.status.code(),
+        Some(status),
+        "{arguments:?}\n{}{}",
+        out(&output),
+        err(&output)
+    );
+    if status == 2 { err(&output) } else { out(&output) }
+}
+
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("command_line").join(test);
+    std::fs::create_dir_all(&folder).expect("a writable folder");
+    folder
+}
+
+fn write_f32(path: &Path, values: impl IntoIterator<Item = f32>) {
+    let bytes: Vec<u8> = values.into_iter().flat_map(f32::to_ne_bytes).collect();
+    std::fs::write(path, bytes).expect("a writable file");
+}
+
+#[test]
+fn a_problem_passes() {
+    let text = run(0, &["--flags=CM", "--dir=FWD_D,BWD_DW", "5x33"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("0:PASSED (") && lines[1].starts_with("1:PASSED ("), "{text}");
+    assert!(lines[0].ends_with(" ms) __REPRO: --lnorm --flags=CM 5x33"), "{text}");
+    assert!(lines[1].ends_with(" __REPRO: --lnorm --dir=BWD_DW --flags=CM 5x33"), "{text}");
+    assert_eq!(
+        lines[2],
+        "tests:2 passed:2 skipped:0 mistrusted:0 unimplemented:0 invalid_arguments:0 failed:0 \
+         listed:0"
+    );
+    assert!(lines[3].starts_with("total: ") && lines[3].ends_with('s'), "{text}");
+    assert_eq!(lines.len(), 4);
+}
+
+#[test]
+fn a_failed_problem_makes_the_status_1() {
+    // The scalar implementation is one that counts as a reference.
+    let text = run(1, &["--check-ref-impl=true", "--impl=ref", "5x33"]);
+    assert!(text.starts_with("0:FAILED (ref:any is a reference implementation) ("), "{text}");
+    assert!(text.contains("__REPRO: --check-ref-impl=true --lnorm --impl=ref 5x33"), "{text}");
+    assert!(text.contains("\ntests:1 passed:0 ") && text.contains(" failed:1 "), "{text}");
+    // src without a layout of its own is refused by the library.
+    let text = run(1, &["--tag=any", "5x33"]);
+    assert!(text.starts_with("0:INVALID_ARGUMENTS ("), "{text}");
+    assert!(text.contains(" invalid_arguments:1 failed:1 "), "{text}");
+}
+
+#[test]
+fn what_is_not_understood_makes_the_status_2() {
+    for (arguments, message) in [
+        (
+            &["--dri=BWD_D", "5x33"][..],
+            "argument 1: unknown option '--dri'; the nearest is '--dir'",
+        ),
+        (&["--dt=f33", "5x33"], "argument 1, column 6: --dt: 'f33' is none of f32, bf16, f16"),
+        (&["5x33", "5z33"], "argument 2: '5z33' is no problem"),
+        (&["--batch=nowhere"], "argument 1, column 9: no such batch file: nowhere"),
+        (&[], "no problem given\nusage: benchdnn [driver] [options] problem ..."),
+    ] {
+        let output = benchdnn(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(err(&output).starts_with(&format!("benchdnn: {message}")), "{}", err(&output));
+        assert_eq!(out(&output), "", "nothing runs before everything is understood");
+    }
+}
+
+#[test]
+fn a_batch_file_is_pointed_into() {
+    let path = folder("batch").join("wrong");
+    std::fs::write(&path, "5x33\n  --flags=CH,X 5x33\n").expect("a writable file");
+    let message = run(2, &[&format!("--batch={}", path.display())]);
+    assert!(message.starts_with(&format!("benchdnn: {}:2:14: --flags: 'X'", path.display())));
+    assert!(message.ends_with("\n  included from argument 1\n"), "{message}");
+}
+
+#[test]
+fn the_drivers_batch_runs_from_any_folder() {
+    let output = Command::new(env!("CARGO_BIN_EXE_benchdnn"))
+        .args(["--mode=L", "--batch=test_lnorm_ci"])
+        .current_dir("/")
+        .output()
+        .expect("the program can be started");
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let text = out(&output);
+    assert!(text.starts_with("0:LISTED (0 ms) __REPRO: --mode=L --lnorm "), "{text:.200}");
+    assert!(text.lines().count() > 2000);
+}
+
+#[test]
+fn help_goes_to_standard_output() {
+    for arguments in [&["--help"][..], &["-h"], &["--lnorm", "--help"]] {
+        let text = run(0, arguments);
+        assert!(text.contains("Usage: benchdnn") && text.contains("--stat_tag"), "{text}");
+    }
+}
+
+#[test]
+fn problems_that_make_no_sense_are_skipped_with_the_reason() {
+    let text = run(0, &["--inplace=true", "--dt=f32:bf16", "5x33"]);
+    assert!(text.starts_with("0:SKIPPED (in place needs src and dst of one type) ("), "{text}");
+    let text = run(0, &["--inplace=true", "--tag=abx:axb", "2x5x33"]);
+    assert!(text.starts_with("0:SKIPPED (in place needs src and dst of one layout) ("), "{text}");
+    let text = run(0, &["--impl=nonesuch", "5x33"]);
+    assert!(text.starts_with("0:SKIPPED (no implementation is admitted) ("), "{text}");
+    let foreign = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
+    let text = run(0, &[&format!("--cpu-isa={foreign}"), "5x33"]);
+    assert!(text.starts_with(&format!("0:SKIPPED (this machine has no {foreign}) (")), "{text}");
+}
+
+#[test]
+fn empty_and_tiny_problems_run() {
+    let text = run(0, &["--dir=FWD_D,BWD_DW", "--flags=CH,CM", "0x5", "5x0", "3x0x4", "0x0"]);
+    assert!(text.contains("\ntests:16 passed:16 "), "{text}");
+    let text = run(0, &["--dir=FWD_D,BWD_DW", "--flags=CHM", "1x1", "1x1x1x1x1", "2x1"]);
+    assert!(text.contains("\ntests:6 passed:6 "), "{text}");
+}
+
+#[test]
+fn measuring_prints_a_line_per_problem() {
+    let text = run(
+        0,
+        &[
+            "--mode=P",
+            "--fix-times-per-prb=3",
+            "--dt=bf16:f32",
+            "--flags=C",
+            "8x32_n\"a name\"",
+            "9x32",
+        ],
+    );
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[0],
+        "perf,engine,impl,name,prb,bytes,min_ms,min_GBps,avg_ms,avg_GBps,median_ms,median_GBps"
+    );
+    let fields: Vec<&str> = lines[1].split(',').collect();
+    assert_eq!(fields.len(), 12, "{text}");
+    assert_eq!(fields[..2], ["perf", "cpu"]);
+    assert_eq!(fields[3], "\"a name\"");
+    assert_eq!(
+        fields[4],
+        "--mode=P --fix-times-per-prb=3 --lnorm --dt=bf16:f32 --flags=C 8x32_n\"a name\""
+    );
+    // src, dst, mean, variance, scale.
+    assert_eq!(fields[5], (8 * 32 * (2 + 4) + 2 * 8 * 4 + 32 * 4).to_string());
+    let number = |field: &str| field.parse::<f64>().expect(field);
+    assert!(fields[6..].iter().all(|field| number(field) > 0.0), "{text}");
+    assert!(number(fields[6]) <= number(fields[8]) && number(fields[6]) <= number(fields[10]));
+    let rate = number(fields[5]) / number(fields[6]) / 1e6;
+    assert!((rate / number(fields[7]) - 1.0).abs() < 0.2, "{text}");
+    assert!(lines[2].starts_with("perf,cpu,") && lines[3].starts_with("tests:2 passed:2 "));
+    assert!(lines[4].starts_with("total perf: min(ms):"), "{text}");
+    let both = run(0, &["--mode=CP", "--fix-times-per-prb=1", "9x32"]);
+    assert!(both.contains("\nperf,cpu,") && both.contains("\n0:PASSED ("), "{both}");
+}
+
+#[test]
+fn running_checks_nothing_and_says_so() {
+    let text = run(0, &["--mode=R", "9x32"]);
+    assert!(text.starts_with("0:EXECUTED (") && text.contains(" passed:1 "), "{text}");
+}
+
+#[test]
+fn bits_are_compared_and_the_comparisons_named() {
+    let text = run(0, &["--mode=B", "--dir=BWD_DW", "--flags=CH", "--dt=bf16", "300x801"]);
+    let lines: Vec<&str> = text.lines().collect();
+    for part in [
+        "levels ",
+        "portable",
+        "ref:any",
+        "rows alone",
+        "rows rotated",
+        "misaligned",
+        "in place",
+        "rows further apart",
+        "floating-point modes",
+        "repeats",
+    ] {
+        assert!(lines[0].contains(part), "{part} in {}", lines[0]);
+    }
+    assert!(lines[1].starts_with("0:PASSED ("), "{text}");
+    assert!(lines[3].starts_with("total bits: "), "{text}");
+}
+
+#[test]
+fn verbosity_adds_detail() {
+    let text = run(0, &["-v6", "--flags=C", "5x33"]);
+    assert!(text.starts_with("run: --lnorm --flags=C 5x33\nimplementation: "), "{text}");
+    for part in ["data: src Input", "data: shift Unused", "  dst: ", "telling of 165"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let text = run(0, &["--verbose=99", "2x3"]);
+    assert!(text.contains("  dst(1,2): got ") && text.contains("allowed"), "{text}");
+    assert!(!run(0, &["5x33"]).contains("implementation"));
+}
+
+#[test]
+fn repeats_run_the_same_problem_again() {
+    let text = run(0, &["--repeats-per-prb=3", "5x33"]);
+    assert!(text.contains("\n2:PASSED (") && text.contains("\ntests:3 passed:3 "), "{text}");
+}
+
+#[test]
+fn data_comes_from_files() {
+    let folder = folder("data");
+    let prefix = |name: &str| format!("--buffer-prefix={}", folder.join(name).display());
+    write_f32(&folder.join("good.1.bin"), (0..12).map(|i| i as f32 * 0.75 - 3.0));
+    write_f32(&folder.join("good.51.bin"), [1.0, -2.0, 0.5, 8.0]);
+    let text = run(0, &["-v6", &prefix("good"), "--dir=FWD_D,BWD_DW", "--flags=C", "3x4"]);
+    assert!(text.contains("src: read from ") && text.contains("scale: read from "), "{text}");
+    assert!(text.contains("diff_dst: no file "), "{text}");
+    assert!(text.contains("data: src Input") && text.contains("[-3, 5.25]"), "{text}");
+    assert!(text.contains("\ntests:2 passed:2 "), "{text}");
+    // The layout is that of the memory: transposed, the columns come first.
+    let text = run(0, &["-v6", &prefix("good"), "--tag=xba", "3x4"]);
+    assert!(text.contains("\ntests:1 passed:1 "), "{text}");
+
+    write_f32(&folder.join("short.1.bin"), [0.0; 11]);
+    let message = run(2, &[&prefix("short"), "3x4"]);
+    let path = folder.join("short.1.bin");
+    assert_eq!(message, format!("benchdnn: {} has 44 bytes, src needs 48\n", path.display()));
+    let message = run(2, &[&prefix("none"), "3x4"]);
+    assert!(message.starts_with("benchdnn: no input of 3x4 is in a file "), "{message}");
+}
+
+#[test]
+fn data_of_files_can_prove_nothing() {
+    let folder = folder("zeros");
+    write_f32(&folder.join("zeros.1.bin"), [0.0; 12]);
+    let prefix = format!("--buffer-prefix={}", folder.join("zeros").display());
+    let text = run(0, &[&prefix, "3x4"]);
+    assert!(text.starts_with("0:MISTRUSTED ("), "{text}");
+    assert!(text.contains(" mistrusted:1 ") && text.contains(" failed:0 "), "{text}");
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_crash() {
+    use std::process::Stdio;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_benchdnn"))
+        .args(["--mode=L", "--repeats-per-prb=100000", "5x33"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program can be started");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!(err(&output), "");
+    assert!(output.status.code().is_some());
+}

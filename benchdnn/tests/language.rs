@@ -1,0 +1,307 @@
+//! The language: what a command line or batch file makes of its words.
+
+use benchdnn::drivers;
+use benchdnn::language::batch;
+use benchdnn::language::machine::{Job, Request, read};
+use std::path::{Path, PathBuf};
+
+fn request(arguments: &[&str]) -> Result<Request, String> {
+    let arguments: Vec<String> = arguments.iter().map(|word| word.to_string()).collect();
+    let drivers = drivers::all().expect("a library that can be used");
+    read(&arguments, drivers).map_err(|error| error.to_string())
+}
+
+fn jobs(arguments: &[&str]) -> Vec<Job> {
+    match request(arguments) {
+        Ok(Request::Jobs { jobs, .. }) => jobs,
+        Ok(Request::Help(_)) => panic!("{arguments:?} asks for help"),
+        Err(error) => panic!("{arguments:?}: {error}"),
+    }
+}
+
+fn lines(arguments: &[&str]) -> Vec<String> {
+    jobs(arguments).iter().map(Job::line).collect()
+}
+
+fn error(arguments: &[&str]) -> String {
+    match request(arguments) {
+        Ok(_) => panic!("{arguments:?} is understood"),
+        Err(error) => error,
+    }
+}
+
+/// A folder of this test's own, with these files.
+fn folder(test: &str, files: &[(&str, &str)]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("language").join(test);
+    for (name, text) in files {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a writable folder");
+        std::fs::write(path, text).expect("a writable file");
+    }
+    folder
+}
+
+fn batch_option(folder: &Path, file: &str) -> String {
+    format!("--batch={}", folder.join(file).display())
+}
+
+#[test]
+fn options_hold_for_the_problems_after_them() {
+    assert_eq!(
+        lines(&["2x3", "--dir=bwd_d", "--flags=CM", "4x5", "--dir=FWD_I", "6x7", "8x9"]),
+        [
+            "--lnorm 2x3",
+            "--lnorm --dir=BWD_D --flags=CM 4x5",
+            "--lnorm --dir=FWD_I --flags=CM 6x7",
+            "--lnorm --dir=FWD_I --flags=CM 8x9",
+        ]
+    );
+}
+
+#[test]
+fn lists_multiply_out_in_a_fixed_order() {
+    assert_eq!(
+        lines(&["--inplace=false,1", "--dt=f32,bf16:f32", "--dir=FWD_D,BWD_D", "2x3"]),
+        [
+            "--lnorm 2x3",
+            "--lnorm --inplace=true 2x3",
+            "--lnorm --dt=bf16:f32 2x3",
+            "--lnorm --dt=bf16:f32 --inplace=true 2x3",
+            "--lnorm --dir=BWD_D 2x3",
+            "--lnorm --dir=BWD_D --inplace=true 2x3",
+            "--lnorm --dir=BWD_D --dt=bf16:f32 2x3",
+            "--lnorm --dir=BWD_D --dt=bf16:f32 --inplace=true 2x3",
+        ]
+    );
+    let many = lines(&[
+        "--cpu-isa=portable,default",
+        "--threads=0,2",
+        "--tag=abx,axb:abx,acb",
+        "--stat_tag=any,undef",
+        "--ss_dt=f32,f16",
+        "--flags=,G,GCHM",
+        "--eps=0,1e-12",
+        "2x3x4",
+    ]);
+    assert_eq!(many.len(), 2 * 2 * 3 * 2 * 2 * 3 * 2);
+    let mut distinct = many.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!(distinct.len(), many.len());
+    assert_eq!(
+        many.last().expect("many"),
+        "--threads=2 --lnorm --tag=acb --stat_tag=undef --ss_dt=f16 --flags=GCHM --eps=1e-12 2x3x4"
+    );
+}
+
+#[test]
+fn an_empty_value_is_the_default_and_an_empty_flag_is_none() {
+    let changed = ["--dir=BWD_D", "--dt=f16", "--tag=axb", "--eps=1", "--mode=L", "--impl=ref"];
+    let reset = ["--dir=", "--dt=", "--tag=", "--eps=", "--mode=", "--impl="];
+    assert_eq!(lines(&[&changed[..], &reset, &["2x3"]].concat()), ["--lnorm 2x3"]);
+    assert_eq!(lines(&["--flags=G,", "2x3"]), ["--lnorm --flags=G 2x3", "--lnorm 2x3"]);
+}
+
+#[test]
+fn reset_is_about_problems_not_about_the_run() {
+    let line = &lines(&[
+        "--mode=L",
+        "--threads=2",
+        "--dir=BWD_D",
+        "--match=9x9",
+        "--impl=ref",
+        "--reset",
+        "2x3",
+    ])[0];
+    assert_eq!(line, "--mode=L --threads=2 --lnorm 2x3");
+}
+
+#[test]
+fn the_driver_may_be_named_and_values_have_their_case() {
+    assert_eq!(lines(&["--mode=l", "--lnorm", "2x3"]), ["--mode=L --lnorm 2x3"]);
+    assert_eq!(lines(&["--inplace=TRUE", "2x3"]), ["--lnorm --inplace=true 2x3"]);
+    assert!(error(&["--dt=F32", "2x3"]).contains("'F32' is none of f32, bf16, f16"));
+    assert!(error(&["--flags=g", "2x3"]).contains("'g' is no combination of G"));
+    assert!(error(&["--tag=ABX", "2x3"]).contains("'ABX' is no layout"));
+}
+
+#[test]
+fn match_looks_at_the_line_and_at_names() {
+    let words = ["--flags=,CM", "2x3_n\"first one\"", "4x5_nsecond"];
+    let matching = |regex: &str| lines(&[&[regex], &words[..]].concat());
+    assert_eq!(matching("--match=first").len(), 2);
+    assert_eq!(matching("--match=flags=CM.*n\"second"), ["--lnorm --flags=CM 4x5_n\"second\""]);
+    assert_eq!(matching("--match=third").len(), 0);
+    assert_eq!(matching("--match=").len(), 4);
+}
+
+#[test]
+fn repeats_and_filters_are_part_of_the_line() {
+    let words = ["--repeats-per-prb=3", "--skip-impl=ref,simd:avx2", "--buffer-prefix=a b", "2x3"];
+    let line = "--repeats-per-prb=3 '--buffer-prefix=a b' --lnorm --skip-impl=ref,simd:avx2 2x3";
+    assert_eq!(lines(&words), [line; 3]);
+    assert_eq!(
+        lines(&["--impl=ref", "--skip-impl=simd", "2x3"]),
+        ["--lnorm --skip-impl=simd 2x3"],
+        "of the two the later one counts"
+    );
+}
+
+#[test]
+fn batch_files_share_the_state_and_nest() {
+    let folder = folder(
+        "nest",
+        &[
+            ("outer", "--dir=BWD_D 2x3 # a comment\n--batch=deep/inner\n6x7\n"),
+            ("deep/inner", "--flags=CM\n--batch=shapes   --dir=FWD_I"),
+            ("deep/shapes", "4x5_n\"a name # no comment\" \\\n\n\n"),
+        ],
+    );
+    assert_eq!(
+        lines(&["--dt=bf16", &batch_option(&folder, "outer"), "8x9"]),
+        [
+            "--lnorm --dir=BWD_D --dt=bf16 2x3",
+            "--lnorm --dir=BWD_D --dt=bf16 --flags=CM 4x5_n\"a name # no comment\"",
+            "--lnorm --dir=FWD_I --dt=bf16 --flags=CM 6x7",
+            "--lnorm --dir=FWD_I --dt=bf16 --flags=CM 8x9",
+        ]
+    );
+}
+
+#[test]
+fn the_drivers_own_files_are_found_from_anywhere() {
+    let folder = folder("own", &[("outer", "--batch=shapes_ci")]);
+    let direct = lines(&["--batch=shapes_ci"]);
+    assert!(!direct.is_empty());
+    assert_eq!(lines(&[&batch_option(&folder, "outer")]), direct);
+}
+
+#[test]
+fn every_file_of_the_driver_can_be_read() {
+    let names: Vec<_> = batch::embedded("lnorm").collect();
+    assert!(names.contains(&"test_lnorm_ci"), "{names:?}");
+    for name in names {
+        assert!(!lines(&[&format!("--batch={name}")]).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn mistakes_in_arguments_are_pointed_at() {
+    let cases: [(&[&str], &str); 12] = [
+        (&["2x3", "--dri=BWD_D"], "argument 2: unknown option '--dri'; the nearest is '--dir'"),
+        (
+            &["--fix-time-per-prb=1"],
+            "argument 1: unknown option '--fix-time-per-prb'; the nearest is '--fix-times-per-prb'",
+        ),
+        (&["--lnrom"], "argument 1: unknown option '--lnrom'; the nearest is '--lnorm'"),
+        (&["--qqqqqqq"], "argument 1: unknown option '--qqqqqqq'; --help lists them all"),
+        (&["--dt=f32,bf17"], "argument 1, column 10: --dt: 'bf17' is none of f32, bf16, f16"),
+        (
+            &["--dt=f32:f32:f32"],
+            "argument 1, column 6: --dt: 'f32:f32:f32' is neither SRC:DST nor one value for both",
+        ),
+        (&["-v1", "--dir"], "argument 2: '--dir' needs a value: --dir=LIST"),
+        (&["-v100"], "argument 1, column 3: --verbose: '100' is no whole number from 0 to 99"),
+        (&["--reset=1"], "argument 1: '--reset' takes no value"),
+        (
+            &["4x5", "4y5"],
+            "argument 2: '4y5' is no problem such as 8x128x1024 or 8x128x1024_n\"name\"",
+        ),
+        (&["--tag=acb", "4x5"], "argument 2: tag acb is for 3 dimensions, not 2"),
+        (&["4"], "argument 1: '4' has 1 dimensions, not 2 to 5"),
+    ];
+    for (arguments, expected) in cases {
+        assert_eq!(error(arguments), expected, "{arguments:?}");
+    }
+}
+
+#[test]
+fn mistakes_in_files_are_pointed_at_with_the_way_there() {
+    let folder = folder(
+        "mistakes",
+        &[
+            ("outer", "2x3\n\n  --batch=inner"),
+            ("inner", "# first line\n--dir=FWD_D 4x5   --dt=f32,'bf17'"),
+            ("quote", "2x3\n 4x5_n\"open\n6x7"),
+            ("self", "2x3 --batch=self"),
+            ("missing", "--batch=nowhere"),
+        ],
+    );
+    let at = |name: &str| folder.join(name).display().to_string();
+    assert_eq!(
+        error(&["--reset", &batch_option(&folder, "outer")]),
+        format!(
+            "{}:2:29: --dt: 'bf17' is none of f32, bf16, f16\n  included from {}:3:3\n  \
+             included from argument 2",
+            at("inner"),
+            at("outer")
+        )
+    );
+    assert_eq!(
+        error(&[&batch_option(&folder, "quote")]),
+        format!("{}:2:7: a quote that is never closed\n  included from argument 1", at("quote"))
+    );
+    assert_eq!(
+        error(&[&batch_option(&folder, "self")]),
+        format!("{}:1:13: {} includes itself\n  included from argument 1", at("self"), at("self"))
+    );
+    assert_eq!(
+        error(&[&batch_option(&folder, "missing")]),
+        format!(
+            "{}:1:9: no such batch file: {}, inputs/lnorm/nowhere\n  included from argument 1",
+            at("missing"),
+            at("nowhere")
+        )
+    );
+}
+
+#[test]
+fn nothing_to_run_is_a_mistake_unless_match_says_so() {
+    for arguments in [&[][..], &["--reset"], &["--dir=BWD_D", "-v5"]] {
+        assert!(error(arguments).starts_with("no problem given\nusage:"), "{arguments:?}");
+    }
+    assert_eq!(lines(&["--match=zzz", "2x3"]), Vec::<String>::new());
+}
+
+#[test]
+fn an_option_without_effect_is_remarked() {
+    let remarks = |arguments: &[&str]| match request(arguments) {
+        Ok(Request::Jobs { remarks, .. }) => remarks,
+        _ => panic!("{arguments:?} are problems"),
+    };
+    assert_eq!(
+        remarks(&["2x3", "--flags=C"]),
+        ["argument 2: an option after the last problem has no effect"]
+    );
+    assert_eq!(remarks(&["--flags=C", "2x3", "--batch=shapes_ci"]), Vec::<String>::new());
+}
+
+#[test]
+fn help_is_general_or_about_a_driver() {
+    let help = |arguments: &[&str]| match request(arguments) {
+        Ok(Request::Help(text)) => text,
+        _ => panic!("{arguments:?} asks for help"),
+    };
+    let general = help(&["-h"]);
+    assert!(general.contains("[driver]") && general.contains("--lnorm  "), "{general}");
+    let driver = help(&["--lnorm", "--help"]);
+    assert!(driver.contains("benchdnn --lnorm [options]"), "{driver}");
+    for text in [&general, &driver] {
+        for part in
+            ["--flags", "--batch", "--mode", "[0.0625]", "Examples:", "--flags=CM 4096x4096"]
+        {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+}
+
+#[test]
+fn the_examples_of_the_help_are_understood() {
+    let Ok(Request::Help(text)) = request(&["--help"]) else { panic!("it asks for help") };
+    let examples: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("  benchdnn ")).collect();
+    assert!(examples.len() >= 4, "{text}");
+    for example in examples {
+        assert!(!lines(&example.split(' ').collect::<Vec<_>>()).is_empty(), "{example}");
+    }
+}

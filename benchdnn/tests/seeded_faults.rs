@@ -1,0 +1,488 @@
+//! Mistakes that are known from elsewhere, put in the library's place: the driver must see each.
+//!
+//! The executor here computes with plain loops in f64. Without a fault it passes; with one, every
+//! problem that the fault touches must be FAILED, whatever its types and its shape.
+
+use benchdnn::drivers::lnorm::{Executor, Extent, Lnorm, Problem, Request, Wanted, arguments};
+use benchdnn::execution::Role;
+use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
+use benchdnn::fill::DataType;
+use benchdnn::float_mode::{self, FloatMode};
+use benchdnn::harness::{self, Streams};
+use benchdnn::oracle::lnorm::Flags;
+use benchdnn::tensor::{Buffer, Layout};
+use norm_sys::*;
+use std::cell::Cell;
+use std::rc::Rc;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    /// None: what the driver should pass.
+    None,
+    /// oneDNN's gradient of RMS normalization keeps the term of the mean.
+    MeanTermInRmsGradient,
+    /// The gradient takes src in place of src*r in its second term.
+    GradientWithoutRoot,
+    /// Epsilon is added to the root, not under it.
+    EpsilonOutsideTheRoot,
+    /// The variance is divided by C - 1.
+    SampleVariance,
+    /// Sums leave out the last element of a row, as a kernel does that masks its tail wrongly.
+    TailLaneLostInSums,
+    /// The last element of a row is not written.
+    TailLaneNotWritten,
+    /// The element behind a row's end is written.
+    TailLaneTooMany,
+    /// An input is overwritten.
+    InputWritten,
+    /// The mean is written although RMS normalization has none.
+    MeanWritten,
+    /// A gradient that was not asked for is written.
+    UnaskedGradient,
+    /// Bits depend on the number of threads.
+    ThreadsMatter,
+    /// Bits depend on the instruction set.
+    LevelMatters,
+    /// Bits depend on the alignment.
+    AlignmentMatters,
+    /// Bits depend on the row's position.
+    PositionMatters,
+    /// Bits depend on the floating-point mode of the caller.
+    FloatModeMatters,
+    /// Bits depend on how often the primitive ran before.
+    RepeatMatters,
+}
+
+#[derive(Debug)]
+struct Faulty {
+    fault: Fault,
+    threads: Rc<Cell<u64>>,
+    portable: Rc<Cell<bool>>,
+}
+
+impl Control for Faulty {
+    fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal> {
+        self.portable.set(isa == CpuIsa::Portable);
+        Ok(matches!(isa, CpuIsa::Default | CpuIsa::Portable | CpuIsa::Avx2))
+    }
+
+    fn set_threads(&self, threads: u64) -> Result<(), Refusal> {
+        self.threads.set(threads);
+        Ok(())
+    }
+
+    fn last_threads(&self) -> u64 {
+        self.threads.get().max(1)
+    }
+}
+
+impl Executor for Faulty {
+    fn prepare(&self, request: &Request) -> Result<Box<dyn Prepared>, Refusal> {
+        Ok(Box::new(Sham {
+            fault: self.fault,
+            threads: self.threads.clone(),
+            portable: self.portable.get(),
+            problem: problem(request),
+            request: request.clone(),
+        }))
+    }
+}
+
+/// The problem behind a request; tags no longer matter.
+fn problem(request: &Request) -> Problem {
+    Problem {
+        dims: request.dims.clone(),
+        direction: request.direction,
+        src_dt: request.src.data_type,
+        dst_dt: request.dst.data_type,
+        ss_dt: request.ss_dt,
+        flags: request.flags,
+        epsilon: request.epsilon,
+        ..Problem::default()
+    }
+}
+
+struct Sham {
+    fault: Fault,
+    threads: Rc<Cell<u64>>,
+    portable: bool,
+    problem: Problem,
+    request: Request,
+}
+
+impl Sham {
+    fn tensor(&self, dims: &[usize], dt: DataType, wanted: &Wanted) -> Layout {
+        match wanted {
+            Wanted::Any | Wanted::Null => Layout::dense(dims, dt),
+            Wanted::Ordered(order) => Layout::ordered(dims, order, 0, dt),
+            Wanted::Strided(layout) => layout.clone(),
+        }
+    }
+}
+
+impl Prepared for Sham {
+    fn implementation(&self) -> String {
+        "sham".to_owned()
+    }
+
+    fn next_implementation(&mut self) -> Result<bool, Refusal> {
+        Ok(false)
+    }
+
+    fn layout(&self, argument: i32) -> Option<Layout> {
+        let spec = arguments(&self.problem).into_iter().find(|spec| spec.id == argument)?;
+        let (dims, dt) = (&self.problem.dims, spec.data_type);
+        let last = dims.len() - 1;
+        (spec.role != Role::Unused).then(|| match spec.extent {
+            Extent::Columns => Layout::dense(&dims[last..], dt),
+            Extent::Rows => self.tensor(&dims[..last], dt, &self.request.stat.wanted),
+            Extent::Elements => {
+                let wanted = match (argument, &self.request.dst.wanted) {
+                    (NORM_ARG_DST | NORM_ARG_DIFF_DST, own) if *own != Wanted::Any => own,
+                    _ => &self.request.src.wanted,
+                };
+                self.tensor(dims, dt, wanted)
+            }
+        })
+    }
+
+    fn bind<'a>(&self, arguments: &[Argument<'a>]) -> Result<Box<dyn Bound + 'a>, Refusal> {
+        Ok(Box::new(Calculation {
+            fault: self.fault,
+            threads: self.threads.clone(),
+            portable: self.portable,
+            problem: self.problem.clone(),
+            arguments: arguments.to_vec(),
+            runs: Cell::new(0),
+            rounds_up: Cell::new(false),
+        }))
+    }
+}
+
+struct Calculation<'a> {
+    fault: Fault,
+    threads: Rc<Cell<u64>>,
+    portable: bool,
+    problem: Problem,
+    arguments: Vec<Argument<'a>>,
+    runs: Cell<u32>,
+    rounds_up: Cell<bool>,
+}
+
+impl Calculation<'_> {
+    fn has(&self, fault: Fault) -> bool {
+        self.fault == fault
+    }
+
+    fn argument(&self, id: i32) -> Option<&Argument<'_>> {
+        self.arguments.iter().find(|argument| argument.id == id)
+    }
+
+    fn used(&self, id: i32, role: Role) -> Option<&Argument<'_>> {
+        let spec = arguments(&self.problem).into_iter().find(|spec| spec.id == id)?;
+        self.argument(id).filter(|_| spec.role == role)
+    }
+
+    fn read(&self, id: i32) -> Vec<f64> {
+        let argument = self.used(id, Role::Input);
+        argument.map_or_else(Vec::new, |argument| {
+            argument.layout.data_type.decode(&argument.buffer.elements(argument.layout))
+        })
+    }
+
+    fn write(&self, id: i32, values: &[f64]) {
+        if let Some(argument) = self.used(id, Role::Output) {
+            argument.buffer.put(argument.layout, &argument.layout.data_type.encode(values));
+        }
+    }
+
+    /// A change in the last bits of a result.
+    fn disturbance(&self, src: &Buffer, row: usize) -> f64 {
+        let disturbed = match self.fault {
+            Fault::ThreadsMatter => self.threads.get() == 3,
+            Fault::LevelMatters => self.portable,
+            Fault::AlignmentMatters => !src.pointer().addr().is_multiple_of(64),
+            Fault::PositionMatters => row == 5,
+            Fault::FloatModeMatters => self.rounds_up.get(),
+            Fault::RepeatMatters => self.runs.get() == 3,
+            _ => false,
+        };
+        if disturbed { 1.0 + 1.0 / 64.0 } else { 1.0 }
+    }
+
+    fn root(&self, variance: f64) -> f64 {
+        let epsilon = f64::from(self.problem.epsilon);
+        match self.fault {
+            Fault::EpsilonOutsideTheRoot => 1.0 / (variance.sqrt() + epsilon),
+            _ => 1.0 / (variance + epsilon).sqrt(),
+        }
+    }
+
+    fn summed<'r>(&self, row: &'r [f64]) -> &'r [f64] {
+        match self.fault {
+            Fault::TailLaneLostInSums => &row[..row.len() - 1],
+            _ => row,
+        }
+    }
+
+    fn forward(&self) {
+        let cols = self.problem.cols();
+        let Flags { global_stats, rms_norm, .. } = self.problem.flags;
+        let (src, scale, shift) =
+            (self.read(NORM_ARG_SRC), self.read(NORM_ARG_SCALE), self.read(NORM_ARG_SHIFT));
+        let (mut means, mut variances) = (self.read(NORM_ARG_MEAN), self.read(NORM_ARG_VARIANCE));
+        let (mut dst, count) = (Vec::new(), cols as f64);
+        let buffer = self.argument(NORM_ARG_SRC).expect("src is always there").buffer;
+        for (i, x) in src.chunks(cols).enumerate() {
+            if !global_stats {
+                let sum: f64 = self.summed(x).iter().sum();
+                let mean = if rms_norm { 0.0 } else { sum / count };
+                let squares: f64 = self.summed(x).iter().map(|x| (x - mean).powi(2)).sum();
+                let count = if self.has(Fault::SampleVariance) { count - 1.0 } else { count };
+                means.push(mean);
+                variances.push(squares / count);
+            }
+            let mean = if rms_norm { 0.0 } else { means[i] };
+            let r = self.root(variances[i]) * self.disturbance(buffer, i);
+            for (c, x) in x.iter().enumerate() {
+                let g = scale.get(c).copied().unwrap_or(1.0);
+                dst.push((x - mean) * r * g + shift.get(c).copied().unwrap_or(0.0));
+            }
+        }
+        self.write(NORM_ARG_DST, &dst);
+        self.write(NORM_ARG_MEAN, &means);
+        self.write(NORM_ARG_VARIANCE, &variances);
+    }
+
+    fn backward(&self) {
+        let cols = self.problem.cols();
+        let Flags { global_stats, rms_norm, .. } = self.problem.flags;
+        let (src, diff_dst) = (self.read(NORM_ARG_SRC), self.read(NORM_ARG_DIFF_DST));
+        let (scale, means) = (self.read(NORM_ARG_SCALE), self.read(NORM_ARG_MEAN));
+        let variances = self.read(NORM_ARG_VARIANCE);
+        let (mut diff_src, count) = (Vec::new(), cols as f64);
+        let (mut diff_scale, mut diff_shift) = (vec![0.0; cols], vec![0.0; cols]);
+        let buffer = self.argument(NORM_ARG_SRC).expect("src is always there").buffer;
+        for (i, (x, dy)) in src.chunks(cols).zip(diff_dst.chunks(cols)).enumerate() {
+            let mean = if rms_norm { 0.0 } else { means[i] };
+            let r = self.root(variances[i]) * self.disturbance(buffer, i);
+            let xhat: Vec<f64> = x.iter().map(|x| (x - mean) * r).collect();
+            let g = |c: usize| scale.get(c).copied().unwrap_or(1.0);
+            let d: Vec<f64> = dy.iter().enumerate().map(|(c, dy)| dy * g(c)).collect();
+            let sum_d: f64 = self.summed(&d).iter().sum();
+            let sum_dx: f64 = self.summed(&d).iter().zip(&xhat).map(|(d, x)| d * x).sum();
+            let subtracts_mean = !rms_norm || self.has(Fault::MeanTermInRmsGradient);
+            for c in 0..cols {
+                let mut inner = d[c];
+                if !global_stats {
+                    if subtracts_mean {
+                        inner -= sum_d / count;
+                    }
+                    let missing = self.has(Fault::GradientWithoutRoot);
+                    let x = if missing { x[c] - mean } else { xhat[c] };
+                    inner -= x * sum_dx / count;
+                }
+                diff_src.push(r * inner);
+                diff_scale[c] += dy[c] * xhat[c];
+                diff_shift[c] += dy[c];
+            }
+        }
+        self.write(NORM_ARG_DIFF_SRC, &diff_src);
+        self.write(NORM_ARG_DIFF_SCALE, &diff_scale);
+        self.write(NORM_ARG_DIFF_SHIFT, &diff_shift);
+    }
+
+    /// Puts the byte `value` at an element of an argument; `past` counts from its end.
+    fn poke(&self, id: i32, past: isize, value: u8) {
+        let argument = self.argument(id).expect("all arguments are passed");
+        let size = argument.layout.data_type.size() as isize;
+        let at = argument.layout.span() as isize + past * size;
+        // SAFETY: the guard behind a tensor is longer than an element.
+        unsafe { argument.buffer.pointer().offset(at).write_bytes(value, size as usize) };
+    }
+}
+
+impl Bound for Calculation<'_> {
+    fn execute(&self) -> Result<(), Refusal> {
+        self.runs.set(self.runs.get() + 1);
+        let (one, tiny) = (std::hint::black_box(1.0_f32), std::hint::black_box(1e-20_f32));
+        self.rounds_up.set(one + tiny != 1.0);
+        let forward = self.problem.direction.is_forward();
+        let result = if forward { NORM_ARG_DST } else { NORM_ARG_DIFF_SRC };
+        let output = self.argument(result).expect("the result is always there");
+        let before = output.buffer.elements(output.layout);
+        // As a library should, the calculation sets the caller's mode aside.
+        float_mode::under(FloatMode::Default, || match forward {
+            true => self.forward(),
+            false => self.backward(),
+        });
+        match self.fault {
+            Fault::TailLaneNotWritten => {
+                let mut elements = output.buffer.elements(output.layout);
+                let last = elements.len() - output.layout.data_type.size();
+                elements[last..].copy_from_slice(&before[last..]);
+                output.buffer.put(output.layout, &elements);
+            }
+            Fault::TailLaneTooMany => self.poke(result, 0, 0),
+            Fault::InputWritten => self.poke(NORM_ARG_SRC, -1, 0),
+            Fault::MeanWritten => self.poke(NORM_ARG_MEAN, -1, 0),
+            Fault::UnaskedGradient => self.poke(NORM_ARG_DIFF_SCALE, -1, 0),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Runs a command line with the fault and returns the exit status and the result lines.
+fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
+    let executor = Faulty { fault, threads: Rc::default(), portable: Rc::default() };
+    let arguments: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let streams = Streams { out: &mut out, err: &mut err, progress: None };
+    let status = harness::run(&arguments, vec![Box::new(Lnorm::new(Rc::new(executor)))], streams)
+        .expect("a vector takes everything");
+    assert_eq!(String::from_utf8_lossy(&err), "", "{command}");
+    let text = String::from_utf8(out).expect("UTF-8");
+    let results: Vec<_> =
+        text.lines().filter(|line| line.contains("__REPRO")).map(str::to_owned).collect();
+    assert!(!results.is_empty(), "{command}");
+    (status, results)
+}
+
+fn passes(command: &str) {
+    let (status, results) = run(Fault::None, command);
+    for line in &results {
+        assert!(line.contains(":PASSED "), "{line}");
+    }
+    assert_eq!(status, harness::FINE);
+}
+
+/// Every problem of the command line fails with the fault, and passes without.
+fn fails(fault: Fault, command: &str) -> Vec<String> {
+    passes(command);
+    let (status, results) = run(fault, command);
+    for line in &results {
+        assert!(line.contains(":FAILED "), "with {fault:?}: {line}");
+    }
+    assert_eq!(status, harness::FAILED);
+    results
+}
+
+const TYPES: &str = "--dt=f32,bf16,f16,bf16:f32";
+const SHAPES: &str = "15x3 4x16 30x301 2x3x129";
+
+#[test]
+fn without_a_fault_everything_passes() {
+    let flags = "--flags=,G,C,H,M,CH,GCH,CM,GM,GCHM";
+    passes(&format!("--dir=FWD_D,FWD_I,BWD_D,BWD_DW {TYPES} --tag=abx,axb {flags} {SHAPES}"));
+    passes(&format!("--mode=B --dir=FWD_D,BWD_DW {TYPES} --flags=CH,CM 30x301"));
+}
+
+#[test]
+fn the_mean_term_in_the_rms_gradient_fails() {
+    let command = format!("--dir=BWD_D,BWD_DW {TYPES} --flags=M,CM {SHAPES}");
+    fails(Fault::MeanTermInRmsGradient, &command);
+}
+
+#[test]
+fn a_gradient_that_misses_the_root_fails() {
+    let command = format!("--dir=BWD_D,BWD_DW {TYPES} --flags=,CH,M,CM {SHAPES}");
+    fails(Fault::GradientWithoutRoot, &command);
+}
+
+#[test]
+fn epsilon_outside_the_root_fails() {
+    let command = format!("--dir=FWD_D,FWD_I,BWD_DW {TYPES} --flags=,GCH,CM {SHAPES}");
+    fails(Fault::EpsilonOutsideTheRoot, &command);
+}
+
+#[test]
+fn the_sample_variance_fails() {
+    let command = format!("--dir=FWD_D,FWD_I {TYPES} --flags=,CH,M {SHAPES}");
+    fails(Fault::SampleVariance, &command);
+}
+
+#[test]
+fn a_lost_tail_lane_fails() {
+    let command = format!("--dir=FWD_D,FWD_I,BWD_D {TYPES} --flags=,CH,M {SHAPES}");
+    fails(Fault::TailLaneLostInSums, &command);
+    let command = format!("--dir=FWD_D,BWD_D {TYPES} --flags=,CM {SHAPES}");
+    for line in fails(Fault::TailLaneNotWritten, &command) {
+        assert!(line.contains("was never written"), "{line}");
+    }
+    for line in fails(Fault::TailLaneTooMany, &command) {
+        assert!(line.contains("was written 0 bytes behind its end"), "{line}");
+    }
+}
+
+#[test]
+fn writes_where_none_belong_fail() {
+    for line in fails(Fault::InputWritten, &format!("--dir=FWD_D,BWD_DW {TYPES} {SHAPES}")) {
+        assert!(line.contains("src is an input and was written"), "{line}");
+    }
+    let command = format!("--dir=FWD_D,BWD_DW {TYPES} --flags=M,GM {SHAPES}");
+    for line in fails(Fault::MeanWritten, &command) {
+        assert!(line.contains("mean is not used and was written"), "{line}");
+    }
+    let command = format!("--dir=BWD_D {TYPES} --flags=CH {SHAPES}");
+    for line in fails(Fault::UnaskedGradient, &command) {
+        assert!(line.contains("diff_scale is not used and was written"), "{line}");
+    }
+}
+
+#[test]
+fn bits_that_depend_on_the_surroundings_fail() {
+    let faults = [
+        Fault::ThreadsMatter,
+        Fault::LevelMatters,
+        Fault::AlignmentMatters,
+        Fault::PositionMatters,
+        Fault::FloatModeMatters,
+        Fault::RepeatMatters,
+    ];
+    for fault in faults {
+        fails(fault, &format!("--mode=B --dir=FWD_D,BWD_DW {TYPES} --flags=CH,M 30x301 2x4x16"));
+    }
+}
+
+#[test]
+fn the_faults_are_in_the_directions_they_claim() {
+    // A fault of the gradient must not be noticed forward: then it would be the wrong fault.
+    for fault in [Fault::MeanTermInRmsGradient, Fault::GradientWithoutRoot] {
+        let (status, _) = run(fault, "--dir=FWD_D,FWD_I --flags=,CM 30x301");
+        assert_eq!(status, harness::FINE, "{fault:?}");
+    }
+}
+
+/// The batch of continuous integration must see the fault in many of its problems.
+fn fails_the_batch(fault: Fault) {
+    let (status, results) = run(fault, "--batch=test_lnorm_ci");
+    let failed = results.iter().filter(|line| line.contains(":FAILED ")).count();
+    assert_eq!(status, harness::FAILED, "{fault:?}");
+    assert!(failed > 100, "{fault:?}: {failed} of {}", results.len());
+}
+
+#[test]
+fn the_batch_sees_the_mean_term() {
+    fails_the_batch(Fault::MeanTermInRmsGradient);
+}
+
+#[test]
+fn the_batch_sees_the_missing_root() {
+    fails_the_batch(Fault::GradientWithoutRoot);
+}
+
+#[test]
+fn the_batch_sees_epsilon_outside_the_root() {
+    fails_the_batch(Fault::EpsilonOutsideTheRoot);
+}
+
+#[test]
+fn the_batch_sees_the_sample_variance() {
+    fails_the_batch(Fault::SampleVariance);
+}
+
+#[test]
+fn the_batch_sees_a_lost_lane() {
+    fails_the_batch(Fault::TailLaneLostInSums);
+}

@@ -1,0 +1,749 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// norm.hpp - the C++17 interface of libnorm; header only, over norm.h.
+//
+// The classes and the order of calls are those of oneDNN 3.x's C++ interface:
+//
+//     norm::engine engine(norm::engine::kind::cpu, 0);
+//     norm::stream stream(engine);
+//     norm::memory::desc desc({rows, cols}, norm::memory::data_type::f32,
+//             norm::memory::format_tag::ab);
+//     norm::layer_normalization_forward::primitive_desc problem(engine,
+//             norm::prop_kind::forward_inference, desc, desc, 1e-5f,
+//             norm::normalization_flags::rms_norm);
+//     norm::layer_normalization_forward(problem).execute(
+//             stream, {{NORM_ARG_SRC, src}, {NORM_ARG_DST, dst}});
+//
+// Ownership.  Every object is a counted reference to a C object: a copy is the
+//             same object, the last one to go destroys it. What an object answers
+//             (an engine, a descriptor, attributes) may outlive that object.
+//             Buffers handed in stay the caller's and must outlive the memory.
+// Errors.     A failing call throws norm::error, with the status and the sentence
+//             of norm_get_last_error(). An empty object (default constructed)
+//             throws norm_invalid_arguments when it is used.
+// Threads.    As in norm.h; copying a reference is safe from any thread.
+// Shapes and formulas stand in norm.h, which is what every function here calls.
+#ifndef NORM_HPP
+#define NORM_HPP
+
+#include "norm.h"
+
+#include <cstddef>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace norm {
+
+// What is thrown. `status` is never norm_success; what() is the sentence.
+struct error : std::runtime_error {
+    error(norm_status_t code, const std::string &sentence)
+        : std::runtime_error(sentence), status(code) {}
+    norm_status_t status;
+};
+
+// Throws if a C function failed. For calls of norm.h beside this header.
+inline void check(norm_status_t status) {
+    if (status != norm_success) throw error(status, norm_get_last_error());
+}
+
+// A counted reference to a C object.
+template <typename Object, norm_status_t (*destroy)(Object *)>
+class handle {
+public:
+    // No object.
+    handle() = default;
+    // Takes over the ownership of `object`.
+    explicit handle(Object *object) : object_(object, destroy) {}
+    // The C object, still owned by this reference; throws if there is none.
+    Object *get() const {
+        if (!object_) throw error(norm_invalid_arguments, "the object is empty");
+        return object_.get();
+    }
+    // The C object, or NULL.
+    Object *get_or_null() const noexcept { return object_.get(); }
+    // Lets go of the object.
+    void reset() noexcept { object_.reset(); }
+    explicit operator bool() const noexcept { return object_ != nullptr; }
+    // The same object, not an equal one.
+    bool operator==(const handle &other) const noexcept { return object_ == other.object_; }
+    bool operator!=(const handle &other) const noexcept { return object_ != other.object_; }
+
+protected:
+    // `object` belongs to `owner`, which this reference keeps alive.
+    template <typename Owner>
+    handle(const Owner &owner, Object *object) : object_(owner.object_, object) {}
+
+private:
+    template <typename O, norm_status_t (*d)(O *)>
+    friend class handle;
+    std::shared_ptr<Object> object_;
+};
+
+// ---------------------------------------------------------------------------
+// Enumerations that belong to no class
+// ---------------------------------------------------------------------------
+
+enum class status {
+    success = norm_success,
+    out_of_memory = norm_out_of_memory,
+    invalid_arguments = norm_invalid_arguments,
+    unimplemented = norm_unimplemented,
+    last_impl_reached = norm_last_impl_reached,
+    runtime_error = norm_runtime_error,
+    not_required = norm_not_required,
+};
+
+enum class prop_kind {
+    undef = norm_prop_kind_undef,
+    forward_training = norm_forward_training,
+    forward_inference = norm_forward_inference,
+    forward = norm_forward,
+    backward = norm_backward,
+    backward_data = norm_backward_data,
+};
+
+enum class normalization_flags : unsigned {
+    none = norm_normalization_flags_none,
+    use_global_stats = norm_use_global_stats,
+    use_scale = norm_use_scale,
+    use_shift = norm_use_shift,
+    fuse_norm_relu = norm_fuse_norm_relu,
+    fuse_norm_add_relu = norm_fuse_norm_add_relu,
+    rms_norm = norm_rms_norm,
+};
+
+constexpr normalization_flags operator|(normalization_flags a, normalization_flags b) {
+    return static_cast<normalization_flags>(
+            static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+constexpr normalization_flags operator&(normalization_flags a, normalization_flags b) {
+    return static_cast<normalization_flags>(
+            static_cast<unsigned>(a) & static_cast<unsigned>(b));
+}
+inline normalization_flags &operator|=(normalization_flags &a, normalization_flags b) {
+    return a = a | b;
+}
+
+enum class scratchpad_mode {
+    library = norm_scratchpad_mode_library,
+    user = norm_scratchpad_mode_user,
+};
+
+enum class query {
+    undef = norm_query_undef,
+    engine = norm_query_engine,
+    primitive_kind = norm_query_primitive_kind,
+    num_of_inputs_s32 = norm_query_num_of_inputs_s32,
+    num_of_outputs_s32 = norm_query_num_of_outputs_s32,
+    time_estimate_f64 = norm_query_time_estimate_f64,
+    memory_consumption_s64 = norm_query_memory_consumption_s64,
+    scratchpad_engine = norm_query_scratchpad_engine,
+    impl_info_str = norm_query_impl_info_str,
+    prop_kind = norm_query_prop_kind,
+    epsilon_f32 = norm_query_epsilon_f32,
+    flags = norm_query_flags,
+    some_md = norm_query_some_md,
+    src_md = norm_query_src_md,
+    diff_src_md = norm_query_diff_src_md,
+    weights_md = norm_query_weights_md,
+    diff_weights_md = norm_query_diff_weights_md,
+    dst_md = norm_query_dst_md,
+    diff_dst_md = norm_query_diff_dst_md,
+    workspace_md = norm_query_workspace_md,
+    scratchpad_md = norm_query_scratchpad_md,
+    exec_arg_md = norm_query_exec_arg_md,
+    ndims_s32 = norm_query_ndims_s32,
+    dims = norm_query_dims,
+    data_type = norm_query_data_type,
+    submemory_offset_s64 = norm_query_submemory_offset_s64,
+    padded_dims = norm_query_padded_dims,
+    padded_offsets = norm_query_padded_offsets,
+    format_kind = norm_query_format_kind,
+    inner_nblks_s32 = norm_query_inner_nblks_s32,
+    inner_blks = norm_query_inner_blks,
+    inner_idxs = norm_query_inner_idxs,
+    strides = norm_query_strides,
+};
+
+// ---------------------------------------------------------------------------
+// Engine and stream
+// ---------------------------------------------------------------------------
+
+// Where primitives run.
+class engine : public handle<norm_engine, norm_engine_destroy> {
+public:
+    enum class kind { any = norm_any_engine, cpu = norm_cpu, gpu = norm_gpu };
+
+    engine() = default;
+    // The engine number `index` of a kind; there is one, for cpu (and any).
+    engine(kind of, std::size_t index) : handle(create(of, index)) {}
+    // An engine that `owner` answered; it keeps the owner alive.
+    template <typename Owner>
+    engine(const Owner &owner, norm_engine_t object) : handle(owner, object) {}
+
+    static std::size_t get_count(kind of) {
+        return norm_engine_get_count(static_cast<norm_engine_kind_t>(of));
+    }
+    kind get_kind() const {
+        norm_engine_kind_t answer = norm_any_engine;
+        check(norm_engine_get_kind(get(), &answer));
+        return static_cast<kind>(answer);
+    }
+
+private:
+    static norm_engine_t create(kind of, std::size_t index) {
+        norm_engine_t object = nullptr;
+        check(norm_engine_create(&object, static_cast<norm_engine_kind_t>(of), index));
+        return object;
+    }
+};
+
+// What executes primitives, in the order of the calls. An execution is finished
+// when execute() returns.
+class stream : public handle<norm_stream, norm_stream_destroy> {
+public:
+    enum class flags : unsigned {
+        in_order = norm_stream_in_order,
+        out_of_order = norm_stream_out_of_order,
+        default_flags = norm_stream_default_flags,
+    };
+
+    stream() = default;
+    explicit stream(const engine &on, flags f = flags::default_flags) : handle(create(on, f)) {}
+
+    engine get_engine() const {
+        norm_engine_t answer = nullptr;
+        check(norm_stream_get_engine(get(), &answer));
+        return engine(*this, answer);
+    }
+    // Returns at once: nothing is ever pending.
+    stream &wait() {
+        check(norm_stream_wait(get()));
+        return *this;
+    }
+    // Executions on this stream use the caller's threads: `run(pool, count, body,
+    // context)` calls body(i, context) once for each i below count. `pool` must
+    // live as long as the stream uses it; `run` must not throw.
+    stream &set_parallel_for(norm_parallel_for_t run, void *pool, int num_threads) {
+        check(norm_stream_set_parallel_for(get(), run, pool, num_threads));
+        return *this;
+    }
+    // Back to the library's own threads.
+    stream &reset_parallel_for() { return set_parallel_for(nullptr, nullptr, 1); }
+
+private:
+    static norm_stream_t create(const engine &on, flags f) {
+        norm_stream_t object = nullptr;
+        check(norm_stream_create(&object, on.get(), static_cast<unsigned>(f)));
+        return object;
+    }
+};
+
+// ---------------------------------------------------------------------------
+// Memory
+// ---------------------------------------------------------------------------
+
+// A descriptor and a buffer.
+class memory : public handle<norm_memory, norm_memory_destroy> {
+public:
+    using dim = norm_dim_t;
+    using dims = std::vector<dim>; // dimensions or strides; strides count elements
+
+    enum class data_type {
+        undef = norm_data_type_undef,
+        f16 = norm_f16,
+        bf16 = norm_bf16,
+        f32 = norm_f32,
+        s32 = norm_s32,
+        s8 = norm_s8,
+        u8 = norm_u8,
+        f64 = norm_f64,
+    };
+
+    enum class format_kind {
+        undef = norm_format_kind_undef,
+        any = norm_format_kind_any,
+        blocked = norm_blocked,
+    };
+
+    // Letters are the logical dimensions, outermost in memory first.
+    enum class format_tag {
+        undef = norm_format_tag_undef,
+        any = norm_format_tag_any,
+        a = norm_a, ab = norm_ab, abc = norm_abc, abcd = norm_abcd, abcde = norm_abcde,
+        abcdef = norm_abcdef, ba = norm_ba, acb = norm_acb, bac = norm_bac, bca = norm_bca,
+        cab = norm_cab, cba = norm_cba, abdc = norm_abdc, acbd = norm_acbd, acdb = norm_acdb,
+        adbc = norm_adbc, adcb = norm_adcb, bacd = norm_bacd, bcad = norm_bcad, bcda = norm_bcda,
+        cabd = norm_cabd, cdab = norm_cdab, cdba = norm_cdba, dabc = norm_dabc, dcab = norm_dcab,
+        abced = norm_abced, abdec = norm_abdec, acbde = norm_acbde, acdeb = norm_acdeb,
+        adecb = norm_adecb, bacde = norm_bacde, bcdea = norm_bcdea, cdeab = norm_cdeab,
+        cdeba = norm_cdeba, decab = norm_decab, abcdfe = norm_abcdfe, abdefc = norm_abdefc,
+        abdfce = norm_abdfce, acbdef = norm_acbdef, adefcb = norm_adefcb, defcab = norm_defcab,
+        // by meaning: n batch, t time, c channels
+        x = norm_x, nc = norm_nc, cn = norm_cn, tn = norm_tn, nt = norm_nt, tnc = norm_tnc,
+        ntc = norm_ntc, ncw = norm_ncw, nwc = norm_nwc, nchw = norm_nchw, nhwc = norm_nhwc,
+        chwn = norm_chwn, ncdhw = norm_ncdhw, ndhwc = norm_ndhwc, ldnc = norm_ldnc,
+    };
+
+    // Dimensions, data type and layout, without data.
+    class desc : public handle<norm_memory_desc, norm_memory_desc_destroy> {
+    public:
+        // No dimensions: stands for an argument that is left out.
+        desc() : desc(dims {}, data_type::undef, format_tag::undef) {}
+        // The dense layout that a tag names, or any, for a primitive descriptor
+        // to choose.
+        desc(const dims &sizes, data_type type, format_tag tag)
+            : handle(create(sizes, type, tag)) {}
+        // Element (i0, i1, ...) at i0*strides[0] + i1*strides[1] + ...; no strides
+        // at all: dense, row-major.
+        desc(const dims &sizes, data_type type, const dims &strides)
+            : handle(create(sizes, type, strides)) {}
+        // Takes over a C descriptor.
+        explicit desc(norm_memory_desc_t object) : handle(object) {}
+        // A copy of a descriptor that some object owns; empty for NULL.
+        static desc copy_of(const_norm_memory_desc_t existing) {
+            if (existing == nullptr) return desc();
+            norm_memory_desc_t object = nullptr;
+            check(norm_memory_desc_clone(&object, existing));
+            return desc(object);
+        }
+
+        // Equal as tensors, be it the same object or not.
+        bool operator==(const desc &other) const {
+            return norm_memory_desc_equal(get_or_null(), other.get_or_null()) != 0;
+        }
+        bool operator!=(const desc &other) const { return !(*this == other); }
+        // Bytes from the first to one past the last element; 0 for kind any.
+        std::size_t get_size() const { return norm_memory_desc_get_size(get()); }
+        bool is_zero() const { return get_ndims() == 0; }
+        int get_ndims() const { return ask<int>(query::ndims_s32); }
+        dims get_dims() const { return ask_dims(query::dims); }
+        dims get_padded_dims() const { return ask_dims(query::padded_dims); }
+        dims get_padded_offsets() const { return ask_dims(query::padded_offsets); }
+        // Throws for kind any and for an empty descriptor.
+        dims get_strides() const { return ask_dims(query::strides); }
+        dim get_submemory_offset() const { return ask<dim>(query::submemory_offset_s64); }
+        int get_inner_nblks() const { return ask<int>(query::inner_nblks_s32); }
+        data_type get_data_type() const {
+            return static_cast<data_type>(ask<norm_data_type_t>(query::data_type));
+        }
+        format_kind get_format_kind() const {
+            return static_cast<format_kind>(ask<norm_format_kind_t>(query::format_kind));
+        }
+
+    private:
+        template <typename T>
+        T ask(query what) const {
+            T answer {};
+            check(norm_memory_desc_query(get(), static_cast<norm_query_t>(what), &answer));
+            return answer;
+        }
+        dims ask_dims(query what) const {
+            const norm_dims_t *answer = ask<const norm_dims_t *>(what);
+            return dims(*answer, *answer + get_ndims());
+        }
+        static norm_memory_desc_t create(const dims &sizes, data_type type, format_tag tag) {
+            norm_memory_desc_t object = nullptr;
+            check(norm_memory_desc_create_with_tag(&object, static_cast<int>(sizes.size()),
+                    sizes.data(), static_cast<norm_data_type_t>(type),
+                    static_cast<norm_format_tag_t>(tag)));
+            return object;
+        }
+        static norm_memory_desc_t create(const dims &sizes, data_type type, const dims &strides) {
+            if (!strides.empty() && strides.size() != sizes.size())
+                throw error(norm_invalid_arguments,
+                        "norm::memory::desc: strides has another length than sizes");
+            norm_memory_desc_t object = nullptr;
+            check(norm_memory_desc_create_with_strides(&object, static_cast<int>(sizes.size()),
+                    sizes.data(), static_cast<norm_data_type_t>(type),
+                    strides.empty() ? nullptr : strides.data()));
+            return object;
+        }
+    };
+
+    memory() = default;
+    // The library allocates the buffer, zero-filled, and frees it.
+    memory(const desc &of, const engine &on) : memory(of, on, NORM_MEMORY_ALLOCATE) {}
+    // The caller's buffer of at least of.get_size() bytes, or NULL: no buffer yet.
+    memory(const desc &of, const engine &on, void *buffer) : handle(create(of, on, buffer)) {}
+
+    desc get_desc() const {
+        const_norm_memory_desc_t answer = nullptr;
+        check(norm_memory_get_memory_desc(get(), &answer));
+        return desc::copy_of(answer);
+    }
+    engine get_engine() const {
+        norm_engine_t answer = nullptr;
+        check(norm_memory_get_engine(get(), &answer));
+        return engine(*this, answer);
+    }
+    // The buffer, or NULL.
+    void *get_data_handle() const {
+        void *answer = nullptr;
+        check(norm_memory_get_data_handle(get(), &answer));
+        return answer;
+    }
+    // Replaces the buffer; one that the library allocated is freed.
+    void set_data_handle(void *buffer) const {
+        check(norm_memory_set_data_handle(get(), buffer));
+    }
+    // An address for the host to read and write, valid until unmap_data.
+    template <typename T = void>
+    T *map_data() const {
+        void *answer = nullptr;
+        check(norm_memory_map_data(get(), &answer));
+        return static_cast<T *>(answer);
+    }
+    void unmap_data(void *mapped) const { check(norm_memory_unmap_data(get(), mapped)); }
+
+private:
+    static norm_memory_t create(const desc &of, const engine &on, void *buffer) {
+        norm_memory_t object = nullptr;
+        check(norm_memory_create(&object, of.get(), on.get(), buffer));
+        return object;
+    }
+};
+
+// ---------------------------------------------------------------------------
+// Attributes, primitive descriptors, primitives
+// ---------------------------------------------------------------------------
+
+// How a primitive is to run, beyond its problem.
+class primitive_attr : public handle<norm_primitive_attr, norm_primitive_attr_destroy> {
+public:
+    // The defaults: scratchpad by the library.
+    primitive_attr() : handle(create()) {}
+    // Takes over C attributes.
+    explicit primitive_attr(norm_primitive_attr_t object) : handle(object) {}
+    // A copy of attributes that some object owns.
+    static primitive_attr copy_of(const_norm_primitive_attr_t existing) {
+        norm_primitive_attr_t object = nullptr;
+        check(norm_primitive_attr_clone(&object, existing));
+        return primitive_attr(object);
+    }
+
+    scratchpad_mode get_scratchpad_mode() const {
+        norm_scratchpad_mode_t answer = norm_scratchpad_mode_library;
+        check(norm_primitive_attr_get_scratchpad_mode(get(), &answer));
+        return static_cast<scratchpad_mode>(answer);
+    }
+    void set_scratchpad_mode(scratchpad_mode mode) {
+        check(norm_primitive_attr_set_scratchpad_mode(
+                get(), static_cast<norm_scratchpad_mode_t>(mode)));
+    }
+
+private:
+    static norm_primitive_attr_t create() {
+        norm_primitive_attr_t object = nullptr;
+        check(norm_primitive_attr_create(&object));
+        return object;
+    }
+};
+
+// A problem, checked, with the implementation chosen.
+class primitive_desc_base : public handle<norm_primitive_desc, norm_primitive_desc_destroy> {
+public:
+    primitive_desc_base() = default;
+    // Takes over a C primitive descriptor.
+    explicit primitive_desc_base(norm_primitive_desc_t object) : handle(object) {}
+    // A copy of a primitive descriptor that some object owns.
+    static primitive_desc_base copy_of(const_norm_primitive_desc_t existing) {
+        norm_primitive_desc_t object = nullptr;
+        check(norm_primitive_desc_clone(&object, existing));
+        return primitive_desc_base(object);
+    }
+
+    // Moves to the next implementation; false, and no change, after the last.
+    // Every reference to this object sees it.
+    bool next_impl() {
+        const norm_status_t status = norm_primitive_desc_next_impl(get());
+        if (status == norm_last_impl_reached) return false;
+        check(status);
+        return true;
+    }
+
+    // The answer to `what`, of the type that stands at norm_query_t.
+    template <typename T>
+    T ask(query what, int index = 0) const {
+        T answer {};
+        check(norm_primitive_desc_query(
+                get(), static_cast<norm_query_t>(what), index, &answer));
+        return answer;
+    }
+    // The number that a *_s32 query answers; 0 on failure.
+    int query_s32(query what) const {
+        return norm_primitive_desc_query_s32(get(), static_cast<norm_query_t>(what), 0);
+    }
+    // The descriptor that a *_md query answers; empty if the problem has none.
+    memory::desc query_md(query what, int index = 0) const {
+        return memory::desc::copy_of(norm_primitive_desc_query_md(
+                get(), static_cast<norm_query_t>(what), index));
+    }
+    // The descriptor of the execution argument NORM_ARG_*; empty if unused.
+    memory::desc arg_desc(int arg) const { return query_md(query::exec_arg_md, arg); }
+
+    const char *impl_info_str() const { return ask<const char *>(query::impl_info_str); }
+    norm_primitive_kind_t get_kind() const {
+        return ask<norm_primitive_kind_t>(query::primitive_kind);
+    }
+    prop_kind get_prop_kind() const {
+        return static_cast<prop_kind>(ask<norm_prop_kind_t>(query::prop_kind));
+    }
+    engine get_engine() const { return engine(*this, ask<norm_engine_t>(query::engine)); }
+    engine scratchpad_engine() const {
+        return engine(*this, ask<norm_engine_t>(query::scratchpad_engine));
+    }
+    primitive_attr get_primitive_attr() const {
+        const_norm_primitive_attr_t answer = nullptr;
+        check(norm_primitive_desc_get_attr(get(), &answer));
+        return primitive_attr::copy_of(answer);
+    }
+    memory::desc src_desc() const { return arg_desc(NORM_ARG_SRC); }
+    memory::desc dst_desc() const { return arg_desc(NORM_ARG_DST); }
+    memory::desc diff_src_desc() const { return arg_desc(NORM_ARG_DIFF_SRC); }
+    memory::desc diff_dst_desc() const { return arg_desc(NORM_ARG_DIFF_DST); }
+    // What scratchpad_mode::user must provide as NORM_ARG_SCRATCHPAD.
+    memory::desc scratchpad_desc() const { return query_md(query::scratchpad_md); }
+
+protected:
+    // What `create` made; NULL for what is not built, if that is allowed.
+    template <typename Create>
+    static norm_primitive_desc_t finish(bool allow_empty, Create create) {
+        norm_primitive_desc_t object = nullptr;
+        const norm_status_t status = create(&object);
+        if (!(allow_empty && status == norm_unimplemented)) check(status);
+        return object;
+    }
+};
+
+// A problem ready to run; immutable.
+class primitive : public handle<norm_primitive, norm_primitive_destroy> {
+public:
+    using kind = norm_primitive_kind_t;
+
+    primitive() = default;
+    explicit primitive(const primitive_desc_base &problem) : handle(create(problem)) {}
+
+    primitive_desc_base get_primitive_desc() const {
+        const_norm_primitive_desc_t answer = nullptr;
+        check(norm_primitive_get_primitive_desc(get(), &answer));
+        return primitive_desc_base::copy_of(answer);
+    }
+    kind get_kind() const { return get_primitive_desc().get_kind(); }
+
+    // Runs it. `args` maps NORM_ARG_* to memory; the outputs are complete on return.
+    void execute(const stream &on, const std::unordered_map<int, memory> &args) const {
+        std::vector<norm_exec_arg_t> list;
+        list.reserve(args.size());
+        for (const auto &pair : args)
+            list.push_back({pair.first, pair.second.get_or_null()});
+        check(norm_primitive_execute(
+                get(), on.get(), static_cast<int>(list.size()), list.data()));
+    }
+
+private:
+    static norm_primitive_t create(const primitive_desc_base &problem) {
+        norm_primitive_t object = nullptr;
+        check(norm_primitive_create(&object, problem.get()));
+        return object;
+    }
+};
+
+// ---------------------------------------------------------------------------
+// Layer normalization and RMS normalization
+// ---------------------------------------------------------------------------
+
+// Over the last dimension: dst = (src - mean) / sqrt(variance + epsilon) * scale
+// + shift; with normalization_flags::rms_norm without mean. Arguments by flags:
+// see norm_layer_normalization_forward_primitive_desc_create.
+struct layer_normalization_forward : public primitive {
+    class primitive_desc : public primitive_desc_base {
+    public:
+        primitive_desc() = default;
+        // Scale and shift in f32; mean and variance in the order of src. With
+        // `allow_empty`, what is legal but not built makes an empty object
+        // instead of an exception.
+        primitive_desc(const engine &on, prop_kind kind, const memory::desc &src,
+                const memory::desc &dst, float epsilon, normalization_flags flags,
+                const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
+            : primitive_desc(on, kind, src, dst, memory::desc(), memory::data_type::f32, epsilon,
+                    flags, attr, allow_empty) {}
+        // The same with scale and shift in `scale_shift` (f32, bf16 or f16).
+        primitive_desc(const engine &on, prop_kind kind, const memory::desc &src,
+                const memory::desc &dst, memory::data_type scale_shift, float epsilon,
+                normalization_flags flags, const primitive_attr &attr = primitive_attr(),
+                bool allow_empty = false)
+            : primitive_desc(on, kind, src, dst, memory::desc(), scale_shift, epsilon, flags,
+                    attr, allow_empty) {}
+        // Scale and shift in f32; mean and variance laid out as `stat` says.
+        primitive_desc(const engine &on, prop_kind kind, const memory::desc &src,
+                const memory::desc &dst, const memory::desc &stat, float epsilon,
+                normalization_flags flags, const primitive_attr &attr = primitive_attr(),
+                bool allow_empty = false)
+            : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
+                return norm_layer_normalization_forward_primitive_desc_create(object, on.get(),
+                        static_cast<norm_prop_kind_t>(kind), src.get(), dst.get(), stat.get(),
+                        epsilon, static_cast<unsigned>(flags), attr.get());
+            })) {}
+        // Everything said.
+        primitive_desc(const engine &on, prop_kind kind, const memory::desc &src,
+                const memory::desc &dst, const memory::desc &stat,
+                memory::data_type scale_shift, float epsilon, normalization_flags flags,
+                const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
+            : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
+                return norm_layer_normalization_forward_primitive_desc_create_v2(object,
+                        on.get(), static_cast<norm_prop_kind_t>(kind), src.get(), dst.get(),
+                        stat.get(), static_cast<norm_data_type_t>(scale_shift), epsilon,
+                        static_cast<unsigned>(flags), attr.get());
+            })) {}
+
+        memory::desc mean_desc() const { return arg_desc(NORM_ARG_MEAN); }
+        memory::desc variance_desc() const { return arg_desc(NORM_ARG_VARIANCE); }
+        memory::desc weights_desc() const { return query_md(query::weights_md); }
+        float get_epsilon() const { return ask<float>(query::epsilon_f32); }
+        normalization_flags get_flags() const {
+            return static_cast<normalization_flags>(ask<unsigned>(query::flags));
+        }
+    };
+
+    layer_normalization_forward() = default;
+    explicit layer_normalization_forward(const primitive_desc &problem) : primitive(problem) {}
+};
+
+// The gradient of layer_normalization_forward. prop_kind::backward gives diff_src,
+// diff_scale and diff_shift; backward_data gives diff_src alone. The forward
+// descriptor is a hint and may be empty.
+struct layer_normalization_backward : public primitive {
+    class primitive_desc : public primitive_desc_base {
+    public:
+        primitive_desc() = default;
+        // Scale, shift and their gradients in f32; mean and variance in the order
+        // of src.
+        primitive_desc(const engine &on, prop_kind kind, const memory::desc &diff_src,
+                const memory::desc &diff_dst, const memory::desc &src, float epsilon,
+                normalization_flags flags,
+                const layer_normalization_forward::primitive_desc &forward = {},
+                const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
+            : primitive_desc(on, kind, diff_src, diff_dst, src, memory::desc(), epsilon, flags,
+                    forward, attr, allow_empty) {}
+        // The same with parameters and their gradients in types of their own.
+        primitive_desc(const engine &on, prop_kind kind, const memory::desc &diff_src,
+                const memory::desc &diff_dst, const memory::desc &src,
+                memory::data_type diff_scale_shift, memory::data_type scale_shift, float epsilon,
+                normalization_flags flags,
+                const layer_normalization_forward::primitive_desc &forward = {},
+                const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
+            : primitive_desc(on, kind, diff_src, diff_dst, src, memory::desc(), diff_scale_shift,
+                    scale_shift, epsilon, flags, forward, attr, allow_empty) {}
+        // Parameters in f32; mean and variance laid out as `stat` says.
+        primitive_desc(const engine &on, prop_kind kind, const memory::desc &diff_src,
+                const memory::desc &diff_dst, const memory::desc &src, const memory::desc &stat,
+                float epsilon, normalization_flags flags,
+                const layer_normalization_forward::primitive_desc &forward = {},
+                const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
+            : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
+                return norm_layer_normalization_backward_primitive_desc_create(object, on.get(),
+                        static_cast<norm_prop_kind_t>(kind), diff_src.get(), diff_dst.get(),
+                        src.get(), stat.get(), epsilon, static_cast<unsigned>(flags),
+                        forward.get_or_null(), attr.get());
+            })) {}
+        // Everything said.
+        primitive_desc(const engine &on, prop_kind kind, const memory::desc &diff_src,
+                const memory::desc &diff_dst, const memory::desc &src, const memory::desc &stat,
+                memory::data_type diff_scale_shift, memory::data_type scale_shift, float epsilon,
+                normalization_flags flags,
+                const layer_normalization_forward::primitive_desc &forward = {},
+                const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
+            : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
+                return norm_layer_normalization_backward_primitive_desc_create_v2(object,
+                        on.get(), static_cast<norm_prop_kind_t>(kind), diff_src.get(),
+                        diff_dst.get(), src.get(), stat.get(),
+                        static_cast<norm_data_type_t>(diff_scale_shift),
+                        static_cast<norm_data_type_t>(scale_shift), epsilon,
+                        static_cast<unsigned>(flags), forward.get_or_null(), attr.get());
+            })) {}
+
+        memory::desc mean_desc() const { return arg_desc(NORM_ARG_MEAN); }
+        memory::desc variance_desc() const { return arg_desc(NORM_ARG_VARIANCE); }
+        memory::desc weights_desc() const { return query_md(query::weights_md); }
+        memory::desc diff_weights_desc() const { return query_md(query::diff_weights_md); }
+        float get_epsilon() const { return ask<float>(query::epsilon_f32); }
+        normalization_flags get_flags() const {
+            return static_cast<normalization_flags>(ask<unsigned>(query::flags));
+        }
+    };
+
+    layer_normalization_backward() = default;
+    explicit layer_normalization_backward(const primitive_desc &problem) : primitive(problem) {}
+};
+
+// ---------------------------------------------------------------------------
+// Names
+// ---------------------------------------------------------------------------
+
+inline std::string to_string(status s) {
+    return norm_status2str(static_cast<norm_status_t>(s));
+}
+inline std::string to_string(memory::data_type type) {
+    return norm_dt2str(static_cast<norm_data_type_t>(type));
+}
+inline std::string to_string(memory::format_tag tag) {
+    return norm_fmt_tag2str(static_cast<norm_format_tag_t>(tag));
+}
+inline std::string to_string(prop_kind kind) {
+    return norm_prop_kind2str(static_cast<norm_prop_kind_t>(kind));
+}
+
+// ---------------------------------------------------------------------------
+// Control of the whole library
+// ---------------------------------------------------------------------------
+
+enum class cpu_isa {
+    isa_default = norm_cpu_isa_default,
+    sse41 = norm_cpu_isa_sse41,
+    avx = norm_cpu_isa_avx,
+    avx2 = norm_cpu_isa_avx2,
+    avx2_vnni = norm_cpu_isa_avx2_vnni,
+    avx2_vnni_2 = norm_cpu_isa_avx2_vnni_2,
+    avx512_core = norm_cpu_isa_avx512_core,
+    avx512_core_vnni = norm_cpu_isa_avx512_core_vnni,
+    avx512_core_bf16 = norm_cpu_isa_avx512_core_bf16,
+    avx10_1_512 = norm_cpu_isa_avx10_1_512,
+    avx512_core_fp16 = norm_cpu_isa_avx512_core_fp16,
+    avx10_1_512_amx = norm_cpu_isa_avx10_1_512_amx,
+    avx512_core_amx = norm_cpu_isa_avx512_core_amx,
+    avx10_1_512_amx_fp16 = norm_cpu_isa_avx10_1_512_amx_fp16,
+    avx512_core_amx_fp16 = norm_cpu_isa_avx512_core_amx_fp16,
+    portable = norm_cpu_isa_portable,
+    neon = norm_cpu_isa_neon,
+};
+
+inline std::string to_string(cpu_isa isa) {
+    return norm_cpu_isa2str(static_cast<norm_cpu_isa_t>(isa));
+}
+// Caps the instruction set of the descriptors created from now on.
+inline void set_max_cpu_isa(cpu_isa isa) {
+    check(norm_set_max_cpu_isa(static_cast<norm_cpu_isa_t>(isa)));
+}
+inline cpu_isa get_effective_cpu_isa() {
+    return static_cast<cpu_isa>(norm_get_effective_cpu_isa());
+}
+// How many threads an execution may use, the caller's included; 0: the default.
+inline void set_num_threads(int num_threads) { check(norm_set_num_threads(num_threads)); }
+inline int get_num_threads() { return norm_get_num_threads(); }
+// How many took part in this thread's last execution.
+inline int get_last_num_threads() { return norm_get_last_num_threads(); }
+// 0 silent, 1 executions, 2 also creations; lines on standard output.
+inline void set_verbose(int level) { check(norm_set_verbose(level)); }
+inline const norm_version_t &version() { return *norm_version(); }
+inline std::size_t data_type_size(memory::data_type type) {
+    return norm_data_type_size(static_cast<norm_data_type_t>(type));
+}
+
+} // namespace norm
+
+#endif // NORM_HPP

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * No memory is allocated from the second execution on. The program defines the
+ * allocation functions itself: the library's calls come here, on every thread.
+ */
+#define _GNU_SOURCE
+#include "formula.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+
+#define EXECUTIONS 300
+
+static volatile long allocations; /* changed with __sync_fetch_and_add */
+
+static void *(*next_malloc)(size_t);
+static void *(*next_calloc)(size_t, size_t);
+static void *(*next_realloc)(void *, size_t);
+static void (*next_free)(void *);
+static int (*next_posix_memalign)(void **, size_t, size_t);
+static void *(*next_aligned_alloc)(size_t, size_t);
+
+/* dlsym may itself allocate before the next functions are known. */
+static union {
+    char bytes[8192];
+    long double aligned;
+} early;
+static size_t early_used;
+static int looking;
+
+static void *early_alloc(size_t bytes) {
+    const size_t start = (early_used + 15) & ~(size_t)15;
+    if (start + bytes > sizeof early.bytes) abort();
+    early_used = start + bytes;
+    return early.bytes + start;
+}
+
+static int is_early(const void *p) {
+    return (const char *)p >= early.bytes
+            && (const char *)p < early.bytes + sizeof early.bytes;
+}
+
+/* POSIX promises that dlsym's answer converts to a function; C does not. */
+static void find_next(void) {
+    looking = 1;
+    *(void **)&next_malloc = dlsym(RTLD_NEXT, "malloc");
+    *(void **)&next_calloc = dlsym(RTLD_NEXT, "calloc");
+    *(void **)&next_realloc = dlsym(RTLD_NEXT, "realloc");
+    *(void **)&next_free = dlsym(RTLD_NEXT, "free");
+    *(void **)&next_posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
+    *(void **)&next_aligned_alloc = dlsym(RTLD_NEXT, "aligned_alloc");
+    looking = 0;
+}
+
+static int ready(void) {
+    if (next_aligned_alloc == NULL && !looking) find_next();
+    __sync_fetch_and_add(&allocations, 1);
+    return !looking;
+}
+
+void *malloc(size_t bytes) {
+    return ready() ? next_malloc(bytes) : early_alloc(bytes);
+}
+
+void *calloc(size_t count, size_t bytes) {
+    return ready() ? next_calloc(count, bytes) : early_alloc(count * bytes);
+}
+
+void *realloc(void *p, size_t bytes) {
+    if (!ready() || is_early(p)) abort();
+    return next_realloc(p, bytes);
+}
+
+void free(void *p) {
+    if (p != NULL && !is_early(p)) next_free(p);
+}
+
+int posix_memalign(void **p, size_t alignment, size_t bytes) {
+    return ready() ? next_posix_memalign(p, alignment, bytes) : ENOMEM;
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes) {
+    return ready() ? next_aligned_alloc(alignment, bytes) : NULL;
+}
+
+static void from_the_second_on(norm_engine_t engine, norm_prop_kind_t kind, norm_dim_t rows,
+        norm_dim_t cols, int threads, int user_scratchpad, int layout) {
+    problem_spec_t spec;
+    memset(&spec, 0, sizeof spec);
+    spec.ndims = 2;
+    spec.dims[0] = rows;
+    spec.dims[1] = cols;
+    spec.prop_kind = kind;
+    spec.flags = norm_use_scale | norm_use_shift;
+    spec.epsilon = 1e-5f;
+    spec.src = spec.dst = spec.diff_dst = spec.parameters = spec.diff_parameters = norm_bf16;
+    spec.src_layout = spec.dst_layout = layout;
+    spec.user_scratchpad = user_scratchpad;
+    char where[64];
+    snprintf(where, sizeof where, "%d threads", threads);
+    problem_name(&spec, where);
+    MUST(norm_set_num_threads(threads));
+    norm_stream_t stream = NULL;
+    MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
+    problem_t p;
+    const long before_making = allocations;
+    EXPECT(problem_make(&p, &spec, engine));
+    EXPECT(allocations > before_making); /* the count counts */
+    EXPECT(problem_execute(&p, stream) == norm_success);
+    const long before = allocations;
+    int failures = 0, most = 0;
+    for (int i = 0; i < EXECUTIONS; ++i) {
+        failures += problem_execute(&p, stream) != norm_success;
+        if (norm_get_last_num_threads() > most) most = norm_get_last_num_threads();
+    }
+    const long during = allocations - before;
+    if (!EXPECT(failures == 0 && during == 0))
+        fprintf(stderr, "    %ld allocations, %d failures\n", during, failures);
+    EXPECT(most <= threads && most >= (rows * cols > 100000 ? threads : 1));
+    formula_check(&p);
+    problem_free(&p);
+    MUST(norm_stream_destroy(stream));
+}
+
+int main(void) {
+    static const norm_prop_kind_t kinds[]
+            = {norm_forward_training, norm_forward_inference, norm_backward, norm_backward_data};
+    norm_engine_t engine = NULL;
+    MUST(norm_engine_create(&engine, norm_cpu, 0));
+    for (int threads = 1; threads <= 2; ++threads)
+        for (int user = 0; user < 2; ++user)
+            for (int kind = 0; kind < 4; ++kind) {
+                from_the_second_on(engine, kinds[kind], 700, 301, threads, user, LAYOUT_DENSE);
+                from_the_second_on(engine, kinds[kind], 5, 33, threads, user, LAYOUT_DENSE);
+                from_the_second_on(engine, kinds[kind], 5, 33, threads, user, LAYOUT_REVERSED);
+            }
+    MUST(norm_engine_destroy(engine));
+    return expect_summary("allocations");
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * A stream that runs on the caller's own threads: any order, any thread, one by
+ * one or at once. The results have the bits of the library's own threads.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "formula.h"
+
+#include <pthread.h>
+
+#define POOL_THREADS 3
+
+/* A pool that starts its threads for each call: slow, but a whole one. */
+typedef struct {
+    norm_parallel_body_t body;
+    void *context;
+    int count, next, finished, calls, pieces;
+    int workers_only; /* the calling thread takes no piece */
+    pthread_mutex_t lock;
+} pool_t;
+
+static void *take_pieces(void *argument) {
+    pool_t *pool = argument;
+    for (;;) {
+        pthread_mutex_lock(&pool->lock);
+        const int index = pool->next++;
+        pthread_mutex_unlock(&pool->lock);
+        if (index >= pool->count) return NULL;
+        /* The last piece first: an order that nobody may rely on. */
+        pool->body(pool->count - 1 - index, pool->context);
+        pthread_mutex_lock(&pool->lock);
+        ++pool->finished;
+        pthread_mutex_unlock(&pool->lock);
+    }
+}
+
+static void run_on_threads(void *argument, int count, norm_parallel_body_t body, void *context) {
+    pool_t *pool = argument;
+    pthread_t threads[POOL_THREADS];
+    pool->body = body;
+    pool->context = context;
+    pool->count = count;
+    pool->next = pool->finished = 0;
+    for (int i = 0; i < POOL_THREADS; ++i)
+        EXPECT(pthread_create(&threads[i], NULL, take_pieces, pool) == 0);
+    if (!pool->workers_only) take_pieces(pool);
+    for (int i = 0; i < POOL_THREADS; ++i) EXPECT(pthread_join(threads[i], NULL) == 0);
+    EXPECT(pool->finished == count);
+    ++pool->calls;
+    pool->pieces += count;
+}
+
+static void run_one_by_one(void *argument, int count, norm_parallel_body_t body, void *context) {
+    pool_t *pool = argument;
+    for (int i = 0; i < count; ++i) body(i, context);
+    ++pool->calls;
+    pool->pieces += count;
+}
+
+static void same_bits(norm_engine_t engine, norm_prop_kind_t kind, norm_dim_t rows,
+        norm_dim_t cols, norm_parallel_for_t run, int workers_only) {
+    problem_spec_t spec;
+    memset(&spec, 0, sizeof spec);
+    spec.ndims = 2;
+    spec.dims[0] = rows;
+    spec.dims[1] = cols;
+    spec.prop_kind = kind;
+    spec.flags = norm_use_scale | norm_use_shift;
+    spec.epsilon = 1e-5f;
+    spec.src = spec.dst = spec.diff_dst = spec.parameters = spec.diff_parameters = norm_f32;
+    problem_name(&spec, workers_only ? "workers only" : "caller's pool");
+    pool_t pool;
+    memset(&pool, 0, sizeof pool);
+    pool.workers_only = workers_only;
+    pthread_mutex_init(&pool.lock, NULL);
+    norm_stream_t own = NULL, pooled = NULL;
+    problem_t expected, got, back;
+    MUST(norm_stream_create(&own, engine, norm_stream_default_flags));
+    MUST(norm_stream_create(&pooled, engine, norm_stream_default_flags));
+    EXPECT(problem_make(&expected, &spec, engine) && problem_make(&got, &spec, engine)
+            && problem_make(&back, &spec, engine));
+    MUST(norm_set_num_threads(1));
+    EXPECT(problem_execute(&expected, own) == norm_success);
+    formula_check(&expected);
+    MUST(norm_stream_set_parallel_for(pooled, run, &pool, POOL_THREADS + 1));
+    EXPECT(problem_execute(&got, pooled) == norm_success);
+    EXPECT(problem_same_bits(&expected, &got));
+    /* Many rows are split, and the pool is what runs the pieces. */
+    const int calls = pool.calls;
+    EXPECT(rows < 100 || (calls >= 1 && pool.pieces >= 2));
+    EXPECT(norm_get_last_num_threads() >= 1
+            && norm_get_last_num_threads() <= POOL_THREADS + 1);
+    MUST(norm_stream_set_parallel_for(pooled, NULL, NULL, 1));
+    EXPECT(problem_execute(&back, pooled) == norm_success);
+    EXPECT(problem_same_bits(&expected, &back) && pool.calls == calls);
+    problem_free(&expected);
+    problem_free(&got);
+    problem_free(&back);
+    MUST(norm_stream_destroy(own));
+    MUST(norm_stream_destroy(pooled));
+    MUST(norm_set_num_threads(0));
+    pthread_mutex_destroy(&pool.lock);
+}
+
+int main(void) {
+    static const norm_prop_kind_t kinds[]
+            = {norm_forward_training, norm_forward_inference, norm_backward, norm_backward_data};
+    norm_engine_t engine = NULL;
+    MUST(norm_engine_create(&engine, norm_cpu, 0));
+    for (int i = 0; i < 4; ++i) {
+        same_bits(engine, kinds[i], 600, 301, run_on_threads, 0);
+        same_bits(engine, kinds[i], 600, 301, run_on_threads, 1);
+        same_bits(engine, kinds[i], 600, 301, run_one_by_one, 0);
+        same_bits(engine, kinds[i], 2, 50000, run_on_threads, 0);
+        same_bits(engine, kinds[i], 3, 5, run_on_threads, 0);
+    }
+    MUST(norm_engine_destroy(engine));
+    return expect_summary("caller_threads");
+}

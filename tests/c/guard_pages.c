@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * No access outside the tensors: every buffer ends exactly at an unreadable page,
+ * and in a second round begins right after one. For all C from 1 to 130, on each
+ * level, in each type, forward and backward; the bits must be those of roomy
+ * buffers on the portable level. (valgrind has no AVX-512; this sees it.)
+ */
+#define _DEFAULT_SOURCE
+#include "formula.h"
+#include "levels.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SLOTS 16
+
+/* A slot is a few pages between two unreadable ones. */
+static unsigned char *slots[SLOTS];
+static size_t slot_bytes, slots_used;
+static int place_at_end;
+
+static void slots_make(void) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    slot_bytes = 2 * page;
+    for (int i = 0; i < SLOTS; ++i) {
+        unsigned char *all = mmap(NULL, slot_bytes + 2 * page, PROT_NONE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (!EXPECT(all != MAP_FAILED)) exit(1);
+        slots[i] = all + page;
+        if (!EXPECT(mprotect(slots[i], slot_bytes, PROT_READ | PROT_WRITE) == 0)) exit(1);
+    }
+}
+
+static void *slot_place(size_t bytes) {
+    if (!EXPECT(slots_used < SLOTS && bytes <= slot_bytes)) exit(1);
+    unsigned char *slot = slots[slots_used++];
+    return place_at_end ? slot + slot_bytes - bytes : slot;
+}
+
+/* Says which case it was; only calls what a signal handler may. */
+static void fault(int signal_number) {
+    static const char text[] = "guard_pages: access outside a tensor: ";
+    ssize_t written = write(2, text, sizeof text - 1);
+    written += write(2, expect_case, strlen(expect_case));
+    written += write(2, "\n", 1);
+    _exit(written > 0 ? 100 + signal_number : 99);
+}
+
+/* The pages between the guards are there; with `overrun`, what a fault looks like. */
+static void guards_work(int overrun) {
+    volatile unsigned char *slot = slots[0];
+    slot[0] = slot[slot_bytes - 1] = 1;
+    EXPECT(slot[0] == 1 && slot[slot_bytes - 1] == 1);
+    if (overrun) slot[slot_bytes] = 1;
+}
+
+static problem_spec_t spec_of(norm_dim_t cols, norm_data_type_t type, int kind) {
+    problem_spec_t s;
+    memset(&s, 0, sizeof s);
+    s.ndims = 2;
+    s.dims[0] = 3;
+    s.dims[1] = cols;
+    s.prop_kind = kind & 1 ? norm_backward : norm_forward_training;
+    s.flags = (unsigned)(norm_use_scale | norm_use_shift) | (kind & 2 ? (unsigned)norm_rms_norm : 0);
+    s.epsilon = 1e-5f;
+    s.src = s.dst = s.diff_dst = s.parameters = s.diff_parameters = type;
+    s.user_scratchpad = 1;
+    s.seed = (uint64_t)cols * 4 + (uint64_t)kind;
+    return s;
+}
+
+/* With the argument "overrun", it oversteps on purpose and ends with 100 + SIGSEGV. */
+int main(int argc, char **argv) {
+    static const norm_data_type_t types[] = {norm_f32, norm_bf16, norm_f16};
+    norm_engine_t engine = NULL;
+    norm_stream_t stream = NULL;
+    norm_cpu_isa_t levels[LEVELS_MAX];
+    MUST(norm_engine_create(&engine, norm_cpu, 0));
+    MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
+    const int count = levels_here(levels);
+    slots_make();
+    signal(SIGSEGV, fault);
+    signal(SIGBUS, fault);
+    guards_work(argc > 1 && strcmp(argv[1], "overrun") == 0);
+    long cases = 0;
+    for (int type = 0; type < 3; ++type)
+        for (int kind = 0; kind < 4; ++kind)
+            for (norm_dim_t cols = 1; cols <= 130; ++cols) {
+                problem_spec_t spec = spec_of(cols, types[type], kind);
+                problem_t roomy, tight;
+                MUST(norm_set_max_cpu_isa(norm_cpu_isa_portable));
+                tensor_place = NULL;
+                problem_name(&spec, "roomy");
+                EXPECT(problem_make(&roomy, &spec, engine));
+                EXPECT(problem_execute(&roomy, stream) == norm_success);
+                formula_check(&roomy);
+                for (int level = 0; level < count; ++level)
+                    for (int end = 0; end < 2; ++end, ++cases) {
+                        MUST(norm_set_max_cpu_isa(levels[level]));
+                        tensor_place = slot_place;
+                        slots_used = 0;
+                        place_at_end = end;
+                        problem_name(&spec, norm_cpu_isa2str(levels[level]));
+                        EXPECT(problem_make(&tight, &spec, engine));
+                        EXPECT(problem_execute(&tight, stream) == norm_success);
+                        EXPECT(problem_same_bits(&roomy, &tight));
+                        problem_free(&tight);
+                    }
+                problem_free(&roomy);
+            }
+    EXPECT(cases == 3L * 4 * 130 * 2 * count);
+    MUST(norm_stream_destroy(stream));
+    MUST(norm_engine_destroy(engine));
+    return expect_summary("guard_pages");
+}

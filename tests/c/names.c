@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * Names, the version, and what is set for the whole library.
+ */
+#include "expect.h"
+
+#include <limits.h>
+
+static int same(const char *got, const char *want) {
+    return got != NULL && strcmp(got, want) == 0;
+}
+
+static const int no_value[] = {-1, 1000, INT_MAX};
+
+static void names(void) {
+    EXPECT(same(norm_status2str(norm_success), "success"));
+    EXPECT(same(norm_status2str(norm_out_of_memory), "out_of_memory"));
+    EXPECT(same(norm_status2str(norm_invalid_arguments), "invalid_arguments"));
+    EXPECT(same(norm_status2str(norm_unimplemented), "unimplemented"));
+    EXPECT(same(norm_status2str(norm_last_impl_reached), "last_impl_reached"));
+    EXPECT(same(norm_status2str(norm_runtime_error), "runtime_error"));
+    EXPECT(same(norm_status2str(norm_not_required), "not_required"));
+
+    EXPECT(same(norm_dt2str(norm_data_type_undef), "undef"));
+    EXPECT(same(norm_dt2str(norm_f16), "f16"));
+    EXPECT(same(norm_dt2str(norm_bf16), "bf16"));
+    EXPECT(same(norm_dt2str(norm_f32), "f32"));
+    EXPECT(same(norm_dt2str(norm_s32), "s32"));
+    EXPECT(same(norm_dt2str(norm_s8), "s8"));
+    EXPECT(same(norm_dt2str(norm_u8), "u8"));
+    EXPECT(same(norm_dt2str(norm_f64), "f64"));
+
+    EXPECT(same(norm_fmt_tag2str(norm_format_tag_undef), "undef"));
+    EXPECT(same(norm_fmt_tag2str(norm_format_tag_any), "any"));
+    EXPECT(same(norm_fmt_tag2str(norm_ba), "ba"));
+    EXPECT(same(norm_fmt_tag2str(norm_ndhwc), "acdeb"));
+    EXPECT(same(norm_fmt_tag2str(norm_defcab), "defcab"));
+    EXPECT(same(norm_fmt_tag2str(norm_dabc), "dabc"));
+
+    EXPECT(same(norm_prop_kind2str(norm_prop_kind_undef), "undef"));
+    EXPECT(same(norm_prop_kind2str(norm_forward_training), "forward_training"));
+    EXPECT(same(norm_prop_kind2str(norm_forward_inference), "forward_inference"));
+    EXPECT(same(norm_prop_kind2str(norm_backward), "backward"));
+    EXPECT(same(norm_prop_kind2str(norm_backward_data), "backward_data"));
+
+    EXPECT(same(norm_cpu_isa2str(norm_cpu_isa_avx512_core), "avx512_core"));
+    EXPECT(same(norm_cpu_isa2str(norm_cpu_isa_avx2), "avx2"));
+    EXPECT(same(norm_cpu_isa2str(norm_cpu_isa_portable), "portable"));
+    EXPECT(same(norm_cpu_isa2str(norm_cpu_isa_neon), "neon"));
+
+    for (int i = 0; i < 3; ++i) {
+        EXPECT(same(norm_status2str((norm_status_t)no_value[i]), "unknown status"));
+        EXPECT(same(norm_dt2str((norm_data_type_t)no_value[i]), "unknown data type"));
+        EXPECT(same(norm_fmt_tag2str((norm_format_tag_t)no_value[i]), "unknown format tag"));
+        EXPECT(same(norm_prop_kind2str((norm_prop_kind_t)no_value[i]), "unknown prop_kind"));
+        EXPECT(same(norm_cpu_isa2str((norm_cpu_isa_t)no_value[i]), "unknown cpu_isa"));
+        EXPECT(norm_data_type_size((norm_data_type_t)no_value[i]) == 0);
+        EXPECT(norm_engine_get_count((norm_engine_kind_t)no_value[i]) == 0);
+    }
+}
+
+static void sizes(void) {
+    EXPECT(norm_data_type_size(norm_data_type_undef) == 0);
+    EXPECT(norm_data_type_size(norm_f16) == 2);
+    EXPECT(norm_data_type_size(norm_bf16) == 2);
+    EXPECT(norm_data_type_size(norm_f32) == 4);
+    EXPECT(norm_data_type_size(norm_s32) == 4);
+    EXPECT(norm_data_type_size(norm_s8) == 1);
+    EXPECT(norm_data_type_size(norm_u8) == 1);
+    EXPECT(norm_data_type_size(norm_f64) == 8);
+}
+
+static void version(void) {
+    const norm_version_t *version = norm_version();
+    EXPECT(version != NULL && version == norm_version());
+    EXPECT(version->major == NORM_VERSION_MAJOR && version->minor == NORM_VERSION_MINOR
+            && version->patch == NORM_VERSION_PATCH);
+    EXPECT(version->hash != NULL);
+    EXPECT(version->cpu_runtime == 0x01000000u && version->gpu_runtime == 0);
+}
+
+static void levels(void) {
+    static const norm_cpu_isa_t as_portable[]
+            = {norm_cpu_isa_portable, norm_cpu_isa_sse41, norm_cpu_isa_avx};
+    static const norm_cpu_isa_t as_avx512[] = {norm_cpu_isa_avx512_core,
+            norm_cpu_isa_avx512_core_vnni, norm_cpu_isa_avx512_core_bf16,
+            norm_cpu_isa_avx512_core_fp16, norm_cpu_isa_avx512_core_amx,
+            norm_cpu_isa_avx512_core_amx_fp16};
+    const norm_cpu_isa_t best = norm_get_effective_cpu_isa();
+    for (int i = 0; i < 3; ++i) {
+        const norm_status_t status = norm_set_max_cpu_isa(as_portable[i]);
+        EXPECT(status == norm_success || (status == norm_unimplemented && i > 0));
+        EXPECT(status != norm_success || norm_get_effective_cpu_isa() == norm_cpu_isa_portable);
+    }
+    for (int i = 0; i < 6; ++i) {
+        const norm_status_t status = norm_set_max_cpu_isa(as_avx512[i]);
+        EXPECT(status == norm_success || status == norm_unimplemented);
+        /* A cap above the machine is the machine's best. */
+        EXPECT(status != norm_success || norm_get_effective_cpu_isa() == best);
+    }
+#if defined(__x86_64__)
+    EXPECT(norm_set_max_cpu_isa(norm_cpu_isa_neon) == norm_unimplemented);
+    EXPECT(norm_set_max_cpu_isa(norm_cpu_isa_avx2_vnni_2) == norm_success);
+    EXPECT(norm_get_effective_cpu_isa() == norm_cpu_isa_avx2
+            || norm_get_effective_cpu_isa() == norm_cpu_isa_portable);
+#endif
+    EXPECT(norm_set_max_cpu_isa(norm_cpu_isa_default) == norm_success);
+    EXPECT(norm_get_effective_cpu_isa() == best);
+}
+
+static void threads(void) {
+    const int before = norm_get_num_threads();
+    EXPECT(before >= 1);
+    EXPECT(norm_get_last_num_threads() == 0);
+    EXPECT(norm_set_num_threads(3) == norm_success && norm_get_num_threads() == 3);
+    EXPECT(norm_set_num_threads(1024) == norm_success && norm_get_num_threads() == 1024);
+    EXPECT(norm_set_num_threads(0) == norm_success && norm_get_num_threads() == before);
+}
+
+static void engines(void) {
+    EXPECT(norm_engine_get_count(norm_cpu) == 1);
+    EXPECT(norm_engine_get_count(norm_any_engine) == 1);
+    EXPECT(norm_engine_get_count(norm_gpu) == 0);
+}
+
+int main(void) {
+    /* Nothing has failed yet. */
+    EXPECT(same(norm_get_last_error(), ""));
+    names();
+    sizes();
+    version();
+    engines();
+    threads();
+    levels();
+    EXPECT(norm_set_verbose(0) == norm_success);
+    return expect_summary("names");
+}

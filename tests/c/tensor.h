@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * A tensor of the tests: a descriptor, a buffer and a memory over it. Elements
+ * are addressed as row and column: the last dimension is the column, the others
+ * in row-major order are the row, wherever strides put them.
+ */
+#ifndef TENSOR_H
+#define TENSOR_H
+
+#include "element.h"
+#include "expect.h"
+
+/* Fills buffers before use, so that bytes that nobody should write are seen. */
+#define TENSOR_FILL 0xA5
+
+typedef struct {
+    norm_data_type_t type;
+    int ndims;
+    norm_dims_t dims, strides;
+    size_t rows, cols, bytes;
+    norm_memory_desc_t desc;
+    norm_memory_t memory;
+    unsigned char *data; /* of the caller, or own_data */
+    void *own_data;
+} tensor_t;
+
+/* Where tensors take their buffers from; NULL: malloc. A program may set it. */
+static void *(*tensor_place)(size_t bytes);
+
+/* Makes a tensor whose descriptor exists already in `desc` (the tensor takes it
+ * over). `data` NULL makes a buffer. */
+static inline tensor_t tensor_of_desc(
+        norm_memory_desc_t desc, norm_engine_t engine, void *data) {
+    tensor_t t;
+    memset(&t, 0, sizeof t);
+    t.desc = desc;
+    t.bytes = norm_memory_desc_get_size(desc);
+    const norm_dims_t *dims = NULL, *strides = NULL;
+    MUST(norm_memory_desc_query(desc, norm_query_ndims_s32, &t.ndims));
+    MUST(norm_memory_desc_query(desc, norm_query_data_type, &t.type));
+    if (t.ndims > 0) {
+        MUST(norm_memory_desc_query(desc, norm_query_dims, (void *)&dims));
+        MUST(norm_memory_desc_query(desc, norm_query_strides, (void *)&strides));
+    }
+    t.rows = 1;
+    for (int i = 0; i < t.ndims; ++i) {
+        t.dims[i] = (*dims)[i];
+        t.strides[i] = (*strides)[i];
+        if (i + 1 < t.ndims) t.rows *= (size_t)t.dims[i];
+    }
+    t.cols = t.ndims > 0 ? (size_t)t.dims[t.ndims - 1] : 0;
+    t.data = data;
+    if (data == NULL) {
+        if (tensor_place != NULL) {
+            t.data = tensor_place(t.bytes);
+        } else {
+            t.own_data = malloc(t.bytes + 1);
+            t.data = t.own_data;
+        }
+        memset(t.data, TENSOR_FILL, t.bytes);
+    }
+    MUST(norm_memory_create(&t.memory, desc, engine, t.data));
+    return t;
+}
+
+/* `strides` NULL: dense, row-major. */
+static inline tensor_t tensor_make(norm_data_type_t type, int ndims, const norm_dim_t *dims,
+        const norm_dim_t *strides, norm_engine_t engine) {
+    norm_memory_desc_t desc = NULL;
+    MUST(norm_memory_desc_create_with_strides(&desc, ndims, dims, type, strides));
+    return tensor_of_desc(desc, engine, NULL);
+}
+
+/* A tensor like the one that a library's descriptor tells. */
+static inline tensor_t tensor_like(const_norm_memory_desc_t existing, norm_engine_t engine) {
+    norm_memory_desc_t desc = NULL;
+    MUST(norm_memory_desc_clone(&desc, existing));
+    return tensor_of_desc(desc, engine, NULL);
+}
+
+static inline void tensor_free(tensor_t *t) {
+    if (t->desc == NULL) return;
+    MUST(norm_memory_destroy(t->memory));
+    MUST(norm_memory_desc_destroy(t->desc));
+    free(t->own_data);
+    memset(t, 0, sizeof *t);
+}
+
+/* The element's place in the buffer, counted in elements. */
+static inline size_t tensor_index(const tensor_t *t, size_t row, size_t col) {
+    size_t index = col * (size_t)t->strides[t->ndims - 1];
+    for (int i = t->ndims - 2; i >= 0; --i) {
+        index += row % (size_t)t->dims[i] * (size_t)t->strides[i];
+        row /= (size_t)t->dims[i];
+    }
+    return index;
+}
+
+static inline double tensor_get(const tensor_t *t, size_t row, size_t col) {
+    return element_get(t->type, t->data, tensor_index(t, row, col));
+}
+static inline void tensor_set(tensor_t *t, size_t row, size_t col, double value) {
+    element_set(t->type, t->data, tensor_index(t, row, col), value);
+}
+
+static inline void tensor_fill_random(tensor_t *t, uint64_t *state, double low, double high) {
+    for (size_t row = 0; row < t->rows; ++row)
+        for (size_t col = 0; col < t->cols; ++col)
+            tensor_set(t, row, col, random_between(state, low, high));
+}
+
+/* Whether the bytes between the elements still have the filling. */
+static inline int tensor_gaps_untouched(const tensor_t *t) {
+    const size_t size = element_bytes(t->type);
+    unsigned char *element = calloc(t->bytes + 1, 1);
+    int untouched = 1;
+    for (size_t row = 0; row < t->rows; ++row)
+        for (size_t col = 0; col < t->cols; ++col)
+            memset(element + tensor_index(t, row, col) * size, 1, size);
+    for (size_t i = 0; i < t->bytes; ++i)
+        if (!element[i] && t->data[i] != TENSOR_FILL) untouched = 0;
+    free(element);
+    return untouched;
+}
+
+/* Whether nothing was written since the tensor was made. */
+static inline int tensor_untouched(const tensor_t *t) {
+    for (size_t i = 0; i < t->bytes; ++i)
+        if (t->data[i] != TENSOR_FILL) return 0;
+    return 1;
+}
+
+static inline int tensor_same_bits(const tensor_t *a, const tensor_t *b) {
+    if (a->type != b->type || a->rows != b->rows || a->cols != b->cols) return 0;
+    const size_t size = element_bytes(a->type);
+    for (size_t row = 0; row < a->rows; ++row)
+        for (size_t col = 0; col < a->cols; ++col)
+            if (memcmp(a->data + tensor_index(a, row, col) * size,
+                        b->data + tensor_index(b, row, col) * size, size)
+                    != 0)
+                return 0;
+    return 1;
+}
+
+#endif

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// Everything that norm.hpp offers, and what it does when a call fails.
+#include "norm.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+using norm::memory;
+using dt = memory::data_type;
+using tag = memory::format_tag;
+using flags = norm::normalization_flags;
+using forward = norm::layer_normalization_forward;
+using backward = norm::layer_normalization_backward;
+
+static long checked, failed;
+
+static void expect_that(bool holds, int line, const char *what) {
+    ++checked;
+    if (holds) return;
+    ++failed;
+    std::fprintf(stderr, "wrapper.cpp:%d: %s\n", line, what);
+}
+#define EXPECT(condition) expect_that((condition), __LINE__, #condition)
+
+// Expects `call` to throw `code` with a sentence that holds `word`.
+template <typename Call>
+static void expect_error(int line, norm_status_t code, const char *word, Call call) {
+    try {
+        call();
+        expect_that(false, line, "throws");
+    } catch (const norm::error &e) {
+        expect_that(e.status == code, line, "throws the expected status");
+        if (std::strstr(e.what(), word) == nullptr) {
+            std::fprintf(stderr, "    %s\n", e.what());
+            expect_that(false, line, "the sentence names it");
+        }
+    }
+}
+#define THROWS(code, word, ...) expect_error(__LINE__, code, word, [&] { __VA_ARGS__; })
+
+static void engines_and_streams(const norm::engine &engine) {
+    EXPECT(norm::engine::get_count(norm::engine::kind::cpu) == 1);
+    EXPECT(norm::engine::get_count(norm::engine::kind::gpu) == 0);
+    EXPECT(engine.get_kind() == norm::engine::kind::cpu);
+    norm::engine outlives;
+    EXPECT(!outlives);
+    {
+        norm::stream stream(engine, norm::stream::flags::out_of_order);
+        outlives = stream.wait().get_engine();
+    }
+    // The answer keeps what it came from.
+    EXPECT(outlives && outlives.get_kind() == norm::engine::kind::cpu);
+    norm::engine copy = engine;
+    EXPECT(copy == engine && copy != outlives);
+    copy.reset();
+    EXPECT(!copy && engine);
+    THROWS(norm_invalid_arguments, "kind", norm::engine(norm::engine::kind::gpu, 0));
+    THROWS(norm_invalid_arguments, "empty", norm::stream {norm::engine()});
+}
+
+static void memories(const norm::engine &engine) {
+    memory::desc desc({2, 3, 5}, dt::bf16, tag::cab);
+    EXPECT(desc.get_ndims() == 3 && desc.get_dims() == memory::dims({2, 3, 5}));
+    EXPECT(desc.get_strides() == memory::dims({3, 1, 6}) && desc.get_size() == 60);
+    EXPECT(desc.get_padded_dims() == desc.get_dims());
+    EXPECT(desc.get_padded_offsets() == memory::dims({0, 0, 0}));
+    EXPECT(desc.get_data_type() == dt::bf16 && desc.get_inner_nblks() == 0);
+    EXPECT(desc.get_format_kind() == memory::format_kind::blocked);
+    EXPECT(desc.get_submemory_offset() == 0 && !desc.is_zero());
+    EXPECT(desc == memory::desc({2, 3, 5}, dt::bf16, memory::dims {3, 1, 6}));
+    EXPECT(desc != memory::desc({2, 3, 5}, dt::bf16, memory::dims {}));
+    EXPECT(memory::desc().is_zero() && memory::desc().get_size() == 0);
+    THROWS(norm_invalid_arguments, "tag", memory::desc({2, 3}, dt::f32, tag::abc));
+    THROWS(norm_invalid_arguments, "strides", memory::desc({2, 3}, dt::f32, memory::dims {1}));
+    THROWS(norm_invalid_arguments, "what",
+            memory::desc({2, 3}, dt::f32, tag::any).get_strides());
+
+    float buffer[6] = {1, 2, 3, 4, 5, 6};
+    const memory::desc matrix({2, 3}, dt::f32, tag::ab);
+    memory own(matrix, engine), given(matrix, engine, buffer), none(matrix, engine, nullptr);
+    EXPECT(given.get_data_handle() == buffer && none.get_data_handle() == nullptr);
+    none.set_data_handle(buffer);
+    EXPECT(none.get_data_handle() == buffer);
+    float *mapped = own.map_data<float>();
+    EXPECT(mapped != nullptr && mapped[5] == 0);
+    own.unmap_data(mapped);
+    EXPECT(own.get_desc() == matrix && own.get_engine().get_kind() == norm::engine::kind::cpu);
+    THROWS(norm_out_of_memory, "handle",
+            memory({{memory::dim(1) << 58}, dt::f32, tag::a}, engine));
+    THROWS(norm_invalid_arguments, "empty", memory().get_desc());
+}
+
+static void names_and_control() {
+    using norm::to_string;
+    EXPECT(to_string(norm::status::out_of_memory) == "out_of_memory");
+    EXPECT(to_string(dt::f16) == "f16" && to_string(tag::nwc) == "acb");
+    EXPECT(to_string(norm::prop_kind::backward_data) == "backward_data");
+    EXPECT(to_string(norm::cpu_isa::portable) == "portable");
+    EXPECT(norm::data_type_size(dt::f64) == 8);
+    EXPECT(norm::version().major == NORM_VERSION_MAJOR);
+    norm::set_max_cpu_isa(norm::cpu_isa::portable);
+    EXPECT(norm::get_effective_cpu_isa() == norm::cpu_isa::portable);
+    norm::set_max_cpu_isa(norm::cpu_isa::isa_default);
+    norm::set_num_threads(2);
+    EXPECT(norm::get_num_threads() == 2);
+    norm::set_verbose(0);
+    THROWS(norm_invalid_arguments, "level", norm::set_verbose(7));
+    THROWS(norm_invalid_arguments, "num_threads", norm::set_num_threads(-1));
+    norm::set_num_threads(0);
+}
+
+static bool near(double got, double want) {
+    return std::fabs(got - want) <= 1e-6 * (1 + std::fabs(want));
+}
+
+// Two rows, all features at once, against the formula.
+static void forward_and_backward(const norm::engine &engine) {
+    norm::stream stream(engine);
+    const memory::desc rows({2, 4}, dt::f32, tag::ab), stat({2}, dt::f32, tag::a),
+            vector({4}, dt::f32, tag::a);
+    float x[8] = {1, -2, 3, 5, 0.5f, 4, -1, 2}, y[8], mean[2], variance[2];
+    float scale[4] = {1, 2, 0.5f, -1}, shift[4] = {0, 1, -1, 3};
+    norm::primitive_attr attr;
+    attr.set_scratchpad_mode(norm::scratchpad_mode::user);
+    EXPECT(attr.get_scratchpad_mode() == norm::scratchpad_mode::user);
+    flags all = flags::use_scale;
+    all |= flags::use_shift;
+
+    forward::primitive_desc problem(engine, norm::prop_kind::forward_training, rows, rows, stat,
+            0.25f, all, attr);
+    EXPECT(problem.get_kind() == norm_layer_normalization);
+    EXPECT(problem.get_prop_kind() == norm::prop_kind::forward_training);
+    EXPECT(problem.get_flags() == all && (all & flags::rms_norm) == flags::none);
+    EXPECT(problem.get_epsilon() == 0.25f && problem.impl_info_str()[0] != 0);
+    EXPECT(problem.src_desc() == rows && problem.dst_desc() == rows);
+    EXPECT(problem.mean_desc() == stat && problem.variance_desc() == stat);
+    EXPECT(!problem.weights_desc().is_zero() && problem.diff_src_desc().is_zero());
+    EXPECT(problem.query_s32(norm::query::num_of_inputs_s32) == 3);
+    EXPECT(problem.get_engine().get_kind() == norm::engine::kind::cpu);
+    EXPECT(problem.scratchpad_engine().get_kind() == norm::engine::kind::cpu);
+    EXPECT(problem.get_primitive_attr().get_scratchpad_mode() == norm::scratchpad_mode::user);
+
+    auto last = forward::primitive_desc(engine, norm::prop_kind::forward_training, rows, rows,
+            0.25f, all);
+    int more = 0;
+    while (last.next_impl() && more < 20) ++more;
+    EXPECT(more >= 1 && more < 20 && std::strcmp(last.impl_info_str(), "ref:any") == 0);
+
+    const forward training(problem);
+    EXPECT(training.get_kind() == norm_layer_normalization);
+    EXPECT(training.get_primitive_desc().src_desc() == rows);
+    const auto wrap = [&](const memory::desc &desc, void *data) {
+        return memory(desc, engine, data);
+    };
+    const memory src = wrap(rows, x);
+    training.execute(stream,
+            {{NORM_ARG_SRC, src}, {NORM_ARG_DST, wrap(rows, y)}, {NORM_ARG_MEAN, wrap(stat, mean)},
+                    {NORM_ARG_VARIANCE, wrap(stat, variance)},
+                    {NORM_ARG_SCALE, wrap(vector, scale)}, {NORM_ARG_SHIFT, wrap(vector, shift)},
+                    {NORM_ARG_SCRATCHPAD, memory(problem.scratchpad_desc(), engine)}});
+    EXPECT(norm::get_last_num_threads() == 1);
+    for (int row = 0; row < 2; ++row) {
+        double m = 0, v = 0;
+        for (int i = 0; i < 4; ++i) m += x[4 * row + i] / 4.0;
+        for (int i = 0; i < 4; ++i) v += (x[4 * row + i] - m) * (x[4 * row + i] - m) / 4;
+        EXPECT(near(mean[row], m) && near(variance[row], v));
+        for (int i = 0; i < 4; ++i)
+            EXPECT(near(y[4 * row + i],
+                    (x[4 * row + i] - m) / std::sqrt(v + 0.25) * scale[i] + shift[i]));
+    }
+    THROWS(norm_invalid_arguments, "NORM_ARG_DST", training.execute(stream, {{NORM_ARG_SRC, src}}));
+
+    // RMS gradient: neither a mean nor a sum(d) term.
+    float dy[8] = {1, 1, 2, -1, 3, 0, 1, 1}, dx[8], squares[2], d_scale[4];
+    const backward::primitive_desc gradient(engine, norm::prop_kind::backward, rows, rows, rows,
+            dt::f32, dt::f32, 0.25f, flags::use_scale | flags::rms_norm, problem);
+    EXPECT(gradient.get_flags() == (flags::use_scale | flags::rms_norm));
+    EXPECT(gradient.diff_src_desc() == rows && gradient.diff_dst_desc() == rows);
+    EXPECT(gradient.mean_desc().is_zero() && gradient.variance_desc() == stat);
+    EXPECT(gradient.diff_weights_desc() == vector && gradient.get_epsilon() == 0.25f);
+    EXPECT(!gradient.weights_desc().is_zero());
+    for (int row = 0; row < 2; ++row) {
+        squares[row] = 0;
+        for (int i = 0; i < 4; ++i) squares[row] += x[4 * row + i] * x[4 * row + i] / 4;
+    }
+    backward(gradient).execute(stream,
+            {{NORM_ARG_SRC, src}, {NORM_ARG_DIFF_DST, wrap(rows, dy)},
+                    {NORM_ARG_VARIANCE, wrap(stat, squares)},
+                    {NORM_ARG_SCALE, wrap(vector, scale)}, {NORM_ARG_DIFF_SRC, wrap(rows, dx)},
+                    {NORM_ARG_DIFF_SCALE, wrap(vector, d_scale)}});
+    double sums[4] = {0, 0, 0, 0};
+    for (int row = 0; row < 2; ++row) {
+        const double r = 1 / std::sqrt(squares[row] + 0.25);
+        double dot = 0;
+        for (int i = 0; i < 4; ++i) {
+            const double hat = x[4 * row + i] * r;
+            dot += scale[i] * dy[4 * row + i] * hat / 4;
+            sums[i] += dy[4 * row + i] * hat;
+        }
+        for (int i = 0; i < 4; ++i)
+            EXPECT(near(dx[4 * row + i],
+                    r * (scale[i] * dy[4 * row + i] - x[4 * row + i] * r * dot)));
+    }
+    for (int i = 0; i < 4; ++i) EXPECT(near(d_scale[i], sums[i]));
+
+    // The other ways to describe a problem.
+    const forward::primitive_desc half(engine, norm::prop_kind::forward_inference, rows, rows,
+            dt::bf16, 0.0f, flags::use_scale);
+    EXPECT(half.weights_desc().get_data_type() == dt::bf16);
+    const backward::primitive_desc by_stat(engine, norm::prop_kind::backward_data, rows, rows,
+            rows, stat, 0.0f, flags::none);
+    EXPECT(by_stat.get_prop_kind() == norm::prop_kind::backward_data);
+    const backward::primitive_desc plain(engine, norm::prop_kind::backward, rows, rows, rows,
+            0.0f, flags::none);
+    EXPECT(plain && plain.src_desc() == rows);
+    const memory::desc integers({2, 4}, dt::s32, tag::ab);
+    const forward::primitive_desc none(engine, norm::prop_kind::forward_inference, integers,
+            integers, 0.0f, flags::none, norm::primitive_attr(), true);
+    EXPECT(!none);
+    THROWS(norm_unimplemented, "src_desc",
+            forward::primitive_desc(engine, norm::prop_kind::forward_inference, integers,
+                    integers, 0.0f, flags::none));
+    THROWS(norm_invalid_arguments, "epsilon",
+            forward::primitive_desc(engine, norm::prop_kind::forward_inference, rows, rows,
+                    -1.0f, flags::none, norm::primitive_attr(), true));
+    THROWS(norm_invalid_arguments, "empty", forward {none});
+}
+
+static void one_by_one(void *calls, int count, norm_parallel_body_t body, void *context) {
+    for (int i = 0; i < count; ++i) body(i, context);
+    ++*static_cast<int *>(calls);
+}
+
+static void callers_threads(const norm::engine &engine) {
+    const memory::desc rows({4000, 256}, dt::f32, tag::ab);
+    const forward primitive(forward::primitive_desc(engine, norm::prop_kind::forward_inference,
+            rows, rows, 1e-5f, flags::rms_norm));
+    memory src(rows, engine), own(rows, engine), pooled(rows, engine);
+    float *x = src.map_data<float>();
+    for (int i = 0; i < 4000 * 256; ++i) x[i] = static_cast<float>((i * 37 + i / 256) % 101 - 30);
+    src.unmap_data(x);
+    int calls = 0;
+    norm::stream stream(engine);
+    primitive.execute(stream, {{NORM_ARG_SRC, src}, {NORM_ARG_DST, own}});
+    stream.set_parallel_for(one_by_one, &calls, 4);
+    primitive.execute(stream, {{NORM_ARG_SRC, src}, {NORM_ARG_DST, pooled}});
+    EXPECT(calls >= 1);
+    const int before = calls;
+    stream.reset_parallel_for();
+    EXPECT(std::memcmp(own.get_data_handle(), pooled.get_data_handle(), rows.get_size()) == 0);
+    primitive.execute(stream, {{NORM_ARG_SRC, src}, {NORM_ARG_DST, pooled}});
+    EXPECT(calls == before);
+    double squares = 0;
+    for (int i = 0; i < 256; ++i) squares += x[i] * static_cast<double>(x[i]) / 256;
+    EXPECT(near(static_cast<float *>(pooled.get_data_handle())[0], -30 / std::sqrt(squares + 1e-5)));
+}
+
+int main() {
+    try {
+        const norm::engine engine(norm::engine::kind::cpu, 0);
+        names_and_control();
+        engines_and_streams(engine);
+        memories(engine);
+        forward_and_backward(engine);
+        callers_threads(engine);
+    } catch (const norm::error &e) {
+        std::fprintf(stderr, "unexpected: %s\n", e.what());
+        ++failed;
+    }
+    std::printf("wrapper: %ld checks, %ld failed\n", checked, failed);
+    return failed != 0 || checked == 0;
+}

@@ -1,0 +1,77 @@
+//! One test per program.
+
+use crate::toolchain::{Language, build, command, root, run};
+
+/// Runs a C program; its summary must say that it checked something.
+fn check(source: &str) {
+    let printed = run(&mut command(build(source, Language::C99)));
+    let summary = printed.lines().last().unwrap_or_default();
+    assert!(summary.ends_with(" 0 failed"), "{source} ended with {summary:?}");
+}
+
+macro_rules! c_programs {
+    ($($name:ident)*) => {
+        /// The C programs of `tests/c`.
+        pub(crate) const C_PROGRAMS: &[&str] =
+            &[$(concat!("tests/c/", stringify!($name), ".c")),*];
+
+        $(#[test]
+        fn $name() {
+            check(concat!("tests/c/", stringify!($name), ".c"));
+        })*
+    };
+}
+
+c_programs! {
+    allocations bad_descriptors bad_executions bad_objects caller_threads edge_rows
+    float_environment fork guard_pages layer_normalization names objects threads
+}
+
+/// The C++ programs of `tests/c`.
+pub(crate) const CPP_PROGRAMS: &[&str] = &["tests/c/wrapper.cpp"];
+
+#[test]
+fn wrapper_as_cpp17_and_cpp20() {
+    for language in [Language::Cpp17, Language::Cpp20] {
+        let printed = run(&mut command(build(CPP_PROGRAMS[0], language)));
+        let summary = printed.lines().last().unwrap_or_default();
+        assert!(summary.ends_with(" 0 failed"), "{language:?} ended with {summary:?}");
+    }
+}
+
+#[test]
+fn guard_pages_see_an_overrun() {
+    let program = build("tests/c/guard_pages.c", Language::C99);
+    let output = command(program).arg("overrun").output().expect("the program runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(100 + 11), "{said}");
+    assert!(said.contains("access outside a tensor"), "{said}");
+}
+
+#[test]
+fn no_program_is_left_out() {
+    let mut found: Vec<_> = std::fs::read_dir(root().join("tests/c"))
+        .expect("tests/c can be read")
+        .map(|file| file.expect("tests/c can be read").file_name().to_string_lossy().into_owned())
+        .filter(|name| name.ends_with(".c") || name.ends_with(".cpp"))
+        .map(|name| format!("tests/c/{name}"))
+        .collect();
+    found.sort();
+    let mut listed = [C_PROGRAMS, CPP_PROGRAMS].concat();
+    listed.sort();
+    assert_eq!(found, listed);
+}
+
+#[test]
+fn the_examples_print_what_they_say() {
+    let printed = run(&mut command(build("examples/c/rms_norm.c", Language::C99)));
+    // 1 2 3 4 over sqrt(7.5), and the negated double of it, which has the same norm.
+    let lines: Vec<_> = printed.lines().take(2).collect();
+    assert_eq!(lines, ["0.3651 0.7303 1.0954 1.4606", "-0.3651 -0.7303 -1.0954 -1.4606"]);
+    let printed = run(&mut command(build("examples/c/layer_norm_training.cpp", Language::Cpp17)));
+    let last = printed.lines().last().unwrap_or_default();
+    let loss = |line: &str| line.rsplit(' ').next().and_then(|word| word.parse::<f64>().ok());
+    let first = printed.lines().next().and_then(loss).expect("the first line ends with a loss");
+    let last = loss(last).expect("the last line ends with a loss");
+    assert!(first > 0.1 && last < first / 100.0, "the loss went from {first} to {last}");
+}

@@ -1,0 +1,108 @@
+//! Finds the compilers and the fresh shared library, builds programs, runs them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The folder with the `libnorm.so` of this build: cargo puts it beside the test's own
+/// executable. The one a level up may be of an older build.
+pub(crate) fn library_dir() -> PathBuf {
+    let test = std::env::current_exe().expect("the test knows its executable");
+    let dir = test.parent().expect("the executable lies in a folder").to_path_buf();
+    assert!(dir.join("libnorm.so").is_file(), "no libnorm.so in {}", dir.display());
+    dir
+}
+
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The languages that consumers are written in; the C99 flags ask for POSIX where a program
+/// says so itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Language {
+    C99,
+    Cpp17,
+    Cpp20,
+}
+
+impl Language {
+    fn compiler(self) -> String {
+        let (variable, default) = match self {
+            Language::C99 => ("CC", "cc"),
+            Language::Cpp17 | Language::Cpp20 => ("CXX", "c++"),
+        };
+        std::env::var(variable).unwrap_or_else(|_| default.to_owned())
+    }
+
+    fn standard(self) -> &'static str {
+        match self {
+            Language::C99 => "-std=c99",
+            Language::Cpp17 => "-std=c++17",
+            Language::Cpp20 => "-std=c++20",
+        }
+    }
+}
+
+/// Builds `source` (from the repository's root) and returns the executable. Warnings are errors.
+pub(crate) fn build(source: &str, language: Language) -> PathBuf {
+    static BUILT: AtomicUsize = AtomicUsize::new(0);
+    let library = library_dir();
+    let out = library.join("consumers");
+    std::fs::create_dir_all(&out).expect("a folder for the programs can be made");
+    let stem = Path::new(source).file_stem().expect("a source has a name").to_string_lossy();
+    let program = out.join(format!("{stem}-{language:?}"));
+    // Tests run at once, in threads and in processes: each writes a file of its own, then moves.
+    let serial = BUILT.fetch_add(1, Ordering::Relaxed);
+    let fresh = out.join(format!("{stem}-{}-{serial}", std::process::id()));
+    let output = Command::new(language.compiler())
+        .arg(language.standard())
+        .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1", "-g"])
+        // Products and sums as written: the programs' own formulas must not be fused.
+        .args(["-ffp-contract=off", "-pthread"])
+        .arg(format!("-I{}", root().join("include").display()))
+        .arg(root().join(source))
+        .arg("-o")
+        .arg(&fresh)
+        .arg(format!("-L{}", library.display()))
+        .args(["-lnorm", "-lm", "-ldl"])
+        .arg(format!("-Wl,-rpath,{}", library.display()))
+        .output()
+        .unwrap_or_else(|e| panic!("{} cannot be run: {e}", language.compiler()));
+    assert!(output.status.success(), "{source} does not compile:\n{}", text(&output));
+    std::fs::rename(&fresh, &program).expect("the program can be moved into place");
+    program
+}
+
+/// A command for `program` whose environment says nothing to the library.
+pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("NORM_") {
+            command.env_remove(name);
+        }
+    }
+    command.env_remove("LD_LIBRARY_PATH");
+    command
+}
+
+/// Runs a command that must succeed; returns what it printed on standard output.
+pub(crate) fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    assert!(output.status.success(), "{command:?}: {}\n{}", output.status, text(&output));
+    println!("{}", text(&output));
+    String::from_utf8(output.stdout).expect("programs print text")
+}
+
+/// Whether a tool can be run here; says so if not.
+pub(crate) fn has(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok_and(|o| o.status.success());
+    if !found {
+        println!("skipped: there is no {tool} here");
+    }
+    found
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
