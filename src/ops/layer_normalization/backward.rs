@@ -265,7 +265,10 @@ impl<
                 (true, false) => S::load_n(self.scale.add(i), n),
             };
             let (mut scale_terms, mut shift_terms) = (zero, zero);
-            for row in self.rows {
+            // All rows are loaded before one is stored: a load that follows a store to an address a
+            // multiple of 4 KiB away waits for it.
+            let mut outs = [zero; R];
+            for (out, row) in outs.iter_mut().zip(self.rows) {
                 let (x, dd) = if n == LANES {
                     let x = self.types.src.load::<S>(row.src, i);
                     (x, self.types.diff_dst.load::<S>(row.diff_dst, i))
@@ -281,15 +284,17 @@ impl<
                     shift_terms = S::add(shift_terms, dd);
                 }
                 let d = if PARAMS & READ_SCALE != 0 { S::mul(scale, dd) } else { dd };
-                let out = match MODE {
+                *out = match MODE {
                     LAYER => S::fnma(xhat, row.slope, S::fma(d, row.r, row.shift)),
                     RMS => S::fnma(xhat, row.slope, S::mul(d, row.r)),
                     _ => S::mul(d, row.r),
                 };
+            }
+            for (out, row) in outs.iter().zip(self.rows) {
                 if n == LANES {
-                    self.types.diff_src.store::<S>(row.diff_src, i, out);
+                    self.types.diff_src.store::<S>(row.diff_src, i, *out);
                 } else {
-                    self.types.diff_src.store_n::<S>(row.diff_src, i, out, n);
+                    self.types.diff_src.store_n::<S>(row.diff_src, i, *out, n);
                 }
             }
             if PARAMS & SUM_SCALE != 0 {
