@@ -10,8 +10,8 @@ fn main() {
     let mut rows = String::new();
     for driver in entries(&root.join("inputs")) {
         for file in entries(&driver) {
-            // Batch files have no extension; buffers, scripts and texts beside them have.
-            if file.is_file() && file.extension().is_none() {
+            // Batch files have no dot in their names; buffers, scripts and texts beside them have.
+            if file.is_file() && !base(&file).contains('.') {
                 let name = format!("{}/{}", base(&driver), base(&file));
                 rows.push_str(&format!("({name:?}, include_str!({:?})),\n", path(&file)));
             }

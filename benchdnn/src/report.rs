@@ -117,6 +117,10 @@ impl<'a> Reporter<'a> {
         self.verbosity = job.run.verbosity;
         if self.shows(1) {
             self.line(&format!("run: {}", job.line()));
+            // The line is for finding what crashed, so it must be out before the problem runs.
+            if self.broken.is_ok() {
+                self.broken = self.out.flush();
+            }
         }
         self.show_progress();
     }

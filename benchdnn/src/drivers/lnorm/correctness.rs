@@ -66,7 +66,9 @@ fn compare(output: &Output, expected: &Expected, reporter: &mut Reporter<'_>) ->
     let point = |worst: check::Worst, index: usize| {
         let check::Worst { got, want, error, allowed, .. } = worst;
         let at = at(index);
-        format!("  {name}{at}: got {got:?}, want {want:?}, error {error:e}, allowed {allowed:e}")
+        format!(
+            "  {name}{at}: got {got:?}, want {want:?}, error {error:.3e}, allowed {allowed:.3e}"
+        )
     };
     if let Some(worst) = worst {
         let line = point(worst, worst.index);
