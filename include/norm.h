@@ -413,7 +413,8 @@ typedef enum {
     /* The library, from a buffer per calling thread that grows on first use. */
     norm_scratchpad_mode_library = 0,
     /* The caller, as argument NORM_ARG_SCRATCHPAD, described by
-     * norm_query_scratchpad_md; one per execution in flight. */
+     * norm_query_scratchpad_md; one per execution in flight. An empty descriptor
+     * means that none is needed, and the argument may be left out. */
     norm_scratchpad_mode_user = 1
 } norm_scratchpad_mode_t;
 
@@ -526,11 +527,13 @@ NORM_API norm_status_t norm_primitive_create(norm_primitive_t *primitive,
  * norm_query_exec_arg_md tells; of a repeated id the last counts; ids that the
  * problem does not use are ignored and their memory is never touched. An output
  * may share its buffer with no other argument, except where the operation's text
- * allows work in place. All checks come first: on failure nothing is written.
+ * allows work in place. All checks come first: on failure nothing is written. Not
+ * checked: that a memory has the problem's dimensions and strides (the problem's
+ * are used), that buffers do not overlap, and their alignment.
  *
  * The caller's floating-point environment (rounding, flush-to-zero) is set aside
  * during the call and restored. No memory is allocated from the second execution
- * of a primitive on a thread. */
+ * of a primitive on a thread, unless the number of threads was raised meanwhile. */
 NORM_API norm_status_t norm_primitive_execute(const_norm_primitive_t primitive,
         norm_stream_t stream, int nargs, const norm_exec_arg_t *args);
 /* The primitive descriptor; owned by the primitive. */
@@ -679,7 +682,7 @@ typedef enum {
 /* Caps the instruction set of the primitive descriptors that are created from
  * now on, in the whole process; may be called again. The environment variable
  * NORM_MAX_CPU_ISA (portable, avx2, avx512, neon, or oneDNN's names) sets the cap
- * that holds until the first call. norm_unimplemented for a level of another
+ * that holds until the first call; a name that is not understood sets none. norm_unimplemented for a level of another
  * architecture than the machine's. */
 NORM_API norm_status_t norm_set_max_cpu_isa(norm_cpu_isa_t isa);
 /* The level that a primitive descriptor created now would use:
@@ -692,7 +695,7 @@ NORM_API const char *norm_cpu_isa2str(norm_cpu_isa_t isa);
 /* How many threads, the caller's included, an execution may use; process-wide.
  * 0 goes back to the default: NORM_NUM_THREADS, or else the processors that the
  * process may run on. 1 keeps every execution on its caller's thread. Negative
- * values and values above 1024 are norm_invalid_arguments. The count never changes a bit of a result.
+ * values and values above 255 are norm_invalid_arguments. The count never changes a bit of a result.
  * The library's threads are its own, start with the first execution that needs
  * them and sleep when there is nothing to do; a child of fork() starts its own. */
 NORM_API norm_status_t norm_set_num_threads(int num_threads);

@@ -275,7 +275,7 @@ pub const RUN: &[Opt<RunSettings>] = &[
     Opt {
         info: row("threads", "LIST", LIBRARY, "0", "Numbers of threads; 0: the library's default"),
         set: |state, text| {
-            list(text, ',', |item| integer(item, 0..=1024)).map(|list| state.threads = list)
+            list(text, ',', |item| integer(item, 0..=255)).map(|list| state.threads = list)
         },
     },
     Opt {

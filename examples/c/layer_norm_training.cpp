@@ -2,7 +2,9 @@
 // loss, backward, step. The loss falls to almost nothing, because the target is
 // the same normalization with other parameters.
 //
-//     c++ -std=c++17 -Iinclude examples/c/layer_norm_training.cpp -Ltarget/release -lnorm
+//     cargo build --release
+//     c++ -std=c++17 -Iinclude examples/c/layer_norm_training.cpp -Ltarget/release -lnorm \
+//         -Wl,-rpath,$PWD/target/release
 #include <norm.hpp>
 
 #include <cstdio>

@@ -1,6 +1,7 @@
 /* RMS normalization of two rows of four numbers.
  *
- *     cc -Iinclude examples/c/rms_norm.c -Ltarget/release -lnorm -lm
+ *     cargo build --release
+ *     cc -Iinclude examples/c/rms_norm.c -Ltarget/release -lnorm -Wl,-rpath,$PWD/target/release
  */
 #include <norm.h>
 

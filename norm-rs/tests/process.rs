@@ -43,14 +43,14 @@ fn settings() {
     assert!(default >= 1);
     info::set_num_threads(1).unwrap();
     assert_eq!(info::num_threads(), 1);
-    let rows = vec![1.5f32; 4096 * 1024];
+    let rows = vec![1.5f32; 4096 * 255];
     let mut dst = vec![0f32; rows.len()];
-    norm_rs::rms_norm(&rows, 1024, None, None, 0.0, &mut dst).unwrap();
+    norm_rs::rms_norm(&rows, 255, None, None, 0.0, &mut dst).unwrap();
     assert!(dst.iter().all(|&x| x == 1.0));
     assert_eq!(info::last_num_threads(), 1);
     info::set_num_threads(3).unwrap();
     assert_eq!(info::num_threads(), 3);
-    for num_threads in [1025, usize::MAX] {
+    for num_threads in [256, usize::MAX] {
         let error = info::set_num_threads(num_threads).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArguments, "{error}");
         assert!(error.to_string().contains("num_threads"), "{error}");

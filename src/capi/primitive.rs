@@ -7,7 +7,7 @@ use super::primitive_desc::Descriptor;
 use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::primitive::Arguments;
-use crate::tensor::MemoryDesc;
+use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -91,7 +91,11 @@ fn buffer(
     let memory = memory.ok_or_else(|| wrong("its memory is NULL".into()))?;
     let size = needed.size();
     if memory.desc.data_type() != needed.data_type() && memory.desc.ndims() > 0 {
-        return Err(wrong(format!("is {}, not {}", memory.desc.describe(), needed.describe())));
+        return Err(wrong(format!(
+            "is {}, not {}",
+            memory.desc.data_type().map_or("undef", DataType::name),
+            needed.data_type().map_or("undef", DataType::name)
+        )));
     }
     if memory.desc.size() < size {
         return Err(wrong(format!("has {} bytes, not {size}", memory.desc.size())));

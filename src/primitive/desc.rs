@@ -238,5 +238,8 @@ fn scratchpad_desc(implementation: &dyn Implementation, attr: &Attr) -> Result<M
     if attr.scratchpad_mode == ScratchpadMode::Library || size == 0 {
         return Ok(MemoryDesc::EMPTY);
     }
-    MemoryDesc::dense(&[(size + scratchpad::ALIGN) as i64], DataType::U8)
+    let size = i64::try_from(size.saturating_add(scratchpad::ALIGN)).map_err(|_| {
+        Error::new(Status::OutOfMemory, "the scratchpad would be larger than an address space")
+    })?;
+    MemoryDesc::dense(&[size], DataType::U8)
 }

@@ -68,8 +68,8 @@ fn line(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "norm_verbose,v1,{text}");
 }
 
-fn milliseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
+fn milliseconds(time: Duration) -> String {
+    format!("{:.6}", time.as_secs_f64() * 1e3)
 }
 
 /// A primitive was executed.

@@ -26,6 +26,7 @@ fn first_wide(n: usize) -> (__mmask8, __mmask8) {
 impl Simd for Avx512 {
     type F = __m512;
     type D = (__m512d, __m512d);
+    const MANY_REGISTERS: bool = true;
 
     #[inline(always)]
     unsafe fn splat(x: f32) -> Self::F {

@@ -235,45 +235,60 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
     }
 }
 
-/// [`map`] and [`fold_wide`] in one sweep, for at most a block of elements: what one row waits for from
-/// memory, the other computes in. The bits are those of the two apart.
+/// [`map`] and `R` of [`fold_wide`] in one sweep, for at most a block of elements: what one row waits for
+/// from memory, the other computes in. The bits are those of all apart.
 ///
 /// # Safety
-/// Elements 0 to `cols - 1` are there for both, `cols` is at most [`BLOCK`], and what `op` writes `terms`
-/// does not read; the instruction set of `S` is there.
+/// Elements 0 to `cols - 1` are there for all, `cols` is at most [`BLOCK`], and what `op` writes `terms` do
+/// not read; the instruction set of `S` is there.
 #[inline(always)]
-pub(crate) unsafe fn map_and_fold_wide<S: Simd, M: Map<S>, T: WideFold<S>>(
+pub(crate) unsafe fn map_and_fold_wide<S: Simd, M: Map<S>, T: WideFold<S>, const R: usize>(
     cols: usize,
     op: &M,
-    terms: &T,
-) -> f64 {
+    terms: &[T; R],
+) -> [f64; R] {
+    let mut totals = [0.0; R];
     // SAFETY: all elements named lie below `cols`.
     unsafe {
-        let mut even = S::wide_splat(0.0);
-        let mut odd = S::wide_splat(0.0);
+        let mut even = [S::wide_splat(0.0); R];
+        let mut odd = even;
         let mut i = 0;
         while i + 2 * LANES <= cols {
-            even = S::wide_add(even, terms.term(i));
+            for r in 0..R {
+                even[r] = S::wide_add(even[r], terms[r].term(i));
+            }
             op.apply(i);
-            odd = S::wide_add(odd, terms.term(i + LANES));
+            for r in 0..R {
+                odd[r] = S::wide_add(odd[r], terms[r].term(i + LANES));
+            }
             op.apply(i + LANES);
             i += 2 * LANES;
         }
-        if i + LANES <= cols {
-            even = S::wide_add(even, terms.term(i));
-            op.apply(i);
-            i += LANES;
-            if i < cols {
-                odd = S::wide_add(odd, S::wide_first_n(terms.term_n(i, cols - i), cols - i));
-                op.apply_n(i, cols - i);
+        // What is left is a vector, a part of one, or both, in this order.
+        let mut chain = &mut even;
+        while i < cols {
+            let n = LANES.min(cols - i);
+            for r in 0..R {
+                let term = if n == LANES {
+                    terms[r].term(i)
+                } else {
+                    S::wide_first_n(terms[r].term_n(i, n), n)
+                };
+                chain[r] = S::wide_add(chain[r], term);
             }
-        } else if i < cols {
-            even = S::wide_add(even, S::wide_first_n(terms.term_n(i, cols - i), cols - i));
-            op.apply_n(i, cols - i);
+            if n == LANES {
+                op.apply(i);
+            } else {
+                op.apply_n(i, n);
+            }
+            i += n;
+            chain = &mut odd;
         }
-        // A row's total starts at zero, as in `fold_wide`.
-        0.0 + S::wide_sum(S::wide_add(even, odd))
+        for r in 0..R {
+            totals[r] += S::wide_sum(S::wide_add(even[r], odd[r]));
+        }
     }
+    totals
 }
 
 /// Adds the first `n` lanes to sums in memory; `n` is 16 for all.

@@ -42,6 +42,8 @@ pub(crate) trait Simd: Copy + 'static {
     type D: Copy;
     /// Whether unrolled loops pay; they do not where a vector is many instructions already.
     const UNROLLS: bool = true;
+    /// Whether there are registers for the sums of several rows at once.
+    const MANY_REGISTERS: bool = false;
 
     unsafe fn splat(x: f32) -> Self::F;
     unsafe fn load(p: *const f32) -> Self::F;

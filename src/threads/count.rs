@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The largest count that can be asked for.
-pub(crate) const MAX_THREADS: usize = 1024;
+pub(crate) const MAX_THREADS: usize = 255;
 
 /// What was set; 0 for the default.
 static SET: AtomicUsize = AtomicUsize::new(0);

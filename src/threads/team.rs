@@ -41,8 +41,13 @@ impl Progress {
     fn generation(self) -> u64 {
         self.0 >> (Self::BLOCK_BITS + Self::THREAD_BITS)
     }
+    /// A job that is being written: it has no block to claim, whatever its number of blocks.
+    fn closed(generation: u64) -> Self {
+        Self(Self::begin(generation).0 | ((1 << Self::BLOCK_BITS) - 1))
+    }
+    /// A job of which no block is claimed; its caller takes part from the start, so that it always can.
     fn begin(generation: u64) -> Self {
-        Self(generation << (Self::BLOCK_BITS + Self::THREAD_BITS))
+        Self(generation << (Self::BLOCK_BITS + Self::THREAD_BITS) | 1 << Self::BLOCK_BITS)
     }
     fn claimed(self, joins: bool) -> Self {
         Self(self.0 + 1 + (u64::from(joins) << Self::BLOCK_BITS))
@@ -50,8 +55,9 @@ impl Progress {
 }
 
 /// The most blocks and threads that a job's progress can count.
-const MAX_BLOCKS: usize = (1 << Progress::BLOCK_BITS) - 1;
-const MAX_WIDTH: usize = (1 << Progress::THREAD_BITS) - 1;
+const MAX_BLOCKS: usize = (1 << Progress::BLOCK_BITS) - 2;
+const MAX_WIDTH: usize = super::MAX_THREADS;
+const _: () = assert!(MAX_WIDTH < 1 << Progress::THREAD_BITS);
 
 /// Where a job is published.
 #[repr(align(128))]
@@ -73,6 +79,7 @@ struct Team {
     slots: [Slot; SLOTS],
     /// Workers that exist.
     workers: Mutex<usize>,
+    /// What was asked for when workers were last started, be it had or not.
     worker_count: AtomicUsize,
     /// Grows with every job, so that a worker about to sleep notices a new one.
     epoch: AtomicUsize,
@@ -89,29 +96,20 @@ static TEAM: AtomicPtr<Team> = AtomicPtr::new(std::ptr::null_mut());
 /// Runs the blocks on the team; see [`super::Threads::run`].
 pub(super) fn run(blocks: usize, width: usize, body: Body<'_>) -> usize {
     let width = width.min(MAX_WIDTH);
-    let Some(team) = Team::get().filter(|_| blocks <= MAX_BLOCKS) else {
-        (0..blocks).for_each(body);
-        return 1;
-    };
+    let team = Team::get();
     team.grow(width - 1);
-    let Some(slot) = team.slots.iter().find(|slot| !slot.taken.swap(true, Ordering::Acquire))
-    else {
+    let free = |slot: &&Slot| !slot.taken.swap(true, Ordering::Acquire);
+    let Some(slot) = team.slots.iter().find(free).filter(|_| blocks <= MAX_BLOCKS) else {
         (0..blocks).for_each(body);
         return 1;
     };
 
     // The body is a fat reference on this stack frame; the slot carries the frame's address.
     let context: *const Body<'_> = &raw const body;
-    slot.body.store(context.cast_mut().cast(), Ordering::Relaxed);
-    slot.blocks.store(blocks, Ordering::Relaxed);
-    slot.width.store(width, Ordering::Relaxed);
-    slot.done.store(0, Ordering::Relaxed);
-    slot.panicked.store(false, Ordering::Relaxed);
-    let generation = Progress(slot.progress.load(Ordering::Relaxed)).generation() + 1;
-    slot.progress.store(Progress::begin(generation & 0xffff_ffff).0, Ordering::Release);
+    slot.publish(blocks, width, context.cast());
     team.wake(width - 1);
 
-    slot.work_on();
+    let caller_worked = slot.work_on(true);
     slot.wait();
     let threads = Progress(slot.progress.load(Ordering::Relaxed)).threads();
     let panicked = slot.panicked.load(Ordering::Relaxed);
@@ -119,7 +117,7 @@ pub(super) fn run(blocks: usize, width: usize, body: Body<'_>) -> usize {
     if panicked {
         resume_unwind(Box::new("a block panicked on a worker"));
     }
-    threads
+    if caller_worked { threads } else { threads - 1 }
 }
 
 /// # Safety
@@ -146,20 +144,34 @@ impl Slot {
         }
     }
 
+    /// Writes a job. It is closed while its parts are written: a worker that reads a new part has to see
+    /// that, so its claim of what it saw before fails.
+    fn publish(&self, blocks: usize, width: usize, body: *const ()) {
+        let last = Progress(self.progress.load(Ordering::Relaxed)).generation();
+        let generation = (last + 1) & 0xffff_ffff;
+        self.progress.store(Progress::closed(generation).0, Ordering::Relaxed);
+        self.body.store(body.cast_mut(), Ordering::Release);
+        self.width.store(width, Ordering::Release);
+        self.blocks.store(blocks, Ordering::Release);
+        self.done.store(0, Ordering::Relaxed);
+        self.panicked.store(false, Ordering::Relaxed);
+        self.progress.store(Progress::begin(generation).0, Ordering::Release);
+    }
+
     /// Claims and runs blocks until none is left; says whether there was one.
-    fn work_on(&self) -> bool {
+    fn work_on(&self, is_caller: bool) -> bool {
         let mut joined = None;
         loop {
             let seen = Progress(self.progress.load(Ordering::Acquire));
-            let joins = joined != Some(seen.generation());
-            let blocks = self.blocks.load(Ordering::Relaxed);
-            let full = joins && seen.threads() >= self.width.load(Ordering::Relaxed);
+            let joins = !is_caller && joined != Some(seen.generation());
+            let blocks = self.blocks.load(Ordering::Acquire);
+            let full = joins && seen.threads() >= self.width.load(Ordering::Acquire);
             if seen.next_block() >= blocks || full {
                 return joined.is_some();
             }
             // Read before the claim: if the claim succeeds, the job is still the one that was seen,
             // and its caller waits for the block.
-            let context = self.body.load(Ordering::Relaxed);
+            let context = self.body.load(Ordering::Acquire);
             let claim = self.progress.compare_exchange_weak(
                 seen.0,
                 seen.claimed(joins).0,
@@ -209,12 +221,12 @@ impl Slot {
 }
 
 impl Team {
-    /// This process's team, made on first use; `None` if there is no memory for it.
-    fn get() -> Option<&'static Self> {
+    /// This process's team, made on first use.
+    fn get() -> &'static Self {
         let team = TEAM.load(Ordering::Acquire);
         if !team.is_null() {
             // SAFETY: a team is never freed.
-            return Some(unsafe { &*team });
+            return unsafe { &*team };
         }
         forget_team_in_children();
         let fresh = Box::into_raw(Box::new(Self {
@@ -235,12 +247,12 @@ impl Team {
             Ordering::Acquire,
         ) {
             // SAFETY: a team is never freed once published.
-            Ok(_) => Some(unsafe { &*fresh }),
+            Ok(_) => unsafe { &*fresh },
             Err(published) => {
                 // SAFETY: nobody else has seen this one.
                 drop(unsafe { Box::from_raw(fresh) });
                 // SAFETY: a published team is never freed.
-                Some(unsafe { &*published })
+                unsafe { &*published }
             }
         }
     }
@@ -252,6 +264,7 @@ impl Team {
             return;
         }
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
+        let signals = BlockedSignals::new();
         while *workers < count {
             let name = format!("norm-{}", *workers + 1);
             let worker = std::thread::Builder::new().name(name).spawn(|| self.serve());
@@ -260,12 +273,13 @@ impl Team {
             }
             *workers += 1;
         }
+        drop(signals);
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         while *begun < *workers {
             begun = self.one_more.wait(begun).unwrap_or_else(PoisonError::into_inner);
         }
         drop(begun);
-        self.worker_count.store(*workers, Ordering::Relaxed);
+        self.worker_count.store(count, Ordering::Relaxed);
     }
 
     /// Lets up to `count` sleeping workers know that there is a job.
@@ -283,7 +297,6 @@ impl Team {
 
     /// A worker's life.
     fn serve(&self) {
-        block_signals();
         *self.begun.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.one_more.notify_one();
         let mut idle_since = Instant::now();
@@ -291,7 +304,7 @@ impl Team {
             let epoch = self.epoch.load(Ordering::SeqCst);
             let mut worked = false;
             for slot in &self.slots {
-                worked |= slot.work_on();
+                worked |= slot.work_on(false);
             }
             if worked {
                 idle_since = Instant::now();
@@ -321,14 +334,43 @@ impl Team {
     }
 }
 
-/// Signals are for the program's own threads.
-fn block_signals() {
+/// Keeps signals from the threads that are started while this lives: they are for the program's own.
+/// Those that a thread causes itself stay, so that the program hears of a fault.
+struct BlockedSignals {
     #[cfg(unix)]
-    // SAFETY: the set is initialised by sigfillset before it is read.
-    unsafe {
-        let mut all: libc::sigset_t = std::mem::zeroed();
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
+    previous: libc::sigset_t,
+}
+
+impl BlockedSignals {
+    fn new() -> Self {
+        #[cfg(unix)]
+        // SAFETY: both sets are initialised before they are read.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            let mut previous: libc::sigset_t = std::mem::zeroed();
+            libc::sigfillset(&raw mut set);
+            for own in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP] {
+                libc::sigdelset(&raw mut set, own);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut previous);
+            Self { previous }
+        }
+        #[cfg(not(unix))]
+        Self {}
+    }
+}
+
+impl Drop for BlockedSignals {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        // SAFETY: the mask that was in force.
+        unsafe {
+            libc::pthread_sigmask(
+                libc::SIG_SETMASK,
+                &raw const self.previous,
+                std::ptr::null_mut(),
+            );
+        }
     }
 }
 
@@ -377,6 +419,26 @@ mod tests {
                             sum.fetch_add(block, Ordering::Relaxed);
                         });
                         assert_eq!(sum.into_inner(), 45);
+                    }
+                });
+            }
+        });
+    }
+
+    /// A slot that is used again for a larger job gives no block of it away before it is written.
+    #[test]
+    fn jobs_of_changing_size_run_every_block_once() {
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for round in 0..4000 {
+                        let blocks = if round % 2 == 0 { 2 } else { 200 };
+                        let counts: Vec<AtomicUsize> =
+                            (0..blocks).map(|_| AtomicUsize::new(0)).collect();
+                        run(blocks, 2 + round % 3, &|block| {
+                            counts[block].fetch_add(1, Ordering::Relaxed);
+                        });
+                        assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1));
                     }
                 });
             }

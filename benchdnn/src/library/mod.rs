@@ -121,6 +121,8 @@ pub struct Connection {
     // The stream before the engine: it was made from it.
     stream: Handle<norm_stream>,
     engine: Handle<norm_engine>,
+    /// What the library would use by itself: its environment's say, if nothing is set.
+    initial_isa: norm_cpu_isa_t,
 }
 
 impl Connection {
@@ -137,7 +139,9 @@ impl Connection {
                 unsafe { (library.stream_create)(stream, engine.raw(), norm_stream_default_flags) };
             library.check("norm_stream_create", status)
         })?;
-        Ok(Connection { library, stream, engine })
+        // SAFETY: the function takes nothing.
+        let initial_isa = unsafe { (library.get_effective_cpu_isa)() };
+        Ok(Connection { library, stream, engine, initial_isa })
     }
 
     /// The functions.
@@ -159,7 +163,7 @@ impl Connection {
 impl Control for Connection {
     fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal> {
         let value = match isa {
-            CpuIsa::Default => norm_cpu_isa_default,
+            CpuIsa::Default => self.initial_isa,
             CpuIsa::Portable => norm_cpu_isa_portable,
             CpuIsa::Avx2 => norm_cpu_isa_avx2,
             CpuIsa::Avx512 => norm_cpu_isa_avx512_core,

@@ -104,7 +104,7 @@ mod tests {
                 assert_eq!(next, rows);
             }
             let blocks = Blocks::of_column_sums(rows);
-            assert!(blocks.count() <= MOST_BLOCKS && blocks.rows_per_block % TILE == 0);
+            assert!(blocks.count() <= MOST_BLOCKS && blocks.rows_per_block.is_multiple_of(TILE));
         }
     }
 

@@ -103,6 +103,8 @@ const BATCH: usize = 4;
 /// How much of src a batch may be, so that it, the next one and its part of dst stay in a first-level
 /// cache of 48 KiB.
 const BATCH_BYTES: usize = 16 * 1024;
+/// The same where two rows are written at once, which saves more than the cache does.
+const PAIRED_BYTES: usize = 32 * 1024;
 
 /// What follows the normalization: bit 0 a scale, bit 1 a shift.
 pub(super) const SCALE: u8 = 1;
@@ -126,18 +128,18 @@ struct Row<S: Simd> {
     r: S::F,
 }
 
-/// `(x - mean) * r`, then scale and shift.
-struct Normalize<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8> {
+/// `(x - mean) * r`, then scale and shift, for `R` rows at once: scale and shift are loaded once.
+struct Normalize<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8, const R: usize> {
     src_type: Src,
     dst_type: Dst,
-    row: Row<S>,
+    rows: [Row<S>; R],
     scale: *const f32,
     shift: *const f32,
     streams: bool,
 }
 
-impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
-    Normalize<S, Src, Dst, RMS, AFFINE>
+impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, const R: usize>
+    Normalize<S, Src, Dst, RMS, AFFINE, R>
 {
     /// # Safety
     /// The instruction set of `S` is there.
@@ -157,9 +159,11 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     }
 }
 
-impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map<S>
-    for Normalize<S, Src, Dst, RMS, AFFINE>
+impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, const R: usize> Map<S>
+    for Normalize<S, Src, Dst, RMS, AFFINE, R>
 {
+    const UNROLL: usize = 4 / R;
+
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
         // SAFETY: the caller's; scale and shift are as long as a row, and there if AFFINE says so.
@@ -167,12 +171,18 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
             let zero = S::splat(0.0);
             let scale = if AFFINE & SCALE != 0 { S::load(self.scale.add(i)) } else { zero };
             let shift = if AFFINE & SHIFT != 0 { S::load(self.shift.add(i)) } else { zero };
-            let row = &self.row;
-            let value = Self::value(row, self.src_type.load::<S>(row.src, i), scale, shift);
-            if self.streams {
-                self.dst_type.stream::<S>(row.dst, i, value);
-            } else {
-                self.dst_type.store::<S>(row.dst, i, value);
+            // All rows are loaded before one is stored: a load that follows a store to an address a
+            // multiple of 4 KiB away waits for it.
+            let mut values = [zero; R];
+            for (value, row) in values.iter_mut().zip(&self.rows) {
+                *value = Self::value(row, self.src_type.load::<S>(row.src, i), scale, shift);
+            }
+            for (value, row) in values.iter().zip(&self.rows) {
+                if self.streams {
+                    self.dst_type.stream::<S>(row.dst, i, *value);
+                } else {
+                    self.dst_type.store::<S>(row.dst, i, *value);
+                }
             }
         }
     }
@@ -183,9 +193,11 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
             let zero = S::splat(0.0);
             let scale = if AFFINE & SCALE != 0 { S::load_n(self.scale.add(i), n) } else { zero };
             let shift = if AFFINE & SHIFT != 0 { S::load_n(self.shift.add(i), n) } else { zero };
-            let row = &self.row;
-            let value = Self::value(row, self.src_type.load_n::<S>(row.src, i, n), scale, shift);
-            self.dst_type.store_n::<S>(row.dst, i, value, n);
+            for row in &self.rows {
+                let x = self.src_type.load_n::<S>(row.src, i, n);
+                let value = Self::value(row, x, scale, shift);
+                self.dst_type.store_n::<S>(row.dst, i, value, n);
+            }
         }
     }
 }
@@ -204,7 +216,8 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
     let given = job.statistics == StatisticsUse::Given;
     let takes_mean = !RMS && !given;
-    let batch = (BATCH_BYTES / (job.cols * src_type.size())).clamp(1, BATCH);
+    let bytes = if takes_mean && S::MANY_REGISTERS { PAIRED_BYTES } else { BATCH_BYTES };
+    let batch = (bytes / (job.cols * src_type.size())).clamp(1, BATCH);
     // SAFETY: the caller's, for rows of the problem.
     let src = |row| unsafe { job.src.add(job.src_rows.offset(row) * src_type.size()) };
     // The means of the batch that begins at `row`, as far as they were taken along.
@@ -213,54 +226,82 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     let mut row = first;
     while row < last {
         let rows = batch.min(last - row);
-        let mut found = [Statistics { mean: 0.0, variance: 0.0 }; BATCH];
         let mut ready = 0;
         // SAFETY: the caller's.
         unsafe {
+            let zero = S::splat(0.0);
+            let nothing = Row::<S> { src: job.src, dst: job.dst, high: zero, low: zero, r: zero };
+            let mut prepared = [nothing; BATCH];
             while takes_mean && taken < rows {
                 means[taken] = mean::<S, Src>(src_type, src(row + taken), job.cols);
                 taken += 1;
             }
-            for (found, mean) in found[..rows].iter_mut().zip(means) {
+            for (prepared, mean) in prepared[..rows].iter_mut().zip(means) {
+                let row = row + ready;
                 let known = if given {
-                    job.given(row + ready)
+                    job.given(row)
                 } else {
-                    variance::<S, Src, RMS>(src_type, src(row + ready), job.cols, mean)
+                    variance::<S, Src, RMS>(src_type, src(row), job.cols, mean)
                         .map(|variance| Statistics { mean, variance })
                 };
-                let Some(known) = known else { break };
-                *found = known;
+                let Some(found) = known else { break };
+                job.write(row, &found);
+                let high = found.mean as f32;
+                let r = reciprocal(found.variance, job.epsilon) as f32;
+                *prepared = Row {
+                    src: src(row),
+                    dst: job.dst.add(job.dst_rows.offset(row) * dst_type.size()),
+                    high: S::splat(high),
+                    low: S::splat(low_term(found.mean, high, r)),
+                    r: S::splat(r),
+                };
                 ready += 1;
             }
             taken = 0;
-            for (i, found) in found[..ready].iter().enumerate() {
-                job.write(row + i, found);
-                let high = found.mean as f32;
-                let r = reciprocal(found.variance, job.epsilon) as f32;
-                let dst = job.dst.add(job.dst_rows.offset(row + i) * dst_type.size());
-                let normalize = Normalize::<S, Src, Dst, RMS, AFFINE> {
+            let streams = |row: &Row<S>| job.streams && dst_type.streams(row.dst);
+            let (scale, shift) = (job.scale, job.shift);
+            let values = |row| WideValues { element: src_type, src: src(row) };
+            let along = takes_mean && ready == rows && job.cols <= BLOCK;
+            let mut i = 0;
+            while i < ready {
+                let one = prepared[i];
+                let next = row + rows + i;
+                if S::MANY_REGISTERS && along && i + 1 < ready && next + 1 < last {
+                    let pair = [one, prepared[i + 1]];
+                    let streams = pair.iter().all(streams);
+                    let normalize = Normalize::<S, Src, Dst, RMS, AFFINE, 2> {
+                        src_type,
+                        dst_type,
+                        rows: pair,
+                        scale,
+                        shift,
+                        streams,
+                    };
+                    let next = [values(next), values(next + 1)];
+                    let sums = map_and_fold_wide::<S, _, _, 2>(job.cols, &normalize, &next);
+                    means[i] = sums[0] / job.cols as f64;
+                    means[i + 1] = sums[1] / job.cols as f64;
+                    i += 2;
+                    taken = i;
+                    continue;
+                }
+                let normalize = Normalize::<S, Src, Dst, RMS, AFFINE, 1> {
                     src_type,
                     dst_type,
-                    row: Row {
-                        src: src(row + i),
-                        dst,
-                        high: S::splat(high),
-                        low: S::splat(low_term(found.mean, high, r)),
-                        r: S::splat(r),
-                    },
-                    scale: job.scale,
-                    shift: job.shift,
-                    streams: job.streams && dst_type.streams(dst),
+                    rows: [one],
+                    scale,
+                    shift,
+                    streams: streams(&one),
                 };
-                let next = row + rows + i;
-                if takes_mean && ready == rows && next < last && job.cols <= BLOCK {
-                    let values = WideValues { element: src_type, src: src(next) };
-                    let sum = map_and_fold_wide::<S, _, _>(job.cols, &normalize, &values);
+                if along && next < last {
+                    let next = [values(next)];
+                    let [sum] = map_and_fold_wide::<S, _, _, 1>(job.cols, &normalize, &next);
                     means[i] = sum / job.cols as f64;
                     taken = i + 1;
                 } else {
                     map(job.cols, &normalize);
                 }
+                i += 1;
             }
         }
         row += ready;

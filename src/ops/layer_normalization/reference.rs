@@ -239,9 +239,12 @@ impl Reference {
             step: self.steps.dst,
         };
         let given = job.statistics == StatisticsUse::Given;
-        // SAFETY: the statistics are given and the row exists.
-        let narrow =
-            if given { unsafe { job.given(row) } } else { statistics(src, job.cols, self.rms) };
+        let narrow = if given {
+            // SAFETY: the statistics are given and the row exists.
+            unsafe { job.given(row) }
+        } else {
+            statistics(src, job.cols, self.rms)
+        };
         let found = narrow.unwrap_or_else(|| {
             if !given {
                 return wide_statistics(src, job.cols, self.rms);

@@ -160,7 +160,7 @@ impl Plan {
         Self {
             rows: p.rows,
             cols: p.cols,
-            epsilon: f64::from(p.epsilon),
+            epsilon: exact(p.epsilon),
             statistics,
             global_stats: p.flags.global_stats(),
             rms: p.flags.rms(),
@@ -182,13 +182,15 @@ impl Plan {
 
     /// Bytes of one converted parameter, rounded up to a cache line.
     fn converted_size(&self) -> usize {
-        if self.converts { (self.cols * size_of::<f32>()).next_multiple_of(64) } else { 0 }
+        let size = self.cols.saturating_mul(size_of::<f32>()).min(usize::MAX / 2);
+        if self.converts { size.next_multiple_of(64) } else { 0 }
     }
 
     pub(super) fn scratchpad_size(&self) -> usize {
         let blocks = Blocks::of_column_sums(self.rows).count();
-        let sums = blocks * self.column_sums * self.cols * size_of::<f64>();
-        2 * self.converted_size() + if self.rows == 0 || self.cols == 0 { 0 } else { sums }
+        // What does not fit an address space saturates, and cannot be had.
+        let sums = (blocks * self.column_sums * size_of::<f64>()).saturating_mul(self.cols);
+        self.converted_size().saturating_mul(2).saturating_add(sums)
     }
 
     /// The address of a parameter as f32: its own, or that of a copy in the scratchpad.
@@ -336,6 +338,12 @@ impl Plan {
         }
         threads.max(1)
     }
+}
+
+/// An f32 of 0 or more as f64, also where the thread's floating-point mode takes subnormals for zeros.
+fn exact(x: f32) -> f64 {
+    const SMALLEST: f64 = f64::from_bits((1023 - 149) << 52);
+    if x.is_subnormal() { f64::from(x.to_bits()) * SMALLEST } else { f64::from(x) }
 }
 
 /// The column sums of all blocks.
