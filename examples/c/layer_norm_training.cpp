@@ -3,8 +3,8 @@
 // the same normalization with other parameters.
 //
 //     cargo build --release
-//     c++ -std=c++17 -Iinclude examples/c/layer_norm_training.cpp -Ltarget/release -lnorm \
-//         -Wl,-rpath,$PWD/target/release
+//     c++ -std=c++17 -Iinclude examples/c/layer_norm_training.cpp -Ltarget/release
+//         -lnorm -Wl,-rpath,$PWD/target/release
 #include <norm.hpp>
 
 #include <cstdio>
