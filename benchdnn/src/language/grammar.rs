@@ -67,11 +67,16 @@ impl Grammar {
 
     fn explain(&self, word: &str, error: &clap::Error) -> String {
         let name = word.split('=').next().unwrap_or(word);
-        let row = self.infos.iter().find(|info| name.strip_prefix("--") == Some(info.name));
+        let is_short = |info: &Info| info.short.is_some_and(|letter| name == format!("-{letter}"));
+        let row = self
+            .infos
+            .iter()
+            .find(|info| name.strip_prefix("--") == Some(info.name) || is_short(info));
         match (error.kind(), row) {
             (ErrorKind::TooManyValues, _) => format!("'{name}' takes no value"),
             (_, Some(row)) if !row.value.is_empty() => {
-                format!("'{name}' needs a value: {name}={}", row.value)
+                let between = if is_short(row) { "" } else { "=" };
+                format!("'{name}' needs a value: {name}{between}{}", row.value)
             }
             _ => match self.nearest(name) {
                 Some(nearest) => format!("unknown option '{name}'; the nearest is '--{nearest}'"),
@@ -150,6 +155,7 @@ mod tests {
         let mut grammar = grammar();
         let mut message = |word| grammar.read(word).expect_err(word).message;
         assert_eq!(message("--dri=x"), "unknown option '--dri'; the nearest is '--dir'");
+        assert_eq!(message("-v"), "'-v' needs a value: -vN");
         assert_eq!(message("--rest"), "unknown option '--rest'; the nearest is '--reset'");
         assert_eq!(message("--zzz=1"), "unknown option '--zzz'; --help lists them all");
         assert_eq!(message("--dir"), "'--dir' needs a value: --dir=DIR");

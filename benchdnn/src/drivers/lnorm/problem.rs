@@ -93,7 +93,9 @@ impl Descriptor {
     /// A name, with or without the quotes that a shell may have taken away.
     fn name(text: &str) -> Result<String, BadValue> {
         let name = match text.strip_prefix('"') {
-            Some(quoted) => quoted.strip_suffix('"').unwrap_or(quoted),
+            Some(quoted) => quoted
+                .strip_suffix('"')
+                .ok_or_else(|| BadValue::at(text.len(), "the quote of a name does not end"))?,
             None => text,
         };
         match name.find(|c: char| c == '"' || c == '\'' || c.is_control()) {
@@ -288,6 +290,7 @@ mod tests {
         assert_eq!(offset("15"), 0);
         assert_eq!(offset("1x1x1x1x1x1"), 0);
         assert_eq!(offset("1x3n\"a'b\""), 6);
+        assert_eq!(offset("1x3_n\"ab"), 8);
         let huge = Descriptor::parse("9999999999x9999999999").expect_err("too many elements");
         assert!(huge.message.contains("too many"), "{}", huge.message);
     }
