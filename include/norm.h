@@ -682,8 +682,8 @@ typedef enum {
 /* Caps the instruction set of the primitive descriptors that are created from
  * now on, in the whole process; may be called again. The environment variable
  * NORM_MAX_CPU_ISA (portable, avx2, avx512, neon, or oneDNN's names) sets the cap
- * that holds until the first call; a name that is not understood sets none. norm_unimplemented for a level of another
- * architecture than the machine's. */
+ * that holds until the first call; a name that is not understood sets none.
+ * norm_unimplemented for a level of another architecture than the machine's. */
 NORM_API norm_status_t norm_set_max_cpu_isa(norm_cpu_isa_t isa);
 /* The level that a primitive descriptor created now would use:
  * norm_cpu_isa_avx512_core, norm_cpu_isa_avx2, norm_cpu_isa_neon or
@@ -695,9 +695,10 @@ NORM_API const char *norm_cpu_isa2str(norm_cpu_isa_t isa);
 /* How many threads, the caller's included, an execution may use; process-wide.
  * 0 goes back to the default: NORM_NUM_THREADS, or else the processors that the
  * process may run on. 1 keeps every execution on its caller's thread. Negative
- * values and values above 255 are norm_invalid_arguments. The count never changes a bit of a result.
- * The library's threads are its own, start with the first execution that needs
- * them and sleep when there is nothing to do; a child of fork() starts its own. */
+ * values and values above 255 are norm_invalid_arguments. The count never changes
+ * a bit of a result. The library's threads are its own, start with the first
+ * execution that needs them and sleep when there is nothing to do; a child of
+ * fork() starts its own. */
 NORM_API norm_status_t norm_set_num_threads(int num_threads);
 NORM_API int norm_get_num_threads(void);
 /* How many different threads took part in the calling thread's last

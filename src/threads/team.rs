@@ -99,7 +99,9 @@ pub(super) fn run(blocks: usize, width: usize, body: Body<'_>) -> usize {
     let team = Team::get();
     team.grow(width - 1);
     let free = |slot: &&Slot| !slot.taken.swap(true, Ordering::Acquire);
-    let Some(slot) = team.slots.iter().find(free).filter(|_| blocks <= MAX_BLOCKS) else {
+    // A slot is taken only if the job fits its progress.
+    let slot = if blocks <= MAX_BLOCKS { team.slots.iter().find(free) } else { None };
+    let Some(slot) = slot else {
         (0..blocks).for_each(body);
         return 1;
     };
