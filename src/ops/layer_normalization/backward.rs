@@ -15,8 +15,8 @@
 use super::columns::TILE;
 use super::row::{Statistics, mean_in_range, reciprocal, variance_tells};
 use crate::simd::{
-    Bf16, Element, F16, F32, Fold, LANES, Level, Map, Runtime, Simd, add_wide, entry_points, fold,
-    map,
+    Bf16, Element, F16, F32, Fold, LANES, Level, Map, Runtime, Simd, Terms, add_wide, entry_points,
+    fold, map,
 };
 use crate::tensor::{DataType, RowMap};
 
@@ -162,13 +162,25 @@ struct RowSums<S: Simd, Src, Dd, const MODE: u8, const PARAMS: u8> {
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
     RowSums<S, Src, Dd, MODE, PARAMS>
 {
+    /// `d` and `xhat` of a vector; `n` is 16 for a whole one.
+    ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// As [`Fold`]; scale is as long as a row, and there if PARAMS says so.
     #[inline(always)]
-    unsafe fn pair(&self, x: S::F, dd: S::F, scale: S::F) -> (S::F, S::F) {
+    unsafe fn at(&self, i: usize, n: usize) -> (S::F, S::F) {
         // SAFETY: the caller's.
         unsafe {
-            let d = if PARAMS & READ_SCALE != 0 { S::mul(scale, dd) } else { dd };
+            let (x, dd) = if n == LANES {
+                (self.src_type.load::<S>(self.src, i), self.dd_type.load::<S>(self.diff_dst, i))
+            } else {
+                let x = self.src_type.load_n::<S>(self.src, i, n);
+                (x, self.dd_type.load_n::<S>(self.diff_dst, i, n))
+            };
+            let d = match (PARAMS & READ_SCALE != 0, n == LANES) {
+                (false, _) => dd,
+                (true, true) => S::mul(S::load(self.scale.add(i)), dd),
+                (true, false) => S::mul(S::load_n(self.scale.add(i), n), dd),
+            };
             (d, xhat::<S, MODE>(x, self.mean, self.r))
         }
     }
@@ -182,50 +194,40 @@ unsafe fn xhat<S: Simd, const MODE: u8>(x: S::F, mean: S::F, r: S::F) -> S::F {
     unsafe { if MODE & RMS != 0 { S::mul(x, r) } else { S::mul(S::sub(x, mean), r) } }
 }
 
-/// `(d, xhat)` alone.
+/// `d*xhat` alone.
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 1>
     for RowSums<S, Src, Dd, MODE, PARAMS>
 {
     #[inline(always)]
-    unsafe fn terms(&self, i: usize) -> [(S::F, S::F); 1] {
-        // SAFETY: the caller's; scale is as long as a row, and there if PARAMS says so.
-        unsafe {
-            let x = self.src_type.load::<S>(self.src, i);
-            let dd = self.dd_type.load::<S>(self.diff_dst, i);
-            let scale = if PARAMS & READ_SCALE != 0 { S::load(self.scale.add(i)) } else { x };
-            [self.pair(x, dd, scale)]
-        }
+    unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
+        // SAFETY: the caller's.
+        unsafe { Terms::products([self.at(i, LANES)]) }
     }
     #[inline(always)]
-    unsafe fn terms_n(&self, i: usize, n: usize) -> [(S::F, S::F); 1] {
-        // SAFETY: as above.
-        unsafe {
-            let x = self.src_type.load_n::<S>(self.src, i, n);
-            let dd = self.dd_type.load_n::<S>(self.diff_dst, i, n);
-            let scale = if PARAMS & READ_SCALE != 0 { S::load_n(self.scale.add(i), n) } else { x };
-            [self.pair(x, dd, scale)]
-        }
+    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
+        // SAFETY: the caller's.
+        unsafe { Terms::products([self.at(i, n)]) }
     }
 }
 
-/// `(d, 1)` and `(d, xhat)`.
+/// `d` and `d*xhat`.
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 2>
     for RowSums<S, Src, Dd, MODE, PARAMS>
 {
     #[inline(always)]
-    unsafe fn terms(&self, i: usize) -> [(S::F, S::F); 2] {
+    unsafe fn terms(&self, i: usize) -> Terms<S, 2> {
         // SAFETY: the caller's.
         unsafe {
-            let [(d, xhat)] = <Self as Fold<S, 1>>::terms(self, i);
-            [(d, S::splat(1.0)), (d, xhat)]
+            let (d, xhat) = self.at(i, LANES);
+            Terms::products([(d, S::splat(1.0)), (d, xhat)])
         }
     }
     #[inline(always)]
-    unsafe fn terms_n(&self, i: usize, n: usize) -> [(S::F, S::F); 2] {
+    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 2> {
         // SAFETY: the caller's.
         unsafe {
-            let [(d, xhat)] = <Self as Fold<S, 1>>::terms_n(self, i, n);
-            [(d, S::splat(1.0)), (d, xhat)]
+            let (d, xhat) = self.at(i, n);
+            Terms::products([(d, S::splat(1.0)), (d, xhat)])
         }
     }
 }
@@ -440,8 +442,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 r: r_lanes,
             };
             let [sum_d, sum_d_xhat] = match MODE {
-                LAYER => fold::<S, 2, _>(job.cols, &sums),
-                RMS => [0.0, fold::<S, 1, _>(job.cols, &sums)[0]],
+                LAYER => fold::<S, 2, _>(job.cols, &sums).products,
+                RMS => [0.0, fold::<S, 1, _>(job.cols, &sums).products[0]],
                 _ => [0.0, 0.0],
             };
             let per_col = f64::from(r) / job.cols as f64;
