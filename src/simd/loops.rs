@@ -71,8 +71,8 @@ impl<S: Simd, const K: usize> Terms<S, K> {
     unsafe fn add<T: Fold<S, K>>(&self, chain: &mut [S::F; K], wide: &mut S::D) {
         // SAFETY: the caller's.
         unsafe {
-            for k in 0..K {
-                chain[k] = S::fma(self.factors[k].0, self.factors[k].1, chain[k]);
+            for (sum, (a, b)) in chain.iter_mut().zip(self.factors) {
+                *sum = S::fma(a, b, *sum);
             }
             if T::WIDE {
                 *wide = S::wide_add(*wide, self.wide);
@@ -286,9 +286,9 @@ impl<S: Simd, const K: usize> Running<S, K> {
     /// The instruction set of `S` is there.
     #[inline(always)]
     unsafe fn add_group(&mut self, group: &[S::F; K]) {
-        for k in 0..K {
+        for (sum, part) in self.groups.iter_mut().zip(group) {
             // SAFETY: the caller's.
-            self.groups[k] = unsafe { S::wide_add(self.groups[k], S::widen(group[k])) };
+            *sum = unsafe { S::wide_add(*sum, S::widen(*part)) };
         }
     }
 

@@ -13,85 +13,13 @@
 //! taken greedily: four if there are as many that f32 carries, else one. Others are left to `wide`.
 
 use super::columns::TILE;
-use super::row::{Statistics, mean_in_range, reciprocal, variance_tells};
+use super::job::{Backward, Given};
+use super::row::{Statistics, reciprocal};
 use crate::simd::{
     Bf16, Element, F16, F32, Fold, LANES, Level, Map, Runtime, Simd, Terms, add_wide, entry_points,
     fold, map,
 };
-use crate::tensor::{DataType, RowMap};
-
-/// One backward execution.
-#[derive(Clone, Copy)]
-pub(super) struct Backward {
-    pub(super) cols: usize,
-    pub(super) epsilon: f64,
-    pub(super) src_type: DataType,
-    pub(super) diff_dst_type: DataType,
-    pub(super) diff_src_type: DataType,
-    pub(super) src: *const u8,
-    pub(super) diff_dst: *const u8,
-    pub(super) diff_src: *mut u8,
-    /// Null with RMS.
-    pub(super) mean: *const f32,
-    pub(super) variance: *const f32,
-    /// f32, or null.
-    pub(super) scale: *const f32,
-    pub(super) src_rows: RowMap,
-    pub(super) diff_dst_rows: RowMap,
-    pub(super) diff_src_rows: RowMap,
-    pub(super) stat_rows: RowMap,
-    pub(super) global_stats: bool,
-    pub(super) rms: bool,
-    /// Whether diff_scale and diff_shift are summed.
-    pub(super) sums_scale: bool,
-    pub(super) sums_shift: bool,
-}
-
-// SAFETY: threads write different rows through these addresses; everything else is read.
-unsafe impl Sync for Backward {}
-
-/// What a row's statistics are, and whether they are to be trusted in f32.
-pub(super) enum Given {
-    /// In f32.
-    Narrow(Statistics),
-    /// In f64.
-    Wide(Statistics),
-    /// In f64, taken anew from src.
-    Anew,
-}
-
-impl Backward {
-    /// Where a block's sums of diff_scale and diff_shift begin; null for those not asked for.
-    #[inline(always)]
-    pub(super) fn sums(&self, block: *mut f64) -> (*mut f64, *mut f64) {
-        let null = std::ptr::null_mut();
-        let shift = block.wrapping_add(if self.sums_scale { self.cols } else { 0 });
-        (if self.sums_scale { block } else { null }, if self.sums_shift { shift } else { null })
-    }
-
-    /// The statistics given for a row.
-    ///
-    /// # Safety
-    /// The row exists.
-    #[inline(always)]
-    pub(super) unsafe fn given(&self, row: usize) -> Given {
-        // SAFETY: the caller's.
-        let (mean, variance) = unsafe {
-            let at = self.stat_rows.offset(row);
-            let rms = self.mean.is_null();
-            let mean = if rms { 0.0 } else { self.mean.add(at).read_unaligned() };
-            (mean, self.variance.add(at).read_unaligned())
-        };
-        let found = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
-        if !self.global_stats && !variance_tells(variance) {
-            Given::Anew
-        } else if mean_in_range(mean) {
-            Given::Narrow(found)
-        } else {
-            Given::Wide(found)
-        }
-    }
-}
+use crate::tensor::DataType;
 
 /// How the statistics enter the gradient.
 pub(super) const LAYER: u8 = 0;

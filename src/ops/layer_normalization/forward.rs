@@ -5,98 +5,13 @@
 //! as `high`, an f32, and what is left of it: `src - high` is exact where it is small, and the rest
 //! enters by a fused multiply-add, as do scale and shift. Rows that f32 does not carry are left to `wide`.
 
-use super::row::{Moments, Statistics, mean_in_range, reciprocal};
+use super::job::{Forward, StatisticsUse};
+use super::row::{Moments, Statistics, reciprocal};
 use crate::simd::{
     BLOCK, Bf16, Element, F16, F32, Level, Map, Runtime, Simd, entry_points, fold, map,
     map_and_fold,
 };
-use crate::tensor::{DataType, RowMap};
-
-/// Where the statistics come from and go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StatisticsUse {
-    /// Computed, not shown.
-    Hidden,
-    /// Computed and written.
-    Written,
-    /// Read.
-    Given,
-}
-
-/// One forward execution.
-#[derive(Clone, Copy)]
-pub(super) struct Forward {
-    pub(super) cols: usize,
-    pub(super) epsilon: f64,
-    pub(super) src_type: DataType,
-    pub(super) dst_type: DataType,
-    pub(super) src: *const u8,
-    pub(super) dst: *mut u8,
-    /// Null with RMS.
-    pub(super) mean: *mut f32,
-    pub(super) variance: *mut f32,
-    /// f32, or null.
-    pub(super) scale: *const f32,
-    pub(super) shift: *const f32,
-    pub(super) src_rows: RowMap,
-    pub(super) dst_rows: RowMap,
-    pub(super) stat_rows: RowMap,
-    pub(super) statistics: StatisticsUse,
-    pub(super) rms: bool,
-    /// Whether dst is too large to stay in a cache.
-    pub(super) streams: bool,
-}
-
-// SAFETY: threads write different rows through these addresses; everything else is read.
-unsafe impl Sync for Forward {}
-
-impl Forward {
-    /// The statistics given for a row; `None` if f32 does not carry them.
-    ///
-    /// # Safety
-    /// They are given, and the row exists.
-    #[inline(always)]
-    pub(super) unsafe fn given(&self, row: usize) -> Option<Statistics> {
-        // SAFETY: the caller's.
-        let (mean, variance) = unsafe { self.given_values(row) };
-        let found = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
-        mean_in_range(mean).then_some(found)
-    }
-
-    /// The mean and variance given for a row.
-    ///
-    /// # Safety
-    /// They are given, and the row exists.
-    #[inline(always)]
-    pub(super) unsafe fn given_values(&self, row: usize) -> (f32, f32) {
-        // SAFETY: the caller's.
-        unsafe {
-            let at = self.stat_rows.offset(row);
-            let mean = if self.mean.is_null() { 0.0 } else { self.mean.add(at).read_unaligned() };
-            (mean, self.variance.add(at).read_unaligned())
-        }
-    }
-
-    /// Writes a row's statistics, if they are outputs.
-    ///
-    /// # Safety
-    /// The row exists and is this thread's.
-    #[inline(always)]
-    pub(super) unsafe fn write(&self, row: usize, statistics: &Statistics) {
-        if self.statistics != StatisticsUse::Written {
-            return;
-        }
-        // SAFETY: the caller's.
-        unsafe {
-            let at = self.stat_rows.offset(row);
-            if !self.mean.is_null() {
-                self.mean.add(at).write_unaligned(statistics.mean as f32);
-            }
-            // What does not fit saturates to +Inf.
-            self.variance.add(at).write_unaligned(statistics.variance as f32);
-        }
-    }
-}
+use crate::tensor::DataType;
 
 /// The most rows whose statistics are known before they are written: while one row's lanes are joined, and
 /// its root and quotient taken, other rows' sweeps run.

@@ -4,12 +4,12 @@
 //! so that its results have the same bits: it runs what the vector implementations refuse, and shows
 //! in tests that they do what is written down.
 
-use super::backward::{Backward, Given};
 use super::columns::TILE;
-use super::forward::{Forward, StatisticsUse, low_term};
+use super::forward::low_term;
+use super::job::{Backward, Forward, Given, StatisticsUse};
+use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::row::{NEAR, PILOT, Statistics, corrected, in_range, reciprocal};
-use super::simd_impl::Plan;
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::simd::{BLOCK, CHAIN, GROUP, LANES, read_scalar, write_scalar};
 use crate::tensor::DataType;

@@ -3,8 +3,7 @@
 //! Such rows are rare, so one function per direction and level looks types and flags up as it goes.
 //! The formulas are those of `forward` and `backward`.
 
-use super::backward::{Backward, Given};
-use super::forward::{Forward, StatisticsUse};
+use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::row::{Statistics, reciprocal};
 use crate::simd::{
     Element, Fold, LANES, Level, Map, Runtime, Simd, Terms, add_wide, entry_points, fold, map,
