@@ -8,16 +8,14 @@
 //! diff_scale += diff_dst*xhat, diff_shift += diff_dst
 //! ```
 //!
-//! Two sweeps: one over each row for its sums; one over a tile of rows at once, which writes diff_src
-//! and adds the tile's column terms, so that the f64 column sums are touched once per tile. Rows are
-//! taken greedily: four if there are as many that f32 carries, else one. Others are left to `wide`.
+//! Two sweeps: one over each row for its sums; one over two rows at once, which writes diff_src and adds
+//! column terms to chains in f32. Rows that f32 does not carry are left to `wide`.
 
-use super::columns::TILE;
+use super::columns::{CHAIN_ROWS, ColumnSums};
 use super::job::{Backward, Given};
 use super::row::{Statistics, reciprocal};
 use crate::simd::{
-    Bf16, Element, F16, F32, Fold, LANES, Level, Map, Runtime, Simd, Terms, add_wide, entry_points,
-    fold, map,
+    Bf16, Element, F16, F32, Fold, LANES, Level, Map, Runtime, Simd, Terms, entry_points, fold, map,
 };
 use crate::tensor::DataType;
 
@@ -32,40 +30,21 @@ pub(super) const READ_SCALE: u8 = 1;
 pub(super) const SUM_SCALE: u8 = 2;
 pub(super) const SUM_SHIFT: u8 = 4;
 
-/// A row, ready for its sweeps.
+/// Rows written at once: scale and the column chains are loaded once for all.
+const TILE: usize = 2;
+
+/// A row, ready to be written.
 #[derive(Clone, Copy)]
-struct Row<S: Simd> {
+struct Row {
     src: *const u8,
     diff_dst: *const u8,
     diff_src: *mut u8,
-    mean: S::F,
-    r: S::F,
+    mean: f32,
+    r: f32,
     /// `-r*sum(d)/C`.
-    shift: S::F,
+    shift: f32,
     /// `r*sum(d*xhat)/C`.
-    slope: S::F,
-}
-
-impl<S: Simd> Row<S> {
-    /// What a row is before it is prepared; one loop that prepares is one copy of the sweep.
-    ///
-    /// # Safety
-    /// The instruction set of `S` is there.
-    #[inline(always)]
-    unsafe fn nothing() -> Self {
-        // SAFETY: the caller's.
-        let zero = unsafe { S::splat(0.0) };
-        let null = std::ptr::null_mut();
-        Self {
-            src: null,
-            diff_dst: null,
-            diff_src: null,
-            mean: zero,
-            r: zero,
-            shift: zero,
-            slope: zero,
-        }
-    }
+    slope: f32,
 }
 
 /// The element types of a kernel.
@@ -161,44 +140,36 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<
 }
 
 /// Writes diff_src of `R` rows and adds their column terms.
-struct TileMap<'a, S: Simd, Src, Dd, Ds, const MODE: u8, const PARAMS: u8, const R: usize> {
+struct Gradient<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8, const R: usize> {
     types: Types<Src, Dd, Ds>,
-    rows: &'a [Row<S>; R],
+    rows: [Row; R],
     scale: *const f32,
-    /// The block's sums, f64; null if PARAMS asks for none.
-    diff_scale: *mut f64,
-    diff_shift: *mut f64,
+    sums: &'a ColumnSums,
 }
 
-impl<
-    S: Simd,
-    Src: Element,
-    Dd: Element,
-    Ds: Element,
-    const MODE: u8,
-    const PARAMS: u8,
-    const R: usize,
-> TileMap<'_, S, Src, Dd, Ds, MODE, PARAMS, R>
+impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, const R: usize>
+    Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R>
 {
-    /// `n` is 16 for a whole vector.
+    /// The vectors of diff_src at element `i`, whose column terms are added; `n` is 16 for a whole
+    /// vector.
+    ///
+    /// All rows are loaded before one is stored: a load that follows a store to an address a multiple of
+    /// 4 KiB away waits for it.
     ///
     /// # Safety
-    /// As [`Map`].
+    /// As [`Map`]; what PARAMS asks for is there and as long as a row.
     #[inline(always)]
-    unsafe fn at(&self, i: usize, n: usize) {
-        // SAFETY: the caller's; what PARAMS asks for is there and as long as a row.
+    unsafe fn at<S: Simd>(&self, i: usize, n: usize) -> [S::F; R] {
+        // SAFETY: the caller's.
         unsafe {
             let zero = S::splat(0.0);
-            let scale = match (PARAMS & READ_SCALE != 0, n == LANES) {
-                (false, _) => zero,
-                (true, true) => S::load(self.scale.add(i)),
-                (true, false) => S::load_n(self.scale.add(i), n),
-            };
-            let (mut scale_terms, mut shift_terms) = (zero, zero);
-            // All rows are loaded before one is stored: a load that follows a store to an address a
-            // multiple of 4 KiB away waits for it.
+            let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.scale, i, n);
+            let mut scale_chain =
+                load_if::<S>(PARAMS & SUM_SCALE != 0, self.sums.scale_chain, i, n);
+            let mut shift_chain =
+                load_if::<S>(PARAMS & SUM_SHIFT != 0, self.sums.shift_chain, i, n);
             let mut outs = [zero; R];
-            for (out, row) in outs.iter_mut().zip(self.rows) {
+            for (out, row) in outs.iter_mut().zip(&self.rows) {
                 let (x, dd) = if n == LANES {
                     let x = self.types.src.load::<S>(row.src, i);
                     (x, self.types.diff_dst.load::<S>(row.diff_dst, i))
@@ -206,33 +177,49 @@ impl<
                     let x = self.types.src.load_n::<S>(row.src, i, n);
                     (x, self.types.diff_dst.load_n::<S>(row.diff_dst, i, n))
                 };
-                let xhat = xhat::<S, MODE>(x, row.mean, row.r);
+                let r = S::splat(row.r);
+                let xhat = xhat::<S, MODE>(x, S::splat(row.mean), r);
                 if PARAMS & SUM_SCALE != 0 {
-                    scale_terms = S::fma(dd, xhat, scale_terms);
+                    scale_chain = S::fma(dd, xhat, scale_chain);
                 }
                 if PARAMS & SUM_SHIFT != 0 {
-                    shift_terms = S::add(shift_terms, dd);
+                    shift_chain = S::add(shift_chain, dd);
                 }
                 let d = if PARAMS & READ_SCALE != 0 { S::mul(scale, dd) } else { dd };
+                let slope = S::splat(row.slope);
                 *out = match MODE {
-                    LAYER => S::fnma(xhat, row.slope, S::fma(d, row.r, row.shift)),
-                    RMS => S::fnma(xhat, row.slope, S::mul(d, row.r)),
-                    _ => S::mul(d, row.r),
+                    LAYER => S::fnma(xhat, slope, S::fma(d, r, S::splat(row.shift))),
+                    RMS => S::fnma(xhat, slope, S::mul(d, r)),
+                    _ => S::mul(d, r),
                 };
             }
-            for (out, row) in outs.iter().zip(self.rows) {
-                if n == LANES {
-                    self.types.diff_src.store::<S>(row.diff_src, i, *out);
-                } else {
-                    self.types.diff_src.store_n::<S>(row.diff_src, i, *out, n);
+            for (wanted, p, chain) in [
+                (PARAMS & SUM_SCALE != 0, self.sums.scale_chain, scale_chain),
+                (PARAMS & SUM_SHIFT != 0, self.sums.shift_chain, shift_chain),
+            ] {
+                if wanted && n == LANES {
+                    S::store(p.add(i), chain);
+                } else if wanted {
+                    S::store_n(p.add(i), chain, n);
                 }
             }
-            if PARAMS & SUM_SCALE != 0 {
-                add_wide::<S>(self.diff_scale.add(i), S::widen(scale_terms), n);
-            }
-            if PARAMS & SUM_SHIFT != 0 {
-                add_wide::<S>(self.diff_shift.add(i), S::widen(shift_terms), n);
-            }
+            outs
+        }
+    }
+}
+
+/// `n` elements, 16 for a whole vector, or zeros.
+///
+/// # Safety
+/// Elements `i` to `i + n - 1` are there if they are wanted; the instruction set of `S` is too.
+#[inline(always)]
+unsafe fn load_if<S: Simd>(wanted: bool, p: *const f32, i: usize, n: usize) -> S::F {
+    // SAFETY: the caller's.
+    unsafe {
+        match (wanted, n == LANES) {
+            (false, _) => S::splat(0.0),
+            (true, true) => S::load(p.add(i)),
+            (true, false) => S::load_n(p.add(i), n),
         }
     }
 }
@@ -245,24 +232,68 @@ impl<
     const MODE: u8,
     const PARAMS: u8,
     const R: usize,
-> Map<S> for TileMap<'_, S, Src, Dd, Ds, MODE, PARAMS, R>
+> Map<S> for Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R>
 {
     const UNROLL: usize = 1;
 
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
         // SAFETY: the caller's.
-        unsafe { self.at(i, LANES) }
+        unsafe {
+            let outs = self.at::<S>(i, LANES);
+            for (out, row) in outs.iter().zip(&self.rows) {
+                self.types.diff_src.store::<S>(row.diff_src, i, *out);
+            }
+        }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
         // SAFETY: the caller's.
-        unsafe { self.at(i, n) }
+        unsafe {
+            let outs = self.at::<S>(i, n);
+            for (out, row) in outs.iter().zip(&self.rows) {
+                self.types.diff_src.store_n::<S>(row.diff_src, i, *out, n);
+            }
+        }
+    }
+}
+
+/// [`Gradient`] of rows whose diff_src is stored past the caches, while the rows that come next are fetched.
+struct Stream<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
+    gradient: Gradient<'a, Src, Dd, Ds, MODE, PARAMS, TILE>,
+    /// Where the next rows of src and diff_dst begin, if there are any.
+    next: [(*const u8, *const u8); TILE],
+}
+
+impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8> Map<S>
+    for Stream<'_, Src, Dd, Ds, MODE, PARAMS>
+{
+    const UNROLL: usize = 1;
+
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        let Gradient { types, rows, .. } = &self.gradient;
+        // SAFETY: the caller's.
+        unsafe {
+            for (src, diff_dst) in &self.next {
+                S::prefetch(src.wrapping_add(i * types.src.size()));
+                S::prefetch(diff_dst.wrapping_add(i * types.diff_dst.size()));
+            }
+            let outs = self.gradient.at::<S>(i, LANES);
+            for (out, row) in outs.iter().zip(rows) {
+                types.diff_src.stream::<S>(row.diff_src, i, *out);
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { Map::<S>::apply_n(&self.gradient, i, n) }
     }
 }
 
 /// Rows from `first` on, up to `last - 1` or to one that f32 does not carry; gives the row it stopped
-/// at. Adds to the block's column sums at `sums`, those of diff_scale first.
+/// at. Adds to the block's column sums at `sums`.
 ///
 /// # Safety
 /// The rows and sums are there and this thread's; `cols` is not 0; the instruction set of `S` is there.
@@ -290,84 +321,110 @@ unsafe fn backward_rows<
         sums: job.sums(sums),
     };
     let mut row = first;
-    while row < last {
-        // SAFETY: the caller's.
-        unsafe {
-            let ready = kernel.narrow_rows(row, last);
-            if ready == 0 {
-                return row;
+    // SAFETY: the caller's.
+    unsafe {
+        loop {
+            let chain_end = last.min(row + CHAIN_ROWS);
+            let chain_first = row;
+            while row < chain_end {
+                let ready = kernel.narrow_rows(row, chain_end);
+                let mut rows = [Row::NOTHING; TILE];
+                for (i, slot) in rows[..ready].iter_mut().enumerate() {
+                    *slot = kernel.prepare::<S>(row + i);
+                }
+                match ready {
+                    0 => break,
+                    TILE if job.streams => kernel.write_past_caches::<S>(rows, row + TILE),
+                    TILE => map::<S, _>(job.cols, &kernel.gradient(rows)),
+                    _ => map::<S, _>(job.cols, &kernel.gradient([rows[0]])),
+                }
+                row += ready;
             }
-            let rows = if ready < TILE { 1 } else { TILE };
-            let mut ready = [Row::<S>::nothing(); TILE];
-            for (i, slot) in ready[..rows].iter_mut().enumerate() {
-                *slot = kernel.prepare::<S>(row + i);
+            if row > chain_first {
+                kernel.sums.end_chains::<S>(job.cols);
             }
-            if rows == TILE {
-                kernel.write::<S, TILE>(&ready);
-            } else {
-                kernel.write::<S, 1>(&[ready[0]]);
+            if row < chain_end || row == last {
+                break;
             }
-            row += rows;
+        }
+        if job.streams {
+            S::stream_fence();
         }
     }
-    last
+    row
+}
+
+impl Row {
+    /// What a row is before it is prepared; one loop that prepares is one copy of the sweep.
+    const NOTHING: Self = Self {
+        src: std::ptr::null(),
+        diff_dst: std::ptr::null(),
+        diff_src: std::ptr::null_mut(),
+        mean: 0.0,
+        r: 0.0,
+        shift: 0.0,
+        slope: 0.0,
+    };
 }
 
 /// A job with the types of its kernel.
 struct Kernel<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
     job: &'a Backward,
     types: Types<Src, Dd, Ds>,
-    /// The block's sums of diff_scale and diff_shift.
-    sums: (*mut f64, *mut f64),
+    /// The block's.
+    sums: ColumnSums,
 }
 
+// SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
+// of `S` is there, by the contract of `backward_rows`.
+#[allow(clippy::undocumented_unsafe_blocks)]
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     Kernel<'_, Src, Dd, Ds, MODE, PARAMS>
 {
     /// How many rows from `first` on f32 carries, up to a tile.
-    ///
-    /// # Safety
-    /// Rows `first` to `last - 1` exist.
     #[inline(always)]
     unsafe fn narrow_rows(&self, first: usize, last: usize) -> usize {
         let end = last.min(first + TILE);
         let mut row = first;
-        // SAFETY: the caller's.
         while row < end && matches!(unsafe { self.job.given(row) }, Given::Narrow(_)) {
             row += 1;
         }
         row - first
     }
 
-    /// The first sweep of a row.
-    ///
-    /// # Safety
-    /// As [`backward_rows`].
     #[inline(always)]
-    unsafe fn prepare<S: Simd>(&self, row: usize) -> Row<S> {
+    unsafe fn src(&self, row: usize) -> *const u8 {
+        self.job.src.wrapping_add(self.job.src_rows.offset(row) * self.types.src.size())
+    }
+
+    #[inline(always)]
+    unsafe fn diff_dst(&self, row: usize) -> *const u8 {
+        let offset = self.job.diff_dst_rows.offset(row) * self.types.diff_dst.size();
+        self.job.diff_dst.wrapping_add(offset)
+    }
+
+    /// The first sweep of a row.
+    #[inline(always)]
+    unsafe fn prepare<S: Simd>(&self, row: usize) -> Row {
         let job = self.job;
-        // SAFETY: the caller's.
         unsafe {
             let found = match job.given(row) {
                 Given::Narrow(found) | Given::Wide(found) => found,
                 // Not among the rows that are taken here.
                 Given::Anew => Statistics { mean: 0.0, variance: 0.0 },
             };
-            let r = reciprocal(found.variance, job.epsilon) as f32;
-            let src = job.src.add(job.src_rows.offset(row) * self.types.src.size());
-            let diff_dst =
-                job.diff_dst.add(job.diff_dst_rows.offset(row) * self.types.diff_dst.size());
+            let (mean, r) = (found.mean as f32, reciprocal(found.variance, job.epsilon) as f32);
+            let (src, diff_dst) = (self.src(row), self.diff_dst(row));
             let diff_src =
                 job.diff_src.add(job.diff_src_rows.offset(row) * self.types.diff_src.size());
-            let (mean, r_lanes) = (S::splat(found.mean as f32), S::splat(r));
             let sums = RowSums::<S, Src, Dd, MODE, PARAMS> {
                 src_type: self.types.src,
                 dd_type: self.types.diff_dst,
                 src,
                 diff_dst,
                 scale: job.scale,
-                mean,
-                r: r_lanes,
+                mean: S::splat(mean),
+                r: S::splat(r),
             };
             let [sum_d, sum_d_xhat] = match MODE {
                 LAYER => fold::<S, 2, _>(job.cols, &sums).products,
@@ -375,36 +432,37 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 _ => [0.0, 0.0],
             };
             let per_col = f64::from(r) / job.cols as f64;
-            Row {
-                src,
-                diff_dst,
-                diff_src,
-                mean,
-                r: r_lanes,
-                shift: S::splat(-(per_col * sum_d) as f32),
-                slope: S::splat((per_col * sum_d_xhat) as f32),
-            }
+            let (shift, slope) = (-(per_col * sum_d) as f32, (per_col * sum_d_xhat) as f32);
+            Row { src, diff_dst, diff_src, mean, r, shift, slope }
         }
     }
 
-    /// The second sweep of `R` rows.
-    ///
-    /// # Safety
-    /// As [`backward_rows`].
     #[inline(always)]
-    unsafe fn write<S: Simd, const R: usize>(&self, rows: &[Row<S>; R]) {
-        // SAFETY: the caller's.
+    fn gradient<const R: usize>(
+        &self,
+        rows: [Row; R],
+    ) -> Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R> {
+        Gradient { types: self.types, rows, scale: self.job.scale, sums: &self.sums }
+    }
+
+    /// The second sweep of a tile, of which `next` comes next.
+    #[inline(always)]
+    unsafe fn write_past_caches<S: Simd>(&self, rows: [Row; TILE], next: usize) {
+        let gradient = self.gradient(rows);
+        let mut streams = true;
+        for row in &rows {
+            streams &= self.types.diff_src.streams(row.diff_src);
+        }
         unsafe {
-            map(
-                self.job.cols,
-                &TileMap::<S, Src, Dd, Ds, MODE, PARAMS, R> {
-                    types: self.types,
-                    rows,
-                    scale: self.job.scale,
-                    diff_scale: self.sums.0,
-                    diff_shift: self.sums.1,
-                },
-            );
+            if streams {
+                let mut ahead = [(self.job.src, self.job.diff_dst); TILE];
+                for (i, rows) in ahead.iter_mut().enumerate() {
+                    *rows = (self.src(next + i), self.diff_dst(next + i));
+                }
+                map::<S, _>(self.job.cols, &Stream { gradient, next: ahead });
+            } else {
+                map::<S, _>(self.job.cols, &gradient);
+            }
         }
     }
 }

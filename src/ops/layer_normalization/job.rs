@@ -1,5 +1,6 @@
 //! What a kernel is told of one execution, forward or backward: addresses, types, where rows begin.
 
+use super::columns::ColumnSums;
 use super::row::{Statistics, mean_in_range, variance_tells};
 use crate::tensor::{DataType, RowMap};
 
@@ -123,6 +124,8 @@ pub(super) struct Backward {
     /// Whether diff_scale and diff_shift are summed.
     pub(super) sums_scale: bool,
     pub(super) sums_shift: bool,
+    /// Whether diff_src is too large to stay in a cache.
+    pub(super) streams: bool,
 }
 
 // SAFETY: threads write different rows through these addresses; everything else is read.
@@ -139,12 +142,10 @@ pub(super) enum Given {
 }
 
 impl Backward {
-    /// Where a block's sums of diff_scale and diff_shift begin; null for those not asked for.
+    /// The column sums of the block whose part of the scratchpad begins at `block`.
     #[inline(always)]
-    pub(super) fn sums(&self, block: *mut f64) -> (*mut f64, *mut f64) {
-        let null = std::ptr::null_mut();
-        let shift = block.wrapping_add(if self.sums_scale { self.cols } else { 0 });
-        (if self.sums_scale { block } else { null }, if self.sums_shift { shift } else { null })
+    pub(super) fn sums(&self, block: *mut f64) -> ColumnSums {
+        ColumnSums::new(self, block)
     }
 
     /// The statistics given for a row.

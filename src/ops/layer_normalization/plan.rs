@@ -1,7 +1,7 @@
 //! What surrounds the kernels: the cut into blocks, threads, the scratchpad, and scale and shift brought to
 //! f32. The vector implementations and the reference implementation share it.
 
-use super::columns::{Blocks, join};
+use super::columns::{Blocks, ColumnSums, JoinEntry, Partial};
 use super::job::{Backward, Forward, StatisticsUse};
 use super::problem::LayerNormalization;
 use super::row::Statistics;
@@ -87,9 +87,10 @@ impl Plan {
     }
 
     pub(super) fn scratchpad_size(&self) -> usize {
-        let blocks = Blocks::of_column_sums(self.rows).count();
+        let blocks = Blocks::of_column_sums(self.rows, self.cols).count();
         // What does not fit an address space saturates, and cannot be had.
-        let sums = (blocks * self.column_sums * size_of::<f64>()).saturating_mul(self.cols);
+        let block = ColumnSums::size(self.column_sums, self.cols);
+        let sums = block.saturating_mul(blocks * size_of::<f64>());
         self.converted_size().saturating_mul(2).saturating_add(sums)
     }
 
@@ -176,6 +177,7 @@ impl Plan {
     pub(super) fn run_backward(
         &self,
         execution: &Execution<'_>,
+        join: JoinEntry,
         rows: &(dyn Fn(&Backward, usize, usize, *mut f64) + Sync),
     ) -> usize {
         let args: &Arguments = execution.arguments;
@@ -203,17 +205,19 @@ impl Plan {
             rms: self.rms,
             sums_scale: self.sums_scale,
             sums_shift: self.sums_shift,
+            streams: self.rows * self.cols * self.diff_src_type.size() >= STREAMED_BYTES
+                && args.get(sys::NORM_ARG_DIFF_SRC) != args.get(sys::NORM_ARG_DIFF_DST),
         };
         if self.cols == 0 {
             return 1;
         }
         let width = self.width(execution);
         let blocks = if self.column_sums > 0 {
-            Blocks::of_column_sums(self.rows)
+            Blocks::of_column_sums(self.rows, self.cols)
         } else {
             Blocks::about(self.rows, if width == 1 { 1 } else { width * BLOCKS_PER_THREAD })
         };
-        let stride = self.column_sums * self.cols;
+        let stride = ColumnSums::size(self.column_sums, self.cols);
         let sums = Sums(execution.scratchpad.wrapping_add(2 * self.converted_size()).cast());
         let threads = execution.threads.run(blocks.count(), width, &|block| {
             let _environment = DefaultEnvironment::enter();
@@ -229,11 +233,9 @@ impl Plan {
             let out = args.get(id);
             if !out.is_null() {
                 let offset = if slot == 1 && self.sums_scale { self.cols } else { 0 };
+                let partial = Partial { first: sums.at(offset), blocks: blocks.count(), stride };
                 // SAFETY: every block has written its sums, and `out` was checked.
-                unsafe {
-                    let of_output = sums.at(offset);
-                    join(of_output, blocks.count(), stride, self.cols, self.diff_scale_type, out);
-                }
+                unsafe { join(&partial, self.cols, self.diff_scale_type, out) };
             }
         }
         threads.max(1)

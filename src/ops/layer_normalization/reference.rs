@@ -4,14 +4,14 @@
 //! so that its results have the same bits: it runs what the vector implementations refuse, and shows
 //! in tests that they do what is written down.
 
-use super::columns::TILE;
+use super::columns::{CHAIN_ROWS, join_entry};
 use super::forward::low_term;
 use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::row::{NEAR, PILOT, Statistics, corrected, in_range, reciprocal};
 use crate::primitive::{Execution, Implementation, Variant};
-use crate::simd::{BLOCK, CHAIN, GROUP, LANES, read_scalar, write_scalar};
+use crate::simd::{BLOCK, CHAIN, GROUP, LANES, Level, read_scalar, write_scalar};
 use crate::tensor::DataType;
 
 /// Takes every problem.
@@ -27,15 +27,7 @@ pub(super) fn make(
     };
     let forward = problem.prop_kind.is_forward();
     let flags = problem.flags;
-    let sums = (problem.writes_scale(), problem.writes_shift());
-    Box::new(Reference {
-        variant,
-        plan: Plan::new(problem),
-        steps,
-        forward,
-        rms: flags.rms(),
-        sums,
-    })
+    Box::new(Reference { variant, plan: Plan::new(problem), steps, forward, rms: flags.rms() })
 }
 
 /// Distances between neighbours in the last dimension, in elements.
@@ -53,8 +45,6 @@ struct Reference {
     steps: Steps,
     forward: bool,
     rms: bool,
-    /// Whether diff_scale and diff_shift are summed.
-    sums: (bool, bool),
 }
 
 impl Implementation for Reference {
@@ -74,7 +64,8 @@ impl Implementation for Reference {
                 }
             })
         } else {
-            self.plan.run_backward(execution, &|job, first, last, sums| {
+            let join = join_entry(Level::Portable);
+            self.plan.run_backward(execution, join, &|job, first, last, sums| {
                 self.backward_rows(job, first, last, sums);
             })
         }
@@ -137,6 +128,42 @@ impl NarrowRow {
     fn d(&self, col: usize) -> f32 {
         let dd = self.diff_dst.get(col);
         self.scale.get(col).map_or(dd, |scale| scale * dd)
+    }
+}
+
+/// A block's column sums and chains; empty where none are asked for.
+struct Columns<'a> {
+    scale: &'a mut [f64],
+    shift: &'a mut [f64],
+    scale_chain: &'a mut [f32],
+    shift_chain: &'a mut [f32],
+}
+
+impl Columns<'_> {
+    fn of(job: &Backward, block: *mut f64) -> Self {
+        fn slice<'a, T>(start: *mut T, cols: usize) -> &'a mut [T] {
+            if start.is_null() {
+                return &mut [];
+            }
+            // SAFETY: the block's part of the scratchpad is this thread's.
+            unsafe { std::slice::from_raw_parts_mut(start, cols) }
+        }
+        let sums = job.sums(block);
+        Self {
+            scale: slice(sums.diff_scale, job.cols),
+            shift: slice(sums.diff_shift, job.cols),
+            scale_chain: slice(sums.scale_chain, job.cols),
+            shift_chain: slice(sums.shift_chain, job.cols),
+        }
+    }
+
+    fn end_chains(&mut self) {
+        let scale = self.scale.iter_mut().zip(self.scale_chain.iter_mut());
+        let shift = self.shift.iter_mut().zip(self.shift_chain.iter_mut());
+        for (sum, chain) in scale.chain(shift) {
+            *sum += f64::from(*chain);
+            *chain = 0.0;
+        }
     }
 }
 
@@ -301,28 +328,28 @@ impl Reference {
         }
     }
 
-    /// A block's rows, tile by tile; the tile matters to the order of the column sums alone.
+    /// A block's rows, and the chains that they make of the column sums.
     fn backward_rows(&self, job: &Backward, first: usize, last: usize, sums: *mut f64) {
-        let columns = usize::from(self.sums.0) + usize::from(self.sums.1);
-        // SAFETY: the block's sums are this thread's.
-        let sums = match columns {
-            0 => &mut [][..],
-            // SAFETY: the block's sums are this thread's.
-            n => unsafe { std::slice::from_raw_parts_mut(sums, n * job.cols) },
-        };
-        let (scale_sums, shift_sums) = sums.split_at_mut(if self.sums.0 { job.cols } else { 0 });
-        let mut row = first;
-        while row < last {
+        let mut columns = Columns::of(job, sums);
+        let mut in_chain = 0;
+        for row in first..last {
             // SAFETY: the row exists.
-            let narrow = |row| matches!(unsafe { job.given(row) }, Given::Narrow(_));
-            let tile = if row + TILE <= last && (row..row + TILE).all(narrow) { TILE } else { 1 };
-            if narrow(row) {
-                self.tile(job, row, tile, scale_sums, shift_sums);
-            } else {
-                self.wide_row(job, row, scale_sums, shift_sums);
+            let narrow = match unsafe { job.given(row) } {
+                Given::Narrow(found) => Some(found),
+                Given::Wide(_) | Given::Anew => None,
+            };
+            if in_chain == CHAIN_ROWS || narrow.is_none() {
+                columns.end_chains();
+                in_chain = 0;
             }
-            row += tile;
+            if let Some(found) = narrow {
+                self.narrow_row(job, row, &found, &mut columns);
+                in_chain += 1;
+            } else {
+                self.wide_row(job, row, &mut columns);
+            }
         }
+        columns.end_chains();
     }
 
     fn views(&self, job: &Backward, row: usize) -> (RowView, RowView, RowView) {
@@ -340,41 +367,29 @@ impl Reference {
         )
     }
 
-    /// `rows` rows, at most [`TILE`], whose statistics f32 carries.
-    fn tile(
+    /// A row whose statistics f32 carries.
+    fn narrow_row(
         &self,
         job: &Backward,
-        first: usize,
-        rows: usize,
-        scale_sums: &mut [f64],
-        shift_sums: &mut [f64],
+        row: usize,
+        found: &Statistics,
+        columns: &mut Columns<'_>,
     ) {
-        let mut views = [const { None }; TILE];
-        for (i, view) in views[..rows].iter_mut().enumerate() {
-            // SAFETY: the row exists.
-            if let Given::Narrow(found) = unsafe { job.given(first + i) } {
-                *view = Some(self.narrow(job, first + i, &found));
-            }
-        }
+        let row = self.narrow(job, row, found);
         for col in 0..job.cols {
-            let (mut scale_terms, mut shift_terms) = (0.0f32, 0.0f32);
-            for row in views.iter().flatten() {
-                let (dd, d, xhat) = (row.diff_dst.get(col), row.d(col), row.xhat(col));
-                scale_terms = dd.mul_add(xhat, scale_terms);
-                shift_terms += dd;
-                let value = match (job.global_stats, self.rms) {
-                    (true, _) => d * row.r,
-                    (false, true) => (-xhat).mul_add(row.slope, d * row.r),
-                    (false, false) => (-xhat).mul_add(row.slope, d.mul_add(row.r, row.shift)),
-                };
-                row.diff_src.set(col, value);
+            let (dd, d, xhat) = (row.diff_dst.get(col), row.d(col), row.xhat(col));
+            if let Some(sum) = columns.scale_chain.get_mut(col) {
+                *sum = dd.mul_add(xhat, *sum);
             }
-            if let Some(sum) = scale_sums.get_mut(col) {
-                *sum += f64::from(scale_terms);
+            if let Some(sum) = columns.shift_chain.get_mut(col) {
+                *sum += dd;
             }
-            if let Some(sum) = shift_sums.get_mut(col) {
-                *sum += f64::from(shift_terms);
-            }
+            let value = match (job.global_stats, self.rms) {
+                (true, _) => d * row.r,
+                (false, true) => (-xhat).mul_add(row.slope, d * row.r),
+                (false, false) => (-xhat).mul_add(row.slope, d.mul_add(row.r, row.shift)),
+            };
+            row.diff_src.set(col, value);
         }
     }
 
@@ -396,7 +411,7 @@ impl Reference {
     }
 
     /// A row in f64.
-    fn wide_row(&self, job: &Backward, row: usize, scale_sums: &mut [f64], shift_sums: &mut [f64]) {
+    fn wide_row(&self, job: &Backward, row: usize, columns: &mut Columns<'_>) {
         let scale = Parameter(job.scale);
         let (src, diff_dst, diff_src) = self.views(job, row);
         // SAFETY: the row exists.
@@ -426,10 +441,10 @@ impl Reference {
                 (false, false) => d * r - shift - xhat * slope,
             };
             diff_src.set(col, value as f32);
-            if let Some(sum) = scale_sums.get_mut(col) {
+            if let Some(sum) = columns.scale.get_mut(col) {
                 *sum += dd * xhat;
             }
-            if let Some(sum) = shift_sums.get_mut(col) {
+            if let Some(sum) = columns.shift.get_mut(col) {
                 *sum += dd;
             }
         }

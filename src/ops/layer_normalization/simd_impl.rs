@@ -1,6 +1,7 @@
 //! The vector implementations: one per level, for layouts whose last dimension is dense.
 
 use super::backward;
+use super::columns::{JoinEntry, join_entry};
 use super::forward;
 use super::plan::Plan;
 use super::problem::LayerNormalization;
@@ -44,7 +45,7 @@ pub(super) fn make(
             | if p.writes_shift() { backward::SUM_SHIFT } else { 0 };
         let diff_src = LayerNormalization::type_of(&p.diff_src);
         let entry = backward::entry(level, (src, dst, diff_src), mode, params);
-        Run::Backward(entry, wide::backward_entry(level))
+        Run::Backward(entry, wide::backward_entry(level), join_entry(level))
     };
     Ok(Box::new(Vectorized { variant, plan, run }))
 }
@@ -52,7 +53,7 @@ pub(super) fn make(
 /// The kernel of a direction, and the one for rows that it stops at.
 enum Run {
     Forward(forward::Entry, wide::ForwardEntry),
-    Backward(backward::Entry, wide::BackwardEntry),
+    Backward(backward::Entry, wide::BackwardEntry, JoinEntry),
 }
 
 struct Vectorized {
@@ -87,8 +88,8 @@ impl Implementation for Vectorized {
                     }
                 }
             }),
-            Run::Backward(entry, wide) => {
-                plan.run_backward(execution, &|job, mut row, last, sums| {
+            Run::Backward(entry, wide, join) => {
+                plan.run_backward(execution, join, &|job, mut row, last, sums| {
                     // SAFETY: as above; each block has sums of its own.
                     unsafe {
                         loop {

@@ -3,6 +3,7 @@
 //! Such rows are rare, so one function per direction and level looks types and flags up as it goes.
 //! The formulas are those of `forward` and `backward`.
 
+use super::columns::ColumnSums;
 use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::row::{Statistics, reciprocal};
 use crate::simd::{
@@ -289,7 +290,7 @@ unsafe fn backward_row<S: Simd>(job: &Backward, row: usize, sums: *mut f64) {
         };
         let r = reciprocal(found.variance, job.epsilon);
         let per_col = r / cols as f64;
-        let (diff_scale, diff_shift) = job.sums(sums);
+        let ColumnSums { diff_scale, diff_shift, .. } = job.sums(sums);
         let mut gradient = Gradient::<S> {
             job,
             src,
