@@ -9,6 +9,7 @@ use crate::fill::DataType;
 use crate::float_mode::{self, FloatMode};
 use crate::outcome::{Outcome, Status};
 use crate::tensor::{Buffer, Damage, Layout};
+use std::fmt;
 use std::rc::Rc;
 
 /// What a primitive does with a tensor.
@@ -20,6 +21,16 @@ pub enum Role {
     Output,
     /// It is passed all the same, and must be left alone.
     Unused,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Role::Input => "input",
+            Role::Output => "output",
+            Role::Unused => "unused",
+        })
+    }
 }
 
 /// A tensor of a problem.

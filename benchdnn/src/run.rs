@@ -97,6 +97,14 @@ impl ImplFilter {
         }
     }
 
+    /// The texts.
+    pub fn texts(&self) -> &[String] {
+        match self {
+            ImplFilter::All => &[],
+            ImplFilter::Only(names) | ImplFilter::Without(names) => names,
+        }
+    }
+
     fn parse(text: &str, filter: fn(Vec<String>) -> ImplFilter) -> Result<ImplFilter, BadValue> {
         if text.is_empty() {
             return Ok(ImplFilter::All);
@@ -177,7 +185,8 @@ pub struct RunSettings {
 pub struct Selection {
     /// Which problems are run at all.
     pub pattern: Option<Regex>,
-    filter: ImplFilter,
+    /// Which implementations may run.
+    pub filter: ImplFilter,
 }
 
 impl RunSettings {
@@ -333,7 +342,14 @@ pub const SELECTION: &[Opt<Selection>] = &[
         },
     },
     Opt {
-        info: row("impl", "NAMES", LIBRARY, "", "Only implementations whose name contains one"),
+        info: row(
+            "impl",
+            "NAMES",
+            LIBRARY,
+            "",
+            "Only implementations whose name contains one of NAMES; a name that no\n\
+             implementation of this machine contains is refused",
+        ),
         set: |state, text| {
             ImplFilter::parse(text, ImplFilter::Only).map(|filter| state.filter = filter)
         },
@@ -344,7 +360,7 @@ pub const SELECTION: &[Opt<Selection>] = &[
             "NAMES",
             LIBRARY,
             "",
-            "Only implementations whose name contains none",
+            "Only implementations whose name contains none of NAMES",
         ),
         set: |state, text| {
             ImplFilter::parse(text, ImplFilter::Without).map(|filter| state.filter = filter)

@@ -35,6 +35,10 @@ pub trait Driver {
     /// The driver's own options.
     fn options(&self) -> Vec<Info>;
 
+    /// Names of the library's implementations on this machine, best first; empty if they cannot
+    /// be known without a problem.
+    fn implementations(&self) -> Vec<String>;
+
     /// Sets an option; `None` if the driver has none of this name.
     fn set(&mut self, name: &str, value: &str) -> Option<Result<(), BadValue>>;
 

@@ -9,6 +9,35 @@ use super::value::BadValue;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
 
+/// Drivers of oneDNN's benchdnn: not slips of an option's name, whatever they look like.
+const ELSEWHERE: &[&str] = &[
+    "binary",
+    "bnorm",
+    "brgemm",
+    "concat",
+    "conv",
+    "deconv",
+    "eltwise",
+    "gnorm",
+    "graph",
+    "ip",
+    "lnorm",
+    "lrn",
+    "matmul",
+    "pool",
+    "prelu",
+    "reduction",
+    "reorder",
+    "resampling",
+    "rnn",
+    "sdpa",
+    "self",
+    "shuffle",
+    "softmax",
+    "sum",
+    "zeropad",
+];
+
 /// An option as written: its name and, unless it is a switch, its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
@@ -77,6 +106,9 @@ impl Grammar {
             (_, Some(row)) if !row.value.is_empty() => {
                 let between = if is_short(row) { "" } else { "=" };
                 format!("'{name}' needs a value: {name}{between}{}", row.value)
+            }
+            _ if name.strip_prefix("--").is_some_and(|name| ELSEWHERE.contains(&name)) => {
+                format!("unknown driver '{name}'; --help lists those that there are")
             }
             _ => match self.nearest(name) {
                 Some(nearest) => format!("unknown option '{name}'; the nearest is '--{nearest}'"),
@@ -158,6 +190,10 @@ mod tests {
         assert_eq!(message("-v"), "'-v' needs a value: -vN");
         assert_eq!(message("--rest"), "unknown option '--rest'; the nearest is '--reset'");
         assert_eq!(message("--zzz=1"), "unknown option '--zzz'; --help lists them all");
+        assert_eq!(
+            message("--matmul"),
+            "unknown driver '--matmul'; --help lists those that there are"
+        );
         assert_eq!(message("--dir"), "'--dir' needs a value: --dir=DIR");
         assert_eq!(message("--reset=1"), "'--reset' takes no value");
         assert_eq!(message("--"), "'--' is no option");

@@ -27,8 +27,8 @@ pub(super) fn check(
             let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let (name, role) = (tensor.name, tensor.role);
             let range =
-                if values.is_empty() { String::new() } else { format!(" [{least}, {most}]") };
-            reporter.detail(6, &format!("data: {name} {role:?} {:?}{range}", tensor.layout));
+                if values.is_empty() { String::new() } else { format!(", from {least} to {most}") };
+            reporter.detail(6, &format!("data: {name}, {role}, {}{range}", tensor.layout));
         }
     }
     let outputs = run_once(prepared, &tensors, case.placement(), None)?;

@@ -171,11 +171,9 @@ fn layout(problem: &Problem, prepared: &dyn Prepared, spec: &Spec) -> Result<Lay
         (_, Some(layout)) if layout.dims == dims && layout.data_type == spec.data_type => {
             Ok(layout)
         }
-        (_, Some(layout)) => Err(Fault::Damaged(format!(
-            "the library's descriptor of {name} has dimensions {:?} and type {}",
-            layout.dims,
-            layout.data_type.name()
-        ))),
+        (_, Some(layout)) => {
+            Err(Fault::Damaged(format!("the library's descriptor of {name} is of {layout}")))
+        }
     }
 }
 

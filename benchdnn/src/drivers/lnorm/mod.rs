@@ -23,6 +23,7 @@ pub use problem::{Direction, Problem};
 use crate::drivers::Driver;
 use crate::language::options::{Info, defaults, set};
 use crate::language::value::BadValue;
+use crate::tensor::Tag;
 use case::Case;
 use data::Cache;
 use settings::{OPTIONS, Settings};
@@ -71,6 +72,20 @@ impl Driver for Lnorm {
 
     fn options(&self) -> Vec<Info> {
         OPTIONS.iter().map(|option| option.info).collect()
+    }
+
+    fn implementations(&self) -> Vec<String> {
+        // A problem that every implementation offers to run.
+        let src_tag = Tag::parse("abx").expect("a tag");
+        let problem = Problem { dims: vec![16, 64], src_tag, ..Problem::default() };
+        let Ok(mut prepared) = self.executor.prepare(&problem.request()) else {
+            return Vec::new();
+        };
+        let mut names = vec![prepared.implementation()];
+        while prepared.next_implementation() == Ok(true) {
+            names.push(prepared.implementation());
+        }
+        names
     }
 
     fn set(&mut self, name: &str, value: &str) -> Option<Result<(), BadValue>> {

@@ -5,7 +5,7 @@ use super::settings::OPTIONS;
 use crate::fill::{DataType, LnormShape};
 use crate::language::options::unless_default;
 use crate::language::token::quote;
-use crate::language::value::{BadValue, integer, list};
+use crate::language::value::{BadValue, integer, list, starts};
 use crate::oracle::lnorm::Flags;
 use crate::tensor::Tag;
 
@@ -65,23 +65,35 @@ impl Descriptor {
             None => dims,
         };
         let read = |item: &str| {
+            let digits = item.bytes().take_while(u8::is_ascii_digit).count();
             integer(item, 0..=MOST_ELEMENTS).map_err(|_| {
-                BadValue::new(format!(
-                    "'{text}' is no problem such as 8x128x1024 or 8x128x1024_n\"name\""
-                ))
+                if digits == item.len() && digits > 0 {
+                    return BadValue::new(format!(
+                        "'{item}' is no dimension: {MOST_ELEMENTS} is the most"
+                    ));
+                }
+                BadValue::at(
+                    digits,
+                    format!("'{text}' is no problem such as 8x128x1024 or 8x128x1024_n\"name\""),
+                )
             })
         };
-        let dims = list(dims, 'x', read)?;
+        let (pieces, dims) = (dims, list(dims, 'x', read)?);
         if !DIMENSIONS.contains(&dims.len()) {
             let (fewest, most) = (DIMENSIONS.start(), DIMENSIONS.end());
-            let count = dims.len();
-            return Err(BadValue::new(format!(
-                "'{text}' has {count} dimensions, not {fewest} to {most}"
-            )));
+            // At the first dimension that is too many, or where the next one is missing.
+            let at = pieces.match_indices('x').nth(most - 1).map_or(pieces.len(), |(at, _)| at + 1);
+            return Err(BadValue::at(
+                at,
+                format!("'{text}' has {} dimensions, not {fewest} to {most}", dims.len()),
+            ));
         }
-        let elements = dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(dim.max(1)));
-        if elements.is_none_or(|elements| elements > MOST_ELEMENTS) {
-            return Err(BadValue::new(format!("'{text}' has too many elements")));
+        let mut elements = 1_u64;
+        for (dim, at) in dims.iter().zip(starts(pieces, 'x')) {
+            elements = match elements.checked_mul((*dim).max(1)) {
+                Some(elements) if elements <= MOST_ELEMENTS => elements,
+                _ => return Err(BadValue::at(at, format!("'{text}' has too many elements"))),
+            };
         }
         let name = match name {
             None => String::new(),
@@ -283,12 +295,14 @@ mod tests {
     #[test]
     fn malformed_descriptors_are_pointed_at() {
         let offset = |text| Descriptor::parse(text).expect_err(text).offset;
-        assert_eq!(offset("15y3"), 0);
+        assert_eq!(offset("15y3"), 2);
         assert_eq!(offset("15xx3"), 3);
         assert_eq!(offset("15x3x"), 5);
         assert_eq!(offset("15x-3"), 3);
-        assert_eq!(offset("15"), 0);
-        assert_eq!(offset("1x1x1x1x1x1"), 0);
+        assert_eq!(offset("15"), 2);
+        assert_eq!(offset("1x1x1x1x1x1"), 10);
+        assert_eq!(offset("4x99999999999999999999"), 2);
+        assert_eq!(offset("4x17592186044416"), 2);
         assert_eq!(offset("1x3n\"a'b\""), 6);
         assert_eq!(offset("1x3_n\"ab"), 8);
         let huge = Descriptor::parse("9999999999x9999999999").expect_err("too many elements");
