@@ -30,8 +30,8 @@ impl Job {
     pub fn line(&self) -> String {
         let mut words = self.run.words();
         words.push(format!("--{}", self.driver));
-        words.extend(self.run.filter.word());
-        words.push(self.problem.line());
+        words.extend(self.run.filter.word(self.run.canonical));
+        words.push(self.problem.line(self.run.canonical));
         words.join(" ")
     }
 }
@@ -284,7 +284,7 @@ impl Machine {
         for run in self.settings.runs(&self.selection) {
             let run = Rc::new(run);
             for problem in &problems {
-                let line = problem.line();
+                let line = problem.line(false);
                 if self.selection.pattern.as_ref().is_some_and(|regex| !regex.is_match(&line)) {
                     continue;
                 }

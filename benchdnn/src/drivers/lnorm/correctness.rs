@@ -1,7 +1,8 @@
 //! Mode C: results against the oracle.
 
 use super::case::{Case, End};
-use super::data::Expected;
+use super::comparison;
+use super::data::{Expected, Prediction};
 use crate::check::{self, Check};
 use crate::execution::{Output, run_once};
 use crate::executor::Prepared;
@@ -32,8 +33,24 @@ pub(super) fn check(
         }
     }
     let outputs = run_once(prepared, &tensors, case.placement(), None)?;
+    let outcome = judge(case, &outputs, &prediction, reporter);
+    let compared = match &run.peer {
+        None => None,
+        Some(peer) => {
+            Some(comparison::correctness(case, peer, &outputs, &prediction, run, reporter)?)
+        }
+    };
+    Ok(Outcome { compared, ..outcome })
+}
+
+fn judge(
+    case: &Case,
+    outputs: &[Output],
+    prediction: &Prediction,
+    reporter: &mut Reporter<'_>,
+) -> Outcome {
     let mut checks = Vec::new();
-    for output in &outputs {
+    for output in outputs {
         let expected = prediction
             .expected
             .iter()
@@ -46,14 +63,14 @@ pub(super) fn check(
         .map(|check| format!("{} has {} wrong of {}", check.name, check.failed, check.total))
         .collect();
     if !reason.is_empty() {
-        return Ok(Outcome::because(Status::Failed, reason.join(", ")));
+        return Outcome::because(Status::Failed, reason.join(", "));
     }
     let shape = case.problem.shape();
     if shape.rows * shape.cols > 0 && check::mistrusted(&checks) {
         let reason = "too few results that could not be right by chance";
-        return Ok(Outcome::because(Status::Mistrusted, reason));
+        return Outcome::because(Status::Mistrusted, reason);
     }
-    Ok(Outcome::new(Status::Passed))
+    Outcome::new(Status::Passed)
 }
 
 fn compare(output: &Output, expected: &Expected, reporter: &mut Reporter<'_>) -> Check {

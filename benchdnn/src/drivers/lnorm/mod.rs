@@ -2,11 +2,13 @@
 //!
 //! `settings` holds its options, `problem` one problem and its line, `arguments` the tensors that it
 //! has, `executor` what it needs from a library, `library` the real one, `data` what the tensors
-//! hold. `case` runs a problem; `correctness`, `bitwise` and `performance` are the modes.
+//! hold. `case` runs a problem; `correctness`, `bitwise` and `performance` are the modes,
+//! `comparison` is the same problem on another library.
 
 mod arguments;
 mod bitwise;
 mod case;
+mod comparison;
 mod correctness;
 mod data;
 mod executor;

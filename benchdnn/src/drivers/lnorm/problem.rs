@@ -3,7 +3,7 @@
 use super::executor::{Request, TensorRequest, Wanted};
 use super::settings::OPTIONS;
 use crate::fill::{DataType, LnormShape};
-use crate::language::options::unless_default;
+use crate::language::options::word;
 use crate::language::token::quote;
 use crate::language::value::{BadValue, integer, list, starts};
 use crate::oracle::lnorm::Flags;
@@ -219,31 +219,46 @@ impl Problem {
         }
     }
 
-    /// The options that are not at their defaults, and the descriptor.
-    pub fn line(&self) -> String {
-        let same_or_both = |first: String, second: String, implied: String| {
-            if second == implied { first } else { format!("{first}:{second}") }
-        };
-        let dt = self.src_dt.name().to_owned();
-        let types = same_or_both(dt.clone(), self.dst_dt.name().to_owned(), dt);
-        let tags = (self.src_tag.to_string(), self.dst_tag.to_string());
-        let tags = same_or_both(tags.0, tags.1, Tag::Any.to_string());
-        let word = |name, text: &str| unless_default(OPTIONS, name, text);
+    /// The options that are not at their defaults, or all if `canonical`, and the descriptor.
+    pub fn line(&self, canonical: bool) -> String {
+        let word = |name, text: String| word(OPTIONS, name, &text, canonical);
         let mut words: Vec<String> = [
-            word("dir", self.direction.name()),
-            word("dt", &types),
-            word("tag", &tags),
-            word("stat_tag", &self.stat_tag.to_string()),
-            word("ss_dt", self.ss_dt.name()),
-            word("flags", &self.flags_text()),
-            word("eps", &self.epsilon_text()),
-            word("inplace", if self.inplace { "true" } else { "false" }),
+            word("dir", self.direction.name().to_owned()),
+            word("dt", self.types_text()),
+            word("tag", self.tags_text()),
+            word("stat_tag", self.stat_tag.to_string()),
+            word("ss_dt", self.ss_dt.name().to_owned()),
+            word("flags", self.flags_text()),
+            word("eps", self.epsilon_text()),
+            word("inplace", self.inplace.to_string()),
         ]
         .into_iter()
         .flatten()
         .collect();
         words.push(self.descriptor());
         words.join(" ")
+    }
+
+    /// What the performance template calls `name`.
+    pub fn entry(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "desc" => self.descriptor(),
+            "dir" => self.direction.name().to_owned(),
+            "dt" => self.types_text(),
+            "tag" => self.tags_text(),
+            "stat_tag" => self.stat_tag.to_string(),
+            "ss_dt" => self.ss_dt.name().to_owned(),
+            "flags" => self.flags_text(),
+            _ => return None,
+        })
+    }
+
+    fn types_text(&self) -> String {
+        both(self.src_dt.name().to_owned(), self.dst_dt.name(), self.src_dt.name())
+    }
+
+    fn tags_text(&self) -> String {
+        both(self.src_tag.to_string(), &self.dst_tag.to_string(), &Tag::Any.to_string())
     }
 
     fn flags_text(&self) -> String {
@@ -275,6 +290,11 @@ impl Problem {
         }
         format!("{dims}_n\"{}\"", self.name)
     }
+}
+
+/// One value, or two if the second is not the one that goes without saying.
+fn both(first: String, second: &str, implied: &str) -> String {
+    if second == implied { first } else { format!("{first}:{second}") }
 }
 
 #[cfg(test)]
