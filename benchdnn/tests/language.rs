@@ -206,6 +206,38 @@ fn every_file_of_the_driver_can_be_read() {
 }
 
 #[test]
+fn the_suites_for_timing_have_every_shape_in_every_way() {
+    for (name, shapes) in [
+        ("perf_llm", &["1x1024", "4x3072", "32x5120", "512x8192", "4096x16384"][..]),
+        ("perf_narrow", &["16384x16", "262144x192"]),
+        ("perf_odd", &["15x3", "31x301", "257x768", "1000x1023", "77x4097"]),
+        ("perf_long", &["1x1048576", "4x262144"]),
+    ] {
+        let lines = lines(&[&format!("--batch={name}")]);
+        let count = match name {
+            "perf_llm" => 6 * 7,
+            "perf_narrow" => 2 * 6,
+            _ => shapes.len(),
+        };
+        // Types, flags, directions.
+        assert_eq!(lines.len(), count * 5 * 3 * 3, "{name}");
+        let mut distinct = lines.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!(distinct.len(), lines.len(), "{name}");
+        for shape in shapes {
+            let of_shape = |words: &str| {
+                let line = format!("--lnorm {words} {shape}").replace("  ", " ");
+                assert!(lines.contains(&line), "{line} in {name}");
+            };
+            of_shape("--dir=FWD_I --flags=CH");
+            of_shape("--dt=bf16:f32 --flags=CM");
+            of_shape("--dir=BWD_DW --dt=f16 --flags=M");
+        }
+    }
+}
+
+#[test]
 fn mistakes_in_arguments_are_pointed_at() {
     let cases: [(&[&str], &str); 17] = [
         (
