@@ -109,13 +109,18 @@ impl<'a> Reporter<'a> {
             let driver = job.driver;
             let entry = |name: &str| job.problem.entry(name);
             let name = job.problem.name();
-            let facts = Facts { performance, driver, name, line: &line, number, entry: &entry };
+            let (line, threads) = (line.as_str(), job.run.threads);
+            let facts = Facts { performance, driver, name, line, threads, number, entry: &entry };
             self.line(&template.line(&facts));
             if template.is_default() {
                 performance_details(performance).iter().for_each(|detail| self.line(detail));
             }
         }
-        if let Some(Compared::NotOffered(reason)) = &outcome.compared {
+        // A table has an empty field for it.
+        let table = outcome.performance.is_some() && !job.run.template.is_default();
+        if let Some(Compared::NotOffered(reason)) = &outcome.compared
+            && (!table || self.shows(1))
+        {
             self.line(&format!("  compare: not offered: {reason}"));
         }
         if outcome.status != Status::Executed || outcome.performance.is_none() {

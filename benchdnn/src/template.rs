@@ -17,6 +17,7 @@ enum What {
     Engine,
     DriverName,
     Index,
+    Threads,
     /// Answered by the problem itself: dt, dir, ...
     OfProblem,
     Time,
@@ -45,6 +46,7 @@ const ENTRIES: &[(&str, What)] = &[
     ("engine", What::Engine),
     ("driver", What::DriverName),
     ("idx", What::Index),
+    ("threads", What::Threads),
     ("attr", What::OfProblem),
     ("desc", What::OfProblem),
     ("dir", What::OfProblem),
@@ -75,7 +77,7 @@ const DEFAULT: &str = "perf,%engine%,%impl%,%name%,%prb%,%iobytes%,%-time%,%-Gbw
                        %0Gbw%,%~time%,%~Gbw%";
 
 /// `csv` and `json` have these, in this order.
-const TABLE: &str = "%engine%,%impl%,%name%,%dir%,%dt%,%tag%,%stat_tag%,%ss_dt%,%flags%,%desc%,\
+const TABLE: &str = "%engine%,%threads%,%impl%,%name%,%dir%,%dt%,%tag%,%stat_tag%,%ss_dt%,%flags%,%desc%,\
                      %iobytes%,%+ctime%,%-time%,%-Gbw%,%0time%,%0Gbw%,%~time%,%~Gbw%,%peer_impl%,\
                      %~peer_time%,%ratio%,%ratio_low%,%ratio_high%,%copy%,%~copy_time%,%roof%";
 
@@ -129,6 +131,8 @@ pub struct Facts<'a> {
     pub name: &'a str,
     /// The line that reproduces it.
     pub line: &'a str,
+    /// The threads that were asked for; 0 is the library's default.
+    pub threads: u64,
     /// How many problems came before.
     pub number: usize,
     /// What the problem itself says of an entry.
@@ -289,6 +293,7 @@ impl Entry {
             What::Engine => Value::Text("cpu".to_owned()),
             What::DriverName => Value::Text(facts.driver.to_owned()),
             What::Index => Value::Number(facts.number as f64, 0),
+            What::Threads => Value::Number(facts.threads as f64, 0),
             What::OfProblem => Value::Text((facts.entry)(self.name).unwrap_or_default()),
             What::Time => milliseconds(least(&performance.timing)),
             What::Bandwidth => {
@@ -392,6 +397,7 @@ mod tests {
             driver: "lnorm",
             name: "a, \"b\"",
             line: "--lnorm 2x3",
+            threads: 2,
             number: 7,
             entry: &entry,
         };
@@ -436,10 +442,14 @@ mod tests {
     #[test]
     fn tables_have_as_many_columns_as_titles() {
         let (header, text) = line("csv", &compared());
-        assert!(header.starts_with("engine,impl,name,dir,dt,") && header.ends_with(",roof"));
-        assert!(text.starts_with("cpu,simd:x,\"a, \"\"b\"\"\",,bf16:f32,"), "{text}");
+        assert!(
+            header.starts_with("engine,threads,impl,name,dir,dt,") && header.ends_with(",roof")
+        );
+        assert!(text.starts_with("cpu,2,simd:x,\"a, \"\"b\"\"\",,bf16:f32,"), "{text}");
         let (_, text) = line("json", &compared());
-        assert!(text.starts_with(r#"{"engine":"cpu","impl":"simd:x","name":"a, \"b\"","#));
+        assert!(
+            text.starts_with(r#"{"engine":"cpu","threads":2,"impl":"simd:x","name":"a, \"b\"","#)
+        );
         assert!(text.contains(r#""ratio":4.0000,"#) && text.ends_with(r#""roof":0.5000}"#));
         assert!(line("json", &performance()).1.contains(r#""ratio":null,"#));
         assert_eq!(line("def", &performance()).0.split(',').count(), 12);

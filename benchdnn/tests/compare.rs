@@ -62,11 +62,10 @@ fn times_have_a_ratio_that_is_a_number() {
     let mean = text.split("total ratio: problems:4 geometric mean:").nth(1).expect(&text);
     let mean: f64 = mean[..mean.find(' ').expect("more")].parse().expect("a number");
     assert!(mean.is_finite() && mean > 0.0, "{text}");
-    for (template, number) in [("csv", 5), ("json", 5)] {
-        let template = format!("--perf-template={template}");
-        let text = run(&[&compare(""), "--mode=P", "--fix-times-per-prb=5", &template, "9x32"]);
-        let peer = if number > 0 { "simd:" } else { "" };
-        assert!(text.lines().any(|line| line.matches(peer).count() == 2), "{text}");
+    for template in ["--perf-template=csv", "--perf-template=json"] {
+        let text = run(&[&compare(""), "--mode=P", "--fix-times-per-prb=5", template, "9x32"]);
+        // Both libraries' implementations are in the line.
+        assert!(text.lines().any(|line| line.matches("simd:").count() == 2), "{text}");
     }
     let ratio = run(&[&compare(""), "--mode=F", "--perf-template=%ratio%", "9x32"]);
     let ratio: f64 = ratio.lines().nth(2).expect(&ratio).parse().expect("a number");

@@ -79,7 +79,7 @@ const BATCH: Info = Info {
     topic: "Which problems",
     default: "",
     help: "Read options and problems from a file: beside the one that includes it,\n\
-           or one of those that come with the driver",
+           or one of those that come with the driver (shapes_*, test_*, perf_*)",
 };
 const RESET: Info = Info {
     name: "reset",

@@ -77,6 +77,11 @@ impl Connection {
         // SAFETY: the function takes nothing.
         let effective_isa = |own: Own| unsafe { (own.get_effective_cpu_isa)() };
         let initial_isa = own.map_or(norm_cpu_isa_default, effective_isa);
+        if let (Some(own), None) = (own, &opened) {
+            // Now, so that what `--compare` sets for another library is not read here later.
+            // SAFETY: the function takes nothing.
+            unsafe { (own.get_num_threads)() };
+        }
         let openmp = if own.is_none() { opened.as_ref().and_then(OpenMp::of) } else { None };
         Ok(Connection { library, own, opened, openmp, stream, engine, initial_isa })
     }

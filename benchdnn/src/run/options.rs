@@ -64,8 +64,8 @@ pub const RUN: &[Opt<RunSettings>] = &[
                 "N",
                 WHAT,
                 "0",
-                "1: wrong elements; 2: data files; 5: implementations; 6: data;\n\
-                 99: all elements",
+                "1: wrong elements; 2: data files; 3: cold caches; 5: implementations;\n\
+                 6: data; 99: all elements",
             )
         },
         set: |state, text| integer(text, 0..=99).map(|n| state.run.verbosity = n as u32),
@@ -121,7 +121,8 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "N",
             TIMING,
             "0",
-            "Measure exactly N executions; 0: as many as the time allows",
+            "Measure exactly N executions, or N rounds with --compare and --roofline;\n\
+             0: as many as the time allows",
         ),
         set: |state, text| integer(text, 0..=1_000_000_000).map(|n| state.run.fix_times = n),
     },

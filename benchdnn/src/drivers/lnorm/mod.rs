@@ -69,7 +69,8 @@ impl Driver for Lnorm {
          benchdnn --flags=CM 4096x4096\n  \
          benchdnn --dir=FWD_D,BWD_DW --dt=f32,bf16:f32 --flags=CH,CM 8x128x1024 30x301\n  \
          benchdnn --mode=P --max-ms-per-prb=500 --cpu-isa=avx2,avx512 --flags=CM 32x4096\n  \
-         benchdnn --mode=B --batch=test_lnorm_smoke"
+         benchdnn --mode=B --batch=test_lnorm_smoke\n  \
+         benchdnn --mode=F --roofline --compare=libdnnl.so.3 --threads=1 --batch=perf_odd"
     }
 
     fn options(&self) -> Vec<Info> {
