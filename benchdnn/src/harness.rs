@@ -81,6 +81,15 @@ fn open_peers(jobs: &[Job], reporter: &mut Reporter<'_>) -> Result<(), Halt> {
         if !named.iter().any(|known| Rc::ptr_eq(known, peer)) {
             reporter.say(&format!("compare: {}", peer.about()?));
             named.push(peer);
+            let own_peer =
+                |other: &&Job| other.run.peer.as_ref().is_some_and(|other| Rc::ptr_eq(other, peer));
+            let asked = jobs.iter().filter(own_peer).any(|job| job.run.threads > 0);
+            if asked && !peer.open(0)?.sets_threads() {
+                reporter.say(
+                    "compare: --threads does not reach that library: it has threads of another \
+                     kind than OpenMP's, as many as its environment says",
+                );
+            }
         }
     }
     Ok(())

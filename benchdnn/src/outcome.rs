@@ -146,6 +146,8 @@ pub enum Compared {
         equal: Option<bool>,
         /// Whose results are nearer to the oracle's, if one's are.
         nearer: Option<Side>,
+        /// Whether its results are outside what is allowed.
+        wrong: bool,
     },
 }
 

@@ -102,6 +102,10 @@ struct Comparison {
     /// Problems whose results are the same bits.
     equal: usize,
     nearer: [usize; 2],
+    /// Problems whose results of the other library are outside what is allowed.
+    wrong: usize,
+    /// Measured problems that the other library ran by a reference implementation.
+    reference: usize,
     /// Their time over ours, and the problem's line.
     ratios: Vec<(f64, String)>,
 }
@@ -120,7 +124,8 @@ impl Summary {
         match &outcome.compared {
             None => {}
             Some(Compared::NotOffered(_)) => self.comparison.not_offered += 1,
-            Some(Compared::Offered { equal, nearer }) => {
+            Some(Compared::Offered { equal, nearer, wrong }) => {
+                self.comparison.wrong += usize::from(*wrong);
                 self.comparison.compared += 1;
                 self.comparison.equal += usize::from(*equal == Some(true));
                 match nearer {
@@ -135,6 +140,8 @@ impl Summary {
             let timing = &performance.timing;
             self.measured = Some((min + timing.min_ms, avg + timing.avg_ms));
             if let Some(against) = &performance.against {
+                let reference = against.implementation.contains("ref");
+                self.comparison.reference += usize::from(reference);
                 self.comparison.ratios.push((against.ratio.median, line.to_owned()));
             }
             self.roofs.extend(performance.roof.as_ref().map(|roof| roof.share.median));
@@ -206,13 +213,13 @@ impl Summary {
 
 impl Comparison {
     fn lines(&self) -> Vec<String> {
-        let Comparison { compared, not_offered, equal, nearer, ratios } = self;
+        let Comparison { compared, not_offered, equal, nearer, wrong, reference, ratios } = self;
         if compared + not_offered == 0 {
             return Vec::new();
         }
         let mut lines = vec![format!(
             "total compare: compared:{compared} not_offered:{not_offered} equal:{equal} \
-             ours_nearer:{} theirs_nearer:{}",
+             ours_nearer:{} theirs_nearer:{} theirs_wrong:{wrong}",
             nearer[0], nearer[1]
         )];
         let lowest = ratios.iter().min_by(|a, b| a.0.total_cmp(&b.0));
@@ -222,7 +229,7 @@ impl Comparison {
             let below = ratios.iter().filter(|(ratio, _)| *ratio < 1.0).count();
             lines.push(format!(
                 "total ratio: problems:{} geometric mean:{mean:.4} below_1:{below} \
-                 lowest:{lowest:.4} ({line})",
+                 theirs_ref:{reference} lowest:{lowest:.4} ({line})",
                 ratios.len()
             ));
         }
@@ -250,14 +257,14 @@ mod tests {
         sections
     }
 
-    fn measured(ratio: f64) -> Outcome {
+    fn measured(ratio: f64, theirs: &str) -> Outcome {
         let timing = Timing::of_seconds(&[0.001, 0.003]);
         let quartiles = |median| Quartiles { low: median, median, high: median };
         Outcome {
-            compared: Some(Compared::Offered { equal: None, nearer: None }),
+            compared: Some(Compared::Offered { equal: None, nearer: None, wrong: false }),
             performance: Some(Box::new(Performance {
                 against: Some(Against {
-                    implementation: "theirs".to_owned(),
+                    implementation: theirs.to_owned(),
                     timing,
                     ratio: quartiles(ratio),
                 }),
@@ -275,9 +282,9 @@ mod tests {
     #[test]
     fn ratios_have_a_geometric_mean_over_what_was_compared() {
         let mut summary = Summary::default();
-        summary.add(&measured(0.5), "slow", false);
-        summary.add(&measured(2.0), "fast", false);
-        summary.add(&measured(8.0), "faster", false);
+        summary.add(&measured(0.5, "jit:x"), "slow", false);
+        summary.add(&measured(2.0, "jit:x"), "fast", false);
+        summary.add(&measured(8.0, "ref:any"), "faster", false);
         let not_offered = Some(Compared::NotOffered("unimplemented".to_owned()));
         let outcome = Outcome { compared: not_offered, ..Outcome::new(Status::Executed) };
         summary.add(&outcome, "alone", false);
@@ -287,8 +294,8 @@ mod tests {
             [
                 "total perf: min(ms):3.000000 avg(ms):6.000000",
                 "total roofline: problems:3 geometric mean:0.5000",
-                "total compare: compared:3 not_offered:1 equal:0 ours_nearer:0 theirs_nearer:0",
-                "total ratio: problems:3 geometric mean:2.0000 below_1:1 lowest:0.5000 (slow)",
+                "total compare: compared:3 not_offered:1 equal:0 ours_nearer:0 theirs_nearer:0 theirs_wrong:0",
+                "total ratio: problems:3 geometric mean:2.0000 below_1:1 theirs_ref:1 lowest:0.5000 (slow)",
             ]
         );
     }

@@ -43,7 +43,8 @@ fn a_library_has_the_results_that_it_has_itself() {
     let expected = format!("compare: {}, version ", library());
     assert!(text.starts_with(&expected) && text.contains(", norm_*\n"), "{text}");
     assert_eq!(text.matches("\n  compare: all results are equal\n").count(), 72, "{text}");
-    let summary = "total compare: compared:72 not_offered:0 equal:72 ours_nearer:0 theirs_nearer:0";
+    let summary = "total compare: compared:72 not_offered:0 equal:72 ours_nearer:0 theirs_nearer:0 \
+                   theirs_wrong:0";
     assert!(text.contains(summary), "{text}");
     assert!(text.contains(":PASSED (") && text.contains("\ntests:72 passed:72 "));
 }

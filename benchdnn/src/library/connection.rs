@@ -96,6 +96,11 @@ impl Connection {
         self.opened.as_ref()
     }
 
+    /// Whether its number of threads can be set: not if they are neither its own nor OpenMP's.
+    pub fn sets_threads(&self) -> bool {
+        self.own.is_some() || self.openmp.is_some()
+    }
+
     /// The library's version, as in `3.2.0`.
     pub fn version(&self) -> String {
         // SAFETY: the function takes nothing and returns a structure that the library keeps.
@@ -187,13 +192,8 @@ impl Control for Connection {
                 unsafe { (openmp.set_num_threads)(count) };
                 Ok(())
             }
-            (None, None) if threads == 0 => Ok(()),
-            (None, None) => Err(Refusal {
-                kind: RefusalKind::Failure,
-                message: "the library runs on threads other than OpenMP's, whose number cannot be \
-                          set; start the program on that many processors, with --threads=0"
-                    .to_owned(),
-            }),
+            // See `sets_threads`.
+            (None, None) => Ok(()),
         }
     }
 

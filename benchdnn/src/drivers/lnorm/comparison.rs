@@ -72,15 +72,16 @@ pub(super) fn correctness(
         Ok(theirs) => theirs,
         Err(reason) => return Ok(Compared::NotOffered(reason)),
     };
-    let (mut equal, mut errors) = (true, [0.0_f64; 2]);
+    let (mut equal, mut wrong, mut errors) = (true, false, [0.0_f64; 2]);
     for ours in ours {
         let find = |output: &&Output| output.id == ours.id;
         let Some(theirs) = theirs.iter().find(find) else { continue };
         let expected = prediction.expected.iter().find(|expected| expected.id == ours.id);
         let expected = expected.expect("the oracle gives every output");
-        let (line, worst) = compare(ours, theirs, expected);
-        if let Some(line) = line {
+        if let Some(Apart { line, errors: worst, wrong: outside }) = compare(ours, theirs, expected)
+        {
             equal = false;
+            wrong |= outside;
             reporter.say(&line);
             errors = [errors[0].max(worst[0]), errors[1].max(worst[1])];
         }
@@ -88,7 +89,7 @@ pub(super) fn correctness(
     if equal {
         reporter.say("  compare: all results are equal");
     }
-    Ok(Compared::Offered { equal: Some(equal), nearer: nearer(errors) })
+    Ok(Compared::Offered { equal: Some(equal), nearer: nearer(errors), wrong })
 }
 
 /// Whose error is the smaller one.
@@ -102,15 +103,22 @@ fn nearer([ours, theirs]: [f64; 2]) -> Option<Side> {
     }
 }
 
-/// Compares an output: what there is to say, nothing if they are equal, and the largest error of
-/// each measured in what is allowed.
-fn compare(ours: &Output, theirs: &Output, expected: &Expected) -> (Option<String>, [f64; 2]) {
+/// Two results that are not equal.
+struct Apart {
+    /// What there is to say.
+    line: String,
+    /// The largest error of each, measured in what is allowed.
+    errors: [f64; 2],
+    /// Whether theirs is outside what is allowed.
+    wrong: bool,
+}
+
+/// Compares an output; nothing if they are equal.
+fn compare(ours: &Output, theirs: &Output, expected: &Expected) -> Option<Apart> {
     let dt = ours.layout.data_type;
     let Expected { kind, values: want, terms, .. } = expected;
     let values = [dt.decode(&ours.elements), dt.decode(&theirs.elements)];
-    let Some(Difference { count, largest, at }) = difference(dt, ours, theirs, &values) else {
-        return (None, [0.0; 2]);
-    };
+    let Difference { count, largest, at } = difference(dt, ours, theirs, &values)?;
     let checks = values.each_ref().map(|got| check::check(ours.name, *kind, dt, got, want, terms));
     let errors = checks.map(|check| check.worst.map_or(0.0, |worst| worst.in_allowed()));
     let name = ours.name;
@@ -128,10 +136,11 @@ fn compare(ours: &Output, theirs: &Output, expected: &Expected) -> (Option<Strin
          allowed",
         errors[0], errors[1]
     );
-    if checks[1].failed > 0 {
+    let wrong = checks[1].failed > 0;
+    if wrong {
         line.push_str(&format!("; theirs has {} wrong", checks[1].failed));
     }
-    (Some(line), errors)
+    Some(Apart { line, errors, wrong })
 }
 
 /// How two results differ.
@@ -196,7 +205,7 @@ mod tests {
         Output { id: 17, name: "dst", layout, elements }
     }
 
-    fn line(ours: &[f64], theirs: &[f64], want: &[f64]) -> (Option<String>, [f64; 2]) {
+    fn apart(ours: &[f64], theirs: &[f64], want: &[f64]) -> Option<Apart> {
         let terms = want.iter().map(|value| value.abs()).collect();
         let expected = Expected { id: 17, kind: Kind::Result, values: want.to_vec(), terms };
         compare(&output(ours), &output(theirs), &expected)
@@ -205,9 +214,10 @@ mod tests {
     #[test]
     fn the_nearer_one_is_named_and_the_place_of_the_largest_difference() {
         let want = [1.0, 2.0, 3.0, 4.0];
-        assert_eq!(line(&want, &want, &want), (None, [0.0; 2]));
-        let (text, errors) = line(&want, &[1.0, 2.5, 3.0, 4.25], &want);
-        let text = text.expect("they differ");
+        assert!(apart(&want, &want, &want).is_none());
+        let it = apart(&want, &[1.0, 2.5, 3.0, 4.25], &want).expect("they differ");
+        let (text, errors) = (it.line, it.errors);
+        assert!(it.wrong);
         assert!(
             text.starts_with(
                 "  compare: dst: 2 of 4 differ, by at most 5.000e-1 at dst(0,1): ours 2.0, theirs \
@@ -217,18 +227,20 @@ mod tests {
         );
         assert!(text.ends_with(" of what is allowed; theirs has 2 wrong"), "{text}");
         assert_eq!(nearer(errors), Some(Side::Ours));
-        let (text, errors) = line(&[1.0, 2.0, 3.5, 4.0], &want, &want);
-        assert!(text.expect("they differ").contains("at dst(1,0): ours 3.5"));
-        assert_eq!(nearer(errors), Some(Side::Theirs));
+        let it = apart(&[1.0, 2.0, 3.5, 4.0], &want, &want).expect("they differ");
+        assert!(it.line.contains("at dst(1,0): ours 3.5") && !it.wrong, "{}", it.line);
+        assert_eq!(nearer(it.errors), Some(Side::Theirs));
+        let ulp = [1.0 + f64::from(f32::EPSILON), 2.0, 3.0, 4.0];
+        assert!(!apart(&want, &ulp, &want).expect("they differ").wrong);
     }
 
     #[test]
     fn infinities_differ_from_numbers_and_nan_from_nothing_but_numbers() {
         let want = [1.0, 2.0, 3.0, 4.0];
         let nan = [f64::NAN, 2.0, 3.0, 4.0];
-        assert_eq!(line(&nan, &nan, &nan).0, None);
-        let (text, errors) = line(&want, &nan, &want);
-        assert!(text.expect("they differ").contains("1 of 4 differ, by at most inf at dst(0,0)"));
-        assert_eq!(errors[1], f64::INFINITY);
+        assert!(apart(&nan, &nan, &nan).is_none());
+        let it = apart(&want, &nan, &want).expect("they differ");
+        assert!(it.line.contains("1 of 4 differ, by at most inf at dst(0,0)"), "{}", it.line);
+        assert_eq!(it.errors[1], f64::INFINITY);
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn measure(
         Some(Against { implementation, timing, ratio })
     });
     let compared = theirs.as_ref().map(|theirs| match theirs {
-        Ok(_) => Compared::Offered { equal: None, nearer: None },
+        Ok(_) => Compared::Offered { equal: None, nearer: None, wrong: false },
         Err(reason) => Compared::NotOffered(reason.clone()),
     });
     let performance = Performance {
