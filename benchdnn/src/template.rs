@@ -456,6 +456,15 @@ mod tests {
     }
 
     #[test]
+    fn every_entry_is_documented() {
+        let text = include_str!("../../docs/benchdnn.md");
+        for (name, _) in ENTRIES {
+            let (plain, timed) = (format!("`%{name}%`"), format!("`%@{name}%`"));
+            assert!(text.contains(&plain) || text.contains(&timed), "{name}");
+        }
+    }
+
+    #[test]
     fn mistakes_are_pointed_at() {
         let offset = |text| Template::parse(text).expect_err(text).offset;
         assert_eq!(offset("%prb%,%tme%"), 7);
