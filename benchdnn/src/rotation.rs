@@ -61,24 +61,69 @@ fn cache_bytes() -> usize {
     (0..8).filter_map(size).max().unwrap_or(USUAL)
 }
 
+/// Whose turn it is among some sets of buffers. Everything that is timed on them shares one, so that
+/// nobody finds in the cache what another one has just used.
+#[derive(Debug, Default)]
+pub struct Turn(Cell<usize>);
+
+impl Turn {
+    /// The index of the next of so many sets; the `calls - 1` ones behind it are taken, too.
+    pub fn take(&self, calls: usize, sets: usize) -> usize {
+        let first = self.0.get() % sets;
+        self.0.set((first + calls) % sets);
+        first
+    }
+}
+
 /// A primitive bound to each of the sets, which take turns.
 pub struct Rotation<'a> {
     bound: Vec<Box<dyn Bound + 'a>>,
-    next: Cell<usize>,
+    turn: &'a Turn,
 }
 
 impl<'a> Rotation<'a> {
     /// Of at least one.
-    pub fn new(bound: Vec<Box<dyn Bound + 'a>>) -> Rotation<'a> {
+    pub fn new(bound: Vec<Box<dyn Bound + 'a>>, turn: &'a Turn) -> Rotation<'a> {
         assert!(!bound.is_empty(), "a set of buffers");
-        Rotation { bound, next: Cell::new(0) }
+        Rotation { bound, turn }
     }
 }
 
 impl Bound for Rotation<'_> {
     fn execute(&self) -> Result<(), Refusal> {
-        let index = self.next.get();
-        self.next.set(if index + 1 == self.bound.len() { 0 } else { index + 1 });
-        self.bound[index].execute()
+        match self.bound.as_slice() {
+            [only] => only.execute(),
+            bound => bound[self.turn.take(1, bound.len())].execute(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    struct Set<'a>(usize, &'a RefCell<Vec<usize>>);
+
+    impl Bound for Set<'_> {
+        fn execute(&self) -> Result<(), Refusal> {
+            self.1.borrow_mut().push(self.0);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn nobody_gets_a_set_that_another_one_has_just_used() {
+        let (turn, log) = (Turn::default(), RefCell::default());
+        let bound = || (0..5).map(|i| Box::new(Set(i, &log)) as Box<dyn Bound + '_>).collect();
+        let (ours, theirs) = (Rotation::new(bound(), &turn), Rotation::new(bound(), &turn));
+        for _ in 0..2 {
+            ours.execute().expect("no refusal");
+            theirs.execute().expect("no refusal");
+            theirs.execute().expect("no refusal");
+        }
+        assert_eq!(turn.take(3, 5), 1);
+        ours.execute().expect("no refusal");
+        assert_eq!(*log.borrow(), [0, 1, 2, 3, 4, 0, 4]);
     }
 }

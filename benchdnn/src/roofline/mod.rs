@@ -8,9 +8,9 @@
 mod kernels;
 
 use crate::contest::{Contestant, Quartiles, alternate};
+use crate::rotation::Turn;
 use kernels::{Kernel, Streams};
 use rayon::ThreadPool;
-use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// Where a tensor's bytes are.
@@ -39,7 +39,7 @@ pub struct Copy<'a> {
     kernel: Kernel,
     /// None: the calling thread.
     pool: Option<&'a ThreadPool>,
-    next: Cell<usize>,
+    turn: &'a Turn,
 }
 
 /// The traffic of one or more equal sets of buffers, which take turns, and the threads for it.
@@ -65,13 +65,13 @@ impl Roofline {
     }
 
     /// The copy with the least median time, found in about so many milliseconds.
-    pub fn best(&self, max_ms: u64) -> Copy<'_> {
-        let copies: Vec<Copy<'_>> = [None, self.pool.as_ref()]
+    pub fn best<'a>(&'a self, max_ms: u64, turn: &'a Turn) -> Copy<'a> {
+        let copies: Vec<Copy<'a>> = [None, self.pool.as_ref()]
             .into_iter()
             .enumerate()
             .filter(|(index, pool)| *index == 0 || pool.is_some())
             .flat_map(|(_, pool)| self.kernels.iter().map(move |&kernel| (kernel, pool)))
-            .map(|(kernel, pool)| Copy { sets: &self.sets, kernel, pool, next: Cell::new(0) })
+            .map(|(kernel, pool)| Copy { sets: &self.sets, kernel, pool, turn })
             .collect();
         let contestants: Vec<&dyn Contestant<std::convert::Infallible>> =
             copies.iter().map(|copy| copy as _).collect();
@@ -99,8 +99,7 @@ impl Copy<'_> {
 
 impl<E> Contestant<E> for Copy<'_> {
     fn sample(&self, calls: u64) -> Result<Duration, E> {
-        let first = self.next.get();
-        self.next.set((first + calls as usize) % self.sets.len());
+        let first = self.turn.take(calls as usize, self.sets.len());
         let indices = (0..calls as usize).map(|call| (first + call) % self.sets.len());
         let (sets, kernel) = (self.sets, self.kernel);
         let Some(pool) = self.pool else {
@@ -164,10 +163,11 @@ mod tests {
             // SAFETY: the buffers live on, and this thread waits for the copies.
             let roofline = unsafe { Roofline::new(&[traffic], threads) }.expect("bytes to move");
             assert!(roofline.kernels.iter().any(|kernel| kernel.name.contains("portable")));
+            let turn = &Turn::default();
             for &kernel in &roofline.kernels {
                 c.1.put(&c.0, &vec![0xaa; to]);
                 let pool = roofline.pool.as_ref();
-                let copy = Copy { sets: &roofline.sets, kernel, pool, next: Cell::new(0) };
+                let copy = Copy { sets: &roofline.sets, kernel, pool, turn };
                 let Ok(_) = Contestant::<std::convert::Infallible>::sample(&copy, 2);
                 check(&copy.name(), &c.1.elements(&c.0));
             }
@@ -219,7 +219,7 @@ mod tests {
         let traffic = Traffic { first: region(&a), second: None, to: region(&b) };
         // SAFETY: the buffers live on, and this thread waits for the copies.
         let roofline = unsafe { Roofline::new(&[traffic], 2) }.expect("bytes to move");
-        let name = roofline.best(1).name();
+        let name = roofline.best(1, &Turn::default()).name();
         let known = |kernel: &Kernel| name.starts_with(kernel.name);
         assert!(roofline.kernels.iter().any(known), "{name}");
         let empty = Traffic { to: Region { bytes: 0, ..traffic.to }, ..traffic };

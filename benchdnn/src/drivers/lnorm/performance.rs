@@ -10,7 +10,7 @@ use crate::fill::Fill;
 use crate::outcome::{Against, Compared, Halt, Performance, Roof};
 use crate::report::Reporter;
 use crate::roofline::{Region, Roofline, Traffic};
-use crate::rotation::{Rotation, sets};
+use crate::rotation::{Rotation, Turn, sets};
 use crate::run::Run;
 use crate::timing::{self, Timing};
 use norm_sys::{NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SCALE};
@@ -30,7 +30,8 @@ pub(super) fn measure(
     let (descriptor, primitive) = creation(case, run)?;
     let tensors = case.tensors(prepared, Fill::Perf, run, reporter)?;
     let placed = sets(&tensors, case.placement(), run.cold_cache, &WEIGHTS, reporter);
-    let ours = rotation(prepared, &placed, false)?;
+    let (turn, own_turn) = (Turn::default(), Turn::default());
+    let ours = rotation(prepared, &placed, &turn, false)?;
 
     let offer = offer(case, run)?;
     let own_places = match &offer {
@@ -41,10 +42,13 @@ pub(super) fn measure(
     };
     let theirs = offer.as_ref().map(|offer| {
         let offer = offer.as_ref().map_err(String::clone)?;
-        offer.start(own_places.as_deref().unwrap_or(&placed))
+        match &own_places {
+            Some(places) => offer.start(places, &own_turn),
+            None => offer.start(&placed, &turn),
+        }
     });
     let roofline = roofline(case, run, &placed);
-    let copy = roofline.as_ref().map(|roofline| roofline.best(run.max_ms() / 10));
+    let copy = roofline.as_ref().map(|roofline| roofline.best(run.max_ms() / 10, &turn));
 
     let us = || ours.execute();
     let them = theirs.as_ref().and_then(|theirs| theirs.as_ref().ok());
@@ -109,10 +113,14 @@ fn offer(case: &Case, run: &Run) -> Result<Option<Result<Offer, NotOffered>>, Ha
 
 impl Offer {
     /// Binds the other library's primitive, and executes it once to see that it does run.
-    fn start<'p>(&self, placed: &'p [Placed<'_>]) -> Result<Rotation<'p>, NotOffered> {
+    fn start<'p>(
+        &self,
+        placed: &'p [Placed<'_>],
+        turn: &'p Turn,
+    ) -> Result<Rotation<'p>, NotOffered> {
         let start = || {
             // Some versions of oneDNN want an argument that they do not read.
-            let rotation = rotation(&*self.prepared, placed, true)?;
+            let rotation = rotation(&*self.prepared, placed, turn, true)?;
             rotation.execute().map(|()| rotation)
         };
         start().map_err(|refusal: Refusal| refusal.message)
@@ -154,10 +162,11 @@ fn creation(case: &Case, run: &Run) -> Result<(Timing, Timing), End> {
 fn rotation<'p>(
     prepared: &dyn Prepared,
     placed: &'p [Placed<'_>],
+    turn: &'p Turn,
     unused: bool,
 ) -> Result<Rotation<'p>, Refusal> {
     let bind = |placed: &'p Placed<'_>| prepared.bind(&placed.arguments(unused));
-    Ok(Rotation::new(placed.iter().map(bind).collect::<Result<_, _>>()?))
+    Ok(Rotation::new(placed.iter().map(bind).collect::<Result<_, _>>()?, turn))
 }
 
 /// The tensors that every implementation has to move.
