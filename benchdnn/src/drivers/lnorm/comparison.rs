@@ -7,11 +7,12 @@ use super::library::LibraryExecutor;
 use crate::check;
 use crate::execution::{Fault, Output, Placed, Role, Tensor};
 use crate::executor::{Control, Prepared};
-use crate::fill::{DataType, LnormData};
+use crate::fill::DataType;
 use crate::outcome::{Compared, Halt, Side};
 use crate::peer::Peer;
 use crate::report::Reporter;
 use crate::run::Run;
+use crate::tensor::Layout;
 
 /// Why another library does not offer a problem.
 pub(super) type NotOffered = String;
@@ -30,18 +31,20 @@ pub(super) fn prepare(
     Ok(prepared.map_err(|refusal| refusal.message))
 }
 
-/// The problem's tensors as another library wants them.
+/// The problem's tensors, given as this library wants them, as another one does.
 pub(super) fn tensors(
     case: &Case,
     theirs: &dyn Prepared,
-    data: &LnormData,
+    ours: &[Tensor],
 ) -> Result<Vec<Tensor>, NotOffered> {
     // What a library says of an argument that is not used is its own affair.
     let layouts = data::layouts_of_used(&case.problem, theirs).map_err(said)?;
     if case.problem.inplace && !case.lie_alike(&layouts) {
         return Err("in place needs src and dst of one layout".to_owned());
     }
-    Ok(data::tensors(&layouts, data))
+    // The elements are in the order of the indices, wherever they lie.
+    let tensor = |(ours, (_, layout)): (&Tensor, (_, Layout))| Tensor { layout, ..ours.clone() };
+    Ok(ours.iter().zip(layouts).map(tensor).collect())
 }
 
 fn said(fault: Fault) -> NotOffered {
@@ -55,13 +58,14 @@ fn said(fault: Fault) -> NotOffered {
 pub(super) fn correctness(
     case: &Case,
     peer: &Peer,
+    inputs: &[Tensor],
     ours: &[Output],
     prediction: &Prediction,
     run: &Run,
     reporter: &mut Reporter<'_>,
 ) -> Result<Compared, End> {
     let executed = prepare(case, peer, run)?.and_then(|prepared| {
-        let tensors = tensors(case, &*prepared, &prediction.data)?;
+        let tensors = tensors(case, &*prepared, inputs)?;
         let placed = Placed::new(&tensors, case.placement());
         // Some versions of oneDNN want an argument that they do not read.
         let bound = prepared.bind(&placed.arguments(true)).map_err(|refusal| refusal.message)?;
@@ -197,7 +201,6 @@ pub(super) fn same_places(ours: &[Tensor], theirs: &[Tensor]) -> bool {
 mod tests {
     use super::*;
     use crate::check::Kind;
-    use crate::tensor::Layout;
 
     fn output(values: &[f64]) -> Output {
         let layout = Layout::dense(&[values.len() / 2, 2], DataType::F32);

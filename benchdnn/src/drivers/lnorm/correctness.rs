@@ -36,9 +36,15 @@ pub(super) fn check(
     let outcome = judge(case, &outputs, &prediction, reporter);
     let compared = match &run.peer {
         None => None,
-        Some(peer) => {
-            Some(comparison::correctness(case, peer, &outputs, &prediction, run, reporter)?)
-        }
+        Some(peer) => Some(comparison::correctness(
+            case,
+            peer,
+            &tensors,
+            &outputs,
+            &prediction,
+            run,
+            reporter,
+        )?),
     };
     Ok(Outcome { compared, ..outcome })
 }

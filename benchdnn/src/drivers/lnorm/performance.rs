@@ -2,7 +2,6 @@
 
 use super::case::{Case, End};
 use super::comparison::{self, NotOffered};
-use super::data;
 use crate::contest::{Contestant, Quartiles, alternate};
 use crate::execution::{Placed, Role, Tensor};
 use crate::executor::{Bound, Prepared, Refusal};
@@ -33,7 +32,7 @@ pub(super) fn measure(
     let (turn, own_turn) = (Turn::default(), Turn::default());
     let ours = rotation(prepared, &placed, &turn, false)?;
 
-    let offer = offer(case, run)?;
+    let offer = offer(case, &tensors, run)?;
     let own_places = match &offer {
         Some(Ok(offer)) if !comparison::same_places(&tensors, &offer.tensors) => {
             Some(sets(&offer.tensors, case.placement(), run.cold_cache, &WEIGHTS, reporter))
@@ -101,11 +100,14 @@ struct Offer {
 }
 
 /// Asks the other library, if there is one.
-fn offer(case: &Case, run: &Run) -> Result<Option<Result<Offer, NotOffered>>, Halt> {
+fn offer(
+    case: &Case,
+    ours: &[Tensor],
+    run: &Run,
+) -> Result<Option<Result<Offer, NotOffered>>, Halt> {
     let Some(peer) = &run.peer else { return Ok(None) };
     let offer = comparison::prepare(case, peer, run)?.and_then(|prepared| {
-        let data = data::make(&case.problem.shape(), Fill::Perf);
-        let tensors = comparison::tensors(case, &*prepared, &data)?;
+        let tensors = comparison::tensors(case, &*prepared, ours)?;
         Ok(Offer { prepared, tensors })
     });
     Ok(Some(offer))
