@@ -55,6 +55,14 @@ pub struct Worst {
 }
 
 impl Worst {
+    /// The error measured in what was allowed: above 1 it is wrong.
+    pub fn in_allowed(&self) -> f64 {
+        match (self.error, self.allowed) {
+            (0.0, _) => 0.0,
+            (error, allowed) => error / allowed,
+        }
+    }
+
     /// By the error measured in what was allowed. The comparison is multiplied out: there is one
     /// for each element.
     fn is_worse_than(&self, other: &Worst) -> bool {

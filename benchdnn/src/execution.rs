@@ -9,6 +9,7 @@ use crate::fill::DataType;
 use crate::float_mode::{self, FloatMode};
 use crate::outcome::{Outcome, Status};
 use crate::tensor::{Buffer, Damage, Layout};
+use std::fmt;
 use std::rc::Rc;
 
 /// What a primitive does with a tensor.
@@ -20,6 +21,16 @@ pub enum Role {
     Output,
     /// It is passed all the same, and must be left alone.
     Unused,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Role::Input => "input",
+            Role::Output => "output",
+            Role::Unused => "unused",
+        })
+    }
 }
 
 /// A tensor of a problem.
@@ -121,6 +132,29 @@ impl<'t> Placed<'t> {
             buffers.push(buffer);
         }
         Placed { tensors, buffers, inplace }
+    }
+
+    /// The same with buffers of its own for the tensors that `anew` picks, and the others shared.
+    pub fn again(&self, anew: impl Fn(&Tensor) -> bool) -> Placed<'t> {
+        assert!(self.inplace.is_none(), "sets of buffers are not for working in place");
+        let mut placed = Placed::new(&[], Placement::default());
+        placed.tensors = self.tensors;
+        let pairs = self.tensors.iter().zip(&self.buffers);
+        placed.buffers = pairs
+            .map(|(tensor, buffer)| match tensor.role {
+                _ if !anew(tensor) => buffer.clone(),
+                Role::Input => Rc::new(Buffer::input(&tensor.layout, &tensor.elements, 0)),
+                Role::Output | Role::Unused => Rc::new(Buffer::output(&tensor.layout, 0)),
+            })
+            .collect();
+        placed
+    }
+
+    /// The buffer of a tensor that the problem uses.
+    pub fn buffer(&self, id: i32) -> Option<&Buffer> {
+        let mut pairs = self.tensors.iter().zip(&self.buffers);
+        let pair = pairs.find(|(tensor, _)| tensor.id == id && tensor.role != Role::Unused);
+        pair.map(|(_, buffer)| &**buffer)
     }
 
     /// The arguments to bind, those that the problem does not use among them if `unused`.

@@ -76,6 +76,9 @@ pub trait Control {
     /// Sets the number of threads; 0 is the library's default.
     fn set_threads(&self, threads: u64) -> Result<(), Refusal>;
 
+    /// How many threads an execution may use; 0 if the library does not tell.
+    fn threads(&self) -> u64;
+
     /// How many threads took part in the calling thread's last execution.
     fn last_threads(&self) -> u64;
 }

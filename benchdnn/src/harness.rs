@@ -3,9 +3,11 @@
 use crate::drivers::Driver;
 use crate::language::machine::{self, Job, Request};
 use crate::outcome::{Halt, Outcome, Status};
+use crate::peer::Peer;
 use crate::report::Reporter;
 use crate::run::Mode;
 use std::io::{self, Write};
+use std::rc::Rc;
 use std::time::Instant;
 
 /// Nothing failed.
@@ -52,6 +54,10 @@ pub fn run(
         writeln!(err, "benchdnn: warning: {remark}")?;
     }
     let mut reporter = Reporter::new(out, progress, jobs.len());
+    if let Err(halt) = open_peers(&jobs, &mut reporter) {
+        writeln!(err, "benchdnn: {halt}")?;
+        return Ok(NOT_UNDERSTOOD);
+    }
     for job in &jobs {
         if let Err(halt) = run_job(job, &mut reporter) {
             reporter.hide_progress();
@@ -64,6 +70,29 @@ pub fn run(
     reporter.summary();
     reporter.written()?;
     Ok(if reporter.tally().failed > 0 { FAILED } else { FINE })
+}
+
+/// Opens the libraries that are compared with, before any problem runs, and names them.
+fn open_peers(jobs: &[Job], reporter: &mut Reporter<'_>) -> Result<(), Halt> {
+    let mut named: Vec<&Rc<Peer>> = Vec::new();
+    for job in jobs.iter().filter(|job| job.run.mode != Mode::List) {
+        let Some(peer) = &job.run.peer else { continue };
+        peer.open(job.run.threads)?;
+        if !named.iter().any(|known| Rc::ptr_eq(known, peer)) {
+            reporter.say(&format!("compare: {}", peer.about()?));
+            named.push(peer);
+            let own_peer =
+                |other: &&Job| other.run.peer.as_ref().is_some_and(|other| Rc::ptr_eq(other, peer));
+            let asked = jobs.iter().filter(own_peer).any(|job| job.run.threads > 0);
+            if asked && !peer.open(0)?.sets_threads() {
+                reporter.say(
+                    "compare: --threads does not reach that library: it has threads of another \
+                     kind than OpenMP's, as many as its environment says",
+                );
+            }
+        }
+    }
+    Ok(())
 }
 
 fn run_job(job: &Job, reporter: &mut Reporter<'_>) -> Result<(), Halt> {

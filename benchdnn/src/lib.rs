@@ -7,6 +7,7 @@
 //! the C functions alone, behind [`library`].
 
 pub mod check;
+pub mod contest;
 pub mod drivers;
 pub mod execution;
 pub mod executor;
@@ -17,7 +18,12 @@ pub mod language;
 pub mod library;
 pub mod oracle;
 pub mod outcome;
+pub mod peer;
 pub mod report;
+pub mod roofline;
+pub mod rotation;
 pub mod run;
+pub mod summary;
+pub mod template;
 pub mod tensor;
 pub mod timing;

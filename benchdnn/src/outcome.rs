@@ -1,5 +1,6 @@
 //! What came of a problem.
 
+use crate::contest::Quartiles;
 use crate::executor::{Refusal, RefusalKind};
 use crate::timing::Timing;
 use std::fmt;
@@ -23,6 +24,8 @@ pub enum Status {
     Listed,
     /// Run without checks. Counts as passed.
     Executed,
+    /// Created and not run. Counts as passed.
+    Initialized,
 }
 
 impl Status {
@@ -37,6 +40,7 @@ impl Status {
             Status::InvalidArguments => "INVALID_ARGUMENTS",
             Status::Listed => "LISTED",
             Status::Executed => "EXECUTED",
+            Status::Initialized => "INITIALIZED",
         }
     }
 
@@ -54,7 +58,11 @@ pub struct Outcome {
     /// Why, where the status alone does not tell.
     pub reason: String,
     /// Time, if it was measured.
-    pub performance: Option<Performance>,
+    pub performance: Option<Box<Performance>>,
+    /// The implementation that ran.
+    pub implementation: Option<String>,
+    /// What came of comparing with another library.
+    pub compared: Option<Compared>,
     /// In mode B: whether several threads were seen to share the work.
     pub shared: bool,
 }
@@ -64,16 +72,105 @@ pub struct Outcome {
 pub struct Performance {
     /// The implementation that was measured.
     pub implementation: String,
-    /// Bytes read and written by one execution: every element of every argument once.
-    pub bytes: u64,
+    /// Bytes read by one execution: every element of every input once.
+    pub input_bytes: u64,
+    /// Bytes written by one execution.
+    pub output_bytes: u64,
     /// Time per execution.
     pub timing: Timing,
+    /// Time for creating the primitive descriptor.
+    pub descriptor: Timing,
+    /// Time for creating the primitive from it.
+    pub primitive: Timing,
+    /// Another library's time.
+    pub against: Option<Against>,
+    /// A plain copy's time.
+    pub roof: Option<Roof>,
+}
+
+impl Performance {
+    /// Nothing but a time.
+    pub fn of_timing(implementation: String, timing: Timing) -> Performance {
+        Performance {
+            implementation,
+            input_bytes: 0,
+            output_bytes: 0,
+            descriptor: timing,
+            primitive: timing,
+            timing,
+            against: None,
+            roof: None,
+        }
+    }
+}
+
+/// What another library took for the same problem, by turns.
+#[derive(Clone, Debug)]
+pub struct Against {
+    /// Its implementation.
+    pub implementation: String,
+    /// Its time per execution.
+    pub timing: Timing,
+    /// Its time over this library's, round by round.
+    pub ratio: Quartiles,
+}
+
+/// What the best plain copy of the problem's bytes took, by turns.
+#[derive(Clone, Debug)]
+pub struct Roof {
+    /// The kind of copy.
+    pub copy: String,
+    /// Its time.
+    pub timing: Timing,
+    /// Its time over the problem's, round by round: the share of its speed.
+    pub share: Quartiles,
+}
+
+/// One of two libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The library under test.
+    Ours,
+    /// The one that it is compared with.
+    Theirs,
+}
+
+/// What came of asking another library for the same problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Compared {
+    /// It does not offer the problem, for this reason.
+    NotOffered(String),
+    /// It does.
+    Offered {
+        /// Whether all results are the same bits, if they were looked at.
+        equal: Option<bool>,
+        /// Whose results are nearer to the oracle's, if one's are.
+        nearer: Option<Side>,
+        /// Whether its results are outside what is allowed.
+        wrong: bool,
+    },
 }
 
 impl Outcome {
     /// An outcome with a status alone.
     pub fn new(status: Status) -> Outcome {
-        Outcome { status, reason: String::new(), performance: None, shared: false }
+        Outcome {
+            status,
+            reason: String::new(),
+            performance: None,
+            implementation: None,
+            compared: None,
+            shared: false,
+        }
+    }
+
+    /// Status and reason, as the result line says them.
+    pub fn said(&self) -> String {
+        let status = self.status.name();
+        match self.reason.as_str() {
+            "" => status.to_owned(),
+            reason => format!("{status} ({reason})"),
+        }
     }
 
     /// An outcome with a reason.

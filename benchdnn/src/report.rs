@@ -3,54 +3,18 @@
 //! Result lines are commands: what follows `__REPRO:` runs the same problem again. The formats are
 //! benchdnn's, so that scripts which read them keep working.
 
+use crate::contest::Quartiles;
 use crate::language::machine::Job;
-use crate::outcome::{Outcome, Performance, Status};
+use crate::outcome::{Against, Compared, Outcome, Performance, Roof, Status};
+use crate::summary::{Sections, Summary, Tally};
+use crate::template::Facts;
+use crate::timing::Timing;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 /// How long a run goes on before progress is shown, and how often it is renewed.
 const PATIENCE: Duration = Duration::from_secs(2);
 const RENEWAL: Duration = Duration::from_millis(200);
-
-/// Counts of statuses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Problems run or listed.
-    pub tests: usize,
-    /// PASSED and EXECUTED.
-    pub passed: usize,
-    /// SKIPPED.
-    pub skipped: usize,
-    /// MISTRUSTED.
-    pub mistrusted: usize,
-    /// UNIMPLEMENTED; also among the failed.
-    pub unimplemented: usize,
-    /// INVALID_ARGUMENTS; also among the failed.
-    pub invalid_arguments: usize,
-    /// Everything that makes the exit status 1.
-    pub failed: usize,
-    /// LISTED.
-    pub listed: usize,
-    /// In mode B: problems on which several threads were seen to share the work.
-    pub shared: usize,
-}
-
-impl Tally {
-    fn add(&mut self, outcome: &Outcome) {
-        self.tests += 1;
-        match outcome.status {
-            Status::Passed | Status::Executed => self.passed += 1,
-            Status::Skipped => self.skipped += 1,
-            Status::Mistrusted => self.mistrusted += 1,
-            Status::Unimplemented => self.unimplemented += 1,
-            Status::InvalidArguments => self.invalid_arguments += 1,
-            Status::Listed => self.listed += 1,
-            Status::Failed => {}
-        }
-        self.failed += usize::from(outcome.status.is_failure());
-        self.shared += usize::from(outcome.shared);
-    }
-}
 
 /// Where results go, and what they add up to.
 pub struct Reporter<'a> {
@@ -61,11 +25,11 @@ pub struct Reporter<'a> {
     started: Instant,
     total: usize,
     verbosity: u32,
-    tally: Tally,
-    /// Sums of the quickest and the mean times, in milliseconds.
-    measured: Option<(f64, f64)>,
-    /// Whether any problem was compared bit by bit.
-    bitwise: bool,
+    summary: Summary,
+    /// What the summary shows.
+    sections: Sections,
+    /// The header that was printed last.
+    header: String,
     /// The first failure to write; everything after it is dropped.
     broken: io::Result<()>,
 }
@@ -86,9 +50,9 @@ impl<'a> Reporter<'a> {
             started: now,
             total,
             verbosity: 0,
-            tally: Tally::default(),
-            measured: None,
-            bitwise: false,
+            summary: Summary::default(),
+            sections: Sections::default(),
+            header: String::new(),
             broken: Ok(()),
         }
     }
@@ -96,6 +60,11 @@ impl<'a> Reporter<'a> {
     /// Whether details of this level are wanted for the current problem.
     pub fn shows(&self, level: u32) -> bool {
         level <= self.verbosity
+    }
+
+    /// Prints a line whatever the verbosity.
+    pub fn say(&mut self, line: &str) {
+        self.line(line);
     }
 
     /// Prints a line of detail if its level is wanted.
@@ -115,6 +84,7 @@ impl<'a> Reporter<'a> {
     /// Begins a problem.
     pub fn begin(&mut self, job: &Job) {
         self.verbosity = job.run.verbosity;
+        self.sections = job.run.sections;
         if self.shows(1) {
             self.line(&format!("run: {}", job.line()));
             // The line is for finding what crashed, so it must be out before the problem runs.
@@ -125,60 +95,50 @@ impl<'a> Reporter<'a> {
         self.show_progress();
     }
 
-    /// Ends a problem: prints its result line and its times.
+    /// Ends a problem: prints its times and its result line.
     pub fn end(&mut self, job: &Job, outcome: &Outcome, time: Duration) {
         let line = job.line();
+        let number = self.summary.tally().tests;
         if let Some(performance) = &outcome.performance {
-            if self.measured.is_none() {
-                self.line(
-                    "perf,engine,impl,name,prb,bytes,min_ms,min_GBps,avg_ms,avg_GBps,\
-                     median_ms,median_GBps",
-                );
+            let template = &job.run.template;
+            let header = template.header();
+            if !header.is_empty() && self.header != header {
+                self.line(&header);
+                self.header = header;
             }
-            self.line(&performance_line(performance, job.problem.name(), &line));
-            let (min, avg) = self.measured.unwrap_or_default();
-            let timing = &performance.timing;
-            self.measured = Some((min + timing.min_ms, avg + timing.avg_ms));
+            let driver = job.driver;
+            let entry = |name: &str| job.problem.entry(name);
+            let name = job.problem.name();
+            let (line, threads) = (line.as_str(), job.run.threads);
+            let facts = Facts { performance, driver, name, line, threads, number, entry: &entry };
+            self.line(&template.line(&facts));
+            if template.is_default() {
+                performance_details(performance).iter().for_each(|detail| self.line(detail));
+            }
         }
-        // A measured problem that was not checked has said everything in its own line.
-        if !(outcome.status == Status::Executed && outcome.performance.is_some()) {
-            let reason = match outcome.reason.as_str() {
-                "" => String::new(),
-                reason => format!(" ({reason})"),
-            };
-            let (number, status) = (self.tally.tests, outcome.status.name());
-            self.line(&format!(
-                "{number}:{status}{reason} ({} ms) __REPRO: {line}",
-                time.as_millis()
-            ));
+        // A table has an empty field for it.
+        let table = outcome.performance.is_some() && !job.run.template.is_default();
+        if let Some(Compared::NotOffered(reason)) = &outcome.compared
+            && (!table || self.shows(1))
+        {
+            self.line(&format!("  compare: not offered: {reason}"));
         }
-        self.bitwise |= job.run.mode.is_bitwise();
-        self.tally.add(outcome);
+        if outcome.status != Status::Executed || outcome.performance.is_none() {
+            let (said, time) = (outcome.said(), time.as_millis());
+            self.line(&format!("{number}:{said} ({time} ms) __REPRO: {line}"));
+        }
+        self.summary.add(outcome, &line, job.run.mode.checks().bitwise);
     }
 
     /// Prints the summary.
     pub fn summary(&mut self) {
-        let Tally { tests, passed, skipped, mistrusted, failed, listed, .. } = self.tally;
-        let Tally { unimplemented, invalid_arguments, shared, .. } = self.tally;
-        self.line(&format!(
-            "tests:{tests} passed:{passed} skipped:{skipped} mistrusted:{mistrusted} \
-             unimplemented:{unimplemented} invalid_arguments:{invalid_arguments} \
-             failed:{failed} listed:{listed}"
-        ));
-        if self.bitwise {
-            self.line(&format!(
-                "total bits: problems on which 2 and 3 threads all worked:{shared}"
-            ));
-        }
-        if let Some((min, avg)) = self.measured {
-            self.line(&format!("total perf: min(ms):{min:.6} avg(ms):{avg:.6}"));
-        }
+        self.summary.lines(self.sections).iter().for_each(|line| self.line(line));
         self.line(&format!("total: {:.2}s", self.started.elapsed().as_secs_f64()));
     }
 
     /// What the problems have come to so far.
     pub fn tally(&self) -> Tally {
-        self.tally
+        self.summary.tally()
     }
 
     /// Whether everything could be written.
@@ -191,8 +151,8 @@ impl<'a> Reporter<'a> {
         if now - self.started < PATIENCE || now - self.renewed < RENEWAL {
             return;
         }
+        let Tally { tests, failed, .. } = self.tally();
         if let Some(progress) = &mut self.progress {
-            let Tally { tests, failed, .. } = self.tally;
             // Progress is a courtesy: if it cannot be shown, nothing is lost.
             let _ = write!(progress, "\r\x1b[K{tests}/{} failed:{failed}", self.total);
             let _ = progress.flush();
@@ -212,12 +172,24 @@ impl<'a> Reporter<'a> {
     }
 }
 
-fn performance_line(performance: &Performance, name: &str, line: &str) -> String {
-    let Performance { implementation, bytes, timing } = performance;
-    let rate = |ms: f64| if ms > 0.0 { *bytes as f64 / ms / 1e6 } else { 0.0 };
-    let mut text = format!("perf,cpu,{implementation},{name:?},{line},{bytes}");
-    for ms in [timing.min_ms, timing.avg_ms, timing.median_ms] {
-        text.push_str(&format!(",{ms:.6},{:.3}", rate(ms)));
+/// What the default template has no entries for.
+fn performance_details(performance: &Performance) -> Vec<String> {
+    let microseconds = |timing: &Timing| format!("{:.3} us", 1e3 * timing.median_ms);
+    let mut lines = Vec::new();
+    if let Some(Against { implementation, timing, ratio }) = &performance.against {
+        let Quartiles { low, median, high } = ratio;
+        lines.push(format!(
+            "  compare: ratio {median:.3} [{low:.3} {high:.3}]: {} against {} of {implementation}",
+            microseconds(&performance.timing),
+            microseconds(timing)
+        ));
     }
-    text
+    if let Some(Roof { copy, timing, share }) = &performance.roof {
+        let Quartiles { low, median, high } = share;
+        lines.push(format!(
+            "  roofline: {median:.3} [{low:.3} {high:.3}] of the speed of {copy}, which takes {}",
+            microseconds(timing)
+        ));
+    }
+    lines
 }

@@ -12,10 +12,28 @@ pub struct Timing {
     pub min_ms: f64,
     /// The mean.
     pub avg_ms: f64,
+    /// The slowest.
+    pub max_ms: f64,
     /// The median.
     pub median_ms: f64,
     /// How many were measured.
     pub executions: usize,
+}
+
+impl Timing {
+    /// Of samples, at least one, each the seconds of an execution.
+    pub fn of_seconds(samples: &[f64]) -> Timing {
+        let mut samples = samples.to_vec();
+        samples.sort_unstable_by(f64::total_cmp);
+        let count = samples.len();
+        Timing {
+            min_ms: 1e3 * samples[0],
+            avg_ms: 1e3 * samples.iter().sum::<f64>() / count as f64,
+            max_ms: 1e3 * samples[count - 1],
+            median_ms: 1e3 * samples[count / 2],
+            executions: count,
+        }
+    }
 }
 
 /// Measures `execute` `fix_times` times, or for `max_ms` milliseconds if that is 0.
@@ -33,7 +51,7 @@ pub fn measure<E>(
         execute()?;
         let time = start.elapsed();
         total += time;
-        samples.push(time);
+        samples.push(time.as_secs_f64());
         let count = samples.len() as u64;
         let done =
             if fix_times > 0 { count >= fix_times } else { count >= FEWEST && total >= limit };
@@ -41,14 +59,7 @@ pub fn measure<E>(
             break;
         }
     }
-    samples.sort_unstable();
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    Ok(Timing {
-        min_ms: ms(samples[0]),
-        avg_ms: ms(total) / samples.len() as f64,
-        median_ms: ms(samples[samples.len() / 2]),
-        executions: samples.len(),
-    })
+    Ok(Timing::of_seconds(&samples))
 }
 
 #[cfg(test)]

@@ -23,6 +23,13 @@ fn lines(arguments: &[&str]) -> Vec<String> {
     jobs(arguments).iter().map(Job::line).collect()
 }
 
+fn implementations() -> Vec<String> {
+    let drivers = drivers::all().expect("a library that can be used");
+    let names = drivers[0].implementations();
+    assert!(names.iter().any(|name| name == "simd:portable"), "{names:?}");
+    names
+}
+
 fn error(arguments: &[&str]) -> String {
     match request(arguments) {
         Ok(_) => panic!("{arguments:?} is understood"),
@@ -177,6 +184,19 @@ fn the_drivers_own_files_are_found_from_anywhere() {
 }
 
 #[test]
+fn the_drivers_files_may_be_written_as_paths() {
+    let direct = lines(&["--batch=shapes_ci"]);
+    for path in ["inputs/lnorm/shapes_ci", "./inputs/lnorm/shapes_ci", "/x/inputs/lnorm/shapes_ci"]
+    {
+        assert_eq!(lines(&[&format!("--batch={path}")]), direct);
+    }
+    assert_eq!(
+        error(&["--batch=inputs/lnorm/nowhere"]),
+        "command line, argument 1, column 9: no such batch file: inputs/lnorm/nowhere"
+    );
+}
+
+#[test]
 fn every_file_of_the_driver_can_be_read() {
     let names: Vec<_> = batch::embedded("lnorm").collect();
     assert!(names.contains(&"test_lnorm_ci"), "{names:?}");
@@ -186,29 +206,111 @@ fn every_file_of_the_driver_can_be_read() {
 }
 
 #[test]
+fn the_suites_for_timing_have_every_shape_in_every_way() {
+    for (name, shapes) in [
+        ("perf_llm", &["1x1024", "4x3072", "32x5120", "512x8192", "4096x16384"][..]),
+        ("perf_narrow", &["16384x16", "262144x192"]),
+        ("perf_odd", &["15x3", "31x301", "257x768", "1000x1023", "77x4097"]),
+        ("perf_long", &["1x1048576", "4x262144"]),
+    ] {
+        let lines = lines(&[&format!("--batch={name}")]);
+        let count = match name {
+            "perf_llm" => 6 * 7,
+            "perf_narrow" => 2 * 6,
+            _ => shapes.len(),
+        };
+        // Types, flags, directions.
+        assert_eq!(lines.len(), count * 5 * 3 * 3, "{name}");
+        let mut distinct = lines.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!(distinct.len(), lines.len(), "{name}");
+        for shape in shapes {
+            let of_shape = |words: &str| {
+                let line = format!("--lnorm {words} {shape}").replace("  ", " ");
+                assert!(lines.contains(&line), "{line} in {name}");
+            };
+            of_shape("--dir=FWD_I --flags=CH");
+            of_shape("--dt=bf16:f32 --flags=CM");
+            of_shape("--dir=BWD_DW --dt=f16 --flags=M");
+        }
+    }
+}
+
+#[test]
 fn mistakes_in_arguments_are_pointed_at() {
-    let cases: [(&[&str], &str); 12] = [
-        (&["2x3", "--dri=BWD_D"], "argument 2: unknown option '--dri'; the nearest is '--dir'"),
+    let cases: [(&[&str], &str); 17] = [
+        (
+            &["2x3", "--dri=BWD_D"],
+            "command line, argument 2, column 1: unknown option '--dri'; the nearest is '--dir'",
+        ),
         (
             &["--fix-time-per-prb=1"],
-            "argument 1: unknown option '--fix-time-per-prb'; the nearest is '--fix-times-per-prb'",
+            "command line, argument 1, column 1: unknown option '--fix-time-per-prb'; the nearest is '--fix-times-per-prb'",
         ),
-        (&["--lnrom"], "argument 1: unknown option '--lnrom'; the nearest is '--lnorm'"),
-        (&["--qqqqqqq"], "argument 1: unknown option '--qqqqqqq'; --help lists them all"),
-        (&["--dt=f32,bf17"], "argument 1, column 10: --dt: 'bf17' is none of f32, bf16, f16"),
+        (
+            &["--lnrom"],
+            "command line, argument 1, column 1: unknown option '--lnrom'; the nearest is '--lnorm'",
+        ),
+        (
+            &["--qqqqqqq"],
+            "command line, argument 1, column 1: unknown option '--qqqqqqq'; --help lists them all",
+        ),
+        (
+            &["--dt=f32,bf17"],
+            "command line, argument 1, column 10: --dt: 'bf17' is none of f32, bf16, f16",
+        ),
         (
             &["--dt=f32:f32:f32"],
-            "argument 1, column 6: --dt: 'f32:f32:f32' is neither SRC:DST nor one value for both",
+            "command line, argument 1, column 6: --dt: 'f32:f32:f32' is neither SRC:DST nor one value for both",
         ),
-        (&["-v1", "--dir"], "argument 2: '--dir' needs a value: --dir=LIST"),
-        (&["-v100"], "argument 1, column 3: --verbose: '100' is no whole number from 0 to 99"),
-        (&["--reset=1"], "argument 1: '--reset' takes no value"),
+        (
+            &["-v1", "--dir"],
+            "command line, argument 2, column 1: '--dir' needs a value: --dir=LIST",
+        ),
+        (
+            &["-v100"],
+            "command line, argument 1, column 3: --verbose: '100' is no whole number from 0 to 99",
+        ),
+        (&["--reset=1"], "command line, argument 1, column 1: '--reset' takes no value"),
         (
             &["4x5", "4y5"],
-            "argument 2: '4y5' is no problem such as 8x128x1024 or 8x128x1024_n\"name\"",
+            "command line, argument 2, column 2: '4y5' is no problem such as 8x128x1024 or 8x128x1024_n\"name\"",
         ),
-        (&["--tag=acb", "4x5"], "argument 2: tag acb is for 3 dimensions, not 2"),
-        (&["4"], "argument 1: '4' has 1 dimensions, not 2 to 5"),
+        (
+            &["--tag=acb", "4x5"],
+            "command line, argument 2, column 1: --tag: tag acb is for 3 dimensions, not 2",
+        ),
+        (
+            &["1x2x3x4x5x6"],
+            "command line, argument 1, column 11: '1x2x3x4x5x6' has 6 dimensions, not 2 to 5",
+        ),
+        (
+            &["4x99999999999999"],
+            "command line, argument 1, column 3: '99999999999999' is no dimension: \
+             17592186044416 is the most",
+        ),
+        (
+            &["--stat_tag=abc", "4x5"],
+            "command line, argument 2, column 1: --stat_tag: tag abc is for 3 dimensions, not 1, \
+             which mean and variance have",
+        ),
+        (
+            &["--impl=simd,nonesuch", "4x5"],
+            &format!(
+                "command line, argument 1, column 13: --impl: 'nonesuch' is part of none of {}",
+                implementations().join(", ")
+            ),
+        ),
+        (
+            &["--skip-impl=nonesuch", "4x5"],
+            &format!(
+                "command line, argument 1, column 13: --skip-impl: 'nonesuch' is part of none \
+                 of {}",
+                implementations().join(", ")
+            ),
+        ),
+        (&["4"], "command line, argument 1, column 2: '4' has 1 dimensions, not 2 to 5"),
     ];
     for (arguments, expected) in cases {
         assert_eq!(error(arguments), expected, "{arguments:?}");
@@ -232,23 +334,30 @@ fn mistakes_in_files_are_pointed_at_with_the_way_there() {
         error(&["--reset", &batch_option(&folder, "outer")]),
         format!(
             "{}:2:29: --dt: 'bf17' is none of f32, bf16, f16\n  included from {}:3:3\n  \
-             included from argument 2",
+             included from command line, argument 2, column 1",
             at("inner"),
             at("outer")
         )
     );
     assert_eq!(
         error(&[&batch_option(&folder, "quote")]),
-        format!("{}:2:7: a quote that is never closed\n  included from argument 1", at("quote"))
+        format!(
+            "{}:2:7: a quote that is never closed\n  included from command line, argument 1, column 1",
+            at("quote")
+        )
     );
     assert_eq!(
         error(&[&batch_option(&folder, "self")]),
-        format!("{}:1:13: {} includes itself\n  included from argument 1", at("self"), at("self"))
+        format!(
+            "{}:1:13: {} includes itself\n  included from command line, argument 1, column 1",
+            at("self"),
+            at("self")
+        )
     );
     assert_eq!(
         error(&[&batch_option(&folder, "missing")]),
         format!(
-            "{}:1:9: no such batch file: {}, inputs/lnorm/nowhere\n  included from argument 1",
+            "{}:1:9: no such batch file: {}, inputs/lnorm/nowhere\n  included from command line, argument 1, column 1",
             at("missing"),
             at("nowhere")
         )
@@ -271,7 +380,7 @@ fn an_option_without_effect_is_remarked() {
     };
     assert_eq!(
         remarks(&["2x3", "--flags=C"]),
-        ["argument 2: an option after the last problem has no effect"]
+        ["command line, argument 2, column 1: an option after the last problem has no effect"]
     );
     assert_eq!(remarks(&["--flags=C", "2x3", "--batch=shapes_ci"]), Vec::<String>::new());
 }

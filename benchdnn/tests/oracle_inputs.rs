@@ -112,7 +112,9 @@ fn stated(name: &str) -> usize {
 
 #[test]
 fn every_file_states_how_many_problems_it_stands_for() {
-    for name in ["test_lnorm_smoke", "test_lnorm_ci", "test_lnorm_all"] {
+    let tests = ["test_lnorm_smoke", "test_lnorm_ci", "test_lnorm_all"];
+    let suites = ["perf_llm", "perf_narrow", "perf_odd", "perf_long"];
+    for name in tests.into_iter().chain(suites) {
         assert_eq!(expand(name).len(), stated(name), "{name}");
     }
 }

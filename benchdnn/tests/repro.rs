@@ -38,7 +38,10 @@ const NAMES: &[&str] = &[
 
 fn command_line(numbers: &mut Numbers) -> Vec<String> {
     let options: &[(&str, &[&str])] = &[
-        ("mode", &["C", "l", "CP", "bpc", "R"]),
+        ("mode", &["C", "l", "CP", "bpc", "R", "F", "i"]),
+        ("cold-cache", &["none", "wei", "all"]),
+        ("compare", &["", "libdnnl.so.3", "a b/lib.so,A=1,B=x y"]),
+        ("roofline", &["true", "0"]),
         ("cpu-isa", &["default", "portable", "avx2,avx512", "neon"]),
         ("threads", &["0", "1", "2,3"]),
         ("max-ms-per-prb", &["3000", "1", "99999", "500"]),

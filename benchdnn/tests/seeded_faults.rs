@@ -71,6 +71,10 @@ impl Control for Faulty {
         Ok(())
     }
 
+    fn threads(&self) -> u64 {
+        self.threads.get().max(1)
+    }
+
     fn last_threads(&self) -> u64 {
         self.threads.get().max(1)
     }
@@ -336,7 +340,9 @@ impl Bound for Calculation<'_> {
 /// Runs a command line with the fault and returns the exit status and the result lines.
 fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
     let executor = Faulty { fault, threads: Rc::default(), portable: Rc::default() };
-    let arguments: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+    let words = command.split_whitespace().chain(["--summary=no-failures"]);
+    let mut arguments: Vec<String> = words.map(str::to_owned).collect();
+    arguments.rotate_right(1);
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let streams = Streams { out: &mut out, err: &mut err, progress: None };
     let status = harness::run(&arguments, vec![Box::new(Lnorm::new(Rc::new(executor)))], streams)

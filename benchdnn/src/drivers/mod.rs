@@ -8,7 +8,7 @@ pub mod lnorm;
 use crate::executor::Refusal;
 use crate::language::options::Info;
 use crate::language::value::BadValue;
-use crate::library::{Connection, Library};
+use crate::library::Connection;
 use crate::outcome::{Halt, Outcome};
 use crate::report::Reporter;
 use crate::run::Run;
@@ -17,8 +17,9 @@ use std::rc::Rc;
 
 /// Every driver, at its default options; the first is the default driver.
 pub fn all() -> Result<Vec<Box<dyn Driver>>, Refusal> {
-    let linked = Rc::new(Connection::open(Library::linked())?);
-    Ok(vec![Box::new(lnorm::Lnorm::new(Rc::new(lnorm::LibraryExecutor::linked(linked))))])
+    let linked = Rc::new(Connection::linked()?);
+    let lnorm = lnorm::LibraryExecutor::new(linked)?;
+    Ok(vec![Box::new(lnorm::Lnorm::new(Rc::new(lnorm)))])
 }
 
 /// One driver and the state of its options.
@@ -35,6 +36,10 @@ pub trait Driver {
     /// The driver's own options.
     fn options(&self) -> Vec<Info>;
 
+    /// Names of the library's implementations on this machine, best first; empty if they cannot
+    /// be known without a problem.
+    fn implementations(&self) -> Vec<String>;
+
     /// Sets an option; `None` if the driver has none of this name.
     fn set(&mut self, name: &str, value: &str) -> Option<Result<(), BadValue>>;
 
@@ -47,8 +52,13 @@ pub trait Driver {
 
 /// One problem of a driver. Its debug text shows everything that its line should make again.
 pub trait Problem: fmt::Debug {
-    /// The driver's options that are not at their defaults, and the descriptor.
-    fn line(&self) -> String;
+    /// The driver's options that are not at their defaults, or all if `canonical`, and the
+    /// descriptor.
+    fn line(&self, canonical: bool) -> String;
+
+    /// An entry of the performance template that is the driver's own, such as `dt`; `None` if it
+    /// has no such entry.
+    fn entry(&self, name: &str) -> Option<String>;
 
     /// The name that the descriptor gives the problem; often empty.
     fn name(&self) -> &str;

@@ -2,7 +2,8 @@
 //!
 //! A name is looked up beside the file that includes it (on the command line: in the current
 //! folder), then among the files of `inputs/<driver>/`. Those are compiled in, so that
-//! `--batch=test_lnorm_ci` means the same everywhere and needs no installed data.
+//! `--batch=test_lnorm_ci` means the same everywhere and needs no installed data. Written as a path
+//! that ends in `inputs/<driver>/<file>`, as oneDNN's users do, they are found too.
 
 use super::token::{self, Place, Token};
 use std::path::{Path, PathBuf};
@@ -49,11 +50,17 @@ pub fn open(file: &str, folder: &Folder, driver: &str) -> Result<Batch, Unusable
         }
         tried.push(path.display().to_string());
     }
-    let name = format!("{driver}/{file}");
+    let name = match file.rfind("inputs/") {
+        Some(at) => file[at + "inputs/".len()..].to_owned(),
+        None => format!("{driver}/{file}"),
+    };
     if let Some((_, text)) = EMBEDDED.iter().find(|(embedded, _)| *embedded == name) {
         return batch(format!("inputs/{name}"), Folder::Embedded, text);
     }
-    tried.push(format!("inputs/{name}"));
+    let name = format!("inputs/{name}");
+    if !tried.contains(&name) {
+        tried.push(name);
+    }
     Err(Unusable::Missing(format!("no such batch file: {}", tried.join(", "))))
 }
 

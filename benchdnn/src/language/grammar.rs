@@ -9,6 +9,38 @@ use super::value::BadValue;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
 
+/// Drivers of oneDNN's benchdnn: not slips of an option's name, whatever they look like.
+const ELSEWHERE: &[&str] = &[
+    "binary",
+    "bnorm",
+    "brgemm",
+    "concat",
+    "conv",
+    "deconv",
+    "eltwise",
+    "gnorm",
+    "graph",
+    "ip",
+    "lnorm",
+    "lrn",
+    "matmul",
+    "pool",
+    "prelu",
+    "reduction",
+    "reorder",
+    "resampling",
+    "rnn",
+    "sdpa",
+    "self",
+    "shuffle",
+    "softmax",
+    "sum",
+    "zeropad",
+];
+
+/// The placeholder of an option that may stand alone, which means `true`.
+const SWITCH: &str = "[BOOL]";
+
 /// An option as written: its name and, unless it is a switch, its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
@@ -59,6 +91,9 @@ impl Grammar {
             })
             .ok_or_else(|| BadValue::new(format!("'{word}' is no option")))?;
         let value = (!written.value.is_empty()).then(|| {
+            if written.value == SWITCH && !word.contains('=') {
+                return (word.len(), "true".to_owned());
+            }
             let value = matches.get_one::<String>(written.name).cloned().unwrap_or_default();
             (word.len() - value.len(), value)
         });
@@ -77,6 +112,9 @@ impl Grammar {
             (_, Some(row)) if !row.value.is_empty() => {
                 let between = if is_short(row) { "" } else { "=" };
                 format!("'{name}' needs a value: {name}{between}{}", row.value)
+            }
+            _ if name.strip_prefix("--").is_some_and(|name| ELSEWHERE.contains(&name)) => {
+                format!("unknown driver '{name}'; --help lists those that there are")
             }
             _ => match self.nearest(name) {
                 Some(nearest) => format!("unknown option '{name}'; the nearest is '--{nearest}'"),
@@ -107,6 +145,8 @@ fn argument(info: &Info) -> Arg {
     };
     if info.value.is_empty() {
         argument.action(ArgAction::SetTrue)
+    } else if info.value == SWITCH {
+        argument.action(ArgAction::Set).num_args(0..=1).require_equals(true).value_name("BOOL")
     } else {
         // `-v5` has no equals sign, so only options without a letter can insist on one.
         argument
@@ -132,7 +172,8 @@ mod tests {
             help: "Text",
         };
         let verbose = Info { short: Some('v'), ..row("verbose", "N") };
-        Grammar::new(vec![row("dir", "DIR"), row("reset", ""), verbose], "usage", "about", "after")
+        let rows = vec![row("dir", "DIR"), row("reset", ""), row("roof", "[BOOL]"), verbose];
+        Grammar::new(rows, "usage", "about", "after")
     }
 
     fn value(name: &str, value: &str, offset: usize) -> Written {
@@ -146,6 +187,8 @@ mod tests {
         assert_eq!(grammar.read("--dir="), Ok(value("dir", "", 6)));
         assert_eq!(grammar.read("--dir=-1"), Ok(value("dir", "-1", 6)));
         assert_eq!(grammar.read("-v15"), Ok(value("verbose", "15", 2)));
+        assert_eq!(grammar.read("--roof"), Ok(value("roof", "true", 6)));
+        assert_eq!(grammar.read("--roof=0"), Ok(value("roof", "0", 7)));
         assert_eq!(grammar.read("--verbose=7"), Ok(value("verbose", "7", 10)));
         assert_eq!(grammar.read("--reset"), Ok(Written { name: "reset".into(), value: None }));
     }
@@ -158,6 +201,10 @@ mod tests {
         assert_eq!(message("-v"), "'-v' needs a value: -vN");
         assert_eq!(message("--rest"), "unknown option '--rest'; the nearest is '--reset'");
         assert_eq!(message("--zzz=1"), "unknown option '--zzz'; --help lists them all");
+        assert_eq!(
+            message("--matmul"),
+            "unknown driver '--matmul'; --help lists those that there are"
+        );
         assert_eq!(message("--dir"), "'--dir' needs a value: --dir=DIR");
         assert_eq!(message("--reset=1"), "'--reset' takes no value");
         assert_eq!(message("--"), "'--' is no option");

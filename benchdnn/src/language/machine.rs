@@ -8,7 +8,7 @@ use super::batch::{self, Folder, Unusable};
 use super::grammar::{Grammar, Written};
 use super::options::{Info, defaults, set};
 use super::token::{Place, Token};
-use super::value::BadValue;
+use super::value::{BadValue, starts};
 use crate::drivers::{Driver, Problem};
 use crate::run::{RUN, Run, RunSettings, SELECTION, Selection};
 use std::fmt;
@@ -30,8 +30,8 @@ impl Job {
     pub fn line(&self) -> String {
         let mut words = self.run.words();
         words.push(format!("--{}", self.driver));
-        words.extend(self.run.filter.word());
-        words.push(self.problem.line());
+        words.extend(self.run.filter.word(self.run.canonical));
+        words.push(self.problem.line(self.run.canonical));
         words.join(" ")
     }
 }
@@ -79,7 +79,7 @@ const BATCH: Info = Info {
     topic: "Which problems",
     default: "",
     help: "Read options and problems from a file: beside the one that includes it,\n\
-           or one of those that come with the driver",
+           or one of those that come with the driver (shapes_*, test_*, perf_*)",
 };
 const RESET: Info = Info {
     name: "reset",
@@ -193,6 +193,7 @@ impl Machine {
         if name == BATCH.name {
             return self.batch(token, offset, &value, folder);
         }
+        let filter = self.selection.filter.clone();
         set(RUN, &mut self.settings, &name, &value)
             .or_else(|| set(SELECTION, &mut self.selection, &name, &value))
             .or_else(|| self.drivers[self.active].set(&name, &value))
@@ -200,7 +201,30 @@ impl Machine {
             .map_err(|error| {
                 let message = format!("--{name}: {}", error.message);
                 self.stop(token, BadValue::at(offset + error.offset, message))
-            })
+            })?;
+        if self.selection.filter != filter {
+            self.implementations_exist(&name, &value)
+                .map_err(|error| self.stop(token, error.shifted(offset)))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a part of an implementation's name that no implementation has: all problems would
+    /// be skipped, or none, and nobody would know why.
+    fn implementations_exist(&self, option: &str, value: &str) -> Result<(), BadValue> {
+        let known: Vec<String> =
+            self.drivers.iter().flat_map(|driver| driver.implementations()).collect();
+        let texts = self.selection.filter.texts();
+        match texts.iter().position(|text| !known.iter().any(|name| name.contains(text))) {
+            Some(index) if !known.is_empty() => {
+                let (text, known) = (&texts[index], known.join(", "));
+                Err(BadValue::at(
+                    starts(value, ',').nth(index).unwrap_or(0),
+                    format!("--{option}: '{text}' is part of none of {known}"),
+                ))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn switch(&mut self, name: &str) -> Result<(), Stop> {
@@ -260,7 +284,7 @@ impl Machine {
         for run in self.settings.runs(&self.selection) {
             let run = Rc::new(run);
             for problem in &problems {
-                let line = problem.line();
+                let line = problem.line(false);
                 if self.selection.pattern.as_ref().is_some_and(|regex| !regex.is_match(&line)) {
                     continue;
                 }

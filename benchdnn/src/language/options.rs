@@ -13,7 +13,8 @@ pub struct Info {
     pub name: &'static str,
     /// The letter after `-`, where there is one.
     pub short: Option<char>,
-    /// The placeholder of the value (`DIR`); empty for a switch.
+    /// The placeholder of the value (`DIR`); `[BOOL]` for one that may be left out, empty for a
+    /// switch.
     pub value: &'static str,
     /// The heading under which the help lists it.
     pub topic: &'static str,
@@ -58,11 +59,13 @@ pub fn set<S>(
     Some((option.set)(state, value))
 }
 
-/// The word that sets the option `name` to `text`, unless that is its default.
+/// The word that sets the option `name` to `text`; none if that is its default, unless `canonical`
+/// asks for every option.
 ///
 /// # Panics
 /// If the table has no such option.
-pub fn unless_default<S>(table: &[Opt<S>], name: &str, text: &str) -> Option<String> {
+pub fn word<S>(table: &[Opt<S>], name: &str, text: &str, canonical: bool) -> Option<String> {
     let option = table.iter().find(|option| option.info.name == name).expect("a row of the table");
-    (text != option.info.default).then(|| super::token::quote(&format!("--{name}={text}")))
+    let said = canonical || text != option.info.default;
+    said.then(|| super::token::quote(&format!("--{name}={text}")))
 }

@@ -32,8 +32,9 @@ pub struct Place {
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
-            Source::Argument(index) if self.column == 1 => write!(out, "argument {index}"),
-            Source::Argument(index) => write!(out, "argument {index}, column {}", self.column),
+            Source::Argument(index) => {
+                write!(out, "command line, argument {index}, column {}", self.column)
+            }
             Source::File(name) => write!(out, "{name}:{}:{}", self.line, self.column),
         }
     }

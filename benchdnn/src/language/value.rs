@@ -44,6 +44,12 @@ pub fn list<T>(
     Ok(items)
 }
 
+/// Where the pieces of `text` between `separator`s begin.
+pub fn starts(text: &str, separator: char) -> impl Iterator<Item = usize> {
+    let behind = move |(at, _)| at + separator.len_utf8();
+    std::iter::once(0).chain(text.match_indices(separator).map(behind))
+}
+
 /// Reads `a` or `a:b`; a single one counts for both if `single` says what the second is.
 pub fn pair<T>(
     text: &str,

@@ -1,7 +1,7 @@
 //! The library's objects as Rust values that destroy themselves.
 
 use super::{Connection, Library, answer, data_type};
-use crate::executor::Refusal;
+use crate::executor::{Refusal, RefusalKind};
 use crate::fill::DataType;
 use crate::tensor::{Layout, Tag};
 use norm_sys::*;
@@ -84,8 +84,12 @@ pub struct MemoryDesc(Option<Handle<norm_memory_desc>>);
 
 impl MemoryDesc {
     /// A descriptor whose layout is left to the library.
-    pub fn any(library: &Library, dims: &[usize], dt: DataType) -> Result<MemoryDesc, Refusal> {
-        MemoryDesc::with_tag(library, dims, dt, norm_format_tag_any)
+    pub fn any(
+        connection: &Connection,
+        dims: &[usize],
+        dt: DataType,
+    ) -> Result<MemoryDesc, Refusal> {
+        MemoryDesc::with_tag(connection, dims, dt, norm_format_tag_any)
     }
 
     /// No descriptor.
@@ -96,26 +100,27 @@ impl MemoryDesc {
     /// A dense descriptor in this order of dimensions: by tag, so that the library's tags are
     /// tested, or by strides where it has no tag for the order.
     pub fn ordered(
-        library: &Library,
+        connection: &Connection,
         dims: &[usize],
         order: &[usize],
         dt: DataType,
     ) -> Result<MemoryDesc, Refusal> {
         let letters = Tag::letters(order);
         match TAGS.iter().find(|(name, _)| *name == letters) {
-            Some(&(_, tag)) => MemoryDesc::with_tag(library, dims, dt, tag),
-            None => MemoryDesc::strided(library, &Layout::ordered(dims, order, 0, dt)),
+            Some(&(_, tag)) => MemoryDesc::with_tag(connection, dims, dt, tag),
+            None => MemoryDesc::strided(connection, &Layout::ordered(dims, order, 0, dt)),
         }
     }
 
     fn with_tag(
-        library: &Library,
+        connection: &Connection,
         dims: &[usize],
         dt: DataType,
         tag: norm_format_tag_t,
     ) -> Result<MemoryDesc, Refusal> {
         let dims = full(dims);
         let ndims = dims.1;
+        let library = connection.library();
         let handle = Handle::create(library.memory_desc_destroy, |desc| {
             // SAFETY: `desc` is a valid place for a handle and the array has all entries.
             let status = unsafe {
@@ -127,15 +132,16 @@ impl MemoryDesc {
                     tag,
                 )
             };
-            library.check("norm_memory_desc_create_with_tag", status)
+            connection.check("memory_desc_create_with_tag", status)
         })?;
         Ok(MemoryDesc(Some(handle)))
     }
 
     /// A descriptor with the strides of a layout.
-    pub fn strided(library: &Library, layout: &Layout) -> Result<MemoryDesc, Refusal> {
+    pub fn strided(connection: &Connection, layout: &Layout) -> Result<MemoryDesc, Refusal> {
         let (dims, ndims) = full(&layout.dims);
         let (strides, _) = full(&layout.strides);
+        let library = connection.library();
         let handle = Handle::create(library.memory_desc_destroy, |desc| {
             // SAFETY: `desc` is a valid place for a handle and the arrays have all entries.
             let status = unsafe {
@@ -147,7 +153,7 @@ impl MemoryDesc {
                     strides.as_ptr(),
                 )
             };
-            library.check("norm_memory_desc_create_with_strides", status)
+            connection.check("memory_desc_create_with_strides", status)
         })?;
         Ok(MemoryDesc(Some(handle)))
     }
@@ -200,12 +206,15 @@ pub(super) fn memory(
     let library = connection.library();
     // SAFETY: the descriptor is alive.
     let size = unsafe { (library.memory_desc_get_size)(desc) };
-    assert!(size <= buffer.span(), "a buffer of {} bytes for {size}", buffer.span());
+    if size > buffer.span() {
+        let message = format!("a memory of {size} bytes is wanted, not {}", buffer.span());
+        return Err(Refusal { kind: RefusalKind::InvalidArguments, message });
+    }
     Handle::create(library.memory_destroy, |memory| {
         // SAFETY: all handles are alive, and the buffer has the bytes that the descriptor needs.
         let status = unsafe {
             (library.memory_create)(memory, desc, connection.engine(), buffer.pointer().cast())
         };
-        library.check("norm_memory_create", status)
+        connection.check("memory_create", status)
     })
 }

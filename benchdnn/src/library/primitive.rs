@@ -27,6 +27,11 @@ impl PrimitiveDesc {
         Ok(PrimitiveDesc { handle, connection: connection.clone() })
     }
 
+    /// The handle, valid as long as this value.
+    pub fn raw(&self) -> const_norm_primitive_desc_t {
+        self.handle.raw().cast_const()
+    }
+
     fn argument_desc(&self, argument: i32) -> const_norm_memory_desc_t {
         let query = self.connection.library().primitive_desc_query_md;
         // SAFETY: the descriptor is alive, and any index is allowed.
@@ -52,7 +57,7 @@ impl Prepared for PrimitiveDesc {
         if status == norm_last_impl_reached {
             return Ok(false);
         }
-        library.check("norm_primitive_desc_next_impl", status).map(|()| true)
+        self.connection.check("primitive_desc_next_impl", status).map(|()| true)
     }
 
     fn layout(&self, argument: i32) -> Option<Layout> {
@@ -64,16 +69,19 @@ impl Prepared for PrimitiveDesc {
         let primitive = Handle::create(library.primitive_destroy, |primitive| {
             // SAFETY: `primitive` is a valid place for a handle and the descriptor is alive.
             let status = unsafe { (library.primitive_create)(primitive, self.handle.raw()) };
-            library.check("norm_primitive_create", status)
+            self.connection.check("primitive_create", status)
         })?;
         let mut memories = Vec::new();
         let mut pairs = Vec::new();
         for argument in arguments {
             let used = self.argument_desc(argument.id);
-            let memory = if objects::layout(library, used).is_some() {
+            // What a library says of an argument that is not used need not fit it.
+            let fits = objects::layout(library, used)
+                .is_some_and(|used| used.dims == argument.layout.dims);
+            let memory = if fits {
                 objects::memory(&self.connection, used, argument.buffer)?
             } else {
-                let own = MemoryDesc::strided(library, argument.layout)?;
+                let own = MemoryDesc::strided(&self.connection, argument.layout)?;
                 objects::memory(&self.connection, own.raw(), argument.buffer)?
             };
             pairs.push(norm_exec_arg_t { arg: argument.id, memory: memory.raw() });
@@ -113,8 +121,8 @@ impl Bound for Primitive<'_> {
                 self.pairs.as_ptr(),
             )
         };
-        library.check("norm_primitive_execute", status)?;
+        self.connection.check("primitive_execute", status)?;
         // SAFETY: the stream is alive.
-        library.check("norm_stream_wait", unsafe { (library.stream_wait)(stream) })
+        self.connection.check("stream_wait", unsafe { (library.stream_wait)(stream) })
     }
 }

@@ -1,6 +1,7 @@
 //! Dimensions, strides and element type: where each element of a tensor lies.
 
 use crate::fill::DataType;
+use std::fmt;
 
 /// How a tensor's elements lie in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,6 +133,16 @@ impl Layout {
         let mut elements = Vec::with_capacity(self.count() * size);
         self.for_each_offset(|offset| elements.extend_from_slice(&memory[offset..offset + size]));
         elements
+    }
+}
+
+/// Type, dimensions and strides, as in `f32 5x33, strides 33x1`.
+impl fmt::Display for Layout {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined =
+            |numbers: &[usize]| numbers.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
+        let (dims, strides) = (joined(&self.dims), joined(&self.strides));
+        write!(out, "{} {dims}, strides {strides}", self.data_type.name())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Running one problem: choosing the implementation, what keeps it from running, and the modes.
 
+use super::arguments::Spec;
 use super::bitwise;
 use super::correctness;
 use super::data::{self, Cache, Prediction};
@@ -12,6 +13,7 @@ use crate::fill::Fill;
 use crate::outcome::{Halt, Outcome, Status};
 use crate::report::Reporter;
 use crate::run::{Mode, Run};
+use crate::tensor::Layout;
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -95,37 +97,58 @@ impl Case {
         if problem.inplace && !self.can_work_in_place(&*prepared)? {
             return Err(skipped("in place needs src and dst of one layout".to_owned()));
         }
+        let outcome = self.execute(&*prepared, run, reporter)?;
+        Ok(Outcome { implementation: Some(implementation), ..outcome })
+    }
+
+    fn execute(
+        &self,
+        prepared: &dyn Prepared,
+        run: &Run,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<Outcome, End> {
+        if run.mode == Mode::Initialize {
+            prepared.bind(&[])?;
+            return Ok(Outcome::new(Status::Initialized));
+        }
         let Mode::Check(checks) = run.mode else {
-            let tensors = self.tensors(&*prepared, Fill::Exact, run, reporter)?;
-            run_once(&*prepared, &tensors, self.placement(), None)?;
+            let tensors = self.tensors(prepared, Fill::Exact, run, reporter)?;
+            run_once(prepared, &tensors, self.placement(), None)?;
             return Ok(Outcome::new(Status::Executed));
         };
         let mut outcome = Outcome::new(Status::Executed);
         if checks.correctness {
-            outcome = correctness::check(self, &*prepared, run, reporter)?;
+            outcome = correctness::check(self, prepared, run, reporter)?;
         }
         if checks.bitwise && !outcome.status.is_failure() {
-            let correctness = outcome.status;
+            let correctness = outcome;
             outcome = bitwise::check(self, run, reporter)?;
-            if correctness == Status::Mistrusted && outcome.status == Status::Passed {
-                outcome.status = correctness;
+            if correctness.status == Status::Mistrusted && outcome.status == Status::Passed {
+                outcome.status = correctness.status;
             }
+            outcome.compared = correctness.compared;
         }
         if checks.performance && !outcome.status.is_failure() {
-            outcome.performance = Some(performance::measure(self, &*prepared, run, reporter)?);
+            let (performance, compared) = performance::measure(self, prepared, run, reporter)?;
+            outcome.performance = Some(Box::new(performance));
+            outcome.compared = outcome.compared.or(compared);
         }
         Ok(outcome)
     }
 
     /// Whether the two tensors of the pair lie alike.
     pub(super) fn can_work_in_place(&self, prepared: &dyn Prepared) -> Result<bool, Fault> {
+        Ok(self.lie_alike(&data::layouts(&self.problem, prepared)?))
+    }
+
+    /// Whether these layouts are alike where the problem works in place.
+    pub(super) fn lie_alike(&self, layouts: &[(Spec, Layout)]) -> bool {
         let (input, output) = self.problem.inplace_pair();
-        let layouts = data::layouts(&self.problem, prepared)?;
         let layout = |id| layouts.iter().find(|(spec, _)| spec.id == id).map(|(_, layout)| layout);
-        Ok(match (layout(input), layout(output)) {
+        match (layout(input), layout(output)) {
             (Some(input), Some(output)) => input.same_places(output),
             _ => false,
-        })
+        }
     }
 
     /// The problem's tensors with data of this kind, or that of the run's files.
@@ -176,8 +199,12 @@ impl fmt::Debug for Case {
 }
 
 impl crate::drivers::Problem for Case {
-    fn line(&self) -> String {
-        self.problem.line()
+    fn line(&self, canonical: bool) -> String {
+        self.problem.line(canonical)
+    }
+
+    fn entry(&self, name: &str) -> Option<String> {
+        self.problem.entry(name)
     }
 
     fn name(&self) -> &str {

@@ -1,7 +1,8 @@
 //! Mode C: results against the oracle.
 
 use super::case::{Case, End};
-use super::data::Expected;
+use super::comparison;
+use super::data::{Expected, Prediction};
 use crate::check::{self, Check};
 use crate::execution::{Output, run_once};
 use crate::executor::Prepared;
@@ -27,13 +28,35 @@ pub(super) fn check(
             let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let (name, role) = (tensor.name, tensor.role);
             let range =
-                if values.is_empty() { String::new() } else { format!(" [{least}, {most}]") };
-            reporter.detail(6, &format!("data: {name} {role:?} {:?}{range}", tensor.layout));
+                if values.is_empty() { String::new() } else { format!(", from {least} to {most}") };
+            reporter.detail(6, &format!("data: {name}, {role}, {}{range}", tensor.layout));
         }
     }
     let outputs = run_once(prepared, &tensors, case.placement(), None)?;
+    let outcome = judge(case, &outputs, &prediction, reporter);
+    let compared = match &run.peer {
+        None => None,
+        Some(peer) => Some(comparison::correctness(
+            case,
+            peer,
+            &tensors,
+            &outputs,
+            &prediction,
+            run,
+            reporter,
+        )?),
+    };
+    Ok(Outcome { compared, ..outcome })
+}
+
+fn judge(
+    case: &Case,
+    outputs: &[Output],
+    prediction: &Prediction,
+    reporter: &mut Reporter<'_>,
+) -> Outcome {
     let mut checks = Vec::new();
-    for output in &outputs {
+    for output in outputs {
         let expected = prediction
             .expected
             .iter()
@@ -46,14 +69,14 @@ pub(super) fn check(
         .map(|check| format!("{} has {} wrong of {}", check.name, check.failed, check.total))
         .collect();
     if !reason.is_empty() {
-        return Ok(Outcome::because(Status::Failed, reason.join(", ")));
+        return Outcome::because(Status::Failed, reason.join(", "));
     }
     let shape = case.problem.shape();
     if shape.rows * shape.cols > 0 && check::mistrusted(&checks) {
         let reason = "too few results that could not be right by chance";
-        return Ok(Outcome::because(Status::Mistrusted, reason));
+        return Outcome::because(Status::Mistrusted, reason);
     }
-    Ok(Outcome::new(Status::Passed))
+    Outcome::new(Status::Passed)
 }
 
 fn compare(output: &Output, expected: &Expected, reporter: &mut Reporter<'_>) -> Check {

@@ -147,6 +147,20 @@ pub(super) fn layouts(
     problem: &Problem,
     prepared: &dyn Prepared,
 ) -> Result<Vec<(Spec, Layout)>, Fault> {
+    let unused = arguments(problem).into_iter().filter(|spec| spec.role == Role::Unused);
+    match unused.into_iter().find(|spec| prepared.layout(spec.id).is_some()) {
+        Some(Spec { name, .. }) => Err(Fault::Damaged(format!(
+            "the library has a descriptor of {name}, which is not used"
+        ))),
+        None => layouts_of_used(problem, prepared),
+    }
+}
+
+/// The same without a look at what the library says of arguments that are not used.
+pub(super) fn layouts_of_used(
+    problem: &Problem,
+    prepared: &dyn Prepared,
+) -> Result<Vec<(Spec, Layout)>, Fault> {
     arguments(problem)
         .into_iter()
         .map(|spec| Ok((spec, layout(problem, prepared, &spec)?)))
@@ -160,22 +174,16 @@ fn layout(problem: &Problem, prepared: &dyn Prepared, spec: &Spec) -> Result<Lay
         Extent::Rows => &problem.dims[..problem.dims.len() - 1],
         Extent::Columns => &problem.dims[problem.dims.len() - 1..],
     };
-    let own = prepared.layout(spec.id);
+    if spec.role == Role::Unused {
+        return Ok(Layout::dense(dims, spec.data_type));
+    }
     let name = spec.name;
-    match (spec.role, own) {
-        (Role::Unused, None) => Ok(Layout::dense(dims, spec.data_type)),
-        (Role::Unused, Some(_)) => Err(Fault::Damaged(format!(
-            "the library has a descriptor of {name}, which is not used"
-        ))),
-        (_, None) => Err(Fault::Damaged(format!("the library has no descriptor of {name}"))),
-        (_, Some(layout)) if layout.dims == dims && layout.data_type == spec.data_type => {
-            Ok(layout)
+    match prepared.layout(spec.id) {
+        None => Err(Fault::Damaged(format!("the library has no descriptor of {name}"))),
+        Some(layout) if layout.dims == dims && layout.data_type == spec.data_type => Ok(layout),
+        Some(layout) => {
+            Err(Fault::Damaged(format!("the library's descriptor of {name} is of {layout}")))
         }
-        (_, Some(layout)) => Err(Fault::Damaged(format!(
-            "the library's descriptor of {name} has dimensions {:?} and type {}",
-            layout.dims,
-            layout.data_type.name()
-        ))),
     }
 }
 
@@ -226,7 +234,10 @@ pub(super) fn import(
         imported.push(id);
     }
     if imported.is_empty() {
-        return Err(Halt(format!("no input of {} is in a file {prefix}.<id>.bin", problem.line())));
+        return Err(Halt(format!(
+            "no input of {} is in a file {prefix}.<id>.bin",
+            problem.line(false)
+        )));
     }
     if imported.contains(&NORM_ARG_SRC) {
         let shape = problem.shape();

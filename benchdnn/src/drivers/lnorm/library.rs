@@ -4,74 +4,81 @@ use super::executor::{Executor, Request, TensorRequest, Wanted};
 use super::problem::Direction;
 use crate::executor::{Control, CpuIsa, Prepared, Refusal};
 use crate::fill::DataType;
-use crate::library::{Connection, Library, MemoryDesc, PrimitiveDesc, data_type};
+use crate::library::{Connection, MemoryDesc, PrimitiveDesc, data_type, functions};
 use norm_sys::*;
 use std::ffi::c_uint;
 use std::ptr;
 use std::rc::Rc;
 
-type Forward = unsafe extern "C" fn(
-    *mut norm_primitive_desc_t,
-    norm_engine_t,
-    norm_prop_kind_t,
-    const_norm_memory_desc_t,
-    const_norm_memory_desc_t,
-    const_norm_memory_desc_t,
-    f32,
-    c_uint,
-    const_norm_primitive_attr_t,
-) -> norm_status_t;
+functions! {
+    /// The functions that create the primitive descriptors.
+    Functions {
+        layer_normalization_forward_primitive_desc_create =
+            norm_layer_normalization_forward_primitive_desc_create:
+            fn(
+                *mut norm_primitive_desc_t,
+                norm_engine_t,
+                norm_prop_kind_t,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                f32,
+                c_uint,
+                const_norm_primitive_attr_t
+            ) -> norm_status_t;
+        layer_normalization_backward_primitive_desc_create =
+            norm_layer_normalization_backward_primitive_desc_create:
+            fn(
+                *mut norm_primitive_desc_t,
+                norm_engine_t,
+                norm_prop_kind_t,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                f32,
+                c_uint,
+                const_norm_primitive_desc_t,
+                const_norm_primitive_attr_t
+            ) -> norm_status_t;
+    }
+}
 
-type ForwardV2 = unsafe extern "C" fn(
-    *mut norm_primitive_desc_t,
-    norm_engine_t,
-    norm_prop_kind_t,
-    const_norm_memory_desc_t,
-    const_norm_memory_desc_t,
-    const_norm_memory_desc_t,
-    norm_data_type_t,
-    f32,
-    c_uint,
-    const_norm_primitive_attr_t,
-) -> norm_status_t;
-
-type Backward = unsafe extern "C" fn(
-    *mut norm_primitive_desc_t,
-    norm_engine_t,
-    norm_prop_kind_t,
-    const_norm_memory_desc_t,
-    const_norm_memory_desc_t,
-    const_norm_memory_desc_t,
-    const_norm_memory_desc_t,
-    f32,
-    c_uint,
-    const_norm_primitive_desc_t,
-    const_norm_primitive_attr_t,
-) -> norm_status_t;
-
-type BackwardV2 = unsafe extern "C" fn(
-    *mut norm_primitive_desc_t,
-    norm_engine_t,
-    norm_prop_kind_t,
-    const_norm_memory_desc_t,
-    const_norm_memory_desc_t,
-    const_norm_memory_desc_t,
-    const_norm_memory_desc_t,
-    norm_data_type_t,
-    norm_data_type_t,
-    f32,
-    c_uint,
-    const_norm_primitive_desc_t,
-    const_norm_primitive_attr_t,
-) -> norm_status_t;
-
-/// Pointers to the functions that create the primitive descriptors.
-#[derive(Clone, Copy, Debug)]
-struct Functions {
-    forward: Forward,
-    forward_v2: ForwardV2,
-    backward: Backward,
-    backward_v2: BackwardV2,
+functions! {
+    /// Those that take the type of scale and shift; oneDNN has them since 3.3 or so.
+    FunctionsV2 {
+        layer_normalization_forward_primitive_desc_create_v2 =
+            norm_layer_normalization_forward_primitive_desc_create_v2:
+            fn(
+                *mut norm_primitive_desc_t,
+                norm_engine_t,
+                norm_prop_kind_t,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                norm_data_type_t,
+                f32,
+                c_uint,
+                const_norm_primitive_attr_t
+            ) -> norm_status_t;
+        layer_normalization_backward_primitive_desc_create_v2 =
+            norm_layer_normalization_backward_primitive_desc_create_v2:
+            fn(
+                *mut norm_primitive_desc_t,
+                norm_engine_t,
+                norm_prop_kind_t,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                norm_data_type_t,
+                norm_data_type_t,
+                f32,
+                c_uint,
+                const_norm_primitive_desc_t,
+                const_norm_primitive_attr_t
+            ) -> norm_status_t;
+    }
 }
 
 /// A library behind its C functions.
@@ -79,27 +86,29 @@ struct Functions {
 pub struct LibraryExecutor {
     connection: Rc<Connection>,
     functions: Functions,
+    /// Or the refusal that says which one is missing.
+    functions_v2: Result<FunctionsV2, Refusal>,
 }
 
 impl LibraryExecutor {
-    /// The library that the program is linked with.
-    pub fn linked(connection: Rc<Connection>) -> LibraryExecutor {
-        let functions = Functions {
-            forward: norm_layer_normalization_forward_primitive_desc_create,
-            forward_v2: norm_layer_normalization_forward_primitive_desc_create_v2,
-            backward: norm_layer_normalization_backward_primitive_desc_create,
-            backward_v2: norm_layer_normalization_backward_primitive_desc_create_v2,
+    /// The library of a connection.
+    pub fn new(connection: Rc<Connection>) -> Result<LibraryExecutor, Refusal> {
+        let (functions, functions_v2) = match connection.source() {
+            None => (Functions::linked(), Ok(FunctionsV2::linked())),
+            Some(opened) => (Functions::opened(opened)?, FunctionsV2::opened(opened)),
         };
-        LibraryExecutor { connection, functions }
+        Ok(LibraryExecutor { connection, functions, functions_v2 })
     }
 
     fn desc(&self, dims: &[usize], request: &TensorRequest) -> Result<MemoryDesc, Refusal> {
-        let library: &Library = self.connection.library();
+        let connection = &*self.connection;
         match &request.wanted {
-            Wanted::Any => MemoryDesc::any(library, dims, request.data_type),
+            Wanted::Any => MemoryDesc::any(connection, dims, request.data_type),
             Wanted::Null => Ok(MemoryDesc::null()),
-            Wanted::Ordered(order) => MemoryDesc::ordered(library, dims, order, request.data_type),
-            Wanted::Strided(layout) => MemoryDesc::strided(library, layout),
+            Wanted::Ordered(order) => {
+                MemoryDesc::ordered(connection, dims, order, request.data_type)
+            }
+            Wanted::Strided(layout) => MemoryDesc::strided(connection, layout),
         }
     }
 }
@@ -113,6 +122,10 @@ impl Control for LibraryExecutor {
         self.connection.set_threads(threads)
     }
 
+    fn threads(&self) -> u64 {
+        self.connection.threads()
+    }
+
     fn last_threads(&self) -> u64 {
         self.connection.last_threads()
     }
@@ -120,6 +133,24 @@ impl Control for LibraryExecutor {
 
 impl Executor for LibraryExecutor {
     fn prepare(&self, request: &Request) -> Result<Box<dyn Prepared>, Refusal> {
+        // oneDNN's backward wants to know the forward that it belongs to.
+        let hint = match self.connection.source() {
+            Some(_) if !request.direction.is_forward() => {
+                let direction = Direction::ForwardTraining;
+                Some(self.create(&Request { direction, ..request.clone() }, None)?)
+            }
+            _ => None,
+        };
+        Ok(Box::new(self.create(request, hint.as_ref())?))
+    }
+}
+
+impl LibraryExecutor {
+    fn create(
+        &self,
+        request: &Request,
+        hint: Option<&PrimitiveDesc>,
+    ) -> Result<PrimitiveDesc, Refusal> {
         let Request { direction, dims, epsilon, flags, .. } = request;
         let (engine, epsilon) = (self.connection.engine(), *epsilon);
         let src = self.desc(dims, &request.src)?;
@@ -141,42 +172,47 @@ impl Executor for LibraryExecutor {
             Direction::Backward => norm_backward,
         };
         let (src, dst, stat) = (src.raw(), dst.raw(), stat.raw());
-        let ss_dt = data_type(request.ss_dt);
+        let ss = data_type(request.ss_dt);
+        let hint = hint.map_or(ptr::null(), PrimitiveDesc::raw);
+        let (plain, attr) = (self.functions, ptr::null());
         // The shorter functions are the ones for f32; both kinds are to be tested.
-        let plain = request.ss_dt == DataType::F32;
-        let none = (ptr::null(), ptr::null());
-        let Functions { forward, forward_v2, backward, backward_v2 } = self.functions;
-        let pd = PrimitiveDesc::create(&self.connection, |pd| {
+        let v2 = match request.ss_dt {
+            DataType::F32 => None,
+            _ => Some(self.functions_v2.clone()?),
+        };
+        PrimitiveDesc::create(&self.connection, |pd| {
             // SAFETY: `pd` is a valid place for a handle; the engine and the descriptors are alive
             // or NULL, and the functions check everything else.
             let (name, status) = unsafe {
-                match (direction.is_forward(), plain) {
-                    (true, true) => (
+                match (direction.is_forward(), v2) {
+                    (true, None) => (
                         "forward_primitive_desc_create",
-                        forward(pd, engine, kind, src, dst, stat, epsilon, flags, none.1),
-                    ),
-                    (true, false) => (
-                        "forward_primitive_desc_create_v2",
-                        forward_v2(pd, engine, kind, src, dst, stat, ss_dt, epsilon, flags, none.1),
-                    ),
-                    (false, true) => (
-                        "backward_primitive_desc_create",
-                        backward(
-                            pd, engine, kind, src, dst, src, stat, epsilon, flags, none.0, none.1,
+                        (plain.layer_normalization_forward_primitive_desc_create)(
+                            pd, engine, kind, src, dst, stat, epsilon, flags, attr,
                         ),
                     ),
-                    (false, false) => (
+                    (true, Some(v2)) => (
+                        "forward_primitive_desc_create_v2",
+                        (v2.layer_normalization_forward_primitive_desc_create_v2)(
+                            pd, engine, kind, src, dst, stat, ss, epsilon, flags, attr,
+                        ),
+                    ),
+                    (false, None) => (
+                        "backward_primitive_desc_create",
+                        (plain.layer_normalization_backward_primitive_desc_create)(
+                            pd, engine, kind, src, dst, src, stat, epsilon, flags, hint, attr,
+                        ),
+                    ),
+                    (false, Some(v2)) => (
                         "backward_primitive_desc_create_v2",
-                        backward_v2(
-                            pd, engine, kind, src, dst, src, stat, ss_dt, ss_dt, epsilon, flags,
-                            none.0, none.1,
+                        (v2.layer_normalization_backward_primitive_desc_create_v2)(
+                            pd, engine, kind, src, dst, src, stat, ss, ss, epsilon, flags, hint,
+                            attr,
                         ),
                     ),
                 }
             };
-            let name = format!("norm_layer_normalization_{name}");
-            self.connection.library().check(&name, status)
-        })?;
-        Ok(Box::new(pd))
+            self.connection.check(&format!("layer_normalization_{name}"), status)
+        })
     }
 }

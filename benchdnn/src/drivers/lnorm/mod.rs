@@ -2,11 +2,13 @@
 //!
 //! `settings` holds its options, `problem` one problem and its line, `arguments` the tensors that it
 //! has, `executor` what it needs from a library, `library` the real one, `data` what the tensors
-//! hold. `case` runs a problem; `correctness`, `bitwise` and `performance` are the modes.
+//! hold. `case` runs a problem; `correctness`, `bitwise` and `performance` are the modes,
+//! `comparison` is the same problem on another library.
 
 mod arguments;
 mod bitwise;
 mod case;
+mod comparison;
 mod correctness;
 mod data;
 mod executor;
@@ -23,6 +25,7 @@ pub use problem::{Direction, Problem};
 use crate::drivers::Driver;
 use crate::language::options::{Info, defaults, set};
 use crate::language::value::BadValue;
+use crate::tensor::Tag;
 use case::Case;
 use data::Cache;
 use settings::{OPTIONS, Settings};
@@ -66,11 +69,26 @@ impl Driver for Lnorm {
          benchdnn --flags=CM 4096x4096\n  \
          benchdnn --dir=FWD_D,BWD_DW --dt=f32,bf16:f32 --flags=CH,CM 8x128x1024 30x301\n  \
          benchdnn --mode=P --max-ms-per-prb=500 --cpu-isa=avx2,avx512 --flags=CM 32x4096\n  \
-         benchdnn --mode=B --batch=test_lnorm_smoke"
+         benchdnn --mode=B --batch=test_lnorm_smoke\n  \
+         benchdnn --mode=F --roofline --compare=libdnnl.so.3 --threads=1 --batch=perf_odd"
     }
 
     fn options(&self) -> Vec<Info> {
         OPTIONS.iter().map(|option| option.info).collect()
+    }
+
+    fn implementations(&self) -> Vec<String> {
+        // A problem that every implementation offers to run.
+        let src_tag = Tag::parse("abx").expect("a tag");
+        let problem = Problem { dims: vec![16, 64], src_tag, ..Problem::default() };
+        let Ok(mut prepared) = self.executor.prepare(&problem.request()) else {
+            return Vec::new();
+        };
+        let mut names = vec![prepared.implementation()];
+        while prepared.next_implementation() == Ok(true) {
+            names.push(prepared.implementation());
+        }
+        names
     }
 
     fn set(&mut self, name: &str, value: &str) -> Option<Result<(), BadValue>> {

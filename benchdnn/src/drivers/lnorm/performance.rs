@@ -1,13 +1,23 @@
-//! Mode P: time.
+//! Modes P and F: time.
 
 use super::case::{Case, End};
-use crate::execution::{Placed, Role};
-use crate::executor::{Prepared, Refusal};
+use super::comparison::{self, NotOffered};
+use crate::contest::{Contestant, Quartiles, alternate};
+use crate::execution::{Placed, Role, Tensor};
+use crate::executor::{Bound, Prepared, Refusal};
 use crate::fill::Fill;
-use crate::outcome::Performance;
+use crate::outcome::{Against, Compared, Halt, Performance, Roof};
 use crate::report::Reporter;
+use crate::roofline::{Region, Roofline, Traffic};
+use crate::rotation::{Rotation, Turn, sets};
 use crate::run::Run;
-use crate::timing;
+use crate::timing::{self, Timing};
+use norm_sys::{NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SCALE};
+use norm_sys::{NORM_ARG_SHIFT, NORM_ARG_SRC};
+use std::time::Instant;
+
+/// Creations that are timed: the first, and one that finds what a library keeps of it.
+const CREATIONS: usize = 2;
 
 /// Measures executions alone: buffers and primitive are ready beforehand.
 pub(super) fn measure(
@@ -15,15 +25,164 @@ pub(super) fn measure(
     prepared: &dyn Prepared,
     run: &Run,
     reporter: &mut Reporter<'_>,
-) -> Result<Performance, End> {
+) -> Result<(Performance, Option<Compared>), End> {
+    let (descriptor, primitive) = creation(case, run)?;
     let tensors = case.tensors(prepared, Fill::Perf, run, reporter)?;
-    let placed = Placed::new(&tensors, case.placement());
-    let bound = prepared.bind(&placed.arguments(false))?;
-    let timing = timing::measure::<Refusal>(run.max_ms, run.fix_times, || bound.execute())?;
-    let bytes = tensors
-        .iter()
-        .filter(|tensor| tensor.role != Role::Unused)
-        .map(|tensor| (tensor.layout.count() * tensor.data_type().size()) as u64)
-        .sum();
-    Ok(Performance { implementation: prepared.implementation(), bytes, timing })
+    let placed = sets(&tensors, case.placement(), run.cold_cache, &WEIGHTS, reporter);
+    let (turn, own_turn) = (Turn::default(), Turn::default());
+    let ours = rotation(prepared, &placed, &turn, false)?;
+
+    let offer = offer(case, &tensors, run)?;
+    let own_places = match &offer {
+        Some(Ok(offer)) if !comparison::same_places(&tensors, &offer.tensors) => {
+            Some(sets(&offer.tensors, case.placement(), run.cold_cache, &WEIGHTS, reporter))
+        }
+        _ => None,
+    };
+    let theirs = offer.as_ref().map(|offer| {
+        let offer = offer.as_ref().map_err(String::clone)?;
+        match &own_places {
+            Some(places) => offer.start(places, &own_turn),
+            None => offer.start(&placed, &turn),
+        }
+    });
+    let roofline = roofline(case, run, &placed);
+    let copy = roofline.as_ref().map(|roofline| roofline.best(run.max_ms() / 10, &turn));
+
+    let us = || ours.execute();
+    let them = theirs.as_ref().and_then(|theirs| theirs.as_ref().ok());
+    let them = them.map(|theirs| || theirs.execute());
+    let mut contestants: Vec<&dyn Contestant<Refusal>> = vec![&us];
+    if let Some(them) = &them {
+        contestants.push(them);
+    }
+    if let Some(copy) = &copy {
+        contestants.push(copy);
+    }
+    let (timing, mut others) = if contestants.len() == 1 {
+        (timing::measure::<Refusal>(run.max_ms(), run.fix_times, us)?, Vec::new())
+    } else {
+        let mut seconds = alternate(&contestants, run.max_ms(), run.fix_times)?;
+        let own = seconds.remove(0);
+        let against =
+            |theirs: Vec<f64>| (Timing::of_seconds(&theirs), Quartiles::of_ratios(&theirs, &own));
+        (Timing::of_seconds(&own), seconds.into_iter().map(against).collect())
+    };
+    let roof = copy.and_then(|copy| {
+        let (timing, share) = others.pop()?;
+        Some(Roof { copy: copy.name(), timing, share })
+    });
+    let against = others.pop().and_then(|(timing, ratio)| {
+        let implementation = offer.as_ref()?.as_ref().ok()?.prepared.implementation();
+        Some(Against { implementation, timing, ratio })
+    });
+    let compared = theirs.as_ref().map(|theirs| match theirs {
+        Ok(_) => Compared::Offered { equal: None, nearer: None, wrong: false },
+        Err(reason) => Compared::NotOffered(reason.clone()),
+    });
+    let performance = Performance {
+        implementation: prepared.implementation(),
+        input_bytes: bytes(&tensors, Role::Input),
+        output_bytes: bytes(&tensors, Role::Output),
+        timing,
+        descriptor,
+        primitive,
+        against,
+        roof,
+    };
+    Ok((performance, compared))
+}
+
+/// The problem as another library offers it.
+struct Offer {
+    prepared: Box<dyn Prepared>,
+    tensors: Vec<Tensor>,
+}
+
+/// Asks the other library, if there is one.
+fn offer(
+    case: &Case,
+    ours: &[Tensor],
+    run: &Run,
+) -> Result<Option<Result<Offer, NotOffered>>, Halt> {
+    let Some(peer) = &run.peer else { return Ok(None) };
+    let offer = comparison::prepare(case, peer, run)?.and_then(|prepared| {
+        let tensors = comparison::tensors(case, &*prepared, ours)?;
+        Ok(Offer { prepared, tensors })
+    });
+    Ok(Some(offer))
+}
+
+impl Offer {
+    /// Binds the other library's primitive, and executes it once to see that it does run.
+    fn start<'p>(
+        &self,
+        placed: &'p [Placed<'_>],
+        turn: &'p Turn,
+    ) -> Result<Rotation<'p>, NotOffered> {
+        let start = || {
+            // Some versions of oneDNN want an argument that they do not read.
+            let rotation = rotation(&*self.prepared, placed, turn, true)?;
+            rotation.execute().map(|()| rotation)
+        };
+        start().map_err(|refusal: Refusal| refusal.message)
+    }
+}
+
+/// The limit, if it is asked for and there are bytes to move.
+fn roofline(case: &Case, run: &Run, placed: &[Placed<'_>]) -> Option<Roofline> {
+    if !run.roofline {
+        return None;
+    }
+    let traffics: Vec<Traffic> = placed.iter().map(traffic).collect::<Option<_>>()?;
+    let threads = match run.threads {
+        0 => case.executor.threads(),
+        threads => threads,
+    };
+    // SAFETY: the buffers outlive the copies, whose caller waits for them and runs nothing else.
+    unsafe { Roofline::new(&traffics, threads.max(1) as usize) }
+}
+
+/// What `--cold-cache=wei` is about.
+const WEIGHTS: [i32; 2] = [NORM_ARG_SCALE, NORM_ARG_SHIFT];
+
+/// Times the creation of the primitive descriptor, and of the primitive.
+fn creation(case: &Case, run: &Run) -> Result<(Timing, Timing), End> {
+    let (mut descriptor, mut primitive) = (Vec::new(), Vec::new());
+    let request = case.problem.request();
+    for _ in 0..CREATIONS {
+        let start = Instant::now();
+        let prepared = case.prepare(&request, run)?;
+        descriptor.push(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        prepared.bind(&[])?;
+        primitive.push(start.elapsed().as_secs_f64());
+    }
+    Ok((Timing::of_seconds(&descriptor), Timing::of_seconds(&primitive)))
+}
+
+fn rotation<'p>(
+    prepared: &dyn Prepared,
+    placed: &'p [Placed<'_>],
+    turn: &'p Turn,
+    unused: bool,
+) -> Result<Rotation<'p>, Refusal> {
+    let bind = |placed: &'p Placed<'_>| prepared.bind(&placed.arguments(unused));
+    Ok(Rotation::new(placed.iter().map(bind).collect::<Result<_, _>>()?, turn))
+}
+
+/// The tensors that every implementation has to move.
+fn traffic(placed: &Placed<'_>) -> Option<Traffic> {
+    let region = |id| {
+        let buffer = placed.buffer(id)?;
+        Some(Region { pointer: buffer.pointer(), bytes: buffer.span() })
+    };
+    let to = region(NORM_ARG_DST).or_else(|| region(NORM_ARG_DIFF_SRC))?;
+    Some(Traffic { first: region(NORM_ARG_SRC)?, second: region(NORM_ARG_DIFF_DST), to })
+}
+
+/// Bytes of the tensors of a role: every element once.
+fn bytes(tensors: &[Tensor], role: Role) -> u64 {
+    let of_role = tensors.iter().filter(|tensor| tensor.role == role);
+    of_role.map(|tensor| (tensor.layout.count() * tensor.data_type().size()) as u64).sum()
 }

@@ -3,9 +3,9 @@
 use super::executor::{Request, TensorRequest, Wanted};
 use super::settings::OPTIONS;
 use crate::fill::{DataType, LnormShape};
-use crate::language::options::unless_default;
+use crate::language::options::word;
 use crate::language::token::quote;
-use crate::language::value::{BadValue, integer, list};
+use crate::language::value::{BadValue, integer, list, starts};
 use crate::oracle::lnorm::Flags;
 use crate::tensor::Tag;
 
@@ -65,23 +65,35 @@ impl Descriptor {
             None => dims,
         };
         let read = |item: &str| {
+            let digits = item.bytes().take_while(u8::is_ascii_digit).count();
             integer(item, 0..=MOST_ELEMENTS).map_err(|_| {
-                BadValue::new(format!(
-                    "'{text}' is no problem such as 8x128x1024 or 8x128x1024_n\"name\""
-                ))
+                if digits == item.len() && digits > 0 {
+                    return BadValue::new(format!(
+                        "'{item}' is no dimension: {MOST_ELEMENTS} is the most"
+                    ));
+                }
+                BadValue::at(
+                    digits,
+                    format!("'{text}' is no problem such as 8x128x1024 or 8x128x1024_n\"name\""),
+                )
             })
         };
-        let dims = list(dims, 'x', read)?;
+        let (pieces, dims) = (dims, list(dims, 'x', read)?);
         if !DIMENSIONS.contains(&dims.len()) {
             let (fewest, most) = (DIMENSIONS.start(), DIMENSIONS.end());
-            let count = dims.len();
-            return Err(BadValue::new(format!(
-                "'{text}' has {count} dimensions, not {fewest} to {most}"
-            )));
+            // At the first dimension that is too many, or where the next one is missing.
+            let at = pieces.match_indices('x').nth(most - 1).map_or(pieces.len(), |(at, _)| at + 1);
+            return Err(BadValue::at(
+                at,
+                format!("'{text}' has {} dimensions, not {fewest} to {most}", dims.len()),
+            ));
         }
-        let elements = dims.iter().try_fold(1_u64, |product, &dim| product.checked_mul(dim.max(1)));
-        if elements.is_none_or(|elements| elements > MOST_ELEMENTS) {
-            return Err(BadValue::new(format!("'{text}' has too many elements")));
+        let mut elements = 1_u64;
+        for (dim, at) in dims.iter().zip(starts(pieces, 'x')) {
+            elements = match elements.checked_mul((*dim).max(1)) {
+                Some(elements) if elements <= MOST_ELEMENTS => elements,
+                _ => return Err(BadValue::at(at, format!("'{text}' has too many elements"))),
+            };
         }
         let name = match name {
             None => String::new(),
@@ -207,31 +219,46 @@ impl Problem {
         }
     }
 
-    /// The options that are not at their defaults, and the descriptor.
-    pub fn line(&self) -> String {
-        let same_or_both = |first: String, second: String, implied: String| {
-            if second == implied { first } else { format!("{first}:{second}") }
-        };
-        let dt = self.src_dt.name().to_owned();
-        let types = same_or_both(dt.clone(), self.dst_dt.name().to_owned(), dt);
-        let tags = (self.src_tag.to_string(), self.dst_tag.to_string());
-        let tags = same_or_both(tags.0, tags.1, Tag::Any.to_string());
-        let word = |name, text: &str| unless_default(OPTIONS, name, text);
+    /// The options that are not at their defaults, or all if `canonical`, and the descriptor.
+    pub fn line(&self, canonical: bool) -> String {
+        let word = |name, text: String| word(OPTIONS, name, &text, canonical);
         let mut words: Vec<String> = [
-            word("dir", self.direction.name()),
-            word("dt", &types),
-            word("tag", &tags),
-            word("stat_tag", &self.stat_tag.to_string()),
-            word("ss_dt", self.ss_dt.name()),
-            word("flags", &self.flags_text()),
-            word("eps", &self.epsilon_text()),
-            word("inplace", if self.inplace { "true" } else { "false" }),
+            word("dir", self.direction.name().to_owned()),
+            word("dt", self.types_text()),
+            word("tag", self.tags_text()),
+            word("stat_tag", self.stat_tag.to_string()),
+            word("ss_dt", self.ss_dt.name().to_owned()),
+            word("flags", self.flags_text()),
+            word("eps", self.epsilon_text()),
+            word("inplace", self.inplace.to_string()),
         ]
         .into_iter()
         .flatten()
         .collect();
         words.push(self.descriptor());
         words.join(" ")
+    }
+
+    /// What the performance template calls `name`.
+    pub fn entry(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "desc" => self.descriptor(),
+            "dir" => self.direction.name().to_owned(),
+            "dt" => self.types_text(),
+            "tag" => self.tags_text(),
+            "stat_tag" => self.stat_tag.to_string(),
+            "ss_dt" => self.ss_dt.name().to_owned(),
+            "flags" => self.flags_text(),
+            _ => return None,
+        })
+    }
+
+    fn types_text(&self) -> String {
+        both(self.src_dt.name().to_owned(), self.dst_dt.name(), self.src_dt.name())
+    }
+
+    fn tags_text(&self) -> String {
+        both(self.src_tag.to_string(), &self.dst_tag.to_string(), &Tag::Any.to_string())
     }
 
     fn flags_text(&self) -> String {
@@ -265,6 +292,11 @@ impl Problem {
     }
 }
 
+/// One value, or two if the second is not the one that goes without saying.
+fn both(first: String, second: &str, implied: &str) -> String {
+    if second == implied { first } else { format!("{first}:{second}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,12 +315,14 @@ mod tests {
     #[test]
     fn malformed_descriptors_are_pointed_at() {
         let offset = |text| Descriptor::parse(text).expect_err(text).offset;
-        assert_eq!(offset("15y3"), 0);
+        assert_eq!(offset("15y3"), 2);
         assert_eq!(offset("15xx3"), 3);
         assert_eq!(offset("15x3x"), 5);
         assert_eq!(offset("15x-3"), 3);
-        assert_eq!(offset("15"), 0);
-        assert_eq!(offset("1x1x1x1x1x1"), 0);
+        assert_eq!(offset("15"), 2);
+        assert_eq!(offset("1x1x1x1x1x1"), 10);
+        assert_eq!(offset("4x99999999999999999999"), 2);
+        assert_eq!(offset("4x17592186044416"), 2);
         assert_eq!(offset("1x3n\"a'b\""), 6);
         assert_eq!(offset("1x3_n\"ab"), 8);
         let huge = Descriptor::parse("9999999999x9999999999").expect_err("too many elements");

@@ -25,13 +25,14 @@ impl Settings {
     pub(super) fn problems(&self, descriptor: &str) -> Result<Vec<Problem>, BadValue> {
         let Descriptor { dims, name } = Descriptor::parse(descriptor)?;
         let fits = |tag: &Tag, ndims| tag.order(ndims).map_err(BadValue::new);
-        for (src, dst) in &self.tags {
-            fits(src, dims.len())?;
-            fits(dst, dims.len())?;
+        for tag in self.tags.iter().flat_map(|(src, dst)| [src, dst]) {
+            fits(tag, dims.len())
+                .map_err(|error| BadValue::new(format!("--tag: {}", error.message)))?;
         }
         for tag in &self.stat_tags {
             fits(tag, dims.len() - 1).map_err(|error| {
-                BadValue::new(format!("{}, which mean and variance have", error.message))
+                let message = error.message;
+                BadValue::new(format!("--stat_tag: {message}, which mean and variance have"))
             })?;
         }
         // The first option varies slowest, as in oneDNN.

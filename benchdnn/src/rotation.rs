@@ -1,0 +1,129 @@
+//! Cold caches: as many sets of buffers as are needed for the first one to be out of the cache when
+//! its turn comes again.
+
+use crate::execution::{Placed, Placement, Role, Tensor};
+use crate::executor::{Bound, Refusal};
+use crate::report::Reporter;
+use crate::run::ColdCache;
+use std::cell::Cell;
+
+/// Most sets: the buffers of a small problem need more memory for what lies around them than for
+/// themselves.
+const MOST_SETS: usize = 4096;
+
+/// Sets of buffers for the tensors: one, or enough to empty the cache of those that `cold` names.
+pub fn sets<'t>(
+    tensors: &'t [Tensor],
+    placement: Placement,
+    cold: ColdCache,
+    weights: &[i32],
+    reporter: &mut Reporter<'_>,
+) -> Vec<Placed<'t>> {
+    let mut sets = vec![Placed::new(tensors, placement)];
+    let changes = |tensor: &Tensor| {
+        tensor.role != Role::Unused
+            && match cold {
+                ColdCache::None => false,
+                ColdCache::Weights => weights.contains(&tensor.id),
+                ColdCache::All => true,
+            }
+    };
+    let bytes: usize =
+        tensors.iter().filter(|tensor| changes(tensor)).map(|tensor| tensor.layout.span()).sum();
+    if cold == ColdCache::None {
+        return sets;
+    }
+    if bytes == 0 || placement.inplace.is_some() {
+        let why = if bytes == 0 { "no such tensor" } else { "the problem works in place" };
+        reporter.say(&format!("  cold cache: none: {why}"));
+        return sets;
+    }
+    let cache = cache_bytes();
+    let count = (2 * cache).div_ceil(bytes).clamp(2, MOST_SETS);
+    reporter.detail(3, &format!("cold cache: {count} sets of {bytes} bytes, cache {cache}"));
+    for _ in 1..count {
+        let set = sets[0].again(changes);
+        sets.push(set);
+    }
+    sets
+}
+
+/// The largest cache of the machine.
+fn cache_bytes() -> usize {
+    /// What machines of this time have if this one does not tell.
+    const USUAL: usize = 32 << 20;
+    let size = |index: usize| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+        let text = std::fs::read_to_string(path).ok()?;
+        let kilobytes: usize = text.trim().strip_suffix('K')?.parse().ok()?;
+        Some(kilobytes << 10)
+    };
+    (0..8).filter_map(size).max().unwrap_or(USUAL)
+}
+
+/// Whose turn it is among some sets of buffers. Everything that is timed on them shares one, so that
+/// nobody finds in the cache what another one has just used.
+#[derive(Debug, Default)]
+pub struct Turn(Cell<usize>);
+
+impl Turn {
+    /// The index of the next of so many sets; the `calls - 1` ones behind it are taken, too.
+    pub fn take(&self, calls: usize, sets: usize) -> usize {
+        let first = self.0.get() % sets;
+        self.0.set((first + calls) % sets);
+        first
+    }
+}
+
+/// A primitive bound to each of the sets, which take turns.
+pub struct Rotation<'a> {
+    bound: Vec<Box<dyn Bound + 'a>>,
+    turn: &'a Turn,
+}
+
+impl<'a> Rotation<'a> {
+    /// Of at least one.
+    pub fn new(bound: Vec<Box<dyn Bound + 'a>>, turn: &'a Turn) -> Rotation<'a> {
+        assert!(!bound.is_empty(), "a set of buffers");
+        Rotation { bound, turn }
+    }
+}
+
+impl Bound for Rotation<'_> {
+    fn execute(&self) -> Result<(), Refusal> {
+        match self.bound.as_slice() {
+            [only] => only.execute(),
+            bound => bound[self.turn.take(1, bound.len())].execute(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    struct Set<'a>(usize, &'a RefCell<Vec<usize>>);
+
+    impl Bound for Set<'_> {
+        fn execute(&self) -> Result<(), Refusal> {
+            self.1.borrow_mut().push(self.0);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn nobody_gets_a_set_that_another_one_has_just_used() {
+        let (turn, log) = (Turn::default(), RefCell::default());
+        let bound = || (0..5).map(|i| Box::new(Set(i, &log)) as Box<dyn Bound + '_>).collect();
+        let (ours, theirs) = (Rotation::new(bound(), &turn), Rotation::new(bound(), &turn));
+        for _ in 0..2 {
+            ours.execute().expect("no refusal");
+            theirs.execute().expect("no refusal");
+            theirs.execute().expect("no refusal");
+        }
+        assert_eq!(turn.take(3, 5), 1);
+        ours.execute().expect("no refusal");
+        assert_eq!(*log.borrow(), [0, 1, 2, 3, 4, 0, 4]);
+    }
+}

@@ -1,0 +1,172 @@
+//! What is done with a problem: mode, limits, machine settings, choice of implementation.
+//!
+//! [`RunSettings`] is the part of the command line's state that every driver shares and `--reset`
+//! leaves alone; [`Selection`] is the shared part that `--reset` resets. A problem is run under a
+//! [`Run`], which holds one value of each.
+
+mod cold_cache;
+mod filter;
+mod mode;
+mod options;
+
+pub use cold_cache::ColdCache;
+pub use filter::ImplFilter;
+pub use mode::{Checks, Mode};
+pub use options::{RUN, SELECTION};
+
+use crate::executor::CpuIsa;
+use crate::language::options::word;
+use crate::peer::Peer;
+use crate::summary::Sections;
+use crate::template::Template;
+use regex::Regex;
+use std::rc::Rc;
+
+/// How one problem is run.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// What happens to the problem.
+    pub mode: Mode,
+    /// How much is printed.
+    pub verbosity: u32,
+    /// How often the whole problem is run.
+    pub repeats: u64,
+    /// When measuring stops, in milliseconds; the mode's default if nothing is said.
+    pub max_ms: Option<u64>,
+    /// How many executions are measured; 0 lets time decide.
+    pub fix_times: u64,
+    /// Whether a reference implementation counts as a failure.
+    pub check_ref_impl: bool,
+    /// The start of the names of files with input data.
+    pub buffer_prefix: String,
+    /// The highest instruction set that the library may use.
+    pub cpu_isa: CpuIsa,
+    /// How many threads the library may use; 0 is the library's default.
+    pub threads: u64,
+    /// Which implementations may run.
+    pub filter: ImplFilter,
+    /// The library that this one is compared with.
+    pub peer: Option<Rc<Peer>>,
+    /// Whether plain copies of the problem's bytes are timed too.
+    pub roofline: bool,
+    /// Which tensors are out of the cache when their time is measured.
+    pub cold_cache: ColdCache,
+    /// How times are printed.
+    pub template: Rc<Template>,
+    /// What the summary shows.
+    pub sections: Sections,
+    /// Whether the line of a problem names options at their defaults too.
+    pub canonical: bool,
+}
+
+impl Run {
+    /// When measuring stops, in milliseconds.
+    pub fn max_ms(&self) -> u64 {
+        self.max_ms.unwrap_or(self.mode.default_ms())
+    }
+
+    /// The options, of those every driver has, that are not at their defaults; all of those that
+    /// decide what is run, if `canonical`.
+    pub fn words(&self) -> Vec<String> {
+        let said = |name, text: &str| word(RUN, name, text, self.canonical);
+        let max_ms = match self.max_ms {
+            None if !self.canonical => String::new(),
+            _ => self.max_ms().to_string(),
+        };
+        [
+            said("canonical", &self.canonical.to_string()),
+            said("mode", &self.mode.letters()),
+            said("max-ms-per-prb", &max_ms),
+            said("fix-times-per-prb", &self.fix_times.to_string()),
+            said("repeats-per-prb", &self.repeats.to_string()),
+            said("cold-cache", self.cold_cache.name()),
+            said("check-ref-impl", &self.check_ref_impl.to_string()),
+            said("cpu-isa", self.cpu_isa.name()),
+            said("threads", &self.threads.to_string()),
+            said("buffer-prefix", &self.buffer_prefix),
+            said("compare", self.peer.as_ref().map_or("", |peer| peer.written())),
+            said("roofline", &self.roofline.to_string()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// The state behind the options in [`RUN`].
+#[derive(Clone, Debug, Default)]
+pub struct RunSettings {
+    run: Run,
+    cpu_isas: Vec<CpuIsa>,
+    threads: Vec<u64>,
+}
+
+/// The state behind the options in [`SELECTION`].
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Which problems are run at all.
+    pub pattern: Option<Regex>,
+    /// Which implementations may run.
+    pub filter: ImplFilter,
+}
+
+impl RunSettings {
+    /// Every combination of the lists.
+    pub fn runs(&self, selection: &Selection) -> Vec<Run> {
+        let mut runs = Vec::new();
+        for &cpu_isa in &self.cpu_isas {
+            for &threads in &self.threads {
+                let filter = selection.filter.clone();
+                runs.push(Run { cpu_isa, threads, filter, ..self.run.clone() });
+            }
+        }
+        runs
+    }
+
+    /// How much is printed from here on.
+    pub fn verbosity(&self) -> u32 {
+        self.run.verbosity
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::options::{defaults, set};
+
+    #[test]
+    fn words_name_what_is_not_default() {
+        let mut settings: RunSettings = defaults(RUN);
+        let selection: Selection = defaults(SELECTION);
+        assert_eq!(settings.runs(&selection)[0].words(), Vec::<String>::new());
+        for (name, value) in [("mode", "pc"), ("cpu-isa", "avx2,portable"), ("threads", "1,2")] {
+            set(RUN, &mut settings, name, value).expect("a known option").expect("a good value");
+        }
+        let words: Vec<_> =
+            settings.runs(&selection).iter().map(|run| run.words().join(" ")).collect();
+        assert_eq!(words[0], "--mode=CP --cpu-isa=avx2 --threads=1");
+        assert_eq!(words[3], "--mode=CP --cpu-isa=portable --threads=2");
+        assert_eq!(words.len(), 4);
+        let mut limits = |name, value| {
+            set(RUN, &mut settings, name, value).expect("a known option").expect("a good value");
+            (settings.runs(&selection)[0].max_ms(), settings.runs(&selection)[0].words().join(" "))
+        };
+        limits("cpu-isa", "");
+        limits("threads", "");
+        assert_eq!(limits("mode", "F"), (10, "--mode=F".to_owned()));
+        let (ms, line) = limits("max-ms-per-prb", "500");
+        assert_eq!((ms, line.as_str()), (500, "--mode=F --max-ms-per-prb=500"));
+        assert_eq!(limits("max-ms-per-prb", ""), (10, "--mode=F".to_owned()));
+        assert_eq!(limits("mode", "P"), (3000, "--mode=P".to_owned()));
+        let (_, line) = limits("canonical", "true");
+        assert_eq!(
+            line,
+            "--canonical=true --mode=P --max-ms-per-prb=3000 --fix-times-per-prb=0 \
+             --repeats-per-prb=1 --cold-cache=none --check-ref-impl=false --cpu-isa=default \
+             --threads=0 --buffer-prefix= --compare= --roofline=false"
+        );
+        limits("canonical", "false");
+        set(RUN, &mut settings, "mode", "").expect("a known option").expect("the default");
+        assert_eq!(settings.runs(&selection)[0].words(), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,247 @@
+//! The options that every driver has.
+
+use super::{ColdCache, ImplFilter, Mode, RunSettings, Selection};
+use crate::executor::CpuIsa;
+use crate::language::options::{Info, Opt};
+use crate::language::value::{BadValue, boolean, exactly_one_of, integer, list};
+use crate::peer::Peer;
+use crate::template::Template;
+use regex::Regex;
+use std::rc::Rc;
+
+const WHAT: &str = "What to do";
+const LIBRARY: &str = "How the library runs";
+const TIMING: &str = "Timing (modes P and F)";
+const PRINTED: &str = "What is printed";
+const WHICH: &str = "Which problems";
+
+const fn row(
+    name: &'static str,
+    value: &'static str,
+    topic: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Info {
+    Info { name, short: None, value, topic, default, help }
+}
+
+/// The options of [`RunSettings`].
+pub const RUN: &[Opt<RunSettings>] = &[
+    Opt {
+        info: row(
+            "mode",
+            "MODE",
+            WHAT,
+            "C",
+            "C: check against the oracle; B: compare bits over levels, threads\n\
+             and placements; P: measure time; F: measure briefly; R: run only;\n\
+             I: create the primitive only; L: list only. C, B and P combine (CP)",
+        ),
+        set: |state, text| Mode::parse(text).map(|mode| state.run.mode = mode),
+    },
+    Opt {
+        info: row(
+            "buffer-prefix",
+            "PREFIX",
+            WHAT,
+            "",
+            "Take input data from PREFIX.<argument id>.bin where such a file is",
+        ),
+        set: |state, text| {
+            state.run.buffer_prefix = text.to_owned();
+            Ok(())
+        },
+    },
+    Opt {
+        info: row("repeats-per-prb", "N", WHAT, "1", "Run each problem N times"),
+        set: |state, text| integer(text, 1..=1_000_000).map(|n| state.run.repeats = n),
+    },
+    Opt {
+        info: Info {
+            short: Some('v'),
+            ..row(
+                "verbose",
+                "N",
+                WHAT,
+                "0",
+                "1: wrong elements; 2: data files; 3: cold caches; 5: implementations;\n\
+                 6: data; 99: all elements",
+            )
+        },
+        set: |state, text| integer(text, 0..=99).map(|n| state.run.verbosity = n as u32),
+    },
+    Opt {
+        info: row(
+            "cpu-isa",
+            "LIST",
+            LIBRARY,
+            "default",
+            "Highest instruction sets: portable, avx2, avx512, neon or default",
+        ),
+        set: |state, text| {
+            let isa = |item: &str| exactly_one_of(item, &CpuIsa::NAMES);
+            list(text, ',', isa).map(|isas| state.cpu_isas = isas)
+        },
+    },
+    Opt {
+        info: row("threads", "LIST", LIBRARY, "0", "Numbers of threads; 0: the library's default"),
+        set: |state, text| {
+            list(text, ',', |item| integer(item, 0..=255)).map(|list| state.threads = list)
+        },
+    },
+    Opt {
+        info: row(
+            "check-ref-impl",
+            "BOOL",
+            LIBRARY,
+            "false",
+            "Fail problems that a reference implementation runs",
+        ),
+        set: |state, text| boolean(text).map(|value| state.run.check_ref_impl = value),
+    },
+    Opt {
+        info: row(
+            "max-ms-per-prb",
+            "N",
+            TIMING,
+            "",
+            "Measure a problem for about N milliseconds (10 to 60000) [3000; in mode F 10]",
+        ),
+        set: |state, text| {
+            state.run.max_ms = match text {
+                "" => None,
+                text => Some(integer(text, 0..=u64::MAX)?.clamp(10, 60_000)),
+            };
+            Ok(())
+        },
+    },
+    Opt {
+        info: row(
+            "fix-times-per-prb",
+            "N",
+            TIMING,
+            "0",
+            "Measure exactly N executions, or N rounds with --compare and --roofline;\n\
+             0: as many as the time allows",
+        ),
+        set: |state, text| integer(text, 0..=1_000_000_000).map(|n| state.run.fix_times = n),
+    },
+    Opt {
+        info: row(
+            "cold-cache",
+            "WHAT",
+            TIMING,
+            "none",
+            "Use other buffers in each execution, so many that they are out of the cache:\n\
+             none, wei (scale and shift) or all",
+        ),
+        set: |state, text| {
+            exactly_one_of(text, &ColdCache::NAMES).map(|cold| state.run.cold_cache = cold)
+        },
+    },
+    Opt {
+        info: row(
+            "roofline",
+            "[BOOL]",
+            TIMING,
+            "false",
+            "Time the best plain copy of the problem's bytes too, by turns, and print the\n\
+             problem's share of its speed",
+        ),
+        set: |state, text| boolean(text).map(|value| state.run.roofline = value),
+    },
+    Opt {
+        info: row(
+            "compare",
+            "LIB[,NAME=VALUE...]",
+            WHAT,
+            "",
+            "Open the shared library LIB with oneDNN's C interface, the environment set for\n\
+             it, and run every problem on both: mode C says where they differ and which is\n\
+             nearer to the oracle, modes P and F run them by turns and print the ratio of\n\
+             times (above 1: this library is faster)",
+        ),
+        set: |state, text| Peer::parse(text).map(|peer| state.run.peer = peer.map(Rc::new)),
+    },
+    Opt {
+        info: row(
+            "perf-template",
+            "TEMPLATE",
+            PRINTED,
+            "def",
+            "How times are printed: def, csv, json, or text with entries such as %prb%,\n\
+             %-time%, %0time%, %-Gbw%, %ratio%, %roof%",
+        ),
+        set: |state, text| {
+            Template::parse(text).map(|template| state.run.template = Rc::new(template))
+        },
+    },
+    Opt {
+        info: row(
+            "summary",
+            "[no-]WHAT[+...]",
+            PRINTED,
+            "failures+impl+no-impl-csv",
+            "What the summary shows besides counts: failures (the first ten), impl,\n\
+             impl-csv (implementations and how many problems each ran)",
+        ),
+        set: |state, text| state.run.sections.set(text),
+    },
+    Opt {
+        info: row(
+            "canonical",
+            "BOOL",
+            PRINTED,
+            "false",
+            "Name options at their defaults in result lines, too",
+        ),
+        set: |state, text| boolean(text).map(|value| state.run.canonical = value),
+    },
+];
+
+/// The options of [`Selection`].
+pub const SELECTION: &[Opt<Selection>] = &[
+    Opt {
+        info: row(
+            "match",
+            "REGEX",
+            WHICH,
+            "",
+            "Leave out problems whose line the regular expression does not match",
+        ),
+        set: |state, text| {
+            let regex = Regex::new(text).map_err(|error| {
+                let reason = error.to_string();
+                let reason = reason.lines().last().unwrap_or_default().trim();
+                BadValue::new(format!("'{text}' is no regular expression: {reason}"))
+            })?;
+            state.pattern = (!text.is_empty()).then_some(regex);
+            Ok(())
+        },
+    },
+    Opt {
+        info: row(
+            "impl",
+            "NAMES",
+            LIBRARY,
+            "",
+            "Only implementations whose name contains one of NAMES; a name that no\n\
+             implementation of this machine contains is refused",
+        ),
+        set: |state, text| {
+            ImplFilter::parse(text, ImplFilter::Only).map(|filter| state.filter = filter)
+        },
+    },
+    Opt {
+        info: row(
+            "skip-impl",
+            "NAMES",
+            LIBRARY,
+            "",
+            "Only implementations whose name contains none of NAMES",
+        ),
+        set: |state, text| {
+            ImplFilter::parse(text, ImplFilter::Without).map(|filter| state.filter = filter)
+        },
+    },
+];
