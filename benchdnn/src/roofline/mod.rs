@@ -75,7 +75,7 @@ impl Roofline {
             .collect();
         let contestants: Vec<&dyn Contestant<std::convert::Infallible>> =
             copies.iter().map(|copy| copy as _).collect();
-        let Ok(seconds) = alternate(&contestants, max_ms, 0);
+        let Ok(seconds) = alternate(&contestants, max_ms, 0, false);
         let medians = seconds.into_iter().map(|samples| Quartiles::of(samples).median);
         let best = copies.into_iter().zip(medians).min_by(|a, b| a.1.total_cmp(&b.1));
         best.expect("there is always a portable copy").0

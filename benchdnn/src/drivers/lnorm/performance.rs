@@ -10,7 +10,7 @@ use crate::outcome::{Against, Compared, Halt, Performance, Roof};
 use crate::report::Reporter;
 use crate::roofline::{Region, Roofline, Traffic};
 use crate::rotation::{Rotation, Turn, sets};
-use crate::run::Run;
+use crate::run::{ColdCache, Run};
 use crate::timing::{self, Timing};
 use norm_sys::{NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SCALE};
 use norm_sys::{NORM_ARG_SHIFT, NORM_ARG_SRC};
@@ -62,7 +62,8 @@ pub(super) fn measure(
     let (timing, mut others) = if contestants.len() == 1 {
         (timing::measure::<Refusal>(run.max_ms(), run.fix_times, us)?, Vec::new())
     } else {
-        let mut seconds = alternate(&contestants, run.max_ms(), run.fix_times)?;
+        let cold = run.cold_cache != ColdCache::None;
+        let mut seconds = alternate(&contestants, run.max_ms(), run.fix_times, cold)?;
         let own = seconds.remove(0);
         let against =
             |theirs: Vec<f64>| (Timing::of_seconds(&theirs), Quartiles::of_ratios(&theirs, &own));
