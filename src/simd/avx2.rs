@@ -57,6 +57,29 @@ unsafe fn bf16_lanes(v: __m256) -> __m256i {
     }
 }
 
+/// The lane sums of `v[first]` to `v[first + 3]`, halves first as in `wide_sum`, all at once: each step
+/// puts the halves that are left of two vectors side by side.
+///
+/// # Safety
+/// AVX2.
+#[inline(always)]
+unsafe fn four_sums(v: &[[__m256d; 4]; 16], first: usize) -> __m256d {
+    // SAFETY: the caller's.
+    unsafe {
+        let mut twos = [_mm256_setzero_pd(); 2];
+        for (i, two) in twos.iter_mut().enumerate() {
+            let (a, b) = (v[first + 2 * i], v[first + 2 * i + 1]);
+            let a = _mm256_add_pd(_mm256_add_pd(a[0], a[2]), _mm256_add_pd(a[1], a[3]));
+            let b = _mm256_add_pd(_mm256_add_pd(b[0], b[2]), _mm256_add_pd(b[1], b[3]));
+            let low = _mm256_permute2f128_pd::<0x20>(a, b);
+            *two = _mm256_add_pd(low, _mm256_permute2f128_pd::<0x31>(a, b));
+        }
+        let [a, b] = twos;
+        let sums = _mm256_add_pd(_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
+        _mm256_permute4x64_pd::<0b11_01_10_00>(sums)
+    }
+}
+
 // SAFETY of every block below: the trait's contract gives the instruction set and the addresses.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Simd for Avx2 {
@@ -312,6 +335,39 @@ impl Simd for Avx2 {
                 _mm256_and_pd(v[3], _mm256_castsi256_pd(mask[3])),
             ]
         }
+    }
+    #[inline(always)]
+    unsafe fn wide_div(a: Self::D, b: Self::D) -> Self::D {
+        unsafe {
+            [
+                _mm256_div_pd(a[0], b[0]),
+                _mm256_div_pd(a[1], b[1]),
+                _mm256_div_pd(a[2], b[2]),
+                _mm256_div_pd(a[3], b[3]),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_sqrt(v: Self::D) -> Self::D {
+        unsafe {
+            [_mm256_sqrt_pd(v[0]), _mm256_sqrt_pd(v[1]), _mm256_sqrt_pd(v[2]), _mm256_sqrt_pd(v[3])]
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_all_between(v: Self::D, low: f64, high: f64) -> bool {
+        unsafe {
+            let (low, high) = (_mm256_set1_pd(low), _mm256_set1_pd(high));
+            let mut all = _mm256_cmp_pd::<_CMP_GE_OQ>(v[0], low);
+            for v in v {
+                all = _mm256_and_pd(all, _mm256_cmp_pd::<_CMP_GE_OQ>(v, low));
+                all = _mm256_and_pd(all, _mm256_cmp_pd::<_CMP_LE_OQ>(v, high));
+            }
+            _mm256_movemask_pd(all) == 0b1111
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_sums(v: &[Self::D; 16]) -> Self::D {
+        unsafe { [four_sums(v, 0), four_sums(v, 4), four_sums(v, 8), four_sums(v, 12)] }
     }
     #[inline(always)]
     unsafe fn wide_sum(v: Self::D) -> f64 {

@@ -21,6 +21,34 @@ fn first_wide(n: usize) -> (__mmask8, __mmask8) {
     (mask as u8, (mask >> 8) as u8)
 }
 
+/// The lane sums of `v[first]` to `v[first + 7]`, halves first as in `wide_sum`, all at once: each step
+/// puts the halves that are left of two vectors side by side.
+///
+/// # Safety
+/// AVX-512 F.
+#[inline(always)]
+unsafe fn eight_sums(v: &[(__m512d, __m512d); 16], first: usize) -> __m512d {
+    // SAFETY: the caller's.
+    unsafe {
+        let mut fours = [_mm512_setzero_pd(); 4];
+        for (i, four) in fours.iter_mut().enumerate() {
+            let (a, b) = (v[first + 2 * i], v[first + 2 * i + 1]);
+            let (a, b) = (_mm512_add_pd(a.0, a.1), _mm512_add_pd(b.0, b.1));
+            let low = _mm512_shuffle_f64x2::<0b01_00_01_00>(a, b);
+            *four = _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_10_11_10>(a, b));
+        }
+        let mut twos = [_mm512_setzero_pd(); 2];
+        for (i, two) in twos.iter_mut().enumerate() {
+            let (a, b) = (fours[2 * i], fours[2 * i + 1]);
+            let low = _mm512_shuffle_f64x2::<0b10_00_10_00>(a, b);
+            *two = _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_01_11_01>(a, b));
+        }
+        let [a, b] = twos;
+        let sums = _mm512_add_pd(_mm512_unpacklo_pd(a, b), _mm512_unpackhi_pd(a, b));
+        _mm512_permutexvar_pd(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), sums)
+    }
+}
+
 // SAFETY of every block below: the trait's contract gives the instruction set and the addresses.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Simd for Avx512 {
@@ -90,11 +118,30 @@ impl Simd for Avx512 {
         unsafe {
             let bits = _mm512_castps_si512(v);
             let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
-            let rounded = _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
-            let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(v, v);
+            let half_unit = _mm512_add_epi32(_mm512_set1_epi32(0x7fff), odd);
+            let number = _mm512_cmp_ps_mask::<_CMP_ORD_Q>(v, v);
             let quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x0040_0000));
-            let kept = _mm512_mask_mov_epi32(rounded, nan, quiet);
-            _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(kept))
+            let rounded = _mm512_mask_add_epi32(quiet, number, bits, half_unit);
+            // The upper half of each 32-bit lane, in one shuffle.
+            let upper = _mm512_setr_epi32(
+                0x0003_0001,
+                0x0007_0005,
+                0x000b_0009,
+                0x000f_000d,
+                0x0013_0011,
+                0x0017_0015,
+                0x001b_0019,
+                0x001f_001d,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+            );
+            _mm512_castsi512_si256(_mm512_permutexvar_epi16(upper, rounded))
         }
     }
     #[inline(always)]
@@ -196,6 +243,28 @@ impl Simd for Avx512 {
             let (low, high) = first_wide(n);
             (_mm512_maskz_mov_pd(low, v.0), _mm512_maskz_mov_pd(high, v.1))
         }
+    }
+    #[inline(always)]
+    unsafe fn wide_div(a: Self::D, b: Self::D) -> Self::D {
+        unsafe { (_mm512_div_pd(a.0, b.0), _mm512_div_pd(a.1, b.1)) }
+    }
+    #[inline(always)]
+    unsafe fn wide_sqrt(v: Self::D) -> Self::D {
+        unsafe { (_mm512_sqrt_pd(v.0), _mm512_sqrt_pd(v.1)) }
+    }
+    #[inline(always)]
+    unsafe fn wide_all_between(v: Self::D, low: f64, high: f64) -> bool {
+        unsafe {
+            let (low, high) = (_mm512_set1_pd(low), _mm512_set1_pd(high));
+            let mut all = _mm512_cmp_pd_mask::<_CMP_GE_OQ>(v.0, low);
+            all = _mm512_mask_cmp_pd_mask::<_CMP_LE_OQ>(all, v.0, high);
+            all = _mm512_mask_cmp_pd_mask::<_CMP_GE_OQ>(all, v.1, low);
+            _mm512_mask_cmp_pd_mask::<_CMP_LE_OQ>(all, v.1, high) == 0xff
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_sums(v: &[Self::D; 16]) -> Self::D {
+        unsafe { (eight_sums(v, 0), eight_sums(v, 8)) }
     }
     #[inline(always)]
     unsafe fn wide_sum(v: Self::D) -> f64 {

@@ -179,11 +179,30 @@ pub(crate) unsafe fn map_and_fold<
     unsafe { block::<S, K, R, T, M>(0, cols, terms, op) }
 }
 
-/// The f64 sums of a fold over a block: what its groups came to, and its wide terms.
+/// The f64 sums of a fold over a block, lane by lane: what its groups came to, and its wide terms.
 #[derive(Clone, Copy)]
-struct Running<S: Simd, const K: usize> {
-    groups: [S::D; K],
-    wide: S::D,
+pub(crate) struct Running<S: Simd, const K: usize> {
+    pub(crate) groups: [S::D; K],
+    pub(crate) wide: S::D,
+}
+
+/// The sums over at most [`GROUP`] elements, whose lanes are not joined: [`fold`] joins them by
+/// [`wide_sum`](Simd::wide_sum).
+///
+/// # Safety
+/// Elements 0 to `cols - 1` are there, at least one; the instruction set of `S` is too.
+#[inline(always)]
+pub(crate) unsafe fn lane_sums<S: Simd, const K: usize, T: Fold<S, K>>(
+    cols: usize,
+    terms: &T,
+) -> Running<S, K> {
+    // SAFETY: the caller's. A whole group is a partial one that is not cut.
+    unsafe {
+        let zero = S::wide_splat(0.0);
+        let mut running = Running { groups: [zero; K], wide: zero };
+        running.add_partial(0, cols, terms);
+        running
+    }
 }
 
 /// `R` folds over elements `begin` to `end - 1`, at most a block of them, and `op` applied to each vector.
@@ -292,10 +311,10 @@ impl<S: Simd, const K: usize> Running<S, K> {
         }
     }
 
-    /// A group of fewer than [`GROUP`] elements.
+    /// A group of at most [`GROUP`] elements.
     ///
     /// # Safety
-    /// Elements `i` to `i + len - 1` are there, `len` is between 1 and `GROUP - 1`; the instruction set
+    /// Elements `i` to `i + len - 1` are there, `len` is between 1 and `GROUP`; the instruction set
     /// of `S` is there.
     #[inline(always)]
     unsafe fn add_partial<T: Fold<S, K>>(&mut self, i: usize, len: usize, terms: &T) {

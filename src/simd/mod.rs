@@ -25,7 +25,7 @@ use element::{bf16_bits, f16_bits, f16_value};
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use levels::{Level, entry_points};
 pub(crate) use loops::{
-    BLOCK, CHAIN, Fold, GROUP, Map, Sums, Terms, add_wide, fold, map, map_and_fold,
+    BLOCK, CHAIN, Fold, GROUP, Map, Sums, Terms, add_wide, fold, lane_sums, map, map_and_fold,
 };
 
 /// Lanes of a vector.
@@ -125,7 +125,23 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn wide_fma(a: Self::D, b: Self::D, c: Self::D) -> Self::D;
     /// The first `n` lanes, and zeros.
     unsafe fn wide_first_n(v: Self::D, n: usize) -> Self::D;
+    unsafe fn wide_div(a: Self::D, b: Self::D) -> Self::D;
+    unsafe fn wide_sqrt(v: Self::D) -> Self::D;
+    /// Whether all lanes lie between two bounds, which are among them. NaN does not.
+    unsafe fn wide_all_between(v: Self::D, low: f64, high: f64) -> bool;
     /// The sum of the lanes: halves are added until one lane is left, `(i) + (i + 8)`, then
     /// `(i) + (i + 4)`, and so on.
     unsafe fn wide_sum(v: Self::D) -> f64;
+    /// Lane `i` is the [`wide_sum`](Simd::wide_sum) of `v[i]`.
+    #[inline(always)]
+    unsafe fn wide_sums(v: &[Self::D; LANES]) -> Self::D {
+        let mut sums = [0.0; LANES];
+        // SAFETY: the caller's.
+        unsafe {
+            for (sum, v) in sums.iter_mut().zip(v) {
+                *sum = Self::wide_sum(*v);
+            }
+            Self::wide_load(sums.as_ptr())
+        }
+    }
 }

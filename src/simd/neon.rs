@@ -233,6 +233,25 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
+    unsafe fn wide_div(a: Self::D, b: Self::D) -> Self::D {
+        unsafe { each!(8, vdupq_n_f64(0.0), |i| vdivq_f64(a[i], b[i])) }
+    }
+    #[inline(always)]
+    unsafe fn wide_sqrt(v: Self::D) -> Self::D {
+        unsafe { each!(8, vdupq_n_f64(0.0), |i| vsqrtq_f64(v[i])) }
+    }
+    #[inline(always)]
+    unsafe fn wide_all_between(v: Self::D, low: f64, high: f64) -> bool {
+        unsafe {
+            let (low, high) = (vdupq_n_f64(low), vdupq_n_f64(high));
+            let mut all = vdupq_n_u64(u64::MAX);
+            for v in v {
+                all = vandq_u64(all, vandq_u64(vcgeq_f64(v, low), vcleq_f64(v, high)));
+            }
+            vgetq_lane_u64::<0>(all) & vgetq_lane_u64::<1>(all) == u64::MAX
+        }
+    }
+    #[inline(always)]
     unsafe fn wide_sum(v: Self::D) -> f64 {
         unsafe {
             let eight = each!(4, vdupq_n_f64(0.0), |i| vaddq_f64(v[i], v[i + 4]));

@@ -187,6 +187,18 @@ impl Simd for Portable {
         out
     }
     #[inline(always)]
+    unsafe fn wide_div(a: Self::D, b: Self::D) -> Self::D {
+        pairs(a, b, |a, b| a / b)
+    }
+    #[inline(always)]
+    unsafe fn wide_sqrt(v: Self::D) -> Self::D {
+        lanes(v, f64::sqrt)
+    }
+    #[inline(always)]
+    unsafe fn wide_all_between(v: Self::D, low: f64, high: f64) -> bool {
+        v.iter().all(|v| (low..=high).contains(v))
+    }
+    #[inline(always)]
     unsafe fn wide_sum(v: Self::D) -> f64 {
         let mut v = v;
         let mut half = LANES / 2;

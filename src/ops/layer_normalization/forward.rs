@@ -3,10 +3,12 @@
 //! Per row: one sweep for its statistics, one that writes dst. The second takes along the first of rows
 //! further on where that pays: while the one waits for memory, the other computes. The mean is carried
 //! as `high`, an f32, and what is left of it: `src - high` is exact where it is small, and the rest
-//! enters by a fused multiply-add, as do scale and shift. Rows that f32 does not carry are left to `wide`.
+//! enters by a fused multiply-add, as do scale and shift. Rows that f32 does not carry, or whose statistics take
+//! another sweep, are left to `wide`.
 
 use super::job::{Forward, StatisticsUse};
 use super::row::{Moments, Statistics, reciprocal};
+use super::short;
 use crate::simd::{
     BLOCK, Bf16, Element, F16, F32, Level, Map, Runtime, Simd, entry_points, fold, map,
     map_and_fold,
@@ -35,7 +37,7 @@ pub(super) fn low_term(mean: f64, high: f32, r: f32) -> f32 {
 
 /// A row, ready to be written.
 #[derive(Clone, Copy)]
-struct Row {
+pub(super) struct Row {
     src: *const u8,
     dst: *mut u8,
     high: f32,
@@ -158,9 +160,9 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
 }
 
 /// A job with the types and flags of its kernel.
-struct Kernel<'a, Src, Dst, const RMS: bool, const AFFINE: u8> {
-    job: &'a Forward,
-    src_type: Src,
+pub(super) struct Kernel<'a, Src, Dst, const RMS: bool, const AFFINE: u8> {
+    pub(super) job: &'a Forward,
+    pub(super) src_type: Src,
     dst_type: Dst,
 }
 
@@ -171,7 +173,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     Kernel<'_, Src, Dst, RMS, AFFINE>
 {
     #[inline(always)]
-    unsafe fn src(&self, row: usize) -> *const u8 {
+    pub(super) unsafe fn src(&self, row: usize) -> *const u8 {
         unsafe { self.job.src.add(self.job.src_rows.offset(row) * self.src_type.size()) }
     }
 
@@ -189,7 +191,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             } else {
                 let moments = self.moments::<S>(row);
                 let sums = fold::<S, 1, _>(self.job.cols, &moments);
-                moments.statistics::<S>(self.job.cols, &sums)?
+                moments.statistics(self.job.cols, &sums)?
             };
             Some(self.ready(row, &found))
         }
@@ -203,12 +205,31 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             job.write(row, found);
             let high = found.mean as f32;
             let r = reciprocal(found.variance, job.epsilon) as f32;
-            Row {
-                src: self.src(row),
-                dst: job.dst.add(job.dst_rows.offset(row) * self.dst_type.size()),
-                high,
-                low: if RMS { 0.0 } else { low_term(found.mean, high, r) },
-                r,
+            self.row(row, high, if RMS { 0.0 } else { low_term(found.mean, high, r) }, r)
+        }
+    }
+
+    #[inline(always)]
+    pub(super) unsafe fn row(&self, row: usize, high: f32, low: f32, r: f32) -> Row {
+        unsafe {
+            let dst = self.job.dst.add(self.job.dst_rows.offset(row) * self.dst_type.size());
+            Row { src: self.src(row), dst, high, low, r }
+        }
+    }
+
+    /// Writes the rows that [`short::ready`] has made ready, of which `next` comes next.
+    #[inline(always)]
+    unsafe fn write_short<S: Simd>(&self, rows: &[Row; short::ROWS], next: usize) {
+        const AT_ONCE: usize = 4;
+        unsafe {
+            if self.job.streams {
+                for (i, row) in rows.iter().enumerate() {
+                    self.write_past_caches::<S>(*row, next + i);
+                }
+                return;
+            }
+            for rows in rows.as_chunks::<AT_ONCE>().0 {
+                map::<S, _>(self.job.cols, &self.normalize::<AT_ONCE>(*rows));
             }
         }
     }
@@ -221,8 +242,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 
     /// Writes one row, of which `next` comes next.
     #[inline(always)]
-    unsafe fn write_past_caches<S: Simd>(&self, known: &mut Known, next: usize) {
-        let normalize = self.normalize::<1>(known.take());
+    unsafe fn write_past_caches<S: Simd>(&self, row: Row, next: usize) {
+        let normalize = self.normalize::<1>([row]);
         unsafe {
             if self.dst_type.streams(normalize.rows[0].dst) {
                 let next = self
@@ -254,7 +275,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let normalize = self.normalize::<R>(known.take());
             let sums = map_and_fold::<S, 1, R, _, _>(cols, &normalize, &moments);
             for r in 0..R {
-                let Some(found) = moments[r].statistics::<S>(cols, &sums[r]) else { return r };
+                let Some(found) = moments[r].statistics(cols, &sums[r]) else { return r };
                 known.add(self.ready(next + r, &found));
             }
             R
@@ -325,6 +346,18 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
         // Rows before `next` are written or known; `end` is where they stop.
         let (mut next, mut end) = (first, last);
         loop {
+            while S::UNROLLS
+                && job.cols <= short::LONGEST
+                && !given
+                && known.len == 0
+                && next + short::ROWS <= end
+            {
+                let Some(rows) = short::ready::<S, Src, Dst, RMS, AFFINE>(&kernel, next) else {
+                    break;
+                };
+                next += short::ROWS;
+                kernel.write_short::<S>(&rows, next);
+            }
             while known.len < depth && next < end {
                 let Some(ready) = kernel.alone::<S>(next) else {
                     end = next;
@@ -338,7 +371,8 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
             } else if along && !pairs && known.len >= 1 && next < end {
                 kernel.write_and_fold::<S, 1>(&mut known, next)
             } else if job.streams && known.len >= 1 {
-                kernel.write_past_caches::<S>(&mut known, next);
+                let [row] = known.take();
+                kernel.write_past_caches::<S>(row, next);
                 continue;
             } else if pairs && known.len >= 2 {
                 map::<S, _>(job.cols, &kernel.normalize::<2>(known.take()));

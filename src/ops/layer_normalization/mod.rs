@@ -18,6 +18,7 @@ mod plan;
 mod problem;
 mod reference;
 mod row;
+mod short;
 mod simd_impl;
 mod wide;
 

@@ -12,9 +12,9 @@ use norm_sys as sys;
 
 /// Elements that are worth a thread: below, handing over costs more than it saves.
 const ELEMENTS_PER_THREAD: usize = 32 * 1024;
-/// Bytes of dst from which it is stored past the caches: what comes next will not find it there anyway,
-/// and its lines are not read before they are written.
-const STREAMED_BYTES: usize = 32 << 20;
+/// Bytes of a problem's tensors from which the output is stored past the caches: what comes next will not
+/// find it in a cache of its own anyway, and its lines are not read before they are written.
+const STREAMED_BYTES: usize = 16 << 20;
 /// Blocks per thread where the cut is free, so that a thread that is held up keeps little from the
 /// others.
 const BLOCKS_PER_THREAD: usize = 4;
@@ -113,6 +113,12 @@ impl Plan {
         }
     }
 
+    /// Bytes of tensors of these types.
+    fn bytes(&self, types: &[DataType]) -> usize {
+        let element: usize = types.iter().map(|data_type| data_type.size()).sum();
+        (self.rows * self.cols).saturating_mul(element)
+    }
+
     /// How many threads the problem is worth.
     fn width(&self, execution: &Execution<'_>) -> usize {
         let worth = (self.rows * self.cols).div_ceil(ELEMENTS_PER_THREAD);
@@ -151,7 +157,7 @@ impl Plan {
             stat_rows: self.stat_rows,
             statistics: self.statistics,
             rms: self.rms,
-            streams: self.rows * self.cols * self.dst_type.size() >= STREAMED_BYTES
+            streams: self.bytes(&[self.src_type, self.dst_type]) >= STREAMED_BYTES
                 && args.get(sys::NORM_ARG_SRC) != args.get(sys::NORM_ARG_DST),
         };
         if self.cols == 0 {
@@ -205,7 +211,8 @@ impl Plan {
             rms: self.rms,
             sums_scale: self.sums_scale,
             sums_shift: self.sums_shift,
-            streams: self.rows * self.cols * self.diff_src_type.size() >= STREAMED_BYTES
+            streams: self.bytes(&[self.src_type, self.dst_type, self.diff_src_type])
+                >= STREAMED_BYTES
                 && args.get(sys::NORM_ARG_DIFF_SRC) != args.get(sys::NORM_ARG_DIFF_DST),
         };
         if self.cols == 0 {

@@ -12,8 +12,8 @@ pub(super) struct Statistics {
 
 /// Below this mean square, squares that f32 loses could be missed in the sum; above 2^128 they
 /// overflow. 2^-120 leaves 2^-30 for C subnormal products of relative error 1.
-const SMALLEST: f64 = f64::from_bits((1023 - 120) << 52);
-const LARGEST: f64 = f32::MAX as f64;
+pub(super) const SMALLEST: f64 = f64::from_bits((1023 - 120) << 52);
+pub(super) const LARGEST: f64 = f32::MAX as f64;
 
 /// Whether f32 sums of squares with this mean are to be trusted. NaN is not: in f64 it is NaN too.
 #[inline(always)]
@@ -58,6 +58,22 @@ pub(super) unsafe fn pilot<S: Simd, E: Element, const RMS: bool>(
     if RMS {
         return 0.0;
     }
+    // SAFETY: the caller's.
+    let sum = unsafe { S::wide_sum(pilot_lanes::<S, E>(element, src, cols)) };
+    let mean = if cols < PILOT { sum / cols as f64 } else { sum * (1.0 / PILOT as f64) };
+    mean as f32
+}
+
+/// The sum that a pilot is the mean of; the lanes are not joined.
+///
+/// # Safety
+/// As [`pilot`].
+#[inline(always)]
+pub(super) unsafe fn pilot_lanes<S: Simd, E: Element>(
+    element: E,
+    src: *const u8,
+    cols: usize,
+) -> S::D {
     // SAFETY: the caller's; only what is there is loaded.
     unsafe {
         let mut vectors = [S::splat(0.0); PILOT / LANES];
@@ -70,9 +86,7 @@ pub(super) unsafe fn pilot<S: Simd, E: Element, const RMS: bool>(
             }
         }
         let (low, high) = (S::add(vectors[0], vectors[1]), S::add(vectors[2], vectors[3]));
-        let sum = S::wide_sum(S::widen(S::add(low, high)));
-        let mean = if cols < PILOT { sum / cols as f64 } else { sum * (1.0 / PILOT as f64) };
-        mean as f32
+        S::widen(S::add(low, high))
     }
 }
 
@@ -130,56 +144,47 @@ impl<E: Element, const RMS: bool> Moments<E, RMS> {
         Self { element, src, about: unsafe { pilot::<S, E, RMS>(element, src, cols) } }
     }
 
-    /// The statistics that the sums come to; `None` if f32 does not carry them.
-    ///
-    /// Where the pilot lies further from the mean than the deviation, the squares are summed once more,
-    /// about the mean rounded to f32.
-    ///
-    /// # Safety
-    /// As [`pilot`].
+    /// The statistics that the sums come to; `None` if f32 does not carry them, or if the pilot lies so far
+    /// from the mean that they are taken [`again`].
     #[inline(always)]
-    pub(super) unsafe fn statistics<S: Simd>(
-        &self,
-        cols: usize,
-        sums: &Sums<1>,
-    ) -> Option<Statistics> {
+    pub(super) fn statistics(&self, cols: usize, sums: &Sums<1>) -> Option<Statistics> {
         let mean_square = sums.products[0] / cols as f64;
         let mean = if RMS { 0.0 } else { sums.wide / cols as f64 };
         let offset = mean - f64::from(self.about);
-        if in_range(mean_square) && (RMS || offset * offset <= mean_square * NEAR) {
-            let variance = if RMS { mean_square } else { mean_square - offset * offset };
-            return Some(Statistics { mean, variance });
-        }
-        // SAFETY: the caller's.
-        unsafe { self.once_more::<S>(cols, mean_square, mean) }
+        let near = RMS || offset * offset <= mean_square * NEAR;
+        let variance = if RMS { mean_square } else { mean_square - offset * offset };
+        (near && in_range(mean_square)).then_some(Statistics { mean, variance })
     }
+}
 
-    /// The statistics where the first sums do not tell.
-    ///
-    /// # Safety
-    /// As [`pilot`].
-    #[inline(always)]
-    unsafe fn once_more<S: Simd>(
-        &self,
-        cols: usize,
-        mean_square: f64,
-        mean: f64,
-    ) -> Option<Statistics> {
-        let Self { element, src, .. } = *self;
-        let (mut about, mut mean_square) = (self.about, mean_square);
-        // SAFETY: the caller's.
-        unsafe {
-            if !RMS && mean_square != 0.0 {
-                about = mean as f32;
-                let [sum] = fold::<S, 1, _>(cols, &Self { element, src, about }).products;
-                mean_square = sum / cols as f64;
-            }
-            if mean_square == 0.0 {
-                // A row of one value, zeros with RMS, or one whose squares vanish.
-                let distances = Distances { element, src, about };
-                let constant = fold::<S, 0, _>(cols, &distances).wide == 0.0;
-                return constant.then_some(Statistics { mean: f64::from(about), variance: 0.0 });
-            }
+/// The statistics of a row whose first sums do not tell: about its mean rounded to f32; `None` if f32 does not
+/// carry them.
+///
+/// # Safety
+/// As [`pilot`].
+#[inline(always)]
+pub(super) unsafe fn again<S: Simd, E: Element, const RMS: bool>(
+    element: E,
+    src: *const u8,
+    cols: usize,
+) -> Option<Statistics> {
+    let n = cols as f64;
+    // SAFETY: the caller's.
+    unsafe {
+        let mut moments = Moments::<E, RMS>::new::<S>(element, src, cols);
+        let first = fold::<S, 1, _>(cols, &moments);
+        let mean = if RMS { 0.0 } else { first.wide / n };
+        let mut mean_square = first.products[0] / n;
+        if !RMS && mean_square != 0.0 {
+            moments.about = mean as f32;
+            mean_square = fold::<S, 1, _>(cols, &moments).products[0] / n;
+        }
+        let about = moments.about;
+        if mean_square == 0.0 {
+            // A row of one value, zeros with RMS, or one whose squares vanish.
+            let distances = Distances { element, src, about };
+            let constant = fold::<S, 0, _>(cols, &distances).wide == 0.0;
+            return constant.then_some(Statistics { mean: f64::from(about), variance: 0.0 });
         }
         let variance = corrected(mean_square, mean, about);
         in_range(mean_square).then_some(Statistics { mean, variance })

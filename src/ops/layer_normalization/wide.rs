@@ -1,11 +1,13 @@
-//! Rows that f32 does not carry, in f64: squares that overflow or vanish, means too large to subtract.
+//! Rows that the kernels leave: those that f32 does not carry, in f64 (squares that overflow or vanish, means
+//! too large to subtract), and those whose statistics take another sweep.
 //!
 //! Such rows are rare, so one function per direction and level looks types and flags up as it goes.
 //! The formulas are those of `forward` and `backward`.
 
 use super::columns::ColumnSums;
+use super::forward::low_term;
 use super::job::{Backward, Forward, Given, StatisticsUse};
-use super::row::{Statistics, reciprocal};
+use super::row::{Statistics, again, reciprocal};
 use crate::simd::{
     Element, Fold, LANES, Level, Map, Runtime, Simd, Terms, add_wide, entry_points, fold, map,
 };
@@ -84,9 +86,17 @@ impl<S: Simd> WideTerms<S> for Squares<S> {
 #[inline(always)]
 unsafe fn load_wide<S: Simd>(element: Runtime, p: *const u8, i: usize, n: usize) -> S::D {
     // SAFETY: the caller's.
-    unsafe {
-        S::widen(if n == LANES { element.load::<S>(p, i) } else { element.load_n::<S>(p, i, n) })
-    }
+    unsafe { S::widen(load_lanes::<S>(element, p, i, n)) }
+}
+
+/// The same in f32.
+///
+/// # Safety
+/// As [`load_wide`].
+#[inline(always)]
+unsafe fn load_lanes<S: Simd>(element: Runtime, p: *const u8, i: usize, n: usize) -> S::F {
+    // SAFETY: the caller's.
+    unsafe { if n == LANES { element.load::<S>(p, i) } else { element.load_n::<S>(p, i, n) } }
 }
 
 /// `n` parameters, 16 for a whole vector.
@@ -96,7 +106,17 @@ unsafe fn load_wide<S: Simd>(element: Runtime, p: *const u8, i: usize, n: usize)
 #[inline(always)]
 unsafe fn load_parameter<S: Simd>(p: *const f32, i: usize, n: usize) -> S::D {
     // SAFETY: the caller's.
-    unsafe { S::widen(if n == LANES { S::load(p.add(i)) } else { S::load_n(p.add(i), n) }) }
+    unsafe { S::widen(load_f32::<S>(p, i, n)) }
+}
+
+/// The same in f32.
+///
+/// # Safety
+/// As [`load_wide`].
+#[inline(always)]
+unsafe fn load_f32<S: Simd>(p: *const f32, i: usize, n: usize) -> S::F {
+    // SAFETY: the caller's.
+    unsafe { if n == LANES { S::load(p.add(i)) } else { S::load_n(p.add(i), n) } }
 }
 
 /// Rounds and writes `n` elements, 16 for a whole vector.
@@ -170,6 +190,63 @@ impl<S: Simd> Map<S> for Normalize<'_, S> {
     }
 }
 
+/// The same in f32, with the roundings of `forward`.
+struct NarrowNormalize<'a> {
+    job: &'a Forward,
+    src: *const u8,
+    dst: *mut u8,
+    high: f32,
+    low: f32,
+    r: f32,
+}
+
+impl<'a> NarrowNormalize<'a> {
+    #[inline(always)]
+    fn new(job: &'a Forward, src: *const u8, dst: *mut u8, found: &Statistics) -> Self {
+        let high = found.mean as f32;
+        let r = reciprocal(found.variance, job.epsilon) as f32;
+        Self { job, src, dst, high, low: low_term(found.mean, high, r), r }
+    }
+}
+
+impl<S: Simd> Map<S> for NarrowNormalize<'_> {
+    const UNROLL: usize = 1;
+
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: the caller's.
+        unsafe { Map::<S>::apply_n(self, i, LANES) }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        let job = self.job;
+        // SAFETY: the caller's; scale and shift are null or as long as a row.
+        unsafe {
+            let x = load_lanes::<S>(Runtime::of(job.src_type), self.src, i, n);
+            let r = S::splat(self.r);
+            let xhat = if job.rms {
+                S::mul(x, r)
+            } else {
+                S::fma(S::sub(x, S::splat(self.high)), r, S::splat(self.low))
+            };
+            let value = match (job.scale.is_null(), job.shift.is_null()) {
+                (true, true) => xhat,
+                (false, true) => S::mul(xhat, load_f32::<S>(job.scale, i, n)),
+                (true, false) => S::add(xhat, load_f32::<S>(job.shift, i, n)),
+                (false, false) => {
+                    S::fma(xhat, load_f32::<S>(job.scale, i, n), load_f32::<S>(job.shift, i, n))
+                }
+            };
+            let element = Runtime::of(job.dst_type);
+            if n == LANES {
+                element.store::<S>(self.dst, i, value);
+            } else {
+                element.store_n::<S>(self.dst, i, value, n);
+            }
+        }
+    }
+}
+
 /// One row forward.
 ///
 /// # Safety
@@ -180,11 +257,22 @@ unsafe fn forward_row<S: Simd>(job: &Forward, row: usize) {
     unsafe {
         let src = job.src.add(job.src_rows.offset(row) * job.src_type.size());
         let dst = job.dst.add(job.dst_rows.offset(row) * job.dst_type.size());
+        let element = Runtime::of(job.src_type);
         let found = if job.statistics == StatisticsUse::Given {
             let (mean, variance) = job.given_values(row);
             Statistics { mean: f64::from(mean), variance: f64::from(variance) }
         } else {
-            statistics::<S>(Runtime::of(job.src_type), src, job.cols, job.rms)
+            let narrow = if job.rms {
+                again::<S, Runtime, true>(element, src, job.cols)
+            } else {
+                again::<S, Runtime, false>(element, src, job.cols)
+            };
+            if let Some(found) = narrow {
+                job.write(row, &found);
+                map::<S, _>(job.cols, &NarrowNormalize::new(job, src, dst, &found));
+                return;
+            }
+            statistics::<S>(element, src, job.cols, job.rms)
         };
         job.write(row, &found);
         let mean = S::wide_splat(found.mean);
