@@ -6,22 +6,15 @@ use super::{LANES, Simd, bf16_bits, f16_bits, f16_value};
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
-#[inline(always)]
-fn lanes<T: Copy, U: Copy + Default>(v: [T; LANES], f: impl Fn(T) -> U) -> [U; LANES] {
-    let mut out = [U::default(); LANES];
-    for i in 0..LANES {
-        out[i] = f(v[i]);
-    }
-    out
-}
-
-#[inline(always)]
-fn pairs<T: Copy + Default>(a: [T; LANES], b: [T; LANES], f: impl Fn(T, T) -> T) -> [T; LANES] {
-    let mut out = [T::default(); LANES];
-    for i in 0..LANES {
-        out[i] = f(a[i], b[i]);
-    }
-    out
+/// An expression for each lane, spelled out: what a closure holds need not be inlined.
+macro_rules! each {
+    (|$i:ident| $value:expr) => {{
+        let mut out = [Default::default(); LANES];
+        for $i in 0..LANES {
+            out[$i] = $value;
+        }
+        out
+    }};
 }
 
 /// # Safety
@@ -80,31 +73,31 @@ impl Simd for Portable {
     }
     #[inline(always)]
     unsafe fn from_bf16(v: Self::H) -> Self::F {
-        lanes(v, |x: u16| f32::from_bits(u32::from(x) << 16))
+        each!(|i| f32::from_bits(u32::from(v[i]) << 16))
     }
     #[inline(always)]
     unsafe fn to_bf16(v: Self::F) -> Self::H {
-        lanes(v, bf16_bits)
+        each!(|i| bf16_bits(v[i]))
     }
     #[inline(always)]
     unsafe fn from_f16(v: Self::H) -> Self::F {
-        lanes(v, f16_value)
+        each!(|i| f16_value(v[i]))
     }
     #[inline(always)]
     unsafe fn to_f16(v: Self::F) -> Self::H {
-        lanes(v, f16_bits)
+        each!(|i| f16_bits(v[i]))
     }
     #[inline(always)]
     unsafe fn add(a: Self::F, b: Self::F) -> Self::F {
-        pairs(a, b, |a, b| a + b)
+        each!(|i| a[i] + b[i])
     }
     #[inline(always)]
     unsafe fn sub(a: Self::F, b: Self::F) -> Self::F {
-        pairs(a, b, |a, b| a - b)
+        each!(|i| a[i] - b[i])
     }
     #[inline(always)]
     unsafe fn mul(a: Self::F, b: Self::F) -> Self::F {
-        pairs(a, b, |a, b| a * b)
+        each!(|i| a[i] * b[i])
     }
     #[inline(always)]
     unsafe fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
@@ -132,11 +125,11 @@ impl Simd for Portable {
     }
     #[inline(always)]
     unsafe fn widen(v: Self::F) -> Self::D {
-        lanes(v, f64::from)
+        each!(|i| f64::from(v[i]))
     }
     #[inline(always)]
     unsafe fn narrow(v: Self::D) -> Self::F {
-        lanes(v, |x| x as f32)
+        each!(|i| v[i] as f32)
     }
     #[inline(always)]
     unsafe fn wide_splat(x: f64) -> Self::D {
@@ -160,15 +153,15 @@ impl Simd for Portable {
     }
     #[inline(always)]
     unsafe fn wide_add(a: Self::D, b: Self::D) -> Self::D {
-        pairs(a, b, |a, b| a + b)
+        each!(|i| a[i] + b[i])
     }
     #[inline(always)]
     unsafe fn wide_sub(a: Self::D, b: Self::D) -> Self::D {
-        pairs(a, b, |a, b| a - b)
+        each!(|i| a[i] - b[i])
     }
     #[inline(always)]
     unsafe fn wide_mul(a: Self::D, b: Self::D) -> Self::D {
-        pairs(a, b, |a, b| a * b)
+        each!(|i| a[i] * b[i])
     }
     #[inline(always)]
     unsafe fn wide_fma(a: Self::D, b: Self::D, c: Self::D) -> Self::D {
@@ -188,11 +181,11 @@ impl Simd for Portable {
     }
     #[inline(always)]
     unsafe fn wide_div(a: Self::D, b: Self::D) -> Self::D {
-        pairs(a, b, |a, b| a / b)
+        each!(|i| a[i] / b[i])
     }
     #[inline(always)]
     unsafe fn wide_sqrt(v: Self::D) -> Self::D {
-        lanes(v, f64::sqrt)
+        each!(|i| v[i].sqrt())
     }
     #[inline(always)]
     unsafe fn wide_all_between(v: Self::D, low: f64, high: f64) -> bool {

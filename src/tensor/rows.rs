@@ -35,6 +35,12 @@ impl RowMap {
         map
     }
 
+    /// How far rows are from each other, if all are equally far.
+    #[inline(always)]
+    pub(crate) fn step(&self) -> Option<usize> {
+        (self.levels <= 1).then_some(self.strides[0])
+    }
+
     /// The offset of a row's first element.
     #[inline(always)]
     pub(crate) fn offset(&self, row: usize) -> usize {

@@ -37,7 +37,7 @@ pub(super) fn low_term(mean: f64, high: f32, r: f32) -> f32 {
 
 /// A row, ready to be written.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+struct Row {
     src: *const u8,
     dst: *mut u8,
     high: f32,
@@ -132,24 +132,28 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     }
 }
 
-/// [`Normalize`] of a row whose dst is stored past the caches, while the next row of src is fetched.
-struct Stream<Src, Dst, const RMS: bool, const AFFINE: u8> {
-    normalize: Normalize<Src, Dst, RMS, AFFINE, 1>,
-    /// Where the next row begins, if there is one.
+/// [`Normalize`] of rows whose dst is stored past the caches, while the src of a row further on is fetched.
+struct Stream<Src, Dst, const RMS: bool, const AFFINE: u8, const R: usize> {
+    normalize: Normalize<Src, Dst, RMS, AFFINE, R>,
+    /// Where that row begins, if there is one.
     next: *const u8,
 }
 
-impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map<S>
-    for Stream<Src, Dst, RMS, AFFINE>
+impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, const R: usize> Map<S>
+    for Stream<Src, Dst, RMS, AFFINE, R>
 {
+    const UNROLL: usize = 4 / R;
+
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
+        let Normalize { src_type, dst_type, rows, .. } = &self.normalize;
         // SAFETY: the caller's.
         unsafe {
             S::prefetch(self.next.wrapping_add(i * src_type.size()));
-            let [value] = self.normalize.values::<S>(i);
-            dst_type.stream::<S>(row.dst, i, value);
+            let values = self.normalize.values::<S>(i);
+            for (value, row) in values.iter().zip(rows) {
+                dst_type.stream::<S>(row.dst, i, *value);
+            }
         }
     }
     #[inline(always)]
@@ -160,9 +164,9 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
 }
 
 /// A job with the types and flags of its kernel.
-pub(super) struct Kernel<'a, Src, Dst, const RMS: bool, const AFFINE: u8> {
-    pub(super) job: &'a Forward,
-    pub(super) src_type: Src,
+struct Kernel<'a, Src, Dst, const RMS: bool, const AFFINE: u8> {
+    job: &'a Forward,
+    src_type: Src,
     dst_type: Dst,
 }
 
@@ -173,7 +177,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     Kernel<'_, Src, Dst, RMS, AFFINE>
 {
     #[inline(always)]
-    pub(super) unsafe fn src(&self, row: usize) -> *const u8 {
+    unsafe fn src(&self, row: usize) -> *const u8 {
         unsafe { self.job.src.add(self.job.src_rows.offset(row) * self.src_type.size()) }
     }
 
@@ -205,33 +209,59 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             job.write(row, found);
             let high = found.mean as f32;
             let r = reciprocal(found.variance, job.epsilon) as f32;
-            self.row(row, high, if RMS { 0.0 } else { low_term(found.mean, high, r) }, r)
+            let low = if RMS { 0.0 } else { low_term(found.mean, high, r) };
+            Row { src: self.src(row), dst: self.dst(row), high, low, r }
         }
     }
 
     #[inline(always)]
-    pub(super) unsafe fn row(&self, row: usize, high: f32, low: f32, r: f32) -> Row {
-        unsafe {
-            let dst = self.job.dst.add(self.job.dst_rows.offset(row) * self.dst_type.size());
-            Row { src: self.src(row), dst, high, low, r }
-        }
+    unsafe fn dst(&self, row: usize) -> *mut u8 {
+        unsafe { self.job.dst.add(self.job.dst_rows.offset(row) * self.dst_type.size()) }
     }
 
-    /// Writes the rows that [`short::ready`] has made ready, of which `next` comes next.
+    /// Writes short rows, as many at once as there are; gives the row it stopped at.
+    ///
+    /// What writing them takes is a few vectors for all: no row is looked at by itself.
     #[inline(always)]
-    unsafe fn write_short<S: Simd>(&self, rows: &[Row; short::ROWS], next: usize) {
+    unsafe fn short_rows<S: Simd>(&self, first: usize, last: usize) -> usize {
         const AT_ONCE: usize = 4;
+        let job = self.job;
+        let mut row = first;
+        let (Some(statistics), Some(src_step), Some(dst_step)) =
+            (job.short, job.src_rows.step(), job.dst_rows.step())
+        else {
+            return row;
+        };
+        let (src_step, dst_step) =
+            (src_step * self.src_type.size(), dst_step * self.dst_type.size());
+        let mut scalars = short::Scalars::NONE;
         unsafe {
-            if self.job.streams {
-                for (i, row) in rows.iter().enumerate() {
-                    self.write_past_caches::<S>(*row, next + i);
+            while row + short::ROWS <= last {
+                if !statistics(job, row, src_step, &mut scalars) {
+                    break;
                 }
-                return;
-            }
-            for rows in rows.as_chunks::<AT_ONCE>().0 {
-                map::<S, _>(self.job.cols, &self.normalize::<AT_ONCE>(*rows));
+                let short::Scalars { high, low, r } = &scalars;
+                let (mut src, mut dst) = (self.src(row), self.dst(row));
+                let streams = job.streams && self.dst_type.streams(dst) && dst_step % 64 == 0;
+                for i in (0..short::ROWS).step_by(AT_ONCE) {
+                    let mut rows = [Row { src, dst, high: 0.0, low: 0.0, r: 0.0 }; AT_ONCE];
+                    for (j, slot) in rows.iter_mut().enumerate() {
+                        let (high, low, r) = (high[i + j], low[i + j], r[i + j]);
+                        *slot = Row { src, dst, high, low, r };
+                        (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
+                    }
+                    let normalize = self.normalize::<AT_ONCE>(rows);
+                    if streams {
+                        let next = src.wrapping_add(short::ROWS * src_step);
+                        map::<S, _>(job.cols, &Stream { normalize, next });
+                    } else {
+                        map::<S, _>(job.cols, &normalize);
+                    }
+                }
+                row += short::ROWS;
             }
         }
+        row
     }
 
     #[inline(always)]
@@ -346,17 +376,8 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
         // Rows before `next` are written or known; `end` is where they stop.
         let (mut next, mut end) = (first, last);
         loop {
-            while S::UNROLLS
-                && job.cols <= short::LONGEST
-                && !given
-                && known.len == 0
-                && next + short::ROWS <= end
-            {
-                let Some(rows) = short::ready::<S, Src, Dst, RMS, AFFINE>(&kernel, next) else {
-                    break;
-                };
-                next += short::ROWS;
-                kernel.write_short::<S>(&rows, next);
+            if known.len == 0 {
+                next = kernel.short_rows::<S>(next, end);
             }
             while known.len < depth && next < end {
                 let Some(ready) = kernel.alone::<S>(next) else {

@@ -2,6 +2,7 @@
 
 use super::columns::ColumnSums;
 use super::row::{Statistics, mean_in_range, variance_tells};
+use super::short;
 use crate::tensor::{DataType, RowMap};
 
 /// Where the statistics come from and go.
@@ -37,6 +38,8 @@ pub(super) struct Forward {
     pub(super) rms: bool,
     /// Whether dst is too large to stay in a cache.
     pub(super) streams: bool,
+    /// The statistics of several rows at once, if they are computed and rows are short.
+    pub(super) short: Option<short::Entry>,
 }
 
 // SAFETY: threads write different rows through these addresses; everything else is read.
@@ -65,13 +68,18 @@ impl Forward {
         unsafe { read_statistics(self.mean, self.variance, self.stat_rows.offset(row)) }
     }
 
+    #[inline(always)]
+    pub(super) fn writes_statistics(&self) -> bool {
+        self.statistics == StatisticsUse::Written
+    }
+
     /// Writes a row's statistics, if they are outputs.
     ///
     /// # Safety
     /// The row exists and is this thread's.
     #[inline(always)]
     pub(super) unsafe fn write(&self, row: usize, statistics: &Statistics) {
-        if self.statistics != StatisticsUse::Written {
+        if !self.writes_statistics() {
             return;
         }
         // SAFETY: the caller's.

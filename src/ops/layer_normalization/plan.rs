@@ -5,6 +5,7 @@ use super::columns::{Blocks, ColumnSums, JoinEntry, Partial};
 use super::job::{Backward, Forward, StatisticsUse};
 use super::problem::LayerNormalization;
 use super::row::Statistics;
+use super::short;
 use crate::primitive::{Arguments, Execution, PropKind};
 use crate::simd::{DefaultEnvironment, read_scalar};
 use crate::tensor::{DataType, MemoryDesc, RowMap};
@@ -129,6 +130,7 @@ impl Plan {
     pub(super) fn run_forward(
         &self,
         execution: &Execution<'_>,
+        short: Option<short::Entry>,
         rows: &(dyn Fn(&Forward, usize, usize) + Sync),
     ) -> usize {
         let args: &Arguments = execution.arguments;
@@ -159,6 +161,7 @@ impl Plan {
             rms: self.rms,
             streams: self.bytes(&[self.src_type, self.dst_type]) >= STREAMED_BYTES
                 && args.get(sys::NORM_ARG_SRC) != args.get(sys::NORM_ARG_DST),
+            short: if self.statistics == StatisticsUse::Given { None } else { short },
         };
         if self.cols == 0 {
             // The statistics of nothing are 0.

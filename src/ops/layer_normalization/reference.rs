@@ -58,7 +58,7 @@ impl Implementation for Reference {
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
         if self.forward {
-            self.plan.run_forward(execution, &|job, first, last| {
+            self.plan.run_forward(execution, None, &|job, first, last| {
                 for row in first..last {
                     self.forward_row(job, row);
                 }

@@ -123,7 +123,7 @@ impl<E: Element, const RMS: bool> Moments<E, RMS> {
     /// # Safety
     /// The instruction set of `S` is there.
     #[inline(always)]
-    unsafe fn of<S: Simd>(&self, x: S::F) -> Terms<S, 1> {
+    pub(super) unsafe fn of<S: Simd>(&self, x: S::F) -> Terms<S, 1> {
         // SAFETY: the caller's.
         unsafe {
             if RMS {

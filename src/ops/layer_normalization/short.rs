@@ -1,91 +1,243 @@
-//! Forward for rows so short that joining lanes, a root and two quotients per row would be most of the work:
-//! 16 rows at once, whose scalars are the lanes of a vector. The bits are those of row after row.
+//! The statistics of rows so short that joining lanes, a root and two quotients per row would be most of the
+//! work: 16 rows at once, whose scalars are the lanes of a vector. The bits are those of row after row.
 
-use super::forward::{Kernel, Row};
+use super::job::Forward;
 use super::row::{LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes};
-use crate::simd::{Element, GROUP, LANES, Simd, lane_sums};
+use crate::simd::{
+    Bf16, Element, F16, F32, GROUP, LANES, Level, Runtime, Simd, entry_points, lane_sums,
+};
+use crate::tensor::DataType;
 
 /// The longest row that is taken so.
-pub(super) const LONGEST: usize = GROUP;
+const LONGEST: usize = GROUP;
 /// Rows at once.
 pub(super) const ROWS: usize = LANES;
 
-/// [`ROWS`] rows, ready to be written, whose statistics are written if they are outputs; `None` if f32 does
-/// not carry one of them, or its sums have to be taken once more.
+/// What writing [`ROWS`] rows takes.
+pub(super) struct Scalars {
+    pub(super) high: [f32; ROWS],
+    /// What the mean is short of `high`, times `r`.
+    pub(super) low: [f32; ROWS],
+    pub(super) r: [f32; ROWS],
+}
+
+impl Scalars {
+    pub(super) const NONE: Self = Self { high: [0.0; ROWS], low: [0.0; ROWS], r: [0.0; ROWS] };
+}
+
+/// The vectors of a row of up to 64 elements, of which the last may be cut.
 ///
 /// # Safety
-/// As `forward_rows`, for rows `first` to `first + ROWS - 1`; `cols` is at most [`LONGEST`].
+/// `cols` elements are there, more than `NV - 1` vectors and at most `NV`; the instruction set of `S` is too.
 #[inline(always)]
-pub(super) unsafe fn ready<
-    S: Simd,
-    Src: Element,
-    Dst: Element,
-    const RMS: bool,
-    const AFFINE: u8,
->(
-    kernel: &Kernel<'_, Src, Dst, RMS, AFFINE>,
-    first: usize,
-) -> Option<[Row; ROWS]> {
-    let job = kernel.job;
-    let (element, cols) = (kernel.src_type, job.cols);
+unsafe fn load<S: Simd, E: Element, const NV: usize>(
+    element: E,
+    src: *const u8,
+    cols: usize,
+) -> [S::F; NV] {
     // SAFETY: the caller's.
     unsafe {
-        let n = S::wide_splat(cols as f64);
+        let mut vectors = [S::splat(0.0); NV];
+        for (v, vector) in vectors[..NV - 1].iter_mut().enumerate() {
+            *vector = element.load::<S>(src, v * LANES);
+        }
+        let i = (NV - 1) * LANES;
+        vectors[NV - 1] = if cols == NV * LANES {
+            element.load::<S>(src, i)
+        } else {
+            S::first_n(element.load_n::<S>(src, i, cols - i), cols - i)
+        };
+        vectors
+    }
+}
+
+/// [`pilot_lanes`], for rows of `NV` vectors; 0 for any more than four.
+///
+/// # Safety
+/// As [`load`].
+#[inline(always)]
+unsafe fn pilot<S: Simd, E: Element, const NV: usize>(
+    element: E,
+    src: *const u8,
+    cols: usize,
+) -> S::D {
+    // SAFETY: the caller's.
+    unsafe {
+        if NV == 0 {
+            return pilot_lanes::<S, E>(element, src, cols);
+        }
+        let mut vectors = [S::splat(0.0); PILOT / LANES];
+        vectors[..NV].copy_from_slice(&load::<S, E, NV>(element, src, cols));
+        let (low, high) = (S::add(vectors[0], vectors[1]), S::add(vectors[2], vectors[3]));
+        S::widen(S::add(low, high))
+    }
+}
+
+/// The squares of a row about `about`, and its values, whose lanes are not joined; `NV` as in [`pilot`].
+///
+/// # Safety
+/// As [`load`].
+#[inline(always)]
+unsafe fn lanes<S: Simd, E: Element, const RMS: bool, const NV: usize>(
+    moments: &Moments<E, RMS>,
+    cols: usize,
+) -> (S::D, S::D) {
+    // SAFETY: the caller's.
+    unsafe {
+        if NV == 0 {
+            let sums = lane_sums::<S, 1, _>(cols, moments);
+            return (sums.groups[0], sums.wide);
+        }
+        // A single chain: the others of its group are zero.
+        let mut chain = [S::splat(0.0)];
+        let mut wide = S::wide_splat(0.0);
+        let vectors = load::<S, E, NV>(moments.element, moments.src, cols);
+        for (v, x) in vectors.into_iter().enumerate() {
+            let mut terms = moments.of::<S>(x);
+            if v == NV - 1 && cols != NV * LANES {
+                terms = terms.first_n::<Moments<E, RMS>>(cols - v * LANES);
+            }
+            terms.add::<Moments<E, RMS>>(&mut chain, &mut wide);
+        }
+        (S::widen(chain[0]), wide)
+    }
+}
+
+/// `v / cols`.
+///
+/// # Safety
+/// The instruction set of `S` is there.
+#[inline(always)]
+unsafe fn per_col<S: Simd>(v: S::D, cols: usize) -> S::D {
+    // SAFETY: the caller's.
+    unsafe {
+        if cols.is_power_of_two() {
+            // The same bits, sooner.
+            S::wide_mul(v, S::wide_splat(1.0 / cols as f64))
+        } else {
+            S::wide_div(v, S::wide_splat(cols as f64))
+        }
+    }
+}
+
+/// The statistics of rows `first` to `first + ROWS - 1`, which are written if they are outputs; false, and
+/// nothing is written, if f32 does not carry one of them or its sums have to be taken once more.
+///
+/// # Safety
+/// The rows are there and this thread's, of at most [`LONGEST`] and at least one element, `src_step` bytes
+/// from each other; the instruction set of `S` is there.
+#[inline(always)]
+unsafe fn short_statistics<S: Simd, Src: Element, const RMS: bool>(
+    job: &Forward,
+    first: usize,
+    src_step: usize,
+    scalars: &mut Scalars,
+) -> bool {
+    // SAFETY: the caller's.
+    unsafe {
+        match job.cols.div_ceil(LANES) {
+            1 if S::UNROLLS => of_vectors::<S, Src, RMS, 1>(job, first, src_step, scalars),
+            2 if S::UNROLLS => of_vectors::<S, Src, RMS, 2>(job, first, src_step, scalars),
+            3 if S::UNROLLS => of_vectors::<S, Src, RMS, 3>(job, first, src_step, scalars),
+            4 if S::UNROLLS => of_vectors::<S, Src, RMS, 4>(job, first, src_step, scalars),
+            _ => of_vectors::<S, Src, RMS, 0>(job, first, src_step, scalars),
+        }
+    }
+}
+
+/// [`short_statistics`] of rows of `NV` vectors, or, with 0, of any.
+///
+/// # Safety
+/// As [`short_statistics`].
+#[inline(always)]
+unsafe fn of_vectors<S: Simd, Src: Element, const RMS: bool, const NV: usize>(
+    job: &Forward,
+    first: usize,
+    src_step: usize,
+    scalars: &mut Scalars,
+) -> bool {
+    let (element, cols) = (Src::of(job.src_type), job.cols);
+    // SAFETY: the caller's.
+    unsafe {
+        let src = job.src.add(job.src_rows.offset(first) * element.size());
         let zero = S::wide_splat(0.0);
         let mut pilots = [0.0f32; ROWS];
-        let mut lanes = [zero; ROWS];
+        let mut values = [zero; ROWS];
         if !RMS {
-            for (r, lanes) in lanes.iter_mut().enumerate() {
-                *lanes = pilot_lanes::<S, Src>(element, kernel.src(first + r), cols);
+            for (r, values) in values.iter_mut().enumerate() {
+                *values = pilot::<S, Src, NV>(element, src.add(r * src_step), cols);
             }
-            let sums = S::wide_sums(&lanes);
-            let means = if cols < PILOT {
-                S::wide_div(sums, n)
-            } else {
-                S::wide_mul(sums, S::wide_splat(1.0 / PILOT as f64))
-            };
+            let means = per_col::<S>(S::wide_sums(&values), cols.min(PILOT));
             S::store(pilots.as_mut_ptr(), S::narrow(means));
         }
         let mut squares = [zero; ROWS];
         for r in 0..ROWS {
-            let src = kernel.src(first + r);
-            let moments = Moments::<Src, RMS> { element, src, about: pilots[r] };
-            let sums = lane_sums::<S, 1, _>(cols, &moments);
-            (squares[r], lanes[r]) = (sums.groups[0], sums.wide);
+            let moments =
+                Moments::<Src, RMS> { element, src: src.add(r * src_step), about: pilots[r] };
+            (squares[r], values[r]) = lanes::<S, Src, RMS, NV>(&moments, cols);
         }
-        let mean_square = S::wide_div(S::wide_sums(&squares), n);
+        let mean_square = per_col::<S>(S::wide_sums(&squares), cols);
         let (mut mean, mut variance) = (zero, mean_square);
+        let mut carried = S::wide_all_between(mean_square, SMALLEST, LARGEST);
         if !RMS {
-            mean = S::wide_div(S::wide_sums(&lanes), n);
+            mean = per_col::<S>(S::wide_sums(&values), cols);
             let offset = S::wide_sub(mean, S::widen(S::load(pilots.as_ptr())));
             let square = S::wide_mul(offset, offset);
             variance = S::wide_sub(mean_square, square);
             let near = S::wide_sub(S::wide_mul(mean_square, S::wide_splat(NEAR)), square);
-            if !S::wide_all_between(near, 0.0, f64::MAX) {
-                return None;
-            }
+            carried &= S::wide_all_between(near, 0.0, f64::MAX);
         }
-        if !S::wide_all_between(mean_square, SMALLEST, LARGEST) {
-            return None;
+        if !carried {
+            return false;
         }
         let root = S::wide_sqrt(S::wide_add(variance, S::wide_splat(job.epsilon)));
         let r = S::narrow(S::wide_div(S::wide_splat(1.0), root));
-        let high = S::narrow(mean);
-        let low = S::wide_mul(S::wide_sub(S::widen(high), mean), S::widen(r));
-        let mut scalars = [[0.0f32; ROWS]; 3];
-        S::store(scalars[0].as_mut_ptr(), high);
-        S::store(scalars[1].as_mut_ptr(), S::narrow(low));
-        S::store(scalars[2].as_mut_ptr(), r);
-        let mut statistics = [[0.0f64; ROWS]; 2];
-        S::wide_store(statistics[0].as_mut_ptr(), mean);
-        S::wide_store(statistics[1].as_mut_ptr(), variance);
-        let [high, low, r] = scalars;
-        let mut rows = [kernel.row(first, high[0], low[0], r[0]); ROWS];
-        for i in 0..ROWS {
-            let found = Statistics { mean: statistics[0][i], variance: statistics[1][i] };
-            job.write(first + i, &found);
-            rows[i] = kernel.row(first + i, high[i], low[i], r[i]);
+        S::store(scalars.r.as_mut_ptr(), r);
+        if !RMS {
+            let high = S::narrow(mean);
+            let low = S::wide_mul(S::wide_sub(S::widen(high), mean), S::widen(r));
+            S::store(scalars.high.as_mut_ptr(), high);
+            S::store(scalars.low.as_mut_ptr(), S::narrow(low));
         }
-        Some(rows)
+        if job.writes_statistics() {
+            let mut means = [0.0f64; ROWS];
+            let mut variances = [0.0f64; ROWS];
+            S::wide_store(means.as_mut_ptr(), mean);
+            S::wide_store(variances.as_mut_ptr(), variance);
+            for r in 0..ROWS {
+                job.write(first + r, &Statistics { mean: means[r], variance: variances[r] });
+            }
+        }
+        true
     }
+}
+
+entry_points! {
+    /// The statistics of short rows, per level.
+    mod entries: short_statistics<Src: Element; const RMS: bool>(
+        job: &Forward, first: usize, src_step: usize, scalars: &mut Scalars
+    ) -> bool;
+}
+
+/// See [`short_statistics`].
+pub(super) type Entry = unsafe fn(&Forward, usize, usize, &mut Scalars) -> bool;
+
+/// The statistics of a problem's rows, if they are short.
+pub(super) fn entry(level: Level, src: DataType, rms: bool, cols: usize) -> Option<Entry> {
+    if cols > LONGEST {
+        return None;
+    }
+    let typed = match (src, rms) {
+        (DataType::Bf16, false) => entries::at::<Bf16, false>(level),
+        (DataType::Bf16, true) => entries::at::<Bf16, true>(level),
+        (DataType::F16, false) => entries::at::<F16, false>(level),
+        (DataType::F16, true) => entries::at::<F16, true>(level),
+        (_, false) => entries::at::<F32, false>(level),
+        (_, true) => entries::at::<F32, true>(level),
+    };
+    Some(typed.unwrap_or(if rms {
+        entries::entry_portable::<Runtime, true>
+    } else {
+        entries::entry_portable::<Runtime, false>
+    }))
 }

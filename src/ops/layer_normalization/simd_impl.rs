@@ -5,6 +5,7 @@ use super::columns::{JoinEntry, join_entry};
 use super::forward;
 use super::plan::Plan;
 use super::problem::LayerNormalization;
+use super::short;
 use super::wide;
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::simd::Level;
@@ -35,6 +36,7 @@ pub(super) fn make(
             | if flags.shift() { forward::SHIFT } else { 0 };
         Run::Forward(
             forward::entry(level, src, dst, flags.rms(), affine),
+            short::entry(level, src, flags.rms(), p.cols),
             wide::forward_entry(level),
         )
     } else {
@@ -52,7 +54,7 @@ pub(super) fn make(
 
 /// The kernel of a direction, and the one for rows that it stops at.
 enum Run {
-    Forward(forward::Entry, wide::ForwardEntry),
+    Forward(forward::Entry, Option<short::Entry>, wide::ForwardEntry),
     Backward(backward::Entry, wide::BackwardEntry, JoinEntry),
 }
 
@@ -74,20 +76,22 @@ impl Implementation for Vectorized {
     fn execute(&self, execution: &Execution<'_>) -> usize {
         let plan = &self.plan;
         match self.run {
-            Run::Forward(entry, wide) => plan.run_forward(execution, &|job, mut row, last| {
-                // SAFETY: the execution's buffers were checked, rows are given out once, and the
-                // machine has the level.
-                unsafe {
-                    loop {
-                        row = entry(job, row, last);
-                        if row == last {
-                            return;
+            Run::Forward(entry, short, wide) => {
+                plan.run_forward(execution, short, &|job, mut row, last| {
+                    // SAFETY: the execution's buffers were checked, rows are given out once, and the
+                    // machine has the level.
+                    unsafe {
+                        loop {
+                            row = entry(job, row, last);
+                            if row == last {
+                                return;
+                            }
+                            wide(job, row);
+                            row += 1;
                         }
-                        wide(job, row);
-                        row += 1;
                     }
-                }
-            }),
+                })
+            }
             Run::Backward(entry, wide, join) => {
                 plan.run_backward(execution, join, &|job, mut row, last, sums| {
                     // SAFETY: as above; each block has sums of its own.
