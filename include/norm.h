@@ -333,7 +333,7 @@ typedef enum {
  * be made of such a descriptor. A tag with another number of letters than `ndims`
  * is norm_invalid_arguments. */
 NORM_API norm_status_t norm_memory_desc_create_with_tag(
-        norm_memory_desc_t *memory_desc, int ndims, const norm_dims_t dims,
+        norm_memory_desc_t *memory_desc, int ndims, const norm_dim_t *dims,
         norm_data_type_t data_type, norm_format_tag_t tag);
 /* A descriptor with the given strides, in elements, 0 or more. Element
  * (i0, i1, ...) lies at i0*strides[0] + i1*strides[1] + ... `strides` NULL means
@@ -341,8 +341,8 @@ NORM_API norm_status_t norm_memory_desc_create_with_tag(
  * output with overlapping elements is norm_invalid_arguments at the primitive
  * descriptor. */
 NORM_API norm_status_t norm_memory_desc_create_with_strides(
-        norm_memory_desc_t *memory_desc, int ndims, const norm_dims_t dims,
-        norm_data_type_t data_type, const norm_dims_t strides);
+        norm_memory_desc_t *memory_desc, int ndims, const norm_dim_t *dims,
+        norm_data_type_t data_type, const norm_dim_t *strides);
 NORM_API norm_status_t norm_memory_desc_clone(norm_memory_desc_t *memory_desc,
         const_norm_memory_desc_t existing_memory_desc);
 NORM_API norm_status_t norm_memory_desc_destroy(norm_memory_desc_t memory_desc);

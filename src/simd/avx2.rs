@@ -62,6 +62,7 @@ unsafe fn bf16_lanes(v: __m256) -> __m256i {
 impl Simd for Avx2 {
     type F = (__m256, __m256);
     type D = [__m256d; 4];
+    type H = (__m128i, __m128i);
 
     #[inline(always)]
     unsafe fn splat(x: f32) -> Self::F {
@@ -106,10 +107,32 @@ impl Simd for Avx2 {
         unsafe { _mm_sfence() }
     }
     #[inline(always)]
-    unsafe fn load_bf16(p: *const u16) -> Self::F {
+    unsafe fn prefetch(p: *const u8) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn load_half(p: *const u16) -> Self::H {
+        unsafe { (_mm_loadu_si128(p.cast()), _mm_loadu_si128(p.add(8).cast())) }
+    }
+    #[inline(always)]
+    unsafe fn store_half(p: *mut u16, v: Self::H) {
         unsafe {
-            let low = _mm256_cvtepu16_epi32(_mm_loadu_si128(p.cast()));
-            let high = _mm256_cvtepu16_epi32(_mm_loadu_si128(p.add(8).cast()));
+            _mm_storeu_si128(p.cast(), v.0);
+            _mm_storeu_si128(p.add(8).cast(), v.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn stream_half(p: *mut u16, v: Self::H) {
+        unsafe {
+            _mm_stream_si128(p.cast(), v.0);
+            _mm_stream_si128(p.add(8).cast(), v.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn from_bf16(v: Self::H) -> Self::F {
+        unsafe {
+            let low = _mm256_cvtepu16_epi32(v.0);
+            let high = _mm256_cvtepu16_epi32(v.1);
             (
                 _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
                 _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
@@ -117,27 +140,25 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn store_bf16(p: *mut u16, v: Self::F) {
+    unsafe fn to_bf16(v: Self::F) -> Self::H {
         unsafe {
             // The pack interleaves the 128-bit halves; the permutation puts them in order.
             let packed = _mm256_packus_epi32(bf16_lanes(v.0), bf16_lanes(v.1));
-            _mm256_storeu_si256(p.cast(), _mm256_permute4x64_epi64::<0b11_01_10_00>(packed));
+            let ordered = _mm256_permute4x64_epi64::<0b11_01_10_00>(packed);
+            (_mm256_castsi256_si128(ordered), _mm256_extracti128_si256::<1>(ordered))
         }
     }
     #[inline(always)]
-    unsafe fn load_f16(p: *const u16) -> Self::F {
+    unsafe fn from_f16(v: Self::H) -> Self::F {
+        unsafe { (_mm256_cvtph_ps(v.0), _mm256_cvtph_ps(v.1)) }
+    }
+    #[inline(always)]
+    unsafe fn to_f16(v: Self::F) -> Self::H {
         unsafe {
             (
-                _mm256_cvtph_ps(_mm_loadu_si128(p.cast())),
-                _mm256_cvtph_ps(_mm_loadu_si128(p.add(8).cast())),
+                _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v.0),
+                _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v.1),
             )
-        }
-    }
-    #[inline(always)]
-    unsafe fn store_f16(p: *mut u16, v: Self::F) {
-        unsafe {
-            _mm_storeu_si128(p.cast(), _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v.0));
-            _mm_storeu_si128(p.add(8).cast(), _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v.1));
         }
     }
     #[inline(always)]
@@ -178,17 +199,6 @@ impl Simd for Avx2 {
                 _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v.0)),
                 _mm256_cvtps_pd(_mm256_castps256_ps128(v.1)),
                 _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v.1)),
-            ]
-        }
-    }
-    #[inline(always)]
-    unsafe fn load_widened(p: *const f32) -> Self::D {
-        unsafe {
-            [
-                _mm256_cvtps_pd(_mm_loadu_ps(p)),
-                _mm256_cvtps_pd(_mm_loadu_ps(p.add(4))),
-                _mm256_cvtps_pd(_mm_loadu_ps(p.add(8))),
-                _mm256_cvtps_pd(_mm_loadu_ps(p.add(12))),
             ]
         }
     }

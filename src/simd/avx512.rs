@@ -26,6 +26,7 @@ fn first_wide(n: usize) -> (__mmask8, __mmask8) {
 impl Simd for Avx512 {
     type F = __m512;
     type D = (__m512d, __m512d);
+    type H = __m256i;
     const MANY_REGISTERS: bool = true;
 
     #[inline(always)]
@@ -57,14 +58,35 @@ impl Simd for Avx512 {
         unsafe { _mm_sfence() }
     }
     #[inline(always)]
-    unsafe fn load_bf16(p: *const u16) -> Self::F {
-        unsafe {
-            let half = _mm256_loadu_si256(p.cast());
-            _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(half)))
-        }
+    unsafe fn prefetch(p: *const u8) {
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
     }
     #[inline(always)]
-    unsafe fn store_bf16(p: *mut u16, v: Self::F) {
+    unsafe fn load_half(p: *const u16) -> Self::H {
+        unsafe { _mm256_loadu_si256(p.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn load_half_n(p: *const u16, n: usize) -> Self::H {
+        unsafe { _mm256_maskz_loadu_epi16(first(n), p.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store_half(p: *mut u16, v: Self::H) {
+        unsafe { _mm256_storeu_si256(p.cast(), v) }
+    }
+    #[inline(always)]
+    unsafe fn store_half_n(p: *mut u16, v: Self::H, n: usize) {
+        unsafe { _mm256_mask_storeu_epi16(p.cast(), first(n), v) }
+    }
+    #[inline(always)]
+    unsafe fn stream_half(p: *mut u16, v: Self::H) {
+        unsafe { _mm256_stream_si256(p.cast(), v) }
+    }
+    #[inline(always)]
+    unsafe fn from_bf16(v: Self::H) -> Self::F {
+        unsafe { _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(v))) }
+    }
+    #[inline(always)]
+    unsafe fn to_bf16(v: Self::F) -> Self::H {
         unsafe {
             let bits = _mm512_castps_si512(v);
             let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
@@ -72,19 +94,16 @@ impl Simd for Avx512 {
             let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(v, v);
             let quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x0040_0000));
             let kept = _mm512_mask_mov_epi32(rounded, nan, quiet);
-            let half = _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(kept));
-            _mm256_storeu_si256(p.cast(), half);
+            _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(kept))
         }
     }
     #[inline(always)]
-    unsafe fn load_f16(p: *const u16) -> Self::F {
-        unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(p.cast())) }
+    unsafe fn from_f16(v: Self::H) -> Self::F {
+        unsafe { _mm512_cvtph_ps(v) }
     }
     #[inline(always)]
-    unsafe fn store_f16(p: *mut u16, v: Self::F) {
-        unsafe {
-            _mm256_storeu_si256(p.cast(), _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v));
-        }
+    unsafe fn to_f16(v: Self::F) -> Self::H {
+        unsafe { _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v) }
     }
     #[inline(always)]
     unsafe fn add(a: Self::F, b: Self::F) -> Self::F {
@@ -116,11 +135,6 @@ impl Simd for Avx512 {
             let low = _mm512_castps512_ps256(v);
             (_mm512_cvtps_pd(low), _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(v)))
         }
-    }
-    #[inline(always)]
-    unsafe fn load_widened(p: *const f32) -> Self::D {
-        // Two conversions from memory; from a register each half costs a shuffle more.
-        unsafe { (_mm512_cvtps_pd(_mm256_loadu_ps(p)), _mm512_cvtps_pd(_mm256_loadu_ps(p.add(8)))) }
     }
     #[inline(always)]
     unsafe fn narrow(v: Self::D) -> Self::F {

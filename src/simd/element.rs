@@ -1,6 +1,6 @@
 //! Element types: how 16 of them become f32 lanes and back.
 
-use super::{LANES, Simd};
+use super::Simd;
 use crate::tensor::DataType;
 
 /// An element type of a tensor. Values are f32 in the lanes; only loads and stores differ.
@@ -17,12 +17,6 @@ pub(crate) trait Element: Copy + 'static {
     fn size(self) -> usize;
     unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F;
     unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F;
-    /// 16 elements in f64.
-    #[inline(always)]
-    unsafe fn load_widened<S: Simd>(self, p: *const u8, i: usize) -> S::D {
-        // SAFETY: the caller's.
-        unsafe { S::widen(self.load::<S>(p, i)) }
-    }
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F);
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize);
     /// Whether [`stream`](Element::stream) goes past the caches for rows that begin at `p`.
@@ -71,10 +65,6 @@ impl Element for F32 {
         unsafe { S::load_n(p.cast::<f32>().add(i), n) }
     }
     #[inline(always)]
-    unsafe fn load_widened<S: Simd>(self, p: *const u8, i: usize) -> S::D {
-        unsafe { S::load_widened(p.cast::<f32>().add(i)) }
-    }
-    #[inline(always)]
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
         unsafe { S::store(p.cast::<f32>().add(i), v) }
     }
@@ -94,7 +84,7 @@ impl Element for F32 {
 
 /// Both 16-bit types differ only in the two conversions.
 macro_rules! half_element {
-    ($type:ident, $load:ident, $store:ident) => {
+    ($type:ident, $from:ident, $to:ident) => {
         // SAFETY of the blocks below: the trait's contract, passed through; `n` is below 16.
         #[allow(clippy::undocumented_unsafe_blocks)]
         impl Element for $type {
@@ -108,33 +98,33 @@ macro_rules! half_element {
             }
             #[inline(always)]
             unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {
-                unsafe { S::$load(p.cast::<u16>().add(i)) }
+                unsafe { S::$from(S::load_half(p.cast::<u16>().add(i))) }
             }
             #[inline(always)]
             unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
-                let mut lanes = [0u16; LANES];
-                unsafe {
-                    std::ptr::copy_nonoverlapping(p.cast::<u16>().add(i), lanes.as_mut_ptr(), n);
-                    S::$load(lanes.as_ptr())
-                }
+                unsafe { S::$from(S::load_half_n(p.cast::<u16>().add(i), n)) }
             }
             #[inline(always)]
             unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
-                unsafe { S::$store(p.cast::<u16>().add(i), v) }
+                unsafe { S::store_half(p.cast::<u16>().add(i), S::$to(v)) }
             }
             #[inline(always)]
             unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
-                let mut lanes = [0u16; LANES];
-                unsafe {
-                    S::$store(lanes.as_mut_ptr(), v);
-                    std::ptr::copy_nonoverlapping(lanes.as_ptr(), p.cast::<u16>().add(i), n);
-                }
+                unsafe { S::store_half_n(p.cast::<u16>().add(i), S::$to(v), n) }
+            }
+            #[inline(always)]
+            fn streams(self, p: *const u8) -> bool {
+                p.addr().is_multiple_of(64)
+            }
+            #[inline(always)]
+            unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+                unsafe { S::stream_half(p.cast::<u16>().add(i), S::$to(v)) }
             }
         }
     };
 }
-half_element!(Bf16, load_bf16, store_bf16);
-half_element!(F16, load_f16, store_f16);
+half_element!(Bf16, from_bf16, to_bf16);
+half_element!(F16, from_f16, to_f16);
 
 /// `$call` with the token of a type, which a problem's checks have confined to these three.
 macro_rules! by_type {

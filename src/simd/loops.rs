@@ -1,5 +1,5 @@
-//! The loops that own order, unrolling and tails: [`fold`] and [`fold_wide`] turn a row into sums,
-//! [`map`] turns rows into rows.
+//! The loops that own order, unrolling and tails: [`fold`] turns a row into sums, [`map`] turns rows into
+//! rows, and [`map_and_fold`] does both in one sweep.
 //!
 //! The order of a sum is part of the numerics contract (the reference implementation repeats it with
 //! plain scalars, lane by lane):
@@ -10,6 +10,7 @@
 //!    multiply-add per vector. The four chains join as `(c0 + c1) + (c2 + c3)`, still f32.
 //! 3. Group sums are widened to f64 and added lane by lane, in order. A block's 16 lanes join by
 //!    halves; blocks are added in order.
+//! 4. Terms that are f64 from the start are added lane by lane, in order, and joined as group sums are.
 //!
 //! No f32 sum is longer than 4 + 2 roundings, so the error of a sum of same-signed terms stays below
 //! 4 ulp for rows of any length, and a long row can be split at blocks without changing a bit.
@@ -25,24 +26,86 @@ pub(crate) const GROUP: usize = LANES * CHAIN * CHAINS;
 /// Elements in a block: far more than a thread needs to be worth waking, far fewer than a long row.
 pub(crate) const BLOCK: usize = 128 * GROUP;
 
-/// What a [`fold`] sums: for the vector that begins at element `i`, `K` pairs of factors.
+/// What a [`fold`] sums: for the vector that begins at element `i`, `K` products in f32, and one term in
+/// f64 if there is one.
 pub(crate) trait Fold<S: Simd, const K: usize> {
+    /// Whether there is a term in f64.
+    const WIDE: bool = false;
+
     /// # Safety
     /// Elements `i` to `i + 15` are there.
-    unsafe fn terms(&self, i: usize) -> [(S::F, S::F); K];
+    unsafe fn terms(&self, i: usize) -> Terms<S, K>;
     /// # Safety
     /// Elements `i` to `i + n - 1` are there; what the other lanes hold does not matter.
-    unsafe fn terms_n(&self, i: usize, n: usize) -> [(S::F, S::F); K];
+    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, K>;
 }
 
-/// What a [`fold_wide`] sums, in f64.
-pub(crate) trait WideFold<S: Simd> {
+/// The terms of a vector.
+pub(crate) struct Terms<S: Simd, const K: usize> {
+    factors: [(S::F, S::F); K],
+    wide: S::D,
+}
+
+impl<S: Simd, const K: usize> Terms<S, K> {
+    /// Products alone.
+    ///
     /// # Safety
-    /// Elements `i` to `i + 15` are there.
-    unsafe fn term(&self, i: usize) -> S::D;
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    pub(crate) unsafe fn products(factors: [(S::F, S::F); K]) -> Self {
+        // SAFETY: the caller's.
+        Self { factors, wide: unsafe { S::wide_splat(0.0) } }
+    }
+
+    /// Products, and a term in f64.
+    #[inline(always)]
+    pub(crate) fn with_wide(factors: [(S::F, S::F); K], wide: S::D) -> Self {
+        Self { factors, wide }
+    }
+
+    /// Adds the products to a chain and the term in f64 to a sum.
+    ///
     /// # Safety
-    /// Elements `i` to `i + n - 1` are there; what the other lanes hold does not matter.
-    unsafe fn term_n(&self, i: usize, n: usize) -> S::D;
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn add<T: Fold<S, K>>(&self, chain: &mut [S::F; K], wide: &mut S::D) {
+        // SAFETY: the caller's.
+        unsafe {
+            for (sum, (a, b)) in chain.iter_mut().zip(self.factors) {
+                *sum = S::fma(a, b, *sum);
+            }
+            if T::WIDE {
+                *wide = S::wide_add(*wide, self.wide);
+            }
+        }
+    }
+
+    /// The first `n` lanes, and zeros.
+    ///
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn first_n<T: Fold<S, K>>(mut self, n: usize) -> Self {
+        // SAFETY: the caller's.
+        unsafe {
+            for (a, b) in &mut self.factors {
+                (*a, *b) = (S::first_n(*a, n), S::first_n(*b, n));
+            }
+            if T::WIDE {
+                self.wide = S::wide_first_n(self.wide, n);
+            }
+        }
+        self
+    }
+}
+
+/// What a fold comes to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sums<const K: usize> {
+    /// Of the products of each pair of factors.
+    pub(crate) products: [f64; K],
+    /// Of the terms in f64.
+    pub(crate) wide: f64,
 }
 
 /// What a [`map`] does with the vector that begins at element `i`.
@@ -58,7 +121,17 @@ pub(crate) trait Map<S: Simd> {
     unsafe fn apply_n(&self, i: usize, n: usize);
 }
 
-/// The `K` sums of products over `cols` elements.
+/// What a fold does besides summing, when it does nothing.
+struct Nothing;
+
+impl<S: Simd> Map<S> for Nothing {
+    #[inline(always)]
+    unsafe fn apply(&self, _i: usize) {}
+    #[inline(always)]
+    unsafe fn apply_n(&self, _i: usize, _n: usize) {}
+}
+
+/// The sums over `cols` elements.
 ///
 /// # Safety
 /// Elements 0 to `cols - 1` are there; the instruction set of `S` is too.
@@ -66,146 +139,187 @@ pub(crate) trait Map<S: Simd> {
 pub(crate) unsafe fn fold<S: Simd, const K: usize, T: Fold<S, K>>(
     cols: usize,
     terms: &T,
-) -> [f64; K] {
-    let mut total = [0.0; K];
+) -> Sums<K> {
+    let mut total = Sums { products: [0.0; K], wide: 0.0 };
     let mut begin = 0;
     while begin < cols {
         let end = cols.min(begin + BLOCK);
         // SAFETY: all elements named lie below `end`.
-        unsafe {
-            let mut wide = [S::wide_splat(0.0); K];
-            let mut i = begin;
-            while i + GROUP <= end {
-                let part = group::<S, K, T>(i, terms);
-                for k in 0..K {
-                    wide[k] = S::wide_add(wide[k], S::widen(part[k]));
-                }
-                i += GROUP;
-            }
-            if i < end {
-                let part = group_partial::<S, K, T>(i, end - i, terms);
-                for k in 0..K {
-                    wide[k] = S::wide_add(wide[k], S::widen(part[k]));
-                }
-            }
-            for k in 0..K {
-                total[k] += S::wide_sum(wide[k]);
-            }
+        let [sums] = unsafe {
+            block::<S, K, 1, T, Nothing>(begin, end, std::array::from_ref(terms), &Nothing)
+        };
+        for k in 0..K {
+            total.products[k] += sums.products[k];
         }
+        total.wide += sums.wide;
         begin = end;
     }
     total
 }
 
-/// One whole group.
+/// [`map`] and `R` of [`fold`] in one sweep, for at most a block of elements: while one waits for memory,
+/// the other computes. The bits are those of all apart.
 ///
 /// # Safety
-/// Elements `i` to `i + GROUP - 1` are there.
+/// Elements 0 to `cols - 1` are there for all, `cols` is at most [`BLOCK`], and what `op` writes `terms` do
+/// not read; the instruction set of `S` is there.
 #[inline(always)]
-unsafe fn group<S: Simd, const K: usize, T: Fold<S, K>>(i: usize, terms: &T) -> [S::F; K] {
+pub(crate) unsafe fn map_and_fold<
+    S: Simd,
+    const K: usize,
+    const R: usize,
+    M: Map<S>,
+    T: Fold<S, K>,
+>(
+    cols: usize,
+    op: &M,
+    terms: &[T; R],
+) -> [Sums<K>; R] {
     // SAFETY: the caller's.
+    unsafe { block::<S, K, R, T, M>(0, cols, terms, op) }
+}
+
+/// The f64 sums of a fold over a block: what its groups came to, and its wide terms.
+#[derive(Clone, Copy)]
+struct Running<S: Simd, const K: usize> {
+    groups: [S::D; K],
+    wide: S::D,
+}
+
+/// `R` folds over elements `begin` to `end - 1`, at most a block of them, and `op` applied to each vector.
+///
+/// # Safety
+/// The elements are there; the instruction set of `S` is too.
+#[inline(always)]
+unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S>>(
+    begin: usize,
+    end: usize,
+    terms: &[T; R],
+    op: &M,
+) -> [Sums<K>; R] {
+    // SAFETY: all elements named lie below `end`.
     unsafe {
-        let mut chains = [[S::splat(0.0); K]; CHAINS];
-        for (c, chain) in chains.iter_mut().enumerate() {
-            for v in 0..CHAIN {
-                let pairs = terms.terms(i + (c * CHAIN + v) * LANES);
-                for k in 0..K {
-                    chain[k] = S::fma(pairs[k].0, pairs[k].1, chain[k]);
-                }
+        let zero = S::wide_splat(0.0);
+        let mut running = [Running::<S, K> { groups: [zero; K], wide: zero }; R];
+        let mut i = begin;
+        while i + GROUP <= end {
+            let c0 = chain::<S, K, R, T, M>(i, terms, op, &mut running);
+            let c1 = chain::<S, K, R, T, M>(i + CHAIN * LANES, terms, op, &mut running);
+            let low = add_all::<S, K, R>(&c0, &c1);
+            let c2 = chain::<S, K, R, T, M>(i + 2 * CHAIN * LANES, terms, op, &mut running);
+            let c3 = chain::<S, K, R, T, M>(i + 3 * CHAIN * LANES, terms, op, &mut running);
+            let group = add_all::<S, K, R>(&low, &add_all::<S, K, R>(&c2, &c3));
+            for r in 0..R {
+                running[r].add_group(&group[r]);
+            }
+            i += GROUP;
+        }
+        if i < end {
+            for r in 0..R {
+                running[r].add_partial(i, end - i, &terms[r]);
+            }
+            while i + LANES <= end {
+                op.apply(i);
+                i += LANES;
+            }
+            if i < end {
+                op.apply_n(i, end - i);
             }
         }
-        join::<S, K>(&chains)
+        let mut sums = [Sums { products: [0.0; K], wide: 0.0 }; R];
+        for r in 0..R {
+            for k in 0..K {
+                sums[r].products[k] = S::wide_sum(running[r].groups[k]);
+            }
+            if T::WIDE {
+                sums[r].wide = S::wide_sum(running[r].wide);
+            }
+        }
+        sums
     }
 }
 
-/// A group of fewer than [`GROUP`] elements.
+/// One chain of each of `R` folds: four vectors, of which `op` takes each after the folds have.
 ///
 /// # Safety
-/// Elements `i` to `i + len - 1` are there, `len` is between 1 and `GROUP - 1`.
+/// The vectors from `i` on are there; the instruction set of `S` is too.
 #[inline(always)]
-unsafe fn group_partial<S: Simd, const K: usize, T: Fold<S, K>>(
+unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S>>(
     i: usize,
-    len: usize,
-    terms: &T,
-) -> [S::F; K] {
-    // SAFETY: the caller's; each vector is whole or cut at `len`.
+    terms: &[T; R],
+    op: &M,
+    running: &mut [Running<S, K>; R],
+) -> [[S::F; K]; R] {
+    // SAFETY: the caller's.
     unsafe {
-        let mut chains = [[S::splat(0.0); K]; CHAINS];
-        let mut at = 0;
-        for chain in &mut chains {
-            let end = (at + CHAIN * LANES).min(len);
-            while at + LANES <= end {
-                let pairs = terms.terms(i + at);
-                for k in 0..K {
-                    chain[k] = S::fma(pairs[k].0, pairs[k].1, chain[k]);
-                }
-                at += LANES;
+        let mut chains = [[S::splat(0.0); K]; R];
+        for v in 0..CHAIN {
+            let at = i + v * LANES;
+            for r in 0..R {
+                terms[r].terms(at).add::<T>(&mut chains[r], &mut running[r].wide);
             }
-            if at < end {
-                let n = end - at;
-                let pairs = terms.terms_n(i + at, n);
-                for k in 0..K {
-                    let (a, b) = (S::first_n(pairs[k].0, n), S::first_n(pairs[k].1, n));
-                    chain[k] = S::fma(a, b, chain[k]);
-                }
-                at = end;
-            }
+            op.apply(at);
         }
-        join::<S, K>(&chains)
+        chains
     }
 }
 
 /// # Safety
 /// The instruction set of `S` is there.
 #[inline(always)]
-unsafe fn join<S: Simd, const K: usize>(chains: &[[S::F; K]; CHAINS]) -> [S::F; K] {
-    let mut sums = chains[0];
-    for k in 0..K {
-        // SAFETY: the caller's.
-        unsafe {
-            let low = S::add(chains[0][k], chains[1][k]);
-            let high = S::add(chains[2][k], chains[3][k]);
-            sums[k] = S::add(low, high);
+unsafe fn add_all<S: Simd, const K: usize, const R: usize>(
+    a: &[[S::F; K]; R],
+    b: &[[S::F; K]; R],
+) -> [[S::F; K]; R] {
+    let mut sums = *a;
+    for r in 0..R {
+        for k in 0..K {
+            // SAFETY: the caller's.
+            sums[r][k] = unsafe { S::add(a[r][k], b[r][k]) };
         }
     }
     sums
 }
 
-/// The sum of terms over `cols` elements, in f64 throughout: even and odd vectors of a block make a
-/// chain each, `even + odd` joins by halves, blocks are added in order.
-///
-/// # Safety
-/// Elements 0 to `cols - 1` are there; the instruction set of `S` is too.
-#[inline(always)]
-pub(crate) unsafe fn fold_wide<S: Simd, T: WideFold<S>>(cols: usize, terms: &T) -> f64 {
-    let mut total = 0.0;
-    let mut begin = 0;
-    while begin < cols {
-        let end = cols.min(begin + BLOCK);
-        // SAFETY: all elements named lie below `end`.
-        unsafe {
-            let mut even = S::wide_splat(0.0);
-            let mut odd = S::wide_splat(0.0);
-            let mut i = begin;
-            while i + 2 * LANES <= end {
-                even = S::wide_add(even, terms.term(i));
-                odd = S::wide_add(odd, terms.term(i + LANES));
-                i += 2 * LANES;
-            }
-            if i + LANES <= end {
-                even = S::wide_add(even, terms.term(i));
-                i += LANES;
-                if i < end {
-                    odd = S::wide_add(odd, S::wide_first_n(terms.term_n(i, end - i), end - i));
-                }
-            } else if i < end {
-                even = S::wide_add(even, S::wide_first_n(terms.term_n(i, end - i), end - i));
-            }
-            total += S::wide_sum(S::wide_add(even, odd));
+impl<S: Simd, const K: usize> Running<S, K> {
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn add_group(&mut self, group: &[S::F; K]) {
+        for (sum, part) in self.groups.iter_mut().zip(group) {
+            // SAFETY: the caller's.
+            *sum = unsafe { S::wide_add(*sum, S::widen(*part)) };
         }
-        begin = end;
     }
-    total
+
+    /// A group of fewer than [`GROUP`] elements.
+    ///
+    /// # Safety
+    /// Elements `i` to `i + len - 1` are there, `len` is between 1 and `GROUP - 1`; the instruction set
+    /// of `S` is there.
+    #[inline(always)]
+    unsafe fn add_partial<T: Fold<S, K>>(&mut self, i: usize, len: usize, terms: &T) {
+        // SAFETY: the caller's; each vector is whole or cut at `len`.
+        unsafe {
+            let mut chains = [[[S::splat(0.0); K]; 1]; CHAINS];
+            let mut at = 0;
+            for [chain] in &mut chains {
+                let end = (at + CHAIN * LANES).min(len);
+                while at + LANES <= end {
+                    terms.terms(i + at).add::<T>(chain, &mut self.wide);
+                    at += LANES;
+                }
+                if at < end {
+                    let n = end - at;
+                    terms.terms_n(i + at, n).first_n::<T>(n).add::<T>(chain, &mut self.wide);
+                    at = end;
+                }
+            }
+            let low = add_all::<S, K, 1>(&chains[0], &chains[1]);
+            let [sum] = add_all::<S, K, 1>(&low, &add_all::<S, K, 1>(&chains[2], &chains[3]));
+            self.add_group(&sum);
+        }
+    }
 }
 
 /// Applies `op` to `cols` elements, each vector once.
@@ -233,62 +347,6 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
             op.apply_n(i, cols - i);
         }
     }
-}
-
-/// [`map`] and `R` of [`fold_wide`] in one sweep, for at most a block of elements: what one row waits for
-/// from memory, the other computes in. The bits are those of all apart.
-///
-/// # Safety
-/// Elements 0 to `cols - 1` are there for all, `cols` is at most [`BLOCK`], and what `op` writes `terms` do
-/// not read; the instruction set of `S` is there.
-#[inline(always)]
-pub(crate) unsafe fn map_and_fold_wide<S: Simd, M: Map<S>, T: WideFold<S>, const R: usize>(
-    cols: usize,
-    op: &M,
-    terms: &[T; R],
-) -> [f64; R] {
-    let mut totals = [0.0; R];
-    // SAFETY: all elements named lie below `cols`.
-    unsafe {
-        let mut even = [S::wide_splat(0.0); R];
-        let mut odd = even;
-        let mut i = 0;
-        while i + 2 * LANES <= cols {
-            for r in 0..R {
-                even[r] = S::wide_add(even[r], terms[r].term(i));
-            }
-            op.apply(i);
-            for r in 0..R {
-                odd[r] = S::wide_add(odd[r], terms[r].term(i + LANES));
-            }
-            op.apply(i + LANES);
-            i += 2 * LANES;
-        }
-        // What is left is a vector, a part of one, or both, in this order.
-        let mut chain = &mut even;
-        while i < cols {
-            let n = LANES.min(cols - i);
-            for r in 0..R {
-                let term = if n == LANES {
-                    terms[r].term(i)
-                } else {
-                    S::wide_first_n(terms[r].term_n(i, n), n)
-                };
-                chain[r] = S::wide_add(chain[r], term);
-            }
-            if n == LANES {
-                op.apply(i);
-            } else {
-                op.apply_n(i, n);
-            }
-            i += n;
-            chain = &mut odd;
-        }
-        for r in 0..R {
-            totals[r] += S::wide_sum(S::wide_add(even[r], odd[r]));
-        }
-    }
-    totals
 }
 
 /// Adds the first `n` lanes to sums in memory; `n` is 16 for all.

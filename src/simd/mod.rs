@@ -25,7 +25,7 @@ use element::{bf16_bits, f16_bits, f16_value};
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use levels::{Level, entry_points};
 pub(crate) use loops::{
-    BLOCK, CHAIN, Fold, GROUP, Map, WideFold, add_wide, fold, fold_wide, map, map_and_fold_wide,
+    BLOCK, CHAIN, Fold, GROUP, Map, Sums, Terms, add_wide, fold, map, map_and_fold,
 };
 
 /// Lanes of a vector.
@@ -40,6 +40,8 @@ pub(crate) const LANES: usize = 16;
 pub(crate) trait Simd: Copy + 'static {
     type F: Copy;
     type D: Copy;
+    /// 16 lanes of 16 bits.
+    type H: Copy;
     /// Whether unrolled loops pay; they do not where a vector is many instructions already.
     const UNROLLS: bool = true;
     /// Whether there are registers for the sums of several rows at once.
@@ -57,18 +59,47 @@ pub(crate) trait Simd: Copy + 'static {
         // SAFETY: the caller's.
         unsafe { Self::store(p, v) }
     }
+    /// Asks for the cache line at an address, which need not be valid.
+    #[inline(always)]
+    unsafe fn prefetch(_p: *const u8) {}
     /// Orders streamed stores before what the thread does next.
     #[inline(always)]
     unsafe fn stream_fence() {}
 
-    /// 16 bf16 widened to f32, exactly.
-    unsafe fn load_bf16(p: *const u16) -> Self::F;
-    /// 16 f32 rounded to bf16, to nearest even; NaN stays NaN.
-    unsafe fn store_bf16(p: *mut u16, v: Self::F);
-    /// 16 IEEE binary16 widened to f32, exactly.
-    unsafe fn load_f16(p: *const u16) -> Self::F;
-    /// 16 f32 rounded to binary16, to nearest even; NaN stays NaN.
-    unsafe fn store_f16(p: *mut u16, v: Self::F);
+    unsafe fn load_half(p: *const u16) -> Self::H;
+    #[inline(always)]
+    unsafe fn load_half_n(p: *const u16, n: usize) -> Self::H {
+        let mut lanes = [0u16; LANES];
+        // SAFETY: the caller's; `n` is below 16.
+        unsafe {
+            std::ptr::copy_nonoverlapping(p, lanes.as_mut_ptr(), n);
+            Self::load_half(lanes.as_ptr())
+        }
+    }
+    unsafe fn store_half(p: *mut u16, v: Self::H);
+    #[inline(always)]
+    unsafe fn store_half_n(p: *mut u16, v: Self::H, n: usize) {
+        let mut lanes = [0u16; LANES];
+        // SAFETY: the caller's; `n` is below 16.
+        unsafe {
+            Self::store_half(lanes.as_mut_ptr(), v);
+            std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, n);
+        }
+    }
+    /// As [`stream`](Simd::stream); the address is a multiple of 32.
+    #[inline(always)]
+    unsafe fn stream_half(p: *mut u16, v: Self::H) {
+        // SAFETY: the caller's.
+        unsafe { Self::store_half(p, v) }
+    }
+    /// bf16 widened to f32, exactly.
+    unsafe fn from_bf16(v: Self::H) -> Self::F;
+    /// f32 rounded to bf16, to nearest even; NaN stays NaN.
+    unsafe fn to_bf16(v: Self::F) -> Self::H;
+    /// IEEE binary16 widened to f32, exactly.
+    unsafe fn from_f16(v: Self::H) -> Self::F;
+    /// f32 rounded to binary16, to nearest even; NaN stays NaN.
+    unsafe fn to_f16(v: Self::F) -> Self::H;
 
     unsafe fn add(a: Self::F, b: Self::F) -> Self::F;
     unsafe fn sub(a: Self::F, b: Self::F) -> Self::F;
@@ -81,8 +112,6 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn first_n(v: Self::F, n: usize) -> Self::F;
 
     unsafe fn widen(v: Self::F) -> Self::D;
-    /// `widen(load(p))`; from memory it can be had for less.
-    unsafe fn load_widened(p: *const f32) -> Self::D;
     /// Rounded to nearest even.
     unsafe fn narrow(v: Self::D) -> Self::F;
     unsafe fn wide_splat(x: f64) -> Self::D;

@@ -71,6 +71,7 @@ macro_rules! each {
 impl Simd for Neon {
     type F = [float32x4_t; 4];
     type D = [float64x2_t; 8];
+    type H = [uint16x4_t; 4];
 
     #[inline(always)]
     unsafe fn splat(x: f32) -> Self::F {
@@ -103,28 +104,30 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn load_bf16(p: *const u16) -> Self::F {
-        unsafe {
-            each!(4, vdupq_n_f32(0.0), |i| {
-                vreinterpretq_f32_u32(vshll_n_u16::<16>(vld1_u16(p.add(4 * i))))
-            })
-        }
+    unsafe fn load_half(p: *const u16) -> Self::H {
+        unsafe { each!(4, vdup_n_u16(0), |i| vld1_u16(p.add(4 * i))) }
     }
     #[inline(always)]
-    unsafe fn store_bf16(p: *mut u16, v: Self::F) {
+    unsafe fn store_half(p: *mut u16, v: Self::H) {
         for i in 0..4 {
-            unsafe { vst1_u16(p.add(4 * i), bf16_half(v[i])) };
+            unsafe { vst1_u16(p.add(4 * i), v[i]) };
         }
     }
     #[inline(always)]
-    unsafe fn load_f16(p: *const u16) -> Self::F {
-        unsafe { each!(4, vdupq_n_f32(0.0), |i| widen_half(vld1_u16(p.add(4 * i)))) }
+    unsafe fn from_bf16(v: Self::H) -> Self::F {
+        unsafe { each!(4, vdupq_n_f32(0.0), |i| vreinterpretq_f32_u32(vshll_n_u16::<16>(v[i]))) }
     }
     #[inline(always)]
-    unsafe fn store_f16(p: *mut u16, v: Self::F) {
-        for i in 0..4 {
-            unsafe { vst1_u16(p.add(4 * i), narrow_half(v[i])) };
-        }
+    unsafe fn to_bf16(v: Self::F) -> Self::H {
+        unsafe { each!(4, vdup_n_u16(0), |i| bf16_half(v[i])) }
+    }
+    #[inline(always)]
+    unsafe fn from_f16(v: Self::H) -> Self::F {
+        unsafe { each!(4, vdupq_n_f32(0.0), |i| widen_half(v[i])) }
+    }
+    #[inline(always)]
+    unsafe fn to_f16(v: Self::F) -> Self::H {
+        unsafe { each!(4, vdup_n_u16(0), |i| narrow_half(v[i])) }
     }
     #[inline(always)]
     unsafe fn add(a: Self::F, b: Self::F) -> Self::F {
@@ -166,10 +169,6 @@ impl Simd for Neon {
                 }
             })
         }
-    }
-    #[inline(always)]
-    unsafe fn load_widened(p: *const f32) -> Self::D {
-        unsafe { Self::widen(Self::load(p)) }
     }
     #[inline(always)]
     unsafe fn narrow(v: Self::D) -> Self::F {

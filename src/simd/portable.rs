@@ -47,6 +47,7 @@ unsafe fn write<T: Copy>(p: *mut T, v: [T; LANES], n: usize) {
 impl Simd for Portable {
     type F = [f32; LANES];
     type D = [f64; LANES];
+    type H = [u16; LANES];
     const UNROLLS: bool = false;
 
     #[inline(always)]
@@ -70,20 +71,28 @@ impl Simd for Portable {
         unsafe { write(p, v, n) }
     }
     #[inline(always)]
-    unsafe fn load_bf16(p: *const u16) -> Self::F {
-        lanes(unsafe { read(p, LANES) }, |x: u16| f32::from_bits(u32::from(x) << 16))
+    unsafe fn load_half(p: *const u16) -> Self::H {
+        unsafe { read(p, LANES) }
     }
     #[inline(always)]
-    unsafe fn store_bf16(p: *mut u16, v: Self::F) {
-        unsafe { write(p, lanes(v, bf16_bits), LANES) }
+    unsafe fn store_half(p: *mut u16, v: Self::H) {
+        unsafe { write(p, v, LANES) }
     }
     #[inline(always)]
-    unsafe fn load_f16(p: *const u16) -> Self::F {
-        lanes(unsafe { read(p, LANES) }, f16_value)
+    unsafe fn from_bf16(v: Self::H) -> Self::F {
+        lanes(v, |x: u16| f32::from_bits(u32::from(x) << 16))
     }
     #[inline(always)]
-    unsafe fn store_f16(p: *mut u16, v: Self::F) {
-        unsafe { write(p, lanes(v, f16_bits), LANES) }
+    unsafe fn to_bf16(v: Self::F) -> Self::H {
+        lanes(v, bf16_bits)
+    }
+    #[inline(always)]
+    unsafe fn from_f16(v: Self::H) -> Self::F {
+        lanes(v, f16_value)
+    }
+    #[inline(always)]
+    unsafe fn to_f16(v: Self::F) -> Self::H {
+        lanes(v, f16_bits)
     }
     #[inline(always)]
     unsafe fn add(a: Self::F, b: Self::F) -> Self::F {
@@ -124,10 +133,6 @@ impl Simd for Portable {
     #[inline(always)]
     unsafe fn widen(v: Self::F) -> Self::D {
         lanes(v, f64::from)
-    }
-    #[inline(always)]
-    unsafe fn load_widened(p: *const f32) -> Self::D {
-        unsafe { Self::widen(Self::load(p)) }
     }
     #[inline(always)]
     unsafe fn narrow(v: Self::D) -> Self::F {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * Rows that plain f32 arithmetic gets wrong: squares that overflow or vanish,
- * constants, small steps on a large offset, zeros without epsilon. Against the
+ * constants, small steps on a large offset, zeros without epsilon, beginnings that
+ * do not tell where the mean is, and all of these among each other. Against the
  * formulas on every level, forward and backward, with equal bits.
  *
  * With the argument "emulated", for valgrind: no comparison of bits, because its
@@ -17,6 +18,7 @@ static int emulated;
 /* Whether a type can hold such rows. */
 static int holds(norm_data_type_t type, int rows) {
     const int extreme = rows == ROWS_HUGE || rows == ROWS_TINY || rows == ROWS_SUBNORMAL;
+    if (rows == ROWS_MIXED) return type == norm_f32;
     if (type == norm_f16) return !extreme && rows != ROWS_OFFSET;
     return type == norm_f32 || rows != ROWS_OFFSET;
 }
@@ -24,19 +26,21 @@ static int holds(norm_data_type_t type, int rows) {
 static long all_rows(norm_cpu_isa_t level, problem_t *first, size_t *index) {
     static const norm_data_type_t types[] = {norm_f32, norm_bf16, norm_f16};
     static const norm_prop_kind_t kinds[] = {norm_forward_training, norm_backward};
-    static const norm_dim_t cols[] = {1, 4, 37, 257};
+    static const norm_dim_t cols[] = {1, 4, 37, 257, 1030};
     static const float epsilons[] = {0, 1e-5f};
     long cases = 0;
     MUST(norm_set_max_cpu_isa(level));
     for (int rows = ROWS_HUGE; rows < ROWS; ++rows)
         for (int type = 0; type < 3; ++type)
-            for (int i = 0; i < 2 * 2 * 2 * 4; ++i) {
+            for (int i = 0; i < 2 * 2 * 2 * 5; ++i) {
                 if (!holds(types[type], rows)) continue;
                 problem_spec_t spec;
                 memset(&spec, 0, sizeof spec);
                 spec.ndims = 2;
-                spec.dims[0] = 3;
+                spec.dims[0] = rows == ROWS_MIXED ? 23 : 3;
                 spec.dims[1] = cols[i / 8];
+                /* Long, so that the mean lies many deviations from the beginning. */
+                if (rows == ROWS_STEP && spec.dims[1] == 1030) spec.dims[1] = 20011;
                 spec.prop_kind = kinds[i & 1];
                 spec.flags = (unsigned)norm_use_shift | (i & 2 ? (unsigned)norm_rms_norm : 0);
                 spec.epsilon = epsilons[i >> 2 & 1];
@@ -97,7 +101,7 @@ int main(int argc, char **argv) {
     size_t used = 0;
     for (int i = 0; i < count; ++i) {
         used = 0;
-        EXPECT(all_rows(levels[i], first, &used) == (7 + 6 + 3) * 32);
+        EXPECT(all_rows(levels[i], first, &used) == (10 + 8 + 5) * 40);
     }
     for (size_t i = 0; i < used; ++i) problem_free(&first[i]);
     MUST(norm_set_max_cpu_isa(norm_cpu_isa_default));

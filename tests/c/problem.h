@@ -28,6 +28,9 @@ enum {
     ROWS_OFFSET,    /* 1e6 + {-1, 0, 1, 1.25} */
     ROWS_ULPS,      /* 1 + k ulp of the type, k = 0 to 3 */
     ROWS_ZERO,
+    ROWS_STEP,      /* the first 64 elements far from the others */
+    ROWS_OUTLIER,   /* one element of the first 64 far from all others */
+    ROWS_MIXED,     /* each row another of the above */
     ROWS
 };
 
@@ -114,11 +117,12 @@ static inline void problem_argument(problem_t *p, int id, const tensor_t *t) {
 }
 
 /* The next element of src. */
-static inline double problem_src(const problem_spec_t *s, uint64_t *state) {
+static inline double problem_src(
+        const problem_spec_t *s, uint64_t *state, size_t row, size_t col) {
     static const double offsets[] = {-1, 0, 1, 1.25};
     const double wide = random_between(state, -3, 5);
     const unsigned pick = random_bits(state) % 4;
-    switch (s->rows) {
+    switch (s->rows == ROWS_MIXED ? (int)(row % ROWS_MIXED) : s->rows) {
         case ROWS_HUGE: return wide * 1e20;
         case ROWS_TINY: return wide * 1e-30;
         case ROWS_SUBNORMAL: return wide * 1e-39;
@@ -126,6 +130,8 @@ static inline double problem_src(const problem_spec_t *s, uint64_t *state) {
         case ROWS_OFFSET: return 1e6 + offsets[pick];
         case ROWS_ULPS: return 1 + pick * element_ulp(s->src, 1);
         case ROWS_ZERO: return 0;
+        case ROWS_STEP: return col < 64 ? 100 + wide : wide;
+        case ROWS_OUTLIER: return col == 5 ? 4000 : wide;
         default: return wide;
     }
 }
@@ -170,7 +176,7 @@ static inline int problem_make(problem_t *p, const problem_spec_t *spec, norm_en
     p->diff_shift = tensor_make(s->diff_parameters, 1, cols, NULL, engine);
     for (size_t row = 0; row < p->src.rows; ++row)
         for (size_t col = 0; col < p->src.cols; ++col)
-            tensor_set(&p->src, row, col, problem_src(s, &state));
+            tensor_set(&p->src, row, col, problem_src(s, &state, row, col));
     tensor_fill_random(&p->scale, &state, 0.5, 2);
     tensor_fill_random(&p->shift, &state, -1, 1);
     p->src_before = problem_copy(&p->src);

@@ -13,85 +13,13 @@
 //! taken greedily: four if there are as many that f32 carries, else one. Others are left to `wide`.
 
 use super::columns::TILE;
-use super::row::{Statistics, mean_in_range, reciprocal, variance_tells};
+use super::job::{Backward, Given};
+use super::row::{Statistics, reciprocal};
 use crate::simd::{
-    Bf16, Element, F16, F32, Fold, LANES, Level, Map, Runtime, Simd, add_wide, entry_points, fold,
-    map,
+    Bf16, Element, F16, F32, Fold, LANES, Level, Map, Runtime, Simd, Terms, add_wide, entry_points,
+    fold, map,
 };
-use crate::tensor::{DataType, RowMap};
-
-/// One backward execution.
-#[derive(Clone, Copy)]
-pub(super) struct Backward {
-    pub(super) cols: usize,
-    pub(super) epsilon: f64,
-    pub(super) src_type: DataType,
-    pub(super) diff_dst_type: DataType,
-    pub(super) diff_src_type: DataType,
-    pub(super) src: *const u8,
-    pub(super) diff_dst: *const u8,
-    pub(super) diff_src: *mut u8,
-    /// Null with RMS.
-    pub(super) mean: *const f32,
-    pub(super) variance: *const f32,
-    /// f32, or null.
-    pub(super) scale: *const f32,
-    pub(super) src_rows: RowMap,
-    pub(super) diff_dst_rows: RowMap,
-    pub(super) diff_src_rows: RowMap,
-    pub(super) stat_rows: RowMap,
-    pub(super) global_stats: bool,
-    pub(super) rms: bool,
-    /// Whether diff_scale and diff_shift are summed.
-    pub(super) sums_scale: bool,
-    pub(super) sums_shift: bool,
-}
-
-// SAFETY: threads write different rows through these addresses; everything else is read.
-unsafe impl Sync for Backward {}
-
-/// What a row's statistics are, and whether they are to be trusted in f32.
-pub(super) enum Given {
-    /// In f32.
-    Narrow(Statistics),
-    /// In f64.
-    Wide(Statistics),
-    /// In f64, taken anew from src.
-    Anew,
-}
-
-impl Backward {
-    /// Where a block's sums of diff_scale and diff_shift begin; null for those not asked for.
-    #[inline(always)]
-    pub(super) fn sums(&self, block: *mut f64) -> (*mut f64, *mut f64) {
-        let null = std::ptr::null_mut();
-        let shift = block.wrapping_add(if self.sums_scale { self.cols } else { 0 });
-        (if self.sums_scale { block } else { null }, if self.sums_shift { shift } else { null })
-    }
-
-    /// The statistics given for a row.
-    ///
-    /// # Safety
-    /// The row exists.
-    #[inline(always)]
-    pub(super) unsafe fn given(&self, row: usize) -> Given {
-        // SAFETY: the caller's.
-        let (mean, variance) = unsafe {
-            let at = self.stat_rows.offset(row);
-            let rms = self.mean.is_null();
-            let mean = if rms { 0.0 } else { self.mean.add(at).read_unaligned() };
-            (mean, self.variance.add(at).read_unaligned())
-        };
-        let found = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
-        if !self.global_stats && !variance_tells(variance) {
-            Given::Anew
-        } else if mean_in_range(mean) {
-            Given::Narrow(found)
-        } else {
-            Given::Wide(found)
-        }
-    }
-}
+use crate::tensor::DataType;
 
 /// How the statistics enter the gradient.
 pub(super) const LAYER: u8 = 0;
@@ -162,13 +90,25 @@ struct RowSums<S: Simd, Src, Dd, const MODE: u8, const PARAMS: u8> {
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
     RowSums<S, Src, Dd, MODE, PARAMS>
 {
+    /// `d` and `xhat` of a vector; `n` is 16 for a whole one.
+    ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// As [`Fold`]; scale is as long as a row, and there if PARAMS says so.
     #[inline(always)]
-    unsafe fn pair(&self, x: S::F, dd: S::F, scale: S::F) -> (S::F, S::F) {
+    unsafe fn at(&self, i: usize, n: usize) -> (S::F, S::F) {
         // SAFETY: the caller's.
         unsafe {
-            let d = if PARAMS & READ_SCALE != 0 { S::mul(scale, dd) } else { dd };
+            let (x, dd) = if n == LANES {
+                (self.src_type.load::<S>(self.src, i), self.dd_type.load::<S>(self.diff_dst, i))
+            } else {
+                let x = self.src_type.load_n::<S>(self.src, i, n);
+                (x, self.dd_type.load_n::<S>(self.diff_dst, i, n))
+            };
+            let d = match (PARAMS & READ_SCALE != 0, n == LANES) {
+                (false, _) => dd,
+                (true, true) => S::mul(S::load(self.scale.add(i)), dd),
+                (true, false) => S::mul(S::load_n(self.scale.add(i), n), dd),
+            };
             (d, xhat::<S, MODE>(x, self.mean, self.r))
         }
     }
@@ -182,50 +122,40 @@ unsafe fn xhat<S: Simd, const MODE: u8>(x: S::F, mean: S::F, r: S::F) -> S::F {
     unsafe { if MODE & RMS != 0 { S::mul(x, r) } else { S::mul(S::sub(x, mean), r) } }
 }
 
-/// `(d, xhat)` alone.
+/// `d*xhat` alone.
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 1>
     for RowSums<S, Src, Dd, MODE, PARAMS>
 {
     #[inline(always)]
-    unsafe fn terms(&self, i: usize) -> [(S::F, S::F); 1] {
-        // SAFETY: the caller's; scale is as long as a row, and there if PARAMS says so.
-        unsafe {
-            let x = self.src_type.load::<S>(self.src, i);
-            let dd = self.dd_type.load::<S>(self.diff_dst, i);
-            let scale = if PARAMS & READ_SCALE != 0 { S::load(self.scale.add(i)) } else { x };
-            [self.pair(x, dd, scale)]
-        }
+    unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
+        // SAFETY: the caller's.
+        unsafe { Terms::products([self.at(i, LANES)]) }
     }
     #[inline(always)]
-    unsafe fn terms_n(&self, i: usize, n: usize) -> [(S::F, S::F); 1] {
-        // SAFETY: as above.
-        unsafe {
-            let x = self.src_type.load_n::<S>(self.src, i, n);
-            let dd = self.dd_type.load_n::<S>(self.diff_dst, i, n);
-            let scale = if PARAMS & READ_SCALE != 0 { S::load_n(self.scale.add(i), n) } else { x };
-            [self.pair(x, dd, scale)]
-        }
+    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
+        // SAFETY: the caller's.
+        unsafe { Terms::products([self.at(i, n)]) }
     }
 }
 
-/// `(d, 1)` and `(d, xhat)`.
+/// `d` and `d*xhat`.
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 2>
     for RowSums<S, Src, Dd, MODE, PARAMS>
 {
     #[inline(always)]
-    unsafe fn terms(&self, i: usize) -> [(S::F, S::F); 2] {
+    unsafe fn terms(&self, i: usize) -> Terms<S, 2> {
         // SAFETY: the caller's.
         unsafe {
-            let [(d, xhat)] = <Self as Fold<S, 1>>::terms(self, i);
-            [(d, S::splat(1.0)), (d, xhat)]
+            let (d, xhat) = self.at(i, LANES);
+            Terms::products([(d, S::splat(1.0)), (d, xhat)])
         }
     }
     #[inline(always)]
-    unsafe fn terms_n(&self, i: usize, n: usize) -> [(S::F, S::F); 2] {
+    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 2> {
         // SAFETY: the caller's.
         unsafe {
-            let [(d, xhat)] = <Self as Fold<S, 1>>::terms_n(self, i, n);
-            [(d, S::splat(1.0)), (d, xhat)]
+            let (d, xhat) = self.at(i, n);
+            Terms::products([(d, S::splat(1.0)), (d, xhat)])
         }
     }
 }
@@ -440,8 +370,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 r: r_lanes,
             };
             let [sum_d, sum_d_xhat] = match MODE {
-                LAYER => fold::<S, 2, _>(job.cols, &sums),
-                RMS => [0.0, fold::<S, 1, _>(job.cols, &sums)[0]],
+                LAYER => fold::<S, 2, _>(job.cols, &sums).products,
+                RMS => [0.0, fold::<S, 1, _>(job.cols, &sums).products[0]],
                 _ => [0.0, 0.0],
             };
             let per_col = f64::from(r) / job.cols as f64;

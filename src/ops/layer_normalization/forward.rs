@@ -1,110 +1,26 @@
 //! Forward: `dst = (src - mean) * r * scale + shift` with `r = 1/sqrt(variance + epsilon)`.
 //!
-//! Per row: the statistics (one sweep for RMS, two otherwise), then one sweep that writes dst, and takes
-//! along the mean of a row of the next batch. The mean is carried as `high`, an f32, and what is left
-//! of it: `src - high` is exact where it is small, and the rest enters by a fused multiply-add, as do
-//! scale and shift. Rows that f32 does not carry are left to `wide`.
+//! Per row: one sweep for its statistics, one that writes dst. The second takes along the first of rows
+//! further on where that pays: while the one waits for memory, the other computes. The mean is carried
+//! as `high`, an f32, and what is left of it: `src - high` is exact where it is small, and the rest
+//! enters by a fused multiply-add, as do scale and shift. Rows that f32 does not carry are left to `wide`.
 
-use super::row::{Statistics, WideValues, mean, mean_in_range, reciprocal, variance};
+use super::job::{Forward, StatisticsUse};
+use super::row::{Moments, Statistics, reciprocal};
 use crate::simd::{
-    BLOCK, Bf16, Element, F16, F32, Level, Map, Runtime, Simd, entry_points, map, map_and_fold_wide,
+    BLOCK, Bf16, Element, F16, F32, Level, Map, Runtime, Simd, entry_points, fold, map,
+    map_and_fold,
 };
-use crate::tensor::{DataType, RowMap};
+use crate::tensor::DataType;
 
-/// Where the statistics come from and go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StatisticsUse {
-    /// Computed, not shown.
-    Hidden,
-    /// Computed and written.
-    Written,
-    /// Read.
-    Given,
-}
-
-/// One forward execution.
-#[derive(Clone, Copy)]
-pub(super) struct Forward {
-    pub(super) cols: usize,
-    pub(super) epsilon: f64,
-    pub(super) src_type: DataType,
-    pub(super) dst_type: DataType,
-    pub(super) src: *const u8,
-    pub(super) dst: *mut u8,
-    /// Null with RMS.
-    pub(super) mean: *mut f32,
-    pub(super) variance: *mut f32,
-    /// f32, or null.
-    pub(super) scale: *const f32,
-    pub(super) shift: *const f32,
-    pub(super) src_rows: RowMap,
-    pub(super) dst_rows: RowMap,
-    pub(super) stat_rows: RowMap,
-    pub(super) statistics: StatisticsUse,
-    pub(super) rms: bool,
-    /// Whether dst is too large to stay in a cache.
-    pub(super) streams: bool,
-}
-
-// SAFETY: threads write different rows through these addresses; everything else is read.
-unsafe impl Sync for Forward {}
-
-impl Forward {
-    /// The statistics given for a row; `None` if f32 does not carry them.
-    ///
-    /// # Safety
-    /// They are given, and the row exists.
-    #[inline(always)]
-    pub(super) unsafe fn given(&self, row: usize) -> Option<Statistics> {
-        // SAFETY: the caller's.
-        let (mean, variance) = unsafe { self.given_values(row) };
-        let found = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
-        mean_in_range(mean).then_some(found)
-    }
-
-    /// The mean and variance given for a row.
-    ///
-    /// # Safety
-    /// They are given, and the row exists.
-    #[inline(always)]
-    pub(super) unsafe fn given_values(&self, row: usize) -> (f32, f32) {
-        // SAFETY: the caller's.
-        unsafe {
-            let at = self.stat_rows.offset(row);
-            let mean = if self.mean.is_null() { 0.0 } else { self.mean.add(at).read_unaligned() };
-            (mean, self.variance.add(at).read_unaligned())
-        }
-    }
-
-    /// Writes a row's statistics, if they are outputs.
-    ///
-    /// # Safety
-    /// The row exists and is this thread's.
-    #[inline(always)]
-    pub(super) unsafe fn write(&self, row: usize, statistics: &Statistics) {
-        if self.statistics != StatisticsUse::Written {
-            return;
-        }
-        // SAFETY: the caller's.
-        unsafe {
-            let at = self.stat_rows.offset(row);
-            if !self.mean.is_null() {
-                self.mean.add(at).write_unaligned(statistics.mean as f32);
-            }
-            // What does not fit saturates to +Inf.
-            self.variance.add(at).write_unaligned(statistics.variance as f32);
-        }
-    }
-}
-
-/// The most rows that go through each sweep together: while one row's lanes are joined, and while its
-/// root and quotient are taken, the next one's sweep runs.
-const BATCH: usize = 4;
-/// How much of src a batch may be, so that it, the next one and its part of dst stay in a first-level
-/// cache of 48 KiB.
-const BATCH_BYTES: usize = 16 * 1024;
-/// The same where two rows are written at once, which saves more than the cache does.
-const PAIRED_BYTES: usize = 32 * 1024;
+/// The most rows whose statistics are known before they are written: while one row's lanes are joined, and
+/// its root and quotient taken, other rows' sweeps run.
+const DEPTH: usize = 4;
+/// How much of src and dst the rows in work may be, so that they stay in a first-level cache of 48 KiB.
+const ROWS_IN_CACHE: usize = 32 * 1024;
+/// How long a row may be so that RMS takes another row's statistics along: there is too little to compute
+/// for that to pay where the rows in work leave the first-level cache.
+const LONGEST_RMS_ALONG: usize = 8 * 1024;
 
 /// What follows the normalization: bit 0 a scale, bit 1 a shift.
 pub(super) const SCALE: u8 = 1;
@@ -119,36 +35,39 @@ pub(super) fn low_term(mean: f64, high: f32, r: f32) -> f32 {
 
 /// A row, ready to be written.
 #[derive(Clone, Copy)]
-struct Row<S: Simd> {
+struct Row {
     src: *const u8,
     dst: *mut u8,
-    high: S::F,
+    high: f32,
     /// What the mean is short of `high`, times `r`.
-    low: S::F,
-    r: S::F,
+    low: f32,
+    r: f32,
 }
 
 /// `(x - mean) * r`, then scale and shift, for `R` rows at once: scale and shift are loaded once.
-struct Normalize<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8, const R: usize> {
+struct Normalize<Src, Dst, const RMS: bool, const AFFINE: u8, const R: usize> {
     src_type: Src,
     dst_type: Dst,
-    rows: [Row<S>; R],
+    rows: [Row; R],
     scale: *const f32,
     shift: *const f32,
-    streams: bool,
 }
 
-impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, const R: usize>
-    Normalize<S, Src, Dst, RMS, AFFINE, R>
+impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, const R: usize>
+    Normalize<Src, Dst, RMS, AFFINE, R>
 {
     /// # Safety
     /// The instruction set of `S` is there.
     #[inline(always)]
-    unsafe fn value(row: &Row<S>, x: S::F, scale: S::F, shift: S::F) -> S::F {
+    unsafe fn value<S: Simd>(row: &Row, x: S::F, scale: S::F, shift: S::F) -> S::F {
         // SAFETY: the caller's.
         unsafe {
-            let xhat =
-                if RMS { S::mul(x, row.r) } else { S::fma(S::sub(x, row.high), row.r, row.low) };
+            let r = S::splat(row.r);
+            let xhat = if RMS {
+                S::mul(x, r)
+            } else {
+                S::fma(S::sub(x, S::splat(row.high)), r, S::splat(row.low))
+            };
             match AFFINE {
                 0 => xhat,
                 SCALE => S::mul(xhat, scale),
@@ -157,48 +76,215 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
             }
         }
     }
+
+    /// The vectors of all rows at element `i`.
+    ///
+    /// # Safety
+    /// As [`Map::apply`]; scale and shift are as long as a row, and there if AFFINE says so.
+    #[inline(always)]
+    unsafe fn values<S: Simd>(&self, i: usize) -> [S::F; R] {
+        // SAFETY: the caller's.
+        unsafe {
+            let zero = S::splat(0.0);
+            let scale = if AFFINE & SCALE != 0 { S::load(self.scale.add(i)) } else { zero };
+            let shift = if AFFINE & SHIFT != 0 { S::load(self.shift.add(i)) } else { zero };
+            let mut values = [zero; R];
+            for (value, row) in values.iter_mut().zip(&self.rows) {
+                *value = Self::value::<S>(row, self.src_type.load::<S>(row.src, i), scale, shift);
+            }
+            values
+        }
+    }
 }
 
 impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, const R: usize> Map<S>
-    for Normalize<S, Src, Dst, RMS, AFFINE, R>
+    for Normalize<Src, Dst, RMS, AFFINE, R>
 {
     const UNROLL: usize = 4 / R;
 
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's; scale and shift are as long as a row, and there if AFFINE says so.
+        // SAFETY: the caller's.
         unsafe {
-            let zero = S::splat(0.0);
-            let scale = if AFFINE & SCALE != 0 { S::load(self.scale.add(i)) } else { zero };
-            let shift = if AFFINE & SHIFT != 0 { S::load(self.shift.add(i)) } else { zero };
             // All rows are loaded before one is stored: a load that follows a store to an address a
             // multiple of 4 KiB away waits for it.
-            let mut values = [zero; R];
-            for (value, row) in values.iter_mut().zip(&self.rows) {
-                *value = Self::value(row, self.src_type.load::<S>(row.src, i), scale, shift);
-            }
+            let values = self.values::<S>(i);
             for (value, row) in values.iter().zip(&self.rows) {
-                if self.streams {
-                    self.dst_type.stream::<S>(row.dst, i, *value);
-                } else {
-                    self.dst_type.store::<S>(row.dst, i, *value);
-                }
+                self.dst_type.store::<S>(row.dst, i, *value);
             }
         }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: as above.
+        // SAFETY: the caller's.
         unsafe {
             let zero = S::splat(0.0);
             let scale = if AFFINE & SCALE != 0 { S::load_n(self.scale.add(i), n) } else { zero };
             let shift = if AFFINE & SHIFT != 0 { S::load_n(self.shift.add(i), n) } else { zero };
             for row in &self.rows {
                 let x = self.src_type.load_n::<S>(row.src, i, n);
-                let value = Self::value(row, x, scale, shift);
+                let value = Self::value::<S>(row, x, scale, shift);
                 self.dst_type.store_n::<S>(row.dst, i, value, n);
             }
         }
+    }
+}
+
+/// [`Normalize`] of a row whose dst is stored past the caches, while the next row of src is fetched.
+struct Stream<Src, Dst, const RMS: bool, const AFFINE: u8> {
+    normalize: Normalize<Src, Dst, RMS, AFFINE, 1>,
+    /// Where the next row begins, if there is one.
+    next: *const u8,
+}
+
+impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map<S>
+    for Stream<Src, Dst, RMS, AFFINE>
+{
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
+        // SAFETY: the caller's.
+        unsafe {
+            S::prefetch(self.next.wrapping_add(i * src_type.size()));
+            let [value] = self.normalize.values::<S>(i);
+            dst_type.stream::<S>(row.dst, i, value);
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { Map::<S>::apply_n(&self.normalize, i, n) }
+    }
+}
+
+/// A job with the types and flags of its kernel.
+struct Kernel<'a, Src, Dst, const RMS: bool, const AFFINE: u8> {
+    job: &'a Forward,
+    src_type: Src,
+    dst_type: Dst,
+}
+
+// SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
+// of `S` is there, by the contract of `forward_rows`.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
+    Kernel<'_, Src, Dst, RMS, AFFINE>
+{
+    #[inline(always)]
+    unsafe fn src(&self, row: usize) -> *const u8 {
+        unsafe { self.job.src.add(self.job.src_rows.offset(row) * self.src_type.size()) }
+    }
+
+    #[inline(always)]
+    unsafe fn moments<S: Simd>(&self, row: usize) -> Moments<Src, RMS> {
+        unsafe { Moments::new::<S>(self.src_type, self.src(row), self.job.cols) }
+    }
+
+    /// A row by itself; `None` if f32 does not carry it.
+    #[inline(always)]
+    unsafe fn alone<S: Simd>(&self, row: usize) -> Option<Row> {
+        unsafe {
+            let found = if self.job.statistics == StatisticsUse::Given {
+                self.job.given(row)?
+            } else {
+                let moments = self.moments::<S>(row);
+                let sums = fold::<S, 1, _>(self.job.cols, &moments);
+                moments.statistics::<S>(self.job.cols, &sums)?
+            };
+            Some(self.ready(row, &found))
+        }
+    }
+
+    /// What writing a row takes; its statistics are written here, if they are outputs.
+    #[inline(always)]
+    unsafe fn ready(&self, row: usize, found: &Statistics) -> Row {
+        let job = self.job;
+        unsafe {
+            job.write(row, found);
+            let high = found.mean as f32;
+            let r = reciprocal(found.variance, job.epsilon) as f32;
+            Row {
+                src: self.src(row),
+                dst: job.dst.add(job.dst_rows.offset(row) * self.dst_type.size()),
+                high,
+                low: if RMS { 0.0 } else { low_term(found.mean, high, r) },
+                r,
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn normalize<const R: usize>(&self, rows: [Row; R]) -> Normalize<Src, Dst, RMS, AFFINE, R> {
+        let (scale, shift) = (self.job.scale, self.job.shift);
+        Normalize { src_type: self.src_type, dst_type: self.dst_type, rows, scale, shift }
+    }
+
+    /// Writes one row, of which `next` comes next.
+    #[inline(always)]
+    unsafe fn write_past_caches<S: Simd>(&self, known: &mut Known, next: usize) {
+        let normalize = self.normalize::<1>(known.take());
+        unsafe {
+            if self.dst_type.streams(normalize.rows[0].dst) {
+                let next = self
+                    .job
+                    .src
+                    .wrapping_add(self.job.src_rows.offset(next) * self.src_type.size());
+                map::<S, _>(self.job.cols, &Stream { normalize, next });
+            } else {
+                map::<S, _>(self.job.cols, &normalize);
+            }
+        }
+    }
+
+    /// Writes `R` rows and takes along the statistics of as many from `next` on, which follow those that
+    /// are known already; gives how many there are before one that f32 does not carry.
+    #[inline(always)]
+    unsafe fn write_and_fold<S: Simd, const R: usize>(
+        &self,
+        known: &mut Known,
+        next: usize,
+    ) -> usize {
+        unsafe {
+            let cols = self.job.cols;
+            let mut moments =
+                [Moments { element: self.src_type, src: self.job.src, about: 0.0 }; R];
+            for (r, moments) in moments.iter_mut().enumerate() {
+                *moments = self.moments::<S>(next + r);
+            }
+            let normalize = self.normalize::<R>(known.take());
+            let sums = map_and_fold::<S, 1, R, _, _>(cols, &normalize, &moments);
+            for r in 0..R {
+                let Some(found) = moments[r].statistics::<S>(cols, &sums[r]) else { return r };
+                known.add(self.ready(next + r, &found));
+            }
+            R
+        }
+    }
+}
+
+/// The rows whose statistics are known, in order.
+struct Known {
+    rows: [Row; DEPTH],
+    first: usize,
+    len: usize,
+}
+
+impl Known {
+    #[inline(always)]
+    fn add(&mut self, row: Row) {
+        self.rows[(self.first + self.len) % DEPTH] = row;
+        self.len += 1;
+    }
+
+    #[inline(always)]
+    fn take<const R: usize>(&mut self) -> [Row; R] {
+        let mut rows = [self.rows[self.first % DEPTH]; R];
+        for (r, row) in rows.iter_mut().enumerate() {
+            *row = self.rows[(self.first + r) % DEPTH];
+        }
+        self.first += R;
+        self.len -= R;
+        rows
     }
 }
 
@@ -214,106 +300,65 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     last: usize,
 ) -> usize {
     let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
+    let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
+    let row_bytes = job.cols * src_type.size().max(dst_type.size());
     let given = job.statistics == StatisticsUse::Given;
-    let takes_mean = !RMS && !given;
-    let bytes = if takes_mean && S::MANY_REGISTERS { PAIRED_BYTES } else { BATCH_BYTES };
-    let batch = (bytes / (job.cols * src_type.size())).clamp(1, BATCH);
-    // SAFETY: the caller's, for rows of the problem.
-    let src = |row| unsafe { job.src.add(job.src_rows.offset(row) * src_type.size()) };
-    // The means of the batch that begins at `row`, as far as they were taken along.
-    let mut means = [0.0; BATCH];
-    let mut taken = 0;
-    let mut row = first;
-    while row < last {
-        let rows = batch.min(last - row);
-        let mut ready = 0;
-        // SAFETY: the caller's.
-        unsafe {
-            let zero = S::splat(0.0);
-            let nothing = Row::<S> { src: job.src, dst: job.dst, high: zero, low: zero, r: zero };
-            let mut prepared = [nothing; BATCH];
-            while takes_mean && taken < rows {
-                means[taken] = mean::<S, Src>(src_type, src(row + taken), job.cols);
-                taken += 1;
+    let pairs = S::MANY_REGISTERS && !RMS;
+    let along = S::MANY_REGISTERS
+        && !given
+        && !job.streams
+        && job.cols <= BLOCK
+        && (!RMS || row_bytes <= LONGEST_RMS_ALONG);
+    let rows_at_once = if pairs { 2 } else { 1 };
+    let in_cache = ROWS_IN_CACHE / row_bytes;
+    let depth = if along && in_cache < 3 * rows_at_once {
+        rows_at_once
+    } else if along {
+        2 * rows_at_once
+    } else {
+        (in_cache / 2).clamp(1, DEPTH)
+    };
+    // SAFETY: the caller's.
+    unsafe {
+        let nothing = Row { src: job.src, dst: job.dst, high: 0.0, low: 0.0, r: 0.0 };
+        let mut known = Known { rows: [nothing; DEPTH], first: 0, len: 0 };
+        // Rows before `next` are written or known; `end` is where they stop.
+        let (mut next, mut end) = (first, last);
+        loop {
+            while known.len < depth && next < end {
+                let Some(ready) = kernel.alone::<S>(next) else {
+                    end = next;
+                    break;
+                };
+                known.add(ready);
+                next += 1;
             }
-            for (prepared, mean) in prepared[..rows].iter_mut().zip(means) {
-                let row = row + ready;
-                let known = if given {
-                    job.given(row)
-                } else {
-                    variance::<S, Src, RMS>(src_type, src(row), job.cols, mean)
-                        .map(|variance| Statistics { mean, variance })
-                };
-                let Some(found) = known else { break };
-                job.write(row, &found);
-                let high = found.mean as f32;
-                let r = reciprocal(found.variance, job.epsilon) as f32;
-                *prepared = Row {
-                    src: src(row),
-                    dst: job.dst.add(job.dst_rows.offset(row) * dst_type.size()),
-                    high: S::splat(high),
-                    low: S::splat(low_term(found.mean, high, r)),
-                    r: S::splat(r),
-                };
-                ready += 1;
-            }
-            taken = 0;
-            let streams = |row: &Row<S>| job.streams && dst_type.streams(row.dst);
-            let (scale, shift) = (job.scale, job.shift);
-            let values = |row| WideValues { element: src_type, src: src(row) };
-            let along = takes_mean && ready == rows && job.cols <= BLOCK;
-            let mut i = 0;
-            while i < ready {
-                let one = prepared[i];
-                let next = row + rows + i;
-                if S::MANY_REGISTERS && along && i + 1 < ready && next + 1 < last {
-                    let pair = [one, prepared[i + 1]];
-                    let streams = pair.iter().all(streams);
-                    let normalize = Normalize::<S, Src, Dst, RMS, AFFINE, 2> {
-                        src_type,
-                        dst_type,
-                        rows: pair,
-                        scale,
-                        shift,
-                        streams,
-                    };
-                    let next = [values(next), values(next + 1)];
-                    let sums = map_and_fold_wide::<S, _, _, 2>(job.cols, &normalize, &next);
-                    means[i] = sums[0] / job.cols as f64;
-                    means[i + 1] = sums[1] / job.cols as f64;
-                    i += 2;
-                    taken = i;
-                    continue;
-                }
-                let normalize = Normalize::<S, Src, Dst, RMS, AFFINE, 1> {
-                    src_type,
-                    dst_type,
-                    rows: [one],
-                    scale,
-                    shift,
-                    streams: streams(&one),
-                };
-                if along && next < last {
-                    let next = [values(next)];
-                    let [sum] = map_and_fold_wide::<S, _, _, 1>(job.cols, &normalize, &next);
-                    means[i] = sum / job.cols as f64;
-                    taken = i + 1;
-                } else {
-                    map(job.cols, &normalize);
-                }
-                i += 1;
+            let folded = if along && pairs && known.len >= 2 && next + 2 <= end {
+                kernel.write_and_fold::<S, 2>(&mut known, next)
+            } else if along && !pairs && known.len >= 1 && next < end {
+                kernel.write_and_fold::<S, 1>(&mut known, next)
+            } else if job.streams && known.len >= 1 {
+                kernel.write_past_caches::<S>(&mut known, next);
+                continue;
+            } else if pairs && known.len >= 2 {
+                map::<S, _>(job.cols, &kernel.normalize::<2>(known.take()));
+                continue;
+            } else if known.len >= 1 {
+                map::<S, _>(job.cols, &kernel.normalize::<1>(known.take()));
+                continue;
+            } else {
+                break;
+            };
+            next += folded;
+            if folded < rows_at_once {
+                end = next;
             }
         }
-        row += ready;
-        if ready < rows {
-            break;
+        if job.streams {
+            S::stream_fence();
         }
+        end
     }
-    if job.streams {
-        // SAFETY: the caller's.
-        unsafe { S::stream_fence() };
-    }
-    row
 }
 
 entry_points! {

@@ -13,6 +13,8 @@
 mod backward;
 mod columns;
 mod forward;
+mod job;
+mod plan;
 mod problem;
 mod reference;
 mod row;

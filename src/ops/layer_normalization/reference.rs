@@ -4,12 +4,12 @@
 //! so that its results have the same bits: it runs what the vector implementations refuse, and shows
 //! in tests that they do what is written down.
 
-use super::backward::{Backward, Given};
 use super::columns::TILE;
-use super::forward::{Forward, StatisticsUse, low_term};
+use super::forward::low_term;
+use super::job::{Backward, Forward, Given, StatisticsUse};
+use super::plan::Plan;
 use super::problem::LayerNormalization;
-use super::row::{Statistics, corrected, in_range, reciprocal};
-use super::simd_impl::Plan;
+use super::row::{NEAR, PILOT, Statistics, corrected, in_range, reciprocal};
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::simd::{BLOCK, CHAIN, GROUP, LANES, read_scalar, write_scalar};
 use crate::tensor::DataType;
@@ -164,20 +164,15 @@ fn fold(cols: usize, terms: impl Fn(usize) -> (f32, f32)) -> f64 {
     total
 }
 
-/// `simd::fold_wide`, one lane at a time.
+/// The terms in f64 of `simd::fold`, one lane at a time.
 fn fold_wide(cols: usize, term: impl Fn(usize) -> f64) -> f64 {
     let mut total = 0.0;
     for block in (0..cols).step_by(BLOCK) {
-        let mut sums = [[0.0f64; LANES]; 2];
+        let mut sums = [0.0f64; LANES];
         for col in block..cols.min(block + BLOCK) {
-            let (vector, lane) = ((col - block) / LANES, (col - block) % LANES);
-            sums[vector % 2][lane] += term(col);
+            sums[(col - block) % LANES] += term(col);
         }
-        let mut joined = sums[0];
-        for lane in 0..LANES {
-            joined[lane] += sums[1][lane];
-        }
-        total += halve(joined);
+        total += halve(sums);
     }
     total
 }
@@ -206,22 +201,40 @@ fn wide_statistics(src: RowView, cols: usize, rms: bool) -> Statistics {
     Statistics { mean, variance: fold_wide(cols, square) / n }
 }
 
-/// The statistics of a row; `None` if f32 does not carry it.
+/// The statistics of a row; `None` if f32 does not carry it. As `Moments::statistics`.
 fn statistics(src: RowView, cols: usize, rms: bool) -> Option<Statistics> {
     let n = cols as f64;
-    if rms {
-        let variance = fold(cols, |col| (src.get(col), src.get(col))) / n;
-        return in_range(variance).then_some(Statistics { mean: 0.0, variance });
-    }
-    let mean = fold_wide(cols, |col| f64::from(src.get(col))) / n;
-    let high = mean as f32;
-    let centred = |col| {
-        let d = src.get(col) - high;
-        (d, d)
+    let mean_square = |about: f32| {
+        let distance = |col| if rms { src.get(col) } else { src.get(col) - about };
+        fold(cols, |col| (distance(col), distance(col))) / n
     };
-    let mean_square = fold(cols, centred) / n;
-    let variance = corrected(mean_square, mean, high);
-    in_range(mean_square).then_some(Statistics { mean, variance })
+    let pilot = if rms { 0.0 } else { pilot(src, cols) };
+    let mean = if rms { 0.0 } else { fold_wide(cols, |col| f64::from(src.get(col))) / n };
+    let offset = mean - f64::from(pilot);
+    let (mut about, mut found) = (pilot, mean_square(pilot));
+    let near = rms || offset * offset <= found * NEAR;
+    if in_range(found) && near {
+        let variance = if rms { found } else { found - offset * offset };
+        return Some(Statistics { mean, variance });
+    }
+    if !rms && found != 0.0 {
+        about = mean as f32;
+        found = mean_square(about);
+    }
+    if found == 0.0 {
+        let constant = (0..cols).all(|col| src.get(col) == about);
+        return constant.then_some(Statistics { mean: f64::from(about), variance: 0.0 });
+    }
+    in_range(found).then(|| Statistics { mean, variance: corrected(found, mean, about) })
+}
+
+/// As `row::pilot`.
+fn pilot(src: RowView, cols: usize) -> f32 {
+    let lane = |lane: usize| {
+        let x = |v: usize| if v * LANES + lane < cols { src.get(v * LANES + lane) } else { 0.0 };
+        f64::from((x(0) + x(1)) + (x(2) + x(3)))
+    };
+    (halve(std::array::from_fn(lane)) / cols.min(PILOT) as f64) as f32
 }
 
 impl Reference {

@@ -1,6 +1,6 @@
 //! What both directions know of one row: its statistics, and when f32 does not carry them.
 
-use crate::simd::{Element, Fold, Simd, WideFold, fold, fold_wide};
+use crate::simd::{Element, Fold, LANES, Simd, Sums, Terms, fold};
 
 /// The statistics of a row, before rounding.
 #[derive(Clone, Copy, Debug)]
@@ -44,105 +44,184 @@ pub(super) fn reciprocal(variance: f64, epsilon: f64) -> f64 {
     if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() }
 }
 
-/// The squares of a row.
-struct Squares<E> {
-    element: E,
-    src: *const u8,
-}
-
-impl<S: Simd, E: Element> Fold<S, 1> for Squares<E> {
-    #[inline(always)]
-    unsafe fn terms(&self, i: usize) -> [(S::F, S::F); 1] {
-        // SAFETY: the caller's.
-        let x = unsafe { self.element.load::<S>(self.src, i) };
-        [(x, x)]
-    }
-    #[inline(always)]
-    unsafe fn terms_n(&self, i: usize, n: usize) -> [(S::F, S::F); 1] {
-        // SAFETY: the caller's.
-        let x = unsafe { self.element.load_n::<S>(self.src, i, n) };
-        [(x, x)]
-    }
-}
-
-/// The squares of a row's distances from `mean`.
-struct CentredSquares<S: Simd, E> {
-    element: E,
-    src: *const u8,
-    mean: S::F,
-}
-
-impl<S: Simd, E: Element> Fold<S, 1> for CentredSquares<S, E> {
-    #[inline(always)]
-    unsafe fn terms(&self, i: usize) -> [(S::F, S::F); 1] {
-        // SAFETY: the caller's.
-        let d = unsafe { S::sub(self.element.load::<S>(self.src, i), self.mean) };
-        [(d, d)]
-    }
-    #[inline(always)]
-    unsafe fn terms_n(&self, i: usize, n: usize) -> [(S::F, S::F); 1] {
-        // SAFETY: the caller's.
-        let d = unsafe { S::sub(self.element.load_n::<S>(self.src, i, n), self.mean) };
-        [(d, d)]
-    }
-}
-
-/// The values of a row, in f64.
-pub(super) struct WideValues<E> {
-    pub(super) element: E,
-    pub(super) src: *const u8,
-}
-
-impl<S: Simd, E: Element> WideFold<S> for WideValues<E> {
-    #[inline(always)]
-    unsafe fn term(&self, i: usize) -> S::D {
-        // SAFETY: the caller's.
-        unsafe { self.element.load_widened::<S>(self.src, i) }
-    }
-    #[inline(always)]
-    unsafe fn term_n(&self, i: usize, n: usize) -> S::D {
-        // SAFETY: the caller's.
-        unsafe { S::widen(self.element.load_n::<S>(self.src, i, n)) }
-    }
-}
-
-/// The mean of a row, summed in f64.
+/// Where the sums of a row of `cols` elements are taken about, near the mean: the mean of the first 64
+/// elements, near enough in f32. 0 with RMS.
 ///
 /// # Safety
-/// `cols` elements are there; the instruction set of `S` is too.
+/// `cols` elements are there, at least one; the instruction set of `S` is too.
 #[inline(always)]
-pub(super) unsafe fn mean<S: Simd, E: Element>(element: E, src: *const u8, cols: usize) -> f64 {
-    // SAFETY: the caller's.
-    unsafe { fold_wide::<S, _>(cols, &WideValues { element, src }) / cols as f64 }
-}
-
-/// The variance of a row of one element or more about its mean, which is 0 with RMS; `None` if its
-/// squares leave the range of f32.
-///
-/// It is summed about the mean rounded to f32, and corrected by the square of what the rounding left:
-/// the differences are exact where they are small.
-///
-/// # Safety
-/// As [`mean`].
-#[inline(always)]
-pub(super) unsafe fn variance<S: Simd, E: Element, const RMS: bool>(
+pub(super) unsafe fn pilot<S: Simd, E: Element, const RMS: bool>(
     element: E,
     src: *const u8,
     cols: usize,
-    mean: f64,
-) -> Option<f64> {
-    let n = cols as f64;
-    // SAFETY: the caller's.
+) -> f32 {
+    if RMS {
+        return 0.0;
+    }
+    // SAFETY: the caller's; only what is there is loaded.
     unsafe {
-        if RMS {
-            let [sum] = fold::<S, 1, _>(cols, &Squares { element, src });
-            in_range(sum / n).then_some(sum / n)
-        } else {
-            let high = mean as f32;
-            let terms = CentredSquares::<S, E> { element, src, mean: S::splat(high) };
-            let [sum] = fold::<S, 1, _>(cols, &terms);
-            in_range(sum / n).then(|| corrected(sum / n, mean, high))
+        let mut vectors = [S::splat(0.0); PILOT / LANES];
+        for (v, vector) in vectors.iter_mut().enumerate() {
+            let i = v * LANES;
+            if i + LANES <= cols {
+                *vector = element.load::<S>(src, i);
+            } else if i < cols {
+                *vector = S::first_n(element.load_n::<S>(src, i, cols - i), cols - i);
+            }
         }
+        let (low, high) = (S::add(vectors[0], vectors[1]), S::add(vectors[2], vectors[3]));
+        let sum = S::wide_sum(S::widen(S::add(low, high)));
+        let mean = if cols < PILOT { sum / cols as f64 } else { sum * (1.0 / PILOT as f64) };
+        mean as f32
+    }
+}
+
+/// Elements that a pilot is taken from.
+pub(super) const PILOT: usize = 4 * LANES;
+
+/// What a row's statistics are made of: the squares of its distances from `about` and, unless RMS, its
+/// values in f64.
+#[derive(Clone, Copy)]
+pub(super) struct Moments<E, const RMS: bool> {
+    pub(super) element: E,
+    pub(super) src: *const u8,
+    pub(super) about: f32,
+}
+
+impl<S: Simd, E: Element, const RMS: bool> Fold<S, 1> for Moments<E, RMS> {
+    const WIDE: bool = !RMS;
+
+    #[inline(always)]
+    unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
+        // SAFETY: the caller's.
+        unsafe { self.of::<S>(self.element.load::<S>(self.src, i)) }
+    }
+    #[inline(always)]
+    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
+        // SAFETY: the caller's.
+        unsafe { self.of::<S>(self.element.load_n::<S>(self.src, i, n)) }
+    }
+}
+
+impl<E: Element, const RMS: bool> Moments<E, RMS> {
+    /// The terms of a vector of values.
+    ///
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn of<S: Simd>(&self, x: S::F) -> Terms<S, 1> {
+        // SAFETY: the caller's.
+        unsafe {
+            if RMS {
+                return Terms::products([(x, x)]);
+            }
+            let d = S::sub(x, S::splat(self.about));
+            Terms::with_wide([(d, d)], S::widen(x))
+        }
+    }
+
+    /// The moments of a row about its pilot.
+    ///
+    /// # Safety
+    /// As [`pilot`].
+    #[inline(always)]
+    pub(super) unsafe fn new<S: Simd>(element: E, src: *const u8, cols: usize) -> Self {
+        // SAFETY: the caller's.
+        Self { element, src, about: unsafe { pilot::<S, E, RMS>(element, src, cols) } }
+    }
+
+    /// The statistics that the sums come to; `None` if f32 does not carry them.
+    ///
+    /// Where the pilot lies further from the mean than the deviation, the squares are summed once more,
+    /// about the mean rounded to f32.
+    ///
+    /// # Safety
+    /// As [`pilot`].
+    #[inline(always)]
+    pub(super) unsafe fn statistics<S: Simd>(
+        &self,
+        cols: usize,
+        sums: &Sums<1>,
+    ) -> Option<Statistics> {
+        let mean_square = sums.products[0] / cols as f64;
+        let mean = if RMS { 0.0 } else { sums.wide / cols as f64 };
+        let offset = mean - f64::from(self.about);
+        if in_range(mean_square) && (RMS || offset * offset <= mean_square * NEAR) {
+            let variance = if RMS { mean_square } else { mean_square - offset * offset };
+            return Some(Statistics { mean, variance });
+        }
+        // SAFETY: the caller's.
+        unsafe { self.once_more::<S>(cols, mean_square, mean) }
+    }
+
+    /// The statistics where the first sums do not tell.
+    ///
+    /// # Safety
+    /// As [`pilot`].
+    #[inline(always)]
+    unsafe fn once_more<S: Simd>(
+        &self,
+        cols: usize,
+        mean_square: f64,
+        mean: f64,
+    ) -> Option<Statistics> {
+        let Self { element, src, .. } = *self;
+        let (mut about, mut mean_square) = (self.about, mean_square);
+        // SAFETY: the caller's.
+        unsafe {
+            if !RMS && mean_square != 0.0 {
+                about = mean as f32;
+                let [sum] = fold::<S, 1, _>(cols, &Self { element, src, about }).products;
+                mean_square = sum / cols as f64;
+            }
+            if mean_square == 0.0 {
+                // A row of one value, zeros with RMS, or one whose squares vanish.
+                let distances = Distances { element, src, about };
+                let constant = fold::<S, 0, _>(cols, &distances).wide == 0.0;
+                return constant.then_some(Statistics { mean: f64::from(about), variance: 0.0 });
+            }
+        }
+        let variance = corrected(mean_square, mean, about);
+        in_range(mean_square).then_some(Statistics { mean, variance })
+    }
+}
+
+/// The part of the mean square about the pilot that its distance from the mean may be: half, so that the
+/// variance is at least the other half, and its error at most twice that of the sum.
+pub(super) const NEAR: f64 = 0.5;
+
+/// The squares of a row's distances from `about`, in f64, where none of them vanishes.
+struct Distances<E> {
+    element: E,
+    src: *const u8,
+    about: f32,
+}
+
+impl<E> Distances<E> {
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn of<S: Simd>(&self, x: S::F) -> Terms<S, 0> {
+        // SAFETY: the caller's.
+        unsafe {
+            let d = S::wide_sub(S::widen(x), S::wide_splat(f64::from(self.about)));
+            Terms::with_wide([], S::wide_mul(d, d))
+        }
+    }
+}
+
+impl<S: Simd, E: Element> Fold<S, 0> for Distances<E> {
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    unsafe fn terms(&self, i: usize) -> Terms<S, 0> {
+        // SAFETY: the caller's.
+        unsafe { self.of::<S>(self.element.load::<S>(self.src, i)) }
+    }
+    #[inline(always)]
+    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 0> {
+        // SAFETY: the caller's.
+        unsafe { self.of::<S>(self.element.load_n::<S>(self.src, i, n)) }
     }
 }
 

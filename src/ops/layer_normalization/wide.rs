@@ -3,12 +3,60 @@
 //! Such rows are rare, so one function per direction and level looks types and flags up as it goes.
 //! The formulas are those of `forward` and `backward`.
 
-use super::backward::{Backward, Given};
-use super::forward::{Forward, StatisticsUse};
-use super::row::{Statistics, mean, reciprocal};
+use super::job::{Backward, Forward, Given, StatisticsUse};
+use super::row::{Statistics, reciprocal};
 use crate::simd::{
-    Element, LANES, Level, Map, Runtime, Simd, WideFold, add_wide, entry_points, fold_wide, map,
+    Element, Fold, LANES, Level, Map, Runtime, Simd, Terms, add_wide, entry_points, fold, map,
 };
+
+/// A fold in f64 alone: one term per vector, whole or not.
+trait WideTerms<S: Simd> {
+    /// # Safety
+    /// Elements `i` to `i + n - 1` are there; `n` is 16 for a whole vector.
+    unsafe fn term(&self, i: usize, n: usize) -> S::D;
+}
+
+/// The fold of such terms.
+struct InWide<'a, T>(&'a T);
+
+impl<S: Simd, T: WideTerms<S>> Fold<S, 0> for InWide<'_, T> {
+    const WIDE: bool = true;
+
+    #[inline(always)]
+    unsafe fn terms(&self, i: usize) -> Terms<S, 0> {
+        // SAFETY: the caller's.
+        unsafe { self.terms_n(i, LANES) }
+    }
+    #[inline(always)]
+    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 0> {
+        // SAFETY: the caller's.
+        Terms::with_wide([], unsafe { self.0.term(i, n) })
+    }
+}
+
+/// The sum of a row's terms.
+///
+/// # Safety
+/// As [`fold`].
+#[inline(always)]
+unsafe fn sum<S: Simd, T: WideTerms<S>>(cols: usize, terms: &T) -> f64 {
+    // SAFETY: the caller's.
+    unsafe { fold::<S, 0, _>(cols, &InWide(terms)).wide }
+}
+
+/// The values of a row.
+struct Values {
+    element: Runtime,
+    src: *const u8,
+}
+
+impl<S: Simd> WideTerms<S> for Values {
+    #[inline(always)]
+    unsafe fn term(&self, i: usize, n: usize) -> S::D {
+        // SAFETY: the caller's.
+        unsafe { load_wide::<S>(self.element, self.src, i, n) }
+    }
+}
 
 /// The squares of a row's distances from `mean`.
 struct Squares<S: Simd> {
@@ -17,14 +65,9 @@ struct Squares<S: Simd> {
     mean: S::D,
 }
 
-impl<S: Simd> WideFold<S> for Squares<S> {
+impl<S: Simd> WideTerms<S> for Squares<S> {
     #[inline(always)]
-    unsafe fn term(&self, i: usize) -> S::D {
-        // SAFETY: the caller's.
-        unsafe { self.term_n(i, LANES) }
-    }
-    #[inline(always)]
-    unsafe fn term_n(&self, i: usize, n: usize) -> S::D {
+    unsafe fn term(&self, i: usize, n: usize) -> S::D {
         // SAFETY: the caller's.
         unsafe {
             let d = S::wide_sub(load_wide::<S>(self.element, self.src, i, n), self.mean);
@@ -81,9 +124,10 @@ unsafe fn statistics<S: Simd>(
 ) -> Statistics {
     // SAFETY: the caller's.
     unsafe {
-        let mean = if rms { 0.0 } else { mean::<S, Runtime>(element, src, cols) };
+        let n = cols as f64;
+        let mean = if rms { 0.0 } else { sum::<S, _>(cols, &Values { element, src }) / n };
         let squares = Squares::<S> { element, src, mean: S::wide_splat(mean) };
-        Statistics { mean, variance: fold_wide::<S, _>(cols, &squares) / cols as f64 }
+        Statistics { mean, variance: sum::<S, _>(cols, &squares) / n }
     }
 }
 
@@ -185,14 +229,9 @@ impl<S: Simd> Gradient<'_, S> {
     }
 }
 
-impl<S: Simd> WideFold<S> for Gradient<'_, S> {
+impl<S: Simd> WideTerms<S> for Gradient<'_, S> {
     #[inline(always)]
-    unsafe fn term(&self, i: usize) -> S::D {
-        // SAFETY: the caller's.
-        unsafe { self.term_n(i, LANES) }
-    }
-    #[inline(always)]
-    unsafe fn term_n(&self, i: usize, n: usize) -> S::D {
+    unsafe fn term(&self, i: usize, n: usize) -> S::D {
         // SAFETY: the caller's.
         unsafe {
             let (_, d, xhat) = self.load(i, n);
@@ -266,10 +305,10 @@ unsafe fn backward_row<S: Simd>(job: &Backward, row: usize, sums: *mut f64) {
         };
         if !job.global_stats {
             if !job.rms {
-                gradient.shift = S::wide_splat(per_col * fold_wide::<S, _>(cols, &gradient));
+                gradient.shift = S::wide_splat(per_col * sum::<S, _>(cols, &gradient));
             }
             gradient.with_xhat = true;
-            gradient.slope = S::wide_splat(per_col * fold_wide::<S, _>(cols, &gradient));
+            gradient.slope = S::wide_splat(per_col * sum::<S, _>(cols, &gradient));
         }
         map(cols, &gradient);
     }

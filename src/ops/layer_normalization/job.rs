@@ -1,0 +1,168 @@
+//! What a kernel is told of one execution, forward or backward: addresses, types, where rows begin.
+
+use super::row::{Statistics, mean_in_range, variance_tells};
+use crate::tensor::{DataType, RowMap};
+
+/// Where the statistics come from and go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StatisticsUse {
+    /// Computed, not shown.
+    Hidden,
+    /// Computed and written.
+    Written,
+    /// Read.
+    Given,
+}
+
+/// One forward execution.
+#[derive(Clone, Copy)]
+pub(super) struct Forward {
+    pub(super) cols: usize,
+    pub(super) epsilon: f64,
+    pub(super) src_type: DataType,
+    pub(super) dst_type: DataType,
+    pub(super) src: *const u8,
+    pub(super) dst: *mut u8,
+    /// Null with RMS.
+    pub(super) mean: *mut f32,
+    pub(super) variance: *mut f32,
+    /// f32, or null.
+    pub(super) scale: *const f32,
+    pub(super) shift: *const f32,
+    pub(super) src_rows: RowMap,
+    pub(super) dst_rows: RowMap,
+    pub(super) stat_rows: RowMap,
+    pub(super) statistics: StatisticsUse,
+    pub(super) rms: bool,
+    /// Whether dst is too large to stay in a cache.
+    pub(super) streams: bool,
+}
+
+// SAFETY: threads write different rows through these addresses; everything else is read.
+unsafe impl Sync for Forward {}
+
+impl Forward {
+    /// The statistics given for a row; `None` if f32 does not carry them.
+    ///
+    /// # Safety
+    /// They are given, and the row exists.
+    #[inline(always)]
+    pub(super) unsafe fn given(&self, row: usize) -> Option<Statistics> {
+        // SAFETY: the caller's.
+        let (mean, variance) = unsafe { self.given_values(row) };
+        let found = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
+        mean_in_range(mean).then_some(found)
+    }
+
+    /// The mean and variance given for a row.
+    ///
+    /// # Safety
+    /// They are given, and the row exists.
+    #[inline(always)]
+    pub(super) unsafe fn given_values(&self, row: usize) -> (f32, f32) {
+        // SAFETY: the caller's.
+        unsafe { read_statistics(self.mean, self.variance, self.stat_rows.offset(row)) }
+    }
+
+    /// Writes a row's statistics, if they are outputs.
+    ///
+    /// # Safety
+    /// The row exists and is this thread's.
+    #[inline(always)]
+    pub(super) unsafe fn write(&self, row: usize, statistics: &Statistics) {
+        if self.statistics != StatisticsUse::Written {
+            return;
+        }
+        // SAFETY: the caller's.
+        unsafe {
+            let at = self.stat_rows.offset(row);
+            if !self.mean.is_null() {
+                self.mean.add(at).write_unaligned(statistics.mean as f32);
+            }
+            // What does not fit saturates to +Inf.
+            self.variance.add(at).write_unaligned(statistics.variance as f32);
+        }
+    }
+}
+
+/// A mean, 0 if there are none, and a variance.
+///
+/// # Safety
+/// `mean` is null or, as `variance`, has an element `at`.
+#[inline(always)]
+unsafe fn read_statistics(mean: *const f32, variance: *const f32, at: usize) -> (f32, f32) {
+    // SAFETY: the caller's.
+    unsafe {
+        let mean = if mean.is_null() { 0.0 } else { mean.add(at).read_unaligned() };
+        (mean, variance.add(at).read_unaligned())
+    }
+}
+
+/// One backward execution.
+#[derive(Clone, Copy)]
+pub(super) struct Backward {
+    pub(super) cols: usize,
+    pub(super) epsilon: f64,
+    pub(super) src_type: DataType,
+    pub(super) diff_dst_type: DataType,
+    pub(super) diff_src_type: DataType,
+    pub(super) src: *const u8,
+    pub(super) diff_dst: *const u8,
+    pub(super) diff_src: *mut u8,
+    /// Null with RMS.
+    pub(super) mean: *const f32,
+    pub(super) variance: *const f32,
+    /// f32, or null.
+    pub(super) scale: *const f32,
+    pub(super) src_rows: RowMap,
+    pub(super) diff_dst_rows: RowMap,
+    pub(super) diff_src_rows: RowMap,
+    pub(super) stat_rows: RowMap,
+    pub(super) global_stats: bool,
+    pub(super) rms: bool,
+    /// Whether diff_scale and diff_shift are summed.
+    pub(super) sums_scale: bool,
+    pub(super) sums_shift: bool,
+}
+
+// SAFETY: threads write different rows through these addresses; everything else is read.
+unsafe impl Sync for Backward {}
+
+/// What a row's statistics are, and whether they are to be trusted in f32.
+pub(super) enum Given {
+    /// In f32.
+    Narrow(Statistics),
+    /// In f64.
+    Wide(Statistics),
+    /// In f64, taken anew from src.
+    Anew,
+}
+
+impl Backward {
+    /// Where a block's sums of diff_scale and diff_shift begin; null for those not asked for.
+    #[inline(always)]
+    pub(super) fn sums(&self, block: *mut f64) -> (*mut f64, *mut f64) {
+        let null = std::ptr::null_mut();
+        let shift = block.wrapping_add(if self.sums_scale { self.cols } else { 0 });
+        (if self.sums_scale { block } else { null }, if self.sums_shift { shift } else { null })
+    }
+
+    /// The statistics given for a row.
+    ///
+    /// # Safety
+    /// The row exists.
+    #[inline(always)]
+    pub(super) unsafe fn given(&self, row: usize) -> Given {
+        // SAFETY: the caller's.
+        let (mean, variance) =
+            unsafe { read_statistics(self.mean, self.variance, self.stat_rows.offset(row)) };
+        let found = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
+        if !self.global_stats && !variance_tells(variance) {
+            Given::Anew
+        } else if mean_in_range(mean) {
+            Given::Narrow(found)
+        } else {
+            Given::Wide(found)
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What surrounds the kernels: the cut into blocks, threads, the scratchpad, and scale and shift brought to
+//! f32. The vector implementations and the reference implementation share it.
+
+use super::columns::{Blocks, join};
+use super::job::{Backward, Forward, StatisticsUse};
+use super::problem::LayerNormalization;
+use super::row::Statistics;
+use crate::primitive::{Arguments, Execution, PropKind};
+use crate::simd::{DefaultEnvironment, read_scalar};
+use crate::tensor::{DataType, MemoryDesc, RowMap};
+use norm_sys as sys;
+
+/// Elements that are worth a thread: below, handing over costs more than it saves.
+const ELEMENTS_PER_THREAD: usize = 32 * 1024;
+/// Bytes of dst from which it is stored past the caches: what comes next will not find it there anyway,
+/// and its lines are not read before they are written.
+const STREAMED_BYTES: usize = 32 << 20;
+/// Blocks per thread where the cut is free, so that a thread that is held up keeps little from the
+/// others.
+const BLOCKS_PER_THREAD: usize = 4;
+
+/// What an execution needs to know of a problem.
+pub(super) struct Plan {
+    rows: usize,
+    cols: usize,
+    epsilon: f64,
+    statistics: StatisticsUse,
+    global_stats: bool,
+    rms: bool,
+    src_type: DataType,
+    dst_type: DataType,
+    diff_src_type: DataType,
+    scale_type: DataType,
+    diff_scale_type: DataType,
+    src_rows: RowMap,
+    dst_rows: RowMap,
+    diff_src_rows: RowMap,
+    stat_rows: RowMap,
+    /// Scale and shift are there and have to be converted to f32.
+    converts: bool,
+    /// How many of diff_scale and diff_shift are summed.
+    column_sums: usize,
+    sums_scale: bool,
+    sums_shift: bool,
+}
+
+impl Plan {
+    pub(super) fn new(problem: &LayerNormalization) -> Self {
+        let p = problem;
+        let row_map = |desc: &MemoryDesc| match desc.ndims() {
+            0 => RowMap::new(&[], &[]),
+            n => RowMap::new(&desc.dims()[..n - 1], &desc.strides()[..n - 1]),
+        };
+        let statistics = match (p.flags.global_stats(), p.prop_kind) {
+            (true, _) => StatisticsUse::Given,
+            (false, PropKind::ForwardTraining) => StatisticsUse::Written,
+            (false, _) => StatisticsUse::Hidden,
+        };
+        let scale_type = LayerNormalization::type_of(&p.scale_shift);
+        Self {
+            rows: p.rows,
+            cols: p.cols,
+            epsilon: exact(p.epsilon),
+            statistics,
+            global_stats: p.flags.global_stats(),
+            rms: p.flags.rms(),
+            src_type: LayerNormalization::type_of(&p.src),
+            dst_type: LayerNormalization::type_of(&p.dst),
+            diff_src_type: LayerNormalization::type_of(&p.diff_src),
+            scale_type,
+            diff_scale_type: LayerNormalization::type_of(&p.diff_scale_shift),
+            src_rows: row_map(&p.src),
+            dst_rows: row_map(&p.dst),
+            diff_src_rows: row_map(&p.diff_src),
+            stat_rows: RowMap::new(p.stat.dims(), p.stat.strides()),
+            converts: scale_type != DataType::F32,
+            column_sums: usize::from(p.writes_scale()) + usize::from(p.writes_shift()),
+            sums_scale: p.writes_scale(),
+            sums_shift: p.writes_shift(),
+        }
+    }
+
+    /// Bytes of one converted parameter, rounded up to a cache line.
+    fn converted_size(&self) -> usize {
+        let size = self.cols.saturating_mul(size_of::<f32>()).min(usize::MAX / 2);
+        if self.converts { size.next_multiple_of(64) } else { 0 }
+    }
+
+    pub(super) fn scratchpad_size(&self) -> usize {
+        let blocks = Blocks::of_column_sums(self.rows).count();
+        // What does not fit an address space saturates, and cannot be had.
+        let sums = (blocks * self.column_sums * size_of::<f64>()).saturating_mul(self.cols);
+        self.converted_size().saturating_mul(2).saturating_add(sums)
+    }
+
+    /// The address of a parameter as f32: its own, or that of a copy in the scratchpad.
+    ///
+    /// # Safety
+    /// The execution's buffers were checked; `slot` is 0 or 1.
+    unsafe fn parameter(&self, execution: &Execution<'_>, id: i32, slot: usize) -> *const f32 {
+        let given = execution.arguments.get(id);
+        if given.is_null() || !self.converts {
+            return given.cast();
+        }
+        // SAFETY: the scratchpad has room for two converted parameters.
+        unsafe {
+            let copy = execution.scratchpad.add(slot * self.converted_size()).cast::<f32>();
+            for i in 0..self.cols {
+                copy.add(i).write(read_scalar(self.scale_type, given, i));
+            }
+            copy
+        }
+    }
+
+    /// How many threads the problem is worth.
+    fn width(&self, execution: &Execution<'_>) -> usize {
+        let worth = (self.rows * self.cols).div_ceil(ELEMENTS_PER_THREAD);
+        if worth <= 1 { 1 } else { execution.threads.count().min(worth) }
+    }
+
+    /// Runs `rows(job, first, last)` over all rows.
+    pub(super) fn run_forward(
+        &self,
+        execution: &Execution<'_>,
+        rows: &(dyn Fn(&Forward, usize, usize) + Sync),
+    ) -> usize {
+        let args: &Arguments = execution.arguments;
+        let environment = DefaultEnvironment::enter();
+        // SAFETY: the buffers were checked.
+        let (scale, shift) = unsafe {
+            (
+                self.parameter(execution, sys::NORM_ARG_SCALE, 0),
+                self.parameter(execution, sys::NORM_ARG_SHIFT, 1),
+            )
+        };
+        drop(environment);
+        let job = Forward {
+            cols: self.cols,
+            epsilon: self.epsilon,
+            src_type: self.src_type,
+            dst_type: self.dst_type,
+            src: args.get(sys::NORM_ARG_SRC),
+            dst: args.get(sys::NORM_ARG_DST),
+            mean: args.get(sys::NORM_ARG_MEAN).cast(),
+            variance: args.get(sys::NORM_ARG_VARIANCE).cast(),
+            scale,
+            shift,
+            src_rows: self.src_rows,
+            dst_rows: self.dst_rows,
+            stat_rows: self.stat_rows,
+            statistics: self.statistics,
+            rms: self.rms,
+            streams: self.rows * self.cols * self.dst_type.size() >= STREAMED_BYTES
+                && args.get(sys::NORM_ARG_SRC) != args.get(sys::NORM_ARG_DST),
+        };
+        if self.cols == 0 {
+            // The statistics of nothing are 0.
+            for row in 0..self.rows {
+                let zero = Statistics { mean: 0.0, variance: 0.0 };
+                // SAFETY: the row exists, and nobody else runs.
+                unsafe { job.write(row, &zero) };
+            }
+            return 1;
+        }
+        let width = self.width(execution);
+        let blocks =
+            Blocks::about(self.rows, if width == 1 { 1 } else { width * BLOCKS_PER_THREAD });
+        execution.threads.run(blocks.count(), width, &|block| {
+            let _environment = DefaultEnvironment::enter();
+            let range = blocks.range(block);
+            rows(&job, range.start, range.end);
+        })
+    }
+
+    /// Runs `rows(job, first, last, sums)` over all rows and joins the column sums.
+    pub(super) fn run_backward(
+        &self,
+        execution: &Execution<'_>,
+        rows: &(dyn Fn(&Backward, usize, usize, *mut f64) + Sync),
+    ) -> usize {
+        let args: &Arguments = execution.arguments;
+        let environment = DefaultEnvironment::enter();
+        // SAFETY: the buffers were checked.
+        let scale = unsafe { self.parameter(execution, sys::NORM_ARG_SCALE, 0) };
+        drop(environment);
+        let job = Backward {
+            cols: self.cols,
+            epsilon: self.epsilon,
+            src_type: self.src_type,
+            diff_dst_type: self.dst_type,
+            diff_src_type: self.diff_src_type,
+            src: args.get(sys::NORM_ARG_SRC),
+            diff_dst: args.get(sys::NORM_ARG_DIFF_DST),
+            diff_src: args.get(sys::NORM_ARG_DIFF_SRC),
+            mean: args.get(sys::NORM_ARG_MEAN).cast(),
+            variance: args.get(sys::NORM_ARG_VARIANCE).cast(),
+            scale,
+            src_rows: self.src_rows,
+            diff_dst_rows: self.dst_rows,
+            diff_src_rows: self.diff_src_rows,
+            stat_rows: self.stat_rows,
+            global_stats: self.global_stats,
+            rms: self.rms,
+            sums_scale: self.sums_scale,
+            sums_shift: self.sums_shift,
+        };
+        if self.cols == 0 {
+            return 1;
+        }
+        let width = self.width(execution);
+        let blocks = if self.column_sums > 0 {
+            Blocks::of_column_sums(self.rows)
+        } else {
+            Blocks::about(self.rows, if width == 1 { 1 } else { width * BLOCKS_PER_THREAD })
+        };
+        let stride = self.column_sums * self.cols;
+        let sums = Sums(execution.scratchpad.wrapping_add(2 * self.converted_size()).cast());
+        let threads = execution.threads.run(blocks.count(), width, &|block| {
+            let _environment = DefaultEnvironment::enter();
+            let range = blocks.range(block);
+            let sums = sums.at(block * stride);
+            // SAFETY: the block's part of the scratchpad.
+            unsafe { sums.write_bytes(0, stride) };
+            rows(&job, range.start, range.end, sums);
+        });
+        let _environment = DefaultEnvironment::enter();
+        let outputs = [sys::NORM_ARG_DIFF_SCALE, sys::NORM_ARG_DIFF_SHIFT];
+        for (slot, id) in outputs.into_iter().enumerate() {
+            let out = args.get(id);
+            if !out.is_null() {
+                let offset = if slot == 1 && self.sums_scale { self.cols } else { 0 };
+                // SAFETY: every block has written its sums, and `out` was checked.
+                unsafe {
+                    let of_output = sums.at(offset);
+                    join(of_output, blocks.count(), stride, self.cols, self.diff_scale_type, out);
+                }
+            }
+        }
+        threads.max(1)
+    }
+}
+
+/// An f32 of 0 or more as f64, also where the thread's floating-point mode takes subnormals for zeros.
+fn exact(x: f32) -> f64 {
+    const SMALLEST: f64 = f64::from_bits((1023 - 149) << 52);
+    if x.is_subnormal() { f64::from(x.to_bits()) * SMALLEST } else { f64::from(x) }
+}
+
+/// The column sums of all blocks.
+#[derive(Clone, Copy)]
+struct Sums(*mut f64);
+
+impl Sums {
+    fn at(self, offset: usize) -> *mut f64 {
+        self.0.wrapping_add(offset)
+    }
+}
+
+// SAFETY: each block writes its own part.
+unsafe impl Sync for Sums {}
