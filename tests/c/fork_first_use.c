@@ -3,7 +3,8 @@
  * fork() again and again while other threads of the host use the library for the
  * first time: what they have begun and the child can never see finished must not
  * keep the child. A first use comes once a process, so the program starts itself
- * again for each round. A child that hangs is ended by its own alarm.
+ * again for each round; a number as argument is one round, in this process. A child
+ * that hangs is ended by its own alarm.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "formula.h"
@@ -16,7 +17,7 @@
 #define THREADS 4
 #define FORKS 12
 /* Only ever reached by a child that hangs. */
-#define CHILD_SECONDS 20
+#define CHILD_SECONDS 60
 
 static volatile int begin; /* read and written with __sync_fetch_and_add */
 
