@@ -1,15 +1,16 @@
 //! What a second thread gains: times one thread against two, in turns, on f32 forward problems around the
-//! size from which a problem is split. `cargo run --release --example hand_off [busy]`
+//! size from which a problem is split. `cargo run --release --example hand_off [busy|apart]`
 //!
-//! With `busy`, another process keeps every core busy meanwhile.
+//! With `busy`, another process keeps every core busy meanwhile. With `apart`, the caller does something
+//! else between two calls, for longer than a worker looks for work.
 
 mod timing;
 
 use norm as _;
 use norm_sys as sys;
 use std::process::{Child, Command};
-use std::time::Instant;
-use timing::{Problem, check, median};
+use std::time::{Duration, Instant};
+use timing::{Problem, check, median, percentile};
 
 /// Rows and columns.
 const SIZES: &[(usize, usize)] = &[
@@ -29,7 +30,12 @@ const SIZES: &[(usize, usize)] = &[
     (512, 4096),
 ];
 /// How long a size is measured.
-const SECONDS: f64 = 0.6;
+const SECONDS: f64 = 1.0;
+/// Calls in a row before the number of threads changes.
+const CALLS: usize = 20;
+
+/// What lies between two calls.
+const APART: Duration = Duration::from_micros(200);
 
 /// Spins on every core until it is killed, or has not been for a while.
 fn burn() {
@@ -64,32 +70,43 @@ fn main() {
     if argument.as_deref() == Some("burn") {
         return burn();
     }
+    let apart = argument.as_deref() == Some("apart");
     let _neighbour = (argument.as_deref() == Some("busy")).then(Neighbour::start);
     let scale_shift = sys::norm_use_scale | sys::norm_use_shift;
-    println!("median us on one thread and two, median one/two, share of calls that two ran");
+    println!(
+        "median us on one thread and two, two/one and its 95th percentile, calls that two ran"
+    );
     for &(rows, cols) in SIZES {
         let problem = Problem::new(rows, cols, scale_shift);
-        problem.time(3);
-        let (mut one, mut two, mut ratios) = (vec![], vec![], vec![]);
+        let (mut times, mut ratios) = ([vec![], vec![]], vec![]);
         let mut shared = 0;
         let begin = Instant::now();
         while begin.elapsed().as_secs_f64() < SECONDS {
-            let mut times = [0.0; 2];
-            for (threads, time) in (1..).zip(&mut times) {
+            let mut medians = [0.0; 2];
+            for (index, (times, of_group)) in times.iter_mut().zip(&mut medians).enumerate() {
                 // SAFETY: no pointers.
-                unsafe { check(sys::norm_set_num_threads(threads)) };
-                // The first leaves both caches as an execution like it does.
+                unsafe { check(sys::norm_set_num_threads(index as i32 + 1)) };
+                // The first finds what another number of threads left in the caches.
                 problem.execute();
-                *time = problem.time(1) / 1e3;
+                let mut group = vec![];
+                for _ in 0..CALLS {
+                    if apart {
+                        let begin = Instant::now();
+                        while begin.elapsed() < APART {}
+                    }
+                    group.push(problem.time(1) / 1e3);
+                    // SAFETY: no pointers.
+                    shared += usize::from(unsafe { sys::norm_get_last_num_threads() } == 2);
+                }
+                times.extend(&group);
+                *of_group = median(group);
             }
-            // SAFETY: no pointers.
-            shared += usize::from(unsafe { sys::norm_get_last_num_threads() } == 2);
-            one.push(times[0]);
-            two.push(times[1]);
-            ratios.push(times[0] / times[1]);
+            ratios.push(medians[1] / medians[0]);
         }
-        let share = shared as f64 / one.len() as f64;
-        let [one, two, ratio] = [one, two, ratios].map(median);
-        println!("{rows:4}x{cols} {one:8.2} {two:8.2} {ratio:6.2} {share:6.2}");
+        let share = shared as f64 / times[1].len() as f64;
+        let worst = percentile(times[1].clone(), 0.95) / percentile(times[0].clone(), 0.5);
+        let [one, two] = times.map(median);
+        let ratio = median(ratios);
+        println!("{rows:4}x{cols} {one:8.2} {two:8.2} {ratio:6.2} {worst:6.2} {share:6.2}");
     }
 }

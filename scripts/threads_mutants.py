@@ -38,7 +38,7 @@ MUTANTS = [
     ("a ring says nothing of what came before", "bell.rs",
      "fetch_add(1 << SLEEPER_BITS, Ordering::Release)", "fetch_add(1 << SLEEPER_BITS, Ordering::Relaxed)"),
     ("a ring does not wait for a sleeper to sleep", "bell.rs",
-     "        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));\n", ""),
+     "        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));\n        for", "        for"),
     ("a sleeper is not counted before it looks", "bell.rs",
      "        self.state.fetch_add(1, Ordering::Relaxed);\n        while self.listen() == heard {\n",
      "        while self.listen() == heard {\n            self.state.fetch_add(1, Ordering::Relaxed);\n"),

@@ -98,7 +98,12 @@ fn describe(dims: &[i64]) -> sys::norm_memory_desc_t {
     desc
 }
 
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(values: Vec<f64>) -> f64 {
+    percentile(values, 0.5)
+}
+
+/// The value that a share of all lies below.
+pub(crate) fn percentile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    values[((values.len() - 1) as f64 * share) as usize]
 }

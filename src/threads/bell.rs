@@ -29,16 +29,17 @@ impl Bell {
         Heard(self.state.load(Ordering::Acquire) >> SLEEPER_BITS)
     }
 
-    /// Rings, and wakes up to `most` of those who sleep.
-    pub(super) fn ring(&self, most: usize) {
+    /// Rings, and gives the number of those who sleep through it.
+    pub(super) fn ring(&self) -> usize {
         let before = self.state.fetch_add(1 << SLEEPER_BITS, Ordering::Release);
-        let sleepers = (before & SLEEPERS) as usize;
-        if sleepers == 0 {
-            return;
-        }
+        (before & SLEEPERS) as usize
+    }
+
+    /// Wakes some who slept when the bell was rung.
+    pub(super) fn wake(&self, count: usize) {
         // A sleeper holds the lock from its count until it waits: now it waits, or has heard.
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
-        for _ in 0..most.min(sleepers) {
+        for _ in 0..count {
             self.rung.notify_one();
         }
     }

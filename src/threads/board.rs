@@ -5,23 +5,33 @@
 //! none, so a worker that the scheduler has not run yet costs nothing. Workers look for work a short
 //! while after their last block and then sleep.
 //!
+//! A worker on its caller's processor keeps the caller from running. The scheduler puts it there when
+//! others keep the rest busy; it then takes no block and sleeps at once.
+//!
 //! Publishing, claiming and finishing allocate nothing. What threads share here comes from `sync`
 //! alone, so that a model checker can run it.
 
 use super::Body;
 use super::bell::Bell;
 use super::slot::{MAX_BLOCKS, MAX_WIDTH, Outcome, Slot};
-use super::sync::Patience;
+use super::sync::{CallerPlace, Patience, Zeal};
 
 /// `SLOTS` jobs can be in flight at once; an execution that finds no free slot runs on its own thread.
 pub(super) struct Board<const SLOTS: usize> {
     slots: [Slot; SLOTS],
     pub(super) bell: Bell,
+    zeal: Zeal,
+    caller: CallerPlace,
 }
 
 impl<const SLOTS: usize> Board<SLOTS> {
     pub(super) fn new() -> Self {
-        Self { slots: std::array::from_fn(|_| Slot::new()), bell: Bell::new() }
+        Self {
+            slots: std::array::from_fn(|_| Slot::new()),
+            bell: Bell::new(),
+            zeal: Zeal::new(),
+            caller: CallerPlace::new(),
+        }
     }
 
     /// Runs `body(0)` to `body(blocks - 1)`, each once, on this thread and workers, `width` in all.
@@ -34,7 +44,17 @@ impl<const SLOTS: usize> Board<SLOTS> {
             return Outcome { threads: 1, panicked: false };
         };
         let width = width.min(MAX_WIDTH);
-        slot.run(blocks, width, body, || self.bell.ring(width - 1))
+        self.caller.note();
+        let outcome = slot.run(blocks, width, body, || {
+            let sleepers = self.bell.ring();
+            if sleepers > 0 && self.zeal.wakes() {
+                self.bell.wake(sleepers.min(width - 1));
+            }
+        });
+        if outcome.threads > 1 {
+            self.zeal.helped();
+        }
+        outcome
     }
 
     /// A worker's life: until `ends`, of which a ring tells.
@@ -46,14 +66,16 @@ impl<const SLOTS: usize> Board<SLOTS> {
                 return;
             }
             let mut worked = false;
-            for slot in &self.slots {
-                worked |= slot.work_on(false);
+            if !self.caller.is_mine() {
+                for slot in &self.slots {
+                    worked |= slot.work_on(false);
+                }
             }
             if worked {
                 patience = Patience::new();
             }
             while self.bell.listen() == heard {
-                if patience.ends() {
+                if patience.ends() || self.caller.is_mine() {
                     self.bell.sleep(heard);
                     patience = Patience::new();
                 }

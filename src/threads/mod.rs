@@ -7,6 +7,7 @@
 mod bell;
 mod board;
 mod count;
+mod policy;
 mod slot;
 mod sync;
 mod team;

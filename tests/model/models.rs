@@ -73,7 +73,8 @@ fn explore<const SLOTS: usize>(
             caller.join().expect("a caller ends well");
         }
         scene.ends.store(true, Ordering::Relaxed);
-        scene.board.bell.ring(workers);
+        scene.board.bell.ring();
+        scene.board.bell.wake(workers);
         for worker in serving {
             worker.join().expect("a worker ends well");
         }

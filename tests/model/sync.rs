@@ -16,3 +16,33 @@ impl Patience {
         true
     }
 }
+
+/// Everybody is woken.
+pub(super) struct Zeal;
+
+impl Zeal {
+    pub(super) fn new() -> Self {
+        Self
+    }
+
+    pub(super) fn wakes(&self) -> bool {
+        true
+    }
+
+    pub(super) fn helped(&self) {}
+}
+
+/// Nobody is in another's way.
+pub(super) struct CallerPlace;
+
+impl CallerPlace {
+    pub(super) fn new() -> Self {
+        Self
+    }
+
+    pub(super) fn note(&self) {}
+
+    pub(super) fn is_mine(&self) -> bool {
+        false
+    }
+}

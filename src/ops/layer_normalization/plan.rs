@@ -11,7 +11,7 @@ use crate::tensor::{DataType, MemoryDesc, RowMap};
 use norm_sys as sys;
 
 /// Elements that are worth a thread: below, handing over costs more than it saves.
-const ELEMENTS_PER_THREAD: usize = 32 * 1024;
+const ELEMENTS_PER_THREAD: usize = 24 * 1024;
 /// Bytes of dst from which it is stored past the caches: what comes next will not find it there anyway,
 /// and its lines are not read before they are written.
 const STREAMED_BYTES: usize = 32 << 20;
