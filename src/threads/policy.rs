@@ -44,8 +44,8 @@ pub(super) struct Zeal {
     passed: AtomicU32,
 }
 
-/// The most wakes in vain that count: of 32 jobs one wakes somebody, even if that never helps.
-const MOST_IN_VAIN: u32 = 5;
+/// The most wakes in vain that count: of 16 jobs one wakes somebody, even if that never helps.
+const MOST_IN_VAIN: u32 = 4;
 
 impl Zeal {
     pub(super) const fn new() -> Self {
@@ -113,7 +113,7 @@ mod tests {
     fn waking_in_vain_becomes_rare_and_help_makes_it_common() {
         let zeal = Zeal::new();
         let gaps: Vec<_> = (0..8).map(|_| (1..).find(|_| zeal.wakes())).collect();
-        assert_eq!(gaps, [1, 2, 4, 8, 16, 32, 32, 32].map(Some));
+        assert_eq!(gaps, [1, 2, 4, 8, 16, 16, 16, 16].map(Some));
         zeal.helped();
         assert!(zeal.wakes());
     }
