@@ -6,7 +6,7 @@ use crate::primitive::{CpuIsa, PropKind};
 use crate::tensor::{DataType, letters_of};
 use norm_sys as sys;
 use std::ffi::{CString, c_char};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// A data type that has elements.
 pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<DataType> {
@@ -66,17 +66,44 @@ pub(super) fn prop_kind_code(prop_kind: PropKind) -> sys::norm_prop_kind_t {
     }
 }
 
-/// NUL-terminated copies of static names, made once; C strings for every name would stand twice.
-fn c_names<K: Copy + PartialEq + Send + Sync>(
-    cell: &'static OnceLock<Vec<(K, CString)>>,
-    key: K,
-    names: impl FnOnce() -> Vec<(K, &'static str)>,
-) -> Option<*const c_char> {
-    let names = cell.get_or_init(|| {
-        let c_string = |name| CString::new(name).unwrap_or_default();
-        names().into_iter().map(|(key, name)| (key, c_string(name))).collect()
-    });
-    names.iter().find(|(k, _)| *k == key).map(|(_, name)| name.as_ptr())
+/// NUL-terminated copies of static names, made on first use; C strings for every name would stand twice.
+/// Nobody waits for who makes them: after fork() it may not be there. Of two that come at once, one
+/// throws its copies away.
+struct Names<K>(AtomicPtr<Vec<(K, CString)>>);
+
+impl<K: Copy + PartialEq> Names<K> {
+    const fn new() -> Self {
+        Self(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    /// The name of `key`, which lives as long as the process.
+    fn get(
+        &'static self,
+        key: K,
+        names: impl FnOnce() -> Vec<(K, &'static str)>,
+    ) -> Option<*const c_char> {
+        let mut all = self.0.load(Ordering::Acquire);
+        if all.is_null() {
+            let c_string = |name| CString::new(name).unwrap_or_default();
+            let copies = names().into_iter().map(|(key, name)| (key, c_string(name))).collect();
+            all = self.keep_first(copies);
+        }
+        // SAFETY: what was kept is never freed.
+        let all = unsafe { &*all };
+        all.iter().find(|(k, _)| *k == key).map(|(_, name)| name.as_ptr())
+    }
+
+    fn keep_first(&self, copies: Vec<(K, CString)>) -> *mut Vec<(K, CString)> {
+        let (none, mine) = (std::ptr::null_mut(), Box::into_raw(Box::new(copies)));
+        match self.0.compare_exchange(none, mine, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => mine,
+            Err(first) => {
+                // SAFETY: nobody else has seen these.
+                drop(unsafe { Box::from_raw(mine) });
+                first
+            }
+        }
+    }
 }
 
 exported! {
@@ -90,8 +117,8 @@ exported! {
     /// The name of a data type.
     fn norm_dt2str(data_type_value: sys::norm_data_type_t) -> *const c_char,
         else c"unknown data type".as_ptr(); {
-        static NAMES: OnceLock<Vec<(sys::norm_data_type_t, CString)>> = OnceLock::new();
-        let found = c_names(&NAMES, data_type_value, || {
+        static NAMES: Names<sys::norm_data_type_t> = Names::new();
+        let found = NAMES.get(data_type_value, || {
             let types = (0..=sys::norm_f64).filter_map(|v| Some((v, data_type(v, "").ok()?)));
             types.map(|(v, t)| (v, t.name())).chain([(0, "undef")]).collect()
         });
@@ -103,8 +130,8 @@ exported! {
     /// The letters of a format tag.
     fn norm_fmt_tag2str(tag: sys::norm_format_tag_t) -> *const c_char,
         else c"unknown format tag".as_ptr(); {
-        static NAMES: OnceLock<Vec<(sys::norm_format_tag_t, CString)>> = OnceLock::new();
-        let found = c_names(&NAMES, tag, || {
+        static NAMES: Names<sys::norm_format_tag_t> = Names::new();
+        let found = NAMES.get(tag, || {
             let tags = (0..=sys::norm_dabc).filter_map(|v| Some((v, letters_of(v)?)));
             tags.chain([(sys::norm_format_tag_undef, "undef"), (sys::norm_format_tag_any, "any")])
                 .collect()
@@ -117,8 +144,8 @@ exported! {
     /// The name of a propagation kind.
     fn norm_prop_kind2str(prop_kind_value: sys::norm_prop_kind_t) -> *const c_char,
         else c"unknown prop_kind".as_ptr(); {
-        static NAMES: OnceLock<Vec<(sys::norm_prop_kind_t, CString)>> = OnceLock::new();
-        let found = c_names(&NAMES, prop_kind_value, || {
+        static NAMES: Names<sys::norm_prop_kind_t> = Names::new();
+        let found = NAMES.get(prop_kind_value, || {
             let kinds = [
                 PropKind::ForwardTraining,
                 PropKind::ForwardInference,
@@ -136,8 +163,8 @@ exported! {
     /// The name of an instruction set.
     fn norm_cpu_isa2str(isa: sys::norm_cpu_isa_t) -> *const c_char,
         else c"unknown cpu_isa".as_ptr(); {
-        static NAMES: OnceLock<Vec<(sys::norm_cpu_isa_t, CString)>> = OnceLock::new();
-        let found = c_names(&NAMES, isa, || CpuIsa::all().collect());
+        static NAMES: Names<sys::norm_cpu_isa_t> = Names::new();
+        let found = NAMES.get(isa, || CpuIsa::all().collect());
         Ok(found.unwrap_or(c"unknown cpu_isa".as_ptr()))
     }
 }

@@ -46,6 +46,8 @@ impl Drop for Owned {
 pub(super) struct Memory {
     engine: Engine,
     pub(super) desc: MemoryDesc,
+    /// What the descriptor says, counted once.
+    pub(super) size: usize,
     /// Null without a buffer.
     pub(super) data: *mut u8,
     owned: Option<Owned>,
@@ -74,7 +76,8 @@ exported! {
         if desc.layout() == Layout::Any {
             return Err(Error::invalid("memory_desc: the layout is `any`; ask a primitive descriptor"));
         }
-        let owned = match desc.size() {
+        let size = desc.size();
+        let owned = match size {
             size if handle == sys::NORM_MEMORY_ALLOCATE && size > 0 => Some(Owned::new(size)?),
             _ => None,
         };
@@ -83,7 +86,7 @@ exported! {
             None if handle == sys::NORM_MEMORY_ALLOCATE => std::ptr::null_mut(),
             None => handle.cast(),
         };
-        out.set(Memory { engine: *engine, desc: desc.clone(), data, owned }.into_c());
+        out.set(Memory { engine: *engine, desc: desc.clone(), size, data, owned }.into_c());
         Ok(())
     }
 }

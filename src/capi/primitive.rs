@@ -15,6 +15,21 @@ use std::ffi::c_int;
 /// A problem ready to run.
 struct Primitive {
     descriptor: Descriptor,
+    needed: Box<[Needed]>,
+    /// The caller's, if it is the one to give it.
+    scratchpad: Option<Needed>,
+}
+
+impl Primitive {
+    fn new(descriptor: Descriptor) -> Self {
+        let desc = &descriptor.desc;
+        let needed = desc.op().arguments().iter();
+        let needed = needed.map(|a| Needed::new(a.id, a.name, &a.desc)).collect();
+        let scratchpad = desc.scratchpad_desc();
+        let scratchpad = (scratchpad.ndims() > 0)
+            .then(|| Needed::new(sys::NORM_ARG_SCRATCHPAD, "scratchpad", scratchpad));
+        Self { descriptor, needed, scratchpad }
+    }
 }
 
 impl Handle for Primitive {
@@ -36,7 +51,7 @@ exported! {
         unsafe {
             let out = Out::new(primitive, "primitive")?;
             let descriptor = Descriptor::get(primitive_desc, "primitive_desc")?.clone();
-            out.set(Primitive { descriptor }.into_c());
+            out.set(Primitive::new(descriptor).into_c());
         }
         Ok(())
     }
@@ -60,14 +75,13 @@ exported! {
         let desc = &primitive.descriptor.desc;
 
         let mut arguments = Arguments::new();
-        for argument in desc.op().arguments() {
-            let address = buffer(args, argument.id, argument.name, &argument.desc)?;
-            arguments.push(argument.id, address);
+        for needed in &primitive.needed {
+            arguments.push(needed.id, needed.find(args)?);
         }
         desc.op().check_buffers(&arguments)?;
-        let scratchpad = match desc.scratchpad_desc() {
-            none if none.ndims() == 0 => std::ptr::null_mut(),
-            needed => buffer(args, sys::NORM_ARG_SCRATCHPAD, "scratchpad", needed)?,
+        let scratchpad = match &primitive.scratchpad {
+            None => std::ptr::null_mut(),
+            Some(needed) => needed.find(args)?,
         };
         let threads = desc.execute(&arguments, scratchpad, stream.threads)?;
         LAST_THREADS.set(threads);
@@ -75,35 +89,56 @@ exported! {
     }
 }
 
-/// The buffer given for an argument, if it is of the right type and large enough.
-fn buffer(
-    args: &[sys::norm_exec_arg_t],
+/// An argument that every execution has to give.
+struct Needed {
     id: c_int,
-    name: &str,
-    needed: &MemoryDesc,
-) -> Result<*mut u8> {
-    let wrong =
-        |what: String| Error::invalid(format!("args: NORM_ARG_{}: {what}", name.to_uppercase()));
-    let given =
-        args.iter().rev().find(|arg| arg.arg == id).ok_or_else(|| wrong("missing".into()))?;
-    // SAFETY: the header asks for live handles.
-    let memory = unsafe { Memory::get_optional(given.memory) };
-    let memory = memory.ok_or_else(|| wrong("its memory is NULL".into()))?;
-    let size = needed.size();
-    if memory.desc.data_type() != needed.data_type() && memory.desc.ndims() > 0 {
-        return Err(wrong(format!(
-            "is {}, not {}",
-            memory.desc.data_type().map_or("undef", DataType::name),
-            needed.data_type().map_or("undef", DataType::name)
-        )));
+    name: &'static str,
+    data_type: Option<DataType>,
+    size: usize,
+}
+
+impl Needed {
+    fn new(id: c_int, name: &'static str, desc: &MemoryDesc) -> Self {
+        Self { id, name, data_type: desc.data_type(), size: desc.size() }
     }
-    if memory.desc.size() < size {
-        return Err(wrong(format!("has {} bytes, not {size}", memory.desc.size())));
+
+    /// The buffer given for it, if that is of the right type and large enough; of several the last.
+    #[inline]
+    fn find(&self, args: &[sys::norm_exec_arg_t]) -> Result<*mut u8> {
+        let given = args.iter().rev().find(|arg| arg.arg == self.id);
+        // SAFETY: the header asks for live handles.
+        let memory = given.and_then(|arg| unsafe { Memory::get_optional(arg.memory) });
+        match memory {
+            Some(m) if self.fits(m) && !(m.data.is_null() && self.size > 0) => Ok(m.data),
+            _ => Err(self.refuse(given.is_some(), memory)),
+        }
     }
-    if memory.data.is_null() && size > 0 {
-        return Err(wrong("its memory has no buffer".into()));
+
+    #[inline]
+    fn fits(&self, memory: &Memory) -> bool {
+        memory.size >= self.size && self.has_type_of(&memory.desc)
     }
-    Ok(memory.data)
+
+    #[inline]
+    fn has_type_of(&self, desc: &MemoryDesc) -> bool {
+        desc.data_type() == self.data_type || desc.ndims() == 0
+    }
+
+    /// Why [`find`](Self::find) found nothing.
+    #[cold]
+    fn refuse(&self, is_given: bool, memory: Option<&Memory>) -> Error {
+        let name = |data_type: Option<DataType>| data_type.map_or("undef", DataType::name);
+        let what = match memory {
+            None if is_given => "its memory is NULL".into(),
+            None => "missing".into(),
+            Some(m) if !self.has_type_of(&m.desc) => {
+                format!("is {}, not {}", name(m.desc.data_type()), name(self.data_type))
+            }
+            Some(m) if m.size < self.size => format!("has {} bytes, not {}", m.size, self.size),
+            Some(_) => "its memory has no buffer".into(),
+        };
+        Error::invalid(format!("args: NORM_ARG_{}: {what}", self.name.to_uppercase()))
+    }
 }
 
 exported! {

@@ -139,6 +139,8 @@ pub(crate) struct PrimitiveDesc {
     level: Level,
     position: usize,
     implementation: Arc<dyn Implementation>,
+    /// Bytes of temporary memory that the implementation wants.
+    scratchpad_size: usize,
     scratchpad: MemoryDesc,
 }
 
@@ -149,8 +151,9 @@ impl PrimitiveDesc {
         let level = effective_level();
         let (position, implementation) = choose(&*op, level, 0)
             .ok_or_else(|| Error::unimplemented("no implementation takes this problem"))?;
-        let scratchpad = scratchpad_desc(&*implementation, &attr)?;
-        let desc = Self { op, attr, level, position, implementation, scratchpad };
+        let scratchpad_size = implementation.scratchpad_size();
+        let scratchpad = scratchpad_desc(scratchpad_size, &attr)?;
+        let desc = Self { op, attr, level, position, implementation, scratchpad_size, scratchpad };
         if verbosity() >= Verbosity::Creation {
             verbose::created(&desc, begin.elapsed());
         }
@@ -163,7 +166,9 @@ impl PrimitiveDesc {
             .ok_or_else(|| {
                 Error::new(Status::LastImplReached, "this is the last implementation")
             })?;
-        self.scratchpad = scratchpad_desc(&*implementation, &self.attr)?;
+        let scratchpad_size = implementation.scratchpad_size();
+        self.scratchpad = scratchpad_desc(scratchpad_size, &self.attr)?;
+        self.scratchpad_size = scratchpad_size;
         self.position = position;
         self.implementation = implementation;
         Ok(())
@@ -205,7 +210,7 @@ impl PrimitiveDesc {
         let verbose = verbosity() >= Verbosity::Execution;
         let call = |scratchpad| if verbose { timed(scratchpad) } else { run(scratchpad) };
         match self.attr.scratchpad_mode {
-            ScratchpadMode::Library => with_scratchpad(self.implementation.scratchpad_size(), call),
+            ScratchpadMode::Library => with_scratchpad(self.scratchpad_size, call),
             ScratchpadMode::User => Ok(call(scratchpad::align(scratchpad))),
         }
     }
@@ -233,8 +238,7 @@ fn choose(op: &dyn Op, level: Level, position: usize) -> Option<(usize, Arc<dyn 
 }
 
 /// What the caller has to provide, with room to align it.
-fn scratchpad_desc(implementation: &dyn Implementation, attr: &Attr) -> Result<MemoryDesc> {
-    let size = implementation.scratchpad_size();
+fn scratchpad_desc(size: usize, attr: &Attr) -> Result<MemoryDesc> {
     if attr.scratchpad_mode == ScratchpadMode::Library || size == 0 {
         return Ok(MemoryDesc::EMPTY);
     }

@@ -4,7 +4,6 @@
 use crate::error::{Error, Result};
 use crate::simd::Level;
 use norm_sys as sys;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A value of `norm_cpu_isa_t`, its name and the level it allows; `None` for no cap.
@@ -87,7 +86,7 @@ impl CpuIsa {
     }
 }
 
-/// What was set by call; `UNSET` until then.
+/// What was set by call or found in the environment; `UNSET` until then.
 static CAP: AtomicU32 = AtomicU32::new(UNSET);
 const UNSET: u32 = u32::MAX;
 
@@ -107,16 +106,27 @@ pub(crate) fn set_cap(value: sys::norm_cpu_isa_t) -> Result<()> {
 
 /// The best level of the machine within the cap.
 pub(crate) fn effective_level() -> Level {
-    static ENVIRONMENT: OnceLock<Option<Level>> = OnceLock::new();
-    let cap = match CAP.load(Ordering::Relaxed) {
-        UNSET => *ENVIRONMENT.get_or_init(|| {
-            let name = std::env::var("NORM_MAX_CPU_ISA").ok()?;
-            CpuIsa::find_name(&name).filter(|isa| isa.is_of_this_architecture())?.level
-        }),
-        value => CpuIsa::find(value).and_then(|isa| isa.level),
+    let value = match CAP.load(Ordering::Relaxed) {
+        UNSET => cap_of_environment(),
+        value => value,
     };
+    let cap = CpuIsa::find(value).and_then(|isa| isa.level);
     let within = |level: &&Level| cap.is_none_or(|cap| **level <= cap);
     Level::available().iter().find(within).copied().unwrap_or(Level::Portable)
+}
+
+/// Makes the environment's cap the one in force, unless one was set meanwhile. Nobody waits for who
+/// reads it: after fork() it may not be there.
+#[cold]
+fn cap_of_environment() -> sys::norm_cpu_isa_t {
+    let name = std::env::var("NORM_MAX_CPU_ISA").ok();
+    let isa = name.and_then(|name| CpuIsa::find_name(&name));
+    let isa = isa.filter(|isa| isa.is_of_this_architecture());
+    let value = isa.map_or(sys::norm_cpu_isa_default, |isa| isa.value);
+    match CAP.compare_exchange(UNSET, value, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => value,
+        Err(set) => set,
+    }
 }
 
 #[cfg(test)]

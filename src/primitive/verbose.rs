@@ -2,9 +2,7 @@
 //! why an implementation was passed over.
 
 use super::{Op, PrimitiveDesc};
-use std::io::Write;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
 /// How much is printed.
@@ -21,51 +19,84 @@ impl Verbosity {
     }
 }
 
-/// What was set by call; -1 until then.
-static SET: AtomicI32 = AtomicI32::new(-1);
+/// What was set by call or found in the environment; `UNSET` until then.
+static LEVEL: AtomicI32 = AtomicI32::new(UNSET);
+const UNSET: i32 = -1;
 
 pub(crate) fn set_verbosity(verbosity: Verbosity) {
-    SET.store(verbosity as i32, Ordering::Relaxed);
+    LEVEL.store(verbosity as i32, Ordering::Relaxed);
     print_header(verbosity);
 }
 
 /// The level in force: the one set, or that of `NORM_VERBOSE`.
 #[inline]
 pub(crate) fn verbosity() -> Verbosity {
-    static ENVIRONMENT: OnceLock<Verbosity> = OnceLock::new();
-    Verbosity::from_level(SET.load(Ordering::Relaxed)).unwrap_or_else(|| {
-        *ENVIRONMENT.get_or_init(|| {
-            let verbosity = std::env::var("NORM_VERBOSE")
-                .ok()
-                .and_then(|value| value.trim().parse().ok())
-                .and_then(Verbosity::from_level)
-                .unwrap_or(Verbosity::Silent);
+    Verbosity::from_level(LEVEL.load(Ordering::Relaxed)).unwrap_or_else(verbosity_of_environment)
+}
+
+/// Makes the environment's level the one in force, unless one was set meanwhile. Nobody waits for who
+/// reads it: after fork() it may not be there.
+#[cold]
+fn verbosity_of_environment() -> Verbosity {
+    let verbosity = std::env::var("NORM_VERBOSE")
+        .ok()
+        .and_then(|value| value.trim().parse().ok())
+        .and_then(Verbosity::from_level)
+        .unwrap_or(Verbosity::Silent);
+    let found = verbosity as i32;
+    match LEVEL.compare_exchange(UNSET, found, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => {
             print_header(verbosity);
             verbosity
-        })
-    })
+        }
+        Err(set) => Verbosity::from_level(set).unwrap_or(Verbosity::Silent),
+    }
 }
 
 /// Which library this is, once, before the first line.
 fn print_header(verbosity: Verbosity) {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    if verbosity == Verbosity::Silent {
+    static PRINTED: AtomicBool = AtomicBool::new(false);
+    if verbosity == Verbosity::Silent || PRINTED.swap(true, Ordering::Relaxed) {
         return;
     }
-    ONCE.call_once(|| {
-        line(&format!("info,libnorm v{}", env!("CARGO_PKG_VERSION")));
-        line(&format!("info,cpu,runtime:own,nthr:{}", crate::threads::default_threads()));
-        line(&format!("info,cpu,isa:{}", super::effective_level().name()));
-        line(
-            "primitive,info,template:operation,engine,primitive,implementation,prop_kind,\
-             memory_descriptors,attributes,auxiliary,problem_desc,exec_time",
-        );
-    });
+    line(&format!("info,libnorm v{}", env!("CARGO_PKG_VERSION")));
+    line(&format!("info,cpu,runtime:own,nthr:{}", crate::threads::default_threads()));
+    line(&format!("info,cpu,isa:{}", super::effective_level().name()));
+    line(
+        "primitive,info,template:operation,engine,primitive,implementation,prop_kind,\
+         memory_descriptors,attributes,auxiliary,problem_desc,exec_time",
+    );
 }
 
 /// A closed standard output is not this library's affair.
 fn line(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "norm_verbose,v1,{text}");
+    write(format!("norm_verbose,v1,{text}\n").as_bytes());
+}
+
+/// Writes to standard output, past the standard library's lock: a child of fork() would wait for ever
+/// for a thread that held it.
+#[cfg(unix)]
+fn write(mut rest: &[u8]) {
+    while !rest.is_empty() {
+        // SAFETY: the bytes are there.
+        let written = unsafe { libc::write(libc::STDOUT_FILENO, rest.as_ptr().cast(), rest.len()) };
+        match usize::try_from(written) {
+            Ok(written) => rest = &rest[written..],
+            Err(_) if is_interrupted() => (),
+            Err(_) => return,
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_interrupted() -> bool {
+    std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
+}
+
+#[cfg(not(unix))]
+fn write(text: &[u8]) {
+    use std::io::Write;
+    let _ = std::io::stdout().lock().write_all(text);
 }
 
 fn milliseconds(time: Duration) -> String {

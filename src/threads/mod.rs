@@ -4,7 +4,12 @@
 //! belongs to the operation; its result must not depend on who runs it. Imports nothing of the
 //! library: the floating-point environment is the caller's affair, inside the block.
 
+mod bell;
+mod board;
 mod count;
+mod policy;
+mod slot;
+mod sync;
 mod team;
 
 pub(crate) use count::{MAX_THREADS, default_threads, set_threads, threads};

@@ -1,91 +1,24 @@
-//! The library's own threads.
+//! The library's own threads, which serve a board of jobs.
 //!
-//! An execution publishes a job in a slot; whoever runs claims its blocks, the caller included. The
-//! caller returns when every claimed block is done: it never waits for a thread that has claimed
-//! none, so a worker that the scheduler has not run yet costs nothing. Workers look for work a short
-//! while after their last block and then sleep.
-//!
-//! Publishing, claiming and finishing allocate nothing. Slots live in a team that is never freed, so
-//! a worker that wakes late reads valid memory and finds nothing to claim. A child of fork() has none
-//! of the workers; it starts a team of its own.
+//! The team is never freed, so a worker that wakes late reads valid memory and finds nothing to claim.
+//! A child of fork() has none of the workers; it starts a team of its own.
 
 use super::Body;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use super::board::Board;
+use super::slot::MAX_WIDTH;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
-/// Jobs that can be in flight at once; an execution that finds no free slot runs on its own thread.
+/// Jobs that can be in flight at once.
 const SLOTS: usize = 16;
-/// How long a worker without work keeps looking before it sleeps. Longer than the gap between two
-/// executions of a program that does little else, far shorter than a scheduler's slice.
-const LOOK_FOR: Duration = Duration::from_micros(50);
-/// Checks between two readings of the clock while looking.
-const LOOKS: usize = 64;
-
-/// A job's progress in one word, so that one compare-and-swap claims a block of this very job:
-/// generation in the upper 32 bits, then threads that take part (8), then the next block (24).
-#[derive(Clone, Copy, PartialEq)]
-struct Progress(u64);
-
-impl Progress {
-    const BLOCK_BITS: u32 = 24;
-    const THREAD_BITS: u32 = 8;
-
-    fn next_block(self) -> usize {
-        (self.0 & ((1 << Self::BLOCK_BITS) - 1)) as usize
-    }
-    fn threads(self) -> usize {
-        (self.0 >> Self::BLOCK_BITS & ((1 << Self::THREAD_BITS) - 1)) as usize
-    }
-    fn generation(self) -> u64 {
-        self.0 >> (Self::BLOCK_BITS + Self::THREAD_BITS)
-    }
-    /// A job that is being written: it has no block to claim, whatever its number of blocks.
-    fn closed(generation: u64) -> Self {
-        Self(Self::begin(generation).0 | ((1 << Self::BLOCK_BITS) - 1))
-    }
-    /// A job of which no block is claimed; its caller takes part from the start, so that it always can.
-    fn begin(generation: u64) -> Self {
-        Self(generation << (Self::BLOCK_BITS + Self::THREAD_BITS) | 1 << Self::BLOCK_BITS)
-    }
-    fn claimed(self, joins: bool) -> Self {
-        Self(self.0 + 1 + (u64::from(joins) << Self::BLOCK_BITS))
-    }
-}
-
-/// The most blocks and threads that a job's progress can count.
-const MAX_BLOCKS: usize = (1 << Progress::BLOCK_BITS) - 2;
-const MAX_WIDTH: usize = super::MAX_THREADS;
-const _: () = assert!(MAX_WIDTH < 1 << Progress::THREAD_BITS);
-
-/// Where a job is published.
-#[repr(align(128))]
-struct Slot {
-    taken: AtomicBool,
-    progress: AtomicU64,
-    blocks: AtomicUsize,
-    width: AtomicUsize,
-    body: AtomicPtr<()>,
-    done: AtomicUsize,
-    panicked: AtomicBool,
-    /// Whether the caller sleeps until the last block is done.
-    caller_sleeps: AtomicBool,
-    lock: Mutex<()>,
-    all_done: Condvar,
-}
 
 struct Team {
-    slots: [Slot; SLOTS],
+    board: Board<SLOTS>,
     /// Workers that exist.
     workers: Mutex<usize>,
     /// What was asked for when workers were last started, be it had or not.
     worker_count: AtomicUsize,
-    /// Grows with every job, so that a worker about to sleep notices a new one.
-    epoch: AtomicUsize,
-    sleepers: AtomicUsize,
-    lock: Mutex<()>,
-    work: Condvar,
     /// Workers that have come to look for work, and the sign that one more has.
     begun: Mutex<usize>,
     one_more: Condvar,
@@ -98,162 +31,46 @@ pub(super) fn run(blocks: usize, width: usize, body: Body<'_>) -> usize {
     let width = width.min(MAX_WIDTH);
     let team = Team::get();
     team.grow(width - 1);
-    let free = |slot: &&Slot| !slot.taken.swap(true, Ordering::Acquire);
-    // A slot is taken only if the job fits its progress.
-    let slot = if blocks <= MAX_BLOCKS { team.slots.iter().find(free) } else { None };
-    let Some(slot) = slot else {
-        (0..blocks).for_each(body);
-        return 1;
-    };
-
-    // The body is a fat reference on this stack frame; the slot carries the frame's address.
-    let context: *const Body<'_> = &raw const body;
-    slot.publish(blocks, width, context.cast());
-    team.wake(width - 1);
-
-    let caller_worked = slot.work_on(true);
-    slot.wait();
-    let threads = Progress(slot.progress.load(Ordering::Relaxed)).threads();
-    let panicked = slot.panicked.load(Ordering::Relaxed);
-    slot.taken.store(false, Ordering::Release);
-    if panicked {
+    let outcome = team.board.run(blocks, width, body);
+    if outcome.panicked {
         resume_unwind(Box::new("a block panicked on a worker"));
     }
-    if caller_worked { threads } else { threads - 1 }
-}
-
-/// # Safety
-/// `context` is the address of a `Body` that is alive.
-unsafe fn call_body(context: *const (), block: usize) {
-    // SAFETY: the caller's; the lifetime is only as long as this call.
-    let body: Body<'_> = unsafe { *context.cast::<Body<'_>>() };
-    body(block);
-}
-
-impl Slot {
-    fn new() -> Self {
-        Self {
-            taken: AtomicBool::new(false),
-            progress: AtomicU64::new(0),
-            blocks: AtomicUsize::new(0),
-            width: AtomicUsize::new(0),
-            body: AtomicPtr::new(std::ptr::null_mut()),
-            done: AtomicUsize::new(0),
-            panicked: AtomicBool::new(false),
-            caller_sleeps: AtomicBool::new(false),
-            lock: Mutex::new(()),
-            all_done: Condvar::new(),
-        }
-    }
-
-    /// Writes a job. It is closed while its parts are written: a worker that reads a new part has to see
-    /// that, so its claim of what it saw before fails.
-    fn publish(&self, blocks: usize, width: usize, body: *const ()) {
-        let last = Progress(self.progress.load(Ordering::Relaxed)).generation();
-        let generation = (last + 1) & 0xffff_ffff;
-        self.progress.store(Progress::closed(generation).0, Ordering::Relaxed);
-        self.body.store(body.cast_mut(), Ordering::Release);
-        self.width.store(width, Ordering::Release);
-        self.blocks.store(blocks, Ordering::Release);
-        self.done.store(0, Ordering::Relaxed);
-        self.panicked.store(false, Ordering::Relaxed);
-        self.progress.store(Progress::begin(generation).0, Ordering::Release);
-    }
-
-    /// Claims and runs blocks until none is left; says whether there was one.
-    fn work_on(&self, is_caller: bool) -> bool {
-        let mut joined = None;
-        loop {
-            let seen = Progress(self.progress.load(Ordering::Acquire));
-            let joins = !is_caller && joined != Some(seen.generation());
-            let blocks = self.blocks.load(Ordering::Acquire);
-            let full = joins && seen.threads() >= self.width.load(Ordering::Acquire);
-            if seen.next_block() >= blocks || full {
-                return joined.is_some();
-            }
-            // Read before the claim: if the claim succeeds, the job is still the one that was seen,
-            // and its caller waits for the block.
-            let context = self.body.load(Ordering::Acquire);
-            let claim = self.progress.compare_exchange_weak(
-                seen.0,
-                seen.claimed(joins).0,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            );
-            if claim.is_err() {
-                std::hint::spin_loop();
-                continue;
-            }
-            joined = Some(seen.generation());
-            // SAFETY: the block is claimed and not done, so the caller's frame is alive.
-            let run = AssertUnwindSafe(|| unsafe { call_body(context, seen.next_block()) });
-            if catch_unwind(run).is_err() {
-                self.panicked.store(true, Ordering::Relaxed);
-            }
-            if self.done.fetch_add(1, Ordering::SeqCst) + 1 == blocks
-                && self.caller_sleeps.load(Ordering::SeqCst)
-            {
-                // The lock orders this behind the caller's check; the slot outlives everything.
-                drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
-                self.all_done.notify_one();
-            }
-        }
-    }
-
-    /// Waits until every block is done. All are claimed, so each is being run.
-    fn wait(&self) {
-        let blocks = self.blocks.load(Ordering::Relaxed);
-        let is_done = || self.done.load(Ordering::SeqCst) == blocks;
-        let begin = Instant::now();
-        while begin.elapsed() < LOOK_FOR {
-            for _ in 0..LOOKS {
-                if is_done() {
-                    return;
-                }
-                std::hint::spin_loop();
-            }
-        }
-        let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        self.caller_sleeps.store(true, Ordering::SeqCst);
-        while !is_done() {
-            guard = self.all_done.wait(guard).unwrap_or_else(PoisonError::into_inner);
-        }
-        self.caller_sleeps.store(false, Ordering::SeqCst);
-    }
+    outcome.threads
 }
 
 impl Team {
+    fn new() -> Self {
+        Self {
+            board: Board::new(),
+            workers: Mutex::new(0),
+            worker_count: AtomicUsize::new(0),
+            begun: Mutex::new(0),
+            one_more: Condvar::new(),
+        }
+    }
+
     /// This process's team, made on first use.
     fn get() -> &'static Self {
         let team = TEAM.load(Ordering::Acquire);
-        if !team.is_null() {
-            // SAFETY: a team is never freed.
-            return unsafe { &*team };
+        if team.is_null() {
+            return Self::first();
         }
+        // SAFETY: a team is never freed once published.
+        unsafe { &*team }
+    }
+
+    #[cold]
+    fn first() -> &'static Self {
         forget_team_in_children();
-        let fresh = Box::into_raw(Box::new(Self {
-            slots: std::array::from_fn(|_| Slot::new()),
-            workers: Mutex::new(0),
-            worker_count: AtomicUsize::new(0),
-            epoch: AtomicUsize::new(0),
-            sleepers: AtomicUsize::new(0),
-            lock: Mutex::new(()),
-            work: Condvar::new(),
-            begun: Mutex::new(0),
-            one_more: Condvar::new(),
-        }));
-        match TEAM.compare_exchange(
-            std::ptr::null_mut(),
-            fresh,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        ) {
+        let fresh = Box::into_raw(Box::new(Self::new()));
+        let none = std::ptr::null_mut();
+        match TEAM.compare_exchange(none, fresh, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: a team is never freed once published.
             Ok(_) => unsafe { &*fresh },
             Err(published) => {
                 // SAFETY: nobody else has seen this one.
                 drop(unsafe { Box::from_raw(fresh) });
-                // SAFETY: a published team is never freed.
+                // SAFETY: as above.
                 unsafe { &*published }
             }
         }
@@ -261,10 +78,15 @@ impl Team {
 
     /// Starts workers until there are `count`, and waits until they have begun: a thread allocates as it
     /// starts, and no later execution may. If the system gives none, fewer do the work.
+    #[inline]
     fn grow(&'static self, count: usize) {
-        if self.worker_count.load(Ordering::Relaxed) >= count {
-            return;
+        if self.worker_count.load(Ordering::Relaxed) < count {
+            self.start_workers(count);
         }
+    }
+
+    #[cold]
+    fn start_workers(&'static self, count: usize) {
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         let signals = BlockedSignals::new();
         while *workers < count {
@@ -281,58 +103,13 @@ impl Team {
             begun = self.one_more.wait(begun).unwrap_or_else(PoisonError::into_inner);
         }
         drop(begun);
-        self.worker_count.store(count, Ordering::Relaxed);
+        self.worker_count.fetch_max(count, Ordering::Relaxed);
     }
 
-    /// Lets up to `count` sleeping workers know that there is a job.
-    fn wake(&self, count: usize) {
-        self.epoch.fetch_add(1, Ordering::SeqCst);
-        let sleepers = self.sleepers.load(Ordering::SeqCst);
-        if sleepers == 0 {
-            return;
-        }
-        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
-        for _ in 0..count.min(sleepers) {
-            self.work.notify_one();
-        }
-    }
-
-    /// A worker's life.
     fn serve(&self) {
         *self.begun.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.one_more.notify_one();
-        let mut idle_since = Instant::now();
-        loop {
-            let epoch = self.epoch.load(Ordering::SeqCst);
-            let mut worked = false;
-            for slot in &self.slots {
-                worked |= slot.work_on(false);
-            }
-            if worked {
-                idle_since = Instant::now();
-                continue;
-            }
-            for _ in 0..LOOKS {
-                if self.epoch.load(Ordering::Relaxed) != epoch {
-                    break;
-                }
-                std::hint::spin_loop();
-            }
-            if self.epoch.load(Ordering::Relaxed) == epoch && idle_since.elapsed() >= LOOK_FOR {
-                self.sleep(epoch);
-                idle_since = Instant::now();
-            }
-        }
-    }
-
-    /// Sleeps until there is a job newer than `epoch`.
-    fn sleep(&self, epoch: usize) {
-        let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        self.sleepers.fetch_add(1, Ordering::SeqCst);
-        while self.epoch.load(Ordering::SeqCst) == epoch {
-            guard = self.work.wait(guard).unwrap_or_else(PoisonError::into_inner);
-        }
-        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        self.one_more.notify_all();
+        self.board.serve(|| false);
     }
 }
 
@@ -377,24 +154,27 @@ impl Drop for BlockedSignals {
 }
 
 /// After fork() the child has only the forking thread: it must not wait for workers that are gone, nor
-/// touch locks that one of them may have held.
+/// touch locks that one of them may have held. Nothing here waits for another thread, which may be
+/// gone as well: two that come at once register twice, which does no harm.
 fn forget_team_in_children() {
     #[cfg(unix)]
     {
         extern "C" fn forget() {
             TEAM.store(std::ptr::null_mut(), Ordering::Relaxed);
         }
-        static ONCE: std::sync::Once = std::sync::Once::new();
-        ONCE.call_once(|| {
+        static REGISTERED: AtomicBool = AtomicBool::new(false);
+        if !REGISTERED.load(Ordering::Relaxed) {
             // SAFETY: the handler only stores to an atomic.
             unsafe { libc::pthread_atfork(None, None, Some(forget)) };
-        });
+            REGISTERED.store(true, Ordering::Relaxed);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::panic::catch_unwind;
 
     #[test]
     fn every_block_runs_once() {

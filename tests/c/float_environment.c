@@ -114,7 +114,7 @@ static void same_bits(norm_cpu_isa_t level, norm_prop_kind_t kind, int rows, uns
     execute_hostile(&got);
     EXPECT(problem_same_bits(&expected, &got));
     int most = norm_get_last_num_threads();
-    for (int i = 0; i < 20000 && most < threads; ++i) {
+    for (int i = 0; i < 200000 && most < threads; ++i) {
         execute_hostile(&got);
         EXPECT(problem_same_bits(&expected, &got));
         most = norm_get_last_num_threads();

@@ -3,6 +3,9 @@
  * fork() in a host whose library threads are running; the child then executes.
  * Once while the library is idle, and again and again while another thread of the
  * host executes. A child that hangs is ended by its own alarm, and counts as failed.
+ *
+ * With the argument "emulated", for valgrind: fewer forks, and on whatever threads
+ * its scheduler lets run.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "formula.h"
@@ -13,10 +16,10 @@
 
 /* Only ever reached by a child that hangs. */
 #define CHILD_SECONDS 120
-#define FORKS_UNDER_LOAD 20
-#define EXECUTIONS_MAX 20000
+#define EXECUTIONS_MAX 200000
 
 static norm_engine_t engine;
+static int several = 2; /* threads that have to take part */
 
 static problem_spec_t spec_of(norm_prop_kind_t kind) {
     problem_spec_t s;
@@ -34,7 +37,7 @@ static problem_spec_t spec_of(norm_prop_kind_t kind) {
 /* Executes `fresh` until several threads took part, or the machine will not have it. */
 static int execute_on_threads(problem_t *fresh, norm_stream_t stream) {
     int most = 0;
-    for (int i = 0; i < EXECUTIONS_MAX && most < 2; ++i) {
+    for (int i = 0; i < EXECUTIONS_MAX && most < several; ++i) {
         if (problem_execute(fresh, stream) != norm_success) return -1;
         if (norm_get_last_num_threads() > most) most = norm_get_last_num_threads();
     }
@@ -51,7 +54,7 @@ static int child(const problem_t *forward, const problem_t *backward) {
         if (norm_stream_create(&stream, engine, norm_stream_default_flags) != norm_success)
             return 2;
         if (!problem_make(&own, &parents[i]->spec, engine)) return 3;
-        if (execute_on_threads(&own, stream) < 2) return 4;
+        if (execute_on_threads(&own, stream) < several) return 4;
         if (!problem_same_bits(parents[i], &own)) return 5;
         /* The primitive of the parent serves as well. */
         if (norm_primitive_execute(parents[i]->primitive, stream, own.nargs, own.args)
@@ -94,7 +97,10 @@ static void *load(void *argument) {
     return NULL;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    const int emulated = argc > 1 && strcmp(argv[1], "emulated") == 0;
+    const int forks_under_load = emulated ? 2 : 20;
+    if (emulated) several = 1;
     const problem_spec_t specs[] = {spec_of(norm_forward_training), spec_of(norm_backward)};
     problem_t forward, backward, busy;
     norm_stream_t stream = NULL;
@@ -103,13 +109,13 @@ int main(void) {
     MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
     EXPECT(problem_make(&forward, &specs[0], engine) && problem_make(&backward, &specs[1], engine)
             && problem_make(&busy, &specs[1], engine));
-    EXPECT(execute_on_threads(&forward, stream) >= 2);
-    EXPECT(execute_on_threads(&backward, stream) >= 2);
+    EXPECT(execute_on_threads(&forward, stream) >= several);
+    EXPECT(execute_on_threads(&backward, stream) >= several);
     fork_and_wait(&forward, &backward);
 
     pthread_t thread;
     EXPECT(pthread_create(&thread, NULL, load, &busy) == 0);
-    for (int i = 0; i < FORKS_UNDER_LOAD && expect_failed == 0; ++i)
+    for (int i = 0; i < forks_under_load && expect_failed == 0; ++i)
         fork_and_wait(&forward, &backward);
     pthread_mutex_lock(&lock);
     stop_load = 1;
@@ -119,7 +125,7 @@ int main(void) {
     /* The parent goes on as before. */
     problem_t again;
     EXPECT(problem_make(&again, &specs[1], engine));
-    EXPECT(execute_on_threads(&again, stream) >= 2 && problem_same_bits(&backward, &again));
+    EXPECT(execute_on_threads(&again, stream) >= several && problem_same_bits(&backward, &again));
     problem_free(&again);
     problem_free(&forward);
     problem_free(&backward);

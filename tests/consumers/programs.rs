@@ -24,7 +24,7 @@ macro_rules! c_programs {
 
 c_programs! {
     allocations bad_descriptors bad_executions bad_objects caller_threads edge_rows
-    float_environment fork guard_pages layer_normalization names objects threads
+    float_environment fork fork_first_use guard_pages layer_normalization names objects threads
 }
 
 /// The C++ programs of `tests/c`.

@@ -12,7 +12,7 @@ use crate::tensor::{DataType, MemoryDesc, RowMap};
 use norm_sys as sys;
 
 /// Elements that are worth a thread: below, handing over costs more than it saves.
-const ELEMENTS_PER_THREAD: usize = 32 * 1024;
+const ELEMENTS_PER_THREAD: usize = 24 * 1024;
 /// Bytes of a problem's tensors from which the output is stored past the caches: what comes next will not
 /// find it in a cache of its own anyway, and its lines are not read before they are written.
 const STREAMED_BYTES: usize = 16 << 20;

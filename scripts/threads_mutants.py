@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Breaks the board of src/threads in known ways and asks the models of tests/model to notice.
+
+Each line of MUTANTS weakens one thing that the code's order rests on. A mutant that every model passes is
+printed as MISSED, and the script ends with 1. Run from anywhere; needs cargo, and takes some minutes.
+
+The checker keeps a thread's stores in the order in which they are written, so what only keeps two stores to
+different places apart (the Release and Acquire of a job's body, blocks and width) is not among them."""
+import pathlib
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COPY = ROOT / "target" / "threads-mutants"
+
+# Name, file of src/threads, text, replacement.
+MUTANTS = [
+    ("a job's blocks can be claimed while it is written", "slot.rs",
+     "        self.progress.store(Progress::closed(generation).0, Ordering::Relaxed);\n", ""),
+    ("a job is published without order", "slot.rs",
+     "self.progress.store(Progress::begin(generation).0, Ordering::Release)",
+     "self.progress.store(Progress::begin(generation).0, Ordering::Relaxed)"),
+    ("a job is seen without order", "slot.rs",
+     "Progress(self.progress.load(Ordering::Acquire))", "Progress(self.progress.load(Ordering::Relaxed))"),
+    ("a block's end is counted without order", "slot.rs",
+     "fetch_add(1, Ordering::Release)", "fetch_add(1, Ordering::Relaxed)"),
+    ("the count is read without order", "slot.rs",
+     "while self.done.load(Ordering::Acquire) != blocks", "while self.done.load(Ordering::Relaxed) != blocks"),
+    ("the caller falls asleep without saying so", "slot.rs",
+     "self.done.fetch_or(CALLER_SLEEPS, Ordering::Acquire)", "self.done.load(Ordering::Acquire)"),
+    ("the last block does not wait for the caller to sleep", "slot.rs", "                drop(self.lock());\n", ""),
+    ("a slot is given to two", "slot.rs", "!self.taken.swap(true, Ordering::Acquire)",
+     "{ self.taken.store(true, Ordering::Relaxed); true }"),
+    ("a slot is given back without order", "slot.rs",
+     "self.taken.store(false, Ordering::Release)", "self.taken.store(false, Ordering::Relaxed)"),
+    ("a generation is not counted", "slot.rs", "(last + 1) & 0xffff_ffff", "last & 0xffff_ffff"),
+    ("a ring says nothing of what came before", "bell.rs",
+     "fetch_add(1 << SLEEPER_BITS, Ordering::Release)", "fetch_add(1 << SLEEPER_BITS, Ordering::Relaxed)"),
+    ("a ring does not wait for a sleeper to sleep", "bell.rs",
+     "        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));\n        for", "        for"),
+    ("a sleeper is not counted before it looks", "bell.rs",
+     "        self.state.fetch_add(1, Ordering::Relaxed);\n        while self.listen() == heard {\n",
+     "        while self.listen() == heard {\n            self.state.fetch_add(1, Ordering::Relaxed);\n"),
+    ("a worker sleeps on what it did not look for", "board.rs",
+     "self.bell.sleep(heard)", "self.bell.sleep(self.bell.listen())"),
+]
+
+
+def models() -> bool:
+    command = ["cargo", "test", "--release", "-j1", "--manifest-path", str(COPY / "Cargo.toml"),
+               "-p", "threads-model"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=400)
+    except subprocess.TimeoutExpired:
+        return False
+    if "error: could not compile" in done.stderr:
+        sys.exit(done.stderr)
+    return done.returncode == 0
+
+
+def main() -> int:
+    shutil.rmtree(COPY / "src", ignore_errors=True)
+    for part in ["src/threads", "tests/model"]:
+        shutil.copytree(ROOT / part, COPY / part, dirs_exist_ok=True)
+    manifest = (ROOT / "Cargo.toml").read_text()
+    manifest = manifest[manifest.index("[workspace.package]"):manifest.index("[package]\n")]
+    (COPY / "Cargo.toml").write_text('[workspace]\nmembers = ["tests/model"]\nresolver = "3"\n\n' + manifest)
+    shutil.copy(ROOT / "Cargo.lock", COPY)
+    if not models():
+        sys.exit("the models fail without a mutant")
+    missed = 0
+    for name, file, text, replacement in MUTANTS:
+        path = COPY / "src/threads" / file
+        original = path.read_text()
+        if original.count(text) != 1:
+            sys.exit(f"{file}: {text!r} is there {original.count(text)} times")
+        path.write_text(original.replace(text, replacement))
+        noticed = not models()
+        path.write_text(original)
+        print(f"{'noticed' if noticed else 'MISSED':8}{name}", flush=True)
+        missed += not noticed
+    return missed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+//! Where jobs are published and workers look for them.
+//!
+//! An execution publishes a job in a slot; whoever runs claims its blocks, the caller included. The
+//! caller returns when every claimed block is done: it never waits for a thread that has claimed
+//! none, so a worker that the scheduler has not run yet costs nothing. Workers look for work a short
+//! while after their last block and then sleep.
+//!
+//! A worker on its caller's processor keeps the caller from running. The scheduler puts it there when
+//! others keep the rest busy; it then takes no block and sleeps at once.
+//!
+//! Publishing, claiming and finishing allocate nothing. What threads share here comes from `sync`
+//! alone, so that a model checker can run it.
+
+use super::Body;
+use super::bell::Bell;
+use super::slot::{MAX_BLOCKS, MAX_WIDTH, Outcome, Slot};
+use super::sync::{CallerPlace, Patience, Zeal};
+
+/// `SLOTS` jobs can be in flight at once; an execution that finds no free slot runs on its own thread.
+pub(super) struct Board<const SLOTS: usize> {
+    slots: [Slot; SLOTS],
+    pub(super) bell: Bell,
+    zeal: Zeal,
+    caller: CallerPlace,
+}
+
+impl<const SLOTS: usize> Board<SLOTS> {
+    pub(super) fn new() -> Self {
+        Self {
+            slots: std::array::from_fn(|_| Slot::new()),
+            bell: Bell::new(),
+            zeal: Zeal::new(),
+            caller: CallerPlace::new(),
+        }
+    }
+
+    /// Runs `body(0)` to `body(blocks - 1)`, each once, on this thread and workers, `width` in all.
+    pub(super) fn run(&self, blocks: usize, width: usize, body: Body<'_>) -> Outcome {
+        // A slot is taken only if the job fits its progress.
+        let fits = blocks <= MAX_BLOCKS;
+        let slot = if fits { self.slots.iter().find(|slot| slot.take()) } else { None };
+        let Some(slot) = slot else {
+            (0..blocks).for_each(body);
+            return Outcome { threads: 1, panicked: false };
+        };
+        let width = width.min(MAX_WIDTH);
+        self.caller.note();
+        let outcome = slot.run(blocks, width, body, || {
+            let sleepers = self.bell.ring();
+            if sleepers > 0 && self.zeal.wakes() {
+                self.bell.wake(sleepers.min(width - 1));
+            }
+        });
+        if outcome.threads > 1 {
+            self.zeal.helped();
+        }
+        outcome
+    }
+
+    /// A worker's life: until `ends`, of which a ring tells.
+    pub(super) fn serve(&self, ends: impl Fn() -> bool) {
+        let mut patience = Patience::new();
+        loop {
+            let heard = self.bell.listen();
+            if ends() {
+                return;
+            }
+            let mut worked = false;
+            if !self.caller.is_mine() {
+                for slot in &self.slots {
+                    worked |= slot.work_on(false);
+                }
+            }
+            if worked {
+                patience = Patience::new();
+            }
+            while self.bell.listen() == heard {
+                if patience.ends() || self.caller.is_mine() {
+                    self.bell.sleep(heard);
+                    patience = Patience::new();
+                }
+            }
+        }
+    }
+}
