@@ -1,8 +1,6 @@
 //! Instruction-set levels: which exist, which the machine has, and how a kernel becomes one entry
 //! function for each.
 
-use std::sync::OnceLock;
-
 /// An instruction set that kernels are compiled for, slowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
@@ -13,13 +11,19 @@ pub(crate) enum Level {
 }
 
 impl Level {
+    /// The levels of this architecture, fastest first. A machine that has one has all that follow.
+    const ALL: &'static [Self] = if cfg!(target_arch = "x86_64") {
+        &[Self::Avx512, Self::Avx2, Self::Portable]
+    } else if cfg!(target_arch = "aarch64") {
+        &[Self::Neon, Self::Portable]
+    } else {
+        &[Self::Portable]
+    };
+
     /// The levels that this machine has, fastest first.
     pub(crate) fn available() -> &'static [Self] {
-        static LEVELS: OnceLock<Vec<Level>> = OnceLock::new();
-        LEVELS.get_or_init(|| {
-            let all = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
-            all.into_iter().filter(|level| level.is_present()).collect()
-        })
+        let first = Self::ALL.iter().position(|level| level.is_present());
+        &Self::ALL[first.unwrap_or(Self::ALL.len() - 1)..]
     }
 
     pub(crate) fn name(self) -> &'static str {

@@ -68,7 +68,7 @@ impl<S: Simd, const K: usize> Terms<S, K> {
     /// # Safety
     /// The instruction set of `S` is there.
     #[inline(always)]
-    pub(crate) unsafe fn add<T: Fold<S, K>>(&self, chain: &mut [S::F; K], wide: &mut S::D) {
+    unsafe fn add<T: Fold<S, K>>(&self, chain: &mut [S::F; K], wide: &mut S::D) {
         // SAFETY: the caller's.
         unsafe {
             for (sum, (a, b)) in chain.iter_mut().zip(self.factors) {
@@ -85,7 +85,7 @@ impl<S: Simd, const K: usize> Terms<S, K> {
     /// # Safety
     /// The instruction set of `S` is there.
     #[inline(always)]
-    pub(crate) unsafe fn first_n<T: Fold<S, K>>(mut self, n: usize) -> Self {
+    unsafe fn first_n<T: Fold<S, K>>(mut self, n: usize) -> Self {
         // SAFETY: the caller's.
         unsafe {
             for (a, b) in &mut self.factors {

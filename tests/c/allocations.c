@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "formula.h"
+#include "patience.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -114,14 +115,16 @@ static void from_the_second_on(norm_engine_t engine, norm_prop_kind_t kind, norm
     /* On a busy machine it takes a while until several threads take part. */
     const int several = rows * cols > 100000 && !emulated ? threads : 1;
     int failures = 0, most = 0;
-    for (int i = 0; i < (emulated ? 5 : 300) || (i < 200000 && most < several); ++i) {
+    patience_t patience = {0, 0, 0};
+    for (int i = 0; i < (emulated ? 5 : 300) || (most < several && patience_lasts(&patience)); ++i) {
         failures += problem_execute(&p, stream) != norm_success;
         if (norm_get_last_num_threads() > most) most = norm_get_last_num_threads();
     }
     const long during = allocations - before;
+    if (most < several) patience_returns(&patience);
     if (!EXPECT(failures == 0 && during == 0))
         fprintf(stderr, "    %ld allocations, %d failures\n", during, failures);
-    EXPECT(most <= threads && most >= several);
+    EXPECT(most <= threads && (most >= several || patience.excused));
     formula_check(&p);
     problem_free(&p);
     MUST(norm_stream_destroy(stream));

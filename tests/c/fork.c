@@ -9,6 +9,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "formula.h"
+#include "patience.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -16,7 +17,6 @@
 
 /* Only ever reached by a child that hangs. */
 #define CHILD_SECONDS 120
-#define EXECUTIONS_MAX 200000
 
 static norm_engine_t engine;
 static int several = 2; /* threads that have to take part */
@@ -36,12 +36,16 @@ static problem_spec_t spec_of(norm_prop_kind_t kind) {
 
 /* Executes `fresh` until several threads took part, or the machine will not have it. */
 static int execute_on_threads(problem_t *fresh, norm_stream_t stream) {
+    static patience_t patience;
+    patience.begun = 0, patience.rounds = 0;
     int most = 0;
-    for (int i = 0; i < EXECUTIONS_MAX && most < several; ++i) {
-        if (problem_execute(fresh, stream) != norm_success) return -1;
-        if (norm_get_last_num_threads() > most) most = norm_get_last_num_threads();
-    }
-    return most;
+    do
+        while (most < several && patience_lasts(&patience)) {
+            if (problem_execute(fresh, stream) != norm_success) return -1;
+            if (norm_get_last_num_threads() > most) most = norm_get_last_num_threads();
+        }
+    while (most < several && patience_returns(&patience));
+    return patience.excused ? several : most;
 }
 
 /* In the child: both directions, on several threads, with the parent's bits. */

@@ -69,8 +69,6 @@ static void *first_use(void *argument) {
 static int round_of(int round) {
     pthread_t threads[THREADS];
     pid_t children[FORKS];
-    /* The list of the machine's instruction sets is made before: it is not what is tested. */
-    EXPECT(norm_get_effective_cpu_isa() != 0);
     for (int i = 0; i < THREADS; ++i)
         EXPECT(pthread_create(&threads[i], NULL, first_use, (void *)(size_t)(1 + round + i)) == 0);
     __sync_fetch_and_add(&begin, 1);

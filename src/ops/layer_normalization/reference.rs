@@ -257,11 +257,12 @@ fn statistics(src: RowView, cols: usize, rms: bool) -> Option<Statistics> {
 
 /// As `row::pilot`.
 fn pilot(src: RowView, cols: usize) -> f32 {
-    let lane = |lane: usize| {
-        let x = |v: usize| if v * LANES + lane < cols { src.get(v * LANES + lane) } else { 0.0 };
-        f64::from((x(0) + x(1)) + (x(2) + x(3)))
-    };
-    (halve(std::array::from_fn(lane)) / cols.min(PILOT) as f64) as f32
+    if cols <= PILOT {
+        return (fold_wide(cols, |col| f64::from(src.get(col))) / cols as f64) as f32;
+    }
+    let x = |v: usize, lane: usize| src.get(v * LANES + lane);
+    let lane = |lane: usize| f64::from((x(0, lane) + x(1, lane)) + (x(2, lane) + x(3, lane)));
+    (halve(std::array::from_fn(lane)) / PILOT as f64) as f32
 }
 
 impl Reference {

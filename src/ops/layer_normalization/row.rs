@@ -45,7 +45,7 @@ pub(super) fn reciprocal(variance: f64, epsilon: f64) -> f64 {
 }
 
 /// Where the sums of a row of `cols` elements are taken about, near the mean: the mean of the first 64
-/// elements, near enough in f32. 0 with RMS.
+/// elements, near enough in f32, or of all if there are no more. 0 with RMS.
 ///
 /// # Safety
 /// `cols` elements are there, at least one; the instruction set of `S` is too.
@@ -59,34 +59,56 @@ pub(super) unsafe fn pilot<S: Simd, E: Element, const RMS: bool>(
         return 0.0;
     }
     // SAFETY: the caller's.
-    let sum = unsafe { S::wide_sum(pilot_lanes::<S, E>(element, src, cols)) };
+    let sum = unsafe {
+        S::wide_sum(if cols > PILOT {
+            pilot_lanes::<S, E>(element, src)
+        } else {
+            value_lanes::<S, E>(element, src, cols)
+        })
+    };
     let mean = if cols < PILOT { sum / cols as f64 } else { sum * (1.0 / PILOT as f64) };
     mean as f32
 }
 
-/// The sum that a pilot is the mean of; the lanes are not joined.
+/// The sum of the first [`PILOT`] elements, near enough; the lanes are not joined.
 ///
 /// # Safety
-/// As [`pilot`].
+/// They are there; the instruction set of `S` is too.
 #[inline(always)]
-pub(super) unsafe fn pilot_lanes<S: Simd, E: Element>(
+pub(super) unsafe fn pilot_lanes<S: Simd, E: Element>(element: E, src: *const u8) -> S::D {
+    // SAFETY: the caller's.
+    unsafe {
+        let low = S::add(element.load::<S>(src, 0), element.load::<S>(src, LANES));
+        let third = element.load::<S>(src, 2 * LANES);
+        let high = S::add(third, element.load::<S>(src, 3 * LANES));
+        S::widen(S::add(low, high))
+    }
+}
+
+/// The sum of at most [`PILOT`] elements in f64, in the order of a fold; the lanes are not joined.
+///
+/// # Safety
+/// `cols` elements are there; the instruction set of `S` is too.
+#[inline(always)]
+pub(super) unsafe fn value_lanes<S: Simd, E: Element>(
     element: E,
     src: *const u8,
     cols: usize,
 ) -> S::D {
-    // SAFETY: the caller's; only what is there is loaded.
+    // SAFETY: the caller's.
     unsafe {
-        let mut vectors = [S::splat(0.0); PILOT / LANES];
-        for (v, vector) in vectors.iter_mut().enumerate() {
-            let i = v * LANES;
-            if i + LANES <= cols {
-                *vector = element.load::<S>(src, i);
-            } else if i < cols {
-                *vector = S::first_n(element.load_n::<S>(src, i, cols - i), cols - i);
-            }
+        let mut sum = S::wide_splat(0.0);
+        let mut i = 0;
+        while i + LANES <= cols {
+            sum = S::wide_add(sum, S::widen(element.load::<S>(src, i)));
+            i += LANES;
         }
-        let (low, high) = (S::add(vectors[0], vectors[1]), S::add(vectors[2], vectors[3]));
-        S::widen(S::add(low, high))
+        if i < cols {
+            let n = cols - i;
+            let rest = S::wide_first_n(S::widen(element.load_n::<S>(src, i, n)), n);
+            sum = S::wide_add(sum, rest);
+        }
+        sum
     }
 }
 
@@ -118,19 +140,26 @@ impl<S: Simd, E: Element, const RMS: bool> Fold<S, 1> for Moments<E, RMS> {
 }
 
 impl<E: Element, const RMS: bool> Moments<E, RMS> {
+    /// The distances of a vector of values.
+    ///
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    pub(super) unsafe fn distance<S: Simd>(&self, x: S::F) -> S::F {
+        // SAFETY: the caller's.
+        unsafe { if RMS { x } else { S::sub(x, S::splat(self.about)) } }
+    }
+
     /// The terms of a vector of values.
     ///
     /// # Safety
     /// The instruction set of `S` is there.
     #[inline(always)]
-    pub(super) unsafe fn of<S: Simd>(&self, x: S::F) -> Terms<S, 1> {
+    unsafe fn of<S: Simd>(&self, x: S::F) -> Terms<S, 1> {
         // SAFETY: the caller's.
         unsafe {
-            if RMS {
-                return Terms::products([(x, x)]);
-            }
-            let d = S::sub(x, S::splat(self.about));
-            Terms::with_wide([(d, d)], S::widen(x))
+            let d = self.distance::<S>(x);
+            if RMS { Terms::products([(d, d)]) } else { Terms::with_wide([(d, d)], S::widen(x)) }
         }
     }
 

@@ -51,55 +51,48 @@ unsafe fn load<S: Simd, E: Element, const NV: usize>(
     }
 }
 
-/// [`pilot_lanes`], for rows of `NV` vectors; 0 for any more than four.
+/// The squares of a row about `about`, whose lanes are not joined.
 ///
 /// # Safety
 /// As [`load`].
 #[inline(always)]
-unsafe fn pilot<S: Simd, E: Element, const NV: usize>(
+unsafe fn squares<S: Simd, E: Element, const RMS: bool, const NV: usize>(
+    moments: &Moments<E, RMS>,
+    cols: usize,
+) -> S::D {
+    // SAFETY: the caller's.
+    unsafe {
+        // A single chain: the others of its group are zero.
+        let mut chain = S::splat(0.0);
+        let vectors = load::<S, E, NV>(moments.element, moments.src, cols);
+        for (v, x) in vectors.into_iter().enumerate() {
+            let mut d = moments.distance::<S>(x);
+            if v == NV - 1 && cols != NV * LANES {
+                d = S::first_n(d, cols - v * LANES);
+            }
+            chain = S::fma(d, d, chain);
+        }
+        S::widen(chain)
+    }
+}
+
+/// The sum of a row's values, whose lanes are not joined.
+///
+/// # Safety
+/// As [`load`].
+#[inline(always)]
+unsafe fn values<S: Simd, E: Element, const NV: usize>(
     element: E,
     src: *const u8,
     cols: usize,
 ) -> S::D {
     // SAFETY: the caller's.
     unsafe {
-        if NV == 0 {
-            return pilot_lanes::<S, E>(element, src, cols);
+        let mut sum = S::wide_splat(0.0);
+        for x in load::<S, E, NV>(element, src, cols) {
+            sum = S::wide_add(sum, S::widen(x));
         }
-        let mut vectors = [S::splat(0.0); PILOT / LANES];
-        vectors[..NV].copy_from_slice(&load::<S, E, NV>(element, src, cols));
-        let (low, high) = (S::add(vectors[0], vectors[1]), S::add(vectors[2], vectors[3]));
-        S::widen(S::add(low, high))
-    }
-}
-
-/// The squares of a row about `about`, and its values, whose lanes are not joined; `NV` as in [`pilot`].
-///
-/// # Safety
-/// As [`load`].
-#[inline(always)]
-unsafe fn lanes<S: Simd, E: Element, const RMS: bool, const NV: usize>(
-    moments: &Moments<E, RMS>,
-    cols: usize,
-) -> (S::D, S::D) {
-    // SAFETY: the caller's.
-    unsafe {
-        if NV == 0 {
-            let sums = lane_sums::<S, 1, _>(cols, moments);
-            return (sums.groups[0], sums.wide);
-        }
-        // A single chain: the others of its group are zero.
-        let mut chain = [S::splat(0.0)];
-        let mut wide = S::wide_splat(0.0);
-        let vectors = load::<S, E, NV>(moments.element, moments.src, cols);
-        for (v, x) in vectors.into_iter().enumerate() {
-            let mut terms = moments.of::<S>(x);
-            if v == NV - 1 && cols != NV * LANES {
-                terms = terms.first_n::<Moments<E, RMS>>(cols - v * LANES);
-            }
-            terms.add::<Moments<E, RMS>>(&mut chain, &mut wide);
-        }
-        (S::widen(chain[0]), wide)
+        sum
     }
 }
 
@@ -136,16 +129,16 @@ unsafe fn short_statistics<S: Simd, Src: Element, const RMS: bool>(
     // SAFETY: the caller's.
     unsafe {
         match job.cols.div_ceil(LANES) {
-            1 if S::UNROLLS => of_vectors::<S, Src, RMS, 1>(job, first, src_step, scalars),
-            2 if S::UNROLLS => of_vectors::<S, Src, RMS, 2>(job, first, src_step, scalars),
-            3 if S::UNROLLS => of_vectors::<S, Src, RMS, 3>(job, first, src_step, scalars),
-            4 if S::UNROLLS => of_vectors::<S, Src, RMS, 4>(job, first, src_step, scalars),
+            1 => of_vectors::<S, Src, RMS, 1>(job, first, src_step, scalars),
+            2 => of_vectors::<S, Src, RMS, 2>(job, first, src_step, scalars),
+            3 => of_vectors::<S, Src, RMS, 3>(job, first, src_step, scalars),
+            4 => of_vectors::<S, Src, RMS, 4>(job, first, src_step, scalars),
             _ => of_vectors::<S, Src, RMS, 0>(job, first, src_step, scalars),
         }
     }
 }
 
-/// [`short_statistics`] of rows of `NV` vectors, or, with 0, of any.
+/// [`short_statistics`] of rows of `NV` vectors, or, with 0, of rows longer than a pilot.
 ///
 /// # Safety
 /// As [`short_statistics`].
@@ -159,28 +152,42 @@ unsafe fn of_vectors<S: Simd, Src: Element, const RMS: bool, const NV: usize>(
     let (element, cols) = (Src::of(job.src_type), job.cols);
     // SAFETY: the caller's.
     unsafe {
-        let src = job.src.add(job.src_rows.offset(first) * element.size());
+        let first_row = job.src.add(job.src_rows.offset(first) * element.size());
         let zero = S::wide_splat(0.0);
         let mut pilots = [0.0f32; ROWS];
-        let mut values = [zero; ROWS];
+        let mut sums_of_values = [zero; ROWS];
+        let mut sums_of_squares = [zero; ROWS];
+        let mut mean = zero;
         if !RMS {
-            for (r, values) in values.iter_mut().enumerate() {
-                *values = pilot::<S, Src, NV>(element, src.add(r * src_step), cols);
+            for (r, sum) in sums_of_values.iter_mut().enumerate() {
+                let src = first_row.add(r * src_step);
+                *sum = if NV == 0 {
+                    pilot_lanes::<S, Src>(element, src)
+                } else {
+                    values::<S, Src, NV>(element, src, cols)
+                };
             }
-            let means = per_col::<S>(S::wide_sums(&values), cols.min(PILOT));
-            S::store(pilots.as_mut_ptr(), S::narrow(means));
+            // All of a row's values, if they are few; then this is the mean.
+            mean = per_col::<S>(S::wide_sums(&sums_of_values), cols.min(PILOT));
+            S::store(pilots.as_mut_ptr(), S::narrow(mean));
         }
-        let mut squares = [zero; ROWS];
         for r in 0..ROWS {
-            let moments =
-                Moments::<Src, RMS> { element, src: src.add(r * src_step), about: pilots[r] };
-            (squares[r], values[r]) = lanes::<S, Src, RMS, NV>(&moments, cols);
+            let src = first_row.add(r * src_step);
+            let moments = Moments::<Src, RMS> { element, src, about: pilots[r] };
+            if NV == 0 {
+                let sums = lane_sums::<S, 1, _>(cols, &moments);
+                (sums_of_squares[r], sums_of_values[r]) = (sums.groups[0], sums.wide);
+            } else {
+                sums_of_squares[r] = squares::<S, Src, RMS, NV>(&moments, cols);
+            }
         }
-        let mean_square = per_col::<S>(S::wide_sums(&squares), cols);
-        let (mut mean, mut variance) = (zero, mean_square);
+        let mean_square = per_col::<S>(S::wide_sums(&sums_of_squares), cols);
+        let mut variance = mean_square;
         let mut carried = S::wide_all_between(mean_square, SMALLEST, LARGEST);
         if !RMS {
-            mean = per_col::<S>(S::wide_sums(&values), cols);
+            if NV == 0 {
+                mean = per_col::<S>(S::wide_sums(&sums_of_values), cols);
+            }
             let offset = S::wide_sub(mean, S::widen(S::load(pilots.as_ptr())));
             let square = S::wide_mul(offset, offset);
             variance = S::wide_sub(mean_square, square);
