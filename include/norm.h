@@ -20,8 +20,9 @@
  *             parameter.
  *               norm_invalid_arguments  NULL where an object or an output is
  *                                       required, an enumerator that does not
- *                                       exist, dimensions that do not fit, a
- *                                       missing execution argument, one of
+ *                                       exist, dimensions that do not fit (at
+ *                                       execution bytes alone are looked at),
+ *                                       a missing execution argument, one of
  *                                       another data type or with too few bytes
  *               norm_unimplemented      legal, but not built
  *               norm_out_of_memory      a buffer could not be had
@@ -67,7 +68,7 @@ extern "C" {
 /* Status                                                                   */
 /* ------------------------------------------------------------------------ */
 
-/* What a function did. Values 7 and above 10 are not used. */
+/* What a function did. Values above 6 are not used. */
 typedef enum {
     norm_success = 0,           /* done */
     norm_out_of_memory = 1,     /* memory could not be had */
@@ -693,8 +694,8 @@ NORM_API norm_cpu_isa_t norm_get_effective_cpu_isa(void);
 NORM_API const char *norm_cpu_isa2str(norm_cpu_isa_t isa);
 
 /* How many threads, the caller's included, an execution may use; process-wide.
- * 0 goes back to the default: NORM_NUM_THREADS, or else the processors that the
- * process may run on. 1 keeps every execution on its caller's thread. Negative
+ * 0 goes back to the default: NORM_NUM_THREADS (at most 255; what is no number is
+ * ignored), or else the processors that the process may run on. 1 keeps every execution on its caller's thread. Negative
  * values and values above 255 are norm_invalid_arguments. The count never changes
  * a bit of a result. The library's threads are its own, start with the first
  * execution that needs them and sleep when there is nothing to do; a child of

@@ -134,7 +134,9 @@ impl Needed {
             Some(m) if !self.has_type_of(&m.desc) => {
                 format!("is {}, not {}", name(m.desc.data_type()), name(self.data_type))
             }
-            Some(m) if m.size < self.size => format!("has {} bytes, not {}", m.size, self.size),
+            Some(m) if m.size < self.size => {
+                format!("has {} bytes, fewer than the {} needed", m.size, self.size)
+            }
             Some(_) => "its memory has no buffer".into(),
         };
         Error::invalid(format!("args: NORM_ARG_{}: {what}", self.name.to_uppercase()))

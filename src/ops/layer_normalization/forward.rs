@@ -132,28 +132,24 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     }
 }
 
-/// [`Normalize`] of rows whose dst is stored past the caches, while the src of a row further on is fetched.
-struct Stream<Src, Dst, const RMS: bool, const AFFINE: u8, const R: usize> {
-    normalize: Normalize<Src, Dst, RMS, AFFINE, R>,
+/// [`Normalize`] of a row whose dst is stored past the caches, while the src of a row further on is fetched.
+struct Stream<Src, Dst, const RMS: bool, const AFFINE: u8> {
+    normalize: Normalize<Src, Dst, RMS, AFFINE, 1>,
     /// Where that row begins, if there is one.
     next: *const u8,
 }
 
-impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, const R: usize> Map<S>
-    for Stream<Src, Dst, RMS, AFFINE, R>
+impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map<S>
+    for Stream<Src, Dst, RMS, AFFINE>
 {
-    const UNROLL: usize = 4 / R;
-
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        let Normalize { src_type, dst_type, rows, .. } = &self.normalize;
+        let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
         // SAFETY: the caller's.
         unsafe {
             S::prefetch(self.next.wrapping_add(i * src_type.size()));
-            let values = self.normalize.values::<S>(i);
-            for (value, row) in values.iter().zip(rows) {
-                dst_type.stream::<S>(row.dst, i, *value);
-            }
+            let [value] = self.normalize.values::<S>(i);
+            dst_type.stream::<S>(row.dst, i, value);
         }
     }
     #[inline(always)]
@@ -243,19 +239,24 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 let short::Scalars { high, low, r } = &scalars;
                 let (mut src, mut dst) = (self.src(row), self.dst(row));
                 let streams = job.streams && self.dst_type.streams(dst) && dst_step % 64 == 0;
-                for i in (0..short::ROWS).step_by(AT_ONCE) {
-                    let mut rows = [Row { src, dst, high: 0.0, low: 0.0, r: 0.0 }; AT_ONCE];
-                    for (j, slot) in rows.iter_mut().enumerate() {
-                        let (high, low, r) = (high[i + j], low[i + j], r[i + j]);
-                        *slot = Row { src, dst, high, low, r };
+                if streams {
+                    // One after another: stores past the caches want to come in order.
+                    for i in 0..short::ROWS {
+                        let row = Row { src, dst, high: high[i], low: low[i], r: r[i] };
+                        let next = src.wrapping_add(short::ROWS * src_step);
+                        let normalize = self.normalize::<1>([row]);
+                        map::<S, _>(job.cols, &Stream { normalize, next });
                         (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
                     }
-                    let normalize = self.normalize::<AT_ONCE>(rows);
-                    if streams {
-                        let next = src.wrapping_add(short::ROWS * src_step);
-                        map::<S, _>(job.cols, &Stream { normalize, next });
-                    } else {
-                        map::<S, _>(job.cols, &normalize);
+                } else {
+                    for i in (0..short::ROWS).step_by(AT_ONCE) {
+                        let mut rows = [Row { src, dst, high: 0.0, low: 0.0, r: 0.0 }; AT_ONCE];
+                        for (j, slot) in rows.iter_mut().enumerate() {
+                            let (high, low, r) = (high[i + j], low[i + j], r[i + j]);
+                            *slot = Row { src, dst, high, low, r };
+                            (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
+                        }
+                        map::<S, _>(job.cols, &self.normalize::<AT_ONCE>(rows));
                     }
                 }
                 row += short::ROWS;
