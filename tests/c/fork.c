@@ -34,16 +34,17 @@ static problem_spec_t spec_of(norm_prop_kind_t kind) {
     return s;
 }
 
-/* Executes `fresh` until several threads took part, or the machine will not have it. */
+/* Executes `fresh`, once at least, until several threads took part, or the machine will
+ * not have it. */
 static int execute_on_threads(problem_t *fresh, norm_stream_t stream) {
     static patience_t patience;
     patience.begun = 0, patience.rounds = 0;
     int most = 0;
     do
-        while (most < several && patience_lasts(&patience)) {
+        do {
             if (problem_execute(fresh, stream) != norm_success) return -1;
             if (norm_get_last_num_threads() > most) most = norm_get_last_num_threads();
-        }
+        } while (most < several && patience_lasts(&patience));
     while (most < several && patience_returns(&patience));
     return patience.excused ? several : most;
 }

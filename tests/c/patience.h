@@ -7,7 +7,7 @@
  *
  *     patience_t patience = {0, 0, 0};  (or static)
  *     do
- *         while (most < several && patience_lasts(&patience)) ...;
+ *         do ...; while (most < several && patience_lasts(&patience));
  *     while (most < several && patience_returns(&patience));
  *     EXPECT(most >= several || patience.excused);
  */
