@@ -207,7 +207,9 @@ impl<S: Simd> Map<S> for Join {
 #[inline(always)]
 unsafe fn join_columns<S: Simd>(partial: &Partial, cols: usize, out_type: DataType, out: *mut u8) {
     // SAFETY: the caller's.
-    unsafe { map::<S, _>(cols, &Join { partial: *partial, out_type: Runtime::of(out_type), out }) }
+    unsafe {
+        map::<S, _>(cols, &Join { partial: *partial, out_type: <Runtime>::of(out_type), out })
+    }
 }
 
 entry_points! {

@@ -228,25 +228,31 @@ fn wide_statistics(src: RowView, cols: usize, rms: bool) -> Statistics {
     Statistics { mean, variance: fold_wide(cols, square) / n }
 }
 
-/// The statistics of a row; `None` if f32 does not carry it. As `Moments::statistics`.
-fn statistics(src: RowView, cols: usize, rms: bool) -> Option<Statistics> {
+/// The statistics of a row; `None` if f32 does not carry it. As `Moments::statistics` and, where that does not
+/// tell, `row::again`. `narrowly` is what `row::sums_narrowly` says of the types.
+fn statistics(src: RowView, cols: usize, rms: bool, narrowly: bool) -> Option<Statistics> {
     let n = cols as f64;
-    let mean_square = |about: f32| {
-        let distance = |col| if rms { src.get(col) } else { src.get(col) - about };
-        fold(cols, |col| (distance(col), distance(col))) / n
-    };
-    let pilot = if rms { 0.0 } else { pilot(src, cols) };
-    let mean = if rms { 0.0 } else { fold_wide(cols, |col| f64::from(src.get(col))) / n };
+    let sum = sum_of_values(src, cols, narrowly);
+    let pilot = if rms { 0.0 } else { pilot(src, cols, narrowly) };
+    let mean = if rms { 0.0 } else { sum / n };
     let offset = mean - f64::from(pilot);
-    let (mut about, mut found) = (pilot, mean_square(pilot));
+    let found = mean_square(src, cols, pilot);
     let near = rms || offset * offset <= found * NEAR;
     if in_range(found) && near {
         let variance = if rms { found } else { found - offset * offset };
         return Some(Statistics { mean, variance });
     }
+    again(src, cols, rms)
+}
+
+/// As `row::again`.
+fn again(src: RowView, cols: usize, rms: bool) -> Option<Statistics> {
+    let mean = if rms { 0.0 } else { sum_of_values(src, cols, false) / cols as f64 };
+    let mut about = if rms { 0.0 } else { pilot(src, cols, false) };
+    let mut found = mean_square(src, cols, about);
     if !rms && found != 0.0 {
         about = mean as f32;
-        found = mean_square(about);
+        found = mean_square(src, cols, about);
     }
     if found == 0.0 {
         let constant = (0..cols).all(|col| src.get(col) == about);
@@ -255,10 +261,24 @@ fn statistics(src: RowView, cols: usize, rms: bool) -> Option<Statistics> {
     in_range(found).then(|| Statistics { mean, variance: corrected(found, mean, about) })
 }
 
+/// The mean of the squares about a value, 0 with RMS.
+fn mean_square(src: RowView, cols: usize, about: f32) -> f64 {
+    let distance = |col| src.get(col) - about;
+    fold(cols, |col| (distance(col), distance(col))) / cols as f64
+}
+
+fn sum_of_values(src: RowView, cols: usize, narrowly: bool) -> f64 {
+    if narrowly {
+        fold(cols, |col| (src.get(col), 1.0))
+    } else {
+        fold_wide(cols, |col| f64::from(src.get(col)))
+    }
+}
+
 /// As `row::pilot`.
-fn pilot(src: RowView, cols: usize) -> f32 {
+fn pilot(src: RowView, cols: usize, narrowly: bool) -> f32 {
     if cols <= PILOT {
-        return (fold_wide(cols, |col| f64::from(src.get(col))) / cols as f64) as f32;
+        return (sum_of_values(src, cols, narrowly) / cols as f64) as f32;
     }
     let x = |v: usize, lane: usize| src.get(v * LANES + lane);
     let lane = |lane: usize| f64::from((x(0, lane) + x(1, lane)) + (x(2, lane) + x(3, lane)));
@@ -284,7 +304,7 @@ impl Reference {
             // SAFETY: the statistics are given and the row exists.
             unsafe { job.given(row) }
         } else {
-            statistics(src, job.cols, self.rms)
+            statistics(src, job.cols, self.rms, job.src_type.is_half() && job.dst_type.is_half())
         };
         let found = narrow.unwrap_or_else(|| {
             if !given {

@@ -36,7 +36,7 @@ pub(super) fn make(
             | if flags.shift() { forward::SHIFT } else { 0 };
         Run::Forward(
             forward::entry(level, src, dst, flags.rms(), affine),
-            short::entry(level, src, flags.rms(), p.cols),
+            short::entry(level, (src, dst), flags.rms(), p.cols),
             wide::forward_entry(level),
         )
     } else {

@@ -9,7 +9,7 @@ use super::forward::low_term;
 use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::row::{Statistics, again, reciprocal};
 use crate::simd::{
-    Element, Fold, LANES, Level, Map, Runtime, Simd, Terms, add_wide, entry_points, fold, map,
+    Element, Fold, LANES, Level, Map, Runtime, Simd, Term, Terms, add_wide, entry_points, fold, map,
 };
 
 /// A fold in f64 alone: one term per vector, whole or not.
@@ -23,7 +23,7 @@ trait WideTerms<S: Simd> {
 struct InWide<'a, T>(&'a T);
 
 impl<S: Simd, T: WideTerms<S>> Fold<S, 0> for InWide<'_, T> {
-    const WIDE: bool = true;
+    const TERM: Term = Term::Wide;
 
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 0> {
@@ -33,7 +33,7 @@ impl<S: Simd, T: WideTerms<S>> Fold<S, 0> for InWide<'_, T> {
     #[inline(always)]
     unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 0> {
         // SAFETY: the caller's.
-        Terms::with_wide([], unsafe { self.0.term(i, n) })
+        unsafe { Terms::with_wide([], self.0.term(i, n)) }
     }
 }
 
@@ -44,7 +44,7 @@ impl<S: Simd, T: WideTerms<S>> Fold<S, 0> for InWide<'_, T> {
 #[inline(always)]
 unsafe fn sum<S: Simd, T: WideTerms<S>>(cols: usize, terms: &T) -> f64 {
     // SAFETY: the caller's.
-    unsafe { fold::<S, 0, _>(cols, &InWide(terms)).wide }
+    unsafe { fold::<S, 0, _>(cols, &InWide(terms)).terms }
 }
 
 /// The values of a row.
@@ -174,7 +174,7 @@ impl<S: Simd> Map<S> for Normalize<'_, S> {
         let job = self.job;
         // SAFETY: the caller's; scale and shift are null or as long as a row.
         unsafe {
-            let x = load_wide::<S>(Runtime::of(job.src_type), self.src, i, n);
+            let x = load_wide::<S>(<Runtime>::of(job.src_type), self.src, i, n);
             let xhat = S::wide_mul(S::wide_sub(x, self.mean), self.r);
             let value = match (job.scale.is_null(), job.shift.is_null()) {
                 (true, true) => xhat,
@@ -185,7 +185,7 @@ impl<S: Simd> Map<S> for Normalize<'_, S> {
                     S::wide_fma(xhat, scale, load_parameter::<S>(job.shift, i, n))
                 }
             };
-            store_narrow::<S>(Runtime::of(job.dst_type), self.dst, i, value, n);
+            store_narrow::<S>(<Runtime>::of(job.dst_type), self.dst, i, value, n);
         }
     }
 }
@@ -222,7 +222,7 @@ impl<S: Simd> Map<S> for NarrowNormalize<'_> {
         let job = self.job;
         // SAFETY: the caller's; scale and shift are null or as long as a row.
         unsafe {
-            let x = load_lanes::<S>(Runtime::of(job.src_type), self.src, i, n);
+            let x = load_lanes::<S>(<Runtime>::of(job.src_type), self.src, i, n);
             let r = S::splat(self.r);
             let xhat = if job.rms {
                 S::mul(x, r)
@@ -237,7 +237,7 @@ impl<S: Simd> Map<S> for NarrowNormalize<'_> {
                     S::fma(xhat, load_f32::<S>(job.scale, i, n), load_f32::<S>(job.shift, i, n))
                 }
             };
-            let element = Runtime::of(job.dst_type);
+            let element = <Runtime>::of(job.dst_type);
             if n == LANES {
                 element.store::<S>(self.dst, i, value);
             } else {
@@ -257,7 +257,7 @@ unsafe fn forward_row<S: Simd>(job: &Forward, row: usize) {
     unsafe {
         let src = job.src.add(job.src_rows.offset(row) * job.src_type.size());
         let dst = job.dst.add(job.dst_rows.offset(row) * job.dst_type.size());
-        let element = Runtime::of(job.src_type);
+        let element = <Runtime>::of(job.src_type);
         let found = if job.statistics == StatisticsUse::Given {
             let (mean, variance) = job.given_values(row);
             Statistics { mean: f64::from(mean), variance: f64::from(variance) }
@@ -307,8 +307,8 @@ impl<S: Simd> Gradient<'_, S> {
         let job = self.job;
         // SAFETY: the caller's; scale is null or as long as a row.
         unsafe {
-            let x = load_wide::<S>(Runtime::of(job.src_type), self.src, i, n);
-            let dd = load_wide::<S>(Runtime::of(job.diff_dst_type), self.diff_dst, i, n);
+            let x = load_wide::<S>(<Runtime>::of(job.src_type), self.src, i, n);
+            let dd = load_wide::<S>(<Runtime>::of(job.diff_dst_type), self.diff_dst, i, n);
             let xhat = S::wide_mul(S::wide_sub(x, self.mean), self.r);
             if job.scale.is_null() {
                 return (dd, dd, xhat);
@@ -350,7 +350,7 @@ impl<S: Simd> Map<S> for Gradient<'_, S> {
                 (false, true) => S::wide_sub(scaled, bend),
                 (false, false) => S::wide_sub(S::wide_sub(scaled, self.shift), bend),
             };
-            store_narrow::<S>(Runtime::of(job.diff_src_type), self.diff_src, i, value, n);
+            store_narrow::<S>(<Runtime>::of(job.diff_src_type), self.diff_src, i, value, n);
             if !self.diff_scale.is_null() {
                 add_wide::<S>(self.diff_scale.add(i), S::wide_mul(dd, xhat), n);
             }
@@ -374,7 +374,7 @@ unsafe fn backward_row<S: Simd>(job: &Backward, row: usize, sums: *mut f64) {
         let src = job.src.add(job.src_rows.offset(row) * job.src_type.size());
         let found = match job.given(row) {
             Given::Narrow(found) | Given::Wide(found) => found,
-            Given::Anew => statistics::<S>(Runtime::of(job.src_type), src, cols, job.rms),
+            Given::Anew => statistics::<S>(<Runtime>::of(job.src_type), src, cols, job.rms),
         };
         let r = reciprocal(found.variance, job.epsilon);
         let per_col = r / cols as f64;
