@@ -253,8 +253,9 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 job.given(row)?
             } else {
                 let moments = self.moments::<S>(row);
-                let sums = if job.streams {
-                    // The memory has nothing else to do in this sweep: the next row may come.
+                let sums = if job.streams && !RMS {
+                    // The memory has nothing else to do in this sweep, which takes a while: the next row may
+                    // come.
                     let fetch = Fetch { row: self.src_ahead(row + 1), size: self.src_type.size() };
                     fold_beside::<S, 1, _, _>(job.cols, &moments, &fetch)
                 } else {
@@ -352,8 +353,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let normalize = self.normalize::<1>([row]);
         unsafe {
             if self.dst_type.streams(normalize.rows[0].dst) {
-                let given = self.job.statistics == StatisticsUse::Given;
-                let next = if given { self.src_ahead(next) } else { std::ptr::null() };
+                let fetched = !RMS && self.job.statistics != StatisticsUse::Given;
+                let next = if fetched { std::ptr::null() } else { self.src_ahead(next) };
                 map::<S, _>(self.job.cols, &Stream { normalize, next });
             } else {
                 map::<S, _>(self.job.cols, &normalize);
