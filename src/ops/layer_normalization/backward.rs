@@ -13,7 +13,7 @@
 
 use super::columns::{CHAIN_ROWS, ColumnSums};
 use super::job::{Backward, Given};
-use super::row::{Statistics, reciprocal};
+use super::row::{Statistics, per_col, reciprocal};
 use crate::simd::{
     Bf16, Element, F16, F32, Fold, LANES, Level, Map, Runtime, Simd, Terms, entry_points, fold, map,
 };
@@ -431,7 +431,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 RMS => [0.0, fold::<S, 1, _>(job.cols, &sums).products[0]],
                 _ => [0.0, 0.0],
             };
-            let per_col = f64::from(r) / job.cols as f64;
+            let per_col = per_col(f64::from(r), job.cols);
             let (shift, slope) = (-(per_col * sum_d) as f32, (per_col * sum_d_xhat) as f32);
             Row { src, diff_dst, diff_src, mean, r, shift, slope }
         }

@@ -14,6 +14,7 @@ mod backward;
 mod columns;
 mod forward;
 mod job;
+mod normalize;
 mod plan;
 mod problem;
 mod reference;

@@ -136,6 +136,7 @@ impl Plan {
         rows: &(dyn Fn(&Forward, usize, usize) + Sync),
     ) -> usize {
         let args: &Arguments = execution.arguments;
+        let width = self.width(execution);
         let environment = DefaultEnvironment::enter();
         // SAFETY: the buffers were checked.
         let (scale, shift) = unsafe {
@@ -161,7 +162,7 @@ impl Plan {
             stat_rows: self.stat_rows,
             statistics: self.statistics,
             rms: self.rms,
-            resident: self.bytes(&[self.src_type, self.dst_type]) <= RESIDENT_BYTES,
+            resident: self.bytes(&[self.src_type, self.dst_type]) <= width * RESIDENT_BYTES,
             streams: self.bytes(&[self.src_type, self.dst_type]) >= STREAMED_BYTES
                 && args.get(sys::NORM_ARG_SRC) != args.get(sys::NORM_ARG_DST),
             short: if self.statistics == StatisticsUse::Given { None } else { short },
@@ -175,7 +176,6 @@ impl Plan {
             }
             return 1;
         }
-        let width = self.width(execution);
         let blocks =
             Blocks::about(self.rows, if width == 1 { 1 } else { width * BLOCKS_PER_THREAD });
         execution.threads.run(blocks.count(), width, &|block| {

@@ -9,7 +9,7 @@ use super::forward::low_term;
 use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
-use super::row::{NEAR, PILOT, Statistics, corrected, in_range, reciprocal};
+use super::row::{NEAR, PILOT, Statistics, corrected, in_range, per_col, reciprocal};
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::simd::{BLOCK, CHAIN, GROUP, LANES, Level, read_scalar, write_scalar};
 use crate::tensor::DataType;
@@ -231,15 +231,14 @@ fn wide_statistics(src: RowView, cols: usize, rms: bool) -> Statistics {
 /// The statistics of a row for a type of dst; `None` if f32 does not carry it. As `Moments::statistics` and, where
 /// that does not tell, `row::again`.
 fn statistics(src: RowView, cols: usize, rms: bool, dst: DataType) -> Option<Statistics> {
-    let n = cols as f64;
     let first_mean = first_mean(src, cols, rms, dst);
     let pilot = first_mean as f32;
     let mean = if rms || cols <= PILOT {
         first_mean
     } else if dst.is_half() {
-        f64::from(pilot) + fold(cols, |col| (src.get(col) - pilot, 1.0)) / n
+        f64::from(pilot) + per_col(fold(cols, |col| (src.get(col) - pilot, 1.0)), cols)
     } else {
-        fold_wide(cols, |col| f64::from(src.get(col))) / n
+        per_col(fold_wide(cols, |col| f64::from(src.get(col))), cols)
     };
     let offset = mean - f64::from(pilot);
     let found = mean_square(src, cols, pilot);
@@ -254,7 +253,7 @@ fn statistics(src: RowView, cols: usize, rms: bool, dst: DataType) -> Option<Sta
 /// As `row::again`.
 fn again(src: RowView, cols: usize, rms: bool) -> Option<Statistics> {
     let values = |col| f64::from(src.get(col));
-    let mean = if rms { 0.0 } else { fold_wide(cols, values) / cols as f64 };
+    let mean = if rms { 0.0 } else { per_col(fold_wide(cols, values), cols) };
     let mut about = first_mean(src, cols, rms, DataType::F32) as f32;
     let mut found = mean_square(src, cols, about);
     if !rms && found != 0.0 {
@@ -271,7 +270,7 @@ fn again(src: RowView, cols: usize, rms: bool) -> Option<Statistics> {
 /// The mean of the squares about a value, 0 with RMS.
 fn mean_square(src: RowView, cols: usize, about: f32) -> f64 {
     let distance = |col| src.get(col) - about;
-    fold(cols, |col| (distance(col), distance(col))) / cols as f64
+    per_col(fold(cols, |col| (distance(col), distance(col))), cols)
 }
 
 /// As `row::first_mean`.
@@ -286,11 +285,11 @@ fn first_mean(src: RowView, cols: usize, rms: bool, dst: DataType) -> f64 {
         } else {
             fold_wide(cols, |col| f64::from(src.get(col)))
         };
-        return sum / cols as f64;
+        return per_col(sum, cols);
     }
     let x = |v: usize, lane: usize| src.get(v * LANES + lane);
     let lane = |lane: usize| f64::from((x(0, lane) + x(1, lane)) + (x(2, lane) + x(3, lane)));
-    halve(std::array::from_fn(lane)) / PILOT as f64
+    per_col(halve(std::array::from_fn(lane)), PILOT)
 }
 
 impl Reference {
@@ -430,7 +429,7 @@ impl Reference {
         let scale = Parameter(job.scale);
         let mut row = NarrowRow { src, diff_dst, diff_src, scale, mean, r, shift: 0.0, slope: 0.0 };
         if !job.global_stats {
-            let per_col = f64::from(r) / job.cols as f64;
+            let per_col = per_col(f64::from(r), job.cols);
             row.slope = (per_col * fold(job.cols, |col| (row.d(col), row.xhat(col)))) as f32;
             if !self.rms {
                 row.shift = -(per_col * fold(job.cols, |col| (row.d(col), 1.0))) as f32;

@@ -3,6 +3,7 @@
 use super::backward;
 use super::columns::{JoinEntry, join_entry};
 use super::forward;
+use super::normalize::{SCALE, SHIFT};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::short;
@@ -32,8 +33,7 @@ pub(super) fn make(
     let (src, dst) = (LayerNormalization::type_of(&p.src), LayerNormalization::type_of(&p.dst));
     let flags = p.flags;
     let run = if p.prop_kind.is_forward() {
-        let affine = if flags.scale() { forward::SCALE } else { 0 }
-            | if flags.shift() { forward::SHIFT } else { 0 };
+        let affine = if flags.scale() { SCALE } else { 0 } | if flags.shift() { SHIFT } else { 0 };
         Run::Forward(
             forward::entry(level, src, dst, flags.rms(), affine),
             short::entry(level, (src, dst), flags.rms(), p.cols),
