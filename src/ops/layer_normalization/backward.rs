@@ -241,8 +241,8 @@ impl<
         // SAFETY: the caller's.
         unsafe {
             let outs = self.at::<S>(i, LANES);
-            for (out, row) in outs.iter().zip(&self.rows) {
-                self.types.diff_src.store::<S>(row.diff_src, i, *out);
+            for (out, row) in outs.into_iter().zip(&self.rows) {
+                self.types.diff_src.store_all::<S, 1>(row.diff_src, i, &[out]);
             }
         }
     }
@@ -280,8 +280,8 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARA
                 S::prefetch(diff_dst.wrapping_add(i * types.diff_dst.size()));
             }
             let outs = self.gradient.at::<S>(i, LANES);
-            for (out, row) in outs.iter().zip(rows) {
-                types.diff_src.stream::<S>(row.diff_src, i, *out);
+            for (out, row) in outs.into_iter().zip(rows) {
+                types.diff_src.stream_all::<S, 1>(row.diff_src, i, &[out]);
             }
         }
     }

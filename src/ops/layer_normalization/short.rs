@@ -173,6 +173,13 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
         for r in 0..ROWS {
             let src = first_row.add(r * src_step);
             let moments = Moments::<Src, Dst, RMS>::about(element, src, pilots[r]);
+            if job.streams {
+                // The rows that come next, while there is something to compute.
+                let ahead = src.wrapping_add(ROWS * src_step);
+                for line in (0..cols * element.size()).step_by(64) {
+                    S::prefetch(ahead.wrapping_add(line));
+                }
+            }
             if NV == 0 {
                 let sums = lane_sums::<S, 1, _>(cols, &moments);
                 (sums_of_squares[r], sums_of_terms[r]) = (sums.products[0], sums.terms);
