@@ -38,6 +38,7 @@ pub(super) fn data_type_code(data_type: Option<DataType>) -> sys::norm_data_type
         Some(DataType::S8) => sys::norm_s8,
         Some(DataType::U8) => sys::norm_u8,
         Some(DataType::F64) => sys::norm_f64,
+        Some(DataType::F8E5m2 | DataType::F8E4m3) => sys::norm_data_type_undef,
     }
 }
 

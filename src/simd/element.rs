@@ -1,6 +1,6 @@
 //! Element types: how 16 of them become f32 lanes and back.
 
-use super::{LANES, Simd};
+use super::{LANES, Simd, codes};
 use crate::tensor::DataType;
 
 /// An element type of a tensor. Values are f32 in the lanes; only loads and stores differ.
@@ -222,7 +222,7 @@ impl<const HALF: bool> Element for Runtime<HALF> {
     }
 }
 
-/// One element as f32, exactly.
+/// One element as f32, exactly; s32 and f64 rounded.
 ///
 /// # Safety
 /// Element `i`, of this type and counted from `p`, is there.
@@ -231,16 +231,38 @@ pub(crate) unsafe fn read_scalar(data_type: DataType, p: *const u8, i: usize) ->
     // SAFETY: the caller's; addresses need no alignment.
     unsafe {
         match data_type {
+            DataType::F32 => p.cast::<f32>().add(i).read_unaligned(),
+            DataType::F64 => p.cast::<f64>().add(i).read_unaligned() as f32,
+            DataType::S32 => p.cast::<i32>().add(i).read_unaligned() as f32,
+            DataType::S8 => codes::s8_value(p.add(i).read()),
+            DataType::U8 => codes::u8_value(p.add(i).read()),
+            DataType::F8E4m3 => codes::e4m3_value(p.add(i).read()),
+            DataType::F8E5m2 => codes::e5m2_value(p.add(i).read()),
             DataType::Bf16 => {
                 f32::from_bits(u32::from(p.cast::<u16>().add(i).read_unaligned()) << 16)
             }
             DataType::F16 => f16_value(p.cast::<u16>().add(i).read_unaligned()),
-            _ => p.cast::<f32>().add(i).read_unaligned(),
         }
     }
 }
 
-/// Writes one element, rounded to nearest even: the same bits as a vector store.
+/// One element as f64, exactly.
+///
+/// # Safety
+/// As [`read_scalar`].
+#[inline(always)]
+pub(crate) unsafe fn read_wide(data_type: DataType, p: *const u8, i: usize) -> f64 {
+    // SAFETY: the caller's.
+    unsafe {
+        match data_type {
+            DataType::F64 => p.cast::<f64>().add(i).read_unaligned(),
+            DataType::S32 => f64::from(p.cast::<i32>().add(i).read_unaligned()),
+            _ => f64::from(read_scalar(data_type, p, i)),
+        }
+    }
+}
+
+/// Writes one element, rounded to nearest even: the same bits as a vector store. Integers saturate.
 ///
 /// # Safety
 /// Element `i`, of this type and counted from `p`, may be written.
@@ -249,9 +271,31 @@ pub(crate) unsafe fn write_scalar(data_type: DataType, p: *mut u8, i: usize, x: 
     // SAFETY: the caller's; addresses need no alignment.
     unsafe {
         match data_type {
+            DataType::F32 => p.cast::<f32>().add(i).write_unaligned(x),
+            DataType::F64 => p.cast::<f64>().add(i).write_unaligned(f64::from(x)),
+            // Rust's conversion saturates.
+            DataType::S32 => p.cast::<i32>().add(i).write_unaligned(x.round_ties_even() as i32),
+            DataType::S8 => p.add(i).write(codes::s8_code(x)),
+            DataType::U8 => p.add(i).write(codes::u8_code(x)),
+            DataType::F8E4m3 => p.add(i).write(codes::e4m3_code(x)),
+            DataType::F8E5m2 => p.add(i).write(codes::e5m2_code(x)),
             DataType::Bf16 => p.cast::<u16>().add(i).write_unaligned(bf16_bits(x)),
             DataType::F16 => p.cast::<u16>().add(i).write_unaligned(f16_bits(x)),
-            _ => p.cast::<f32>().add(i).write_unaligned(x),
+        }
+    }
+}
+
+/// Writes one element from f64, which goes to f32 first unless it stays.
+///
+/// # Safety
+/// As [`write_scalar`].
+#[inline(always)]
+pub(crate) unsafe fn write_wide(data_type: DataType, p: *mut u8, i: usize, x: f64) {
+    // SAFETY: the caller's.
+    unsafe {
+        match data_type {
+            DataType::F64 => p.cast::<f64>().add(i).write_unaligned(x),
+            _ => write_scalar(data_type, p, i, x as f32),
         }
     }
 }

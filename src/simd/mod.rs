@@ -12,6 +12,7 @@
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+pub(crate) mod codes;
 mod element;
 mod fenv;
 mod levels;
@@ -20,8 +21,10 @@ mod loops;
 pub(crate) mod neon;
 pub(crate) mod portable;
 
-pub(crate) use element::{Bf16, Element, F16, F32, Runtime, read_scalar, write_scalar};
-use element::{bf16_bits, f16_bits, f16_value};
+pub(crate) use element::{
+    Bf16, Element, F16, F32, Runtime, read_scalar, read_wide, write_scalar, write_wide,
+};
+pub(crate) use element::{bf16_bits, f16_bits, f16_value};
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use levels::{Level, entry_points};
 pub(crate) use loops::{

@@ -212,7 +212,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 {
     #[inline(always)]
     unsafe fn src(&self, row: usize) -> *const u8 {
-        unsafe { self.job.src.add(self.job.src_rows.offset(row) * self.src_type.size()) }
+        self.job.src.wrapping_add(self.job.src_rows.offset(row) * self.src_type.size())
     }
 
     #[inline(always)]
@@ -250,7 +250,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 
     #[inline(always)]
     unsafe fn dst(&self, row: usize) -> *mut u8 {
-        unsafe { self.job.dst.add(self.job.dst_rows.offset(row) * self.dst_type.size()) }
+        self.job.dst.wrapping_add(self.job.dst_rows.offset(row) * self.dst_type.size())
     }
 
     /// Writes short rows, as many at once as there are; gives the row it stopped at.

@@ -11,7 +11,9 @@ use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::row::{NEAR, PILOT, Statistics, corrected, in_range, reciprocal};
 use crate::primitive::{Execution, Implementation, Variant};
-use crate::simd::{BLOCK, CHAIN, GROUP, LANES, Level, read_scalar, write_scalar};
+use crate::simd::{
+    BLOCK, CHAIN, GROUP, LANES, Level, read_scalar, read_wide, write_scalar, write_wide,
+};
 use crate::tensor::DataType;
 
 /// Takes every problem.
@@ -91,6 +93,21 @@ impl RowView {
         // SAFETY: as above, and rows of an output do not overlap.
         unsafe { write_scalar(self.data_type, self.start, self.offset + col * self.step, value) }
     }
+
+    fn get_wide(self, col: usize) -> f64 {
+        // SAFETY: as `get`.
+        unsafe { read_wide(self.data_type, self.start, self.offset + col * self.step) }
+    }
+
+    fn set_wide(self, col: usize, value: f64) {
+        // SAFETY: as `set`.
+        unsafe { write_wide(self.data_type, self.start, self.offset + col * self.step, value) }
+    }
+}
+
+/// Whether a tensor is f64, so that all rows are taken in f64.
+fn is_double(job: &Backward) -> bool {
+    [job.src_type, job.diff_dst_type, job.diff_src_type].contains(&DataType::F64)
 }
 
 /// An f32 parameter, or nothing.
@@ -219,7 +236,7 @@ fn halve(mut lanes: [f64; LANES]) -> f64 {
 /// The statistics of a row, in f64 throughout.
 fn wide_statistics(src: RowView, cols: usize, rms: bool) -> Statistics {
     let n = cols as f64;
-    let x = |col| f64::from(src.get(col));
+    let x = |col| src.get_wide(col);
     let mean = if rms { 0.0 } else { fold_wide(cols, x) / n };
     let square = |col| {
         let d = x(col) - mean;
@@ -300,7 +317,10 @@ impl Reference {
             step: self.steps.dst,
         };
         let given = job.statistics == StatisticsUse::Given;
-        let narrow = if given {
+        let double = [job.src_type, job.dst_type].contains(&DataType::F64);
+        let narrow = if double {
+            None
+        } else if given {
             // SAFETY: the statistics are given and the row exists.
             unsafe { job.given(row) }
         } else {
@@ -320,14 +340,14 @@ impl Reference {
         let r = reciprocal(found.variance, job.epsilon);
         if narrow.is_none() {
             for col in 0..job.cols {
-                let xhat = (f64::from(src.get(col)) - found.mean) * r;
+                let xhat = (src.get_wide(col) - found.mean) * r;
                 let value = match (scale.get(col), shift.get(col)) {
                     (None, None) => xhat,
                     (Some(scale), None) => xhat * f64::from(scale),
                     (None, Some(shift)) => xhat + f64::from(shift),
                     (Some(scale), Some(shift)) => xhat.mul_add(f64::from(scale), f64::from(shift)),
                 };
-                dst.set(col, value as f32);
+                dst.set_wide(col, value);
             }
             return;
         }
@@ -356,8 +376,8 @@ impl Reference {
         for row in first..last {
             // SAFETY: the row exists.
             let narrow = match unsafe { job.given(row) } {
-                Given::Narrow(found) => Some(found),
-                Given::Wide(_) | Given::Anew => None,
+                Given::Narrow(found) if !is_double(job) => Some(found),
+                _ => None,
             };
             if in_chain == CHAIN_ROWS || narrow.is_none() {
                 columns.end_chains();
@@ -437,13 +457,15 @@ impl Reference {
         let (src, diff_dst, diff_src) = self.views(job, row);
         // SAFETY: the row exists.
         let found = match unsafe { job.given(row) } {
-            Given::Narrow(found) | Given::Wide(found) => found,
-            Given::Anew => wide_statistics(src, job.cols, self.rms),
+            Given::Narrow(found) | Given::Wide(found) if job.global_stats || !is_double(job) => {
+                found
+            }
+            _ => wide_statistics(src, job.cols, self.rms),
         };
         let r = reciprocal(found.variance, job.epsilon);
-        let xhat = |col| (f64::from(src.get(col)) - found.mean) * r;
+        let xhat = |col| (src.get_wide(col) - found.mean) * r;
         let d = |col| {
-            let dd = f64::from(diff_dst.get(col));
+            let dd = diff_dst.get_wide(col);
             scale.get(col).map_or(dd, |scale| f64::from(scale) * dd)
         };
         let per_col = r / job.cols as f64;
@@ -455,13 +477,13 @@ impl Reference {
             slope = per_col * fold_wide(job.cols, |col| d(col) * xhat(col));
         }
         for col in 0..job.cols {
-            let (dd, d, xhat) = (f64::from(diff_dst.get(col)), d(col), xhat(col));
+            let (dd, d, xhat) = (diff_dst.get_wide(col), d(col), xhat(col));
             let value = match (job.global_stats, self.rms) {
                 (true, _) => d * r,
                 (false, true) => d * r - xhat * slope,
                 (false, false) => d * r - shift - xhat * slope,
             };
-            diff_src.set(col, value as f32);
+            diff_src.set_wide(col, value);
             if let Some(sum) = columns.scale.get_mut(col) {
                 *sum += dd * xhat;
             }

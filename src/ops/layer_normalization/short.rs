@@ -156,7 +156,7 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
     let (element, cols) = (Src::of(job.src_type), job.cols);
     // SAFETY: the caller's.
     unsafe {
-        let first_row = job.src.add(job.src_rows.offset(first) * element.size());
+        let first_row = job.src.wrapping_add(job.src_rows.offset(first) * element.size());
         let zero = S::wide_splat(0.0);
         let mut pilots = [0.0f32; ROWS];
         let mut sums_of_values = [zero; ROWS];
