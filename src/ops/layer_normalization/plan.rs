@@ -71,11 +71,15 @@ pub(super) fn row_map(desc: &MemoryDesc, order: &[usize]) -> RowMap {
 }
 
 impl Plan {
-    /// For an implementation that takes rows as they are.
+    /// For an implementation that takes rows as they are, in logical order.
     pub(super) fn new(problem: &LayerNormalization) -> Self {
+        let order: Vec<usize> = (0..problem.src.ndims() - 1).collect();
+        Self::with_order(problem, &order)
+    }
+
+    fn with_order(problem: &LayerNormalization, order: &[usize]) -> Self {
         let p = problem;
-        let order = order_of_rows(p);
-        let row_map = |desc: &MemoryDesc| row_map(desc, &order);
+        let row_map = |desc: &MemoryDesc| row_map(desc, order);
         let statistics = match (p.flags.global_stats(), p.prop_kind) {
             (true, _) => StatisticsUse::Given,
             (false, PropKind::ForwardTraining) => StatisticsUse::Written,
@@ -108,7 +112,7 @@ impl Plan {
 
     /// For kernels of a level that see the tensors as `types`, in the order src, dst or diff_dst, diff_src.
     pub(super) fn staged(problem: &LayerNormalization, level: Level, types: [DataType; 3]) -> Self {
-        let plan = Self::new(problem);
+        let plan = Self::with_order(problem, &order_of_rows(problem));
         let rows = [plan.src_rows, plan.dst_rows, plan.diff_src_rows];
         Self { staging: Staging::new(problem, level, types, rows), ..plan }
     }

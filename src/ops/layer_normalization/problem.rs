@@ -2,7 +2,9 @@
 
 use super::{reference, simd_impl};
 use crate::error::{Error, Result};
-use crate::primitive::{Arguments, Implementation, Op, OpArgument, PropKind, Usage, Variant};
+use crate::primitive::{
+    Accepted, Arguments, Attr, Implementation, Op, OpArgument, PropKind, Usage, Variant,
+};
 use crate::simd::Level;
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
@@ -52,6 +54,7 @@ pub(crate) struct ForwardParameters<'a> {
     pub(crate) scale_shift: DataType,
     pub(crate) epsilon: f32,
     pub(crate) flags: u32,
+    pub(crate) attr: &'a Attr,
 }
 
 /// What `layer_normalization_backward_primitive_desc_create` is given.
@@ -65,6 +68,7 @@ pub(crate) struct BackwardParameters<'a> {
     pub(crate) scale_shift: DataType,
     pub(crate) epsilon: f32,
     pub(crate) flags: u32,
+    pub(crate) attr: &'a Attr,
 }
 
 /// A checked problem.
@@ -99,6 +103,7 @@ impl LayerNormalization {
             Self::common(p.prop_kind, p.src, p.stat, p.scale_shift, p.epsilon, p.flags)?;
         problem.dst = problem.output_like_src("dst", p.dst)?;
         problem.list_arguments();
+        problem.take_attributes(p.attr)?;
         Ok(problem)
     }
 
@@ -119,6 +124,7 @@ impl LayerNormalization {
                 MemoryDesc::dense(&[problem.cols as i64], p.diff_scale_shift)?;
         }
         problem.list_arguments();
+        problem.take_attributes(p.attr)?;
         Ok(problem)
     }
 
@@ -189,6 +195,9 @@ impl LayerNormalization {
         }
         if stat.layout() == Layout::Any {
             return Ok(default);
+        }
+        if stat.is_blocked() {
+            return Err(Error::unimplemented("stat_desc: statistics do not lie in blocks"));
         }
         if self.statistics_usage() == Some(Usage::Output) && stat.overlaps_itself() {
             return Err(overlap("stat_desc"));
@@ -282,8 +291,21 @@ impl LayerNormalization {
         self.arguments = rows
             .into_iter()
             .filter(|row| row.0)
-            .map(|(_, id, name, usage, desc)| OpArgument { id, name, usage, desc: desc.clone() })
+            .map(|(_, id, name, usage, desc)| OpArgument {
+                id,
+                name: name.into(),
+                usage,
+                desc: desc.clone(),
+            })
             .collect();
+    }
+
+    /// Checks the attributes and adds what they read to the arguments.
+    fn take_attributes(&mut self, attr: &Attr) -> Result<()> {
+        attr.check("layer normalization", &Accepted::NOTHING)?;
+        let tensors = [(sys::NORM_ARG_SRC, &self.src), (sys::NORM_ARG_DST, &self.dst)];
+        self.arguments.extend(attr.arguments(&tensors, &self.dst)?);
+        Ok(())
     }
 
     /// The type of a tensor that was checked to have one; f32 of nothing.
@@ -428,7 +450,7 @@ impl Op for LayerNormalization {
             )
         };
         let shared = arguments.get(input.1);
-        if !shared.is_null() && shared == arguments.get(output.1) && input.0 != output.0 {
+        if !shared.is_null() && shared == arguments.get(output.1) && !input.0.lies_like(output.0) {
             return Err(Error::invalid(format!(
                 "args: {names} share a buffer, which takes one data type and layout for both"
             )));

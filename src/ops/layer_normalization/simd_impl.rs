@@ -19,6 +19,11 @@ pub(super) fn make(
     level: Level,
 ) -> Result<Box<dyn Implementation>, String> {
     let p = problem;
+    for (name, desc) in [("src", &p.src), ("dst", &p.dst), ("diff_src", &p.diff_src)] {
+        if desc.is_blocked() {
+            return Err(format!("the layout of {name} is cut into blocks"));
+        }
+    }
     let types = kernel_types(p);
     let plan = Plan::staged(p, level, types);
     let [src, dst, diff_src] = types;
