@@ -3,7 +3,7 @@
 //! Each dimension contributes to the offset by itself, whatever is cut into blocks, so an offset is a sum
 //! of one term per dimension.
 
-use super::MemoryDesc;
+use super::{MAX_NDIMS, MemoryDesc};
 
 /// What one dimension contributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,10 +94,13 @@ impl Places {
         if ranges.iter().any(|(first, end)| first >= end) {
             return;
         }
-        let mut index: Vec<i64> = ranges.iter().map(|(first, _)| *first).collect();
+        let mut index = [0; MAX_NDIMS];
+        for (slot, (first, _)) in index.iter_mut().zip(ranges) {
+            *slot = *first;
+        }
         loop {
-            f(self.offset_of(&index));
-            let mut d = index.len();
+            f(self.offset_of(&index[..ranges.len()]));
+            let mut d = ranges.len();
             loop {
                 if d == 0 {
                     return;
