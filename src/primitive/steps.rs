@@ -1,11 +1,10 @@
 //! What attributes do to the rows of an output, in f32 and in order: times the scale of src, the post-operations,
 //! divided by the scale of dst.
 
-use super::attr::{Attr, PostOp, post_op_argument};
-use super::{Arguments, BinaryAlgorithm, EltwiseAlgorithm};
+use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, PostOp};
 use crate::simd::math::{self, Exponent};
 use crate::simd::{Level, Simd, entry_points, read_scalar};
-use crate::tensor::{DataType, MemoryDesc, Places, RowMap, DimPlaces};
+use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places, RowMap};
 use norm_sys as sys;
 
 /// Elements that all steps are taken on before the next: they stay in a first-level cache.
@@ -107,9 +106,22 @@ enum Step {
     Multiply(i32, DataType),
     /// `x` divided by it.
     Divide(i32, DataType),
-    Eltwise { algorithm: EltwiseAlgorithm, alpha: f32, beta: f32, exponent: Exponent },
-    Binary { algorithm: BinaryAlgorithm, first: Operand, second: Option<Operand> },
-    Sum { scale: f32, zero_point: f32, dst: Operand },
+    Eltwise {
+        algorithm: EltwiseAlgorithm,
+        alpha: f32,
+        beta: f32,
+        exponent: Exponent,
+    },
+    Binary {
+        algorithm: BinaryAlgorithm,
+        first: Operand,
+        second: Option<Operand>,
+    },
+    Sum {
+        scale: f32,
+        zero_point: f32,
+        dst: Operand,
+    },
 }
 
 /// The most tensors that all steps read.
@@ -117,6 +129,11 @@ const MOST_OPERANDS: usize = 2 * super::MAX_POST_OPS + 2;
 
 /// The steps of a primitive.
 pub(crate) struct Steps(Vec<Step>);
+
+/// The id of an argument of the post-operation at a place in the list.
+fn post_op_argument(at: usize, arg: i32) -> i32 {
+    sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(at as i32) | arg
+}
 
 /// The steps with the addresses of an execution.
 pub(crate) struct BoundSteps<'a> {
@@ -139,7 +156,7 @@ impl Steps {
         };
         let scale = |arg| {
             let scale = attr.scales.get(arg)?;
-            Some((sys::NORM_ARG_ATTR_SCALES as i32 | arg, scale.data_type))
+            Some((sys::NORM_ARG_ATTR_SCALES | arg, scale.data_type))
         };
         let mut steps = Vec::new();
         steps.extend(scale(sys::NORM_ARG_SRC).map(|(id, kind)| Step::Multiply(id, kind)));
@@ -153,10 +170,10 @@ impl Steps {
                 }),
                 PostOp::Binary { algorithm, src1, src2 } => Some(Step::Binary {
                     algorithm: *algorithm,
-                    first: operand(post_op_argument(at, sys::NORM_ARG_SRC_1 as u32), src1, None),
-                    second: src2.as_ref().map(|src2| {
-                        operand(post_op_argument(at, sys::NORM_ARG_SRC_2 as u32), src2, None)
-                    }),
+                    first: operand(post_op_argument(at, sys::NORM_ARG_SRC_1), src1, None),
+                    second: src2
+                        .as_ref()
+                        .map(|src2| operand(post_op_argument(at, sys::NORM_ARG_SRC_2), src2, None)),
                 }),
                 PostOp::Sum { scale, zero_point, data_type } => Some(Step::Sum {
                     scale: *scale,
@@ -168,11 +185,6 @@ impl Steps {
         }
         steps.extend(scale(sys::NORM_ARG_DST).map(|(id, kind)| Step::Divide(id, kind)));
         (!steps.is_empty()).then_some(Self(steps))
-    }
-
-    /// Whether a step reads what dst held before.
-    pub(crate) fn read_dst(&self) -> bool {
-        self.0.iter().any(|step| matches!(step, Step::Sum { .. }))
     }
 
     /// The steps of one execution.
