@@ -7,6 +7,7 @@
 
 use super::carry::{Carried, Entry, entries};
 use super::columns::{Blocks, CHAIN_ROWS};
+use super::forward::has_kernel;
 use super::job::{Backward, Forward};
 use super::problem::LayerNormalization;
 use crate::primitive::{Arguments, BoundSteps, Rows, StepEntry, Steps, step_entry};
@@ -27,12 +28,29 @@ const LINE: usize = 64;
 
 /// The types that the kernels see src, dst or diff_dst, and diff_src as.
 ///
-/// What attributes do to dst is done in f32.
+/// What post-operations do to dst is done in f32. Scales of integers are the kernels' affair, even of those that
+/// they are rounded to from a stage.
 pub(super) fn kernel_types(problem: &LayerNormalization) -> [DataType; 3] {
-    let types = [&problem.src, &problem.dst, &problem.diff_src]
-        .map(|desc| kernel_type(LayerNormalization::type_of(desc)));
-    let takes_steps = Steps::new(&problem.attr, &problem.dst, None).is_some();
-    if takes_steps { [types[0], DataType::F32, types[2]] } else { types }
+    let [src, dst, diff_src] =
+        [&problem.src, &problem.dst, &problem.diff_src].map(LayerNormalization::type_of);
+    let dst = match dst {
+        _ if takes_steps(problem) => DataType::F32,
+        DataType::S8 | DataType::U8 => dst,
+        other => kernel_type(other),
+    };
+    let src = match kernel_type(src) {
+        _ if has_kernel(src, dst) => src,
+        DataType::F16 if matches!(dst, DataType::S8 | DataType::U8) => DataType::F32,
+        other => other,
+    };
+    [src, dst, kernel_type(diff_src)]
+}
+
+/// Whether attributes do more to dst than what [`Factors`](crate::simd::Factors) do to integers.
+pub(super) fn takes_steps(problem: &LayerNormalization) -> bool {
+    let attr = &problem.attr;
+    let integers = matches!(problem.dst.data_type(), Some(DataType::S8 | DataType::U8));
+    !attr.post_ops.is_empty() || !(attr.scales.is_empty() || integers)
 }
 
 fn kernel_type(data_type: DataType) -> DataType {
@@ -133,8 +151,8 @@ impl Staging {
         order: &[usize],
     ) -> Option<Self> {
         let p = problem;
-        let steps =
-            Steps::new(&p.attr, &p.dst, Some(order)).map(|steps| (steps, step_entry(level)));
+        let steps = if takes_steps(p) { Steps::new(&p.attr, &p.dst, Some(order)) } else { None };
+        let steps = steps.map(|steps| (steps, step_entry(level)));
         let mut src = Side::new(&p.src, rows[0], types[0]);
         let mut dst = Side::new(&p.dst, rows[1], types[1]);
         if steps.is_some() {
