@@ -145,7 +145,7 @@ impl RowView<'_> {
 fn stepped(bound: &BoundSteps<'_>, value: f32, row: usize, col: usize) -> f32 {
     let mut one = [value];
     // SAFETY: the execution's buffers were checked, and the element exists.
-    unsafe { take_steps(bound, &mut one, row, col) };
+    unsafe { take_steps(bound, &mut one, (row, col), [&mut [0.0], &mut [0.0]]) };
     one[0]
 }
 
