@@ -1,11 +1,17 @@
 //! What governs the whole library: instruction set, threads, verbosity.
 
+use super::attr::no_mode;
 use super::exported;
+use super::handle::Out;
 use crate::error::Error;
-use crate::primitive::{CpuIsa, Verbosity, effective_level, set_cap, set_verbosity};
+use crate::primitive::{
+    CpuIsa, FpmathMode, Verbosity, default_fpmath_mode, effective_level, set_cap,
+    set_default_fpmath_mode, set_verbosity,
+};
 use crate::threads::{MAX_THREADS, set_threads, threads};
 use norm_sys as sys;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 exported! {
     /// Caps the instruction set.
@@ -18,6 +24,66 @@ exported! {
     /// The instruction set in force.
     fn norm_get_effective_cpu_isa() -> sys::norm_cpu_isa_t, else sys::norm_cpu_isa_portable; {
         Ok(CpuIsa::of_level(effective_level()))
+    }
+}
+
+/// What is kept for programs that ask for it, without effect.
+static ISA_HINTS: AtomicU32 = AtomicU32::new(sys::norm_cpu_isa_no_hints);
+static CACHE_CAPACITY: AtomicI32 = AtomicI32::new(1024);
+
+exported! {
+    /// Sets what instructions to prefer.
+    fn norm_set_cpu_isa_hints(isa_hints: sys::norm_cpu_isa_hints_t) {
+        if !matches!(isa_hints, sys::norm_cpu_isa_no_hints | sys::norm_cpu_isa_prefer_ymm) {
+            let value = isa_hints as i32;
+            return Err(Error::invalid(format!("isa_hints: {value} is not a norm_cpu_isa_hints_t")));
+        }
+        ISA_HINTS.store(isa_hints, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+exported! {
+    /// What instructions to prefer.
+    fn norm_get_cpu_isa_hints() -> sys::norm_cpu_isa_hints_t, else sys::norm_cpu_isa_no_hints; {
+        Ok(ISA_HINTS.load(Ordering::Relaxed))
+    }
+}
+
+exported! {
+    /// The capacity of a cache of primitives.
+    fn norm_get_primitive_cache_capacity(capacity: *mut c_int) {
+        // SAFETY: the caller's.
+        unsafe { Out::new(capacity, "capacity") }?.set(CACHE_CAPACITY.load(Ordering::Relaxed));
+        Ok(())
+    }
+}
+
+exported! {
+    /// Sets the capacity of a cache of primitives.
+    fn norm_set_primitive_cache_capacity(capacity: c_int) {
+        if capacity < 0 {
+            return Err(Error::invalid(format!("capacity: {capacity} is negative")));
+        }
+        CACHE_CAPACITY.store(capacity, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+exported! {
+    /// Sets the math mode of attributes made from now on.
+    fn norm_set_default_fpmath_mode(mode: sys::norm_fpmath_mode_t) {
+        set_default_fpmath_mode(FpmathMode::of_code(mode).ok_or_else(|| no_mode(mode, "a math mode"))?);
+        Ok(())
+    }
+}
+
+exported! {
+    /// The math mode of attributes made now.
+    fn norm_get_default_fpmath_mode(mode: *mut sys::norm_fpmath_mode_t) {
+        // SAFETY: the caller's.
+        unsafe { Out::new(mode, "mode") }?.set(default_fpmath_mode().code());
+        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::primitive::Arguments;
 use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::c_int;
 
@@ -24,10 +25,10 @@ impl Primitive {
     fn new(descriptor: Descriptor) -> Self {
         let desc = &descriptor.desc;
         let needed = desc.op().arguments().iter();
-        let needed = needed.map(|a| Needed::new(a.id, a.name, &a.desc)).collect();
+        let needed = needed.map(|a| Needed::new(a.id, a.name.clone(), &a.desc)).collect();
         let scratchpad = desc.scratchpad_desc();
         let scratchpad = (scratchpad.ndims() > 0)
-            .then(|| Needed::new(sys::NORM_ARG_SCRATCHPAD, "scratchpad", scratchpad));
+            .then(|| Needed::new(sys::NORM_ARG_SCRATCHPAD, "scratchpad".into(), scratchpad));
         Self { descriptor, needed, scratchpad }
     }
 }
@@ -92,14 +93,18 @@ exported! {
 /// An argument that every execution has to give.
 struct Needed {
     id: c_int,
-    name: &'static str,
+    name: Cow<'static, str>,
     data_type: Option<DataType>,
     size: usize,
+    /// Bytes of the buffer before the tensor's first element.
+    offset: usize,
 }
 
 impl Needed {
-    fn new(id: c_int, name: &'static str, desc: &MemoryDesc) -> Self {
-        Self { id, name, data_type: desc.data_type(), size: desc.size() }
+    fn new(id: c_int, name: Cow<'static, str>, desc: &MemoryDesc) -> Self {
+        let element = desc.data_type().map_or(0, DataType::size);
+        let offset = desc.offset() as usize * element;
+        Self { id, name, data_type: desc.data_type(), size: desc.size(), offset }
     }
 
     /// The buffer given for it, if that is of the right type and large enough; of several the last.
@@ -109,7 +114,9 @@ impl Needed {
         // SAFETY: the header asks for live handles.
         let memory = given.and_then(|arg| unsafe { Memory::get_optional(arg.memory) });
         match memory {
-            Some(m) if self.fits(m) && !(m.data.is_null() && self.size > 0) => Ok(m.data),
+            Some(m) if self.fits(m) && !(m.data.is_null() && self.size > 0) => {
+                Ok(m.data.wrapping_add(self.offset))
+            }
             _ => Err(self.refuse(given.is_some(), memory)),
         }
     }

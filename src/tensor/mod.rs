@@ -1,15 +1,21 @@
 //! What a tensor is: element type, dimensions, layout.
 //!
-//! Owns [`DataType`], [`MemoryDesc`] and [`RowMap`], the view of a tensor as rows of its last
-//! dimension. Imports nothing but `error`; knows neither kernels nor C.
+//! Owns [`DataType`], [`MemoryDesc`], [`Places`], which finds the elements of any layout, and [`RowMap`],
+//! the view of a plain tensor as rows of its last dimension. Imports nothing but `error`; knows neither kernels nor C.
 
+mod blob;
+mod derive;
 mod desc;
+mod places;
 mod rows;
+mod tag_names;
 mod tags;
 
+pub(crate) use blob::BLOB_SIZE;
 pub(crate) use desc::{Layout, MAX_NDIMS, MemoryDesc};
+pub(crate) use places::{DimPlaces, Places};
 pub(crate) use rows::RowMap;
-pub(crate) use tags::{letters_of, tag_name};
+pub(crate) use tags::{all_tags, letters_of};
 
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,12 +27,14 @@ pub(crate) enum DataType {
     S8,
     U8,
     F64,
+    F8E5m2,
+    F8E4m3,
 }
 
 impl DataType {
     pub(crate) fn size(self) -> usize {
         match self {
-            Self::S8 | Self::U8 => 1,
+            Self::S8 | Self::U8 | Self::F8E5m2 | Self::F8E4m3 => 1,
             Self::F16 | Self::Bf16 => 2,
             Self::F32 | Self::S32 => 4,
             Self::F64 => 8,
@@ -47,6 +55,8 @@ impl DataType {
             Self::S8 => "s8",
             Self::U8 => "u8",
             Self::F64 => "f64",
+            Self::F8E5m2 => "f8_e5m2",
+            Self::F8E4m3 => "f8_e4m3",
         }
     }
 }

@@ -47,6 +47,12 @@ impl Blocks {
         Self { rows, rows_per_block: if rows < count * SOME_ROWS { 1 } else { rows_per_block } }
     }
 
+    /// At most `count` blocks, of whole `step` rows except at the end.
+    pub(super) fn at_most(rows: usize, count: usize, step: usize) -> Self {
+        let rows_per_block = rows.div_ceil(count.max(1)).max(1).next_multiple_of(step);
+        Self { rows, rows_per_block }
+    }
+
     pub(super) fn count(self) -> usize {
         self.rows.div_ceil(self.rows_per_block)
     }

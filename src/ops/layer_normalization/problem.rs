@@ -2,7 +2,9 @@
 
 use super::{reference, simd_impl};
 use crate::error::{Error, Result};
-use crate::primitive::{Arguments, Implementation, Op, OpArgument, PropKind, Usage, Variant};
+use crate::primitive::{
+    Accepted, Arguments, Attr, Implementation, Op, OpArgument, PostOp, PropKind, Usage, Variant,
+};
 use crate::simd::Level;
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
@@ -52,6 +54,7 @@ pub(crate) struct ForwardParameters<'a> {
     pub(crate) scale_shift: DataType,
     pub(crate) epsilon: f32,
     pub(crate) flags: u32,
+    pub(crate) attr: &'a Attr,
 }
 
 /// What `layer_normalization_backward_primitive_desc_create` is given.
@@ -65,6 +68,7 @@ pub(crate) struct BackwardParameters<'a> {
     pub(crate) scale_shift: DataType,
     pub(crate) epsilon: f32,
     pub(crate) flags: u32,
+    pub(crate) attr: &'a Attr,
 }
 
 /// A checked problem.
@@ -84,6 +88,8 @@ pub(crate) struct LayerNormalization {
     pub(super) diff_scale_shift: MemoryDesc,
     pub(super) rows: usize,
     pub(super) cols: usize,
+    /// What is done to dst, with its tensors resolved; forward only.
+    pub(super) attr: Attr,
     arguments: Vec<OpArgument>,
 }
 
@@ -99,6 +105,7 @@ impl LayerNormalization {
             Self::common(p.prop_kind, p.src, p.stat, p.scale_shift, p.epsilon, p.flags)?;
         problem.dst = problem.output_like_src("dst", p.dst)?;
         problem.list_arguments();
+        problem.take_attributes(p.attr)?;
         Ok(problem)
     }
 
@@ -119,6 +126,7 @@ impl LayerNormalization {
                 MemoryDesc::dense(&[problem.cols as i64], p.diff_scale_shift)?;
         }
         problem.list_arguments();
+        problem.take_attributes(p.attr)?;
         Ok(problem)
     }
 
@@ -144,7 +152,7 @@ impl LayerNormalization {
         if src.layout() != Layout::Strided {
             return Err(Error::invalid("src_desc: the layout must be given, not `any`"));
         }
-        check_data_type("src_desc", src)?;
+        check_data_type("src_desc", src, prop_kind.is_forward())?;
         let outer = &src.dims()[..ndims - 1];
         let (rows, cols) = (outer.iter().product::<i64>() as usize, src.dims()[ndims - 1] as usize);
         let parameters = if flags.scale() || flags.shift() {
@@ -165,6 +173,7 @@ impl LayerNormalization {
             diff_scale_shift: MemoryDesc::EMPTY,
             rows,
             cols,
+            attr: Attr::default(),
             arguments: Vec::new(),
         };
         problem.stat = problem.statistics(stat)?;
@@ -190,6 +199,9 @@ impl LayerNormalization {
         if stat.layout() == Layout::Any {
             return Ok(default);
         }
+        if stat.is_blocked() {
+            return Err(Error::unimplemented("stat_desc: statistics do not lie in blocks"));
+        }
         if self.statistics_usage() == Some(Usage::Output) && stat.overlaps_itself() {
             return Err(overlap("stat_desc"));
         }
@@ -205,7 +217,7 @@ impl LayerNormalization {
                 self.src.dims()
             )));
         }
-        check_data_type(&format!("{name}_desc"), desc)?;
+        check_data_type(&format!("{name}_desc"), desc, self.prop_kind.is_forward())?;
         match desc.layout() {
             // The very layout of src, gaps and all, where its elements take the same room.
             Layout::Any
@@ -282,22 +294,66 @@ impl LayerNormalization {
         self.arguments = rows
             .into_iter()
             .filter(|row| row.0)
-            .map(|(_, id, name, usage, desc)| OpArgument { id, name, usage, desc: desc.clone() })
+            .map(|(_, id, name, usage, desc)| OpArgument {
+                id,
+                name: name.into(),
+                usage,
+                desc: desc.clone(),
+            })
             .collect();
     }
 
-    /// The type of a tensor that was checked to have one of f32, bf16 and f16.
+    /// Checks the attributes and adds what they read to the arguments.
+    fn take_attributes(&mut self, attr: &Attr) -> Result<()> {
+        const FORWARD: Accepted = Accepted {
+            scales: &[sys::NORM_ARG_SRC, sys::NORM_ARG_DST],
+            zero_points: &[],
+            masks: false,
+            post_op: |post_op| {
+                matches!(
+                    post_op,
+                    PostOp::Eltwise { .. } | PostOp::Binary { .. } | PostOp::Sum { .. }
+                )
+            },
+        };
+        if !self.prop_kind.is_forward() {
+            return attr.check("backward layer normalization", &Accepted::NOTHING);
+        }
+        attr.check("layer normalization", &FORWARD)?;
+        let double = self.dst.data_type() == Some(DataType::F64);
+        if double && !(attr.scales.is_empty() && attr.post_ops.is_empty()) {
+            return Err(Error::unimplemented(
+                "attr: scales and post-operations are computed in f32, and dst_desc is f64",
+            ));
+        }
+        self.attr = attr.clone();
+        self.attr.post_ops = attr.post_ops.resolved(&self.dst)?;
+        let tensors = [(sys::NORM_ARG_SRC, &self.src), (sys::NORM_ARG_DST, &self.dst)];
+        self.arguments.extend(attr.arguments(&tensors, &self.dst)?);
+        Ok(())
+    }
+
+    /// The type of a tensor that was checked to have one; f32 of nothing.
     pub(super) fn type_of(desc: &MemoryDesc) -> DataType {
         desc.data_type().unwrap_or(DataType::F32)
     }
 }
 
-/// The types that tensors of rows can have.
-fn check_data_type(name: &str, desc: &MemoryDesc) -> Result<()> {
+/// The types that tensors of rows can have. Gradients are of no integers, and of nothing with 8 bits.
+fn check_data_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
     match desc.data_type() {
-        Some(DataType::F32 | DataType::Bf16 | DataType::F16) => Ok(()),
+        Some(DataType::F32 | DataType::Bf16 | DataType::F16 | DataType::F64) => Ok(()),
+        Some(DataType::S8 | DataType::U8 | DataType::F8E4m3 | DataType::F8E5m2) if forward => {
+            Ok(())
+        }
         Some(other) => Err(Error::unimplemented(format!(
-            "{name}: layer normalization takes f32, bf16 and f16, not {}",
+            "{name}: {} layer normalization takes {}, not {}",
+            if forward { "forward" } else { "backward" },
+            if forward {
+                "f32, bf16, f16, f64, s8, u8, f8_e4m3 and f8_e5m2"
+            } else {
+                "f32, bf16, f16 and f64"
+            },
             other.name()
         ))),
         None => Err(Error::invalid(format!("{name}: an empty descriptor"))),
@@ -419,7 +475,7 @@ impl Op for LayerNormalization {
             )
         };
         let shared = arguments.get(input.1);
-        if !shared.is_null() && shared == arguments.get(output.1) && input.0 != output.0 {
+        if !shared.is_null() && shared == arguments.get(output.1) && !input.0.lies_like(output.0) {
             return Err(Error::invalid(format!(
                 "args: {names} share a buffer, which takes one data type and layout for both"
             )));
