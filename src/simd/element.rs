@@ -13,6 +13,8 @@ use crate::tensor::DataType;
 pub(crate) trait Element: Copy + 'static {
     /// Whether the type is known to have 16 bits or fewer.
     const HALF: bool;
+    /// Whether the type is known when the kernel is compiled.
+    const KNOWN: bool = true;
     /// Whether stores look at what they store, so that several vectors at once are cheaper.
     const LOOKS: bool = false;
 
@@ -223,6 +225,7 @@ macro_rules! by_type {
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<const HALF: bool, const BYTES: bool> Element for Runtime<HALF, BYTES> {
     const HALF: bool = HALF;
+    const KNOWN: bool = false;
 
     #[inline(always)]
     fn of(data_type: DataType) -> Self {

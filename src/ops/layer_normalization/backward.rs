@@ -49,21 +49,21 @@ struct Row {
 
 /// The element types of a kernel.
 #[derive(Clone, Copy)]
-struct Types<Src, Dd, Ds> {
-    src: Src,
-    diff_dst: Dd,
-    diff_src: Ds,
+pub(super) struct Types<Src, Dd, Ds> {
+    pub(super) src: Src,
+    pub(super) diff_dst: Dd,
+    pub(super) diff_src: Ds,
 }
 
 /// `sum(d)` and `sum(d*xhat)`; the first is left out with RMS.
-struct RowSums<S: Simd, Src, Dd, const MODE: u8, const PARAMS: u8> {
-    src_type: Src,
-    dd_type: Dd,
-    src: *const u8,
-    diff_dst: *const u8,
-    scale: *const f32,
-    mean: S::F,
-    r: S::F,
+pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8, const PARAMS: u8> {
+    pub(super) src_type: Src,
+    pub(super) dd_type: Dd,
+    pub(super) src: *const u8,
+    pub(super) diff_dst: *const u8,
+    pub(super) scale: *const f32,
+    pub(super) mean: S::F,
+    pub(super) r: S::F,
 }
 
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
@@ -139,6 +139,46 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<
     }
 }
 
+/// A row's scalars, each in all lanes.
+pub(super) struct Vectors<S: Simd> {
+    pub(super) mean: S::F,
+    pub(super) r: S::F,
+    pub(super) shift: S::F,
+    pub(super) slope: S::F,
+}
+
+impl<S: Simd> Vectors<S> {
+    /// A vector of diff_src, whose column terms are added to the chains of diff_scale and diff_shift.
+    ///
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    pub(super) unsafe fn gradient<const MODE: u8, const PARAMS: u8>(
+        &self,
+        x: S::F,
+        dd: S::F,
+        scale: S::F,
+        (scale_chain, shift_chain): &mut (S::F, S::F),
+    ) -> S::F {
+        // SAFETY: the caller's.
+        unsafe {
+            let xhat = xhat::<S, MODE>(x, self.mean, self.r);
+            if PARAMS & SUM_SCALE != 0 {
+                *scale_chain = S::fma(dd, xhat, *scale_chain);
+            }
+            if PARAMS & SUM_SHIFT != 0 {
+                *shift_chain = S::add(*shift_chain, dd);
+            }
+            let d = if PARAMS & READ_SCALE != 0 { S::mul(scale, dd) } else { dd };
+            match MODE {
+                LAYER => S::fnma(xhat, self.slope, S::fma(d, self.r, self.shift)),
+                RMS => S::fnma(xhat, self.slope, S::mul(d, self.r)),
+                _ => S::mul(d, self.r),
+            }
+        }
+    }
+}
+
 /// Writes diff_src of `R` rows and adds their column terms.
 struct Gradient<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8, const R: usize> {
     types: Types<Src, Dd, Ds>,
@@ -177,21 +217,15 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, c
                     let x = self.types.src.load_n::<S>(row.src, i, n);
                     (x, self.types.diff_dst.load_n::<S>(row.diff_dst, i, n))
                 };
-                let r = S::splat(row.r);
-                let xhat = xhat::<S, MODE>(x, S::splat(row.mean), r);
-                if PARAMS & SUM_SCALE != 0 {
-                    scale_chain = S::fma(dd, xhat, scale_chain);
-                }
-                if PARAMS & SUM_SHIFT != 0 {
-                    shift_chain = S::add(shift_chain, dd);
-                }
-                let d = if PARAMS & READ_SCALE != 0 { S::mul(scale, dd) } else { dd };
-                let slope = S::splat(row.slope);
-                *out = match MODE {
-                    LAYER => S::fnma(xhat, slope, S::fma(d, r, S::splat(row.shift))),
-                    RMS => S::fnma(xhat, slope, S::mul(d, r)),
-                    _ => S::mul(d, r),
+                let vectors = Vectors::<S> {
+                    mean: S::splat(row.mean),
+                    r: S::splat(row.r),
+                    shift: S::splat(row.shift),
+                    slope: S::splat(row.slope),
                 };
+                let mut chains = (scale_chain, shift_chain);
+                *out = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
+                (scale_chain, shift_chain) = chains;
             }
             for (wanted, p, chain) in [
                 (PARAMS & SUM_SCALE != 0, self.sums.scale_chain, scale_chain),
@@ -213,7 +247,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, c
 /// # Safety
 /// Elements `i` to `i + n - 1` are there if they are wanted; the instruction set of `S` is too.
 #[inline(always)]
-unsafe fn load_if<S: Simd>(wanted: bool, p: *const f32, i: usize, n: usize) -> S::F {
+pub(super) unsafe fn load_if<S: Simd>(wanted: bool, p: *const f32, i: usize, n: usize) -> S::F {
     // SAFETY: the caller's.
     unsafe {
         match (wanted, n == LANES) {
@@ -324,6 +358,13 @@ unsafe fn backward_rows<
     // SAFETY: the caller's.
     unsafe {
         loop {
+            if row + CHAIN_ROWS <= last && kernel.short_chain::<S>(row) {
+                row += CHAIN_ROWS;
+                if row == last {
+                    break;
+                }
+                continue;
+            }
             let chain_end = last.min(row + CHAIN_ROWS);
             let chain_first = row;
             while row < chain_end {
@@ -368,11 +409,11 @@ impl Row {
 }
 
 /// A job with the types of its kernel.
-struct Kernel<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
-    job: &'a Backward,
-    types: Types<Src, Dd, Ds>,
+pub(super) struct Kernel<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
+    pub(super) job: &'a Backward,
+    pub(super) types: Types<Src, Dd, Ds>,
     /// The block's.
-    sums: ColumnSums,
+    pub(super) sums: ColumnSums,
 }
 
 // SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
@@ -393,14 +434,20 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     }
 
     #[inline(always)]
-    unsafe fn src(&self, row: usize) -> *const u8 {
+    pub(super) unsafe fn src(&self, row: usize) -> *const u8 {
         self.job.src.wrapping_add(self.job.src_rows.offset(row) * self.types.src.size())
     }
 
     #[inline(always)]
-    unsafe fn diff_dst(&self, row: usize) -> *const u8 {
+    pub(super) unsafe fn diff_dst(&self, row: usize) -> *const u8 {
         let offset = self.job.diff_dst_rows.offset(row) * self.types.diff_dst.size();
         self.job.diff_dst.wrapping_add(offset)
+    }
+
+    #[inline(always)]
+    pub(super) unsafe fn diff_src(&self, row: usize) -> *mut u8 {
+        let offset = self.job.diff_src_rows.offset(row) * self.types.diff_src.size();
+        self.job.diff_src.wrapping_add(offset)
     }
 
     /// The first sweep of a row.
@@ -415,8 +462,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             };
             let (mean, r) = (found.mean as f32, reciprocal(found.variance, job.epsilon) as f32);
             let (src, diff_dst) = (self.src(row), self.diff_dst(row));
-            let at = job.diff_src_rows.offset(row) * self.types.diff_src.size();
-            let diff_src = job.diff_src.wrapping_add(at);
+            let diff_src = self.diff_src(row);
             let sums = RowSums::<S, Src, Dd, MODE, PARAMS> {
                 src_type: self.types.src,
                 dd_type: self.types.diff_dst,

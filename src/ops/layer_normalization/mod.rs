@@ -21,6 +21,7 @@ mod problem;
 mod reference;
 mod row;
 mod short;
+mod short_backward;
 mod simd_impl;
 mod staged;
 mod wide;
