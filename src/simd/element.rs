@@ -13,6 +13,8 @@ use crate::tensor::DataType;
 pub(crate) trait Element: Copy + 'static {
     /// Whether the type is known to have 16 bits or fewer.
     const HALF: bool;
+    /// Whether f32 sums of a group of values are exact.
+    const EXACT: bool = false;
     /// Whether stores look at what they store, so that several vectors at once are cheaper.
     const LOOKS: bool = false;
 
