@@ -15,6 +15,8 @@ pub(crate) trait Element: Copy + 'static {
     const HALF: bool;
     /// Whether the type is known when the kernel is compiled.
     const KNOWN: bool = true;
+    /// Whether f32 sums of a group of values are exact.
+    const EXACT: bool = false;
     /// Whether stores look at what they store, so that several vectors at once are cheaper.
     const LOOKS: bool = false;
 

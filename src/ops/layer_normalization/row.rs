@@ -129,7 +129,7 @@ pub(super) unsafe fn value_lanes<S: Simd, E: Element, Dst: Element>(
 /// value and rounded to 16 bits again, what that rounds off does not show.
 #[inline(always)]
 pub(super) fn sums_halves<Src: Element, Dst: Element>(src: Src) -> bool {
-    src.half() && Dst::HALF
+    src.half() && Dst::HALF || Src::EXACT
 }
 
 /// Whether a row's values are summed in f32 chains, about the pilot, for a type that the kernels write: what they
@@ -154,7 +154,7 @@ pub(super) struct Moments<E, Dst, const RMS: bool> {
 }
 
 impl<S: Simd, E: Element, Dst: Element, const RMS: bool> Fold<S, 1> for Moments<E, Dst, RMS> {
-    const TERM: Term = match (RMS, Dst::HALF) {
+    const TERM: Term = match (RMS, Dst::HALF || E::EXACT) {
         (true, _) => Term::None,
         (false, true) => Term::Narrow,
         (false, false) => Term::Wide,
@@ -208,6 +208,9 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
                 Terms::products([(d, d)])
             } else if Dst::HALF {
                 Terms::with_narrow([(d, d)], d)
+            } else if E::EXACT {
+                // The bits of sums in f64.
+                Terms::with_narrow([(d, d)], x)
             } else {
                 Terms::with_wide([(d, d)], wide)
             }
