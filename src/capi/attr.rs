@@ -8,7 +8,7 @@ use norm_sys as sys;
 
 exported! {
     /// Attributes with their defaults.
-    fn norm_primitive_attr_create(attr: *mut sys::norm_primitive_attr_t) {
+    fn norm_primitive_attr_create as dnnl_primitive_attr_create(attr: *mut sys::norm_primitive_attr_t) {
         // SAFETY: the caller's.
         unsafe { Out::new(attr, "attr") }?.set(Attr::default().into_c());
         Ok(())
@@ -17,7 +17,7 @@ exported! {
 
 exported! {
     /// A copy.
-    fn norm_primitive_attr_clone(
+    fn norm_primitive_attr_clone as dnnl_primitive_attr_clone(
         attr: *mut sys::norm_primitive_attr_t,
         existing_attr: sys::const_norm_primitive_attr_t,
     ) {
@@ -32,7 +32,7 @@ exported! {
 
 exported! {
     /// Frees attributes.
-    fn norm_primitive_attr_destroy(attr: sys::norm_primitive_attr_t) {
+    fn norm_primitive_attr_destroy as dnnl_primitive_attr_destroy(attr: sys::norm_primitive_attr_t) {
         // SAFETY: the caller's.
         unsafe { Attr::destroy(attr) };
         Ok(())
@@ -41,7 +41,7 @@ exported! {
 
 exported! {
     /// Who provides the scratchpad.
-    fn norm_primitive_attr_get_scratchpad_mode(
+    fn norm_primitive_attr_get_scratchpad_mode as dnnl_primitive_attr_get_scratchpad_mode(
         attr: sys::const_norm_primitive_attr_t,
         mode: *mut sys::norm_scratchpad_mode_t,
     ) {
@@ -59,7 +59,7 @@ exported! {
 
 exported! {
     /// Decides who provides the scratchpad.
-    fn norm_primitive_attr_set_scratchpad_mode(
+    fn norm_primitive_attr_set_scratchpad_mode as dnnl_primitive_attr_set_scratchpad_mode(
         attr: sys::norm_primitive_attr_t,
         mode: sys::norm_scratchpad_mode_t,
     ) {

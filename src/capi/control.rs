@@ -42,7 +42,7 @@ exported! {
 
 exported! {
     /// Sets what is printed.
-    fn norm_set_verbose(level: c_int) {
+    fn norm_set_verbose as dnnl_set_verbose(level: c_int) {
         let verbosity = Verbosity::from_level(level)
             .ok_or_else(|| Error::invalid(format!("level: {level} is none of 0, 1 and 2")))?;
         set_verbosity(verbosity);

@@ -69,22 +69,22 @@ pub(super) fn prop_kind_code(prop_kind: PropKind) -> sys::norm_prop_kind_t {
 /// NUL-terminated copies of static names, made on first use; C strings for every name would stand twice.
 /// Nobody waits for who makes them: after fork() it may not be there. Of two that come at once, one
 /// throws its copies away.
-struct Names<K>(AtomicPtr<Vec<(K, CString)>>);
+pub(super) struct Names<K>(AtomicPtr<Vec<(K, CString)>>);
 
 impl<K: Copy + PartialEq> Names<K> {
-    const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self(AtomicPtr::new(std::ptr::null_mut()))
     }
 
     /// The name of `key`, which lives as long as the process.
-    fn get(
+    pub(super) fn get<N: Into<Vec<u8>>>(
         &'static self,
         key: K,
-        names: impl FnOnce() -> Vec<(K, &'static str)>,
+        names: impl FnOnce() -> Vec<(K, N)>,
     ) -> Option<*const c_char> {
         let mut all = self.0.load(Ordering::Acquire);
         if all.is_null() {
-            let c_string = |name| CString::new(name).unwrap_or_default();
+            let c_string = |name: N| CString::new(name).unwrap_or_default();
             let copies = names().into_iter().map(|(key, name)| (key, c_string(name))).collect();
             all = self.keep_first(copies);
         }
@@ -108,14 +108,14 @@ impl<K: Copy + PartialEq> Names<K> {
 
 exported! {
     /// Bytes per element.
-    fn norm_data_type_size(data_type_value: sys::norm_data_type_t) -> usize, else 0; {
+    fn norm_data_type_size as dnnl_data_type_size(data_type_value: sys::norm_data_type_t) -> usize, else 0; {
         Ok(data_type(data_type_value, "data_type").map_or(0, DataType::size))
     }
 }
 
 exported! {
     /// The name of a data type.
-    fn norm_dt2str(data_type_value: sys::norm_data_type_t) -> *const c_char,
+    fn norm_dt2str as dnnl_dt2str(data_type_value: sys::norm_data_type_t) -> *const c_char,
         else c"unknown data type".as_ptr(); {
         static NAMES: Names<sys::norm_data_type_t> = Names::new();
         let found = NAMES.get(data_type_value, || {
@@ -128,7 +128,7 @@ exported! {
 
 exported! {
     /// The letters of a format tag.
-    fn norm_fmt_tag2str(tag: sys::norm_format_tag_t) -> *const c_char,
+    fn norm_fmt_tag2str as dnnl_fmt_tag2str(tag: sys::norm_format_tag_t) -> *const c_char,
         else c"unknown format tag".as_ptr(); {
         static NAMES: Names<sys::norm_format_tag_t> = Names::new();
         let found = NAMES.get(tag, || {
@@ -142,7 +142,7 @@ exported! {
 
 exported! {
     /// The name of a propagation kind.
-    fn norm_prop_kind2str(prop_kind_value: sys::norm_prop_kind_t) -> *const c_char,
+    fn norm_prop_kind2str as dnnl_prop_kind2str(prop_kind_value: sys::norm_prop_kind_t) -> *const c_char,
         else c"unknown prop_kind".as_ptr(); {
         static NAMES: Names<sys::norm_prop_kind_t> = Names::new();
         let found = NAMES.get(prop_kind_value, || {

@@ -59,7 +59,7 @@ impl Handle for Memory {
 
 exported! {
     /// Creates memory.
-    fn norm_memory_create(
+    fn norm_memory_create as dnnl_memory_create(
         memory: *mut sys::norm_memory_t,
         memory_desc: sys::const_norm_memory_desc_t,
         engine: sys::norm_engine_t,
@@ -93,7 +93,7 @@ exported! {
 
 exported! {
     /// Frees memory, with its buffer if the library allocated it.
-    fn norm_memory_destroy(memory: sys::norm_memory_t) {
+    fn norm_memory_destroy as dnnl_memory_destroy(memory: sys::norm_memory_t) {
         // SAFETY: the caller's.
         unsafe { Memory::destroy(memory) };
         Ok(())
@@ -102,7 +102,7 @@ exported! {
 
 exported! {
     /// The descriptor.
-    fn norm_memory_get_memory_desc(
+    fn norm_memory_get_memory_desc as dnnl_memory_get_memory_desc(
         memory: sys::const_norm_memory_t,
         memory_desc: *mut sys::const_norm_memory_desc_t,
     ) {
@@ -117,7 +117,7 @@ exported! {
 
 exported! {
     /// The engine.
-    fn norm_memory_get_engine(
+    fn norm_memory_get_engine as dnnl_memory_get_engine(
         memory: sys::const_norm_memory_t,
         engine: *mut sys::norm_engine_t,
     ) {
@@ -132,7 +132,7 @@ exported! {
 
 exported! {
     /// The buffer.
-    fn norm_memory_get_data_handle(
+    fn norm_memory_get_data_handle as dnnl_memory_get_data_handle(
         memory: sys::const_norm_memory_t,
         handle: *mut *mut c_void,
     ) {
@@ -147,7 +147,7 @@ exported! {
 
 exported! {
     /// Replaces the buffer.
-    fn norm_memory_set_data_handle(memory: sys::norm_memory_t, handle: *mut c_void) {
+    fn norm_memory_set_data_handle as dnnl_memory_set_data_handle(memory: sys::norm_memory_t, handle: *mut c_void) {
         // SAFETY: the caller's.
         let memory = unsafe { Memory::get_mut(memory, "memory") }?;
         if handle == sys::NORM_MEMORY_ALLOCATE {
@@ -163,7 +163,7 @@ exported! {
 
 exported! {
     /// An address to read and write at.
-    fn norm_memory_map_data(
+    fn norm_memory_map_data as dnnl_memory_map_data(
         memory: sys::const_norm_memory_t,
         mapped_ptr: *mut *mut c_void,
     ) {
@@ -178,7 +178,7 @@ exported! {
 
 exported! {
     /// Ends a mapping.
-    fn norm_memory_unmap_data(memory: sys::const_norm_memory_t, mapped_ptr: *mut c_void) {
+    fn norm_memory_unmap_data as dnnl_memory_unmap_data(memory: sys::const_norm_memory_t, mapped_ptr: *mut c_void) {
         // SAFETY: the caller's.
         let memory = unsafe { Memory::get(memory, "memory") }?;
         if memory.data.cast() == mapped_ptr {

@@ -15,6 +15,8 @@ mod last_error;
 mod layer_normalization;
 mod memory;
 mod memory_desc;
+#[cfg(feature = "onednn-abi")]
+mod onednn;
 mod primitive;
 mod primitive_desc;
 mod status;

@@ -43,7 +43,7 @@ thread_local! {
 
 exported! {
     /// Creates a primitive.
-    fn norm_primitive_create(
+    fn norm_primitive_create as dnnl_primitive_create(
         primitive: *mut sys::norm_primitive_t,
         primitive_desc: sys::const_norm_primitive_desc_t,
     ) {
@@ -59,7 +59,7 @@ exported! {
 
 exported! {
     /// Runs a primitive.
-    fn norm_primitive_execute(
+    fn norm_primitive_execute as dnnl_primitive_execute(
         primitive: sys::const_norm_primitive_t,
         stream: sys::norm_stream_t,
         nargs: c_int,
@@ -145,7 +145,7 @@ impl Needed {
 
 exported! {
     /// The primitive descriptor.
-    fn norm_primitive_get_primitive_desc(
+    fn norm_primitive_get_primitive_desc as dnnl_primitive_get_primitive_desc(
         primitive: sys::const_norm_primitive_t,
         primitive_desc: *mut sys::const_norm_primitive_desc_t,
     ) {
@@ -160,7 +160,7 @@ exported! {
 
 exported! {
     /// Frees a primitive.
-    fn norm_primitive_destroy(primitive: sys::norm_primitive_t) {
+    fn norm_primitive_destroy as dnnl_primitive_destroy(primitive: sys::norm_primitive_t) {
         // SAFETY: the caller's.
         unsafe { Primitive::destroy(primitive) };
         Ok(())

@@ -147,7 +147,7 @@ impl Descriptor {
 
 exported! {
     /// Moves to the next implementation.
-    fn norm_primitive_desc_next_impl(primitive_desc: sys::norm_primitive_desc_t) {
+    fn norm_primitive_desc_next_impl as dnnl_primitive_desc_next_impl(primitive_desc: sys::norm_primitive_desc_t) {
         // SAFETY: the caller's.
         unsafe { Descriptor::get_mut(primitive_desc, "primitive_desc") }?.desc.next_implementation()
     }
@@ -155,7 +155,7 @@ exported! {
 
 exported! {
     /// A copy.
-    fn norm_primitive_desc_clone(
+    fn norm_primitive_desc_clone as dnnl_primitive_desc_clone(
         primitive_desc: *mut sys::norm_primitive_desc_t,
         existing_primitive_desc: sys::const_norm_primitive_desc_t,
     ) {
@@ -171,7 +171,7 @@ exported! {
 
 exported! {
     /// Frees a primitive descriptor.
-    fn norm_primitive_desc_destroy(primitive_desc: sys::norm_primitive_desc_t) {
+    fn norm_primitive_desc_destroy as dnnl_primitive_desc_destroy(primitive_desc: sys::norm_primitive_desc_t) {
         // SAFETY: the caller's.
         unsafe { Descriptor::destroy(primitive_desc) };
         Ok(())
@@ -180,7 +180,7 @@ exported! {
 
 exported! {
     /// The attributes.
-    fn norm_primitive_desc_get_attr(
+    fn norm_primitive_desc_get_attr as dnnl_primitive_desc_get_attr(
         primitive_desc: sys::const_norm_primitive_desc_t,
         attr: *mut sys::const_norm_primitive_attr_t,
     ) {
@@ -195,7 +195,7 @@ exported! {
 
 exported! {
     /// Answers a query.
-    fn norm_primitive_desc_query(
+    fn norm_primitive_desc_query as dnnl_primitive_desc_query(
         primitive_desc: sys::const_norm_primitive_desc_t,
         what: sys::norm_query_t,
         index: c_int,
@@ -213,7 +213,7 @@ exported! {
 
 exported! {
     /// A memory descriptor of the problem.
-    fn norm_primitive_desc_query_md(
+    fn norm_primitive_desc_query_md as dnnl_primitive_desc_query_md(
         primitive_desc: sys::const_norm_primitive_desc_t,
         what: sys::norm_query_t,
         index: c_int,
@@ -226,7 +226,7 @@ exported! {
 
 exported! {
     /// An integer of the problem.
-    fn norm_primitive_desc_query_s32(
+    fn norm_primitive_desc_query_s32 as dnnl_primitive_desc_query_s32(
         primitive_desc: sys::const_norm_primitive_desc_t,
         what: sys::norm_query_t,
         _index: c_int,

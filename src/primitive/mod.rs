@@ -6,6 +6,7 @@
 
 mod attr;
 mod desc;
+mod environment;
 mod isa;
 mod scratchpad;
 mod verbose;
@@ -14,6 +15,8 @@ pub(crate) use attr::{Attr, ScratchpadMode};
 pub(crate) use desc::{
     Arguments, Execution, Implementation, Op, OpArgument, PrimitiveDesc, PropKind, Usage, Variant,
 };
+#[cfg(feature = "onednn-abi")]
+pub(crate) use isa::set_cap_once;
 pub(crate) use isa::{CpuIsa, effective_level, set_cap};
 pub(crate) use scratchpad::with_scratchpad;
 pub(crate) use verbose::{Verbosity, set_verbosity, verbosity};

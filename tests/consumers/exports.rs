@@ -1,5 +1,6 @@
 //! Whatever stands in several places is the same: the functions that `norm.h` declares, those
-//! that the library exports, those that `norm.hpp` reaches and those that the programs call.
+//! that the library exports, those that `norm.hpp` reaches, those that the programs call and the lists in
+//! `tests/symbols/`, which a reviewer sees change.
 
 use std::collections::BTreeSet;
 
@@ -55,19 +56,100 @@ fn declarations_are_found_in_a_header() {
     assert_eq!(declared(sample).into_iter().collect::<Vec<_>>(), ["norm_a", "norm_b", "norm_c"]);
 }
 
+/// A committed list of names, sorted, one a line.
+fn committed(list: &str) -> Names {
+    let path = root().join("tests/symbols").join(list);
+    let text = std::fs::read_to_string(path).expect("the list can be read");
+    let names: Vec<_> = text.lines().map(str::to_owned).collect();
+    assert!(names.is_sorted(), "{list} is not in order");
+    names.into_iter().collect()
+}
+
 #[test]
 fn the_library_exports_what_the_header_declares() {
+    let declared = declared(&header("norm.h"));
+    assert!(declared.len() > 50, "only {} declarations were found", declared.len());
+    if std::env::var_os("NORM_BLESS").is_some() {
+        let list: String = declared.iter().map(|name| format!("{name}\n")).collect();
+        std::fs::write(root().join("tests/symbols/libnorm.txt"), list).expect("it can be written");
+    }
+    let listed = committed("libnorm.txt");
+    assert_eq!(
+        declared, listed,
+        "declared (left) and listed (right): run NORM_BLESS=1 cargo test --test consumers exports"
+    );
     if !has("nm") {
         return;
     }
-    let declared = declared(&header("norm.h"));
-    assert!(declared.len() > 50, "only {} declarations were found", declared.len());
     let exported = symbols("--defined-only", &library_dir().join("libnorm.so"));
     let (own, other): (Names, Names) = exported.into_iter().partition(|n| n.starts_with("norm_"));
     assert_eq!(own, declared, "exported (left) and declared (right)");
-    // The only others there may be are oneDNN's names, which a feature adds.
-    let stray: Vec<_> = other.iter().filter(|name| !name.starts_with("dnnl_")).collect();
-    assert!(stray.is_empty(), "exported beside the interface: {stray:?}");
+    let feature = if cfg!(feature = "onednn-abi") { committed("onednn.txt") } else { Names::new() };
+    assert_eq!(other, feature, "exported beside the interface (left) and listed (right)");
+}
+
+/// The names after each `mark` at the start of a line, up to what cannot be in a name.
+fn names_after(mark: &str, code: &str) -> Names {
+    let lines = code.lines().filter_map(|line| line.trim_start().strip_prefix(mark));
+    lines
+        .map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(""))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The texts of `src/capi`, without comments, by path.
+fn boundary(folder: &std::path::Path, code: &mut Vec<(std::path::PathBuf, String)>) {
+    for file in std::fs::read_dir(folder).expect("src/capi can be read") {
+        let path = file.expect("src/capi can be read").path();
+        if path.is_dir() {
+            boundary(&path, code);
+        } else {
+            let text = std::fs::read_to_string(&path).expect("sources are text");
+            code.push((path, without_comments(&text)));
+        }
+    }
+}
+
+/// Every function of oneDNN is either built or among the unbuilt, which the feature's build alone would
+/// see otherwise.
+#[test]
+fn onednn_functions_are_built_or_unbuilt() {
+    let mut code = Vec::new();
+    boundary(&root().join("src/capi"), &mut code);
+    let (lists, sources): (Vec<_>, Vec<_>) =
+        code.into_iter().partition(|(path, _)| path.ends_with("onednn/unbuilt.rs"));
+    let unbuilt: Names =
+        names_after("", &lists[0].1).into_iter().filter(|n| n.starts_with("dnnl_")).collect();
+    let mut built = Names::new();
+    let mut without_twin = Names::new();
+    for (_, text) in &sources {
+        built.extend(names_after("dnnl_", text).into_iter().map(|name| format!("dnnl_{name}")));
+        built.extend(
+            ["fn dnnl_", "unsafe extern \"C\" fn dnnl_"]
+                .iter()
+                .flat_map(|mark| names_after(mark, text))
+                .map(|name| format!("dnnl_{name}")),
+        );
+        for line in text.lines().filter_map(|line| line.trim_start().strip_prefix("fn norm_")) {
+            match line.split_once(" as ") {
+                Some((_, twin)) => {
+                    built.insert(twin.split('(').next().unwrap_or("").to_owned());
+                }
+                None => {
+                    let name = line.split('(').next().unwrap_or("").trim();
+                    without_twin.insert(format!("dnnl_{name}"));
+                }
+            }
+        }
+    }
+    let both: Vec<_> = built.intersection(&unbuilt).collect();
+    assert!(both.is_empty(), "built, and still in src/capi/onednn/unbuilt.rs: {both:?}");
+    let listed = committed("onednn.txt");
+    let all: Names = built.union(&unbuilt).cloned().collect();
+    assert_eq!(all, listed, "built or unbuilt (left) and listed (right)");
+    // A function that got built under its own name alone leaves its stub behind.
+    let forgotten: Vec<_> = without_twin.intersection(&unbuilt).collect();
+    assert!(forgotten.is_empty(), "write `fn norm_... as` each of these: {forgotten:?}");
 }
 
 #[test]
