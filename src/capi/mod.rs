@@ -15,10 +15,13 @@ mod last_error;
 mod layer_normalization;
 mod memory;
 mod memory_desc;
+mod names;
 #[cfg(feature = "onednn-abi")]
 mod onednn;
+mod post_ops;
 mod primitive;
 mod primitive_desc;
+mod quantization;
 mod status;
 mod stream;
 

@@ -1,7 +1,7 @@
 //! Functions that mean something else to each library.
 
-use crate::capi::convert::Names;
 use crate::capi::exported;
+use crate::capi::names::Names;
 use crate::primitive::{CpuIsa, effective_level, set_cap_once};
 use crate::simd::Level;
 use norm_sys as sys;

@@ -50,7 +50,6 @@ unbuilt! {
     dnnl_gemm_bf16bf16f32
     dnnl_gemm_s8s8s32
     dnnl_gemm_u8s8s32
-    dnnl_get_default_fpmath_mode
     dnnl_get_primitive_cache_capacity
     dnnl_group_normalization_backward_primitive_desc_create
     dnnl_group_normalization_forward_primitive_desc_create
@@ -85,53 +84,19 @@ unbuilt! {
     dnnl_memory_set_host_scalar_value
     dnnl_pooling_backward_primitive_desc_create
     dnnl_pooling_forward_primitive_desc_create
-    dnnl_post_ops_append_binary
-    dnnl_post_ops_append_binary_v2
-    dnnl_post_ops_append_dw
-    dnnl_post_ops_append_eltwise
-    dnnl_post_ops_append_prelu
-    dnnl_post_ops_append_sum
-    dnnl_post_ops_clone
-    dnnl_post_ops_create
-    dnnl_post_ops_destroy
-    dnnl_post_ops_get_params_binary
-    dnnl_post_ops_get_params_binary_v2
-    dnnl_post_ops_get_params_dw
-    dnnl_post_ops_get_params_eltwise
-    dnnl_post_ops_get_params_prelu
-    dnnl_post_ops_get_params_sum
     dnnl_prelu_backward_primitive_desc_create
     dnnl_prelu_forward_primitive_desc_create
-    dnnl_primitive_attr_get_accumulation_mode
-    dnnl_primitive_attr_get_deterministic
     dnnl_primitive_attr_get_dropout
     dnnl_primitive_attr_get_dropout_v2
-    dnnl_primitive_attr_get_fpmath_mode
-    dnnl_primitive_attr_get_fpmath_mode_v2
-    dnnl_primitive_attr_get_post_ops
     dnnl_primitive_attr_get_rnn_data_qparams
     dnnl_primitive_attr_get_rnn_weights_projection_qparams
     dnnl_primitive_attr_get_rnn_weights_qparams
-    dnnl_primitive_attr_get_rounding
-    dnnl_primitive_attr_set_accumulation_mode
-    dnnl_primitive_attr_set_deterministic
     dnnl_primitive_attr_set_dropout
     dnnl_primitive_attr_set_dropout_v2
-    dnnl_primitive_attr_set_fpmath_mode
-    dnnl_primitive_attr_set_fpmath_mode_v2
-    dnnl_primitive_attr_set_post_ops
     dnnl_primitive_attr_set_precomputed_reductions
     dnnl_primitive_attr_set_rnn_data_qparams
     dnnl_primitive_attr_set_rnn_weights_projection_qparams
     dnnl_primitive_attr_set_rnn_weights_qparams
-    dnnl_primitive_attr_set_rounding
-    dnnl_primitive_attr_set_scales
-    dnnl_primitive_attr_set_scales_mask
-    dnnl_primitive_attr_set_scales_v2
-    dnnl_primitive_attr_set_scales_v3
-    dnnl_primitive_attr_set_zero_points
-    dnnl_primitive_attr_set_zero_points_mask
-    dnnl_primitive_attr_set_zero_points_v2
     dnnl_primitive_create_from_cache_blob
     dnnl_primitive_get_cache_blob
     dnnl_query_profiling_data
@@ -141,7 +106,6 @@ unbuilt! {
     dnnl_resampling_forward_primitive_desc_create
     dnnl_reset_profiling
     dnnl_set_cpu_isa_hints
-    dnnl_set_default_fpmath_mode
     dnnl_set_jit_dump
     dnnl_set_jit_profiling_flags
     dnnl_set_jit_profiling_jitdumpdir
@@ -159,19 +123,9 @@ unbuilt! {
 // A name that is not known.
 unbuilt! {
     *const c_char, c"unknown".as_ptr();
-    dnnl_accumulation_mode2str
-    dnnl_alg_kind2str
-    dnnl_cpu_isa_hints2str
-    dnnl_engine_kind2str
-    dnnl_fmt_kind2str
-    dnnl_fpmath_mode2str
-    dnnl_prim_kind2str
-    dnnl_quantization_mode2str
     dnnl_rnn_direction2str
     dnnl_rnn_flags2str
-    dnnl_rounding_mode2str
     dnnl_runtime2str
-    dnnl_scratchpad_mode2str
     dnnl_sparse_encoding2str
 }
 
@@ -179,7 +133,5 @@ unbuilt! {
 unbuilt! {
     c_int, 0;
     dnnl_get_cpu_isa_hints
-    dnnl_post_ops_len
-    dnnl_post_ops_get_kind
     dnnl_verbose_profiling_enabled
 }
