@@ -383,7 +383,8 @@ NORM_API norm_status_t norm_primitive_desc_get_attr(
         const_norm_primitive_attr_t *attr);
 /* Writes the answer to `what` to `result`, whose type stands at norm_query_t.
  * `index` picks one of several; 0 where there is one. norm_not_required: this
- * problem has no such thing (a mean with norm_rms_norm, say). */
+ * problem has no such thing (a mean with norm_rms_norm, say); norm_unimplemented:
+ * it is not asked of this operation. */
 NORM_API norm_status_t norm_primitive_desc_query(
         const_norm_primitive_desc_t primitive_desc, norm_query_t what,
         int index, void *result);

@@ -76,8 +76,8 @@ impl Descriptor {
             | sys::norm_query_exec_arg_md => op.query_md(what, index).unwrap_or(&EMPTY),
             _ => {
                 let what = what as i32;
-                return Err(Error::invalid(format!(
-                    "what: {what} is not a memory descriptor query"
+                return Err(Error::unimplemented(format!(
+                    "what: {what} is not asked of this primitive descriptor"
                 )));
             }
         })
@@ -128,7 +128,7 @@ impl Descriptor {
                     put(result, if library { size as i64 } else { 0 });
                 }
                 sys::norm_query_time_estimate_f64 => {
-                    return Err(Error::new(Status::NotRequired, "what: times are not estimated"));
+                    return Err(Error::unimplemented("what: times are not estimated"));
                 }
                 sys::norm_query_num_of_inputs_s32 | sys::norm_query_num_of_outputs_s32 => {
                     put(result, self.number(what)?);

@@ -253,7 +253,7 @@ static void primitive_descriptors(void) {
     EXPECT(bytes == 0); /* the caller provides it */
     double estimate = -1;
     EXPECT(norm_primitive_desc_query(pd, norm_query_time_estimate_f64, 0, &estimate)
-            == norm_not_required);
+            == norm_unimplemented);
     EXPECT(estimate == -1);
     EXPECT(norm_primitive_desc_query_s32(pd, norm_query_num_of_inputs_s32, 0) == 3);
     EXPECT(norm_primitive_desc_query(pd, norm_query_num_of_outputs_s32, 0, &number)

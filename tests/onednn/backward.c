@@ -112,13 +112,6 @@ static void backward(const char *known, const char *name, struct problem p, int 
     OK(dnnl_memory_desc_destroy(p.stat));
 }
 
-static dnnl_memory_desc_t with_tag(int ndims, const dnnl_dims_t dims,
-        dnnl_data_type_t type, dnnl_format_tag_t tag) {
-    dnnl_memory_desc_t desc;
-    OK(dnnl_memory_desc_create_with_tag(&desc, ndims, dims, type, tag));
-    return desc;
-}
-
 static struct problem of_two_dims(const dnnl_dims_t dims, dnnl_data_type_t src,
         dnnl_data_type_t diff, dnnl_prop_kind_t prop_kind, unsigned flags) {
     const struct problem p = {with_tag(2, dims, src, dnnl_ab), with_tag(2, dims, diff, dnnl_ab),

@@ -85,13 +85,6 @@ static void forward(const char *known, const char *name, dnnl_prop_kind_t prop_k
     OK(dnnl_memory_desc_destroy(stat));
 }
 
-static dnnl_memory_desc_t with_tag(int ndims, const dnnl_dims_t dims,
-        dnnl_data_type_t type, dnnl_format_tag_t tag) {
-    dnnl_memory_desc_t desc;
-    OK(dnnl_memory_desc_create_with_tag(&desc, ndims, dims, type, tag));
-    return desc;
-}
-
 static void flags_and_kinds(void) {
     const dnnl_dims_t dims = {4, 8};
     for (int general = 0; general < 2; ++general)

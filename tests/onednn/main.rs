@@ -79,7 +79,8 @@ fn build(source: &Path, onednn: &Path) -> PathBuf {
 /// What a program prints with the library that the loader finds in `folder`.
 fn printed(program: &Path, folder: &Path) -> String {
     let mut command = command(program);
-    command.env("LD_LIBRARY_PATH", folder);
+    // oneDNN prints errors unless told otherwise.
+    command.env("LD_LIBRARY_PATH", folder).env("ONEDNN_VERBOSE", "none");
     // The SYCL build of oneDNN finds the processor as an OpenCL device.
     let device = folder.join("libintelocl.so");
     if device.exists() {

@@ -27,43 +27,43 @@ enum { FLAGS = sizeof every_flags / sizeof *every_flags };
 static dnnl_engine_t engine;
 static dnnl_stream_t stream;
 
-static void begin(void) {
+static inline void begin(void) {
     OK(dnnl_engine_create(&engine, dnnl_cpu, 0));
     OK(dnnl_stream_create(&stream, engine, dnnl_stream_default_flags));
 }
 
-static void end(void) {
+static inline void end(void) {
     OK(dnnl_stream_destroy(stream));
     OK(dnnl_engine_destroy(engine));
 }
 
-static uint32_t bits_of(float value) {
+static inline uint32_t bits_of(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 
-static float of_bits(uint32_t bits) {
+static inline float of_bits(uint32_t bits) {
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
 /* f16 of a number that it holds exactly and that is normal there, or 0. */
-static uint16_t to_f16(float value) {
+static inline uint16_t to_f16(float value) {
     const uint32_t bits = bits_of(value);
     if (value == 0) return (uint16_t)(bits >> 16 & 0x8000);
     return (uint16_t)((bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10
             | (bits >> 13 & 0x3ff));
 }
 
-static float from_f16(uint16_t half) {
+static inline float from_f16(uint16_t half) {
     const uint32_t sign = (uint32_t)(half & 0x8000) << 16;
     if (!(half & 0x7fff)) return of_bits(sign);
     return of_bits(sign | ((half >> 10 & 31u) + 112) << 23 | (half & 0x3ffu) << 13);
 }
 
-static void put(void *buffer, dnnl_data_type_t type, size_t at, float value) {
+static inline void put(void *buffer, dnnl_data_type_t type, size_t at, float value) {
     switch (type) {
         case dnnl_f32: ((float *)buffer)[at] = value; break;
         case dnnl_bf16: ((uint16_t *)buffer)[at] = (uint16_t)(bits_of(value) >> 16); break;
@@ -74,7 +74,7 @@ static void put(void *buffer, dnnl_data_type_t type, size_t at, float value) {
     }
 }
 
-static float get(const void *buffer, dnnl_data_type_t type, size_t at) {
+static inline float get(const void *buffer, dnnl_data_type_t type, size_t at) {
     switch (type) {
         case dnnl_f32: return ((const float *)buffer)[at];
         case dnnl_bf16: return of_bits((uint32_t)((const uint16_t *)buffer)[at] << 16);
@@ -83,6 +83,13 @@ static float get(const void *buffer, dnnl_data_type_t type, size_t at) {
         case dnnl_u8: return ((const uint8_t *)buffer)[at];
         default: printf("no such type\n"); exit(1);
     }
+}
+
+static inline dnnl_memory_desc_t with_tag(int ndims, const dnnl_dims_t dims,
+        dnnl_data_type_t type, dnnl_format_tag_t tag) {
+    dnnl_memory_desc_t desc;
+    OK(dnnl_memory_desc_create_with_tag(&desc, ndims, dims, type, tag));
+    return desc;
 }
 
 /* A tensor: its memory and what the descriptor says of its layout. */
@@ -96,7 +103,7 @@ struct tensor {
 };
 
 /* A tensor with a descriptor, which stays the caller's; the library allocates. */
-static struct tensor tensor_of(const_dnnl_memory_desc_t desc) {
+static inline struct tensor tensor_of(const_dnnl_memory_desc_t desc) {
     struct tensor t;
     const dnnl_dims_t *dims, *strides;
     OK(dnnl_memory_desc_query(desc, dnnl_query_data_type, &t.type));
@@ -114,7 +121,7 @@ static struct tensor tensor_of(const_dnnl_memory_desc_t desc) {
 }
 
 /* Where the element of a logical index lies. */
-static size_t place(const struct tensor *t, int index) {
+static inline size_t place(const struct tensor *t, int index) {
     dnnl_dim_t at = t->offset;
     for (int i = t->ndims - 1; i >= 0; --i) {
         at += index % t->dims[i] * t->strides[i];
@@ -123,7 +130,7 @@ static size_t place(const struct tensor *t, int index) {
     return (size_t)at;
 }
 
-static void fill(const struct tensor *t, const float *values) {
+static inline void fill(const struct tensor *t, const float *values) {
     void *data;
     OK(dnnl_memory_map_data(t->memory, &data));
     for (int i = 0; i < t->count; ++i)
@@ -131,7 +138,7 @@ static void fill(const struct tensor *t, const float *values) {
     OK(dnnl_memory_unmap_data(t->memory, data));
 }
 
-static void read_values(const struct tensor *t, float *values) {
+static inline void read_values(const struct tensor *t, float *values) {
     void *data;
     OK(dnnl_memory_map_data(t->memory, &data));
     for (int i = 0; i < t->count; ++i)
@@ -139,14 +146,14 @@ static void read_values(const struct tensor *t, float *values) {
     OK(dnnl_memory_unmap_data(t->memory, data));
 }
 
-static void print_tensor(const char *name, const struct tensor *t, int digits) {
+static inline void print_tensor(const char *name, const struct tensor *t, int digits) {
     float values[MAX_ELEMENTS];
     read_values(t, values);
     print_values(name, values, t->count, digits);
 }
 
 /* The same of the descriptor that a primitive descriptor has for an argument. */
-static struct tensor argument(const_dnnl_primitive_desc_t problem, int id) {
+static inline struct tensor argument(const_dnnl_primitive_desc_t problem, int id) {
     return tensor_of(dnnl_primitive_desc_query_md(problem, dnnl_query_exec_arg_md, id));
 }
 
@@ -158,7 +165,7 @@ struct data {
 };
 
 /* `rms` for data whose squares have the mean that the variance says. */
-static void exact_data(struct data *d, int rows, int cols, int rms) {
+static inline void exact_data(struct data *d, int rows, int cols, int rms) {
     for (int r = 0; r < rows; ++r) {
         const float mean = rms ? 0.f : (float)(r % 5 - 2);
         const float half = (float)(1 << r % 3);
@@ -178,7 +185,7 @@ static void exact_data(struct data *d, int rows, int cols, int rms) {
 }
 
 /* Data with nothing special, for f32. */
-static void general_data(struct data *d, int rows, int cols, uint32_t seed) {
+static inline void general_data(struct data *d, int rows, int cols, uint32_t seed) {
     float *const all[] = {d->src, d->diff_dst, d->scale, d->shift, d->mean, d->variance};
     for (int a = 0; a < 6; ++a)
         for (int i = 0; i < (a < 2 ? rows * cols : a < 4 ? cols : rows); ++i) {
@@ -193,7 +200,7 @@ static void general_data(struct data *d, int rows, int cols, uint32_t seed) {
 #define MAX_ARGS 16
 
 /* Runs a primitive on the given arguments. */
-static void run(dnnl_primitive_desc_t problem, int count, const dnnl_exec_arg_t *args) {
+static inline void run(dnnl_primitive_desc_t problem, int count, const dnnl_exec_arg_t *args) {
     dnnl_primitive_t primitive;
     OK(dnnl_primitive_create(&primitive, problem));
     OK(dnnl_primitive_execute(primitive, stream, count, args));
@@ -201,7 +208,7 @@ static void run(dnnl_primitive_desc_t problem, int count, const dnnl_exec_arg_t 
     OK(dnnl_primitive_destroy(primitive));
 }
 
-static void add(dnnl_exec_arg_t *args, int *count, int id, const struct tensor *t) {
+static inline void add(dnnl_exec_arg_t *args, int *count, int id, const struct tensor *t) {
     args[*count].arg = id;
     args[*count].memory = t->memory;
     ++*count;

@@ -391,10 +391,11 @@ impl Op for LayerNormalization {
             }
             sys::norm_query_diff_dst_md if !forward => first(&self.dst),
             sys::norm_query_diff_src_md if !forward => first(&self.diff_src),
+            // As oneDNN has it: one descriptor for both weights, under two indices where shift is looked at.
+            sys::norm_query_weights_md if forward && index == 1 => Some(&self.scale_shift),
             sys::norm_query_weights_md => first(&self.scale_shift),
             sys::norm_query_diff_weights_md if matches!(index, 0 | 1) => {
-                let written = [self.writes_scale(), self.writes_shift()][index as usize];
-                written.then_some(&self.diff_scale_shift)
+                (self.writes_scale() || self.writes_shift()).then_some(&self.diff_scale_shift)
             }
             sys::norm_query_exec_arg_md => {
                 self.arguments.iter().find(|a| a.id == index).map(|a| &a.desc)
