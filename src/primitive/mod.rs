@@ -9,6 +9,7 @@ mod desc;
 mod enumerators;
 mod environment;
 mod isa;
+mod padding;
 mod scratchpad;
 mod verbose;
 
@@ -25,5 +26,6 @@ pub(crate) use enumerators::{
 #[cfg(feature = "onednn-abi")]
 pub(crate) use isa::set_cap_once;
 pub(crate) use isa::{CpuIsa, effective_level, set_cap};
+pub(crate) use padding::Padding;
 pub(crate) use scratchpad::with_scratchpad;
 pub(crate) use verbose::{Verbosity, set_verbosity, verbosity};

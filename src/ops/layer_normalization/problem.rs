@@ -196,6 +196,9 @@ impl LayerNormalization {
         if stat.layout() == Layout::Any {
             return Ok(default);
         }
+        if stat.is_blocked() {
+            return Err(Error::unimplemented("stat_desc: statistics do not lie in blocks"));
+        }
         if self.statistics_usage() == Some(Usage::Output) && stat.overlaps_itself() {
             return Err(overlap("stat_desc"));
         }
@@ -439,7 +442,7 @@ impl Op for LayerNormalization {
             )
         };
         let shared = arguments.get(input.1);
-        if !shared.is_null() && shared == arguments.get(output.1) && input.0 != output.0 {
+        if !shared.is_null() && shared == arguments.get(output.1) && !input.0.lies_like(output.0) {
             return Err(Error::invalid(format!(
                 "args: {names} share a buffer, which takes one data type and layout for both"
             )));

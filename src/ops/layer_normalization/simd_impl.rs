@@ -24,6 +24,9 @@ pub(super) fn make(
     let p = problem;
     let tensors = [("src", &p.src), ("dst", &p.dst), ("diff_src", &p.diff_src)];
     for (name, desc) in tensors {
+        if desc.is_blocked() {
+            return Err(format!("the layout of {name} is cut into blocks"));
+        }
         if desc.ndims() > 0 && !dense(desc) {
             return Err(format!("the last dimension of {name} is not dense"));
         }
