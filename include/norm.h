@@ -200,7 +200,8 @@ NORM_API size_t norm_memory_desc_get_size_v2(
         const_norm_memory_desc_t memory_desc, int index);
 /* Writes the answer to `what` to `result`. Pointers written are owned by the
  * descriptor. norm_query_strides and those of inner blocks, of a descriptor of
- * kind any or undef, are norm_invalid_arguments. In _v2 `index` is 0. */
+ * kind any or undef, are norm_invalid_arguments; what is not asked of a memory
+ * descriptor is norm_unimplemented. In _v2 `index` is 0. */
 NORM_API norm_status_t norm_memory_desc_query(
         const_norm_memory_desc_t memory_desc, norm_query_t what, void *result);
 NORM_API norm_status_t norm_memory_desc_query_v2(

@@ -73,7 +73,7 @@ exported! {
 
 exported! {
     /// Creates memory of as many buffers as the descriptor has.
-    fn norm_memory_create_v2(
+    fn norm_memory_create_v2 as dnnl_memory_create_v2(
         memory: *mut sys::norm_memory_t,
         memory_desc: sys::const_norm_memory_desc_t,
         engine: sys::norm_engine_t,
@@ -182,7 +182,7 @@ exported! {
 
 exported! {
     /// The buffer with a number.
-    fn norm_memory_get_data_handle_v2(
+    fn norm_memory_get_data_handle_v2 as dnnl_memory_get_data_handle_v2(
         memory: sys::const_norm_memory_t,
         handle: *mut *mut c_void,
         index: c_int,
@@ -220,7 +220,7 @@ exported! {
 
 exported! {
     /// Replaces the buffer with a number.
-    fn norm_memory_set_data_handle_v2(
+    fn norm_memory_set_data_handle_v2 as dnnl_memory_set_data_handle_v2(
         memory: sys::norm_memory_t,
         handle: *mut c_void,
         index: c_int,
@@ -259,7 +259,7 @@ exported! {
 
 exported! {
     /// An address for the buffer with a number.
-    fn norm_memory_map_data_v2(
+    fn norm_memory_map_data_v2 as dnnl_memory_map_data_v2(
         memory: sys::const_norm_memory_t,
         mapped_ptr: *mut *mut c_void,
         index: c_int,
@@ -280,7 +280,7 @@ exported! {
 
 exported! {
     /// Ends a mapping of the buffer with a number.
-    fn norm_memory_unmap_data_v2(
+    fn norm_memory_unmap_data_v2 as dnnl_memory_unmap_data_v2(
         memory: sys::const_norm_memory_t,
         mapped_ptr: *mut c_void,
         index: c_int,

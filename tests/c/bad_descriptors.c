@@ -67,7 +67,8 @@ static void forward(void) {
     FORWARD(BAD, "dst_desc", &out, engine, kind, good, overlapping, stats, eps, flags, NULL);
     FORWARD(BAD, "stat_desc", &out, engine, kind, good, good, stats_short, eps, flags, NULL);
     FORWARD(BAD, "stat_desc", &out, engine, kind, good, good, stats_deep, eps, flags, NULL);
-    FORWARD(BAD, "stat_desc", &out, engine, kind, good, good, stats_f16, eps, flags, NULL);
+    FORWARD(norm_unimplemented, "stat_desc", &out, engine, kind, good, good, stats_f16, eps,
+            flags, NULL);
     for (int i = 0; i < 6; ++i)
         FORWARD(BAD, "prop_kind", &out, engine, (norm_prop_kind_t)no_kind[i], good, good, stats,
                 eps, flags, NULL);
@@ -110,7 +111,8 @@ static void backward(void) {
     BACKWARD(BAD, "src_desc", &out, engine, kind, deep, deep, deep, NULL, eps, flags);
     BACKWARD(BAD, "stat_desc", &out, engine, kind, good, good, good, stats_short, eps, flags);
     BACKWARD(BAD, "stat_desc", &out, engine, kind, good, good, good, stats_deep, eps, flags);
-    BACKWARD(BAD, "stat_desc", &out, engine, kind, good, good, good, stats_f16, eps, flags);
+    BACKWARD(norm_unimplemented, "stat_desc", &out, engine, kind, good, good, good, stats_f16,
+            eps, flags);
     for (int i = 0; i < 6; ++i)
         BACKWARD(BAD, "prop_kind", &out, engine, (norm_prop_kind_t)no_kind[i], good, good, good,
                 stats, eps, flags);

@@ -20,16 +20,27 @@ use toolchain::{Language, command, library_dir, root, text};
 struct Known {
     reason: &'static str,
     onednn: &'static [&'static str],
-    libnorm: &'static str,
+    libnorm: &'static [&'static str],
 }
 
 const KNOWN: &[Known] = &[
-    Known { reason: "rms_norm gradient", onednn: &["wrong"], libnorm: "right" },
-    Known { reason: "rows apart", onednn: &["wrong"], libnorm: "right" },
-    Known { reason: "last dim of dst not dense", onednn: &["wrong"], libnorm: "right" },
-    Known { reason: "frozen weights", onednn: &["unimplemented"], libnorm: "right" },
+    Known { reason: "rms_norm gradient", onednn: &["wrong"], libnorm: &["right"] },
+    Known { reason: "rows apart", onednn: &["wrong"], libnorm: &["right"] },
+    Known { reason: "last dim of dst not dense", onednn: &["wrong"], libnorm: &["right"] },
+    Known {
+        reason: "stat of another shape",
+        onednn: &["success"],
+        libnorm: &["invalid_arguments"],
+    },
+    Known { reason: "src any", onednn: &["success"], libnorm: &["invalid_arguments"] },
+    Known { reason: "tag undef", onednn: &["success"], libnorm: &["invalid_arguments"] },
+    Known { reason: "bytes with gaps", onednn: &["800", "384"], libnorm: &["588", "544"] },
+    Known { reason: "unused argument", onednn: &["described", "empty"], libnorm: &["empty"] },
+    Known { reason: "JIT", onednn: &["success"], libnorm: &["unimplemented"] },
+    Known { reason: "version", onednn: &["oneDNN"], libnorm: &["libnorm"] },
+    Known { reason: "frozen weights", onednn: &["unimplemented"], libnorm: &["right"] },
     // It depends on the processor there.
-    Known { reason: "f16", onednn: &["unimplemented", "right"], libnorm: "right" },
+    Known { reason: "f16", onednn: &["unimplemented", "right"], libnorm: &["right"] },
 ];
 
 /// What `ONEDNN_ROOT` names; says so if nothing.
@@ -112,7 +123,9 @@ fn compare(theirs: &str, ours: &str) -> Result<BTreeSet<String>, String> {
                 reasons.insert(reason.to_owned());
                 let known = KNOWN.iter().find(|known| known.reason == reason);
                 (reason, case) == (same_reason, same_case)
-                    && known.is_some_and(|k| k.onednn.contains(&result) && k.libnorm == our_result)
+                    && known.is_some_and(|k| {
+                        k.onednn.contains(&result) && k.libnorm.contains(&our_result)
+                    })
             }
             _ => their == our,
         };

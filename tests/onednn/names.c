@@ -69,7 +69,7 @@ static void algorithms(void) {
 }
 
 static void sizes(void) {
-    for (int i = 0; i < 15; ++i)
+    for (int i = 1; i < 15; ++i)
         printf("size of %s: %d\n", dnnl_dt2str((dnnl_data_type_t)i),
                 (int)dnnl_data_type_size((dnnl_data_type_t)i));
     printf("engines: %d %d\n", dnnl_engine_get_count(dnnl_cpu) > 0,
@@ -114,9 +114,9 @@ static void modes(void) {
 
     STATUS("verbose", dnnl_set_verbose(0));
     STATUS("no such level", dnnl_set_verbose(-1));
-    STATUS("jit dump", dnnl_set_jit_dump(0));
-    STATUS("jit profiling", dnnl_set_jit_profiling_flags(0));
-    STATUS("jit directory", dnnl_set_jit_profiling_jitdumpdir("."));
+    STATUS("* JIT: dump", dnnl_set_jit_dump(0));
+    STATUS("* JIT: profiling", dnnl_set_jit_profiling_flags(0));
+    STATUS("* JIT: directory", dnnl_set_jit_profiling_jitdumpdir("."));
 }
 
 int main(void) {

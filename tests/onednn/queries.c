@@ -14,6 +14,20 @@ static void print_dims(const char *name, const_dnnl_memory_desc_t desc, dnnl_que
     printf("\n");
 }
 
+/* Where there are gaps the libraries count bytes in different ways. */
+static int is_dense(const_dnnl_memory_desc_t desc, int ndims) {
+    const dnnl_dims_t *dims, *strides;
+    dnnl_dim_t count = 1, reach = 1;
+    OK(dnnl_memory_desc_query(desc, dnnl_query_dims, (void *)&dims));
+    if (dnnl_memory_desc_query(desc, dnnl_query_strides, (void *)&strides) != dnnl_success)
+        return 1;
+    for (int i = 0; i < ndims; ++i) {
+        count *= (*dims)[i];
+        reach += ((*dims)[i] - 1) * (*strides)[i];
+    }
+    return count == 0 || count == reach;
+}
+
 static void describe(const char *name, const_dnnl_memory_desc_t desc) {
     dnnl_data_type_t type;
     dnnl_format_kind_t kind;
@@ -27,8 +41,13 @@ static void describe(const char *name, const_dnnl_memory_desc_t desc) {
     OK(dnnl_memory_desc_query(desc, dnnl_query_data_type, &type));
     OK(dnnl_memory_desc_query(desc, dnnl_query_format_kind, &kind));
     OK(dnnl_memory_desc_query_v2(desc, dnnl_query_num_handles_s32, 0, &handles));
-    printf("%s: %d dims, %s, %s, %d bytes, %d buffer\n", name, ndims, dnnl_dt2str(type),
-            dnnl_fmt_kind2str(kind), (int)dnnl_memory_desc_get_size(desc), handles);
+    const int size = (int)dnnl_memory_desc_get_size(desc);
+    if (is_dense(desc, ndims))
+        printf("%s: %d bytes\n", name, size);
+    else
+        printf("* bytes with gaps: %s: %d\n", name, size);
+    printf("  %d dims, %s, %s, %d buffer\n", ndims, dnnl_dt2str(type), dnnl_fmt_kind2str(kind),
+            handles);
     if (ndims == 0) return;
     print_dims("dims", desc, dnnl_query_dims, ndims);
     print_dims("padded", desc, dnnl_query_padded_dims, ndims);
@@ -116,7 +135,19 @@ static void derived(void) {
     OK(dnnl_memory_desc_destroy(desc));
 }
 
-static void ask(const char *name, const_dnnl_primitive_desc_t problem) {
+/* The descriptor of an argument or, if the problem does not use it, whether it is empty. */
+static void describe_used(int used, const char *problem, const char *name,
+        const_dnnl_memory_desc_t desc) {
+    if (used) {
+        describe(name, desc);
+    } else {
+        int ndims;
+        OK(dnnl_memory_desc_query(desc, dnnl_query_ndims_s32, &ndims));
+        printf("* unused argument: %s%s: %s\n", problem, name, ndims ? "described" : "empty");
+    }
+}
+
+static void ask(const char *name, unsigned flags, const_dnnl_primitive_desc_t problem) {
     static const struct {
         dnnl_query_t what;
         const char *name;
@@ -163,13 +194,18 @@ static void ask(const char *name, const_dnnl_primitive_desc_t problem) {
         for (int index = 0; index < (i < 6 ? 3 : 1); ++index) {
             char title[40];
             snprintf(title, sizeof title, " %s %d", mds[i].name, index);
-            describe(title, dnnl_primitive_desc_query_md(problem, mds[i].what, index));
+            /* Index 1 of src and dst is the mean. */
+            describe_used(i >= 2 || index != 1 || !(flags & 32), name, title,
+                    dnnl_primitive_desc_query_md(problem, mds[i].what, index));
         }
     for (size_t i = 0; i < sizeof arguments / sizeof *arguments; ++i) {
         char title[40];
         snprintf(title, sizeof title, " argument %d", arguments[i]);
-        describe(title, dnnl_primitive_desc_query_md(
-                                problem, dnnl_query_exec_arg_md, arguments[i]));
+        const int id = arguments[i];
+        const int is_shift = id == DNNL_ARG_SHIFT || id == DNNL_ARG_DIFF_SHIFT;
+        const int used = id == DNNL_ARG_MEAN ? !(flags & 32) : !is_shift || flags & 4;
+        describe_used(used, name, title,
+                dnnl_primitive_desc_query_md(problem, dnnl_query_exec_arg_md, id));
     }
 }
 
@@ -190,7 +226,7 @@ static void problems(void) {
                 OK(dnnl_layer_normalization_backward_primitive_desc_create(&problem, engine,
                         dnnl_backward, data, data, data, stat, 0.25f, flags[f], forward, NULL));
             snprintf(name, sizeof name, "kind %d flags %u", kind, flags[f]);
-            ask(name, problem);
+            ask(name, flags[f], problem);
             OK(dnnl_primitive_desc_clone(&copy, problem));
             const_dnnl_primitive_attr_t attr;
             STATUS(" attr", dnnl_primitive_desc_get_attr(copy, &attr));

@@ -2,6 +2,6 @@
 //! that oneDNN has in another sense, or with more parameters, and those that this library does not
 //! have.
 
-mod indexed;
+mod names;
 mod own_sense;
 mod unbuilt;

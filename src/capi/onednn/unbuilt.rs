@@ -10,7 +10,7 @@
 use crate::capi::guard;
 use crate::error::Error;
 use norm_sys as sys;
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 
 fn not_built<T>() -> crate::error::Result<T> {
     Err(Error::unimplemented("libnorm does not have it"))
@@ -69,16 +69,11 @@ unbuilt! {
     dnnl_matmul_primitive_desc_create
     dnnl_memory_create_host_scalar
     dnnl_memory_desc_create_host_scalar
-    dnnl_memory_desc_create_submemory
-    dnnl_memory_desc_create_with_blob
     dnnl_memory_desc_create_with_coo_encoding
     dnnl_memory_desc_create_with_csr_encoding
     dnnl_memory_desc_create_with_grouped_encoding
     dnnl_memory_desc_create_with_packed_encoding
     dnnl_memory_desc_create_with_string_tag
-    dnnl_memory_desc_get_blob
-    dnnl_memory_desc_permute_axes
-    dnnl_memory_desc_reshape
     dnnl_memory_desc_set_data_type
     dnnl_memory_get_host_scalar_value
     dnnl_memory_set_host_scalar_value
@@ -118,15 +113,6 @@ unbuilt! {
     dnnl_sum_primitive_desc_create
     dnnl_vanilla_rnn_backward_primitive_desc_create
     dnnl_vanilla_rnn_forward_primitive_desc_create
-}
-
-// A name that is not known.
-unbuilt! {
-    *const c_char, c"unknown".as_ptr();
-    dnnl_rnn_direction2str
-    dnnl_rnn_flags2str
-    dnnl_runtime2str
-    dnnl_sparse_encoding2str
 }
 
 // Nothing, none, undefined, no.

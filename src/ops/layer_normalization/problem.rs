@@ -191,7 +191,7 @@ impl LayerNormalization {
             )));
         }
         if stat.data_type() != Some(DataType::F32) {
-            return Err(Error::invalid("stat_desc: statistics are f32"));
+            return Err(Error::unimplemented("stat_desc: statistics are f32"));
         }
         if stat.layout() == Layout::Any {
             return Ok(default);
