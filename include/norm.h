@@ -603,6 +603,14 @@ NORM_API const char *norm_cpu_isa_hints2str(norm_cpu_isa_hints_t isa_hints);
  * that holds until the first call; a name that is not understood sets none.
  * norm_unimplemented for a level of another architecture than the machine's. */
 NORM_API norm_status_t norm_set_max_cpu_isa(norm_cpu_isa_t isa);
+/* What instructions to prefer. Kept, and otherwise without effect. */
+NORM_API norm_status_t norm_set_cpu_isa_hints(norm_cpu_isa_hints_t isa_hints);
+NORM_API norm_cpu_isa_hints_t norm_get_cpu_isa_hints(void);
+/* How many primitives a cache may hold, 1024 at first. Kept for programs that ask;
+ * primitives are quick to make, and none are cached. Negative values are
+ * norm_invalid_arguments. */
+NORM_API norm_status_t norm_get_primitive_cache_capacity(int *capacity);
+NORM_API norm_status_t norm_set_primitive_cache_capacity(int capacity);
 /* The math mode of attributes that are created from now on, in the whole process;
  * strict if never set. */
 NORM_API norm_status_t norm_set_default_fpmath_mode(norm_fpmath_mode_t mode);

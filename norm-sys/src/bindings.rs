@@ -1981,6 +1981,18 @@ unsafe extern "C" {
     pub fn norm_set_max_cpu_isa(isa: norm_cpu_isa_t) -> norm_status_t;
 }
 unsafe extern "C" {
+    pub fn norm_set_cpu_isa_hints(isa_hints: norm_cpu_isa_hints_t) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_get_cpu_isa_hints() -> norm_cpu_isa_hints_t;
+}
+unsafe extern "C" {
+    pub fn norm_get_primitive_cache_capacity(capacity: *mut ::core::ffi::c_int) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_set_primitive_cache_capacity(capacity: ::core::ffi::c_int) -> norm_status_t;
+}
+unsafe extern "C" {
     pub fn norm_set_default_fpmath_mode(mode: norm_fpmath_mode_t) -> norm_status_t;
 }
 unsafe extern "C" {

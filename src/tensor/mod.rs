@@ -41,6 +41,11 @@ impl DataType {
         }
     }
 
+    /// Whether it is a floating-point type of 16 bits.
+    pub(crate) fn is_half(self) -> bool {
+        matches!(self, Self::F16 | Self::Bf16)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::F16 => "f16",

@@ -11,7 +11,9 @@ use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::row::{NEAR, PILOT, Statistics, corrected, in_range, reciprocal};
 use crate::primitive::{Execution, Implementation, Padding, Variant};
-use crate::simd::{BLOCK, CHAIN, GROUP, LANES, Level, read_scalar, write_scalar};
+use crate::simd::{
+    BLOCK, CHAIN, GROUP, LANES, Level, read_scalar, read_wide, write_scalar, write_wide,
+};
 use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places};
 use norm_sys as sys;
 
@@ -112,6 +114,23 @@ impl RowView<'_> {
             write_scalar(self.data_type, self.start, self.offset + self.cols.offset(col), value)
         }
     }
+
+    fn get_wide(self, col: usize) -> f64 {
+        // SAFETY: as `get`.
+        unsafe { read_wide(self.data_type, self.start, self.offset + self.cols.offset(col)) }
+    }
+
+    fn set_wide(self, col: usize, value: f64) {
+        // SAFETY: as `set`.
+        unsafe {
+            write_wide(self.data_type, self.start, self.offset + self.cols.offset(col), value)
+        }
+    }
+}
+
+/// Whether a tensor is f64, so that all rows are taken in f64.
+fn is_double(job: &Backward) -> bool {
+    [job.src_type, job.diff_dst_type, job.diff_src_type].contains(&DataType::F64)
 }
 
 /// An f32 parameter, or nothing.
@@ -240,7 +259,7 @@ fn halve(mut lanes: [f64; LANES]) -> f64 {
 /// The statistics of a row, in f64 throughout.
 fn wide_statistics(src: RowView<'_>, cols: usize, rms: bool) -> Statistics {
     let n = cols as f64;
-    let x = |col| f64::from(src.get(col));
+    let x = |col| src.get_wide(col);
     let mean = if rms { 0.0 } else { fold_wide(cols, x) / n };
     let square = |col| {
         let d = x(col) - mean;
@@ -249,25 +268,31 @@ fn wide_statistics(src: RowView<'_>, cols: usize, rms: bool) -> Statistics {
     Statistics { mean, variance: fold_wide(cols, square) / n }
 }
 
-/// The statistics of a row; `None` if f32 does not carry it. As `Moments::statistics`.
-fn statistics(src: RowView<'_>, cols: usize, rms: bool) -> Option<Statistics> {
+/// The statistics of a row; `None` if f32 does not carry it. As `Moments::statistics` and, where that does not
+/// tell, `row::again`. `narrowly` is what `row::sums_narrowly` says of the types.
+fn statistics(src: RowView<'_>, cols: usize, rms: bool, narrowly: bool) -> Option<Statistics> {
     let n = cols as f64;
-    let mean_square = |about: f32| {
-        let distance = |col| if rms { src.get(col) } else { src.get(col) - about };
-        fold(cols, |col| (distance(col), distance(col))) / n
-    };
-    let pilot = if rms { 0.0 } else { pilot(src, cols) };
-    let mean = if rms { 0.0 } else { fold_wide(cols, |col| f64::from(src.get(col))) / n };
+    let sum = sum_of_values(src, cols, narrowly);
+    let pilot = if rms { 0.0 } else { pilot(src, cols, narrowly) };
+    let mean = if rms { 0.0 } else { sum / n };
     let offset = mean - f64::from(pilot);
-    let (mut about, mut found) = (pilot, mean_square(pilot));
+    let found = mean_square(src, cols, pilot);
     let near = rms || offset * offset <= found * NEAR;
     if in_range(found) && near {
         let variance = if rms { found } else { found - offset * offset };
         return Some(Statistics { mean, variance });
     }
+    again(src, cols, rms)
+}
+
+/// As `row::again`.
+fn again(src: RowView<'_>, cols: usize, rms: bool) -> Option<Statistics> {
+    let mean = if rms { 0.0 } else { sum_of_values(src, cols, false) / cols as f64 };
+    let mut about = if rms { 0.0 } else { pilot(src, cols, false) };
+    let mut found = mean_square(src, cols, about);
     if !rms && found != 0.0 {
         about = mean as f32;
-        found = mean_square(about);
+        found = mean_square(src, cols, about);
     }
     if found == 0.0 {
         let constant = (0..cols).all(|col| src.get(col) == about);
@@ -276,10 +301,24 @@ fn statistics(src: RowView<'_>, cols: usize, rms: bool) -> Option<Statistics> {
     in_range(found).then(|| Statistics { mean, variance: corrected(found, mean, about) })
 }
 
+/// The mean of the squares about a value, 0 with RMS.
+fn mean_square(src: RowView<'_>, cols: usize, about: f32) -> f64 {
+    let distance = |col| src.get(col) - about;
+    fold(cols, |col| (distance(col), distance(col))) / cols as f64
+}
+
+fn sum_of_values(src: RowView<'_>, cols: usize, narrowly: bool) -> f64 {
+    if narrowly {
+        fold(cols, |col| (src.get(col), 1.0))
+    } else {
+        fold_wide(cols, |col| f64::from(src.get(col)))
+    }
+}
+
 /// As `row::pilot`.
-fn pilot(src: RowView<'_>, cols: usize) -> f32 {
+fn pilot(src: RowView<'_>, cols: usize, narrowly: bool) -> f32 {
     if cols <= PILOT {
-        return (fold_wide(cols, |col| f64::from(src.get(col))) / cols as f64) as f32;
+        return (sum_of_values(src, cols, narrowly) / cols as f64) as f32;
     }
     let x = |v: usize, lane: usize| src.get(v * LANES + lane);
     let lane = |lane: usize| f64::from((x(0, lane) + x(1, lane)) + (x(2, lane) + x(3, lane)));
@@ -291,11 +330,14 @@ impl Reference {
         let src = self.src.row(job.src_type, job.src.cast_mut(), row);
         let dst = self.dst.row(job.dst_type, job.dst, row);
         let given = job.statistics == StatisticsUse::Given;
-        let narrow = if given {
+        let double = [job.src_type, job.dst_type].contains(&DataType::F64);
+        let narrow = if double {
+            None
+        } else if given {
             // SAFETY: the statistics are given and the row exists.
             unsafe { job.given(row) }
         } else {
-            statistics(src, job.cols, self.rms)
+            statistics(src, job.cols, self.rms, job.src_type.is_half() && job.dst_type.is_half())
         };
         let found = narrow.unwrap_or_else(|| {
             if !given {
@@ -311,14 +353,14 @@ impl Reference {
         let r = reciprocal(found.variance, job.epsilon);
         if narrow.is_none() {
             for col in 0..job.cols {
-                let xhat = (f64::from(src.get(col)) - found.mean) * r;
+                let xhat = (src.get_wide(col) - found.mean) * r;
                 let value = match (scale.get(col), shift.get(col)) {
                     (None, None) => xhat,
                     (Some(scale), None) => xhat * f64::from(scale),
                     (None, Some(shift)) => xhat + f64::from(shift),
                     (Some(scale), Some(shift)) => xhat.mul_add(f64::from(scale), f64::from(shift)),
                 };
-                dst.set(col, value as f32);
+                dst.set_wide(col, value);
             }
             return;
         }
@@ -347,8 +389,8 @@ impl Reference {
         for row in first..last {
             // SAFETY: the row exists.
             let narrow = match unsafe { job.given(row) } {
-                Given::Narrow(found) => Some(found),
-                Given::Wide(_) | Given::Anew => None,
+                Given::Narrow(found) if !is_double(job) => Some(found),
+                _ => None,
             };
             if in_chain == CHAIN_ROWS || narrow.is_none() {
                 columns.end_chains();
@@ -421,13 +463,15 @@ impl Reference {
         let [src, diff_dst, diff_src] = self.views(job, row);
         // SAFETY: the row exists.
         let found = match unsafe { job.given(row) } {
-            Given::Narrow(found) | Given::Wide(found) => found,
-            Given::Anew => wide_statistics(src, job.cols, self.rms),
+            Given::Narrow(found) | Given::Wide(found) if job.global_stats || !is_double(job) => {
+                found
+            }
+            _ => wide_statistics(src, job.cols, self.rms),
         };
         let r = reciprocal(found.variance, job.epsilon);
-        let xhat = |col| (f64::from(src.get(col)) - found.mean) * r;
+        let xhat = |col| (src.get_wide(col) - found.mean) * r;
         let d = |col| {
-            let dd = f64::from(diff_dst.get(col));
+            let dd = diff_dst.get_wide(col);
             scale.get(col).map_or(dd, |scale| f64::from(scale) * dd)
         };
         let per_col = r / job.cols as f64;
@@ -439,13 +483,13 @@ impl Reference {
             slope = per_col * fold_wide(job.cols, |col| d(col) * xhat(col));
         }
         for col in 0..job.cols {
-            let (dd, d, xhat) = (f64::from(diff_dst.get(col)), d(col), xhat(col));
+            let (dd, d, xhat) = (diff_dst.get_wide(col), d(col), xhat(col));
             let value = match (job.global_stats, self.rms) {
                 (true, _) => d * r,
                 (false, true) => d * r - xhat * slope,
                 (false, false) => d * r - shift - xhat * slope,
             };
-            diff_src.set(col, value as f32);
+            diff_src.set_wide(col, value);
             if let Some(sum) = columns.scale.get_mut(col) {
                 *sum += dd * xhat;
             }
