@@ -50,7 +50,6 @@ unbuilt! {
     dnnl_gemm_bf16bf16f32
     dnnl_gemm_s8s8s32
     dnnl_gemm_u8s8s32
-    dnnl_get_primitive_cache_capacity
     dnnl_group_normalization_backward_primitive_desc_create
     dnnl_group_normalization_forward_primitive_desc_create
     dnnl_gru_backward_primitive_desc_create
@@ -100,11 +99,9 @@ unbuilt! {
     dnnl_resampling_backward_primitive_desc_create
     dnnl_resampling_forward_primitive_desc_create
     dnnl_reset_profiling
-    dnnl_set_cpu_isa_hints
     dnnl_set_jit_dump
     dnnl_set_jit_profiling_flags
     dnnl_set_jit_profiling_jitdumpdir
-    dnnl_set_primitive_cache_capacity
     dnnl_sgemm
     dnnl_shuffle_backward_primitive_desc_create
     dnnl_shuffle_forward_primitive_desc_create
@@ -118,6 +115,5 @@ unbuilt! {
 // Nothing, none, undefined, no.
 unbuilt! {
     c_int, 0;
-    dnnl_get_cpu_isa_hints
     dnnl_verbose_profiling_enabled
 }
