@@ -88,7 +88,7 @@ NORM_API const norm_version_t *norm_version(void);
 /* Data types, dimensions, layouts                                          */
 /* ------------------------------------------------------------------------ */
 
-/* Bytes per element; 0 for norm_data_type_undef and unknown values. */
+/* Bytes per element, rounded up; 0 for norm_data_type_undef and unknown values. */
 NORM_API size_t norm_data_type_size(norm_data_type_t data_type);
 /* "f32", "bf16", ...; "undef" for norm_data_type_undef, "unknown data type" for
  * a value that does not exist. */

@@ -58,7 +58,7 @@ exported! {
         static NAMES: Names<sys::norm_data_type_t> = Names::new();
         let found = NAMES.get(data_type_value, || {
             let name = |v| {
-                data_type(v, "").map(DataType::name).ok().or_else(|| not_built_data_type(v))
+                data_type(v, "").map(DataType::name).ok().or_else(|| not_built_data_type(v).map(|(name, _)| name))
             };
             let types = (1..=sys::norm_s64).filter_map(|v| Some((v, name(v)?)));
             types.chain([(sys::norm_data_type_undef, "undef")]).collect()
@@ -93,8 +93,12 @@ exported! {
                 PropKind::Backward,
                 PropKind::BackwardData,
             ];
-            let undef = (sys::norm_prop_kind_undef, "undef");
-            kinds.map(|k| (prop_kind_code(k), k.name())).into_iter().chain([undef]).collect()
+            let others = [
+                (sys::norm_prop_kind_undef, "undef"),
+                (sys::norm_backward_weights, "backward_weights"),
+                (sys::norm_backward_bias, "backward_bias"),
+            ];
+            kinds.map(|k| (prop_kind_code(k), k.name())).into_iter().chain(others).collect()
         });
         Ok(found.unwrap_or(c"unknown prop_kind".as_ptr()))
     }

@@ -36,8 +36,8 @@ const ISAS: &[CpuIsa] = &[
     isa!(norm_cpu_isa_avx10_1_512, "avx10_1_512", Some(Level::Avx512)),
     isa!(norm_cpu_isa_avx10_1_512_amx, "avx10_1_512_amx", Some(Level::Avx512)),
     isa!(norm_cpu_isa_avx10_1_512_amx_fp16, "avx10_1_512_amx_fp16", Some(Level::Avx512)),
-    isa!(norm_cpu_isa_avx10_2_512, "avx10_2_512", Some(Level::Avx512)),
-    isa!(norm_cpu_isa_avx10_2_512_amx_2, "avx10_2_512_amx_2", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx10_2_512, "avx10_2", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx10_2_512_amx_2, "avx10_2_amx_2", Some(Level::Avx512)),
 ];
 
 /// Second names that the environment variable understands.
@@ -47,6 +47,8 @@ const ALIASES: &[(&str, sys::norm_cpu_isa_t)] = &[
     ("avx512_core_fp16", sys::norm_cpu_isa_avx512_core_fp16),
     ("avx512_core_amx", sys::norm_cpu_isa_avx512_core_amx),
     ("avx512_core_amx_fp16", sys::norm_cpu_isa_avx512_core_amx_fp16),
+    ("avx10_2_512", sys::norm_cpu_isa_avx10_2_512),
+    ("avx10_2_512_amx_2", sys::norm_cpu_isa_avx10_2_512_amx_2),
 ];
 
 impl CpuIsa {

@@ -88,13 +88,10 @@ fn the_library_exports_what_the_header_declares() {
     assert_eq!(other, feature, "exported beside the interface (left) and listed (right)");
 }
 
-/// The names after each `mark` at the start of a line, up to what cannot be in a name.
-fn names_after(mark: &str, code: &str) -> Names {
-    let lines = code.lines().filter_map(|line| line.trim_start().strip_prefix(mark));
-    lines
-        .map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(""))
-        .map(str::to_owned)
-        .collect()
+/// The words of a code that begin with `prefix`.
+fn words(prefix: &str, code: &str) -> Names {
+    let words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with(prefix)).map(str::to_owned).collect()
 }
 
 /// The texts of `src/capi`, without comments, by path.
@@ -118,37 +115,17 @@ fn onednn_functions_are_built_or_unbuilt() {
     boundary(&root().join("src/capi"), &mut code);
     let (lists, sources): (Vec<_>, Vec<_>) =
         code.into_iter().partition(|(path, _)| path.ends_with("onednn/unbuilt.rs"));
-    let unbuilt: Names =
-        names_after("", &lists[0].1).into_iter().filter(|n| n.starts_with("dnnl_")).collect();
-    let mut built = Names::new();
-    let mut without_twin = Names::new();
-    for (_, text) in &sources {
-        built.extend(names_after("dnnl_", text).into_iter().map(|name| format!("dnnl_{name}")));
-        built.extend(
-            ["fn dnnl_", "unsafe extern \"C\" fn dnnl_"]
-                .iter()
-                .flat_map(|mark| names_after(mark, text))
-                .map(|name| format!("dnnl_{name}")),
-        );
-        for line in text.lines().filter_map(|line| line.trim_start().strip_prefix("fn norm_")) {
-            match line.split_once(" as ") {
-                Some((_, twin)) => {
-                    built.insert(twin.split('(').next().unwrap_or("").to_owned());
-                }
-                None => {
-                    let name = line.split('(').next().unwrap_or("").trim();
-                    without_twin.insert(format!("dnnl_{name}"));
-                }
-            }
-        }
-    }
+    let unbuilt = words("dnnl_", &lists[0].1);
+    let built: Names = sources.iter().flat_map(|(_, text)| words("dnnl_", text)).collect();
     let both: Vec<_> = built.intersection(&unbuilt).collect();
     assert!(both.is_empty(), "built, and still in src/capi/onednn/unbuilt.rs: {both:?}");
     let listed = committed("onednn.txt");
     let all: Names = built.union(&unbuilt).cloned().collect();
     assert_eq!(all, listed, "built or unbuilt (left) and listed (right)");
     // A function that got built under its own name alone leaves its stub behind.
-    let forgotten: Vec<_> = without_twin.intersection(&unbuilt).collect();
+    let own: Names = sources.iter().flat_map(|(_, text)| words("norm_", text)).collect();
+    let twin = |name: &String| own.contains(&name.replacen("dnnl_", "norm_", 1));
+    let forgotten: Vec<_> = unbuilt.iter().filter(|name| twin(name)).collect();
     assert!(forgotten.is_empty(), "write `fn norm_... as` each of these: {forgotten:?}");
 }
 

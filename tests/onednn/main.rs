@@ -11,6 +11,7 @@
 mod toolchain;
 
 use std::collections::BTreeSet;
+use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -36,6 +37,9 @@ const KNOWN: &[Known] = &[
     Known { reason: "tag undef", onednn: &["success"], libnorm: &["invalid_arguments"] },
     Known { reason: "bytes with gaps", onednn: &["800", "384"], libnorm: &["588", "544"] },
     Known { reason: "unused argument", onednn: &["described", "empty"], libnorm: &["empty"] },
+    Known { reason: "eltwise for backward", onednn: &["success"], libnorm: &["unimplemented"] },
+    Known { reason: "scales in groups", onednn: &["success"], libnorm: &["unimplemented"] },
+    Known { reason: "not built", onednn: &["success"], libnorm: &["unimplemented"] },
     Known { reason: "JIT", onednn: &["success"], libnorm: &["unimplemented"] },
     Known { reason: "version", onednn: &["oneDNN"], libnorm: &["libnorm"] },
     Known { reason: "frozen weights", onednn: &["unimplemented"], libnorm: &["right"] },
@@ -165,6 +169,40 @@ fn programs_print_the_same_on_both_libraries() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let known = KNOWN.iter().map(|known| known.reason.to_owned()).collect();
     assert_eq!(reasons, known, "reasons that the programs met (left) and that are listed (right)");
+}
+
+/// Each of `src/capi/onednn/unbuilt.rs`.
+#[test]
+fn unbuilt_functions_say_so() {
+    let path = root().join("src/capi/onednn/unbuilt.rs");
+    let text = std::fs::read_to_string(path).expect("the list can be read");
+    let list = text.split("unbuilt! {\n").nth(1).expect("there is a list");
+    let list = list.split('}').next().expect("it ends");
+    let library = library_dir().join("libnorm.so").into_os_string().into_string();
+    let library = CString::new(library.expect("the path is text")).expect("and has no NUL");
+    // SAFETY: the library's constructors are harmless.
+    let library = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW) };
+    let symbol = |name: &str| {
+        let name = CString::new(name).expect("a name has no NUL");
+        // SAFETY: the library is open.
+        let found = unsafe { libc::dlsym(library, name.as_ptr()) };
+        assert!(!found.is_null(), "{name:?} is not exported");
+        found
+    };
+    // SAFETY: norm.h declares it so.
+    let last_error: extern "C" fn() -> *const std::ffi::c_char =
+        unsafe { std::mem::transmute(symbol("norm_get_last_error")) };
+    let mut called = 0;
+    for name in list.split_whitespace() {
+        // SAFETY: a stub reads no argument.
+        let stub: extern "C" fn() -> u32 = unsafe { std::mem::transmute(symbol(name)) };
+        assert_eq!(stub(), 3, "{name}: dnnl_unimplemented");
+        // SAFETY: a string of the library's.
+        let said = unsafe { CStr::from_ptr(last_error()) }.to_string_lossy();
+        assert!(said.starts_with(&format!("{name}: ")), "{name}: {said}");
+        called += 1;
+    }
+    assert!(called > 50, "only {called} names were found");
 }
 
 #[test]

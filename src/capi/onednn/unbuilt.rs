@@ -1,18 +1,17 @@
 //! The functions of oneDNN that this library does not have: each says so.
 //!
-//! Together with the functions that have a twin they are `tests/symbols/onednn.txt`; a name that stands in both
-//! places does not link, and `tests/consumers/exports.rs` tells which. A function that gets built
-//! leaves this list.
+//! Together with those that are built they are `tests/symbols/onednn.txt`. A function that gets built leaves this
+//! list: a name in both places does not link, and `tests/consumers/exports.rs` tells which it is.
 //!
-//! The bodies take no arguments. In the C calling conventions of x86-64 and aarch64 the caller places the
-//! arguments and takes them away again, so a function may leave all of them unread.
+//! The bodies take no arguments. In the C calling conventions of x86-64 and aarch64 the caller
+//! places the arguments and takes them away again, so a function may leave all of them unread. All
+//! return a status.
 
 use crate::capi::guard;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use norm_sys as sys;
-use std::ffi::c_int;
 
-fn not_built<T>() -> crate::error::Result<T> {
+fn not_built() -> Result<()> {
     Err(Error::unimplemented("libnorm does not have it"))
 }
 
@@ -21,12 +20,6 @@ macro_rules! unbuilt {
         #[unsafe(no_mangle)]
         extern "C" fn $name() -> sys::norm_status_t {
             guard::status(stringify!($name), not_built)
-        }
-    )*};
-    ($ret:ty, $failure:expr; $($name:ident)*) => {$(
-        #[unsafe(no_mangle)]
-        extern "C" fn $name() -> $ret {
-            guard::value(stringify!($name), $failure, not_built)
         }
     )*};
 }
@@ -110,10 +103,4 @@ unbuilt! {
     dnnl_sum_primitive_desc_create
     dnnl_vanilla_rnn_backward_primitive_desc_create
     dnnl_vanilla_rnn_forward_primitive_desc_create
-}
-
-// Nothing, none, undefined, no.
-unbuilt! {
-    c_int, 0;
-    dnnl_verbose_profiling_enabled
 }
