@@ -2,7 +2,7 @@
 //! why an implementation was passed over.
 
 use super::environment::variable;
-use super::{Op, PrimitiveDesc};
+use super::{Op, PrimitiveDesc, PropKind};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
@@ -146,7 +146,7 @@ fn describe(desc: &PrimitiveDesc) -> String {
         "{},{},{},{},{},{},{}",
         op.name(),
         desc.implementation().name(),
-        op.prop_kind().name(),
+        op.prop_kind().map_or("undef", PropKind::name),
         descs.join(" "),
         desc.attr().describe(),
         op.auxiliary(),

@@ -88,7 +88,6 @@ unbuilt! {
     dnnl_primitive_get_cache_blob
     dnnl_query_profiling_data
     dnnl_reduction_primitive_desc_create
-    dnnl_reorder_primitive_desc_create
     dnnl_resampling_backward_primitive_desc_create
     dnnl_resampling_forward_primitive_desc_create
     dnnl_reset_profiling
