@@ -43,6 +43,7 @@ const KNOWN: &[Known] = &[
     Known { reason: "JIT", onednn: &["success"], libnorm: &["unimplemented"] },
     Known { reason: "version", onednn: &["oneDNN"], libnorm: &["libnorm"] },
     Known { reason: "frozen weights", onednn: &["unimplemented"], libnorm: &["right"] },
+    Known { reason: "reorder bf16 and s32", onednn: &["unimplemented"], libnorm: &["success"] },
     // It depends on the processor there.
     Known { reason: "f16", onednn: &["unimplemented", "right"], libnorm: &["right"] },
 ];
