@@ -92,6 +92,9 @@ static void problems(void) {
     dnnl_memory_desc_t deep = with_tag(6, six, dnnl_f32, dnnl_abcdef);
     dnnl_memory_desc_t half_stat = with_tag(2, dims, dnnl_bf16, dnnl_ab);
     dnnl_memory_desc_t integers = with_tag(3, dims, dnnl_s32, dnnl_abc);
+    dnnl_memory_desc_t doubles = with_tag(3, dims, dnnl_f64, dnnl_abc);
+    dnnl_memory_desc_t small = with_tag(3, dims, dnnl_f8_e4m3, dnnl_abc);
+    dnnl_memory_desc_t blocked = with_tag(3, dims, dnnl_f32, dnnl_aBc16b);
     const struct forward plain
             = {&problem, engine, dnnl_forward_training, good, good, stat, 0.5f, 0};
     struct forward f = plain;
@@ -105,6 +108,9 @@ static void problems(void) {
     f.stat = good, forward("* stat of another shape: forward", f), f = plain;
     f.stat = half_stat, forward("stat of bf16", f), f = plain;
     f.src = f.dst = integers, forward("s32", f), f = plain;
+    f.src = f.dst = doubles, forward("* f64: forward", f), f = plain;
+    f.src = f.dst = small, forward("* f8: forward", f), f = plain;
+    f.src = f.dst = blocked, forward("blocked layout", f), f = plain;
     f.src = f.dst = flat, f.stat = NULL, forward("one dim", f), f = plain;
     f.src = f.dst = deep, f.stat = NULL, forward("six dims", f), f = plain;
     f.prop_kind = dnnl_backward, forward("backward", f), f = plain;
@@ -152,6 +158,9 @@ static void problems(void) {
     OK(dnnl_memory_desc_destroy(deep));
     OK(dnnl_memory_desc_destroy(half_stat));
     OK(dnnl_memory_desc_destroy(integers));
+    OK(dnnl_memory_desc_destroy(doubles));
+    OK(dnnl_memory_desc_destroy(small));
+    OK(dnnl_memory_desc_destroy(blocked));
 }
 
 static void executions(void) {

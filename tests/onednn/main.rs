@@ -44,6 +44,10 @@ const KNOWN: &[Known] = &[
     Known { reason: "version", onednn: &["oneDNN"], libnorm: &["libnorm"] },
     Known { reason: "frozen weights", onednn: &["unimplemented"], libnorm: &["right"] },
     Known { reason: "reorder bf16 and s32", onednn: &["unimplemented"], libnorm: &["success"] },
+    Known { reason: "f64", onednn: &["unimplemented"], libnorm: &["success"] },
+    Known { reason: "f8", onednn: &["unimplemented"], libnorm: &["success"] },
+    Known { reason: "sum post-operation", onednn: &["unimplemented"], libnorm: &["success"] },
+    Known { reason: "scales without integers", onednn: &["unimplemented"], libnorm: &["success"] },
     // It depends on the processor there.
     Known { reason: "f16", onednn: &["unimplemented", "right"], libnorm: &["right"] },
 ];
