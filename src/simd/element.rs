@@ -11,7 +11,7 @@ use crate::tensor::DataType;
 /// # Safety
 /// As [`Simd`]: the elements named, counted from `p`, are there. `n` is 1 to 15.
 pub(crate) trait Element: Copy + 'static {
-    /// Whether the type has 16 bits.
+    /// Whether the type is known to have 16 bits.
     const HALF: bool;
     /// Whether stores look at what they store, so that several vectors at once are cheaper.
     const LOOKS: bool = false;
@@ -20,6 +20,11 @@ pub(crate) trait Element: Copy + 'static {
     fn of(data_type: DataType) -> Self;
     /// Bytes of one element.
     fn size(self) -> usize;
+    /// Whether the type has 16 bits.
+    #[inline(always)]
+    fn half(self) -> bool {
+        Self::HALF
+    }
     unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F;
     unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F;
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F);
@@ -203,6 +208,10 @@ impl<const HALF: bool> Element for Runtime<HALF> {
     #[inline(always)]
     fn size(self) -> usize {
         self.0.size()
+    }
+    #[inline(always)]
+    fn half(self) -> bool {
+        self.0.is_half()
     }
     #[inline(always)]
     unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {

@@ -29,7 +29,8 @@ pub(crate) use element::{bf16_bits, f16_bits, f16_value};
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use levels::{Level, entry_points};
 pub(crate) use loops::{
-    BLOCK, CHAIN, Fold, GROUP, Map, Sums, Term, Terms, add_wide, fold, lane_sums, map, map_and_fold,
+    BLOCK, CHAIN, Fold, GROUP, Map, Sums, Term, Terms, add_wide, fold, fold_beside, lane_sums, map,
+    map_and_fold,
 };
 
 /// Lanes of a vector.

@@ -36,6 +36,8 @@ pub(super) struct Forward {
     pub(super) stat_rows: RowMap,
     pub(super) statistics: StatisticsUse,
     pub(super) rms: bool,
+    /// Whether src and dst stay in a core's own caches.
+    pub(super) resident: bool,
     /// Whether dst is too large to stay in a cache.
     pub(super) streams: bool,
     /// The statistics of several rows at once, if they are computed and rows are short.

@@ -17,6 +17,8 @@ const ELEMENTS_PER_THREAD: usize = 24 * 1024;
 /// Bytes of a problem's tensors from which the output is stored past the caches: what comes next will not
 /// find it in a cache of its own anyway, and its lines are not read before they are written.
 const STREAMED_BYTES: usize = 16 << 20;
+/// Bytes of a problem's tensors that stay in a second-level cache.
+const RESIDENT_BYTES: usize = 1 << 20;
 /// Blocks per thread where the cut is free, so that a thread that is held up keeps little from the
 /// others.
 const BLOCKS_PER_THREAD: usize = 4;
@@ -226,6 +228,7 @@ impl Plan {
             stat_rows: self.stat_rows,
             statistics: self.statistics,
             rms: self.rms,
+            resident: self.bytes(&[self.src_type, self.dst_type]) <= RESIDENT_BYTES,
             streams: self.bytes(&[self.src_type, self.dst_type]) >= STREAMED_BYTES
                 && args.get(sys::NORM_ARG_SRC) != args.get(sys::NORM_ARG_DST),
             short: if self.statistics == StatisticsUse::Given { None } else { short },

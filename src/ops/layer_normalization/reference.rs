@@ -286,13 +286,19 @@ fn wide_statistics(src: RowView<'_>, cols: usize, rms: bool) -> Statistics {
     Statistics { mean, variance: fold_wide(cols, square) / n }
 }
 
-/// The statistics of a row; `None` if f32 does not carry it. As `Moments::statistics` and, where that does not
-/// tell, `row::again`. `narrowly` is what `row::sums_narrowly` says of the types.
-fn statistics(src: RowView<'_>, cols: usize, rms: bool, narrowly: bool) -> Option<Statistics> {
+/// The statistics of a row for a type of dst; `None` if f32 does not carry it. As `Moments::statistics` and, where
+/// that does not tell, `row::again`.
+fn statistics(src: RowView<'_>, cols: usize, rms: bool, dst: DataType) -> Option<Statistics> {
     let n = cols as f64;
-    let sum = sum_of_values(src, cols, narrowly);
-    let pilot = if rms { 0.0 } else { pilot(src, cols, narrowly) };
-    let mean = if rms { 0.0 } else { sum / n };
+    let first_mean = first_mean(src, cols, rms, dst);
+    let pilot = first_mean as f32;
+    let mean = if rms || cols <= PILOT {
+        first_mean
+    } else if dst.is_half() {
+        f64::from(pilot) + fold(cols, |col| (src.get(col) - pilot, 1.0)) / n
+    } else {
+        fold_wide(cols, |col| f64::from(src.get(col))) / n
+    };
     let offset = mean - f64::from(pilot);
     let found = mean_square(src, cols, pilot);
     let near = rms || offset * offset <= found * NEAR;
@@ -305,8 +311,9 @@ fn statistics(src: RowView<'_>, cols: usize, rms: bool, narrowly: bool) -> Optio
 
 /// As `row::again`.
 fn again(src: RowView<'_>, cols: usize, rms: bool) -> Option<Statistics> {
-    let mean = if rms { 0.0 } else { sum_of_values(src, cols, false) / cols as f64 };
-    let mut about = if rms { 0.0 } else { pilot(src, cols, false) };
+    let values = |col| f64::from(src.get(col));
+    let mean = if rms { 0.0 } else { fold_wide(cols, values) / cols as f64 };
+    let mut about = first_mean(src, cols, rms, DataType::F32) as f32;
     let mut found = mean_square(src, cols, about);
     if !rms && found != 0.0 {
         about = mean as f32;
@@ -325,22 +332,23 @@ fn mean_square(src: RowView<'_>, cols: usize, about: f32) -> f64 {
     fold(cols, |col| (distance(col), distance(col))) / cols as f64
 }
 
-fn sum_of_values(src: RowView<'_>, cols: usize, narrowly: bool) -> f64 {
-    if narrowly {
-        fold(cols, |col| (src.get(col), 1.0))
-    } else {
-        fold_wide(cols, |col| f64::from(src.get(col)))
+/// As `row::first_mean`.
+fn first_mean(src: RowView<'_>, cols: usize, rms: bool, dst: DataType) -> f64 {
+    if rms {
+        return 0.0;
     }
-}
-
-/// As `row::pilot`.
-fn pilot(src: RowView<'_>, cols: usize, narrowly: bool) -> f32 {
     if cols <= PILOT {
-        return (sum_of_values(src, cols, narrowly) / cols as f64) as f32;
+        let narrow = src.data_type.is_half() && dst.is_half();
+        let sum = if narrow {
+            fold(cols, |col| (src.get(col), 1.0))
+        } else {
+            fold_wide(cols, |col| f64::from(src.get(col)))
+        };
+        return sum / cols as f64;
     }
     let x = |v: usize, lane: usize| src.get(v * LANES + lane);
     let lane = |lane: usize| f64::from((x(0, lane) + x(1, lane)) + (x(2, lane) + x(3, lane)));
-    (halve(std::array::from_fn(lane)) / PILOT as f64) as f32
+    halve(std::array::from_fn(lane)) / PILOT as f64
 }
 
 impl Reference {
@@ -356,8 +364,8 @@ impl Reference {
             unsafe { job.given(row) }
         } else {
             // With steps dst is f32 before they are taken.
-            let halves = job.src_type.is_half() && job.dst_type.is_half() && bound.is_none();
-            statistics(src, job.cols, self.rms, halves)
+            let dst_type = if bound.is_some() { DataType::F32 } else { job.dst_type };
+            statistics(src, job.cols, self.rms, dst_type)
         };
         let found = narrow.unwrap_or_else(|| {
             if !given {
