@@ -176,6 +176,29 @@ fn programs_print_the_same_on_both_libraries() {
     assert_eq!(reasons, known, "reasons that the programs met (left) and that are listed (right)");
 }
 
+/// With the feature oneDNN's variables are understood, and verbose lines have its marker.
+#[test]
+fn variables_of_onednn_are_read() {
+    let program = toolchain::build("examples/c/rms_norm.c", Language::C99);
+    let lines = |variables: &[(&str, &str)]| {
+        let output = toolchain::run(command(&program).envs(variables.iter().copied()));
+        let lines = output.lines().filter(|line| line.starts_with("onednn_verbose,v1,"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(lines(&[]).is_empty());
+    for (verbose, isa) in
+        [("ONEDNN_VERBOSE", "ONEDNN_MAX_CPU_ISA"), ("DNNL_VERBOSE", "DNNL_MAX_CPU_ISA")]
+    {
+        let printed = lines(&[(verbose, "profile_exec"), (isa, "sse41")]);
+        assert!(printed[0].contains(",info,libnorm v"), "{printed:?}");
+        let executed =
+            printed.iter().filter(|line| line.contains(",exec,cpu,layer_normalization,"));
+        assert_eq!(executed.clone().count(), 1, "{printed:?}");
+        assert!(executed.clone().all(|line| line.contains(",simd:portable,")), "{printed:?}");
+    }
+    assert!(lines(&[("NORM_VERBOSE", "0"), ("ONEDNN_VERBOSE", "1")]).is_empty(), "ours come first");
+}
+
 /// Each of `src/capi/onednn/unbuilt.rs`.
 #[test]
 fn unbuilt_functions_say_so() {

@@ -212,10 +212,38 @@ static void others() {
     run("binary of another shape", dt::f32, dt::f32, wrong, {});
 }
 
+// Backward takes the modes and nothing else.
+static void backward() {
+    const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+    const memory::desc data({rows, cols}, dt::f32, tag::ab);
+    const forward::primitive_desc hint(engine, dnnl::prop_kind::forward_training, data, data, 0.5f,
+            normalization_flags::none);
+    primitive_attr modes, scale, eltwise;
+    modes.set_deterministic(true);
+    modes.set_fpmath_mode(dnnl::fpmath_mode::any);
+    scale.set_scales_mask(DNNL_ARG_SRC, 0);
+    post_ops ops;
+    ops.append_eltwise(algorithm::eltwise_relu, 0, 0);
+    eltwise.set_post_ops(ops);
+    const struct {
+        const char *name;
+        const primitive_attr &attr;
+    } all[] = {{"backward, modes", modes}, {"backward, scale", scale}, {"backward, eltwise", eltwise}};
+    for (const auto &one : all) {
+        dnnl_primitive_desc_t problem = nullptr;
+        STATUS(one.name,
+                dnnl_layer_normalization_backward_primitive_desc_create(&problem, engine.get(),
+                        dnnl_backward, data.get(), data.get(), data.get(), nullptr, 0.5f, 0,
+                        hint.get(), one.attr.get()));
+        dnnl_primitive_desc_destroy(problem);
+    }
+}
+
 int main() {
     types_and_scales();
     eltwise();
     binary();
     others();
+    backward();
     return 0;
 }
