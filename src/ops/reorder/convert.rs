@@ -391,7 +391,7 @@ mod tests {
                             let dst = got.as_mut_ptr().add(to);
                             entry(*level)(&c, src.as_ptr().add(from), dst, n - first);
                         }
-                        for i in first..n {
+                        for (i, value) in values.iter().enumerate().skip(first) {
                             let at = i * dst_type.size()..(i + 1) * dst_type.size();
                             // SAFETY: the elements are there.
                             let (a, b) = unsafe {
@@ -399,7 +399,7 @@ mod tests {
                                 (at(&got), at(&expected))
                             };
                             let same = got[at.clone()] == expected[at] || a.is_nan() && b.is_nan();
-                            assert!(same, "{c:?} {level:?} {}: {a} {b}", values[i]);
+                            assert!(same, "{c:?} {level:?} {value}: {a} {b}");
                             compared += 1;
                         }
                     }
