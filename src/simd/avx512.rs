@@ -278,6 +278,23 @@ impl Simd for Avx512 {
         unsafe { _mm512_fnmadd_ps(a, b, c) }
     }
     #[inline(always)]
+    unsafe fn within(v: Self::F, low: f32, high: f32) -> Self::F {
+        // Of two operands with a NaN the second is the result.
+        unsafe { _mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), v)) }
+    }
+    #[inline(always)]
+    unsafe fn load_bytes(p: *const u8, flip: u8) -> Self::F {
+        unsafe {
+            let bytes = _mm_xor_si128(_mm_loadu_si128(p.cast()), _mm_set1_epi8(flip.cast_signed()));
+            _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_bytes(p: *mut u8, v: Self::F) {
+        // NaN becomes 0x80000000.
+        unsafe { _mm_storeu_si128(p.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v))) }
+    }
+    #[inline(always)]
     unsafe fn first_n(v: Self::F, n: usize) -> Self::F {
         unsafe { _mm512_maskz_mov_ps(first(n), v) }
     }

@@ -346,6 +346,9 @@ fn scales_come_before_and_after_post_operations() {
     for types in [
         [sys::norm_f32, sys::norm_s8],
         [sys::norm_s8, sys::norm_u8],
+        [sys::norm_bf16, sys::norm_s8],
+        [sys::norm_f16, sys::norm_u8],
+        [sys::norm_f64, sys::norm_s8],
         [sys::norm_u8, sys::norm_bf16],
     ] {
         for dims in [&[20i64, 7][..], &[3, 5, 800]] {

@@ -7,10 +7,10 @@
 //! another sweep, are left to `wide`.
 
 use super::job::{Forward, StatisticsUse};
-use super::row::{Moments, Statistics, reciprocal};
+use super::row::{Moments, Statistics, reciprocal, sums_narrowly};
 use super::short;
 use crate::simd::{
-    BLOCK, Bf16, Element, F16, F32, LANES, Level, Map, Runtime, Simd, entry_points, fold,
+    BLOCK, Bf16, Byte, Element, F16, F32, LANES, Level, Map, Runtime, Simd, entry_points, fold,
     fold_beside, map, map_and_fold,
 };
 use crate::tensor::DataType;
@@ -424,7 +424,7 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     first: usize,
     last: usize,
 ) -> usize {
-    let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
+    let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type).scaled(job.factors));
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
     let row_bytes = job.cols * src_type.size().max(dst_type.size());
     let given = job.statistics == StatisticsUse::Given;
@@ -501,14 +501,31 @@ entry_points! {
 /// Runs rows from `first` on and gives the row it stopped at: `last`, or one for `wide`.
 pub(super) type Entry = unsafe fn(&Forward, usize, usize) -> usize;
 
-/// The kernel for a problem's types and flags. The portable level looks types up as it goes.
+/// The kernel for a problem's types and flags; integers that have none of their own come as f32. The portable
+/// level looks types up as it goes.
 pub(super) fn entry(level: Level, src: DataType, dst: DataType, rms: bool, affine: u8) -> Entry {
     let typed = match src {
+        DataType::Bf16 if is_byte(dst) => by_flags::<Bf16, Byte>(level, rms, affine),
         DataType::Bf16 => by_dst::<Bf16>(level, dst, rms, affine),
         DataType::F16 => by_dst::<F16>(level, dst, rms, affine),
+        DataType::S8 | DataType::U8 => by_flags::<Byte, F32>(level, rms, affine),
+        _ if is_byte(dst) => by_flags::<F32, Byte>(level, rms, affine),
         _ => by_dst::<F32>(level, dst, rms, affine),
     };
     typed.unwrap_or_else(|| portable_entry(dst, rms, affine))
+}
+
+fn is_byte(data_type: DataType) -> bool {
+    matches!(data_type, DataType::S8 | DataType::U8)
+}
+
+/// Whether there is a kernel for src and dst of which one is s8 or u8.
+pub(super) fn has_kernel(src: DataType, dst: DataType) -> bool {
+    match (is_byte(src), is_byte(dst)) {
+        (true, false) => dst == DataType::F32,
+        (false, true) => matches!(src, DataType::F32 | DataType::Bf16),
+        _ => false,
+    }
 }
 
 fn by_dst<Src: Element>(level: Level, dst: DataType, rms: bool, affine: u8) -> Option<Entry> {
@@ -533,8 +550,8 @@ fn by_flags<Src: Element, Dst: Element>(level: Level, rms: bool, affine: u8) -> 
 }
 
 fn portable_entry(dst: DataType, rms: bool, affine: u8) -> Entry {
-    if dst.is_half() {
-        portable_by_flags::<Runtime<true>>(rms, affine)
+    if sums_narrowly(dst) {
+        portable_by_flags::<Runtime<true, true>>(rms, affine)
     } else {
         portable_by_flags::<Runtime>(rms, affine)
     }
@@ -543,13 +560,13 @@ fn portable_entry(dst: DataType, rms: bool, affine: u8) -> Entry {
 fn portable_by_flags<Dst: Element>(rms: bool, affine: u8) -> Entry {
     use entries::entry_portable as at;
     match (rms, affine) {
-        (false, 0) => at::<Runtime, Dst, false, 0>,
-        (false, SCALE) => at::<Runtime, Dst, false, SCALE>,
-        (false, SHIFT) => at::<Runtime, Dst, false, SHIFT>,
-        (false, _) => at::<Runtime, Dst, false, { SCALE | SHIFT }>,
-        (true, 0) => at::<Runtime, Dst, true, 0>,
-        (true, SCALE) => at::<Runtime, Dst, true, SCALE>,
-        (true, SHIFT) => at::<Runtime, Dst, true, SHIFT>,
-        (true, _) => at::<Runtime, Dst, true, { SCALE | SHIFT }>,
+        (false, 0) => at::<Runtime<false, true>, Dst, false, 0>,
+        (false, SCALE) => at::<Runtime<false, true>, Dst, false, SCALE>,
+        (false, SHIFT) => at::<Runtime<false, true>, Dst, false, SHIFT>,
+        (false, _) => at::<Runtime<false, true>, Dst, false, { SCALE | SHIFT }>,
+        (true, 0) => at::<Runtime<false, true>, Dst, true, 0>,
+        (true, SCALE) => at::<Runtime<false, true>, Dst, true, SCALE>,
+        (true, SHIFT) => at::<Runtime<false, true>, Dst, true, SHIFT>,
+        (true, _) => at::<Runtime<false, true>, Dst, true, { SCALE | SHIFT }>,
     }
 }

@@ -9,7 +9,8 @@ use super::forward::low_term;
 use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
-use super::row::{NEAR, PILOT, Statistics, corrected, in_range, reciprocal};
+use super::row::{NEAR, PILOT, Statistics, corrected, in_range, reciprocal, sums_narrowly};
+use super::staged::takes_steps;
 use crate::primitive::{
     BoundSteps, Execution, Implementation, Padding, Steps, Variant, take_steps,
 };
@@ -34,6 +35,7 @@ pub(super) fn make(
         diff_src: Tensor::new(&problem.diff_src),
         padding: Padding::of(if forward { &problem.dst } else { &problem.diff_src }),
         steps: Steps::new(&problem.attr, &problem.dst, None),
+        takes_steps: takes_steps(problem),
         forward,
         rms: problem.flags.rms(),
     })
@@ -67,6 +69,7 @@ struct Reference {
     padding: Padding,
     /// What attributes do to dst.
     steps: Option<Steps>,
+    takes_steps: bool,
     forward: bool,
     rms: bool,
 }
@@ -142,7 +145,7 @@ impl RowView<'_> {
 fn stepped(bound: &BoundSteps<'_>, value: f32, row: usize, col: usize) -> f32 {
     let mut one = [value];
     // SAFETY: the execution's buffers were checked, and the element exists.
-    unsafe { take_steps(bound, &mut one, row, col) };
+    unsafe { take_steps(bound, &mut one, (row, col), [&mut [0.0], &mut [0.0]]) };
     one[0]
 }
 
@@ -294,7 +297,7 @@ fn statistics(src: RowView<'_>, cols: usize, rms: bool, dst: DataType) -> Option
     let pilot = first_mean as f32;
     let mean = if rms || cols <= PILOT {
         first_mean
-    } else if dst.is_half() {
+    } else if sums_narrowly(dst) {
         f64::from(pilot) + fold(cols, |col| (src.get(col) - pilot, 1.0)) / n
     } else {
         fold_wide(cols, |col| f64::from(src.get(col))) / n
@@ -338,7 +341,7 @@ fn first_mean(src: RowView<'_>, cols: usize, rms: bool, dst: DataType) -> f64 {
         return 0.0;
     }
     if cols <= PILOT {
-        let narrow = src.data_type.is_half() && dst.is_half();
+        let narrow = src.data_type.is_half() && sums_narrowly(dst);
         let sum = if narrow {
             fold(cols, |col| (src.get(col), 1.0))
         } else {
@@ -363,8 +366,8 @@ impl Reference {
             // SAFETY: the statistics are given and the row exists.
             unsafe { job.given(row) }
         } else {
-            // With steps dst is f32 before they are taken.
-            let dst_type = if bound.is_some() { DataType::F32 } else { job.dst_type };
+            // With post-operations dst is f32 before they are done.
+            let dst_type = if self.takes_steps { DataType::F32 } else { job.dst_type };
             statistics(src, job.cols, self.rms, dst_type)
         };
         let found = narrow.unwrap_or_else(|| {

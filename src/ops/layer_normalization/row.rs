@@ -1,6 +1,7 @@
 //! What both directions know of one row: its statistics, and when f32 does not carry them.
 
 use crate::simd::{Element, F32, Fold, LANES, Simd, Sums, Term, Terms, fold};
+use crate::tensor::DataType;
 use std::marker::PhantomData;
 
 /// The statistics of a row, before rounding.
@@ -123,6 +124,12 @@ pub(super) unsafe fn value_lanes<S: Simd, E: Element, Dst: Element>(
 #[inline(always)]
 pub(super) fn sums_halves<Src: Element, Dst: Element>(src: Src) -> bool {
     src.half() && Dst::HALF
+}
+
+/// Whether a row's values are summed in f32 chains, about the pilot, for a type that the kernels write: what they
+/// round off does not show in 16 bits or fewer. As `Element::HALF` says of it.
+pub(super) fn sums_narrowly(dst: DataType) -> bool {
+    dst.is_half() || matches!(dst, DataType::S8 | DataType::U8)
 }
 
 /// Elements that a pilot is taken from.

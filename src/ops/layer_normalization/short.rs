@@ -2,9 +2,11 @@
 //! work: 16 rows at once, whose scalars are the lanes of a vector. The bits are those of row after row.
 
 use super::job::Forward;
-use super::row::{LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes, sums_halves};
+use super::row::{
+    LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes, sums_halves, sums_narrowly,
+};
 use crate::simd::{
-    Bf16, Element, F16, F32, GROUP, LANES, Level, Runtime, Simd, entry_points, lane_sums,
+    Bf16, Byte, Element, F16, F32, GROUP, LANES, Level, Runtime, Simd, entry_points, lane_sums,
 };
 use crate::tensor::DataType;
 
@@ -245,26 +247,28 @@ pub(super) fn entry(
     rms: bool,
     cols: usize,
 ) -> Option<Entry> {
-    use DataType::{Bf16 as B, F16 as H};
+    use DataType::{Bf16 as B, F16 as H, S8 as S, U8 as U};
     if cols > LONGEST {
         return None;
     }
     // With RMS there are no values to sum.
-    let narrow = dst.is_half() && !rms;
+    let narrow = sums_narrowly(dst) && !rms;
     let typed = match (src, narrow, rms) {
         (B, true, _) => entries::at::<Bf16, F16, false>(level),
         (H, true, _) => entries::at::<F16, F16, false>(level),
         (_, true, _) => entries::at::<F32, F16, false>(level),
         (B, false, false) => entries::at::<Bf16, F32, false>(level),
         (H, false, false) => entries::at::<F16, F32, false>(level),
+        (S | U, false, false) => entries::at::<Byte, F32, false>(level),
         (_, false, false) => entries::at::<F32, F32, false>(level),
         (B, false, true) => entries::at::<Bf16, F32, true>(level),
         (H, false, true) => entries::at::<F16, F32, true>(level),
+        (S | U, false, true) => entries::at::<Byte, F32, true>(level),
         (_, false, true) => entries::at::<F32, F32, true>(level),
     };
     Some(typed.unwrap_or(match (narrow, rms) {
-        (true, _) => entries::entry_portable::<Runtime, F16, false>,
-        (false, true) => entries::entry_portable::<Runtime, F32, true>,
-        (false, false) => entries::entry_portable::<Runtime, F32, false>,
+        (true, _) => entries::entry_portable::<Runtime<false, true>, F16, false>,
+        (false, true) => entries::entry_portable::<Runtime<false, true>, F32, true>,
+        (false, false) => entries::entry_portable::<Runtime<false, true>, F32, false>,
     }))
 }
