@@ -667,8 +667,9 @@ NORM_API int norm_get_last_num_threads(void);
 
 /* Lines on standard output, each beginning with "norm_verbose,": 0 none, 1 each
  * execution with its time in milliseconds, 2 also each creation and why
- * implementations were passed over. The environment variable NORM_VERBOSE sets
- * the level that holds until the first call. Levels other than 0, 1 and 2 are
+ * implementations were passed over. The environment variable NORM_VERBOSE (a
+ * level, or oneDNN's words: none, profile_exec, profile_create, all) sets the one
+ * that holds until the first call. Levels other than 0, 1 and 2 are
  * norm_invalid_arguments. */
 NORM_API norm_status_t norm_set_verbose(int level);
 

@@ -72,7 +72,7 @@ macro_rules! exported {
         /// # Safety
         /// Pointers are NULL or valid as `norm.h` describes.
         #[unsafe(no_mangle)]
-        pub(super) unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
+        unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
             $body
         }
     };
