@@ -9,4 +9,5 @@ mod forward;
 mod implementations;
 mod layouts;
 mod oracle;
+mod reorder;
 mod slices;
