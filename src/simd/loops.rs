@@ -215,14 +215,27 @@ pub(crate) unsafe fn fold<S: Simd, const K: usize, T: Fold<S, K>>(
     cols: usize,
     terms: &T,
 ) -> Sums<K> {
+    // SAFETY: the caller's.
+    unsafe { fold_beside::<S, K, T, Nothing>(cols, terms, &Nothing) }
+}
+
+/// [`fold`], with `op` applied to each vector after it was summed.
+///
+/// # Safety
+/// Elements 0 to `cols - 1` are there for both, and what `op` writes `terms` does not read; the instruction
+/// set of `S` is there.
+#[inline(always)]
+pub(crate) unsafe fn fold_beside<S: Simd, const K: usize, T: Fold<S, K>, M: Map<S>>(
+    cols: usize,
+    terms: &T,
+    op: &M,
+) -> Sums<K> {
     let mut total = Sums { products: [0.0; K], terms: 0.0 };
     let mut begin = 0;
     while begin < cols {
         let end = cols.min(begin + BLOCK);
         // SAFETY: all elements named lie below `end`.
-        let [sums] = unsafe {
-            block::<S, K, 1, T, Nothing>(begin, end, std::array::from_ref(terms), &Nothing)
-        };
+        let [sums] = unsafe { block::<S, K, 1, T, M>(begin, end, std::array::from_ref(terms), op) };
         for k in 0..K {
             total.products[k] += sums.products[k];
         }

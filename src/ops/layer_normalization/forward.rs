@@ -7,11 +7,11 @@
 //! another sweep, are left to `wide`.
 
 use super::job::{Forward, StatisticsUse};
-use super::row::{Moments, Statistics, reciprocal};
+use super::row::{Moments, Statistics, reciprocal, sums_narrowly};
 use super::short;
 use crate::simd::{
-    BLOCK, Bf16, Element, F16, F32, LANES, Level, Map, Runtime, Simd, entry_points, fold, map,
-    map_and_fold,
+    BLOCK, Bf16, Byte, Element, F16, F32, LANES, Level, Map, Runtime, Simd, entry_points, fold,
+    fold_beside, map, map_and_fold,
 };
 use crate::tensor::DataType;
 
@@ -154,10 +154,30 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     }
 }
 
-/// [`Normalize`] of a row whose dst is stored past the caches, while the src of a row further on is fetched.
+/// Asks for a row, while another is read.
+struct Fetch {
+    row: *const u8,
+    /// Of an element.
+    size: usize,
+}
+
+impl<S: Simd> Map<S> for Fetch {
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: the caller's.
+        unsafe { S::prefetch(self.row.wrapping_add(i * self.size)) }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, _n: usize) {
+        // SAFETY: the caller's.
+        unsafe { Map::<S>::apply(self, i) }
+    }
+}
+
+/// [`Normalize`] of a row whose dst is stored past the caches.
 struct Stream<Src, Dst, const RMS: bool, const AFFINE: u8> {
     normalize: Normalize<Src, Dst, RMS, AFFINE, 1>,
-    /// Where that row begins, if there is one.
+    /// A row to fetch meanwhile, or null.
     next: *const u8,
 }
 
@@ -174,7 +194,9 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
             let mut values = [S::splat(0.0); TURN];
             for (v, value) in values.iter_mut().enumerate() {
                 let at = i + v * LANES;
-                S::prefetch(self.next.wrapping_add(at * src_type.size()));
+                if !self.next.is_null() {
+                    S::prefetch(self.next.wrapping_add(at * src_type.size()));
+                }
                 [*value] = self.normalize.values::<S>(at);
             }
             dst_type.stream_all::<S, TURN>(row.dst, i, &values);
@@ -185,7 +207,9 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
         let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
         // SAFETY: the caller's.
         unsafe {
-            S::prefetch(self.next.wrapping_add(i * src_type.size()));
+            if !self.next.is_null() {
+                S::prefetch(self.next.wrapping_add(i * src_type.size()));
+            }
             let [value] = self.normalize.values::<S>(i);
             dst_type.stream::<S>(row.dst, i, value);
         }
@@ -223,16 +247,30 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     /// A row by itself; `None` if f32 does not carry it.
     #[inline(always)]
     unsafe fn alone<S: Simd>(&self, row: usize) -> Option<Row> {
+        let job = self.job;
         unsafe {
-            let found = if self.job.statistics == StatisticsUse::Given {
-                self.job.given(row)?
+            let found = if job.statistics == StatisticsUse::Given {
+                job.given(row)?
             } else {
                 let moments = self.moments::<S>(row);
-                let sums = fold::<S, 1, _>(self.job.cols, &moments);
-                moments.statistics(self.job.cols, &sums)?
+                let sums = if job.streams && !RMS {
+                    // The memory has nothing else to do in this sweep, which takes a while: the next row may
+                    // come.
+                    let fetch = Fetch { row: self.src_ahead(row + 1), size: self.src_type.size() };
+                    fold_beside::<S, 1, _, _>(job.cols, &moments, &fetch)
+                } else {
+                    fold::<S, 1, _>(job.cols, &moments)
+                };
+                moments.statistics(job.cols, &sums)?
             };
             Some(self.ready(row, &found))
         }
+    }
+
+    /// Where a row begins, if it is there.
+    #[inline(always)]
+    fn src_ahead(&self, row: usize) -> *const u8 {
+        self.job.src.wrapping_add(self.job.src_rows.offset(row) * self.src_type.size())
     }
 
     /// What writing a row takes; its statistics are written here, if they are outputs.
@@ -315,10 +353,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let normalize = self.normalize::<1>([row]);
         unsafe {
             if self.dst_type.streams(normalize.rows[0].dst) {
-                let next = self
-                    .job
-                    .src
-                    .wrapping_add(self.job.src_rows.offset(next) * self.src_type.size());
+                let fetched = !RMS && self.job.statistics != StatisticsUse::Given;
+                let next = if fetched { std::ptr::null() } else { self.src_ahead(next) };
                 map::<S, _>(self.job.cols, &Stream { normalize, next });
             } else {
                 map::<S, _>(self.job.cols, &normalize);
@@ -336,7 +372,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     ) -> usize {
         unsafe {
             let cols = self.job.cols;
-            let mut moments = [Moments::none(self.src_type); R];
+            let mut moments = [Moments::about(self.src_type, self.job.src, 0.0); R];
             for (r, moments) in moments.iter_mut().enumerate() {
                 *moments = self.moments::<S>(next + r);
             }
@@ -388,14 +424,14 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     first: usize,
     last: usize,
 ) -> usize {
-    let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
+    let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type).scaled(job.factors));
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
     let row_bytes = job.cols * src_type.size().max(dst_type.size());
     let given = job.statistics == StatisticsUse::Given;
     let pairs = S::MANY_REGISTERS && !RMS;
     let along = S::MANY_REGISTERS
         && !given
-        && !job.streams
+        && job.resident
         && job.cols <= BLOCK
         && !Dst::LOOKS
         && (!RMS || row_bytes <= LONGEST_RMS_ALONG);
@@ -406,7 +442,7 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     } else if along {
         2 * rows_at_once
     } else {
-        (in_cache / 2).clamp(1, DEPTH)
+        (in_cache / 4).clamp(1, DEPTH)
     };
     // SAFETY: the caller's.
     unsafe {
@@ -465,14 +501,31 @@ entry_points! {
 /// Runs rows from `first` on and gives the row it stopped at: `last`, or one for `wide`.
 pub(super) type Entry = unsafe fn(&Forward, usize, usize) -> usize;
 
-/// The kernel for a problem's types and flags. The portable level looks types up as it goes.
+/// The kernel for a problem's types and flags; integers that have none of their own come as f32. The portable
+/// level looks types up as it goes.
 pub(super) fn entry(level: Level, src: DataType, dst: DataType, rms: bool, affine: u8) -> Entry {
     let typed = match src {
+        DataType::Bf16 if is_byte(dst) => by_flags::<Bf16, Byte>(level, rms, affine),
         DataType::Bf16 => by_dst::<Bf16>(level, dst, rms, affine),
         DataType::F16 => by_dst::<F16>(level, dst, rms, affine),
+        DataType::S8 | DataType::U8 => by_flags::<Byte, F32>(level, rms, affine),
+        _ if is_byte(dst) => by_flags::<F32, Byte>(level, rms, affine),
         _ => by_dst::<F32>(level, dst, rms, affine),
     };
-    typed.unwrap_or_else(|| portable_entry(src.is_half() && dst.is_half(), rms, affine))
+    typed.unwrap_or_else(|| portable_entry(dst, rms, affine))
+}
+
+fn is_byte(data_type: DataType) -> bool {
+    matches!(data_type, DataType::S8 | DataType::U8)
+}
+
+/// Whether there is a kernel for src and dst of which one is s8 or u8.
+pub(super) fn has_kernel(src: DataType, dst: DataType) -> bool {
+    match (is_byte(src), is_byte(dst)) {
+        (true, false) => dst == DataType::F32,
+        (false, true) => matches!(src, DataType::F32 | DataType::Bf16),
+        _ => false,
+    }
 }
 
 fn by_dst<Src: Element>(level: Level, dst: DataType, rms: bool, affine: u8) -> Option<Entry> {
@@ -496,24 +549,24 @@ fn by_flags<Src: Element, Dst: Element>(level: Level, rms: bool, affine: u8) -> 
     }
 }
 
-fn portable_entry(halves: bool, rms: bool, affine: u8) -> Entry {
-    if halves {
-        portable_by_flags::<Runtime<true>>(rms, affine)
+fn portable_entry(dst: DataType, rms: bool, affine: u8) -> Entry {
+    if sums_narrowly(dst) {
+        portable_by_flags::<Runtime<true, true>>(rms, affine)
     } else {
         portable_by_flags::<Runtime>(rms, affine)
     }
 }
 
-fn portable_by_flags<E: Element>(rms: bool, affine: u8) -> Entry {
+fn portable_by_flags<Dst: Element>(rms: bool, affine: u8) -> Entry {
     use entries::entry_portable as at;
     match (rms, affine) {
-        (false, 0) => at::<E, E, false, 0>,
-        (false, SCALE) => at::<E, E, false, SCALE>,
-        (false, SHIFT) => at::<E, E, false, SHIFT>,
-        (false, _) => at::<E, E, false, { SCALE | SHIFT }>,
-        (true, 0) => at::<E, E, true, 0>,
-        (true, SCALE) => at::<E, E, true, SCALE>,
-        (true, SHIFT) => at::<E, E, true, SHIFT>,
-        (true, _) => at::<E, E, true, { SCALE | SHIFT }>,
+        (false, 0) => at::<Runtime<false, true>, Dst, false, 0>,
+        (false, SCALE) => at::<Runtime<false, true>, Dst, false, SCALE>,
+        (false, SHIFT) => at::<Runtime<false, true>, Dst, false, SHIFT>,
+        (false, _) => at::<Runtime<false, true>, Dst, false, { SCALE | SHIFT }>,
+        (true, 0) => at::<Runtime<false, true>, Dst, true, 0>,
+        (true, SCALE) => at::<Runtime<false, true>, Dst, true, SCALE>,
+        (true, SHIFT) => at::<Runtime<false, true>, Dst, true, SHIFT>,
+        (true, _) => at::<Runtime<false, true>, Dst, true, { SCALE | SHIFT }>,
     }
 }

@@ -9,10 +9,14 @@ use super::forward::low_term;
 use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
-use super::row::{NEAR, PILOT, Statistics, corrected, in_range, reciprocal};
-use crate::primitive::{Execution, Implementation, Padding, Variant};
+use super::row::{NEAR, PILOT, Statistics, corrected, in_range, reciprocal, sums_narrowly};
+use super::staged::takes_steps;
+use crate::primitive::{
+    BoundSteps, Execution, Implementation, Padding, Steps, Variant, take_steps,
+};
 use crate::simd::{
-    BLOCK, CHAIN, GROUP, LANES, Level, read_scalar, read_wide, write_scalar, write_wide,
+    BLOCK, CHAIN, DefaultEnvironment, GROUP, LANES, Level, read_scalar, read_wide, write_scalar,
+    write_wide,
 };
 use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places};
 use norm_sys as sys;
@@ -30,6 +34,8 @@ pub(super) fn make(
         dst: Tensor::new(&problem.dst),
         diff_src: Tensor::new(&problem.diff_src),
         padding: Padding::of(if forward { &problem.dst } else { &problem.diff_src }),
+        steps: Steps::new(&problem.attr, &problem.dst, None),
+        takes_steps: takes_steps(problem),
         forward,
         rms: problem.flags.rms(),
     })
@@ -61,6 +67,9 @@ struct Reference {
     diff_src: Tensor,
     /// Of the output.
     padding: Padding,
+    /// What attributes do to dst.
+    steps: Option<Steps>,
+    takes_steps: bool,
     forward: bool,
     rms: bool,
 }
@@ -79,9 +88,13 @@ impl Implementation for Reference {
         // SAFETY: the execution's buffers were checked.
         unsafe { self.padding.clear(execution.arguments.get(output)) };
         if self.forward {
+            let environment = DefaultEnvironment::enter();
+            // SAFETY: the execution's buffers were checked.
+            let bound = self.steps.as_ref().map(|steps| unsafe { steps.bind(execution.arguments) });
+            drop(environment);
             self.plan.run_forward(execution, None, &|job, first, last| {
                 for row in first..last {
-                    self.forward_row(job, row);
+                    self.forward_row(job, row, bound.as_ref());
                 }
             })
         } else {
@@ -126,6 +139,14 @@ impl RowView<'_> {
             write_wide(self.data_type, self.start, self.offset + self.cols.offset(col), value)
         }
     }
+}
+
+/// An element of dst after the steps of the attributes.
+fn stepped(bound: &BoundSteps<'_>, value: f32, row: usize, col: usize) -> f32 {
+    let mut one = [value];
+    // SAFETY: the execution's buffers were checked, and the element exists.
+    unsafe { take_steps(bound, &mut one, (row, col), [&mut [0.0], &mut [0.0]]) };
+    one[0]
 }
 
 /// Whether a tensor is f64, so that all rows are taken in f64.
@@ -268,13 +289,19 @@ fn wide_statistics(src: RowView<'_>, cols: usize, rms: bool) -> Statistics {
     Statistics { mean, variance: fold_wide(cols, square) / n }
 }
 
-/// The statistics of a row; `None` if f32 does not carry it. As `Moments::statistics` and, where that does not
-/// tell, `row::again`. `narrowly` is what `row::sums_narrowly` says of the types.
-fn statistics(src: RowView<'_>, cols: usize, rms: bool, narrowly: bool) -> Option<Statistics> {
+/// The statistics of a row for a type of dst; `None` if f32 does not carry it. As `Moments::statistics` and, where
+/// that does not tell, `row::again`.
+fn statistics(src: RowView<'_>, cols: usize, rms: bool, dst: DataType) -> Option<Statistics> {
     let n = cols as f64;
-    let sum = sum_of_values(src, cols, narrowly);
-    let pilot = if rms { 0.0 } else { pilot(src, cols, narrowly) };
-    let mean = if rms { 0.0 } else { sum / n };
+    let first_mean = first_mean(src, cols, rms, dst);
+    let pilot = first_mean as f32;
+    let mean = if rms || cols <= PILOT {
+        first_mean
+    } else if sums_narrowly(dst) {
+        f64::from(pilot) + fold(cols, |col| (src.get(col) - pilot, 1.0)) / n
+    } else {
+        fold_wide(cols, |col| f64::from(src.get(col))) / n
+    };
     let offset = mean - f64::from(pilot);
     let found = mean_square(src, cols, pilot);
     let near = rms || offset * offset <= found * NEAR;
@@ -287,8 +314,9 @@ fn statistics(src: RowView<'_>, cols: usize, rms: bool, narrowly: bool) -> Optio
 
 /// As `row::again`.
 fn again(src: RowView<'_>, cols: usize, rms: bool) -> Option<Statistics> {
-    let mean = if rms { 0.0 } else { sum_of_values(src, cols, false) / cols as f64 };
-    let mut about = if rms { 0.0 } else { pilot(src, cols, false) };
+    let values = |col| f64::from(src.get(col));
+    let mean = if rms { 0.0 } else { fold_wide(cols, values) / cols as f64 };
+    let mut about = first_mean(src, cols, rms, DataType::F32) as f32;
     let mut found = mean_square(src, cols, about);
     if !rms && found != 0.0 {
         about = mean as f32;
@@ -307,26 +335,27 @@ fn mean_square(src: RowView<'_>, cols: usize, about: f32) -> f64 {
     fold(cols, |col| (distance(col), distance(col))) / cols as f64
 }
 
-fn sum_of_values(src: RowView<'_>, cols: usize, narrowly: bool) -> f64 {
-    if narrowly {
-        fold(cols, |col| (src.get(col), 1.0))
-    } else {
-        fold_wide(cols, |col| f64::from(src.get(col)))
+/// As `row::first_mean`.
+fn first_mean(src: RowView<'_>, cols: usize, rms: bool, dst: DataType) -> f64 {
+    if rms {
+        return 0.0;
     }
-}
-
-/// As `row::pilot`.
-fn pilot(src: RowView<'_>, cols: usize, narrowly: bool) -> f32 {
     if cols <= PILOT {
-        return (sum_of_values(src, cols, narrowly) / cols as f64) as f32;
+        let narrow = src.data_type.is_half() && sums_narrowly(dst);
+        let sum = if narrow {
+            fold(cols, |col| (src.get(col), 1.0))
+        } else {
+            fold_wide(cols, |col| f64::from(src.get(col)))
+        };
+        return sum / cols as f64;
     }
     let x = |v: usize, lane: usize| src.get(v * LANES + lane);
     let lane = |lane: usize| f64::from((x(0, lane) + x(1, lane)) + (x(2, lane) + x(3, lane)));
-    (halve(std::array::from_fn(lane)) / PILOT as f64) as f32
+    halve(std::array::from_fn(lane)) / PILOT as f64
 }
 
 impl Reference {
-    fn forward_row(&self, job: &Forward, row: usize) {
+    fn forward_row(&self, job: &Forward, row: usize, bound: Option<&BoundSteps<'_>>) {
         let src = self.src.row(job.src_type, job.src.cast_mut(), row);
         let dst = self.dst.row(job.dst_type, job.dst, row);
         let given = job.statistics == StatisticsUse::Given;
@@ -337,7 +366,9 @@ impl Reference {
             // SAFETY: the statistics are given and the row exists.
             unsafe { job.given(row) }
         } else {
-            statistics(src, job.cols, self.rms, job.src_type.is_half() && job.dst_type.is_half())
+            // With post-operations dst is f32 before they are done.
+            let dst_type = if self.takes_steps { DataType::F32 } else { job.dst_type };
+            statistics(src, job.cols, self.rms, dst_type)
         };
         let found = narrow.unwrap_or_else(|| {
             if !given {
@@ -360,7 +391,10 @@ impl Reference {
                     (None, Some(shift)) => xhat + f64::from(shift),
                     (Some(scale), Some(shift)) => xhat.mul_add(f64::from(scale), f64::from(shift)),
                 };
-                dst.set_wide(col, value);
+                match bound {
+                    None => dst.set_wide(col, value),
+                    Some(bound) => dst.set(col, stepped(bound, value as f32, row, col)),
+                }
             }
             return;
         }
@@ -370,15 +404,13 @@ impl Reference {
         for col in 0..job.cols {
             let x = src.get(col);
             let xhat = if self.rms { x * r } else { (x - high).mul_add(r, low) };
-            dst.set(
-                col,
-                match (scale.get(col), shift.get(col)) {
-                    (None, None) => xhat,
-                    (Some(scale), None) => xhat * scale,
-                    (None, Some(shift)) => xhat + shift,
-                    (Some(scale), Some(shift)) => xhat.mul_add(scale, shift),
-                },
-            );
+            let value = match (scale.get(col), shift.get(col)) {
+                (None, None) => xhat,
+                (Some(scale), None) => xhat * scale,
+                (None, Some(shift)) => xhat + shift,
+                (Some(scale), Some(shift)) => xhat.mul_add(scale, shift),
+            };
+            dst.set(col, bound.map_or(value, |bound| stepped(bound, value, row, col)));
         }
     }
 

@@ -7,8 +7,10 @@
 
 use super::carry::{Carried, Entry, entries};
 use super::columns::{Blocks, CHAIN_ROWS};
+use super::forward::has_kernel;
 use super::job::{Backward, Forward};
 use super::problem::LayerNormalization;
+use crate::primitive::{Arguments, BoundSteps, Rows, StepEntry, Steps, step_entry};
 use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc, RowMap};
 
@@ -25,9 +27,30 @@ const BYTES_OF_STAGES: usize = 64 << 20;
 const LINE: usize = 64;
 
 /// The types that the kernels see src, dst or diff_dst, and diff_src as.
+///
+/// What post-operations do to dst is done in f32. Scales of integers are the kernels' affair, even of those that
+/// they are rounded to from a stage.
 pub(super) fn kernel_types(problem: &LayerNormalization) -> [DataType; 3] {
-    [&problem.src, &problem.dst, &problem.diff_src]
-        .map(|desc| kernel_type(LayerNormalization::type_of(desc)))
+    let [src, dst, diff_src] =
+        [&problem.src, &problem.dst, &problem.diff_src].map(LayerNormalization::type_of);
+    let dst = match dst {
+        _ if takes_steps(problem) => DataType::F32,
+        DataType::S8 | DataType::U8 => dst,
+        other => kernel_type(other),
+    };
+    let src = match kernel_type(src) {
+        _ if has_kernel(src, dst) => src,
+        DataType::F16 if matches!(dst, DataType::S8 | DataType::U8) => DataType::F32,
+        other => other,
+    };
+    [src, dst, kernel_type(diff_src)]
+}
+
+/// Whether attributes do more to dst than what [`Factors`](crate::simd::Factors) do to integers.
+pub(super) fn takes_steps(problem: &LayerNormalization) -> bool {
+    let attr = &problem.attr;
+    let integers = matches!(problem.dst.data_type(), Some(DataType::S8 | DataType::U8));
+    !attr.post_ops.is_empty() || !(attr.scales.is_empty() || integers)
 }
 
 fn kernel_type(data_type: DataType) -> DataType {
@@ -108,6 +131,10 @@ pub(super) struct Staging {
     /// Of diff_dst backward.
     dst: Side,
     diff_src: Side,
+    /// What attributes do to the rows of dst.
+    steps: Option<(Steps, StepEntry)>,
+    /// Whether they are taken on dst, if its rows are aligned and equally far from each other.
+    in_place: bool,
     rows_at_once: usize,
     /// Bytes of one stage.
     slot: usize,
@@ -117,17 +144,27 @@ pub(super) struct Staging {
 
 impl Staging {
     /// For tensors that the kernels see as `types`, and whose rows begin as `rows` say, in the order src, dst or
-    /// diff_dst, diff_src; `None` if they take all as they are.
+    /// diff_dst, diff_src; `order` is that of the dimensions that count rows. `None` if the kernels take all as it is.
     pub(super) fn new(
         problem: &LayerNormalization,
         level: Level,
         types: [DataType; 3],
         rows: [RowMap; 3],
+        order: &[usize],
     ) -> Option<Self> {
         let p = problem;
+        let steps = if takes_steps(p) { Steps::new(&p.attr, &p.dst, Some(order)) } else { None };
+        let steps = steps.map(|steps| (steps, step_entry(level)));
         let mut src = Side::new(&p.src, rows[0], types[0]);
         let mut dst = Side::new(&p.dst, rows[1], types[1]);
+        if steps.is_some() {
+            dst.offset = Some(0);
+        }
         let mut diff_src = Side::new(&p.diff_src, rows[2], types[2]);
+        // Steps are taken where dst is, if it is f32 and they do not read what it was.
+        let in_place = dst.data_type == DataType::F32
+            && is_dense(&p.dst)
+            && steps.as_ref().is_some_and(|(steps, _)| !steps.read_dst());
         let sides = [&src, &dst, &diff_src];
         if sides.iter().all(|side| side.offset.is_none()) {
             return None;
@@ -154,7 +191,7 @@ impl Staging {
             }
         }
         let (load, store) = entries(level);
-        Some(Self { src, dst, diff_src, rows_at_once, slot, load, store })
+        Some(Self { src, dst, diff_src, steps, in_place, rows_at_once, slot, load, store })
     }
 
     /// Bytes of one stage.
@@ -168,6 +205,15 @@ impl Staging {
         Blocks::at_most(rows, wanted.min(most), self.rows_at_once)
     }
 
+    /// The steps of an execution, if there are any.
+    ///
+    /// # Safety
+    /// Its buffers were checked.
+    pub(super) unsafe fn bind(&self, arguments: &Arguments) -> Option<BoundSteps<'_>> {
+        // SAFETY: the caller's.
+        self.steps.as_ref().map(|(steps, _)| unsafe { steps.bind(arguments) })
+    }
+
     /// Runs `rows(job, first, last)` over a block of rows, by way of the stage at `slot`.
     ///
     /// # Safety
@@ -177,10 +223,16 @@ impl Staging {
         job: &Forward,
         slot: *mut u8,
         (first, last): (usize, usize),
+        bound: Option<&BoundSteps<'_>>,
         rows: &(dyn Fn(&Forward, usize, usize) + Sync),
     ) {
         let src = self.src.carried(job.src.cast_mut(), job.cols, slot);
         let dst = self.dst.carried(job.dst, job.cols, slot);
+        let in_place = match job.dst_rows.step() {
+            Some(step) if self.in_place && job.dst.cast::<f32>().is_aligned() => Some(step),
+            _ => None,
+        };
+        let leaves_dst = self.dst.offset.is_some() && in_place.is_none();
         for begin in (first..last).step_by(self.rows_at_once) {
             let end = last.min(begin + self.rows_at_once);
             let mut part = *job;
@@ -191,20 +243,31 @@ impl Staging {
                 part.src = self.src.base(slot, begin);
                 part.src_rows = RowMap::every(self.src.stage_step);
             }
-            if self.dst.offset.is_some() {
+            if leaves_dst {
                 part.dst = self.dst.base(slot, begin);
                 part.dst_rows = RowMap::every(self.dst.stage_step);
-                part.streams = false;
             }
+            // What is read again stays in the caches.
+            part.streams &= self.dst.offset.is_none();
             rows(&part, begin, end);
-            if self.dst.offset.is_some() {
-                // SAFETY: the caller's.
-                unsafe { (self.store)(&dst, begin, end) };
+            // SAFETY: the caller's.
+            unsafe {
+                if let (Some((_, entry)), Some(bound)) = (&self.steps, bound) {
+                    let there = job.dst.cast::<f32>().wrapping_add(job.dst_rows.offset(begin));
+                    let (start, step) = match in_place {
+                        Some(step) => (there, step),
+                        None => (dst.stage.cast(), self.dst.stage_step),
+                    };
+                    entry(bound, &Rows { start, step, cols: job.cols }, begin, end);
+                }
+                if leaves_dst {
+                    (self.store)(&dst, begin, end);
+                }
             }
         }
     }
 
-    /// As [`forward`](Staging::forward), into the block's column sums.
+    /// As [`forward`](Staging::forward), into the block's column sums and without steps.
     ///
     /// # Safety
     /// As [`forward`](Staging::forward), with the sums.
