@@ -257,10 +257,9 @@ fn builders_refuse_what_does_not_fit() {
 #[test]
 fn types_that_exist_but_are_not_built_are_refused() {
     let Objects { engine, desc, .. } = objects();
-    let integers = MemoryDesc::with_tag(&[2, 3], DataType::S32, Tag::Ab).unwrap();
     for result in [
-        Forward::inference(&engine, &integers).build(),
-        Forward::inference(&engine, &desc).dst(&integers).build(),
+        Forward::inference(&engine, &dense::<i32>(&[2, 3])).build(),
+        Forward::inference(&engine, &desc).dst(&dense::<i32>(&[2, 3])).build(),
         Forward::training(&engine, &desc).stats(&dense::<norm_rs::bf16>(&[2])).build(),
         Forward::inference(&engine, &desc)
             .flags(Flags::SCALE)

@@ -118,17 +118,19 @@ unsafe fn write_rounded(data_type: DataType, p: *mut u8, i: usize, x: f64) {
     }
 }
 
-/// `$body` with `$type` as a constant, for each type.
+/// `$body` with `$type` as a constant, for each type; other types than those named do not come.
 macro_rules! for_type {
     ($data_type:expr, |$type:ident| $body:expr) => {
-        for_type!(@ $data_type, $type, $body, F32 F64 S32 S8 U8 Bf16 F16 F8E4m3 F8E5m2)
+        for_type!($data_type, [F32 F64 S32 S8 U8 Bf16 F16 F8E4m3 F8E5m2], |$type| $body)
     };
-    (@ $data_type:expr, $type:ident, $body:expr, $($name:ident)*) => {
+    ($data_type:expr, [$($name:ident)*], |$type:ident| $body:expr) => {
         match $data_type {
             $(DataType::$name => {
                 const $type: DataType = DataType::$name;
                 $body
             })*
+            #[allow(unreachable_patterns, reason = "the list may be of all types")]
+            _ => (),
         }
     };
 }
@@ -234,9 +236,11 @@ unsafe fn load<S: Simd>(data_type: DataType, p: *const u8, values: &mut [f32; CH
             }
             DataType::Bf16 => load_half::<S, true>(p, values, n),
             DataType::F16 => load_half::<S, false>(p, values, n),
-            _ => for_type!(data_type, |TYPE| for (i, v) in values[..n].iter_mut().enumerate() {
-                *v = read_scalar(TYPE, p, i);
-            }),
+            _ => {
+                for_type!(data_type, [S8 U8 F8E4m3 F8E5m2], |TYPE| for (i, v) in values[..n].iter_mut().enumerate() {
+                    *v = read_scalar(TYPE, p, i);
+                })
+            }
         }
     }
 }
@@ -290,9 +294,11 @@ unsafe fn store<S: Simd>(data_type: DataType, p: *mut u8, values: &[f32; CHUNK],
             }
             DataType::Bf16 => store_half::<S, true>(p, values, n),
             DataType::F16 => store_half::<S, false>(p, values, n),
-            _ => for_type!(data_type, |TYPE| for (i, v) in values[..n].iter().enumerate() {
-                write_scalar(TYPE, p, i, *v);
-            }),
+            _ => {
+                for_type!(data_type, [S8 U8 F8E4m3 F8E5m2], |TYPE| for (i, v) in values[..n].iter().enumerate() {
+                    write_scalar(TYPE, p, i, *v);
+                })
+            }
         }
     }
 }
