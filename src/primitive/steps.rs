@@ -115,7 +115,7 @@ impl Operand {
 enum Step {
     /// `x` times the scale of an argument.
     Multiply(i32, DataType),
-    /// `x` divided by it.
+    /// `x` divided by it, which is times its reciprocal.
     Divide(i32, DataType),
     Eltwise {
         algorithm: EltwiseAlgorithm,
@@ -216,9 +216,13 @@ impl Steps {
         let address = |operand: &Operand| arguments.get(operand.argument).cast_const();
         for (i, step) in self.0.iter().enumerate() {
             match step {
-                Step::Multiply(id, data_type) | Step::Divide(id, data_type) => {
-                    // SAFETY: a scale is one element.
+                // SAFETY of both: a scale is one element.
+                Step::Multiply(id, data_type) => {
                     bound.factors[i] = unsafe { read_scalar(*data_type, arguments.get(*id), 0) };
+                }
+                Step::Divide(id, data_type) => {
+                    let scale = unsafe { read_scalar(*data_type, arguments.get(*id), 0) };
+                    bound.factors[i] = 1.0 / scale;
                 }
                 Step::Binary { first, second, .. } => {
                     bound.operands[i][0] = address(first);
@@ -230,13 +234,6 @@ impl Steps {
         }
         bound
     }
-}
-
-/// The reciprocal of a power of 2 whose reciprocal is as exact: multiplying by it has the bits of the quotient.
-#[inline(always)]
-fn exact_reciprocal(x: f32) -> Option<f32> {
-    let exponent = x.to_bits() >> 23 & 0xff;
-    (x.to_bits() << 9 == 0 && (1..=253).contains(&exponent)).then(|| 1.0 / x)
 }
 
 /// Each element of a stretch replaced by the value of an expression.
@@ -347,11 +344,7 @@ pub(crate) unsafe fn take_steps(
     for (i, step) in bound.steps.0.iter().enumerate() {
         let (factor, operands) = (bound.factors[i], bound.operands[i]);
         match step {
-            Step::Multiply(..) => each!(stretch, |x| x * factor),
-            Step::Divide(..) => match exact_reciprocal(factor) {
-                Some(reciprocal) => each!(stretch, |x| x * reciprocal),
-                None => each!(stretch, |x| x / factor),
-            },
+            Step::Multiply(..) | Step::Divide(..) => each!(stretch, |x| x * factor),
             Step::Eltwise { algorithm, alpha, beta, exponent } => {
                 eltwise(stretch, *algorithm, (*alpha, *beta), *exponent);
             }

@@ -71,6 +71,29 @@ unsafe fn two_to_bf16(low: __m512, high: __m512) -> __m512i {
     both
 }
 
+/// 16 elements in f64, where a conversion takes its half from memory: no shuffle brings the upper one down.
+///
+/// # Safety
+/// AVX-512 F; the elements are there.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn load_widened(p: *const f32) -> (__m512d, __m512d) {
+    let (low, high);
+    // SAFETY: reads the elements. Intrinsics would be joined with other loads of the same elements, and taken
+    // apart again.
+    unsafe {
+        std::arch::asm!(
+            "vcvtps2pd {low}, ymmword ptr [{p}]",
+            "vcvtps2pd {high}, ymmword ptr [{p} + 32]",
+            low = out(zmm_reg) low,
+            high = lateout(zmm_reg) high,
+            p = in(reg) p,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    (low, high)
+}
+
 /// Whether there is a subnormal among the values.
 ///
 /// # Safety
@@ -304,6 +327,10 @@ impl Simd for Avx512 {
             let low = _mm512_castps512_ps256(v);
             (_mm512_cvtps_pd(low), _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(v)))
         }
+    }
+    #[inline(always)]
+    unsafe fn load_widened(p: *const f32) -> Self::D {
+        unsafe { load_widened(p) }
     }
     #[inline(always)]
     unsafe fn narrow(v: Self::D) -> Self::F {

@@ -13,6 +13,8 @@ use crate::tensor::DataType;
 pub(crate) trait Element: Copy + 'static {
     /// Whether the type is known to have 16 bits or fewer.
     const HALF: bool;
+    /// Whether f32 sums of a group of values are exact.
+    const EXACT: bool = false;
     /// Whether stores look at what they store, so that several vectors at once are cheaper.
     const LOOKS: bool = false;
 
@@ -32,6 +34,12 @@ pub(crate) trait Element: Copy + 'static {
     }
     unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F;
     unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F;
+    /// A vector in f64.
+    #[inline(always)]
+    unsafe fn load_wide<S: Simd>(self, p: *const u8, i: usize) -> S::D {
+        // SAFETY: the caller's.
+        unsafe { S::widen(self.load::<S>(p, i)) }
+    }
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F);
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize);
     /// `N` vectors, one after another.
@@ -103,6 +111,10 @@ impl Element for F32 {
     #[inline(always)]
     unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
         unsafe { S::load_n(p.cast::<f32>().add(i), n) }
+    }
+    #[inline(always)]
+    unsafe fn load_wide<S: Simd>(self, p: *const u8, i: usize) -> S::D {
+        unsafe { S::load_widened(p.cast::<f32>().add(i)) }
     }
     #[inline(always)]
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {

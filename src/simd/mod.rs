@@ -173,6 +173,12 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn first_n(v: Self::F, n: usize) -> Self::F;
 
     unsafe fn widen(v: Self::F) -> Self::D;
+    /// A vector in f64.
+    #[inline(always)]
+    unsafe fn load_widened(p: *const f32) -> Self::D {
+        // SAFETY: the caller's.
+        unsafe { Self::widen(Self::load(p)) }
+    }
     /// Rounded to nearest even.
     unsafe fn narrow(v: Self::D) -> Self::F;
     unsafe fn wide_splat(x: f64) -> Self::D;

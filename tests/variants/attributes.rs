@@ -340,7 +340,7 @@ fn scales_come_before_and_after_post_operations() {
             .eltwise(sys::norm_eltwise_linear, 1.0, 1.0);
         let after = f32s(&attributes.outputs(&problem)[0]);
         for (x, got) in before.iter().zip(after) {
-            assert_eq!(got, (x * src + 1.0) / dst);
+            assert_eq!(got, (x * src + 1.0) * (1.0 / dst));
         }
     }
     for types in [

@@ -226,6 +226,7 @@ impl Plan {
         rows: &(dyn Fn(&Forward, usize, usize) + Sync),
     ) -> usize {
         let args: &Arguments = execution.arguments;
+        let width = self.width(execution);
         let environment = DefaultEnvironment::enter();
         // SAFETY: the buffers were checked.
         let (scale, shift) = unsafe {
@@ -255,7 +256,7 @@ impl Plan {
             rms: self.rms,
             // SAFETY: the buffers were checked.
             factors: unsafe { self.factors(args) },
-            resident: self.bytes(&[self.src_type, self.dst_type]) <= RESIDENT_BYTES,
+            resident: self.bytes(&[self.src_type, self.dst_type]) <= width * RESIDENT_BYTES,
             streams: self.bytes(&[self.src_type, self.dst_type]) >= STREAMED_BYTES
                 && args.get(sys::NORM_ARG_SRC) != args.get(sys::NORM_ARG_DST),
             short: if self.statistics == StatisticsUse::Given { None } else { short },
@@ -269,7 +270,6 @@ impl Plan {
             }
             return 1;
         }
-        let width = self.width(execution);
         let blocks = self.free_blocks(width);
         let stages = self.stages(execution.scratchpad);
         execution.threads.run(blocks.count(), width, &|block| {

@@ -9,7 +9,9 @@ use super::forward::low_term;
 use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
-use super::row::{NEAR, PILOT, Statistics, corrected, in_range, reciprocal, sums_narrowly};
+use super::row::{
+    NEAR, PILOT, Statistics, corrected, in_range, per_col, reciprocal, sums_narrowly,
+};
 use super::staged::takes_steps;
 use crate::primitive::{
     BoundSteps, Execution, Implementation, Padding, Steps, Variant, take_steps,
@@ -292,15 +294,14 @@ fn wide_statistics(src: RowView<'_>, cols: usize, rms: bool) -> Statistics {
 /// The statistics of a row for a type of dst; `None` if f32 does not carry it. As `Moments::statistics` and, where
 /// that does not tell, `row::again`.
 fn statistics(src: RowView<'_>, cols: usize, rms: bool, dst: DataType) -> Option<Statistics> {
-    let n = cols as f64;
     let first_mean = first_mean(src, cols, rms, dst);
     let pilot = first_mean as f32;
     let mean = if rms || cols <= PILOT {
         first_mean
     } else if sums_narrowly(dst) {
-        f64::from(pilot) + fold(cols, |col| (src.get(col) - pilot, 1.0)) / n
+        f64::from(pilot) + per_col(fold(cols, |col| (src.get(col) - pilot, 1.0)), cols)
     } else {
-        fold_wide(cols, |col| f64::from(src.get(col))) / n
+        per_col(fold_wide(cols, |col| f64::from(src.get(col))), cols)
     };
     let offset = mean - f64::from(pilot);
     let found = mean_square(src, cols, pilot);
@@ -315,7 +316,7 @@ fn statistics(src: RowView<'_>, cols: usize, rms: bool, dst: DataType) -> Option
 /// As `row::again`.
 fn again(src: RowView<'_>, cols: usize, rms: bool) -> Option<Statistics> {
     let values = |col| f64::from(src.get(col));
-    let mean = if rms { 0.0 } else { fold_wide(cols, values) / cols as f64 };
+    let mean = if rms { 0.0 } else { per_col(fold_wide(cols, values), cols) };
     let mut about = first_mean(src, cols, rms, DataType::F32) as f32;
     let mut found = mean_square(src, cols, about);
     if !rms && found != 0.0 {
@@ -332,7 +333,7 @@ fn again(src: RowView<'_>, cols: usize, rms: bool) -> Option<Statistics> {
 /// The mean of the squares about a value, 0 with RMS.
 fn mean_square(src: RowView<'_>, cols: usize, about: f32) -> f64 {
     let distance = |col| src.get(col) - about;
-    fold(cols, |col| (distance(col), distance(col))) / cols as f64
+    per_col(fold(cols, |col| (distance(col), distance(col))), cols)
 }
 
 /// As `row::first_mean`.
@@ -347,11 +348,11 @@ fn first_mean(src: RowView<'_>, cols: usize, rms: bool, dst: DataType) -> f64 {
         } else {
             fold_wide(cols, |col| f64::from(src.get(col)))
         };
-        return sum / cols as f64;
+        return per_col(sum, cols);
     }
     let x = |v: usize, lane: usize| src.get(v * LANES + lane);
     let lane = |lane: usize| f64::from((x(0, lane) + x(1, lane)) + (x(2, lane) + x(3, lane)));
-    halve(std::array::from_fn(lane)) / PILOT as f64
+    per_col(halve(std::array::from_fn(lane)), PILOT)
 }
 
 impl Reference {
@@ -480,7 +481,7 @@ impl Reference {
         let scale = Parameter(job.scale);
         let mut row = NarrowRow { src, diff_dst, diff_src, scale, mean, r, shift: 0.0, slope: 0.0 };
         if !job.global_stats {
-            let per_col = f64::from(r) / job.cols as f64;
+            let per_col = per_col(f64::from(r), job.cols);
             row.slope = (per_col * fold(job.cols, |col| (row.d(col), row.xhat(col)))) as f32;
             if !self.rms {
                 row.shift = -(per_col * fold(job.cols, |col| (row.d(col), 1.0))) as f32;

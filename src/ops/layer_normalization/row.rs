@@ -46,6 +46,12 @@ pub(super) fn reciprocal(variance: f64, epsilon: f64) -> f64 {
     if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() }
 }
 
+/// `sum / cols`, but for its last bit: the quotient is the same for all rows, and a product is sooner there.
+#[inline(always)]
+pub(super) fn per_col(sum: f64, cols: usize) -> f64 {
+    sum * (1.0 / cols as f64)
+}
+
 /// The mean of the first [`PILOT`] elements, near enough, or of all if there are no more; 0 with RMS. Rounded to
 /// f32 it is the pilot, about which the sums of a row are taken.
 ///
@@ -68,7 +74,7 @@ unsafe fn first_mean<S: Simd, E: Element, Dst: Element, const RMS: bool>(
             value_lanes::<S, E, Dst>(element, src, cols)
         })
     };
-    if cols < PILOT { sum / cols as f64 } else { sum * (1.0 / PILOT as f64) }
+    per_col(sum, cols.min(PILOT))
 }
 
 /// The sum of the first [`PILOT`] elements, near enough; the lanes are not joined.
@@ -123,7 +129,7 @@ pub(super) unsafe fn value_lanes<S: Simd, E: Element, Dst: Element>(
 /// value and rounded to 16 bits again, what that rounds off does not show.
 #[inline(always)]
 pub(super) fn sums_halves<Src: Element, Dst: Element>(src: Src) -> bool {
-    src.half() && Dst::HALF
+    src.half() && Dst::HALF || Src::EXACT
 }
 
 /// Whether a row's values are summed in f32 chains, about the pilot, for a type that the kernels write: what they
@@ -148,7 +154,7 @@ pub(super) struct Moments<E, Dst, const RMS: bool> {
 }
 
 impl<S: Simd, E: Element, Dst: Element, const RMS: bool> Fold<S, 1> for Moments<E, Dst, RMS> {
-    const TERM: Term = match (RMS, Dst::HALF) {
+    const TERM: Term = match (RMS, Dst::HALF || E::EXACT) {
         (true, _) => Term::None,
         (false, true) => Term::Narrow,
         (false, false) => Term::Wide,
@@ -157,12 +163,18 @@ impl<S: Simd, E: Element, Dst: Element, const RMS: bool> Fold<S, 1> for Moments<
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
         // SAFETY: the caller's.
-        unsafe { self.of::<S>(self.element.load::<S>(self.src, i)) }
+        unsafe {
+            let x = self.element.load::<S>(self.src, i);
+            self.of::<S>(x, self.element.load_wide::<S>(self.src, i))
+        }
     }
     #[inline(always)]
     unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
         // SAFETY: the caller's.
-        unsafe { self.of::<S>(self.element.load_n::<S>(self.src, i, n)) }
+        unsafe {
+            let x = self.element.load_n::<S>(self.src, i, n);
+            self.of::<S>(x, S::widen(x))
+        }
     }
 }
 
@@ -183,12 +195,12 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
         unsafe { if RMS { x } else { S::sub(x, S::splat(self.about)) } }
     }
 
-    /// The terms of a vector of values.
+    /// The terms of a vector of values, in f32 and in f64.
     ///
     /// # Safety
     /// The instruction set of `S` is there.
     #[inline(always)]
-    unsafe fn of<S: Simd>(&self, x: S::F) -> Terms<S, 1> {
+    unsafe fn of<S: Simd>(&self, x: S::F, wide: S::D) -> Terms<S, 1> {
         // SAFETY: the caller's.
         unsafe {
             let d = self.distance::<S>(x);
@@ -196,8 +208,11 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
                 Terms::products([(d, d)])
             } else if Dst::HALF {
                 Terms::with_narrow([(d, d)], d)
+            } else if E::EXACT {
+                // The bits of sums in f64.
+                Terms::with_narrow([(d, d)], x)
             } else {
-                Terms::with_wide([(d, d)], S::widen(x))
+                Terms::with_wide([(d, d)], wide)
             }
         }
     }
@@ -219,8 +234,8 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
         match (RMS, Dst::HALF) {
             (true, _) => 0.0,
             _ if cols <= PILOT => self.first_mean,
-            (false, true) => f64::from(self.about) + terms / cols as f64,
-            (false, false) => terms / cols as f64,
+            (false, true) => f64::from(self.about) + per_col(terms, cols),
+            (false, false) => per_col(terms, cols),
         }
     }
 
@@ -228,7 +243,7 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
     /// from the mean that they are taken [`again`].
     #[inline(always)]
     pub(super) fn statistics(&self, cols: usize, sums: &Sums<1>) -> Option<Statistics> {
-        let mean_square = sums.products[0] / cols as f64;
+        let mean_square = per_col(sums.products[0], cols);
         let mean = self.mean(cols, sums.terms);
         let offset = mean - f64::from(self.about);
         let near = RMS || offset * offset <= mean_square * NEAR;
@@ -248,16 +263,15 @@ pub(super) unsafe fn again<S: Simd, E: Element, const RMS: bool>(
     src: *const u8,
     cols: usize,
 ) -> Option<Statistics> {
-    let n = cols as f64;
     // SAFETY: the caller's.
     unsafe {
         let mut moments = Moments::<E, F32, RMS>::new::<S>(element, src, cols);
         let first = fold::<S, 1, _>(cols, &moments);
         let mean = moments.mean(cols, first.terms);
-        let mut mean_square = first.products[0] / n;
+        let mut mean_square = per_col(first.products[0], cols);
         if !RMS && mean_square != 0.0 {
             moments.about = mean as f32;
-            mean_square = fold::<S, 1, _>(cols, &moments).products[0] / n;
+            mean_square = per_col(fold::<S, 1, _>(cols, &moments).products[0], cols);
         }
         let about = moments.about;
         if mean_square == 0.0 {

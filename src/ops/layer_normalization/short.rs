@@ -91,9 +91,11 @@ unsafe fn values<S: Simd, E: Element, Dst: Element, const NV: usize>(
     // SAFETY: the caller's.
     unsafe {
         let (mut narrow, mut wide) = (S::splat(0.0), S::wide_splat(0.0));
-        for x in load::<S, E, NV>(element, src, cols) {
+        for (v, x) in load::<S, E, NV>(element, src, cols).into_iter().enumerate() {
             if sums_halves::<E, Dst>(element) {
                 narrow = S::add(narrow, x);
+            } else if v < NV - 1 || cols == NV * LANES {
+                wide = S::wide_add(wide, element.load_wide::<S>(src, v * LANES));
             } else {
                 wide = S::wide_add(wide, S::widen(x));
             }
@@ -102,21 +104,14 @@ unsafe fn values<S: Simd, E: Element, Dst: Element, const NV: usize>(
     }
 }
 
-/// `v / cols`.
+/// As [`row::per_col`](super::row::per_col).
 ///
 /// # Safety
 /// The instruction set of `S` is there.
 #[inline(always)]
 unsafe fn per_col<S: Simd>(v: S::D, cols: usize) -> S::D {
     // SAFETY: the caller's.
-    unsafe {
-        if cols.is_power_of_two() {
-            // The same bits, sooner.
-            S::wide_mul(v, S::wide_splat(1.0 / cols as f64))
-        } else {
-            S::wide_div(v, S::wide_splat(cols as f64))
-        }
-    }
+    unsafe { S::wide_mul(v, S::wide_splat(1.0 / cols as f64)) }
 }
 
 /// The statistics of rows `first` to `first + ROWS - 1`, which are written if they are outputs; false, and
@@ -180,6 +175,13 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
         for r in 0..ROWS {
             let src = first_row.add(r * src_step);
             let moments = Moments::<Src, Dst, RMS>::about(element, src, pilots[r]);
+            if job.streams {
+                // The rows that come next, while there is something to compute.
+                let ahead = src.wrapping_add(ROWS * src_step);
+                for line in (0..cols * element.size()).step_by(64) {
+                    S::prefetch(ahead.wrapping_add(line));
+                }
+            }
             if NV == 0 {
                 let sums = lane_sums::<S, 1, _>(cols, &moments);
                 (sums_of_squares[r], sums_of_terms[r]) = (sums.products[0], sums.terms);
