@@ -88,7 +88,7 @@ NORM_API const norm_version_t *norm_version(void);
 /* Data types, dimensions, layouts                                          */
 /* ------------------------------------------------------------------------ */
 
-/* Bytes per element; 0 for norm_data_type_undef and unknown values. */
+/* Bytes per element, rounded up; 0 for norm_data_type_undef and unknown values. */
 NORM_API size_t norm_data_type_size(norm_data_type_t data_type);
 /* "f32", "bf16", ...; "undef" for norm_data_type_undef, "unknown data type" for
  * a value that does not exist. */
@@ -200,7 +200,8 @@ NORM_API size_t norm_memory_desc_get_size_v2(
         const_norm_memory_desc_t memory_desc, int index);
 /* Writes the answer to `what` to `result`. Pointers written are owned by the
  * descriptor. norm_query_strides and those of inner blocks, of a descriptor of
- * kind any or undef, are norm_invalid_arguments. In _v2 `index` is 0. */
+ * kind any or undef, are norm_invalid_arguments; what is not asked of a memory
+ * descriptor is norm_unimplemented. In _v2 `index` is 0. */
 NORM_API norm_status_t norm_memory_desc_query(
         const_norm_memory_desc_t memory_desc, norm_query_t what, void *result);
 NORM_API norm_status_t norm_memory_desc_query_v2(
@@ -433,7 +434,8 @@ NORM_API norm_status_t norm_primitive_desc_get_attr(
         const_norm_primitive_attr_t *attr);
 /* Writes the answer to `what` to `result`, whose type stands at norm_query_t.
  * `index` picks one of several; 0 where there is one. norm_not_required: this
- * problem has no such thing (a mean with norm_rms_norm, say). */
+ * problem has no such thing (a mean with norm_rms_norm, say); norm_unimplemented:
+ * it is not asked of this operation. */
 NORM_API norm_status_t norm_primitive_desc_query(
         const_norm_primitive_desc_t primitive_desc, norm_query_t what,
         int index, void *result);
@@ -585,6 +587,36 @@ NORM_API norm_status_t norm_layer_normalization_backward_primitive_desc_create_v
         const_norm_primitive_attr_t attr);
 
 /* ------------------------------------------------------------------------ */
+/* Reorder                                                                  */
+/* ------------------------------------------------------------------------ */
+
+/* Brings a tensor into another layout and another data type. Per element
+ *
+ *   x   = src_scale * (src - src_zero_point)
+ *   x  += sum_scale * dst                      (with a sum; dst as it was before)
+ *   dst = x / dst_scale + dst_zero_point
+ *
+ * rounded to nearest even; integers saturate, NaN becomes 0, f8_e4m3 has NaN for
+ * what it cannot hold. Where the types are the same and no attribute is set, the
+ * bytes are copied. Arithmetic is f32, or f64 where a type is s32 or f64. What
+ * fills up the blocks of dst is set to zeros. The bits depend on none of the
+ * instruction set, the threads and the layouts.
+ *
+ * src_desc, dst_desc  the same dimensions, 1 to 12; any of f32, f64, bf16, f16,
+ *                     s32, s8, u8, f8_e5m2, f8_e4m3; any layouts, but not "any"
+ * attr                may be NULL. Scales of SRC and DST, with any mask; zero
+ *                     points of those that are integers, likewise; one sum as
+ *                     post-operation, of zero point 0 and the type of dst
+ *
+ * Arguments: in SRC, and what the attributes ask for; out DST. SRC and DST may be
+ * one buffer if their types and layouts are the same. */
+NORM_API norm_status_t norm_reorder_primitive_desc_create(
+        norm_primitive_desc_t *reorder_primitive_desc,
+        const_norm_memory_desc_t src_desc, norm_engine_t src_engine,
+        const_norm_memory_desc_t dst_desc, norm_engine_t dst_engine,
+        const_norm_primitive_attr_t attr);
+
+/* ------------------------------------------------------------------------ */
 /* Names                                                                    */
 /* ------------------------------------------------------------------------ */
 
@@ -646,8 +678,9 @@ NORM_API int norm_get_last_num_threads(void);
 
 /* Lines on standard output, each beginning with "norm_verbose,": 0 none, 1 each
  * execution with its time in milliseconds, 2 also each creation and why
- * implementations were passed over. The environment variable NORM_VERBOSE sets
- * the level that holds until the first call. Levels other than 0, 1 and 2 are
+ * implementations were passed over. The environment variable NORM_VERBOSE (a
+ * level, or oneDNN's words: none, profile_exec, profile_create, all) sets the one
+ * that holds until the first call. Levels other than 0, 1 and 2 are
  * norm_invalid_arguments. */
 NORM_API norm_status_t norm_set_verbose(int level);
 

@@ -142,7 +142,7 @@ typedef enum {
     norm_query_primitive_kind = 2,        /* norm_primitive_kind_t */
     norm_query_num_of_inputs_s32 = 3,     /* int */
     norm_query_num_of_outputs_s32 = 4,    /* int */
-    norm_query_time_estimate_f64 = 5,     /* double; not required here */
+    norm_query_time_estimate_f64 = 5,     /* double; unimplemented here */
     norm_query_memory_consumption_s64 = 6, /* norm_dim_t, bytes of scratchpad
                                               that the library provides */
     norm_query_scratchpad_engine = 7,     /* norm_engine_t */

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 
 exported! {
     /// Attributes with their defaults.
-    fn norm_primitive_attr_create(attr: *mut sys::norm_primitive_attr_t) {
+    fn norm_primitive_attr_create as dnnl_primitive_attr_create(attr: *mut sys::norm_primitive_attr_t) {
         // SAFETY: the caller's.
         unsafe { Out::new(attr, "attr") }?.set(Attr::default().into_c());
         Ok(())
@@ -18,7 +18,7 @@ exported! {
 
 exported! {
     /// A copy.
-    fn norm_primitive_attr_clone(
+    fn norm_primitive_attr_clone as dnnl_primitive_attr_clone(
         attr: *mut sys::norm_primitive_attr_t,
         existing_attr: sys::const_norm_primitive_attr_t,
     ) {
@@ -33,7 +33,7 @@ exported! {
 
 exported! {
     /// Frees attributes.
-    fn norm_primitive_attr_destroy(attr: sys::norm_primitive_attr_t) {
+    fn norm_primitive_attr_destroy as dnnl_primitive_attr_destroy(attr: sys::norm_primitive_attr_t) {
         // SAFETY: the caller's.
         unsafe { Attr::destroy(attr) };
         Ok(())
@@ -47,7 +47,7 @@ pub(super) fn no_mode(mode: u32, what: &str) -> Error {
 
 exported! {
     /// Who provides the scratchpad.
-    fn norm_primitive_attr_get_scratchpad_mode(
+    fn norm_primitive_attr_get_scratchpad_mode as dnnl_primitive_attr_get_scratchpad_mode(
         attr: sys::const_norm_primitive_attr_t,
         mode: *mut sys::norm_scratchpad_mode_t,
     ) {
@@ -62,7 +62,7 @@ exported! {
 
 exported! {
     /// Decides who provides the scratchpad.
-    fn norm_primitive_attr_set_scratchpad_mode(
+    fn norm_primitive_attr_set_scratchpad_mode as dnnl_primitive_attr_set_scratchpad_mode(
         attr: sys::norm_primitive_attr_t,
         mode: sys::norm_scratchpad_mode_t,
     ) {
@@ -75,7 +75,7 @@ exported! {
 
 exported! {
     /// The type of sums.
-    fn norm_primitive_attr_get_accumulation_mode(
+    fn norm_primitive_attr_get_accumulation_mode as dnnl_primitive_attr_get_accumulation_mode(
         attr: sys::const_norm_primitive_attr_t,
         mode: *mut sys::norm_accumulation_mode_t,
     ) {
@@ -90,7 +90,7 @@ exported! {
 
 exported! {
     /// Sets the type of sums.
-    fn norm_primitive_attr_set_accumulation_mode(
+    fn norm_primitive_attr_set_accumulation_mode as dnnl_primitive_attr_set_accumulation_mode(
         attr: sys::norm_primitive_attr_t,
         mode: sys::norm_accumulation_mode_t,
     ) {
@@ -103,7 +103,7 @@ exported! {
 
 exported! {
     /// Whether f32 may be computed in a narrower type.
-    fn norm_primitive_attr_get_fpmath_mode(
+    fn norm_primitive_attr_get_fpmath_mode as dnnl_primitive_attr_get_fpmath_mode(
         attr: sys::const_norm_primitive_attr_t,
         mode: *mut sys::norm_fpmath_mode_t,
     ) {
@@ -118,7 +118,7 @@ exported! {
 
 exported! {
     /// The same, and whether that holds for integers.
-    fn norm_primitive_attr_get_fpmath_mode_v2(
+    fn norm_primitive_attr_get_fpmath_mode_v2 as dnnl_primitive_attr_get_fpmath_mode_v2(
         attr: sys::const_norm_primitive_attr_t,
         mode: *mut sys::norm_fpmath_mode_t,
         apply_to_int: *mut c_int,
@@ -135,7 +135,7 @@ exported! {
 
 exported! {
     /// Allows a narrower type.
-    fn norm_primitive_attr_set_fpmath_mode(
+    fn norm_primitive_attr_set_fpmath_mode as dnnl_primitive_attr_set_fpmath_mode(
         attr: sys::norm_primitive_attr_t,
         mode: sys::norm_fpmath_mode_t,
     ) {
@@ -146,7 +146,7 @@ exported! {
 
 exported! {
     /// The same, for integers too.
-    fn norm_primitive_attr_set_fpmath_mode_v2(
+    fn norm_primitive_attr_set_fpmath_mode_v2 as dnnl_primitive_attr_set_fpmath_mode_v2(
         attr: sys::norm_primitive_attr_t,
         mode: sys::norm_fpmath_mode_t,
         apply_to_int: c_int,
@@ -172,7 +172,7 @@ unsafe fn set_fpmath_mode(
 
 exported! {
     /// Whether equal bits were asked for.
-    fn norm_primitive_attr_get_deterministic(
+    fn norm_primitive_attr_get_deterministic as dnnl_primitive_attr_get_deterministic(
         attr: sys::const_norm_primitive_attr_t,
         value: *mut c_int,
     ) {
@@ -187,7 +187,7 @@ exported! {
 
 exported! {
     /// Asks for equal bits.
-    fn norm_primitive_attr_set_deterministic(attr: sys::norm_primitive_attr_t, value: c_int) {
+    fn norm_primitive_attr_set_deterministic as dnnl_primitive_attr_set_deterministic(attr: sys::norm_primitive_attr_t, value: c_int) {
         // SAFETY: the caller's.
         unsafe { Attr::get_mut(attr, "attr") }?.deterministic = c_int::from(value != 0);
         Ok(())
@@ -196,7 +196,7 @@ exported! {
 
 exported! {
     /// How an argument is rounded.
-    fn norm_primitive_attr_get_rounding(
+    fn norm_primitive_attr_get_rounding as dnnl_primitive_attr_get_rounding(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
         mode: *mut sys::norm_rounding_mode_t,
@@ -212,7 +212,7 @@ exported! {
 
 exported! {
     /// Decides how an argument is rounded.
-    fn norm_primitive_attr_set_rounding(
+    fn norm_primitive_attr_set_rounding as dnnl_primitive_attr_set_rounding(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
         mode: sys::norm_rounding_mode_t,
@@ -226,7 +226,7 @@ exported! {
 
 exported! {
     /// The post-operations.
-    fn norm_primitive_attr_get_post_ops(
+    fn norm_primitive_attr_get_post_ops as dnnl_primitive_attr_get_post_ops(
         attr: sys::const_norm_primitive_attr_t,
         post_ops: *mut sys::const_norm_post_ops_t,
     ) {
@@ -241,7 +241,7 @@ exported! {
 
 exported! {
     /// Replaces the post-operations.
-    fn norm_primitive_attr_set_post_ops(
+    fn norm_primitive_attr_set_post_ops as dnnl_primitive_attr_set_post_ops(
         attr: sys::norm_primitive_attr_t,
         post_ops: sys::const_norm_post_ops_t,
     ) {

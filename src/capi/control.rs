@@ -33,7 +33,7 @@ static CACHE_CAPACITY: AtomicI32 = AtomicI32::new(1024);
 
 exported! {
     /// Sets what instructions to prefer.
-    fn norm_set_cpu_isa_hints(isa_hints: sys::norm_cpu_isa_hints_t) {
+    fn norm_set_cpu_isa_hints as dnnl_set_cpu_isa_hints(isa_hints: sys::norm_cpu_isa_hints_t) {
         if !matches!(isa_hints, sys::norm_cpu_isa_no_hints | sys::norm_cpu_isa_prefer_ymm) {
             let value = isa_hints as i32;
             return Err(Error::invalid(format!("isa_hints: {value} is not a norm_cpu_isa_hints_t")));
@@ -45,14 +45,14 @@ exported! {
 
 exported! {
     /// What instructions to prefer.
-    fn norm_get_cpu_isa_hints() -> sys::norm_cpu_isa_hints_t, else sys::norm_cpu_isa_no_hints; {
+    fn norm_get_cpu_isa_hints as dnnl_get_cpu_isa_hints() -> sys::norm_cpu_isa_hints_t, else sys::norm_cpu_isa_no_hints; {
         Ok(ISA_HINTS.load(Ordering::Relaxed))
     }
 }
 
 exported! {
     /// The capacity of a cache of primitives.
-    fn norm_get_primitive_cache_capacity(capacity: *mut c_int) {
+    fn norm_get_primitive_cache_capacity as dnnl_get_primitive_cache_capacity(capacity: *mut c_int) {
         // SAFETY: the caller's.
         unsafe { Out::new(capacity, "capacity") }?.set(CACHE_CAPACITY.load(Ordering::Relaxed));
         Ok(())
@@ -61,7 +61,7 @@ exported! {
 
 exported! {
     /// Sets the capacity of a cache of primitives.
-    fn norm_set_primitive_cache_capacity(capacity: c_int) {
+    fn norm_set_primitive_cache_capacity as dnnl_set_primitive_cache_capacity(capacity: c_int) {
         if capacity < 0 {
             return Err(Error::invalid(format!("capacity: {capacity} is negative")));
         }
@@ -72,7 +72,7 @@ exported! {
 
 exported! {
     /// Sets the math mode of attributes made from now on.
-    fn norm_set_default_fpmath_mode(mode: sys::norm_fpmath_mode_t) {
+    fn norm_set_default_fpmath_mode as dnnl_set_default_fpmath_mode(mode: sys::norm_fpmath_mode_t) {
         set_default_fpmath_mode(FpmathMode::of_code(mode).ok_or_else(|| no_mode(mode, "a math mode"))?);
         Ok(())
     }
@@ -80,7 +80,7 @@ exported! {
 
 exported! {
     /// The math mode of attributes made now.
-    fn norm_get_default_fpmath_mode(mode: *mut sys::norm_fpmath_mode_t) {
+    fn norm_get_default_fpmath_mode as dnnl_get_default_fpmath_mode(mode: *mut sys::norm_fpmath_mode_t) {
         // SAFETY: the caller's.
         unsafe { Out::new(mode, "mode") }?.set(default_fpmath_mode().code());
         Ok(())
@@ -108,7 +108,7 @@ exported! {
 
 exported! {
     /// Sets what is printed.
-    fn norm_set_verbose(level: c_int) {
+    fn norm_set_verbose as dnnl_set_verbose(level: c_int) {
         let verbosity = Verbosity::from_level(level)
             .ok_or_else(|| Error::invalid(format!("level: {level} is none of 0, 1 and 2")))?;
         set_verbosity(verbosity);

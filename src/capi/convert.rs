@@ -19,7 +19,7 @@ pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<Data
         sys::norm_f8_e5m2 => DataType::F8E5m2,
         sys::norm_f8_e4m3 => DataType::F8E4m3,
         _ if not_built_data_type(value).is_some() => {
-            let found = not_built_data_type(value).unwrap_or_default();
+            let (found, _) = not_built_data_type(value).unwrap_or_default();
             return Err(Error::unimplemented(format!("{name}: tensors of {found} are not built")));
         }
         _ => {
@@ -31,16 +31,16 @@ pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<Data
     })
 }
 
-/// The name of a data type that is known and of which nothing can be made.
-pub(super) fn not_built_data_type(value: sys::norm_data_type_t) -> Option<&'static str> {
+/// The name and the bytes, rounded up, of a data type that is known and of which nothing can be made.
+pub(super) fn not_built_data_type(value: sys::norm_data_type_t) -> Option<(&'static str, usize)> {
     Some(match value {
-        sys::norm_boolean => "boolean",
-        sys::norm_s4 => "s4",
-        sys::norm_u4 => "u4",
-        sys::norm_e8m0 => "e8m0",
-        sys::norm_f4_e2m1 => "f4_e2m1",
-        sys::norm_f4_e3m0 => "f4_e3m0",
-        sys::norm_s64 => "s64",
+        sys::norm_boolean => ("boolean", 1),
+        sys::norm_s4 => ("s4", 1),
+        sys::norm_u4 => ("u4", 1),
+        sys::norm_e8m0 => ("e8m0", 1),
+        sys::norm_f4_e2m1 => ("f4_e2m1", 1),
+        sys::norm_f4_e3m0 => ("f4_e3m0", 1),
+        sys::norm_s64 => ("s64", 8),
         _ => return None,
     })
 }
@@ -96,7 +96,8 @@ pub(super) fn prop_kind_code(prop_kind: PropKind) -> sys::norm_prop_kind_t {
 
 exported! {
     /// Bytes per element.
-    fn norm_data_type_size(data_type_value: sys::norm_data_type_t) -> usize, else 0; {
-        Ok(data_type(data_type_value, "data_type").map_or(0, DataType::size))
+    fn norm_data_type_size as dnnl_data_type_size(data_type_value: sys::norm_data_type_t) -> usize, else 0; {
+        let not_built = || not_built_data_type(data_type_value).map_or(0, |(_, size)| size);
+        Ok(data_type(data_type_value, "data_type").map_or_else(|_| not_built(), DataType::size))
     }
 }

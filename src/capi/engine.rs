@@ -27,14 +27,14 @@ fn count(kind: sys::norm_engine_kind_t) -> usize {
 
 exported! {
     /// How many engines there are of a kind.
-    fn norm_engine_get_count(kind: sys::norm_engine_kind_t) -> usize, else 0; {
+    fn norm_engine_get_count as dnnl_engine_get_count(kind: sys::norm_engine_kind_t) -> usize, else 0; {
         Ok(count(kind))
     }
 }
 
 exported! {
     /// Creates an engine.
-    fn norm_engine_create(
+    fn norm_engine_create as dnnl_engine_create(
         engine: *mut sys::norm_engine_t,
         kind: sys::norm_engine_kind_t,
         index: usize,
@@ -60,7 +60,7 @@ fn check(kind: sys::norm_engine_kind_t, index: usize) -> Result<()> {
 
 exported! {
     /// The kind of an engine.
-    fn norm_engine_get_kind(engine: sys::norm_engine_t, kind: *mut sys::norm_engine_kind_t) {
+    fn norm_engine_get_kind as dnnl_engine_get_kind(engine: sys::norm_engine_t, kind: *mut sys::norm_engine_kind_t) {
         // SAFETY: the caller's.
         unsafe {
             Engine::get(engine, "engine")?;
@@ -72,7 +72,7 @@ exported! {
 
 exported! {
     /// Frees an engine.
-    fn norm_engine_destroy(engine: sys::norm_engine_t) {
+    fn norm_engine_destroy as dnnl_engine_destroy(engine: sys::norm_engine_t) {
         // SAFETY: the caller's.
         unsafe { Engine::destroy(engine) };
         Ok(())

@@ -43,30 +43,69 @@ fn panicked() -> Error {
     Error::new(Status::RuntimeError, "a defect of the library was caught")
 }
 
-/// Declares an exported function. Without a value after `else` it returns a status and the body a
-/// `Result<()>`; with one, the body is a `Result` of the return type and the value stands for failure.
+/// Declares an exported function: `fn norm_x as dnnl_x(...)`. The second name is exported with the feature
+/// `onednn-abi` alone; a function that oneDNN does not have, or has in another sense, goes without.
+/// `fn dnnl_x like norm_x(...)` is oneDNN's sense of such a one.
+///
+/// Without a value after `else` the function returns a status and the body a `Result<()>`; with one, the
+/// body is a `Result` of the return type and the value stands for failure.
 macro_rules! exported {
-    ($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
-        $(#[$meta])*
-        ///
-        /// # Safety
-        /// Pointers are NULL or valid as `norm.h` describes.
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $name($($arg: $ty),*) -> norm_sys::norm_status_t {
-            super::guard::status(stringify!($name), || $body)
+    ($(#[$meta:meta])* fn $name:ident $($link:ident $other:ident)?($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
+        crate::capi::guard::exported! {
+            @define [$(#[$meta])*] $name ($($arg: $ty),*) -> norm_sys::norm_status_t;
+            crate::capi::guard::status(stringify!($name), || $body)
         }
-        const _: unsafe extern "C" fn($($ty),*) -> norm_sys::norm_status_t = norm_sys::$name;
+        crate::capi::guard::exported! {
+            @link $name $($link $other)? ($($arg: $ty),*) -> norm_sys::norm_status_t
+        }
     };
-    ($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty, else $otherwise:expr; $body:block) => {
+    ($(#[$meta:meta])* fn $name:ident $($link:ident $other:ident)?($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty, else $otherwise:expr; $body:block) => {
+        crate::capi::guard::exported! {
+            @define [$(#[$meta])*] $name ($($arg: $ty),*) -> $ret;
+            crate::capi::guard::value(stringify!($name), $otherwise, || $body)
+        }
+        crate::capi::guard::exported! { @link $name $($link $other)? ($($arg: $ty),*) -> $ret }
+    };
+    (@define [$(#[$meta:meta])*] $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty; $body:expr) => {
         $(#[$meta])*
         ///
         /// # Safety
         /// Pointers are NULL or valid as `norm.h` describes.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            super::guard::value(stringify!($name), $otherwise, || $body)
+            $body
         }
+    };
+    // The type is that of the header's declaration.
+    (@link $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         const _: unsafe extern "C" fn($($ty),*) -> $ret = norm_sys::$name;
+    };
+    (@link $name:ident like $declared:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        const _: unsafe extern "C" fn($($ty),*) -> $ret = norm_sys::$declared;
+    };
+    // A function of its own: an alias made by the linker is not exported from a shared library.
+    (@link $name:ident as $twin:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
+        const _: unsafe extern "C" fn($($ty),*) -> $ret = norm_sys::$name;
+        #[cfg(feature = "onednn-abi")]
+        const _: () = {
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $twin($($arg: $ty),*) -> $ret {
+                // SAFETY: the caller's.
+                unsafe { $name($($arg),*) }
+            }
+            assert!(crate::capi::guard::are_twins(stringify!($name), stringify!($twin)));
+        };
     };
 }
 pub(super) use exported;
+
+/// Whether two names differ in their prefix alone.
+#[cfg(feature = "onednn-abi")]
+pub(super) const fn are_twins(name: &str, twin: &str) -> bool {
+    let (name, twin) = (name.as_bytes(), twin.as_bytes());
+    let mut i = "norm".len();
+    while i < name.len() && i < twin.len() && name[i] == twin[i] {
+        i += 1;
+    }
+    i == name.len() && i == twin.len()
+}

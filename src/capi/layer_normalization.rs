@@ -13,7 +13,7 @@ use std::ffi::c_uint;
 
 exported! {
     /// Forward with f32 scale and shift.
-    fn norm_layer_normalization_forward_primitive_desc_create(
+    fn norm_layer_normalization_forward_primitive_desc_create as dnnl_layer_normalization_forward_primitive_desc_create(
         primitive_desc: *mut sys::norm_primitive_desc_t,
         engine: sys::norm_engine_t,
         prop_kind: sys::norm_prop_kind_t,
@@ -35,7 +35,7 @@ exported! {
 
 exported! {
     /// Forward with scale and shift of a given type.
-    fn norm_layer_normalization_forward_primitive_desc_create_v2(
+    fn norm_layer_normalization_forward_primitive_desc_create_v2 as dnnl_layer_normalization_forward_primitive_desc_create_v2(
         primitive_desc: *mut sys::norm_primitive_desc_t,
         engine: sys::norm_engine_t,
         prop_kind: sys::norm_prop_kind_t,
@@ -84,7 +84,7 @@ unsafe fn forward(
 
 exported! {
     /// Backward with f32 scale and shift.
-    fn norm_layer_normalization_backward_primitive_desc_create(
+    fn norm_layer_normalization_backward_primitive_desc_create as dnnl_layer_normalization_backward_primitive_desc_create(
         primitive_desc: *mut sys::norm_primitive_desc_t,
         engine: sys::norm_engine_t,
         prop_kind: sys::norm_prop_kind_t,
@@ -111,7 +111,7 @@ exported! {
 
 exported! {
     /// Backward with scale and shift, and their gradients, of given types.
-    fn norm_layer_normalization_backward_primitive_desc_create_v2(
+    fn norm_layer_normalization_backward_primitive_desc_create_v2 as dnnl_layer_normalization_backward_primitive_desc_create_v2(
         primitive_desc: *mut sys::norm_primitive_desc_t,
         engine: sys::norm_engine_t,
         prop_kind: sys::norm_prop_kind_t,

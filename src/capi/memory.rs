@@ -60,7 +60,7 @@ impl Handle for Memory {
 
 exported! {
     /// Creates memory.
-    fn norm_memory_create(
+    fn norm_memory_create as dnnl_memory_create(
         memory: *mut sys::norm_memory_t,
         memory_desc: sys::const_norm_memory_desc_t,
         engine: sys::norm_engine_t,
@@ -73,7 +73,7 @@ exported! {
 
 exported! {
     /// Creates memory of as many buffers as the descriptor has.
-    fn norm_memory_create_v2(
+    fn norm_memory_create_v2 as dnnl_memory_create_v2(
         memory: *mut sys::norm_memory_t,
         memory_desc: sys::const_norm_memory_desc_t,
         engine: sys::norm_engine_t,
@@ -132,7 +132,7 @@ unsafe fn create(
 
 exported! {
     /// Frees memory, with its buffer if the library allocated it.
-    fn norm_memory_destroy(memory: sys::norm_memory_t) {
+    fn norm_memory_destroy as dnnl_memory_destroy(memory: sys::norm_memory_t) {
         // SAFETY: the caller's.
         unsafe { Memory::destroy(memory) };
         Ok(())
@@ -141,7 +141,7 @@ exported! {
 
 exported! {
     /// The descriptor.
-    fn norm_memory_get_memory_desc(
+    fn norm_memory_get_memory_desc as dnnl_memory_get_memory_desc(
         memory: sys::const_norm_memory_t,
         memory_desc: *mut sys::const_norm_memory_desc_t,
     ) {
@@ -156,7 +156,7 @@ exported! {
 
 exported! {
     /// The engine.
-    fn norm_memory_get_engine(
+    fn norm_memory_get_engine as dnnl_memory_get_engine(
         memory: sys::const_norm_memory_t,
         engine: *mut sys::norm_engine_t,
     ) {
@@ -171,7 +171,7 @@ exported! {
 
 exported! {
     /// The buffer.
-    fn norm_memory_get_data_handle(
+    fn norm_memory_get_data_handle as dnnl_memory_get_data_handle(
         memory: sys::const_norm_memory_t,
         handle: *mut *mut c_void,
     ) {
@@ -182,7 +182,7 @@ exported! {
 
 exported! {
     /// The buffer with a number.
-    fn norm_memory_get_data_handle_v2(
+    fn norm_memory_get_data_handle_v2 as dnnl_memory_get_data_handle_v2(
         memory: sys::const_norm_memory_t,
         handle: *mut *mut c_void,
         index: c_int,
@@ -212,7 +212,7 @@ unsafe fn address(
 
 exported! {
     /// Replaces the buffer.
-    fn norm_memory_set_data_handle(memory: sys::norm_memory_t, handle: *mut c_void) {
+    fn norm_memory_set_data_handle as dnnl_memory_set_data_handle(memory: sys::norm_memory_t, handle: *mut c_void) {
         // SAFETY: the caller's.
         unsafe { set_address(memory, handle) }
     }
@@ -220,7 +220,7 @@ exported! {
 
 exported! {
     /// Replaces the buffer with a number.
-    fn norm_memory_set_data_handle_v2(
+    fn norm_memory_set_data_handle_v2 as dnnl_memory_set_data_handle_v2(
         memory: sys::norm_memory_t,
         handle: *mut c_void,
         index: c_int,
@@ -248,7 +248,7 @@ unsafe fn set_address(memory: sys::norm_memory_t, handle: *mut c_void) -> Result
 
 exported! {
     /// An address to read and write at.
-    fn norm_memory_map_data(
+    fn norm_memory_map_data as dnnl_memory_map_data(
         memory: sys::const_norm_memory_t,
         mapped_ptr: *mut *mut c_void,
     ) {
@@ -259,7 +259,7 @@ exported! {
 
 exported! {
     /// An address for the buffer with a number.
-    fn norm_memory_map_data_v2(
+    fn norm_memory_map_data_v2 as dnnl_memory_map_data_v2(
         memory: sys::const_norm_memory_t,
         mapped_ptr: *mut *mut c_void,
         index: c_int,
@@ -272,7 +272,7 @@ exported! {
 
 exported! {
     /// Ends a mapping.
-    fn norm_memory_unmap_data(memory: sys::const_norm_memory_t, mapped_ptr: *mut c_void) {
+    fn norm_memory_unmap_data as dnnl_memory_unmap_data(memory: sys::const_norm_memory_t, mapped_ptr: *mut c_void) {
         // SAFETY: the caller's.
         unsafe { unmap(memory, mapped_ptr) }
     }
@@ -280,7 +280,7 @@ exported! {
 
 exported! {
     /// Ends a mapping of the buffer with a number.
-    fn norm_memory_unmap_data_v2(
+    fn norm_memory_unmap_data_v2 as dnnl_memory_unmap_data_v2(
         memory: sys::const_norm_memory_t,
         mapped_ptr: *mut c_void,
         index: c_int,

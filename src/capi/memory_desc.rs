@@ -21,7 +21,7 @@ fn dimensions(ndims: c_int) -> Result<usize> {
 
 exported! {
     /// A descriptor with the layout of a tag.
-    fn norm_memory_desc_create_with_tag(
+    fn norm_memory_desc_create_with_tag as dnnl_memory_desc_create_with_tag(
         memory_desc: *mut sys::norm_memory_desc_t,
         ndims: c_int,
         dims: *const i64,
@@ -44,7 +44,7 @@ exported! {
 
 exported! {
     /// A descriptor with given strides.
-    fn norm_memory_desc_create_with_strides(
+    fn norm_memory_desc_create_with_strides as dnnl_memory_desc_create_with_strides(
         memory_desc: *mut sys::norm_memory_desc_t,
         ndims: c_int,
         dims: *const i64,
@@ -71,7 +71,7 @@ exported! {
 
 exported! {
     /// A copy.
-    fn norm_memory_desc_clone(
+    fn norm_memory_desc_clone as dnnl_memory_desc_clone(
         memory_desc: *mut sys::norm_memory_desc_t,
         existing_memory_desc: sys::const_norm_memory_desc_t,
     ) {
@@ -87,7 +87,7 @@ exported! {
 
 exported! {
     /// Frees a descriptor.
-    fn norm_memory_desc_destroy(memory_desc: sys::norm_memory_desc_t) {
+    fn norm_memory_desc_destroy as dnnl_memory_desc_destroy(memory_desc: sys::norm_memory_desc_t) {
         // SAFETY: the caller's.
         unsafe { MemoryDesc::destroy(memory_desc) };
         Ok(())
@@ -96,7 +96,7 @@ exported! {
 
 exported! {
     /// Whether both describe the same tensor.
-    fn norm_memory_desc_equal(
+    fn norm_memory_desc_equal as dnnl_memory_desc_equal(
         lhs: sys::const_norm_memory_desc_t,
         rhs: sys::const_norm_memory_desc_t,
     ) -> c_int, else 0; {
@@ -108,7 +108,7 @@ exported! {
 
 exported! {
     /// Bytes of a buffer for the tensor.
-    fn norm_memory_desc_get_size(memory_desc: sys::const_norm_memory_desc_t) -> usize, else 0; {
+    fn norm_memory_desc_get_size as dnnl_memory_desc_get_size(memory_desc: sys::const_norm_memory_desc_t) -> usize, else 0; {
         // SAFETY: the caller's.
         unsafe { MemoryDesc::get(memory_desc, "memory_desc") }.map(MemoryDesc::size)
     }
@@ -116,7 +116,7 @@ exported! {
 
 exported! {
     /// The same, of one of the buffers.
-    fn norm_memory_desc_get_size_v2(
+    fn norm_memory_desc_get_size_v2 as dnnl_memory_desc_get_size_v2(
         memory_desc: sys::const_norm_memory_desc_t,
         index: c_int,
     ) -> usize, else 0; {
@@ -128,7 +128,7 @@ exported! {
 
 exported! {
     /// A part of a tensor.
-    fn norm_memory_desc_create_submemory(
+    fn norm_memory_desc_create_submemory as dnnl_memory_desc_create_submemory(
         memory_desc: *mut sys::norm_memory_desc_t,
         parent_memory_desc: sys::const_norm_memory_desc_t,
         dims: *const i64,
@@ -147,7 +147,7 @@ exported! {
 
 exported! {
     /// A tensor as one of other dimensions.
-    fn norm_memory_desc_reshape(
+    fn norm_memory_desc_reshape as dnnl_memory_desc_reshape(
         out_memory_desc: *mut sys::norm_memory_desc_t,
         in_memory_desc: sys::const_norm_memory_desc_t,
         ndims: c_int,
@@ -169,7 +169,7 @@ exported! {
 
 exported! {
     /// A tensor with its dimensions in another order.
-    fn norm_memory_desc_permute_axes(
+    fn norm_memory_desc_permute_axes as dnnl_memory_desc_permute_axes(
         out_memory_desc: *mut sys::norm_memory_desc_t,
         in_memory_desc: sys::const_norm_memory_desc_t,
         permutation: *const c_int,
@@ -199,7 +199,7 @@ exported! {
 
 exported! {
     /// The descriptor as bytes, or how many they are.
-    fn norm_memory_desc_get_blob(
+    fn norm_memory_desc_get_blob as dnnl_memory_desc_get_blob(
         blob: *mut u8,
         size: *mut usize,
         memory_desc: sys::const_norm_memory_desc_t,
@@ -223,7 +223,7 @@ exported! {
 
 exported! {
     /// The descriptor that bytes stand for.
-    fn norm_memory_desc_create_with_blob(
+    fn norm_memory_desc_create_with_blob as dnnl_memory_desc_create_with_blob(
         memory_desc: *mut sys::norm_memory_desc_t,
         blob: *const u8,
     ) {
@@ -240,7 +240,7 @@ exported! {
 
 exported! {
     /// Answers a query.
-    fn norm_memory_desc_query(
+    fn norm_memory_desc_query as dnnl_memory_desc_query(
         memory_desc: sys::const_norm_memory_desc_t,
         what: sys::norm_query_t,
         result: *mut c_void,
@@ -252,7 +252,7 @@ exported! {
 
 exported! {
     /// Answers a query about one of the buffers, of which there is one.
-    fn norm_memory_desc_query_v2(
+    fn norm_memory_desc_query_v2 as dnnl_memory_desc_query_v2(
         memory_desc: sys::const_norm_memory_desc_t,
         what: sys::norm_query_t,
         index: c_int,
@@ -322,7 +322,9 @@ unsafe fn query(
             }
             _ => {
                 let what = what as i32;
-                return Err(Error::invalid(format!("what: {what} is not asked of a descriptor")));
+                return Err(Error::unimplemented(format!(
+                    "what: {what} is not asked of a memory descriptor"
+                )));
             }
         }
     }

@@ -16,10 +16,13 @@ mod layer_normalization;
 mod memory;
 mod memory_desc;
 mod names;
+#[cfg(feature = "onednn-abi")]
+mod onednn;
 mod post_ops;
 mod primitive;
 mod primitive_desc;
 mod quantization;
+mod reorder;
 mod status;
 mod stream;
 

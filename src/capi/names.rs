@@ -14,22 +14,22 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// NUL-terminated copies of static names, made on first use; C strings for every name would stand twice.
 /// Nobody waits for who makes them: after fork() it may not be there. Of two that come at once, one
 /// throws its copies away.
-struct Names<K>(AtomicPtr<Vec<(K, CString)>>);
+pub(super) struct Names<K>(AtomicPtr<Vec<(K, CString)>>);
 
 impl<K: Copy + PartialEq> Names<K> {
-    const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self(AtomicPtr::new(std::ptr::null_mut()))
     }
 
     /// The name of `key`, which lives as long as the process.
-    fn get(
+    pub(super) fn get<N: Into<Vec<u8>>>(
         &'static self,
         key: K,
-        names: impl FnOnce() -> Vec<(K, &'static str)>,
+        names: impl FnOnce() -> Vec<(K, N)>,
     ) -> Option<*const c_char> {
         let mut all = self.0.load(Ordering::Acquire);
         if all.is_null() {
-            let c_string = |name| CString::new(name).unwrap_or_default();
+            let c_string = |name: N| CString::new(name).unwrap_or_default();
             let copies = names().into_iter().map(|(key, name)| (key, c_string(name))).collect();
             all = self.keep_first(copies);
         }
@@ -53,12 +53,12 @@ impl<K: Copy + PartialEq> Names<K> {
 
 exported! {
     /// The name of a data type.
-    fn norm_dt2str(data_type_value: sys::norm_data_type_t) -> *const c_char,
+    fn norm_dt2str as dnnl_dt2str(data_type_value: sys::norm_data_type_t) -> *const c_char,
         else c"unknown data type".as_ptr(); {
         static NAMES: Names<sys::norm_data_type_t> = Names::new();
         let found = NAMES.get(data_type_value, || {
             let name = |v| {
-                data_type(v, "").map(DataType::name).ok().or_else(|| not_built_data_type(v))
+                data_type(v, "").map(DataType::name).ok().or_else(|| not_built_data_type(v).map(|(name, _)| name))
             };
             let types = (1..=sys::norm_s64).filter_map(|v| Some((v, name(v)?)));
             types.chain([(sys::norm_data_type_undef, "undef")]).collect()
@@ -69,7 +69,7 @@ exported! {
 
 exported! {
     /// The letters of a format tag.
-    fn norm_fmt_tag2str(tag: sys::norm_format_tag_t) -> *const c_char,
+    fn norm_fmt_tag2str as dnnl_fmt_tag2str(tag: sys::norm_format_tag_t) -> *const c_char,
         else c"unknown format tag".as_ptr(); {
         static NAMES: Names<sys::norm_format_tag_t> = Names::new();
         let found = NAMES.get(tag, || {
@@ -83,7 +83,7 @@ exported! {
 
 exported! {
     /// The name of a propagation kind.
-    fn norm_prop_kind2str(prop_kind_value: sys::norm_prop_kind_t) -> *const c_char,
+    fn norm_prop_kind2str as dnnl_prop_kind2str(prop_kind_value: sys::norm_prop_kind_t) -> *const c_char,
         else c"unknown prop_kind".as_ptr(); {
         static NAMES: Names<sys::norm_prop_kind_t> = Names::new();
         let found = NAMES.get(prop_kind_value, || {
@@ -93,8 +93,12 @@ exported! {
                 PropKind::Backward,
                 PropKind::BackwardData,
             ];
-            let undef = (sys::norm_prop_kind_undef, "undef");
-            kinds.map(|k| (prop_kind_code(k), k.name())).into_iter().chain([undef]).collect()
+            let others = [
+                (sys::norm_prop_kind_undef, "undef"),
+                (sys::norm_backward_weights, "backward_weights"),
+                (sys::norm_backward_bias, "backward_bias"),
+            ];
+            kinds.map(|k| (prop_kind_code(k), k.name())).into_iter().chain(others).collect()
         });
         Ok(found.unwrap_or(c"unknown prop_kind".as_ptr()))
     }
@@ -112,7 +116,7 @@ exported! {
 
 exported! {
     /// The name of a scratchpad mode.
-    fn norm_scratchpad_mode2str(mode: sys::norm_scratchpad_mode_t) -> *const c_char, else c"unknown scratchpad_mode".as_ptr(); {
+    fn norm_scratchpad_mode2str as dnnl_scratchpad_mode2str(mode: sys::norm_scratchpad_mode_t) -> *const c_char, else c"unknown scratchpad_mode".as_ptr(); {
         static NAMES: Names<sys::norm_scratchpad_mode_t> = Names::new();
         let all = || ScratchpadMode::ALL.iter().map(|mode| (mode.code(), mode.name())).collect();
         Ok(NAMES.get(mode, all).unwrap_or(c"unknown scratchpad_mode".as_ptr()))
@@ -121,7 +125,7 @@ exported! {
 
 exported! {
     /// The name of a math mode.
-    fn norm_fpmath_mode2str(mode: sys::norm_fpmath_mode_t) -> *const c_char, else c"unknown fpmath_mode".as_ptr(); {
+    fn norm_fpmath_mode2str as dnnl_fpmath_mode2str(mode: sys::norm_fpmath_mode_t) -> *const c_char, else c"unknown fpmath_mode".as_ptr(); {
         static NAMES: Names<sys::norm_fpmath_mode_t> = Names::new();
         let all = || FpmathMode::ALL.iter().map(|mode| (mode.code(), mode.name())).collect();
         Ok(NAMES.get(mode, all).unwrap_or(c"unknown fpmath_mode".as_ptr()))
@@ -130,7 +134,7 @@ exported! {
 
 exported! {
     /// The name of an accumulation mode.
-    fn norm_accumulation_mode2str(mode: sys::norm_accumulation_mode_t) -> *const c_char, else c"unknown accumulation_mode".as_ptr(); {
+    fn norm_accumulation_mode2str as dnnl_accumulation_mode2str(mode: sys::norm_accumulation_mode_t) -> *const c_char, else c"unknown accumulation_mode".as_ptr(); {
         static NAMES: Names<sys::norm_accumulation_mode_t> = Names::new();
         let all = || AccumulationMode::ALL.iter().map(|mode| (mode.code(), mode.name())).collect();
         Ok(NAMES.get(mode, all).unwrap_or(c"unknown accumulation_mode".as_ptr()))
@@ -139,7 +143,7 @@ exported! {
 
 exported! {
     /// The name of a rounding mode.
-    fn norm_rounding_mode2str(mode: sys::norm_rounding_mode_t) -> *const c_char, else c"unknown rounding_mode".as_ptr(); {
+    fn norm_rounding_mode2str as dnnl_rounding_mode2str(mode: sys::norm_rounding_mode_t) -> *const c_char, else c"unknown rounding_mode".as_ptr(); {
         static NAMES: Names<sys::norm_rounding_mode_t> = Names::new();
         let all = || RoundingMode::ALL.iter().map(|mode| (mode.code(), mode.name())).collect();
         Ok(NAMES.get(mode, all).unwrap_or(c"unknown rounding_mode".as_ptr()))
@@ -148,7 +152,7 @@ exported! {
 
 exported! {
     /// The name of an algorithm.
-    fn norm_alg_kind2str(alg_kind: sys::norm_alg_kind_t) -> *const c_char,
+    fn norm_alg_kind2str as dnnl_alg_kind2str(alg_kind: sys::norm_alg_kind_t) -> *const c_char,
         else c"unknown alg_kind".as_ptr(); {
         static NAMES: Names<sys::norm_alg_kind_t> = Names::new();
         let all = || {
@@ -179,7 +183,7 @@ fn numbered(value: u32, names: &[&'static CStr], unknown: &'static CStr) -> *con
 
 exported! {
     /// The name of an engine kind.
-    fn norm_engine_kind2str(kind: sys::norm_engine_kind_t) -> *const c_char,
+    fn norm_engine_kind2str as dnnl_engine_kind2str(kind: sys::norm_engine_kind_t) -> *const c_char,
         else c"unknown engine_kind".as_ptr(); {
         Ok(numbered(kind, &[c"any", c"cpu", c"gpu"], c"unknown engine_kind"))
     }
@@ -187,7 +191,7 @@ exported! {
 
 exported! {
     /// The name of a format kind.
-    fn norm_fmt_kind2str(format_kind: sys::norm_format_kind_t) -> *const c_char,
+    fn norm_fmt_kind2str as dnnl_fmt_kind2str(format_kind: sys::norm_format_kind_t) -> *const c_char,
         else c"unknown fmt_kind".as_ptr(); {
         let names = [c"undef", c"any", c"blocked", c"opaque", c"sparse", c"host_scalar"];
         Ok(numbered(format_kind, &names, c"unknown fmt_kind"))
@@ -196,7 +200,7 @@ exported! {
 
 exported! {
     /// The name of a primitive kind.
-    fn norm_prim_kind2str(primitive_kind: sys::norm_primitive_kind_t) -> *const c_char,
+    fn norm_prim_kind2str as dnnl_prim_kind2str(primitive_kind: sys::norm_primitive_kind_t) -> *const c_char,
         else c"unknown prim_kind".as_ptr(); {
         let names = [
             c"undef", c"reorder", c"shuffle", c"concat", c"sum", c"convolution", c"deconvolution",
@@ -210,7 +214,7 @@ exported! {
 
 exported! {
     /// The name of a quantization mode.
-    fn norm_quantization_mode2str(mode: sys::norm_quantization_mode_t) -> *const c_char,
+    fn norm_quantization_mode2str as dnnl_quantization_mode2str(mode: sys::norm_quantization_mode_t) -> *const c_char,
         else c"unknown quantization_mode".as_ptr(); {
         let names = [c"undef", c"static_sazp", c"dynamic_mx", c"dynamic_fp"];
         Ok(numbered(mode, &names, c"unknown quantization_mode"))
@@ -219,7 +223,7 @@ exported! {
 
 exported! {
     /// The name of a hint.
-    fn norm_cpu_isa_hints2str(isa_hints: sys::norm_cpu_isa_hints_t) -> *const c_char,
+    fn norm_cpu_isa_hints2str as dnnl_cpu_isa_hints2str(isa_hints: sys::norm_cpu_isa_hints_t) -> *const c_char,
         else c"unknown cpu_isa_hints".as_ptr(); {
         Ok(numbered(isa_hints, &[c"cpu_isa_no_hints", c"cpu_isa_prefer_ymm"], c"unknown cpu_isa_hints"))
     }

@@ -47,7 +47,7 @@ fn another_kind(index: c_int, found: &PostOp) -> Error {
 
 exported! {
     /// An empty list.
-    fn norm_post_ops_create(post_ops: *mut sys::norm_post_ops_t) {
+    fn norm_post_ops_create as dnnl_post_ops_create(post_ops: *mut sys::norm_post_ops_t) {
         // SAFETY: the caller's.
         unsafe { Out::new(post_ops, "post_ops") }?.set(PostOps::default().into_c());
         Ok(())
@@ -56,7 +56,7 @@ exported! {
 
 exported! {
     /// A copy.
-    fn norm_post_ops_clone(
+    fn norm_post_ops_clone as dnnl_post_ops_clone(
         post_ops: *mut sys::norm_post_ops_t,
         existing_post_ops: sys::const_norm_post_ops_t,
     ) {
@@ -71,7 +71,7 @@ exported! {
 
 exported! {
     /// Frees a list.
-    fn norm_post_ops_destroy(post_ops: sys::norm_post_ops_t) {
+    fn norm_post_ops_destroy as dnnl_post_ops_destroy(post_ops: sys::norm_post_ops_t) {
         // SAFETY: the caller's.
         unsafe { PostOps::destroy(post_ops) };
         Ok(())
@@ -80,7 +80,7 @@ exported! {
 
 exported! {
     /// The number of entries.
-    fn norm_post_ops_len(post_ops: sys::const_norm_post_ops_t) -> c_int, else 0; {
+    fn norm_post_ops_len as dnnl_post_ops_len(post_ops: sys::const_norm_post_ops_t) -> c_int, else 0; {
         // SAFETY: the caller's.
         Ok(unsafe { PostOps::get_optional(post_ops) }.map_or(0, |list| list.len() as c_int))
     }
@@ -88,7 +88,7 @@ exported! {
 
 exported! {
     /// The kind of an entry.
-    fn norm_post_ops_get_kind(
+    fn norm_post_ops_get_kind as dnnl_post_ops_get_kind(
         post_ops: sys::const_norm_post_ops_t,
         index: c_int,
     ) -> sys::norm_primitive_kind_t, else sys::norm_undefined_primitive; {
@@ -99,7 +99,7 @@ exported! {
 
 exported! {
     /// Adds what the output held before.
-    fn norm_post_ops_append_sum(
+    fn norm_post_ops_append_sum as dnnl_post_ops_append_sum(
         post_ops: sys::norm_post_ops_t,
         scale: f32,
         zero_point: i32,
@@ -115,7 +115,7 @@ exported! {
 
 exported! {
     /// The parameters of a sum.
-    fn norm_post_ops_get_params_sum(
+    fn norm_post_ops_get_params_sum as dnnl_post_ops_get_params_sum(
         post_ops: sys::const_norm_post_ops_t,
         index: c_int,
         scale: *mut f32,
@@ -139,7 +139,7 @@ exported! {
 
 exported! {
     /// Adds an elementwise function.
-    fn norm_post_ops_append_eltwise(
+    fn norm_post_ops_append_eltwise as dnnl_post_ops_append_eltwise(
         post_ops: sys::norm_post_ops_t,
         alg_kind: sys::norm_alg_kind_t,
         alpha: f32,
@@ -175,7 +175,7 @@ fn eltwise_algorithm(code: sys::norm_alg_kind_t) -> Result<EltwiseAlgorithm> {
 
 exported! {
     /// The parameters of an elementwise function.
-    fn norm_post_ops_get_params_eltwise(
+    fn norm_post_ops_get_params_eltwise as dnnl_post_ops_get_params_eltwise(
         post_ops: sys::const_norm_post_ops_t,
         index: c_int,
         alg_kind: *mut sys::norm_alg_kind_t,
@@ -199,7 +199,7 @@ exported! {
 
 exported! {
     /// Adds a function of another tensor.
-    fn norm_post_ops_append_binary(
+    fn norm_post_ops_append_binary as dnnl_post_ops_append_binary(
         post_ops: sys::norm_post_ops_t,
         alg_kind: sys::norm_alg_kind_t,
         src1_desc: sys::const_norm_memory_desc_t,
@@ -211,7 +211,7 @@ exported! {
 
 exported! {
     /// Adds a function of one or two other tensors.
-    fn norm_post_ops_append_binary_v2(
+    fn norm_post_ops_append_binary_v2 as dnnl_post_ops_append_binary_v2(
         post_ops: sys::norm_post_ops_t,
         alg_kind: sys::norm_alg_kind_t,
         src1_desc: sys::const_norm_memory_desc_t,
@@ -257,7 +257,7 @@ unsafe fn operand(desc: sys::const_norm_memory_desc_t, name: &str) -> Result<Box
 
 exported! {
     /// The parameters of a binary function.
-    fn norm_post_ops_get_params_binary(
+    fn norm_post_ops_get_params_binary as dnnl_post_ops_get_params_binary(
         post_ops: sys::const_norm_post_ops_t,
         index: c_int,
         alg_kind: *mut sys::norm_alg_kind_t,
@@ -270,7 +270,7 @@ exported! {
 
 exported! {
     /// The parameters of a binary function, and its third tensor.
-    fn norm_post_ops_get_params_binary_v2(
+    fn norm_post_ops_get_params_binary_v2 as dnnl_post_ops_get_params_binary_v2(
         post_ops: sys::const_norm_post_ops_t,
         index: c_int,
         alg_kind: *mut sys::norm_alg_kind_t,
@@ -307,7 +307,7 @@ unsafe fn binary_parameters(
 
 exported! {
     /// Adds a parametric relu.
-    fn norm_post_ops_append_prelu(post_ops: sys::norm_post_ops_t, mask: c_int) {
+    fn norm_post_ops_append_prelu as dnnl_post_ops_append_prelu(post_ops: sys::norm_post_ops_t, mask: c_int) {
         // SAFETY: the caller's.
         unsafe { PostOps::get_mut(post_ops, "post_ops") }?.append(PostOp::Prelu { mask })
     }
@@ -315,7 +315,7 @@ exported! {
 
 exported! {
     /// The parameter of a parametric relu.
-    fn norm_post_ops_get_params_prelu(
+    fn norm_post_ops_get_params_prelu as dnnl_post_ops_get_params_prelu(
         post_ops: sys::const_norm_post_ops_t,
         index: c_int,
         mask: *mut c_int,
@@ -335,7 +335,7 @@ exported! {
 
 exported! {
     /// Adds a depthwise convolution.
-    fn norm_post_ops_append_dw(
+    fn norm_post_ops_append_dw as dnnl_post_ops_append_dw(
         post_ops: sys::norm_post_ops_t,
         weights_data_type: sys::norm_data_type_t,
         bias_data_type: sys::norm_data_type_t,
@@ -369,7 +369,7 @@ exported! {
 
 exported! {
     /// The parameters of a depthwise convolution.
-    fn norm_post_ops_get_params_dw(
+    fn norm_post_ops_get_params_dw as dnnl_post_ops_get_params_dw(
         post_ops: sys::const_norm_post_ops_t,
         index: c_int,
         weights_data_type: *mut sys::norm_data_type_t,

@@ -44,7 +44,7 @@ thread_local! {
 
 exported! {
     /// Creates a primitive.
-    fn norm_primitive_create(
+    fn norm_primitive_create as dnnl_primitive_create(
         primitive: *mut sys::norm_primitive_t,
         primitive_desc: sys::const_norm_primitive_desc_t,
     ) {
@@ -60,7 +60,7 @@ exported! {
 
 exported! {
     /// Runs a primitive.
-    fn norm_primitive_execute(
+    fn norm_primitive_execute as dnnl_primitive_execute(
         primitive: sys::const_norm_primitive_t,
         stream: sys::norm_stream_t,
         nargs: c_int,
@@ -152,7 +152,7 @@ impl Needed {
 
 exported! {
     /// The primitive descriptor.
-    fn norm_primitive_get_primitive_desc(
+    fn norm_primitive_get_primitive_desc as dnnl_primitive_get_primitive_desc(
         primitive: sys::const_norm_primitive_t,
         primitive_desc: *mut sys::const_norm_primitive_desc_t,
     ) {
@@ -167,7 +167,7 @@ exported! {
 
 exported! {
     /// Frees a primitive.
-    fn norm_primitive_destroy(primitive: sys::norm_primitive_t) {
+    fn norm_primitive_destroy as dnnl_primitive_destroy(primitive: sys::norm_primitive_t) {
         // SAFETY: the caller's.
         unsafe { Primitive::destroy(primitive) };
         Ok(())

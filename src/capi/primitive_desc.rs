@@ -76,8 +76,8 @@ impl Descriptor {
             | sys::norm_query_exec_arg_md => op.query_md(what, index).unwrap_or(&EMPTY),
             _ => {
                 let what = what as i32;
-                return Err(Error::invalid(format!(
-                    "what: {what} is not a memory descriptor query"
+                return Err(Error::unimplemented(format!(
+                    "what: {what} is not asked of this primitive descriptor"
                 )));
             }
         })
@@ -85,10 +85,11 @@ impl Descriptor {
 
     fn number(&self, what: sys::norm_query_t) -> Result<c_int> {
         // Scales and zero points do not count, operands of post-operations do.
-        let counts =
-            |id| id < sys::NORM_ARG_ATTR_SCALES || id >= sys::NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE;
+        let not_counted = sys::NORM_ARG_ATTR_SCALES..sys::NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE;
         let arguments = self.desc.op().arguments();
-        let of = |usage| arguments.iter().filter(|a| a.usage == usage && counts(a.id)).count();
+        let of = |usage| {
+            arguments.iter().filter(|a| a.usage == usage && !not_counted.contains(&a.id)).count()
+        };
         match what {
             sys::norm_query_num_of_inputs_s32 => Ok(of(Usage::Input) as c_int),
             sys::norm_query_num_of_outputs_s32 => Ok(of(Usage::Output) as c_int),
@@ -116,9 +117,22 @@ impl Descriptor {
                     put(result, self.engine.lend_mut());
                 }
                 sys::norm_query_primitive_kind => put(result, op.kind()),
-                sys::norm_query_prop_kind => put(result, prop_kind_code(op.prop_kind())),
-                sys::norm_query_epsilon_f32 => put(result, op.epsilon()),
-                sys::norm_query_flags => put(result, op.flags()),
+                sys::norm_query_reorder_src_engine | sys::norm_query_reorder_dst_engine
+                    if op.kind() == sys::norm_reorder =>
+                {
+                    put(result, self.engine.lend_mut());
+                }
+                sys::norm_query_prop_kind => {
+                    put(result, prop_kind_code(op.prop_kind().ok_or_else(|| lacks(op, what))?));
+                }
+                sys::norm_query_epsilon_f32 => {
+                    put(result, op.epsilon().ok_or_else(|| lacks(op, what))?);
+                }
+                sys::norm_query_flags => put(result, op.flags().ok_or_else(|| lacks(op, what))?),
+                sys::norm_query_cache_blob_id_size_s64 => put(result, 0i64),
+                sys::norm_query_reorder_src_engine..=sys::norm_query_group_size_s64 => {
+                    return Err(lacks(op, what));
+                }
                 sys::norm_query_impl_info_str => {
                     put(result, implementation.variant().name.as_ptr())
                 }
@@ -128,7 +142,7 @@ impl Descriptor {
                     put(result, if library { size as i64 } else { 0 });
                 }
                 sys::norm_query_time_estimate_f64 => {
-                    return Err(Error::new(Status::NotRequired, "what: times are not estimated"));
+                    return Err(Error::unimplemented("what: times are not estimated"));
                 }
                 sys::norm_query_num_of_inputs_s32 | sys::norm_query_num_of_outputs_s32 => {
                     put(result, self.number(what)?);
@@ -149,9 +163,14 @@ impl Descriptor {
     }
 }
 
+/// What an operation is not asked for.
+fn lacks(op: &dyn Op, what: sys::norm_query_t) -> Error {
+    Error::unimplemented(format!("what: {what} is not asked of a {}", op.name()))
+}
+
 exported! {
     /// Moves to the next implementation.
-    fn norm_primitive_desc_next_impl(primitive_desc: sys::norm_primitive_desc_t) {
+    fn norm_primitive_desc_next_impl as dnnl_primitive_desc_next_impl(primitive_desc: sys::norm_primitive_desc_t) {
         // SAFETY: the caller's.
         unsafe { Descriptor::get_mut(primitive_desc, "primitive_desc") }?.desc.next_implementation()
     }
@@ -159,7 +178,7 @@ exported! {
 
 exported! {
     /// A copy.
-    fn norm_primitive_desc_clone(
+    fn norm_primitive_desc_clone as dnnl_primitive_desc_clone(
         primitive_desc: *mut sys::norm_primitive_desc_t,
         existing_primitive_desc: sys::const_norm_primitive_desc_t,
     ) {
@@ -175,7 +194,7 @@ exported! {
 
 exported! {
     /// Frees a primitive descriptor.
-    fn norm_primitive_desc_destroy(primitive_desc: sys::norm_primitive_desc_t) {
+    fn norm_primitive_desc_destroy as dnnl_primitive_desc_destroy(primitive_desc: sys::norm_primitive_desc_t) {
         // SAFETY: the caller's.
         unsafe { Descriptor::destroy(primitive_desc) };
         Ok(())
@@ -184,7 +203,7 @@ exported! {
 
 exported! {
     /// The attributes.
-    fn norm_primitive_desc_get_attr(
+    fn norm_primitive_desc_get_attr as dnnl_primitive_desc_get_attr(
         primitive_desc: sys::const_norm_primitive_desc_t,
         attr: *mut sys::const_norm_primitive_attr_t,
     ) {
@@ -199,7 +218,7 @@ exported! {
 
 exported! {
     /// Answers a query.
-    fn norm_primitive_desc_query(
+    fn norm_primitive_desc_query as dnnl_primitive_desc_query(
         primitive_desc: sys::const_norm_primitive_desc_t,
         what: sys::norm_query_t,
         index: c_int,
@@ -217,7 +236,7 @@ exported! {
 
 exported! {
     /// A memory descriptor of the problem.
-    fn norm_primitive_desc_query_md(
+    fn norm_primitive_desc_query_md as dnnl_primitive_desc_query_md(
         primitive_desc: sys::const_norm_primitive_desc_t,
         what: sys::norm_query_t,
         index: c_int,
@@ -230,7 +249,7 @@ exported! {
 
 exported! {
     /// An integer of the problem.
-    fn norm_primitive_desc_query_s32(
+    fn norm_primitive_desc_query_s32 as dnnl_primitive_desc_query_s32(
         primitive_desc: sys::const_norm_primitive_desc_t,
         what: sys::norm_query_t,
         _index: c_int,

@@ -103,7 +103,7 @@ unsafe fn set_zero_points(attr: sys::norm_primitive_attr_t, p: &Parameters<'_>) 
 
 exported! {
     /// Scales in f32.
-    fn norm_primitive_attr_set_scales_mask(
+    fn norm_primitive_attr_set_scales_mask as dnnl_primitive_attr_set_scales_mask(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
         mask: c_int,
@@ -116,7 +116,7 @@ exported! {
 
 exported! {
     /// Scales of a type.
-    fn norm_primitive_attr_set_scales(
+    fn norm_primitive_attr_set_scales as dnnl_primitive_attr_set_scales(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
         mask: c_int,
@@ -135,7 +135,7 @@ exported! {
 
 exported! {
     /// Scales, as an argument or from the host.
-    fn norm_primitive_attr_set_scales_v2(
+    fn norm_primitive_attr_set_scales_v2 as dnnl_primitive_attr_set_scales_v2(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
         mask: c_int,
@@ -154,7 +154,7 @@ exported! {
 
 exported! {
     /// Scales, given or taken from the data.
-    fn norm_primitive_attr_set_scales_v3(
+    fn norm_primitive_attr_set_scales_v3 as dnnl_primitive_attr_set_scales_v3(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
         mask: c_int,
@@ -184,7 +184,7 @@ exported! {
 
 exported! {
     /// Zero points in s32.
-    fn norm_primitive_attr_set_zero_points_mask(
+    fn norm_primitive_attr_set_zero_points_mask as dnnl_primitive_attr_set_zero_points_mask(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
         mask: c_int,
@@ -197,7 +197,7 @@ exported! {
 
 exported! {
     /// Zero points of a type.
-    fn norm_primitive_attr_set_zero_points(
+    fn norm_primitive_attr_set_zero_points as dnnl_primitive_attr_set_zero_points(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
         mask: c_int,
@@ -216,7 +216,7 @@ exported! {
 
 exported! {
     /// Zero points, as an argument or from the host.
-    fn norm_primitive_attr_set_zero_points_v2(
+    fn norm_primitive_attr_set_zero_points_v2 as dnnl_primitive_attr_set_zero_points_v2(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
         mask: c_int,

@@ -19,7 +19,7 @@ pub(super) fn code(status: Status) -> sys::norm_status_t {
 
 exported! {
     /// The name of a status.
-    fn norm_status2str(status: sys::norm_status_t) -> *const c_char, else c"unknown status".as_ptr(); {
+    fn norm_status2str as dnnl_status2str(status: sys::norm_status_t) -> *const c_char, else c"unknown status".as_ptr(); {
         Ok(match status {
             sys::norm_success => c"success",
             sys::norm_out_of_memory => c"out_of_memory",

@@ -21,7 +21,7 @@ impl Handle for Stream {
 
 exported! {
     /// Creates a stream.
-    fn norm_stream_create(
+    fn norm_stream_create as dnnl_stream_create(
         stream: *mut sys::norm_stream_t,
         engine: sys::norm_engine_t,
         flags: c_uint,
@@ -40,7 +40,7 @@ exported! {
 
 exported! {
     /// The engine of a stream.
-    fn norm_stream_get_engine(
+    fn norm_stream_get_engine as dnnl_stream_get_engine(
         stream: sys::const_norm_stream_t,
         engine: *mut sys::norm_engine_t,
     ) {
@@ -55,7 +55,7 @@ exported! {
 
 exported! {
     /// Waits for the executions, which are finished.
-    fn norm_stream_wait(stream: sys::norm_stream_t) {
+    fn norm_stream_wait as dnnl_stream_wait(stream: sys::norm_stream_t) {
         // SAFETY: the caller's.
         unsafe { Stream::get(stream, "stream") }.map(|_| ())
     }
@@ -63,7 +63,7 @@ exported! {
 
 exported! {
     /// Frees a stream.
-    fn norm_stream_destroy(stream: sys::norm_stream_t) {
+    fn norm_stream_destroy as dnnl_stream_destroy(stream: sys::norm_stream_t) {
         // SAFETY: the caller's.
         unsafe { Stream::destroy(stream) };
         Ok(())

@@ -1,6 +1,7 @@
 //! The cap on the instruction set: what was asked for, by call or environment, and the level that
 //! follows from it.
 
+use super::environment::variable;
 use crate::error::{Error, Result};
 use crate::simd::Level;
 use norm_sys as sys;
@@ -35,8 +36,8 @@ const ISAS: &[CpuIsa] = &[
     isa!(norm_cpu_isa_avx10_1_512, "avx10_1_512", Some(Level::Avx512)),
     isa!(norm_cpu_isa_avx10_1_512_amx, "avx10_1_512_amx", Some(Level::Avx512)),
     isa!(norm_cpu_isa_avx10_1_512_amx_fp16, "avx10_1_512_amx_fp16", Some(Level::Avx512)),
-    isa!(norm_cpu_isa_avx10_2_512, "avx10_2_512", Some(Level::Avx512)),
-    isa!(norm_cpu_isa_avx10_2_512_amx_2, "avx10_2_512_amx_2", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx10_2_512, "avx10_2", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx10_2_512_amx_2, "avx10_2_amx_2", Some(Level::Avx512)),
 ];
 
 /// Second names that the environment variable understands.
@@ -46,6 +47,8 @@ const ALIASES: &[(&str, sys::norm_cpu_isa_t)] = &[
     ("avx512_core_fp16", sys::norm_cpu_isa_avx512_core_fp16),
     ("avx512_core_amx", sys::norm_cpu_isa_avx512_core_amx),
     ("avx512_core_amx_fp16", sys::norm_cpu_isa_avx512_core_amx_fp16),
+    ("avx10_2_512", sys::norm_cpu_isa_avx10_2_512),
+    ("avx10_2_512_amx_2", sys::norm_cpu_isa_avx10_2_512_amx_2),
 ];
 
 impl CpuIsa {
@@ -94,6 +97,23 @@ const UNSET: u32 = u32::MAX;
 
 /// Caps what primitive descriptors made from now on use.
 pub(crate) fn set_cap(value: sys::norm_cpu_isa_t) -> Result<()> {
+    check(value)?;
+    CAP.store(value, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The same in oneDNN's sense: once, and before anybody has asked for the cap.
+#[cfg(feature = "onednn-abi")]
+pub(crate) fn set_cap_once(value: sys::norm_cpu_isa_t) -> Result<()> {
+    check(value)?;
+    match CAP.compare_exchange(UNSET, value, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::invalid("isa: the instruction set was set or used before")),
+    }
+}
+
+/// Refuses what is no instruction set of this architecture.
+fn check(value: sys::norm_cpu_isa_t) -> Result<()> {
     let isa = CpuIsa::find(value)
         .ok_or_else(|| Error::invalid(format!("isa: {value:#x} is not a norm_cpu_isa_t")))?;
     if !isa.is_of_this_architecture() {
@@ -102,7 +122,6 @@ pub(crate) fn set_cap(value: sys::norm_cpu_isa_t) -> Result<()> {
             isa.name
         )));
     }
-    CAP.store(value, Ordering::Relaxed);
     Ok(())
 }
 
@@ -121,8 +140,7 @@ pub(crate) fn effective_level() -> Level {
 /// reads it: after fork() it may not be there.
 #[cold]
 fn cap_of_environment() -> sys::norm_cpu_isa_t {
-    let name = std::env::var("NORM_MAX_CPU_ISA").ok();
-    let isa = name.and_then(|name| CpuIsa::find_name(&name));
+    let isa = variable("MAX_CPU_ISA").and_then(|name| CpuIsa::find_name(&name));
     let isa = isa.filter(|isa| isa.is_of_this_architecture());
     let value = isa.map_or(sys::norm_cpu_isa_default, |isa| isa.value);
     match CAP.compare_exchange(UNSET, value, Ordering::Relaxed, Ordering::Relaxed) {

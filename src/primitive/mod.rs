@@ -7,6 +7,7 @@
 mod attr;
 mod desc;
 mod enumerators;
+mod environment;
 mod isa;
 mod padding;
 mod scratchpad;
@@ -23,6 +24,8 @@ pub(crate) use desc::{
 pub(crate) use enumerators::{
     AccumulationMode, BinaryAlgorithm, EltwiseAlgorithm, FpmathMode, RoundingMode, ScratchpadMode,
 };
+#[cfg(feature = "onednn-abi")]
+pub(crate) use isa::set_cap_once;
 pub(crate) use isa::{CpuIsa, effective_level, set_cap};
 pub(crate) use padding::Padding;
 pub(crate) use scratchpad::with_scratchpad;

@@ -1,7 +1,8 @@
 //! Verbose lines, in oneDNN's format: what was created, what was executed and how long it took, and
 //! why an implementation was passed over.
 
-use super::{Op, PrimitiveDesc};
+use super::environment::variable;
+use super::{Op, PrimitiveDesc, PropKind};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
@@ -16,6 +17,20 @@ pub(crate) enum Verbosity {
 impl Verbosity {
     pub(crate) fn from_level(level: i32) -> Option<Self> {
         [Self::Silent, Self::Execution, Self::Creation].get(usize::try_from(level).ok()?).copied()
+    }
+
+    /// What the environment asks for: a level, or oneDNN's words for it, separated by commas.
+    fn from_text(text: &str) -> Option<Self> {
+        if let Ok(level) = text.trim().parse() {
+            return Self::from_level(level);
+        }
+        let word = |word: &str| match word.trim() {
+            "none" | "error" | "check" | "warn" => Some(Self::Silent),
+            "profile_exec" => Some(Self::Execution),
+            "profile_create" | "profile" | "dispatch" | "all" => Some(Self::Creation),
+            _ => None,
+        };
+        text.split(',').filter_map(word).max()
     }
 }
 
@@ -38,11 +53,8 @@ pub(crate) fn verbosity() -> Verbosity {
 /// reads it: after fork() it may not be there.
 #[cold]
 fn verbosity_of_environment() -> Verbosity {
-    let verbosity = std::env::var("NORM_VERBOSE")
-        .ok()
-        .and_then(|value| value.trim().parse().ok())
-        .and_then(Verbosity::from_level)
-        .unwrap_or(Verbosity::Silent);
+    let asked = variable("VERBOSE").and_then(|text| Verbosity::from_text(&text));
+    let verbosity = asked.unwrap_or(Verbosity::Silent);
     let found = verbosity as i32;
     match LEVEL.compare_exchange(UNSET, found, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => {
@@ -68,9 +80,12 @@ fn print_header(verbosity: Verbosity) {
     );
 }
 
+/// What each line begins with: programs that read oneDNN's lines look for its marker.
+const MARKER: &str = if cfg!(feature = "onednn-abi") { "onednn_verbose" } else { "norm_verbose" };
+
 /// A closed standard output is not this library's affair.
 fn line(text: &str) {
-    write(format!("norm_verbose,v1,{text}\n").as_bytes());
+    write(format!("{MARKER},v1,{text}\n").as_bytes());
 }
 
 /// Writes to standard output, past the standard library's lock: a child of fork() would wait for ever
@@ -131,10 +146,25 @@ fn describe(desc: &PrimitiveDesc) -> String {
         "{},{},{},{},{},{},{}",
         op.name(),
         desc.implementation().name(),
-        op.prop_kind().name(),
+        op.prop_kind().map_or("undef", PropKind::name),
         descs.join(" "),
         desc.attr().describe(),
         op.auxiliary(),
         op.problem()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_of_the_environment_are_numbers_or_words() {
+        assert_eq!(Verbosity::from_text(" 1 "), Some(Verbosity::Execution));
+        assert_eq!(Verbosity::from_text("3"), None);
+        assert_eq!(Verbosity::from_text("all"), Some(Verbosity::Creation));
+        assert_eq!(Verbosity::from_text("error,profile_exec"), Some(Verbosity::Execution));
+        assert_eq!(Verbosity::from_text("none"), Some(Verbosity::Silent));
+        assert_eq!(Verbosity::from_text("loud"), None);
+    }
 }

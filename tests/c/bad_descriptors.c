@@ -67,7 +67,8 @@ static void forward(void) {
     FORWARD(BAD, "dst_desc", &out, engine, kind, good, overlapping, stats, eps, flags, NULL);
     FORWARD(BAD, "stat_desc", &out, engine, kind, good, good, stats_short, eps, flags, NULL);
     FORWARD(BAD, "stat_desc", &out, engine, kind, good, good, stats_deep, eps, flags, NULL);
-    FORWARD(BAD, "stat_desc", &out, engine, kind, good, good, stats_f16, eps, flags, NULL);
+    FORWARD(norm_unimplemented, "stat_desc", &out, engine, kind, good, good, stats_f16, eps,
+            flags, NULL);
     for (int i = 0; i < 6; ++i)
         FORWARD(BAD, "prop_kind", &out, engine, (norm_prop_kind_t)no_kind[i], good, good, stats,
                 eps, flags, NULL);
@@ -110,7 +111,8 @@ static void backward(void) {
     BACKWARD(BAD, "src_desc", &out, engine, kind, deep, deep, deep, NULL, eps, flags);
     BACKWARD(BAD, "stat_desc", &out, engine, kind, good, good, good, stats_short, eps, flags);
     BACKWARD(BAD, "stat_desc", &out, engine, kind, good, good, good, stats_deep, eps, flags);
-    BACKWARD(BAD, "stat_desc", &out, engine, kind, good, good, good, stats_f16, eps, flags);
+    BACKWARD(norm_unimplemented, "stat_desc", &out, engine, kind, good, good, good, stats_f16,
+            eps, flags);
     for (int i = 0; i < 6; ++i)
         BACKWARD(BAD, "prop_kind", &out, engine, (norm_prop_kind_t)no_kind[i], good, good, good,
                 stats, eps, flags);
@@ -136,10 +138,10 @@ static void backward(void) {
 
 /* Element types that exist, but that layer normalization does not take. */
 static void types_not_built(void) {
-    static const norm_data_type_t types[] = {norm_s32, norm_s8, norm_u8, norm_f64};
+    static const norm_data_type_t types[] = {norm_s32};
     norm_primitive_desc_t out = UNTOUCHED;
     const unsigned flags = norm_use_scale;
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 1; ++i) {
         norm_memory_desc_t odd = describe(2, 3, 5, types[i], norm_ab);
         FORWARD(norm_unimplemented, "src_desc", &out, engine, norm_forward_inference, odd, good,
                 NULL, 0, flags, NULL);
@@ -180,8 +182,8 @@ static void questions(void) {
     INVALID("attr", norm_primitive_desc_get_attr, (pd, NULL));
     INVALID("primitive_desc", norm_primitive_desc_query, (NULL, norm_query_flags, 0, result));
     INVALID("result", norm_primitive_desc_query, (pd, norm_query_flags, 0, NULL));
-    INVALID("what", norm_primitive_desc_query, (pd, norm_query_undef, 0, result));
-    INVALID("what", norm_primitive_desc_query, (pd, norm_query_dims, 0, result));
+    REFUSED(norm_unimplemented, "what", norm_primitive_desc_query, (pd, norm_query_undef, 0, result));
+    REFUSED(norm_unimplemented, "what", norm_primitive_desc_query, (pd, norm_query_dims, 0, result));
     FAILS_WITH(NULL, "primitive_desc", norm_primitive_desc_query_md,
             (NULL, norm_query_src_md, 0));
     FAILS_WITH(NULL, "what", norm_primitive_desc_query_md, (pd, norm_query_flags, 0));
@@ -191,7 +193,7 @@ static void questions(void) {
     FAILS_WITH(0, "what", norm_primitive_desc_query_s32, (pd, norm_query_epsilon_f32, 0));
     for (int i = 0; i < NO_ENUMERATORS; ++i) {
         const norm_query_t what = (norm_query_t)no_enumerator[i];
-        INVALID("what", norm_primitive_desc_query, (pd, what, 0, result));
+        REFUSED(norm_unimplemented, "what", norm_primitive_desc_query, (pd, what, 0, result));
         FAILS_WITH(NULL, "what", norm_primitive_desc_query_md, (pd, what, 0));
         FAILS_WITH(0, "what", norm_primitive_desc_query_s32, (pd, what, 0));
     }

@@ -1,5 +1,6 @@
 //! Whatever stands in several places is the same: the functions that `norm.h` declares, those
-//! that the library exports, those that `norm.hpp` reaches and those that the programs call.
+//! that the library exports, those that `norm.hpp` reaches, those that the programs call and the lists in
+//! `tests/symbols/`, which a reviewer sees change.
 
 use std::collections::BTreeSet;
 
@@ -48,6 +49,14 @@ fn of_the_interface(names: Names) -> Names {
     names.into_iter().filter(|name| name.starts_with("norm_")).collect()
 }
 
+/// Fails with what stands on one side alone.
+fn expect_same(left: (&str, &Names), right: (&str, &Names)) {
+    for ((name, names), (other, others)) in [(left, right), (right, left)] {
+        let alone: Vec<_> = names.difference(others).collect();
+        assert!(alone.is_empty(), "{name}, but not {other}: {alone:?}");
+    }
+}
+
 #[test]
 fn declarations_are_found_in_a_header() {
     let sample = "/* NORM_API int norm_no(void); */\n#define NORM_API\nNORM_API int norm_a(void);\n\
@@ -55,19 +64,75 @@ fn declarations_are_found_in_a_header() {
     assert_eq!(declared(sample).into_iter().collect::<Vec<_>>(), ["norm_a", "norm_b", "norm_c"]);
 }
 
+/// A committed list of names, sorted, one a line.
+fn committed(list: &str) -> Names {
+    let path = root().join("tests/symbols").join(list);
+    let text = std::fs::read_to_string(path).expect("the list can be read");
+    let names: Vec<_> = text.lines().map(str::to_owned).collect();
+    assert!(names.is_sorted(), "{list} is not in order");
+    names.into_iter().collect()
+}
+
 #[test]
 fn the_library_exports_what_the_header_declares() {
+    let declared = declared(&header("norm.h"));
+    assert!(declared.len() > 50, "only {} declarations were found", declared.len());
+    if std::env::var_os("NORM_BLESS").is_some() {
+        let list: String = declared.iter().map(|name| format!("{name}\n")).collect();
+        std::fs::write(root().join("tests/symbols/libnorm.txt"), list).expect("it can be written");
+    }
+    let listed = committed("libnorm.txt");
+    // NORM_BLESS=1 cargo test --test consumers exports
+    expect_same(("declared", &declared), ("listed in tests/symbols/libnorm.txt", &listed));
     if !has("nm") {
         return;
     }
-    let declared = declared(&header("norm.h"));
-    assert!(declared.len() > 50, "only {} declarations were found", declared.len());
     let exported = symbols("--defined-only", &library_dir().join("libnorm.so"));
     let (own, other): (Names, Names) = exported.into_iter().partition(|n| n.starts_with("norm_"));
-    assert_eq!(own, declared, "exported (left) and declared (right)");
-    // The only others there may be are oneDNN's names, which a feature adds.
-    let stray: Vec<_> = other.iter().filter(|name| !name.starts_with("dnnl_")).collect();
-    assert!(stray.is_empty(), "exported beside the interface: {stray:?}");
+    expect_same(("exported", &own), ("declared", &declared));
+    let feature = if cfg!(feature = "onednn-abi") { committed("onednn.txt") } else { Names::new() };
+    expect_same(("exported", &other), ("listed in tests/symbols/onednn.txt", &feature));
+}
+
+/// The words of a code that begin with `prefix`.
+fn words(prefix: &str, code: &str) -> Names {
+    let words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with(prefix)).map(str::to_owned).collect()
+}
+
+/// The texts of `src/capi`, without comments, by path.
+fn boundary(folder: &std::path::Path, code: &mut Vec<(std::path::PathBuf, String)>) {
+    for file in std::fs::read_dir(folder).expect("src/capi can be read") {
+        let path = file.expect("src/capi can be read").path();
+        if path.is_dir() {
+            boundary(&path, code);
+        } else {
+            let text = std::fs::read_to_string(&path).expect("sources are text");
+            code.push((path, without_comments(&text)));
+        }
+    }
+}
+
+/// Every function of oneDNN is either built or among the unbuilt, which the feature's build alone would
+/// see otherwise.
+#[test]
+fn onednn_functions_are_built_or_unbuilt() {
+    let mut code = Vec::new();
+    boundary(&root().join("src/capi"), &mut code);
+    let (lists, sources): (Vec<_>, Vec<_>) =
+        code.into_iter().partition(|(path, _)| path.ends_with("onednn/unbuilt.rs"));
+    let unbuilt = words("dnnl_", &lists[0].1);
+    let built: Names = sources.iter().flat_map(|(_, text)| words("dnnl_", text)).collect();
+    let both: Vec<_> = built.intersection(&unbuilt).collect();
+    assert!(both.is_empty(), "built, and still in src/capi/onednn/unbuilt.rs: {both:?}");
+    let listed = committed("onednn.txt");
+    let all: Names = built.union(&unbuilt).cloned().collect();
+    expect_same(("built or unbuilt", &all), ("listed in tests/symbols/onednn.txt", &listed));
+    // A function that got built under its own name alone leaves its stub behind.
+    let own: Names = sources.iter().flat_map(|(_, text)| words("norm_", text)).collect();
+    let twin = |name: &String| own.contains(&name.replacen("dnnl_", "norm_", 1));
+    let forgotten: Vec<_> = unbuilt.iter().filter(|name| twin(name)).collect();
+    assert!(forgotten.is_empty(), "write `fn norm_... as` each of these: {forgotten:?}");
 }
 
 #[test]
@@ -81,7 +146,7 @@ fn the_programs_call_every_function() {
         programs.iter().map(build).flat_map(|p| symbols("--undefined-only", &p)).collect()
     };
     let from_c = of_the_interface(called(C_PROGRAMS, Language::C99));
-    assert_eq!(from_c, declared, "called from C (left) and declared (right)");
+    expect_same(("called from C", &from_c), ("declared", &declared));
     let from_cpp = of_the_interface(called(CPP_PROGRAMS, Language::Cpp17));
-    assert_eq!(from_cpp, declared, "called through norm.hpp (left) and declared (right)");
+    expect_same(("called through norm.hpp", &from_cpp), ("declared", &declared));
 }

@@ -27,7 +27,7 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    fn compiler(self) -> String {
+    pub(crate) fn compiler(self) -> String {
         let (variable, default) = match self {
             Language::C99 => ("CC", "cc"),
             Language::Cpp17 | Language::Cpp20 => ("CXX", "c++"),
@@ -35,7 +35,7 @@ impl Language {
         std::env::var(variable).unwrap_or_else(|_| default.to_owned())
     }
 
-    fn standard(self) -> &'static str {
+    pub(crate) fn standard(self) -> &'static str {
         match self {
             Language::C99 => "-std=c99",
             Language::Cpp17 => "-std=c++17",
@@ -78,8 +78,9 @@ pub(crate) fn build(source: &str, language: Language) -> PathBuf {
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("NORM_") {
-            command.env_remove(name);
+        let name_of = name.to_string_lossy();
+        if ["NORM_", "ONEDNN_", "DNNL_"].iter().any(|prefix| name_of.starts_with(prefix)) {
+            command.env_remove(&name);
         }
     }
     command.env_remove("LD_LIBRARY_PATH");
@@ -103,6 +104,6 @@ pub(crate) fn has(tool: &str) -> bool {
     found
 }
 
-fn text(output: &Output) -> String {
+pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }

@@ -194,7 +194,7 @@ impl LayerNormalization {
             )));
         }
         if stat.data_type() != Some(DataType::F32) {
-            return Err(Error::invalid("stat_desc: statistics are f32"));
+            return Err(Error::unimplemented("stat_desc: statistics are f32"));
         }
         if stat.layout() == Layout::Any {
             return Ok(default);
@@ -393,16 +393,16 @@ impl Op for LayerNormalization {
         "layer_normalization"
     }
 
-    fn prop_kind(&self) -> PropKind {
-        self.prop_kind
+    fn prop_kind(&self) -> Option<PropKind> {
+        Some(self.prop_kind)
     }
 
-    fn epsilon(&self) -> f32 {
-        self.epsilon
+    fn epsilon(&self) -> Option<f32> {
+        Some(self.epsilon)
     }
 
-    fn flags(&self) -> u32 {
-        self.flags.0
+    fn flags(&self) -> Option<u32> {
+        Some(self.flags.0)
     }
 
     fn arguments(&self) -> &[OpArgument] {
@@ -428,10 +428,11 @@ impl Op for LayerNormalization {
             }
             sys::norm_query_diff_dst_md if !forward => first(&self.dst),
             sys::norm_query_diff_src_md if !forward => first(&self.diff_src),
+            // As oneDNN has it: one descriptor for both weights, under two indices where shift is looked at.
+            sys::norm_query_weights_md if forward && index == 1 => Some(&self.scale_shift),
             sys::norm_query_weights_md => first(&self.scale_shift),
             sys::norm_query_diff_weights_md if matches!(index, 0 | 1) => {
-                let written = [self.writes_scale(), self.writes_shift()][index as usize];
-                written.then_some(&self.diff_scale_shift)
+                (self.writes_scale() || self.writes_shift()).then_some(&self.diff_scale_shift)
             }
             sys::norm_query_exec_arg_md => {
                 self.arguments.iter().find(|a| a.id == index).map(|a| &a.desc)

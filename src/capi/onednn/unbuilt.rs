@@ -1,0 +1,105 @@
+//! The functions of oneDNN that this library does not have: each says so.
+//!
+//! Together with those that are built they are `tests/symbols/onednn.txt`. A function that gets built leaves this
+//! list: a name in both places does not link, and `tests/consumers/exports.rs` tells which it is.
+//!
+//! The bodies take no arguments. In the C calling conventions of x86-64 and aarch64 the caller
+//! places the arguments and takes them away again, so a function may leave all of them unread. All
+//! return a status.
+
+use crate::capi::guard;
+use crate::error::{Error, Result};
+use norm_sys as sys;
+
+fn not_built() -> Result<()> {
+    Err(Error::unimplemented("libnorm does not have it"))
+}
+
+macro_rules! unbuilt {
+    ($($name:ident)*) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() -> sys::norm_status_t {
+            guard::status(stringify!($name), not_built)
+        }
+    )*};
+}
+
+unbuilt! {
+    dnnl_augru_backward_primitive_desc_create
+    dnnl_augru_forward_primitive_desc_create
+    dnnl_batch_normalization_backward_primitive_desc_create
+    dnnl_batch_normalization_forward_primitive_desc_create
+    dnnl_binary_primitive_desc_create
+    dnnl_binary_primitive_desc_create_v2
+    dnnl_concat_primitive_desc_create
+    dnnl_convolution_backward_data_primitive_desc_create
+    dnnl_convolution_backward_weights_primitive_desc_create
+    dnnl_convolution_forward_primitive_desc_create
+    dnnl_deconvolution_backward_data_primitive_desc_create
+    dnnl_deconvolution_backward_weights_primitive_desc_create
+    dnnl_deconvolution_forward_primitive_desc_create
+    dnnl_eltwise_backward_primitive_desc_create
+    dnnl_eltwise_forward_primitive_desc_create
+    dnnl_gemm_bf16bf16f32
+    dnnl_gemm_s8s8s32
+    dnnl_gemm_u8s8s32
+    dnnl_group_normalization_backward_primitive_desc_create
+    dnnl_group_normalization_forward_primitive_desc_create
+    dnnl_gru_backward_primitive_desc_create
+    dnnl_gru_forward_primitive_desc_create
+    dnnl_inner_product_backward_data_primitive_desc_create
+    dnnl_inner_product_backward_weights_primitive_desc_create
+    dnnl_inner_product_forward_primitive_desc_create
+    dnnl_lbr_augru_backward_primitive_desc_create
+    dnnl_lbr_augru_forward_primitive_desc_create
+    dnnl_lbr_gru_backward_primitive_desc_create
+    dnnl_lbr_gru_forward_primitive_desc_create
+    dnnl_lrn_backward_primitive_desc_create
+    dnnl_lrn_forward_primitive_desc_create
+    dnnl_lstm_backward_primitive_desc_create
+    dnnl_lstm_forward_primitive_desc_create
+    dnnl_matmul_primitive_desc_create
+    dnnl_memory_create_host_scalar
+    dnnl_memory_desc_create_host_scalar
+    dnnl_memory_desc_create_with_coo_encoding
+    dnnl_memory_desc_create_with_csr_encoding
+    dnnl_memory_desc_create_with_grouped_encoding
+    dnnl_memory_desc_create_with_packed_encoding
+    dnnl_memory_desc_create_with_string_tag
+    dnnl_memory_desc_set_data_type
+    dnnl_memory_get_host_scalar_value
+    dnnl_memory_set_host_scalar_value
+    dnnl_pooling_backward_primitive_desc_create
+    dnnl_pooling_forward_primitive_desc_create
+    dnnl_prelu_backward_primitive_desc_create
+    dnnl_prelu_forward_primitive_desc_create
+    dnnl_primitive_attr_get_dropout
+    dnnl_primitive_attr_get_dropout_v2
+    dnnl_primitive_attr_get_rnn_data_qparams
+    dnnl_primitive_attr_get_rnn_weights_projection_qparams
+    dnnl_primitive_attr_get_rnn_weights_qparams
+    dnnl_primitive_attr_set_dropout
+    dnnl_primitive_attr_set_dropout_v2
+    dnnl_primitive_attr_set_precomputed_reductions
+    dnnl_primitive_attr_set_rnn_data_qparams
+    dnnl_primitive_attr_set_rnn_weights_projection_qparams
+    dnnl_primitive_attr_set_rnn_weights_qparams
+    dnnl_primitive_create_from_cache_blob
+    dnnl_primitive_get_cache_blob
+    dnnl_query_profiling_data
+    dnnl_reduction_primitive_desc_create
+    dnnl_resampling_backward_primitive_desc_create
+    dnnl_resampling_forward_primitive_desc_create
+    dnnl_reset_profiling
+    dnnl_set_jit_dump
+    dnnl_set_jit_profiling_flags
+    dnnl_set_jit_profiling_jitdumpdir
+    dnnl_sgemm
+    dnnl_shuffle_backward_primitive_desc_create
+    dnnl_shuffle_forward_primitive_desc_create
+    dnnl_softmax_backward_primitive_desc_create
+    dnnl_softmax_forward_primitive_desc_create
+    dnnl_sum_primitive_desc_create
+    dnnl_vanilla_rnn_backward_primitive_desc_create
+    dnnl_vanilla_rnn_forward_primitive_desc_create
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * What memory descriptors and primitive descriptors say of themselves.
+ */
+#include "problem.h"
+
+static void print_dims(const char *name, const_dnnl_memory_desc_t desc, dnnl_query_t what,
+        int count) {
+    const dnnl_dims_t *dims;
+    const dnnl_status_t status = dnnl_memory_desc_query(desc, what, (void *)&dims);
+    printf("  %s: %s", name, dnnl_status2str(status));
+    for (int i = 0; status == dnnl_success && i < count; ++i)
+        printf(" %d", (int)(*dims)[i]);
+    printf("\n");
+}
+
+/* Where there are gaps the libraries count bytes in different ways. */
+static int is_dense(const_dnnl_memory_desc_t desc, int ndims) {
+    const dnnl_dims_t *dims, *strides;
+    dnnl_dim_t count = 1, reach = 1;
+    OK(dnnl_memory_desc_query(desc, dnnl_query_dims, (void *)&dims));
+    if (dnnl_memory_desc_query(desc, dnnl_query_strides, (void *)&strides) != dnnl_success)
+        return 1;
+    for (int i = 0; i < ndims; ++i) {
+        count *= (*dims)[i];
+        reach += ((*dims)[i] - 1) * (*strides)[i];
+    }
+    return count == 0 || count == reach;
+}
+
+static void describe(const char *name, const_dnnl_memory_desc_t desc) {
+    dnnl_data_type_t type;
+    dnnl_format_kind_t kind;
+    dnnl_dim_t offset;
+    int ndims, nblks, handles;
+    if (!desc) {
+        printf("%s: NULL\n", name);
+        return;
+    }
+    OK(dnnl_memory_desc_query(desc, dnnl_query_ndims_s32, &ndims));
+    OK(dnnl_memory_desc_query(desc, dnnl_query_data_type, &type));
+    OK(dnnl_memory_desc_query(desc, dnnl_query_format_kind, &kind));
+    OK(dnnl_memory_desc_query_v2(desc, dnnl_query_num_handles_s32, 0, &handles));
+    const int size = (int)dnnl_memory_desc_get_size(desc);
+    if (is_dense(desc, ndims))
+        printf("%s: %d bytes\n", name, size);
+    else
+        printf("* bytes with gaps: %s: %d\n", name, size);
+    printf("  %d dims, %s, %s, %d buffer\n", ndims, dnnl_dt2str(type), dnnl_fmt_kind2str(kind),
+            handles);
+    if (ndims == 0) return;
+    print_dims("dims", desc, dnnl_query_dims, ndims);
+    print_dims("padded", desc, dnnl_query_padded_dims, ndims);
+    print_dims("offsets", desc, dnnl_query_padded_offsets, ndims);
+    if (kind != dnnl_blocked) return;
+    OK(dnnl_memory_desc_query(desc, dnnl_query_submemory_offset_s64, &offset));
+    OK(dnnl_memory_desc_query(desc, dnnl_query_inner_nblks_s32, &nblks));
+    printf("  offset %d, %d inner blocks\n", (int)offset, nblks);
+    print_dims("strides", desc, dnnl_query_strides, ndims);
+    print_dims("blocks", desc, dnnl_query_inner_blks, nblks);
+    print_dims("indices", desc, dnnl_query_inner_idxs, nblks);
+}
+
+static void descriptors(void) {
+    const dnnl_dims_t dims = {2, 3, 4, 5, 6, 7};
+    for (int n = 1; n <= 6; ++n) {
+        static const dnnl_format_tag_t plain[]
+                = {dnnl_a, dnnl_ba, dnnl_acb, dnnl_acdb, dnnl_bacde, dnnl_abcdef};
+        dnnl_memory_desc_t desc = with_tag(n, dims, dnnl_bf16, plain[n - 1]), copy;
+        describe(dnnl_fmt_tag2str(plain[n - 1]), desc);
+        OK(dnnl_memory_desc_clone(&copy, desc));
+        printf("  equal: %d\n", dnnl_memory_desc_equal(copy, desc));
+        OK(dnnl_memory_desc_destroy(copy));
+        copy = with_tag(n, dims, dnnl_f32, plain[n - 1]);
+        printf("  of another type: %d\n", dnnl_memory_desc_equal(copy, desc));
+        OK(dnnl_memory_desc_destroy(copy));
+        OK(dnnl_memory_desc_destroy(desc));
+    }
+    dnnl_memory_desc_t desc = with_tag(3, dims, dnnl_f32, dnnl_format_tag_any);
+    describe("any", desc);
+    OK(dnnl_memory_desc_destroy(desc));
+    desc = with_tag(0, NULL, dnnl_f32, dnnl_format_tag_undef);
+    describe("empty", desc);
+    OK(dnnl_memory_desc_destroy(desc));
+    const dnnl_dims_t none = {2, 0, 4}, strides = {100, 20, 2}, dense = {12, 4, 1};
+    desc = with_tag(3, none, dnnl_f32, dnnl_abc);
+    describe("no elements", desc);
+    OK(dnnl_memory_desc_destroy(desc));
+    OK(dnnl_memory_desc_create_with_strides(&desc, 3, dims, dnnl_f32, strides));
+    describe("strides", desc);
+    OK(dnnl_memory_desc_destroy(desc));
+    dnnl_memory_desc_t tagged = with_tag(3, dims, dnnl_f32, dnnl_abc);
+    OK(dnnl_memory_desc_create_with_strides(&desc, 3, dims, dnnl_f32, dense));
+    printf("dense strides are abc: %d\n", dnnl_memory_desc_equal(desc, tagged));
+    OK(dnnl_memory_desc_destroy(desc));
+    OK(dnnl_memory_desc_create_with_strides(&desc, 3, dims, dnnl_f32, NULL));
+    printf("no strides are abc: %d\n", dnnl_memory_desc_equal(desc, tagged));
+    OK(dnnl_memory_desc_destroy(desc));
+    OK(dnnl_memory_desc_destroy(tagged));
+}
+
+/* Submemory, another shape, another order, a round trip through bytes. */
+static void derived(void) {
+    const dnnl_dims_t dims = {4, 6, 8}, part = {2, 3, 8}, at = {1, 2, 0}, too_far = {3, 2, 0};
+    const dnnl_dims_t flat = {24, 8}, split = {4, 6, 2, 4}, joined = {4, 48}, wrong = {5, 7};
+    const int swap[] = {1, 0, 2}, no_order[] = {0, 0, 2};
+    dnnl_memory_desc_t desc = with_tag(3, dims, dnnl_f32, dnnl_abc), made;
+    OK(dnnl_memory_desc_create_submemory(&made, desc, part, at));
+    describe("submemory", made);
+    OK(dnnl_memory_desc_destroy(made));
+    STATUS("submemory outside", dnnl_memory_desc_create_submemory(&made, desc, part, too_far));
+    OK(dnnl_memory_desc_reshape(&made, desc, 2, flat));
+    describe("rows joined", made);
+    OK(dnnl_memory_desc_destroy(made));
+    OK(dnnl_memory_desc_reshape(&made, desc, 4, split));
+    describe("columns split", made);
+    OK(dnnl_memory_desc_destroy(made));
+    OK(dnnl_memory_desc_reshape(&made, desc, 2, joined));
+    describe("columns joined", made);
+    OK(dnnl_memory_desc_destroy(made));
+    STATUS("another count", dnnl_memory_desc_reshape(&made, desc, 2, wrong));
+    OK(dnnl_memory_desc_permute_axes(&made, desc, swap));
+    describe("axes swapped", made);
+    STATUS("reshaped then", dnnl_memory_desc_reshape(&made, made, 2, flat));
+    OK(dnnl_memory_desc_destroy(made));
+    STATUS("no permutation", dnnl_memory_desc_permute_axes(&made, desc, no_order));
+    size_t size = 0;
+    OK(dnnl_memory_desc_get_blob(NULL, &size, desc));
+    uint8_t *blob = malloc(size);
+    OK(dnnl_memory_desc_get_blob(blob, &size, desc));
+    OK(dnnl_memory_desc_create_with_blob(&made, blob));
+    printf("from bytes: %d\n", dnnl_memory_desc_equal(made, desc));
+    free(blob);
+    OK(dnnl_memory_desc_destroy(made));
+    OK(dnnl_memory_desc_destroy(desc));
+}
+
+/* The descriptor of an argument or, if the problem does not use it, whether it is empty. */
+static void describe_used(int used, const char *problem, const char *name,
+        const_dnnl_memory_desc_t desc) {
+    if (used) {
+        describe(name, desc);
+    } else {
+        int ndims;
+        OK(dnnl_memory_desc_query(desc, dnnl_query_ndims_s32, &ndims));
+        printf("* unused argument: %s%s: %s\n", problem, name, ndims ? "described" : "empty");
+    }
+}
+
+static void ask(const char *name, unsigned flags, const_dnnl_primitive_desc_t problem) {
+    static const struct {
+        dnnl_query_t what;
+        const char *name;
+    } ints[] = {{dnnl_query_num_of_inputs_s32, "inputs"},
+            {dnnl_query_num_of_outputs_s32, "outputs"},
+            {dnnl_query_primitive_kind, "kind"}, {dnnl_query_prop_kind, "prop_kind"},
+            {dnnl_query_flags, "flags"}};
+    static const struct {
+        dnnl_query_t what;
+        const char *name;
+    } mds[] = {{dnnl_query_src_md, "src"}, {dnnl_query_dst_md, "dst"},
+            {dnnl_query_diff_src_md, "diff_src"}, {dnnl_query_diff_dst_md, "diff_dst"},
+            {dnnl_query_weights_md, "weights"}, {dnnl_query_diff_weights_md, "diff_weights"},
+            {dnnl_query_workspace_md, "workspace"}, {dnnl_query_exec_arg_md, "no argument"}};
+    static const int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_DST, DNNL_ARG_MEAN,
+            DNNL_ARG_VARIANCE, DNNL_ARG_SCALE, DNNL_ARG_SHIFT, DNNL_ARG_DIFF_SRC,
+            DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SCALE, DNNL_ARG_DIFF_SHIFT};
+    printf("%s\n", name);
+    for (size_t i = 0; i < sizeof ints / sizeof *ints; ++i) {
+        int value = -1;
+        const dnnl_status_t status
+                = dnnl_primitive_desc_query(problem, ints[i].what, 0, &value);
+        printf(" %s: %s %d\n", ints[i].name, dnnl_status2str(status), value);
+    }
+    float epsilon = -1;
+    double time = -1;
+    STATUS(" epsilon", dnnl_primitive_desc_query(problem, dnnl_query_epsilon_f32, 0, &epsilon));
+    printf(" %g\n", epsilon);
+    STATUS(" time", dnnl_primitive_desc_query(problem, dnnl_query_time_estimate_f64, 0, &time));
+    STATUS(" alpha", dnnl_primitive_desc_query(problem, dnnl_query_alpha_f32, 0, &epsilon));
+    STATUS(" alg_kind", dnnl_primitive_desc_query(problem, dnnl_query_alg_kind, 0, &time));
+    const char *implementation = NULL;
+    STATUS(" implementation", dnnl_primitive_desc_query(problem, dnnl_query_impl_info_str, 0,
+            (void *)&implementation));
+    printf(" %d\n", implementation && *implementation);
+    dnnl_engine_t its_engine = NULL;
+    dnnl_engine_kind_t kind;
+    OK(dnnl_primitive_desc_query(problem, dnnl_query_engine, 0, &its_engine));
+    OK(dnnl_engine_get_kind(its_engine, &kind));
+    printf(" engine: %s\n", dnnl_engine_kind2str(kind));
+    printf(" inputs: %d\n",
+            dnnl_primitive_desc_query_s32(problem, dnnl_query_num_of_inputs_s32, 0));
+    for (size_t i = 0; i < sizeof mds / sizeof *mds; ++i)
+        for (int index = 0; index < (i < 6 ? 3 : 1); ++index) {
+            char title[40];
+            snprintf(title, sizeof title, " %s %d", mds[i].name, index);
+            /* Index 1 of src and dst is the mean. */
+            describe_used(i >= 2 || index != 1 || !(flags & 32), name, title,
+                    dnnl_primitive_desc_query_md(problem, mds[i].what, index));
+        }
+    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; ++i) {
+        char title[40];
+        snprintf(title, sizeof title, " argument %d", arguments[i]);
+        const int id = arguments[i];
+        const int is_shift = id == DNNL_ARG_SHIFT || id == DNNL_ARG_DIFF_SHIFT;
+        const int used = id == DNNL_ARG_MEAN ? !(flags & 32) : !is_shift || flags & 4;
+        describe_used(used, name, title,
+                dnnl_primitive_desc_query_md(problem, dnnl_query_exec_arg_md, id));
+    }
+}
+
+static void problems(void) {
+    const dnnl_dims_t dims = {2, 3, 8};
+    static const unsigned flags[] = {0, 1, 6, 7, 34};
+    dnnl_memory_desc_t data = with_tag(3, dims, dnnl_f32, dnnl_abc);
+    dnnl_memory_desc_t stat = with_tag(2, dims, dnnl_f32, dnnl_ab);
+    for (int f = 0; f < 5; ++f)
+        for (int kind = 0; kind < 3; ++kind) {
+            dnnl_primitive_desc_t forward, problem, copy;
+            char name[80];
+            OK(dnnl_layer_normalization_forward_primitive_desc_create(&forward, engine,
+                    kind == 1 ? dnnl_forward_inference : dnnl_forward_training, data, data, stat,
+                    0.25f, flags[f], NULL));
+            problem = forward;
+            if (kind == 2)
+                OK(dnnl_layer_normalization_backward_primitive_desc_create(&problem, engine,
+                        dnnl_backward, data, data, data, stat, 0.25f, flags[f], forward, NULL));
+            snprintf(name, sizeof name, "kind %d flags %u", kind, flags[f]);
+            ask(name, flags[f], problem);
+            OK(dnnl_primitive_desc_clone(&copy, problem));
+            const_dnnl_primitive_attr_t attr;
+            STATUS(" attr", dnnl_primitive_desc_get_attr(copy, &attr));
+            dnnl_scratchpad_mode_t mode;
+            OK(dnnl_primitive_attr_get_scratchpad_mode(attr, &mode));
+            printf(" scratchpad %s\n", dnnl_scratchpad_mode2str(mode));
+            dnnl_primitive_t primitive;
+            const_dnnl_primitive_desc_t its;
+            OK(dnnl_primitive_create(&primitive, copy));
+            OK(dnnl_primitive_desc_destroy(copy));
+            OK(dnnl_primitive_get_primitive_desc(primitive, &its));
+            printf(" inputs again: %d\n",
+                    dnnl_primitive_desc_query_s32(its, dnnl_query_num_of_inputs_s32, 0));
+            OK(dnnl_primitive_destroy(primitive));
+            /* The walk ends. */
+            dnnl_status_t status;
+            while ((status = dnnl_primitive_desc_next_impl(problem)) == dnnl_success) {}
+            printf(" walked: %s\n", dnnl_status2str(status));
+            if (problem != forward) OK(dnnl_primitive_desc_destroy(problem));
+            OK(dnnl_primitive_desc_destroy(forward));
+        }
+    OK(dnnl_memory_desc_destroy(data));
+    OK(dnnl_memory_desc_destroy(stat));
+}
+
+int main(void) {
+    begin();
+    descriptors();
+    problems();
+    derived();
+    end();
+    return 0;
+}

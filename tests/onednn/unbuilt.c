@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * What libnorm does not have says so, and touches nothing.
+ */
+#include "problem.h"
+
+#define UNBUILT(name, call) STATUS("* not built: " name, call)
+
+int main(void) {
+    const dnnl_dims_t dims = {2, 2, 4, 4}, weights_dims = {2, 2, 3, 3}, one = {1, 1}, none = {0, 0};
+    dnnl_primitive_desc_t problem = NULL;
+    dnnl_memory_desc_t made = NULL;
+    begin();
+    dnnl_memory_desc_t image = with_tag(4, dims, dnnl_f32, dnnl_abcd);
+    dnnl_memory_desc_t weights = with_tag(4, weights_dims, dnnl_f32, dnnl_abcd);
+    dnnl_memory_desc_t matrix = with_tag(2, dims, dnnl_f32, dnnl_ab);
+    UNBUILT("eltwise", dnnl_eltwise_forward_primitive_desc_create(&problem, engine,
+                               dnnl_forward_inference, dnnl_eltwise_relu, image, image, 0, 0, NULL));
+    UNBUILT("softmax", dnnl_softmax_forward_primitive_desc_create(&problem, engine,
+                               dnnl_forward_inference, dnnl_softmax_accurate, image, image, 1, NULL));
+    UNBUILT("matmul", dnnl_matmul_primitive_desc_create(
+                              &problem, engine, matrix, matrix, NULL, matrix, NULL));
+    UNBUILT("convolution", dnnl_convolution_forward_primitive_desc_create(&problem, engine,
+                                   dnnl_forward_inference, dnnl_convolution_direct, image, weights,
+                                   NULL, image, one, none, one, one, NULL));
+    UNBUILT("group normalization", dnnl_group_normalization_forward_primitive_desc_create(
+                                           &problem, engine, dnnl_forward_inference, image, image,
+                                           1, 0.5f, 0, NULL));
+    UNBUILT("host scalar", dnnl_memory_desc_create_host_scalar(&made, dnnl_f32));
+    OK(dnnl_memory_desc_destroy(image));
+    OK(dnnl_memory_desc_destroy(weights));
+    OK(dnnl_memory_desc_destroy(matrix));
+    end();
+    return 0;
+}
