@@ -6,8 +6,9 @@
 //! about half an ulp of the type, holds across binades, subnormals and the overflow threshold, and
 //! is tighter than any symmetric interval that admits every right answer.
 //!
-//! Any NaN equals any NaN; an infinity equals itself. A value that is infinite in the type is
-//! right for a finite `want` when `want` with the bound added rounds to that infinity.
+//! Any NaN equals any NaN; an infinity equals itself. A value that is infinite (or NaN) in the type
+//! is right for a finite `want` when `want` with the bound added rounds to that infinity (or NaN).
+//! Whole numbers saturate and have no NaN, so where `want` is NaN all of them are right.
 
 use crate::fill::DataType;
 use rayon::prelude::*;
@@ -18,6 +19,11 @@ pub enum Kind {
     /// `dst` or `diff_src`: 1 ulp of f32 at the result, plus 2^-22 of the terms, plus the smallest
     /// f32 (a product that falls among the subnormals cannot do better).
     Result,
+    /// The same of a problem that is f64 from end to end: 1 ulp of f64 and 2^-49 of the terms, which
+    /// covers the oracle's own rounding.
+    Double,
+    /// A result with the error that its chain of operations may have: the terms are the bound.
+    Chain,
     /// A row's variance: 4 ulp of f32. Where f32 overflows it is +Inf.
     Variance,
     /// A row's mean: 4 ulp of f32 at the terms, the mean of `|x|`.
@@ -27,12 +33,15 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// How far an f32 result may be from `want`.
-    fn bound(self, want: f64, terms: f64) -> f64 {
+    /// How far an f32 result may be from `want`, before it is rounded to its type.
+    pub fn bound(self, want: f64, terms: f64) -> f64 {
+        const TERMS_OF_DOUBLE: f64 = 1.0 / 562_949_953_421_312.0; // 2^-49
         const TERMS: f64 = 1.0 / 4_194_304.0; // 2^-22
         const SMALLEST: f64 = f32::from_bits(1) as f64;
         match self {
             Kind::Result => DataType::F32.ulp(want) + TERMS * terms + SMALLEST,
+            Kind::Double => DataType::F64.ulp(want) + TERMS_OF_DOUBLE * terms,
+            Kind::Chain => terms,
             Kind::Variance => 4.0 * DataType::F32.ulp(want),
             Kind::Mean | Kind::ColumnSum => 4.0 * DataType::F32.ulp(terms),
         }
@@ -155,16 +164,32 @@ pub fn check(
 
 impl Check {
     fn element(&mut self, index: usize, got: f64, want: f64, bound: f64, dt: DataType) {
+        // Nothing is known, so nothing is wrong and nothing is told.
+        if bound == f64::INFINITY || (want.is_nan() && dt.is_integer()) {
+            let place = Worst { index, got, want, error: 0.0, allowed: 0.0 };
+            self.worst.get_or_insert(place);
+            return;
+        }
+        // Whole numbers saturate; their ends tell nothing of how far beyond `want` is.
+        let beyond = dt.is_integer()
+            && (want - bound > dt.largest() + 0.5 || want + bound < dt.lowest() - 0.5);
+        let want = if dt.is_integer() && want.is_infinite() { dt.round(want) } else { want };
         // The values that are right, from the lowest to the highest.
         let (low, high) = match dt {
-            DataType::F32 => (want - bound, want + bound),
+            DataType::F32 | DataType::F64 => (want - bound, want + bound),
             _ => (dt.round(want - bound), dt.round(want + bound)),
         };
-        self.telling += usize::from(low > 0.0 || high < 0.0 || want.is_infinite());
+        // Of a type without infinities, what is too large is NaN.
+        let overflows = want.is_finite() && (low.is_nan() || high.is_nan());
+        let low = if low.is_nan() && !want.is_nan() { -dt.largest() } else { low };
+        let high = if high.is_nan() && !want.is_nan() { dt.largest() } else { high };
+        self.telling += usize::from((low > 0.0 || high < 0.0 || want.is_infinite()) && !beyond);
         let (right, error, allowed) = if got.is_finite() && want.is_finite() {
             let allowed = if got > want { high - want } else { want - low };
             (low <= got && got <= high, (got - want).abs(), allowed.max(0.0))
-        } else if got == want || (got.is_nan() && want.is_nan()) {
+        } else if got == want
+            || (got.is_nan() && (want.is_nan() || overflows || dt.round(want).is_nan()))
+        {
             (true, 0.0, 0.0)
         } else if want.is_finite()
             && (got == f64::INFINITY && dt.round(high) == got

@@ -6,6 +6,7 @@
 //! whole and [`report`] prints. Nothing here knows the library's own code: it is reached through
 //! the C functions alone, behind [`library`].
 
+pub mod attributes;
 pub mod check;
 pub mod contest;
 pub mod drivers;

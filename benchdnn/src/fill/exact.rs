@@ -30,12 +30,12 @@ const SRC: u64 = 0x0053_5243;
 const DIFF_DST: u64 = 0x4444_5354;
 
 pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
-    let &LnormShape { rows, cols, src_dt, .. } = shape;
+    let &LnormShape { rows, cols, .. } = shape;
     fill_parameters(&mut data.scale, &mut data.shift);
     if rows == 0 || cols == 0 {
         return;
     }
-    let largest = largest_integer(src_dt, cols);
+    let largest = largest_integer(shape);
     let plans: Vec<Row> = (data.src.par_chunks_mut(cols))
         .enumerate()
         .with_min_len(GRAIN.div_ceil(cols))
@@ -72,15 +72,26 @@ fn fill_parameters(scale: &mut [f64], shift: &mut [f64]) {
 }
 
 /// The largest integer in a row: the type holds it, and the sum of so many squares stays exact.
-fn largest_integer(dt: DataType, cols: usize) -> u64 {
+fn largest_integer(shape: &LnormShape) -> u64 {
     const EXACT: f64 = 16_777_216.0; // 2^24: f32 has every integer up to here
-    let of_type: f64 = match dt {
-        DataType::F32 => 4095.0,
+    const EXACT_IN_F64: f64 = 9_007_199_254_740_992.0; // 2^53
+    let cols = shape.cols as f64;
+    let of_type: f64 = match shape.src_dt {
+        // More bits than f32 has show a library that goes by f32. Given statistics are f32.
+        DataType::F64 if shape.forward && !shape.flags.global_stats => {
+            return (33_554_431.0_f64.min((EXACT_IN_F64 / cols).sqrt()) as u64).max(3);
+        }
+        DataType::F32 | DataType::F64 => 4095.0,
         DataType::Bf16 => 127.0,
         DataType::F16 => 1023.0,
+        DataType::F8E5m2 => 5.0,
+        // The unit of whole numbers is 1: larger ones would make epsilon invisible.
+        DataType::F8E4m3 | DataType::S8 | DataType::S32 => 15.0,
+        // Twice that, as there is nothing below 0.
+        DataType::U8 => return (15.0_f64.min((EXACT / cols).sqrt() / 2.0) as u64).max(3),
     };
     // 3 is the least that leaves room for an odd middle and an even deviation.
-    (of_type.min((EXACT / cols as f64).sqrt()) as u64).max(3)
+    (of_type.min((EXACT / cols).sqrt()) as u64).max(3)
 }
 
 /// What is decided for a row besides its elements.
@@ -104,7 +115,12 @@ fn fill_row(
     let reach = 2 + 4 * upper_half((largest * 3 / 4 - 2) / 4 + 1, generator);
     // An odd number that leaves room for them.
     let middle = (1 + 2 * upper_half((largest - reach).div_ceil(2), generator)) as f64;
-    let middle = if generator.bits() & 1 == 1 { -middle } else { middle };
+    let middle = match generator.bits() & 1 {
+        // So that no element is below 0; with the triple's 4 where the reach is 2.
+        _ if shape.src_dt == DataType::U8 => middle + reach.max(4) as f64,
+        1 => -middle,
+        _ => middle,
+    };
 
     // An odd offset of a given mean from the row's own, so that it meets no element.
     let offset = (reach / 2) as f64;
@@ -133,7 +149,7 @@ fn fill_row(
     let offset = if own_mean { 0.0 } else { offset };
     Row {
         middle: middle * unit,
-        mean: (middle + offset) * unit,
+        mean: DataType::F32.round((middle + offset) * unit),
         variance: DataType::F32.round(variance),
     }
 }
@@ -166,8 +182,9 @@ fn backward_scale(row: usize, spread: f64, epsilon: f64) -> (f64, f64) {
 /// The smallest unit: its odd multiples are values of the type.
 fn lowest_unit(dt: DataType) -> f64 {
     match dt {
-        DataType::F16 => dt.ulp(0.0),
-        DataType::F32 | DataType::Bf16 => f64::exp2(-60.0),
+        DataType::F16 | DataType::F8E5m2 | DataType::F8E4m3 => dt.ulp(0.0),
+        DataType::S32 | DataType::S8 | DataType::U8 => 1.0,
+        DataType::F32 | DataType::Bf16 | DataType::F64 => f64::exp2(-60.0),
     }
 }
 
@@ -175,7 +192,10 @@ fn lowest_unit(dt: DataType) -> f64 {
 fn highest_unit(dt: DataType) -> f64 {
     match dt {
         DataType::F16 => 32.0,
-        DataType::F32 | DataType::Bf16 => f64::exp2(40.0),
+        DataType::F8E5m2 => 4096.0,
+        DataType::F8E4m3 => 16.0,
+        DataType::S32 | DataType::S8 | DataType::U8 => 1.0,
+        DataType::F32 | DataType::Bf16 | DataType::F64 => f64::exp2(40.0),
     }
 }
 

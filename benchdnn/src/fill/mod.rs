@@ -5,11 +5,13 @@
 //! that runs one shape in several layouts can keep the data (and what the oracle makes of it) of
 //! the last one: [`LnormShape`] compares.
 
+mod attribute;
 mod data_type;
 mod exact;
 mod generator;
 mod random;
 
+pub use attribute::{attribute, before};
 pub use data_type::DataType;
 
 use crate::oracle::lnorm::Flags;

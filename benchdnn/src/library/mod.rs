@@ -95,6 +95,12 @@ pub fn data_type(data_type: crate::fill::DataType) -> norm_data_type_t {
         DataType::F32 => norm_f32,
         DataType::Bf16 => norm_bf16,
         DataType::F16 => norm_f16,
+        DataType::F64 => norm_f64,
+        DataType::F8E5m2 => 9,
+        DataType::F8E4m3 => 10,
+        DataType::S32 => norm_s32,
+        DataType::S8 => norm_s8,
+        DataType::U8 => norm_u8,
     }
 }
 

@@ -4,4 +4,5 @@
 //! two implementations that agree by sharing a mistake would prove nothing.
 
 pub mod lnorm;
+pub mod post_ops;
 mod sum;

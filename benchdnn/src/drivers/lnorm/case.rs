@@ -3,12 +3,13 @@
 use super::arguments::Spec;
 use super::bitwise;
 use super::correctness;
-use super::data::{self, Cache, Prediction};
+use super::data::{self, Cache, Inputs, Prediction};
 use super::executor::{Executor, Request};
 use super::performance;
 use super::problem::Problem;
+use crate::attributes::PostOp;
 use crate::execution::{Fault, Placement, Tensor, run_once};
-use crate::executor::Prepared;
+use crate::executor::{Prepared, Refusal, RefusalKind};
 use crate::fill::Fill;
 use crate::outcome::{Halt, Outcome, Status};
 use crate::report::Reporter;
@@ -56,7 +57,7 @@ impl Case {
 
     /// Sets the machine up as the run wants it.
     pub(super) fn set_machine(&self, run: &Run) -> Result<(), End> {
-        self.executor.set_threads(run.threads)?;
+        self.executor.set_threads(self.problem.contexts[1].0.unwrap_or(run.threads))?;
         if !self.executor.set_cpu_isa(run.cpu_isa)? {
             let isa = run.cpu_isa.name();
             return Err(skipped(format!("this machine has no {isa}")));
@@ -66,7 +67,15 @@ impl Case {
 
     /// Prepares the request with the first implementation that the run admits.
     pub(super) fn prepare(&self, request: &Request, run: &Run) -> Result<Box<dyn Prepared>, End> {
-        let mut prepared = self.executor.prepare(request)?;
+        let mut prepared = match self.executor.prepare(request) {
+            Ok(prepared) => prepared,
+            // As a refusal it would fail a batch that asks for it in passing.
+            Err(Refusal { kind: RefusalKind::Unimplemented, .. }) if foreign(request).is_some() => {
+                let post_op = foreign(request).unwrap_or_default();
+                return Err(skipped(format!("layer normalization has no post-op {post_op}")));
+            }
+            Err(refusal) => return Err(refusal.into()),
+        };
         while !run.filter.admits(&prepared.implementation()) {
             if !prepared.next_implementation()? {
                 return Err(skipped("no implementation is admitted".to_owned()));
@@ -160,7 +169,8 @@ impl Case {
         reporter: &mut Reporter<'_>,
     ) -> Result<Vec<Tensor>, End> {
         let layouts = data::layouts(&self.problem, prepared)?;
-        let mut values = data::make(&self.problem.shape(), fill);
+        let own = Rc::new(data::make(&self.problem.shape(), fill));
+        let mut values = Inputs::new(&self.problem, own);
         if !run.buffer_prefix.is_empty() {
             data::import(&run.buffer_prefix, &self.problem, &layouts, &mut values, reporter)?;
         }
@@ -178,13 +188,23 @@ impl Case {
         let prediction = if run.buffer_prefix.is_empty() {
             self.cache.borrow_mut().prediction(&self.problem)
         } else {
-            let shape = self.problem.shape();
-            let mut values = data::make(&shape, Fill::Exact);
+            let own = Rc::new(data::make(&self.problem.shape(), Fill::Exact));
+            let mut values = Inputs::new(&self.problem, own);
             data::import(&run.buffer_prefix, &self.problem, &layouts, &mut values, reporter)?;
-            Rc::new(data::predict(&shape, values))
+            Rc::new(data::predict(&self.problem, values))
         };
         Ok((data::tensors(&layouts, &prediction.data), prediction))
     }
+}
+
+/// A post-op among the request's that belongs to other primitives.
+fn foreign(request: &Request) -> Option<&'static str> {
+    request.attributes.post_ops.value.iter().find_map(|post_op| match post_op {
+        PostOp::Sum { .. } => Some("sum"),
+        PostOp::Depthwise { .. } => Some("dw"),
+        PostOp::Prelu(_) => Some("prelu"),
+        PostOp::Eltwise { .. } | PostOp::Binary(_) => None,
+    })
 }
 
 /// The end of a problem that is not run.

@@ -2,8 +2,9 @@
 
 use super::executor::{Request, TensorRequest, Wanted};
 use super::settings::OPTIONS;
+use crate::attributes::{ATTRIBUTES, AttributeTensor, Attributes, Context};
 use crate::fill::{DataType, LnormShape};
-use crate::language::options::word;
+use crate::language::options::word as shared_word;
 use crate::language::token::quote;
 use crate::language::value::{BadValue, integer, list, starts};
 use crate::oracle::lnorm::Flags;
@@ -145,6 +146,10 @@ pub struct Problem {
     pub flags: Flags,
     /// Added to the variance inside the root.
     pub epsilon: f32,
+    /// Factors, post-ops and the like.
+    pub attributes: Attributes,
+    /// Threads for creating the primitive and for executing it.
+    pub contexts: [Context; 2],
     /// Whether dst takes the place of src, or diff_src of diff_dst.
     pub inplace: bool,
 }
@@ -164,6 +169,8 @@ impl Default for Problem {
             ss_dt: DataType::F32,
             flags: Flags::default(),
             epsilon: 0.0,
+            attributes: Attributes::default(),
+            contexts: [Context::default(); 2],
             inplace: false,
         }
     }
@@ -216,12 +223,19 @@ impl Problem {
             ss_dt: self.ss_dt,
             epsilon: self.epsilon,
             flags: self.flags,
+            attributes: self.attributes.clone(),
         }
+    }
+
+    /// The tensors that come with the attributes.
+    pub fn attribute_tensors(&self) -> Vec<AttributeTensor> {
+        // The channels of a layer normalization are its columns.
+        self.attributes.tensors(&self.dims, self.dims.len() - 1)
     }
 
     /// The options that are not at their defaults, or all if `canonical`, and the descriptor.
     pub fn line(&self, canonical: bool) -> String {
-        let word = |name, text: String| word(OPTIONS, name, &text, canonical);
+        let word = |name, text: String| shared_word(OPTIONS, name, &text, canonical);
         let mut words: Vec<String> = [
             word("dir", self.direction.name().to_owned()),
             word("dt", self.types_text()),
@@ -230,11 +244,15 @@ impl Problem {
             word("ss_dt", self.ss_dt.name().to_owned()),
             word("flags", self.flags_text()),
             word("eps", self.epsilon_text()),
-            word("inplace", self.inplace.to_string()),
         ]
         .into_iter()
         .flatten()
         .collect();
+        words.extend(self.attributes.words(canonical));
+        for (name, context) in ["ctx-init", "ctx-exe"].into_iter().zip(self.contexts) {
+            words.extend(shared_word(ATTRIBUTES, name, &context.text(), canonical));
+        }
+        words.extend(word("inplace", self.inplace.to_string()));
         words.push(self.descriptor());
         words.join(" ")
     }
@@ -249,6 +267,7 @@ impl Problem {
             "stat_tag" => self.stat_tag.to_string(),
             "ss_dt" => self.ss_dt.name().to_owned(),
             "flags" => self.flags_text(),
+            "attr" => self.attributes.words(false).join(" "),
             _ => return None,
         })
     }

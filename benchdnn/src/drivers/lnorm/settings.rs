@@ -1,9 +1,10 @@
 //! The options of the driver, and how their lists multiply out.
 
 use super::problem::{Descriptor, Direction, Problem};
+use crate::attributes::AttributeSettings;
 use crate::fill::DataType;
 use crate::language::options::{Info, Opt};
-use crate::language::value::{BadValue, boolean, exactly_one_of, list, one_of, pair};
+use crate::language::value::{BadValue, boolean, list, one_of, pair};
 use crate::oracle::lnorm::Flags;
 use crate::tensor::Tag;
 
@@ -18,6 +19,7 @@ pub(super) struct Settings {
     flags: Vec<Flags>,
     epsilons: Vec<f32>,
     inplace: Vec<bool>,
+    pub(super) attributes: AttributeSettings,
 }
 
 impl Settings {
@@ -48,6 +50,12 @@ impl Settings {
         multiply(&mut problems, &self.ss_dts, |problem, &value| problem.ss_dt = value);
         multiply(&mut problems, &self.flags, |problem, &value| problem.flags = value);
         multiply(&mut problems, &self.epsilons, |problem, &value| problem.epsilon = value);
+        multiply(&mut problems, &self.attributes.combinations(), |problem, attributes| {
+            problem.attributes = attributes.clone();
+        });
+        multiply(&mut problems, &self.attributes.contexts(), |problem, &contexts| {
+            problem.contexts = contexts;
+        });
         multiply(&mut problems, &self.inplace, |problem, &value| problem.inplace = value);
         Ok(problems)
     }
@@ -65,10 +73,6 @@ fn multiply<T>(problems: &mut Vec<Problem>, values: &[T], set: impl Fn(&mut Prob
         .flat_map(|problem| values.iter().map(move |value| (problem, value)))
         .map(|(problem, value)| with(problem, value))
         .collect();
-}
-
-fn data_type(text: &str) -> Result<DataType, BadValue> {
-    exactly_one_of(text, &DataType::ALL.map(|dt| (dt.name(), dt)))
 }
 
 fn flags(text: &str) -> Result<Flags, BadValue> {
@@ -129,9 +133,14 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         },
     },
     Opt {
-        info: row("dt", "LIST", "f32", "Types of src and dst: f32, bf16, f16 or SRC:DST"),
+        info: row(
+            "dt",
+            "LIST",
+            "f32",
+            "Types of src and dst: f32, bf16, f16, f64, s8, u8, f8_e4m3, f8_e5m2 or SRC:DST",
+        ),
         set: |state, text| {
-            let types = |item: &str| pair(item, data_type, |&src| src);
+            let types = |item: &str| pair(item, DataType::parse, |&src| src);
             list(text, ',', types).map(|list| state.data_types = list)
         },
     },
@@ -159,7 +168,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
     },
     Opt {
         info: row("ss_dt", "LIST", "f32", "Types of scale and shift: f32, bf16, f16"),
-        set: |state, text| list(text, ',', data_type).map(|list| state.ss_dts = list),
+        set: |state, text| list(text, ',', DataType::parse).map(|list| state.ss_dts = list),
     },
     Opt {
         info: row(
