@@ -44,8 +44,7 @@
 #ifndef NORM_H
 #define NORM_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "norm_types.h"
 
 #if defined(_WIN32)
 #define NORM_API __declspec(dllimport)
@@ -68,17 +67,6 @@ extern "C" {
 /* Status                                                                   */
 /* ------------------------------------------------------------------------ */
 
-/* What a function did. Values above 6 are not used. */
-typedef enum {
-    norm_success = 0,           /* done */
-    norm_out_of_memory = 1,     /* memory could not be had */
-    norm_invalid_arguments = 2, /* a parameter is wrong; nothing was done */
-    norm_unimplemented = 3,     /* legal, but not built here */
-    norm_last_impl_reached = 4, /* norm_primitive_desc_next_impl: no more */
-    norm_runtime_error = 5,     /* a defect of the library, caught */
-    norm_not_required = 6       /* the query has no answer for this object */
-} norm_status_t;
-
 /* The name of a status without the prefix ("success", "invalid_arguments");
  * "unknown status" for any other value. Never NULL. */
 NORM_API const char *norm_status2str(norm_status_t status);
@@ -93,15 +81,6 @@ NORM_API const char *norm_get_last_error(void);
 /* Version                                                                  */
 /* ------------------------------------------------------------------------ */
 
-typedef struct {
-    int major;            /* changes when programs must change */
-    int minor;            /* changes when something was added */
-    int patch;            /* changes when something was mended */
-    const char *hash;     /* the sources' revision, or "" if not known */
-    unsigned cpu_runtime; /* 0x01000000: the library's own threads */
-    unsigned gpu_runtime; /* 0: none */
-} norm_version_t;
-
 /* The version of the library that runs. Never NULL. */
 NORM_API const norm_version_t *norm_version(void);
 
@@ -109,122 +88,19 @@ NORM_API const norm_version_t *norm_version(void);
 /* Data types, dimensions, layouts                                          */
 /* ------------------------------------------------------------------------ */
 
-/* The type of a tensor's elements. Layer normalization takes f32, bf16 and f16;
- * descriptors and memory may be made of any type below. */
-typedef enum {
-    norm_data_type_undef = 0,
-    norm_f16 = 1,  /* IEEE 754 binary16 */
-    norm_bf16 = 2, /* the upper half of a binary32, rounded to nearest even */
-    norm_f32 = 3,  /* IEEE 754 binary32 */
-    norm_s32 = 4,
-    norm_s8 = 5,
-    norm_u8 = 6,
-    norm_f64 = 7 /* IEEE 754 binary64 */
-} norm_data_type_t;
-
 /* Bytes per element; 0 for norm_data_type_undef and unknown values. */
 NORM_API size_t norm_data_type_size(norm_data_type_t data_type);
 /* "f32", "bf16", ...; "undef" for norm_data_type_undef, "unknown data type" for
  * a value that does not exist. */
 NORM_API const char *norm_dt2str(norm_data_type_t data_type);
 
-/* The largest number of dimensions a descriptor can have. */
-#define NORM_MAX_NDIMS 12
-
-typedef int64_t norm_dim_t;
-/* Dimensions or strides; entries from ndims on are not read. Strides count
- * elements, not bytes. */
-typedef norm_dim_t norm_dims_t[NORM_MAX_NDIMS];
-
-/* How the elements of a tensor lie in memory. Letters are the logical
- * dimensions, outermost first: with norm_ba of a 2D tensor the first dimension
- * is contiguous. */
-typedef enum {
-    norm_format_tag_undef = 0, /* no layout: the argument is left out */
-    norm_format_tag_any = 1,   /* the primitive descriptor chooses */
-    norm_a = 2,
-    norm_ab = 3,
-    norm_abc = 4,
-    norm_abcd = 5,
-    norm_abcde = 6,
-    norm_abcdef = 7,
-    norm_ba = 14,
-    norm_acb = 15,
-    norm_bac = 16,
-    norm_bca = 17,
-    norm_cab = 18,
-    norm_cba = 19,
-    norm_abdc = 20,
-    norm_acbd = 21,
-    norm_acdb = 22,
-    norm_adbc = 23,
-    norm_adcb = 24,
-    norm_bacd = 25,
-    norm_bcda = 26,
-    norm_cdab = 27,
-    norm_cdba = 28,
-    norm_dcab = 29,
-    norm_abced = 30,
-    norm_abdec = 31,
-    norm_acbde = 32,
-    norm_acdeb = 33,
-    norm_adecb = 34,
-    norm_bacde = 35,
-    norm_bcdea = 36,
-    norm_cdeab = 37,
-    norm_cdeba = 38,
-    norm_decab = 39,
-    norm_abcdfe = 40,
-    norm_abdefc = 41,
-    norm_abdfce = 42,
-    norm_acbdef = 43,
-    norm_adefcb = 44,
-    norm_defcab = 45,
-    norm_bcad = 835,
-    norm_cabd = 836,
-    norm_dabc = 837,
-    /* names by meaning: n batch, t time, c channels */
-    norm_x = norm_a,
-    norm_nc = norm_ab,
-    norm_cn = norm_ba,
-    norm_tn = norm_ab,
-    norm_nt = norm_ba,
-    norm_tnc = norm_abc,
-    norm_ntc = norm_bac,
-    norm_ncw = norm_abc,
-    norm_nwc = norm_acb,
-    norm_nchw = norm_abcd,
-    norm_nhwc = norm_acdb,
-    norm_chwn = norm_bcda,
-    norm_ncdhw = norm_abcde,
-    norm_ndhwc = norm_acdeb,
-    norm_ldnc = norm_abcd
-} norm_format_tag_t;
-
 /* The letters of a tag ("abc"), "undef" or "any"; "unknown format tag" for a
  * value that does not exist. */
 NORM_API const char *norm_fmt_tag2str(norm_format_tag_t tag);
 
-typedef enum {
-    norm_format_kind_undef = 0,  /* an empty descriptor */
-    norm_format_kind_any = 1,    /* made with norm_format_tag_any */
-    /* strides are known; oneDNN has the value but keeps the name to itself */
-    norm_blocked = 2
-} norm_format_kind_t;
-
 /* ------------------------------------------------------------------------ */
 /* Engine                                                                   */
 /* ------------------------------------------------------------------------ */
-
-typedef enum {
-    norm_any_engine = 0,
-    norm_cpu = 1,
-    norm_gpu = 2 /* none is offered: the count is 0 */
-} norm_engine_kind_t;
-
-/* Where primitives run. */
-struct norm_engine;
-typedef struct norm_engine *norm_engine_t;
 
 /* How many engines of a kind there are: 1 for norm_cpu and norm_any_engine, 0
  * for every other value. */
@@ -240,18 +116,6 @@ NORM_API norm_status_t norm_engine_destroy(norm_engine_t engine);
 /* Stream                                                                   */
 /* ------------------------------------------------------------------------ */
 
-typedef enum {
-    norm_stream_in_order = 0x1U,
-    norm_stream_out_of_order = 0x2U,
-    norm_stream_default_flags = norm_stream_in_order
-} norm_stream_flags_t;
-
-/* What executes primitives, in the order of the calls. On the CPU an execution
- * is finished when norm_primitive_execute returns. */
-struct norm_stream;
-typedef struct norm_stream *norm_stream_t;
-typedef const struct norm_stream *const_norm_stream_t;
-
 /* Creates a stream. `flags` is norm_stream_in_order or norm_stream_out_of_order. */
 NORM_API norm_status_t norm_stream_create(
         norm_stream_t *stream, norm_engine_t engine, unsigned flags);
@@ -261,14 +125,6 @@ NORM_API norm_status_t norm_stream_get_engine(
 /* Waits until everything on the stream has finished: here, at once. */
 NORM_API norm_status_t norm_stream_wait(norm_stream_t stream);
 NORM_API norm_status_t norm_stream_destroy(norm_stream_t stream);
-
-/* One piece of an execution: `index` is below the count given to
- * norm_parallel_for_t. Pieces may run in any order, at once or one by one. */
-typedef void (*norm_parallel_body_t)(int index, void *body_context);
-/* Runs body(0, body_context) ... body(count - 1, body_context), each once, and
- * returns when all have returned. `pool` is what the caller registered. */
-typedef void (*norm_parallel_for_t)(
-        void *pool, int count, norm_parallel_body_t body, void *body_context);
 
 /* Makes every execution on this stream use the caller's threads instead of the
  * library's. `num_threads` (1 or more) is how many of them are worth splitting
@@ -281,52 +137,6 @@ NORM_API norm_status_t norm_stream_set_parallel_for(norm_stream_t stream,
 /* ------------------------------------------------------------------------ */
 /* Memory descriptor                                                        */
 /* ------------------------------------------------------------------------ */
-
-/* Dimensions, data type and layout of a tensor, without data. */
-struct norm_memory_desc;
-typedef struct norm_memory_desc *norm_memory_desc_t;
-typedef const struct norm_memory_desc *const_norm_memory_desc_t;
-
-/* What can be asked of a memory descriptor or primitive descriptor; the type
- * that `result` points to stands behind each. */
-typedef enum {
-    norm_query_undef = 0,
-    norm_query_engine = 1,                /* norm_engine_t */
-    norm_query_primitive_kind = 2,        /* norm_primitive_kind_t */
-    norm_query_num_of_inputs_s32 = 3,     /* int */
-    norm_query_num_of_outputs_s32 = 4,    /* int */
-    norm_query_time_estimate_f64 = 5,     /* double; not required here */
-    norm_query_memory_consumption_s64 = 6, /* norm_dim_t, bytes of scratchpad
-                                              that the library provides */
-    norm_query_scratchpad_engine = 7,     /* norm_engine_t */
-    norm_query_impl_info_str = 8,         /* const char *, "simd:avx512" */
-    norm_query_prop_kind = 11,            /* norm_prop_kind_t */
-    norm_query_epsilon_f32 = 18,          /* float */
-    norm_query_flags = 19,                /* unsigned */
-    /* memory descriptors of a primitive descriptor: const_norm_memory_desc_t */
-    norm_query_some_md = 128,
-    norm_query_src_md = 129, /* index 1 mean, 2 variance where they are inputs */
-    norm_query_diff_src_md = 130,
-    norm_query_weights_md = 131,      /* scale and shift */
-    norm_query_diff_weights_md = 132, /* index 0 diff_scale, 1 diff_shift */
-    norm_query_dst_md = 133, /* index 1 mean, 2 variance where they are outputs */
-    norm_query_diff_dst_md = 134,
-    norm_query_workspace_md = 135,
-    norm_query_scratchpad_md = 136,
-    norm_query_exec_arg_md = 255, /* index is a NORM_ARG_* id */
-    /* of a memory descriptor */
-    norm_query_ndims_s32 = 256,            /* int */
-    norm_query_dims = 257,                 /* const norm_dims_t * */
-    norm_query_data_type = 258,            /* norm_data_type_t */
-    norm_query_submemory_offset_s64 = 259, /* norm_dim_t, elements */
-    norm_query_padded_dims = 260,          /* const norm_dims_t * */
-    norm_query_padded_offsets = 261,       /* const norm_dims_t * */
-    norm_query_format_kind = 262,          /* norm_format_kind_t */
-    norm_query_inner_nblks_s32 = 263,      /* int: 0, layouts are plain */
-    norm_query_inner_blks = 264,           /* const norm_dims_t * */
-    norm_query_inner_idxs = 265,           /* const norm_dims_t * */
-    norm_query_strides = 14                /* const norm_dims_t *, elements */
-} norm_query_t;
 
 /* A descriptor with the dense layout that a tag names. `ndims` 0 makes an empty
  * descriptor (dims is not read). Dimensions are 0 or more. With
@@ -363,14 +173,6 @@ NORM_API norm_status_t norm_memory_desc_query(
 /* ------------------------------------------------------------------------ */
 /* Memory                                                                   */
 /* ------------------------------------------------------------------------ */
-
-/* A memory descriptor and a buffer. */
-struct norm_memory;
-typedef struct norm_memory *norm_memory_t;
-typedef const struct norm_memory *const_norm_memory_t;
-
-#define NORM_MEMORY_NONE (NULL)
-#define NORM_MEMORY_ALLOCATE ((void *)(size_t)-1)
 
 /* Creates memory. `handle` is
  *   NORM_MEMORY_ALLOCATE  the library allocates, zero-filled and 64-byte aligned,
@@ -409,21 +211,12 @@ NORM_API norm_status_t norm_memory_unmap_data(
 /* Primitive attributes                                                     */
 /* ------------------------------------------------------------------------ */
 
-/* Who provides the temporary memory of an execution. */
-typedef enum {
-    /* The library, from a buffer per calling thread that grows on first use. */
-    norm_scratchpad_mode_library = 0,
-    /* The caller, as argument NORM_ARG_SCRATCHPAD, described by
-     * norm_query_scratchpad_md; one per execution in flight. An empty descriptor
-     * means that none is needed, and the argument may be left out. */
-    norm_scratchpad_mode_user = 1
-} norm_scratchpad_mode_t;
-
-struct norm_primitive_attr;
-typedef struct norm_primitive_attr *norm_primitive_attr_t;
-typedef const struct norm_primitive_attr *const_norm_primitive_attr_t;
-
-/* Attributes with their defaults: scratchpad by the library. */
+/* Attributes with their defaults: scratchpad by the library, no scales, no zero
+ * points, no post-operations, the math mode that norm_set_default_fpmath_mode set,
+ * strict accumulation, not asked to be deterministic (it is nevertheless).
+ *
+ * The functions below take what exists; whether an operation can do it is decided
+ * when its primitive descriptor is created, which is norm_unimplemented if not. */
 NORM_API norm_status_t norm_primitive_attr_create(norm_primitive_attr_t *attr);
 NORM_API norm_status_t norm_primitive_attr_clone(
         norm_primitive_attr_t *attr, const_norm_primitive_attr_t existing_attr);
@@ -432,32 +225,148 @@ NORM_API norm_status_t norm_primitive_attr_get_scratchpad_mode(
         const_norm_primitive_attr_t attr, norm_scratchpad_mode_t *mode);
 NORM_API norm_status_t norm_primitive_attr_set_scratchpad_mode(
         norm_primitive_attr_t attr, norm_scratchpad_mode_t mode);
+/* Whether f32 may be computed in a narrower type; nothing here makes use of it.
+ * With apply_to_int not 0, integers too. Results of _v2 may be NULL. */
+NORM_API norm_status_t norm_primitive_attr_get_fpmath_mode(
+        const_norm_primitive_attr_t attr, norm_fpmath_mode_t *mode);
+NORM_API norm_status_t norm_primitive_attr_set_fpmath_mode(
+        norm_primitive_attr_t attr, norm_fpmath_mode_t mode);
+NORM_API norm_status_t norm_primitive_attr_get_fpmath_mode_v2(
+        const_norm_primitive_attr_t attr, norm_fpmath_mode_t *mode,
+        int *apply_to_int);
+NORM_API norm_status_t norm_primitive_attr_set_fpmath_mode_v2(
+        norm_primitive_attr_t attr, norm_fpmath_mode_t mode, int apply_to_int);
+/* The type of sums. */
+NORM_API norm_status_t norm_primitive_attr_get_accumulation_mode(
+        const_norm_primitive_attr_t attr, norm_accumulation_mode_t *mode);
+NORM_API norm_status_t norm_primitive_attr_set_accumulation_mode(
+        norm_primitive_attr_t attr, norm_accumulation_mode_t mode);
+/* Whether (1) equal inputs must give equal bits. They always do. */
+NORM_API norm_status_t norm_primitive_attr_get_deterministic(
+        const_norm_primitive_attr_t attr, int *value);
+NORM_API norm_status_t norm_primitive_attr_set_deterministic(
+        norm_primitive_attr_t attr, int value);
+/* How the argument `arg` is rounded: NORM_ARG_DST or NORM_ARG_DIFF_SRC if not as
+ * the environment says. No operation here takes stochastic rounding. */
+NORM_API norm_status_t norm_primitive_attr_get_rounding(
+        norm_primitive_attr_t attr, int arg, norm_rounding_mode_t *mode);
+NORM_API norm_status_t norm_primitive_attr_set_rounding(
+        norm_primitive_attr_t attr, int arg, norm_rounding_mode_t mode);
+
+/* Gives an argument of the primitive (NORM_ARG_SRC, NORM_ARG_DST) a scale. Its
+ * value is an argument of the execution, NORM_ARG_ATTR_SCALES | arg: an input is
+ * multiplied by its scale as it is read, an output is divided by its own before it
+ * is rounded. Bit d of `mask` set: a scale for each index of dimension d, dense
+ * row-major; 0: one for the tensor. The second form names the type of the scales
+ * (f32 otherwise) and groups, which are not built: group_ndims is 0. In the third
+ * `is_on_host` is 0, and in the fourth `qmode` is static_sazp; other values are
+ * norm_unimplemented. */
+NORM_API norm_status_t norm_primitive_attr_set_scales_mask(
+        norm_primitive_attr_t attr, int arg, int mask);
+NORM_API norm_status_t norm_primitive_attr_set_scales(norm_primitive_attr_t attr,
+        int arg, int mask, int group_ndims, const norm_dims_t group_dims,
+        norm_data_type_t data_type);
+NORM_API norm_status_t norm_primitive_attr_set_scales_v2(
+        norm_primitive_attr_t attr, int arg, int mask, int ndims,
+        const norm_dims_t group_dims, norm_data_type_t data_type,
+        int is_on_host);
+NORM_API norm_status_t norm_primitive_attr_set_scales_v3(
+        norm_primitive_attr_t attr, int arg, int mask, int ndims,
+        const norm_dims_t group_dims, norm_data_type_t data_type, int is_on_host,
+        norm_quantization_mode_t qmode);
+/* The same with zero points, whose values are s32 and the arguments
+ * NORM_ARG_ATTR_ZERO_POINTS | arg: subtracted from an input before its scale,
+ * added to an output after its own. */
+NORM_API norm_status_t norm_primitive_attr_set_zero_points_mask(
+        norm_primitive_attr_t attr, int arg, int mask);
+NORM_API norm_status_t norm_primitive_attr_set_zero_points(
+        norm_primitive_attr_t attr, int arg, int mask, int group_ndims,
+        const norm_dims_t group_dims, norm_data_type_t data_type);
+NORM_API norm_status_t norm_primitive_attr_set_zero_points_v2(
+        norm_primitive_attr_t attr, int arg, int mask, int ndims,
+        const norm_dims_t group_dims, norm_data_type_t data_type,
+        int is_on_host);
+
+/* The post-operations; owned by the attributes. */
+NORM_API norm_status_t norm_primitive_attr_get_post_ops(
+        const_norm_primitive_attr_t attr, const_norm_post_ops_t *post_ops);
+/* Replaces the post-operations by a copy of `post_ops`. */
+NORM_API norm_status_t norm_primitive_attr_set_post_ops(
+        norm_primitive_attr_t attr, const_norm_post_ops_t post_ops);
+
+/* ------------------------------------------------------------------------ */
+/* Post-operations                                                          */
+/* ------------------------------------------------------------------------ */
+
+/* An empty list. A list has at most 32 entries; one more is norm_out_of_memory. */
+NORM_API norm_status_t norm_post_ops_create(norm_post_ops_t *post_ops);
+NORM_API norm_status_t norm_post_ops_clone(
+        norm_post_ops_t *post_ops, const_norm_post_ops_t existing_post_ops);
+NORM_API norm_status_t norm_post_ops_destroy(norm_post_ops_t post_ops);
+/* The number of entries; 0 for NULL. */
+NORM_API int norm_post_ops_len(const_norm_post_ops_t post_ops);
+/* norm_sum, norm_eltwise, norm_binary, norm_prelu, or norm_convolution for a
+ * depthwise one; norm_undefined_primitive if there is no entry `index`. */
+NORM_API norm_primitive_kind_t norm_post_ops_get_kind(
+        const_norm_post_ops_t post_ops, int index);
+
+/* x + scale*(dst - zero_point), where dst is what the output held before, read as
+ * data_type (norm_data_type_undef: its own). Of each _get_params_ function the
+ * results may be NULL; an entry of another kind is norm_invalid_arguments. */
+NORM_API norm_status_t norm_post_ops_append_sum(norm_post_ops_t post_ops,
+        float scale, int32_t zero_point, norm_data_type_t data_type);
+NORM_API norm_status_t norm_post_ops_get_params_sum(
+        const_norm_post_ops_t post_ops, int index, float *scale,
+        int32_t *zero_point, norm_data_type_t *data_type);
+/* An elementwise function. For clip, beta is not below alpha. */
+NORM_API norm_status_t norm_post_ops_append_eltwise(norm_post_ops_t post_ops,
+        norm_alg_kind_t alg_kind, float alpha, float beta);
+NORM_API norm_status_t norm_post_ops_get_params_eltwise(
+        const_norm_post_ops_t post_ops, int index, norm_alg_kind_t *alg_kind,
+        float *alpha, float *beta);
+/* A function of x and the element of another tensor, src1. It has as many
+ * dimensions as the output, each of the same size or 1, which repeats it. Its
+ * memory is the argument NORM_ARG_ATTR_MULTIPLE_POST_OP(i) | NORM_ARG_SRC_1 of the
+ * execution, where i is the place in this list. norm_binary_select takes a third
+ * tensor, src2, and with it _v2; its memory is ... | NORM_ARG_SRC_2. src2_desc is
+ * not read for the others. */
+NORM_API norm_status_t norm_post_ops_append_binary(norm_post_ops_t post_ops,
+        norm_alg_kind_t alg_kind, const_norm_memory_desc_t src1_desc);
+NORM_API norm_status_t norm_post_ops_append_binary_v2(norm_post_ops_t post_ops,
+        norm_alg_kind_t alg_kind, const_norm_memory_desc_t src1_desc,
+        const_norm_memory_desc_t src2_desc);
+/* The descriptors are those that were given, owned by the list and valid until it
+ * changes; src2_desc is an empty one if there is none. */
+NORM_API norm_status_t norm_post_ops_get_params_binary(
+        const_norm_post_ops_t post_ops, int index, norm_alg_kind_t *alg_kind,
+        const_norm_memory_desc_t *src1_desc);
+NORM_API norm_status_t norm_post_ops_get_params_binary_v2(
+        const_norm_post_ops_t post_ops, int index, norm_alg_kind_t *alg_kind,
+        const_norm_memory_desc_t *src1_desc,
+        const_norm_memory_desc_t *src2_desc);
+/* x > 0 ? x : w*x with weights w, one for each index of the dimensions in `mask`.
+ * No operation here takes it. */
+NORM_API norm_status_t norm_post_ops_append_prelu(
+        norm_post_ops_t post_ops, int mask);
+NORM_API norm_status_t norm_post_ops_get_params_prelu(
+        const_norm_post_ops_t post_ops, int index, int *mask);
+/* A depthwise convolution. No operation here takes it. */
+NORM_API norm_status_t norm_post_ops_append_dw(norm_post_ops_t post_ops,
+        norm_data_type_t weights_data_type, norm_data_type_t bias_data_type,
+        norm_data_type_t dst_data_type, norm_dim_t kernel_size,
+        norm_dim_t stride_size, norm_dim_t padding_l_size);
+NORM_API norm_status_t norm_post_ops_get_params_dw(
+        const_norm_post_ops_t post_ops, int index,
+        norm_data_type_t *weights_data_type, norm_data_type_t *bias_data_type,
+        norm_data_type_t *dst_data_type, norm_dim_t *kernel_size,
+        norm_dim_t *stride_size, norm_dim_t *padding_l_size);
 
 /* ------------------------------------------------------------------------ */
 /* Primitive descriptor                                                     */
 /* ------------------------------------------------------------------------ */
 
-typedef enum {
-    norm_undefined_primitive = 0,
-    norm_layer_normalization = 20
-} norm_primitive_kind_t;
-
-typedef enum {
-    norm_prop_kind_undef = 0,
-    norm_forward_training = 64,  /* statistics are outputs */
-    norm_forward_inference = 96, /* statistics are not exposed */
-    norm_forward = norm_forward_training,
-    norm_backward = 128,     /* diff_src, diff_scale, diff_shift */
-    norm_backward_data = 160 /* diff_src alone */
-} norm_prop_kind_t;
-
 /* "forward_training", ...; "undef", or "unknown prop_kind". */
 NORM_API const char *norm_prop_kind2str(norm_prop_kind_t prop_kind);
-
-/* A problem, checked, with the implementation chosen. */
-struct norm_primitive_desc;
-typedef struct norm_primitive_desc *norm_primitive_desc_t;
-typedef const struct norm_primitive_desc *const_norm_primitive_desc_t;
 
 /* Moves to the next implementation that can run the problem, slower or equal;
  * norm_last_impl_reached (and no change) when there is none. */
@@ -494,31 +403,6 @@ NORM_API int norm_primitive_desc_query_s32(
 /* Primitive                                                                */
 /* ------------------------------------------------------------------------ */
 
-/* A problem ready to run. Immutable: it may be executed from several threads at
- * once, each with its own outputs (and scratchpad, if the caller provides it). */
-struct norm_primitive;
-typedef struct norm_primitive *norm_primitive_t;
-typedef const struct norm_primitive *const_norm_primitive_t;
-
-/* Execution argument ids. */
-#define NORM_ARG_SRC 1
-#define NORM_ARG_DST 17
-#define NORM_ARG_MEAN 49
-#define NORM_ARG_VARIANCE 50
-#define NORM_ARG_SCALE 51
-#define NORM_ARG_SHIFT 52
-#define NORM_ARG_WORKSPACE 64
-#define NORM_ARG_SCRATCHPAD 80
-#define NORM_ARG_DIFF_SRC 129
-#define NORM_ARG_DIFF_DST 145
-#define NORM_ARG_DIFF_SCALE 255
-#define NORM_ARG_DIFF_SHIFT 256
-
-typedef struct {
-    int arg;              /* NORM_ARG_* */
-    norm_memory_t memory; /* not owned */
-} norm_exec_arg_t;
-
 NORM_API norm_status_t norm_primitive_create(norm_primitive_t *primitive,
         const_norm_primitive_desc_t primitive_desc);
 /* Runs the primitive; the outputs are complete on return.
@@ -546,20 +430,6 @@ NORM_API norm_status_t norm_primitive_destroy(norm_primitive_t primitive);
 /* ------------------------------------------------------------------------ */
 /* Layer normalization and RMS normalization                                */
 /* ------------------------------------------------------------------------ */
-
-/* Flags of a normalization; any combination of the first three and rms_norm. */
-typedef enum {
-    norm_normalization_flags_none = 0x0U,
-    /* Mean and variance are inputs forward, and constants for the gradient. */
-    norm_use_global_stats = 0x1U,
-    norm_use_scale = 0x2U, /* scale (gamma) is an input, diff_scale an output */
-    norm_use_shift = 0x4U, /* shift (beta) is an input, diff_shift an output */
-    norm_fuse_norm_relu = 0x8U,      /* norm_invalid_arguments here */
-    norm_fuse_norm_add_relu = 0x10U, /* norm_invalid_arguments here */
-    /* RMS normalization (Zhang and Sennrich 2019): no mean anywhere, and the
-     * variance slot holds RMS^2, the mean of the squares, without epsilon. */
-    norm_rms_norm = 0x20U
-} norm_normalization_flags_t;
 
 /* Normalizes over the last logical dimension, of size C; all others together
  * count N rows. The primitive, forward, per row x:
@@ -654,31 +524,26 @@ NORM_API norm_status_t norm_layer_normalization_backward_primitive_desc_create_v
         const_norm_primitive_attr_t attr);
 
 /* ------------------------------------------------------------------------ */
-/* Control of the whole library                                             */
+/* Names                                                                    */
 /* ------------------------------------------------------------------------ */
 
-/* The highest instruction set to use. oneDNN's values are understood; they mean
- * the best level below that they include: sse41 and avx mean portable, avx512_core
- * and everything above mean avx512. The result has the same bits at every level. */
-typedef enum {
-    norm_cpu_isa_default = 0x0, /* no cap */
-    norm_cpu_isa_sse41 = 0x1,
-    norm_cpu_isa_avx = 0x3,
-    norm_cpu_isa_avx2 = 0x7,
-    norm_cpu_isa_avx2_vnni = 0xf,
-    norm_cpu_isa_avx2_vnni_2 = 0x1f,
-    norm_cpu_isa_avx512_core = 0x27,
-    norm_cpu_isa_avx512_core_vnni = 0x67,
-    norm_cpu_isa_avx512_core_bf16 = 0xe7,
-    norm_cpu_isa_avx10_1_512 = 0x1ef,
-    norm_cpu_isa_avx512_core_fp16 = norm_cpu_isa_avx10_1_512,
-    norm_cpu_isa_avx10_1_512_amx = 0xfef,
-    norm_cpu_isa_avx512_core_amx = norm_cpu_isa_avx10_1_512_amx,
-    norm_cpu_isa_avx10_1_512_amx_fp16 = 0x1fef,
-    norm_cpu_isa_avx512_core_amx_fp16 = norm_cpu_isa_avx10_1_512_amx_fp16,
-    norm_cpu_isa_portable = 0x01000000, /* plain code, no vector instructions */
-    norm_cpu_isa_neon = 0x01000001
-} norm_cpu_isa_t;
+/* An enumerator without prefix: "cpu", "blocked", "layer_normalization",
+ * "eltwise_relu", "user", "strict"; "undef" for the ones that say so, "unknown ..."
+ * for a value that does not exist. Never NULL. */
+NORM_API const char *norm_engine_kind2str(norm_engine_kind_t kind);
+NORM_API const char *norm_fmt_kind2str(norm_format_kind_t format_kind);
+NORM_API const char *norm_prim_kind2str(norm_primitive_kind_t primitive_kind);
+NORM_API const char *norm_alg_kind2str(norm_alg_kind_t alg_kind);
+NORM_API const char *norm_scratchpad_mode2str(norm_scratchpad_mode_t mode);
+NORM_API const char *norm_fpmath_mode2str(norm_fpmath_mode_t mode);
+NORM_API const char *norm_accumulation_mode2str(norm_accumulation_mode_t mode);
+NORM_API const char *norm_rounding_mode2str(norm_rounding_mode_t mode);
+NORM_API const char *norm_quantization_mode2str(norm_quantization_mode_t mode);
+NORM_API const char *norm_cpu_isa_hints2str(norm_cpu_isa_hints_t isa_hints);
+
+/* ------------------------------------------------------------------------ */
+/* Control of the whole library                                             */
+/* ------------------------------------------------------------------------ */
 
 /* Caps the instruction set of the primitive descriptors that are created from
  * now on, in the whole process; may be called again. The environment variable
@@ -686,6 +551,10 @@ typedef enum {
  * that holds until the first call; a name that is not understood sets none.
  * norm_unimplemented for a level of another architecture than the machine's. */
 NORM_API norm_status_t norm_set_max_cpu_isa(norm_cpu_isa_t isa);
+/* The math mode of attributes that are created from now on, in the whole process;
+ * strict if never set. */
+NORM_API norm_status_t norm_set_default_fpmath_mode(norm_fpmath_mode_t mode);
+NORM_API norm_status_t norm_get_default_fpmath_mode(norm_fpmath_mode_t *mode);
 /* The level that a primitive descriptor created now would use:
  * norm_cpu_isa_avx512_core, norm_cpu_isa_avx2, norm_cpu_isa_neon or
  * norm_cpu_isa_portable. */

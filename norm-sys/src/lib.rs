@@ -18,3 +18,11 @@ pub use bindings::*;
 pub const NORM_MEMORY_ALLOCATE: *mut core::ffi::c_void = usize::MAX as *mut core::ffi::c_void;
 /// The buffer argument of [`norm_memory_create`] that means no buffer.
 pub const NORM_MEMORY_NONE: *mut core::ffi::c_void = core::ptr::null_mut();
+
+/// The execution argument of post-operation number `idx`, before that of its tensor is added.
+///
+/// bindgen leaves macros with parameters out.
+#[allow(non_snake_case)]
+pub const fn NORM_ARG_ATTR_MULTIPLE_POST_OP(idx: core::ffi::c_int) -> core::ffi::c_int {
+    NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE * (idx + 1)
+}

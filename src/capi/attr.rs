@@ -1,10 +1,11 @@
 //! Primitive attributes.
 
 use super::exported;
-use super::handle::{Handle, Out};
-use crate::error::Error;
-use crate::primitive::{Attr, ScratchpadMode};
+use super::handle::{Handle, Out, put_optional};
+use crate::error::{Error, Result};
+use crate::primitive::{AccumulationMode, Attr, FpmathMode, PostOps, RoundingMode, ScratchpadMode};
 use norm_sys as sys;
+use std::ffi::c_int;
 
 exported! {
     /// Attributes with their defaults.
@@ -39,6 +40,11 @@ exported! {
     }
 }
 
+/// A mode that does not exist.
+pub(super) fn no_mode(mode: u32, what: &str) -> Error {
+    Error::invalid(format!("mode: {} is not {what}", mode as i32))
+}
+
 exported! {
     /// Who provides the scratchpad.
     fn norm_primitive_attr_get_scratchpad_mode(
@@ -48,10 +54,7 @@ exported! {
         // SAFETY: the caller's.
         unsafe {
             let attr = Attr::get(attr, "attr")?;
-            Out::new(mode, "mode")?.set(match attr.scratchpad_mode {
-                ScratchpadMode::Library => sys::norm_scratchpad_mode_library,
-                ScratchpadMode::User => sys::norm_scratchpad_mode_user,
-            });
+            Out::new(mode, "mode")?.set(attr.scratchpad_mode.code());
         }
         Ok(())
     }
@@ -65,14 +68,189 @@ exported! {
     ) {
         // SAFETY: the caller's.
         let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-        attr.scratchpad_mode = match mode {
-            sys::norm_scratchpad_mode_library => ScratchpadMode::Library,
-            sys::norm_scratchpad_mode_user => ScratchpadMode::User,
-            _ => {
-                let mode = mode as i32;
-                return Err(Error::invalid(format!("mode: {mode} is not a scratchpad mode")));
-            }
-        };
+        attr.scratchpad_mode = ScratchpadMode::of_code(mode).ok_or_else(|| no_mode(mode, "a scratchpad mode"))?;
+        Ok(())
+    }
+}
+
+exported! {
+    /// The type of sums.
+    fn norm_primitive_attr_get_accumulation_mode(
+        attr: sys::const_norm_primitive_attr_t,
+        mode: *mut sys::norm_accumulation_mode_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let attr = Attr::get(attr, "attr")?;
+            Out::new(mode, "mode")?.set(attr.accumulation_mode.code());
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// Sets the type of sums.
+    fn norm_primitive_attr_set_accumulation_mode(
+        attr: sys::norm_primitive_attr_t,
+        mode: sys::norm_accumulation_mode_t,
+    ) {
+        // SAFETY: the caller's.
+        let attr = unsafe { Attr::get_mut(attr, "attr") }?;
+        attr.accumulation_mode = AccumulationMode::of_code(mode).ok_or_else(|| no_mode(mode, "an accumulation mode"))?;
+        Ok(())
+    }
+}
+
+exported! {
+    /// Whether f32 may be computed in a narrower type.
+    fn norm_primitive_attr_get_fpmath_mode(
+        attr: sys::const_norm_primitive_attr_t,
+        mode: *mut sys::norm_fpmath_mode_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let attr = Attr::get(attr, "attr")?;
+            Out::new(mode, "mode")?.set(attr.fpmath_mode.code());
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// The same, and whether that holds for integers.
+    fn norm_primitive_attr_get_fpmath_mode_v2(
+        attr: sys::const_norm_primitive_attr_t,
+        mode: *mut sys::norm_fpmath_mode_t,
+        apply_to_int: *mut c_int,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let attr = Attr::get(attr, "attr")?;
+            put_optional(mode, attr.fpmath_mode.code());
+            put_optional(apply_to_int, c_int::from(attr.fpmath_applies_to_int));
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// Allows a narrower type.
+    fn norm_primitive_attr_set_fpmath_mode(
+        attr: sys::norm_primitive_attr_t,
+        mode: sys::norm_fpmath_mode_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe { set_fpmath_mode(attr, mode, false) }
+    }
+}
+
+exported! {
+    /// The same, for integers too.
+    fn norm_primitive_attr_set_fpmath_mode_v2(
+        attr: sys::norm_primitive_attr_t,
+        mode: sys::norm_fpmath_mode_t,
+        apply_to_int: c_int,
+    ) {
+        // SAFETY: the caller's.
+        unsafe { set_fpmath_mode(attr, mode, apply_to_int != 0) }
+    }
+}
+
+/// # Safety
+/// `attr` is NULL or a live handle.
+unsafe fn set_fpmath_mode(
+    attr: sys::norm_primitive_attr_t,
+    mode: sys::norm_fpmath_mode_t,
+    apply_to_int: bool,
+) -> Result<()> {
+    // SAFETY: the caller's.
+    let attr = unsafe { Attr::get_mut(attr, "attr") }?;
+    attr.fpmath_mode = FpmathMode::of_code(mode).ok_or_else(|| no_mode(mode, "a math mode"))?;
+    attr.fpmath_applies_to_int = apply_to_int;
+    Ok(())
+}
+
+exported! {
+    /// Whether equal bits were asked for.
+    fn norm_primitive_attr_get_deterministic(
+        attr: sys::const_norm_primitive_attr_t,
+        value: *mut c_int,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let attr = Attr::get(attr, "attr")?;
+            Out::new(value, "value")?.set(attr.deterministic);
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// Asks for equal bits.
+    fn norm_primitive_attr_set_deterministic(attr: sys::norm_primitive_attr_t, value: c_int) {
+        // SAFETY: the caller's.
+        unsafe { Attr::get_mut(attr, "attr") }?.deterministic = c_int::from(value != 0);
+        Ok(())
+    }
+}
+
+exported! {
+    /// How an argument is rounded.
+    fn norm_primitive_attr_get_rounding(
+        attr: sys::norm_primitive_attr_t,
+        arg: c_int,
+        mode: *mut sys::norm_rounding_mode_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let attr = Attr::get(attr, "attr")?;
+            Out::new(mode, "mode")?.set(attr.rounding_of(arg).code());
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// Decides how an argument is rounded.
+    fn norm_primitive_attr_set_rounding(
+        attr: sys::norm_primitive_attr_t,
+        arg: c_int,
+        mode: sys::norm_rounding_mode_t,
+    ) {
+        // SAFETY: the caller's.
+        let attr = unsafe { Attr::get_mut(attr, "attr") }?;
+        let mode = RoundingMode::of_code(mode).ok_or_else(|| no_mode(mode, "a rounding mode"))?;
+        attr.set_rounding(arg, mode)
+    }
+}
+
+exported! {
+    /// The post-operations.
+    fn norm_primitive_attr_get_post_ops(
+        attr: sys::const_norm_primitive_attr_t,
+        post_ops: *mut sys::const_norm_post_ops_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let attr = Attr::get(attr, "attr")?;
+            Out::new(post_ops, "post_ops")?.set(attr.post_ops.lend());
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// Replaces the post-operations.
+    fn norm_primitive_attr_set_post_ops(
+        attr: sys::norm_primitive_attr_t,
+        post_ops: sys::const_norm_post_ops_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let attr = Attr::get_mut(attr, "attr")?;
+            // The copy comes first: the list may be the one that is replaced.
+            attr.post_ops = PostOps::get(post_ops, "post_ops")?.clone();
+        }
         Ok(())
     }
 }

@@ -1,8 +1,13 @@
 //! What governs the whole library: instruction set, threads, verbosity.
 
+use super::attr::no_mode;
 use super::exported;
+use super::handle::Out;
 use crate::error::Error;
-use crate::primitive::{CpuIsa, Verbosity, effective_level, set_cap, set_verbosity};
+use crate::primitive::{
+    CpuIsa, FpmathMode, Verbosity, default_fpmath_mode, effective_level, set_cap,
+    set_default_fpmath_mode, set_verbosity,
+};
 use crate::threads::{MAX_THREADS, set_threads, threads};
 use norm_sys as sys;
 use std::ffi::c_int;
@@ -18,6 +23,23 @@ exported! {
     /// The instruction set in force.
     fn norm_get_effective_cpu_isa() -> sys::norm_cpu_isa_t, else sys::norm_cpu_isa_portable; {
         Ok(CpuIsa::of_level(effective_level()))
+    }
+}
+
+exported! {
+    /// Sets the math mode of attributes made from now on.
+    fn norm_set_default_fpmath_mode(mode: sys::norm_fpmath_mode_t) {
+        set_default_fpmath_mode(FpmathMode::of_code(mode).ok_or_else(|| no_mode(mode, "a math mode"))?);
+        Ok(())
+    }
+}
+
+exported! {
+    /// The math mode of attributes made now.
+    fn norm_get_default_fpmath_mode(mode: *mut sys::norm_fpmath_mode_t) {
+        // SAFETY: the caller's.
+        unsafe { Out::new(mode, "mode") }?.set(default_fpmath_mode().code());
+        Ok(())
     }
 }
 

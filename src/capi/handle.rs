@@ -1,7 +1,7 @@
 //! C handles: which Rust type stands behind which, and who owns it.
 
 use crate::error::{Error, Result};
-use crate::primitive::Attr;
+use crate::primitive::{Attr, PostOps};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 
@@ -58,6 +58,10 @@ impl Handle for Attr {
     type C = sys::norm_primitive_attr;
 }
 
+impl Handle for PostOps {
+    type C = sys::norm_post_ops;
+}
+
 pub(super) fn is_null(name: &str) -> Error {
     Error::invalid(format!("{name} is NULL"))
 }
@@ -91,4 +95,15 @@ pub(super) unsafe fn slice<'a, T>(p: *const T, len: usize, name: &str) -> Result
     }
     // SAFETY: the caller's.
     Ok(unsafe { std::slice::from_raw_parts(p, len) })
+}
+
+/// Writes a result that the caller may not want.
+///
+/// # Safety
+/// `p` is NULL or can be written.
+pub(super) unsafe fn put_optional<T>(p: *mut T, value: T) {
+    if !p.is_null() {
+        // SAFETY: the caller's.
+        unsafe { p.write_unaligned(value) }
+    }
 }

@@ -6,6 +6,7 @@ use super::handle::Handle;
 use super::primitive_desc::{Descriptor, create};
 use crate::error::Result;
 use crate::ops::layer_normalization::{BackwardParameters, ForwardParameters, LayerNormalization};
+use crate::primitive::Attr;
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::c_uint;
@@ -25,8 +26,8 @@ exported! {
     ) {
         // SAFETY: the caller's.
         unsafe {
-            create(primitive_desc, engine, attr, || {
-                forward(prop_kind, src_desc, dst_desc, stat_desc, sys::norm_f32, epsilon, flags)
+            create(primitive_desc, engine, attr, |attr| {
+                forward(prop_kind, [src_desc, dst_desc, stat_desc], sys::norm_f32, epsilon, flags, attr)
             })
         }
     }
@@ -48,10 +49,9 @@ exported! {
     ) {
         // SAFETY: the caller's.
         unsafe {
-            create(primitive_desc, engine, attr, || {
-                forward(
-                    prop_kind, src_desc, dst_desc, stat_desc, scale_shift_data_type, epsilon, flags,
-                )
+            create(primitive_desc, engine, attr, |attr| {
+                let descs = [src_desc, dst_desc, stat_desc];
+                forward(prop_kind, descs, scale_shift_data_type, epsilon, flags, attr)
             })
         }
     }
@@ -61,12 +61,11 @@ exported! {
 /// Descriptors are NULL or live handles.
 unsafe fn forward(
     kind: sys::norm_prop_kind_t,
-    src: sys::const_norm_memory_desc_t,
-    dst: sys::const_norm_memory_desc_t,
-    stat: sys::const_norm_memory_desc_t,
+    [src, dst, stat]: [sys::const_norm_memory_desc_t; 3],
     scale_shift: sys::norm_data_type_t,
     epsilon: f32,
     flags: c_uint,
+    attr: &Attr,
 ) -> Result<LayerNormalization> {
     // SAFETY: the caller's.
     unsafe {
@@ -78,6 +77,7 @@ unsafe fn forward(
             scale_shift: data_type(scale_shift, "scale_shift_data_type")?,
             epsilon,
             flags,
+            attr,
         })
     }
 }
@@ -102,8 +102,8 @@ exported! {
         // SAFETY: the caller's.
         unsafe {
             Descriptor::get_optional(hint_fwd_pd);
-            create(primitive_desc, engine, attr, || {
-                backward(prop_kind, descs, types, epsilon, flags)
+            create(primitive_desc, engine, attr, |attr| {
+                backward(prop_kind, descs, types, epsilon, flags, attr)
             })
         }
     }
@@ -131,8 +131,8 @@ exported! {
         // SAFETY: the caller's.
         unsafe {
             Descriptor::get_optional(hint_fwd_pd);
-            create(primitive_desc, engine, attr, || {
-                backward(prop_kind, descs, types, epsilon, flags)
+            create(primitive_desc, engine, attr, |attr| {
+                backward(prop_kind, descs, types, epsilon, flags, attr)
             })
         }
     }
@@ -146,6 +146,7 @@ unsafe fn backward(
     [diff_scale_shift, scale_shift]: [sys::norm_data_type_t; 2],
     epsilon: f32,
     flags: c_uint,
+    attr: &Attr,
 ) -> Result<LayerNormalization> {
     // SAFETY: the caller's.
     unsafe {
@@ -159,6 +160,7 @@ unsafe fn backward(
             scale_shift: data_type(scale_shift, "scale_shift_data_type")?,
             epsilon,
             flags,
+            attr,
         })
     }
 }

@@ -15,8 +15,11 @@ mod last_error;
 mod layer_normalization;
 mod memory;
 mod memory_desc;
+mod names;
+mod post_ops;
 mod primitive;
 mod primitive_desc;
+mod quantization;
 mod status;
 mod stream;
 

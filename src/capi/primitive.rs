@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::primitive::Arguments;
 use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::c_int;
 
@@ -24,10 +25,10 @@ impl Primitive {
     fn new(descriptor: Descriptor) -> Self {
         let desc = &descriptor.desc;
         let needed = desc.op().arguments().iter();
-        let needed = needed.map(|a| Needed::new(a.id, a.name, &a.desc)).collect();
+        let needed = needed.map(|a| Needed::new(a.id, a.name.clone(), &a.desc)).collect();
         let scratchpad = desc.scratchpad_desc();
         let scratchpad = (scratchpad.ndims() > 0)
-            .then(|| Needed::new(sys::NORM_ARG_SCRATCHPAD, "scratchpad", scratchpad));
+            .then(|| Needed::new(sys::NORM_ARG_SCRATCHPAD, "scratchpad".into(), scratchpad));
         Self { descriptor, needed, scratchpad }
     }
 }
@@ -92,13 +93,13 @@ exported! {
 /// An argument that every execution has to give.
 struct Needed {
     id: c_int,
-    name: &'static str,
+    name: Cow<'static, str>,
     data_type: Option<DataType>,
     size: usize,
 }
 
 impl Needed {
-    fn new(id: c_int, name: &'static str, desc: &MemoryDesc) -> Self {
+    fn new(id: c_int, name: Cow<'static, str>, desc: &MemoryDesc) -> Self {
         Self { id, name, data_type: desc.data_type(), size: desc.size() }
     }
 

@@ -35,7 +35,7 @@ pub(super) unsafe fn create<O: Op + 'static>(
     primitive_desc: *mut sys::norm_primitive_desc_t,
     engine: sys::norm_engine_t,
     attr: sys::const_norm_primitive_attr_t,
-    problem: impl FnOnce() -> Result<O>,
+    problem: impl FnOnce(&Attr) -> Result<O>,
 ) -> Result<()> {
     // SAFETY: the caller's.
     let (out, engine, attr) = unsafe {
@@ -45,7 +45,7 @@ pub(super) unsafe fn create<O: Op + 'static>(
             Attr::get_optional(attr).cloned().unwrap_or_default(),
         )
     };
-    let desc = PrimitiveDesc::new(Arc::new(problem()?), attr)?;
+    let desc = PrimitiveDesc::new(Arc::new(problem(&attr)?), attr)?;
     out.set(Descriptor { engine: *engine, desc }.into_c());
     Ok(())
 }
@@ -84,7 +84,11 @@ impl Descriptor {
     }
 
     fn number(&self, what: sys::norm_query_t) -> Result<c_int> {
-        let of = |usage| self.desc.op().arguments().iter().filter(|a| a.usage == usage).count();
+        // Scales and zero points do not count, operands of post-operations do.
+        let counts =
+            |id| id < sys::NORM_ARG_ATTR_SCALES || id >= sys::NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE;
+        let arguments = self.desc.op().arguments();
+        let of = |usage| arguments.iter().filter(|a| a.usage == usage && counts(a.id)).count();
         match what {
             sys::norm_query_num_of_inputs_s32 => Ok(of(Usage::Input) as c_int),
             sys::norm_query_num_of_outputs_s32 => Ok(of(Usage::Output) as c_int),

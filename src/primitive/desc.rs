@@ -1,12 +1,16 @@
 //! Primitive descriptors: an operation's problem, and which of its implementations runs it.
 
-use super::{Attr, ScratchpadMode, effective_level, verbose, verbosity, with_scratchpad};
+use super::{
+    Attr, MAX_POST_OPS, ScratchpadMode, effective_level, verbose, verbosity, with_scratchpad,
+};
 use super::{Verbosity, scratchpad};
 use crate::error::{Error, Result, Status};
 use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc};
 use crate::threads::Threads;
 use norm_sys as sys;
+use std::borrow::Cow;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -46,9 +50,16 @@ pub(crate) enum Usage {
 pub(crate) struct OpArgument {
     pub(crate) id: i32,
     /// The name after `NORM_ARG_`, in lower case.
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) usage: Usage,
     pub(crate) desc: MemoryDesc,
+}
+
+impl OpArgument {
+    /// Whether it belongs to an attribute and not to the operation.
+    pub(crate) fn is_of_attribute(&self) -> bool {
+        self.id >= sys::NORM_ARG_ATTR_SCALES
+    }
 }
 
 /// A checked problem of an operation.
@@ -58,7 +69,8 @@ pub(crate) trait Op: Send + Sync {
     fn prop_kind(&self) -> PropKind;
     fn epsilon(&self) -> f32;
     fn flags(&self) -> u32;
-    /// Everything that an execution reads or writes, without the scratchpad.
+    /// Everything that an execution reads or writes, what attributes ask for included, without the
+    /// scratchpad.
     fn arguments(&self) -> &[OpArgument];
     /// The descriptor that a `norm_query_*_md` names; `None` if the problem has none of the kind.
     fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc>;
@@ -103,29 +115,36 @@ pub(crate) struct Execution<'a> {
     pub(crate) threads: Threads,
 }
 
-/// More than any operation has, so that executions allocate nothing.
-pub(crate) const MAX_ARGUMENTS: usize = 16;
+/// As many as an operation can have, so that executions allocate nothing: its own, scales and zero
+/// points, and two for each post-operation.
+const MAX_ARGUMENTS: usize = 16 + 2 * MAX_POST_OPS;
 
-/// The addresses of an execution's arguments.
-#[derive(Debug)]
+/// The addresses of an execution's arguments. What lies past the last is never initialised: most
+/// executions have a few.
 pub(crate) struct Arguments {
-    entries: [(i32, *mut u8); MAX_ARGUMENTS],
+    entries: [MaybeUninit<(i32, *mut u8)>; MAX_ARGUMENTS],
     len: usize,
 }
 
 impl Arguments {
+    #[inline]
     pub(crate) fn new() -> Self {
-        Self { entries: [(0, std::ptr::null_mut()); MAX_ARGUMENTS], len: 0 }
+        Self { entries: [const { MaybeUninit::uninit() }; MAX_ARGUMENTS], len: 0 }
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, id: i32, address: *mut u8) {
-        self.entries[self.len] = (id, address);
+        self.entries[self.len].write((id, address));
         self.len += 1;
     }
 
     /// The address of an argument; null if the problem does not have it.
+    #[inline]
     pub(crate) fn get(&self, id: i32) -> *mut u8 {
-        let entries = &self.entries[..self.len];
+        // SAFETY: `push` wrote the first `len`.
+        let entries = unsafe {
+            std::slice::from_raw_parts(self.entries.as_ptr().cast::<(i32, *mut u8)>(), self.len)
+        };
         entries.iter().find(|e| e.0 == id).map_or(std::ptr::null_mut(), |e| e.1)
     }
 }

@@ -6,13 +6,20 @@
 
 mod attr;
 mod desc;
+mod enumerators;
 mod isa;
 mod scratchpad;
 mod verbose;
 
-pub(crate) use attr::{Attr, ScratchpadMode};
+pub(crate) use attr::{
+    Accepted, Attr, Depthwise, MAX_POST_OPS, PostOp, PostOps, Quantized, default_fpmath_mode,
+    set_default_fpmath_mode,
+};
 pub(crate) use desc::{
     Arguments, Execution, Implementation, Op, OpArgument, PrimitiveDesc, PropKind, Usage, Variant,
+};
+pub(crate) use enumerators::{
+    AccumulationMode, BinaryAlgorithm, EltwiseAlgorithm, FpmathMode, RoundingMode, ScratchpadMode,
 };
 pub(crate) use isa::{CpuIsa, effective_level, set_cap};
 pub(crate) use scratchpad::with_scratchpad;

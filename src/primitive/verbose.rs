@@ -124,6 +124,7 @@ fn describe(desc: &PrimitiveDesc) -> String {
     let descs: Vec<String> = op
         .arguments()
         .iter()
+        .filter(|argument| !argument.is_of_attribute())
         .map(|argument| format!("{}:{}", argument.name, argument.desc.describe()))
         .collect();
     format!(

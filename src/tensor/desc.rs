@@ -122,6 +122,11 @@ impl MemoryDesc {
         Self::ordered(self.dims(), data_type, &other.order()[..self.ndims])
     }
 
+    /// This descriptor dense, outermost dimension first.
+    pub(crate) fn resolved_dense(&self) -> Result<Self> {
+        self.data_type.map_or(Ok(Self::EMPTY), |data_type| Self::dense(self.dims(), data_type))
+    }
+
     /// The dimensions from outermost to innermost by stride; ties keep the logical order.
     pub(crate) fn order(&self) -> [usize; MAX_NDIMS] {
         let mut order = [0; MAX_NDIMS];

@@ -21,12 +21,14 @@ pub(crate) enum DataType {
     S8,
     U8,
     F64,
+    F8E5m2,
+    F8E4m3,
 }
 
 impl DataType {
     pub(crate) fn size(self) -> usize {
         match self {
-            Self::S8 | Self::U8 => 1,
+            Self::S8 | Self::U8 | Self::F8E5m2 | Self::F8E4m3 => 1,
             Self::F16 | Self::Bf16 => 2,
             Self::F32 | Self::S32 => 4,
             Self::F64 => 8,
@@ -42,6 +44,8 @@ impl DataType {
             Self::S8 => "s8",
             Self::U8 => "u8",
             Self::F64 => "f64",
+            Self::F8E5m2 => "f8_e5m2",
+            Self::F8E4m3 => "f8_e4m3",
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{reference, simd_impl};
 use crate::error::{Error, Result};
-use crate::primitive::{Arguments, Implementation, Op, OpArgument, PropKind, Usage, Variant};
+use crate::primitive::{
+    Accepted, Arguments, Attr, Implementation, Op, OpArgument, PropKind, Usage, Variant,
+};
 use crate::simd::Level;
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
@@ -52,6 +54,7 @@ pub(crate) struct ForwardParameters<'a> {
     pub(crate) scale_shift: DataType,
     pub(crate) epsilon: f32,
     pub(crate) flags: u32,
+    pub(crate) attr: &'a Attr,
 }
 
 /// What `layer_normalization_backward_primitive_desc_create` is given.
@@ -65,6 +68,7 @@ pub(crate) struct BackwardParameters<'a> {
     pub(crate) scale_shift: DataType,
     pub(crate) epsilon: f32,
     pub(crate) flags: u32,
+    pub(crate) attr: &'a Attr,
 }
 
 /// A checked problem.
@@ -99,6 +103,7 @@ impl LayerNormalization {
             Self::common(p.prop_kind, p.src, p.stat, p.scale_shift, p.epsilon, p.flags)?;
         problem.dst = problem.output_like_src("dst", p.dst)?;
         problem.list_arguments();
+        problem.take_attributes(p.attr)?;
         Ok(problem)
     }
 
@@ -119,6 +124,7 @@ impl LayerNormalization {
                 MemoryDesc::dense(&[problem.cols as i64], p.diff_scale_shift)?;
         }
         problem.list_arguments();
+        problem.take_attributes(p.attr)?;
         Ok(problem)
     }
 
@@ -282,8 +288,21 @@ impl LayerNormalization {
         self.arguments = rows
             .into_iter()
             .filter(|row| row.0)
-            .map(|(_, id, name, usage, desc)| OpArgument { id, name, usage, desc: desc.clone() })
+            .map(|(_, id, name, usage, desc)| OpArgument {
+                id,
+                name: name.into(),
+                usage,
+                desc: desc.clone(),
+            })
             .collect();
+    }
+
+    /// Checks the attributes and adds what they read to the arguments.
+    fn take_attributes(&mut self, attr: &Attr) -> Result<()> {
+        attr.check("layer normalization", &Accepted::NOTHING)?;
+        let tensors = [(sys::NORM_ARG_SRC, &self.src), (sys::NORM_ARG_DST, &self.dst)];
+        self.arguments.extend(attr.arguments(&tensors, &self.dst)?);
+        Ok(())
     }
 
     /// The type of a tensor that was checked to have one of f32, bf16 and f16.

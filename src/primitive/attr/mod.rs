@@ -1,0 +1,170 @@
+//! Primitive attributes: how a primitive is to be made, beyond its operation.
+//!
+//! Everything that C can set is kept, so that it can be asked for again. An operation names what it
+//! can do ([`Accepted`]) and [`Attr::check`] refuses the rest; what attributes add to the arguments of an
+//! execution comes from [`Attr::arguments`].
+
+mod post_ops;
+mod quantization;
+
+use super::{AccumulationMode, FpmathMode, OpArgument, RoundingMode, ScratchpadMode};
+use crate::error::{Error, Result};
+use crate::tensor::MemoryDesc;
+use norm_sys as sys;
+pub(crate) use post_ops::{Depthwise, MAX_POST_OPS, PostOp, PostOps};
+use quantization::Quantization;
+pub(crate) use quantization::Quantized;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How a primitive is to be made.
+#[derive(Clone, Debug)]
+pub(crate) struct Attr {
+    pub(crate) scratchpad_mode: ScratchpadMode,
+    pub(crate) fpmath_mode: FpmathMode,
+    pub(crate) fpmath_applies_to_int: bool,
+    pub(crate) accumulation_mode: AccumulationMode,
+    /// Whether equal bits were asked for; they are given anyway.
+    pub(crate) deterministic: i32,
+    /// The arguments that are not rounded as the environment says.
+    rounding: Vec<(i32, RoundingMode)>,
+    pub(crate) scales: Quantization,
+    pub(crate) zero_points: Quantization,
+    pub(crate) post_ops: PostOps,
+}
+
+/// What an operation can do of the attributes; the rest has to be as it is by default.
+pub(crate) struct Accepted {
+    /// Arguments that may have a scale.
+    pub(crate) scales: &'static [i32],
+    /// Arguments that may have a zero point.
+    pub(crate) zero_points: &'static [i32],
+    /// Whether there may be several scales and zero points for a tensor.
+    pub(crate) masks: bool,
+    pub(crate) post_op: fn(&PostOp) -> bool,
+}
+
+impl Accepted {
+    /// The defaults alone.
+    pub(crate) const NOTHING: Self =
+        Self { scales: &[], zero_points: &[], masks: false, post_op: |_| false };
+}
+
+impl Default for Attr {
+    fn default() -> Self {
+        Self {
+            scratchpad_mode: ScratchpadMode::default(),
+            fpmath_mode: default_fpmath_mode(),
+            fpmath_applies_to_int: false,
+            accumulation_mode: AccumulationMode::default(),
+            deterministic: 0,
+            rounding: Vec::new(),
+            scales: Quantization::new(sys::NORM_ARG_ATTR_SCALES, "scale"),
+            zero_points: Quantization::new(sys::NORM_ARG_ATTR_ZERO_POINTS, "zero point"),
+            post_ops: PostOps::default(),
+        }
+    }
+}
+
+impl Attr {
+    /// Only an output may be rounded another way than the environment says.
+    pub(crate) fn set_rounding(&mut self, arg: i32, mode: RoundingMode) -> Result<()> {
+        let outputs = [sys::NORM_ARG_DST, sys::NORM_ARG_DIFF_SRC];
+        if mode != RoundingMode::Environment && !outputs.contains(&arg) {
+            return Err(Error::invalid(format!(
+                "arg: {arg} is not an output that can be rounded so"
+            )));
+        }
+        self.rounding.retain(|(a, _)| *a != arg);
+        if mode != RoundingMode::Environment {
+            self.rounding.push((arg, mode));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn rounding_of(&self, arg: i32) -> RoundingMode {
+        let found = self.rounding.iter().find(|(a, _)| *a == arg);
+        found.map_or(RoundingMode::Environment, |(_, mode)| *mode)
+    }
+
+    /// Refuses, as not built, what the operation `name` cannot do.
+    pub(crate) fn check(&self, name: &str, accepted: &Accepted) -> Result<()> {
+        let refused =
+            |what: &str| Err(Error::unimplemented(format!("attr: {name} takes no {what}")));
+        if let Some((arg, _)) = self.rounding.first() {
+            return refused(&format!("rounding mode for the argument {arg}"));
+        }
+        if self.fpmath_applies_to_int && self.fpmath_mode != FpmathMode::Strict {
+            return refused("math mode that applies to integers");
+        }
+        if !matches!(
+            self.accumulation_mode,
+            AccumulationMode::Strict | AccumulationMode::Relaxed | AccumulationMode::Any
+        ) {
+            return refused(&format!("accumulation mode {}", self.accumulation_mode.name()));
+        }
+        self.scales.check(name, accepted.scales, accepted.masks)?;
+        self.zero_points.check(name, accepted.zero_points, accepted.masks)?;
+        match self.post_ops.iter().position(|post_op| !(accepted.post_op)(post_op)) {
+            Some(at) => {
+                refused(&format!("post-operation {} (entry {at})", self.post_ops[at].name()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What an execution has to bring beside the operation's own arguments: scales and zero points of
+    /// `tensors`, and the tensors of post-operations on `dst`, which must be resolved.
+    pub(crate) fn arguments(
+        &self,
+        tensors: &[(i32, &MemoryDesc)],
+        dst: &MemoryDesc,
+    ) -> Result<Vec<OpArgument>> {
+        let mut arguments = Vec::new();
+        for (arg, tensor) in tensors {
+            arguments.extend(self.scales.argument(*arg, tensor)?);
+            arguments.extend(self.zero_points.argument(*arg, tensor)?);
+        }
+        arguments.extend(self.post_ops.resolved(dst)?.arguments());
+        Ok(arguments)
+    }
+
+    /// For verbose lines; empty for the defaults.
+    pub(crate) fn describe(&self) -> String {
+        let mut parts = Vec::new();
+        if self.scratchpad_mode != ScratchpadMode::Library {
+            parts.push(format!("attr-scratchpad:{}", self.scratchpad_mode.name()));
+        }
+        if self.fpmath_mode != FpmathMode::Strict {
+            let ints = if self.fpmath_applies_to_int { ":true" } else { "" };
+            parts.push(format!("attr-fpmath:{}{ints}", self.fpmath_mode.name()));
+        }
+        if self.accumulation_mode != AccumulationMode::Strict {
+            parts.push(format!("attr-acc-mode:{}", self.accumulation_mode.name()));
+        }
+        if self.deterministic != 0 {
+            parts.push(format!("attr-deterministic:{}", self.deterministic));
+        }
+        for (prefix, entries) in
+            [("attr-scales:", &self.scales), ("attr-zero-points:", &self.zero_points)]
+        {
+            if !entries.is_empty() {
+                parts.push(format!("{prefix}{}", entries.describe()));
+            }
+        }
+        if !self.post_ops.is_empty() {
+            parts.push(format!("attr-post-ops:{}", self.post_ops.describe()));
+        }
+        parts.join(" ")
+    }
+}
+
+/// The math mode of new attributes.
+static DEFAULT_FPMATH_MODE: AtomicU32 = AtomicU32::new(sys::norm_fpmath_mode_strict);
+
+pub(crate) fn default_fpmath_mode() -> FpmathMode {
+    FpmathMode::of_code(DEFAULT_FPMATH_MODE.load(Ordering::Relaxed)).unwrap_or_default()
+}
+
+pub(crate) fn set_default_fpmath_mode(mode: FpmathMode) {
+    DEFAULT_FPMATH_MODE.store(mode.code(), Ordering::Relaxed);
+}

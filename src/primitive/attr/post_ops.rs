@@ -1,0 +1,221 @@
+//! Post-operations: what is done to each element of an output before it is scaled and rounded.
+
+use super::super::{BinaryAlgorithm, EltwiseAlgorithm, OpArgument, Usage};
+use crate::error::{Error, Result, Status};
+use crate::tensor::{DataType, Layout, MemoryDesc};
+use norm_sys as sys;
+use std::ops::Deref;
+
+/// The largest number of entries of a list.
+pub(crate) const MAX_POST_OPS: usize = 32;
+
+/// One entry. `x` is the element so far.
+#[derive(Clone, Debug)]
+pub(crate) enum PostOp {
+    /// `x + scale*(dst - zero_point)`, dst as it was before, read as the type (or its own).
+    Sum {
+        scale: f32,
+        zero_point: i32,
+        data_type: Option<DataType>,
+    },
+    /// `f(x)`.
+    Eltwise {
+        algorithm: EltwiseAlgorithm,
+        alpha: f32,
+        beta: f32,
+    },
+    /// `f(x, src1)`, or `src2 != 0 ? x : src1`.
+    Binary {
+        algorithm: BinaryAlgorithm,
+        src1: Box<MemoryDesc>,
+        /// Of `Select` only.
+        src2: Option<Box<MemoryDesc>>,
+    },
+    /// `x > 0 ? x : weight*x`.
+    Prelu {
+        mask: i32,
+    },
+    Depthwise(Depthwise),
+}
+
+/// A depthwise convolution.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Depthwise {
+    pub(crate) weights: DataType,
+    pub(crate) bias: Option<DataType>,
+    pub(crate) dst: DataType,
+    pub(crate) kernel: i64,
+    pub(crate) stride: i64,
+    pub(crate) padding: i64,
+}
+
+impl PostOp {
+    pub(crate) fn kind(&self) -> sys::norm_primitive_kind_t {
+        match self {
+            Self::Sum { .. } => sys::norm_sum,
+            Self::Eltwise { .. } => sys::norm_eltwise,
+            Self::Binary { .. } => sys::norm_binary,
+            Self::Prelu { .. } => sys::norm_prelu,
+            Self::Depthwise(_) => sys::norm_convolution,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Sum { .. } => "sum",
+            Self::Eltwise { algorithm, .. } => algorithm.name(),
+            Self::Binary { algorithm, .. } => algorithm.name(),
+            Self::Prelu { .. } => "prelu",
+            Self::Depthwise(_) => "depthwise convolution",
+        }
+    }
+
+    /// As on benchdnn's command line.
+    fn describe(&self) -> String {
+        match self {
+            Self::Sum { scale, zero_point, data_type } => {
+                format!("sum:{scale}:{zero_point}:{}", data_type.map_or("", DataType::name))
+            }
+            Self::Eltwise { alpha, beta, .. } => format!("{}:{alpha}:{beta}", self.name()),
+            Self::Binary { src1, .. } => format!("{}:{}", self.name(), src1.describe()),
+            Self::Prelu { mask } => format!("prelu:{mask}"),
+            Self::Depthwise(d) => {
+                format!("dw:k{}s{}p{}:{}", d.kernel, d.stride, d.padding, d.dst.name())
+            }
+        }
+    }
+}
+
+/// A list of post-operations, in the order in which they are done.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PostOps(Vec<PostOp>);
+
+impl Deref for PostOps {
+    type Target = [PostOp];
+
+    fn deref(&self) -> &[PostOp] {
+        &self.0
+    }
+}
+
+impl PostOps {
+    pub(crate) fn append(&mut self, post_op: PostOp) -> Result<()> {
+        if self.0.len() == MAX_POST_OPS {
+            let text = format!("post_ops: the list has {MAX_POST_OPS} entries already");
+            return Err(Error::new(Status::OutOfMemory, text));
+        }
+        self.0.push(post_op);
+        Ok(())
+    }
+
+    /// The list for an output: the tensors of its entries fit, and `any` has become a layout, that of
+    /// the output or, with one dimension that is more than 1, the dense one.
+    pub(crate) fn resolved(&self, dst: &MemoryDesc) -> Result<Self> {
+        let mut resolved = self.clone();
+        for (at, post_op) in resolved.0.iter_mut().enumerate() {
+            if let PostOp::Binary { src1, src2, .. } = post_op {
+                for (name, desc) in [("src1", Some(src1)), ("src2", src2.as_mut())] {
+                    if let Some(desc) = desc {
+                        check_operand(&format!("attr: {name} of post-operation {at}"), desc, dst)?;
+                        if desc.layout() == Layout::Any {
+                            let spread = desc.dims().iter().filter(|d| **d != 1).count();
+                            **desc = if spread > 1 {
+                                desc.resolved_like(dst)?
+                            } else {
+                                desc.resolved_dense()?
+                            };
+                        }
+                    }
+                }
+            }
+        }
+        Ok(resolved)
+    }
+
+    /// What the entries of a resolved list read.
+    pub(super) fn arguments(&self) -> Vec<OpArgument> {
+        let mut arguments = Vec::new();
+        for (at, post_op) in self.iter().enumerate() {
+            let PostOp::Binary { src1, src2, .. } = post_op else { continue };
+            let mut add = |id: i32, name: &str, desc: &MemoryDesc| {
+                arguments.push(OpArgument {
+                    id: sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(at as i32) | id,
+                    name: format!("attr_multiple_post_op({at}) | NORM_ARG_{name}").into(),
+                    usage: Usage::Input,
+                    desc: desc.clone(),
+                });
+            };
+            add(sys::NORM_ARG_SRC_1, "SRC_1", src1);
+            if let Some(src2) = src2 {
+                add(sys::NORM_ARG_SRC_2, "SRC_2", src2);
+            }
+        }
+        arguments
+    }
+
+    pub(super) fn describe(&self) -> String {
+        self.iter().map(PostOp::describe).collect::<Vec<_>>().join("+")
+    }
+}
+
+/// An operand has the dimensions of the output, or 1 where it is repeated.
+fn check_operand(name: &str, desc: &MemoryDesc, dst: &MemoryDesc) -> Result<()> {
+    let fits = |(d, dim): (&i64, &i64)| *d == 1 || d == dim;
+    if desc.ndims() != dst.ndims() || !desc.dims().iter().zip(dst.dims()).all(fits) {
+        return Err(Error::invalid(format!(
+            "{name}: dimensions {:?} are neither 1 nor those of the output, {:?}",
+            desc.dims(),
+            dst.dims()
+        )));
+    }
+    if desc.data_type() == Some(DataType::F64) {
+        return Err(Error::invalid(format!("{name}: operands are not f64")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn binary(dims: &[i64], tag: sys::norm_format_tag_t) -> PostOp {
+        let src1 = MemoryDesc::with_tag(dims, DataType::F32, tag).unwrap();
+        PostOp::Binary { algorithm: BinaryAlgorithm::Add, src1: Box::new(src1), src2: None }
+    }
+
+    #[test]
+    fn operands_are_resolved_and_become_arguments() {
+        let dst = MemoryDesc::with_tag(&[2, 3, 4], DataType::F16, sys::norm_bac).unwrap();
+        let mut list = PostOps::default();
+        list.append(PostOp::Prelu { mask: 0 }).unwrap();
+        list.append(binary(&[2, 3, 1], sys::norm_format_tag_any)).unwrap();
+        list.append(binary(&[1, 1, 4], sys::norm_format_tag_any)).unwrap();
+        let arguments = list.resolved(&dst).unwrap().arguments();
+        assert_eq!(arguments.len(), 2);
+        assert_eq!(arguments[0].id, 2 * 32768 | 2);
+        assert_eq!(arguments[0].desc.strides(), [1, 2, 1]);
+        assert_eq!(arguments[1].id, 3 * 32768 | 2);
+        assert_eq!(arguments[1].desc.strides(), [4, 4, 1]);
+    }
+
+    #[test]
+    fn operands_that_do_not_fit_are_refused() {
+        let dst = MemoryDesc::dense(&[2, 3], DataType::F32).unwrap();
+        for dims in [&[2i64, 2][..], &[3], &[2, 3, 1]] {
+            let tag = [sys::norm_a, sys::norm_ab, sys::norm_abc][dims.len() - 1];
+            let mut list = PostOps::default();
+            list.append(binary(dims, tag)).unwrap();
+            assert_eq!(list.resolved(&dst).unwrap_err().status, Status::InvalidArguments);
+        }
+    }
+
+    #[test]
+    fn a_list_has_an_end() {
+        let mut list = PostOps::default();
+        for _ in 0..MAX_POST_OPS {
+            list.append(PostOp::Prelu { mask: 0 }).unwrap();
+        }
+        let error = list.append(PostOp::Prelu { mask: 0 }).unwrap_err();
+        assert_eq!((error.status, list.len()), (Status::OutOfMemory, MAX_POST_OPS));
+    }
+}

@@ -1,0 +1,107 @@
+//! Scales and zero points: which arguments have some, of what type and along which dimensions.
+
+use super::super::{OpArgument, Usage};
+use crate::error::{Error, Result};
+use crate::tensor::{DataType, MemoryDesc};
+use norm_sys as sys;
+
+/// The scales, or zero points, of one argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quantized {
+    /// Bit d: one for each index of dimension d.
+    pub(crate) mask: u32,
+    pub(crate) data_type: DataType,
+}
+
+/// The scales, or the zero points, of all arguments.
+#[derive(Clone, Debug)]
+pub(crate) struct Quantization {
+    /// What an argument's id has added for the one that carries the values.
+    base: i32,
+    what: &'static str,
+    entries: Vec<(i32, Quantized)>,
+}
+
+impl Quantization {
+    pub(super) fn new(base: i32, what: &'static str) -> Self {
+        Self { base, what, entries: Vec::new() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Those of an argument.
+    pub(crate) fn get(&self, arg: i32) -> Option<Quantized> {
+        self.entries.iter().find(|(a, _)| *a == arg).map(|(_, quantized)| *quantized)
+    }
+
+    pub(crate) fn set(&mut self, arg: i32, quantized: Quantized) {
+        self.entries.retain(|(a, _)| *a != arg);
+        self.entries.push((arg, quantized));
+        self.entries.sort_unstable_by_key(|(a, _)| *a);
+    }
+
+    pub(super) fn check(&self, name: &str, accepted: &[i32], masks: bool) -> Result<()> {
+        for (arg, quantized) in &self.entries {
+            let arg_name = name_of(*arg);
+            if !accepted.contains(arg) {
+                return Err(Error::unimplemented(format!(
+                    "attr: {name} takes no {} for {arg_name}",
+                    self.what
+                )));
+            }
+            if quantized.mask != 0 && !masks {
+                return Err(Error::unimplemented(format!(
+                    "attr: {name} takes one {} for {arg_name}, mask {:#x} asks for more",
+                    self.what, quantized.mask
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The argument that carries those of `arg`, whose tensor this is: its dimensions in the mask,
+    /// and 1 for the others.
+    pub(super) fn argument(&self, arg: i32, tensor: &MemoryDesc) -> Result<Option<OpArgument>> {
+        let Some(quantized) = self.get(arg) else { return Ok(None) };
+        let kept = |(d, dim): (usize, &i64)| if quantized.mask >> d & 1 == 1 { *dim } else { 1 };
+        if quantized.mask >> tensor.ndims() != 0 {
+            return Err(Error::invalid(format!(
+                "attr: the mask {:#x} of {}'s {} names dimensions that it does not have",
+                quantized.mask,
+                name_of(arg),
+                self.what
+            )));
+        }
+        let dims: Vec<i64> = tensor.dims().iter().enumerate().map(kept).collect();
+        let desc = MemoryDesc::dense(&dims, quantized.data_type)?;
+        let what = if self.base == sys::NORM_ARG_ATTR_SCALES { "scales" } else { "zero_points" };
+        Ok(Some(OpArgument {
+            id: self.base | arg,
+            name: format!("attr_{what} | NORM_ARG_{}", name_of(arg)).into(),
+            usage: Usage::Input,
+            desc,
+        }))
+    }
+
+    /// `src:0:f32+dst:0:f32`, as on benchdnn's command line.
+    pub(super) fn describe(&self) -> String {
+        let one = |(arg, q): &(i32, Quantized)| {
+            format!("{}:{}:{}", name_of(*arg).to_lowercase(), q.mask, q.data_type.name())
+        };
+        self.entries.iter().map(one).collect::<Vec<_>>().join("+")
+    }
+}
+
+/// The name behind `NORM_ARG_`, or the number.
+fn name_of(arg: i32) -> String {
+    match arg {
+        sys::NORM_ARG_SRC => "SRC".into(),
+        sys::NORM_ARG_SRC_1 => "SRC_1".into(),
+        sys::NORM_ARG_SRC_2 => "SRC_2".into(),
+        sys::NORM_ARG_DST => "DST".into(),
+        sys::NORM_ARG_WEIGHTS => "WEIGHTS".into(),
+        _ => arg.to_string(),
+    }
+}
