@@ -1,8 +1,7 @@
 //! Names of tensors and policies of broadcasting in the values of `--attr-*` options.
 
-use super::ids::NORM_ARG_SRC_1;
 use crate::language::value::{BadValue, integer, one_of};
-use norm_sys::{NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC};
+use norm_sys::{NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC, NORM_ARG_SRC_1};
 
 /// oneDNN's ids of arguments that no primitive of this library has.
 const WEIGHTS: i32 = 33;

@@ -5,7 +5,6 @@
 //! described here, not checked against a primitive: the library says what it does not take.
 
 mod arguments;
-pub mod ids;
 mod options;
 mod post_ops;
 mod quantization;
@@ -18,11 +17,10 @@ pub use quantization::{Quantization, Value};
 use crate::fill::DataType;
 use crate::language::options::word;
 use crate::tensor::{Layout, Tag};
-use ids::{
+use norm_sys::{
     NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE, NORM_ARG_ATTR_SCALES, NORM_ARG_ATTR_ZERO_POINTS,
-    NORM_ARG_SRC_1, NORM_ARG_SRC_2,
+    NORM_ARG_DST, NORM_ARG_SRC, NORM_ARG_SRC_1, NORM_ARG_SRC_2,
 };
-use norm_sys::{NORM_ARG_DST, NORM_ARG_SRC};
 
 /// A value with the text that it was read from, which is how a line says it again.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -60,6 +60,11 @@ pub trait Problem: fmt::Debug {
     /// has no such entry.
     fn entry(&self, name: &str) -> Option<String>;
 
+    /// A layout of the problem that the interface has no tag for, as a sentence says it.
+    fn unlisted_tag(&self) -> Option<String> {
+        None
+    }
+
     /// The name that the descriptor gives the problem; often empty.
     fn name(&self) -> &str;
 

@@ -284,6 +284,10 @@ impl Machine {
         for run in self.settings.runs(&self.selection) {
             let run = Rc::new(run);
             for problem in &problems {
+                if let Some(tag) = problem.unlisted_tag().filter(|_| run.enum_tags_only) {
+                    let message = format!("--allow-enum-tags-only: {tag}");
+                    return Err(self.stop(token, BadValue::new(message)));
+                }
                 let line = problem.line(false);
                 if self.selection.pattern.as_ref().is_some_and(|regex| !regex.is_match(&line)) {
                     continue;

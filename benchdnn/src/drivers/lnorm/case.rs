@@ -4,17 +4,18 @@ use super::arguments::Spec;
 use super::bitwise;
 use super::correctness;
 use super::data::{self, Cache, Inputs, Prediction};
-use super::executor::{Executor, Request};
+use super::executor::{Executor, Request, Wanted};
 use super::performance;
 use super::problem::Problem;
-use crate::attributes::PostOp;
+use crate::attributes::{Attributes, PostOp};
 use crate::execution::{Fault, Placement, Tensor, run_once};
 use crate::executor::{Prepared, Refusal, RefusalKind};
 use crate::fill::Fill;
+use crate::library::has_tag;
 use crate::outcome::{Halt, Outcome, Status};
 use crate::report::Reporter;
 use crate::run::{Mode, Run};
-use crate::tensor::Layout;
+use crate::tensor::{Layout, Tag};
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -102,6 +103,14 @@ impl Case {
         if run.check_ref_impl && implementation.contains("ref") {
             let reason = format!("{implementation} is a reference implementation");
             return Ok(Outcome::because(Status::Failed, reason));
+        }
+        if run.same_pd && !problem.attributes.is_default() {
+            let plain = Request { attributes: Attributes::default(), ..problem.request() };
+            let other = self.prepare(&plain, run)?.implementation();
+            if other != implementation {
+                let reason = format!("attributes lead from {other} to {implementation}");
+                return Ok(Outcome::because(Status::Failed, reason));
+            }
         }
         if problem.inplace && !self.can_work_in_place(&*prepared)? {
             return Err(skipped("in place needs src and dst of one layout".to_owned()));
@@ -225,6 +234,20 @@ impl crate::drivers::Problem for Case {
 
     fn entry(&self, name: &str) -> Option<String> {
         self.problem.entry(name)
+    }
+
+    fn unlisted_tag(&self) -> Option<String> {
+        let Request { dims, src, dst, stat, .. } = self.problem.request();
+        [(src, "tag"), (dst, "tag"), (stat, "stat_tag")].into_iter().find_map(|(tensor, option)| {
+            match tensor.wanted {
+                Wanted::Ordered(order) if !has_tag(&order) => {
+                    let letters = Tag::letters(&order);
+                    let count = dims.len();
+                    Some(format!("no tag {letters}, for --{option} with {count} dimensions"))
+                }
+                _ => None,
+            }
+        })
     }
 
     fn name(&self) -> &str {
