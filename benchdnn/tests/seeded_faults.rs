@@ -101,6 +101,7 @@ fn problem(request: &Request) -> Problem {
         dst_dt: request.dst.data_type,
         ss_dt: request.ss_dt,
         flags: request.flags,
+        attributes: request.attributes.clone(),
         epsilon: request.epsilon,
         ..Problem::default()
     }

@@ -15,7 +15,7 @@ pub use post_ops::{Binary, Mask, PostOp};
 pub use quantization::{Quantization, Value};
 
 use crate::fill::DataType;
-use crate::language::options::word;
+use crate::language::options::{defaults, word};
 use crate::tensor::{Layout, Tag};
 use norm_sys::{
     NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE, NORM_ARG_ATTR_SCALES, NORM_ARG_ATTR_ZERO_POINTS,
@@ -110,7 +110,7 @@ pub struct Dropout {
 }
 
 /// The attributes of one problem.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Attributes {
     /// Factors of tensors.
     pub scales: Written<Vec<Quantization>>,
@@ -132,10 +132,26 @@ pub struct Attributes {
     pub dropout: Written<Option<Dropout>>,
 }
 
+impl Default for Attributes {
+    /// Nothing is asked for: what the options say at their defaults.
+    fn default() -> Attributes {
+        let settings: AttributeSettings = defaults(ATTRIBUTES);
+        settings.combinations().swap_remove(0)
+    }
+}
+
 impl Attributes {
     /// Whether nothing is asked for.
     pub fn is_default(&self) -> bool {
-        self.words(false).is_empty()
+        self.scales.value.is_empty()
+            && self.zero_points.value.is_empty()
+            && self.post_ops.value.is_empty()
+            && self.scratchpad.value == Scratchpad::Library
+            && self.math_mode.value == (MathMode::Strict, false)
+            && self.accumulation.value == Accumulation::Strict
+            && !self.deterministic.value
+            && self.rounding.value.modes.is_empty()
+            && self.dropout.value.is_none()
     }
 
     /// The options that say the same, those at their defaults only if `canonical`.

@@ -41,7 +41,17 @@ impl Context {
 impl AttributeSettings {
     /// Every combination of the attributes.
     pub fn combinations(&self) -> Vec<Attributes> {
-        let mut all = vec![Attributes::default()];
+        let mut all = vec![Attributes {
+            scales: Written::default(),
+            zero_points: Written::default(),
+            post_ops: Written::default(),
+            scratchpad: Written::default(),
+            math_mode: Written::default(),
+            accumulation: Written::default(),
+            deterministic: Written::default(),
+            rounding: Written::default(),
+            dropout: Written::default(),
+        }];
         multiply(&mut all, &self.scales, |all, value| all.scales = value);
         multiply(&mut all, &self.zero_points, |all, value| all.zero_points = value);
         multiply(&mut all, &self.post_ops, |all, value| all.post_ops = value);

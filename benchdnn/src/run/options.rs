@@ -53,6 +53,20 @@ pub const RUN: &[Opt<RunSettings>] = &[
     },
     Opt {
         info: row(
+            "check",
+            "HOW",
+            WHAT,
+            "oracle",
+            "What mode C checks. oracle: all results against f64; grad: backward against\n\
+             differences of the library's own forward",
+        ),
+        set: |state, text| {
+            let how = [("oracle", false), ("grad", true)];
+            exactly_one_of(text, &how).map(|gradient| state.run.gradient = gradient)
+        },
+    },
+    Opt {
+        info: row(
             "buffer-prefix",
             "PREFIX",
             WHAT,

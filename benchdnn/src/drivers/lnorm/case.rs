@@ -5,6 +5,7 @@ use super::bitwise;
 use super::correctness;
 use super::data::{self, Cache, Inputs, Prediction};
 use super::executor::{Executor, Request, Wanted};
+use super::gradient;
 use super::performance;
 use super::problem::Problem;
 use crate::attributes::{Attributes, PostOp};
@@ -136,7 +137,10 @@ impl Case {
         };
         let mut outcome = Outcome::new(Status::Executed);
         if checks.correctness {
-            outcome = correctness::check(self, prepared, run, reporter)?;
+            outcome = match run.gradient {
+                true => gradient::check(self, run, reporter)?,
+                false => correctness::check(self, prepared, run, reporter)?,
+            };
         }
         if checks.bitwise && !outcome.status.is_failure() {
             let correctness = outcome;

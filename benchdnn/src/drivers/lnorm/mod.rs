@@ -13,6 +13,7 @@ mod comparison;
 mod correctness;
 mod data;
 mod executor;
+mod gradient;
 mod library;
 mod performance;
 mod problem;
