@@ -74,12 +74,12 @@ fn fill_parameters(scale: &mut [f64], shift: &mut [f64]) {
 /// The largest integer in a row: the type holds it, and the sum of so many squares stays exact.
 fn largest_integer(shape: &LnormShape) -> u64 {
     const EXACT: f64 = 16_777_216.0; // 2^24: f32 has every integer up to here
-    const EXACT_IN_F64: f64 = 9_007_199_254_740_992.0; // 2^53
     let cols = shape.cols as f64;
     let of_type: f64 = match shape.src_dt {
-        // More bits than f32 has show a library that goes by f32. Given statistics are f32.
+        // More bits than f32 has show a library that goes by f32. The mean is exact, the sum of the
+        // squares not quite. Given statistics are f32, so they need small integers.
         DataType::F64 if shape.forward && !shape.flags.global_stats => {
-            return (33_554_431.0_f64.min((EXACT_IN_F64 / cols).sqrt()) as u64).max(3);
+            return (1 << 27) - 1;
         }
         DataType::F32 | DataType::F64 => 4095.0,
         DataType::Bf16 => 127.0,
@@ -139,7 +139,11 @@ fn fill_row(
     } else {
         backward_scale(row, spread, epsilon)
     };
+    let wanted = unit;
     let unit = unit.clamp(lowest_unit(shape.src_dt), highest_unit(shape.src_dt));
+    // A given variance keeps its distance from the row's own where the type has no such unit.
+    let given = shape.forward && shape.src_dt.is_integer();
+    let variance = if given { variance * (unit / wanted) * (unit / wanted) } else { variance };
     src.iter_mut().for_each(|x| *x = (*x + middle) * unit);
 
     // A global mean that is not the row's own shows a library that computes its own. Backward the

@@ -8,6 +8,8 @@
 //!   + the rounding of the step itself         ulps of f32, see each step
 //! ```
 //!
+//! (Nothing is rounded where the input is exact and f32 has all results of the step.)
+//!
 //! An elementary function may be off by [`ELEMENTARY`] ulp of f32 at its result. Where a step is a
 //! formula over one (gelu, swish, ...), each operation of the formula rounds.
 //! Where the error reaches across the edge of a function's domain, or a NaN has been compared, the
@@ -459,6 +461,23 @@ impl Step {
         }
     }
 
+    /// Whether arithmetic in f32 gives `y` itself, from the exact `x`: no operation has to round.
+    fn is_exact(self, x: f64, y: f64) -> bool {
+        use BinaryAlgorithm::{Add, Div, Mul, Sub};
+        use EltwiseAlgorithm::{Linear, Relu, ReluDst, Square};
+        let fits = |value: f64| f64::from(value as f32) == value;
+        let between = match self {
+            Step::Over(divisor) => 1.0 / divisor,
+            Step::Sum { before, scale, zero_point } => scale * (before - zero_point),
+            Step::Eltwise { algorithm: Linear, alpha, .. } => alpha * x,
+            Step::Times(_)
+            | Step::Eltwise { algorithm: Relu | ReluDst | Square, .. }
+            | Step::Binary { algorithm: Add | Sub | Mul | Div, .. } => y,
+            Step::Eltwise { .. } | Step::Binary { .. } => return false,
+        };
+        fits(x) && fits(y) && fits(between)
+    }
+
     /// Whether the value jumps at `x`, on neither side of which a neighbour shows it.
     fn jumps_at(self, x: f64, error: f64) -> bool {
         use BinaryAlgorithm::{Eq, Ne};
@@ -487,7 +506,8 @@ impl Estimate {
         if step.jumps_at(x, error) && error > 0.0 {
             inherited = inherited.max(1.0);
         }
-        let own = if y.is_finite() { step.rounding(x, y) } else { 0.0 };
+        let exact = !y.is_finite() || (error == 0.0 && step.is_exact(x, y));
+        let own = if exact { 0.0 } else { step.rounding(x, y) };
         Estimate { value: y, error: inherited + own }
     }
 }
@@ -538,7 +558,7 @@ mod tests {
             (Log, 2.0, 0.0, 0.0, std::f64::consts::LN_2),
             (Logistic, 0.0, 0.0, 0.0, 0.5),
             (Logistic, 2.0, 0.0, 0.0, 0.880_797_077_977_882_3),
-            (Mish, 1.0, 0.0, 0.0, 0.865_098_388_267_294_6),
+            (Mish, 1.0, 0.0, 0.0, 0.865_098_388_267_310_3),
             (Pow, 3.0, 2.0, 2.0, 18.0),
             (Relu, -3.0, 0.5, 0.0, -1.5),
             (Relu, 3.0, 0.5, 0.0, 3.0),
@@ -614,6 +634,11 @@ mod tests {
         let half = Estimate { value: 2.5, error: 1e-6 };
         assert_eq!(half.after(eltwise(EltwiseAlgorithm::Round)).error, 1.0);
         assert_eq!(start.after(eltwise(EltwiseAlgorithm::Round)).error, 0.0);
+        // After rounding to a whole number, halves are exact.
+        let whole = start.after(eltwise(EltwiseAlgorithm::Round));
+        let halves = Step::Eltwise { algorithm: EltwiseAlgorithm::Linear, alpha: 0.5, beta: 0.0 };
+        assert_eq!(whole.after(halves), Estimate { value: 1.5, error: 0.0 });
+        assert!(whole.after(Step::Over(3.3)).error > 0.0);
         // Near the edge of the domain nothing can be said, away from it a NaN is a NaN.
         let edge = Estimate { value: -1e-9, error: 1e-6 };
         assert_eq!(edge.after(eltwise(EltwiseAlgorithm::Sqrt)).error, f64::INFINITY);

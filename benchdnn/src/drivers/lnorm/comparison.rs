@@ -209,8 +209,9 @@ mod tests {
     }
 
     fn apart(ours: &[f64], theirs: &[f64], want: &[f64]) -> Option<Apart> {
-        let terms = want.iter().map(|value| value.abs()).collect();
-        let expected = Expected { id: 17, kind: Kind::Result, values: want.to_vec(), terms };
+        let terms: Vec<f64> = want.iter().map(|value| value.abs()).collect();
+        let (values, terms) = (want.to_vec().into(), terms.into());
+        let expected = Expected { id: 17, kind: Kind::Result, values, terms };
         compare(&output(ours), &output(theirs), &expected)
     }
 
