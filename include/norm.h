@@ -138,7 +138,8 @@ NORM_API norm_status_t norm_stream_set_parallel_for(norm_stream_t stream,
 /* Memory descriptor                                                        */
 /* ------------------------------------------------------------------------ */
 
-/* A descriptor with the dense layout that a tag names. `ndims` 0 makes an empty
+/* A descriptor with the dense layout that a tag names; dimensions that it cuts into
+ * blocks are filled up to whole blocks (norm_query_padded_dims). `ndims` 0 makes an empty
  * descriptor (dims is not read). Dimensions are 0 or more. With
  * norm_format_tag_any the layout is left to a primitive descriptor; memory cannot
  * be made of such a descriptor. A tag with another number of letters than `ndims`
@@ -146,6 +147,35 @@ NORM_API norm_status_t norm_stream_set_parallel_for(norm_stream_t stream,
 NORM_API norm_status_t norm_memory_desc_create_with_tag(
         norm_memory_desc_t *memory_desc, int ndims, const norm_dim_t *dims,
         norm_data_type_t data_type, norm_format_tag_t tag);
+/* A part of a tensor: `dims` elements from `offsets` on. It has the strides of the
+ * parent, and is used with the parent's buffer. Of a dimension that is cut into
+ * blocks a part begins with a block and ends with one, or with the tensor;
+ * norm_unimplemented otherwise. */
+NORM_API norm_status_t norm_memory_desc_create_submemory(
+        norm_memory_desc_t *memory_desc,
+        const_norm_memory_desc_t parent_memory_desc, const norm_dims_t dims,
+        const norm_dims_t offsets);
+/* The same elements in the same logical order as a tensor of other dimensions.
+ * norm_invalid_arguments if their number differs, or if no layout does that
+ * without moving them: dimensions that are joined or cut must lie densely and not
+ * in blocks. */
+NORM_API norm_status_t norm_memory_desc_reshape(
+        norm_memory_desc_t *out_memory_desc,
+        const_norm_memory_desc_t in_memory_desc, int ndims,
+        const norm_dims_t dims);
+/* The same elements with the dimensions in another order: dimension i becomes
+ * dimension permutation[i]. */
+NORM_API norm_status_t norm_memory_desc_permute_axes(
+        norm_memory_desc_t *out_memory_desc,
+        const_norm_memory_desc_t in_memory_desc, const int *permutation);
+/* The descriptor as bytes: with `blob` NULL writes how many they are to `size`,
+ * otherwise writes them, for which `size` must say that there is room. */
+NORM_API norm_status_t norm_memory_desc_get_blob(
+        uint8_t *blob, size_t *size, const_norm_memory_desc_t memory_desc);
+/* The descriptor that such bytes, all of them, stand for. Bytes that were changed
+ * or come from another version are norm_invalid_arguments. */
+NORM_API norm_status_t norm_memory_desc_create_with_blob(
+        norm_memory_desc_t *memory_desc, const uint8_t *blob);
 /* A descriptor with the given strides, in elements, 0 or more. Element
  * (i0, i1, ...) lies at i0*strides[0] + i1*strides[1] + ... `strides` NULL means
  * dense row-major. A stride of 0 repeats one element and is for inputs only: an
@@ -161,14 +191,21 @@ NORM_API norm_status_t norm_memory_desc_destroy(norm_memory_desc_t memory_desc);
  * comparing), 0 if not or if one is NULL. NULL equals NULL. */
 NORM_API int norm_memory_desc_equal(
         const_norm_memory_desc_t lhs, const_norm_memory_desc_t rhs);
-/* Bytes from the first to one past the last element; 0 for an empty descriptor,
- * one with a dimension of 0, one of kind any, and NULL. */
+/* Bytes of a buffer for the tensor: from its start (for a part, the start of the
+ * parent's buffer) to one past the last element, what fills up blocks included; 0
+ * for an empty descriptor, one with a dimension of 0, one of kind any, and NULL. */
 NORM_API size_t norm_memory_desc_get_size(const_norm_memory_desc_t memory_desc);
+/* The same of the buffer number `index`; 0 if it is not 0. */
+NORM_API size_t norm_memory_desc_get_size_v2(
+        const_norm_memory_desc_t memory_desc, int index);
 /* Writes the answer to `what` to `result`. Pointers written are owned by the
- * descriptor. norm_query_strides of a descriptor of kind any or undef is
- * norm_invalid_arguments. */
+ * descriptor. norm_query_strides and those of inner blocks, of a descriptor of
+ * kind any or undef, are norm_invalid_arguments. In _v2 `index` is 0. */
 NORM_API norm_status_t norm_memory_desc_query(
         const_norm_memory_desc_t memory_desc, norm_query_t what, void *result);
+NORM_API norm_status_t norm_memory_desc_query_v2(
+        const_norm_memory_desc_t memory_desc, norm_query_t what, int index,
+        void *result);
 
 /* ------------------------------------------------------------------------ */
 /* Memory                                                                   */
@@ -185,6 +222,11 @@ NORM_API norm_status_t norm_memory_desc_query(
 NORM_API norm_status_t norm_memory_create(norm_memory_t *memory,
         const_norm_memory_desc_t memory_desc, norm_engine_t engine,
         void *handle);
+/* The same with a list of handles: one. An empty descriptor may have none. Of this
+ * and the following functions, the forms with `index` take 0. */
+NORM_API norm_status_t norm_memory_create_v2(norm_memory_t *memory,
+        const_norm_memory_desc_t memory_desc, norm_engine_t engine,
+        int nhandles, void **handles);
 NORM_API norm_status_t norm_memory_destroy(norm_memory_t memory);
 /* The descriptor; owned by the memory. */
 NORM_API norm_status_t norm_memory_get_memory_desc(
@@ -194,18 +236,26 @@ NORM_API norm_status_t norm_memory_get_engine(
         const_norm_memory_t memory, norm_engine_t *engine);
 NORM_API norm_status_t norm_memory_get_data_handle(
         const_norm_memory_t memory, void **handle);
+NORM_API norm_status_t norm_memory_get_data_handle_v2(
+        const_norm_memory_t memory, void **handle, int index);
 /* Replaces the buffer, NULL for none. A buffer that the library allocated is
  * freed. */
 NORM_API norm_status_t norm_memory_set_data_handle(
         norm_memory_t memory, void *handle);
+NORM_API norm_status_t norm_memory_set_data_handle_v2(
+        norm_memory_t memory, void *handle, int index);
 /* Gives an address at which the data can be read and written until
  * norm_memory_unmap_data; NULL if there is no buffer. On the CPU it is the
  * buffer itself. */
 NORM_API norm_status_t norm_memory_map_data(
         const_norm_memory_t memory, void **mapped_ptr);
+NORM_API norm_status_t norm_memory_map_data_v2(
+        const_norm_memory_t memory, void **mapped_ptr, int index);
 /* Ends a mapping; `mapped_ptr` is what norm_memory_map_data gave. */
 NORM_API norm_status_t norm_memory_unmap_data(
         const_norm_memory_t memory, void *mapped_ptr);
+NORM_API norm_status_t norm_memory_unmap_data_v2(
+        const_norm_memory_t memory, void *mapped_ptr, int index);
 
 /* ------------------------------------------------------------------------ */
 /* Primitive attributes                                                     */
@@ -551,6 +601,14 @@ NORM_API const char *norm_cpu_isa_hints2str(norm_cpu_isa_hints_t isa_hints);
  * that holds until the first call; a name that is not understood sets none.
  * norm_unimplemented for a level of another architecture than the machine's. */
 NORM_API norm_status_t norm_set_max_cpu_isa(norm_cpu_isa_t isa);
+/* What instructions to prefer. Kept, and otherwise without effect. */
+NORM_API norm_status_t norm_set_cpu_isa_hints(norm_cpu_isa_hints_t isa_hints);
+NORM_API norm_cpu_isa_hints_t norm_get_cpu_isa_hints(void);
+/* How many primitives a cache may hold, 1024 at first. Kept for programs that ask;
+ * primitives are quick to make, and none are cached. Negative values are
+ * norm_invalid_arguments. */
+NORM_API norm_status_t norm_get_primitive_cache_capacity(int *capacity);
+NORM_API norm_status_t norm_set_primitive_cache_capacity(int capacity);
 /* The math mode of attributes that are created from now on, in the whole process;
  * strict if never set. */
 NORM_API norm_status_t norm_set_default_fpmath_mode(norm_fpmath_mode_t mode);

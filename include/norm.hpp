@@ -27,8 +27,10 @@
 #define NORM_HPP
 
 #include "norm.h"
+#include "norm_tags.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -104,6 +106,47 @@ enum class prop_kind {
     forward = norm_forward,
     backward = norm_backward,
     backward_data = norm_backward_data,
+    backward_weights = norm_backward_weights,
+    backward_bias = norm_backward_bias,
+};
+
+// Functions of post-operations; the formulas stand at norm_alg_kind_t.
+enum class algorithm {
+    undef = norm_alg_kind_undef,
+    eltwise_relu = norm_eltwise_relu,
+    eltwise_tanh = norm_eltwise_tanh,
+    eltwise_elu = norm_eltwise_elu,
+    eltwise_square = norm_eltwise_square,
+    eltwise_abs = norm_eltwise_abs,
+    eltwise_sqrt = norm_eltwise_sqrt,
+    eltwise_linear = norm_eltwise_linear,
+    eltwise_soft_relu = norm_eltwise_soft_relu,
+    eltwise_hardsigmoid = norm_eltwise_hardsigmoid,
+    eltwise_logistic = norm_eltwise_logistic,
+    eltwise_exp = norm_eltwise_exp,
+    eltwise_gelu_tanh = norm_eltwise_gelu_tanh,
+    eltwise_swish = norm_eltwise_swish,
+    eltwise_log = norm_eltwise_log,
+    eltwise_clip = norm_eltwise_clip,
+    eltwise_clip_v2 = norm_eltwise_clip_v2,
+    eltwise_pow = norm_eltwise_pow,
+    eltwise_gelu_erf = norm_eltwise_gelu_erf,
+    eltwise_round = norm_eltwise_round,
+    eltwise_mish = norm_eltwise_mish,
+    eltwise_hardswish = norm_eltwise_hardswish,
+    binary_add = norm_binary_add,
+    binary_mul = norm_binary_mul,
+    binary_max = norm_binary_max,
+    binary_min = norm_binary_min,
+    binary_div = norm_binary_div,
+    binary_sub = norm_binary_sub,
+    binary_ge = norm_binary_ge,
+    binary_gt = norm_binary_gt,
+    binary_le = norm_binary_le,
+    binary_lt = norm_binary_lt,
+    binary_eq = norm_binary_eq,
+    binary_ne = norm_binary_ne,
+    binary_select = norm_binary_select,
 };
 
 enum class normalization_flags : unsigned {
@@ -133,6 +176,35 @@ enum class scratchpad_mode {
     user = norm_scratchpad_mode_user,
 };
 
+enum class fpmath_mode {
+    strict = norm_fpmath_mode_strict,
+    bf16 = norm_fpmath_mode_bf16,
+    f16 = norm_fpmath_mode_f16,
+    any = norm_fpmath_mode_any,
+    tf32 = norm_fpmath_mode_tf32,
+};
+
+enum class accumulation_mode {
+    strict = norm_accumulation_mode_strict,
+    relaxed = norm_accumulation_mode_relaxed,
+    any = norm_accumulation_mode_any,
+    s32 = norm_accumulation_mode_s32,
+    f32 = norm_accumulation_mode_f32,
+    f16 = norm_accumulation_mode_f16,
+};
+
+enum class rounding_mode {
+    environment = norm_rounding_mode_environment,
+    stochastic = norm_rounding_mode_stochastic,
+};
+
+enum class quantization_mode {
+    undef = norm_quantization_mode_undef,
+    static_sazp = norm_quantization_mode_static_sazp,
+    dynamic_mx = norm_quantization_mode_dynamic_mx,
+    dynamic_fp = norm_quantization_mode_dynamic_fp,
+};
+
 enum class query {
     undef = norm_query_undef,
     engine = norm_query_engine,
@@ -143,6 +215,8 @@ enum class query {
     memory_consumption_s64 = norm_query_memory_consumption_s64,
     scratchpad_engine = norm_query_scratchpad_engine,
     impl_info_str = norm_query_impl_info_str,
+    reorder_src_engine = norm_query_reorder_src_engine,
+    reorder_dst_engine = norm_query_reorder_dst_engine,
     prop_kind = norm_query_prop_kind,
     epsilon_f32 = norm_query_epsilon_f32,
     flags = norm_query_flags,
@@ -166,6 +240,7 @@ enum class query {
     inner_nblks_s32 = norm_query_inner_nblks_s32,
     inner_blks = norm_query_inner_blks,
     inner_idxs = norm_query_inner_idxs,
+    num_handles_s32 = norm_query_num_handles_s32,
     strides = norm_query_strides,
 };
 
@@ -262,32 +337,27 @@ public:
         s8 = norm_s8,
         u8 = norm_u8,
         f64 = norm_f64,
+        boolean = norm_boolean,
+        f8_e5m2 = norm_f8_e5m2,
+        f8_e4m3 = norm_f8_e4m3,
+        s4 = norm_s4,
+        u4 = norm_u4,
+        e8m0 = norm_e8m0,
+        f4_e2m1 = norm_f4_e2m1,
+        f4_e3m0 = norm_f4_e3m0,
+        s64 = norm_s64,
     };
 
     enum class format_kind {
         undef = norm_format_kind_undef,
         any = norm_format_kind_any,
         blocked = norm_blocked,
+        opaque = norm_format_kind_opaque,
+        sparse = norm_format_kind_sparse,
+        host_scalar = norm_format_kind_host_scalar,
     };
 
-    // Letters are the logical dimensions, outermost in memory first.
-    enum class format_tag {
-        undef = norm_format_tag_undef,
-        any = norm_format_tag_any,
-        a = norm_a, ab = norm_ab, abc = norm_abc, abcd = norm_abcd, abcde = norm_abcde,
-        abcdef = norm_abcdef, ba = norm_ba, acb = norm_acb, bac = norm_bac, bca = norm_bca,
-        cab = norm_cab, cba = norm_cba, abdc = norm_abdc, acbd = norm_acbd, acdb = norm_acdb,
-        adbc = norm_adbc, adcb = norm_adcb, bacd = norm_bacd, bcad = norm_bcad, bcda = norm_bcda,
-        cabd = norm_cabd, cdab = norm_cdab, cdba = norm_cdba, dabc = norm_dabc, dcab = norm_dcab,
-        abced = norm_abced, abdec = norm_abdec, acbde = norm_acbde, acdeb = norm_acdeb,
-        adecb = norm_adecb, bacde = norm_bacde, bcdea = norm_bcdea, cdeab = norm_cdeab,
-        cdeba = norm_cdeba, decab = norm_decab, abcdfe = norm_abcdfe, abdefc = norm_abdefc,
-        abdfce = norm_abdfce, acbdef = norm_acbdef, adefcb = norm_adefcb, defcab = norm_defcab,
-        // by meaning: n batch, t time, c channels
-        x = norm_x, nc = norm_nc, cn = norm_cn, tn = norm_tn, nt = norm_nt, tnc = norm_tnc,
-        ntc = norm_ntc, ncw = norm_ncw, nwc = norm_nwc, nchw = norm_nchw, nhwc = norm_nhwc,
-        chwn = norm_chwn, ncdhw = norm_ncdhw, ndhwc = norm_ndhwc, ldnc = norm_ldnc,
-    };
+    using format_tag = norm::format_tag;
 
     // Dimensions, data type and layout, without data.
     class desc : public handle<norm_memory_desc, norm_memory_desc_destroy> {
@@ -312,6 +382,40 @@ public:
             return desc(object);
         }
 
+        // The descriptor that the bytes of get_blob() stand for.
+        explicit desc(const std::vector<std::uint8_t> &blob) : handle(create(blob)) {}
+
+        // A part of this tensor, used with this tensor's buffer. With `allow_empty`,
+        // what is not built makes an empty descriptor, here and below.
+        desc submemory_desc(
+                const dims &sizes, const dims &offsets, bool allow_empty = false) const {
+            return derive(allow_empty, [&](norm_memory_desc_t *object) {
+                return norm_memory_desc_create_submemory(
+                        object, get(), sizes.data(), offsets.data());
+            });
+        }
+        // The same elements as a tensor of other dimensions.
+        desc reshape(const dims &sizes, bool allow_empty = false) const {
+            return derive(allow_empty, [&](norm_memory_desc_t *object) {
+                return norm_memory_desc_reshape(
+                        object, get(), static_cast<int>(sizes.size()), sizes.data());
+            });
+        }
+        // The same elements; dimension i becomes dimension permutation[i].
+        desc permute_axes(const std::vector<int> &permutation, bool allow_empty = false) const {
+            return derive(allow_empty, [&](norm_memory_desc_t *object) {
+                return norm_memory_desc_permute_axes(object, get(), permutation.data());
+            });
+        }
+        // The descriptor as bytes.
+        std::vector<std::uint8_t> get_blob() const {
+            std::size_t size = 0;
+            check(norm_memory_desc_get_blob(nullptr, &size, get()));
+            std::vector<std::uint8_t> blob(size);
+            check(norm_memory_desc_get_blob(blob.data(), &size, get()));
+            return blob;
+        }
+
         // Equal as tensors, be it the same object or not.
         bool operator==(const desc &other) const {
             return norm_memory_desc_equal(get_or_null(), other.get_or_null()) != 0;
@@ -319,6 +423,15 @@ public:
         bool operator!=(const desc &other) const { return !(*this == other); }
         // Bytes from the first to one past the last element; 0 for kind any.
         std::size_t get_size() const { return norm_memory_desc_get_size(get()); }
+        // The same of one of the buffers.
+        std::size_t get_size(int index) const {
+            return norm_memory_desc_get_size_v2(get(), index);
+        }
+        int get_num_handles() const {
+            int answer = 0;
+            check(norm_memory_desc_query_v2(get(), norm_query_num_handles_s32, 0, &answer));
+            return answer;
+        }
         bool is_zero() const { return get_ndims() == 0; }
         int get_ndims() const { return ask<int>(query::ndims_s32); }
         dims get_dims() const { return ask_dims(query::dims); }
@@ -328,6 +441,9 @@ public:
         dims get_strides() const { return ask_dims(query::strides); }
         dim get_submemory_offset() const { return ask<dim>(query::submemory_offset_s64); }
         int get_inner_nblks() const { return ask<int>(query::inner_nblks_s32); }
+        // Sizes of the inner blocks, and the dimensions that they cut.
+        dims get_inner_blks() const { return ask_dims(query::inner_blks, get_inner_nblks()); }
+        dims get_inner_idxs() const { return ask_dims(query::inner_idxs, get_inner_nblks()); }
         data_type get_data_type() const {
             return static_cast<data_type>(ask<norm_data_type_t>(query::data_type));
         }
@@ -342,9 +458,23 @@ public:
             check(norm_memory_desc_query(get(), static_cast<norm_query_t>(what), &answer));
             return answer;
         }
-        dims ask_dims(query what) const {
+        dims ask_dims(query what) const { return ask_dims(what, get_ndims()); }
+        dims ask_dims(query what, int count) const {
             const norm_dims_t *answer = ask<const norm_dims_t *>(what);
-            return dims(*answer, *answer + get_ndims());
+            return dims(*answer, *answer + count);
+        }
+        template <typename Make>
+        static desc derive(bool allow_empty, Make make) {
+            norm_memory_desc_t object = nullptr;
+            const norm_status_t status = make(&object);
+            if (allow_empty && status != norm_success) return desc();
+            check(status);
+            return desc(object);
+        }
+        static norm_memory_desc_t create(const std::vector<std::uint8_t> &blob) {
+            norm_memory_desc_t object = nullptr;
+            check(norm_memory_desc_create_with_blob(&object, blob.data()));
+            return object;
         }
         static norm_memory_desc_t create(const dims &sizes, data_type type, format_tag tag) {
             norm_memory_desc_t object = nullptr;
@@ -370,6 +500,9 @@ public:
     memory(const desc &of, const engine &on) : memory(of, on, NORM_MEMORY_ALLOCATE) {}
     // The caller's buffer of at least of.get_size() bytes, or NULL: no buffer yet.
     memory(const desc &of, const engine &on, void *buffer) : handle(create(of, on, buffer)) {}
+    // The same with a list of buffers: one.
+    memory(const desc &of, const engine &on, std::vector<void *> buffers)
+        : handle(create(of, on, buffers)) {}
 
     desc get_desc() const {
         const_norm_memory_desc_t answer = nullptr;
@@ -387,9 +520,18 @@ public:
         check(norm_memory_get_data_handle(get(), &answer));
         return answer;
     }
+    // The buffer with a number, 0, here and below.
+    void *get_data_handle(int index) const {
+        void *answer = nullptr;
+        check(norm_memory_get_data_handle_v2(get(), &answer, index));
+        return answer;
+    }
     // Replaces the buffer; one that the library allocated is freed.
     void set_data_handle(void *buffer) const {
         check(norm_memory_set_data_handle(get(), buffer));
+    }
+    void set_data_handle(void *buffer, int index) const {
+        check(norm_memory_set_data_handle_v2(get(), buffer, index));
     }
     // An address for the host to read and write, valid until unmap_data.
     template <typename T = void>
@@ -398,7 +540,16 @@ public:
         check(norm_memory_map_data(get(), &answer));
         return static_cast<T *>(answer);
     }
+    template <typename T = void>
+    T *map_data(int index) const {
+        void *answer = nullptr;
+        check(norm_memory_map_data_v2(get(), &answer, index));
+        return static_cast<T *>(answer);
+    }
     void unmap_data(void *mapped) const { check(norm_memory_unmap_data(get(), mapped)); }
+    void unmap_data(void *mapped, int index) const {
+        check(norm_memory_unmap_data_v2(get(), mapped, index));
+    }
 
 private:
     static norm_memory_t create(const desc &of, const engine &on, void *buffer) {
@@ -406,11 +557,110 @@ private:
         check(norm_memory_create(&object, of.get(), on.get(), buffer));
         return object;
     }
+    static norm_memory_t create(
+            const desc &of, const engine &on, std::vector<void *> &buffers) {
+        norm_memory_t object = nullptr;
+        check(norm_memory_create_v2(&object, of.get(), on.get(),
+                static_cast<int>(buffers.size()), buffers.data()));
+        return object;
+    }
 };
 
 // ---------------------------------------------------------------------------
 // Attributes, primitive descriptors, primitives
 // ---------------------------------------------------------------------------
+
+// What is done to each element of an output, in order, before it is rounded.
+class post_ops : public handle<norm_post_ops, norm_post_ops_destroy> {
+public:
+    // An empty list.
+    post_ops() : handle(create()) {}
+    // Takes over a C list.
+    explicit post_ops(norm_post_ops_t object) : handle(object) {}
+    // A copy of a list that some object owns.
+    static post_ops copy_of(const_norm_post_ops_t existing) {
+        norm_post_ops_t object = nullptr;
+        check(norm_post_ops_clone(&object, existing));
+        return post_ops(object);
+    }
+
+    int len() const { return norm_post_ops_len(get()); }
+    norm_primitive_kind_t kind(int index) const { return norm_post_ops_get_kind(get(), index); }
+
+    void append_sum(float scale = 1.f, std::int32_t zero_point = 0,
+            memory::data_type type = memory::data_type::undef) {
+        check(norm_post_ops_append_sum(
+                get(), scale, zero_point, static_cast<norm_data_type_t>(type)));
+    }
+    void get_params_sum(int index, float &scale, std::int32_t &zero_point,
+            memory::data_type &type) const {
+        norm_data_type_t its = norm_data_type_undef;
+        check(norm_post_ops_get_params_sum(get(), index, &scale, &zero_point, &its));
+        type = static_cast<memory::data_type>(its);
+    }
+    void append_eltwise(algorithm of, float alpha, float beta) {
+        check(norm_post_ops_append_eltwise(
+                get(), static_cast<norm_alg_kind_t>(of), alpha, beta));
+    }
+    void get_params_eltwise(int index, algorithm &of, float &alpha, float &beta) const {
+        norm_alg_kind_t its = norm_alg_kind_undef;
+        check(norm_post_ops_get_params_eltwise(get(), index, &its, &alpha, &beta));
+        of = static_cast<algorithm>(its);
+    }
+    // Its operand is the argument NORM_ARG_ATTR_MULTIPLE_POST_OP(i) | NORM_ARG_SRC_1.
+    void append_binary(algorithm of, const memory::desc &src1) {
+        check(norm_post_ops_append_binary(
+                get(), static_cast<norm_alg_kind_t>(of), src1.get()));
+    }
+    // With the second operand that binary_select has, ... | NORM_ARG_SRC_2.
+    void append_binary(algorithm of, const memory::desc &src1, const memory::desc &src2) {
+        check(norm_post_ops_append_binary_v2(
+                get(), static_cast<norm_alg_kind_t>(of), src1.get(), src2.get()));
+    }
+    void get_params_binary(int index, algorithm &of, memory::desc &src1) const {
+        norm_alg_kind_t its = norm_alg_kind_undef;
+        const_norm_memory_desc_t first = nullptr;
+        check(norm_post_ops_get_params_binary(get(), index, &its, &first));
+        of = static_cast<algorithm>(its);
+        src1 = memory::desc::copy_of(first);
+    }
+    void get_params_binary(
+            int index, algorithm &of, memory::desc &src1, memory::desc &src2) const {
+        norm_alg_kind_t its = norm_alg_kind_undef;
+        const_norm_memory_desc_t first = nullptr, second = nullptr;
+        check(norm_post_ops_get_params_binary_v2(get(), index, &its, &first, &second));
+        of = static_cast<algorithm>(its);
+        src1 = memory::desc::copy_of(first);
+        src2 = memory::desc::copy_of(second);
+    }
+    void append_prelu(int mask) { check(norm_post_ops_append_prelu(get(), mask)); }
+    void get_params_prelu(int index, int &mask) const {
+        check(norm_post_ops_get_params_prelu(get(), index, &mask));
+    }
+    void append_dw(memory::data_type weights, memory::data_type bias, memory::data_type dst,
+            memory::dim kernel_size, memory::dim stride_size, memory::dim padding_l_size) {
+        check(norm_post_ops_append_dw(get(), static_cast<norm_data_type_t>(weights),
+                static_cast<norm_data_type_t>(bias), static_cast<norm_data_type_t>(dst),
+                kernel_size, stride_size, padding_l_size));
+    }
+    void get_params_dw(int index, memory::data_type &weights, memory::data_type &bias,
+            memory::data_type &dst, memory::dim &kernel_size, memory::dim &stride_size,
+            memory::dim &padding_l_size) const {
+        norm_data_type_t types[3] = {};
+        check(norm_post_ops_get_params_dw(get(), index, &types[0], &types[1], &types[2],
+                &kernel_size, &stride_size, &padding_l_size));
+        weights = static_cast<memory::data_type>(types[0]);
+        bias = static_cast<memory::data_type>(types[1]);
+        dst = static_cast<memory::data_type>(types[2]);
+    }
+
+private:
+    static norm_post_ops_t create() {
+        norm_post_ops_t object = nullptr;
+        check(norm_post_ops_create(&object));
+        return object;
+    }
+};
 
 // How a primitive is to run, beyond its problem.
 class primitive_attr : public handle<norm_primitive_attr, norm_primitive_attr_destroy> {
@@ -434,6 +684,100 @@ public:
     void set_scratchpad_mode(scratchpad_mode mode) {
         check(norm_primitive_attr_set_scratchpad_mode(
                 get(), static_cast<norm_scratchpad_mode_t>(mode)));
+    }
+    fpmath_mode get_fpmath_mode() const {
+        norm_fpmath_mode_t answer = norm_fpmath_mode_strict;
+        check(norm_primitive_attr_get_fpmath_mode(get(), &answer));
+        return static_cast<fpmath_mode>(answer);
+    }
+    void get_fpmath_mode(fpmath_mode &mode, bool &apply_to_int) const {
+        norm_fpmath_mode_t answer = norm_fpmath_mode_strict;
+        int ints = 0;
+        check(norm_primitive_attr_get_fpmath_mode_v2(get(), &answer, &ints));
+        mode = static_cast<fpmath_mode>(answer);
+        apply_to_int = ints != 0;
+    }
+    void set_fpmath_mode(fpmath_mode mode) {
+        check(norm_primitive_attr_set_fpmath_mode(get(), static_cast<norm_fpmath_mode_t>(mode)));
+    }
+    void set_fpmath_mode(fpmath_mode mode, bool apply_to_int) {
+        check(norm_primitive_attr_set_fpmath_mode_v2(
+                get(), static_cast<norm_fpmath_mode_t>(mode), apply_to_int));
+    }
+    accumulation_mode get_accumulation_mode() const {
+        norm_accumulation_mode_t answer = norm_accumulation_mode_strict;
+        check(norm_primitive_attr_get_accumulation_mode(get(), &answer));
+        return static_cast<accumulation_mode>(answer);
+    }
+    void set_accumulation_mode(accumulation_mode mode) {
+        check(norm_primitive_attr_set_accumulation_mode(
+                get(), static_cast<norm_accumulation_mode_t>(mode)));
+    }
+    bool get_deterministic() const {
+        int answer = 0;
+        check(norm_primitive_attr_get_deterministic(get(), &answer));
+        return answer != 0;
+    }
+    void set_deterministic(bool value) {
+        check(norm_primitive_attr_set_deterministic(get(), value));
+    }
+    rounding_mode get_rounding_mode(int arg) const {
+        norm_rounding_mode_t answer = norm_rounding_mode_environment;
+        check(norm_primitive_attr_get_rounding(get(), arg, &answer));
+        return static_cast<rounding_mode>(answer);
+    }
+    void set_rounding_mode(int arg, rounding_mode mode) {
+        check(norm_primitive_attr_set_rounding(
+                get(), arg, static_cast<norm_rounding_mode_t>(mode)));
+    }
+
+    // Gives an argument a scale, the argument NORM_ARG_ATTR_SCALES | arg.
+    void set_scales_mask(int arg, int mask) {
+        check(norm_primitive_attr_set_scales_mask(get(), arg, mask));
+    }
+    // The same with groups (none are built) and a type of the scales.
+    void set_scales(int arg, int mask, const memory::dims &groups,
+            memory::data_type type = memory::data_type::f32) {
+        check(norm_primitive_attr_set_scales(get(), arg, mask, static_cast<int>(groups.size()),
+                groups.data(), static_cast<norm_data_type_t>(type)));
+    }
+    void set_scales(int arg, int mask, const memory::dims &groups, memory::data_type type,
+            bool is_on_host) {
+        check(norm_primitive_attr_set_scales_v2(get(), arg, mask,
+                static_cast<int>(groups.size()), groups.data(),
+                static_cast<norm_data_type_t>(type), is_on_host));
+    }
+    void set_scales(int arg, int mask, const memory::dims &groups, memory::data_type type,
+            bool is_on_host, quantization_mode mode) {
+        check(norm_primitive_attr_set_scales_v3(get(), arg, mask,
+                static_cast<int>(groups.size()), groups.data(),
+                static_cast<norm_data_type_t>(type), is_on_host,
+                static_cast<norm_quantization_mode_t>(mode)));
+    }
+    // Gives an argument a zero point, the argument NORM_ARG_ATTR_ZERO_POINTS | arg.
+    void set_zero_points_mask(int arg, int mask) {
+        check(norm_primitive_attr_set_zero_points_mask(get(), arg, mask));
+    }
+    void set_zero_points(int arg, int mask, const memory::dims &groups,
+            memory::data_type type = memory::data_type::s32) {
+        check(norm_primitive_attr_set_zero_points(get(), arg, mask,
+                static_cast<int>(groups.size()), groups.data(),
+                static_cast<norm_data_type_t>(type)));
+    }
+    void set_zero_points(int arg, int mask, const memory::dims &groups, memory::data_type type,
+            bool is_on_host) {
+        check(norm_primitive_attr_set_zero_points_v2(get(), arg, mask,
+                static_cast<int>(groups.size()), groups.data(),
+                static_cast<norm_data_type_t>(type), is_on_host));
+    }
+    // A copy of the post-operations.
+    post_ops get_post_ops() const {
+        const_norm_post_ops_t answer = nullptr;
+        check(norm_primitive_attr_get_post_ops(get(), &answer));
+        return post_ops::copy_of(answer);
+    }
+    void set_post_ops(const post_ops &list) {
+        check(norm_primitive_attr_set_post_ops(get(), list.get()));
     }
 
 private:
@@ -697,6 +1041,31 @@ inline std::string to_string(memory::format_tag tag) {
 inline std::string to_string(prop_kind kind) {
     return norm_prop_kind2str(static_cast<norm_prop_kind_t>(kind));
 }
+inline std::string to_string(engine::kind kind) {
+    return norm_engine_kind2str(static_cast<norm_engine_kind_t>(kind));
+}
+inline std::string to_string(memory::format_kind kind) {
+    return norm_fmt_kind2str(static_cast<norm_format_kind_t>(kind));
+}
+inline std::string to_string(primitive::kind kind) { return norm_prim_kind2str(kind); }
+inline std::string to_string(algorithm of) {
+    return norm_alg_kind2str(static_cast<norm_alg_kind_t>(of));
+}
+inline std::string to_string(scratchpad_mode mode) {
+    return norm_scratchpad_mode2str(static_cast<norm_scratchpad_mode_t>(mode));
+}
+inline std::string to_string(fpmath_mode mode) {
+    return norm_fpmath_mode2str(static_cast<norm_fpmath_mode_t>(mode));
+}
+inline std::string to_string(accumulation_mode mode) {
+    return norm_accumulation_mode2str(static_cast<norm_accumulation_mode_t>(mode));
+}
+inline std::string to_string(rounding_mode mode) {
+    return norm_rounding_mode2str(static_cast<norm_rounding_mode_t>(mode));
+}
+inline std::string to_string(quantization_mode mode) {
+    return norm_quantization_mode2str(static_cast<norm_quantization_mode_t>(mode));
+}
 
 // ---------------------------------------------------------------------------
 // Control of the whole library
@@ -718,6 +1087,8 @@ enum class cpu_isa {
     avx512_core_amx = norm_cpu_isa_avx512_core_amx,
     avx10_1_512_amx_fp16 = norm_cpu_isa_avx10_1_512_amx_fp16,
     avx512_core_amx_fp16 = norm_cpu_isa_avx512_core_amx_fp16,
+    avx10_2_512 = norm_cpu_isa_avx10_2_512,
+    avx10_2_512_amx_2 = norm_cpu_isa_avx10_2_512_amx_2,
     portable = norm_cpu_isa_portable,
     neon = norm_cpu_isa_neon,
 };
@@ -731,6 +1102,39 @@ inline void set_max_cpu_isa(cpu_isa isa) {
 }
 inline cpu_isa get_effective_cpu_isa() {
     return static_cast<cpu_isa>(norm_get_effective_cpu_isa());
+}
+// What instructions to prefer; a hint.
+enum class cpu_isa_hints {
+    no_hints = norm_cpu_isa_no_hints,
+    prefer_ymm = norm_cpu_isa_prefer_ymm,
+};
+
+inline std::string to_string(cpu_isa_hints hints) {
+    return norm_cpu_isa_hints2str(static_cast<norm_cpu_isa_hints_t>(hints));
+}
+inline void set_cpu_isa_hints(cpu_isa_hints hints) {
+    check(norm_set_cpu_isa_hints(static_cast<norm_cpu_isa_hints_t>(hints)));
+}
+inline cpu_isa_hints get_cpu_isa_hints() {
+    return static_cast<cpu_isa_hints>(norm_get_cpu_isa_hints());
+}
+// The math mode of attributes made from now on.
+inline void set_default_fpmath_mode(fpmath_mode mode) {
+    check(norm_set_default_fpmath_mode(static_cast<norm_fpmath_mode_t>(mode)));
+}
+inline fpmath_mode get_default_fpmath_mode() {
+    norm_fpmath_mode_t answer = norm_fpmath_mode_strict;
+    check(norm_get_default_fpmath_mode(&answer));
+    return static_cast<fpmath_mode>(answer);
+}
+// Kept for programs that ask; nothing is cached.
+inline void set_primitive_cache_capacity(int capacity) {
+    check(norm_set_primitive_cache_capacity(capacity));
+}
+inline int get_primitive_cache_capacity() {
+    int answer = 0;
+    check(norm_get_primitive_cache_capacity(&answer));
+    return answer;
 }
 // How many threads an execution may use, the caller's included; 0: the default.
 inline void set_num_threads(int num_threads) { check(norm_set_num_threads(num_threads)); }

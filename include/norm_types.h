@@ -196,7 +196,7 @@ typedef enum {
     norm_query_inner_idxs = 265,           /* const norm_dims_t * */
     norm_query_sparse_encoding = 266,      /* none is sparse; unimplemented */
     norm_query_nnz_s64 = 267,              /* likewise */
-    norm_query_num_handles_s32 = 268,      /* int: 1, or 0 of an empty descriptor */
+    norm_query_num_handles_s32 = 268,      /* int: 1 */
     norm_query_strides = 14                /* const norm_dims_t *, elements */
 } norm_query_t;
 

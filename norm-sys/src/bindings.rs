@@ -1362,6 +1362,42 @@ unsafe extern "C" {
     ) -> norm_status_t;
 }
 unsafe extern "C" {
+    pub fn norm_memory_desc_create_submemory(
+        memory_desc: *mut norm_memory_desc_t,
+        parent_memory_desc: const_norm_memory_desc_t,
+        dims: *const norm_dim_t,
+        offsets: *const norm_dim_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_memory_desc_reshape(
+        out_memory_desc: *mut norm_memory_desc_t,
+        in_memory_desc: const_norm_memory_desc_t,
+        ndims: ::core::ffi::c_int,
+        dims: *const norm_dim_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_memory_desc_permute_axes(
+        out_memory_desc: *mut norm_memory_desc_t,
+        in_memory_desc: const_norm_memory_desc_t,
+        permutation: *const ::core::ffi::c_int,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_memory_desc_get_blob(
+        blob: *mut u8,
+        size: *mut usize,
+        memory_desc: const_norm_memory_desc_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_memory_desc_create_with_blob(
+        memory_desc: *mut norm_memory_desc_t,
+        blob: *const u8,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
     pub fn norm_memory_desc_create_with_strides(
         memory_desc: *mut norm_memory_desc_t,
         ndims: ::core::ffi::c_int,
@@ -1389,9 +1425,23 @@ unsafe extern "C" {
     pub fn norm_memory_desc_get_size(memory_desc: const_norm_memory_desc_t) -> usize;
 }
 unsafe extern "C" {
+    pub fn norm_memory_desc_get_size_v2(
+        memory_desc: const_norm_memory_desc_t,
+        index: ::core::ffi::c_int,
+    ) -> usize;
+}
+unsafe extern "C" {
     pub fn norm_memory_desc_query(
         memory_desc: const_norm_memory_desc_t,
         what: norm_query_t,
+        result: *mut ::core::ffi::c_void,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_memory_desc_query_v2(
+        memory_desc: const_norm_memory_desc_t,
+        what: norm_query_t,
+        index: ::core::ffi::c_int,
         result: *mut ::core::ffi::c_void,
     ) -> norm_status_t;
 }
@@ -1401,6 +1451,15 @@ unsafe extern "C" {
         memory_desc: const_norm_memory_desc_t,
         engine: norm_engine_t,
         handle: *mut ::core::ffi::c_void,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_memory_create_v2(
+        memory: *mut norm_memory_t,
+        memory_desc: const_norm_memory_desc_t,
+        engine: norm_engine_t,
+        nhandles: ::core::ffi::c_int,
+        handles: *mut *mut ::core::ffi::c_void,
     ) -> norm_status_t;
 }
 unsafe extern "C" {
@@ -1425,9 +1484,23 @@ unsafe extern "C" {
     ) -> norm_status_t;
 }
 unsafe extern "C" {
+    pub fn norm_memory_get_data_handle_v2(
+        memory: const_norm_memory_t,
+        handle: *mut *mut ::core::ffi::c_void,
+        index: ::core::ffi::c_int,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
     pub fn norm_memory_set_data_handle(
         memory: norm_memory_t,
         handle: *mut ::core::ffi::c_void,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_memory_set_data_handle_v2(
+        memory: norm_memory_t,
+        handle: *mut ::core::ffi::c_void,
+        index: ::core::ffi::c_int,
     ) -> norm_status_t;
 }
 unsafe extern "C" {
@@ -1437,9 +1510,23 @@ unsafe extern "C" {
     ) -> norm_status_t;
 }
 unsafe extern "C" {
+    pub fn norm_memory_map_data_v2(
+        memory: const_norm_memory_t,
+        mapped_ptr: *mut *mut ::core::ffi::c_void,
+        index: ::core::ffi::c_int,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
     pub fn norm_memory_unmap_data(
         memory: const_norm_memory_t,
         mapped_ptr: *mut ::core::ffi::c_void,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_memory_unmap_data_v2(
+        memory: const_norm_memory_t,
+        mapped_ptr: *mut ::core::ffi::c_void,
+        index: ::core::ffi::c_int,
     ) -> norm_status_t;
 }
 unsafe extern "C" {
@@ -1892,6 +1979,18 @@ unsafe extern "C" {
 }
 unsafe extern "C" {
     pub fn norm_set_max_cpu_isa(isa: norm_cpu_isa_t) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_set_cpu_isa_hints(isa_hints: norm_cpu_isa_hints_t) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_get_cpu_isa_hints() -> norm_cpu_isa_hints_t;
+}
+unsafe extern "C" {
+    pub fn norm_get_primitive_cache_capacity(capacity: *mut ::core::ffi::c_int) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_set_primitive_cache_capacity(capacity: ::core::ffi::c_int) -> norm_status_t;
 }
 unsafe extern "C" {
     pub fn norm_set_default_fpmath_mode(mode: norm_fpmath_mode_t) -> norm_status_t;

@@ -11,6 +11,7 @@ use crate::primitive::{
 use crate::threads::{MAX_THREADS, set_threads, threads};
 use norm_sys as sys;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 exported! {
     /// Caps the instruction set.
@@ -23,6 +24,49 @@ exported! {
     /// The instruction set in force.
     fn norm_get_effective_cpu_isa() -> sys::norm_cpu_isa_t, else sys::norm_cpu_isa_portable; {
         Ok(CpuIsa::of_level(effective_level()))
+    }
+}
+
+/// What is kept for programs that ask for it, without effect.
+static ISA_HINTS: AtomicU32 = AtomicU32::new(sys::norm_cpu_isa_no_hints);
+static CACHE_CAPACITY: AtomicI32 = AtomicI32::new(1024);
+
+exported! {
+    /// Sets what instructions to prefer.
+    fn norm_set_cpu_isa_hints(isa_hints: sys::norm_cpu_isa_hints_t) {
+        if !matches!(isa_hints, sys::norm_cpu_isa_no_hints | sys::norm_cpu_isa_prefer_ymm) {
+            let value = isa_hints as i32;
+            return Err(Error::invalid(format!("isa_hints: {value} is not a norm_cpu_isa_hints_t")));
+        }
+        ISA_HINTS.store(isa_hints, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+exported! {
+    /// What instructions to prefer.
+    fn norm_get_cpu_isa_hints() -> sys::norm_cpu_isa_hints_t, else sys::norm_cpu_isa_no_hints; {
+        Ok(ISA_HINTS.load(Ordering::Relaxed))
+    }
+}
+
+exported! {
+    /// The capacity of a cache of primitives.
+    fn norm_get_primitive_cache_capacity(capacity: *mut c_int) {
+        // SAFETY: the caller's.
+        unsafe { Out::new(capacity, "capacity") }?.set(CACHE_CAPACITY.load(Ordering::Relaxed));
+        Ok(())
+    }
+}
+
+exported! {
+    /// Sets the capacity of a cache of primitives.
+    fn norm_set_primitive_cache_capacity(capacity: c_int) {
+        if capacity < 0 {
+            return Err(Error::invalid(format!("capacity: {capacity} is negative")));
+        }
+        CACHE_CAPACITY.store(capacity, Ordering::Relaxed);
+        Ok(())
     }
 }
 

@@ -2,12 +2,13 @@
 
 use super::engine::Engine;
 use super::exported;
-use super::handle::{Handle, Out};
+use super::handle::{Handle, Out, slice};
+use super::memory_desc::check_index;
 use crate::error::{Error, Result, Status};
 use crate::tensor::{Layout, MemoryDesc};
 use norm_sys as sys;
 use std::alloc::Layout as Allocation;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 
 /// Alignment of the buffers that the library allocates: a cache line, and the widest vector.
 const ALIGN: usize = 64;
@@ -66,29 +67,67 @@ exported! {
         handle: *mut c_void,
     ) {
         // SAFETY: the caller's.
-        let (out, desc, engine) = unsafe {
-            (
-                Out::new(memory, "memory")?,
-                MemoryDesc::get(memory_desc, "memory_desc")?,
-                Engine::get(engine, "engine")?,
-            )
-        };
-        if desc.layout() == Layout::Any {
-            return Err(Error::invalid("memory_desc: the layout is `any`; ask a primitive descriptor"));
-        }
-        let size = desc.size();
-        let owned = match size {
-            size if handle == sys::NORM_MEMORY_ALLOCATE && size > 0 => Some(Owned::new(size)?),
-            _ => None,
-        };
-        let data = match &owned {
-            Some(owned) => owned.start,
-            None if handle == sys::NORM_MEMORY_ALLOCATE => std::ptr::null_mut(),
-            None => handle.cast(),
-        };
-        out.set(Memory { engine: *engine, desc: desc.clone(), size, data, owned }.into_c());
-        Ok(())
+        unsafe { create(memory, memory_desc, engine, handle) }
     }
+}
+
+exported! {
+    /// Creates memory of as many buffers as the descriptor has.
+    fn norm_memory_create_v2(
+        memory: *mut sys::norm_memory_t,
+        memory_desc: sys::const_norm_memory_desc_t,
+        engine: sys::norm_engine_t,
+        nhandles: c_int,
+        handles: *mut *mut c_void,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let desc = MemoryDesc::get(memory_desc, "memory_desc")?;
+            let handle = match (nhandles, desc.ndims()) {
+                (1, _) => slice(handles, 1, "handles")?[0],
+                (0, 0) => std::ptr::null_mut(),
+                _ => {
+                    return Err(Error::invalid(format!(
+                        "nhandles: {nhandles}, but the descriptor has one buffer"
+                    )));
+                }
+            };
+            create(memory, memory_desc, engine, handle)
+        }
+    }
+}
+
+/// # Safety
+/// Handles are NULL or live, `memory` is NULL or can be written.
+unsafe fn create(
+    memory: *mut sys::norm_memory_t,
+    memory_desc: sys::const_norm_memory_desc_t,
+    engine: sys::norm_engine_t,
+    handle: *mut c_void,
+) -> Result<()> {
+    // SAFETY: the caller's.
+    let (out, desc, engine) = unsafe {
+        (
+            Out::new(memory, "memory")?,
+            MemoryDesc::get(memory_desc, "memory_desc")?,
+            Engine::get(engine, "engine")?,
+        )
+    };
+    if desc.layout() == Layout::Any {
+        return Err(Error::invalid("memory_desc: the layout is `any`; ask a primitive descriptor"));
+    }
+    let size = desc.size();
+    let owned = match size {
+        size if handle == sys::NORM_MEMORY_ALLOCATE && size > 0 => Some(Owned::new(size)?),
+        _ => None,
+    };
+    let data = match &owned {
+        Some(owned) => owned.start,
+        None if handle == sys::NORM_MEMORY_ALLOCATE => std::ptr::null_mut(),
+        None => handle.cast(),
+    };
+    out.set(Memory { engine: *engine, desc: desc.clone(), size, data, owned }.into_c());
+    Ok(())
 }
 
 exported! {
@@ -137,28 +176,74 @@ exported! {
         handle: *mut *mut c_void,
     ) {
         // SAFETY: the caller's.
-        unsafe {
-            let memory = Memory::get(memory, "memory")?;
-            Out::new(handle, "handle")?.set(memory.data.cast());
-        }
-        Ok(())
+        unsafe { address(memory, handle, "handle") }
     }
+}
+
+exported! {
+    /// The buffer with a number.
+    fn norm_memory_get_data_handle_v2(
+        memory: sys::const_norm_memory_t,
+        handle: *mut *mut c_void,
+        index: c_int,
+    ) {
+        check_index(index)?;
+        // SAFETY: the caller's.
+        unsafe { address(memory, handle, "handle") }
+    }
+}
+
+/// Gives the address of the buffer.
+///
+/// # Safety
+/// The handle is NULL or live, `out` is NULL or can be written.
+unsafe fn address(
+    memory: sys::const_norm_memory_t,
+    out: *mut *mut c_void,
+    name: &str,
+) -> Result<()> {
+    // SAFETY: the caller's.
+    unsafe {
+        let memory = Memory::get(memory, "memory")?;
+        Out::new(out, name)?.set(memory.data.cast());
+    }
+    Ok(())
 }
 
 exported! {
     /// Replaces the buffer.
     fn norm_memory_set_data_handle(memory: sys::norm_memory_t, handle: *mut c_void) {
         // SAFETY: the caller's.
-        let memory = unsafe { Memory::get_mut(memory, "memory") }?;
-        if handle == sys::NORM_MEMORY_ALLOCATE {
-            return Err(Error::invalid("handle: NORM_MEMORY_ALLOCATE is for norm_memory_create"));
-        }
-        if memory.data.cast() != handle {
-            memory.owned = None;
-            memory.data = handle.cast();
-        }
-        Ok(())
+        unsafe { set_address(memory, handle) }
     }
+}
+
+exported! {
+    /// Replaces the buffer with a number.
+    fn norm_memory_set_data_handle_v2(
+        memory: sys::norm_memory_t,
+        handle: *mut c_void,
+        index: c_int,
+    ) {
+        check_index(index)?;
+        // SAFETY: the caller's.
+        unsafe { set_address(memory, handle) }
+    }
+}
+
+/// # Safety
+/// The handle is NULL or live.
+unsafe fn set_address(memory: sys::norm_memory_t, handle: *mut c_void) -> Result<()> {
+    // SAFETY: the caller's.
+    let memory = unsafe { Memory::get_mut(memory, "memory") }?;
+    if handle == sys::NORM_MEMORY_ALLOCATE {
+        return Err(Error::invalid("handle: NORM_MEMORY_ALLOCATE is for norm_memory_create"));
+    }
+    if memory.data.cast() != handle {
+        memory.owned = None;
+        memory.data = handle.cast();
+    }
+    Ok(())
 }
 
 exported! {
@@ -168,11 +253,20 @@ exported! {
         mapped_ptr: *mut *mut c_void,
     ) {
         // SAFETY: the caller's.
-        unsafe {
-            let memory = Memory::get(memory, "memory")?;
-            Out::new(mapped_ptr, "mapped_ptr")?.set(memory.data.cast());
-        }
-        Ok(())
+        unsafe { address(memory, mapped_ptr, "mapped_ptr") }
+    }
+}
+
+exported! {
+    /// An address for the buffer with a number.
+    fn norm_memory_map_data_v2(
+        memory: sys::const_norm_memory_t,
+        mapped_ptr: *mut *mut c_void,
+        index: c_int,
+    ) {
+        check_index(index)?;
+        // SAFETY: the caller's.
+        unsafe { address(memory, mapped_ptr, "mapped_ptr") }
     }
 }
 
@@ -180,11 +274,31 @@ exported! {
     /// Ends a mapping.
     fn norm_memory_unmap_data(memory: sys::const_norm_memory_t, mapped_ptr: *mut c_void) {
         // SAFETY: the caller's.
-        let memory = unsafe { Memory::get(memory, "memory") }?;
-        if memory.data.cast() == mapped_ptr {
-            Ok(())
-        } else {
-            Err(Error::invalid("mapped_ptr: not what norm_memory_map_data gave for this memory"))
-        }
+        unsafe { unmap(memory, mapped_ptr) }
+    }
+}
+
+exported! {
+    /// Ends a mapping of the buffer with a number.
+    fn norm_memory_unmap_data_v2(
+        memory: sys::const_norm_memory_t,
+        mapped_ptr: *mut c_void,
+        index: c_int,
+    ) {
+        check_index(index)?;
+        // SAFETY: the caller's.
+        unsafe { unmap(memory, mapped_ptr) }
+    }
+}
+
+/// # Safety
+/// The handle is NULL or live.
+unsafe fn unmap(memory: sys::const_norm_memory_t, mapped_ptr: *mut c_void) -> Result<()> {
+    // SAFETY: the caller's.
+    let memory = unsafe { Memory::get(memory, "memory") }?;
+    if memory.data.cast() == mapped_ptr {
+        Ok(())
+    } else {
+        Err(Error::invalid("mapped_ptr: not what norm_memory_map_data gave for this memory"))
     }
 }

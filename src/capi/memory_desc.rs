@@ -4,11 +4,11 @@ use super::convert::{data_type, data_type_code};
 use super::exported;
 use super::handle::{Handle, Out, is_null, slice};
 use crate::error::{Error, Result};
-use crate::tensor::{Layout, MAX_NDIMS, MemoryDesc};
+use crate::tensor::{BLOB_SIZE, Layout, MAX_NDIMS, MemoryDesc};
 use norm_sys as sys;
 use std::ffi::{c_int, c_void};
 
-/// What padded offsets are here: nothing is padded.
+/// What padded offsets are here: nothing is padded in front.
 static ZEROS: [i64; MAX_NDIMS] = [0; MAX_NDIMS];
 
 /// `ndims` as a count.
@@ -115,6 +115,130 @@ exported! {
 }
 
 exported! {
+    /// The same, of one of the buffers.
+    fn norm_memory_desc_get_size_v2(
+        memory_desc: sys::const_norm_memory_desc_t,
+        index: c_int,
+    ) -> usize, else 0; {
+        check_index(index)?;
+        // SAFETY: the caller's.
+        unsafe { MemoryDesc::get(memory_desc, "memory_desc") }.map(MemoryDesc::size)
+    }
+}
+
+exported! {
+    /// A part of a tensor.
+    fn norm_memory_desc_create_submemory(
+        memory_desc: *mut sys::norm_memory_desc_t,
+        parent_memory_desc: sys::const_norm_memory_desc_t,
+        dims: *const i64,
+        offsets: *const i64,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let out = Out::new(memory_desc, "memory_desc")?;
+            let parent = MemoryDesc::get(parent_memory_desc, "parent_memory_desc")?;
+            let dims = slice(dims, parent.ndims(), "dims")?;
+            out.set(parent.part(dims, slice(offsets, parent.ndims(), "offsets")?)?.into_c());
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// A tensor as one of other dimensions.
+    fn norm_memory_desc_reshape(
+        out_memory_desc: *mut sys::norm_memory_desc_t,
+        in_memory_desc: sys::const_norm_memory_desc_t,
+        ndims: c_int,
+        dims: *const i64,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let out = Out::new(out_memory_desc, "out_memory_desc")?;
+            let desc = MemoryDesc::get(in_memory_desc, "in_memory_desc")?;
+            let dims = slice(dims, dimensions(ndims)?, "dims")?;
+            if desc.ndims() == 0 || dims.is_empty() {
+                return Err(Error::invalid("in_memory_desc: nothing is no tensor of other dimensions"));
+            }
+            out.set(desc.reshaped(dims)?.into_c());
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// A tensor with its dimensions in another order.
+    fn norm_memory_desc_permute_axes(
+        out_memory_desc: *mut sys::norm_memory_desc_t,
+        in_memory_desc: sys::const_norm_memory_desc_t,
+        permutation: *const c_int,
+    ) {
+        // SAFETY: the caller's.
+        let (out, desc, permutation) = unsafe {
+            let out = Out::new(out_memory_desc, "out_memory_desc")?;
+            let desc = MemoryDesc::get(in_memory_desc, "in_memory_desc")?;
+            (out, desc, slice(permutation, desc.ndims(), "permutation")?)
+        };
+        let mut to = Vec::with_capacity(permutation.len());
+        for &axis in permutation {
+            match usize::try_from(axis) {
+                Ok(axis) if axis < permutation.len() && !to.contains(&axis) => to.push(axis),
+                _ => {
+                    return Err(Error::invalid(format!(
+                        "permutation: {permutation:?} does not name each of {} axes once",
+                        permutation.len()
+                    )));
+                }
+            }
+        }
+        out.set(desc.permuted(&to).into_c());
+        Ok(())
+    }
+}
+
+exported! {
+    /// The descriptor as bytes, or how many they are.
+    fn norm_memory_desc_get_blob(
+        blob: *mut u8,
+        size: *mut usize,
+        memory_desc: sys::const_norm_memory_desc_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let desc = MemoryDesc::get(memory_desc, "memory_desc")?;
+            let size = size.as_mut().ok_or_else(|| is_null("size"))?;
+            if blob.is_null() {
+                *size = BLOB_SIZE;
+                return Ok(());
+            }
+            if *size < BLOB_SIZE {
+                return Err(Error::invalid(format!("size: {size} bytes, but the blob has {BLOB_SIZE}")));
+            }
+            blob.copy_from_nonoverlapping(desc.to_blob().as_ptr(), BLOB_SIZE);
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// The descriptor that bytes stand for.
+    fn norm_memory_desc_create_with_blob(
+        memory_desc: *mut sys::norm_memory_desc_t,
+        blob: *const u8,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            let out = Out::new(memory_desc, "memory_desc")?;
+            let mut bytes = [0; BLOB_SIZE];
+            bytes.copy_from_slice(slice(blob, BLOB_SIZE, "blob")?);
+            out.set(MemoryDesc::of_blob(&bytes)?.into_c());
+        }
+        Ok(())
+    }
+}
+
+exported! {
     /// Answers a query.
     fn norm_memory_desc_query(
         memory_desc: sys::const_norm_memory_desc_t,
@@ -122,44 +246,87 @@ exported! {
         result: *mut c_void,
     ) {
         // SAFETY: the caller's.
-        let desc = unsafe { MemoryDesc::get(memory_desc, "memory_desc") }?;
-        if result.is_null() {
-            return Err(is_null("result"));
-        }
-        let kind = match desc.layout() {
-            Layout::Undef => sys::norm_format_kind_undef,
-            Layout::Any => sys::norm_format_kind_any,
-            Layout::Strided => sys::norm_blocked,
-        };
-        // SAFETY: the header says what `result` points to for each query.
-        unsafe {
-            match what {
-                sys::norm_query_ndims_s32 => put(result, desc.ndims() as c_int),
-                sys::norm_query_dims | sys::norm_query_padded_dims => {
-                    put(result, desc.raw_dims().as_ptr());
-                }
-                sys::norm_query_data_type => put(result, data_type_code(desc.data_type())),
-                sys::norm_query_submemory_offset_s64 => put(result, 0i64),
-                sys::norm_query_padded_offsets => put(result, ZEROS.as_ptr()),
-                sys::norm_query_format_kind => put(result, kind),
-                sys::norm_query_strides if desc.layout() == Layout::Strided => {
-                    put(result, desc.raw_strides().as_ptr());
-                }
-                sys::norm_query_strides => {
-                    return Err(Error::invalid("what: query_strides of a descriptor without strides"));
-                }
-                sys::norm_query_inner_nblks_s32 => put(result, 0 as c_int),
-                sys::norm_query_inner_blks | sys::norm_query_inner_idxs => {
-                    put(result, ZEROS.as_ptr());
-                }
-                _ => {
-                    let what = what as i32;
-                    return Err(Error::invalid(format!("what: {what} is not asked of a descriptor")));
-                }
+        unsafe { query(memory_desc, what, result) }
+    }
+}
+
+exported! {
+    /// Answers a query about one of the buffers, of which there is one.
+    fn norm_memory_desc_query_v2(
+        memory_desc: sys::const_norm_memory_desc_t,
+        what: sys::norm_query_t,
+        index: c_int,
+        result: *mut c_void,
+    ) {
+        check_index(index)?;
+        // SAFETY: the caller's.
+        unsafe { query(memory_desc, what, result) }
+    }
+}
+
+/// The number of a buffer of a memory.
+pub(super) fn check_index(index: c_int) -> Result<()> {
+    match index {
+        0 => Ok(()),
+        _ => Err(Error::invalid(format!("index: {index}, but there is one buffer, number 0"))),
+    }
+}
+
+/// # Safety
+/// The handle is NULL or live, and `result` is as the header says.
+unsafe fn query(
+    memory_desc: sys::const_norm_memory_desc_t,
+    what: sys::norm_query_t,
+    result: *mut c_void,
+) -> Result<()> {
+    // SAFETY: the caller's.
+    let desc = unsafe { MemoryDesc::get(memory_desc, "memory_desc") }?;
+    if result.is_null() {
+        return Err(is_null("result"));
+    }
+    let strided = desc.layout() == Layout::Strided;
+    let kind = match desc.layout() {
+        Layout::Undef => sys::norm_format_kind_undef,
+        Layout::Any => sys::norm_format_kind_any,
+        Layout::Strided => sys::norm_blocked,
+    };
+    // SAFETY: the header says what `result` points to for each query.
+    unsafe {
+        match what {
+            sys::norm_query_ndims_s32 => put(result, desc.ndims() as c_int),
+            sys::norm_query_dims => put(result, desc.raw_dims().as_ptr()),
+            sys::norm_query_padded_dims => put(result, desc.raw_padded_dims().as_ptr()),
+            sys::norm_query_data_type => put(result, data_type_code(desc.data_type())),
+            sys::norm_query_submemory_offset_s64 => put(result, desc.offset()),
+            sys::norm_query_padded_offsets => put(result, ZEROS.as_ptr()),
+            sys::norm_query_format_kind => put(result, kind),
+            sys::norm_query_num_handles_s32 => put(result, 1 as c_int),
+            sys::norm_query_strides if strided => put(result, desc.raw_strides().as_ptr()),
+            sys::norm_query_inner_nblks_s32 if strided => {
+                put(result, desc.block_count() as c_int);
+            }
+            sys::norm_query_inner_blks if strided => {
+                put(result, desc.raw_block_sizes().as_ptr());
+            }
+            sys::norm_query_inner_idxs if strided => {
+                put(result, desc.raw_block_dims().as_ptr());
+            }
+            sys::norm_query_strides
+            | sys::norm_query_inner_nblks_s32
+            | sys::norm_query_inner_blks
+            | sys::norm_query_inner_idxs => {
+                return Err(Error::invalid("what: the descriptor has no strides and blocks"));
+            }
+            sys::norm_query_sparse_encoding | sys::norm_query_nnz_s64 => {
+                return Err(Error::invalid("what: the descriptor is not a sparse one"));
+            }
+            _ => {
+                let what = what as i32;
+                return Err(Error::invalid(format!("what: {what} is not asked of a descriptor")));
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Writes an answer.

@@ -6,7 +6,7 @@ use crate::primitive::{
     AccumulationMode, BinaryAlgorithm, CpuIsa, EltwiseAlgorithm, FpmathMode, PropKind,
     RoundingMode, ScratchpadMode,
 };
-use crate::tensor::{DataType, letters_of};
+use crate::tensor::{DataType, all_tags};
 use norm_sys as sys;
 use std::ffi::{CStr, CString, c_char};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -73,8 +73,8 @@ exported! {
         else c"unknown format tag".as_ptr(); {
         static NAMES: Names<sys::norm_format_tag_t> = Names::new();
         let found = NAMES.get(tag, || {
-            let tags = (0..=sys::norm_dabc).filter_map(|v| Some((v, letters_of(v)?)));
-            tags.chain([(sys::norm_format_tag_undef, "undef"), (sys::norm_format_tag_any, "any")])
+            all_tags()
+                .chain([(sys::norm_format_tag_undef, "undef"), (sys::norm_format_tag_any, "any")])
                 .collect()
         });
         Ok(found.unwrap_or(c"unknown format tag".as_ptr()))

@@ -96,11 +96,15 @@ struct Needed {
     name: Cow<'static, str>,
     data_type: Option<DataType>,
     size: usize,
+    /// Bytes of the buffer before the tensor's first element.
+    offset: usize,
 }
 
 impl Needed {
     fn new(id: c_int, name: Cow<'static, str>, desc: &MemoryDesc) -> Self {
-        Self { id, name, data_type: desc.data_type(), size: desc.size() }
+        let element = desc.data_type().map_or(0, DataType::size);
+        let offset = desc.offset() as usize * element;
+        Self { id, name, data_type: desc.data_type(), size: desc.size(), offset }
     }
 
     /// The buffer given for it, if that is of the right type and large enough; of several the last.
@@ -110,7 +114,9 @@ impl Needed {
         // SAFETY: the header asks for live handles.
         let memory = given.and_then(|arg| unsafe { Memory::get_optional(arg.memory) });
         match memory {
-            Some(m) if self.fits(m) && !(m.data.is_null() && self.size > 0) => Ok(m.data),
+            Some(m) if self.fits(m) && !(m.data.is_null() && self.size > 0) => {
+                Ok(m.data.wrapping_add(self.offset))
+            }
             _ => Err(self.refuse(given.is_some(), memory)),
         }
     }

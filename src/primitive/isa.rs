@@ -35,6 +35,8 @@ const ISAS: &[CpuIsa] = &[
     isa!(norm_cpu_isa_avx10_1_512, "avx10_1_512", Some(Level::Avx512)),
     isa!(norm_cpu_isa_avx10_1_512_amx, "avx10_1_512_amx", Some(Level::Avx512)),
     isa!(norm_cpu_isa_avx10_1_512_amx_fp16, "avx10_1_512_amx_fp16", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx10_2_512, "avx10_2_512", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx10_2_512_amx_2, "avx10_2_512_amx_2", Some(Level::Avx512)),
 ];
 
 /// Second names that the environment variable understands.

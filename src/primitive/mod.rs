@@ -8,6 +8,7 @@ mod attr;
 mod desc;
 mod enumerators;
 mod isa;
+mod padding;
 mod scratchpad;
 mod verbose;
 
@@ -22,5 +23,6 @@ pub(crate) use enumerators::{
     AccumulationMode, BinaryAlgorithm, EltwiseAlgorithm, FpmathMode, RoundingMode, ScratchpadMode,
 };
 pub(crate) use isa::{CpuIsa, effective_level, set_cap};
+pub(crate) use padding::Padding;
 pub(crate) use scratchpad::with_scratchpad;
 pub(crate) use verbose::{Verbosity, set_verbosity, verbosity};

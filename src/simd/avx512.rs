@@ -49,6 +49,28 @@ unsafe fn eight_sums(v: &[(__m512d, __m512d); 16], first: usize) -> __m512d {
     }
 }
 
+/// Two vectors without subnormals, rounded to bf16, the first in the lower half.
+///
+/// # Safety
+/// AVX-512 BF16.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn two_to_bf16(low: __m512, high: __m512) -> __m512i {
+    let both;
+    // SAFETY: the instruction is there; it reads and writes registers alone. The feature has no function of
+    // its own because kernels are made without it.
+    unsafe {
+        std::arch::asm!(
+            "vcvtne2ps2bf16 {both}, {high}, {low}",
+            both = lateout(zmm_reg) both,
+            high = in(zmm_reg) high,
+            low = in(zmm_reg) low,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    both
+}
+
 // SAFETY of every block below: the trait's contract gives the instruction set and the addresses.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Simd for Avx512 {
@@ -111,7 +133,57 @@ impl Simd for Avx512 {
     }
     #[inline(always)]
     unsafe fn from_bf16(v: Self::H) -> Self::F {
-        unsafe { _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(v))) }
+        unsafe {
+            // Each to the upper half of a 32-bit lane, in one shuffle.
+            let upper = _mm512_slli_epi32::<16>(_mm512_setr_epi32(
+                0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+            ));
+            let wide = _mm512_castsi256_si512(v);
+            _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(0xaaaa_aaaa, upper, wide))
+        }
+    }
+    /// The instruction takes subnormals for zeros, so vectors with one are rounded on integers.
+    #[inline(always)]
+    unsafe fn store_bf16<const N: usize>(
+        p: *mut u16,
+        v: &[Self::F; N],
+        converts: bool,
+        streams: bool,
+    ) {
+        unsafe {
+            let mut refused = if converts { 0 } else { !0 };
+            for v in v {
+                const SUBNORMAL: i32 = 0x20;
+                refused |= _mm512_fpclass_ps_mask::<SUBNORMAL>(*v);
+            }
+            let mut k = 0;
+            if refused != 0 {
+                while k < N {
+                    let (at, half) = (p.add(k * 16), Self::to_bf16(v[k]));
+                    if streams {
+                        Self::stream_half(at, half)
+                    } else {
+                        Self::store_half(at, half)
+                    }
+                    k += 1;
+                }
+                return;
+            }
+            while k + 2 <= N {
+                let both = two_to_bf16(v[k], v[k + 1]);
+                if streams && N % 2 == 0 {
+                    _mm512_stream_si512(p.add(k * 16).cast(), both);
+                } else {
+                    _mm512_storeu_si512(p.add(k * 16).cast(), both);
+                }
+                k += 2;
+            }
+            if k < N {
+                let half = _mm512_castsi512_si256(two_to_bf16(v[k], v[k]));
+                let at = p.add(k * 16);
+                if streams { Self::stream_half(at, half) } else { Self::store_half(at, half) }
+            }
+        }
     }
     #[inline(always)]
     unsafe fn to_bf16(v: Self::F) -> Self::H {

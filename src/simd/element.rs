@@ -1,6 +1,6 @@
 //! Element types: how 16 of them become f32 lanes and back.
 
-use super::Simd;
+use super::{LANES, Simd, codes};
 use crate::tensor::DataType;
 
 /// An element type of a tensor. Values are f32 in the lanes; only loads and stores differ.
@@ -11,6 +11,11 @@ use crate::tensor::DataType;
 /// # Safety
 /// As [`Simd`]: the elements named, counted from `p`, are there. `n` is 1 to 15.
 pub(crate) trait Element: Copy + 'static {
+    /// Whether the type has 16 bits.
+    const HALF: bool;
+    /// Whether stores look at what they store, so that several vectors at once are cheaper.
+    const LOOKS: bool = false;
+
     /// The token of a type, which is the one that the kernel was made for.
     fn of(data_type: DataType) -> Self;
     /// Bytes of one element.
@@ -19,6 +24,14 @@ pub(crate) trait Element: Copy + 'static {
     unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F;
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F);
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize);
+    /// `N` vectors, one after another.
+    #[inline(always)]
+    unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
+        for (k, v) in v.iter().enumerate() {
+            // SAFETY: the caller's.
+            unsafe { self.store::<S>(p, i + k * LANES, *v) }
+        }
+    }
     /// Whether [`stream`](Element::stream) goes past the caches for rows that begin at `p`.
     #[inline(always)]
     fn streams(self, _p: *const u8) -> bool {
@@ -30,6 +43,14 @@ pub(crate) trait Element: Copy + 'static {
         // SAFETY: the caller's.
         unsafe { self.store::<S>(p, i, v) }
     }
+    /// `N` of them, one after another.
+    #[inline(always)]
+    unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
+        for (k, v) in v.iter().enumerate() {
+            // SAFETY: the caller's.
+            unsafe { self.stream::<S>(p, i + k * LANES, *v) }
+        }
+    }
 }
 
 /// IEEE 754 binary32.
@@ -37,17 +58,22 @@ pub(crate) trait Element: Copy + 'static {
 pub(crate) struct F32;
 /// The upper half of a binary32.
 #[derive(Clone, Copy)]
-pub(crate) struct Bf16;
+pub(crate) struct Bf16 {
+    /// Whether the processor converts by itself.
+    converts: bool,
+}
 /// IEEE 754 binary16.
 #[derive(Clone, Copy)]
 pub(crate) struct F16;
-/// Any of the above, looked up at run time.
+/// Any of the above, looked up at run time; only that it has 16 bits may be known.
 #[derive(Clone, Copy)]
-pub(crate) struct Runtime(DataType);
+pub(crate) struct Runtime<const HALF: bool = false>(DataType);
 
 // SAFETY of the blocks below: the trait's contract, passed through.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Element for F32 {
+    const HALF: bool = false;
+
     #[inline(always)]
     fn of(_: DataType) -> Self {
         Self
@@ -82,16 +108,15 @@ impl Element for F32 {
     }
 }
 
-/// Both 16-bit types differ only in the two conversions.
+/// Both 16-bit types differ in the conversions, and in what is said of them.
 macro_rules! half_element {
-    ($type:ident, $from:ident, $to:ident) => {
+    ($type:ident, $from:ident, $to:ident; $($own:tt)*) => {
         // SAFETY of the blocks below: the trait's contract, passed through; `n` is below 16.
         #[allow(clippy::undocumented_unsafe_blocks)]
         impl Element for $type {
-            #[inline(always)]
-            fn of(_: DataType) -> Self {
-                Self
-            }
+            const HALF: bool = true;
+
+            $($own)*
             #[inline(always)]
             fn size(self) -> usize {
                 2
@@ -123,15 +148,35 @@ macro_rules! half_element {
         }
     };
 }
-half_element!(Bf16, from_bf16, to_bf16);
-half_element!(F16, from_f16, to_f16);
+half_element! { Bf16, from_bf16, to_bf16;
+    const LOOKS: bool = true;
+
+    #[inline(always)]
+    fn of(_: DataType) -> Self {
+        Self { converts: super::converts_bf16() }
+    }
+    #[inline(always)]
+    unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
+        unsafe { S::store_bf16(p.cast::<u16>().add(i), v, self.converts, false) }
+    }
+    #[inline(always)]
+    unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
+        unsafe { S::store_bf16(p.cast::<u16>().add(i), v, self.converts, true) }
+    }
+}
+half_element! { F16, from_f16, to_f16;
+    #[inline(always)]
+    fn of(_: DataType) -> Self {
+        Self
+    }
+}
 
 /// `$call` with the token of a type, which a problem's checks have confined to these three.
 macro_rules! by_type {
     ($data_type:expr, |$token:ident| $call:expr) => {
         match $data_type {
             DataType::Bf16 => {
-                let $token = Bf16;
+                let $token = Bf16 { converts: false };
                 $call
             }
             DataType::F16 => {
@@ -148,7 +193,9 @@ macro_rules! by_type {
 
 // SAFETY of the blocks below: the trait's contract, passed through.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl Element for Runtime {
+impl<const HALF: bool> Element for Runtime<HALF> {
+    const HALF: bool = HALF;
+
     #[inline(always)]
     fn of(data_type: DataType) -> Self {
         Self(data_type)
@@ -175,7 +222,7 @@ impl Element for Runtime {
     }
 }
 
-/// One element as f32, exactly.
+/// One element as f32, exactly; s32 and f64 rounded.
 ///
 /// # Safety
 /// Element `i`, of this type and counted from `p`, is there.
@@ -184,16 +231,38 @@ pub(crate) unsafe fn read_scalar(data_type: DataType, p: *const u8, i: usize) ->
     // SAFETY: the caller's; addresses need no alignment.
     unsafe {
         match data_type {
+            DataType::F32 => p.cast::<f32>().add(i).read_unaligned(),
+            DataType::F64 => p.cast::<f64>().add(i).read_unaligned() as f32,
+            DataType::S32 => p.cast::<i32>().add(i).read_unaligned() as f32,
+            DataType::S8 => codes::s8_value(p.add(i).read()),
+            DataType::U8 => codes::u8_value(p.add(i).read()),
+            DataType::F8E4m3 => codes::e4m3_value(p.add(i).read()),
+            DataType::F8E5m2 => codes::e5m2_value(p.add(i).read()),
             DataType::Bf16 => {
                 f32::from_bits(u32::from(p.cast::<u16>().add(i).read_unaligned()) << 16)
             }
             DataType::F16 => f16_value(p.cast::<u16>().add(i).read_unaligned()),
-            _ => p.cast::<f32>().add(i).read_unaligned(),
         }
     }
 }
 
-/// Writes one element, rounded to nearest even: the same bits as a vector store.
+/// One element as f64, exactly.
+///
+/// # Safety
+/// As [`read_scalar`].
+#[inline(always)]
+pub(crate) unsafe fn read_wide(data_type: DataType, p: *const u8, i: usize) -> f64 {
+    // SAFETY: the caller's.
+    unsafe {
+        match data_type {
+            DataType::F64 => p.cast::<f64>().add(i).read_unaligned(),
+            DataType::S32 => f64::from(p.cast::<i32>().add(i).read_unaligned()),
+            _ => f64::from(read_scalar(data_type, p, i)),
+        }
+    }
+}
+
+/// Writes one element, rounded to nearest even: the same bits as a vector store. Integers saturate.
 ///
 /// # Safety
 /// Element `i`, of this type and counted from `p`, may be written.
@@ -202,9 +271,31 @@ pub(crate) unsafe fn write_scalar(data_type: DataType, p: *mut u8, i: usize, x: 
     // SAFETY: the caller's; addresses need no alignment.
     unsafe {
         match data_type {
+            DataType::F32 => p.cast::<f32>().add(i).write_unaligned(x),
+            DataType::F64 => p.cast::<f64>().add(i).write_unaligned(f64::from(x)),
+            // Rust's conversion saturates.
+            DataType::S32 => p.cast::<i32>().add(i).write_unaligned(x.round_ties_even() as i32),
+            DataType::S8 => p.add(i).write(codes::s8_code(x)),
+            DataType::U8 => p.add(i).write(codes::u8_code(x)),
+            DataType::F8E4m3 => p.add(i).write(codes::e4m3_code(x)),
+            DataType::F8E5m2 => p.add(i).write(codes::e5m2_code(x)),
             DataType::Bf16 => p.cast::<u16>().add(i).write_unaligned(bf16_bits(x)),
             DataType::F16 => p.cast::<u16>().add(i).write_unaligned(f16_bits(x)),
-            _ => p.cast::<f32>().add(i).write_unaligned(x),
+        }
+    }
+}
+
+/// Writes one element from f64, which goes to f32 first unless it stays.
+///
+/// # Safety
+/// As [`write_scalar`].
+#[inline(always)]
+pub(crate) unsafe fn write_wide(data_type: DataType, p: *mut u8, i: usize, x: f64) {
+    // SAFETY: the caller's.
+    unsafe {
+        match data_type {
+            DataType::F64 => p.cast::<f64>().add(i).write_unaligned(x),
+            _ => write_scalar(data_type, p, i, x as f32),
         }
     }
 }

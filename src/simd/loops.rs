@@ -10,7 +10,8 @@
 //!    multiply-add per vector. The four chains join as `(c0 + c1) + (c2 + c3)`, still f32.
 //! 3. Group sums are widened to f64 and added lane by lane, in order. A block's 16 lanes join by
 //!    halves; blocks are added in order.
-//! 4. Terms that are f64 from the start are added lane by lane, in order, and joined as group sums are.
+//! 4. A fold may have a term besides its products. In f32 it is summed as they are; in f64 it is added lane by
+//!    lane, in order, and joined as group sums are.
 //!
 //! No f32 sum is longer than 4 + 2 roundings, so the error of a sum of same-signed terms stays below
 //! 4 ulp for rows of any length, and a long row can be split at blocks without changing a bit.
@@ -26,11 +27,10 @@ pub(crate) const GROUP: usize = LANES * CHAIN * CHAINS;
 /// Elements in a block: far more than a thread needs to be worth waking, far fewer than a long row.
 pub(crate) const BLOCK: usize = 128 * GROUP;
 
-/// What a [`fold`] sums: for the vector that begins at element `i`, `K` products in f32, and one term in
-/// f64 if there is one.
+/// What a [`fold`] sums: for the vector that begins at element `i`, `K` products in f32, and a term of its own
+/// if there is one.
 pub(crate) trait Fold<S: Simd, const K: usize> {
-    /// Whether there is a term in f64.
-    const WIDE: bool = false;
+    const TERM: Term = Term::None;
 
     /// # Safety
     /// Elements `i` to `i + 15` are there.
@@ -40,10 +40,56 @@ pub(crate) trait Fold<S: Simd, const K: usize> {
     unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, K>;
 }
 
+/// What a fold sums besides products.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Term {
+    None,
+    /// One in f64.
+    Wide,
+    /// One in f32, in chains as products are.
+    Narrow,
+}
+
 /// The terms of a vector.
 pub(crate) struct Terms<S: Simd, const K: usize> {
     factors: [(S::F, S::F); K],
     wide: S::D,
+    narrow: S::F,
+}
+
+/// The sums of the terms of a few vectors, in f32.
+#[derive(Clone, Copy)]
+struct Chain<S: Simd, const K: usize> {
+    products: [S::F; K],
+    narrow: S::F,
+}
+
+impl<S: Simd, const K: usize> Chain<S, K> {
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the caller's.
+        let zero = unsafe { S::splat(0.0) };
+        Self { products: [zero; K], narrow: zero }
+    }
+
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn join<T: Fold<S, K>>(&self, other: &Self) -> Self {
+        let mut sums = *self;
+        // SAFETY: the caller's.
+        unsafe {
+            for (sum, b) in sums.products.iter_mut().zip(other.products) {
+                *sum = S::add(*sum, b);
+            }
+            if T::TERM == Term::Narrow {
+                sums.narrow = S::add(sums.narrow, other.narrow);
+            }
+        }
+        sums
+    }
 }
 
 impl<S: Simd, const K: usize> Terms<S, K> {
@@ -54,28 +100,44 @@ impl<S: Simd, const K: usize> Terms<S, K> {
     #[inline(always)]
     pub(crate) unsafe fn products(factors: [(S::F, S::F); K]) -> Self {
         // SAFETY: the caller's.
-        Self { factors, wide: unsafe { S::wide_splat(0.0) } }
+        unsafe { Self { factors, wide: S::wide_splat(0.0), narrow: S::splat(0.0) } }
     }
 
     /// Products, and a term in f64.
-    #[inline(always)]
-    pub(crate) fn with_wide(factors: [(S::F, S::F); K], wide: S::D) -> Self {
-        Self { factors, wide }
-    }
-
-    /// Adds the products to a chain and the term in f64 to a sum.
     ///
     /// # Safety
     /// The instruction set of `S` is there.
     #[inline(always)]
-    unsafe fn add<T: Fold<S, K>>(&self, chain: &mut [S::F; K], wide: &mut S::D) {
+    pub(crate) unsafe fn with_wide(factors: [(S::F, S::F); K], wide: S::D) -> Self {
+        // SAFETY: the caller's.
+        Self { factors, wide, narrow: unsafe { S::splat(0.0) } }
+    }
+
+    /// Products, and a term in f32.
+    ///
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    pub(crate) unsafe fn with_narrow(factors: [(S::F, S::F); K], narrow: S::F) -> Self {
+        // SAFETY: the caller's.
+        Self { factors, wide: unsafe { S::wide_splat(0.0) }, narrow }
+    }
+
+    /// Adds what is summed in f32 to a chain and the term in f64 to a sum.
+    ///
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn add<T: Fold<S, K>>(&self, chain: &mut Chain<S, K>, wide: &mut S::D) {
         // SAFETY: the caller's.
         unsafe {
-            for (sum, (a, b)) in chain.iter_mut().zip(self.factors) {
+            for (sum, (a, b)) in chain.products.iter_mut().zip(self.factors) {
                 *sum = S::fma(a, b, *sum);
             }
-            if T::WIDE {
-                *wide = S::wide_add(*wide, self.wide);
+            match T::TERM {
+                Term::None => (),
+                Term::Wide => *wide = S::wide_add(*wide, self.wide),
+                Term::Narrow => chain.narrow = S::add(chain.narrow, self.narrow),
             }
         }
     }
@@ -91,8 +153,10 @@ impl<S: Simd, const K: usize> Terms<S, K> {
             for (a, b) in &mut self.factors {
                 (*a, *b) = (S::first_n(*a, n), S::first_n(*b, n));
             }
-            if T::WIDE {
-                self.wide = S::wide_first_n(self.wide, n);
+            match T::TERM {
+                Term::None => (),
+                Term::Wide => self.wide = S::wide_first_n(self.wide, n),
+                Term::Narrow => self.narrow = S::first_n(self.narrow, n),
             }
         }
         self
@@ -104,8 +168,8 @@ impl<S: Simd, const K: usize> Terms<S, K> {
 pub(crate) struct Sums<const K: usize> {
     /// Of the products of each pair of factors.
     pub(crate) products: [f64; K],
-    /// Of the terms in f64.
-    pub(crate) wide: f64,
+    /// Of the terms of their own.
+    pub(crate) terms: f64,
 }
 
 /// What a [`map`] does with the vector that begins at element `i`.
@@ -119,6 +183,17 @@ pub(crate) trait Map<S: Simd> {
     /// # Safety
     /// Elements `i` to `i + n - 1` are there.
     unsafe fn apply_n(&self, i: usize, n: usize);
+    /// [`apply`](Map::apply) to `UNROLL` vectors.
+    ///
+    /// # Safety
+    /// They are there.
+    #[inline(always)]
+    unsafe fn turn(&self, i: usize) {
+        for v in 0..Self::UNROLL {
+            // SAFETY: the caller's.
+            unsafe { self.apply(i + v * LANES) }
+        }
+    }
 }
 
 /// What a fold does besides summing, when it does nothing.
@@ -140,7 +215,7 @@ pub(crate) unsafe fn fold<S: Simd, const K: usize, T: Fold<S, K>>(
     cols: usize,
     terms: &T,
 ) -> Sums<K> {
-    let mut total = Sums { products: [0.0; K], wide: 0.0 };
+    let mut total = Sums { products: [0.0; K], terms: 0.0 };
     let mut begin = 0;
     while begin < cols {
         let end = cols.min(begin + BLOCK);
@@ -151,7 +226,7 @@ pub(crate) unsafe fn fold<S: Simd, const K: usize, T: Fold<S, K>>(
         for k in 0..K {
             total.products[k] += sums.products[k];
         }
-        total.wide += sums.wide;
+        total.terms += sums.terms;
         begin = end;
     }
     total
@@ -179,11 +254,11 @@ pub(crate) unsafe fn map_and_fold<
     unsafe { block::<S, K, R, T, M>(0, cols, terms, op) }
 }
 
-/// The f64 sums of a fold over a block, lane by lane: what its groups came to, and its wide terms.
+/// The f64 sums of a fold over a block, lane by lane: of its products and of its terms.
 #[derive(Clone, Copy)]
 pub(crate) struct Running<S: Simd, const K: usize> {
-    pub(crate) groups: [S::D; K],
-    pub(crate) wide: S::D,
+    pub(crate) products: [S::D; K],
+    pub(crate) terms: S::D,
 }
 
 /// The sums over at most [`GROUP`] elements, whose lanes are not joined: [`fold`] joins them by
@@ -199,7 +274,7 @@ pub(crate) unsafe fn lane_sums<S: Simd, const K: usize, T: Fold<S, K>>(
     // SAFETY: the caller's. A whole group is a partial one that is not cut.
     unsafe {
         let zero = S::wide_splat(0.0);
-        let mut running = Running { groups: [zero; K], wide: zero };
+        let mut running = Running { products: [zero; K], terms: zero };
         running.add_partial(0, cols, terms);
         running
     }
@@ -219,17 +294,18 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
     // SAFETY: all elements named lie below `end`.
     unsafe {
         let zero = S::wide_splat(0.0);
-        let mut running = [Running::<S, K> { groups: [zero; K], wide: zero }; R];
+        let mut running = [Running::<S, K> { products: [zero; K], terms: zero }; R];
         let mut i = begin;
         while i + GROUP <= end {
             let c0 = chain::<S, K, R, T, M>(i, terms, op, &mut running);
             let c1 = chain::<S, K, R, T, M>(i + CHAIN * LANES, terms, op, &mut running);
-            let low = add_all::<S, K, R>(&c0, &c1);
+            let low = join_all::<S, K, R, T>(&c0, &c1);
             let c2 = chain::<S, K, R, T, M>(i + 2 * CHAIN * LANES, terms, op, &mut running);
             let c3 = chain::<S, K, R, T, M>(i + 3 * CHAIN * LANES, terms, op, &mut running);
-            let group = add_all::<S, K, R>(&low, &add_all::<S, K, R>(&c2, &c3));
+            let high = join_all::<S, K, R, T>(&c2, &c3);
+            let group = join_all::<S, K, R, T>(&low, &high);
             for r in 0..R {
-                running[r].add_group(&group[r]);
+                running[r].add_group::<T>(&group[r]);
             }
             i += GROUP;
         }
@@ -245,13 +321,13 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
                 op.apply_n(i, end - i);
             }
         }
-        let mut sums = [Sums { products: [0.0; K], wide: 0.0 }; R];
+        let mut sums = [Sums { products: [0.0; K], terms: 0.0 }; R];
         for r in 0..R {
             for k in 0..K {
-                sums[r].products[k] = S::wide_sum(running[r].groups[k]);
+                sums[r].products[k] = S::wide_sum(running[r].products[k]);
             }
-            if T::WIDE {
-                sums[r].wide = S::wide_sum(running[r].wide);
+            if T::TERM != Term::None {
+                sums[r].terms = S::wide_sum(running[r].terms);
             }
         }
         sums
@@ -268,14 +344,14 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
     terms: &[T; R],
     op: &M,
     running: &mut [Running<S, K>; R],
-) -> [[S::F; K]; R] {
+) -> [Chain<S, K>; R] {
     // SAFETY: the caller's.
     unsafe {
-        let mut chains = [[S::splat(0.0); K]; R];
+        let mut chains = [Chain::zero(); R];
         for v in 0..CHAIN {
             let at = i + v * LANES;
             for r in 0..R {
-                terms[r].terms(at).add::<T>(&mut chains[r], &mut running[r].wide);
+                terms[r].terms(at).add::<T>(&mut chains[r], &mut running[r].terms);
             }
             op.apply(at);
         }
@@ -286,16 +362,14 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
 /// # Safety
 /// The instruction set of `S` is there.
 #[inline(always)]
-unsafe fn add_all<S: Simd, const K: usize, const R: usize>(
-    a: &[[S::F; K]; R],
-    b: &[[S::F; K]; R],
-) -> [[S::F; K]; R] {
+unsafe fn join_all<S: Simd, const K: usize, const R: usize, T: Fold<S, K>>(
+    a: &[Chain<S, K>; R],
+    b: &[Chain<S, K>; R],
+) -> [Chain<S, K>; R] {
     let mut sums = *a;
     for r in 0..R {
-        for k in 0..K {
-            // SAFETY: the caller's.
-            sums[r][k] = unsafe { S::add(a[r][k], b[r][k]) };
-        }
+        // SAFETY: the caller's.
+        sums[r] = unsafe { a[r].join::<T>(&b[r]) };
     }
     sums
 }
@@ -304,10 +378,15 @@ impl<S: Simd, const K: usize> Running<S, K> {
     /// # Safety
     /// The instruction set of `S` is there.
     #[inline(always)]
-    unsafe fn add_group(&mut self, group: &[S::F; K]) {
-        for (sum, part) in self.groups.iter_mut().zip(group) {
-            // SAFETY: the caller's.
-            *sum = unsafe { S::wide_add(*sum, S::widen(*part)) };
+    unsafe fn add_group<T: Fold<S, K>>(&mut self, group: &Chain<S, K>) {
+        // SAFETY: the caller's.
+        unsafe {
+            for (sum, part) in self.products.iter_mut().zip(group.products) {
+                *sum = S::wide_add(*sum, S::widen(part));
+            }
+            if T::TERM == Term::Narrow {
+                self.terms = S::wide_add(self.terms, S::widen(group.narrow));
+            }
         }
     }
 
@@ -320,23 +399,22 @@ impl<S: Simd, const K: usize> Running<S, K> {
     unsafe fn add_partial<T: Fold<S, K>>(&mut self, i: usize, len: usize, terms: &T) {
         // SAFETY: the caller's; each vector is whole or cut at `len`.
         unsafe {
-            let mut chains = [[[S::splat(0.0); K]; 1]; CHAINS];
+            let mut chains = [Chain::zero(); CHAINS];
             let mut at = 0;
-            for [chain] in &mut chains {
+            for chain in &mut chains {
                 let end = (at + CHAIN * LANES).min(len);
                 while at + LANES <= end {
-                    terms.terms(i + at).add::<T>(chain, &mut self.wide);
+                    terms.terms(i + at).add::<T>(chain, &mut self.terms);
                     at += LANES;
                 }
                 if at < end {
                     let n = end - at;
-                    terms.terms_n(i + at, n).first_n::<T>(n).add::<T>(chain, &mut self.wide);
+                    terms.terms_n(i + at, n).first_n::<T>(n).add::<T>(chain, &mut self.terms);
                     at = end;
                 }
             }
-            let low = add_all::<S, K, 1>(&chains[0], &chains[1]);
-            let [sum] = add_all::<S, K, 1>(&low, &add_all::<S, K, 1>(&chains[2], &chains[3]));
-            self.add_group(&sum);
+            let low = chains[0].join::<T>(&chains[1]);
+            self.add_group::<T>(&low.join::<T>(&chains[2].join::<T>(&chains[3])));
         }
     }
 }
@@ -352,9 +430,7 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
     unsafe {
         if S::UNROLLS {
             while i + T::UNROLL * LANES <= cols {
-                for v in 0..T::UNROLL {
-                    op.apply(i + v * LANES);
-                }
+                op.turn(i);
                 i += T::UNROLL * LANES;
             }
         }

@@ -12,6 +12,7 @@
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+pub(crate) mod codes;
 mod element;
 mod fenv;
 mod levels;
@@ -20,16 +21,31 @@ mod loops;
 pub(crate) mod neon;
 pub(crate) mod portable;
 
-pub(crate) use element::{Bf16, Element, F16, F32, Runtime, read_scalar, write_scalar};
-use element::{bf16_bits, f16_bits, f16_value};
+pub(crate) use element::{
+    Bf16, Element, F16, F32, Runtime, read_scalar, read_wide, write_scalar, write_wide,
+};
+pub(crate) use element::{bf16_bits, f16_bits, f16_value};
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use levels::{Level, entry_points};
 pub(crate) use loops::{
-    BLOCK, CHAIN, Fold, GROUP, Map, Sums, Terms, add_wide, fold, lane_sums, map, map_and_fold,
+    BLOCK, CHAIN, Fold, GROUP, Map, Sums, Term, Terms, add_wide, fold, lane_sums, map, map_and_fold,
 };
 
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;
+
+/// Whether the processor rounds f32 to bf16 by an instruction of its own.
+#[inline(always)]
+pub(crate) fn converts_bf16() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        std::arch::is_x86_feature_detected!("avx512bf16")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
 
 /// Vector operations over 16 lanes of f32 (`F`) and 16 of f64 (`D`).
 ///
@@ -96,6 +112,23 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn from_bf16(v: Self::H) -> Self::F;
     /// f32 rounded to bf16, to nearest even; NaN stays NaN.
     unsafe fn to_bf16(v: Self::F) -> Self::H;
+    /// Vectors rounded to bf16 and stored one after another, past the caches if that is asked for (the
+    /// address is then a multiple of 32). `converts` says whether [`converts_bf16`] the processor itself.
+    #[inline(always)]
+    unsafe fn store_bf16<const N: usize>(
+        p: *mut u16,
+        v: &[Self::F; N],
+        _converts: bool,
+        streams: bool,
+    ) {
+        for (k, v) in v.iter().enumerate() {
+            // SAFETY: the caller's.
+            unsafe {
+                let (at, half) = (p.add(k * LANES), Self::to_bf16(*v));
+                if streams { Self::stream_half(at, half) } else { Self::store_half(at, half) }
+            }
+        }
+    }
     /// IEEE binary16 widened to f32, exactly.
     unsafe fn from_f16(v: Self::H) -> Self::F;
     /// f32 rounded to binary16, to nearest even; NaN stays NaN.

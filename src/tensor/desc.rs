@@ -1,6 +1,7 @@
-//! Memory descriptors: dimensions, element type and strides of a tensor, checked when made.
+//! Memory descriptors: dimensions, element type and layout of a tensor, checked when made.
 
-use super::{DataType, letters_of, tag_name};
+use super::tags::Order;
+use super::{DataType, letters_of};
 use crate::error::{Error, Result};
 use norm_sys as sys;
 
@@ -14,18 +15,29 @@ pub(crate) enum Layout {
     Undef,
     /// To be chosen by a primitive descriptor.
     Any,
-    /// By strides, counted in elements.
+    /// By strides, counted in elements, and blocks within.
     Strided,
 }
 
 /// A tensor without data. Its byte size fits `isize`, so offsets never overflow.
+///
+/// A dimension may be cut into blocks, more than once: then its stride is that of the outermost blocks,
+/// and the elements of all inner blocks lie densely, the last block innermost. What fills up the last
+/// block, up to the padded dimension, belongs to the tensor's memory and not to the tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryDesc {
-    ndims: usize,
-    dims: [i64; MAX_NDIMS],
-    strides: [i64; MAX_NDIMS],
-    data_type: Option<DataType>,
-    layout: Layout,
+    pub(super) ndims: usize,
+    pub(super) dims: [i64; MAX_NDIMS],
+    pub(super) padded_dims: [i64; MAX_NDIMS],
+    pub(super) strides: [i64; MAX_NDIMS],
+    /// Elements before the first.
+    pub(super) offset: i64,
+    pub(super) block_count: usize,
+    /// Sizes of the inner blocks, outermost first, and the dimensions that they cut.
+    pub(super) block_sizes: [i64; MAX_NDIMS],
+    pub(super) block_dims: [i64; MAX_NDIMS],
+    pub(super) data_type: Option<DataType>,
+    pub(super) layout: Layout,
 }
 
 impl MemoryDesc {
@@ -33,14 +45,19 @@ impl MemoryDesc {
     pub(crate) const EMPTY: Self = Self {
         ndims: 0,
         dims: [0; MAX_NDIMS],
+        padded_dims: [0; MAX_NDIMS],
         strides: [0; MAX_NDIMS],
+        offset: 0,
+        block_count: 0,
+        block_sizes: [0; MAX_NDIMS],
+        block_dims: [0; MAX_NDIMS],
         data_type: None,
         layout: Layout::Undef,
     };
 
     /// Dense, outermost dimension first.
     pub(crate) fn dense(dims: &[i64], data_type: DataType) -> Result<Self> {
-        let order: Vec<usize> = (0..dims.len()).collect();
+        let order = Order { dims: (0..dims.len()).collect(), blocks: Vec::new() };
         Self::ordered(dims, data_type, &order)
     }
 
@@ -51,80 +68,122 @@ impl MemoryDesc {
         tag: sys::norm_format_tag_t,
     ) -> Result<Self> {
         if tag == sys::norm_format_tag_any {
-            check_dims(dims)?;
-            let mut any = Self::EMPTY;
-            any.ndims = dims.len();
-            any.dims[..dims.len()].copy_from_slice(dims);
-            any.data_type = Some(data_type);
-            any.layout = Layout::Any;
-            return Ok(any);
+            return Self::any(dims, data_type);
         }
         let letters = letters_of(tag).ok_or_else(|| {
             Error::invalid(format!("tag: {tag} is not a format tag with a layout"))
         })?;
-        if letters.len() != dims.len() {
+        let order = Order::of(letters);
+        if order.dims.len() != dims.len() {
             return Err(Error::invalid(format!(
                 "tag: {letters} is for {} dimensions, ndims is {}",
-                letters.len(),
+                order.dims.len(),
                 dims.len()
             )));
         }
-        let order: Vec<usize> = letters.bytes().map(|l| usize::from(l - b'a')).collect();
         Self::ordered(dims, data_type, &order)
     }
 
-    /// Dense, with the dimensions in the given order, outermost first.
-    fn ordered(dims: &[i64], data_type: DataType, order: &[usize]) -> Result<Self> {
+    /// A layout that is to be chosen.
+    pub(super) fn any(dims: &[i64], data_type: DataType) -> Result<Self> {
         check_dims(dims)?;
-        let mut strides = [0; MAX_NDIMS];
+        let mut any = Self::EMPTY;
+        any.ndims = dims.len();
+        any.dims[..dims.len()].copy_from_slice(dims);
+        any.padded_dims = any.dims;
+        any.data_type = Some(data_type);
+        any.layout = Layout::Any;
+        Ok(any)
+    }
+
+    /// Dense, in the given order.
+    pub(super) fn ordered(dims: &[i64], data_type: DataType, order: &Order) -> Result<Self> {
+        let mut desc = Self::any(dims, data_type)?;
+        desc.layout = Layout::Strided;
         let mut stride: i64 = 1;
-        for &d in order.iter().rev() {
-            strides[d] = stride;
-            stride = stride.checked_mul(dims[d].max(1)).ok_or_else(too_large)?;
+        for (slot, &(dim, size)) in order.blocks.iter().enumerate() {
+            desc.block_sizes[slot] = size;
+            desc.block_dims[slot] = dim as i64;
+            stride *= size;
         }
-        Self::with_strides(dims, data_type, &strides[..dims.len()])
+        desc.block_count = order.blocks.len();
+        for &d in order.dims.iter().rev() {
+            let block = desc.block_of(d);
+            let blocks = dims[d].div_euclid(block) + i64::from(dims[d] % block != 0);
+            desc.padded_dims[d] = blocks.checked_mul(block).ok_or_else(too_large)?;
+            desc.strides[d] = stride;
+            stride = stride.checked_mul(blocks.max(1)).ok_or_else(too_large)?;
+        }
+        desc.checked()
     }
 
     /// Any strides, 0 or more.
     pub(crate) fn with_strides(dims: &[i64], data_type: DataType, strides: &[i64]) -> Result<Self> {
-        check_dims(dims)?;
-        let mut desc = Self::EMPTY;
-        desc.ndims = dims.len();
-        desc.data_type = Some(data_type);
+        let mut desc = Self::any(dims, data_type)?;
         desc.layout = Layout::Strided;
-        desc.dims[..dims.len()].copy_from_slice(dims);
         desc.strides[..dims.len()].copy_from_slice(strides);
-        if let Some(d) = strides.iter().position(|&s| s < 0) {
+        desc.checked()
+    }
+
+    /// This descriptor, if it is one: sizes within an address space, nothing negative.
+    pub(super) fn checked(self) -> Result<Self> {
+        check_dims(self.dims())?;
+        if self.layout != Layout::Strided {
+            return Ok(self);
+        }
+        if let Some(d) = self.strides().iter().position(|&s| s < 0) {
             return Err(Error::invalid(format!(
                 "strides: strides[{d}] = {} is negative",
-                strides[d]
+                self.strides[d]
             )));
         }
         let mut elements: i64 = 1;
-        let mut last: i64 = 0;
-        for (&dim, &stride) in dims.iter().zip(strides) {
-            elements = elements.checked_mul(dim.max(1)).ok_or_else(too_large)?;
-            let reach = (dim - 1).max(0).checked_mul(stride).ok_or_else(too_far)?;
+        let mut last = self.offset;
+        for (d, padded) in self.padded_dims[..self.ndims].iter().enumerate() {
+            elements = elements.checked_mul((*padded).max(1)).ok_or_else(too_large)?;
+            let steps = (self.outer_count(d) - 1).max(0);
+            let reach = steps.checked_mul(self.strides[d]).ok_or_else(too_far)?;
             last = last.checked_add(reach).ok_or_else(too_far)?;
         }
         // Both the span and the number of elements are bounded, so that products of dimensions are
         // safe too when a stride is 0.
-        let size = data_type.size() as i64;
-        last.checked_add(1).and_then(|n| n.checked_mul(size)).ok_or_else(too_far)?;
+        let size = self.data_type.map_or(1, DataType::size) as i64;
+        let inside = self.inner_size();
+        last.checked_add(inside).and_then(|n| n.checked_mul(size)).ok_or_else(too_far)?;
         elements.checked_mul(size).ok_or_else(too_large)?;
-        Ok(desc)
+        Ok(self)
     }
 
-    /// This descriptor in the layout of `other`, which has the same number of dimensions, without
-    /// gaps: the order of the strides is kept.
-    pub(crate) fn resolved_like(&self, other: &Self) -> Result<Self> {
-        let Some(data_type) = self.data_type else { return Ok(Self::EMPTY) };
-        Self::ordered(self.dims(), data_type, &other.order()[..self.ndims])
+    /// Dimension and size of each inner block, outermost first.
+    pub(crate) fn blocks(&self) -> impl DoubleEndedIterator<Item = (usize, i64)> {
+        let both = self.block_dims.iter().zip(&self.block_sizes).take(self.block_count);
+        both.map(|(d, size)| (*d as usize, *size))
     }
 
-    /// This descriptor dense, outermost dimension first.
-    pub(crate) fn resolved_dense(&self) -> Result<Self> {
-        self.data_type.map_or(Ok(Self::EMPTY), |data_type| Self::dense(self.dims(), data_type))
+    /// Whether a dimension is cut into blocks.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.block_count > 0
+    }
+
+    /// What a step of a dimension's stride covers: 1 without blocks.
+    pub(super) fn block_of(&self, dim: usize) -> i64 {
+        self.blocks().filter(|(d, _)| *d == dim).map(|(_, size)| size).product()
+    }
+
+    /// How many steps of its stride a dimension has.
+    pub(super) fn outer_count(&self, dim: usize) -> i64 {
+        let block = self.block_of(dim);
+        self.padded_dims[dim] / block + i64::from(self.padded_dims[dim] % block != 0)
+    }
+
+    /// Elements of the innermost tile of all blocks.
+    fn inner_size(&self) -> i64 {
+        self.blocks().map(|(_, size)| size).product()
+    }
+
+    /// The order of strides and the blocks.
+    pub(super) fn order_and_blocks(&self) -> Order {
+        Order { dims: self.order()[..self.ndims].to_vec(), blocks: self.blocks().collect() }
     }
 
     /// The dimensions from outermost to innermost by stride; ties keep the logical order.
@@ -137,15 +196,6 @@ impl MemoryDesc {
         order
     }
 
-    /// An f32 descriptor of the rows' statistics: this one without its last dimension, in the same
-    /// order of strides.
-    pub(crate) fn statistics(&self) -> Result<Self> {
-        let n = self.ndims - 1;
-        let order: Vec<usize> =
-            self.order()[..self.ndims].iter().copied().filter(|&d| d != n).collect();
-        Self::ordered(&self.dims[..n], DataType::F32, &order)
-    }
-
     pub(crate) fn ndims(&self) -> usize {
         self.ndims
     }
@@ -154,8 +204,21 @@ impl MemoryDesc {
         &self.dims[..self.ndims]
     }
 
+    pub(crate) fn padded_dims(&self) -> &[i64] {
+        &self.padded_dims[..self.ndims]
+    }
+
     pub(crate) fn strides(&self) -> &[i64] {
         &self.strides[..self.ndims]
+    }
+
+    /// Elements of the buffer before the first of the tensor. Executions add it to the address.
+    pub(crate) fn offset(&self) -> i64 {
+        self.offset
+    }
+
+    pub(crate) fn block_count(&self) -> usize {
+        self.block_count
     }
 
     /// The whole arrays, for C queries.
@@ -163,8 +226,20 @@ impl MemoryDesc {
         &self.dims
     }
 
+    pub(crate) fn raw_padded_dims(&self) -> &[i64; MAX_NDIMS] {
+        &self.padded_dims
+    }
+
     pub(crate) fn raw_strides(&self) -> &[i64; MAX_NDIMS] {
         &self.strides
+    }
+
+    pub(crate) fn raw_block_sizes(&self) -> &[i64; MAX_NDIMS] {
+        &self.block_sizes
+    }
+
+    pub(crate) fn raw_block_dims(&self) -> &[i64; MAX_NDIMS] {
+        &self.block_dims
     }
 
     pub(crate) fn data_type(&self) -> Option<DataType> {
@@ -179,13 +254,15 @@ impl MemoryDesc {
         self.dims().contains(&0)
     }
 
-    /// Bytes from the first to one past the last element.
+    /// Bytes of a buffer that holds it: to one past the last element, padding included, from the
+    /// buffer's start on.
     pub(crate) fn size(&self) -> usize {
         if self.layout != Layout::Strided || self.ndims == 0 || self.has_zero_dim() {
             return 0;
         }
-        let last: i64 = self.dims().iter().zip(self.strides()).map(|(d, s)| (d - 1) * s).sum();
-        (last as usize + 1) * self.data_type.map_or(0, DataType::size)
+        let last: i64 = (0..self.ndims).map(|d| (self.outer_count(d) - 1) * self.strides[d]).sum();
+        let elements = self.offset + last + self.inner_size();
+        elements as usize * self.data_type.map_or(0, DataType::size)
     }
 
     /// Whether two elements share an address. Sorted by stride, each dimension must step past all
@@ -194,20 +271,30 @@ impl MemoryDesc {
         if self.has_zero_dim() {
             return false;
         }
-        let mut inner: Vec<(i64, i64)> = self
-            .dims()
-            .iter()
-            .zip(self.strides())
-            .filter(|(d, _)| **d > 1)
-            .map(|(d, s)| (*s, *d))
+        let mut inner: Vec<(i64, i64)> = (0..self.ndims)
+            .map(|d| (self.strides[d], self.outer_count(d)))
+            .filter(|(_, count)| *count > 1)
             .collect();
         inner.sort_unstable();
-        let mut reach = 0;
-        inner.iter().any(|&(stride, dim)| {
+        // The elements of a tile lie densely.
+        let mut reach = self.inner_size() - 1;
+        inner.iter().any(|&(stride, count)| {
             let overlap = stride <= reach;
-            reach += (dim - 1) * stride;
+            reach += (count - 1) * stride;
             overlap
         })
+    }
+
+    /// Whether the elements lie alike, wherever the first is.
+    pub(crate) fn lies_like(&self, other: &Self) -> bool {
+        Self { offset: 0, ..self.clone() } == Self { offset: 0, ..other.clone() }
+    }
+
+    /// Whether nothing lies between the elements but what fills up blocks.
+    pub(crate) fn is_dense(&self) -> bool {
+        let elements: i64 = self.padded_dims().iter().product();
+        let size = (elements + self.offset) as usize * self.data_type.map_or(0, DataType::size);
+        !self.overlaps_itself() && self.size() == size
     }
 
     /// `f32::blocked:ab` in oneDNN's notation, for verbose lines and messages.
@@ -216,20 +303,16 @@ impl MemoryDesc {
         match self.layout {
             Layout::Undef => "undef::undef::".into(),
             Layout::Any => format!("{name}::any:"),
-            Layout::Strided => match tag_name(&self.order()[..self.ndims]) {
-                Some(tag) if self.is_dense() => format!("{name}::blocked:{tag}"),
-                _ => {
-                    let strides: Vec<String> =
-                        self.strides().iter().map(ToString::to_string).collect();
-                    format!("{name}::strided:{}", strides.join("x"))
-                }
-            },
+            Layout::Strided if self.is_dense() => {
+                format!("{name}::blocked:{}", self.order_and_blocks().letters())
+            }
+            Layout::Strided => {
+                let strides: Vec<String> = self.strides().iter().map(ToString::to_string).collect();
+                let blocks = self.blocks().map(|(d, size)| (size, char::from(b'a' + d as u8)));
+                let blocks: String = blocks.map(|(size, d)| format!(":{size}{d}")).collect();
+                format!("{name}::strided:{}{blocks}", strides.join("x"))
+            }
         }
-    }
-
-    fn is_dense(&self) -> bool {
-        let elements: i64 = self.dims().iter().product();
-        self.size() == elements as usize * self.data_type.map_or(0, DataType::size)
     }
 }
 
@@ -239,11 +322,15 @@ impl PartialEq for MemoryDesc {
             && self.data_type == other.data_type
             && self.layout == other.layout
             && self.dims() == other.dims()
-            && (0..self.ndims).all(|d| self.dims[d] == 1 || self.strides[d] == other.strides[d])
+            && self.padded_dims() == other.padded_dims()
+            && self.offset == other.offset
+            && self.blocks().eq(other.blocks())
+            && (0..self.ndims)
+                .all(|d| self.outer_count(d) == 1 || self.strides[d] == other.strides[d])
     }
 }
 
-fn check_dims(dims: &[i64]) -> Result<()> {
+pub(super) fn check_dims(dims: &[i64]) -> Result<()> {
     if dims.len() > MAX_NDIMS {
         return Err(Error::invalid(format!("ndims: {} is above {MAX_NDIMS}", dims.len())));
     }
@@ -277,6 +364,18 @@ mod tests {
     }
 
     #[test]
+    fn blocks_are_padded_and_dense() {
+        let desc = MemoryDesc::with_tag(&[20, 30, 2], DataType::F32, sys::norm_ABc16b16a).unwrap();
+        assert_eq!(desc.padded_dims(), [32, 32, 2]);
+        assert_eq!(desc.strides(), [2 * 2 * 256, 2 * 256, 256]);
+        assert_eq!(desc.size(), 32 * 32 * 2 * 4);
+        assert_eq!(desc.describe(), "f32::blocked:ABc16b16a");
+        assert!(desc.is_dense() && !desc.overlaps_itself());
+        let empty = MemoryDesc::with_tag(&[0, 30], DataType::F32, sys::norm_AB16b16a).unwrap();
+        assert_eq!((empty.size(), empty.padded_dims()), (0, &[0, 32][..]));
+    }
+
+    #[test]
     fn overlap_is_found() {
         let desc = |dims: &[i64], strides: &[i64]| {
             MemoryDesc::with_strides(dims, DataType::F32, strides).unwrap().overlaps_itself()
@@ -297,5 +396,8 @@ mod tests {
         assert!(MemoryDesc::with_strides(&[huge, 3], DataType::F32, &[0, 1]).is_err());
         assert!(MemoryDesc::with_strides(&[3, 3], DataType::F32, &[huge, 1]).is_err());
         assert!(MemoryDesc::dense(&[-1, 3], DataType::F32).is_err());
+        let tag = sys::norm_AB16b16a;
+        assert!(MemoryDesc::with_tag(&[i64::MAX, 1], DataType::U8, tag).is_err());
+        assert!(MemoryDesc::with_tag(&[i64::MAX / 16, 1], DataType::U8, tag).is_err());
     }
 }

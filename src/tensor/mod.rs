@@ -1,15 +1,21 @@
 //! What a tensor is: element type, dimensions, layout.
 //!
-//! Owns [`DataType`], [`MemoryDesc`] and [`RowMap`], the view of a tensor as rows of its last
-//! dimension. Imports nothing but `error`; knows neither kernels nor C.
+//! Owns [`DataType`], [`MemoryDesc`], [`Places`], which finds the elements of any layout, and [`RowMap`],
+//! the view of a plain tensor as rows of its last dimension. Imports nothing but `error`; knows neither kernels nor C.
 
+mod blob;
+mod derive;
 mod desc;
+mod places;
 mod rows;
+mod tag_names;
 mod tags;
 
+pub(crate) use blob::BLOB_SIZE;
 pub(crate) use desc::{Layout, MAX_NDIMS, MemoryDesc};
+pub(crate) use places::{DimPlaces, Places};
 pub(crate) use rows::RowMap;
-pub(crate) use tags::{letters_of, tag_name};
+pub(crate) use tags::{all_tags, letters_of};
 
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +39,11 @@ impl DataType {
             Self::F32 | Self::S32 => 4,
             Self::F64 => 8,
         }
+    }
+
+    /// Whether it is a floating-point type of 16 bits.
+    pub(crate) fn is_half(self) -> bool {
+        matches!(self, Self::F16 | Self::Bf16)
     }
 
     pub(crate) fn name(self) -> &'static str {

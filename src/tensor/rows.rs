@@ -35,10 +35,23 @@ impl RowMap {
         map
     }
 
+    /// Rows that are all `step` elements from each other, however many there are.
+    pub(crate) fn every(step: usize) -> Self {
+        let (mut dims, mut strides) = ([1; 5], [0; 5]);
+        (dims[0], strides[0]) = (usize::MAX, step);
+        Self { levels: 1, dims, strides }
+    }
+
     /// How far rows are from each other, if all are equally far.
     #[inline(always)]
     pub(crate) fn step(&self) -> Option<usize> {
         (self.levels <= 1).then_some(self.strides[0])
+    }
+
+    /// How far rows are from each other that lie in one innermost level, and how many do.
+    pub(crate) fn innermost(&self) -> (usize, usize) {
+        let last = self.levels.saturating_sub(1);
+        (self.strides[last], if last == 0 { usize::MAX } else { self.dims[last].max(1) })
     }
 
     /// The offset of a row's first element.

@@ -415,8 +415,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             };
             let (mean, r) = (found.mean as f32, reciprocal(found.variance, job.epsilon) as f32);
             let (src, diff_dst) = (self.src(row), self.diff_dst(row));
-            let diff_src =
-                job.diff_src.add(job.diff_src_rows.offset(row) * self.types.diff_src.size());
+            let at = job.diff_src_rows.offset(row) * self.types.diff_src.size();
+            let diff_src = job.diff_src.wrapping_add(at);
             let sums = RowSums::<S, Src, Dd, MODE, PARAMS> {
                 src_type: self.types.src,
                 dd_type: self.types.diff_dst,

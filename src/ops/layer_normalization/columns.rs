@@ -47,6 +47,12 @@ impl Blocks {
         Self { rows, rows_per_block: if rows < count * SOME_ROWS { 1 } else { rows_per_block } }
     }
 
+    /// At most `count` blocks, of whole `step` rows except at the end.
+    pub(super) fn at_most(rows: usize, count: usize, step: usize) -> Self {
+        let rows_per_block = rows.div_ceil(count.max(1)).max(1).next_multiple_of(step);
+        Self { rows, rows_per_block }
+    }
+
     pub(super) fn count(self) -> usize {
         self.rows.div_ceil(self.rows_per_block)
     }
@@ -207,7 +213,9 @@ impl<S: Simd> Map<S> for Join {
 #[inline(always)]
 unsafe fn join_columns<S: Simd>(partial: &Partial, cols: usize, out_type: DataType, out: *mut u8) {
     // SAFETY: the caller's.
-    unsafe { map::<S, _>(cols, &Join { partial: *partial, out_type: Runtime::of(out_type), out }) }
+    unsafe {
+        map::<S, _>(cols, &Join { partial: *partial, out_type: <Runtime>::of(out_type), out })
+    }
 }
 
 entry_points! {

@@ -10,7 +10,7 @@ use super::job::{Forward, StatisticsUse};
 use super::row::{Moments, Statistics, reciprocal};
 use super::short;
 use crate::simd::{
-    BLOCK, Bf16, Element, F16, F32, Level, Map, Runtime, Simd, entry_points, fold, map,
+    BLOCK, Bf16, Element, F16, F32, LANES, Level, Map, Runtime, Simd, entry_points, fold, map,
     map_and_fold,
 };
 use crate::tensor::DataType;
@@ -23,6 +23,9 @@ const ROWS_IN_CACHE: usize = 32 * 1024;
 /// How long a row may be so that RMS takes another row's statistics along: there is too little to compute
 /// for that to pay where the rows in work leave the first-level cache.
 const LONGEST_RMS_ALONG: usize = 8 * 1024;
+
+/// Vectors that are written in one turn of the loop.
+const TURN: usize = 4;
 
 /// What follows the normalization: bit 0 a scale, bit 1 a shift.
 pub(super) const SCALE: u8 = 1;
@@ -102,8 +105,27 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, const R: usi
 impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, const R: usize> Map<S>
     for Normalize<Src, Dst, RMS, AFFINE, R>
 {
-    const UNROLL: usize = 4 / R;
+    const UNROLL: usize = TURN / R;
 
+    #[inline(always)]
+    unsafe fn turn(&self, i: usize) {
+        const { assert!(TURN % R == 0) };
+        // SAFETY: the caller's.
+        unsafe {
+            let mut values = [[S::splat(0.0); R]; TURN];
+            for (v, values) in values[..TURN / R].iter_mut().enumerate() {
+                *values = self.values::<S>(i + v * LANES);
+            }
+            for (r, row) in self.rows.iter().enumerate() {
+                let [a, b, c, d] = [values[0][r], values[1][r], values[2][r], values[3][r]];
+                match TURN / R {
+                    4 => self.dst_type.store_all::<S, 4>(row.dst, i, &[a, b, c, d]),
+                    2 => self.dst_type.store_all::<S, 2>(row.dst, i, &[a, b]),
+                    _ => self.dst_type.store_all::<S, 1>(row.dst, i, &[a]),
+                }
+            }
+        }
+    }
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
         // SAFETY: the caller's.
@@ -142,6 +164,22 @@ struct Stream<Src, Dst, const RMS: bool, const AFFINE: u8> {
 impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map<S>
     for Stream<Src, Dst, RMS, AFFINE>
 {
+    const UNROLL: usize = TURN;
+
+    #[inline(always)]
+    unsafe fn turn(&self, i: usize) {
+        let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
+        // SAFETY: the caller's.
+        unsafe {
+            let mut values = [S::splat(0.0); TURN];
+            for (v, value) in values.iter_mut().enumerate() {
+                let at = i + v * LANES;
+                S::prefetch(self.next.wrapping_add(at * src_type.size()));
+                [*value] = self.normalize.values::<S>(at);
+            }
+            dst_type.stream_all::<S, TURN>(row.dst, i, &values);
+        }
+    }
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
         let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
@@ -174,11 +212,11 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 {
     #[inline(always)]
     unsafe fn src(&self, row: usize) -> *const u8 {
-        unsafe { self.job.src.add(self.job.src_rows.offset(row) * self.src_type.size()) }
+        self.job.src.wrapping_add(self.job.src_rows.offset(row) * self.src_type.size())
     }
 
     #[inline(always)]
-    unsafe fn moments<S: Simd>(&self, row: usize) -> Moments<Src, RMS> {
+    unsafe fn moments<S: Simd>(&self, row: usize) -> Moments<Src, Dst, RMS> {
         unsafe { Moments::new::<S>(self.src_type, self.src(row), self.job.cols) }
     }
 
@@ -212,7 +250,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 
     #[inline(always)]
     unsafe fn dst(&self, row: usize) -> *mut u8 {
-        unsafe { self.job.dst.add(self.job.dst_rows.offset(row) * self.dst_type.size()) }
+        self.job.dst.wrapping_add(self.job.dst_rows.offset(row) * self.dst_type.size())
     }
 
     /// Writes short rows, as many at once as there are; gives the row it stopped at.
@@ -298,8 +336,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     ) -> usize {
         unsafe {
             let cols = self.job.cols;
-            let mut moments =
-                [Moments { element: self.src_type, src: self.job.src, about: 0.0 }; R];
+            let mut moments = [Moments::none(self.src_type); R];
             for (r, moments) in moments.iter_mut().enumerate() {
                 *moments = self.moments::<S>(next + r);
             }
@@ -360,6 +397,7 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
         && !given
         && !job.streams
         && job.cols <= BLOCK
+        && !Dst::LOOKS
         && (!RMS || row_bytes <= LONGEST_RMS_ALONG);
     let rows_at_once = if pairs { 2 } else { 1 };
     let in_cache = ROWS_IN_CACHE / row_bytes;
@@ -434,7 +472,7 @@ pub(super) fn entry(level: Level, src: DataType, dst: DataType, rms: bool, affin
         DataType::F16 => by_dst::<F16>(level, dst, rms, affine),
         _ => by_dst::<F32>(level, dst, rms, affine),
     };
-    typed.unwrap_or_else(|| portable_entry(rms, affine))
+    typed.unwrap_or_else(|| portable_entry(src.is_half() && dst.is_half(), rms, affine))
 }
 
 fn by_dst<Src: Element>(level: Level, dst: DataType, rms: bool, affine: u8) -> Option<Entry> {
@@ -458,16 +496,24 @@ fn by_flags<Src: Element, Dst: Element>(level: Level, rms: bool, affine: u8) -> 
     }
 }
 
-fn portable_entry(rms: bool, affine: u8) -> Entry {
+fn portable_entry(halves: bool, rms: bool, affine: u8) -> Entry {
+    if halves {
+        portable_by_flags::<Runtime<true>>(rms, affine)
+    } else {
+        portable_by_flags::<Runtime>(rms, affine)
+    }
+}
+
+fn portable_by_flags<E: Element>(rms: bool, affine: u8) -> Entry {
     use entries::entry_portable as at;
     match (rms, affine) {
-        (false, 0) => at::<Runtime, Runtime, false, 0>,
-        (false, SCALE) => at::<Runtime, Runtime, false, SCALE>,
-        (false, SHIFT) => at::<Runtime, Runtime, false, SHIFT>,
-        (false, _) => at::<Runtime, Runtime, false, { SCALE | SHIFT }>,
-        (true, 0) => at::<Runtime, Runtime, true, 0>,
-        (true, SCALE) => at::<Runtime, Runtime, true, SCALE>,
-        (true, SHIFT) => at::<Runtime, Runtime, true, SHIFT>,
-        (true, _) => at::<Runtime, Runtime, true, { SCALE | SHIFT }>,
+        (false, 0) => at::<E, E, false, 0>,
+        (false, SCALE) => at::<E, E, false, SCALE>,
+        (false, SHIFT) => at::<E, E, false, SHIFT>,
+        (false, _) => at::<E, E, false, { SCALE | SHIFT }>,
+        (true, 0) => at::<E, E, true, 0>,
+        (true, SCALE) => at::<E, E, true, SCALE>,
+        (true, SHIFT) => at::<E, E, true, SHIFT>,
+        (true, _) => at::<E, E, true, { SCALE | SHIFT }>,
     }
 }

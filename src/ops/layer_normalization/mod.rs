@@ -11,6 +11,7 @@
 //! Layer Normalization" (2019).
 
 mod backward;
+mod carry;
 mod columns;
 mod forward;
 mod job;
@@ -20,6 +21,7 @@ mod reference;
 mod row;
 mod short;
 mod simd_impl;
+mod staged;
 mod wide;
 
 pub(crate) use problem::{BackwardParameters, ForwardParameters, LayerNormalization};

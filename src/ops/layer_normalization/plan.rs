@@ -6,8 +6,9 @@ use super::job::{Backward, Forward, StatisticsUse};
 use super::problem::LayerNormalization;
 use super::row::Statistics;
 use super::short;
+use super::staged::Staging;
 use crate::primitive::{Arguments, Execution, PropKind};
-use crate::simd::{DefaultEnvironment, read_scalar};
+use crate::simd::{DefaultEnvironment, Level, read_scalar};
 use crate::tensor::{DataType, MemoryDesc, RowMap};
 use norm_sys as sys;
 
@@ -43,15 +44,42 @@ pub(super) struct Plan {
     column_sums: usize,
     sums_scale: bool,
     sums_shift: bool,
+    /// For rows that the kernels do not take as they are.
+    staging: Option<Staging>,
+}
+
+/// The dimensions that count rows, in an order that rows may be taken in: that of src's strides, so that
+/// neighbours are neighbours in memory, unless the order shows in column sums.
+fn order_of_rows(problem: &LayerNormalization) -> Vec<usize> {
+    let outer = problem.src.ndims() - 1;
+    let free = !problem.writes_scale() && !problem.writes_shift();
+    if free {
+        problem.src.order()[..=outer].iter().copied().filter(|d| *d != outer).collect()
+    } else {
+        (0..outer).collect()
+    }
+}
+
+/// Where the rows of a tensor begin, whose dimensions but the last are taken in an order.
+pub(super) fn row_map(desc: &MemoryDesc, order: &[usize]) -> RowMap {
+    if desc.ndims() == 0 {
+        return RowMap::new(&[], &[]);
+    }
+    let dims: Vec<i64> = order.iter().map(|d| desc.dims()[*d]).collect();
+    let strides: Vec<i64> = order.iter().map(|d| desc.strides()[*d]).collect();
+    RowMap::new(&dims, &strides)
 }
 
 impl Plan {
+    /// For an implementation that takes rows as they are, in logical order.
     pub(super) fn new(problem: &LayerNormalization) -> Self {
+        let order: Vec<usize> = (0..problem.src.ndims() - 1).collect();
+        Self::with_order(problem, &order)
+    }
+
+    fn with_order(problem: &LayerNormalization, order: &[usize]) -> Self {
         let p = problem;
-        let row_map = |desc: &MemoryDesc| match desc.ndims() {
-            0 => RowMap::new(&[], &[]),
-            n => RowMap::new(&desc.dims()[..n - 1], &desc.strides()[..n - 1]),
-        };
+        let row_map = |desc: &MemoryDesc| row_map(desc, order);
         let statistics = match (p.flags.global_stats(), p.prop_kind) {
             (true, _) => StatisticsUse::Given,
             (false, PropKind::ForwardTraining) => StatisticsUse::Written,
@@ -73,12 +101,20 @@ impl Plan {
             src_rows: row_map(&p.src),
             dst_rows: row_map(&p.dst),
             diff_src_rows: row_map(&p.diff_src),
-            stat_rows: RowMap::new(p.stat.dims(), p.stat.strides()),
+            stat_rows: row_map(&p.stat),
             converts: scale_type != DataType::F32,
             column_sums: usize::from(p.writes_scale()) + usize::from(p.writes_shift()),
             sums_scale: p.writes_scale(),
             sums_shift: p.writes_shift(),
+            staging: None,
         }
+    }
+
+    /// For kernels of a level that see the tensors as `types`, in the order src, dst or diff_dst, diff_src.
+    pub(super) fn staged(problem: &LayerNormalization, level: Level, types: [DataType; 3]) -> Self {
+        let plan = Self::with_order(problem, &order_of_rows(problem));
+        let rows = [plan.src_rows, plan.dst_rows, plan.diff_src_rows];
+        Self { staging: Staging::new(problem, level, types, rows), ..plan }
     }
 
     /// Bytes of one converted parameter, rounded up to a cache line.
@@ -87,12 +123,40 @@ impl Plan {
         if self.converts { size.next_multiple_of(64) } else { 0 }
     }
 
-    pub(super) fn scratchpad_size(&self) -> usize {
+    /// Bytes of the column sums of all blocks.
+    fn sums_size(&self) -> usize {
         let blocks = Blocks::of_column_sums(self.rows, self.cols).count();
         // What does not fit an address space saturates, and cannot be had.
         let block = ColumnSums::size(self.column_sums, self.cols);
-        let sums = block.saturating_mul(blocks * size_of::<f64>());
-        self.converted_size().saturating_mul(2).saturating_add(sums)
+        block.saturating_mul(blocks * size_of::<f64>())
+    }
+
+    /// Converted parameters, column sums, stages.
+    pub(super) fn scratchpad_size(&self) -> usize {
+        let stages = self.staging.as_ref().map_or(0, |staging| {
+            let blocks = if self.column_sums > 0 {
+                Blocks::of_column_sums(self.rows, self.cols).count()
+            } else {
+                staging.blocks(self.rows, usize::MAX).count()
+            };
+            staging.slot().saturating_mul(blocks)
+        });
+        let converted = self.converted_size().saturating_mul(2);
+        converted.saturating_add(self.sums_size()).saturating_add(stages)
+    }
+
+    /// The cut of rows where it is free, for a number of threads.
+    fn free_blocks(&self, width: usize) -> Blocks {
+        let wanted = if width == 1 { 1 } else { width * BLOCKS_PER_THREAD };
+        match &self.staging {
+            None => Blocks::about(self.rows, wanted),
+            Some(staging) => staging.blocks(self.rows, wanted),
+        }
+    }
+
+    /// Where the stages begin in a scratchpad.
+    fn stages(&self, scratchpad: *mut u8) -> Part<u8> {
+        Part(scratchpad.wrapping_add(2 * self.converted_size() + self.sums_size()))
     }
 
     /// The address of a parameter as f32: its own, or that of a copy in the scratchpad.
@@ -173,12 +237,19 @@ impl Plan {
             return 1;
         }
         let width = self.width(execution);
-        let blocks =
-            Blocks::about(self.rows, if width == 1 { 1 } else { width * BLOCKS_PER_THREAD });
+        let blocks = self.free_blocks(width);
+        let stages = self.stages(execution.scratchpad);
         execution.threads.run(blocks.count(), width, &|block| {
             let _environment = DefaultEnvironment::enter();
             let range = blocks.range(block);
-            rows(&job, range.start, range.end);
+            match &self.staging {
+                None => rows(&job, range.start, range.end),
+                // SAFETY: the block's rows and stage.
+                Some(staging) => unsafe {
+                    let slot = stages.at(block * staging.slot());
+                    staging.forward(&job, slot, (range.start, range.end), rows);
+                },
+            }
         })
     }
 
@@ -225,17 +296,26 @@ impl Plan {
         let blocks = if self.column_sums > 0 {
             Blocks::of_column_sums(self.rows, self.cols)
         } else {
-            Blocks::about(self.rows, if width == 1 { 1 } else { width * BLOCKS_PER_THREAD })
+            self.free_blocks(width)
         };
         let stride = ColumnSums::size(self.column_sums, self.cols);
-        let sums = Sums(execution.scratchpad.wrapping_add(2 * self.converted_size()).cast());
+        let sums = Part(execution.scratchpad.wrapping_add(2 * self.converted_size()).cast::<f64>());
+        let stages = self.stages(execution.scratchpad);
         let threads = execution.threads.run(blocks.count(), width, &|block| {
             let _environment = DefaultEnvironment::enter();
             let range = blocks.range(block);
             let sums = sums.at(block * stride);
             // SAFETY: the block's part of the scratchpad.
             unsafe { sums.write_bytes(0, stride) };
-            rows(&job, range.start, range.end, sums);
+            match &self.staging {
+                None => rows(&job, range.start, range.end, sums),
+                // SAFETY: the block's rows, sums and stage.
+                Some(staging) => unsafe {
+                    let slot = stages.at(block * staging.slot());
+                    let rows = |part: &Backward, first, last| rows(part, first, last, sums);
+                    staging.backward(&job, slot, (range.start, range.end), &rows);
+                },
+            }
         });
         let _environment = DefaultEnvironment::enter();
         let outputs = [sys::NORM_ARG_DIFF_SCALE, sys::NORM_ARG_DIFF_SHIFT];
@@ -258,15 +338,15 @@ fn exact(x: f32) -> f64 {
     if x.is_subnormal() { f64::from(x.to_bits()) * SMALLEST } else { f64::from(x) }
 }
 
-/// The column sums of all blocks.
+/// A part of the scratchpad, of which each block has its own.
 #[derive(Clone, Copy)]
-struct Sums(*mut f64);
+struct Part<T>(*mut T);
 
-impl Sums {
-    fn at(self, offset: usize) -> *mut f64 {
+impl<T> Part<T> {
+    fn at(self, offset: usize) -> *mut T {
         self.0.wrapping_add(offset)
     }
 }
 
-// SAFETY: each block writes its own part.
-unsafe impl Sync for Sums {}
+// SAFETY: each block writes its own.
+unsafe impl<T> Sync for Part<T> {}

@@ -150,7 +150,7 @@ impl LayerNormalization {
         if src.layout() != Layout::Strided {
             return Err(Error::invalid("src_desc: the layout must be given, not `any`"));
         }
-        check_data_type("src_desc", src)?;
+        check_data_type("src_desc", src, prop_kind.is_forward())?;
         let outer = &src.dims()[..ndims - 1];
         let (rows, cols) = (outer.iter().product::<i64>() as usize, src.dims()[ndims - 1] as usize);
         let parameters = if flags.scale() || flags.shift() {
@@ -196,6 +196,9 @@ impl LayerNormalization {
         if stat.layout() == Layout::Any {
             return Ok(default);
         }
+        if stat.is_blocked() {
+            return Err(Error::unimplemented("stat_desc: statistics do not lie in blocks"));
+        }
         if self.statistics_usage() == Some(Usage::Output) && stat.overlaps_itself() {
             return Err(overlap("stat_desc"));
         }
@@ -211,7 +214,7 @@ impl LayerNormalization {
                 self.src.dims()
             )));
         }
-        check_data_type(&format!("{name}_desc"), desc)?;
+        check_data_type(&format!("{name}_desc"), desc, self.prop_kind.is_forward())?;
         match desc.layout() {
             // The very layout of src, gaps and all, where its elements take the same room.
             Layout::Any
@@ -305,18 +308,27 @@ impl LayerNormalization {
         Ok(())
     }
 
-    /// The type of a tensor that was checked to have one of f32, bf16 and f16.
+    /// The type of a tensor that was checked to have one; f32 of nothing.
     pub(super) fn type_of(desc: &MemoryDesc) -> DataType {
         desc.data_type().unwrap_or(DataType::F32)
     }
 }
 
-/// The types that tensors of rows can have.
-fn check_data_type(name: &str, desc: &MemoryDesc) -> Result<()> {
+/// The types that tensors of rows can have. Gradients are of no integers, and of nothing with 8 bits.
+fn check_data_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
     match desc.data_type() {
-        Some(DataType::F32 | DataType::Bf16 | DataType::F16) => Ok(()),
+        Some(DataType::F32 | DataType::Bf16 | DataType::F16 | DataType::F64) => Ok(()),
+        Some(DataType::S8 | DataType::U8 | DataType::F8E4m3 | DataType::F8E5m2) if forward => {
+            Ok(())
+        }
         Some(other) => Err(Error::unimplemented(format!(
-            "{name}: layer normalization takes f32, bf16 and f16, not {}",
+            "{name}: {} layer normalization takes {}, not {}",
+            if forward { "forward" } else { "backward" },
+            if forward {
+                "f32, bf16, f16, f64, s8, u8, f8_e4m3 and f8_e5m2"
+            } else {
+                "f32, bf16, f16 and f64"
+            },
             other.name()
         ))),
         None => Err(Error::invalid(format!("{name}: an empty descriptor"))),
@@ -438,7 +450,7 @@ impl Op for LayerNormalization {
             )
         };
         let shared = arguments.get(input.1);
-        if !shared.is_null() && shared == arguments.get(output.1) && input.0 != output.0 {
+        if !shared.is_null() && shared == arguments.get(output.1) && !input.0.lies_like(output.0) {
             return Err(Error::invalid(format!(
                 "args: {names} share a buffer, which takes one data type and layout for both"
             )));

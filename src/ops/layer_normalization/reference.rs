@@ -1,4 +1,4 @@
-//! The formula as plain loops over scalars, for any strides and types.
+//! The formula as plain loops over scalars, for any layout and types.
 //!
 //! It adds in the order that `simd::loops` documents, lane by lane, and rounds where the kernels round,
 //! so that its results have the same bits: it runs what the vector implementations refuse, and shows
@@ -10,39 +10,57 @@ use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::row::{NEAR, PILOT, Statistics, corrected, in_range, reciprocal};
-use crate::primitive::{Execution, Implementation, Variant};
-use crate::simd::{BLOCK, CHAIN, GROUP, LANES, Level, read_scalar, write_scalar};
-use crate::tensor::DataType;
+use crate::primitive::{Execution, Implementation, Padding, Variant};
+use crate::simd::{
+    BLOCK, CHAIN, GROUP, LANES, Level, read_scalar, read_wide, write_scalar, write_wide,
+};
+use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places};
+use norm_sys as sys;
 
 /// Takes every problem.
 pub(super) fn make(
     problem: &LayerNormalization,
     variant: &'static Variant,
 ) -> Box<dyn Implementation> {
-    let step = |desc: &crate::tensor::MemoryDesc| desc.strides().last().map_or(1, |s| *s as usize);
-    let steps = Steps {
-        src: step(&problem.src),
-        dst: step(&problem.dst),
-        diff_src: step(&problem.diff_src),
-    };
     let forward = problem.prop_kind.is_forward();
-    let flags = problem.flags;
-    Box::new(Reference { variant, plan: Plan::new(problem), steps, forward, rms: flags.rms() })
+    Box::new(Reference {
+        variant,
+        plan: Plan::new(problem),
+        src: Tensor::new(&problem.src),
+        dst: Tensor::new(&problem.dst),
+        diff_src: Tensor::new(&problem.diff_src),
+        padding: Padding::of(if forward { &problem.dst } else { &problem.diff_src }),
+        forward,
+        rms: problem.flags.rms(),
+    })
 }
 
-/// Distances between neighbours in the last dimension, in elements.
-#[derive(Clone, Copy)]
-struct Steps {
-    src: usize,
-    /// Of diff_dst backward.
-    dst: usize,
-    diff_src: usize,
+/// Where the elements of a tensor lie.
+struct Tensor {
+    rows: Places,
+    cols: DimPlaces,
+}
+
+impl Tensor {
+    fn new(desc: &MemoryDesc) -> Self {
+        let (rows, cols) = Places::of(desc).split_last();
+        Self { rows, cols }
+    }
+
+    fn row(&self, data_type: DataType, start: *mut u8, row: usize) -> RowView<'_> {
+        RowView { data_type, start, offset: self.rows.offset(row), cols: &self.cols }
+    }
 }
 
 struct Reference {
     variant: &'static Variant,
     plan: Plan,
-    steps: Steps,
+    src: Tensor,
+    /// diff_dst backward.
+    dst: Tensor,
+    diff_src: Tensor,
+    /// Of the output.
+    padding: Padding,
     forward: bool,
     rms: bool,
 }
@@ -57,6 +75,9 @@ impl Implementation for Reference {
     }
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
+        let output = if self.forward { sys::NORM_ARG_DST } else { sys::NORM_ARG_DIFF_SRC };
+        // SAFETY: the execution's buffers were checked.
+        unsafe { self.padding.clear(execution.arguments.get(output)) };
         if self.forward {
             self.plan.run_forward(execution, None, &|job, first, last| {
                 for row in first..last {
@@ -74,23 +95,42 @@ impl Implementation for Reference {
 
 /// A row of a tensor.
 #[derive(Clone, Copy)]
-struct RowView {
+struct RowView<'a> {
     data_type: DataType,
     start: *mut u8,
     offset: usize,
-    step: usize,
+    cols: &'a DimPlaces,
 }
 
-impl RowView {
+impl RowView<'_> {
     fn get(self, col: usize) -> f32 {
         // SAFETY: the execution's buffers were checked to hold every element of the descriptor.
-        unsafe { read_scalar(self.data_type, self.start, self.offset + col * self.step) }
+        unsafe { read_scalar(self.data_type, self.start, self.offset + self.cols.offset(col)) }
     }
 
     fn set(self, col: usize, value: f32) {
         // SAFETY: as above, and rows of an output do not overlap.
-        unsafe { write_scalar(self.data_type, self.start, self.offset + col * self.step, value) }
+        unsafe {
+            write_scalar(self.data_type, self.start, self.offset + self.cols.offset(col), value)
+        }
     }
+
+    fn get_wide(self, col: usize) -> f64 {
+        // SAFETY: as `get`.
+        unsafe { read_wide(self.data_type, self.start, self.offset + self.cols.offset(col)) }
+    }
+
+    fn set_wide(self, col: usize, value: f64) {
+        // SAFETY: as `set`.
+        unsafe {
+            write_wide(self.data_type, self.start, self.offset + self.cols.offset(col), value)
+        }
+    }
+}
+
+/// Whether a tensor is f64, so that all rows are taken in f64.
+fn is_double(job: &Backward) -> bool {
+    [job.src_type, job.diff_dst_type, job.diff_src_type].contains(&DataType::F64)
 }
 
 /// An f32 parameter, or nothing.
@@ -105,10 +145,10 @@ impl Parameter {
 }
 
 /// A row of backward whose statistics f32 carries.
-struct NarrowRow {
-    src: RowView,
-    diff_dst: RowView,
-    diff_src: RowView,
+struct NarrowRow<'a> {
+    src: RowView<'a>,
+    diff_dst: RowView<'a>,
+    diff_src: RowView<'a>,
     scale: Parameter,
     /// `None` with RMS.
     mean: Option<f32>,
@@ -119,7 +159,7 @@ struct NarrowRow {
     slope: f32,
 }
 
-impl NarrowRow {
+impl NarrowRow<'_> {
     fn xhat(&self, col: usize) -> f32 {
         let x = self.src.get(col);
         self.mean.map_or(x, |mean| x - mean) * self.r
@@ -217,9 +257,9 @@ fn halve(mut lanes: [f64; LANES]) -> f64 {
 }
 
 /// The statistics of a row, in f64 throughout.
-fn wide_statistics(src: RowView, cols: usize, rms: bool) -> Statistics {
+fn wide_statistics(src: RowView<'_>, cols: usize, rms: bool) -> Statistics {
     let n = cols as f64;
-    let x = |col| f64::from(src.get(col));
+    let x = |col| src.get_wide(col);
     let mean = if rms { 0.0 } else { fold_wide(cols, x) / n };
     let square = |col| {
         let d = x(col) - mean;
@@ -228,25 +268,31 @@ fn wide_statistics(src: RowView, cols: usize, rms: bool) -> Statistics {
     Statistics { mean, variance: fold_wide(cols, square) / n }
 }
 
-/// The statistics of a row; `None` if f32 does not carry it. As `Moments::statistics`.
-fn statistics(src: RowView, cols: usize, rms: bool) -> Option<Statistics> {
+/// The statistics of a row; `None` if f32 does not carry it. As `Moments::statistics` and, where that does not
+/// tell, `row::again`. `narrowly` is what `row::sums_narrowly` says of the types.
+fn statistics(src: RowView<'_>, cols: usize, rms: bool, narrowly: bool) -> Option<Statistics> {
     let n = cols as f64;
-    let mean_square = |about: f32| {
-        let distance = |col| if rms { src.get(col) } else { src.get(col) - about };
-        fold(cols, |col| (distance(col), distance(col))) / n
-    };
-    let pilot = if rms { 0.0 } else { pilot(src, cols) };
-    let mean = if rms { 0.0 } else { fold_wide(cols, |col| f64::from(src.get(col))) / n };
+    let sum = sum_of_values(src, cols, narrowly);
+    let pilot = if rms { 0.0 } else { pilot(src, cols, narrowly) };
+    let mean = if rms { 0.0 } else { sum / n };
     let offset = mean - f64::from(pilot);
-    let (mut about, mut found) = (pilot, mean_square(pilot));
+    let found = mean_square(src, cols, pilot);
     let near = rms || offset * offset <= found * NEAR;
     if in_range(found) && near {
         let variance = if rms { found } else { found - offset * offset };
         return Some(Statistics { mean, variance });
     }
+    again(src, cols, rms)
+}
+
+/// As `row::again`.
+fn again(src: RowView<'_>, cols: usize, rms: bool) -> Option<Statistics> {
+    let mean = if rms { 0.0 } else { sum_of_values(src, cols, false) / cols as f64 };
+    let mut about = if rms { 0.0 } else { pilot(src, cols, false) };
+    let mut found = mean_square(src, cols, about);
     if !rms && found != 0.0 {
         about = mean as f32;
-        found = mean_square(about);
+        found = mean_square(src, cols, about);
     }
     if found == 0.0 {
         let constant = (0..cols).all(|col| src.get(col) == about);
@@ -255,10 +301,24 @@ fn statistics(src: RowView, cols: usize, rms: bool) -> Option<Statistics> {
     in_range(found).then(|| Statistics { mean, variance: corrected(found, mean, about) })
 }
 
+/// The mean of the squares about a value, 0 with RMS.
+fn mean_square(src: RowView<'_>, cols: usize, about: f32) -> f64 {
+    let distance = |col| src.get(col) - about;
+    fold(cols, |col| (distance(col), distance(col))) / cols as f64
+}
+
+fn sum_of_values(src: RowView<'_>, cols: usize, narrowly: bool) -> f64 {
+    if narrowly {
+        fold(cols, |col| (src.get(col), 1.0))
+    } else {
+        fold_wide(cols, |col| f64::from(src.get(col)))
+    }
+}
+
 /// As `row::pilot`.
-fn pilot(src: RowView, cols: usize) -> f32 {
+fn pilot(src: RowView<'_>, cols: usize, narrowly: bool) -> f32 {
     if cols <= PILOT {
-        return (fold_wide(cols, |col| f64::from(src.get(col))) / cols as f64) as f32;
+        return (sum_of_values(src, cols, narrowly) / cols as f64) as f32;
     }
     let x = |v: usize, lane: usize| src.get(v * LANES + lane);
     let lane = |lane: usize| f64::from((x(0, lane) + x(1, lane)) + (x(2, lane) + x(3, lane)));
@@ -267,24 +327,17 @@ fn pilot(src: RowView, cols: usize) -> f32 {
 
 impl Reference {
     fn forward_row(&self, job: &Forward, row: usize) {
-        let src = RowView {
-            data_type: job.src_type,
-            start: job.src.cast_mut(),
-            offset: job.src_rows.offset(row),
-            step: self.steps.src,
-        };
-        let dst = RowView {
-            data_type: job.dst_type,
-            start: job.dst,
-            offset: job.dst_rows.offset(row),
-            step: self.steps.dst,
-        };
+        let src = self.src.row(job.src_type, job.src.cast_mut(), row);
+        let dst = self.dst.row(job.dst_type, job.dst, row);
         let given = job.statistics == StatisticsUse::Given;
-        let narrow = if given {
+        let double = [job.src_type, job.dst_type].contains(&DataType::F64);
+        let narrow = if double {
+            None
+        } else if given {
             // SAFETY: the statistics are given and the row exists.
             unsafe { job.given(row) }
         } else {
-            statistics(src, job.cols, self.rms)
+            statistics(src, job.cols, self.rms, job.src_type.is_half() && job.dst_type.is_half())
         };
         let found = narrow.unwrap_or_else(|| {
             if !given {
@@ -300,14 +353,14 @@ impl Reference {
         let r = reciprocal(found.variance, job.epsilon);
         if narrow.is_none() {
             for col in 0..job.cols {
-                let xhat = (f64::from(src.get(col)) - found.mean) * r;
+                let xhat = (src.get_wide(col) - found.mean) * r;
                 let value = match (scale.get(col), shift.get(col)) {
                     (None, None) => xhat,
                     (Some(scale), None) => xhat * f64::from(scale),
                     (None, Some(shift)) => xhat + f64::from(shift),
                     (Some(scale), Some(shift)) => xhat.mul_add(f64::from(scale), f64::from(shift)),
                 };
-                dst.set(col, value as f32);
+                dst.set_wide(col, value);
             }
             return;
         }
@@ -336,8 +389,8 @@ impl Reference {
         for row in first..last {
             // SAFETY: the row exists.
             let narrow = match unsafe { job.given(row) } {
-                Given::Narrow(found) => Some(found),
-                Given::Wide(_) | Given::Anew => None,
+                Given::Narrow(found) if !is_double(job) => Some(found),
+                _ => None,
             };
             if in_chain == CHAIN_ROWS || narrow.is_none() {
                 columns.end_chains();
@@ -353,19 +406,12 @@ impl Reference {
         columns.end_chains();
     }
 
-    fn views(&self, job: &Backward, row: usize) -> (RowView, RowView, RowView) {
-        let view = |data_type, start, offset, step| RowView { data_type, start, offset, step };
-        let steps = self.steps;
-        (
-            view(job.src_type, job.src.cast_mut(), job.src_rows.offset(row), steps.src),
-            view(
-                job.diff_dst_type,
-                job.diff_dst.cast_mut(),
-                job.diff_dst_rows.offset(row),
-                steps.dst,
-            ),
-            view(job.diff_src_type, job.diff_src, job.diff_src_rows.offset(row), steps.diff_src),
-        )
+    fn views(&self, job: &Backward, row: usize) -> [RowView<'_>; 3] {
+        [
+            self.src.row(job.src_type, job.src.cast_mut(), row),
+            self.dst.row(job.diff_dst_type, job.diff_dst.cast_mut(), row),
+            self.diff_src.row(job.diff_src_type, job.diff_src, row),
+        ]
     }
 
     /// A row whose statistics f32 carries.
@@ -395,8 +441,8 @@ impl Reference {
     }
 
     /// A row's statistics and sums.
-    fn narrow(&self, job: &Backward, row: usize, found: &Statistics) -> NarrowRow {
-        let (src, diff_dst, diff_src) = self.views(job, row);
+    fn narrow(&self, job: &Backward, row: usize, found: &Statistics) -> NarrowRow<'_> {
+        let [src, diff_dst, diff_src] = self.views(job, row);
         let r = reciprocal(found.variance, job.epsilon) as f32;
         let mean = (!self.rms).then_some(found.mean as f32);
         let scale = Parameter(job.scale);
@@ -414,16 +460,18 @@ impl Reference {
     /// A row in f64.
     fn wide_row(&self, job: &Backward, row: usize, columns: &mut Columns<'_>) {
         let scale = Parameter(job.scale);
-        let (src, diff_dst, diff_src) = self.views(job, row);
+        let [src, diff_dst, diff_src] = self.views(job, row);
         // SAFETY: the row exists.
         let found = match unsafe { job.given(row) } {
-            Given::Narrow(found) | Given::Wide(found) => found,
-            Given::Anew => wide_statistics(src, job.cols, self.rms),
+            Given::Narrow(found) | Given::Wide(found) if job.global_stats || !is_double(job) => {
+                found
+            }
+            _ => wide_statistics(src, job.cols, self.rms),
         };
         let r = reciprocal(found.variance, job.epsilon);
-        let xhat = |col| (f64::from(src.get(col)) - found.mean) * r;
+        let xhat = |col| (src.get_wide(col) - found.mean) * r;
         let d = |col| {
-            let dd = f64::from(diff_dst.get(col));
+            let dd = diff_dst.get_wide(col);
             scale.get(col).map_or(dd, |scale| f64::from(scale) * dd)
         };
         let per_col = r / job.cols as f64;
@@ -435,13 +483,13 @@ impl Reference {
             slope = per_col * fold_wide(job.cols, |col| d(col) * xhat(col));
         }
         for col in 0..job.cols {
-            let (dd, d, xhat) = (f64::from(diff_dst.get(col)), d(col), xhat(col));
+            let (dd, d, xhat) = (diff_dst.get_wide(col), d(col), xhat(col));
             let value = match (job.global_stats, self.rms) {
                 (true, _) => d * r,
                 (false, true) => d * r - xhat * slope,
                 (false, false) => d * r - shift - xhat * slope,
             };
-            diff_src.set(col, value as f32);
+            diff_src.set_wide(col, value);
             if let Some(sum) = columns.scale.get_mut(col) {
                 *sum += dd * xhat;
             }

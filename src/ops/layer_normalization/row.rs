@@ -1,6 +1,7 @@
 //! What both directions know of one row: its statistics, and when f32 does not carry them.
 
-use crate::simd::{Element, Fold, LANES, Simd, Sums, Terms, fold};
+use crate::simd::{Element, F32, Fold, LANES, Simd, Sums, Term, Terms, fold};
+use std::marker::PhantomData;
 
 /// The statistics of a row, before rounding.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +51,7 @@ pub(super) fn reciprocal(variance: f64, epsilon: f64) -> f64 {
 /// # Safety
 /// `cols` elements are there, at least one; the instruction set of `S` is too.
 #[inline(always)]
-pub(super) unsafe fn pilot<S: Simd, E: Element, const RMS: bool>(
+pub(super) unsafe fn pilot<S: Simd, E: Element, Dst: Element, const RMS: bool>(
     element: E,
     src: *const u8,
     cols: usize,
@@ -63,7 +64,7 @@ pub(super) unsafe fn pilot<S: Simd, E: Element, const RMS: bool>(
         S::wide_sum(if cols > PILOT {
             pilot_lanes::<S, E>(element, src)
         } else {
-            value_lanes::<S, E>(element, src, cols)
+            value_lanes::<S, E, Dst>(element, src, cols)
         })
     };
     let mean = if cols < PILOT { sum / cols as f64 } else { sum * (1.0 / PILOT as f64) };
@@ -85,47 +86,65 @@ pub(super) unsafe fn pilot_lanes<S: Simd, E: Element>(element: E, src: *const u8
     }
 }
 
-/// The sum of at most [`PILOT`] elements in f64, in the order of a fold; the lanes are not joined.
+/// The sum of at most [`PILOT`] elements, in the order of a fold; the lanes are not joined.
 ///
 /// # Safety
 /// `cols` elements are there; the instruction set of `S` is too.
 #[inline(always)]
-pub(super) unsafe fn value_lanes<S: Simd, E: Element>(
+pub(super) unsafe fn value_lanes<S: Simd, E: Element, Dst: Element>(
     element: E,
     src: *const u8,
     cols: usize,
 ) -> S::D {
     // SAFETY: the caller's.
     unsafe {
-        let mut sum = S::wide_splat(0.0);
+        // Of the two, one is used.
+        let (mut narrow, mut wide) = (S::splat(0.0), S::wide_splat(0.0));
         let mut i = 0;
-        while i + LANES <= cols {
-            sum = S::wide_add(sum, S::widen(element.load::<S>(src, i)));
+        while i < cols {
+            let n = cols - i;
+            let x = if n >= LANES {
+                element.load::<S>(src, i)
+            } else {
+                S::first_n(element.load_n::<S>(src, i, n), n)
+            };
+            if sums_narrowly::<E, Dst>() {
+                narrow = S::add(narrow, x);
+            } else {
+                wide = S::wide_add(wide, S::widen(x));
+            }
             i += LANES;
         }
-        if i < cols {
-            let n = cols - i;
-            let rest = S::wide_first_n(S::widen(element.load_n::<S>(src, i, n)), n);
-            sum = S::wide_add(sum, rest);
-        }
-        sum
+        if sums_narrowly::<E, Dst>() { S::widen(narrow) } else { wide }
     }
+}
+
+/// Whether values are summed as products are, in f32 chains: from 16 bits a value and rounded to 16 bits again,
+/// what a chain rounds off does not show.
+#[inline(always)]
+pub(super) const fn sums_narrowly<Src: Element, Dst: Element>() -> bool {
+    Src::HALF && Dst::HALF
 }
 
 /// Elements that a pilot is taken from.
 pub(super) const PILOT: usize = 4 * LANES;
 
 /// What a row's statistics are made of: the squares of its distances from `about` and, unless RMS, its
-/// values in f64.
+/// values, in f64 where [`sums_narrowly`] does not say otherwise.
 #[derive(Clone, Copy)]
-pub(super) struct Moments<E, const RMS: bool> {
+pub(super) struct Moments<E, Dst, const RMS: bool> {
     pub(super) element: E,
+    pub(super) dst: PhantomData<Dst>,
     pub(super) src: *const u8,
     pub(super) about: f32,
 }
 
-impl<S: Simd, E: Element, const RMS: bool> Fold<S, 1> for Moments<E, RMS> {
-    const WIDE: bool = !RMS;
+impl<S: Simd, E: Element, Dst: Element, const RMS: bool> Fold<S, 1> for Moments<E, Dst, RMS> {
+    const TERM: Term = match (RMS, sums_narrowly::<E, Dst>()) {
+        (true, _) => Term::None,
+        (false, true) => Term::Narrow,
+        (false, false) => Term::Wide,
+    };
 
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
@@ -139,7 +158,13 @@ impl<S: Simd, E: Element, const RMS: bool> Fold<S, 1> for Moments<E, RMS> {
     }
 }
 
-impl<E: Element, const RMS: bool> Moments<E, RMS> {
+impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
+    /// Of no row.
+    #[inline(always)]
+    pub(super) fn none(element: E) -> Self {
+        Self { element, dst: PhantomData, src: std::ptr::null(), about: 0.0 }
+    }
+
     /// The distances of a vector of values.
     ///
     /// # Safety
@@ -159,7 +184,13 @@ impl<E: Element, const RMS: bool> Moments<E, RMS> {
         // SAFETY: the caller's.
         unsafe {
             let d = self.distance::<S>(x);
-            if RMS { Terms::products([(d, d)]) } else { Terms::with_wide([(d, d)], S::widen(x)) }
+            if RMS {
+                Terms::products([(d, d)])
+            } else if sums_narrowly::<E, Dst>() {
+                Terms::with_narrow([(d, d)], x)
+            } else {
+                Terms::with_wide([(d, d)], S::widen(x))
+            }
         }
     }
 
@@ -170,7 +201,8 @@ impl<E: Element, const RMS: bool> Moments<E, RMS> {
     #[inline(always)]
     pub(super) unsafe fn new<S: Simd>(element: E, src: *const u8, cols: usize) -> Self {
         // SAFETY: the caller's.
-        Self { element, src, about: unsafe { pilot::<S, E, RMS>(element, src, cols) } }
+        let about = unsafe { pilot::<S, E, Dst, RMS>(element, src, cols) };
+        Self { element, dst: PhantomData, src, about }
     }
 
     /// The statistics that the sums come to; `None` if f32 does not carry them, or if the pilot lies so far
@@ -178,7 +210,7 @@ impl<E: Element, const RMS: bool> Moments<E, RMS> {
     #[inline(always)]
     pub(super) fn statistics(&self, cols: usize, sums: &Sums<1>) -> Option<Statistics> {
         let mean_square = sums.products[0] / cols as f64;
-        let mean = if RMS { 0.0 } else { sums.wide / cols as f64 };
+        let mean = if RMS { 0.0 } else { sums.terms / cols as f64 };
         let offset = mean - f64::from(self.about);
         let near = RMS || offset * offset <= mean_square * NEAR;
         let variance = if RMS { mean_square } else { mean_square - offset * offset };
@@ -200,9 +232,9 @@ pub(super) unsafe fn again<S: Simd, E: Element, const RMS: bool>(
     let n = cols as f64;
     // SAFETY: the caller's.
     unsafe {
-        let mut moments = Moments::<E, RMS>::new::<S>(element, src, cols);
+        let mut moments = Moments::<E, F32, RMS>::new::<S>(element, src, cols);
         let first = fold::<S, 1, _>(cols, &moments);
-        let mean = if RMS { 0.0 } else { first.wide / n };
+        let mean = if RMS { 0.0 } else { first.terms / n };
         let mut mean_square = first.products[0] / n;
         if !RMS && mean_square != 0.0 {
             moments.about = mean as f32;
@@ -212,7 +244,7 @@ pub(super) unsafe fn again<S: Simd, E: Element, const RMS: bool>(
         if mean_square == 0.0 {
             // A row of one value, zeros with RMS, or one whose squares vanish.
             let distances = Distances { element, src, about };
-            let constant = fold::<S, 0, _>(cols, &distances).wide == 0.0;
+            let constant = fold::<S, 0, _>(cols, &distances).terms == 0.0;
             return constant.then_some(Statistics { mean: f64::from(about), variance: 0.0 });
         }
         let variance = corrected(mean_square, mean, about);
@@ -245,7 +277,7 @@ impl<E> Distances<E> {
 }
 
 impl<S: Simd, E: Element> Fold<S, 0> for Distances<E> {
-    const WIDE: bool = true;
+    const TERM: Term = Term::Wide;
 
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 0> {

@@ -2,7 +2,7 @@
 //! work: 16 rows at once, whose scalars are the lanes of a vector. The bits are those of row after row.
 
 use super::job::Forward;
-use super::row::{LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes};
+use super::row::{LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes, sums_narrowly};
 use crate::simd::{
     Bf16, Element, F16, F32, GROUP, LANES, Level, Runtime, Simd, entry_points, lane_sums,
 };
@@ -56,8 +56,8 @@ unsafe fn load<S: Simd, E: Element, const NV: usize>(
 /// # Safety
 /// As [`load`].
 #[inline(always)]
-unsafe fn squares<S: Simd, E: Element, const RMS: bool, const NV: usize>(
-    moments: &Moments<E, RMS>,
+unsafe fn squares<S: Simd, E: Element, Dst: Element, const RMS: bool, const NV: usize>(
+    moments: &Moments<E, Dst, RMS>,
     cols: usize,
 ) -> S::D {
     // SAFETY: the caller's.
@@ -81,18 +81,22 @@ unsafe fn squares<S: Simd, E: Element, const RMS: bool, const NV: usize>(
 /// # Safety
 /// As [`load`].
 #[inline(always)]
-unsafe fn values<S: Simd, E: Element, const NV: usize>(
+unsafe fn values<S: Simd, E: Element, Dst: Element, const NV: usize>(
     element: E,
     src: *const u8,
     cols: usize,
 ) -> S::D {
     // SAFETY: the caller's.
     unsafe {
-        let mut sum = S::wide_splat(0.0);
+        let (mut narrow, mut wide) = (S::splat(0.0), S::wide_splat(0.0));
         for x in load::<S, E, NV>(element, src, cols) {
-            sum = S::wide_add(sum, S::widen(x));
+            if sums_narrowly::<E, Dst>() {
+                narrow = S::add(narrow, x);
+            } else {
+                wide = S::wide_add(wide, S::widen(x));
+            }
         }
-        sum
+        if sums_narrowly::<E, Dst>() { S::widen(narrow) } else { wide }
     }
 }
 
@@ -120,7 +124,7 @@ unsafe fn per_col<S: Simd>(v: S::D, cols: usize) -> S::D {
 /// The rows are there and this thread's, of at most [`LONGEST`] and at least one element, `src_step` bytes
 /// from each other; the instruction set of `S` is there.
 #[inline(always)]
-unsafe fn short_statistics<S: Simd, Src: Element, const RMS: bool>(
+unsafe fn short_statistics<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
     job: &Forward,
     first: usize,
     src_step: usize,
@@ -129,11 +133,11 @@ unsafe fn short_statistics<S: Simd, Src: Element, const RMS: bool>(
     // SAFETY: the caller's.
     unsafe {
         match job.cols.div_ceil(LANES) {
-            1 => of_vectors::<S, Src, RMS, 1>(job, first, src_step, scalars),
-            2 => of_vectors::<S, Src, RMS, 2>(job, first, src_step, scalars),
-            3 => of_vectors::<S, Src, RMS, 3>(job, first, src_step, scalars),
-            4 => of_vectors::<S, Src, RMS, 4>(job, first, src_step, scalars),
-            _ => of_vectors::<S, Src, RMS, 0>(job, first, src_step, scalars),
+            1 => of_vectors::<S, Src, Dst, RMS, 1>(job, first, src_step, scalars),
+            2 => of_vectors::<S, Src, Dst, RMS, 2>(job, first, src_step, scalars),
+            3 => of_vectors::<S, Src, Dst, RMS, 3>(job, first, src_step, scalars),
+            4 => of_vectors::<S, Src, Dst, RMS, 4>(job, first, src_step, scalars),
+            _ => of_vectors::<S, Src, Dst, RMS, 0>(job, first, src_step, scalars),
         }
     }
 }
@@ -143,7 +147,7 @@ unsafe fn short_statistics<S: Simd, Src: Element, const RMS: bool>(
 /// # Safety
 /// As [`short_statistics`].
 #[inline(always)]
-unsafe fn of_vectors<S: Simd, Src: Element, const RMS: bool, const NV: usize>(
+unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const NV: usize>(
     job: &Forward,
     first: usize,
     src_step: usize,
@@ -152,7 +156,7 @@ unsafe fn of_vectors<S: Simd, Src: Element, const RMS: bool, const NV: usize>(
     let (element, cols) = (Src::of(job.src_type), job.cols);
     // SAFETY: the caller's.
     unsafe {
-        let first_row = job.src.add(job.src_rows.offset(first) * element.size());
+        let first_row = job.src.wrapping_add(job.src_rows.offset(first) * element.size());
         let zero = S::wide_splat(0.0);
         let mut pilots = [0.0f32; ROWS];
         let mut sums_of_values = [zero; ROWS];
@@ -164,7 +168,7 @@ unsafe fn of_vectors<S: Simd, Src: Element, const RMS: bool, const NV: usize>(
                 *sum = if NV == 0 {
                     pilot_lanes::<S, Src>(element, src)
                 } else {
-                    values::<S, Src, NV>(element, src, cols)
+                    values::<S, Src, Dst, NV>(element, src, cols)
                 };
             }
             // All of a row's values, if they are few; then this is the mean.
@@ -173,12 +177,13 @@ unsafe fn of_vectors<S: Simd, Src: Element, const RMS: bool, const NV: usize>(
         }
         for r in 0..ROWS {
             let src = first_row.add(r * src_step);
-            let moments = Moments::<Src, RMS> { element, src, about: pilots[r] };
+            let mut moments = Moments::<Src, Dst, RMS>::none(element);
+            (moments.src, moments.about) = (src, pilots[r]);
             if NV == 0 {
                 let sums = lane_sums::<S, 1, _>(cols, &moments);
-                (sums_of_squares[r], sums_of_values[r]) = (sums.groups[0], sums.wide);
+                (sums_of_squares[r], sums_of_values[r]) = (sums.products[0], sums.terms);
             } else {
-                sums_of_squares[r] = squares::<S, Src, RMS, NV>(&moments, cols);
+                sums_of_squares[r] = squares::<S, Src, Dst, RMS, NV>(&moments, cols);
             }
         }
         let mean_square = per_col::<S>(S::wide_sums(&sums_of_squares), cols);
@@ -220,8 +225,8 @@ unsafe fn of_vectors<S: Simd, Src: Element, const RMS: bool, const NV: usize>(
 }
 
 entry_points! {
-    /// The statistics of short rows, per level.
-    mod entries: short_statistics<Src: Element; const RMS: bool>(
+    /// The statistics of short rows, per level; of Dst it matters whether it has 16 bits.
+    mod entries: short_statistics<Src: Element, Dst: Element; const RMS: bool>(
         job: &Forward, first: usize, src_step: usize, scalars: &mut Scalars
     ) -> bool;
 }
@@ -230,21 +235,31 @@ entry_points! {
 pub(super) type Entry = unsafe fn(&Forward, usize, usize, &mut Scalars) -> bool;
 
 /// The statistics of a problem's rows, if they are short.
-pub(super) fn entry(level: Level, src: DataType, rms: bool, cols: usize) -> Option<Entry> {
+pub(super) fn entry(
+    level: Level,
+    (src, dst): (DataType, DataType),
+    rms: bool,
+    cols: usize,
+) -> Option<Entry> {
+    use DataType::{Bf16 as B, F16 as H};
     if cols > LONGEST {
         return None;
     }
-    let typed = match (src, rms) {
-        (DataType::Bf16, false) => entries::at::<Bf16, false>(level),
-        (DataType::Bf16, true) => entries::at::<Bf16, true>(level),
-        (DataType::F16, false) => entries::at::<F16, false>(level),
-        (DataType::F16, true) => entries::at::<F16, true>(level),
-        (_, false) => entries::at::<F32, false>(level),
-        (_, true) => entries::at::<F32, true>(level),
+    // With RMS there are no values to sum.
+    let narrow = dst.is_half() && !rms;
+    let typed = match (src, narrow, rms) {
+        (B, true, _) => entries::at::<Bf16, F16, false>(level),
+        (H, true, _) => entries::at::<F16, F16, false>(level),
+        (B, false, false) => entries::at::<Bf16, F32, false>(level),
+        (H, false, false) => entries::at::<F16, F32, false>(level),
+        (B, false, true) => entries::at::<Bf16, F32, true>(level),
+        (H, false, true) => entries::at::<F16, F32, true>(level),
+        (_, _, false) => entries::at::<F32, F32, false>(level),
+        (_, _, true) => entries::at::<F32, F32, true>(level),
     };
-    Some(typed.unwrap_or(if rms {
-        entries::entry_portable::<Runtime, true>
-    } else {
-        entries::entry_portable::<Runtime, false>
+    Some(typed.unwrap_or(match (src.is_half() && narrow, rms) {
+        (true, _) => entries::entry_portable::<Runtime<true>, F16, false>,
+        (false, true) => entries::entry_portable::<Runtime, F32, true>,
+        (false, false) => entries::entry_portable::<Runtime, F32, false>,
     }))
 }

@@ -1,4 +1,4 @@
-//! The vector implementations: one per level, for layouts whose last dimension is dense.
+//! The vector implementations: one per level.
 
 use super::backward;
 use super::columns::{JoinEntry, join_entry};
@@ -6,10 +6,11 @@ use super::forward;
 use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::short;
+use super::staged::kernel_types;
 use super::wide;
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::simd::Level;
-use crate::tensor::MemoryDesc;
+use crate::tensor::DataType;
 
 /// The vector implementation at a level, or why it does not fit.
 pub(super) fn make(
@@ -17,27 +18,25 @@ pub(super) fn make(
     variant: &'static Variant,
     level: Level,
 ) -> Result<Box<dyn Implementation>, String> {
-    let dense = |desc: &MemoryDesc| {
-        let last = desc.ndims() - 1;
-        desc.dims()[last] <= 1 || desc.strides()[last] == 1
-    };
     let p = problem;
-    let tensors = [("src", &p.src), ("dst", &p.dst), ("diff_src", &p.diff_src)];
-    for (name, desc) in tensors {
-        if desc.ndims() > 0 && !dense(desc) {
-            return Err(format!("the last dimension of {name} is not dense"));
+    for (name, desc) in [("src", &p.src), ("dst", &p.dst), ("diff_src", &p.diff_src)] {
+        if desc.is_blocked() {
+            return Err(format!("the layout of {name} is cut into blocks"));
         }
     }
-    let plan = Plan::new(problem);
-    let (src, dst) = (LayerNormalization::type_of(&p.src), LayerNormalization::type_of(&p.dst));
+    let types = kernel_types(p);
+    let plan = Plan::staged(p, level, types);
+    let [src, dst, diff_src] = types;
+    // In f64 all rows are those that the kernels leave.
+    let double = types.contains(&DataType::F64);
     let flags = p.flags;
     let run = if p.prop_kind.is_forward() {
         let affine = if flags.scale() { forward::SCALE } else { 0 }
             | if flags.shift() { forward::SHIFT } else { 0 };
         Run::Forward(
-            forward::entry(level, src, dst, flags.rms(), affine),
-            short::entry(level, src, flags.rms(), p.cols),
-            wide::forward_entry(level),
+            (!double).then(|| forward::entry(level, src, dst, flags.rms(), affine)),
+            if double { None } else { short::entry(level, (src, dst), flags.rms(), p.cols) },
+            wide::forward_entry(level, src, dst),
         )
     } else {
         let mode = if flags.rms() { backward::RMS } else { backward::LAYER }
@@ -45,17 +44,16 @@ pub(super) fn make(
         let params = if flags.scale() { backward::READ_SCALE } else { 0 }
             | if p.writes_scale() { backward::SUM_SCALE } else { 0 }
             | if p.writes_shift() { backward::SUM_SHIFT } else { 0 };
-        let diff_src = LayerNormalization::type_of(&p.diff_src);
-        let entry = backward::entry(level, (src, dst, diff_src), mode, params);
-        Run::Backward(entry, wide::backward_entry(level), join_entry(level))
+        let entry = (!double).then(|| backward::entry(level, (src, dst, diff_src), mode, params));
+        Run::Backward(entry, wide::backward_entry(level, types), join_entry(level))
     };
     Ok(Box::new(Vectorized { variant, plan, run }))
 }
 
 /// The kernel of a direction, and the one for rows that it stops at.
 enum Run {
-    Forward(forward::Entry, Option<short::Entry>, wide::ForwardEntry),
-    Backward(backward::Entry, wide::BackwardEntry, JoinEntry),
+    Forward(Option<forward::Entry>, Option<short::Entry>, wide::ForwardEntry),
+    Backward(Option<backward::Entry>, wide::BackwardEntry, JoinEntry),
 }
 
 struct Vectorized {
@@ -82,7 +80,7 @@ impl Implementation for Vectorized {
                     // machine has the level.
                     unsafe {
                         loop {
-                            row = entry(job, row, last);
+                            row = entry.map_or(row, |entry| entry(job, row, last));
                             if row == last {
                                 return;
                             }
@@ -97,7 +95,7 @@ impl Implementation for Vectorized {
                     // SAFETY: as above; each block has sums of its own.
                     unsafe {
                         loop {
-                            row = entry(job, row, last, sums);
+                            row = entry.map_or(row, |entry| entry(job, row, last, sums));
                             if row == last {
                                 return;
                             }

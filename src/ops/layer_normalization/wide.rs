@@ -1,7 +1,8 @@
-//! Rows that the kernels leave: those that f32 does not carry, in f64 (squares that overflow or vanish, means
-//! too large to subtract), and those whose statistics take another sweep.
+//! Rows in f64: all those of a problem with a tensor of that type, and those that the kernels leave, because
+//! f32 does not carry them (squares that overflow or vanish, means too large to subtract) or because their
+//! statistics take another sweep.
 //!
-//! Such rows are rare, so one function per direction and level looks types and flags up as it goes.
+//! The latter are rare, so one function per direction and level looks types and flags up as it goes.
 //! The formulas are those of `forward` and `backward`.
 
 use super::columns::ColumnSums;
@@ -9,8 +10,108 @@ use super::forward::low_term;
 use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::row::{Statistics, again, reciprocal};
 use crate::simd::{
-    Element, Fold, LANES, Level, Map, Runtime, Simd, Terms, add_wide, entry_points, fold, map,
+    Element, Fold, LANES, Level, Map, Runtime, Simd, Term, Terms, add_wide, entry_points, fold, map,
 };
+use crate::tensor::DataType;
+
+/// An element type whose values are f64 in the lanes.
+pub(super) trait WideElement: Copy + 'static {
+    /// Whether it may be f64, so that a row is never taken in f32.
+    const DOUBLE: bool;
+
+    fn of(data_type: DataType) -> Self;
+    /// `n` elements, 16 for a whole vector.
+    ///
+    /// # Safety
+    /// They are there; the instruction set of `S` is too.
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D;
+    /// Rounds, by way of f32 unless the type is f64, and writes `n` elements, 16 for a whole vector.
+    ///
+    /// # Safety
+    /// As [`get`](WideElement::get).
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::D, n: usize);
+}
+
+/// f64.
+#[derive(Clone, Copy)]
+struct F64;
+
+/// f64 or what [`Runtime`] looks up.
+#[derive(Clone, Copy)]
+struct Any(DataType);
+
+// SAFETY of the blocks below: the trait's contract, passed through.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl WideElement for Runtime {
+    const DOUBLE: bool = false;
+
+    #[inline(always)]
+    fn of(data_type: DataType) -> Self {
+        Element::of(data_type)
+    }
+    #[inline(always)]
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D {
+        unsafe { S::widen(load_lanes::<S>(self, p, i, n)) }
+    }
+    #[inline(always)]
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::D, n: usize) {
+        unsafe { store_lanes::<S>(self, p, i, S::narrow(v), n) }
+    }
+}
+
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl WideElement for F64 {
+    const DOUBLE: bool = true;
+
+    #[inline(always)]
+    fn of(_: DataType) -> Self {
+        Self
+    }
+    #[inline(always)]
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D {
+        let p = p.cast::<f64>();
+        unsafe { if n == LANES { S::wide_load(p.add(i)) } else { S::wide_load_n(p.add(i), n) } }
+    }
+    #[inline(always)]
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::D, n: usize) {
+        let p = p.cast::<f64>();
+        unsafe {
+            if n == LANES {
+                S::wide_store(p.add(i), v);
+            } else {
+                S::wide_store_n(p.add(i), v, n);
+            }
+        }
+    }
+}
+
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl WideElement for Any {
+    const DOUBLE: bool = true;
+
+    #[inline(always)]
+    fn of(data_type: DataType) -> Self {
+        Self(data_type)
+    }
+    #[inline(always)]
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D {
+        unsafe {
+            match self.0 {
+                DataType::F64 => F64.get::<S>(p, i, n),
+                other => <Runtime as WideElement>::of(other).get::<S>(p, i, n),
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::D, n: usize) {
+        unsafe {
+            match self.0 {
+                DataType::F64 => F64.put::<S>(p, i, v, n),
+                other => <Runtime as WideElement>::of(other).put::<S>(p, i, v, n),
+            }
+        }
+    }
+}
 
 /// A fold in f64 alone: one term per vector, whole or not.
 trait WideTerms<S: Simd> {
@@ -23,7 +124,7 @@ trait WideTerms<S: Simd> {
 struct InWide<'a, T>(&'a T);
 
 impl<S: Simd, T: WideTerms<S>> Fold<S, 0> for InWide<'_, T> {
-    const WIDE: bool = true;
+    const TERM: Term = Term::Wide;
 
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 0> {
@@ -33,7 +134,7 @@ impl<S: Simd, T: WideTerms<S>> Fold<S, 0> for InWide<'_, T> {
     #[inline(always)]
     unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 0> {
         // SAFETY: the caller's.
-        Terms::with_wide([], unsafe { self.0.term(i, n) })
+        unsafe { Terms::with_wide([], self.0.term(i, n)) }
     }
 }
 
@@ -44,55 +145,45 @@ impl<S: Simd, T: WideTerms<S>> Fold<S, 0> for InWide<'_, T> {
 #[inline(always)]
 unsafe fn sum<S: Simd, T: WideTerms<S>>(cols: usize, terms: &T) -> f64 {
     // SAFETY: the caller's.
-    unsafe { fold::<S, 0, _>(cols, &InWide(terms)).wide }
+    unsafe { fold::<S, 0, _>(cols, &InWide(terms)).terms }
 }
 
 /// The values of a row.
-struct Values {
-    element: Runtime,
+struct Values<E> {
+    element: E,
     src: *const u8,
 }
 
-impl<S: Simd> WideTerms<S> for Values {
+impl<S: Simd, E: WideElement> WideTerms<S> for Values<E> {
     #[inline(always)]
     unsafe fn term(&self, i: usize, n: usize) -> S::D {
         // SAFETY: the caller's.
-        unsafe { load_wide::<S>(self.element, self.src, i, n) }
+        unsafe { self.element.get::<S>(self.src, i, n) }
     }
 }
 
 /// The squares of a row's distances from `mean`.
-struct Squares<S: Simd> {
-    element: Runtime,
+struct Squares<S: Simd, E> {
+    element: E,
     src: *const u8,
     mean: S::D,
 }
 
-impl<S: Simd> WideTerms<S> for Squares<S> {
+impl<S: Simd, E: WideElement> WideTerms<S> for Squares<S, E> {
     #[inline(always)]
     unsafe fn term(&self, i: usize, n: usize) -> S::D {
         // SAFETY: the caller's.
         unsafe {
-            let d = S::wide_sub(load_wide::<S>(self.element, self.src, i, n), self.mean);
+            let d = S::wide_sub(self.element.get::<S>(self.src, i, n), self.mean);
             S::wide_mul(d, d)
         }
     }
 }
 
-/// `n` elements, 16 for a whole vector.
+/// `n` elements in f32, 16 for a whole vector.
 ///
 /// # Safety
 /// They are there; the instruction set of `S` is too.
-#[inline(always)]
-unsafe fn load_wide<S: Simd>(element: Runtime, p: *const u8, i: usize, n: usize) -> S::D {
-    // SAFETY: the caller's.
-    unsafe { S::widen(load_lanes::<S>(element, p, i, n)) }
-}
-
-/// The same in f32.
-///
-/// # Safety
-/// As [`load_wide`].
 #[inline(always)]
 unsafe fn load_lanes<S: Simd>(element: Runtime, p: *const u8, i: usize, n: usize) -> S::F {
     // SAFETY: the caller's.
@@ -102,7 +193,7 @@ unsafe fn load_lanes<S: Simd>(element: Runtime, p: *const u8, i: usize, n: usize
 /// `n` parameters, 16 for a whole vector.
 ///
 /// # Safety
-/// As [`load_wide`].
+/// As [`load_lanes`].
 #[inline(always)]
 unsafe fn load_parameter<S: Simd>(p: *const f32, i: usize, n: usize) -> S::D {
     // SAFETY: the caller's.
@@ -112,7 +203,7 @@ unsafe fn load_parameter<S: Simd>(p: *const f32, i: usize, n: usize) -> S::D {
 /// The same in f32.
 ///
 /// # Safety
-/// As [`load_wide`].
+/// As [`load_lanes`].
 #[inline(always)]
 unsafe fn load_f32<S: Simd>(p: *const f32, i: usize, n: usize) -> S::F {
     // SAFETY: the caller's.
@@ -122,12 +213,11 @@ unsafe fn load_f32<S: Simd>(p: *const f32, i: usize, n: usize) -> S::F {
 /// Rounds and writes `n` elements, 16 for a whole vector.
 ///
 /// # Safety
-/// As [`load_wide`].
+/// As [`load_lanes`].
 #[inline(always)]
-unsafe fn store_narrow<S: Simd>(element: Runtime, p: *mut u8, i: usize, v: S::D, n: usize) {
+unsafe fn store_lanes<S: Simd>(element: Runtime, p: *mut u8, i: usize, v: S::F, n: usize) {
     // SAFETY: the caller's.
     unsafe {
-        let v = S::narrow(v);
         if n == LANES { element.store::<S>(p, i, v) } else { element.store_n::<S>(p, i, v, n) }
     }
 }
@@ -137,8 +227,8 @@ unsafe fn store_narrow<S: Simd>(element: Runtime, p: *mut u8, i: usize, v: S::D,
 /// # Safety
 /// `cols` elements are there, at least one; the instruction set of `S` is too.
 #[inline(always)]
-unsafe fn statistics<S: Simd>(
-    element: Runtime,
+unsafe fn statistics<S: Simd, E: WideElement>(
+    element: E,
     src: *const u8,
     cols: usize,
     rms: bool,
@@ -147,21 +237,23 @@ unsafe fn statistics<S: Simd>(
     unsafe {
         let n = cols as f64;
         let mean = if rms { 0.0 } else { sum::<S, _>(cols, &Values { element, src }) / n };
-        let squares = Squares::<S> { element, src, mean: S::wide_splat(mean) };
+        let squares = Squares::<S, E> { element, src, mean: S::wide_splat(mean) };
         Statistics { mean, variance: sum::<S, _>(cols, &squares) / n }
     }
 }
 
 /// `(x - mean) * r`, then scale and shift.
-struct Normalize<'a, S: Simd> {
+struct Normalize<'a, S: Simd, Src, Dst> {
     job: &'a Forward,
+    src_type: Src,
+    dst_type: Dst,
     src: *const u8,
     dst: *mut u8,
     mean: S::D,
     r: S::D,
 }
 
-impl<S: Simd> Map<S> for Normalize<'_, S> {
+impl<S: Simd, Src: WideElement, Dst: WideElement> Map<S> for Normalize<'_, S, Src, Dst> {
     const UNROLL: usize = 1;
 
     #[inline(always)]
@@ -174,7 +266,7 @@ impl<S: Simd> Map<S> for Normalize<'_, S> {
         let job = self.job;
         // SAFETY: the caller's; scale and shift are null or as long as a row.
         unsafe {
-            let x = load_wide::<S>(Runtime::of(job.src_type), self.src, i, n);
+            let x = self.src_type.get::<S>(self.src, i, n);
             let xhat = S::wide_mul(S::wide_sub(x, self.mean), self.r);
             let value = match (job.scale.is_null(), job.shift.is_null()) {
                 (true, true) => xhat,
@@ -185,7 +277,7 @@ impl<S: Simd> Map<S> for Normalize<'_, S> {
                     S::wide_fma(xhat, scale, load_parameter::<S>(job.shift, i, n))
                 }
             };
-            store_narrow::<S>(Runtime::of(job.dst_type), self.dst, i, value, n);
+            self.dst_type.put::<S>(self.dst, i, value, n);
         }
     }
 }
@@ -222,7 +314,7 @@ impl<S: Simd> Map<S> for NarrowNormalize<'_> {
         let job = self.job;
         // SAFETY: the caller's; scale and shift are null or as long as a row.
         unsafe {
-            let x = load_lanes::<S>(Runtime::of(job.src_type), self.src, i, n);
+            let x = load_lanes::<S>(Element::of(job.src_type), self.src, i, n);
             let r = S::splat(self.r);
             let xhat = if job.rms {
                 S::mul(x, r)
@@ -237,12 +329,7 @@ impl<S: Simd> Map<S> for NarrowNormalize<'_> {
                     S::fma(xhat, load_f32::<S>(job.scale, i, n), load_f32::<S>(job.shift, i, n))
                 }
             };
-            let element = Runtime::of(job.dst_type);
-            if n == LANES {
-                element.store::<S>(self.dst, i, value);
-            } else {
-                element.store_n::<S>(self.dst, i, value, n);
-            }
+            store_lanes::<S>(Element::of(job.dst_type), self.dst, i, value, n);
         }
     }
 }
@@ -252,38 +339,51 @@ impl<S: Simd> Map<S> for NarrowNormalize<'_> {
 /// # Safety
 /// The row is there and this thread's; `cols` is not 0; the instruction set of `S` is there.
 #[inline(always)]
-unsafe fn forward_row<S: Simd>(job: &Forward, row: usize) {
+unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward, row: usize) {
     // SAFETY: the caller's.
     unsafe {
-        let src = job.src.add(job.src_rows.offset(row) * job.src_type.size());
-        let dst = job.dst.add(job.dst_rows.offset(row) * job.dst_type.size());
-        let element = Runtime::of(job.src_type);
+        let src = job.src.wrapping_add(job.src_rows.offset(row) * job.src_type.size());
+        let dst = job.dst.wrapping_add(job.dst_rows.offset(row) * job.dst_type.size());
         let found = if job.statistics == StatisticsUse::Given {
             let (mean, variance) = job.given_values(row);
             Statistics { mean: f64::from(mean), variance: f64::from(variance) }
         } else {
-            let narrow = if job.rms {
-                again::<S, Runtime, true>(element, src, job.cols)
-            } else {
-                again::<S, Runtime, false>(element, src, job.cols)
+            let narrow = match (Src::DOUBLE || Dst::DOUBLE, job.rms) {
+                (true, _) => None,
+                (false, true) => {
+                    again::<S, Runtime, true>(Element::of(job.src_type), src, job.cols)
+                }
+                (false, false) => {
+                    again::<S, Runtime, false>(Element::of(job.src_type), src, job.cols)
+                }
             };
             if let Some(found) = narrow {
                 job.write(row, &found);
                 map::<S, _>(job.cols, &NarrowNormalize::new(job, src, dst, &found));
                 return;
             }
-            statistics::<S>(element, src, job.cols, job.rms)
+            statistics::<S, _>(Src::of(job.src_type), src, job.cols, job.rms)
         };
         job.write(row, &found);
         let mean = S::wide_splat(found.mean);
         let r = S::wide_splat(reciprocal(found.variance, job.epsilon));
-        map(job.cols, &Normalize::<S> { job, src, dst, mean, r });
+        let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
+        map(job.cols, &Normalize::<S, _, _> { job, src_type, dst_type, src, dst, mean, r });
     }
 }
 
+/// The types of a row's tensors.
+#[derive(Clone, Copy)]
+struct Types<E> {
+    src: E,
+    diff_dst: E,
+    diff_src: E,
+}
+
 /// A row backward. As a fold it sums `d`, or `d*xhat`.
-struct Gradient<'a, S: Simd> {
+struct Gradient<'a, S: Simd, E> {
     job: &'a Backward,
+    types: Types<E>,
     src: *const u8,
     diff_dst: *const u8,
     diff_src: *mut u8,
@@ -297,7 +397,7 @@ struct Gradient<'a, S: Simd> {
     with_xhat: bool,
 }
 
-impl<S: Simd> Gradient<'_, S> {
+impl<S: Simd, E: WideElement> Gradient<'_, S, E> {
     /// `diff_dst`, `d` and `xhat` of a vector.
     ///
     /// # Safety
@@ -307,8 +407,8 @@ impl<S: Simd> Gradient<'_, S> {
         let job = self.job;
         // SAFETY: the caller's; scale is null or as long as a row.
         unsafe {
-            let x = load_wide::<S>(Runtime::of(job.src_type), self.src, i, n);
-            let dd = load_wide::<S>(Runtime::of(job.diff_dst_type), self.diff_dst, i, n);
+            let x = self.types.src.get::<S>(self.src, i, n);
+            let dd = self.types.diff_dst.get::<S>(self.diff_dst, i, n);
             let xhat = S::wide_mul(S::wide_sub(x, self.mean), self.r);
             if job.scale.is_null() {
                 return (dd, dd, xhat);
@@ -318,7 +418,7 @@ impl<S: Simd> Gradient<'_, S> {
     }
 }
 
-impl<S: Simd> WideTerms<S> for Gradient<'_, S> {
+impl<S: Simd, E: WideElement> WideTerms<S> for Gradient<'_, S, E> {
     #[inline(always)]
     unsafe fn term(&self, i: usize, n: usize) -> S::D {
         // SAFETY: the caller's.
@@ -329,7 +429,7 @@ impl<S: Simd> WideTerms<S> for Gradient<'_, S> {
     }
 }
 
-impl<S: Simd> Map<S> for Gradient<'_, S> {
+impl<S: Simd, E: WideElement> Map<S> for Gradient<'_, S, E> {
     const UNROLL: usize = 1;
 
     #[inline(always)]
@@ -350,7 +450,7 @@ impl<S: Simd> Map<S> for Gradient<'_, S> {
                 (false, true) => S::wide_sub(scaled, bend),
                 (false, false) => S::wide_sub(S::wide_sub(scaled, self.shift), bend),
             };
-            store_narrow::<S>(Runtime::of(job.diff_src_type), self.diff_src, i, value, n);
+            self.types.diff_src.put::<S>(self.diff_src, i, value, n);
             if !self.diff_scale.is_null() {
                 add_wide::<S>(self.diff_scale.add(i), S::wide_mul(dd, xhat), n);
             }
@@ -367,23 +467,31 @@ impl<S: Simd> Map<S> for Gradient<'_, S> {
 /// The row and its block's sums are there and this thread's; `cols` is not 0; the instruction set of
 /// `S` is there.
 #[inline(always)]
-unsafe fn backward_row<S: Simd>(job: &Backward, row: usize, sums: *mut f64) {
+unsafe fn backward_row<S: Simd, E: WideElement>(job: &Backward, row: usize, sums: *mut f64) {
     let cols = job.cols;
     // SAFETY: the caller's.
     unsafe {
-        let src = job.src.add(job.src_rows.offset(row) * job.src_type.size());
+        let src = job.src.wrapping_add(job.src_rows.offset(row) * job.src_type.size());
+        let types = Types {
+            src: E::of(job.src_type),
+            diff_dst: E::of(job.diff_dst_type),
+            diff_src: E::of(job.diff_src_type),
+        };
         let found = match job.given(row) {
-            Given::Narrow(found) | Given::Wide(found) => found,
-            Given::Anew => statistics::<S>(Runtime::of(job.src_type), src, cols, job.rms),
+            // In f32 the statistics given are too coarse for what is computed in f64.
+            Given::Narrow(found) | Given::Wide(found) if job.global_stats || !E::DOUBLE => found,
+            _ => statistics::<S, _>(types.src, src, cols, job.rms),
         };
         let r = reciprocal(found.variance, job.epsilon);
         let per_col = r / cols as f64;
         let ColumnSums { diff_scale, diff_shift, .. } = job.sums(sums);
-        let mut gradient = Gradient::<S> {
+        let (dd_offset, ds_offset) = (job.diff_dst_rows.offset(row), job.diff_src_rows.offset(row));
+        let mut gradient = Gradient::<S, E> {
             job,
+            types,
             src,
-            diff_dst: job.diff_dst.add(job.diff_dst_rows.offset(row) * job.diff_dst_type.size()),
-            diff_src: job.diff_src.add(job.diff_src_rows.offset(row) * job.diff_src_type.size()),
+            diff_dst: job.diff_dst.wrapping_add(dd_offset * job.diff_dst_type.size()),
+            diff_src: job.diff_src.wrapping_add(ds_offset * job.diff_src_type.size()),
             diff_scale,
             diff_shift,
             mean: S::wide_splat(found.mean),
@@ -405,12 +513,14 @@ unsafe fn backward_row<S: Simd>(job: &Backward, row: usize, sums: *mut f64) {
 
 entry_points! {
     /// A row forward, per level.
-    mod forward_entries: forward_row<>(job: &Forward, row: usize) -> ();
+    mod forward_entries: forward_row<Src: WideElement, Dst: WideElement>(
+        job: &Forward, row: usize
+    ) -> ();
 }
 
 entry_points! {
     /// A row backward, per level.
-    mod backward_entries: backward_row<>(
+    mod backward_entries: backward_row<E: WideElement>(
         job: &Backward, row: usize, sums: *mut f64
     ) -> ();
 }
@@ -420,10 +530,28 @@ pub(super) type ForwardEntry = unsafe fn(&Forward, usize);
 /// Runs one row of a job into its block's column sums.
 pub(super) type BackwardEntry = unsafe fn(&Backward, usize, *mut f64);
 
-pub(super) fn forward_entry(level: Level) -> ForwardEntry {
-    forward_entries::at(level).unwrap_or(forward_entries::entry_portable)
+/// For rows of these types; one of them is f64, or rows that the kernels leave come here.
+pub(super) fn forward_entry(level: Level, src: DataType, dst: DataType) -> ForwardEntry {
+    fn typed<Src: WideElement, Dst: WideElement>(level: Level) -> ForwardEntry {
+        forward_entries::at::<Src, Dst>(level)
+            .unwrap_or(forward_entries::entry_portable::<Src, Dst>)
+    }
+    match (src, dst) {
+        (DataType::F64, DataType::F64) => typed::<F64, F64>(level),
+        (DataType::F64, _) => typed::<F64, Runtime>(level),
+        (_, DataType::F64) => typed::<Runtime, F64>(level),
+        _ => typed::<Runtime, Runtime>(level),
+    }
 }
 
-pub(super) fn backward_entry(level: Level) -> BackwardEntry {
-    backward_entries::at(level).unwrap_or(backward_entries::entry_portable)
+/// As [`forward_entry`], by the types of src, diff_dst and diff_src.
+pub(super) fn backward_entry(level: Level, types: [DataType; 3]) -> BackwardEntry {
+    fn typed<E: WideElement>(level: Level) -> BackwardEntry {
+        backward_entries::at::<E>(level).unwrap_or(backward_entries::entry_portable::<E>)
+    }
+    match types.iter().filter(|t| **t == DataType::F64).count() {
+        0 => typed::<Runtime>(level),
+        3 => typed::<F64>(level),
+        _ => typed::<Any>(level),
+    }
 }

@@ -1,0 +1,380 @@
+//! Rows brought to where the kernels take them, and back: elements become f32, or stay what they are, and a last
+//! dimension that is not dense becomes dense.
+//!
+//! There is no order to keep, so these are plain loops over numbers, which the compiler turns into the vectors of
+//! the level that an entry is compiled for.
+
+use crate::simd::{
+    Bf16, Element, F16, F32, LANES, Level, Map, Simd, bf16_bits, codes, entry_points, f16_bits,
+    f16_value, map,
+};
+use crate::tensor::{DataType, RowMap};
+use std::marker::PhantomData;
+
+/// Rows of a tensor and the place that they are brought to.
+pub(super) struct Carried {
+    pub(super) tensor: *mut u8,
+    pub(super) data_type: DataType,
+    pub(super) rows: RowMap,
+    /// Between neighbours in a row of the tensor, in elements.
+    pub(super) step: usize,
+    pub(super) cols: usize,
+    /// Where the first of the rows is, or goes.
+    pub(super) stage: *mut u8,
+    /// f32, or the tensor's.
+    pub(super) stage_type: DataType,
+    /// Between rows there, in elements.
+    pub(super) stage_step: usize,
+}
+
+/// Rows and columns of a tile that is turned at once. A column of them is a cache line of f32.
+const TILE: usize = 16;
+
+/// What becomes of an element on the way.
+trait Code {
+    type Raw: Copy;
+    type Value: Copy + Default;
+    fn decode(raw: Self::Raw) -> Self::Value;
+    fn encode(value: Self::Value) -> Self::Raw;
+}
+
+/// Nothing.
+struct Same<T>(PhantomData<T>);
+
+impl<T: Copy + Default> Code for Same<T> {
+    type Raw = T;
+    type Value = T;
+    #[inline(always)]
+    fn decode(raw: T) -> T {
+        raw
+    }
+    #[inline(always)]
+    fn encode(value: T) -> T {
+        value
+    }
+}
+
+macro_rules! code {
+    ($name:ident, $raw:ty, $decode:expr, $encode:expr) => {
+        struct $name;
+
+        impl Code for $name {
+            type Raw = $raw;
+            type Value = f32;
+            #[inline(always)]
+            fn decode(raw: $raw) -> f32 {
+                $decode(raw)
+            }
+            #[inline(always)]
+            fn encode(value: f32) -> $raw {
+                $encode(value)
+            }
+        }
+    };
+}
+code!(S8, u8, codes::s8_value, codes::s8_code);
+code!(U8, u8, codes::u8_value, codes::u8_code);
+code!(E4m3, u8, codes::e4m3_value, codes::e4m3_code);
+code!(E5m2, u8, codes::e5m2_value, codes::e5m2_code);
+code!(FromBf16, u16, bf16_value, bf16_bits);
+code!(FromF16, u16, f16_value, f16_bits);
+
+#[inline(always)]
+fn bf16_value(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
+}
+
+/// `$call` with the code between a tensor's type and that of the stage.
+macro_rules! by_code {
+    ($carried:expr, $call:ident($($arg:expr),*)) => {
+        match ($carried.data_type, $carried.stage_type) {
+            (DataType::S8, _) => $call::<S8>($($arg),*),
+            (DataType::U8, _) => $call::<U8>($($arg),*),
+            (DataType::F8E4m3, _) => $call::<E4m3>($($arg),*),
+            (DataType::F8E5m2, _) => $call::<E5m2>($($arg),*),
+            (DataType::Bf16, DataType::F32) => $call::<FromBf16>($($arg),*),
+            (DataType::F16, DataType::F32) => $call::<FromF16>($($arg),*),
+            (DataType::Bf16 | DataType::F16, _) => $call::<Same<u16>>($($arg),*),
+            (DataType::F64, _) => $call::<Same<u64>>($($arg),*),
+            (DataType::F32 | DataType::S32, _) => $call::<Same<u32>>($($arg),*),
+        }
+    };
+}
+
+/// A row of 16-bit elements from or to f32, for which each instruction set has its own conversion.
+struct Half<E> {
+    element: E,
+    half: *mut u8,
+    f32s: *mut u8,
+    /// Whether the 16 bits are written.
+    narrows: bool,
+}
+
+impl<S: Simd, E: Element> Map<S> for Half<E> {
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        let single = <F32 as Element>::of(DataType::F32);
+        // SAFETY: the caller's.
+        unsafe {
+            if self.narrows {
+                self.element.store::<S>(self.half, i, single.load::<S>(self.f32s, i));
+            } else {
+                single.store::<S>(self.f32s, i, self.element.load::<S>(self.half, i));
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        debug_assert!(n < LANES);
+        let single = <F32 as Element>::of(DataType::F32);
+        // SAFETY: the caller's.
+        unsafe {
+            if self.narrows {
+                self.element.store_n::<S>(self.half, i, single.load_n::<S>(self.f32s, i, n), n);
+            } else {
+                single.store_n::<S>(self.f32s, i, self.element.load_n::<S>(self.half, i, n), n);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`load_rows`], for dense rows of 16-bit elements and a stage in f32.
+#[inline(always)]
+unsafe fn dense_halves<S: Simd, E: Element>(c: &Carried, first: usize, last: usize, narrows: bool) {
+    let element = E::of(c.data_type);
+    for row in first..last {
+        let half = c.tensor.wrapping_add(c.rows.offset(row) * 2);
+        let f32s = c.stage.wrapping_add((row - first) * c.stage_step * 4);
+        // SAFETY: the caller's.
+        unsafe { map::<S, _>(c.cols, &Half { element, half, f32s, narrows }) };
+    }
+}
+
+/// Whether that is what they are.
+#[inline(always)]
+fn are_dense_halves(c: &Carried) -> bool {
+    c.step == 1 && c.stage_type == DataType::F32 && c.data_type.is_half()
+}
+
+/// Brings rows `first` to `last - 1` to the stage.
+///
+/// # Safety
+/// They and the stage are there, nobody writes the rows, and the stage is this thread's; the instruction set of
+/// `S` is there.
+#[inline(always)]
+unsafe fn load_rows<S: Simd>(carried: &Carried, first: usize, last: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        match carried.data_type {
+            DataType::Bf16 if are_dense_halves(carried) => {
+                dense_halves::<S, Bf16>(carried, first, last, false)
+            }
+            DataType::F16 if are_dense_halves(carried) => {
+                dense_halves::<S, F16>(carried, first, last, false)
+            }
+            _ => by_code!(carried, load_coded(carried, first, last)),
+        }
+    }
+}
+
+/// Brings rows `first` to `last - 1` back from the stage.
+///
+/// # Safety
+/// As [`load_rows`], with the rows this thread's.
+#[inline(always)]
+unsafe fn store_rows<S: Simd>(carried: &Carried, first: usize, last: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        match carried.data_type {
+            DataType::Bf16 if are_dense_halves(carried) => {
+                dense_halves::<S, Bf16>(carried, first, last, true)
+            }
+            DataType::F16 if are_dense_halves(carried) => {
+                dense_halves::<S, F16>(carried, first, last, true)
+            }
+            _ => by_code!(carried, store_coded(carried, first, last)),
+        }
+    }
+}
+
+/// Rows that lie side by side, so that they share cache lines: what [`Carried`] has for them.
+struct Run<C: Code> {
+    /// The first element of the first row.
+    tensor: *mut C::Raw,
+    step: usize,
+    stage: *mut C::Value,
+    stage_step: usize,
+}
+
+impl<C: Code> Run<C> {
+    #[inline(always)]
+    fn new(c: &Carried, first: usize, row: usize) -> Self {
+        Self {
+            tensor: c.tensor.cast::<C::Raw>().wrapping_add(c.rows.offset(row)),
+            step: c.step,
+            stage: c.stage.cast::<C::Value>().wrapping_add((row - first) * c.stage_step),
+            stage_step: c.stage_step,
+        }
+    }
+
+    #[inline(always)]
+    fn raw(&self, row: usize, col: usize) -> *mut C::Raw {
+        self.tensor.wrapping_add(col * self.step + row)
+    }
+
+    #[inline(always)]
+    fn value(&self, row: usize, col: usize) -> *mut C::Value {
+        self.stage.wrapping_add(row * self.stage_step + col)
+    }
+}
+
+/// How many rows from `row` on lie side by side, up to `last`.
+#[inline(always)]
+fn run_of(c: &Carried, row: usize, last: usize) -> usize {
+    match c.rows.innermost() {
+        (1, level) => (level - row % level).min(last - row),
+        _ => 1,
+    }
+}
+
+/// # Safety
+/// As [`load_rows`].
+#[inline(always)]
+unsafe fn load_coded<C: Code>(c: &Carried, first: usize, last: usize) {
+    let mut row = first;
+    while row < last {
+        let run = Run::<C>::new(c, first, row);
+        // SAFETY: the caller's; addresses need no alignment.
+        unsafe {
+            if c.step == 1 {
+                for i in 0..c.cols {
+                    run.value(0, i).write_unaligned(C::decode(run.raw(0, i).read_unaligned()));
+                }
+                row += 1;
+                continue;
+            }
+            let rows = run_of(c, row, last);
+            let mut col = 0;
+            while col < c.cols {
+                let cols = TILE.min(c.cols - col);
+                let mut at = 0;
+                while at < rows {
+                    let height = TILE.min(rows - at);
+                    if (height, cols) == (TILE, TILE) {
+                        load_tile::<C>(&run, at, col);
+                    } else {
+                        for j in col..col + cols {
+                            for i in at..at + height {
+                                let value = C::decode(run.raw(i, j).read_unaligned());
+                                run.value(i, j).write_unaligned(value);
+                            }
+                        }
+                    }
+                    at += TILE;
+                }
+                col += TILE;
+            }
+            row += rows;
+        }
+    }
+}
+
+/// # Safety
+/// As [`load_rows`].
+#[inline(always)]
+unsafe fn load_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
+    let mut tile = [[C::Value::default(); TILE]; TILE];
+    // SAFETY: the caller's.
+    unsafe {
+        for j in 0..TILE {
+            for (i, line) in tile.iter_mut().enumerate() {
+                line[j] = C::decode(run.raw(row + i, col + j).read_unaligned());
+            }
+        }
+        for (i, line) in tile.iter().enumerate() {
+            run.value(row + i, col).cast::<[C::Value; TILE]>().write_unaligned(*line);
+        }
+    }
+}
+
+/// # Safety
+/// As [`store_rows`].
+#[inline(always)]
+unsafe fn store_coded<C: Code>(c: &Carried, first: usize, last: usize) {
+    let mut row = first;
+    while row < last {
+        let run = Run::<C>::new(c, first, row);
+        // SAFETY: the caller's; addresses need no alignment.
+        unsafe {
+            if c.step == 1 {
+                for i in 0..c.cols {
+                    run.raw(0, i).write_unaligned(C::encode(run.value(0, i).read_unaligned()));
+                }
+                row += 1;
+                continue;
+            }
+            let rows = run_of(c, row, last);
+            let mut col = 0;
+            while col < c.cols {
+                let cols = TILE.min(c.cols - col);
+                let mut at = 0;
+                while at < rows {
+                    let height = TILE.min(rows - at);
+                    if (height, cols) == (TILE, TILE) {
+                        store_tile::<C>(&run, at, col);
+                    } else {
+                        for j in col..col + cols {
+                            for i in at..at + height {
+                                let value = run.value(i, j).read_unaligned();
+                                run.raw(i, j).write_unaligned(C::encode(value));
+                            }
+                        }
+                    }
+                    at += TILE;
+                }
+                col += TILE;
+            }
+            row += rows;
+        }
+    }
+}
+
+/// # Safety
+/// As [`store_rows`].
+#[inline(always)]
+unsafe fn store_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
+    let mut tile = [[C::Value::default(); TILE]; TILE];
+    // SAFETY: the caller's.
+    unsafe {
+        for (i, line) in tile.iter_mut().enumerate() {
+            *line = run.value(row + i, col).cast::<[C::Value; TILE]>().read_unaligned();
+        }
+        for j in 0..TILE {
+            for (i, line) in tile.iter().enumerate() {
+                run.raw(row + i, col + j).write_unaligned(C::encode(line[j]));
+            }
+        }
+    }
+}
+
+entry_points! {
+    /// To the stage, per level.
+    mod load_entries: load_rows<>(carried: &Carried, first: usize, last: usize) -> ();
+}
+
+entry_points! {
+    /// Back, per level.
+    mod store_entries: store_rows<>(carried: &Carried, first: usize, last: usize) -> ();
+}
+
+/// Carries rows one way; see [`load_rows`] and [`store_rows`].
+pub(super) type Entry = unsafe fn(&Carried, usize, usize);
+
+/// To the stage and back.
+pub(super) fn entries(level: Level) -> (Entry, Entry) {
+    (
+        load_entries::at(level).unwrap_or(load_entries::entry_portable),
+        store_entries::at(level).unwrap_or(store_entries::entry_portable),
+    )
+}

@@ -1,0 +1,248 @@
+//! Rows that the kernels do not take as they are: of types that they do not know, with a last dimension that is
+//! not dense, or with more to be done to dst than is theirs.
+//!
+//! A few rows at a time are brought to a place in the scratchpad, the stage, where they are dense and of a type
+//! that the kernels take; these run there, and what they write is brought to where it belongs. A row's bits are
+//! those of the same elements in any other layout.
+
+use super::carry::{Carried, Entry, entries};
+use super::columns::{Blocks, CHAIN_ROWS};
+use super::job::{Backward, Forward};
+use super::problem::LayerNormalization;
+use crate::simd::Level;
+use crate::tensor::{DataType, MemoryDesc, RowMap};
+
+/// Bytes of rows on a stage, so that they stay in a first-level cache of 48 KiB.
+const STAGE_BYTES: usize = 32 * 1024;
+/// Rows at once where a last dimension is not dense, if that many bytes are not too much for a second-level
+/// cache: neighbours share cache lines.
+const ROWS_TO_TURN: usize = 32;
+const BYTES_TO_TURN: usize = 512 * 1024;
+/// The most stages, of which each block of rows has one, and what they may take together.
+const MOST_STAGES: usize = 64;
+const BYTES_OF_STAGES: usize = 64 << 20;
+/// Rows begin at multiples of a cache line.
+const LINE: usize = 64;
+
+/// The types that the kernels see src, dst or diff_dst, and diff_src as.
+pub(super) fn kernel_types(problem: &LayerNormalization) -> [DataType; 3] {
+    [&problem.src, &problem.dst, &problem.diff_src]
+        .map(|desc| kernel_type(LayerNormalization::type_of(desc)))
+}
+
+fn kernel_type(data_type: DataType) -> DataType {
+    match data_type {
+        DataType::F64 | DataType::F32 | DataType::Bf16 | DataType::F16 => data_type,
+        _ => DataType::F32,
+    }
+}
+
+/// A tensor of rows.
+struct Side {
+    data_type: DataType,
+    stage_type: DataType,
+    rows: RowMap,
+    step: usize,
+    /// Where its rows are on the stage; `None` if the kernels take them where they are.
+    offset: Option<usize>,
+    /// Between rows there, in elements.
+    stage_step: usize,
+}
+
+impl Side {
+    fn new(desc: &MemoryDesc, rows: RowMap, stage_type: DataType) -> Self {
+        let data_type = LayerNormalization::type_of(desc);
+        let cols = desc.dims().last().map_or(0, |cols| *cols as usize);
+        let staged = stage_type != data_type || !is_dense(desc);
+        let per_line = LINE / stage_type.size();
+        Self {
+            data_type,
+            stage_type,
+            rows,
+            step: desc.strides().last().map_or(1, |step| *step as usize),
+            offset: staged.then_some(0),
+            stage_step: cols.checked_next_multiple_of(per_line).unwrap_or(usize::MAX / LINE),
+        }
+    }
+
+    /// Bytes of a row on the stage.
+    fn row_bytes(&self) -> usize {
+        match self.offset {
+            Some(_) => self.stage_step.saturating_mul(self.stage_type.size()),
+            None => 0,
+        }
+    }
+
+    /// Rows from `first` on, on a stage at `slot`.
+    fn carried(&self, tensor: *mut u8, cols: usize, slot: *mut u8) -> Carried {
+        Carried {
+            tensor,
+            data_type: self.data_type,
+            rows: self.rows,
+            step: self.step,
+            cols,
+            stage: slot.wrapping_add(self.offset.unwrap_or(0)),
+            stage_type: self.stage_type,
+            stage_step: self.stage_step,
+        }
+    }
+
+    /// Where row 0 would be if row `first` is the first on the stage.
+    fn base(&self, slot: *mut u8, first: usize) -> *mut u8 {
+        let before = first * self.stage_step * self.stage_type.size();
+        slot.wrapping_add(self.offset.unwrap_or(0)).wrapping_sub(before)
+    }
+}
+
+/// Whether the kernels take the rows of a tensor where they are.
+fn is_dense(desc: &MemoryDesc) -> bool {
+    match (desc.dims().last(), desc.strides().last()) {
+        (Some(dim), Some(step)) => *dim <= 1 || *step == 1,
+        _ => true,
+    }
+}
+
+/// How rows are staged.
+pub(super) struct Staging {
+    src: Side,
+    /// Of diff_dst backward.
+    dst: Side,
+    diff_src: Side,
+    rows_at_once: usize,
+    /// Bytes of one stage.
+    slot: usize,
+    load: Entry,
+    store: Entry,
+}
+
+impl Staging {
+    /// For tensors that the kernels see as `types`, and whose rows begin as `rows` say, in the order src, dst or
+    /// diff_dst, diff_src; `None` if they take all as they are.
+    pub(super) fn new(
+        problem: &LayerNormalization,
+        level: Level,
+        types: [DataType; 3],
+        rows: [RowMap; 3],
+    ) -> Option<Self> {
+        let p = problem;
+        let mut src = Side::new(&p.src, rows[0], types[0]);
+        let mut dst = Side::new(&p.dst, rows[1], types[1]);
+        let mut diff_src = Side::new(&p.diff_src, rows[2], types[2]);
+        let sides = [&src, &dst, &diff_src];
+        if sides.iter().all(|side| side.offset.is_none()) {
+            return None;
+        }
+        let turns = [&p.src, &p.dst, &p.diff_src].iter().any(|desc| !is_dense(desc));
+        let row_bytes = sides.iter().fold(0usize, |sum, side| sum.saturating_add(side.row_bytes()));
+        let row_bytes = row_bytes.max(1);
+        let mut rows_at_once = (STAGE_BYTES / row_bytes).max(1);
+        if turns {
+            rows_at_once =
+                rows_at_once.max(ROWS_TO_TURN.min(BYTES_TO_TURN / row_bytes)).max(CHAIN_ROWS);
+        }
+        if rows_at_once > CHAIN_ROWS {
+            // Whole chains of column sums, and rows by the 16 for the short ones.
+            rows_at_once -= rows_at_once % CHAIN_ROWS;
+        }
+        let rows_at_once = rows_at_once.min(p.rows.max(1));
+        let mut slot = 0usize;
+        for side in [&mut src, &mut dst, &mut diff_src] {
+            let bytes = side.row_bytes().saturating_mul(rows_at_once);
+            if let Some(offset) = &mut side.offset {
+                *offset = slot;
+                slot = slot.saturating_add(bytes);
+            }
+        }
+        let (load, store) = entries(level);
+        Some(Self { src, dst, diff_src, rows_at_once, slot, load, store })
+    }
+
+    /// Bytes of one stage.
+    pub(super) fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// The cut of rows where it is free: `wanted` blocks, or as many as there are to be stages.
+    pub(super) fn blocks(&self, rows: usize, wanted: usize) -> Blocks {
+        let most = (BYTES_OF_STAGES / self.slot.max(1)).clamp(1, MOST_STAGES);
+        Blocks::at_most(rows, wanted.min(most), self.rows_at_once)
+    }
+
+    /// Runs `rows(job, first, last)` over a block of rows, by way of the stage at `slot`.
+    ///
+    /// # Safety
+    /// The rows are there and this thread's, as the stage is.
+    pub(super) unsafe fn forward(
+        &self,
+        job: &Forward,
+        slot: *mut u8,
+        (first, last): (usize, usize),
+        rows: &(dyn Fn(&Forward, usize, usize) + Sync),
+    ) {
+        let src = self.src.carried(job.src.cast_mut(), job.cols, slot);
+        let dst = self.dst.carried(job.dst, job.cols, slot);
+        for begin in (first..last).step_by(self.rows_at_once) {
+            let end = last.min(begin + self.rows_at_once);
+            let mut part = *job;
+            (part.src_type, part.dst_type) = (self.src.stage_type, self.dst.stage_type);
+            if self.src.offset.is_some() {
+                // SAFETY: the caller's.
+                unsafe { (self.load)(&src, begin, end) };
+                part.src = self.src.base(slot, begin);
+                part.src_rows = RowMap::every(self.src.stage_step);
+            }
+            if self.dst.offset.is_some() {
+                part.dst = self.dst.base(slot, begin);
+                part.dst_rows = RowMap::every(self.dst.stage_step);
+                part.streams = false;
+            }
+            rows(&part, begin, end);
+            if self.dst.offset.is_some() {
+                // SAFETY: the caller's.
+                unsafe { (self.store)(&dst, begin, end) };
+            }
+        }
+    }
+
+    /// As [`forward`](Staging::forward), into the block's column sums.
+    ///
+    /// # Safety
+    /// As [`forward`](Staging::forward), with the sums.
+    pub(super) unsafe fn backward(
+        &self,
+        job: &Backward,
+        slot: *mut u8,
+        (first, last): (usize, usize),
+        rows: &dyn Fn(&Backward, usize, usize),
+    ) {
+        let src = self.src.carried(job.src.cast_mut(), job.cols, slot);
+        let diff_dst = self.dst.carried(job.diff_dst.cast_mut(), job.cols, slot);
+        let diff_src = self.diff_src.carried(job.diff_src, job.cols, slot);
+        for begin in (first..last).step_by(self.rows_at_once) {
+            let end = last.min(begin + self.rows_at_once);
+            let mut part = *job;
+            // SAFETY: the caller's.
+            unsafe {
+                if self.src.offset.is_some() {
+                    (self.load)(&src, begin, end);
+                    part.src = self.src.base(slot, begin);
+                    part.src_rows = RowMap::every(self.src.stage_step);
+                }
+                if self.dst.offset.is_some() {
+                    (self.load)(&diff_dst, begin, end);
+                    part.diff_dst = self.dst.base(slot, begin);
+                    part.diff_dst_rows = RowMap::every(self.dst.stage_step);
+                }
+                if self.diff_src.offset.is_some() {
+                    part.diff_src = self.diff_src.base(slot, begin);
+                    part.diff_src_rows = RowMap::every(self.diff_src.stage_step);
+                    part.streams = false;
+                }
+                rows(&part, begin, end);
+                if self.diff_src.offset.is_some() {
+                    (self.store)(&diff_src, begin, end);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What fills up the blocks of an output: zeros.
+
+use crate::tensor::{DataType, MemoryDesc, Places};
+use std::cmp::Ordering;
+
+/// The elements of a tensor's memory that are none of the tensor.
+pub(crate) struct Padding {
+    places: Places,
+    /// Bytes of an element.
+    size: usize,
+    /// Boxes of indices, a range for each dimension.
+    boxes: Vec<Vec<(i64, i64)>>,
+}
+
+impl Padding {
+    pub(crate) fn of(desc: &MemoryDesc) -> Self {
+        // For each dimension what lies past its end; within the ends of those before it, so that
+        // nothing comes twice.
+        let range = |past: usize, d: usize| match d.cmp(&past) {
+            Ordering::Less => (0, desc.dims()[d]),
+            Ordering::Equal => (desc.dims()[d], desc.padded_dims()[d]),
+            Ordering::Greater => (0, desc.padded_dims()[d]),
+        };
+        let is_padded = |d: &usize| desc.dims()[*d] < desc.padded_dims()[*d];
+        let past_end = (0..desc.ndims()).filter(|d| is_padded(d) && !desc.has_zero_dim());
+        let boxes = past_end.map(|past| (0..desc.ndims()).map(|d| range(past, d)).collect());
+        Self {
+            places: Places::of_padded(desc),
+            size: desc.data_type().map_or(0, DataType::size),
+            boxes: boxes.collect(),
+        }
+    }
+
+    /// Writes the zeros.
+    ///
+    /// # Safety
+    /// `start` is the first element of a tensor with this layout, which may be written.
+    pub(crate) unsafe fn clear(&self, start: *mut u8) {
+        for ranges in &self.boxes {
+            self.places.each_offset(ranges, |offset| {
+                // SAFETY: the caller's; the place lies within the tensor's memory.
+                unsafe { start.add(offset * self.size).write_bytes(0, self.size) };
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use norm_sys as sys;
+
+    #[test]
+    fn every_byte_that_is_no_element_is_cleared() {
+        for tag in [sys::norm_ABc16b16a, sys::norm_aBc16b, sys::norm_Abc4a, sys::norm_abc] {
+            let desc = MemoryDesc::with_tag(&[5, 18, 3], DataType::F16, tag).unwrap();
+            let mut bytes = vec![1u8; desc.size()];
+            // SAFETY: there are as many bytes as the tensor has.
+            unsafe { Padding::of(&desc).clear(bytes.as_mut_ptr()) };
+            let mut expected = vec![0u8; desc.size()];
+            let places = Places::of(&desc);
+            for flat in 0..5 * 18 * 3 {
+                expected[places.offset(flat) * 2..][..2].fill(1);
+            }
+            assert_eq!(bytes, expected, "{tag}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Element types of 8 bits: their codes and the f32 values that these stand for.
+//!
+//! Every function is free of branches and takes one number. A loop over a row becomes vectors by itself, in an
+//! entry compiled for an instruction set, and has the same bits in all of them: there is no order to keep.
+
+/// Adding this to a number below 2^22 rounds it to an integer, to nearest even, in the lowest bits.
+const TO_INTEGER: f32 = 12_582_912.0;
+
+/// The integer nearest to `x`, ties to even, between `low` and `high`, in the lowest byte; NaN gives 0.
+#[inline(always)]
+fn saturated(x: f32, low: f32, high: f32) -> u8 {
+    let x = if x.is_nan() { 0.0 } else { x };
+    let x = if x < low { low } else { x };
+    let x = if x > high { high } else { x };
+    (x + TO_INTEGER).to_bits() as u8
+}
+
+/// The s8 nearest to `x`; what is out of range saturates, NaN gives 0.
+#[inline(always)]
+pub(crate) fn s8_code(x: f32) -> u8 {
+    saturated(x, -128.0, 127.0)
+}
+
+/// The u8 nearest to `x`; what is out of range saturates, NaN gives 0.
+#[inline(always)]
+pub(crate) fn u8_code(x: f32) -> u8 {
+    saturated(x, 0.0, 255.0)
+}
+
+#[inline(always)]
+pub(crate) fn s8_value(code: u8) -> f32 {
+    f32::from(code.cast_signed())
+}
+
+#[inline(always)]
+pub(crate) fn u8_value(code: u8) -> f32 {
+    f32::from(code)
+}
+
+/// A floating-point format of 8 bits.
+struct Float8 {
+    /// Bits of the fraction.
+    fraction: u32,
+    /// Of the exponent.
+    bias: u32,
+    /// From these f32 bits on, magnitudes have the code `beyond`.
+    too_large: u32,
+    beyond: u32,
+    /// The largest code of a number, and what is added to f32's bits of those above.
+    largest: u32,
+}
+
+/// The format of the OCP specification with four bits of exponent: no infinities, and one NaN.
+const E4M3: Float8 = Float8 {
+    fraction: 3,
+    bias: 7,
+    // Just above 464, which lies halfway between 448 and what would come next.
+    too_large: 0x43e8_0001,
+    beyond: 0x7f,
+    largest: 0x7e,
+};
+
+/// The one with five: the upper half of a binary16.
+const E5M2: Float8 = Float8 {
+    fraction: 2,
+    bias: 15,
+    // 61440, halfway between 57344 and what would come next.
+    too_large: 0x4770_0000,
+    beyond: 0x7c,
+    largest: 0x7b,
+};
+
+impl Float8 {
+    /// To nearest even, subnormals included. What rounds to more than the largest number becomes an infinity,
+    /// or NaN where there is none.
+    #[inline(always)]
+    fn code(&self, x: f32) -> u8 {
+        let bits = x.to_bits();
+        let magnitude = bits & 0x7fff_ffff;
+        let drop = 23 - self.fraction;
+        // Subnormal: adding the right power of 2 lines the last places up, and rounds.
+        let unit = (127 + 23 + 1 - self.bias - self.fraction) << 23;
+        let small = (f32::from_bits(magnitude) + f32::from_bits(unit)).to_bits().wrapping_sub(unit);
+        let odd = magnitude >> drop & 1;
+        let rounded = magnitude.wrapping_add((1 << (drop - 1)) - 1 + odd);
+        let normal = rounded.wrapping_sub((127 - self.bias) << 23) >> drop;
+        let smallest_normal = (128 - self.bias) << 23;
+        let code = if magnitude < smallest_normal { small } else { normal };
+        let code = if magnitude >= self.too_large { self.beyond } else { code };
+        let code = if magnitude > 0x7f80_0000 { 0x7f } else { code };
+        (code | bits >> 24 & 0x80) as u8
+    }
+
+    #[inline(always)]
+    fn value(&self, code: u8) -> f32 {
+        let code = u32::from(code);
+        let magnitude = code & 0x7f;
+        let unit = f32::from_bits((127 + 1 - self.bias - self.fraction) << 23);
+        let small = (magnitude as f32 * unit).to_bits();
+        let normal = (magnitude << (23 - self.fraction)) + ((127 - self.bias) << 23);
+        let bits = if magnitude < 1 << self.fraction { small } else { normal };
+        let special =
+            if magnitude == self.beyond && self.beyond != 0x7f { 0x7f80_0000 } else { 0x7fc0_0000 };
+        let bits = if magnitude > self.largest { special } else { bits };
+        f32::from_bits(bits | (code & 0x80) << 24)
+    }
+}
+
+#[inline(always)]
+pub(crate) fn e4m3_code(x: f32) -> u8 {
+    E4M3.code(x)
+}
+
+#[inline(always)]
+pub(crate) fn e5m2_code(x: f32) -> u8 {
+    E5M2.code(x)
+}
+
+#[inline(always)]
+pub(crate) fn e4m3_value(code: u8) -> f32 {
+    E4M3.value(code)
+}
+
+#[inline(always)]
+pub(crate) fn e5m2_value(code: u8) -> f32 {
+    E5M2.value(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number of a format, from the definition: sign, exponent and fraction.
+    fn defined(code: u8, fraction: i32, bias: i32) -> f64 {
+        let sign = if code & 0x80 != 0 { -1.0 } else { 1.0 };
+        let exponent = i32::from(code & 0x7f) >> fraction;
+        let rest = f64::from(i32::from(code) & ((1 << fraction) - 1)) / f64::from(1 << fraction);
+        let (one, power) = if exponent == 0 { (0.0, 1 - bias) } else { (1.0, exponent - bias) };
+        sign * (one + rest) * 2f64.powi(power)
+    }
+
+    #[test]
+    fn values_are_those_of_the_formats() {
+        for code in 0..=255u8 {
+            let (e4m3, e5m2) = (e4m3_value(code), e5m2_value(code));
+            match code & 0x7f {
+                0x7f => assert!(e4m3.is_nan()),
+                _ => assert_eq!(f64::from(e4m3), defined(code, 3, 7), "{code:#x}"),
+            }
+            match code & 0x7f {
+                0x7d..=0x7f => assert!(e5m2.is_nan()),
+                0x7c => {
+                    assert_eq!(e5m2, f32::INFINITY.copysign(if code > 127 { -1.0 } else { 1.0 }))
+                }
+                _ => assert_eq!(f64::from(e5m2), defined(code, 2, 15), "{code:#x}"),
+            }
+            assert_eq!(e4m3.is_sign_negative() || e4m3.is_nan(), code > 127 || e4m3.is_nan());
+            assert_eq!(s8_value(code), f32::from(code as i8));
+            assert_eq!(u8_value(code), f32::from(code));
+        }
+    }
+
+    /// Every code comes back, and what lies between two goes to the nearest, ties to the even one.
+    #[test]
+    fn codes_round_to_nearest_even() {
+        let formats: [(fn(f32) -> u8, fn(u8) -> f32, u8, u8, f32); 2] = [
+            (e4m3_code, e4m3_value, 0x7e, 0x7f, 464.0),
+            (e5m2_code, e5m2_value, 0x7b, 0x7c, 61440.0),
+        ];
+        for (code_of, value_of, largest, beyond, limit) in formats {
+            for code in 0..=largest {
+                let x = value_of(code);
+                assert_eq!((code_of(x), code_of(-x)), (code, code | 0x80));
+                if code == largest {
+                    break;
+                }
+                let next = value_of(code + 1);
+                let half = (x + next) / 2.0;
+                assert_eq!(code_of(half), code + (code & 1), "{half}");
+                assert_eq!(code_of(half.next_down()), code);
+                assert_eq!(code_of(half.next_up()), code + 1);
+            }
+            assert_eq!(code_of(limit.next_down()), largest);
+            assert_eq!(code_of(limit), if beyond == 0x7f { largest } else { beyond });
+            for x in [limit.next_up(), 1e6, f32::MAX, f32::INFINITY] {
+                assert_eq!((code_of(x), code_of(-x)), (beyond, beyond | 0x80), "{x}");
+            }
+            assert!(value_of(code_of(f32::NAN)).is_nan());
+            assert_eq!(code_of(f32::from_bits(1)), 0);
+            assert_eq!(code_of(-0.0), 0x80);
+        }
+    }
+
+    #[test]
+    fn integers_saturate_and_ties_go_to_even() {
+        for n in -300..=300i32 {
+            let x = n as f32;
+            let (s8, u8) = (n.clamp(-128, 127) as i8 as u8, n.clamp(0, 255) as u8);
+            assert_eq!((s8_code(x), u8_code(x)), (s8, u8));
+            let even = if n % 2 == 0 { n } else { n + 1 };
+            let half = x + 0.5;
+            assert_eq!(s8_code(half), even.clamp(-128, 127) as i8 as u8, "{half}");
+            assert_eq!(u8_code(half), even.clamp(0, 255) as u8, "{half}");
+            assert_eq!(s8_code(half.next_down()), n.clamp(-128, 127) as i8 as u8);
+            assert_eq!(s8_code(half.next_up()), (n + 1).clamp(-128, 127) as i8 as u8);
+        }
+        for x in [f32::INFINITY, f32::MAX, 1e9] {
+            assert_eq!((s8_code(x), u8_code(x), s8_code(-x), u8_code(-x)), (127, 255, 128, 0));
+        }
+        for nan in [f32::NAN, f32::from_bits(0xffff_ffff), f32::from_bits(0x7f80_0001)] {
+            assert_eq!((s8_code(nan), u8_code(nan)), (0, 0));
+        }
+    }
+}

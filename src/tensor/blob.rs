@@ -1,0 +1,125 @@
+//! Descriptors as bytes, to be kept or sent: numbers of 8 bytes in this machine's order.
+
+use super::{DataType, Layout, MAX_NDIMS, MemoryDesc};
+use crate::error::{Error, Result};
+
+/// What bytes of a descriptor begin with; its last digit is the version of the format.
+const MARK: i64 = i64::from_ne_bytes(*b"normmd01");
+/// The mark, five numbers, five arrays and a checksum.
+const NUMBERS: usize = 6 + 5 * MAX_NDIMS + 1;
+/// Bytes of every descriptor.
+pub(crate) const BLOB_SIZE: usize = NUMBERS * 8;
+
+/// The data types by number; a new one goes to the end.
+const TYPES: [DataType; 9] = [
+    DataType::F16,
+    DataType::Bf16,
+    DataType::F32,
+    DataType::S32,
+    DataType::S8,
+    DataType::U8,
+    DataType::F64,
+    DataType::F8E5m2,
+    DataType::F8E4m3,
+];
+const LAYOUTS: [Layout; 3] = [Layout::Undef, Layout::Any, Layout::Strided];
+
+/// FNV-1a over the bytes of the numbers.
+fn checksum(numbers: &[i64]) -> i64 {
+    let bytes = numbers.iter().flat_map(|number| number.to_ne_bytes());
+    let step = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.fold(0xcbf2_9ce4_8422_2325, step) as i64
+}
+
+impl MemoryDesc {
+    pub(crate) fn to_blob(&self) -> [u8; BLOB_SIZE] {
+        let data_type = TYPES.iter().position(|t| Some(*t) == self.data_type);
+        let layout = LAYOUTS.iter().position(|l| *l == self.layout).unwrap_or(0);
+        let mut numbers = vec![
+            MARK,
+            self.ndims as i64,
+            data_type.map_or(-1, |at| at as i64),
+            layout as i64,
+            self.offset,
+            self.block_count as i64,
+        ];
+        for array in
+            [&self.dims, &self.padded_dims, &self.strides, &self.block_sizes, &self.block_dims]
+        {
+            numbers.extend(array);
+        }
+        numbers.push(checksum(&numbers));
+        let mut blob = [0; BLOB_SIZE];
+        for (to, number) in blob.chunks_exact_mut(8).zip(numbers) {
+            to.copy_from_slice(&number.to_ne_bytes());
+        }
+        blob
+    }
+
+    /// The descriptor of such bytes, if nobody has changed them.
+    pub(crate) fn of_blob(blob: &[u8; BLOB_SIZE]) -> Result<Self> {
+        let refused = || Error::invalid("blob: not the bytes of a memory descriptor, or damaged");
+        let mut numbers = [0i64; NUMBERS];
+        for (number, bytes) in numbers.iter_mut().zip(blob.as_chunks::<8>().0) {
+            *number = i64::from_ne_bytes(*bytes);
+        }
+        let (content, sum) = numbers.split_at(NUMBERS - 1);
+        if numbers[0] != MARK || sum[0] != checksum(content) {
+            return Err(refused());
+        }
+        let array = |at: usize| {
+            let mut array = [0; MAX_NDIMS];
+            array.copy_from_slice(&content[6 + at * MAX_NDIMS..][..MAX_NDIMS]);
+            array
+        };
+        let count = |number: i64| {
+            usize::try_from(number).ok().filter(|n| *n <= MAX_NDIMS).ok_or_else(refused)
+        };
+        let layout = LAYOUTS.get(numbers[3] as usize).ok_or_else(refused)?;
+        let desc = Self {
+            ndims: count(numbers[1])?,
+            data_type: TYPES.get(numbers[2] as usize).copied(),
+            layout: *layout,
+            offset: numbers[4],
+            block_count: count(numbers[5])?,
+            dims: array(0),
+            padded_dims: array(1),
+            strides: array(2),
+            block_sizes: array(3),
+            block_dims: array(4),
+        };
+        // The checksum finds damage; this finds what was made up.
+        let block = |(d, size): (usize, i64)| d < desc.ndims && (1..=1 << 20).contains(&size);
+        let padded = |d: usize| desc.padded_dims[d] >= desc.dims[d];
+        let described = desc.layout == Layout::Undef || desc.data_type.is_some();
+        if !(described && desc.offset >= 0 && desc.blocks().all(block))
+            || !(0..desc.ndims).all(padded)
+            || desc.blocks().try_fold(1i64, |n, (_, size)| n.checked_mul(size)).is_none()
+        {
+            return Err(refused());
+        }
+        desc.checked()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use norm_sys as sys;
+
+    #[test]
+    fn bytes_come_back_as_the_descriptor() {
+        let blocked = MemoryDesc::with_tag(&[20, 30], DataType::S8, sys::norm_AB16b16a).unwrap();
+        let part = blocked.part(&[4, 14], &[16, 16]).unwrap();
+        let any = MemoryDesc::with_tag(&[2], DataType::F64, sys::norm_format_tag_any).unwrap();
+        for desc in [MemoryDesc::EMPTY, blocked, part, any] {
+            let blob = desc.to_blob();
+            assert_eq!(MemoryDesc::of_blob(&blob).unwrap(), desc);
+            for at in (0..BLOB_SIZE).step_by(7) {
+                let mut damaged = blob;
+                damaged[at] ^= 1 << (at % 8);
+                assert!(MemoryDesc::of_blob(&damaged).is_err(), "byte {at}");
+            }
+        }
+    }
+}

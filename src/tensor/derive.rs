@@ -1,0 +1,234 @@
+//! Descriptors made from others: a layout taken over, a part, another order or grouping of the
+//! dimensions.
+
+use super::desc::check_dims;
+use super::tags::Order;
+use super::{DataType, Layout, MemoryDesc};
+use crate::error::{Error, Result};
+
+impl MemoryDesc {
+    /// This descriptor in the layout of `other`, which has the same number of dimensions, without
+    /// gaps: the order of the strides is kept, and the blocks are.
+    pub(crate) fn resolved_like(&self, other: &Self) -> Result<Self> {
+        let Some(data_type) = self.data_type else { return Ok(Self::EMPTY) };
+        Self::ordered(self.dims(), data_type, &other.order_and_blocks())
+    }
+
+    /// This descriptor dense, outermost dimension first.
+    pub(crate) fn resolved_dense(&self) -> Result<Self> {
+        self.data_type.map_or(Ok(Self::EMPTY), |data_type| Self::dense(self.dims(), data_type))
+    }
+
+    /// An f32 descriptor of the rows' statistics: this one without its last dimension, in the same
+    /// order of strides.
+    pub(crate) fn statistics(&self) -> Result<Self> {
+        let n = self.ndims - 1;
+        let dims = self.order()[..self.ndims].iter().copied().filter(|&d| d != n).collect();
+        Self::ordered(&self.dims[..n], DataType::F32, &Order { dims, blocks: Vec::new() })
+    }
+
+    /// The part that begins at `offsets`.
+    pub(crate) fn part(&self, dims: &[i64], offsets: &[i64]) -> Result<Self> {
+        if self.layout != Layout::Strided {
+            return Err(Error::unimplemented("parent_memory_desc: it has no layout"));
+        }
+        let mut part = self.clone();
+        for d in 0..self.ndims {
+            let (dim, offset, block) = (dims[d], offsets[d], self.block_of(d));
+            if dim < 0 {
+                return Err(Error::invalid(format!("dims: dims[{d}] = {dim} is negative")));
+            }
+            if offset < 0 || offset.checked_add(dim).is_none_or(|end| end > self.dims[d]) {
+                return Err(Error::invalid(format!(
+                    "offsets: {dim} from {offset} on are not within the {} of dimension {d}",
+                    self.dims[d]
+                )));
+            }
+            let reaches_end = offset + dim == self.dims[d];
+            if offset % block != 0 || !(reaches_end || dim % block == 0 || dim < block) {
+                return Err(Error::unimplemented(format!(
+                    "offsets: dimension {d} is cut into blocks of {block}, which a part must not cut"
+                )));
+            }
+            part.dims[d] = dim;
+            part.padded_dims[d] = if reaches_end { self.padded_dims[d] - offset } else { dim };
+            part.offset += offset / block * self.strides[d];
+        }
+        part.checked()
+    }
+
+    /// Dimension `d` becomes dimension `permutation[d]`.
+    pub(crate) fn permuted(&self, permutation: &[usize]) -> Self {
+        let mut permuted = self.clone();
+        for (d, &to) in permutation.iter().enumerate() {
+            permuted.dims[to] = self.dims[d];
+            permuted.padded_dims[to] = self.padded_dims[d];
+            permuted.strides[to] = self.strides[d];
+        }
+        for slot in 0..self.block_count {
+            permuted.block_dims[slot] = permutation[self.block_dims[slot] as usize] as i64;
+        }
+        permuted
+    }
+
+    /// The same elements, in the same places and the same logical order, as a tensor of other
+    /// dimensions.
+    pub(crate) fn reshaped(&self, dims: &[i64]) -> Result<Self> {
+        check_dims(dims)?;
+        let volume = |dims: &[i64]| dims.iter().try_fold(1i64, |n, &d| n.checked_mul(d));
+        if volume(dims) != volume(self.dims()) {
+            return Err(Error::invalid(format!(
+                "dims: {dims:?} has not as many elements as {:?}",
+                self.dims()
+            )));
+        }
+        let Some(data_type) = self.data_type else { return Ok(Self::EMPTY) };
+        match self.layout {
+            Layout::Undef => Ok(Self::EMPTY),
+            Layout::Any => Self::any(dims, data_type),
+            Layout::Strided if self.has_zero_dim() => Self::dense(dims, data_type),
+            Layout::Strided => self.regrouped(dims, data_type),
+        }
+    }
+
+    /// [`reshaped`](Self::reshaped) of a tensor with elements: groups of dimensions with the same number
+    /// of elements, innermost first, are laid out anew.
+    fn regrouped(&self, dims: &[i64], data_type: DataType) -> Result<Self> {
+        let split = || {
+            Err(Error::invalid(format!(
+                "dims: {dims:?} cuts or joins dimensions of {:?} that do not lie densely",
+                self.dims()
+            )))
+        };
+        let mut made = Self::any(dims, data_type)?;
+        made.layout = Layout::Strided;
+        made.offset = self.offset;
+        (made.block_count, made.block_sizes) = (self.block_count, self.block_sizes);
+        // Dimensions of 1 with nothing to fill up come and go.
+        let is_one = |d: usize| self.dims[d] == 1 && self.padded_dims[d] == 1;
+        let old: Vec<usize> = (0..self.ndims).filter(|&d| !is_one(d)).collect();
+        let (mut i, mut o) = (old.len(), dims.len());
+        while i > 0 || o > 0 {
+            // A padded 1 needs a 1 to become.
+            let padded_one = i > 0 && self.dims[old[i - 1]] == 1;
+            if o > 0 && dims[o - 1] == 1 && !padded_one {
+                o -= 1;
+                made.strides[o] = 1;
+                continue;
+            }
+            let (old_end, new_end) = (i, o);
+            let (mut old_volume, mut new_volume) = (1i64, 1i64);
+            loop {
+                if i > 0 && (i == old_end || old_volume < new_volume) {
+                    i -= 1;
+                    old_volume *= self.dims[old[i]];
+                } else if o > 0 && (o == new_end || new_volume < old_volume) {
+                    o -= 1;
+                    new_volume *= dims[o];
+                } else {
+                    return split();
+                }
+                if i < old_end && o < new_end && old_volume == new_volume {
+                    break;
+                }
+            }
+            let group = &old[i..old_end];
+            if group.len() == 1 && new_end - o == 1 {
+                let d = group[0];
+                made.strides[o] = self.strides[d];
+                made.padded_dims[o] = self.padded_dims[d];
+                for slot in (0..self.block_count).filter(|&s| self.block_dims[s] as usize == d) {
+                    made.block_dims[slot] = o as i64;
+                }
+                continue;
+            }
+            let plain = |d: &usize| self.block_of(*d) == 1 && self.padded_dims[*d] == self.dims[*d];
+            let dense = |pair: &[usize]| {
+                self.strides[pair[0]] == self.strides[pair[1]] * self.dims[pair[1]]
+            };
+            if !group.iter().all(plain) || !group.windows(2).all(dense) {
+                return split();
+            }
+            let mut stride = self.strides[group[group.len() - 1]];
+            for d in (o..new_end).rev() {
+                made.strides[d] = stride;
+                stride *= dims[d];
+            }
+        }
+        made.checked()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Places;
+    use super::*;
+    use crate::error::Status;
+    use norm_sys as sys;
+
+    fn indices(dims: &[i64]) -> Vec<Vec<i64>> {
+        let mut all = vec![vec![]];
+        for &dim in dims {
+            all = all
+                .into_iter()
+                .flat_map(|index: Vec<i64>| (0..dim).map(move |i| [&index[..], &[i]].concat()))
+                .collect();
+        }
+        all
+    }
+
+    /// Offsets of all elements in logical order, the descriptor's own included.
+    fn places(desc: &MemoryDesc) -> Vec<i64> {
+        let all = Places::of(desc);
+        indices(desc.dims()).iter().map(|i| desc.offset() + all.offset_of(i) as i64).collect()
+    }
+
+    #[test]
+    fn a_part_lies_where_its_elements_did() {
+        let tags = [sys::norm_abc, sys::norm_cab, sys::norm_aBc16b, sys::norm_ABc16b16a];
+        for tag in tags {
+            let whole = MemoryDesc::with_tag(&[32, 48, 3], DataType::F16, tag).unwrap();
+            let part = whole.part(&[16, 16, 2], &[16, 32, 1]).unwrap();
+            let (all, of_part) = (Places::of(&whole), places(&part));
+            for (index, at) in indices(&[16, 16, 2]).iter().zip(of_part) {
+                let index = [index[0] + 16, index[1] + 32, index[2] + 1];
+                assert_eq!(at, all.offset_of(&index) as i64, "{tag}");
+            }
+        }
+        let blocked = MemoryDesc::with_tag(&[32, 40], DataType::F32, sys::norm_AB16b16a).unwrap();
+        let status = |dims: [i64; 2], offsets: [i64; 2]| {
+            blocked.part(&dims, &offsets).map_err(|e| e.status).map(|p| p.padded_dims().to_vec())
+        };
+        assert_eq!(status([16, 8], [0, 32]), Ok(vec![16, 16]));
+        assert_eq!(status([16, 8], [0, 8]), Err(Status::Unimplemented));
+        assert_eq!(status([16, 24], [0, 0]), Err(Status::Unimplemented));
+        assert_eq!(status([16, 8], [0, 40]), Err(Status::InvalidArguments));
+        assert_eq!(status([16, 8], [-16, 0]), Err(Status::InvalidArguments));
+    }
+
+    #[test]
+    fn permuted_and_reshaped_keep_places() {
+        let desc = MemoryDesc::with_tag(&[20, 3, 4], DataType::F32, sys::norm_Abc16a).unwrap();
+        let permuted = desc.permuted(&[2, 0, 1]);
+        assert_eq!(permuted.dims(), [3, 4, 20]);
+        let (before, after) = (Places::of(&desc), Places::of(&permuted));
+        for index in indices(&[20, 3, 4]) {
+            let to = [index[1], index[2], index[0]];
+            assert_eq!(before.offset_of(&index), after.offset_of(&to));
+        }
+        let joined = desc.reshaped(&[20, 12]).unwrap();
+        assert_eq!(places(&joined), places(&desc));
+        assert_eq!(joined.reshaped(&[1, 20, 2, 1, 6, 1]).unwrap().size(), desc.size());
+        assert_eq!(places(&joined.reshaped(&[1, 20, 2, 1, 6, 1]).unwrap()), places(&desc));
+        assert!(desc.reshaped(&[10, 2, 12]).is_err());
+        assert!(desc.reshaped(&[20, 13]).is_err());
+        let loose = MemoryDesc::with_strides(&[4, 6], DataType::F32, &[8, 1]).unwrap();
+        assert!(loose.reshaped(&[24]).is_err());
+        assert_eq!(places(&loose.reshaped(&[2, 2, 3, 2]).unwrap()), places(&loose));
+        let padded = MemoryDesc::with_tag(&[1, 5], DataType::F32, sys::norm_AB16b16a).unwrap();
+        assert!(padded.reshaped(&[5]).is_err());
+        assert_eq!(places(&padded.reshaped(&[1, 5]).unwrap()), places(&padded));
+        let empty = MemoryDesc::dense(&[0, 3], DataType::F32).unwrap();
+        assert_eq!(empty.reshaped(&[3, 0]).unwrap().size(), 0);
+    }
+}

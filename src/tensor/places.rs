@@ -1,0 +1,165 @@
+//! Where elements lie: offsets of any index in any layout.
+//!
+//! Each dimension contributes to the offset by itself, whatever is cut into blocks, so an offset is a sum
+//! of one term per dimension.
+
+use super::{MAX_NDIMS, MemoryDesc};
+
+/// What one dimension contributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DimPlaces {
+    /// `index * stride`.
+    Plain { stride: usize },
+    /// The sum of `index / divisor % modulus * stride`.
+    Cut(Vec<Cut>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    divisor: usize,
+    modulus: usize,
+    stride: usize,
+}
+
+impl DimPlaces {
+    fn of(desc: &MemoryDesc, dim: usize) -> Self {
+        let stride = desc.strides()[dim] as usize;
+        let mut cuts = Vec::new();
+        let (mut inside, mut divisor) = (1, 1);
+        for (d, size) in desc.blocks().rev() {
+            let size = size as usize;
+            if d == dim {
+                cuts.push(Cut { divisor, modulus: size, stride: inside });
+                divisor *= size;
+            }
+            inside *= size;
+        }
+        if cuts.is_empty() {
+            return Self::Plain { stride };
+        }
+        cuts.push(Cut { divisor, modulus: usize::MAX, stride });
+        Self::Cut(cuts)
+    }
+
+    #[inline(always)]
+    pub(crate) fn offset(&self, index: usize) -> usize {
+        match self {
+            Self::Plain { stride } => index * stride,
+            Self::Cut(cuts) => {
+                cuts.iter().map(|cut| index / cut.divisor % cut.modulus * cut.stride).sum()
+            }
+        }
+    }
+}
+
+/// The places of a tensor's elements, from its first on.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    dims: Vec<(usize, DimPlaces)>,
+}
+
+impl Places {
+    pub(crate) fn of(desc: &MemoryDesc) -> Self {
+        let dim = |(d, size): (usize, &i64)| (*size as usize, DimPlaces::of(desc, d));
+        Self { dims: desc.dims().iter().enumerate().map(dim).collect() }
+    }
+
+    /// The same, padding included.
+    pub(crate) fn of_padded(desc: &MemoryDesc) -> Self {
+        let dim = |(d, size): (usize, &i64)| (*size as usize, DimPlaces::of(desc, d));
+        Self { dims: desc.padded_dims().iter().enumerate().map(dim).collect() }
+    }
+
+    /// Takes the innermost logical dimension away: what is left are the rows. That of no dimensions is
+    /// one place.
+    pub(crate) fn split_last(mut self) -> (Self, DimPlaces) {
+        let last = self.dims.pop().map_or(DimPlaces::Plain { stride: 0 }, |(_, places)| places);
+        (self, last)
+    }
+
+    /// Offset of the element, or row, number `flat` in logical order.
+    pub(crate) fn offset(&self, flat: usize) -> usize {
+        let mut rest = flat;
+        let mut offset = 0;
+        for (size, places) in self.dims.iter().rev() {
+            let size = (*size).max(1);
+            offset += places.offset(rest % size);
+            rest /= size;
+        }
+        offset
+    }
+
+    /// Calls `f` with the offset of each index within ranges, one for each dimension.
+    pub(crate) fn each_offset(&self, ranges: &[(i64, i64)], mut f: impl FnMut(usize)) {
+        if ranges.iter().any(|(first, end)| first >= end) {
+            return;
+        }
+        let mut index = [0; MAX_NDIMS];
+        for (slot, (first, _)) in index.iter_mut().zip(ranges) {
+            *slot = *first;
+        }
+        loop {
+            f(self.offset_of(&index[..ranges.len()]));
+            let mut d = ranges.len();
+            loop {
+                if d == 0 {
+                    return;
+                }
+                d -= 1;
+                index[d] += 1;
+                if index[d] < ranges[d].1 {
+                    break;
+                }
+                index[d] = ranges[d].0;
+            }
+        }
+    }
+
+    /// Offset of the element at an index.
+    pub(crate) fn offset_of(&self, index: &[i64]) -> usize {
+        self.dims.iter().zip(index).map(|((_, places), i)| places.offset(*i as usize)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::DataType;
+    use super::*;
+    use norm_sys as sys;
+
+    /// The formula of a layout cut twice, written out.
+    #[test]
+    fn tiles_lie_as_their_letters_say() {
+        let desc = MemoryDesc::with_tag(&[20, 24], DataType::F32, sys::norm_BA16a16b4a).unwrap();
+        let places = Places::of(&desc);
+        for a in 0..20i64 {
+            for b in 0..24i64 {
+                let tile = (b / 16) * desc.strides()[1] + (a / 64) * desc.strides()[0];
+                let inside = (a / 4 % 16) * 64 + (b % 16) * 4 + a % 4;
+                assert_eq!(places.offset_of(&[a, b]) as i64, tile + inside);
+                assert_eq!(places.offset((a * 24 + b) as usize) as i64, tile + inside);
+            }
+        }
+        assert_eq!(desc.padded_dims(), [64, 32]);
+    }
+
+    #[test]
+    fn every_place_of_a_tag_is_taken_once() {
+        let dims = [3i64, 5, 2, 3, 2, 1, 1, 1, 1, 1, 1, 1];
+        for (tag, letters) in super::super::all_tags() {
+            let n = super::super::tags::Order::of(letters).dims.len();
+            let desc = MemoryDesc::with_tag(&dims[..n], DataType::U8, tag).unwrap();
+            let padded: i64 = desc.padded_dims().iter().product();
+            if padded > 1 << 16 {
+                continue;
+            }
+            assert_eq!(desc.size() as i64, padded, "{letters}");
+            let places = Places::of_padded(&desc);
+            let mut taken = vec![false; padded as usize];
+            for flat in 0..padded as usize {
+                let at = places.offset(flat);
+                assert!(!std::mem::replace(&mut taken[at], true), "{letters}");
+            }
+        }
+    }
+}
