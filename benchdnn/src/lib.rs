@@ -28,3 +28,4 @@ pub mod summary;
 pub mod template;
 pub mod tensor;
 pub mod timing;
+pub mod verdict;

@@ -10,9 +10,11 @@ mod data_type;
 mod exact;
 mod generator;
 mod random;
+mod reorder;
 
 pub use attribute::{attribute, before};
 pub use data_type::DataType;
+pub use reorder::reorder;
 
 use crate::oracle::lnorm::Flags;
 

@@ -5,4 +5,5 @@
 
 pub mod lnorm;
 pub mod post_ops;
+pub mod reorder;
 mod sum;

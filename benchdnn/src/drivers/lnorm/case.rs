@@ -8,6 +8,8 @@ use super::executor::{Executor, Request, Wanted};
 use super::gradient;
 use super::performance;
 use super::problem::Problem;
+pub(super) use crate::drivers::end::End;
+use crate::drivers::end::{outcome, skipped};
 use crate::attributes::{Attributes, PostOp};
 use crate::execution::{Fault, Placement, Tensor, run_once};
 use crate::executor::{Prepared, Refusal, RefusalKind};
@@ -26,26 +28,6 @@ pub(super) struct Case {
     pub(super) problem: Problem,
     pub(super) executor: Rc<dyn Executor>,
     cache: Rc<RefCell<Cache>>,
-}
-
-/// Why a problem ends before its checks are through.
-pub(super) enum End {
-    /// With this outcome.
-    Outcome(Outcome),
-    /// With the whole run.
-    Halt(Halt),
-}
-
-impl<T: Into<Outcome>> From<T> for End {
-    fn from(outcome: T) -> End {
-        End::Outcome(outcome.into())
-    }
-}
-
-impl From<Halt> for End {
-    fn from(halt: Halt) -> End {
-        End::Halt(halt)
-    }
 }
 
 impl Case {
@@ -220,11 +202,6 @@ fn foreign(request: &Request) -> Option<&'static str> {
     })
 }
 
-/// The end of a problem that is not run.
-fn skipped(reason: String) -> End {
-    End::Outcome(Outcome::because(Status::Skipped, reason))
-}
-
 impl fmt::Debug for Case {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.problem.fmt(out)
@@ -259,9 +236,6 @@ impl crate::drivers::Problem for Case {
     }
 
     fn run(&self, run: &Run, reporter: &mut Reporter<'_>) -> Result<Outcome, Halt> {
-        match self.attempt(run, reporter) {
-            Ok(outcome) | Err(End::Outcome(outcome)) => Ok(outcome),
-            Err(End::Halt(halt)) => Err(halt),
-        }
+        outcome(self.attempt(run, reporter))
     }
 }

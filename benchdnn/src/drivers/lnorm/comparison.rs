@@ -1,7 +1,8 @@
 //! `--compare`: the same problem on another library.
 
 use super::case::{Case, End};
-use super::data::{self, Expected, Prediction};
+use super::data::{self, Prediction};
+use crate::verdict::Expected;
 use super::executor::Executor;
 use super::library::LibraryExecutor;
 use crate::check;

@@ -12,6 +12,7 @@ use crate::oracle::lnorm::{BackwardInput, ForwardInput, backward, forward};
 use crate::outcome::Halt;
 use crate::report::Reporter;
 use crate::tensor::Layout;
+use crate::verdict::Expected;
 use norm_sys::{
     NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
     NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
@@ -22,15 +23,6 @@ use std::rc::Rc;
 
 /// The seed of all data: a line that reproduces a case makes the same data again.
 const SEED: u64 = 1;
-
-/// What one output should be.
-#[derive(Clone, Debug)]
-pub(super) struct Expected {
-    pub(super) id: i32,
-    pub(super) kind: Kind,
-    pub(super) values: Rc<Vec<f64>>,
-    pub(super) terms: Rc<Vec<f64>>,
-}
 
 /// The inputs of a problem, those that come with its attributes among them.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! The options of the driver, and how their lists multiply out.
 
-use super::problem::{Descriptor, Direction, Problem};
+use super::problem::{DIMENSIONS, Direction, Problem};
 use crate::attributes::AttributeSettings;
 use crate::fill::DataType;
+use crate::language::descriptor::Descriptor;
 use crate::language::options::{Info, Opt};
 use crate::language::value::{BadValue, boolean, list, one_of, pair};
 use crate::oracle::lnorm::Flags;
@@ -25,7 +26,7 @@ pub(super) struct Settings {
 impl Settings {
     /// Every combination of the options for one descriptor.
     pub(super) fn problems(&self, descriptor: &str) -> Result<Vec<Problem>, BadValue> {
-        let Descriptor { dims, name } = Descriptor::parse(descriptor)?;
+        let Descriptor { dims, name } = Descriptor::parse(descriptor, &DIMENSIONS)?;
         let fits = |tag: &Tag, ndims| tag.order(ndims).map_err(BadValue::new);
         for tag in self.tags.iter().flat_map(|(src, dst)| [src, dst]) {
             fits(tag, dims.len())
