@@ -574,6 +574,36 @@ NORM_API norm_status_t norm_layer_normalization_backward_primitive_desc_create_v
         const_norm_primitive_attr_t attr);
 
 /* ------------------------------------------------------------------------ */
+/* Reorder                                                                  */
+/* ------------------------------------------------------------------------ */
+
+/* Brings a tensor into another layout and another data type. Per element
+ *
+ *   x   = src_scale * (src - src_zero_point)
+ *   x  += sum_scale * dst                      (with a sum; dst as it was before)
+ *   dst = x / dst_scale + dst_zero_point
+ *
+ * rounded to nearest even; integers saturate, NaN becomes 0, f8_e4m3 has NaN for
+ * what it cannot hold. Where the types are the same and no attribute is set, the
+ * bytes are copied. Arithmetic is f32, or f64 where a type is s32 or f64. What
+ * fills up the blocks of dst is set to zeros. The bits depend on none of the
+ * instruction set, the threads and the layouts.
+ *
+ * src_desc, dst_desc  the same dimensions, 1 to 12; any of f32, f64, bf16, f16,
+ *                     s32, s8, u8, f8_e5m2, f8_e4m3; any layouts, but not "any"
+ * attr                may be NULL. Scales of SRC and DST, with any mask; zero
+ *                     points of those that are integers, likewise; one sum as
+ *                     post-operation, of zero point 0 and the type of dst
+ *
+ * Arguments: in SRC, and what the attributes ask for; out DST. SRC and DST may be
+ * one buffer if their types and layouts are the same. */
+NORM_API norm_status_t norm_reorder_primitive_desc_create(
+        norm_primitive_desc_t *reorder_primitive_desc,
+        const_norm_memory_desc_t src_desc, norm_engine_t src_engine,
+        const_norm_memory_desc_t dst_desc, norm_engine_t dst_engine,
+        const_norm_primitive_attr_t attr);
+
+/* ------------------------------------------------------------------------ */
 /* Names                                                                    */
 /* ------------------------------------------------------------------------ */
 

@@ -1026,6 +1026,49 @@ struct layer_normalization_backward : public primitive {
 };
 
 // ---------------------------------------------------------------------------
+// Reorder
+// ---------------------------------------------------------------------------
+
+// A tensor in another layout and another data type. Arguments NORM_ARG_SRC and
+// NORM_ARG_DST, and what the attributes ask for: see
+// norm_reorder_primitive_desc_create.
+struct reorder : public primitive {
+    class primitive_desc : public primitive_desc_base {
+    public:
+        primitive_desc() = default;
+        primitive_desc(const engine &src_engine, const memory::desc &src,
+                const engine &dst_engine, const memory::desc &dst,
+                const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
+            : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
+                return norm_reorder_primitive_desc_create(object, src.get(), src_engine.get(),
+                        dst.get(), dst_engine.get(), attr.get());
+            })) {}
+        // The same from memories.
+        primitive_desc(const memory &src, const memory &dst,
+                const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
+            : primitive_desc(src.get_engine(), src.get_desc(), dst.get_engine(), dst.get_desc(),
+                    attr, allow_empty) {}
+
+        engine get_src_engine() const {
+            return engine(*this, ask<norm_engine_t>(query::reorder_src_engine));
+        }
+        engine get_dst_engine() const {
+            return engine(*this, ask<norm_engine_t>(query::reorder_dst_engine));
+        }
+    };
+
+    reorder() = default;
+    explicit reorder(const primitive_desc &problem) : primitive(problem) {}
+    reorder(const memory &src, const memory &dst, const primitive_attr &attr = primitive_attr())
+        : primitive(primitive_desc(src, dst, attr)) {}
+
+    using primitive::execute;
+    void execute(const stream &on, const memory &src, const memory &dst) const {
+        execute(on, {{NORM_ARG_SRC, src}, {NORM_ARG_DST, dst}});
+    }
+};
+
+// ---------------------------------------------------------------------------
 // Names
 // ---------------------------------------------------------------------------
 

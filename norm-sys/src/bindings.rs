@@ -1946,6 +1946,16 @@ unsafe extern "C" {
     ) -> norm_status_t;
 }
 unsafe extern "C" {
+    pub fn norm_reorder_primitive_desc_create(
+        reorder_primitive_desc: *mut norm_primitive_desc_t,
+        src_desc: const_norm_memory_desc_t,
+        src_engine: norm_engine_t,
+        dst_desc: const_norm_memory_desc_t,
+        dst_engine: norm_engine_t,
+        attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
     pub fn norm_engine_kind2str(kind: norm_engine_kind_t) -> *const ::core::ffi::c_char;
 }
 unsafe extern "C" {

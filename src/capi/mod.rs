@@ -20,6 +20,7 @@ mod post_ops;
 mod primitive;
 mod primitive_desc;
 mod quantization;
+mod reorder;
 mod status;
 mod stream;
 

@@ -116,9 +116,22 @@ impl Descriptor {
                     put(result, self.engine.lend_mut());
                 }
                 sys::norm_query_primitive_kind => put(result, op.kind()),
-                sys::norm_query_prop_kind => put(result, prop_kind_code(op.prop_kind())),
-                sys::norm_query_epsilon_f32 => put(result, op.epsilon()),
-                sys::norm_query_flags => put(result, op.flags()),
+                sys::norm_query_reorder_src_engine | sys::norm_query_reorder_dst_engine
+                    if op.kind() == sys::norm_reorder =>
+                {
+                    put(result, self.engine.lend_mut());
+                }
+                sys::norm_query_prop_kind => {
+                    put(result, prop_kind_code(op.prop_kind().ok_or_else(|| lacks(op, what))?));
+                }
+                sys::norm_query_epsilon_f32 => {
+                    put(result, op.epsilon().ok_or_else(|| lacks(op, what))?);
+                }
+                sys::norm_query_flags => put(result, op.flags().ok_or_else(|| lacks(op, what))?),
+                sys::norm_query_cache_blob_id_size_s64 => put(result, 0i64),
+                sys::norm_query_reorder_src_engine..=sys::norm_query_group_size_s64 => {
+                    return Err(lacks(op, what));
+                }
                 sys::norm_query_impl_info_str => {
                     put(result, implementation.variant().name.as_ptr())
                 }
@@ -147,6 +160,11 @@ impl Descriptor {
         }
         Ok(())
     }
+}
+
+/// What an operation is not asked for.
+fn lacks(op: &dyn Op, what: sys::norm_query_t) -> Error {
+    Error::unimplemented(format!("what: {what} is not asked of a {}", op.name()))
 }
 
 exported! {

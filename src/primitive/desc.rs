@@ -66,9 +66,10 @@ impl OpArgument {
 pub(crate) trait Op: Send + Sync {
     fn kind(&self) -> sys::norm_primitive_kind_t;
     fn name(&self) -> &'static str;
-    fn prop_kind(&self) -> PropKind;
-    fn epsilon(&self) -> f32;
-    fn flags(&self) -> u32;
+    /// What an operation has no such thing as is `None`.
+    fn prop_kind(&self) -> Option<PropKind>;
+    fn epsilon(&self) -> Option<f32>;
+    fn flags(&self) -> Option<u32>;
     /// Everything that an execution reads or writes, what attributes ask for included, without the
     /// scratchpad.
     fn arguments(&self) -> &[OpArgument];
@@ -125,6 +126,9 @@ pub(crate) struct Arguments {
     entries: [MaybeUninit<(i32, *mut u8)>; MAX_ARGUMENTS],
     len: usize,
 }
+
+// SAFETY: it gives addresses away and reads or writes nothing through them.
+unsafe impl Sync for Arguments {}
 
 impl Arguments {
     #[inline]

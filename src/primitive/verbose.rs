@@ -1,7 +1,7 @@
 //! Verbose lines, in oneDNN's format: what was created, what was executed and how long it took, and
 //! why an implementation was passed over.
 
-use super::{Op, PrimitiveDesc};
+use super::{Op, PrimitiveDesc, PropKind};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
@@ -131,7 +131,7 @@ fn describe(desc: &PrimitiveDesc) -> String {
         "{},{},{},{},{},{},{}",
         op.name(),
         desc.implementation().name(),
-        op.prop_kind().name(),
+        op.prop_kind().map_or("undef", PropKind::name),
         descs.join(" "),
         desc.attr().describe(),
         op.auxiliary(),

@@ -46,6 +46,10 @@ impl DataType {
         matches!(self, Self::F16 | Self::Bf16)
     }
 
+    pub(crate) fn is_integer(self) -> bool {
+        matches!(self, Self::S32 | Self::S8 | Self::U8)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::F16 => "f16",

@@ -41,6 +41,15 @@ impl DimPlaces {
         Self::Cut(cuts)
     }
 
+    /// The numbers of elements after which the offset goes on in another way: 1, and the blocks.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = usize> {
+        let cuts = match self {
+            Self::Plain { .. } => &[],
+            Self::Cut(cuts) => &cuts[..],
+        };
+        std::iter::once(1).chain(cuts.iter().map(|cut| cut.divisor))
+    }
+
     #[inline(always)]
     pub(crate) fn offset(&self, index: usize) -> usize {
         match self {
@@ -75,6 +84,10 @@ impl Places {
     pub(crate) fn split_last(mut self) -> (Self, DimPlaces) {
         let last = self.dims.pop().map_or(DimPlaces::Plain { stride: 0 }, |(_, places)| places);
         (self, last)
+    }
+
+    pub(crate) fn dim(&self, dim: usize) -> &DimPlaces {
+        &self.dims[dim].1
     }
 
     /// Offset of the element, or row, number `flat` in logical order.

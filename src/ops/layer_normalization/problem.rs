@@ -368,16 +368,16 @@ impl Op for LayerNormalization {
         "layer_normalization"
     }
 
-    fn prop_kind(&self) -> PropKind {
-        self.prop_kind
+    fn prop_kind(&self) -> Option<PropKind> {
+        Some(self.prop_kind)
     }
 
-    fn epsilon(&self) -> f32 {
-        self.epsilon
+    fn epsilon(&self) -> Option<f32> {
+        Some(self.epsilon)
     }
 
-    fn flags(&self) -> u32 {
-        self.flags.0
+    fn flags(&self) -> Option<u32> {
+        Some(self.flags.0)
     }
 
     fn arguments(&self) -> &[OpArgument] {

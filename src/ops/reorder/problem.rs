@@ -1,0 +1,236 @@
+//! The problem: what was asked for, checked.
+
+use super::convert::Arithmetic;
+use super::{reference, runs};
+use crate::error::{Error, Result};
+use crate::primitive::{
+    Accepted, Arguments, Attr, Implementation, Op, OpArgument, PostOp, PropKind, Quantized, Usage,
+    Variant,
+};
+use crate::simd::{Level, read_wide};
+use crate::tensor::{DataType, Layout, MemoryDesc};
+use norm_sys as sys;
+
+/// A checked problem.
+#[derive(Clone, Debug)]
+pub(crate) struct Reorder {
+    pub(super) src: MemoryDesc,
+    pub(super) dst: MemoryDesc,
+    pub(super) src_type: DataType,
+    pub(super) dst_type: DataType,
+    pub(super) quantized: Quantities,
+    arguments: Vec<OpArgument>,
+}
+
+/// What is done to the numbers on their way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quantities {
+    pub(super) src_scale: Option<Quantized>,
+    pub(super) dst_scale: Option<Quantized>,
+    pub(super) src_zero: Option<Quantized>,
+    pub(super) dst_zero: Option<Quantized>,
+    /// What dst as it was is multiplied by, before it is added; 0 without a sum.
+    pub(super) sum: f32,
+}
+
+impl Quantities {
+    /// Each with the argument that carries its values.
+    pub(super) fn all(&self) -> [(Option<Quantized>, i32); 4] {
+        let (scales, points) = (sys::NORM_ARG_ATTR_SCALES, sys::NORM_ARG_ATTR_ZERO_POINTS);
+        [
+            (self.src_scale, scales | sys::NORM_ARG_SRC),
+            (self.src_zero, points | sys::NORM_ARG_SRC),
+            (self.dst_scale, scales | sys::NORM_ARG_DST),
+            (self.dst_zero, points | sys::NORM_ARG_DST),
+        ]
+    }
+
+    /// Whether numbers are converted and nothing else.
+    pub(super) fn is_none(&self) -> bool {
+        self.sum == 0.0 && self.all().iter().all(|(quantized, _)| quantized.is_none())
+    }
+
+    /// Whether one value of each serves all elements.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.all().iter().all(|(quantized, _)| quantized.is_none_or(|q| q.mask == 0))
+    }
+
+    /// The arithmetic with the values at places of the arguments, in the order of [`all`](Self::all).
+    ///
+    /// # Safety
+    /// The arguments were checked, and the places are within them.
+    pub(super) unsafe fn arithmetic(&self, arguments: &Arguments, at: [usize; 4]) -> Arithmetic {
+        let mut values = [1.0, 0.0, 1.0, 0.0];
+        for ((value, (quantized, id)), at) in values.iter_mut().zip(self.all()).zip(at) {
+            if let Some(quantized) = quantized {
+                // SAFETY: the caller's.
+                *value = unsafe { read_wide(quantized.data_type, arguments.get(id), at) };
+            }
+        }
+        let [src_scale, src_zero, dst_scale, dst_zero] = values;
+        let sum = f64::from(self.sum);
+        Arithmetic { is_none: self.is_none(), src_scale, src_zero, sum, dst_scale, dst_zero }
+    }
+}
+
+impl Reorder {
+    pub(crate) fn new(src: &MemoryDesc, dst: &MemoryDesc, attr: &Attr) -> Result<Self> {
+        let src_type = checked_type("src_desc", src)?;
+        let dst_type = checked_type("dst_desc", dst)?;
+        if src.dims() != dst.dims() {
+            return Err(Error::invalid(format!(
+                "dst_desc: dimensions {:?} are not those of src_desc, {:?}",
+                dst.dims(),
+                src.dims()
+            )));
+        }
+        if dst.overlaps_itself() {
+            return Err(Error::invalid("dst_desc: elements of an output share an address"));
+        }
+        attr.check("reorder", &ACCEPTED)?;
+        let point = |arg, name: &str, data_type: DataType| {
+            let found = attr.zero_points.get(arg);
+            if found.is_some() && !data_type.is_integer() {
+                let what = data_type.name();
+                return Err(Error::invalid(format!(
+                    "attr: {name} is {what}, which has no zero point"
+                )));
+            }
+            Ok(found)
+        };
+        let quantized = Quantities {
+            src_scale: attr.scales.get(sys::NORM_ARG_SRC),
+            dst_scale: attr.scales.get(sys::NORM_ARG_DST),
+            src_zero: point(sys::NORM_ARG_SRC, "src", src_type)?,
+            dst_zero: point(sys::NORM_ARG_DST, "dst", dst_type)?,
+            sum: sum_of(attr, dst_type)?,
+        };
+        let mut arguments = vec![
+            OpArgument {
+                id: sys::NORM_ARG_SRC,
+                name: "src".into(),
+                usage: Usage::Input,
+                desc: src.clone(),
+            },
+            OpArgument {
+                id: sys::NORM_ARG_DST,
+                name: "dst".into(),
+                usage: Usage::Output,
+                desc: dst.clone(),
+            },
+        ];
+        let tensors = [(sys::NORM_ARG_SRC, src), (sys::NORM_ARG_DST, dst)];
+        arguments.extend(attr.arguments(&tensors, dst)?);
+        Ok(Self { src: src.clone(), dst: dst.clone(), src_type, dst_type, quantized, arguments })
+    }
+}
+
+/// What a reorder can do.
+const ACCEPTED: Accepted = Accepted {
+    scales: &[sys::NORM_ARG_SRC, sys::NORM_ARG_DST],
+    zero_points: &[sys::NORM_ARG_SRC, sys::NORM_ARG_DST],
+    masks: true,
+    post_op: |post_op| matches!(post_op, PostOp::Sum { zero_point: 0, .. }),
+};
+
+/// The factor of the sum, 0 without one.
+fn sum_of(attr: &Attr, dst: DataType) -> Result<f32> {
+    match &attr.post_ops[..] {
+        [] => Ok(0.0),
+        [PostOp::Sum { scale, data_type, .. }] if data_type.is_none_or(|t| t == dst) => Ok(*scale),
+        [_] => Err(Error::unimplemented("attr: a reorder sums in the type of dst")),
+        more => {
+            let count = more.len();
+            Err(Error::unimplemented(format!("attr: a reorder takes one sum, not {count}")))
+        }
+    }
+}
+
+fn checked_type(name: &str, desc: &MemoryDesc) -> Result<DataType> {
+    match (desc.layout(), desc.data_type()) {
+        (Layout::Strided, Some(data_type)) => Ok(data_type),
+        (Layout::Any, _) => {
+            Err(Error::invalid(format!("{name}: the layout must be given, not `any`")))
+        }
+        _ => Err(Error::invalid(format!("{name}: an empty descriptor"))),
+    }
+}
+
+/// The list of implementations, best first.
+static VARIANTS: [Variant; 5] = [
+    Variant { name: c"simd:avx512", level: Some(Level::Avx512) },
+    Variant { name: c"simd:avx2", level: Some(Level::Avx2) },
+    Variant { name: c"simd:neon", level: Some(Level::Neon) },
+    Variant { name: c"simd:portable", level: Some(Level::Portable) },
+    Variant { name: c"ref:any", level: None },
+];
+
+impl Op for Reorder {
+    fn kind(&self) -> sys::norm_primitive_kind_t {
+        sys::norm_reorder
+    }
+
+    fn name(&self) -> &'static str {
+        "reorder"
+    }
+
+    fn prop_kind(&self) -> Option<PropKind> {
+        None
+    }
+
+    fn epsilon(&self) -> Option<f32> {
+        None
+    }
+
+    fn flags(&self) -> Option<u32> {
+        None
+    }
+
+    fn arguments(&self) -> &[OpArgument] {
+        &self.arguments
+    }
+
+    fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc> {
+        match what {
+            sys::norm_query_src_md if index == 0 => Some(&self.src),
+            sys::norm_query_dst_md if index == 0 => Some(&self.dst),
+            sys::norm_query_exec_arg_md => {
+                self.arguments.iter().find(|a| a.id == index).map(|a| &a.desc)
+            }
+            _ => None,
+        }
+    }
+
+    fn problem(&self) -> String {
+        let dims: Vec<String> = self.src.dims().iter().map(ToString::to_string).collect();
+        dims.join("x")
+    }
+
+    fn auxiliary(&self) -> String {
+        String::new()
+    }
+
+    fn variants(&self) -> &'static [Variant] {
+        &VARIANTS
+    }
+
+    fn implement(&self, variant: &Variant) -> std::result::Result<Box<dyn Implementation>, String> {
+        let row = VARIANTS.iter().find(|v| v.name == variant.name);
+        let row = row.ok_or("not of this operation")?;
+        match row.level {
+            Some(level) => runs::make(self, row, level),
+            None => Ok(reference::make(self, row)),
+        }
+    }
+
+    fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
+        let shared = arguments.get(sys::NORM_ARG_SRC);
+        let is_same = self.src_type == self.dst_type && self.src.lies_like(&self.dst);
+        if !shared.is_null() && shared == arguments.get(sys::NORM_ARG_DST) && !is_same {
+            return Err(Error::invalid(
+                "args: SRC and DST share a buffer, which takes one data type and layout for both",
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! One element after the other, for any layouts and any scales.
+
+use super::convert::Conversion;
+use super::problem::Reorder;
+use crate::primitive::{Execution, Implementation, Padding, Variant};
+use crate::simd::DefaultEnvironment;
+use crate::tensor::Places;
+use norm_sys as sys;
+
+/// Elements that are worth a thread.
+const ELEMENTS_PER_THREAD: usize = 4096;
+
+/// Takes every problem.
+pub(super) fn make(problem: &Reorder, variant: &'static Variant) -> Box<dyn Implementation> {
+    let dims: Vec<usize> = problem.src.dims().iter().map(|d| *d as usize).collect();
+    Box::new(Reference {
+        variant,
+        problem: problem.clone(),
+        src: Places::of(&problem.src),
+        dst: Places::of(&problem.dst),
+        count: dims.iter().product(),
+        values: problem.quantized.all().map(|(quantized, _)| {
+            ValuePlaces::new(&dims, quantized.map_or(0, |quantized| quantized.mask))
+        }),
+        padding: Padding::of(&problem.dst),
+    })
+}
+
+/// Where the scale, or zero point, of an element is: steps in each dimension, innermost first.
+struct ValuePlaces(Vec<(usize, usize)>);
+
+impl ValuePlaces {
+    fn new(dims: &[usize], mask: u32) -> Self {
+        if mask == 0 {
+            return Self(Vec::new());
+        }
+        let mut step = 1;
+        let place = |(d, size): (usize, &usize)| {
+            let own = if mask >> d & 1 == 1 { step } else { 0 };
+            step *= if own > 0 { *size } else { 1 };
+            (*size, own)
+        };
+        Self(dims.iter().enumerate().rev().map(place).collect())
+    }
+
+    fn at(&self, flat: usize) -> usize {
+        let mut rest = flat;
+        let step = |(size, step): &(usize, usize)| {
+            let index = rest % size;
+            rest /= size;
+            index * step
+        };
+        self.0.iter().map(step).sum()
+    }
+}
+
+struct Reference {
+    variant: &'static Variant,
+    problem: Reorder,
+    src: Places,
+    dst: Places,
+    count: usize,
+    values: [ValuePlaces; 4],
+    padding: Padding,
+}
+
+impl Implementation for Reference {
+    fn variant(&self) -> &'static Variant {
+        self.variant
+    }
+
+    fn scratchpad_size(&self) -> usize {
+        0
+    }
+
+    fn execute(&self, execution: &Execution<'_>) -> usize {
+        let (p, arguments) = (&self.problem, execution.arguments);
+        let width = execution.threads.count().min(self.count / ELEMENTS_PER_THREAD).max(1);
+        let per_block = self.count.div_ceil(width).max(1);
+        let threads = execution.threads.run(self.count.div_ceil(per_block), width, &|block| {
+            let _environment = DefaultEnvironment::enter();
+            let (src, dst) = (arguments.get(sys::NORM_ARG_SRC), arguments.get(sys::NORM_ARG_DST));
+            let end = self.count.min((block + 1) * per_block);
+            for flat in block * per_block..end {
+                // SAFETY: the buffers were checked, and each element is one block's.
+                unsafe {
+                    let at = self.values.each_ref().map(|places| places.at(flat));
+                    let arithmetic = p.quantized.arithmetic(arguments, at);
+                    let (src_type, dst_type) = (p.src_type, p.dst_type);
+                    let conversion = Conversion { src_type, dst_type, arithmetic };
+                    conversion.one(src, self.src.offset(flat), dst, self.dst.offset(flat));
+                }
+            }
+        });
+        // SAFETY: the buffers were checked.
+        unsafe { self.padding.clear(arguments.get(sys::NORM_ARG_DST)) };
+        threads.max(1)
+    }
+}

@@ -1,0 +1,216 @@
+//! The vector implementations: runs of elements that lie densely in dst are converted at once. Where they do
+//! not lie so in src, tiles are turned around on the way.
+
+use super::convert::{Conversion, Entry, entry};
+use super::nest::{Loop, loops};
+use super::problem::Reorder;
+use crate::primitive::{Execution, Implementation, Padding, Variant};
+use crate::simd::{DefaultEnvironment, Level};
+use norm_sys as sys;
+
+/// Elements that are worth a thread.
+const ELEMENTS_PER_THREAD: usize = 16 * 1024;
+/// Elements of a run that one block of a split has at least.
+const RUN: usize = 4096;
+/// The sides of a tile that is turned around: a line of elements of any type, and as many lines as the
+/// nearest cache holds.
+const TILE: usize = 32;
+
+/// The vector implementation at a level, or why it does not fit.
+pub(super) fn make(
+    problem: &Reorder,
+    variant: &'static Variant,
+    level: Level,
+) -> Result<Box<dyn Implementation>, String> {
+    if !problem.quantized.is_uniform() {
+        return Err("there are several scales or zero points for a tensor".into());
+    }
+    let mut outer = loops(&problem.src, &problem.dst)
+        .ok_or("the blocks of src, of dst and the dimensions do not divide each other")?;
+    let unit = Loop { count: 1, src: 1, dst: 1 };
+    let run = match outer.last() {
+        Some(last) if last.dst == 1 => outer.pop().unwrap_or(unit),
+        _ => unit,
+    };
+    // Of a run whose elements are apart in src, the loop that takes neighbours there.
+    let across = match outer.iter().position(|l| l.src == 1) {
+        Some(at) if run.src != 1 => outer.remove(at),
+        _ => Loop { count: 1, src: 0, dst: 0 },
+    };
+    if problem.dst.has_zero_dim() {
+        outer = vec![Loop { count: 0, src: 0, dst: 0 }];
+    }
+    // Long runs are split between threads, too.
+    let pieces = if run.src == 1 && across.count == 1 { run.count.div_ceil(RUN) } else { 1 };
+    Ok(Box::new(Runs {
+        variant,
+        problem: problem.clone(),
+        convert: entry(level),
+        outer,
+        across,
+        run,
+        pieces,
+        padding: Padding::of(&problem.dst),
+    }))
+}
+
+struct Runs {
+    variant: &'static Variant,
+    problem: Reorder,
+    convert: Entry,
+    /// What counts the runs, or the tiles' planes.
+    outer: Vec<Loop>,
+    /// The lines of a tile.
+    across: Loop,
+    /// Dense in dst.
+    run: Loop,
+    /// How many parts a run is cut into.
+    pieces: usize,
+    padding: Padding,
+}
+
+impl Implementation for Runs {
+    fn variant(&self) -> &'static Variant {
+        self.variant
+    }
+
+    fn scratchpad_size(&self) -> usize {
+        0
+    }
+
+    fn execute(&self, execution: &Execution<'_>) -> usize {
+        let (p, arguments) = (&self.problem, execution.arguments);
+        // Before the data: at the ends of blocks both lie in one cache line.
+        // SAFETY: the buffers were checked.
+        unsafe { self.padding.clear(arguments.get(sys::NORM_ARG_DST)) };
+        let (src_type, dst_type) = (p.src_type, p.dst_type);
+        let environment = DefaultEnvironment::enter();
+        // SAFETY: the buffers were checked; one value serves all.
+        let arithmetic = unsafe { p.quantized.arithmetic(arguments, [0; 4]) };
+        drop(environment);
+        let conversion = Conversion { src_type, dst_type, arithmetic };
+        // Planes of tiles are cut along the lines of src, runs into pieces.
+        let strips =
+            if self.across.count > 1 { self.across.count.div_ceil(TILE) } else { self.pieces };
+        let planes: usize = self.outer.iter().map(|l| l.count).product();
+        let units = planes * strips;
+        let elements = planes * self.across.count * self.run.count;
+        let width = execution.threads.count().min(elements / ELEMENTS_PER_THREAD).max(1);
+        let blocks = if width == 1 { 1 } else { units.min(width * 4) };
+        let threads = execution.threads.run(blocks, width, &|block| {
+            let _environment = DefaultEnvironment::enter();
+            let (first, end) = (units * block / blocks, units * (block + 1) / blocks);
+            for unit in first..end {
+                let (src_offset, dst_offset) = self.plane(unit / strips);
+                let src =
+                    arguments.get(sys::NORM_ARG_SRC).wrapping_add(src_offset * src_type.size());
+                let dst =
+                    arguments.get(sys::NORM_ARG_DST).wrapping_add(dst_offset * dst_type.size());
+                // SAFETY: the buffers were checked, the loops stay within them, each unit is one
+                // block's, and the machine has the level.
+                unsafe {
+                    if self.run.src == 1 {
+                        self.piece(&conversion, src, dst, unit % strips);
+                    } else {
+                        self.strip(&conversion, src, dst, unit % strips);
+                    }
+                }
+            }
+        });
+        threads.max(1)
+    }
+}
+
+impl Runs {
+    /// Where a plane begins in src and in dst.
+    fn plane(&self, plane: usize) -> (usize, usize) {
+        let mut rest = plane;
+        let mut at = (0, 0);
+        for l in self.outer.iter().rev() {
+            let index = rest % l.count;
+            rest /= l.count;
+            at = (at.0 + index * l.src, at.1 + index * l.dst);
+        }
+        at
+    }
+
+    /// Part of a run that is dense at both ends.
+    ///
+    /// # Safety
+    /// The run begins at these addresses, and the machine has the level.
+    unsafe fn piece(&self, c: &Conversion, src: *const u8, dst: *mut u8, piece: usize) {
+        let first = piece * RUN;
+        let count = if self.pieces == 1 { self.run.count } else { RUN.min(self.run.count - first) };
+        let (from, to) = (first * c.src_type.size(), first * c.dst_type.size());
+        // SAFETY: the caller's.
+        unsafe { self.convert_run(c, src.add(from), dst.add(to), count) };
+    }
+
+    /// # Safety
+    /// There are `count` elements at both ends, and the machine has the level.
+    unsafe fn convert_run(&self, c: &Conversion, src: *const u8, dst: *mut u8, count: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            if c.is_copy() {
+                // In place, both are the same.
+                std::ptr::copy(src, dst, count * c.src_type.size());
+            } else {
+                (self.convert)(c, src, dst, count);
+            }
+        }
+    }
+
+    /// Up to [`TILE`] neighbours in src, each the begin of a run in dst, tile by tile.
+    ///
+    /// # Safety
+    /// The plane begins at these addresses, and the machine has the level.
+    unsafe fn strip(&self, c: &Conversion, src: *const u8, dst: *mut u8, strip: usize) {
+        let first = strip * TILE;
+        let lines = TILE.min(self.across.count - first);
+        for begin in (0..self.run.count).step_by(TILE) {
+            let count = TILE.min(self.run.count - begin);
+            let from = (first * self.across.src + begin * self.run.src) * c.src_type.size();
+            let to = (first * self.across.dst + begin) * c.dst_type.size();
+            // SAFETY: the caller's; the tile lies within the plane.
+            unsafe {
+                let (src, dst) = (src.add(from), dst.add(to));
+                match c.src_type.size() {
+                    1 => self.tile::<u8>(c, src, dst, lines, count),
+                    2 => self.tile::<u16>(c, src, dst, lines, count),
+                    4 => self.tile::<u32>(c, src, dst, lines, count),
+                    _ => self.tile::<u64>(c, src, dst, lines, count),
+                }
+            }
+        }
+    }
+
+    /// A tile of elements of src that are as large as a `T`: turned around, then converted line by line.
+    ///
+    /// # Safety
+    /// The tile begins at these addresses, and the machine has the level.
+    unsafe fn tile<T: Copy>(
+        &self,
+        c: &Conversion,
+        src: *const u8,
+        dst: *mut u8,
+        lines: usize,
+        count: usize,
+    ) {
+        let mut turned = [std::mem::MaybeUninit::<T>::uninit(); TILE * TILE];
+        let start = turned.as_mut_ptr().cast::<T>();
+        // SAFETY: the caller's; a tile has room for its lines, and addresses need no alignment.
+        unsafe {
+            for i in 0..count {
+                let from = src.cast::<T>().add(i * self.run.src);
+                for line in 0..lines {
+                    let element = from.add(line * self.across.src).read_unaligned();
+                    start.add(line * TILE + i).write(element);
+                }
+            }
+            for line in 0..lines {
+                let to = dst.add(line * self.across.dst * c.dst_type.size());
+                self.convert_run(c, start.add(line * TILE).cast(), to, count);
+            }
+        }
+    }
+}
