@@ -24,6 +24,9 @@ pub enum Kind {
     Double,
     /// A result with the error that its chain of operations may have: the terms are the bound.
     Chain,
+    /// A value that its type rounds once, f32 too, with the error that it may have before: the terms
+    /// are the bound.
+    Rounded,
     /// A row's variance: 4 ulp of f32. Where f32 overflows it is +Inf.
     Variance,
     /// A row's mean: 4 ulp of f32 at the terms, the mean of `|x|`.
@@ -41,7 +44,7 @@ impl Kind {
         match self {
             Kind::Result => DataType::F32.ulp(want) + TERMS * terms + SMALLEST,
             Kind::Double => DataType::F64.ulp(want) + TERMS_OF_DOUBLE * terms,
-            Kind::Chain => terms,
+            Kind::Chain | Kind::Rounded => terms,
             Kind::Variance => 4.0 * DataType::F32.ulp(want),
             Kind::Mean | Kind::ColumnSum => 4.0 * DataType::F32.ulp(terms),
         }
@@ -148,7 +151,7 @@ pub fn check(
         let mut check = Check { total: got.len(), ..empty };
         for (i, (&got, &want)) in got.iter().zip(want).enumerate() {
             let terms = terms.get(first + i).copied().unwrap_or(0.0);
-            check.element(first + i, got, want, kind.bound(want, terms), dt);
+            check.element(first + i, got, want, kind.bound(want, terms), (kind, dt));
         }
         check
     };
@@ -163,7 +166,14 @@ pub fn check(
 }
 
 impl Check {
-    fn element(&mut self, index: usize, got: f64, want: f64, bound: f64, dt: DataType) {
+    fn element(
+        &mut self,
+        index: usize,
+        got: f64,
+        want: f64,
+        bound: f64,
+        (kind, dt): (Kind, DataType),
+    ) {
         // Nothing is known, so nothing is wrong and nothing is told.
         if bound == f64::INFINITY || (want.is_nan() && dt.is_integer()) {
             let place = Worst { index, got, want, error: 0.0, allowed: 0.0 };
@@ -176,7 +186,7 @@ impl Check {
         let want = if dt.is_integer() && want.is_infinite() { dt.round(want) } else { want };
         // The values that are right, from the lowest to the highest.
         let (low, high) = match dt {
-            DataType::F32 | DataType::F64 => (want - bound, want + bound),
+            DataType::F32 | DataType::F64 if kind != Kind::Rounded => (want - bound, want + bound),
             _ => (dt.round(want - bound), dt.round(want + bound)),
         };
         // Of a type without infinities, what is too large is NaN.

@@ -42,7 +42,7 @@ fn bound(kind: Kind, want: f64, terms: f64) -> f64 {
         Kind::Result => ulp(want) + terms * 2f64.powi(-22) + 2f64.powi(-149),
         Kind::Variance => 4.0 * ulp(want),
         Kind::Mean | Kind::ColumnSum => 4.0 * ulp(terms),
-        Kind::Chain => terms,
+        Kind::Chain | Kind::Rounded => terms,
         Kind::Double => f64::EPSILON * want.abs() + terms * 2f64.powi(-49),
     }
 }
@@ -294,6 +294,15 @@ fn floats_of_eight_bits_are_rounded_once() {
     refuses(Kind::Result, e4m3, 448.0, 1e6, 1e6);
     accepts(Kind::Result, e4m3, 448.0, 460.0, 460.0);
     refuses(Kind::Result, e4m3, f64::NAN, 460.0, 460.0);
+}
+
+#[test]
+fn what_is_rounded_once_may_be_no_other_value() {
+    let tenth = f64::from(0.1_f32);
+    accepts(Kind::Rounded, DataType::F32, tenth, 0.1, 0.0);
+    refuses(Kind::Rounded, DataType::F32, f64::from(0.1_f32.next_up()), 0.1, 0.0);
+    refuses(Kind::Chain, DataType::F32, tenth, 0.1, 0.0);
+    refuses(Kind::Rounded, DataType::F64, tenth, 0.1, 0.0);
 }
 
 #[test]

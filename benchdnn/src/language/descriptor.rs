@@ -18,10 +18,7 @@ pub struct Descriptor {
 
 impl Descriptor {
     /// Reads one whose number of dimensions is in the range.
-    pub fn parse(
-        text: &str,
-        dimensions: &RangeInclusive<usize>,
-    ) -> Result<Descriptor, BadValue> {
+    pub fn parse(text: &str, dimensions: &RangeInclusive<usize>) -> Result<Descriptor, BadValue> {
         let (dims, name) = match text.find('n') {
             Some(at) => (&text[..at], Some((at + 1, &text[at + 1..]))),
             None => (text, None),
@@ -128,7 +125,8 @@ mod tests {
         assert_eq!(offset("4x17592186044416"), 2);
         assert_eq!(offset("1x3n\"a'b\""), 6);
         assert_eq!(offset("1x3_n\"ab"), 8);
-        let huge = Descriptor::parse("9999999999x9999999999", &(2..=5)).expect_err("too many elements");
+        let huge =
+            Descriptor::parse("9999999999x9999999999", &(2..=5)).expect_err("too many elements");
         assert!(huge.message.contains("too many"), "{}", huge.message);
     }
 }

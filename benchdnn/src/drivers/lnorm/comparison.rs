@@ -2,7 +2,6 @@
 
 use super::case::{Case, End};
 use super::data::{self, Prediction};
-use crate::verdict::Expected;
 use super::executor::Executor;
 use super::library::LibraryExecutor;
 use crate::check;
@@ -14,6 +13,7 @@ use crate::peer::Peer;
 use crate::report::Reporter;
 use crate::run::Run;
 use crate::tensor::Layout;
+use crate::verdict::Expected;
 
 /// Why another library does not offer a problem.
 pub(super) type NotOffered = String;

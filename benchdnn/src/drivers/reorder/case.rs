@@ -14,7 +14,7 @@ use crate::run::{Mode, Run};
 use crate::tensor::Tag;
 use crate::timing::{self, Timing};
 use crate::verdict;
-use norm_sys::NORM_ARG_DST;
+use norm_sys::{NORM_ARG_DST, NORM_ARG_SRC};
 use std::fmt;
 use std::rc::Rc;
 use std::time::Instant;
@@ -61,6 +61,13 @@ impl Case {
         }
         if run.peer.is_some() || run.gradient {
             return Err(skipped("reorder has neither --compare nor --check=grad".to_owned()));
+        }
+        let sides = [(NORM_ARG_SRC, self.problem.src_dt), (NORM_ARG_DST, self.problem.dst_dt)];
+        for (argument, data_type) in sides {
+            if self.problem.attributes.zero_point(argument).is_some() && !data_type.is_integer() {
+                let name = data_type.name();
+                return Err(skipped(format!("zero points are for whole numbers, not {name}")));
+            }
         }
         self.set_machine(run)?;
         let prepared = self.prepare(run)?;
@@ -164,7 +171,10 @@ impl Case {
             compare(format!("{threads} threads"), outputs);
         }
         let misaligned = Placement { misaligned: true, ..Placement::default() };
-        compare("misaligned".to_owned(), run_once(&*self.prepare(run)?, tensors, misaligned, None)?);
+        compare(
+            "misaligned".to_owned(),
+            run_once(&*self.prepare(run)?, tensors, misaligned, None)?,
+        );
         Ok(match &differences[..] {
             [] => Outcome::new(Status::Passed),
             differences => {

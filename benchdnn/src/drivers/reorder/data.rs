@@ -7,9 +7,7 @@ use crate::execution::{Role, Tensor};
 use crate::fill;
 use crate::oracle::reorder::{Terms, element, precision};
 use crate::verdict::Expected;
-use norm_sys::{
-    NORM_ARG_ATTR_SCALES, NORM_ARG_ATTR_ZERO_POINTS, NORM_ARG_DST, NORM_ARG_SRC,
-};
+use norm_sys::{NORM_ARG_ATTR_SCALES, NORM_ARG_ATTR_ZERO_POINTS, NORM_ARG_DST, NORM_ARG_SRC};
 use std::rc::Rc;
 
 /// The values of a problem.
@@ -87,11 +85,10 @@ impl Inputs {
             };
             element(src, &terms, precision)
         };
-        let (values, bounds): (Vec<f64>, Vec<f64>) =
-            self.src.iter().enumerate().map(of).unzip();
+        let (values, bounds): (Vec<f64>, Vec<f64>) = self.src.iter().enumerate().map(of).unzip();
         Expected {
             id: NORM_ARG_DST,
-            kind: Kind::Chain,
+            kind: Kind::Rounded,
             values: Rc::new(values),
             terms: Rc::new(bounds),
         }

@@ -98,9 +98,8 @@ impl Executor for LibraryExecutor {
         let desc = PrimitiveDesc::create(&self.connection, |pd| {
             // SAFETY: `pd` is a valid place for a handle; the engine, the descriptors and the
             // attributes are alive, and the function checks everything else.
-            let status = unsafe {
-                create(pd, src_desc.raw(), engine, dst_desc.raw(), engine, attr.raw())
-            };
+            let status =
+                unsafe { create(pd, src_desc.raw(), engine, dst_desc.raw(), engine, attr.raw()) };
             self.connection.check("reorder_primitive_desc_create", status)
         })?;
         Ok(Box::new(desc))

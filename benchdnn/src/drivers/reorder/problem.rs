@@ -169,9 +169,8 @@ impl Problem {
     }
 
     fn strides_text(&self) -> String {
-        let joined = |strides: &[usize]| {
-            strides.iter().map(usize::to_string).collect::<Vec<_>>().join("x")
-        };
+        let joined =
+            |strides: &[usize]| strides.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
         match &self.strides {
             [src, dst] if src.is_empty() && dst.is_empty() => String::new(),
             [src, dst] => format!("{}:{}", joined(src), joined(dst)),

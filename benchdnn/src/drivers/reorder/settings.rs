@@ -88,7 +88,9 @@ fn strides(text: &str) -> Result<[Vec<usize>; 2], BadValue> {
     };
     match text.split_once(':') {
         None if text.is_empty() => Ok([Vec::new(), Vec::new()]),
-        None => Err(BadValue::at(text.len(), "a colon between the strides of src and dst is missing")),
+        None => {
+            Err(BadValue::at(text.len(), "a colon between the strides of src and dst is missing"))
+        }
         Some((src, dst)) => {
             let shifted = |error: BadValue| error.shifted(src.len() + 1);
             Ok([read(src)?, read(dst).map_err(shifted)?])
@@ -129,7 +131,12 @@ const fn row(
 /// The driver's options.
 pub(super) const OPTIONS: &[Opt<Settings>] = &[
     Opt {
-        info: row("sdt", "LIST", "f32", "Types of src: f32, bf16, f16, f64, f8_e5m2, f8_e4m3, s32, s8, u8"),
+        info: row(
+            "sdt",
+            "LIST",
+            "f32",
+            "Types of src: f32, bf16, f16, f64, f8_e5m2, f8_e4m3, s32, s8, u8",
+        ),
         set: |state, text| list(text, ',', DataType::parse).map(|list| state.src_dts = list),
     },
     Opt {
