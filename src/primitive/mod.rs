@@ -10,6 +10,7 @@ mod enumerators;
 mod isa;
 mod padding;
 mod scratchpad;
+mod steps;
 mod verbose;
 
 pub(crate) use attr::{
@@ -25,4 +26,5 @@ pub(crate) use enumerators::{
 pub(crate) use isa::{CpuIsa, effective_level, set_cap};
 pub(crate) use padding::Padding;
 pub(crate) use scratchpad::with_scratchpad;
+pub(crate) use steps::{BoundSteps, Rows, StepEntry, Steps, step_entry, take_steps};
 pub(crate) use verbose::{Verbosity, set_verbosity, verbosity};

@@ -17,6 +17,7 @@ mod element;
 mod fenv;
 mod levels;
 mod loops;
+pub(crate) mod math;
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod neon;
 pub(crate) mod portable;

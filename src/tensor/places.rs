@@ -73,6 +73,16 @@ impl Places {
         Self { dims: desc.dims().iter().enumerate().map(dim).collect() }
     }
 
+    /// Those of a tensor with dimensions `dims`: where this one has a single index, it is repeated.
+    pub(crate) fn repeated(mut self, dims: &[i64]) -> Self {
+        for (own, dim) in self.dims.iter_mut().zip(dims) {
+            if own.0 == 1 {
+                *own = (*dim as usize, DimPlaces::Plain { stride: 0 });
+            }
+        }
+        self
+    }
+
     /// The same, padding included.
     pub(crate) fn of_padded(desc: &MemoryDesc) -> Self {
         let dim = |(d, size): (usize, &i64)| (*size as usize, DimPlaces::of(desc, d));

@@ -112,9 +112,10 @@ impl Plan {
 
     /// For kernels of a level that see the tensors as `types`, in the order src, dst or diff_dst, diff_src.
     pub(super) fn staged(problem: &LayerNormalization, level: Level, types: [DataType; 3]) -> Self {
-        let plan = Self::with_order(problem, &order_of_rows(problem));
+        let order = order_of_rows(problem);
+        let plan = Self::with_order(problem, &order);
         let rows = [plan.src_rows, plan.dst_rows, plan.diff_src_rows];
-        Self { staging: Staging::new(problem, level, types, rows), ..plan }
+        Self { staging: Staging::new(problem, level, types, rows, &order), ..plan }
     }
 
     /// Bytes of one converted parameter, rounded up to a cache line.
@@ -206,6 +207,8 @@ impl Plan {
                 self.parameter(execution, sys::NORM_ARG_SHIFT, 1),
             )
         };
+        // SAFETY: the buffers were checked.
+        let bound = self.staging.as_ref().and_then(|staging| unsafe { staging.bind(args) });
         drop(environment);
         let job = Forward {
             cols: self.cols,
@@ -247,7 +250,7 @@ impl Plan {
                 // SAFETY: the block's rows and stage.
                 Some(staging) => unsafe {
                     let slot = stages.at(block * staging.slot());
-                    staging.forward(&job, slot, (range.start, range.end), rows);
+                    staging.forward(&job, slot, (range.start, range.end), bound.as_ref(), rows);
                 },
             }
         })

@@ -3,7 +3,7 @@
 use super::{reference, simd_impl};
 use crate::error::{Error, Result};
 use crate::primitive::{
-    Accepted, Arguments, Attr, Implementation, Op, OpArgument, PropKind, Usage, Variant,
+    Accepted, Arguments, Attr, Implementation, Op, OpArgument, PostOp, PropKind, Usage, Variant,
 };
 use crate::simd::Level;
 use crate::tensor::{DataType, Layout, MemoryDesc};
@@ -88,6 +88,8 @@ pub(crate) struct LayerNormalization {
     pub(super) diff_scale_shift: MemoryDesc,
     pub(super) rows: usize,
     pub(super) cols: usize,
+    /// What is done to dst, with its tensors resolved; forward only.
+    pub(super) attr: Attr,
     arguments: Vec<OpArgument>,
 }
 
@@ -171,6 +173,7 @@ impl LayerNormalization {
             diff_scale_shift: MemoryDesc::EMPTY,
             rows,
             cols,
+            attr: Attr::default(),
             arguments: Vec::new(),
         };
         problem.stat = problem.statistics(stat)?;
@@ -302,7 +305,29 @@ impl LayerNormalization {
 
     /// Checks the attributes and adds what they read to the arguments.
     fn take_attributes(&mut self, attr: &Attr) -> Result<()> {
-        attr.check("layer normalization", &Accepted::NOTHING)?;
+        const FORWARD: Accepted = Accepted {
+            scales: &[sys::NORM_ARG_SRC, sys::NORM_ARG_DST],
+            zero_points: &[],
+            masks: false,
+            post_op: |post_op| {
+                matches!(
+                    post_op,
+                    PostOp::Eltwise { .. } | PostOp::Binary { .. } | PostOp::Sum { .. }
+                )
+            },
+        };
+        if !self.prop_kind.is_forward() {
+            return attr.check("backward layer normalization", &Accepted::NOTHING);
+        }
+        attr.check("layer normalization", &FORWARD)?;
+        let double = self.dst.data_type() == Some(DataType::F64);
+        if double && !(attr.scales.is_empty() && attr.post_ops.is_empty()) {
+            return Err(Error::unimplemented(
+                "attr: scales and post-operations are computed in f32, and dst_desc is f64",
+            ));
+        }
+        self.attr = attr.clone();
+        self.attr.post_ops = attr.post_ops.resolved(&self.dst)?;
         let tensors = [(sys::NORM_ARG_SRC, &self.src), (sys::NORM_ARG_DST, &self.dst)];
         self.arguments.extend(attr.arguments(&tensors, &self.dst)?);
         Ok(())

@@ -10,9 +10,12 @@ use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::row::{NEAR, PILOT, Statistics, corrected, in_range, reciprocal};
-use crate::primitive::{Execution, Implementation, Padding, Variant};
+use crate::primitive::{
+    BoundSteps, Execution, Implementation, Padding, Steps, Variant, take_steps,
+};
 use crate::simd::{
-    BLOCK, CHAIN, GROUP, LANES, Level, read_scalar, read_wide, write_scalar, write_wide,
+    BLOCK, CHAIN, DefaultEnvironment, GROUP, LANES, Level, read_scalar, read_wide, write_scalar,
+    write_wide,
 };
 use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places};
 use norm_sys as sys;
@@ -30,6 +33,7 @@ pub(super) fn make(
         dst: Tensor::new(&problem.dst),
         diff_src: Tensor::new(&problem.diff_src),
         padding: Padding::of(if forward { &problem.dst } else { &problem.diff_src }),
+        steps: Steps::new(&problem.attr, &problem.dst, None),
         forward,
         rms: problem.flags.rms(),
     })
@@ -61,6 +65,8 @@ struct Reference {
     diff_src: Tensor,
     /// Of the output.
     padding: Padding,
+    /// What attributes do to dst.
+    steps: Option<Steps>,
     forward: bool,
     rms: bool,
 }
@@ -79,9 +85,13 @@ impl Implementation for Reference {
         // SAFETY: the execution's buffers were checked.
         unsafe { self.padding.clear(execution.arguments.get(output)) };
         if self.forward {
+            let environment = DefaultEnvironment::enter();
+            // SAFETY: the execution's buffers were checked.
+            let bound = self.steps.as_ref().map(|steps| unsafe { steps.bind(execution.arguments) });
+            drop(environment);
             self.plan.run_forward(execution, None, &|job, first, last| {
                 for row in first..last {
-                    self.forward_row(job, row);
+                    self.forward_row(job, row, bound.as_ref());
                 }
             })
         } else {
@@ -126,6 +136,14 @@ impl RowView<'_> {
             write_wide(self.data_type, self.start, self.offset + self.cols.offset(col), value)
         }
     }
+}
+
+/// An element of dst after the steps of the attributes.
+fn stepped(bound: &BoundSteps<'_>, value: f32, row: usize, col: usize) -> f32 {
+    let mut one = [value];
+    // SAFETY: the execution's buffers were checked, and the element exists.
+    unsafe { take_steps(bound, &mut one, row, col) };
+    one[0]
 }
 
 /// Whether a tensor is f64, so that all rows are taken in f64.
@@ -326,7 +344,7 @@ fn pilot(src: RowView<'_>, cols: usize, narrowly: bool) -> f32 {
 }
 
 impl Reference {
-    fn forward_row(&self, job: &Forward, row: usize) {
+    fn forward_row(&self, job: &Forward, row: usize, bound: Option<&BoundSteps<'_>>) {
         let src = self.src.row(job.src_type, job.src.cast_mut(), row);
         let dst = self.dst.row(job.dst_type, job.dst, row);
         let given = job.statistics == StatisticsUse::Given;
@@ -337,7 +355,9 @@ impl Reference {
             // SAFETY: the statistics are given and the row exists.
             unsafe { job.given(row) }
         } else {
-            statistics(src, job.cols, self.rms, job.src_type.is_half() && job.dst_type.is_half())
+            // With steps dst is f32 before they are taken.
+            let halves = job.src_type.is_half() && job.dst_type.is_half() && bound.is_none();
+            statistics(src, job.cols, self.rms, halves)
         };
         let found = narrow.unwrap_or_else(|| {
             if !given {
@@ -360,7 +380,10 @@ impl Reference {
                     (None, Some(shift)) => xhat + f64::from(shift),
                     (Some(scale), Some(shift)) => xhat.mul_add(f64::from(scale), f64::from(shift)),
                 };
-                dst.set_wide(col, value);
+                match bound {
+                    None => dst.set_wide(col, value),
+                    Some(bound) => dst.set(col, stepped(bound, value as f32, row, col)),
+                }
             }
             return;
         }
@@ -370,15 +393,13 @@ impl Reference {
         for col in 0..job.cols {
             let x = src.get(col);
             let xhat = if self.rms { x * r } else { (x - high).mul_add(r, low) };
-            dst.set(
-                col,
-                match (scale.get(col), shift.get(col)) {
-                    (None, None) => xhat,
-                    (Some(scale), None) => xhat * scale,
-                    (None, Some(shift)) => xhat + shift,
-                    (Some(scale), Some(shift)) => xhat.mul_add(scale, shift),
-                },
-            );
+            let value = match (scale.get(col), shift.get(col)) {
+                (None, None) => xhat,
+                (Some(scale), None) => xhat * scale,
+                (None, Some(shift)) => xhat + shift,
+                (Some(scale), Some(shift)) => xhat.mul_add(scale, shift),
+            };
+            dst.set(col, bound.map_or(value, |bound| stepped(bound, value, row, col)));
         }
     }
 

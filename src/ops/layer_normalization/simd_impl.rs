@@ -10,7 +10,7 @@ use super::staged::kernel_types;
 use super::wide;
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::simd::Level;
-use crate::tensor::DataType;
+use crate::tensor::{DataType, MemoryDesc};
 
 /// The vector implementation at a level, or why it does not fit.
 pub(super) fn make(
@@ -22,6 +22,11 @@ pub(super) fn make(
     for (name, desc) in [("src", &p.src), ("dst", &p.dst), ("diff_src", &p.diff_src)] {
         if desc.is_blocked() {
             return Err(format!("the layout of {name} is cut into blocks"));
+        }
+    }
+    for post_op in p.attr.post_ops.iter() {
+        if post_op.operands().any(MemoryDesc::is_blocked) {
+            return Err("the layout of a post-operation's tensor is cut into blocks".into());
         }
     }
     let types = kernel_types(p);

@@ -9,6 +9,7 @@ use super::carry::{Carried, Entry, entries};
 use super::columns::{Blocks, CHAIN_ROWS};
 use super::job::{Backward, Forward};
 use super::problem::LayerNormalization;
+use crate::primitive::{Arguments, BoundSteps, Rows, StepEntry, Steps, step_entry};
 use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc, RowMap};
 
@@ -25,9 +26,13 @@ const BYTES_OF_STAGES: usize = 64 << 20;
 const LINE: usize = 64;
 
 /// The types that the kernels see src, dst or diff_dst, and diff_src as.
+///
+/// What attributes do to dst is done in f32.
 pub(super) fn kernel_types(problem: &LayerNormalization) -> [DataType; 3] {
-    [&problem.src, &problem.dst, &problem.diff_src]
-        .map(|desc| kernel_type(LayerNormalization::type_of(desc)))
+    let types = [&problem.src, &problem.dst, &problem.diff_src]
+        .map(|desc| kernel_type(LayerNormalization::type_of(desc)));
+    let takes_steps = Steps::new(&problem.attr, &problem.dst, None).is_some();
+    if takes_steps { [types[0], DataType::F32, types[2]] } else { types }
 }
 
 fn kernel_type(data_type: DataType) -> DataType {
@@ -108,6 +113,8 @@ pub(super) struct Staging {
     /// Of diff_dst backward.
     dst: Side,
     diff_src: Side,
+    /// What attributes do to the rows of dst.
+    steps: Option<(Steps, StepEntry)>,
     rows_at_once: usize,
     /// Bytes of one stage.
     slot: usize,
@@ -117,16 +124,23 @@ pub(super) struct Staging {
 
 impl Staging {
     /// For tensors that the kernels see as `types`, and whose rows begin as `rows` say, in the order src, dst or
-    /// diff_dst, diff_src; `None` if they take all as they are.
+    /// diff_dst, diff_src; `order` is that of the dimensions that count rows. `None` if the kernels take all as it is.
     pub(super) fn new(
         problem: &LayerNormalization,
         level: Level,
         types: [DataType; 3],
         rows: [RowMap; 3],
+        order: &[usize],
     ) -> Option<Self> {
         let p = problem;
+        let steps =
+            Steps::new(&p.attr, &p.dst, Some(order)).map(|steps| (steps, step_entry(level)));
         let mut src = Side::new(&p.src, rows[0], types[0]);
         let mut dst = Side::new(&p.dst, rows[1], types[1]);
+        if steps.is_some() {
+            // They need aligned rows, and those of a sum what dst was.
+            dst.offset = Some(0);
+        }
         let mut diff_src = Side::new(&p.diff_src, rows[2], types[2]);
         let sides = [&src, &dst, &diff_src];
         if sides.iter().all(|side| side.offset.is_none()) {
@@ -154,7 +168,7 @@ impl Staging {
             }
         }
         let (load, store) = entries(level);
-        Some(Self { src, dst, diff_src, rows_at_once, slot, load, store })
+        Some(Self { src, dst, diff_src, steps, rows_at_once, slot, load, store })
     }
 
     /// Bytes of one stage.
@@ -168,6 +182,15 @@ impl Staging {
         Blocks::at_most(rows, wanted.min(most), self.rows_at_once)
     }
 
+    /// The steps of an execution, if there are any.
+    ///
+    /// # Safety
+    /// Its buffers were checked.
+    pub(super) unsafe fn bind(&self, arguments: &Arguments) -> Option<BoundSteps<'_>> {
+        // SAFETY: the caller's.
+        self.steps.as_ref().map(|(steps, _)| unsafe { steps.bind(arguments) })
+    }
+
     /// Runs `rows(job, first, last)` over a block of rows, by way of the stage at `slot`.
     ///
     /// # Safety
@@ -177,6 +200,7 @@ impl Staging {
         job: &Forward,
         slot: *mut u8,
         (first, last): (usize, usize),
+        bound: Option<&BoundSteps<'_>>,
         rows: &(dyn Fn(&Forward, usize, usize) + Sync),
     ) {
         let src = self.src.carried(job.src.cast_mut(), job.cols, slot);
@@ -197,14 +221,20 @@ impl Staging {
                 part.streams = false;
             }
             rows(&part, begin, end);
-            if self.dst.offset.is_some() {
-                // SAFETY: the caller's.
-                unsafe { (self.store)(&dst, begin, end) };
+            // SAFETY: the caller's.
+            unsafe {
+                if let (Some((_, entry)), Some(bound)) = (&self.steps, bound) {
+                    let (start, step) = (dst.stage.cast(), self.dst.stage_step);
+                    entry(bound, &Rows { start, step, cols: job.cols }, begin, end);
+                }
+                if self.dst.offset.is_some() {
+                    (self.store)(&dst, begin, end);
+                }
             }
         }
     }
 
-    /// As [`forward`](Staging::forward), into the block's column sums.
+    /// As [`forward`](Staging::forward), into the block's column sums and without steps.
     ///
     /// # Safety
     /// As [`forward`](Staging::forward), with the sums.

@@ -60,6 +60,15 @@ impl PostOp {
         }
     }
 
+    /// The tensors that it reads, apart from the output.
+    pub(crate) fn operands(&self) -> impl Iterator<Item = &MemoryDesc> {
+        let (src1, src2) = match self {
+            Self::Binary { src1, src2, .. } => (Some(&**src1), src2.as_deref()),
+            _ => (None, None),
+        };
+        src1.into_iter().chain(src2)
+    }
+
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Sum { .. } => "sum",

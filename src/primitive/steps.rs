@@ -1,0 +1,405 @@
+//! What attributes do to the rows of an output, in f32 and in order: times the scale of src, the post-operations,
+//! divided by the scale of dst.
+
+use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, PostOp};
+use crate::simd::math::{self, Exponent};
+use crate::simd::{Level, Simd, entry_points, read_scalar};
+use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places, RowMap};
+use norm_sys as sys;
+
+/// Elements that all steps are taken on before the next: they stay in a first-level cache.
+const STRETCH: usize = 256;
+
+/// A tensor that a step reads. Where it has one element for many of the output, that is repeated.
+struct Operand {
+    argument: i32,
+    data_type: DataType,
+    place: Place,
+}
+
+/// Where the elements of a row lie.
+enum Place {
+    /// Rows in an order of the caller's, and the distance of neighbours in one.
+    Strided { rows: RowMap, step: usize },
+    /// Rows in logical order, in any layout.
+    Any { rows: Places, cols: DimPlaces },
+}
+
+impl Operand {
+    /// For rows of an output of dimensions `dims`, in the order of its outer dimensions that is given, or in
+    /// logical order.
+    fn new(
+        argument: i32,
+        desc: &MemoryDesc,
+        data_type: DataType,
+        dims: &[i64],
+        order: Option<&[usize]>,
+    ) -> Self {
+        let place = match order {
+            Some(order) => {
+                let stride = |d: &usize| match desc.dims()[*d] {
+                    1 => 0,
+                    _ => desc.strides()[*d],
+                };
+                let sizes: Vec<i64> = order.iter().map(|d| dims[*d]).collect();
+                let strides: Vec<i64> = order.iter().map(stride).collect();
+                let rows = RowMap::new(&sizes, &strides);
+                Place::Strided { rows, step: stride(&(dims.len() - 1)) as usize }
+            }
+            None => {
+                let (rows, cols) = Places::of(desc).repeated(dims).split_last();
+                Place::Any { rows, cols }
+            }
+        };
+        Self { argument, data_type, place }
+    }
+
+    /// Elements `col` to `col + to.len() - 1` of a row, as f32.
+    ///
+    /// # Safety
+    /// They are there, counted from `start`.
+    #[inline(always)]
+    unsafe fn read(&self, start: *const u8, row: usize, col: usize, to: &mut [f32]) {
+        // SAFETY of the blocks below: the caller's.
+        match &self.place {
+            Place::Strided { rows, step: 0 } => {
+                to.fill(unsafe { read_scalar(self.data_type, start, rows.offset(row)) });
+            }
+            Place::Strided { rows, step: 1 } => {
+                let first = rows.offset(row) + col;
+                // The type is looked up once for all.
+                macro_rules! read_all {
+                    ($($data_type:ident),*) => {
+                        match self.data_type {
+                            $(DataType::$data_type => {
+                                for (i, to) in to.iter_mut().enumerate() {
+                                    *to = unsafe {
+                                        read_scalar(DataType::$data_type, start, first + i)
+                                    };
+                                }
+                            })*
+                        }
+                    };
+                }
+                read_all!(F32, Bf16, F16, S8, U8, S32, F64, F8E4m3, F8E5m2);
+            }
+            Place::Strided { rows, step } => {
+                let first = rows.offset(row) + col * step;
+                for (i, to) in to.iter_mut().enumerate() {
+                    *to = unsafe { read_scalar(self.data_type, start, first + i * step) };
+                }
+            }
+            Place::Any { rows, cols } => {
+                let first = rows.offset(row);
+                for (i, to) in to.iter_mut().enumerate() {
+                    let at = first + cols.offset(col + i);
+                    *to = unsafe { read_scalar(self.data_type, start, at) };
+                }
+            }
+        }
+    }
+}
+
+/// One step. `x` is the element so far.
+enum Step {
+    /// `x` times the scale of an argument.
+    Multiply(i32, DataType),
+    /// `x` divided by it.
+    Divide(i32, DataType),
+    Eltwise {
+        algorithm: EltwiseAlgorithm,
+        alpha: f32,
+        beta: f32,
+        exponent: Exponent,
+    },
+    Binary {
+        algorithm: BinaryAlgorithm,
+        first: Operand,
+        second: Option<Operand>,
+    },
+    Sum {
+        scale: f32,
+        zero_point: f32,
+        dst: Operand,
+    },
+}
+
+/// The most tensors that all steps read.
+const MOST_OPERANDS: usize = 2 * super::MAX_POST_OPS + 2;
+
+/// The steps of a primitive.
+pub(crate) struct Steps(Vec<Step>);
+
+/// The id of an argument of the post-operation at a place in the list.
+fn post_op_argument(at: usize, arg: i32) -> i32 {
+    sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(at as i32) | arg
+}
+
+/// The steps with the addresses of an execution.
+pub(crate) struct BoundSteps<'a> {
+    steps: &'a Steps,
+    /// Of each step its factor, and what it reads.
+    factors: [f32; MOST_OPERANDS],
+    operands: [[*const u8; 2]; MOST_OPERANDS],
+}
+
+// SAFETY: what the addresses lead to is read, or each row of it is one thread's.
+unsafe impl Sync for BoundSteps<'_> {}
+
+impl Steps {
+    /// Those of attributes whose post-operations are resolved, for an output; `order` is that in which rows are
+    /// counted, or nothing for the logical one. `None` if there is nothing to do.
+    pub(crate) fn new(attr: &Attr, dst: &MemoryDesc, order: Option<&[usize]>) -> Option<Self> {
+        let operand = |argument, desc: &MemoryDesc, data_type: Option<DataType>| {
+            let data_type = data_type.or(desc.data_type()).unwrap_or(DataType::F32);
+            Operand::new(argument, desc, data_type, dst.dims(), order)
+        };
+        let scale = |arg| {
+            let scale = attr.scales.get(arg)?;
+            Some((sys::NORM_ARG_ATTR_SCALES | arg, scale.data_type))
+        };
+        let mut steps = Vec::new();
+        steps.extend(scale(sys::NORM_ARG_SRC).map(|(id, kind)| Step::Multiply(id, kind)));
+        for (at, post_op) in attr.post_ops.iter().enumerate() {
+            steps.extend(match post_op {
+                PostOp::Eltwise { algorithm, alpha, beta } => Some(Step::Eltwise {
+                    algorithm: *algorithm,
+                    alpha: *alpha,
+                    beta: *beta,
+                    exponent: Exponent::new(*beta),
+                }),
+                PostOp::Binary { algorithm, src1, src2 } => Some(Step::Binary {
+                    algorithm: *algorithm,
+                    first: operand(post_op_argument(at, sys::NORM_ARG_SRC_1), src1, None),
+                    second: src2
+                        .as_ref()
+                        .map(|src2| operand(post_op_argument(at, sys::NORM_ARG_SRC_2), src2, None)),
+                }),
+                PostOp::Sum { scale, zero_point, data_type } => Some(Step::Sum {
+                    scale: *scale,
+                    zero_point: *zero_point as f32,
+                    dst: operand(sys::NORM_ARG_DST, dst, *data_type),
+                }),
+                PostOp::Prelu { .. } | PostOp::Depthwise(_) => None,
+            });
+        }
+        steps.extend(scale(sys::NORM_ARG_DST).map(|(id, kind)| Step::Divide(id, kind)));
+        (!steps.is_empty()).then_some(Self(steps))
+    }
+
+    /// The steps of one execution.
+    ///
+    /// # Safety
+    /// Its buffers were checked.
+    pub(crate) unsafe fn bind(&self, arguments: &Arguments) -> BoundSteps<'_> {
+        let mut bound = BoundSteps {
+            steps: self,
+            factors: [1.0; MOST_OPERANDS],
+            operands: [[std::ptr::null(); 2]; MOST_OPERANDS],
+        };
+        let address = |operand: &Operand| arguments.get(operand.argument).cast_const();
+        for (i, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Multiply(id, data_type) | Step::Divide(id, data_type) => {
+                    // SAFETY: a scale is one element.
+                    bound.factors[i] = unsafe { read_scalar(*data_type, arguments.get(*id), 0) };
+                }
+                Step::Binary { first, second, .. } => {
+                    bound.operands[i][0] = address(first);
+                    bound.operands[i][1] = second.as_ref().map_or(std::ptr::null(), address);
+                }
+                Step::Sum { dst, .. } => bound.operands[i][0] = address(dst),
+                Step::Eltwise { .. } => {}
+            }
+        }
+        bound
+    }
+}
+
+/// The reciprocal of a power of 2 whose reciprocal is as exact: multiplying by it has the bits of the quotient.
+#[inline(always)]
+fn exact_reciprocal(x: f32) -> Option<f32> {
+    let exponent = x.to_bits() >> 23 & 0xff;
+    (x.to_bits() << 9 == 0 && (1..=253).contains(&exponent)).then(|| 1.0 / x)
+}
+
+/// Each element of a stretch replaced by the value of an expression.
+macro_rules! each {
+    ($stretch:expr, |$x:ident| $value:expr) => {
+        for element in $stretch.iter_mut() {
+            let $x = *element;
+            *element = $value;
+        }
+    };
+    ($stretch:expr, $others:expr, |$x:ident, $y:ident| $value:expr) => {
+        for (element, other) in $stretch.iter_mut().zip($others.iter()) {
+            let ($x, $y) = (*element, *other);
+            *element = $value;
+        }
+    };
+}
+
+#[inline(always)]
+fn eltwise(
+    stretch: &mut [f32],
+    algorithm: EltwiseAlgorithm,
+    (a, b): (f32, f32),
+    exponent: Exponent,
+) {
+    use EltwiseAlgorithm as E;
+    match algorithm {
+        E::Relu => each!(stretch, |x| if x > 0.0 { x } else { x * a }),
+        E::Tanh => each!(stretch, |x| math::tanh(x)),
+        E::Elu => each!(stretch, |x| math::elu(x, a)),
+        E::Square => each!(stretch, |x| x * x),
+        E::Abs => each!(stretch, |x| x.abs()),
+        E::Sqrt => each!(stretch, |x| x.sqrt()),
+        E::Linear => each!(stretch, |x| x.mul_add(a, b)),
+        E::SoftRelu => each!(stretch, |x| math::softplus(a * x) / a),
+        E::Hardsigmoid => each!(stretch, |x| hardsigmoid(x, a, b)),
+        E::Logistic => each!(stretch, |x| math::logistic(x)),
+        E::Exp => each!(stretch, |x| math::exp(x)),
+        E::GeluTanh => each!(stretch, |x| math::gelu_tanh(x)),
+        E::Swish => each!(stretch, |x| x * math::logistic(a * x)),
+        E::Log => each!(stretch, |x| math::log(x)),
+        E::Clip | E::ClipV2 => each!(stretch, |x| {
+            let x = if x < a { a } else { x };
+            if x > b { b } else { x }
+        }),
+        E::Pow => each!(stretch, |x| a * math::pow(x, exponent)),
+        E::GeluErf => each!(stretch, |x| math::gelu_erf(x)),
+        E::Round => each!(stretch, |x| math::round(x)),
+        E::Mish => each!(stretch, |x| math::mish(x)),
+        E::Hardswish => each!(stretch, |x| x * hardsigmoid(x, a, b)),
+    }
+}
+
+#[inline(always)]
+fn hardsigmoid(x: f32, a: f32, b: f32) -> f32 {
+    let v = x.mul_add(a, b);
+    let v = if v < 0.0 { 0.0 } else { v };
+    if v > 1.0 { 1.0 } else { v }
+}
+
+/// 1 or 0.
+#[inline(always)]
+fn truth(x: bool) -> f32 {
+    if x { 1.0 } else { 0.0 }
+}
+
+#[inline(always)]
+fn binary(stretch: &mut [f32], algorithm: BinaryAlgorithm, others: &[f32]) {
+    use BinaryAlgorithm as B;
+    match algorithm {
+        B::Add => each!(stretch, others, |x, y| x + y),
+        B::Mul => each!(stretch, others, |x, y| x * y),
+        B::Max => each!(stretch, others, |x, y| math::most(x, y)),
+        B::Min => each!(stretch, others, |x, y| math::least(x, y)),
+        B::Div => each!(stretch, others, |x, y| x / y),
+        B::Sub => each!(stretch, others, |x, y| x - y),
+        B::Ge => each!(stretch, others, |x, y| truth(x >= y)),
+        B::Gt => each!(stretch, others, |x, y| truth(x > y)),
+        B::Le => each!(stretch, others, |x, y| truth(x <= y)),
+        B::Lt => each!(stretch, others, |x, y| truth(x < y)),
+        B::Eq => each!(stretch, others, |x, y| truth(x == y)),
+        B::Ne => each!(stretch, others, |x, y| truth(x != y)),
+        // With the condition, in `select`.
+        B::Select => {}
+    }
+}
+
+#[inline(always)]
+fn select(stretch: &mut [f32], others: &[f32], conditions: &[f32]) {
+    for ((x, other), condition) in stretch.iter_mut().zip(others).zip(conditions) {
+        *x = if *condition != 0.0 { *x } else { *other };
+    }
+}
+
+/// Takes all steps on the elements of a row from `col` on.
+///
+/// # Safety
+/// The row and those elements of it are there for all operands.
+#[inline(always)]
+pub(crate) unsafe fn take_steps(
+    bound: &BoundSteps<'_>,
+    stretch: &mut [f32],
+    row: usize,
+    col: usize,
+) {
+    let (mut first, mut second) = ([0.0; STRETCH], [0.0; STRETCH]);
+    let (ys, zs) = (&mut first[..stretch.len()], &mut second[..stretch.len()]);
+    for (i, step) in bound.steps.0.iter().enumerate() {
+        let (factor, operands) = (bound.factors[i], bound.operands[i]);
+        match step {
+            Step::Multiply(..) => each!(stretch, |x| x * factor),
+            Step::Divide(..) => match exact_reciprocal(factor) {
+                Some(reciprocal) => each!(stretch, |x| x * reciprocal),
+                None => each!(stretch, |x| x / factor),
+            },
+            Step::Eltwise { algorithm, alpha, beta, exponent } => {
+                eltwise(stretch, *algorithm, (*alpha, *beta), *exponent);
+            }
+            // SAFETY of the reads: the caller's.
+            Step::Binary { algorithm, first, second: None } => {
+                unsafe { first.read(operands[0], row, col, ys) };
+                binary(stretch, *algorithm, ys);
+            }
+            Step::Binary { first, second: Some(second), .. } => {
+                unsafe {
+                    first.read(operands[0], row, col, ys);
+                    second.read(operands[1], row, col, zs);
+                }
+                select(stretch, ys, zs);
+            }
+            Step::Sum { scale, zero_point, dst } => {
+                unsafe { dst.read(operands[0], row, col, ys) };
+                each!(stretch, ys, |x, y| (y - zero_point).mul_add(*scale, x));
+            }
+        }
+    }
+}
+
+/// Rows of f32, of which one begins `step` elements after the other.
+pub(crate) struct Rows {
+    pub(crate) start: *mut f32,
+    pub(crate) step: usize,
+    pub(crate) cols: usize,
+}
+
+/// Takes all steps on rows `first` to `last - 1`, of which the first is where `rows` begin.
+///
+/// # Safety
+/// The rows are there and this thread's, and the operands of the steps are; the instruction set of `S` is there.
+#[inline(always)]
+unsafe fn step_rows<S: Simd>(bound: &BoundSteps<'_>, rows: &Rows, first: usize, last: usize) {
+    const { assert!(STRETCH.is_multiple_of(crate::simd::LANES)) };
+    // What the level is for is the code that the compiler makes.
+    let _ = S::UNROLLS;
+    for row in first..last {
+        let start = rows.start.wrapping_add((row - first) * rows.step);
+        let mut col = 0;
+        while col < rows.cols {
+            let len = STRETCH.min(rows.cols - col);
+            // SAFETY: the caller's; a stage and f32 tensors are aligned as f32 is.
+            unsafe {
+                let stretch = std::slice::from_raw_parts_mut(start.add(col), len);
+                take_steps(bound, stretch, row, col);
+            }
+            col += len;
+        }
+    }
+}
+
+entry_points! {
+    /// The steps, per level.
+    mod entries: step_rows<>(
+        bound: &BoundSteps<'_>, rows: &Rows, first: usize, last: usize
+    ) -> ();
+}
+
+/// Takes all steps on rows; see [`step_rows`].
+pub(crate) type StepEntry = unsafe fn(&BoundSteps<'_>, &Rows, usize, usize);
+
+pub(crate) fn step_entry(level: Level) -> StepEntry {
+    entries::at(level).unwrap_or(entries::entry_portable)
+}
