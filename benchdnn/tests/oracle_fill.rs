@@ -15,7 +15,7 @@ fn all_flags() -> impl Iterator<Item = Flags> {
 
 fn shape(rows: usize, cols: usize, dt: DataType, forward: bool, flags: Flags) -> LnormShape {
     let epsilon = 1.0 / 16.0;
-    LnormShape { rows, cols, src_dt: dt, dst_dt: dt, ss_dt: dt, forward, flags, epsilon }
+    LnormShape { rows, cols, src_dt: dt, dst_dt: dt, ss_dt: dt, forward, flags, epsilon, gain: 1.0 }
 }
 
 fn lengths() -> Vec<usize> {

@@ -31,7 +31,7 @@ const DIFF_DST: u64 = 0x4444_5354;
 
 pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
     let &LnormShape { rows, cols, .. } = shape;
-    fill_parameters(&mut data.scale, &mut data.shift);
+    fill_parameters(shape, &mut data.scale, &mut data.shift);
     if rows == 0 || cols == 0 {
         return;
     }
@@ -59,11 +59,14 @@ pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
 
 /// Scales that are powers of two with either sign, but not 1, and shifts smaller than most results.
 /// Both are values of every type.
-fn fill_parameters(scale: &mut [f64], shift: &mut [f64]) {
+fn fill_parameters(shape: &LnormShape, scale: &mut [f64], shift: &mut [f64]) {
     const SCALES: [f64; 4] = [2.0, 0.5, 4.0, 0.25];
+    // Whole numbers saturate where a gain comes behind; smaller by so much that few do.
+    let gain = f64::from(shape.gain).max(8.0) / 8.0;
+    let smaller = (-gain.log2().floor()).exp2();
     for (c, scale) in scale.iter_mut().enumerate() {
         let size = SCALES[(c + c / 4) % SCALES.len()];
-        *scale = if c % 4 == 3 { -size } else { size };
+        *scale = smaller * if c % 4 == 3 { -size } else { size };
     }
     for (c, shift) in shift.iter_mut().enumerate() {
         let size = (1 + c * 3 % 7) as f64 / 16.0;
@@ -125,7 +128,12 @@ fn fill_row(
     // An odd offset of a given mean from the row's own, so that it meets no element.
     let offset = (reach / 2) as f64;
 
-    let squares = fill_deviations(generator, reach, middle.signum(), src);
+    let last_sign = match (shape.src_dt, generator.bits() & 1) {
+        // Their middle is always above 0, the last one then is not always above the middle.
+        (DataType::U8, 1) => -1.0,
+        _ => middle.signum(),
+    };
+    let squares = fill_deviations(generator, reach, last_sign, src);
     let cols = src.len() as f64;
     let spread = match (shape.flags.rms_norm, src.len()) {
         (true, _) => (middle * middle + squares / cols).sqrt(),
@@ -135,7 +143,7 @@ fn fill_row(
     };
     let epsilon = f64::from(shape.epsilon);
     let (unit, variance) = if shape.forward {
-        forward_scale(row, spread, epsilon)
+        forward_scale(row, spread, epsilon, level(shape))
     } else {
         backward_scale(row, spread, epsilon)
     };
@@ -163,13 +171,23 @@ fn upper_half(count: u64, generator: &mut Generator) -> u64 {
     count / 2 + generator.below(count - count / 2)
 }
 
+/// The variance of forward data, measured in epsilon. Of results that are whole numbers, small ones
+/// would all be 0, and those with a large gain all saturate: xhat is about `30/gain`, or near 1.
+fn level(shape: &LnormShape) -> f64 {
+    if !shape.dst_dt.is_integer() {
+        return 0.6;
+    }
+    let square = (30.0 / f64::from(shape.gain)).min(1.0).powi(2);
+    (square / (1.0 - square).max(0.1)).min(9.6)
+}
+
 /// Forward: the unit that brings the variance near epsilon, and a given variance that is not the
 /// row's own.
-fn forward_scale(row: usize, spread: f64, epsilon: f64) -> (f64, f64) {
+fn forward_scale(row: usize, spread: f64, epsilon: f64, level: f64) -> (f64, f64) {
     let reference = if epsilon > 0.0 { epsilon } else { 1.0 };
-    // With a power of two for the unit, the variance lands between 0.3 and 1.2 of the reference.
+    // With a power of two for the unit, the variance lands between half and twice the level.
     // For epsilon = 1/16, 3.5 is to be avoided: there sqrt(variance) + epsilon is the root too.
-    let unit = ((0.6 * reference).sqrt() / spread).log2().round().exp2();
+    let unit = ((level * reference).sqrt() / spread).log2().round().exp2();
     (unit, reference * [0.25, 1.5, 0.125][row % 3])
 }
 

@@ -77,24 +77,34 @@ impl Cache {
     /// The prediction for the problem with exact data.
     pub(super) fn prediction(&mut self, problem: &Problem) -> Rc<Prediction> {
         let key = Key::new(problem);
-        if let Some(place) = self.entries.iter().position(|(known, _)| *known == key) {
-            // The ones that were not asked for longest go first.
-            let entry = self.entries.remove(place).expect("a place among them");
-            let prediction = entry.1.clone();
-            self.entries.push_back(entry);
+        if let Some(prediction) = self.find(&key) {
             return prediction;
         }
-        let prediction = if key.attributes.is_none() {
-            let shape = &key.shape;
-            Rc::new(predict(problem, make(shape, Fill::Exact).into()))
-        } else {
-            // The attributes come behind what the normalization gives.
-            let plain = Problem { attributes: Attributes::default(), ..problem.clone() };
-            let plain = self.prediction(&plain);
-            let inputs = Inputs::new(problem, plain.data.own.clone());
-            let expected = with_attributes(problem, &inputs, &plain.expected);
-            Rc::new(Prediction { data: inputs, expected })
-        };
+        let plain_key = Key { shape: key.shape, attributes: None };
+        let plain = self.find(&plain_key).unwrap_or_else(|| {
+            let data = make(&key.shape, Fill::Exact);
+            self.keep(plain_key, predict_plainly(&key.shape, data.into()))
+        });
+        if key.attributes.is_none() {
+            return plain;
+        }
+        // The attributes come behind what the normalization gives.
+        let inputs = Inputs::new(problem, plain.data.own.clone());
+        let expected = with_attributes(problem, &inputs, &plain.expected);
+        self.keep(key, Prediction { data: inputs, expected })
+    }
+
+    fn find(&mut self, key: &Key) -> Option<Rc<Prediction>> {
+        let place = self.entries.iter().position(|(known, _)| known == key)?;
+        // The ones that were not asked for longest go first.
+        let entry = self.entries.remove(place)?;
+        let prediction = entry.1.clone();
+        self.entries.push_back(entry);
+        Some(prediction)
+    }
+
+    fn keep(&mut self, key: Key, prediction: Prediction) -> Rc<Prediction> {
+        let prediction = Rc::new(prediction);
         self.entries.push_back((key, prediction.clone()));
         let elements = |key: &Key| key.shape.rows * key.shape.cols;
         while self.entries.iter().map(|(key, _)| elements(key)).sum::<usize>() > CACHED_ELEMENTS {
@@ -151,8 +161,17 @@ pub(super) fn make(shape: &LnormShape, fill: Fill) -> LnormData {
 
 /// Asks the oracle.
 pub(super) fn predict(problem: &Problem, inputs: Inputs) -> Prediction {
-    let shape = problem.shape();
-    let LnormShape { rows, cols, epsilon, flags, .. } = shape;
+    let plain = predict_plainly(&problem.shape(), inputs);
+    if problem.attributes.is_default() {
+        return plain;
+    }
+    let expected = with_attributes(problem, &plain.data, &plain.expected);
+    Prediction { expected, ..plain }
+}
+
+/// Asks the oracle, without attributes.
+fn predict_plainly(shape: &LnormShape, inputs: Inputs) -> Prediction {
+    let &LnormShape { rows, cols, epsilon, flags, .. } = shape;
     let data = &inputs.own;
     let double = [shape.src_dt, shape.dst_dt].iter().all(|&dt| dt == DataType::F64);
     let result = if double { Kind::Double } else { Kind::Result };
@@ -182,6 +201,10 @@ pub(super) fn predict(problem: &Problem, inputs: Inputs) -> Prediction {
             expected(NORM_ARG_VARIANCE, Kind::Variance, output.variance, Vec::new()),
         ]
     } else {
+        // The library takes the statistics of f64 from src: those that it is given are f32.
+        let double = [shape.src_dt, shape.dst_dt].contains(&DataType::F64);
+        let none = vec![0.0; if double && !flags.global_stats { rows } else { 0 }];
+        let variance = if none.is_empty() { &data.variance } else { &none };
         let output = backward(&BackwardInput {
             rows,
             cols,
@@ -189,7 +212,7 @@ pub(super) fn predict(problem: &Problem, inputs: Inputs) -> Prediction {
             diff_dst: &data.diff_dst,
             scale: flags.scale.then_some(data.scale.as_slice()),
             mean: (!flags.rms_norm).then_some(data.mean.as_slice()),
-            variance: &data.variance,
+            variance,
             epsilon,
             flags,
         });
@@ -199,10 +222,6 @@ pub(super) fn predict(problem: &Problem, inputs: Inputs) -> Prediction {
             sum(NORM_ARG_DIFF_SCALE, output.diff_scale, output.diff_scale_terms),
             sum(NORM_ARG_DIFF_SHIFT, output.diff_shift, output.diff_shift_terms),
         ]
-    };
-    let expected = match problem.attributes.is_default() {
-        true => expected,
-        false => with_attributes(problem, &inputs, &expected),
     };
     Prediction { data: inputs, expected }
 }

@@ -2,12 +2,13 @@
 
 use super::executor::{Request, TensorRequest, Wanted};
 use super::settings::OPTIONS;
-use crate::attributes::{ATTRIBUTES, AttributeTensor, Attributes, Context};
+use crate::attributes::{ATTRIBUTES, AttributeTensor, Attributes, Context, Value};
 use crate::fill::{DataType, LnormShape};
 use crate::language::descriptor;
 use crate::language::options::word as shared_word;
 use crate::oracle::lnorm::Flags;
 use crate::tensor::Tag;
+use norm_sys::{NORM_ARG_DST, NORM_ARG_SRC};
 use std::ops::RangeInclusive;
 
 /// What is computed.
@@ -123,6 +124,19 @@ impl Problem {
             forward: self.direction.is_forward(),
             flags: self.flags,
             epsilon: self.epsilon,
+            gain: self.gain(),
+        }
+    }
+
+    /// What the scales multiply a result by that becomes a whole number; 1 if it does not.
+    fn gain(&self) -> f32 {
+        let scale = |argument| match self.attributes.scale(argument).map(|scale| scale.value) {
+            Some(Value::Given(value)) if value > 0.0 => value,
+            _ => 1.0,
+        };
+        match self.direction.is_forward() && self.dst_dt.is_integer() {
+            true => scale(NORM_ARG_SRC) / scale(NORM_ARG_DST),
+            false => 1.0,
         }
     }
 
