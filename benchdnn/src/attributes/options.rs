@@ -7,7 +7,7 @@ use super::{
     Accumulation, Attributes, Dropout, MathMode, Rounding, RoundingModes, Scratchpad, Written,
     post_ops,
 };
-use crate::language::options::{Info, Opt};
+use crate::language::options::{Info, Opt, multiply};
 use crate::language::value::{BadValue, boolean, integer, list, one_of, starts};
 use crate::tensor::Tag;
 
@@ -52,15 +52,15 @@ impl AttributeSettings {
             rounding: Written::default(),
             dropout: Written::default(),
         }];
-        multiply(&mut all, &self.scales, |all, value| all.scales = value);
-        multiply(&mut all, &self.zero_points, |all, value| all.zero_points = value);
-        multiply(&mut all, &self.post_ops, |all, value| all.post_ops = value);
-        multiply(&mut all, &self.scratchpads, |all, value| all.scratchpad = value);
-        multiply(&mut all, &self.math_modes, |all, value| all.math_mode = value);
-        multiply(&mut all, &self.accumulations, |all, value| all.accumulation = value);
-        multiply(&mut all, &self.deterministic, |all, value| all.deterministic = value);
-        multiply(&mut all, &self.rounding, |all, value| all.rounding = value);
-        multiply(&mut all, &self.dropouts, |all, value| all.dropout = value);
+        multiply(&mut all, &self.scales, |all, value| all.scales = value.clone());
+        multiply(&mut all, &self.zero_points, |all, value| all.zero_points = value.clone());
+        multiply(&mut all, &self.post_ops, |all, value| all.post_ops = value.clone());
+        multiply(&mut all, &self.scratchpads, |all, value| all.scratchpad = value.clone());
+        multiply(&mut all, &self.math_modes, |all, value| all.math_mode = value.clone());
+        multiply(&mut all, &self.accumulations, |all, value| all.accumulation = value.clone());
+        multiply(&mut all, &self.deterministic, |all, value| all.deterministic = value.clone());
+        multiply(&mut all, &self.rounding, |all, value| all.rounding = value.clone());
+        multiply(&mut all, &self.dropouts, |all, value| all.dropout = value.clone());
         all
     }
 
@@ -69,23 +69,6 @@ impl AttributeSettings {
         let [init, exe] = &self.contexts;
         init.iter().flat_map(|&init| exe.iter().map(move |&exe| [init, exe])).collect()
     }
-}
-
-/// Replaces each combination by one for each of the values.
-fn multiply<T: Clone>(
-    all: &mut Vec<Attributes>,
-    values: &[T],
-    set: impl Fn(&mut Attributes, T) + Copy,
-) {
-    let with = |attributes: &Attributes| {
-        let attributes = attributes.clone();
-        values.iter().map(move |value| {
-            let mut attributes = attributes.clone();
-            set(&mut attributes, value.clone());
-            attributes
-        })
-    };
-    *all = all.iter().flat_map(with).collect();
 }
 
 /// Reads a list of values, each with its text.

@@ -7,7 +7,7 @@ use super::problem::Problem;
 use crate::attributes::{AttributeTensor, PostOp, Source};
 use crate::check::Kind;
 use crate::fill;
-use crate::oracle::post_ops::{Estimate, Step};
+use crate::oracle::estimate::{Estimate, Step};
 use norm_sys::{NORM_ARG_DST, NORM_ARG_SRC};
 use rayon::prelude::*;
 

@@ -4,7 +4,7 @@ use super::problem::{DIMENSIONS, Direction, Problem};
 use crate::attributes::AttributeSettings;
 use crate::fill::DataType;
 use crate::language::descriptor::Descriptor;
-use crate::language::options::{Info, Opt};
+use crate::language::options::{Info, Opt, multiply};
 use crate::language::value::{BadValue, boolean, list, one_of, pair};
 use crate::oracle::lnorm::Flags;
 use crate::tensor::Tag;
@@ -60,20 +60,6 @@ impl Settings {
         multiply(&mut problems, &self.inplace, |problem, &value| problem.inplace = value);
         Ok(problems)
     }
-}
-
-/// Replaces each problem by one for each of the values.
-fn multiply<T>(problems: &mut Vec<Problem>, values: &[T], set: impl Fn(&mut Problem, &T)) {
-    let with = |problem: &Problem, value| {
-        let mut problem = problem.clone();
-        set(&mut problem, value);
-        problem
-    };
-    *problems = problems
-        .iter()
-        .flat_map(|problem| values.iter().map(move |value| (problem, value)))
-        .map(|(problem, value)| with(problem, value))
-        .collect();
 }
 
 fn flags(text: &str) -> Result<Flags, BadValue> {

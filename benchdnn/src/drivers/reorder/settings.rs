@@ -4,7 +4,7 @@ use super::problem::{DIMENSIONS, Extra, Problem};
 use crate::attributes::{ATTRIBUTES, AttributeSettings};
 use crate::fill::DataType;
 use crate::language::descriptor::Descriptor;
-use crate::language::options::{Info, Opt, defaults};
+use crate::language::options::{Info, Opt, defaults, multiply};
 use crate::language::value::{BadValue, exactly_one_of, integer, list, starts};
 use crate::tensor::Tag;
 
@@ -64,20 +64,6 @@ impl Settings {
         });
         Ok(problems)
     }
-}
-
-/// Replaces each problem by one for each of the values.
-fn multiply<T>(problems: &mut Vec<Problem>, values: &[T], set: impl Fn(&mut Problem, &T)) {
-    let with = |problem: &Problem, value| {
-        let mut problem = problem.clone();
-        set(&mut problem, value);
-        problem
-    };
-    *problems = problems
-        .iter()
-        .flat_map(|problem| values.iter().map(move |value| (problem, value)))
-        .map(|(problem, value)| with(problem, value))
-        .collect();
 }
 
 /// `SRC:DST`, either of which may be left out; empty for neither.
