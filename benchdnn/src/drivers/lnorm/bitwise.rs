@@ -273,7 +273,9 @@ impl<'c> Comparison<'c> {
         self.summary.push("misaligned".to_owned());
 
         let problem = &self.case.problem;
-        if problem.src_dt == problem.dst_dt && self.case.can_work_in_place(&*self.prepared)? {
+        // A sum with what dst held is another one in place.
+        let alike = problem.src_dt == problem.dst_dt && !problem.attributes.reads_dst();
+        if alike && self.case.can_work_in_place(&*self.prepared)? {
             let (other, what) = match placement.inplace {
                 Some(_) => (None, "out of place"),
                 None => (Some(problem.inplace_pair()), "in place"),
@@ -373,6 +375,8 @@ impl<'c> Comparison<'c> {
             let size = spec.data_type.size();
             let bytes = match (spec.role, spec.extent) {
                 (Role::Output | Role::Unused, _) | (_, Extent::Columns) => continue,
+                // What is updated in place has no elements of its own.
+                _ if tensor.elements.is_empty() => continue,
                 (_, Extent::Elements) => self.case.problem.cols() * size,
                 (_, Extent::Rows) => size,
                 (_, Extent::Attribute(_)) => match self.operand_row(tensor) {

@@ -19,9 +19,10 @@ pub(super) fn operands(problem: &Problem) -> Vec<Vec<f64>> {
     problem.attribute_tensors().iter().map(fill::attribute).collect()
 }
 
-/// What dst holds before a problem that adds to it; empty if none does.
+/// What dst holds before a problem that adds to it; empty if none does, and in place, where it is src.
 pub(super) fn before(problem: &Problem) -> Vec<f64> {
-    match problem.attributes.reads_dst() && problem.direction.is_forward() {
+    let reads = problem.attributes.reads_dst() && problem.direction.is_forward();
+    match reads && !problem.inplace {
         true => fill::before(&problem.dims, problem.dst_dt),
         false => Vec::new(),
     }

@@ -47,6 +47,7 @@ pub(super) struct Prediction {
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     entries: VecDeque<(Key, Rc<Prediction>)>,
+    bytes: usize,
 }
 
 /// What a prediction depends on.
@@ -69,9 +70,23 @@ impl Key {
     }
 }
 
-/// Elements of src that the cache holds at most, all entries together; each stands for about six
-/// f64 values.
-const CACHED_ELEMENTS: usize = 6 << 20;
+/// Bytes that the cache holds at most. The batches vary flags and attributes innermost and layouts
+/// outermost, so a layout finds the predictions of the one before only if all of them are kept.
+const CACHED_BYTES: usize = 1 << 30;
+
+/// The memory that an entry takes besides what it shares with that without attributes.
+fn bytes(key: &Key, prediction: &Prediction) -> usize {
+    let LnormData { src, scale, shift, mean, variance, diff_dst } = &*prediction.data.own;
+    let own = [src, scale, shift, mean, variance, diff_dst].map(Vec::len).into_iter().sum();
+    let shares = key.attributes.is_some();
+    let expected =
+        prediction.expected.iter().filter(|expected| !shares || expected.id == NORM_ARG_DST);
+    let expected: usize =
+        expected.map(|expected| expected.values.len() + expected.terms.len()).sum();
+    let operands: usize = prediction.data.operands.iter().map(Vec::len).sum();
+    let before = prediction.data.before.len();
+    (if shares { 0 } else { own } + expected + operands + before) * size_of::<f64>()
+}
 
 impl Cache {
     /// The prediction for the problem with exact data.
@@ -105,10 +120,12 @@ impl Cache {
 
     fn keep(&mut self, key: Key, prediction: Prediction) -> Rc<Prediction> {
         let prediction = Rc::new(prediction);
+        self.bytes += bytes(&key, &prediction);
         self.entries.push_back((key, prediction.clone()));
-        let elements = |key: &Key| key.shape.rows * key.shape.cols;
-        while self.entries.iter().map(|(key, _)| elements(key)).sum::<usize>() > CACHED_ELEMENTS {
-            self.entries.pop_front();
+        while self.bytes > CACHED_BYTES
+            && let Some((key, oldest)) = self.entries.pop_front()
+        {
+            self.bytes -= bytes(&key, &oldest);
         }
         prediction
     }
