@@ -54,12 +54,18 @@ impl Operand {
         Self { argument, data_type, place }
     }
 
-    /// Elements `col` to `col + to.len() - 1` of a row, as f32.
+    /// Elements `col` to `col + to.len() - 1` of a row, as f32: where they are, or in `to`.
     ///
     /// # Safety
     /// They are there, counted from `start`.
     #[inline(always)]
-    unsafe fn read(&self, start: *const u8, row: usize, col: usize, to: &mut [f32]) {
+    unsafe fn read<'a>(
+        &self,
+        start: *const u8,
+        row: usize,
+        col: usize,
+        to: &'a mut [f32],
+    ) -> &'a [f32] {
         // SAFETY of the blocks below: the caller's.
         match &self.place {
             Place::Strided { rows, step: 0 } => {
@@ -67,6 +73,10 @@ impl Operand {
             }
             Place::Strided { rows, step: 1 } => {
                 let first = rows.offset(row) + col;
+                let there = start.cast::<f32>().wrapping_add(first);
+                if self.data_type == DataType::F32 && there.is_aligned() {
+                    return unsafe { std::slice::from_raw_parts(there, to.len()) };
+                }
                 // The type is looked up once for all.
                 macro_rules! read_all {
                     ($($data_type:ident),*) => {
@@ -97,6 +107,7 @@ impl Operand {
                 }
             }
         }
+        to
     }
 }
 
@@ -104,7 +115,7 @@ impl Operand {
 enum Step {
     /// `x` times the scale of an argument.
     Multiply(i32, DataType),
-    /// `x` divided by it.
+    /// `x` divided by it, which is times its reciprocal.
     Divide(i32, DataType),
     Eltwise {
         algorithm: EltwiseAlgorithm,
@@ -187,6 +198,11 @@ impl Steps {
         (!steps.is_empty()).then_some(Self(steps))
     }
 
+    /// Whether a step reads what dst held before.
+    pub(crate) fn read_dst(&self) -> bool {
+        self.0.iter().any(|step| matches!(step, Step::Sum { .. }))
+    }
+
     /// The steps of one execution.
     ///
     /// # Safety
@@ -200,9 +216,13 @@ impl Steps {
         let address = |operand: &Operand| arguments.get(operand.argument).cast_const();
         for (i, step) in self.0.iter().enumerate() {
             match step {
-                Step::Multiply(id, data_type) | Step::Divide(id, data_type) => {
-                    // SAFETY: a scale is one element.
+                // SAFETY of both: a scale is one element.
+                Step::Multiply(id, data_type) => {
                     bound.factors[i] = unsafe { read_scalar(*data_type, arguments.get(*id), 0) };
+                }
+                Step::Divide(id, data_type) => {
+                    let scale = unsafe { read_scalar(*data_type, arguments.get(*id), 0) };
+                    bound.factors[i] = 1.0 / scale;
                 }
                 Step::Binary { first, second, .. } => {
                     bound.operands[i][0] = address(first);
@@ -214,13 +234,6 @@ impl Steps {
         }
         bound
     }
-}
-
-/// The reciprocal of a power of 2 whose reciprocal is as exact: multiplying by it has the bits of the quotient.
-#[inline(always)]
-fn exact_reciprocal(x: f32) -> Option<f32> {
-    let exponent = x.to_bits() >> 23 & 0xff;
-    (x.to_bits() << 9 == 0 && (1..=253).contains(&exponent)).then(|| 1.0 / x)
 }
 
 /// Each element of a stretch replaced by the value of an expression.
@@ -315,44 +328,38 @@ fn select(stretch: &mut [f32], others: &[f32], conditions: &[f32]) {
     }
 }
 
-/// Takes all steps on the elements of a row from `col` on.
+/// Takes all steps on the elements of a row from `col` on; `others` are as long as `stretch`, and for what steps
+/// read.
 ///
 /// # Safety
-/// The row and those elements of it are there for all operands.
+/// The row and those elements of it are there for all operands, whose elements nobody writes meanwhile.
 #[inline(always)]
 pub(crate) unsafe fn take_steps(
     bound: &BoundSteps<'_>,
     stretch: &mut [f32],
-    row: usize,
-    col: usize,
+    (row, col): (usize, usize),
+    others: [&mut [f32]; 2],
 ) {
-    let (mut first, mut second) = ([0.0; STRETCH], [0.0; STRETCH]);
-    let (ys, zs) = (&mut first[..stretch.len()], &mut second[..stretch.len()]);
+    let [ys, zs] = others;
     for (i, step) in bound.steps.0.iter().enumerate() {
         let (factor, operands) = (bound.factors[i], bound.operands[i]);
         match step {
-            Step::Multiply(..) => each!(stretch, |x| x * factor),
-            Step::Divide(..) => match exact_reciprocal(factor) {
-                Some(reciprocal) => each!(stretch, |x| x * reciprocal),
-                None => each!(stretch, |x| x / factor),
-            },
+            Step::Multiply(..) | Step::Divide(..) => each!(stretch, |x| x * factor),
             Step::Eltwise { algorithm, alpha, beta, exponent } => {
                 eltwise(stretch, *algorithm, (*alpha, *beta), *exponent);
             }
             // SAFETY of the reads: the caller's.
             Step::Binary { algorithm, first, second: None } => {
-                unsafe { first.read(operands[0], row, col, ys) };
+                let ys = unsafe { first.read(operands[0], row, col, ys) };
                 binary(stretch, *algorithm, ys);
             }
             Step::Binary { first, second: Some(second), .. } => {
-                unsafe {
-                    first.read(operands[0], row, col, ys);
-                    second.read(operands[1], row, col, zs);
-                }
+                let ys = unsafe { first.read(operands[0], row, col, ys) };
+                let zs = unsafe { second.read(operands[1], row, col, zs) };
                 select(stretch, ys, zs);
             }
             Step::Sum { scale, zero_point, dst } => {
-                unsafe { dst.read(operands[0], row, col, ys) };
+                let ys = unsafe { dst.read(operands[0], row, col, ys) };
                 each!(stretch, ys, |x, y| (y - zero_point).mul_add(*scale, x));
             }
         }
@@ -369,21 +376,22 @@ pub(crate) struct Rows {
 /// Takes all steps on rows `first` to `last - 1`, of which the first is where `rows` begin.
 ///
 /// # Safety
-/// The rows are there and this thread's, and the operands of the steps are; the instruction set of `S` is there.
+/// The rows are there, aligned and this thread's, and the operands of the steps are there and apart from them; the
+/// instruction set of `S` is there.
 #[inline(always)]
 unsafe fn step_rows<S: Simd>(bound: &BoundSteps<'_>, rows: &Rows, first: usize, last: usize) {
-    const { assert!(STRETCH.is_multiple_of(crate::simd::LANES)) };
     // What the level is for is the code that the compiler makes.
     let _ = S::UNROLLS;
+    let (mut ys, mut zs) = ([0.0; STRETCH], [0.0; STRETCH]);
     for row in first..last {
         let start = rows.start.wrapping_add((row - first) * rows.step);
         let mut col = 0;
         while col < rows.cols {
             let len = STRETCH.min(rows.cols - col);
-            // SAFETY: the caller's; a stage and f32 tensors are aligned as f32 is.
+            // SAFETY: the caller's.
             unsafe {
                 let stretch = std::slice::from_raw_parts_mut(start.add(col), len);
-                take_steps(bound, stretch, row, col);
+                take_steps(bound, stretch, (row, col), [&mut ys[..len], &mut zs[..len]]);
             }
             col += len;
         }

@@ -205,6 +205,43 @@ impl Simd for Avx2 {
         unsafe { (_mm256_fnmadd_ps(a.0, b.0, c.0), _mm256_fnmadd_ps(a.1, b.1, c.1)) }
     }
     #[inline(always)]
+    unsafe fn within(v: Self::F, low: f32, high: f32) -> Self::F {
+        unsafe {
+            let (low, high) = (_mm256_set1_ps(low), _mm256_set1_ps(high));
+            // Of two operands with a NaN the second is the result.
+            (
+                _mm256_min_ps(high, _mm256_max_ps(low, v.0)),
+                _mm256_min_ps(high, _mm256_max_ps(low, v.1)),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_bytes(p: *const u8, flip: u8) -> Self::F {
+        unsafe {
+            let bytes = _mm_xor_si128(_mm_loadu_si128(p.cast()), _mm_set1_epi8(flip.cast_signed()));
+            let high = _mm_unpackhi_epi64(bytes, bytes);
+            (
+                _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
+                _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(high)),
+            )
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_bytes(p: *mut u8, v: Self::F) {
+        unsafe {
+            // NaN becomes 0x80000000.
+            let byte = _mm256_set1_epi32(0xff);
+            let low = _mm256_and_si256(_mm256_cvtps_epi32(v.0), byte);
+            let high = _mm256_and_si256(_mm256_cvtps_epi32(v.1), byte);
+            // The pack interleaves the 128-bit halves; the permutation puts them in order.
+            let packed = _mm256_packus_epi32(low, high);
+            let ordered = _mm256_permute4x64_epi64::<0b11_01_10_00>(packed);
+            let (low, high) =
+                (_mm256_castsi256_si128(ordered), _mm256_extracti128_si256::<1>(ordered));
+            _mm_storeu_si128(p.cast(), _mm_packus_epi16(low, high));
+        }
+    }
+    #[inline(always)]
     unsafe fn first_n(v: Self::F, n: usize) -> Self::F {
         unsafe {
             let (low, high) = first(n);

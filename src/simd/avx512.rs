@@ -49,7 +49,7 @@ unsafe fn eight_sums(v: &[(__m512d, __m512d); 16], first: usize) -> __m512d {
     }
 }
 
-/// Two vectors without subnormals, rounded to bf16, the first in the lower half.
+/// Two vectors rounded to bf16, the first in the lower half; subnormals are taken for zeros.
 ///
 /// # Safety
 /// AVX-512 BF16.
@@ -57,8 +57,8 @@ unsafe fn eight_sums(v: &[(__m512d, __m512d); 16], first: usize) -> __m512d {
 #[target_feature(enable = "avx512f")]
 unsafe fn two_to_bf16(low: __m512, high: __m512) -> __m512i {
     let both;
-    // SAFETY: the instruction is there; it reads and writes registers alone. The feature has no function of
-    // its own because kernels are made without it.
+    // SAFETY: the instruction is there; it reads and writes registers alone. The intrinsic is for functions
+    // that have the feature, and kernels are made without it.
     unsafe {
         std::arch::asm!(
             "vcvtne2ps2bf16 {both}, {high}, {low}",
@@ -69,6 +69,69 @@ unsafe fn two_to_bf16(low: __m512, high: __m512) -> __m512i {
         );
     }
     both
+}
+
+/// 16 elements in f64, where a conversion takes its half from memory: no shuffle brings the upper one down.
+///
+/// # Safety
+/// AVX-512 F; the elements are there.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn load_widened(p: *const f32) -> (__m512d, __m512d) {
+    let (low, high);
+    // SAFETY: reads the elements. Intrinsics would be joined with other loads of the same elements, and taken
+    // apart again.
+    unsafe {
+        std::arch::asm!(
+            "vcvtps2pd {low}, ymmword ptr [{p}]",
+            "vcvtps2pd {high}, ymmword ptr [{p} + 32]",
+            low = out(zmm_reg) low,
+            high = lateout(zmm_reg) high,
+            p = in(reg) p,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    (low, high)
+}
+
+/// Whether there is a subnormal among the values.
+///
+/// # Safety
+/// AVX-512 DQ.
+#[inline(always)]
+unsafe fn any_subnormal<const N: usize>(v: &[__m512; N]) -> bool {
+    const SUBNORMAL: i32 = 0x20;
+    let mut found = 0;
+    for v in v {
+        // SAFETY: the caller's.
+        found |= unsafe { _mm512_fpclass_ps_mask::<SUBNORMAL>(*v) };
+    }
+    found != 0
+}
+
+/// The lower 16 of 16-bit lanes, each in the upper half of a 32-bit lane above zeros.
+///
+/// # Safety
+/// AVX-512 BW.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn to_upper_halves(v: __m512i) -> __m512i {
+    let spread;
+    // SAFETY: reads and writes registers alone. Of the intrinsic for it the compiler makes two instructions.
+    unsafe {
+        let upper = _mm512_slli_epi32::<16>(_mm512_setr_epi32(
+            0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+        ));
+        std::arch::asm!(
+            "vpermw {spread} {{{odd}}} {{z}}, {upper}, {v}",
+            spread = lateout(zmm_reg) spread,
+            odd = in(kreg) 0xaaaa_aaaa_u32,
+            upper = in(zmm_reg) upper,
+            v = in(zmm_reg) v,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    spread
 }
 
 // SAFETY of every block below: the trait's contract gives the instruction set and the addresses.
@@ -133,16 +196,9 @@ impl Simd for Avx512 {
     }
     #[inline(always)]
     unsafe fn from_bf16(v: Self::H) -> Self::F {
-        unsafe {
-            // Each to the upper half of a 32-bit lane, in one shuffle.
-            let upper = _mm512_slli_epi32::<16>(_mm512_setr_epi32(
-                0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
-            ));
-            let wide = _mm512_castsi256_si512(v);
-            _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(0xaaaa_aaaa, upper, wide))
-        }
+        unsafe { _mm512_castsi512_ps(to_upper_halves(_mm512_castsi256_si512(v))) }
     }
-    /// The instruction takes subnormals for zeros, so vectors with one are rounded on integers.
+    /// The instruction takes subnormals for zeros: where one of its results is 0, the values are looked at.
     #[inline(always)]
     unsafe fn store_bf16<const N: usize>(
         p: *mut u16,
@@ -150,38 +206,38 @@ impl Simd for Avx512 {
         converts: bool,
         streams: bool,
     ) {
+        const { assert!(N == 1 || N == 2 || N == 4) };
         unsafe {
-            let mut refused = if converts { 0 } else { !0 };
-            for v in v {
-                const SUBNORMAL: i32 = 0x20;
-                refused |= _mm512_fpclass_ps_mask::<SUBNORMAL>(*v);
+            if converts {
+                let first = two_to_bf16(v[0], v[N / 2 - N / 4]);
+                let second = if N == 4 { two_to_bf16(v[2], v[3]) } else { first };
+                let magnitude = _mm512_set1_epi16(0x7fff);
+                let zeros = _mm512_testn_epi16_mask(first, magnitude)
+                    | _mm512_testn_epi16_mask(second, magnitude);
+                if zeros == 0 || !any_subnormal(v) {
+                    match (N, streams) {
+                        (1, false) => Self::store_half(p, _mm512_castsi512_si256(first)),
+                        (1, true) => Self::stream_half(p, _mm512_castsi512_si256(first)),
+                        (_, false) => _mm512_storeu_si512(p.cast(), first),
+                        (_, true) => _mm512_stream_si512(p.cast(), first),
+                    }
+                    match (N, streams) {
+                        (4, false) => _mm512_storeu_si512(p.add(32).cast(), second),
+                        (4, true) => _mm512_stream_si512(p.add(32).cast(), second),
+                        _ => (),
+                    }
+                    return;
+                }
             }
             let mut k = 0;
-            if refused != 0 {
-                while k < N {
-                    let (at, half) = (p.add(k * 16), Self::to_bf16(v[k]));
-                    if streams {
-                        Self::stream_half(at, half)
-                    } else {
-                        Self::store_half(at, half)
-                    }
-                    k += 1;
-                }
-                return;
-            }
-            while k + 2 <= N {
-                let both = two_to_bf16(v[k], v[k + 1]);
-                if streams && N % 2 == 0 {
-                    _mm512_stream_si512(p.add(k * 16).cast(), both);
+            while k < N {
+                let (at, half) = (p.add(k * 16), Self::to_bf16(v[k]));
+                if streams {
+                    Self::stream_half(at, half)
                 } else {
-                    _mm512_storeu_si512(p.add(k * 16).cast(), both);
+                    Self::store_half(at, half)
                 }
-                k += 2;
-            }
-            if k < N {
-                let half = _mm512_castsi512_si256(two_to_bf16(v[k], v[k]));
-                let at = p.add(k * 16);
-                if streams { Self::stream_half(at, half) } else { Self::store_half(at, half) }
+                k += 1;
             }
         }
     }
@@ -245,6 +301,23 @@ impl Simd for Avx512 {
         unsafe { _mm512_fnmadd_ps(a, b, c) }
     }
     #[inline(always)]
+    unsafe fn within(v: Self::F, low: f32, high: f32) -> Self::F {
+        // Of two operands with a NaN the second is the result.
+        unsafe { _mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), v)) }
+    }
+    #[inline(always)]
+    unsafe fn load_bytes(p: *const u8, flip: u8) -> Self::F {
+        unsafe {
+            let bytes = _mm_xor_si128(_mm_loadu_si128(p.cast()), _mm_set1_epi8(flip.cast_signed()));
+            _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_bytes(p: *mut u8, v: Self::F) {
+        // NaN becomes 0x80000000.
+        unsafe { _mm_storeu_si128(p.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v))) }
+    }
+    #[inline(always)]
     unsafe fn first_n(v: Self::F, n: usize) -> Self::F {
         unsafe { _mm512_maskz_mov_ps(first(n), v) }
     }
@@ -254,6 +327,10 @@ impl Simd for Avx512 {
             let low = _mm512_castps512_ps256(v);
             (_mm512_cvtps_pd(low), _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(v)))
         }
+    }
+    #[inline(always)]
+    unsafe fn load_widened(p: *const f32) -> Self::D {
+        unsafe { load_widened(p) }
     }
     #[inline(always)]
     unsafe fn narrow(v: Self::D) -> Self::F {

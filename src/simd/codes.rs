@@ -9,9 +9,14 @@ const TO_INTEGER: f32 = 12_582_912.0;
 /// The integer nearest to `x`, ties to even, between `low` and `high`, in the lowest byte; NaN gives 0.
 #[inline(always)]
 fn saturated(x: f32, low: f32, high: f32) -> u8 {
-    let x = if x.is_nan() { 0.0 } else { x };
     let x = if x < low { low } else { x };
-    let x = if x > high { high } else { x };
+    integer_code(if x > high { high } else { x })
+}
+
+/// The lowest byte of the integer nearest to `x`, ties to even, for numbers below 2^22; NaN gives 0.
+#[inline(always)]
+pub(crate) fn integer_code(x: f32) -> u8 {
+    let x = if x.is_nan() { 0.0 } else { x };
     (x + TO_INTEGER).to_bits() as u8
 }
 

@@ -1,6 +1,6 @@
 //! Element types: how 16 of them become f32 lanes and back.
 
-use super::{LANES, Simd, codes};
+use super::{Byte, Factors, LANES, Simd, codes};
 use crate::tensor::DataType;
 
 /// An element type of a tensor. Values are f32 in the lanes; only loads and stores differ.
@@ -11,17 +11,35 @@ use crate::tensor::DataType;
 /// # Safety
 /// As [`Simd`]: the elements named, counted from `p`, are there. `n` is 1 to 15.
 pub(crate) trait Element: Copy + 'static {
-    /// Whether the type has 16 bits.
+    /// Whether the type is known to have 16 bits or fewer.
     const HALF: bool;
+    /// Whether f32 sums of a group of values are exact.
+    const EXACT: bool = false;
     /// Whether stores look at what they store, so that several vectors at once are cheaper.
     const LOOKS: bool = false;
 
     /// The token of a type, which is the one that the kernel was made for.
     fn of(data_type: DataType) -> Self;
+    /// The same with results multiplied and divided before they are stored, of a type that has that.
+    #[inline(always)]
+    fn scaled(self, _factors: Factors) -> Self {
+        self
+    }
     /// Bytes of one element.
     fn size(self) -> usize;
+    /// Whether the type has 16 bits.
+    #[inline(always)]
+    fn half(self) -> bool {
+        Self::HALF
+    }
     unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F;
     unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F;
+    /// A vector in f64.
+    #[inline(always)]
+    unsafe fn load_wide<S: Simd>(self, p: *const u8, i: usize) -> S::D {
+        // SAFETY: the caller's.
+        unsafe { S::widen(self.load::<S>(p, i)) }
+    }
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F);
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize);
     /// `N` vectors, one after another.
@@ -65,9 +83,13 @@ pub(crate) struct Bf16 {
 /// IEEE 754 binary16.
 #[derive(Clone, Copy)]
 pub(crate) struct F16;
-/// Any of the above, looked up at run time; only that it has 16 bits may be known.
+/// Any of the above, or with `BYTES` an integer of 8 bits, looked up at run time; only that it has 16 bits or fewer
+/// may be known.
 #[derive(Clone, Copy)]
-pub(crate) struct Runtime<const HALF: bool = false>(DataType);
+pub(crate) struct Runtime<const HALF: bool = false, const BYTES: bool = false> {
+    data_type: DataType,
+    factors: Factors,
+}
 
 // SAFETY of the blocks below: the trait's contract, passed through.
 #[allow(clippy::undocumented_unsafe_blocks)]
@@ -89,6 +111,10 @@ impl Element for F32 {
     #[inline(always)]
     unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
         unsafe { S::load_n(p.cast::<f32>().add(i), n) }
+    }
+    #[inline(always)]
+    unsafe fn load_wide<S: Simd>(self, p: *const u8, i: usize) -> S::D {
+        unsafe { S::load_widened(p.cast::<f32>().add(i)) }
     }
     #[inline(always)]
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
@@ -171,10 +197,14 @@ half_element! { F16, from_f16, to_f16;
     }
 }
 
-/// `$call` with the token of a type, which a problem's checks have confined to these three.
+/// `$call` with the token of a type, which a problem's checks have confined to these.
 macro_rules! by_type {
-    ($data_type:expr, |$token:ident| $call:expr) => {
-        match $data_type {
+    ($runtime:expr, |$token:ident| $call:expr) => {
+        match $runtime.data_type {
+            DataType::S8 | DataType::U8 if BYTES => {
+                let $token = Byte::of($runtime.data_type).scaled($runtime.factors);
+                $call
+            }
             DataType::Bf16 => {
                 let $token = Bf16 { converts: false };
                 $call
@@ -193,32 +223,40 @@ macro_rules! by_type {
 
 // SAFETY of the blocks below: the trait's contract, passed through.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<const HALF: bool> Element for Runtime<HALF> {
+impl<const HALF: bool, const BYTES: bool> Element for Runtime<HALF, BYTES> {
     const HALF: bool = HALF;
 
     #[inline(always)]
     fn of(data_type: DataType) -> Self {
-        Self(data_type)
+        Self { data_type, factors: Factors::NONE }
+    }
+    #[inline(always)]
+    fn scaled(self, factors: Factors) -> Self {
+        Self { factors, ..self }
     }
     #[inline(always)]
     fn size(self) -> usize {
-        self.0.size()
+        self.data_type.size()
+    }
+    #[inline(always)]
+    fn half(self) -> bool {
+        self.data_type.is_half()
     }
     #[inline(always)]
     unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {
-        unsafe { by_type!(self.0, |t| t.load::<S>(p, i)) }
+        unsafe { by_type!(self, |t| t.load::<S>(p, i)) }
     }
     #[inline(always)]
     unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
-        unsafe { by_type!(self.0, |t| t.load_n::<S>(p, i, n)) }
+        unsafe { by_type!(self, |t| t.load_n::<S>(p, i, n)) }
     }
     #[inline(always)]
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
-        unsafe { by_type!(self.0, |t| t.store::<S>(p, i, v)) }
+        unsafe { by_type!(self, |t| t.store::<S>(p, i, v)) }
     }
     #[inline(always)]
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
-        unsafe { by_type!(self.0, |t| t.store_n::<S>(p, i, v, n)) }
+        unsafe { by_type!(self, |t| t.store_n::<S>(p, i, v, n)) }
     }
 }
 

@@ -215,14 +215,27 @@ pub(crate) unsafe fn fold<S: Simd, const K: usize, T: Fold<S, K>>(
     cols: usize,
     terms: &T,
 ) -> Sums<K> {
+    // SAFETY: the caller's.
+    unsafe { fold_beside::<S, K, T, Nothing>(cols, terms, &Nothing) }
+}
+
+/// [`fold`], with `op` applied to each vector after it was summed.
+///
+/// # Safety
+/// Elements 0 to `cols - 1` are there for both, and what `op` writes `terms` does not read; the instruction
+/// set of `S` is there.
+#[inline(always)]
+pub(crate) unsafe fn fold_beside<S: Simd, const K: usize, T: Fold<S, K>, M: Map<S>>(
+    cols: usize,
+    terms: &T,
+    op: &M,
+) -> Sums<K> {
     let mut total = Sums { products: [0.0; K], terms: 0.0 };
     let mut begin = 0;
     while begin < cols {
         let end = cols.min(begin + BLOCK);
         // SAFETY: all elements named lie below `end`.
-        let [sums] = unsafe {
-            block::<S, K, 1, T, Nothing>(begin, end, std::array::from_ref(terms), &Nothing)
-        };
+        let [sums] = unsafe { block::<S, K, 1, T, M>(begin, end, std::array::from_ref(terms), op) };
         for k in 0..K {
             total.products[k] += sums.products[k];
         }
@@ -271,11 +284,22 @@ pub(crate) unsafe fn lane_sums<S: Simd, const K: usize, T: Fold<S, K>>(
     cols: usize,
     terms: &T,
 ) -> Running<S, K> {
-    // SAFETY: the caller's. A whole group is a partial one that is not cut.
+    // SAFETY: the caller's. Chains that are not there are zero.
     unsafe {
         let zero = S::wide_splat(0.0);
-        let mut running = Running { products: [zero; K], terms: zero };
-        running.add_partial(0, cols, terms);
+        let mut running = [Running { products: [zero; K], terms: zero }];
+        let mut chains = [Chain::zero(); CHAINS];
+        let (mut at, mut count) = (0, 0);
+        while at + CHAIN * LANES <= cols {
+            let terms = std::array::from_ref(terms);
+            [chains[count]] = chain::<S, K, 1, T, Nothing>(at, terms, &Nothing, &mut running);
+            (at, count) = (at + CHAIN * LANES, count + 1);
+        }
+        let [mut running] = running;
+        if at < cols {
+            partial_chain::<S, K, T>(at, cols, terms, &mut chains[count], &mut running.terms);
+        }
+        running.add_group::<T>(&join_chains::<S, K, T>(&chains));
         running
     }
 }
@@ -400,23 +424,51 @@ impl<S: Simd, const K: usize> Running<S, K> {
         // SAFETY: the caller's; each vector is whole or cut at `len`.
         unsafe {
             let mut chains = [Chain::zero(); CHAINS];
-            let mut at = 0;
+            let mut at = i;
             for chain in &mut chains {
-                let end = (at + CHAIN * LANES).min(len);
-                while at + LANES <= end {
-                    terms.terms(i + at).add::<T>(chain, &mut self.terms);
-                    at += LANES;
-                }
-                if at < end {
-                    let n = end - at;
-                    terms.terms_n(i + at, n).first_n::<T>(n).add::<T>(chain, &mut self.terms);
-                    at = end;
-                }
+                let end = (at + CHAIN * LANES).min(i + len);
+                partial_chain::<S, K, T>(at, end, terms, chain, &mut self.terms);
+                at = end;
             }
-            let low = chains[0].join::<T>(&chains[1]);
-            self.add_group::<T>(&low.join::<T>(&chains[2].join::<T>(&chains[3])));
+            self.add_group::<T>(&join_chains::<S, K, T>(&chains));
         }
     }
+}
+
+/// The chain of elements `begin` to `end - 1`, which may be none, and their terms in f64.
+///
+/// # Safety
+/// They are there, at most [`CHAIN`] vectors; the instruction set of `S` is there.
+#[inline(always)]
+unsafe fn partial_chain<S: Simd, const K: usize, T: Fold<S, K>>(
+    begin: usize,
+    end: usize,
+    terms: &T,
+    chain: &mut Chain<S, K>,
+    wide: &mut S::D,
+) {
+    let mut at = begin;
+    // SAFETY: the caller's; each vector is whole or cut at `end`.
+    unsafe {
+        while at + LANES <= end {
+            terms.terms(at).add::<T>(chain, wide);
+            at += LANES;
+        }
+        if at < end {
+            let n = end - at;
+            terms.terms_n(at, n).first_n::<T>(n).add::<T>(chain, wide);
+        }
+    }
+}
+
+/// # Safety
+/// The instruction set of `S` is there.
+#[inline(always)]
+unsafe fn join_chains<S: Simd, const K: usize, T: Fold<S, K>>(
+    [a, b, c, d]: &[Chain<S, K>; CHAINS],
+) -> Chain<S, K> {
+    // SAFETY: the caller's.
+    unsafe { a.join::<T>(b).join::<T>(&c.join::<T>(d)) }
 }
 
 /// Applies `op` to `cols` elements, each vector once.

@@ -12,6 +12,7 @@
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512;
+mod byte;
 pub(crate) mod codes;
 mod element;
 mod fenv;
@@ -22,6 +23,7 @@ pub(crate) mod math;
 pub(crate) mod neon;
 pub(crate) mod portable;
 
+pub(crate) use byte::{Byte, Factors};
 pub(crate) use element::{
     Bf16, Element, F16, F32, Runtime, read_scalar, read_wide, write_scalar, write_wide,
 };
@@ -29,7 +31,8 @@ pub(crate) use element::{bf16_bits, f16_bits, f16_value};
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use levels::{Level, entry_points};
 pub(crate) use loops::{
-    BLOCK, CHAIN, Fold, GROUP, Map, Sums, Term, Terms, add_wide, fold, lane_sums, map, map_and_fold,
+    BLOCK, CHAIN, Fold, GROUP, Map, Sums, Term, Terms, add_wide, fold, fold_beside, lane_sums, map,
+    map_and_fold,
 };
 
 /// Lanes of a vector.
@@ -130,6 +133,28 @@ pub(crate) trait Simd: Copy + 'static {
             }
         }
     }
+    /// 16 bytes, each xor `flip`, as the numbers from 0 to 255 that they are then.
+    unsafe fn load_bytes(p: *const u8, flip: u8) -> Self::F;
+    #[inline(always)]
+    unsafe fn load_bytes_n(p: *const u8, flip: u8, n: usize) -> Self::F {
+        let mut lanes = [0u8; LANES];
+        // SAFETY: the caller's; `n` is below 16.
+        unsafe {
+            std::ptr::copy_nonoverlapping(p, lanes.as_mut_ptr(), n);
+            Self::load_bytes(lanes.as_ptr(), flip)
+        }
+    }
+    /// The lowest bytes of the nearest integers, ties to even, of numbers from -128 to 255; NaN gives 0.
+    unsafe fn store_bytes(p: *mut u8, v: Self::F);
+    #[inline(always)]
+    unsafe fn store_bytes_n(p: *mut u8, v: Self::F, n: usize) {
+        let mut lanes = [0u8; LANES];
+        // SAFETY: the caller's; `n` is below 16.
+        unsafe {
+            Self::store_bytes(lanes.as_mut_ptr(), v);
+            std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, n);
+        }
+    }
     /// IEEE binary16 widened to f32, exactly.
     unsafe fn from_f16(v: Self::H) -> Self::F;
     /// f32 rounded to binary16, to nearest even; NaN stays NaN.
@@ -140,12 +165,20 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn mul(a: Self::F, b: Self::F) -> Self::F;
     /// `a * b + c`, rounded once.
     unsafe fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    /// What is below `low` becomes it, what is above `high` that; NaN stays.
+    unsafe fn within(v: Self::F, low: f32, high: f32) -> Self::F;
     /// `c - a * b`, rounded once.
     unsafe fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
     /// The first `n` lanes, and zeros.
     unsafe fn first_n(v: Self::F, n: usize) -> Self::F;
 
     unsafe fn widen(v: Self::F) -> Self::D;
+    /// A vector in f64.
+    #[inline(always)]
+    unsafe fn load_widened(p: *const f32) -> Self::D {
+        // SAFETY: the caller's.
+        unsafe { Self::widen(Self::load(p)) }
+    }
     /// Rounded to nearest even.
     unsafe fn narrow(v: Self::D) -> Self::F;
     unsafe fn wide_splat(x: f64) -> Self::D;

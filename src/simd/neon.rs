@@ -150,6 +150,37 @@ impl Simd for Neon {
         unsafe { each!(4, vdupq_n_f32(0.0), |i| vfmsq_f32(c[i], a[i], b[i])) }
     }
     #[inline(always)]
+    unsafe fn within(v: Self::F, low: f32, high: f32) -> Self::F {
+        unsafe {
+            let (low, high) = (vdupq_n_f32(low), vdupq_n_f32(high));
+            each!(4, vdupq_n_f32(0.0), |i| vminq_f32(vmaxq_f32(v[i], low), high))
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_bytes(p: *const u8, flip: u8) -> Self::F {
+        unsafe {
+            let bytes = veorq_u8(vld1q_u8(p), vdupq_n_u8(flip));
+            let (low, high) = (vmovl_u8(vget_low_u8(bytes)), vmovl_high_u8(bytes));
+            [
+                vcvtq_f32_u32(vmovl_u16(vget_low_u16(low))),
+                vcvtq_f32_u32(vmovl_high_u16(low)),
+                vcvtq_f32_u32(vmovl_u16(vget_low_u16(high))),
+                vcvtq_f32_u32(vmovl_high_u16(high)),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_bytes(p: *mut u8, v: Self::F) {
+        unsafe {
+            // NaN becomes 0.
+            let n = each!(4, vdupq_n_s32(0), |i| vcvtnq_s32_f32(v[i]));
+            let low = vmovn_high_s32(vmovn_s32(n[0]), n[1]);
+            let high = vmovn_high_s32(vmovn_s32(n[2]), n[3]);
+            let bytes = vmovn_high_s16(vmovn_s16(low), high);
+            vst1q_u8(p, vreinterpretq_u8_s8(bytes));
+        }
+    }
+    #[inline(always)]
     unsafe fn first_n(v: Self::F, n: usize) -> Self::F {
         let mut lanes = [0.0f32; LANES];
         unsafe {

@@ -1,6 +1,6 @@
 //! Plain arrays: the level for machines without a faster one, and the measure of the others.
 
-use super::{LANES, Simd, bf16_bits, f16_bits, f16_value};
+use super::{LANES, Simd, bf16_bits, codes, f16_bits, f16_value};
 
 /// No instruction set in particular.
 #[derive(Clone, Copy)]
@@ -114,6 +114,25 @@ impl Simd for Portable {
             out[i] = (-a[i]).mul_add(b[i], c[i]);
         }
         out
+    }
+    #[inline(always)]
+    unsafe fn within(v: Self::F, low: f32, high: f32) -> Self::F {
+        let mut out = v;
+        for x in &mut out {
+            *x = if *x < low { low } else { *x };
+            *x = if *x > high { high } else { *x };
+        }
+        out
+    }
+    #[inline(always)]
+    unsafe fn load_bytes(p: *const u8, flip: u8) -> Self::F {
+        let bytes = unsafe { read::<u8>(p, LANES) };
+        each!(|i| codes::u8_value(bytes[i] ^ flip))
+    }
+    #[inline(always)]
+    unsafe fn store_bytes(p: *mut u8, v: Self::F) {
+        let bytes: [u8; LANES] = each!(|i| codes::integer_code(v[i]));
+        unsafe { write(p, bytes, LANES) }
     }
     #[inline(always)]
     unsafe fn first_n(v: Self::F, n: usize) -> Self::F {

@@ -340,12 +340,15 @@ fn scales_come_before_and_after_post_operations() {
             .eltwise(sys::norm_eltwise_linear, 1.0, 1.0);
         let after = f32s(&attributes.outputs(&problem)[0]);
         for (x, got) in before.iter().zip(after) {
-            assert_eq!(got, (x * src + 1.0) / dst);
+            assert_eq!(got, (x * src + 1.0) * (1.0 / dst));
         }
     }
     for types in [
         [sys::norm_f32, sys::norm_s8],
         [sys::norm_s8, sys::norm_u8],
+        [sys::norm_bf16, sys::norm_s8],
+        [sys::norm_f16, sys::norm_u8],
+        [sys::norm_f64, sys::norm_s8],
         [sys::norm_u8, sys::norm_bf16],
     ] {
         for dims in [&[20i64, 7][..], &[3, 5, 800]] {

@@ -13,7 +13,7 @@
 
 use super::columns::{CHAIN_ROWS, ColumnSums};
 use super::job::{Backward, Given};
-use super::row::{Statistics, reciprocal};
+use super::row::{Statistics, per_col, reciprocal};
 use crate::simd::{
     Bf16, Element, F16, F32, Fold, LANES, Level, Map, Runtime, Simd, Terms, entry_points, fold, map,
 };
@@ -241,8 +241,8 @@ impl<
         // SAFETY: the caller's.
         unsafe {
             let outs = self.at::<S>(i, LANES);
-            for (out, row) in outs.iter().zip(&self.rows) {
-                self.types.diff_src.store::<S>(row.diff_src, i, *out);
+            for (out, row) in outs.into_iter().zip(&self.rows) {
+                self.types.diff_src.store_all::<S, 1>(row.diff_src, i, &[out]);
             }
         }
     }
@@ -280,8 +280,8 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARA
                 S::prefetch(diff_dst.wrapping_add(i * types.diff_dst.size()));
             }
             let outs = self.gradient.at::<S>(i, LANES);
-            for (out, row) in outs.iter().zip(rows) {
-                types.diff_src.stream::<S>(row.diff_src, i, *out);
+            for (out, row) in outs.into_iter().zip(rows) {
+                types.diff_src.stream_all::<S, 1>(row.diff_src, i, &[out]);
             }
         }
     }
@@ -431,7 +431,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 RMS => [0.0, fold::<S, 1, _>(job.cols, &sums).products[0]],
                 _ => [0.0, 0.0],
             };
-            let per_col = f64::from(r) / job.cols as f64;
+            let per_col = per_col(f64::from(r), job.cols);
             let (shift, slope) = (-(per_col * sum_d) as f32, (per_col * sum_d_xhat) as f32);
             Row { src, diff_dst, diff_src, mean, r, shift, slope }
         }

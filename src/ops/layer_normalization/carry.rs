@@ -88,6 +88,9 @@ fn bf16_value(bits: u16) -> f32 {
 macro_rules! by_code {
     ($carried:expr, $call:ident($($arg:expr),*)) => {
         match ($carried.data_type, $carried.stage_type) {
+            (DataType::S8 | DataType::U8, DataType::S8 | DataType::U8) => {
+                $call::<Same<u8>>($($arg),*)
+            }
             (DataType::S8, _) => $call::<S8>($($arg),*),
             (DataType::U8, _) => $call::<U8>($($arg),*),
             (DataType::F8E4m3, _) => $call::<E4m3>($($arg),*),

@@ -7,11 +7,12 @@
 //! another sweep, are left to `wide`.
 
 use super::job::{Forward, StatisticsUse};
-use super::row::{Moments, Statistics, reciprocal};
+use super::normalize::{Fetch, Normalize, SCALE, SHIFT, Stream, Written};
+use super::row::{Moments, Statistics, reciprocal, sums_narrowly};
 use super::short;
 use crate::simd::{
-    BLOCK, Bf16, Element, F16, F32, LANES, Level, Map, Runtime, Simd, entry_points, fold, map,
-    map_and_fold,
+    BLOCK, Bf16, Byte, Element, F16, F32, Level, Runtime, Simd, entry_points, fold, fold_beside,
+    map, map_and_fold,
 };
 use crate::tensor::DataType;
 
@@ -24,13 +25,6 @@ const ROWS_IN_CACHE: usize = 32 * 1024;
 /// for that to pay where the rows in work leave the first-level cache.
 const LONGEST_RMS_ALONG: usize = 8 * 1024;
 
-/// Vectors that are written in one turn of the loop.
-const TURN: usize = 4;
-
-/// What follows the normalization: bit 0 a scale, bit 1 a shift.
-pub(super) const SCALE: u8 = 1;
-pub(super) const SHIFT: u8 = 2;
-
 /// What `xhat = (x - high)*r + low` takes besides the mean rounded to f32. `x - high` is 0, or at least
 /// as large as what the rounding left, so the term's own rounding is never magnified.
 #[inline(always)]
@@ -40,161 +34,13 @@ pub(super) fn low_term(mean: f64, high: f32, r: f32) -> f32 {
 
 /// A row, ready to be written.
 #[derive(Clone, Copy)]
-struct Row {
-    src: *const u8,
-    dst: *mut u8,
-    high: f32,
+pub(super) struct Row {
+    pub(super) src: *const u8,
+    pub(super) dst: *mut u8,
+    pub(super) high: f32,
     /// What the mean is short of `high`, times `r`.
-    low: f32,
-    r: f32,
-}
-
-/// `(x - mean) * r`, then scale and shift, for `R` rows at once: scale and shift are loaded once.
-struct Normalize<Src, Dst, const RMS: bool, const AFFINE: u8, const R: usize> {
-    src_type: Src,
-    dst_type: Dst,
-    rows: [Row; R],
-    scale: *const f32,
-    shift: *const f32,
-}
-
-impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, const R: usize>
-    Normalize<Src, Dst, RMS, AFFINE, R>
-{
-    /// # Safety
-    /// The instruction set of `S` is there.
-    #[inline(always)]
-    unsafe fn value<S: Simd>(row: &Row, x: S::F, scale: S::F, shift: S::F) -> S::F {
-        // SAFETY: the caller's.
-        unsafe {
-            let r = S::splat(row.r);
-            let xhat = if RMS {
-                S::mul(x, r)
-            } else {
-                S::fma(S::sub(x, S::splat(row.high)), r, S::splat(row.low))
-            };
-            match AFFINE {
-                0 => xhat,
-                SCALE => S::mul(xhat, scale),
-                SHIFT => S::add(xhat, shift),
-                _ => S::fma(xhat, scale, shift),
-            }
-        }
-    }
-
-    /// The vectors of all rows at element `i`.
-    ///
-    /// # Safety
-    /// As [`Map::apply`]; scale and shift are as long as a row, and there if AFFINE says so.
-    #[inline(always)]
-    unsafe fn values<S: Simd>(&self, i: usize) -> [S::F; R] {
-        // SAFETY: the caller's.
-        unsafe {
-            let zero = S::splat(0.0);
-            let scale = if AFFINE & SCALE != 0 { S::load(self.scale.add(i)) } else { zero };
-            let shift = if AFFINE & SHIFT != 0 { S::load(self.shift.add(i)) } else { zero };
-            let mut values = [zero; R];
-            for (value, row) in values.iter_mut().zip(&self.rows) {
-                *value = Self::value::<S>(row, self.src_type.load::<S>(row.src, i), scale, shift);
-            }
-            values
-        }
-    }
-}
-
-impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, const R: usize> Map<S>
-    for Normalize<Src, Dst, RMS, AFFINE, R>
-{
-    const UNROLL: usize = TURN / R;
-
-    #[inline(always)]
-    unsafe fn turn(&self, i: usize) {
-        const { assert!(TURN % R == 0) };
-        // SAFETY: the caller's.
-        unsafe {
-            let mut values = [[S::splat(0.0); R]; TURN];
-            for (v, values) in values[..TURN / R].iter_mut().enumerate() {
-                *values = self.values::<S>(i + v * LANES);
-            }
-            for (r, row) in self.rows.iter().enumerate() {
-                let [a, b, c, d] = [values[0][r], values[1][r], values[2][r], values[3][r]];
-                match TURN / R {
-                    4 => self.dst_type.store_all::<S, 4>(row.dst, i, &[a, b, c, d]),
-                    2 => self.dst_type.store_all::<S, 2>(row.dst, i, &[a, b]),
-                    _ => self.dst_type.store_all::<S, 1>(row.dst, i, &[a]),
-                }
-            }
-        }
-    }
-    #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
-        unsafe {
-            // All rows are loaded before one is stored: a load that follows a store to an address a
-            // multiple of 4 KiB away waits for it.
-            let values = self.values::<S>(i);
-            for (value, row) in values.iter().zip(&self.rows) {
-                self.dst_type.store::<S>(row.dst, i, *value);
-            }
-        }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
-        unsafe {
-            let zero = S::splat(0.0);
-            let scale = if AFFINE & SCALE != 0 { S::load_n(self.scale.add(i), n) } else { zero };
-            let shift = if AFFINE & SHIFT != 0 { S::load_n(self.shift.add(i), n) } else { zero };
-            for row in &self.rows {
-                let x = self.src_type.load_n::<S>(row.src, i, n);
-                let value = Self::value::<S>(row, x, scale, shift);
-                self.dst_type.store_n::<S>(row.dst, i, value, n);
-            }
-        }
-    }
-}
-
-/// [`Normalize`] of a row whose dst is stored past the caches, while the src of a row further on is fetched.
-struct Stream<Src, Dst, const RMS: bool, const AFFINE: u8> {
-    normalize: Normalize<Src, Dst, RMS, AFFINE, 1>,
-    /// Where that row begins, if there is one.
-    next: *const u8,
-}
-
-impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map<S>
-    for Stream<Src, Dst, RMS, AFFINE>
-{
-    const UNROLL: usize = TURN;
-
-    #[inline(always)]
-    unsafe fn turn(&self, i: usize) {
-        let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
-        // SAFETY: the caller's.
-        unsafe {
-            let mut values = [S::splat(0.0); TURN];
-            for (v, value) in values.iter_mut().enumerate() {
-                let at = i + v * LANES;
-                S::prefetch(self.next.wrapping_add(at * src_type.size()));
-                [*value] = self.normalize.values::<S>(at);
-            }
-            dst_type.stream_all::<S, TURN>(row.dst, i, &values);
-        }
-    }
-    #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
-        let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
-        // SAFETY: the caller's.
-        unsafe {
-            S::prefetch(self.next.wrapping_add(i * src_type.size()));
-            let [value] = self.normalize.values::<S>(i);
-            dst_type.stream::<S>(row.dst, i, value);
-        }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
-        unsafe { Map::<S>::apply_n(&self.normalize, i, n) }
-    }
+    pub(super) low: f32,
+    pub(super) r: f32,
 }
 
 /// A job with the types and flags of its kernel.
@@ -223,16 +69,30 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     /// A row by itself; `None` if f32 does not carry it.
     #[inline(always)]
     unsafe fn alone<S: Simd>(&self, row: usize) -> Option<Row> {
+        let job = self.job;
         unsafe {
-            let found = if self.job.statistics == StatisticsUse::Given {
-                self.job.given(row)?
+            let found = if job.statistics == StatisticsUse::Given {
+                job.given(row)?
             } else {
                 let moments = self.moments::<S>(row);
-                let sums = fold::<S, 1, _>(self.job.cols, &moments);
-                moments.statistics(self.job.cols, &sums)?
+                let sums = if job.streams && !RMS {
+                    // The memory has nothing else to do in this sweep, which takes a while: the next row may
+                    // come.
+                    let fetch = Fetch { row: self.src_ahead(row + 1), size: self.src_type.size() };
+                    fold_beside::<S, 1, _, _>(job.cols, &moments, &fetch)
+                } else {
+                    fold::<S, 1, _>(job.cols, &moments)
+                };
+                moments.statistics(job.cols, &sums)?
             };
             Some(self.ready(row, &found))
         }
+    }
+
+    /// Where a row begins, if it is there.
+    #[inline(always)]
+    fn src_ahead(&self, row: usize) -> *const u8 {
+        self.job.src.wrapping_add(self.job.src_rows.offset(row) * self.src_type.size())
     }
 
     /// What writing a row takes; its statistics are written here, if they are outputs.
@@ -274,27 +134,35 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 if !statistics(job, row, src_step, &mut scalars) {
                     break;
                 }
-                let short::Scalars { high, low, r } = &scalars;
                 let (mut src, mut dst) = (self.src(row), self.dst(row));
                 let streams = job.streams && self.dst_type.streams(dst) && dst_step % 64 == 0;
                 if streams {
                     // One after another: stores past the caches want to come in order.
                     for i in 0..short::ROWS {
-                        let row = Row { src, dst, high: high[i], low: low[i], r: r[i] };
-                        let next = src.wrapping_add(short::ROWS * src_step);
-                        let normalize = self.normalize::<1>([row]);
+                        let row = Written::short(&scalars, i, src, dst);
+                        let next = std::ptr::null();
+                        let normalize = self.normalize::<S, 1>([row]);
                         map::<S, _>(job.cols, &Stream { normalize, next });
                         (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
                     }
                 } else {
-                    for i in (0..short::ROWS).step_by(AT_ONCE) {
-                        let mut rows = [Row { src, dst, high: 0.0, low: 0.0, r: 0.0 }; AT_ONCE];
-                        for (j, slot) in rows.iter_mut().enumerate() {
-                            let (high, low, r) = (high[i + j], low[i + j], r[i + j]);
-                            *slot = Row { src, dst, high, low, r };
-                            (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
-                        }
-                        map::<S, _>(job.cols, &self.normalize::<AT_ONCE>(rows));
+                    let mut i = 0;
+                    while i < short::ROWS {
+                        let (src_at, dst_at) = (
+                            |j: usize| src.wrapping_add(j * src_step),
+                            |j: usize| dst.wrapping_add(j * dst_step),
+                        );
+                        // Spelled out: what a loop makes goes through memory.
+                        let rows = [
+                            Written::short(&scalars, i, src, dst),
+                            Written::short(&scalars, i + 1, src_at(1), dst_at(1)),
+                            Written::short(&scalars, i + 2, src_at(2), dst_at(2)),
+                            Written::short(&scalars, i + 3, src_at(3), dst_at(3)),
+                        ];
+                        map::<S, _>(job.cols, &self.normalize::<S, AT_ONCE>(rows));
+                        src = src.wrapping_add(AT_ONCE * src_step);
+                        dst = dst.wrapping_add(AT_ONCE * dst_step);
+                        i += AT_ONCE;
                     }
                 }
                 row += short::ROWS;
@@ -304,21 +172,38 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     }
 
     #[inline(always)]
-    fn normalize<const R: usize>(&self, rows: [Row; R]) -> Normalize<Src, Dst, RMS, AFFINE, R> {
+    fn normalize<S: Simd, const R: usize>(
+        &self,
+        rows: [Written<S>; R],
+    ) -> Normalize<S, Src, Dst, RMS, AFFINE, R> {
         let (scale, shift) = (self.job.scale, self.job.shift);
         Normalize { src_type: self.src_type, dst_type: self.dst_type, rows, scale, shift }
+    }
+
+    /// The first of the rows that are known.
+    #[inline(always)]
+    unsafe fn known<S: Simd, const R: usize>(
+        &self,
+        known: &mut Known,
+    ) -> Normalize<S, Src, Dst, RMS, AFFINE, R> {
+        let rows = known.take::<R>();
+        unsafe {
+            let mut written = [Written::new(&rows[0]); R];
+            for (written, row) in written.iter_mut().zip(&rows) {
+                *written = Written::new(row);
+            }
+            self.normalize::<S, R>(written)
+        }
     }
 
     /// Writes one row, of which `next` comes next.
     #[inline(always)]
     unsafe fn write_past_caches<S: Simd>(&self, row: Row, next: usize) {
-        let normalize = self.normalize::<1>([row]);
         unsafe {
-            if self.dst_type.streams(normalize.rows[0].dst) {
-                let next = self
-                    .job
-                    .src
-                    .wrapping_add(self.job.src_rows.offset(next) * self.src_type.size());
+            let normalize = self.normalize::<S, 1>([Written::new(&row)]);
+            if self.dst_type.streams(row.dst) {
+                let fetched = !RMS && self.job.statistics != StatisticsUse::Given;
+                let next = if fetched { std::ptr::null() } else { self.src_ahead(next) };
                 map::<S, _>(self.job.cols, &Stream { normalize, next });
             } else {
                 map::<S, _>(self.job.cols, &normalize);
@@ -336,11 +221,11 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     ) -> usize {
         unsafe {
             let cols = self.job.cols;
-            let mut moments = [Moments::none(self.src_type); R];
+            let mut moments = [Moments::about(self.src_type, self.job.src, 0.0); R];
             for (r, moments) in moments.iter_mut().enumerate() {
                 *moments = self.moments::<S>(next + r);
             }
-            let normalize = self.normalize::<R>(known.take());
+            let normalize = self.known::<S, R>(known);
             let sums = map_and_fold::<S, 1, R, _, _>(cols, &normalize, &moments);
             for r in 0..R {
                 let Some(found) = moments[r].statistics(cols, &sums[r]) else { return r };
@@ -388,14 +273,14 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     first: usize,
     last: usize,
 ) -> usize {
-    let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
+    let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type).scaled(job.factors));
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
     let row_bytes = job.cols * src_type.size().max(dst_type.size());
     let given = job.statistics == StatisticsUse::Given;
     let pairs = S::MANY_REGISTERS && !RMS;
     let along = S::MANY_REGISTERS
         && !given
-        && !job.streams
+        && job.resident
         && job.cols <= BLOCK
         && !Dst::LOOKS
         && (!RMS || row_bytes <= LONGEST_RMS_ALONG);
@@ -406,7 +291,7 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     } else if along {
         2 * rows_at_once
     } else {
-        (in_cache / 2).clamp(1, DEPTH)
+        (in_cache / 4).clamp(1, DEPTH)
     };
     // SAFETY: the caller's.
     unsafe {
@@ -435,10 +320,10 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
                 kernel.write_past_caches::<S>(row, next);
                 continue;
             } else if pairs && known.len >= 2 {
-                map::<S, _>(job.cols, &kernel.normalize::<2>(known.take()));
+                map::<S, _>(job.cols, &kernel.known::<S, 2>(&mut known));
                 continue;
             } else if known.len >= 1 {
-                map::<S, _>(job.cols, &kernel.normalize::<1>(known.take()));
+                map::<S, _>(job.cols, &kernel.known::<S, 1>(&mut known));
                 continue;
             } else {
                 break;
@@ -465,14 +350,31 @@ entry_points! {
 /// Runs rows from `first` on and gives the row it stopped at: `last`, or one for `wide`.
 pub(super) type Entry = unsafe fn(&Forward, usize, usize) -> usize;
 
-/// The kernel for a problem's types and flags. The portable level looks types up as it goes.
+/// The kernel for a problem's types and flags; integers that have none of their own come as f32. The portable
+/// level looks types up as it goes.
 pub(super) fn entry(level: Level, src: DataType, dst: DataType, rms: bool, affine: u8) -> Entry {
     let typed = match src {
+        DataType::Bf16 if is_byte(dst) => by_flags::<Bf16, Byte>(level, rms, affine),
         DataType::Bf16 => by_dst::<Bf16>(level, dst, rms, affine),
         DataType::F16 => by_dst::<F16>(level, dst, rms, affine),
+        DataType::S8 | DataType::U8 => by_flags::<Byte, F32>(level, rms, affine),
+        _ if is_byte(dst) => by_flags::<F32, Byte>(level, rms, affine),
         _ => by_dst::<F32>(level, dst, rms, affine),
     };
-    typed.unwrap_or_else(|| portable_entry(src.is_half() && dst.is_half(), rms, affine))
+    typed.unwrap_or_else(|| portable_entry(dst, rms, affine))
+}
+
+fn is_byte(data_type: DataType) -> bool {
+    matches!(data_type, DataType::S8 | DataType::U8)
+}
+
+/// Whether there is a kernel for src and dst of which one is s8 or u8.
+pub(super) fn has_kernel(src: DataType, dst: DataType) -> bool {
+    match (is_byte(src), is_byte(dst)) {
+        (true, false) => dst == DataType::F32,
+        (false, true) => matches!(src, DataType::F32 | DataType::Bf16),
+        _ => false,
+    }
 }
 
 fn by_dst<Src: Element>(level: Level, dst: DataType, rms: bool, affine: u8) -> Option<Entry> {
@@ -496,24 +398,24 @@ fn by_flags<Src: Element, Dst: Element>(level: Level, rms: bool, affine: u8) -> 
     }
 }
 
-fn portable_entry(halves: bool, rms: bool, affine: u8) -> Entry {
-    if halves {
-        portable_by_flags::<Runtime<true>>(rms, affine)
+fn portable_entry(dst: DataType, rms: bool, affine: u8) -> Entry {
+    if sums_narrowly(dst) {
+        portable_by_flags::<Runtime<true, true>>(rms, affine)
     } else {
         portable_by_flags::<Runtime>(rms, affine)
     }
 }
 
-fn portable_by_flags<E: Element>(rms: bool, affine: u8) -> Entry {
+fn portable_by_flags<Dst: Element>(rms: bool, affine: u8) -> Entry {
     use entries::entry_portable as at;
     match (rms, affine) {
-        (false, 0) => at::<E, E, false, 0>,
-        (false, SCALE) => at::<E, E, false, SCALE>,
-        (false, SHIFT) => at::<E, E, false, SHIFT>,
-        (false, _) => at::<E, E, false, { SCALE | SHIFT }>,
-        (true, 0) => at::<E, E, true, 0>,
-        (true, SCALE) => at::<E, E, true, SCALE>,
-        (true, SHIFT) => at::<E, E, true, SHIFT>,
-        (true, _) => at::<E, E, true, { SCALE | SHIFT }>,
+        (false, 0) => at::<Runtime<false, true>, Dst, false, 0>,
+        (false, SCALE) => at::<Runtime<false, true>, Dst, false, SCALE>,
+        (false, SHIFT) => at::<Runtime<false, true>, Dst, false, SHIFT>,
+        (false, _) => at::<Runtime<false, true>, Dst, false, { SCALE | SHIFT }>,
+        (true, 0) => at::<Runtime<false, true>, Dst, true, 0>,
+        (true, SCALE) => at::<Runtime<false, true>, Dst, true, SCALE>,
+        (true, SHIFT) => at::<Runtime<false, true>, Dst, true, SHIFT>,
+        (true, _) => at::<Runtime<false, true>, Dst, true, { SCALE | SHIFT }>,
     }
 }

@@ -3,6 +3,7 @@
 use super::columns::ColumnSums;
 use super::row::{Statistics, mean_in_range, variance_tells};
 use super::short;
+use crate::simd::Factors;
 use crate::tensor::{DataType, RowMap};
 
 /// Where the statistics come from and go.
@@ -36,6 +37,10 @@ pub(super) struct Forward {
     pub(super) stat_rows: RowMap,
     pub(super) statistics: StatisticsUse,
     pub(super) rms: bool,
+    /// What integers are multiplied and divided by before they are stored.
+    pub(super) factors: Factors,
+    /// Whether src and dst stay in a core's own caches.
+    pub(super) resident: bool,
     /// Whether dst is too large to stay in a cache.
     pub(super) streams: bool,
     /// The statistics of several rows at once, if they are computed and rows are short.

@@ -15,6 +15,7 @@ mod carry;
 mod columns;
 mod forward;
 mod job;
+mod normalize;
 mod plan;
 mod problem;
 mod reference;

@@ -6,9 +6,9 @@ use super::job::{Backward, Forward, StatisticsUse};
 use super::problem::LayerNormalization;
 use super::row::Statistics;
 use super::short;
-use super::staged::Staging;
+use super::staged::{Staging, takes_steps};
 use crate::primitive::{Arguments, Execution, PropKind};
-use crate::simd::{DefaultEnvironment, Level, read_scalar};
+use crate::simd::{DefaultEnvironment, Factors, Level, read_scalar};
 use crate::tensor::{DataType, MemoryDesc, RowMap};
 use norm_sys as sys;
 
@@ -17,6 +17,8 @@ const ELEMENTS_PER_THREAD: usize = 24 * 1024;
 /// Bytes of a problem's tensors from which the output is stored past the caches: what comes next will not
 /// find it in a cache of its own anyway, and its lines are not read before they are written.
 const STREAMED_BYTES: usize = 16 << 20;
+/// Bytes of a problem's tensors that stay in a second-level cache.
+const RESIDENT_BYTES: usize = 1 << 20;
 /// Blocks per thread where the cut is free, so that a thread that is held up keeps little from the
 /// others.
 const BLOCKS_PER_THREAD: usize = 4;
@@ -44,6 +46,8 @@ pub(super) struct Plan {
     column_sums: usize,
     sums_scale: bool,
     sums_shift: bool,
+    /// The arguments and types of src's and dst's scales, where the kernels multiply and divide by them.
+    scales: [Option<(i32, DataType)>; 2],
     /// For rows that the kernels do not take as they are.
     staging: Option<Staging>,
 }
@@ -106,6 +110,7 @@ impl Plan {
             column_sums: usize::from(p.writes_scale()) + usize::from(p.writes_shift()),
             sums_scale: p.writes_scale(),
             sums_shift: p.writes_shift(),
+            scales: [None; 2],
             staging: None,
         }
     }
@@ -115,7 +120,16 @@ impl Plan {
         let order = order_of_rows(problem);
         let plan = Self::with_order(problem, &order);
         let rows = [plan.src_rows, plan.dst_rows, plan.diff_src_rows];
-        Self { staging: Staging::new(problem, level, types, rows, &order), ..plan }
+        let scale = |arg: i32| {
+            let scale = problem.attr.scales.get(arg)?;
+            Some((sys::NORM_ARG_ATTR_SCALES | arg, scale.data_type))
+        };
+        let scales = match takes_steps(problem) {
+            true => [None; 2],
+            false => [sys::NORM_ARG_SRC, sys::NORM_ARG_DST].map(scale),
+        };
+        let staging = Staging::new(problem, level, types, rows, &order);
+        Self { scales, staging, ..plan }
     }
 
     /// Bytes of one converted parameter, rounded up to a cache line.
@@ -179,6 +193,19 @@ impl Plan {
         }
     }
 
+    /// What the scales ask of the kernels, if it is theirs to do.
+    ///
+    /// # Safety
+    /// The execution's buffers were checked.
+    unsafe fn factors(&self, arguments: &Arguments) -> Factors {
+        let [src, dst] = self.scales.map(|scale| match scale {
+            // SAFETY: a scale is one element.
+            Some((id, data_type)) => unsafe { read_scalar(data_type, arguments.get(id), 0) },
+            None => 1.0,
+        });
+        if self.scales == [None; 2] { Factors::NONE } else { Factors::new(src, dst) }
+    }
+
     /// Bytes of tensors of these types.
     fn bytes(&self, types: &[DataType]) -> usize {
         let element: usize = types.iter().map(|data_type| data_type.size()).sum();
@@ -199,6 +226,7 @@ impl Plan {
         rows: &(dyn Fn(&Forward, usize, usize) + Sync),
     ) -> usize {
         let args: &Arguments = execution.arguments;
+        let width = self.width(execution);
         let environment = DefaultEnvironment::enter();
         // SAFETY: the buffers were checked.
         let (scale, shift) = unsafe {
@@ -226,6 +254,9 @@ impl Plan {
             stat_rows: self.stat_rows,
             statistics: self.statistics,
             rms: self.rms,
+            // SAFETY: the buffers were checked.
+            factors: unsafe { self.factors(args) },
+            resident: self.bytes(&[self.src_type, self.dst_type]) <= width * RESIDENT_BYTES,
             streams: self.bytes(&[self.src_type, self.dst_type]) >= STREAMED_BYTES
                 && args.get(sys::NORM_ARG_SRC) != args.get(sys::NORM_ARG_DST),
             short: if self.statistics == StatisticsUse::Given { None } else { short },
@@ -239,7 +270,6 @@ impl Plan {
             }
             return 1;
         }
-        let width = self.width(execution);
         let blocks = self.free_blocks(width);
         let stages = self.stages(execution.scratchpad);
         execution.threads.run(blocks.count(), width, &|block| {

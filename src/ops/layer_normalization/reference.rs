@@ -9,7 +9,10 @@ use super::forward::low_term;
 use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
-use super::row::{NEAR, PILOT, Statistics, corrected, in_range, reciprocal};
+use super::row::{
+    NEAR, PILOT, Statistics, corrected, in_range, per_col, reciprocal, sums_narrowly,
+};
+use super::staged::takes_steps;
 use crate::primitive::{
     BoundSteps, Execution, Implementation, Padding, Steps, Variant, take_steps,
 };
@@ -34,6 +37,7 @@ pub(super) fn make(
         diff_src: Tensor::new(&problem.diff_src),
         padding: Padding::of(if forward { &problem.dst } else { &problem.diff_src }),
         steps: Steps::new(&problem.attr, &problem.dst, None),
+        takes_steps: takes_steps(problem),
         forward,
         rms: problem.flags.rms(),
     })
@@ -67,6 +71,7 @@ struct Reference {
     padding: Padding,
     /// What attributes do to dst.
     steps: Option<Steps>,
+    takes_steps: bool,
     forward: bool,
     rms: bool,
 }
@@ -142,7 +147,7 @@ impl RowView<'_> {
 fn stepped(bound: &BoundSteps<'_>, value: f32, row: usize, col: usize) -> f32 {
     let mut one = [value];
     // SAFETY: the execution's buffers were checked, and the element exists.
-    unsafe { take_steps(bound, &mut one, row, col) };
+    unsafe { take_steps(bound, &mut one, (row, col), [&mut [0.0], &mut [0.0]]) };
     one[0]
 }
 
@@ -286,13 +291,18 @@ fn wide_statistics(src: RowView<'_>, cols: usize, rms: bool) -> Statistics {
     Statistics { mean, variance: fold_wide(cols, square) / n }
 }
 
-/// The statistics of a row; `None` if f32 does not carry it. As `Moments::statistics` and, where that does not
-/// tell, `row::again`. `narrowly` is what `row::sums_narrowly` says of the types.
-fn statistics(src: RowView<'_>, cols: usize, rms: bool, narrowly: bool) -> Option<Statistics> {
-    let n = cols as f64;
-    let sum = sum_of_values(src, cols, narrowly);
-    let pilot = if rms { 0.0 } else { pilot(src, cols, narrowly) };
-    let mean = if rms { 0.0 } else { sum / n };
+/// The statistics of a row for a type of dst; `None` if f32 does not carry it. As `Moments::statistics` and, where
+/// that does not tell, `row::again`.
+fn statistics(src: RowView<'_>, cols: usize, rms: bool, dst: DataType) -> Option<Statistics> {
+    let first_mean = first_mean(src, cols, rms, dst);
+    let pilot = first_mean as f32;
+    let mean = if rms || cols <= PILOT {
+        first_mean
+    } else if sums_narrowly(dst) {
+        f64::from(pilot) + per_col(fold(cols, |col| (src.get(col) - pilot, 1.0)), cols)
+    } else {
+        per_col(fold_wide(cols, |col| f64::from(src.get(col))), cols)
+    };
     let offset = mean - f64::from(pilot);
     let found = mean_square(src, cols, pilot);
     let near = rms || offset * offset <= found * NEAR;
@@ -305,8 +315,9 @@ fn statistics(src: RowView<'_>, cols: usize, rms: bool, narrowly: bool) -> Optio
 
 /// As `row::again`.
 fn again(src: RowView<'_>, cols: usize, rms: bool) -> Option<Statistics> {
-    let mean = if rms { 0.0 } else { sum_of_values(src, cols, false) / cols as f64 };
-    let mut about = if rms { 0.0 } else { pilot(src, cols, false) };
+    let values = |col| f64::from(src.get(col));
+    let mean = if rms { 0.0 } else { per_col(fold_wide(cols, values), cols) };
+    let mut about = first_mean(src, cols, rms, DataType::F32) as f32;
     let mut found = mean_square(src, cols, about);
     if !rms && found != 0.0 {
         about = mean as f32;
@@ -322,25 +333,26 @@ fn again(src: RowView<'_>, cols: usize, rms: bool) -> Option<Statistics> {
 /// The mean of the squares about a value, 0 with RMS.
 fn mean_square(src: RowView<'_>, cols: usize, about: f32) -> f64 {
     let distance = |col| src.get(col) - about;
-    fold(cols, |col| (distance(col), distance(col))) / cols as f64
+    per_col(fold(cols, |col| (distance(col), distance(col))), cols)
 }
 
-fn sum_of_values(src: RowView<'_>, cols: usize, narrowly: bool) -> f64 {
-    if narrowly {
-        fold(cols, |col| (src.get(col), 1.0))
-    } else {
-        fold_wide(cols, |col| f64::from(src.get(col)))
+/// As `row::first_mean`.
+fn first_mean(src: RowView<'_>, cols: usize, rms: bool, dst: DataType) -> f64 {
+    if rms {
+        return 0.0;
     }
-}
-
-/// As `row::pilot`.
-fn pilot(src: RowView<'_>, cols: usize, narrowly: bool) -> f32 {
     if cols <= PILOT {
-        return (sum_of_values(src, cols, narrowly) / cols as f64) as f32;
+        let narrow = src.data_type.is_half() && sums_narrowly(dst);
+        let sum = if narrow {
+            fold(cols, |col| (src.get(col), 1.0))
+        } else {
+            fold_wide(cols, |col| f64::from(src.get(col)))
+        };
+        return per_col(sum, cols);
     }
     let x = |v: usize, lane: usize| src.get(v * LANES + lane);
     let lane = |lane: usize| f64::from((x(0, lane) + x(1, lane)) + (x(2, lane) + x(3, lane)));
-    (halve(std::array::from_fn(lane)) / PILOT as f64) as f32
+    per_col(halve(std::array::from_fn(lane)), PILOT)
 }
 
 impl Reference {
@@ -355,9 +367,9 @@ impl Reference {
             // SAFETY: the statistics are given and the row exists.
             unsafe { job.given(row) }
         } else {
-            // With steps dst is f32 before they are taken.
-            let halves = job.src_type.is_half() && job.dst_type.is_half() && bound.is_none();
-            statistics(src, job.cols, self.rms, halves)
+            // With post-operations dst is f32 before they are done.
+            let dst_type = if self.takes_steps { DataType::F32 } else { job.dst_type };
+            statistics(src, job.cols, self.rms, dst_type)
         };
         let found = narrow.unwrap_or_else(|| {
             if !given {
@@ -469,7 +481,7 @@ impl Reference {
         let scale = Parameter(job.scale);
         let mut row = NarrowRow { src, diff_dst, diff_src, scale, mean, r, shift: 0.0, slope: 0.0 };
         if !job.global_stats {
-            let per_col = f64::from(r) / job.cols as f64;
+            let per_col = per_col(f64::from(r), job.cols);
             row.slope = (per_col * fold(job.cols, |col| (row.d(col), row.xhat(col)))) as f32;
             if !self.rms {
                 row.shift = -(per_col * fold(job.cols, |col| (row.d(col), 1.0))) as f32;

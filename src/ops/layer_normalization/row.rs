@@ -1,6 +1,7 @@
 //! What both directions know of one row: its statistics, and when f32 does not carry them.
 
 use crate::simd::{Element, F32, Fold, LANES, Simd, Sums, Term, Terms, fold};
+use crate::tensor::DataType;
 use std::marker::PhantomData;
 
 /// The statistics of a row, before rounding.
@@ -45,17 +46,23 @@ pub(super) fn reciprocal(variance: f64, epsilon: f64) -> f64 {
     if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() }
 }
 
-/// Where the sums of a row of `cols` elements are taken about, near the mean: the mean of the first 64
-/// elements, near enough in f32, or of all if there are no more. 0 with RMS.
+/// `sum / cols`, but for its last bit: the quotient is the same for all rows, and a product is sooner there.
+#[inline(always)]
+pub(super) fn per_col(sum: f64, cols: usize) -> f64 {
+    sum * (1.0 / cols as f64)
+}
+
+/// The mean of the first [`PILOT`] elements, near enough, or of all if there are no more; 0 with RMS. Rounded to
+/// f32 it is the pilot, about which the sums of a row are taken.
 ///
 /// # Safety
 /// `cols` elements are there, at least one; the instruction set of `S` is too.
 #[inline(always)]
-pub(super) unsafe fn pilot<S: Simd, E: Element, Dst: Element, const RMS: bool>(
+unsafe fn first_mean<S: Simd, E: Element, Dst: Element, const RMS: bool>(
     element: E,
     src: *const u8,
     cols: usize,
-) -> f32 {
+) -> f64 {
     if RMS {
         return 0.0;
     }
@@ -67,8 +74,7 @@ pub(super) unsafe fn pilot<S: Simd, E: Element, Dst: Element, const RMS: bool>(
             value_lanes::<S, E, Dst>(element, src, cols)
         })
     };
-    let mean = if cols < PILOT { sum / cols as f64 } else { sum * (1.0 / PILOT as f64) };
-    mean as f32
+    per_col(sum, cols.min(PILOT))
 }
 
 /// The sum of the first [`PILOT`] elements, near enough; the lanes are not joined.
@@ -108,39 +114,47 @@ pub(super) unsafe fn value_lanes<S: Simd, E: Element, Dst: Element>(
             } else {
                 S::first_n(element.load_n::<S>(src, i, n), n)
             };
-            if sums_narrowly::<E, Dst>() {
+            if sums_halves::<E, Dst>(element) {
                 narrow = S::add(narrow, x);
             } else {
                 wide = S::wide_add(wide, S::widen(x));
             }
             i += LANES;
         }
-        if sums_narrowly::<E, Dst>() { S::widen(narrow) } else { wide }
+        if sums_halves::<E, Dst>(element) { S::widen(narrow) } else { wide }
     }
 }
 
-/// Whether values are summed as products are, in f32 chains: from 16 bits a value and rounded to 16 bits again,
-/// what a chain rounds off does not show.
+/// Whether the values of a row of at most [`PILOT`] elements are summed in f32, a chain per lane: from 16 bits a
+/// value and rounded to 16 bits again, what that rounds off does not show.
 #[inline(always)]
-pub(super) const fn sums_narrowly<Src: Element, Dst: Element>() -> bool {
-    Src::HALF && Dst::HALF
+pub(super) fn sums_halves<Src: Element, Dst: Element>(src: Src) -> bool {
+    src.half() && Dst::HALF || Src::EXACT
+}
+
+/// Whether a row's values are summed in f32 chains, about the pilot, for a type that the kernels write: what they
+/// round off does not show in 16 bits or fewer. As `Element::HALF` says of it.
+pub(super) fn sums_narrowly(dst: DataType) -> bool {
+    dst.is_half() || matches!(dst, DataType::S8 | DataType::U8)
 }
 
 /// Elements that a pilot is taken from.
 pub(super) const PILOT: usize = 4 * LANES;
 
-/// What a row's statistics are made of: the squares of its distances from `about` and, unless RMS, its
-/// values, in f64 where [`sums_narrowly`] does not say otherwise.
+/// What a row's statistics are made of: the squares of its distances from `about` and, unless RMS, its values in
+/// f64, or the distances in f32 where the result is rounded to 16 bits: they are as small as its spread.
 #[derive(Clone, Copy)]
 pub(super) struct Moments<E, Dst, const RMS: bool> {
     pub(super) element: E,
-    pub(super) dst: PhantomData<Dst>,
     pub(super) src: *const u8,
     pub(super) about: f32,
+    /// What [`first_mean`] gave.
+    first_mean: f64,
+    dst: PhantomData<Dst>,
 }
 
 impl<S: Simd, E: Element, Dst: Element, const RMS: bool> Fold<S, 1> for Moments<E, Dst, RMS> {
-    const TERM: Term = match (RMS, sums_narrowly::<E, Dst>()) {
+    const TERM: Term = match (RMS, Dst::HALF || E::EXACT) {
         (true, _) => Term::None,
         (false, true) => Term::Narrow,
         (false, false) => Term::Wide,
@@ -149,20 +163,26 @@ impl<S: Simd, E: Element, Dst: Element, const RMS: bool> Fold<S, 1> for Moments<
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
         // SAFETY: the caller's.
-        unsafe { self.of::<S>(self.element.load::<S>(self.src, i)) }
+        unsafe {
+            let x = self.element.load::<S>(self.src, i);
+            self.of::<S>(x, self.element.load_wide::<S>(self.src, i))
+        }
     }
     #[inline(always)]
     unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
         // SAFETY: the caller's.
-        unsafe { self.of::<S>(self.element.load_n::<S>(self.src, i, n)) }
+        unsafe {
+            let x = self.element.load_n::<S>(self.src, i, n);
+            self.of::<S>(x, S::widen(x))
+        }
     }
 }
 
 impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
-    /// Of no row.
+    /// The sums of a row about a value.
     #[inline(always)]
-    pub(super) fn none(element: E) -> Self {
-        Self { element, dst: PhantomData, src: std::ptr::null(), about: 0.0 }
+    pub(super) fn about(element: E, src: *const u8, about: f32) -> Self {
+        Self { element, src, about, first_mean: 0.0, dst: PhantomData }
     }
 
     /// The distances of a vector of values.
@@ -175,21 +195,24 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
         unsafe { if RMS { x } else { S::sub(x, S::splat(self.about)) } }
     }
 
-    /// The terms of a vector of values.
+    /// The terms of a vector of values, in f32 and in f64.
     ///
     /// # Safety
     /// The instruction set of `S` is there.
     #[inline(always)]
-    unsafe fn of<S: Simd>(&self, x: S::F) -> Terms<S, 1> {
+    unsafe fn of<S: Simd>(&self, x: S::F, wide: S::D) -> Terms<S, 1> {
         // SAFETY: the caller's.
         unsafe {
             let d = self.distance::<S>(x);
             if RMS {
                 Terms::products([(d, d)])
-            } else if sums_narrowly::<E, Dst>() {
+            } else if Dst::HALF {
+                Terms::with_narrow([(d, d)], d)
+            } else if E::EXACT {
+                // The bits of sums in f64.
                 Terms::with_narrow([(d, d)], x)
             } else {
-                Terms::with_wide([(d, d)], S::widen(x))
+                Terms::with_wide([(d, d)], wide)
             }
         }
     }
@@ -197,20 +220,31 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
     /// The moments of a row about its pilot.
     ///
     /// # Safety
-    /// As [`pilot`].
+    /// As [`first_mean`].
     #[inline(always)]
     pub(super) unsafe fn new<S: Simd>(element: E, src: *const u8, cols: usize) -> Self {
         // SAFETY: the caller's.
-        let about = unsafe { pilot::<S, E, Dst, RMS>(element, src, cols) };
-        Self { element, dst: PhantomData, src, about }
+        let first_mean = unsafe { first_mean::<S, E, Dst, RMS>(element, src, cols) };
+        Self { first_mean, ..Self::about(element, src, first_mean as f32) }
+    }
+
+    /// The mean of the row.
+    #[inline(always)]
+    fn mean(&self, cols: usize, terms: f64) -> f64 {
+        match (RMS, Dst::HALF) {
+            (true, _) => 0.0,
+            _ if cols <= PILOT => self.first_mean,
+            (false, true) => f64::from(self.about) + per_col(terms, cols),
+            (false, false) => per_col(terms, cols),
+        }
     }
 
     /// The statistics that the sums come to; `None` if f32 does not carry them, or if the pilot lies so far
     /// from the mean that they are taken [`again`].
     #[inline(always)]
     pub(super) fn statistics(&self, cols: usize, sums: &Sums<1>) -> Option<Statistics> {
-        let mean_square = sums.products[0] / cols as f64;
-        let mean = if RMS { 0.0 } else { sums.terms / cols as f64 };
+        let mean_square = per_col(sums.products[0], cols);
+        let mean = self.mean(cols, sums.terms);
         let offset = mean - f64::from(self.about);
         let near = RMS || offset * offset <= mean_square * NEAR;
         let variance = if RMS { mean_square } else { mean_square - offset * offset };
@@ -222,23 +256,22 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
 /// carry them.
 ///
 /// # Safety
-/// As [`pilot`].
+/// As [`first_mean`].
 #[inline(always)]
 pub(super) unsafe fn again<S: Simd, E: Element, const RMS: bool>(
     element: E,
     src: *const u8,
     cols: usize,
 ) -> Option<Statistics> {
-    let n = cols as f64;
     // SAFETY: the caller's.
     unsafe {
         let mut moments = Moments::<E, F32, RMS>::new::<S>(element, src, cols);
         let first = fold::<S, 1, _>(cols, &moments);
-        let mean = if RMS { 0.0 } else { first.terms / n };
-        let mut mean_square = first.products[0] / n;
+        let mean = moments.mean(cols, first.terms);
+        let mut mean_square = per_col(first.products[0], cols);
         if !RMS && mean_square != 0.0 {
             moments.about = mean as f32;
-            mean_square = fold::<S, 1, _>(cols, &moments).products[0] / n;
+            mean_square = per_col(fold::<S, 1, _>(cols, &moments).products[0], cols);
         }
         let about = moments.about;
         if mean_square == 0.0 {

@@ -2,9 +2,11 @@
 //! work: 16 rows at once, whose scalars are the lanes of a vector. The bits are those of row after row.
 
 use super::job::Forward;
-use super::row::{LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes, sums_narrowly};
+use super::row::{
+    LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes, sums_halves, sums_narrowly,
+};
 use crate::simd::{
-    Bf16, Element, F16, F32, GROUP, LANES, Level, Runtime, Simd, entry_points, lane_sums,
+    Bf16, Byte, Element, F16, F32, GROUP, LANES, Level, Runtime, Simd, entry_points, lane_sums,
 };
 use crate::tensor::DataType;
 
@@ -89,32 +91,27 @@ unsafe fn values<S: Simd, E: Element, Dst: Element, const NV: usize>(
     // SAFETY: the caller's.
     unsafe {
         let (mut narrow, mut wide) = (S::splat(0.0), S::wide_splat(0.0));
-        for x in load::<S, E, NV>(element, src, cols) {
-            if sums_narrowly::<E, Dst>() {
+        for (v, x) in load::<S, E, NV>(element, src, cols).into_iter().enumerate() {
+            if sums_halves::<E, Dst>(element) {
                 narrow = S::add(narrow, x);
+            } else if v < NV - 1 || cols == NV * LANES {
+                wide = S::wide_add(wide, element.load_wide::<S>(src, v * LANES));
             } else {
                 wide = S::wide_add(wide, S::widen(x));
             }
         }
-        if sums_narrowly::<E, Dst>() { S::widen(narrow) } else { wide }
+        if sums_halves::<E, Dst>(element) { S::widen(narrow) } else { wide }
     }
 }
 
-/// `v / cols`.
+/// As [`row::per_col`](super::row::per_col).
 ///
 /// # Safety
 /// The instruction set of `S` is there.
 #[inline(always)]
 unsafe fn per_col<S: Simd>(v: S::D, cols: usize) -> S::D {
     // SAFETY: the caller's.
-    unsafe {
-        if cols.is_power_of_two() {
-            // The same bits, sooner.
-            S::wide_mul(v, S::wide_splat(1.0 / cols as f64))
-        } else {
-            S::wide_div(v, S::wide_splat(cols as f64))
-        }
-    }
+    unsafe { S::wide_mul(v, S::wide_splat(1.0 / cols as f64)) }
 }
 
 /// The statistics of rows `first` to `first + ROWS - 1`, which are written if they are outputs; false, and
@@ -159,11 +156,11 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
         let first_row = job.src.wrapping_add(job.src_rows.offset(first) * element.size());
         let zero = S::wide_splat(0.0);
         let mut pilots = [0.0f32; ROWS];
-        let mut sums_of_values = [zero; ROWS];
+        let mut sums_of_terms = [zero; ROWS];
         let mut sums_of_squares = [zero; ROWS];
         let mut mean = zero;
         if !RMS {
-            for (r, sum) in sums_of_values.iter_mut().enumerate() {
+            for (r, sum) in sums_of_terms.iter_mut().enumerate() {
                 let src = first_row.add(r * src_step);
                 *sum = if NV == 0 {
                     pilot_lanes::<S, Src>(element, src)
@@ -172,16 +169,22 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
                 };
             }
             // All of a row's values, if they are few; then this is the mean.
-            mean = per_col::<S>(S::wide_sums(&sums_of_values), cols.min(PILOT));
+            mean = per_col::<S>(S::wide_sums(&sums_of_terms), cols.min(PILOT));
             S::store(pilots.as_mut_ptr(), S::narrow(mean));
         }
         for r in 0..ROWS {
             let src = first_row.add(r * src_step);
-            let mut moments = Moments::<Src, Dst, RMS>::none(element);
-            (moments.src, moments.about) = (src, pilots[r]);
+            let moments = Moments::<Src, Dst, RMS>::about(element, src, pilots[r]);
+            if job.streams {
+                // The rows that come next, while there is something to compute.
+                let ahead = src.wrapping_add(ROWS * src_step);
+                for line in (0..cols * element.size()).step_by(64) {
+                    S::prefetch(ahead.wrapping_add(line));
+                }
+            }
             if NV == 0 {
                 let sums = lane_sums::<S, 1, _>(cols, &moments);
-                (sums_of_squares[r], sums_of_values[r]) = (sums.products[0], sums.terms);
+                (sums_of_squares[r], sums_of_terms[r]) = (sums.products[0], sums.terms);
             } else {
                 sums_of_squares[r] = squares::<S, Src, Dst, RMS, NV>(&moments, cols);
             }
@@ -190,10 +193,15 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
         let mut variance = mean_square;
         let mut carried = S::wide_all_between(mean_square, SMALLEST, LARGEST);
         if !RMS {
+            let about = S::widen(S::load(pilots.as_ptr()));
             if NV == 0 {
-                mean = per_col::<S>(S::wide_sums(&sums_of_values), cols);
+                // The values, or the distances.
+                mean = per_col::<S>(S::wide_sums(&sums_of_terms), cols);
+                if Dst::HALF {
+                    mean = S::wide_add(about, mean);
+                }
             }
-            let offset = S::wide_sub(mean, S::widen(S::load(pilots.as_ptr())));
+            let offset = S::wide_sub(mean, about);
             let square = S::wide_mul(offset, offset);
             variance = S::wide_sub(mean_square, square);
             let near = S::wide_sub(S::wide_mul(mean_square, S::wide_splat(NEAR)), square);
@@ -241,25 +249,28 @@ pub(super) fn entry(
     rms: bool,
     cols: usize,
 ) -> Option<Entry> {
-    use DataType::{Bf16 as B, F16 as H};
+    use DataType::{Bf16 as B, F16 as H, S8 as S, U8 as U};
     if cols > LONGEST {
         return None;
     }
     // With RMS there are no values to sum.
-    let narrow = dst.is_half() && !rms;
+    let narrow = sums_narrowly(dst) && !rms;
     let typed = match (src, narrow, rms) {
         (B, true, _) => entries::at::<Bf16, F16, false>(level),
         (H, true, _) => entries::at::<F16, F16, false>(level),
+        (_, true, _) => entries::at::<F32, F16, false>(level),
         (B, false, false) => entries::at::<Bf16, F32, false>(level),
         (H, false, false) => entries::at::<F16, F32, false>(level),
+        (S | U, false, false) => entries::at::<Byte, F32, false>(level),
+        (_, false, false) => entries::at::<F32, F32, false>(level),
         (B, false, true) => entries::at::<Bf16, F32, true>(level),
         (H, false, true) => entries::at::<F16, F32, true>(level),
-        (_, _, false) => entries::at::<F32, F32, false>(level),
-        (_, _, true) => entries::at::<F32, F32, true>(level),
+        (S | U, false, true) => entries::at::<Byte, F32, true>(level),
+        (_, false, true) => entries::at::<F32, F32, true>(level),
     };
-    Some(typed.unwrap_or(match (src.is_half() && narrow, rms) {
-        (true, _) => entries::entry_portable::<Runtime<true>, F16, false>,
-        (false, true) => entries::entry_portable::<Runtime, F32, true>,
-        (false, false) => entries::entry_portable::<Runtime, F32, false>,
+    Some(typed.unwrap_or(match (narrow, rms) {
+        (true, _) => entries::entry_portable::<Runtime<false, true>, F16, false>,
+        (false, true) => entries::entry_portable::<Runtime<false, true>, F32, true>,
+        (false, false) => entries::entry_portable::<Runtime<false, true>, F32, false>,
     }))
 }

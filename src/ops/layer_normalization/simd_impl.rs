@@ -3,6 +3,7 @@
 use super::backward;
 use super::columns::{JoinEntry, join_entry};
 use super::forward;
+use super::normalize::{SCALE, SHIFT};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::short;
@@ -36,8 +37,7 @@ pub(super) fn make(
     let double = types.contains(&DataType::F64);
     let flags = p.flags;
     let run = if p.prop_kind.is_forward() {
-        let affine = if flags.scale() { forward::SCALE } else { 0 }
-            | if flags.shift() { forward::SHIFT } else { 0 };
+        let affine = if flags.scale() { SCALE } else { 0 } | if flags.shift() { SHIFT } else { 0 };
         Run::Forward(
             (!double).then(|| forward::entry(level, src, dst, flags.rms(), affine)),
             if double { None } else { short::entry(level, (src, dst), flags.rms(), p.cols) },

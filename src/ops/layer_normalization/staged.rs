@@ -7,6 +7,7 @@
 
 use super::carry::{Carried, Entry, entries};
 use super::columns::{Blocks, CHAIN_ROWS};
+use super::forward::has_kernel;
 use super::job::{Backward, Forward};
 use super::problem::LayerNormalization;
 use crate::primitive::{Arguments, BoundSteps, Rows, StepEntry, Steps, step_entry};
@@ -27,12 +28,29 @@ const LINE: usize = 64;
 
 /// The types that the kernels see src, dst or diff_dst, and diff_src as.
 ///
-/// What attributes do to dst is done in f32.
+/// What post-operations do to dst is done in f32. Scales of integers are the kernels' affair, even of those that
+/// they are rounded to from a stage.
 pub(super) fn kernel_types(problem: &LayerNormalization) -> [DataType; 3] {
-    let types = [&problem.src, &problem.dst, &problem.diff_src]
-        .map(|desc| kernel_type(LayerNormalization::type_of(desc)));
-    let takes_steps = Steps::new(&problem.attr, &problem.dst, None).is_some();
-    if takes_steps { [types[0], DataType::F32, types[2]] } else { types }
+    let [src, dst, diff_src] =
+        [&problem.src, &problem.dst, &problem.diff_src].map(LayerNormalization::type_of);
+    let dst = match dst {
+        _ if takes_steps(problem) => DataType::F32,
+        DataType::S8 | DataType::U8 => dst,
+        other => kernel_type(other),
+    };
+    let src = match kernel_type(src) {
+        _ if has_kernel(src, dst) => src,
+        DataType::F16 if matches!(dst, DataType::S8 | DataType::U8) => DataType::F32,
+        other => other,
+    };
+    [src, dst, kernel_type(diff_src)]
+}
+
+/// Whether attributes do more to dst than what [`Factors`](crate::simd::Factors) do to integers.
+pub(super) fn takes_steps(problem: &LayerNormalization) -> bool {
+    let attr = &problem.attr;
+    let integers = matches!(problem.dst.data_type(), Some(DataType::S8 | DataType::U8));
+    !attr.post_ops.is_empty() || !(attr.scales.is_empty() || integers)
 }
 
 fn kernel_type(data_type: DataType) -> DataType {
@@ -115,6 +133,8 @@ pub(super) struct Staging {
     diff_src: Side,
     /// What attributes do to the rows of dst.
     steps: Option<(Steps, StepEntry)>,
+    /// Whether they are taken on dst, if its rows are aligned and equally far from each other.
+    in_place: bool,
     rows_at_once: usize,
     /// Bytes of one stage.
     slot: usize,
@@ -133,15 +153,18 @@ impl Staging {
         order: &[usize],
     ) -> Option<Self> {
         let p = problem;
-        let steps =
-            Steps::new(&p.attr, &p.dst, Some(order)).map(|steps| (steps, step_entry(level)));
+        let steps = if takes_steps(p) { Steps::new(&p.attr, &p.dst, Some(order)) } else { None };
+        let steps = steps.map(|steps| (steps, step_entry(level)));
         let mut src = Side::new(&p.src, rows[0], types[0]);
         let mut dst = Side::new(&p.dst, rows[1], types[1]);
         if steps.is_some() {
-            // They need aligned rows, and those of a sum what dst was.
             dst.offset = Some(0);
         }
         let mut diff_src = Side::new(&p.diff_src, rows[2], types[2]);
+        // Steps are taken where dst is, if it is f32 and they do not read what it was.
+        let in_place = dst.data_type == DataType::F32
+            && is_dense(&p.dst)
+            && steps.as_ref().is_some_and(|(steps, _)| !steps.read_dst());
         let sides = [&src, &dst, &diff_src];
         if sides.iter().all(|side| side.offset.is_none()) {
             return None;
@@ -168,7 +191,7 @@ impl Staging {
             }
         }
         let (load, store) = entries(level);
-        Some(Self { src, dst, diff_src, steps, rows_at_once, slot, load, store })
+        Some(Self { src, dst, diff_src, steps, in_place, rows_at_once, slot, load, store })
     }
 
     /// Bytes of one stage.
@@ -205,6 +228,11 @@ impl Staging {
     ) {
         let src = self.src.carried(job.src.cast_mut(), job.cols, slot);
         let dst = self.dst.carried(job.dst, job.cols, slot);
+        let in_place = match job.dst_rows.step() {
+            Some(step) if self.in_place && job.dst.cast::<f32>().is_aligned() => Some(step),
+            _ => None,
+        };
+        let leaves_dst = self.dst.offset.is_some() && in_place.is_none();
         for begin in (first..last).step_by(self.rows_at_once) {
             let end = last.min(begin + self.rows_at_once);
             let mut part = *job;
@@ -215,19 +243,24 @@ impl Staging {
                 part.src = self.src.base(slot, begin);
                 part.src_rows = RowMap::every(self.src.stage_step);
             }
-            if self.dst.offset.is_some() {
+            if leaves_dst {
                 part.dst = self.dst.base(slot, begin);
                 part.dst_rows = RowMap::every(self.dst.stage_step);
-                part.streams = false;
             }
+            // What is read again stays in the caches.
+            part.streams &= self.dst.offset.is_none();
             rows(&part, begin, end);
             // SAFETY: the caller's.
             unsafe {
                 if let (Some((_, entry)), Some(bound)) = (&self.steps, bound) {
-                    let (start, step) = (dst.stage.cast(), self.dst.stage_step);
+                    let there = job.dst.cast::<f32>().wrapping_add(job.dst_rows.offset(begin));
+                    let (start, step) = match in_place {
+                        Some(step) => (there, step),
+                        None => (dst.stage.cast(), self.dst.stage_step),
+                    };
                     entry(bound, &Rows { start, step, cols: job.cols }, begin, end);
                 }
-                if self.dst.offset.is_some() {
+                if leaves_dst {
                     (self.store)(&dst, begin, end);
                 }
             }

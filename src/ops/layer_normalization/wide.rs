@@ -10,7 +10,8 @@ use super::forward::low_term;
 use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::row::{Statistics, again, reciprocal};
 use crate::simd::{
-    Element, Fold, LANES, Level, Map, Runtime, Simd, Term, Terms, add_wide, entry_points, fold, map,
+    Element, Factors, Fold, LANES, Level, Map, Runtime, Simd, Term, Terms, add_wide, entry_points,
+    fold, map,
 };
 use crate::tensor::DataType;
 
@@ -20,6 +21,11 @@ pub(super) trait WideElement: Copy + 'static {
     const DOUBLE: bool;
 
     fn of(data_type: DataType) -> Self;
+    /// As `Element::scaled`.
+    #[inline(always)]
+    fn scaled(self, _factors: Factors) -> Self {
+        self
+    }
     /// `n` elements, 16 for a whole vector.
     ///
     /// # Safety
@@ -32,6 +38,9 @@ pub(super) trait WideElement: Copy + 'static {
     unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::D, n: usize);
 }
 
+/// All that [`Runtime`] looks up.
+type Number = Runtime<false, true>;
+
 /// f64.
 #[derive(Clone, Copy)]
 struct F64;
@@ -42,12 +51,16 @@ struct Any(DataType);
 
 // SAFETY of the blocks below: the trait's contract, passed through.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl WideElement for Runtime {
+impl WideElement for Number {
     const DOUBLE: bool = false;
 
     #[inline(always)]
     fn of(data_type: DataType) -> Self {
         Element::of(data_type)
+    }
+    #[inline(always)]
+    fn scaled(self, factors: Factors) -> Self {
+        Element::scaled(self, factors)
     }
     #[inline(always)]
     unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D {
@@ -98,7 +111,7 @@ impl WideElement for Any {
         unsafe {
             match self.0 {
                 DataType::F64 => F64.get::<S>(p, i, n),
-                other => <Runtime as WideElement>::of(other).get::<S>(p, i, n),
+                other => <Number as WideElement>::of(other).get::<S>(p, i, n),
             }
         }
     }
@@ -107,7 +120,7 @@ impl WideElement for Any {
         unsafe {
             match self.0 {
                 DataType::F64 => F64.put::<S>(p, i, v, n),
-                other => <Runtime as WideElement>::of(other).put::<S>(p, i, v, n),
+                other => <Number as WideElement>::of(other).put::<S>(p, i, v, n),
             }
         }
     }
@@ -185,7 +198,7 @@ impl<S: Simd, E: WideElement> WideTerms<S> for Squares<S, E> {
 /// # Safety
 /// They are there; the instruction set of `S` is too.
 #[inline(always)]
-unsafe fn load_lanes<S: Simd>(element: Runtime, p: *const u8, i: usize, n: usize) -> S::F {
+unsafe fn load_lanes<S: Simd>(element: Number, p: *const u8, i: usize, n: usize) -> S::F {
     // SAFETY: the caller's.
     unsafe { if n == LANES { element.load::<S>(p, i) } else { element.load_n::<S>(p, i, n) } }
 }
@@ -215,7 +228,7 @@ unsafe fn load_f32<S: Simd>(p: *const f32, i: usize, n: usize) -> S::F {
 /// # Safety
 /// As [`load_lanes`].
 #[inline(always)]
-unsafe fn store_lanes<S: Simd>(element: Runtime, p: *mut u8, i: usize, v: S::F, n: usize) {
+unsafe fn store_lanes<S: Simd>(element: Number, p: *mut u8, i: usize, v: S::F, n: usize) {
     // SAFETY: the caller's.
     unsafe {
         if n == LANES { element.store::<S>(p, i, v) } else { element.store_n::<S>(p, i, v, n) }
@@ -329,7 +342,8 @@ impl<S: Simd> Map<S> for NarrowNormalize<'_> {
                     S::fma(xhat, load_f32::<S>(job.scale, i, n), load_f32::<S>(job.shift, i, n))
                 }
             };
-            store_lanes::<S>(Element::of(job.dst_type), self.dst, i, value, n);
+            let element = <Number as Element>::of(job.dst_type);
+            store_lanes::<S>(Element::scaled(element, job.factors), self.dst, i, value, n);
         }
     }
 }
@@ -350,11 +364,9 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
         } else {
             let narrow = match (Src::DOUBLE || Dst::DOUBLE, job.rms) {
                 (true, _) => None,
-                (false, true) => {
-                    again::<S, Runtime, true>(Element::of(job.src_type), src, job.cols)
-                }
+                (false, true) => again::<S, Number, true>(Element::of(job.src_type), src, job.cols),
                 (false, false) => {
-                    again::<S, Runtime, false>(Element::of(job.src_type), src, job.cols)
+                    again::<S, Number, false>(Element::of(job.src_type), src, job.cols)
                 }
             };
             if let Some(found) = narrow {
@@ -367,7 +379,8 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
         job.write(row, &found);
         let mean = S::wide_splat(found.mean);
         let r = S::wide_splat(reciprocal(found.variance, job.epsilon));
-        let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
+        let (src_type, dst_type) =
+            (Src::of(job.src_type), Dst::of(job.dst_type).scaled(job.factors));
         map(job.cols, &Normalize::<S, _, _> { job, src_type, dst_type, src, dst, mean, r });
     }
 }
@@ -538,9 +551,9 @@ pub(super) fn forward_entry(level: Level, src: DataType, dst: DataType) -> Forwa
     }
     match (src, dst) {
         (DataType::F64, DataType::F64) => typed::<F64, F64>(level),
-        (DataType::F64, _) => typed::<F64, Runtime>(level),
-        (_, DataType::F64) => typed::<Runtime, F64>(level),
-        _ => typed::<Runtime, Runtime>(level),
+        (DataType::F64, _) => typed::<F64, Number>(level),
+        (_, DataType::F64) => typed::<Number, F64>(level),
+        _ => typed::<Number, Number>(level),
     }
 }
 
@@ -550,7 +563,7 @@ pub(super) fn backward_entry(level: Level, types: [DataType; 3]) -> BackwardEntr
         backward_entries::at::<E>(level).unwrap_or(backward_entries::entry_portable::<E>)
     }
     match types.iter().filter(|t| **t == DataType::F64).count() {
-        0 => typed::<Runtime>(level),
+        0 => typed::<Number>(level),
         3 => typed::<F64>(level),
         _ => typed::<Any>(level),
     }

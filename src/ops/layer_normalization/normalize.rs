@@ -1,0 +1,223 @@
+//! The sweep that writes rows: `(x - mean) * r`, then scale and shift.
+
+use super::forward::Row;
+use super::short::Scalars;
+use crate::simd::{Element, LANES, Map, Simd};
+
+/// Vectors that are written in one turn of the loop.
+const TURN: usize = 4;
+
+/// What follows the normalization: bit 0 a scale, bit 1 a shift.
+pub(super) const SCALE: u8 = 1;
+pub(super) const SHIFT: u8 = 2;
+
+/// A row to be written, its scalars in all lanes.
+#[derive(Clone, Copy)]
+pub(super) struct Written<S: Simd> {
+    src: *const u8,
+    dst: *mut u8,
+    high: S::F,
+    low: S::F,
+    r: S::F,
+}
+
+impl<S: Simd> Written<S> {
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    pub(super) unsafe fn new(row: &Row) -> Self {
+        let &Row { src, dst, high, low, r } = row;
+        // SAFETY: the caller's.
+        unsafe { Self { src, dst, high: S::splat(high), low: S::splat(low), r: S::splat(r) } }
+    }
+
+    /// The row whose scalars are lane `i`.
+    ///
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    pub(super) unsafe fn short(scalars: &Scalars, i: usize, src: *const u8, dst: *mut u8) -> Self {
+        let Scalars { high, low, r } = scalars;
+        // SAFETY: the caller's.
+        unsafe {
+            Self { src, dst, high: S::splat(high[i]), low: S::splat(low[i]), r: S::splat(r[i]) }
+        }
+    }
+}
+
+/// Writes `R` rows at once: scale and shift are loaded once.
+pub(super) struct Normalize<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8, const R: usize> {
+    pub(super) src_type: Src,
+    pub(super) dst_type: Dst,
+    pub(super) rows: [Written<S>; R],
+    pub(super) scale: *const f32,
+    pub(super) shift: *const f32,
+}
+
+impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, const R: usize>
+    Normalize<S, Src, Dst, RMS, AFFINE, R>
+{
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn value(row: &Written<S>, x: S::F, scale: S::F, shift: S::F) -> S::F {
+        // SAFETY: the caller's.
+        unsafe {
+            let xhat =
+                if RMS { S::mul(x, row.r) } else { S::fma(S::sub(x, row.high), row.r, row.low) };
+            match AFFINE {
+                0 => xhat,
+                SCALE => S::mul(xhat, scale),
+                SHIFT => S::add(xhat, shift),
+                _ => S::fma(xhat, scale, shift),
+            }
+        }
+    }
+
+    /// The vectors of all rows at element `i`.
+    ///
+    /// # Safety
+    /// As [`Map::apply`]; scale and shift are as long as a row, and there if AFFINE says so.
+    #[inline(always)]
+    unsafe fn values(&self, i: usize) -> [S::F; R] {
+        // SAFETY: the caller's.
+        unsafe {
+            let zero = S::splat(0.0);
+            let scale = if AFFINE & SCALE != 0 { S::load(self.scale.add(i)) } else { zero };
+            let shift = if AFFINE & SHIFT != 0 { S::load(self.shift.add(i)) } else { zero };
+            let mut values = [zero; R];
+            for (value, row) in values.iter_mut().zip(&self.rows) {
+                *value = Self::value(row, self.src_type.load::<S>(row.src, i), scale, shift);
+            }
+            values
+        }
+    }
+}
+
+impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, const R: usize> Map<S>
+    for Normalize<S, Src, Dst, RMS, AFFINE, R>
+{
+    const UNROLL: usize = TURN / R;
+
+    // All rows are loaded before one is stored: a load that follows a store to an address a multiple of 4 KiB
+    // away waits for it.
+    #[inline(always)]
+    unsafe fn turn(&self, i: usize) {
+        const { assert!(TURN.is_multiple_of(R)) };
+        // SAFETY: the caller's.
+        unsafe {
+            let mut values = [[S::splat(0.0); R]; TURN];
+            for (v, values) in values[..TURN / R].iter_mut().enumerate() {
+                *values = self.values(i + v * LANES);
+            }
+            for (r, row) in self.rows.iter().enumerate() {
+                let [a, b, c, d] = [values[0][r], values[1][r], values[2][r], values[3][r]];
+                match TURN / R {
+                    4 => self.dst_type.store_all::<S, 4>(row.dst, i, &[a, b, c, d]),
+                    2 => self.dst_type.store_all::<S, 2>(row.dst, i, &[a, b]),
+                    _ => self.dst_type.store_all::<S, 1>(row.dst, i, &[a]),
+                }
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            let values = self.values(i);
+            for (value, row) in values.into_iter().zip(&self.rows) {
+                self.dst_type.store_all::<S, 1>(row.dst, i, &[value]);
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            let zero = S::splat(0.0);
+            let scale = if AFFINE & SCALE != 0 { S::load_n(self.scale.add(i), n) } else { zero };
+            let shift = if AFFINE & SHIFT != 0 { S::load_n(self.shift.add(i), n) } else { zero };
+            for row in &self.rows {
+                let x = self.src_type.load_n::<S>(row.src, i, n);
+                let value = Self::value(row, x, scale, shift);
+                self.dst_type.store_n::<S>(row.dst, i, value, n);
+            }
+        }
+    }
+}
+
+/// Asks for a row, while another is read.
+pub(super) struct Fetch {
+    pub(super) row: *const u8,
+    /// Of an element.
+    pub(super) size: usize,
+}
+
+impl<S: Simd> Map<S> for Fetch {
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: the caller's.
+        unsafe { S::prefetch(self.row.wrapping_add(i * self.size)) }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, _n: usize) {
+        // SAFETY: the caller's.
+        unsafe { Map::<S>::apply(self, i) }
+    }
+}
+
+/// [`Normalize`] of a row whose dst is stored past the caches.
+pub(super) struct Stream<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8> {
+    pub(super) normalize: Normalize<S, Src, Dst, RMS, AFFINE, 1>,
+    /// A row to fetch meanwhile, or null.
+    pub(super) next: *const u8,
+}
+
+impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
+    Stream<S, Src, Dst, RMS, AFFINE>
+{
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn fetch(&self, i: usize) {
+        if !self.next.is_null() {
+            let size = self.normalize.src_type.size();
+            // SAFETY: the caller's.
+            unsafe { S::prefetch(self.next.wrapping_add(i * size)) }
+        }
+    }
+}
+
+impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map<S>
+    for Stream<S, Src, Dst, RMS, AFFINE>
+{
+    const UNROLL: usize = TURN;
+
+    #[inline(always)]
+    unsafe fn turn(&self, i: usize) {
+        let Normalize { dst_type, rows: [row], .. } = &self.normalize;
+        // SAFETY: the caller's.
+        unsafe {
+            let mut values = [S::splat(0.0); TURN];
+            for (v, value) in values.iter_mut().enumerate() {
+                self.fetch(i + v * LANES);
+                [*value] = self.normalize.values(i + v * LANES);
+            }
+            dst_type.stream_all::<S, TURN>(row.dst, i, &values);
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        let Normalize { dst_type, rows: [row], .. } = &self.normalize;
+        // SAFETY: the caller's.
+        unsafe {
+            self.fetch(i);
+            dst_type.stream_all::<S, 1>(row.dst, i, &self.normalize.values(i));
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.normalize.apply_n(i, n) }
+    }
+}

@@ -1,0 +1,86 @@
+//! The integers of 8 bits as element types, and what scales do to them.
+
+use super::{Element, Simd};
+use crate::tensor::DataType;
+
+/// What results are multiplied by, one after the other, before they become integers: a scale, and the reciprocal
+/// of one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Factors {
+    scale: f32,
+    reciprocal: f32,
+}
+
+impl Factors {
+    pub(crate) const NONE: Self = Self { scale: 1.0, reciprocal: 1.0 };
+
+    /// To multiply by one scale and divide by another, which is to multiply by its reciprocal.
+    pub(crate) fn new(multiply: f32, divide: f32) -> Self {
+        Self { scale: multiply, reciprocal: 1.0 / divide }
+    }
+
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn apply<S: Simd>(&self, v: S::F) -> S::F {
+        // SAFETY: the caller's.
+        unsafe { S::mul(S::mul(v, S::splat(self.scale)), S::splat(self.reciprocal)) }
+    }
+}
+
+/// s8 or u8, as the numbers in it say.
+#[derive(Clone, Copy)]
+pub(crate) struct Byte {
+    /// What makes a code a number from 0 to 255, and what that has more than the value.
+    flip: u8,
+    bias: f32,
+    low: f32,
+    high: f32,
+    factors: Factors,
+}
+
+// SAFETY of the blocks below: the trait's contract, passed through.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Element for Byte {
+    const HALF: bool = true;
+    const EXACT: bool = true;
+
+    #[inline(always)]
+    fn of(data_type: DataType) -> Self {
+        let factors = Factors::NONE;
+        if data_type == DataType::S8 {
+            Self { flip: 0x80, bias: 128.0, low: -128.0, high: 127.0, factors }
+        } else {
+            Self { flip: 0, bias: 0.0, low: 0.0, high: 255.0, factors }
+        }
+    }
+    #[inline(always)]
+    fn scaled(self, factors: Factors) -> Self {
+        Self { factors, ..self }
+    }
+    #[inline(always)]
+    fn size(self) -> usize {
+        1
+    }
+    #[inline(always)]
+    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {
+        unsafe { S::sub(S::load_bytes(p.add(i), self.flip), S::splat(self.bias)) }
+    }
+    #[inline(always)]
+    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
+        unsafe { S::sub(S::load_bytes_n(p.add(i), self.flip, n), S::splat(self.bias)) }
+    }
+    #[inline(always)]
+    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+        unsafe {
+            S::store_bytes(p.add(i), S::within(self.factors.apply::<S>(v), self.low, self.high))
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
+        unsafe {
+            let v = S::within(self.factors.apply::<S>(v), self.low, self.high);
+            S::store_bytes_n(p.add(i), v, n);
+        }
+    }
+}
