@@ -6,6 +6,8 @@ use norm_sys as sys;
 
 use crate::error::{Result, check};
 use crate::handle::Handle;
+use crate::post_ops::PostOps;
+use crate::primitive::Arg;
 
 /// Who provides the temporary memory of an execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -42,6 +44,28 @@ impl Attr {
         };
         // SAFETY: the attributes are valid and `&mut self` makes the change exclusive.
         check(unsafe { sys::norm_primitive_attr_set_scratchpad_mode(self.0.as_ptr(), mode) })
+    }
+
+    /// Gives [`Arg::Src`] or [`Arg::Dst`] scales in f32, which are [`Arg::SrcScale`] and
+    /// [`Arg::DstScale`] of the execution: bit `d` of `mask` asks for one for each index of dimension
+    /// `d`, 0 for one for the tensor. src is multiplied by its scale, dst is divided by its own.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for another argument.
+    pub fn set_scales(&mut self, arg: Arg, mask: u16) -> Result<()> {
+        // SAFETY: the attributes are valid and `&mut self` makes the change exclusive.
+        check(unsafe {
+            sys::norm_primitive_attr_set_scales_mask(self.0.as_ptr(), arg.to_c(), mask.into())
+        })
+    }
+
+    /// Replaces the post-operations by a copy of `list`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn set_post_ops(&mut self, list: &PostOps) -> Result<()> {
+        // SAFETY: as above; the list is valid.
+        check(unsafe { sys::norm_primitive_attr_set_post_ops(self.0.as_ptr(), list.as_ptr()) })
     }
 
     /// Who provides the temporary memory.

@@ -26,13 +26,17 @@ pub enum DataType {
     U8,
     /// IEEE 754 binary64.
     F64,
+    /// The upper half of a binary16.
+    F8E5m2,
+    /// 8 bits with four of exponent; no infinity (OCP).
+    F8E4m3,
 }
 
 impl DataType {
     /// Bytes per element.
     pub fn size(self) -> usize {
         match self {
-            Self::S8 | Self::U8 => 1,
+            Self::S8 | Self::U8 | Self::F8E5m2 | Self::F8E4m3 => 1,
             Self::F16 | Self::Bf16 => 2,
             Self::F32 | Self::S32 => 4,
             Self::F64 => 8,
@@ -48,6 +52,8 @@ impl DataType {
             Self::S8 => sys::norm_s8,
             Self::U8 => sys::norm_u8,
             Self::F64 => sys::norm_f64,
+            Self::F8E5m2 => sys::norm_f8_e5m2,
+            Self::F8E4m3 => sys::norm_f8_e4m3,
         }
     }
 
@@ -61,6 +67,8 @@ impl DataType {
             sys::norm_s8 => Self::S8,
             sys::norm_u8 => Self::U8,
             sys::norm_f64 => Self::F64,
+            sys::norm_f8_e5m2 => Self::F8E5m2,
+            sys::norm_f8_e4m3 => Self::F8E4m3,
             _ => return None,
         })
     }
@@ -76,6 +84,8 @@ impl fmt::Display for DataType {
             Self::S8 => "s8",
             Self::U8 => "u8",
             Self::F64 => "f64",
+            Self::F8E5m2 => "f8_e5m2",
+            Self::F8E4m3 => "f8_e4m3",
         })
     }
 }

@@ -30,6 +30,7 @@ objects! {
     norm_memory_desc => norm_memory_desc_destroy;
     norm_memory => norm_memory_destroy;
     norm_primitive_attr => norm_primitive_attr_destroy;
+    norm_post_ops => norm_post_ops_destroy;
     norm_primitive_desc => norm_primitive_desc_destroy;
     norm_primitive => norm_primitive_destroy;
 }

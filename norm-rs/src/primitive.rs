@@ -52,7 +52,7 @@ impl fmt::Display for PropKind {
 }
 
 macro_rules! args {
-    ($($(#[$doc:meta])* $arg:ident = $constant:ident, $name:literal;)*) => {
+    ($($(#[$doc:meta])* $arg:ident = $constant:expr, $name:literal;)*) => {
         /// A place for a memory in an execution.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -70,9 +70,9 @@ macro_rules! args {
                 }
             }
 
-            fn to_c(self) -> i32 {
+            pub(crate) fn to_c(self) -> i32 {
                 match self {
-                    $(Self::$arg => sys::$constant,)*
+                    $(Self::$arg => $constant,)*
                 }
             }
         }
@@ -80,27 +80,31 @@ macro_rules! args {
 }
 args! {
     /// The input.
-    Src = NORM_ARG_SRC, "src";
+    Src = sys::NORM_ARG_SRC, "src";
     /// The result.
-    Dst = NORM_ARG_DST, "dst";
+    Dst = sys::NORM_ARG_DST, "dst";
     /// The mean of each row.
-    Mean = NORM_ARG_MEAN, "mean";
+    Mean = sys::NORM_ARG_MEAN, "mean";
     /// The variance of each row, or the mean of its squares.
-    Variance = NORM_ARG_VARIANCE, "variance";
+    Variance = sys::NORM_ARG_VARIANCE, "variance";
     /// The factor of each column.
-    Scale = NORM_ARG_SCALE, "scale";
+    Scale = sys::NORM_ARG_SCALE, "scale";
     /// The summand of each column.
-    Shift = NORM_ARG_SHIFT, "shift";
+    Shift = sys::NORM_ARG_SHIFT, "shift";
     /// Temporary memory.
-    Scratchpad = NORM_ARG_SCRATCHPAD, "scratchpad";
+    Scratchpad = sys::NORM_ARG_SCRATCHPAD, "scratchpad";
     /// The gradient with respect to the input.
-    DiffSrc = NORM_ARG_DIFF_SRC, "diff_src";
+    DiffSrc = sys::NORM_ARG_DIFF_SRC, "diff_src";
     /// The gradient with respect to the result.
-    DiffDst = NORM_ARG_DIFF_DST, "diff_dst";
+    DiffDst = sys::NORM_ARG_DIFF_DST, "diff_dst";
     /// The gradient with respect to the scale.
-    DiffScale = NORM_ARG_DIFF_SCALE, "diff_scale";
+    DiffScale = sys::NORM_ARG_DIFF_SCALE, "diff_scale";
     /// The gradient with respect to the shift.
-    DiffShift = NORM_ARG_DIFF_SHIFT, "diff_shift";
+    DiffShift = sys::NORM_ARG_DIFF_SHIFT, "diff_shift";
+    /// What the input is multiplied by.
+    SrcScale = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_SRC, "src_scale";
+    /// What the result is divided by.
+    DstScale = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_DST, "dst_scale";
 }
 
 impl Arg {
@@ -156,6 +160,8 @@ impl fmt::Display for Direction {
 /// ```
 pub struct Args<'x> {
     slots: [Slot; Arg::COUNT],
+    /// What post-operations read, by their C numbers.
+    operands: Vec<(i32, sys::norm_memory_t)>,
     memories: PhantomData<&'x mut ()>,
 }
 
@@ -176,7 +182,7 @@ impl Slot {
 
 impl Default for Args<'_> {
     fn default() -> Self {
-        Self { slots: [Slot::UNBOUND; Arg::COUNT], memories: PhantomData }
+        Self { slots: [Slot::UNBOUND; Arg::COUNT], operands: Vec::new(), memories: PhantomData }
     }
 }
 
@@ -206,6 +212,24 @@ impl<'x> Args<'x> {
         self.bind(input, memory, Direction::Input).bind(output, memory, Direction::Output)
     }
 
+    /// Binds the operand of entry `index` of the [post-operations](crate::post_ops::PostOps).
+    #[must_use]
+    pub fn operand<A: Access>(self, index: usize, memory: &'x Memory<'_, A>) -> Self {
+        self.bind_operand(operand_id(index, sys::NORM_ARG_SRC_1), memory.as_ptr())
+    }
+
+    /// Binds the condition of entry `index`, a [`select`](crate::post_ops::PostOps::select).
+    #[must_use]
+    pub fn condition<A: Access>(self, index: usize, memory: &'x Memory<'_, A>) -> Self {
+        self.bind_operand(operand_id(index, sys::NORM_ARG_SRC_2), memory.as_ptr())
+    }
+
+    fn bind_operand(mut self, id: i32, memory: sys::norm_memory_t) -> Self {
+        self.operands.retain(|(bound, _)| *bound != id);
+        self.operands.push((id, memory));
+        self
+    }
+
     fn bind(mut self, arg: Arg, memory: sys::norm_memory_t, direction: Direction) -> Self {
         self.slots[arg as usize] = Slot { memory, direction };
         self
@@ -229,6 +253,24 @@ impl fmt::Debug for Args<'_> {
     }
 }
 
+/// A list has at most 32 entries.
+const MAX_POST_OPS: usize = 32;
+
+/// The C number of what entry `index` of the post-operations reads; that of no argument for an entry that
+/// no list has.
+fn operand_id(index: usize, arg: i32) -> i32 {
+    if index < MAX_POST_OPS { sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(index as i32) | arg } else { -1 }
+}
+
+/// What a post-operation of a primitive reads.
+struct Operand {
+    id: i32,
+    /// The entry, for messages.
+    index: usize,
+    /// Owned by the primitive's descriptor.
+    desc: sys::const_norm_memory_desc_t,
+}
+
 /// An argument that a primitive uses.
 struct Parameter {
     arg: Arg,
@@ -246,6 +288,7 @@ pub struct Primitive {
     /// Owned by the primitive.
     desc: sys::const_norm_primitive_desc_t,
     parameters: Vec<Parameter>,
+    operands: Vec<Operand>,
 }
 
 // SAFETY: the pointers lead to parts of the primitive, which is Send and Sync (see Handle) and does
@@ -263,7 +306,15 @@ impl Primitive {
         // SAFETY: the primitive is valid and `desc` is a place for the answer.
         check(unsafe { sys::norm_primitive_get_primitive_desc(handle.as_ptr(), &mut desc) })?;
         let parameters = Arg::ALL.iter().filter_map(|&arg| parameter(desc, arg)).collect();
-        Ok(Self { handle, desc, parameters })
+        let operands = (0..MAX_POST_OPS).flat_map(|index| {
+            let ids = [sys::NORM_ARG_SRC_1, sys::NORM_ARG_SRC_2].map(|arg| operand_id(index, arg));
+            ids.into_iter().filter_map(move |id| {
+                let desc = asked(desc, sys::norm_query_exec_arg_md, id)?;
+                Some(Operand { id, index, desc })
+            })
+        });
+        let operands = operands.collect();
+        Ok(Self { handle, desc, parameters, operands })
     }
 
     /// Runs the primitive. The outputs are complete when it returns.
@@ -284,8 +335,13 @@ impl Primitive {
             *pair = sys::norm_exec_arg_t { arg: parameter.arg.to_c(), memory };
         }
         self.refuse_unused(&args)?;
-
-        let count = self.parameters.len() as i32; // at most Arg::COUNT
+        let with_operands;
+        let mut pairs = &pairs[..self.parameters.len()];
+        if !self.operands.is_empty() {
+            with_operands = self.with_operands(pairs, &args)?;
+            pairs = &with_operands;
+        }
+        let count = pairs.len() as i32; // at most Arg::COUNT and two for each post-operation
         // SAFETY: primitive, stream and memories are valid. Each memory has the descriptor that the
         // primitive asks for, so its buffer is large enough and of the right type; `bound` saw to
         // it that what is written was borrowed exclusively and is shared in allowed pairs only.
@@ -299,6 +355,45 @@ impl Primitive {
         };
         stream.resume_panic();
         check(status)
+    }
+
+    /// The pairs, and those of the operands.
+    fn with_operands(
+        &self,
+        pairs: &[sys::norm_exec_arg_t],
+        args: &Args<'_>,
+    ) -> Result<Vec<sys::norm_exec_arg_t>> {
+        let mut pairs = pairs.to_vec();
+        for &Operand { id, index, desc } in &self.operands {
+            let found = args.operands.iter().find(|(bound, _)| *bound == id);
+            let (_, memory) = *found.ok_or_else(|| {
+                Error::invalid("operand", format_args!("of post-operation {index} is missing"))
+            })?;
+            // SAFETY: `args` borrows the memory, so it is valid, and so are the descriptors.
+            unsafe {
+                let given = desc_of(memory)?;
+                if sys::norm_memory_desc_equal(given, desc) == 0 {
+                    let (given, desc) = (MemoryDesc::copy_of(given)?, MemoryDesc::copy_of(desc)?);
+                    return Err(Error::invalid(
+                        "operand",
+                        format_args!("of post-operation {index} is {given}, not {desc}"),
+                    ));
+                }
+            }
+            pairs.push(sys::norm_exec_arg_t { arg: id, memory });
+        }
+        Ok(pairs)
+    }
+
+    /// The descriptor that the operand of an entry of the post-operations must have; `None` if it has none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn operand_desc(&self, index: usize) -> Result<Option<MemoryDesc>> {
+        let id = operand_id(index, sys::NORM_ARG_SRC_1);
+        let found = self.operands.iter().find(|operand| operand.id == id);
+        // SAFETY: the descriptor lives as long as the primitive.
+        found.map(|operand| unsafe { MemoryDesc::copy_of(operand.desc) }).transpose()
     }
 
     /// The memory that is bound to a parameter, if it may be.
@@ -350,6 +445,10 @@ impl Primitive {
             {
                 return Err(Error::invalid(arg.name(), "is not used by this primitive"));
             }
+        }
+        let is_used = |id| self.operands.iter().any(|operand| operand.id == id);
+        if !args.operands.iter().all(|(id, _)| is_used(*id)) {
+            return Err(Error::invalid("operand", "of an entry that reads none"));
         }
         Ok(())
     }
@@ -441,24 +540,31 @@ impl fmt::Debug for Primitive {
 
 /// What a descriptor says about an argument; `None` if the problem does not use it.
 fn parameter(desc: sys::const_norm_primitive_desc_t, arg: Arg) -> Option<Parameter> {
-    let query = |what, index| {
-        // SAFETY: the caller's descriptor is valid; the answer is NULL or a descriptor that it
-        // owns.
-        let md = unsafe { sys::norm_primitive_desc_query_md(desc, what, index) };
-        (!md.is_null() && !is_empty(md)).then_some(md)
-    };
+    let query = |what, index| asked(desc, what, index);
     let writes = match arg {
         Arg::Dst | Arg::DiffSrc | Arg::DiffScale | Arg::DiffShift | Arg::Scratchpad => true,
         // Statistics go both ways; where they are outputs they stand behind dst.
         Arg::Mean => query(sys::norm_query_dst_md, 1).is_some(),
         Arg::Variance => query(sys::norm_query_dst_md, 2).is_some(),
         Arg::Src | Arg::Scale | Arg::Shift | Arg::DiffDst => false,
+        Arg::SrcScale | Arg::DstScale => false,
     };
     Some(Parameter {
         arg,
         direction: if writes { Direction::Output } else { Direction::Input },
         desc: query(sys::norm_query_exec_arg_md, arg.to_c())?,
     })
+}
+
+/// The descriptor that a query gives, if it describes something.
+fn asked(
+    desc: sys::const_norm_primitive_desc_t,
+    what: sys::norm_query_t,
+    index: i32,
+) -> Option<sys::const_norm_memory_desc_t> {
+    // SAFETY: the caller's descriptor is valid; the answer is NULL or a descriptor that it owns.
+    let md = unsafe { sys::norm_primitive_desc_query_md(desc, what, index) };
+    (!md.is_null() && !is_empty(md)).then_some(md)
 }
 
 /// Whether a descriptor describes nothing. (A tensor with a dimension of 0 is not nothing.)

@@ -85,10 +85,11 @@ impl Descriptor {
 
     fn number(&self, what: sys::norm_query_t) -> Result<c_int> {
         // Scales and zero points do not count, operands of post-operations do.
-        let counts =
-            |id| id < sys::NORM_ARG_ATTR_SCALES || id >= sys::NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE;
+        let not_counted = sys::NORM_ARG_ATTR_SCALES..sys::NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE;
         let arguments = self.desc.op().arguments();
-        let of = |usage| arguments.iter().filter(|a| a.usage == usage && counts(a.id)).count();
+        let of = |usage| {
+            arguments.iter().filter(|a| a.usage == usage && !not_counted.contains(&a.id)).count()
+        };
         match what {
             sys::norm_query_num_of_inputs_s32 => Ok(of(Usage::Input) as c_int),
             sys::norm_query_num_of_outputs_s32 => Ok(of(Usage::Output) as c_int),

@@ -2,7 +2,7 @@
 
 use super::engine::Engine;
 use super::exported;
-use super::handle::Handle;
+use super::handle::{Handle, Out};
 use super::primitive_desc::create;
 use crate::ops::reorder::Reorder;
 use crate::tensor::MemoryDesc;
@@ -20,6 +20,7 @@ exported! {
     ) {
         // SAFETY: the caller's.
         unsafe {
+            Out::new(reorder_primitive_desc, "reorder_primitive_desc")?;
             Engine::get(src_engine, "src_engine")?;
             Engine::get(dst_engine, "dst_engine")?;
             create(reorder_primitive_desc, src_engine, attr, |attr| {

@@ -92,10 +92,13 @@ impl MemoryDesc {
         let block = |(d, size): (usize, i64)| d < desc.ndims && (1..=1 << 20).contains(&size);
         let padded = |d: usize| desc.padded_dims[d] >= desc.dims[d];
         let described = desc.layout == Layout::Undef || desc.data_type.is_some();
-        if !(described && desc.offset >= 0 && desc.blocks().all(block))
-            || !(0..desc.ndims).all(padded)
-            || desc.blocks().try_fold(1i64, |n, (_, size)| n.checked_mul(size)).is_none()
-        {
+        let sizes = desc.blocks().try_fold(1i64, |n, (_, size)| n.checked_mul(size));
+        let sound = described
+            && desc.offset >= 0
+            && desc.blocks().all(block)
+            && sizes.is_some()
+            && (0..desc.ndims).all(padded);
+        if !sound {
             return Err(refused());
         }
         desc.checked()

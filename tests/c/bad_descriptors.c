@@ -136,10 +136,10 @@ static void backward(void) {
 
 /* Element types that exist, but that layer normalization does not take. */
 static void types_not_built(void) {
-    static const norm_data_type_t types[] = {norm_s32, norm_s8, norm_u8, norm_f64};
+    static const norm_data_type_t types[] = {norm_s32};
     norm_primitive_desc_t out = UNTOUCHED;
     const unsigned flags = norm_use_scale;
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 1; ++i) {
         norm_memory_desc_t odd = describe(2, 3, 5, types[i], norm_ab);
         FORWARD(norm_unimplemented, "src_desc", &out, engine, norm_forward_inference, odd, good,
                 NULL, 0, flags, NULL);

@@ -48,7 +48,43 @@ static void names(void) {
     EXPECT(same(norm_cpu_isa2str(norm_cpu_isa_portable), "portable"));
     EXPECT(same(norm_cpu_isa2str(norm_cpu_isa_neon), "neon"));
 
+    EXPECT(same(norm_dt2str(norm_f8_e4m3), "f8_e4m3"));
+    EXPECT(same(norm_dt2str(norm_e8m0), "e8m0") && same(norm_dt2str(norm_s64), "s64"));
+    EXPECT(same(norm_engine_kind2str(norm_any_engine), "any"));
+    EXPECT(same(norm_engine_kind2str(norm_cpu), "cpu"));
+    EXPECT(same(norm_fmt_kind2str(norm_blocked), "blocked"));
+    EXPECT(same(norm_fmt_kind2str(norm_format_kind_host_scalar), "host_scalar"));
+    EXPECT(same(norm_prim_kind2str(norm_undefined_primitive), "undef"));
+    EXPECT(same(norm_prim_kind2str(norm_eltwise), "eltwise"));
+    EXPECT(same(norm_prim_kind2str(norm_layer_normalization), "layer_normalization"));
+    EXPECT(same(norm_prim_kind2str(norm_group_normalization), "group_normalization"));
+    EXPECT(same(norm_alg_kind2str(norm_alg_kind_undef), "undef"));
+    EXPECT(same(norm_alg_kind2str(norm_eltwise_hardswish), "eltwise_hardswish"));
+    EXPECT(same(norm_alg_kind2str(norm_eltwise_clip_v2_use_dst_for_bwd),
+            "eltwise_clip_v2_use_dst_for_bwd"));
+    EXPECT(same(norm_alg_kind2str(norm_binary_select), "binary_select"));
+    EXPECT(same(norm_scratchpad_mode2str(norm_scratchpad_mode_user), "user"));
+    EXPECT(same(norm_fpmath_mode2str(norm_fpmath_mode_tf32), "tf32"));
+    EXPECT(same(norm_accumulation_mode2str(norm_accumulation_mode_f16), "f16"));
+    EXPECT(same(norm_rounding_mode2str(norm_rounding_mode_stochastic), "stochastic"));
+    EXPECT(same(norm_quantization_mode2str(norm_quantization_mode_dynamic_mx), "dynamic_mx"));
+    EXPECT(same(norm_cpu_isa_hints2str(norm_cpu_isa_prefer_ymm), "cpu_isa_prefer_ymm"));
+
     for (int i = 0; i < 3; ++i) {
+        const int no = no_value[i];
+        EXPECT(same(norm_engine_kind2str((norm_engine_kind_t)no), "unknown engine_kind"));
+        EXPECT(same(norm_fmt_kind2str((norm_format_kind_t)no), "unknown fmt_kind"));
+        EXPECT(same(norm_prim_kind2str((norm_primitive_kind_t)no), "unknown prim_kind"));
+        EXPECT(same(norm_alg_kind2str((norm_alg_kind_t)no), "unknown alg_kind"));
+        EXPECT(same(norm_scratchpad_mode2str((norm_scratchpad_mode_t)no),
+                "unknown scratchpad_mode"));
+        EXPECT(same(norm_fpmath_mode2str((norm_fpmath_mode_t)no), "unknown fpmath_mode"));
+        EXPECT(same(norm_accumulation_mode2str((norm_accumulation_mode_t)no),
+                "unknown accumulation_mode"));
+        EXPECT(same(norm_rounding_mode2str((norm_rounding_mode_t)no), "unknown rounding_mode"));
+        EXPECT(same(norm_quantization_mode2str((norm_quantization_mode_t)no),
+                "unknown quantization_mode"));
+        EXPECT(same(norm_cpu_isa_hints2str((norm_cpu_isa_hints_t)no), "unknown cpu_isa_hints"));
         EXPECT(same(norm_status2str((norm_status_t)no_value[i]), "unknown status"));
         EXPECT(same(norm_dt2str((norm_data_type_t)no_value[i]), "unknown data type"));
         EXPECT(same(norm_fmt_tag2str((norm_format_tag_t)no_value[i]), "unknown format tag"));

@@ -111,24 +111,41 @@ static void descriptors(void) {
 
 /* Each tag against the strides that its letters say. */
 static void tags(void) {
-    for (int value = 2; value <= norm_dabc; ++value) {
+    int value = 2;
+    for (; strcmp(norm_fmt_tag2str((norm_format_tag_t)value), "unknown format tag"); ++value) {
         const char *letters = norm_fmt_tag2str((norm_format_tag_t)value);
-        const int ndims = (int)strlen(letters);
-        if (letters[0] == 'u') continue; /* unknown format tag */
-        const norm_dims_t dims = {2, 3, 5, 7, 11, 13};
+        const int ndims = (int)strcspn(letters, "0123456789");
+        const norm_dims_t dims = {2, 3, 5, 7, 11, 13, 2, 3, 2, 2, 2, 2};
+        norm_dims_t block = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
         norm_memory_desc_t desc = NULL;
         snprintf(expect_case, sizeof expect_case, "tag %s", letters);
         MUST(norm_memory_desc_create_with_tag(
                 &desc, ndims, dims, norm_bf16, (norm_format_tag_t)value));
         norm_dim_t stride = 1;
+        int blocks = 0, count = -1;
+        for (const char *at = letters + ndims; *at != 0; ++at, ++blocks) {
+            char *axis = NULL;
+            const long size = strtol(at, &axis, 10);
+            at = axis;
+            block[*at - 'a'] *= size;
+            stride *= size;
+            EXPECT(dims_of(desc, norm_query_inner_blks)[blocks] == size);
+            EXPECT(dims_of(desc, norm_query_inner_idxs)[blocks] == *at - 'a');
+        }
+        EXPECT(norm_memory_desc_query(desc, norm_query_inner_nblks_s32, &count) == norm_success);
+        EXPECT(count == blocks);
         for (int i = ndims - 1; i >= 0; --i) {
-            const int axis = letters[i] - 'a';
+            const int axis = (letters[i] | 0x20) - 'a';
             EXPECT(axis >= 0 && axis < ndims && dims_of(desc, norm_query_strides)[axis] == stride);
-            stride *= dims[axis];
+            EXPECT((letters[i] < 'a') == (block[axis] > 1));
+            const norm_dim_t whole = (dims[axis] + block[axis] - 1) / block[axis];
+            EXPECT(dims_of(desc, norm_query_padded_dims)[axis] == whole * block[axis]);
+            stride *= whole;
         }
         EXPECT(norm_memory_desc_get_size(desc) == (size_t)stride * 2);
         MUST(norm_memory_desc_destroy(desc));
     }
+    EXPECT(value == norm_BAcde4a4b + 1);
     expect_case[0] = 0;
 }
 

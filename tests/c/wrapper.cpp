@@ -92,8 +92,123 @@ static void memories(const norm::engine &engine) {
     THROWS(norm_invalid_arguments, "empty", memory().get_desc());
 }
 
+static void layouts(const norm::engine &engine) {
+    const memory::desc blocked({32, 48}, dt::f32, tag::AB16b16a);
+    EXPECT(blocked.get_inner_nblks() == 2 && blocked.get_inner_blks() == memory::dims({16, 16}));
+    EXPECT(blocked.get_inner_idxs() == memory::dims({1, 0}) && blocked.get_num_handles() == 1);
+    EXPECT(blocked.get_size(0) == 32 * 48 * 4);
+    EXPECT(memory::desc(blocked.get_blob()) == blocked);
+    const memory::desc part = blocked.submemory_desc({16, 16}, {16, 32});
+    EXPECT(part.get_dims() == memory::dims({16, 16}) && part.get_submemory_offset() == 1280);
+    EXPECT(blocked.submemory_desc({8, 16}, {8, 0}, true).is_zero());
+    const memory::desc plain({32, 48}, dt::f32, tag::ab);
+    EXPECT(plain.reshape({32, 6, 8}).get_strides() == memory::dims({48, 8, 1}));
+    EXPECT(plain.permute_axes({1, 0}) == memory::desc({48, 32}, dt::f32, tag::ba));
+    THROWS(norm_invalid_arguments, "dims", plain.reshape({32, 47}));
+    THROWS(norm_unimplemented, "offsets", blocked.submemory_desc({8, 16}, {8, 0}));
+
+    float buffer[6] = {1, 2, 3, 4, 5, 6};
+    const memory::desc small({2, 3}, dt::f32, tag::ab);
+    memory given(small, engine, std::vector<void *> {nullptr});
+    given.set_data_handle(buffer, 0);
+    EXPECT(given.get_data_handle(0) == buffer && given.map_data<float>(0)[5] == 6);
+    given.unmap_data(buffer, 0);
+
+    memory turned({{2, 3}, dt::s8, tag::ba}, engine);
+    norm::primitive_attr attr;
+    attr.set_scales_mask(NORM_ARG_SRC, 0);
+    float two = 2;
+    memory scale({{1}, dt::f32, tag::a}, engine, &two);
+    const norm::reorder::primitive_desc problem(given, turned, attr);
+    EXPECT(problem.get_src_engine().get_kind() == norm::engine::kind::cpu);
+    EXPECT(problem.get_dst_engine().get_kind() == norm::engine::kind::cpu);
+    norm::stream stream(engine);
+    norm::reorder(problem).execute(stream,
+            {{NORM_ARG_SRC, given}, {NORM_ARG_DST, turned},
+                    {NORM_ARG_ATTR_SCALES | NORM_ARG_SRC, scale}});
+    const signed char *got = turned.map_data<signed char>();
+    EXPECT(got[0] == 2 && got[1] == 8 && got[2] == 4 && got[5] == 12);
+    norm::reorder(given, turned).execute(stream, given, turned);
+    EXPECT(got[0] == 1 && got[1] == 4 && got[5] == 6);
+}
+
+static void attributes() {
+    norm::primitive_attr attr;
+    EXPECT(attr.get_fpmath_mode() == norm::fpmath_mode::strict && !attr.get_deterministic());
+    attr.set_fpmath_mode(norm::fpmath_mode::bf16);
+    EXPECT(attr.get_fpmath_mode() == norm::fpmath_mode::bf16);
+    attr.set_fpmath_mode(norm::fpmath_mode::any, true);
+    norm::fpmath_mode mode = norm::fpmath_mode::strict;
+    bool ints = false;
+    attr.get_fpmath_mode(mode, ints);
+    EXPECT(mode == norm::fpmath_mode::any && ints);
+    attr.set_accumulation_mode(norm::accumulation_mode::relaxed);
+    EXPECT(attr.get_accumulation_mode() == norm::accumulation_mode::relaxed);
+    attr.set_deterministic(true);
+    EXPECT(attr.get_deterministic());
+    attr.set_rounding_mode(NORM_ARG_DST, norm::rounding_mode::stochastic);
+    EXPECT(attr.get_rounding_mode(NORM_ARG_DST) == norm::rounding_mode::stochastic);
+    attr.set_scales(NORM_ARG_SRC, 0, {});
+    attr.set_scales(NORM_ARG_SRC, 0, {}, dt::bf16, false);
+    attr.set_scales(NORM_ARG_DST, 1, {}, dt::f32, false, norm::quantization_mode::static_sazp);
+    attr.set_zero_points_mask(NORM_ARG_DST, 0);
+    attr.set_zero_points(NORM_ARG_SRC, 0, {}, dt::s8);
+    attr.set_zero_points(NORM_ARG_SRC, 0, {}, dt::u8, false);
+    THROWS(norm_unimplemented, "is_on_host", attr.set_scales(NORM_ARG_SRC, 0, {}, dt::f32, true));
+    THROWS(norm_invalid_arguments, "arg", attr.set_scales_mask(NORM_ARG_MEAN, 0));
+
+    norm::post_ops list;
+    const memory::desc src1({4, 1}, dt::f32, tag::ab), src2({1, 8}, dt::s8, tag::ab);
+    list.append_sum(0.5f);
+    list.append_eltwise(norm::algorithm::eltwise_linear, 2, 3);
+    list.append_binary(norm::algorithm::binary_max, src1);
+    list.append_binary(norm::algorithm::binary_select, src1, src2);
+    list.append_prelu(1);
+    list.append_dw(dt::s8, dt::undef, dt::u8, 3, 1, 1);
+    attr.set_post_ops(list);
+    const norm::post_ops its = attr.get_post_ops();
+    EXPECT(its.len() == 6 && its.kind(1) == norm_eltwise && its != list);
+    float a = 0, b = 0;
+    std::int32_t point = 1;
+    int mask = 0;
+    dt types[3] = {dt::f64, dt::f64, dt::f64};
+    norm::algorithm of = norm::algorithm::undef;
+    memory::desc first, second;
+    memory::dim sizes[3] = {0, 0, 0};
+    its.get_params_sum(0, a, point, types[0]);
+    EXPECT(a == 0.5f && point == 0 && types[0] == dt::undef);
+    its.get_params_eltwise(1, of, a, b);
+    EXPECT(of == norm::algorithm::eltwise_linear && a == 2 && b == 3);
+    its.get_params_binary(2, of, first);
+    EXPECT(of == norm::algorithm::binary_max && first == src1);
+    its.get_params_binary(3, of, first, second);
+    EXPECT(of == norm::algorithm::binary_select && first == src1 && second == src2);
+    its.get_params_prelu(4, mask);
+    EXPECT(mask == 1);
+    its.get_params_dw(5, types[0], types[1], types[2], sizes[0], sizes[1], sizes[2]);
+    EXPECT(types[0] == dt::s8 && types[1] == dt::undef && types[2] == dt::u8 && sizes[0] == 3);
+    THROWS(norm_invalid_arguments, "index", its.get_params_prelu(0, mask));
+}
+
 static void names_and_control() {
     using norm::to_string;
+    EXPECT(to_string(norm::engine::kind::cpu) == "cpu");
+    EXPECT(to_string(memory::format_kind::blocked) == "blocked");
+    EXPECT(to_string(norm_reorder) == "reorder");
+    EXPECT(to_string(norm::algorithm::eltwise_relu) == "eltwise_relu");
+    EXPECT(to_string(norm::scratchpad_mode::user) == "user");
+    EXPECT(to_string(norm::fpmath_mode::any) == "any");
+    EXPECT(to_string(norm::accumulation_mode::s32) == "s32");
+    EXPECT(to_string(norm::rounding_mode::environment) == "environment");
+    EXPECT(to_string(norm::quantization_mode::static_sazp) == "static_sazp");
+    EXPECT(to_string(norm::cpu_isa_hints::no_hints) == "cpu_isa_no_hints");
+    norm::set_cpu_isa_hints(norm::cpu_isa_hints::prefer_ymm);
+    EXPECT(norm::get_cpu_isa_hints() == norm::cpu_isa_hints::prefer_ymm);
+    norm::set_default_fpmath_mode(norm::fpmath_mode::bf16);
+    EXPECT(norm::get_default_fpmath_mode() == norm::fpmath_mode::bf16);
+    norm::set_default_fpmath_mode(norm::fpmath_mode::strict);
+    norm::set_primitive_cache_capacity(5);
+    EXPECT(norm::get_primitive_cache_capacity() == 5);
     EXPECT(to_string(norm::status::out_of_memory) == "out_of_memory");
     EXPECT(to_string(dt::f16) == "f16" && to_string(tag::nwc) == "acb");
     EXPECT(to_string(norm::prop_kind::backward_data) == "backward_data");
@@ -263,6 +378,8 @@ int main() {
         names_and_control();
         engines_and_streams(engine);
         memories(engine);
+        layouts(engine);
+        attributes();
         forward_and_backward(engine);
         callers_threads(engine);
     } catch (const norm::error &e) {

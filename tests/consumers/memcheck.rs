@@ -47,6 +47,9 @@ macro_rules! clean {
 clean! {
     objects: "tests/c/objects.c";
     names: "tests/c/names.c";
+    attributes: "tests/c/attributes.c";
+    layouts: "tests/c/layouts.c";
+    reorder: "tests/c/reorder.c" "emulated";
     bad_objects: "tests/c/bad_objects.c";
     bad_descriptors: "tests/c/bad_descriptors.c";
     bad_executions: "tests/c/bad_executions.c";

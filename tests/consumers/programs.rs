@@ -23,8 +23,8 @@ macro_rules! c_programs {
 }
 
 c_programs! {
-    allocations bad_descriptors bad_executions bad_objects caller_threads edge_rows
-    float_environment fork fork_first_use guard_pages layer_normalization names objects threads
+    allocations attributes bad_descriptors bad_executions bad_objects caller_threads edge_rows
+    float_environment fork fork_first_use guard_pages layer_normalization layouts names objects reorder threads
 }
 
 /// The C++ programs of `tests/c`.

@@ -286,6 +286,28 @@ impl<'x> ForwardArgs<'x> {
         Self(self.0.output(Arg::Variance, variance))
     }
 
+    /// What the result is multiplied by before post-operations, with [`Attr::set_scales`] of
+    /// [`Arg::Src`].
+    pub fn src_scale<A: Access>(self, scale: &'x Memory<'_, A>) -> Self {
+        Self(self.0.input(Arg::SrcScale, scale))
+    }
+
+    /// What the result is divided by before it is rounded, with [`Attr::set_scales`] of
+    /// [`Arg::Dst`].
+    pub fn dst_scale<A: Access>(self, scale: &'x Memory<'_, A>) -> Self {
+        Self(self.0.input(Arg::DstScale, scale))
+    }
+
+    /// The operand of entry `index` of the [post-operations](crate::post_ops::PostOps).
+    pub fn operand<A: Access>(self, index: usize, operand: &'x Memory<'_, A>) -> Self {
+        Self(self.0.operand(index, operand))
+    }
+
+    /// The condition of entry `index`, a [`select`](crate::post_ops::PostOps::select).
+    pub fn condition<A: Access>(self, index: usize, condition: &'x Memory<'_, A>) -> Self {
+        Self(self.0.condition(index, condition))
+    }
+
     /// Temporary memory of [`Primitive::scratchpad_desc`], with
     /// [`ScratchpadMode::User`](crate::attr::ScratchpadMode::User).
     pub fn scratchpad(self, scratchpad: &'x mut Memory<'_>) -> Self {

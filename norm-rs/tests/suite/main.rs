@@ -1,6 +1,7 @@
 //! Everything that norm-rs computes and refuses, against plain f64 loops.
 
 mod arguments;
+mod attributes;
 mod backward;
 mod concurrency;
 mod data;
@@ -9,4 +10,5 @@ mod forward;
 mod implementations;
 mod layouts;
 mod oracle;
+mod reorder;
 mod slices;

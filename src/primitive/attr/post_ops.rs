@@ -201,9 +201,9 @@ mod tests {
         list.append(binary(&[1, 1, 4], sys::norm_format_tag_any)).unwrap();
         let arguments = list.resolved(&dst).unwrap().arguments();
         assert_eq!(arguments.len(), 2);
-        assert_eq!(arguments[0].id, 2 * 32768 | 2);
+        assert_eq!(arguments[0].id, 65536 + 2);
         assert_eq!(arguments[0].desc.strides(), [1, 2, 1]);
-        assert_eq!(arguments[1].id, 3 * 32768 | 2);
+        assert_eq!(arguments[1].id, 98304 + 2);
         assert_eq!(arguments[1].desc.strides(), [4, 4, 1]);
     }
 
