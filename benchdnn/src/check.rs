@@ -191,8 +191,12 @@ impl Check {
         };
         // Of a type without infinities, what is too large is NaN.
         let overflows = want.is_finite() && (low.is_nan() || high.is_nan());
-        let low = if low.is_nan() && !want.is_nan() { -dt.largest() } else { low };
-        let high = if high.is_nan() && !want.is_nan() { dt.largest() } else { high };
+        let end = |end: f64, unrounded: f64, ends: [f64; 2]| match end.is_nan() && !want.is_nan() {
+            true => ends[usize::from(unrounded > 0.0)],
+            false => end,
+        };
+        let low = end(low, want - bound, [-dt.largest(), f64::INFINITY]);
+        let high = end(high, want + bound, [f64::NEG_INFINITY, dt.largest()]);
         self.telling += usize::from((low > 0.0 || high < 0.0 || want.is_infinite()) && !beyond);
         let (right, error, allowed) = if got.is_finite() && want.is_finite() {
             let allowed = if got > want { high - want } else { want - low };

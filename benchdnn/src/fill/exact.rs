@@ -128,9 +128,9 @@ fn fill_row(
     // An odd offset of a given mean from the row's own, so that it meets no element.
     let offset = (reach / 2) as f64;
 
-    let last_sign = match (shape.src_dt, generator.bits() & 1) {
+    let last_sign = match shape.src_dt {
         // Their middle is always above 0, the last one then is not always above the middle.
-        (DataType::U8, 1) => -1.0,
+        DataType::U8 if generator.bits() & 1 == 1 => -1.0,
         _ => middle.signum(),
     };
     let squares = fill_deviations(generator, reach, last_sign, src);

@@ -21,6 +21,8 @@ fn value(i: usize, src: DataType, dst: DataType) -> f64 {
         // Fractions that whole numbers and short types have to round, halves among them.
         _ => match i % 11 {
             3 => number * 1.000_001_3,
+            // Of f64 and s32 alone.
+            5 if src == DataType::F64 => number * 8_388_593.3,
             5 => number * 300.7,
             7 => number / 512.0,
             // Infinities stay, or are the far end of whole numbers.

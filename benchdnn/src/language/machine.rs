@@ -212,8 +212,12 @@ impl Machine {
     /// Refuses a part of an implementation's name that no implementation has: all problems would
     /// be skipped, or none, and nobody would know why.
     fn implementations_exist(&self, option: &str, value: &str) -> Result<(), BadValue> {
-        let known: Vec<String> =
-            self.drivers.iter().flat_map(|driver| driver.implementations()).collect();
+        let mut known: Vec<String> = Vec::new();
+        for name in self.drivers.iter().flat_map(|driver| driver.implementations()) {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        }
         let texts = self.selection.filter.texts();
         match texts.iter().position(|text| !known.iter().any(|name| name.contains(text))) {
             Some(index) if !known.is_empty() => {
