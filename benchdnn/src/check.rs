@@ -6,8 +6,9 @@
 //! about half an ulp of the type, holds across binades, subnormals and the overflow threshold, and
 //! is tighter than any symmetric interval that admits every right answer.
 //!
-//! Any NaN equals any NaN; an infinity equals itself. A value that is infinite in the type is
-//! right for a finite `want` when `want` with the bound added rounds to that infinity.
+//! Any NaN equals any NaN; an infinity equals itself. A value that is infinite (or NaN) in the type
+//! is right for a finite `want` when `want` with the bound added rounds to that infinity (or NaN).
+//! Whole numbers saturate and have no NaN, so where `want` is NaN all of them are right.
 
 use crate::fill::DataType;
 use rayon::prelude::*;
@@ -18,6 +19,14 @@ pub enum Kind {
     /// `dst` or `diff_src`: 1 ulp of f32 at the result, plus 2^-22 of the terms, plus the smallest
     /// f32 (a product that falls among the subnormals cannot do better).
     Result,
+    /// The same of a problem that is f64 from end to end: 1 ulp of f64 and 2^-49 of the terms, which
+    /// covers the oracle's own rounding.
+    Double,
+    /// A result with the error that its chain of operations may have: the terms are the bound.
+    Chain,
+    /// A value that its type rounds once, f32 too, with the error that it may have before: the terms
+    /// are the bound.
+    Rounded,
     /// A row's variance: 4 ulp of f32. Where f32 overflows it is +Inf.
     Variance,
     /// A row's mean: 4 ulp of f32 at the terms, the mean of `|x|`.
@@ -27,12 +36,15 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// How far an f32 result may be from `want`.
-    fn bound(self, want: f64, terms: f64) -> f64 {
+    /// How far an f32 result may be from `want`, before it is rounded to its type.
+    pub fn bound(self, want: f64, terms: f64) -> f64 {
+        const TERMS_OF_DOUBLE: f64 = 1.0 / 562_949_953_421_312.0; // 2^-49
         const TERMS: f64 = 1.0 / 4_194_304.0; // 2^-22
         const SMALLEST: f64 = f32::from_bits(1) as f64;
         match self {
             Kind::Result => DataType::F32.ulp(want) + TERMS * terms + SMALLEST,
+            Kind::Double => DataType::F64.ulp(want) + TERMS_OF_DOUBLE * terms,
+            Kind::Chain | Kind::Rounded => terms,
             Kind::Variance => 4.0 * DataType::F32.ulp(want),
             Kind::Mean | Kind::ColumnSum => 4.0 * DataType::F32.ulp(terms),
         }
@@ -139,7 +151,7 @@ pub fn check(
         let mut check = Check { total: got.len(), ..empty };
         for (i, (&got, &want)) in got.iter().zip(want).enumerate() {
             let terms = terms.get(first + i).copied().unwrap_or(0.0);
-            check.element(first + i, got, want, kind.bound(want, terms), dt);
+            check.element(first + i, got, want, kind.bound(want, terms), (kind, dt));
         }
         check
     };
@@ -154,17 +166,44 @@ pub fn check(
 }
 
 impl Check {
-    fn element(&mut self, index: usize, got: f64, want: f64, bound: f64, dt: DataType) {
+    fn element(
+        &mut self,
+        index: usize,
+        got: f64,
+        want: f64,
+        bound: f64,
+        (kind, dt): (Kind, DataType),
+    ) {
+        // Nothing is known, so nothing is wrong and nothing is told.
+        if bound == f64::INFINITY || (want.is_nan() && dt.is_integer()) {
+            let place = Worst { index, got, want, error: 0.0, allowed: 0.0 };
+            self.worst.get_or_insert(place);
+            return;
+        }
+        // Whole numbers saturate; their ends tell nothing of how far beyond `want` is.
+        let beyond = dt.is_integer()
+            && (want - bound > dt.largest() + 0.5 || want + bound < dt.lowest() - 0.5);
+        let want = if dt.is_integer() && want.is_infinite() { dt.round(want) } else { want };
         // The values that are right, from the lowest to the highest.
         let (low, high) = match dt {
-            DataType::F32 => (want - bound, want + bound),
+            DataType::F32 | DataType::F64 if kind != Kind::Rounded => (want - bound, want + bound),
             _ => (dt.round(want - bound), dt.round(want + bound)),
         };
-        self.telling += usize::from(low > 0.0 || high < 0.0 || want.is_infinite());
+        // Of a type without infinities, what is too large is NaN.
+        let overflows = want.is_finite() && (low.is_nan() || high.is_nan());
+        let end = |end: f64, unrounded: f64, ends: [f64; 2]| match end.is_nan() && !want.is_nan() {
+            true => ends[usize::from(unrounded > 0.0)],
+            false => end,
+        };
+        let low = end(low, want - bound, [-dt.largest(), f64::INFINITY]);
+        let high = end(high, want + bound, [f64::NEG_INFINITY, dt.largest()]);
+        self.telling += usize::from((low > 0.0 || high < 0.0 || want.is_infinite()) && !beyond);
         let (right, error, allowed) = if got.is_finite() && want.is_finite() {
             let allowed = if got > want { high - want } else { want - low };
             (low <= got && got <= high, (got - want).abs(), allowed.max(0.0))
-        } else if got == want || (got.is_nan() && want.is_nan()) {
+        } else if got == want
+            || (got.is_nan() && (want.is_nan() || overflows || dt.round(want).is_nan()))
+        {
             (true, 0.0, 0.0)
         } else if want.is_finite()
             && (got == f64::INFINITY && dt.round(high) == got

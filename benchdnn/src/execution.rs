@@ -19,8 +19,17 @@ pub enum Role {
     Input,
     /// It is written, every element.
     Output,
+    /// It is read and written, every element.
+    Updated,
     /// It is passed all the same, and must be left alone.
     Unused,
+}
+
+impl Role {
+    /// Whether it is written.
+    pub fn is_written(self) -> bool {
+        matches!(self, Role::Output | Role::Updated)
+    }
 }
 
 impl fmt::Display for Role {
@@ -28,6 +37,7 @@ impl fmt::Display for Role {
         out.write_str(match self {
             Role::Input => "input",
             Role::Output => "output",
+            Role::Updated => "updated",
             Role::Unused => "unused",
         })
     }
@@ -44,7 +54,7 @@ pub struct Tensor {
     pub role: Role,
     /// How its elements lie in memory.
     pub layout: Layout,
-    /// Its elements in row-major order, of an input; empty otherwise.
+    /// Its elements in row-major order, of what is read; empty otherwise.
     pub elements: Rc<Vec<u8>>,
 }
 
@@ -122,11 +132,12 @@ impl<'t> Placed<'t> {
                 (Role::Input, Some((input, _))) if *id == input => {
                     Rc::new(Buffer::in_place(layout, elements, shift))
                 }
-                (Role::Output, Some((input, output))) if *id == output => {
+                (Role::Output | Role::Updated, Some((input, output))) if *id == output => {
                     let input = tensors.iter().position(|tensor| tensor.id == input);
                     buffers[input.expect("a pair of the problem's tensors")].clone()
                 }
                 (Role::Input, _) => Rc::new(Buffer::input(layout, elements, shift)),
+                (Role::Updated, _) => Rc::new(Buffer::in_place(layout, elements, shift)),
                 (Role::Output | Role::Unused, _) => Rc::new(Buffer::output(layout, shift)),
             };
             buffers.push(buffer);
@@ -144,6 +155,7 @@ impl<'t> Placed<'t> {
             .map(|(tensor, buffer)| match tensor.role {
                 _ if !anew(tensor) => buffer.clone(),
                 Role::Input => Rc::new(Buffer::input(&tensor.layout, &tensor.elements, 0)),
+                Role::Updated => Rc::new(Buffer::in_place(&tensor.layout, &tensor.elements, 0)),
                 Role::Output | Role::Unused => Rc::new(Buffer::output(&tensor.layout, 0)),
             })
             .collect();
@@ -195,7 +207,8 @@ impl<'t> Placed<'t> {
     ) -> Result<Vec<Output>, Fault> {
         for attempt in 0..tries {
             // Without work in place the inputs are still there; the outputs are written anew.
-            if attempt == 0 || self.inplace.is_some() {
+            let updates = || self.tensors.iter().any(|tensor| tensor.role == Role::Updated);
+            if attempt == 0 || self.inplace.is_some() || updates() {
                 self.set_back(Buffer::clear);
             }
             bound.execute()?;
@@ -215,10 +228,10 @@ impl<'t> Placed<'t> {
                 Role::Input if shared == Some(id) => Ok(()),
                 Role::Input => buffer.unchanged(),
                 Role::Unused => buffer.untouched(),
-                Role::Output => buffer.contained(layout),
+                Role::Output | Role::Updated => buffer.contained(layout),
             };
             intact.map_err(|Damage(what)| Fault::Damaged(format!("{name} {what}")))?;
-            if role == Role::Output {
+            if role.is_written() {
                 let elements = buffer.elements(layout);
                 outputs.push(Output { id, name, layout: layout.clone(), elements });
             }
@@ -233,7 +246,7 @@ impl<'t> Placed<'t> {
         let inplace = self.inplace.map(|(_, output)| output);
         let suspects: Vec<&Output> = outputs
             .iter()
-            .filter(|output| Some(output.id) != inplace)
+            .filter(|output| Some(output.id) != inplace && !self.is_updated(output.id))
             .filter(|output| Buffer::unwritten(&output.layout, &output.elements).next().is_some())
             .collect();
         if suspects.is_empty() {
@@ -255,15 +268,24 @@ impl<'t> Placed<'t> {
         Ok(())
     }
 
+    fn is_updated(&self, id: i32) -> bool {
+        self.tensors.iter().any(|tensor| tensor.id == id && tensor.role == Role::Updated)
+    }
+
     /// Clears everything that may be written, with `clear`, and puts back an input that an output
-    /// takes the place of.
+    /// takes the place of, and
+    /// what is updated.
     fn set_back(&self, clear: fn(&Buffer)) {
         let tensors = || self.tensors.iter().zip(&self.buffers);
         tensors().filter(|(tensor, _)| tensor.role != Role::Input).for_each(|(_, buffer)| {
             clear(buffer);
         });
         for (tensor, buffer) in tensors() {
-            if self.inplace.is_some_and(|(input, _)| input == tensor.id) {
+            let shares = |other: fn((i32, i32)) -> i32| {
+                self.inplace.is_some_and(|pair| other(pair) == tensor.id)
+            };
+            // Of a pair the input counts, whatever the output holds elsewhere.
+            if shares(|pair| pair.0) || (tensor.role == Role::Updated && !shares(|pair| pair.1)) {
                 buffer.put(&tensor.layout, &tensor.elements);
             }
         }

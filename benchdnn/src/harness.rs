@@ -58,8 +58,8 @@ pub fn run(
         writeln!(err, "benchdnn: {halt}")?;
         return Ok(NOT_UNDERSTOOD);
     }
-    for job in &jobs {
-        if let Err(halt) = run_job(job, &mut reporter) {
+    for (number, job) in (0..).zip(&jobs) {
+        if let Err(halt) = run_job(number, job, &mut reporter) {
             reporter.hide_progress();
             reporter.written()?;
             writeln!(err, "benchdnn: {halt}")?;
@@ -95,10 +95,11 @@ fn open_peers(jobs: &[Job], reporter: &mut Reporter<'_>) -> Result<(), Halt> {
     Ok(())
 }
 
-fn run_job(job: &Job, reporter: &mut Reporter<'_>) -> Result<(), Halt> {
+fn run_job(number: u64, job: &Job, reporter: &mut Reporter<'_>) -> Result<(), Halt> {
     reporter.begin(job);
     let start = Instant::now();
     let outcome = match job.run.mode {
+        _ if number < job.run.start => Outcome::because(Status::Skipped, "before --start"),
         Mode::List => Outcome::new(Status::Listed),
         _ => job.problem.run(&job.run, reporter)?,
     };

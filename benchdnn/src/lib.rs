@@ -6,6 +6,7 @@
 //! whole and [`report`] prints. Nothing here knows the library's own code: it is reached through
 //! the C functions alone, behind [`library`].
 
+pub mod attributes;
 pub mod check;
 pub mod contest;
 pub mod drivers;
@@ -27,3 +28,4 @@ pub mod summary;
 pub mod template;
 pub mod tensor;
 pub mod timing;
+pub mod verdict;

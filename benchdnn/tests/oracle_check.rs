@@ -42,12 +42,14 @@ fn bound(kind: Kind, want: f64, terms: f64) -> f64 {
         Kind::Result => ulp(want) + terms * 2f64.powi(-22) + 2f64.powi(-149),
         Kind::Variance => 4.0 * ulp(want),
         Kind::Mean | Kind::ColumnSum => 4.0 * ulp(terms),
+        Kind::Chain | Kind::Rounded => terms,
+        Kind::Double => f64::EPSILON * want.abs() + terms * 2f64.powi(-49),
     }
 }
 
 #[test]
 fn accepts_the_exact_value_rounded_to_the_type() {
-    for dt in DataType::ALL {
+    for dt in DataType::ROUNDED_FLOATS {
         for want in values(dt) {
             for kind in KINDS {
                 accepts(kind, dt, dt.round(want), want, want.abs());
@@ -123,7 +125,7 @@ fn cancelled_results_are_measured_in_their_terms() {
 #[test]
 fn a_nan_equals_a_nan_and_nothing_else() {
     let other_nan = f64::from_bits(0xfff8_0000_0000_0123);
-    for dt in DataType::ALL {
+    for dt in DataType::ROUNDED_FLOATS {
         for kind in KINDS {
             accepts(kind, dt, f64::NAN, other_nan, f64::NAN);
             for value in [0.0, 1.0, INF] {
@@ -136,7 +138,7 @@ fn a_nan_equals_a_nan_and_nothing_else() {
 
 #[test]
 fn infinities_equal_themselves_and_what_overflows() {
-    for dt in DataType::ALL {
+    for dt in DataType::ROUNDED_FLOATS {
         for kind in KINDS {
             accepts(kind, dt, INF, INF, INF);
             accepts(kind, dt, -INF, -INF, INF);
@@ -167,7 +169,7 @@ fn infinities_equal_themselves_and_what_overflows() {
 
 #[test]
 fn the_sign_of_a_zero_does_not_matter() {
-    for dt in DataType::ALL {
+    for dt in DataType::ROUNDED_FLOATS {
         accepts(Kind::Result, dt, -0.0, 0.0, 0.0);
         accepts(Kind::Result, dt, 0.0, -0.0, 0.0);
     }
@@ -226,7 +228,7 @@ fn zeros_and_nans_tell_nothing() {
     assert_eq!(tells(0.0, 0.0), 0);
     assert_eq!(tells(f64::NAN, f64::NAN), 0);
     assert_eq!(tells(1e-9, 1.0), 0, "a zero would pass as well");
-    for dt in DataType::ALL {
+    for dt in DataType::ROUNDED_FLOATS {
         let flushed = one(Kind::Result, dt, 0.0, dt.ulp(0.0) / 4.0, 0.0);
         assert_eq!((flushed.telling, flushed.failed), (0, 0), "{}", dt.name());
     }
@@ -242,4 +244,80 @@ fn zeros_and_nans_tell_nothing() {
     assert!(!mistrusted(&[of(&mostly_zeros)]));
     // A single column: dst and variance are zeros, the mean tells.
     assert!(!mistrusted(&[of(&[0.0; 8]), of(&[3.0; 8]), of(&[0.0; 8])]));
+}
+
+#[test]
+fn whole_numbers_are_equal_or_one_off_at_a_boundary() {
+    for dt in [DataType::S8, DataType::U8, DataType::S32] {
+        // Half a step of f32 away from the boundary only one is right.
+        accepts(Kind::Result, dt, 3.0, 2.9, 2.9);
+        refuses(Kind::Result, dt, 2.0, 2.9, 2.9);
+        refuses(Kind::Result, dt, 2.0, 2.501, 2.5);
+        refuses(Kind::Result, dt, 3.0, 2.499, 2.5);
+        // At it both are.
+        let boundary = 2.5 + 1e-7;
+        accepts(Kind::Result, dt, 2.0, boundary, 2.5);
+        accepts(Kind::Result, dt, 3.0, boundary, 2.5);
+        refuses(Kind::Result, dt, 4.0, boundary, 2.5);
+        // The exact half goes to the even one.
+        accepts(Kind::Chain, dt, 2.0, 2.5, 0.0);
+        refuses(Kind::Chain, dt, 3.0, 2.5, 0.0);
+        accepts(Kind::Chain, dt, 4.0, 3.5, 0.0);
+        // What is too large saturates, and tells only that.
+        for (want, end) in [(1e12, dt.largest()), (-1e12, dt.lowest())] {
+            let saturated = one(Kind::Chain, dt, end, want, 1.0);
+            assert_eq!((saturated.failed, saturated.telling), (0, 0), "{want:e}");
+            refuses(Kind::Chain, dt, end - 1.0, dt.largest() * 4.0, 1.0);
+        }
+        accepts(Kind::Chain, dt, dt.largest(), INF, 0.0);
+        // There is no NaN, so nothing is said of one.
+        assert_eq!(one(Kind::Chain, dt, 17.0, f64::NAN, 0.0).telling, 0);
+        accepts(Kind::Chain, dt, 17.0, f64::NAN, 0.0);
+    }
+    let all_saturated =
+        check("dst", Kind::Chain, DataType::S8, &[127.0; 9], &[900.0; 9], &[0.1; 9]);
+    assert!(mistrusted(&[all_saturated]), "nobody knows how far beyond 127 they were");
+    refuses(Kind::Chain, DataType::U8, 1.0, -3.0, 0.0);
+}
+
+#[test]
+fn floats_of_eight_bits_are_rounded_once() {
+    let (e4m3, e5m2) = (DataType::F8E4m3, DataType::F8E5m2);
+    accepts(Kind::Result, e4m3, 1.125, 1.1, 1.1);
+    refuses(Kind::Result, e4m3, 1.0, 1.1, 1.1);
+    accepts(Kind::Result, e5m2, 1.0, 1.1, 1.1);
+    refuses(Kind::Result, e5m2, 1.25, 1.1, 1.1);
+    // Beyond the largest one there is an infinity, and one without an infinity is NaN.
+    accepts(Kind::Result, e5m2, INF, 1e6, 1e6);
+    refuses(Kind::Result, e5m2, 57344.0, 1e6, 1e6);
+    accepts(Kind::Result, e4m3, f64::NAN, 1e6, 1e6);
+    refuses(Kind::Result, e4m3, 448.0, 1e6, 1e6);
+    accepts(Kind::Result, e4m3, 448.0, 460.0, 460.0);
+    refuses(Kind::Result, e4m3, f64::NAN, 460.0, 460.0);
+}
+
+#[test]
+fn what_is_rounded_once_may_be_no_other_value() {
+    let tenth = f64::from(0.1_f32);
+    accepts(Kind::Rounded, DataType::F32, tenth, 0.1, 0.0);
+    refuses(Kind::Rounded, DataType::F32, f64::from(0.1_f32.next_up()), 0.1, 0.0);
+    refuses(Kind::Chain, DataType::F32, tenth, 0.1, 0.0);
+    refuses(Kind::Rounded, DataType::F64, tenth, 0.1, 0.0);
+}
+
+#[test]
+fn where_nothing_is_known_nothing_is_wrong_and_nothing_told() {
+    for dt in DataType::ALL {
+        for got in [0.0, 1.0, f64::NAN] {
+            let check = one(Kind::Chain, dt, got, 5.0, INF);
+            assert_eq!((check.failed, check.telling, check.total), (0, 0, 1));
+        }
+    }
+}
+
+#[test]
+fn f64_has_bounds_of_its_own() {
+    accepts(Kind::Double, DataType::F64, 1.0 + 2f64.powi(-50), 1.0, 1.0);
+    refuses(Kind::Double, DataType::F64, 1.0 + 2f64.powi(-47), 1.0, 1.0);
+    refuses(Kind::Double, DataType::F64, 1.0f32.next_up().into(), 1.0, 1.0);
 }

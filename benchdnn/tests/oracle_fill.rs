@@ -15,7 +15,7 @@ fn all_flags() -> impl Iterator<Item = Flags> {
 
 fn shape(rows: usize, cols: usize, dt: DataType, forward: bool, flags: Flags) -> LnormShape {
     let epsilon = 1.0 / 16.0;
-    LnormShape { rows, cols, src_dt: dt, dst_dt: dt, ss_dt: dt, forward, flags, epsilon }
+    LnormShape { rows, cols, src_dt: dt, dst_dt: dt, ss_dt: dt, forward, flags, epsilon, gain: 1.0 }
 }
 
 fn lengths() -> Vec<usize> {
@@ -48,7 +48,7 @@ fn assert_exact(terms: impl Iterator<Item = f64>, what: &str) {
 #[test]
 fn exact_statistics_are_exact_in_every_order() {
     for cols in lengths() {
-        for dt in DataType::ALL {
+        for dt in DataType::ROUNDED_FLOATS {
             for rms_norm in [false, true] {
                 for forward in [true, false] {
                     let flags = Flags { rms_norm, ..Flags::default() };
@@ -72,7 +72,7 @@ fn exact_statistics_are_exact_in_every_order() {
 
 #[test]
 fn every_value_is_one_of_its_type_and_nothing_else_is_made() {
-    let [f32, bf16, f16] = DataType::ALL;
+    let [f32, bf16, f16] = DataType::ROUNDED_FLOATS;
     let types = [[f32, bf16, f16], [bf16, f16, f32], [f16, f32, bf16], [f16, bf16, bf16]];
     for fill in [Fill::Exact, Fill::Random, Fill::Perf] {
         for [src_dt, dst_dt, ss_dt] in types {
@@ -148,7 +148,7 @@ fn the_variance_of_exact_rows_is_near_epsilon() {
 #[test]
 fn exact_data_has_no_blind_spot() {
     for cols in lengths() {
-        for dt in DataType::ALL {
+        for dt in DataType::ROUNDED_FLOATS {
             for flags in all_flags() {
                 let shape = shape(4, cols, dt, false, flags);
                 let data = lnorm(&shape, Fill::Exact, 7);
@@ -185,7 +185,7 @@ fn exact_data_has_no_blind_spot() {
 #[test]
 fn exact_data_for_any_epsilon() {
     for epsilon in [0.0, 1e-12, 1e-5, 1e-3, 0.25, 1.0, 100.0, 1e10] {
-        for dt in DataType::ALL {
+        for dt in DataType::ROUNDED_FLOATS {
             for (flags, forward) in all_flags().flat_map(|flags| [(flags, true), (flags, false)]) {
                 let shape = LnormShape { epsilon, ..shape(9, 45, dt, forward, flags) };
                 let data = lnorm(&shape, Fill::Exact, 7);
@@ -203,7 +203,7 @@ fn exact_data_for_any_epsilon() {
 #[test]
 fn random_rows_vary_and_some_are_extreme() {
     let flags = Flags::default();
-    for dt in DataType::ALL {
+    for dt in DataType::ROUNDED_FLOATS {
         let cols = 200;
         let shape = shape(600, cols, dt, false, flags);
         let data = lnorm(&shape, Fill::Random, 11);
@@ -390,6 +390,106 @@ mod types {
     #[test]
     fn sizes_and_names() {
         let rows = DataType::ALL.map(|dt| (dt.name(), dt.size(), dt.encode(&[1.0]).len()));
-        assert_eq!(rows, [("f32", 4, 4), ("bf16", 2, 2), ("f16", 2, 2)]);
+        let expected = [
+            ("f32", 4, 4),
+            ("bf16", 2, 2),
+            ("f16", 2, 2),
+            ("f64", 8, 8),
+            ("f8_e5m2", 1, 1),
+            ("f8_e4m3", 1, 1),
+            ("s32", 4, 4),
+            ("s8", 1, 1),
+            ("u8", 1, 1),
+        ];
+        assert_eq!(rows, expected);
     }
+
+    /// All bit patterns, against the definition: sign, exponent with its bias, fraction.
+    #[test]
+    fn floats_of_eight_bits() {
+        for (dt, exponents, fractions, bias) in
+            [(DataType::F8E4m3, 4, 3, 7), (DataType::F8E5m2, 5, 2, 15)]
+        {
+            let mut last = f64::NEG_INFINITY;
+            for bits in 0..=127_u8 {
+                let exponent = i32::from(bits >> fractions);
+                let fraction = f64::from(bits & ((1 << fractions) - 1)) / f64::from(1 << fractions);
+                let top = exponent == (1 << exponents) - 1;
+                let want = match exponent {
+                    0 => fraction * 2f64.powi(1 - bias),
+                    _ if top && dt == DataType::F8E5m2 && fraction == 0.0 => f64::INFINITY,
+                    _ if top && (dt == DataType::F8E5m2 || bits == 0x7f) => f64::NAN,
+                    exponent => (1.0 + fraction) * 2f64.powi(exponent - bias),
+                };
+                let got = dt.decode(&[bits, bits | 0x80]);
+                assert!(got[0] == want || (got[0].is_nan() && want.is_nan()), "{bits:#04x}");
+                assert!(got[1] == -want || want.is_nan(), "{bits:#04x}");
+                if want.is_nan() {
+                    assert!(dt.decode(&dt.encode(&[want]))[0].is_nan());
+                    continue;
+                }
+                assert_eq!(dt.encode(&[want, -want]), [bits, bits | 0x80], "{want}");
+                if want.is_finite() {
+                    assert!(want > last);
+                    // Halfway between neighbours the even one is next.
+                    let middle = f64::midpoint(last, want);
+                    if last.is_finite() {
+                        let even = if bits & 1 == 0 { want } else { last };
+                        assert_eq!(dt.round(middle), even, "between {last} and {want}");
+                        assert_eq!(dt.ulp(last), want - last, "at {last}");
+                    }
+                    last = want;
+                }
+            }
+            assert_eq!(dt.largest(), last);
+        }
+        assert!(DataType::F8E4m3.round(465.0).is_nan());
+        assert_eq!(DataType::F8E4m3.round(464.0), 448.0);
+        assert_eq!(DataType::F8E5m2.round(61440.0), f64::INFINITY);
+        assert_eq!(DataType::F8E5m2.round(61439.0), 57344.0);
+    }
+
+    #[test]
+    fn whole_numbers_saturate_and_round_to_even() {
+        let values = [0.5, 1.5, 2.5, -0.5, -1.5, 126.5, 127.5, 300.0, -128.5, -1e30, 1e30];
+        let of = |dt: DataType| dt.decode(&dt.encode(&values));
+        let want = [0.0, 2.0, 2.0, 0.0, -2.0, 126.0, 127.0, 127.0, -128.0, -128.0, 127.0];
+        assert_eq!(of(DataType::S8), want);
+        let want = [0.0, 2.0, 2.0, 0.0, 0.0, 126.0, 128.0, 255.0, 0.0, 0.0, 255.0];
+        assert_eq!(of(DataType::U8), want);
+        assert_eq!(of(DataType::S32)[7..9], [300.0, -128.0]);
+        assert_eq!(of(DataType::S32)[9..], [-2_147_483_648.0, 2_147_483_647.0]);
+    }
+}
+
+/// Rows of the types that are only read forward: the statistics are exact, the values of the type,
+/// and epsilon counts.
+#[test]
+fn small_and_large_types_have_exact_statistics_too() {
+    let types = [DataType::S8, DataType::U8, DataType::F8E4m3, DataType::F8E5m2, DataType::F64];
+    for cols in lengths().into_iter().filter(|&cols| cols < 10_000) {
+        for dt in types {
+            for rms_norm in [false, true] {
+                let flags = Flags { rms_norm, ..Flags::default() };
+                let shape = shape(6, cols, dt, true, flags);
+                let data = lnorm(&shape, Fill::Exact, 7);
+                for row in data.src.chunks(cols) {
+                    let what = format!("{cols} columns of {}", dt.name());
+                    assert!(row.iter().all(|&x| dt.round(x) == x), "{what}: {row:?}");
+                    if dt != DataType::F64 {
+                        assert_exact(row.iter().copied(), &what);
+                        assert_exact(row.iter().map(|x| x * x), &what);
+                    }
+                    let mean = row.iter().sum::<f64>() / cols as f64;
+                    assert!(cols == 1 || row.iter().all(|x| *x != mean), "{what}");
+                    let squares = row.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>();
+                    let variance = squares / cols as f64;
+                    assert!(cols == 1 || variance < 160.0, "{what}: epsilon counts, {variance}");
+                }
+            }
+        }
+    }
+    // f64 shows a library that goes by f32.
+    let data = lnorm(&shape(4, 64, DataType::F64, true, Flags::default()), Fill::Exact, 7);
+    assert!(data.src.iter().any(|&x| f64::from(x as f32) != x));
 }

@@ -3,6 +3,7 @@
 //! The executor here computes with plain loops in f64. Without a fault it passes; with one, every
 //! problem that the fault touches must be FAILED, whatever its types and its shape.
 
+use benchdnn::attributes::PostOp;
 use benchdnn::drivers::lnorm::{Executor, Extent, Lnorm, Problem, Request, Wanted, arguments};
 use benchdnn::execution::Role;
 use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
@@ -10,6 +11,7 @@ use benchdnn::fill::DataType;
 use benchdnn::float_mode::{self, FloatMode};
 use benchdnn::harness::{self, Streams};
 use benchdnn::oracle::lnorm::Flags;
+use benchdnn::oracle::post_ops::{BinaryAlgorithm, EltwiseAlgorithm};
 use benchdnn::tensor::{Buffer, Layout};
 use norm_sys::*;
 use std::cell::Cell;
@@ -39,6 +41,32 @@ enum Fault {
     MeanWritten,
     /// A gradient that was not asked for is written.
     UnaskedGradient,
+    /// The scale of src is not applied.
+    SrcScaleLost,
+    /// The result is multiplied by the scale of dst.
+    DstScaleMultiplied,
+    /// The post-ops come before the scale of src.
+    SrcScaleLast,
+    /// The post-ops come in the opposite order.
+    PostOpsReversed,
+    /// An operand with one value for each column is taken to have one for each row.
+    OperandAlongRows,
+    /// The condition of select is turned round.
+    ConditionTurned,
+    /// The second parameter of an eltwise is lost.
+    BetaLost,
+    /// gelu by tanh where it should be by erf.
+    TanhForErf,
+    /// Whole numbers wrap where they should saturate.
+    Wraps,
+    /// Whole numbers are cut off where they should be rounded.
+    Truncates,
+    /// Halves go up where they should go to the even one.
+    HalvesGoUp,
+    /// What dst held is not added.
+    SumLost,
+    /// f64 is computed in f32.
+    DoubleInSingle,
     /// Bits depend on the number of threads.
     ThreadsMatter,
     /// Bits depend on the instruction set.
@@ -101,6 +129,7 @@ fn problem(request: &Request) -> Problem {
         dst_dt: request.dst.data_type,
         ss_dt: request.ss_dt,
         flags: request.flags,
+        attributes: request.attributes.clone(),
         epsilon: request.epsilon,
         ..Problem::default()
     }
@@ -139,6 +168,7 @@ impl Prepared for Sham {
         let last = dims.len() - 1;
         (spec.role != Role::Unused).then(|| match spec.extent {
             Extent::Columns => Layout::dense(&dims[last..], dt),
+            Extent::Attribute(index) => self.problem.attribute_tensors()[index].layout(),
             Extent::Rows => self.tensor(&dims[..last], dt, &self.request.stat.wanted),
             Extent::Elements => {
                 let wanted = match (argument, &self.request.dst.wanted) {
@@ -195,9 +225,98 @@ impl Calculation<'_> {
     }
 
     fn write(&self, id: i32, values: &[f64]) {
-        if let Some(argument) = self.used(id, Role::Output) {
-            argument.buffer.put(argument.layout, &argument.layout.data_type.encode(values));
+        let written = self.used(id, Role::Output).or_else(|| self.used(id, Role::Updated));
+        if let Some(argument) = written {
+            let dt = argument.layout.data_type;
+            let values: Vec<f64> = values.iter().map(|&value| self.stored(dt, value)).collect();
+            argument.buffer.put(argument.layout, &dt.encode(&values));
         }
+    }
+
+    /// What the fault makes of a value that is stored.
+    fn stored(&self, dt: DataType, value: f64) -> f64 {
+        match self.fault {
+            Fault::Wraps if dt == DataType::S8 => f64::from(value.round_ties_even() as i64 as i8),
+            Fault::Truncates if dt.is_integer() => value.trunc(),
+            Fault::HalvesGoUp if dt.is_integer() => (value + 0.5).floor(),
+            Fault::DoubleInSingle => f64::from(value as f32),
+            _ => value,
+        }
+    }
+
+    /// The values of an attribute's tensor.
+    fn operand(&self, id: i32) -> Vec<f64> {
+        self.read(id)
+    }
+
+    /// Scales and post-ops, in place.
+    fn chain(&self, dst: &mut [f64]) {
+        let (dims, attributes) = (&self.problem.dims, &self.problem.attributes);
+        let cols = self.problem.cols();
+        let scale = |argument: i32| {
+            attributes
+                .scale(argument)
+                .map_or(1.0, |_| self.operand(NORM_ARG_ATTR_SCALES | argument)[0])
+        };
+        let (src_scale, dst_scale) = (scale(NORM_ARG_SRC), scale(NORM_ARG_DST));
+        let src_scale = if self.has(Fault::SrcScaleLost) { 1.0 } else { src_scale };
+        if !self.has(Fault::SrcScaleLast) {
+            dst.iter_mut().for_each(|x| *x *= src_scale);
+        }
+        let mut post_ops: Vec<_> = attributes.post_ops.value.iter().enumerate().collect();
+        if self.has(Fault::PostOpsReversed) {
+            post_ops.reverse();
+        }
+        let before = self.used(NORM_ARG_DST, Role::Updated).map(|argument| {
+            let dt = argument.layout.data_type;
+            dt.decode(&argument.buffer.elements(argument.layout))
+        });
+        for (index, post_op) in post_ops {
+            let base = NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE * (index as i32 + 1);
+            let (other, condition) =
+                (self.operand(base | NORM_ARG_SRC_1), self.operand(base | NORM_ARG_SRC_2));
+            for (i, x) in dst.iter_mut().enumerate() {
+                *x = match post_op {
+                    &PostOp::Sum { scale, zero_point, .. } => {
+                        let before = before.as_ref().expect("dst is updated")[i];
+                        let lost = self.has(Fault::SumLost);
+                        let scale = if lost { 0.0 } else { f64::from(scale) };
+                        *x + scale * (before - f64::from(zero_point))
+                    }
+                    &PostOp::Eltwise { algorithm, alpha, beta } => {
+                        let beta = if self.has(Fault::BetaLost) { 0.0 } else { f64::from(beta) };
+                        let algorithm = match algorithm {
+                            EltwiseAlgorithm::GeluErf if self.has(Fault::TanhForErf) => {
+                                EltwiseAlgorithm::GeluTanh
+                            }
+                            algorithm => algorithm,
+                        };
+                        algorithm.of(*x, f64::from(alpha), beta)
+                    }
+                    PostOp::Binary(binary) => {
+                        let mask = binary.mask.bits(dims.len(), dims.len() - 1);
+                        let mut at = 0;
+                        for (d, dim) in dims.iter().enumerate() {
+                            let index = i / dims[d + 1..].iter().product::<usize>() % dim;
+                            at = if mask >> d & 1 == 1 { at * dim + index } else { at };
+                        }
+                        if self.has(Fault::OperandAlongRows) && other.len() == cols {
+                            at = i / cols % cols;
+                        }
+                        let taken = condition.get(i).is_some_and(|&condition| condition != 0.0);
+                        let taken = taken != self.has(Fault::ConditionTurned);
+                        binary.algorithm.of(*x, other[at], taken)
+                    }
+                    _ => unreachable!("no library takes it"),
+                };
+            }
+        }
+        if self.has(Fault::SrcScaleLast) {
+            dst.iter_mut().for_each(|x| *x *= src_scale);
+        }
+        let multiplied = self.has(Fault::DstScaleMultiplied);
+        let divisor = if multiplied { 1.0 / dst_scale } else { dst_scale };
+        dst.iter_mut().for_each(|x| *x /= divisor);
     }
 
     /// A change in the last bits of a result.
@@ -253,6 +372,7 @@ impl Calculation<'_> {
                 dst.push((x - mean) * r * g + shift.get(c).copied().unwrap_or(0.0));
             }
         }
+        self.chain(&mut dst);
         self.write(NORM_ARG_DST, &dst);
         self.write(NORM_ARG_MEAN, &means);
         self.write(NORM_ARG_VARIANCE, &variances);
@@ -268,8 +388,14 @@ impl Calculation<'_> {
         let (mut diff_scale, mut diff_shift) = (vec![0.0; cols], vec![0.0; cols]);
         let buffer = self.argument(NORM_ARG_SRC).expect("src is always there").buffer;
         for (i, (x, dy)) in src.chunks(cols).zip(diff_dst.chunks(cols)).enumerate() {
-            let mean = if rms_norm { 0.0 } else { means[i] };
-            let r = self.root(variances[i]) * self.disturbance(buffer, i);
+            let (mut mean, mut variance) = (if rms_norm { 0.0 } else { means[i] }, variances[i]);
+            // Statistics that are given are f32; those of f64 are taken from src.
+            if !global_stats && [self.problem.src_dt, self.problem.dst_dt].contains(&DataType::F64)
+            {
+                mean = if rms_norm { 0.0 } else { x.iter().sum::<f64>() / count };
+                variance = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
+            }
+            let r = self.root(variance) * self.disturbance(buffer, i);
             let xhat: Vec<f64> = x.iter().map(|x| (x - mean) * r).collect();
             let g = |c: usize| scale.get(c).copied().unwrap_or(1.0);
             let d: Vec<f64> = dy.iter().enumerate().map(|(c, dy)| dy * g(c)).collect();
@@ -449,6 +575,96 @@ fn bits_that_depend_on_the_surroundings_fail() {
     for fault in faults {
         fails(fault, &format!("--mode=B --dir=FWD_D,BWD_DW {TYPES} --flags=CH,M 30x301 2x4x16"));
     }
+}
+
+const WHOLE: &str = "--dt=f32:s8,s8:f32,u8:s8,s8:u8,bf16:s8,u8:bf16 --dir=FWD_I";
+
+/// Every post-op that there is, and every way of spreading an operand.
+#[test]
+fn attributes_pass_without_a_fault() {
+    let scales = "--attr-scales=,src:common:64+dst:common:0.5,src:common:128,dst:common:0.125";
+    passes(&format!("{WHOLE} {scales} --flags=,CH,G,M,GCHM {SHAPES}"));
+    for algorithm in EltwiseAlgorithm::all() {
+        let name = algorithm.name();
+        // Of both signs, a logarithm or a root has only half its values.
+        passes(&format!("--dt=f32,bf16,f16 --flags=C --attr-post-ops={name}:0.75:0.5 {SHAPES}"));
+    }
+    for algorithm in BinaryAlgorithm::all() {
+        if algorithm == BinaryAlgorithm::Eq {
+            continue; // Inexact values equal nothing: see the next test.
+        }
+        let (name, dot) = (algorithm.name(), if algorithm.is_ternary() { '.' } else { ':' });
+        for mask in ["common", "per_oc", "per_tensor", "per_dim_0", "1"] {
+            let chain = format!("--attr-post-ops={name}:f32{dot}{mask},{name}:s8{dot}{mask}");
+            passes(&format!("--dt=f32,f16:f32 --flags=CH {chain} 15x7 2x3x129"));
+        }
+    }
+    passes("--attr-post-ops=sum,sum:0.5:1,sum+add:f32:per_oc --inplace=false,true 15x7 2x3x129");
+    let types = "--dt=f64,f32:f64,f64:f32,f8_e4m3:f32,f32:f8_e4m3,f32:f8_e5m2,f8_e5m2";
+    passes(&format!("{types} --flags=,CH,M --dir=FWD_D {SHAPES}"));
+    passes(&format!("--dt=f64 --flags=,CH,M --dir=BWD_DW {SHAPES}"));
+}
+
+#[test]
+fn data_that_prove_nothing_are_mistrusted() {
+    for command in [
+        "--attr-post-ops=eq:f32:per_oc 15x7",
+        "--attr-post-ops=clip:-3:-3+relu 15x7",
+        "--dir=FWD_I --dt=f32:s8 --attr-scales=src:common:0.0001 15x7",
+    ] {
+        let (_, results) = run(Fault::None, command);
+        assert!(results[0].contains(":MISTRUSTED "), "{command}: {}", results[0]);
+    }
+}
+
+#[test]
+fn faults_of_scales_fail() {
+    let command = format!("{WHOLE} --attr-scales=src:common:4+dst:common:0.5 --flags=,CH {SHAPES}");
+    fails(Fault::SrcScaleLost, &command);
+    fails(Fault::DstScaleMultiplied, &command);
+    let chain = "--attr-post-ops=linear:1:3,add:f32:per_oc,clip:-1:2";
+    let scale = "--attr-scales=src:common:4 --flags=CH";
+    fails(Fault::SrcScaleLast, &format!("{WHOLE} {scale} {chain} {SHAPES}"));
+}
+
+#[test]
+fn faults_of_post_ops_fail() {
+    let types = "--dt=f32,bf16,f32:s8,s8:f32 --flags=CH";
+    let with = |chain: &str| format!("{types} --attr-post-ops={chain} 15x15 4x30 2x3x129");
+    fails(Fault::PostOpsReversed, &with("linear:2:3+relu,add:f32:per_oc+mul:f32:per_tensor"));
+    fails(Fault::OperandAlongRows, &with("add:f32:per_oc,mul:s8:per_oc,max:bf16:per_oc"));
+    fails(Fault::ConditionTurned, &with("select:f32,select:f32.per_tensor"));
+    fails(Fault::BetaLost, &with("linear:2:0.75,clip:-2:2,hardswish:0.5:0.5,pow:2:2"));
+    fails(Fault::SumLost, &with("sum,sum:2,mul:f32:per_oc+sum"));
+    let command = "--dt=f32,f16 --flags=CH --attr-post-ops=gelu_erf 15x15 4x30 2x3x129";
+    fails(Fault::TanhForErf, command);
+}
+
+#[test]
+fn faults_of_stored_types_fail() {
+    // The data make room for a scale, not for a post-op.
+    let scaled = "--dir=FWD_I --dt=f32:s8,u8:s8 --attr-post-ops=linear:100:0 --flags=CH";
+    fails(Fault::Wraps, &format!("{scaled} {SHAPES}"));
+    let command = format!("--dir=FWD_I --dt=f32:s8,s8:u8 --attr-scales=src:common:8 {SHAPES}");
+    fails(Fault::Truncates, &command);
+    // Exact halves: global statistics with a root that is a power of two are not among the data,
+    // but the sum of a whole number and a half is, where the value is rounded first.
+    let halves = "--dir=FWD_I --dt=f32:s8 --flags=CH \
+                  --attr-post-ops=round+linear:1:0.5,round+linear:0.5:0 30x301 2x3x129";
+    fails(Fault::HalvesGoUp, halves);
+    fails(Fault::DoubleInSingle, "--dt=f64 --dir=FWD_D,BWD_DW --flags=,CH 15x7 30x301");
+}
+
+#[test]
+fn differences_show_a_wrong_gradient() {
+    let command = format!("--check=grad --dir=BWD_D,BWD_DW {TYPES} --flags=M,CM {SHAPES}");
+    for line in fails(Fault::MeanTermInRmsGradient, &command) {
+        assert!(line.contains("gradient has ") && line.contains("--check=grad"), "{line}");
+    }
+    let command = format!("--check=grad --dir=BWD_D,BWD_DW {TYPES} --flags=,CH,M,CM {SHAPES}");
+    fails(Fault::GradientWithoutRoot, &command);
+    passes(&format!("--check=grad --dir=FWD_D,BWD_DW {TYPES} --flags=,G,CH,CM,GCHM {SHAPES}"));
+    passes("--check=grad --dir=BWD_DW --dt=f64 --flags=CH,CM 15x7 30x301");
 }
 
 #[test]

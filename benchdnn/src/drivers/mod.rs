@@ -3,7 +3,9 @@
 //! A driver owns the options and the descriptor of its primitive, and knows how to check and time a
 //! problem. The language, the result lines and the harness know only the two traits here.
 
+pub mod end;
 pub mod lnorm;
+pub mod reorder;
 
 use crate::executor::Refusal;
 use crate::language::options::Info;
@@ -18,8 +20,12 @@ use std::rc::Rc;
 /// Every driver, at its default options; the first is the default driver.
 pub fn all() -> Result<Vec<Box<dyn Driver>>, Refusal> {
     let linked = Rc::new(Connection::linked()?);
-    let lnorm = lnorm::LibraryExecutor::new(linked)?;
-    Ok(vec![Box::new(lnorm::Lnorm::new(Rc::new(lnorm)))])
+    let lnorm = lnorm::LibraryExecutor::new(linked.clone())?;
+    let reorder = reorder::LibraryExecutor::new(linked)?;
+    Ok(vec![
+        Box::new(lnorm::Lnorm::new(Rc::new(lnorm))),
+        Box::new(reorder::Reorder::new(Rc::new(reorder))),
+    ])
 }
 
 /// One driver and the state of its options.
@@ -59,6 +65,11 @@ pub trait Problem: fmt::Debug {
     /// An entry of the performance template that is the driver's own, such as `dt`; `None` if it
     /// has no such entry.
     fn entry(&self, name: &str) -> Option<String>;
+
+    /// A layout of the problem that the interface has no tag for, as a sentence says it.
+    fn unlisted_tag(&self) -> Option<String> {
+        None
+    }
 
     /// The name that the descriptor gives the problem; often empty.
     fn name(&self) -> &str;

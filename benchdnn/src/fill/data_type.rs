@@ -1,5 +1,6 @@
 //! The element types, as sets of values within f64.
 
+use crate::language::value::{BadValue, exactly_one_of};
 use half::{bf16, f16};
 use rayon::prelude::*;
 
@@ -12,6 +13,18 @@ pub enum DataType {
     Bf16,
     /// IEEE 754 binary16: 11 significant bits, 2^-24 to 65504.
     F16,
+    /// IEEE 754 binary64.
+    F64,
+    /// 3 significant bits, 2^-16 to 57344, infinities: the upper half of an f16.
+    F8E5m2,
+    /// 4 significant bits, 2^-9 to 448, no infinities: what is too large is NaN.
+    F8E4m3,
+    /// Signed integers of 32 bits.
+    S32,
+    /// Signed integers of 8 bits.
+    S8,
+    /// Unsigned integers of 8 bits.
+    U8,
 }
 
 /// Elements that one thread converts at a time.
@@ -19,13 +32,28 @@ const CHUNK: usize = 64 * 1024;
 
 impl DataType {
     /// All of them.
-    pub const ALL: [DataType; 3] = [DataType::F32, DataType::Bf16, DataType::F16];
+    pub const ALL: [DataType; 9] = [
+        DataType::F32,
+        DataType::Bf16,
+        DataType::F16,
+        DataType::F64,
+        DataType::F8E5m2,
+        DataType::F8E4m3,
+        DataType::S32,
+        DataType::S8,
+        DataType::U8,
+    ];
+
+    /// Those with an exponent whose results are f32 values rounded once.
+    pub const ROUNDED_FLOATS: [DataType; 3] = [DataType::F32, DataType::Bf16, DataType::F16];
 
     /// Bytes of an element.
     pub fn size(self) -> usize {
         match self {
-            DataType::F32 => 4,
+            DataType::F64 => 8,
+            DataType::F32 | DataType::S32 => 4,
             DataType::Bf16 | DataType::F16 => 2,
+            DataType::F8E5m2 | DataType::F8E4m3 | DataType::S8 | DataType::U8 => 1,
         }
     }
 
@@ -35,61 +63,119 @@ impl DataType {
             DataType::F32 => "f32",
             DataType::Bf16 => "bf16",
             DataType::F16 => "f16",
+            DataType::F64 => "f64",
+            DataType::F8E5m2 => "f8_e5m2",
+            DataType::F8E4m3 => "f8_e4m3",
+            DataType::S32 => "s32",
+            DataType::S8 => "s8",
+            DataType::U8 => "u8",
         }
+    }
+
+    /// The type of this name.
+    pub fn parse(text: &str) -> Result<DataType, BadValue> {
+        exactly_one_of(text, &DataType::ALL.map(|dt| (dt.name(), dt)))
+    }
+
+    /// Whether the values are whole numbers, so that what is too large saturates.
+    pub const fn is_integer(self) -> bool {
+        matches!(self, DataType::S32 | DataType::S8 | DataType::U8)
     }
 
     /// Bits of the significand behind the leading one.
     const fn fraction_bits(self) -> i32 {
         match self {
+            DataType::F64 => 52,
             DataType::F32 => 23,
             DataType::Bf16 => 7,
             DataType::F16 => 10,
+            DataType::F8E5m2 => 2,
+            DataType::F8E4m3 => 3,
+            DataType::S32 | DataType::S8 | DataType::U8 => 0,
         }
     }
 
     /// Exponent of the smallest normal number.
     const fn lowest_exponent(self) -> i32 {
         match self {
+            DataType::F64 => -1022,
             DataType::F32 | DataType::Bf16 => -126,
-            DataType::F16 => -14,
+            DataType::F16 | DataType::F8E5m2 => -14,
+            DataType::F8E4m3 => -6,
+            DataType::S32 | DataType::S8 | DataType::U8 => 0,
         }
     }
 
     /// The largest finite value.
     pub const fn largest(self) -> f64 {
         match self {
+            DataType::F64 => f64::MAX,
             DataType::F32 => f32::MAX as f64,
             DataType::Bf16 => 255.0 / 128.0 * power_of_two(127),
             DataType::F16 => 65504.0,
+            DataType::F8E5m2 => 57344.0,
+            DataType::F8E4m3 => 448.0,
+            DataType::S32 => i32::MAX as f64,
+            DataType::S8 => 127.0,
+            DataType::U8 => 255.0,
+        }
+    }
+
+    /// The lowest finite value.
+    pub const fn lowest(self) -> f64 {
+        match self {
+            DataType::S32 => i32::MIN as f64,
+            DataType::S8 => -128.0,
+            DataType::U8 => 0.0,
+            _ => -self.largest(),
         }
     }
 
     /// The distance between neighbours in the binade of `|value|`, as if the type's exponents had
-    /// no upper end; the smallest subnormal below the normal range. NaN for infinities and NaN.
+    /// no upper end; the smallest subnormal below the normal range; 1 of whole numbers. NaN for
+    /// infinities and NaN.
     #[inline]
     pub fn ulp(self, value: f64) -> f64 {
         let exponent = ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023;
         if exponent == 1024 {
             return f64::NAN;
         }
-        power_of_two(exponent.max(self.lowest_exponent()) - self.fraction_bits())
+        if self.is_integer() {
+            return 1.0;
+        }
+        let unit = exponent.max(self.lowest_exponent()) - self.fraction_bits();
+        if unit < -1022 { f64::from_bits(1 << (unit + 1074)) } else { power_of_two(unit) }
     }
 
-    /// The nearest value of the type, the even one of two; infinite past the largest.
+    /// The nearest value of the type, the even one of two. Past the largest, whole numbers
+    /// saturate, and others are infinite, or NaN where the type has no infinity. The NaN of a type
+    /// without one is NaN all the same.
     #[inline]
     pub fn round(self, value: f64) -> f64 {
-        if self == DataType::F32 {
-            return f64::from(value as f32);
+        match self {
+            DataType::F32 => return f64::from(value as f32),
+            DataType::F64 => return value,
+            _ if self.is_integer() => {
+                return value.round_ties_even().clamp(self.lowest(), self.largest());
+            }
+            _ => {}
         }
+        let beyond = match self {
+            DataType::F8E4m3 => f64::NAN,
+            _ => f64::INFINITY.copysign(value),
+        };
         // Beyond this no type has finite values, and the addition below could overflow.
-        if value.is_nan() || value.abs() >= power_of_two(130) {
-            return value * f64::INFINITY; // NaN, or the infinity of the same sign
+        if value.is_nan() {
+            return value;
+        }
+        if value.abs() >= power_of_two(130) {
+            return beyond;
         }
         // Adding 1.5 * 2^52 units leaves no bits below the unit: the addition itself rounds, to
         // nearest even.
         let shifter = 1.5 * power_of_two(52) * self.ulp(value);
         let rounded = ((value + shifter) - shifter).copysign(value);
-        if rounded.abs() > self.largest() { f64::INFINITY.copysign(value) } else { rounded }
+        if rounded.abs() > self.largest() { beyond } else { rounded }
     }
 
     /// The values, rounded to the type, as the bytes that a program has in memory.
@@ -97,6 +183,7 @@ impl DataType {
         let mut bytes = vec![0; values.len() * self.size()];
         let chunks = bytes.par_chunks_mut(CHUNK * self.size()).zip(values.par_chunks(CHUNK));
         chunks.for_each(|(bytes, values)| match self {
+            DataType::F64 => convert(values, bytes, f64::to_ne_bytes),
             DataType::F32 => convert(values, bytes, |value| (value as f32).to_ne_bytes()),
             DataType::Bf16 => convert(values, bytes, |value| {
                 bf16::from_f32(self.round(value) as f32).to_ne_bytes()
@@ -104,6 +191,14 @@ impl DataType {
             DataType::F16 => convert(values, bytes, |value| {
                 f16::from_f32(self.round(value) as f32).to_ne_bytes()
             }),
+            DataType::F8E5m2 | DataType::F8E4m3 => {
+                convert(values, bytes, |value| [self.small_bits(value)]);
+            }
+            DataType::S32 => {
+                convert(values, bytes, |value| (self.round(value) as i32).to_ne_bytes());
+            }
+            DataType::S8 => convert(values, bytes, |value| (self.round(value) as i8).to_ne_bytes()),
+            DataType::U8 => convert(values, bytes, |value| [self.round(value) as u8]),
         });
         bytes
     }
@@ -117,11 +212,53 @@ impl DataType {
         let mut values = vec![0.0; bytes.len() / self.size()];
         let chunks = values.par_chunks_mut(CHUNK).zip(bytes.par_chunks(CHUNK * self.size()));
         chunks.for_each(|(values, bytes)| match self {
+            DataType::F64 => read(bytes, values, f64::from_ne_bytes),
             DataType::F32 => read(bytes, values, |b| f64::from(f32::from_ne_bytes(b))),
             DataType::Bf16 => read(bytes, values, |b| f64::from(bf16::from_ne_bytes(b).to_f32())),
             DataType::F16 => read(bytes, values, |b| f64::from(f16::from_ne_bytes(b).to_f32())),
+            DataType::F8E5m2 | DataType::F8E4m3 => {
+                read(bytes, values, |[bits]| self.of_small_bits(bits));
+            }
+            DataType::S32 => read(bytes, values, |b| f64::from(i32::from_ne_bytes(b))),
+            DataType::S8 => read(bytes, values, |b| f64::from(i8::from_ne_bytes(b))),
+            DataType::U8 => read(bytes, values, |[byte]| f64::from(byte)),
         });
         values
+    }
+
+    /// The value, rounded, in the bits of a float of 8 bits.
+    fn small_bits(self, value: f64) -> u8 {
+        let (rounded, fraction) = (self.round(value), self.fraction_bits());
+        let sign = u8::from(value.is_sign_negative()) << 7;
+        if rounded.is_nan() {
+            return sign | 0x7f;
+        }
+        if rounded.is_infinite() {
+            return sign | 0x7c;
+        }
+        // In units of the smallest subnormal, the bits below the sign count up with the value:
+        // each binade has as many values as the subnormals have.
+        let unit = self.ulp(rounded);
+        let steps = (rounded.abs() / unit) as u8;
+        let binade = (unit / self.ulp(0.0)).log2() as u8;
+        sign | (steps + (binade << fraction))
+    }
+
+    /// The value of the bits of a float of 8 bits.
+    fn of_small_bits(self, bits: u8) -> f64 {
+        let fraction = self.fraction_bits();
+        let (exponent, low) = ((bits & 0x7f) >> fraction, bits & ((1 << fraction) - 1));
+        let size = match (self, exponent, low) {
+            (DataType::F8E4m3, 15, 7) => f64::NAN,
+            (DataType::F8E5m2, 31, 0) => f64::INFINITY,
+            (DataType::F8E5m2, 31, _) => f64::NAN,
+            (_, 0, low) => f64::from(low) * self.ulp(0.0),
+            (_, exponent, low) => {
+                let unit = self.ulp(0.0) * power_of_two(i32::from(exponent) - 1);
+                f64::from(low + (1 << fraction)) * unit
+            }
+        };
+        if bits & 0x80 == 0 { size } else { -size }
     }
 }
 

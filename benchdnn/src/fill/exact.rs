@@ -30,12 +30,12 @@ const SRC: u64 = 0x0053_5243;
 const DIFF_DST: u64 = 0x4444_5354;
 
 pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
-    let &LnormShape { rows, cols, src_dt, .. } = shape;
-    fill_parameters(&mut data.scale, &mut data.shift);
+    let &LnormShape { rows, cols, .. } = shape;
+    fill_parameters(shape, &mut data.scale, &mut data.shift);
     if rows == 0 || cols == 0 {
         return;
     }
-    let largest = largest_integer(src_dt, cols);
+    let largest = largest_integer(shape);
     let plans: Vec<Row> = (data.src.par_chunks_mut(cols))
         .enumerate()
         .with_min_len(GRAIN.div_ceil(cols))
@@ -59,11 +59,14 @@ pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
 
 /// Scales that are powers of two with either sign, but not 1, and shifts smaller than most results.
 /// Both are values of every type.
-fn fill_parameters(scale: &mut [f64], shift: &mut [f64]) {
+fn fill_parameters(shape: &LnormShape, scale: &mut [f64], shift: &mut [f64]) {
     const SCALES: [f64; 4] = [2.0, 0.5, 4.0, 0.25];
+    // Whole numbers saturate where a gain comes behind; smaller by so much that few do.
+    let gain = f64::from(shape.gain).max(8.0) / 8.0;
+    let smaller = (-gain.log2().floor()).exp2();
     for (c, scale) in scale.iter_mut().enumerate() {
         let size = SCALES[(c + c / 4) % SCALES.len()];
-        *scale = if c % 4 == 3 { -size } else { size };
+        *scale = smaller * if c % 4 == 3 { -size } else { size };
     }
     for (c, shift) in shift.iter_mut().enumerate() {
         let size = (1 + c * 3 % 7) as f64 / 16.0;
@@ -72,15 +75,26 @@ fn fill_parameters(scale: &mut [f64], shift: &mut [f64]) {
 }
 
 /// The largest integer in a row: the type holds it, and the sum of so many squares stays exact.
-fn largest_integer(dt: DataType, cols: usize) -> u64 {
+fn largest_integer(shape: &LnormShape) -> u64 {
     const EXACT: f64 = 16_777_216.0; // 2^24: f32 has every integer up to here
-    let of_type: f64 = match dt {
-        DataType::F32 => 4095.0,
+    let cols = shape.cols as f64;
+    let of_type: f64 = match shape.src_dt {
+        // More bits than f32 has show a library that goes by f32. The mean is exact, the sum of the
+        // squares not quite. Given statistics are f32, so they need small integers.
+        DataType::F64 if shape.forward && !shape.flags.global_stats => {
+            return (1 << 27) - 1;
+        }
+        DataType::F32 | DataType::F64 => 4095.0,
         DataType::Bf16 => 127.0,
         DataType::F16 => 1023.0,
+        DataType::F8E5m2 => 5.0,
+        // The unit of whole numbers is 1: larger ones would make epsilon invisible.
+        DataType::F8E4m3 | DataType::S8 | DataType::S32 => 15.0,
+        // Twice that, as there is nothing below 0.
+        DataType::U8 => return (15.0_f64.min((EXACT / cols).sqrt() / 2.0) as u64).max(3),
     };
     // 3 is the least that leaves room for an odd middle and an even deviation.
-    (of_type.min((EXACT / cols as f64).sqrt()) as u64).max(3)
+    (of_type.min((EXACT / cols).sqrt()) as u64).max(3)
 }
 
 /// What is decided for a row besides its elements.
@@ -104,12 +118,22 @@ fn fill_row(
     let reach = 2 + 4 * upper_half((largest * 3 / 4 - 2) / 4 + 1, generator);
     // An odd number that leaves room for them.
     let middle = (1 + 2 * upper_half((largest - reach).div_ceil(2), generator)) as f64;
-    let middle = if generator.bits() & 1 == 1 { -middle } else { middle };
+    let middle = match generator.bits() & 1 {
+        // So that no element is below 0; with the triple's 4 where the reach is 2.
+        _ if shape.src_dt == DataType::U8 => middle + reach.max(4) as f64,
+        1 => -middle,
+        _ => middle,
+    };
 
     // An odd offset of a given mean from the row's own, so that it meets no element.
     let offset = (reach / 2) as f64;
 
-    let squares = fill_deviations(generator, reach, middle.signum(), src);
+    let last_sign = match shape.src_dt {
+        // Their middle is always above 0, the last one then is not always above the middle.
+        DataType::U8 if generator.bits() & 1 == 1 => -1.0,
+        _ => middle.signum(),
+    };
+    let squares = fill_deviations(generator, reach, last_sign, src);
     let cols = src.len() as f64;
     let spread = match (shape.flags.rms_norm, src.len()) {
         (true, _) => (middle * middle + squares / cols).sqrt(),
@@ -119,11 +143,15 @@ fn fill_row(
     };
     let epsilon = f64::from(shape.epsilon);
     let (unit, variance) = if shape.forward {
-        forward_scale(row, spread, epsilon)
+        forward_scale(row, spread, epsilon, level(shape))
     } else {
         backward_scale(row, spread, epsilon)
     };
+    let wanted = unit;
     let unit = unit.clamp(lowest_unit(shape.src_dt), highest_unit(shape.src_dt));
+    // A given variance keeps its distance from the row's own where the type has no such unit.
+    let given = shape.forward && shape.src_dt.is_integer();
+    let variance = if given { variance * (unit / wanted) * (unit / wanted) } else { variance };
     src.iter_mut().for_each(|x| *x = (*x + middle) * unit);
 
     // A global mean that is not the row's own shows a library that computes its own. Backward the
@@ -133,7 +161,7 @@ fn fill_row(
     let offset = if own_mean { 0.0 } else { offset };
     Row {
         middle: middle * unit,
-        mean: (middle + offset) * unit,
+        mean: DataType::F32.round((middle + offset) * unit),
         variance: DataType::F32.round(variance),
     }
 }
@@ -143,13 +171,23 @@ fn upper_half(count: u64, generator: &mut Generator) -> u64 {
     count / 2 + generator.below(count - count / 2)
 }
 
+/// The variance of forward data, measured in epsilon. Of results that are whole numbers, small ones
+/// would all be 0, and those with a large gain all saturate: xhat is about `30/gain`, or near 1.
+fn level(shape: &LnormShape) -> f64 {
+    if !shape.dst_dt.is_integer() {
+        return 0.6;
+    }
+    let square = (30.0 / f64::from(shape.gain)).min(1.0).powi(2);
+    (square / (1.0 - square).max(0.1)).min(9.6)
+}
+
 /// Forward: the unit that brings the variance near epsilon, and a given variance that is not the
 /// row's own.
-fn forward_scale(row: usize, spread: f64, epsilon: f64) -> (f64, f64) {
+fn forward_scale(row: usize, spread: f64, epsilon: f64, level: f64) -> (f64, f64) {
     let reference = if epsilon > 0.0 { epsilon } else { 1.0 };
-    // With a power of two for the unit, the variance lands between 0.3 and 1.2 of the reference.
+    // With a power of two for the unit, the variance lands between half and twice the level.
     // For epsilon = 1/16, 3.5 is to be avoided: there sqrt(variance) + epsilon is the root too.
-    let unit = ((0.6 * reference).sqrt() / spread).log2().round().exp2();
+    let unit = ((level * reference).sqrt() / spread).log2().round().exp2();
     (unit, reference * [0.25, 1.5, 0.125][row % 3])
 }
 
@@ -166,8 +204,9 @@ fn backward_scale(row: usize, spread: f64, epsilon: f64) -> (f64, f64) {
 /// The smallest unit: its odd multiples are values of the type.
 fn lowest_unit(dt: DataType) -> f64 {
     match dt {
-        DataType::F16 => dt.ulp(0.0),
-        DataType::F32 | DataType::Bf16 => f64::exp2(-60.0),
+        DataType::F16 | DataType::F8E5m2 | DataType::F8E4m3 => dt.ulp(0.0),
+        DataType::S32 | DataType::S8 | DataType::U8 => 1.0,
+        DataType::F32 | DataType::Bf16 | DataType::F64 => f64::exp2(-60.0),
     }
 }
 
@@ -175,7 +214,10 @@ fn lowest_unit(dt: DataType) -> f64 {
 fn highest_unit(dt: DataType) -> f64 {
     match dt {
         DataType::F16 => 32.0,
-        DataType::F32 | DataType::Bf16 => f64::exp2(40.0),
+        DataType::F8E5m2 => 4096.0,
+        DataType::F8E4m3 => 16.0,
+        DataType::S32 | DataType::S8 | DataType::U8 => 1.0,
+        DataType::F32 | DataType::Bf16 | DataType::F64 => f64::exp2(40.0),
     }
 }
 

@@ -5,12 +5,16 @@
 //! that runs one shape in several layouts can keep the data (and what the oracle makes of it) of
 //! the last one: [`LnormShape`] compares.
 
+mod attribute;
 mod data_type;
 mod exact;
 mod generator;
 mod random;
+mod reorder;
 
+pub use attribute::{attribute, before};
 pub use data_type::DataType;
+pub use reorder::reorder;
 
 use crate::oracle::lnorm::Flags;
 
@@ -45,6 +49,9 @@ pub struct LnormShape {
     pub flags: Flags,
     /// The epsilon inside the root; the magnitude of exact data follows it.
     pub epsilon: f32,
+    /// What scales make of the result before it becomes a whole number, so that exact data do not
+    /// all saturate; 1 where that is not so.
+    pub gain: f32,
 }
 
 /// The inputs of a layer or RMS normalization. Each value is one of its type (mean and variance:

@@ -47,7 +47,13 @@ pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
 fn magnitude(dt: DataType, generator: &mut Generator) -> (f64, f64) {
     let deviation = [0.5, 1.0, 2.0, 4.0][generator.below(4) as usize];
     let mean = deviation * generator.normal();
-    let wide = dt != DataType::F16;
+    match dt {
+        // Whole numbers that seldom saturate.
+        DataType::U8 => return (128.0 + 4.0 * mean, 10.0 * deviation),
+        DataType::S8 | DataType::S32 => return (4.0 * mean, 10.0 * deviation),
+        _ => {}
+    }
+    let wide = !matches!(dt, DataType::F16 | DataType::F8E5m2 | DataType::F8E4m3);
     match generator.below(64) {
         0 => (64.0 * deviation, deviation),
         1 => (mean * 1e-3, deviation * 1e-3),
@@ -83,6 +89,12 @@ fn statistics(shape: &LnormShape, src: &[f64], generator: &mut Generator) -> (f6
 /// and variance 1, scale near 1. No value is 0: activations seldom are, and what a kernel does with one
 /// in hundreds is not what is to be timed.
 pub(super) fn fill_plainly(shape: &LnormShape, seed: u64, data: &mut LnormData) {
+    // Whole numbers would be zeros and ones; what is halfway between two is rounded below.
+    let (base, step) = match shape.src_dt {
+        DataType::U8 => (128.0, 0.5),
+        dt if dt.is_integer() => (0.0, 0.5),
+        _ => (0.0, 1.0 / 128.0),
+    };
     let fill = |stream: u64, values: &mut [f64], base: f64, step: f64| {
         (values.par_chunks_mut(GRAIN)).enumerate().for_each(|(chunk, values)| {
             let mut generator = Generator::new(seed ^ stream, chunk);
@@ -94,7 +106,10 @@ pub(super) fn fill_plainly(shape: &LnormShape, seed: u64, data: &mut LnormData) 
             }
         });
     };
-    fill(SRC, &mut data.src, 0.0, 1.0 / 128.0);
+    fill(SRC, &mut data.src, base, step);
+    if shape.src_dt.size() == 1 {
+        data.src.par_iter_mut().for_each(|x| *x = shape.src_dt.round(*x));
+    }
     fill(DIFF_DST, &mut data.diff_dst, 0.0, 1.0 / 128.0);
     fill(PARAMETERS, &mut data.scale, 1.0, 1.0 / 512.0);
     fill(PARAMETERS + 1, &mut data.shift, 0.0, 1.0 / 128.0);

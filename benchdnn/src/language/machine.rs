@@ -212,8 +212,12 @@ impl Machine {
     /// Refuses a part of an implementation's name that no implementation has: all problems would
     /// be skipped, or none, and nobody would know why.
     fn implementations_exist(&self, option: &str, value: &str) -> Result<(), BadValue> {
-        let known: Vec<String> =
-            self.drivers.iter().flat_map(|driver| driver.implementations()).collect();
+        let mut known: Vec<String> = Vec::new();
+        for name in self.drivers.iter().flat_map(|driver| driver.implementations()) {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        }
         let texts = self.selection.filter.texts();
         match texts.iter().position(|text| !known.iter().any(|name| name.contains(text))) {
             Some(index) if !known.is_empty() => {
@@ -284,6 +288,10 @@ impl Machine {
         for run in self.settings.runs(&self.selection) {
             let run = Rc::new(run);
             for problem in &problems {
+                if let Some(tag) = problem.unlisted_tag().filter(|_| run.enum_tags_only) {
+                    let message = format!("--allow-enum-tags-only: {tag}");
+                    return Err(self.stop(token, BadValue::new(message)));
+                }
                 let line = problem.line(false);
                 if self.selection.pattern.as_ref().is_some_and(|regex| !regex.is_match(&line)) {
                     continue;

@@ -7,6 +7,7 @@
 //! last line costs no waiting.
 
 pub mod batch;
+pub mod descriptor;
 pub mod grammar;
 pub mod machine;
 pub mod options;

@@ -47,6 +47,20 @@ pub fn defaults<S: Default>(table: &[Opt<S>]) -> S {
     state
 }
 
+/// Replaces each item by one for each of the values: how the lists of options multiply out.
+pub fn multiply<P: Clone, T>(items: &mut Vec<P>, values: &[T], set: impl Fn(&mut P, &T)) {
+    let with = |item: &P, value| {
+        let mut item = item.clone();
+        set(&mut item, value);
+        item
+    };
+    *items = items
+        .iter()
+        .flat_map(|item| values.iter().map(move |value| (item, value)))
+        .map(|(item, value)| with(item, value))
+        .collect();
+}
+
 /// Sets the option `name`; `None` if the table has no such option. An empty value is the default.
 pub fn set<S>(
     table: &[Opt<S>],

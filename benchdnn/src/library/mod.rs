@@ -6,15 +6,17 @@
 //! another library of the same C interface ([`Opened`]). [`Connection`] adds engine and stream,
 //! [`PrimitiveDesc`] and the traits of [`crate::executor`] do the rest.
 
+mod attributes;
 mod connection;
 mod functions;
 mod objects;
 mod primitive;
 
+pub use attributes::PrimitiveAttr;
 pub use connection::Connection;
 pub use functions::Opened;
 pub(crate) use functions::functions;
-pub use objects::{Handle, MemoryDesc};
+pub use objects::{Handle, MemoryDesc, has_tag};
 pub use primitive::PrimitiveDesc;
 
 use norm as _;
@@ -95,6 +97,12 @@ pub fn data_type(data_type: crate::fill::DataType) -> norm_data_type_t {
         DataType::F32 => norm_f32,
         DataType::Bf16 => norm_bf16,
         DataType::F16 => norm_f16,
+        DataType::F64 => norm_f64,
+        DataType::F8E5m2 => norm_f8_e5m2,
+        DataType::F8E4m3 => norm_f8_e4m3,
+        DataType::S32 => norm_s32,
+        DataType::S8 => norm_s8,
+        DataType::U8 => norm_u8,
     }
 }
 

@@ -78,6 +78,12 @@ const TAGS: &[(&str, norm_format_tag_t)] = &[
     ("decab", norm_decab),
 ];
 
+/// Whether the library has a tag for this order of dimensions.
+pub fn has_tag(order: &[usize]) -> bool {
+    let letters = Tag::letters(order);
+    TAGS.iter().any(|(name, _)| *name == letters)
+}
+
 /// A memory descriptor, or NULL for `undef`.
 #[derive(Debug)]
 pub struct MemoryDesc(Option<Handle<norm_memory_desc>>);

@@ -3,6 +3,7 @@
 use super::objects::{self, Handle, MemoryDesc};
 use super::{Connection, answer, text};
 use crate::executor::{Argument, Bound, Prepared, Refusal};
+use crate::fill::DataType;
 use crate::tensor::{Buffer, Layout};
 use norm_sys::*;
 use std::ffi::{c_char, c_int};
@@ -36,6 +37,26 @@ impl PrimitiveDesc {
         let query = self.connection.library().primitive_desc_query_md;
         // SAFETY: the descriptor is alive, and any index is allowed.
         unsafe { query(self.handle.raw(), norm_query_exec_arg_md, argument as c_int) }
+    }
+}
+
+impl PrimitiveDesc {
+    /// The scratchpad that the primitive wants of the caller.
+    fn scratchpad(&self) -> Result<Option<(Buffer, Handle<norm_memory>)>, Refusal> {
+        let library = self.connection.library();
+        // SAFETY: the descriptor is alive; a descriptor that it has none for is empty or NULL.
+        let (desc, size) = unsafe {
+            let desc =
+                (library.primitive_desc_query_md)(self.handle.raw(), norm_query_scratchpad_md, 0);
+            let size = if desc.is_null() { 0 } else { (library.memory_desc_get_size)(desc) };
+            (desc, size)
+        };
+        if size == 0 {
+            return Ok(None);
+        }
+        let buffer = Buffer::output(&Layout::dense(&[size], DataType::U8), 0);
+        let memory = objects::memory(&self.connection, desc, &buffer)?;
+        Ok(Some((buffer, memory)))
     }
 }
 
@@ -87,8 +108,13 @@ impl Prepared for PrimitiveDesc {
             pairs.push(norm_exec_arg_t { arg: argument.id, memory: memory.raw() });
             memories.push(memory);
         }
+        let scratchpad = self.scratchpad()?;
+        if let Some((_, memory)) = &scratchpad {
+            pairs.push(norm_exec_arg_t { arg: NORM_ARG_SCRATCHPAD, memory: memory.raw() });
+        }
         Ok(Box::new(Primitive {
             pairs,
+            _scratchpad: scratchpad,
             primitive,
             _memories: memories,
             connection: self.connection.clone(),
@@ -100,6 +126,8 @@ impl Prepared for PrimitiveDesc {
 struct Primitive<'a> {
     pairs: Vec<norm_exec_arg_t>,
     primitive: Handle<norm_primitive>,
+    /// What the primitive wants of the caller, where the attributes say so.
+    _scratchpad: Option<(Buffer, Handle<norm_memory>)>,
     /// What the pairs point to.
     _memories: Vec<Handle<norm_memory>>,
     connection: Rc<Connection>,

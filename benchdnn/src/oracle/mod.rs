@@ -3,5 +3,8 @@
 //! Owns one module per operation. It imports nothing of the library and shares no code with it:
 //! two implementations that agree by sharing a mistake would prove nothing.
 
+pub mod estimate;
 pub mod lnorm;
+pub mod post_ops;
+pub mod reorder;
 mod sum;

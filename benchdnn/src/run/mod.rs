@@ -37,6 +37,15 @@ pub struct Run {
     pub fix_times: u64,
     /// Whether a reference implementation counts as a failure.
     pub check_ref_impl: bool,
+    /// Whether mode C compares gradients with differences of the library's own forward, in place of
+    /// the oracle.
+    pub gradient: bool,
+    /// Whether attributes may not change the implementation.
+    pub same_pd: bool,
+    /// Whether only orders of dimensions with a tag of the interface are taken.
+    pub enum_tags_only: bool,
+    /// Problems with a lower number are skipped.
+    pub start: u64,
     /// The start of the names of files with input data.
     pub buffer_prefix: String,
     /// The highest instruction set that the library may use.
@@ -76,11 +85,13 @@ impl Run {
         [
             said("canonical", &self.canonical.to_string()),
             said("mode", &self.mode.letters()),
+            said("check", if self.gradient { "grad" } else { "oracle" }),
             said("max-ms-per-prb", &max_ms),
             said("fix-times-per-prb", &self.fix_times.to_string()),
             said("repeats-per-prb", &self.repeats.to_string()),
             said("cold-cache", self.cold_cache.name()),
             said("check-ref-impl", &self.check_ref_impl.to_string()),
+            said("attr-same-pd-check", &self.same_pd.to_string()),
             said("cpu-isa", self.cpu_isa.name()),
             said("threads", &self.threads.to_string()),
             said("buffer-prefix", &self.buffer_prefix),
@@ -161,8 +172,8 @@ mod tests {
         let (_, line) = limits("canonical", "true");
         assert_eq!(
             line,
-            "--canonical=true --mode=P --max-ms-per-prb=3000 --fix-times-per-prb=0 \
-             --repeats-per-prb=1 --cold-cache=none --check-ref-impl=false --cpu-isa=default \
+            "--canonical=true --mode=P --check=oracle --max-ms-per-prb=3000 --fix-times-per-prb=0 \
+             --repeats-per-prb=1 --cold-cache=none --check-ref-impl=false --attr-same-pd-check=false --cpu-isa=default \
              --threads=0 --buffer-prefix= --compare= --roofline=false"
         );
         limits("canonical", "false");

@@ -25,6 +25,18 @@ const fn row(
     Info { name, short: None, value, topic, default, help }
 }
 
+/// Takes one of these values, which all mean the same here.
+fn only(text: &str, values: &[&str]) -> Result<(), BadValue> {
+    if values.contains(&text) {
+        return Ok(());
+    }
+    let message = match values {
+        [""] => format!("'{text}' is not built"),
+        _ => format!("'{text}' is none of {}", values.join(", ")),
+    };
+    Err(BadValue::new(message))
+}
+
 /// The options of [`RunSettings`].
 pub const RUN: &[Opt<RunSettings>] = &[
     Opt {
@@ -38,6 +50,20 @@ pub const RUN: &[Opt<RunSettings>] = &[
              I: create the primitive only; L: list only. C, B and P combine (CP)",
         ),
         set: |state, text| Mode::parse(text).map(|mode| state.run.mode = mode),
+    },
+    Opt {
+        info: row(
+            "check",
+            "HOW",
+            WHAT,
+            "oracle",
+            "What mode C checks. oracle: all results against f64; grad: backward against\n\
+             differences of the library's own forward",
+        ),
+        set: |state, text| {
+            let how = [("oracle", false), ("grad", true)];
+            exactly_one_of(text, &how).map(|gradient| state.run.gradient = gradient)
+        },
     },
     Opt {
         info: row(
@@ -98,6 +124,85 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "Fail problems that a reference implementation runs",
         ),
         set: |state, text| boolean(text).map(|value| state.run.check_ref_impl = value),
+    },
+    Opt {
+        info: row(
+            "attr-same-pd-check",
+            "BOOL",
+            LIBRARY,
+            "false",
+            "Fail problems that another implementation runs because of their attributes",
+        ),
+        set: |state, text| boolean(text).map(|value| state.run.same_pd = value),
+    },
+    Opt {
+        info: row(
+            "allow-enum-tags-only",
+            "BOOL",
+            LIBRARY,
+            "false",
+            "Refuse orders of dimensions that norm_format_tag_t has no name for; otherwise they\n\
+             are passed by their strides",
+        ),
+        set: |state, text| boolean(text).map(|value| state.run.enum_tags_only = value),
+    },
+    Opt {
+        info: row("start", "N", WHICH, "0", "Skip the problems before the one of this number"),
+        set: |state, text| integer(text, 0..=u64::MAX).map(|n| state.run.start = n),
+    },
+    Opt {
+        info: row("engine", "KIND[:INDEX]", LIBRARY, "cpu", "What it runs on: cpu"),
+        set: |_, text| only(text, &["cpu", "cpu:0"]),
+    },
+    Opt {
+        info: row("execution-mode", "MODE", LIBRARY, "direct", "How it is executed: direct"),
+        set: |_, text| only(text, &["direct"]),
+    },
+    Opt {
+        info: row("memory-kind", "KIND", LIBRARY, "usm", "Without a meaning for cpu: usm, buffer"),
+        set: |_, text| only(text, &["usm", "buffer"]),
+    },
+    Opt {
+        info: row(
+            "stream-kind",
+            "KIND",
+            LIBRARY,
+            "def",
+            "The same to this library: def, in_order, out_of_order",
+        ),
+        set: |_, text| only(text, &["def", "in_order", "out_of_order"]),
+    },
+    Opt {
+        info: row("num-streams", "N", LIBRARY, "1", "Streams that are measured: 1"),
+        set: |_, text| only(text, &["1"]),
+    },
+    Opt {
+        info: row(
+            "cpu-isa-hints",
+            "HINTS",
+            LIBRARY,
+            "none",
+            "The same to this library: none, no_hints, prefer_ymm",
+        ),
+        set: |_, text| only(text, &["none", "no_hints", "prefer_ymm"]),
+    },
+    Opt {
+        info: row("mem-check", "BOOL", LIBRARY, "true", "Without a meaning for cpu"),
+        set: |_, text| boolean(text).map(drop),
+    },
+    Opt {
+        info: row("fast-ref", "BOOL", LIBRARY, "true", "The oracle is the same either way"),
+        set: |_, text| boolean(text).map(drop),
+    },
+    Opt {
+        info: row(
+            "mode-modifier",
+            "LETTERS",
+            WHAT,
+            "",
+            "None: P (created in parallel) and M (without reference memory) are not built",
+        ),
+        set: |_, text| only(text, &[""]),
     },
     Opt {
         info: row(

@@ -17,6 +17,8 @@ pub enum Extent {
     Rows,
     /// One for each column.
     Columns,
+    /// As many as the tensor of this number among the attributes' has.
+    Attribute(usize),
 }
 
 /// A tensor of a problem.
@@ -36,6 +38,18 @@ pub struct Spec {
 
 /// The tensors of a problem, the unused ones among them.
 pub fn arguments(problem: &Problem) -> Vec<Spec> {
+    let mut all = own_arguments(problem);
+    all.extend(problem.attribute_tensors().iter().enumerate().map(|(index, tensor)| Spec {
+        id: tensor.id,
+        name: tensor.name(),
+        role: Role::Input,
+        extent: Extent::Attribute(index),
+        data_type: tensor.data_type,
+    }));
+    all
+}
+
+fn own_arguments(problem: &Problem) -> Vec<Spec> {
     use Extent::{Columns, Elements, Rows};
     use Role::{Input, Output, Unused};
     let &Problem { direction, flags, src_dt, dst_dt, ss_dt, .. } = problem;
@@ -48,10 +62,11 @@ pub fn arguments(problem: &Problem) -> Vec<Spec> {
         } else {
             only_if(direction == Direction::ForwardTraining, Output)
         };
+        let dst = if problem.attributes.reads_dst() { Role::Updated } else { Output };
         let mean = only_if(!flags.rms_norm, statistics);
         return vec![
             spec(NORM_ARG_SRC, "src", Input, Elements, src_dt),
-            spec(NORM_ARG_DST, "dst", Output, Elements, dst_dt),
+            spec(NORM_ARG_DST, "dst", dst, Elements, dst_dt),
             spec(NORM_ARG_MEAN, "mean", mean, Rows, stat_dt),
             spec(NORM_ARG_VARIANCE, "variance", statistics, Rows, stat_dt),
             spec(NORM_ARG_SCALE, "scale", only_if(flags.scale, Input), Columns, ss_dt),

@@ -111,8 +111,10 @@ impl<'c> Comparison<'c> {
         self.case.set_machine(run)?;
         self.threads(run)?;
         self.case.executor.set_threads(1)?;
-        self.rows_alone(run)?;
-        self.rotated()?;
+        if !self.rows_are_bound() {
+            self.rows_alone(run)?;
+            self.rotated()?;
+        }
         self.placements(run)?;
         self.float_modes()?;
         self.repeats()
@@ -143,7 +145,7 @@ impl<'c> Comparison<'c> {
             }
             let per_row = match spec.extent {
                 Extent::Elements => self.case.problem.cols(),
-                Extent::Rows | Extent::Columns => 1,
+                Extent::Rows | Extent::Columns | Extent::Attribute(_) => 1,
             };
             let bytes = (per_row * spec.data_type.size()).max(1);
             for (row, got) in output.elements.chunks(bytes).enumerate() {
@@ -271,7 +273,9 @@ impl<'c> Comparison<'c> {
         self.summary.push("misaligned".to_owned());
 
         let problem = &self.case.problem;
-        if problem.src_dt == problem.dst_dt && self.case.can_work_in_place(&*self.prepared)? {
+        // A sum with what dst held is another one in place.
+        let alike = problem.src_dt == problem.dst_dt && !problem.attributes.reads_dst();
+        if alike && self.case.can_work_in_place(&*self.prepared)? {
             let (other, what) = match placement.inplace {
                 Some(_) => (None, "out of place"),
                 None => (Some(problem.inplace_pair()), "in place"),
@@ -342,6 +346,28 @@ impl<'c> Comparison<'c> {
         self.tensors.iter().zip(layouts).map(place).collect()
     }
 
+    /// The elements that a tensor of the attributes has for each row; `None` if it is the same for
+    /// all of them.
+    fn operand_row(&self, tensor: &Tensor) -> Option<usize> {
+        let dims = &self.case.problem.dims;
+        let own = self.tensors.iter().find(|own| own.id == tensor.id)?;
+        let last = dims.len() - 1;
+        (own.layout.dims.len() == dims.len() && own.layout.dims[..last] == dims[..last])
+            .then(|| own.layout.dims[last])
+    }
+
+    /// Whether a tensor of the attributes differs along some of the rows' dimensions alone, so
+    /// that rows cannot be taken out or moved.
+    fn rows_are_bound(&self) -> bool {
+        let last = self.case.problem.dims.len() - 1;
+        self.specs.iter().zip(&self.tensors).any(|(spec, tensor)| {
+            matches!(spec.extent, Extent::Attribute(_))
+                && self.operand_row(tensor).is_none()
+                && tensor.layout.dims.len() > last
+                && tensor.layout.dims[..last].iter().any(|&dim| dim > 1)
+        })
+    }
+
     /// The tensors with these rows of the problem, in this order.
     fn with_rows(&self, layouts: &[(Spec, Layout)], rows: &[usize]) -> Vec<Tensor> {
         let mut tensors = self.with_layouts(layouts);
@@ -349,8 +375,14 @@ impl<'c> Comparison<'c> {
             let size = spec.data_type.size();
             let bytes = match (spec.role, spec.extent) {
                 (Role::Output | Role::Unused, _) | (_, Extent::Columns) => continue,
-                (Role::Input, Extent::Elements) => self.case.problem.cols() * size,
-                (Role::Input, Extent::Rows) => size,
+                // What is updated in place has no elements of its own.
+                _ if tensor.elements.is_empty() => continue,
+                (_, Extent::Elements) => self.case.problem.cols() * size,
+                (_, Extent::Rows) => size,
+                (_, Extent::Attribute(_)) => match self.operand_row(tensor) {
+                    Some(columns) => columns * size,
+                    None => continue,
+                },
             };
             let row = |&row: &usize| &tensor.elements[row * bytes..][..bytes];
             let elements = rows.iter().flat_map(row).copied().collect();

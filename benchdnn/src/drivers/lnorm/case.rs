@@ -3,17 +3,22 @@
 use super::arguments::Spec;
 use super::bitwise;
 use super::correctness;
-use super::data::{self, Cache, Prediction};
-use super::executor::{Executor, Request};
+use super::data::{self, Cache, Inputs, Prediction};
+use super::executor::{Executor, Request, Wanted};
+use super::gradient;
 use super::performance;
 use super::problem::Problem;
+use crate::attributes::{Attributes, PostOp};
+pub(super) use crate::drivers::end::End;
+use crate::drivers::end::{outcome, skipped};
 use crate::execution::{Fault, Placement, Tensor, run_once};
-use crate::executor::Prepared;
+use crate::executor::{Prepared, Refusal, RefusalKind};
 use crate::fill::Fill;
+use crate::library::has_tag;
 use crate::outcome::{Halt, Outcome, Status};
 use crate::report::Reporter;
 use crate::run::{Mode, Run};
-use crate::tensor::Layout;
+use crate::tensor::{Layout, Tag};
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -23,26 +28,6 @@ pub(super) struct Case {
     pub(super) problem: Problem,
     pub(super) executor: Rc<dyn Executor>,
     cache: Rc<RefCell<Cache>>,
-}
-
-/// Why a problem ends before its checks are through.
-pub(super) enum End {
-    /// With this outcome.
-    Outcome(Outcome),
-    /// With the whole run.
-    Halt(Halt),
-}
-
-impl<T: Into<Outcome>> From<T> for End {
-    fn from(outcome: T) -> End {
-        End::Outcome(outcome.into())
-    }
-}
-
-impl From<Halt> for End {
-    fn from(halt: Halt) -> End {
-        End::Halt(halt)
-    }
 }
 
 impl Case {
@@ -56,7 +41,7 @@ impl Case {
 
     /// Sets the machine up as the run wants it.
     pub(super) fn set_machine(&self, run: &Run) -> Result<(), End> {
-        self.executor.set_threads(run.threads)?;
+        self.executor.set_threads(self.problem.contexts[1].0.unwrap_or(run.threads))?;
         if !self.executor.set_cpu_isa(run.cpu_isa)? {
             let isa = run.cpu_isa.name();
             return Err(skipped(format!("this machine has no {isa}")));
@@ -66,7 +51,15 @@ impl Case {
 
     /// Prepares the request with the first implementation that the run admits.
     pub(super) fn prepare(&self, request: &Request, run: &Run) -> Result<Box<dyn Prepared>, End> {
-        let mut prepared = self.executor.prepare(request)?;
+        let mut prepared = match self.executor.prepare(request) {
+            Ok(prepared) => prepared,
+            // As a refusal it would fail a batch that asks for it in passing.
+            Err(Refusal { kind: RefusalKind::Unimplemented, .. }) if foreign(request).is_some() => {
+                let post_op = foreign(request).unwrap_or_default();
+                return Err(skipped(format!("layer normalization has no post-op {post_op}")));
+            }
+            Err(refusal) => return Err(refusal.into()),
+        };
         while !run.filter.admits(&prepared.implementation()) {
             if !prepared.next_implementation()? {
                 return Err(skipped("no implementation is admitted".to_owned()));
@@ -94,6 +87,14 @@ impl Case {
             let reason = format!("{implementation} is a reference implementation");
             return Ok(Outcome::because(Status::Failed, reason));
         }
+        if run.same_pd && !problem.attributes.is_default() {
+            let plain = Request { attributes: Attributes::default(), ..problem.request() };
+            let other = self.prepare(&plain, run)?.implementation();
+            if other != implementation {
+                let reason = format!("attributes lead from {other} to {implementation}");
+                return Ok(Outcome::because(Status::Failed, reason));
+            }
+        }
         if problem.inplace && !self.can_work_in_place(&*prepared)? {
             return Err(skipped("in place needs src and dst of one layout".to_owned()));
         }
@@ -118,7 +119,10 @@ impl Case {
         };
         let mut outcome = Outcome::new(Status::Executed);
         if checks.correctness {
-            outcome = correctness::check(self, prepared, run, reporter)?;
+            outcome = match run.gradient {
+                true => gradient::check(self, run, reporter)?,
+                false => correctness::check(self, prepared, run, reporter)?,
+            };
         }
         if checks.bitwise && !outcome.status.is_failure() {
             let correctness = outcome;
@@ -160,7 +164,8 @@ impl Case {
         reporter: &mut Reporter<'_>,
     ) -> Result<Vec<Tensor>, End> {
         let layouts = data::layouts(&self.problem, prepared)?;
-        let mut values = data::make(&self.problem.shape(), fill);
+        let own = Rc::new(data::make(&self.problem.shape(), fill));
+        let mut values = Inputs::new(&self.problem, own);
         if !run.buffer_prefix.is_empty() {
             data::import(&run.buffer_prefix, &self.problem, &layouts, &mut values, reporter)?;
         }
@@ -178,18 +183,23 @@ impl Case {
         let prediction = if run.buffer_prefix.is_empty() {
             self.cache.borrow_mut().prediction(&self.problem)
         } else {
-            let shape = self.problem.shape();
-            let mut values = data::make(&shape, Fill::Exact);
+            let own = Rc::new(data::make(&self.problem.shape(), Fill::Exact));
+            let mut values = Inputs::new(&self.problem, own);
             data::import(&run.buffer_prefix, &self.problem, &layouts, &mut values, reporter)?;
-            Rc::new(data::predict(&shape, values))
+            Rc::new(data::predict(&self.problem, values))
         };
         Ok((data::tensors(&layouts, &prediction.data), prediction))
     }
 }
 
-/// The end of a problem that is not run.
-fn skipped(reason: String) -> End {
-    End::Outcome(Outcome::because(Status::Skipped, reason))
+/// A post-op among the request's that belongs to other primitives.
+fn foreign(request: &Request) -> Option<&'static str> {
+    request.attributes.post_ops.value.iter().find_map(|post_op| match post_op {
+        PostOp::Sum { .. } => Some("sum"),
+        PostOp::Depthwise { .. } => Some("dw"),
+        PostOp::Prelu(_) => Some("prelu"),
+        PostOp::Eltwise { .. } | PostOp::Binary(_) => None,
+    })
 }
 
 impl fmt::Debug for Case {
@@ -207,14 +217,25 @@ impl crate::drivers::Problem for Case {
         self.problem.entry(name)
     }
 
+    fn unlisted_tag(&self) -> Option<String> {
+        let Request { dims, src, dst, stat, .. } = self.problem.request();
+        [(src, "tag"), (dst, "tag"), (stat, "stat_tag")].into_iter().find_map(|(tensor, option)| {
+            match tensor.wanted {
+                Wanted::Ordered(order) if !has_tag(&order) => {
+                    let letters = Tag::letters(&order);
+                    let count = dims.len();
+                    Some(format!("no tag {letters}, for --{option} with {count} dimensions"))
+                }
+                _ => None,
+            }
+        })
+    }
+
     fn name(&self) -> &str {
         &self.problem.name
     }
 
     fn run(&self, run: &Run, reporter: &mut Reporter<'_>) -> Result<Outcome, Halt> {
-        match self.attempt(run, reporter) {
-            Ok(outcome) | Err(End::Outcome(outcome)) => Ok(outcome),
-            Err(End::Halt(halt)) => Err(halt),
-        }
+        outcome(self.attempt(run, reporter))
     }
 }

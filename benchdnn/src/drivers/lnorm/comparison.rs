@@ -1,7 +1,7 @@
 //! `--compare`: the same problem on another library.
 
 use super::case::{Case, End};
-use super::data::{self, Expected, Prediction};
+use super::data::{self, Prediction};
 use super::executor::Executor;
 use super::library::LibraryExecutor;
 use crate::check;
@@ -13,6 +13,7 @@ use crate::peer::Peer;
 use crate::report::Reporter;
 use crate::run::Run;
 use crate::tensor::Layout;
+use crate::verdict::Expected;
 
 /// Why another library does not offer a problem.
 pub(super) type NotOffered = String;
@@ -209,8 +210,9 @@ mod tests {
     }
 
     fn apart(ours: &[f64], theirs: &[f64], want: &[f64]) -> Option<Apart> {
-        let terms = want.iter().map(|value| value.abs()).collect();
-        let expected = Expected { id: 17, kind: Kind::Result, values: want.to_vec(), terms };
+        let terms: Vec<f64> = want.iter().map(|value| value.abs()).collect();
+        let (values, terms) = (want.to_vec().into(), terms.into());
+        let expected = Expected { id: 17, kind: Kind::Result, values, terms };
         compare(&output(ours), &output(theirs), &expected)
     }
 

@@ -1,7 +1,9 @@
 //! The data of a problem: made, taken from files, turned into tensors, and what the oracle expects.
 
-use super::arguments::{Spec, arguments};
+use super::arguments::{Extent, Spec, arguments};
+use super::chain;
 use super::problem::Problem;
+use crate::attributes::{AttributeTensor, Attributes};
 use crate::check::Kind;
 use crate::execution::{Fault, Role, Tensor};
 use crate::executor::Prepared;
@@ -10,6 +12,7 @@ use crate::oracle::lnorm::{BackwardInput, ForwardInput, backward, forward};
 use crate::outcome::Halt;
 use crate::report::Reporter;
 use crate::tensor::Layout;
+use crate::verdict::Expected;
 use norm_sys::{
     NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
     NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
@@ -21,19 +24,21 @@ use std::rc::Rc;
 /// The seed of all data: a line that reproduces a case makes the same data again.
 const SEED: u64 = 1;
 
-/// What one output should be.
-#[derive(Debug)]
-pub(super) struct Expected {
-    pub(super) id: i32,
-    pub(super) kind: Kind,
-    pub(super) values: Vec<f64>,
-    pub(super) terms: Vec<f64>,
+/// The inputs of a problem, those that come with its attributes among them.
+#[derive(Clone, Debug)]
+pub(super) struct Inputs {
+    /// Those of the normalization.
+    pub(super) own: Rc<LnormData>,
+    /// One for each tensor of the attributes.
+    pub(super) operands: Vec<Vec<f64>>,
+    /// What dst holds, where it is added to.
+    pub(super) before: Vec<f64>,
 }
 
 /// The data of a problem and what comes of it.
 #[derive(Debug)]
 pub(super) struct Prediction {
-    pub(super) data: LnormData,
+    pub(super) data: Inputs,
     pub(super) expected: Vec<Expected>,
 }
 
@@ -41,29 +46,129 @@ pub(super) struct Prediction {
 /// otherwise take most of its time.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    entries: VecDeque<(LnormShape, Rc<Prediction>)>,
+    entries: VecDeque<(Key, Rc<Prediction>)>,
+    bytes: usize,
 }
 
-/// Elements of src that the cache holds at most, all entries together; each stands for about six
-/// f64 values.
-const CACHED_ELEMENTS: usize = 4 << 20;
+/// What a prediction depends on.
+#[derive(Clone, Debug, PartialEq)]
+struct Key {
+    shape: LnormShape,
+    /// Dimensions, attributes and work in place, where there are attributes.
+    attributes: Option<(Vec<usize>, Attributes, bool)>,
+}
+
+impl Key {
+    fn new(problem: &Problem) -> Key {
+        let attributes = &problem.attributes;
+        let with = || {
+            let inplace = problem.inplace && attributes.reads_dst();
+            (problem.dims.clone(), attributes.clone(), inplace)
+        };
+        let shape = problem.shape();
+        Key { shape, attributes: (!attributes.is_default()).then(with) }
+    }
+}
+
+/// Bytes that the cache holds at most. The batches vary flags and attributes innermost and layouts
+/// outermost, so a layout finds the predictions of the one before only if all of them are kept.
+const CACHED_BYTES: usize = 1 << 30;
+
+/// The memory that an entry takes besides what it shares with that without attributes.
+fn bytes(key: &Key, prediction: &Prediction) -> usize {
+    let LnormData { src, scale, shift, mean, variance, diff_dst } = &*prediction.data.own;
+    let own = [src, scale, shift, mean, variance, diff_dst].map(Vec::len).into_iter().sum();
+    let shares = key.attributes.is_some();
+    let expected =
+        prediction.expected.iter().filter(|expected| !shares || expected.id == NORM_ARG_DST);
+    let expected: usize =
+        expected.map(|expected| expected.values.len() + expected.terms.len()).sum();
+    let operands: usize = prediction.data.operands.iter().map(Vec::len).sum();
+    let before = prediction.data.before.len();
+    (if shares { 0 } else { own } + expected + operands + before) * size_of::<f64>()
+}
 
 impl Cache {
     /// The prediction for the problem with exact data.
     pub(super) fn prediction(&mut self, problem: &Problem) -> Rc<Prediction> {
-        let shape = problem.shape();
-        if let Some((_, prediction)) = self.entries.iter().find(|(known, _)| *known == shape) {
-            return prediction.clone();
+        let key = Key::new(problem);
+        if let Some(prediction) = self.find(&key) {
+            return prediction;
         }
-        let prediction = Rc::new(predict(&shape, make(&shape, Fill::Exact)));
-        let elements = |shape: &LnormShape| shape.rows * shape.cols;
-        self.entries.push_back((shape, prediction.clone()));
-        while self.entries.iter().map(|(shape, _)| elements(shape)).sum::<usize>() > CACHED_ELEMENTS
+        let plain_key = Key { shape: key.shape, attributes: None };
+        let plain = self.find(&plain_key).unwrap_or_else(|| {
+            let data = make(&key.shape, Fill::Exact);
+            self.keep(plain_key, predict_plainly(&key.shape, data.into()))
+        });
+        if key.attributes.is_none() {
+            return plain;
+        }
+        // The attributes come behind what the normalization gives.
+        let inputs = Inputs::new(problem, plain.data.own.clone());
+        let expected = with_attributes(problem, &inputs, &plain.expected);
+        self.keep(key, Prediction { data: inputs, expected })
+    }
+
+    fn find(&mut self, key: &Key) -> Option<Rc<Prediction>> {
+        let place = self.entries.iter().position(|(known, _)| known == key)?;
+        // The ones that were not asked for longest go first.
+        let entry = self.entries.remove(place)?;
+        let prediction = entry.1.clone();
+        self.entries.push_back(entry);
+        Some(prediction)
+    }
+
+    fn keep(&mut self, key: Key, prediction: Prediction) -> Rc<Prediction> {
+        let prediction = Rc::new(prediction);
+        self.bytes += bytes(&key, &prediction);
+        self.entries.push_back((key, prediction.clone()));
+        while self.bytes > CACHED_BYTES
+            && let Some((key, oldest)) = self.entries.pop_front()
         {
-            self.entries.pop_front();
+            self.bytes -= bytes(&key, &oldest);
         }
         prediction
     }
+}
+
+impl Inputs {
+    /// The data of the normalization with what the problem's attributes bring.
+    pub(super) fn new(problem: &Problem, own: Rc<LnormData>) -> Inputs {
+        Inputs { own, operands: chain::operands(problem), before: chain::before(problem) }
+    }
+}
+
+impl From<LnormData> for Inputs {
+    /// Without attributes.
+    fn from(own: LnormData) -> Inputs {
+        Inputs { own: Rc::new(own), operands: Vec::new(), before: Vec::new() }
+    }
+}
+
+/// Replaces what dst should be by what comes of it behind the attributes.
+fn with_attributes(problem: &Problem, inputs: &Inputs, plain: &[Expected]) -> Vec<Expected> {
+    // In place dst holds src.
+    let before = match problem.inplace {
+        true => &inputs.own.src,
+        false => &inputs.before,
+    };
+    let through = |expected: &Expected| {
+        if expected.id != NORM_ARG_DST {
+            return expected.clone();
+        }
+        let Expected { values, terms, kind, .. } = expected;
+        // Behind the normalization the arithmetic is f32's whatever the types are.
+        let kind = if *kind == Kind::Double { Kind::Result } else { *kind };
+        let (values, bounds) =
+            chain::apply(problem, (values, terms, kind), &inputs.operands, before);
+        Expected {
+            id: expected.id,
+            kind: Kind::Chain,
+            values: Rc::new(values),
+            terms: Rc::new(bounds),
+        }
+    };
+    plain.iter().map(through).collect()
 }
 
 /// Makes the data of a shape.
@@ -72,11 +177,29 @@ pub(super) fn make(shape: &LnormShape, fill: Fill) -> LnormData {
 }
 
 /// Asks the oracle.
-pub(super) fn predict(shape: &LnormShape, data: LnormData) -> Prediction {
+pub(super) fn predict(problem: &Problem, inputs: Inputs) -> Prediction {
+    let plain = predict_plainly(&problem.shape(), inputs);
+    if problem.attributes.is_default() {
+        return plain;
+    }
+    let expected = with_attributes(problem, &plain.data, &plain.expected);
+    Prediction { expected, ..plain }
+}
+
+/// Asks the oracle, without attributes.
+fn predict_plainly(shape: &LnormShape, inputs: Inputs) -> Prediction {
     let &LnormShape { rows, cols, epsilon, flags, .. } = shape;
+    let data = &inputs.own;
+    let double = [shape.src_dt, shape.dst_dt].iter().all(|&dt| dt == DataType::F64);
+    let result = if double { Kind::Double } else { Kind::Result };
     let epsilon = f64::from(epsilon);
     let given = |values| Some(values).filter(|values: &&[f64]| !values.is_empty());
-    let expected = |id, kind, values, terms| Expected { id, kind, values, terms };
+    let expected = |id, kind, values, terms| Expected {
+        id,
+        kind,
+        values: Rc::new(values),
+        terms: Rc::new(terms),
+    };
     let expected = if shape.forward {
         let output = forward(&ForwardInput {
             rows,
@@ -90,11 +213,15 @@ pub(super) fn predict(shape: &LnormShape, data: LnormData) -> Prediction {
             flags,
         });
         vec![
-            expected(NORM_ARG_DST, Kind::Result, output.dst, output.dst_terms),
+            expected(NORM_ARG_DST, result, output.dst, output.dst_terms),
             expected(NORM_ARG_MEAN, Kind::Mean, output.mean, output.mean_terms),
             expected(NORM_ARG_VARIANCE, Kind::Variance, output.variance, Vec::new()),
         ]
     } else {
+        // The library takes the statistics of f64 from src: those that it is given are f32.
+        let double = [shape.src_dt, shape.dst_dt].contains(&DataType::F64);
+        let none = vec![0.0; if double && !flags.global_stats { rows } else { 0 }];
+        let variance = if none.is_empty() { &data.variance } else { &none };
         let output = backward(&BackwardInput {
             rows,
             cols,
@@ -102,18 +229,18 @@ pub(super) fn predict(shape: &LnormShape, data: LnormData) -> Prediction {
             diff_dst: &data.diff_dst,
             scale: flags.scale.then_some(data.scale.as_slice()),
             mean: (!flags.rms_norm).then_some(data.mean.as_slice()),
-            variance: &data.variance,
+            variance,
             epsilon,
             flags,
         });
         let sum = |id, values, terms| expected(id, Kind::ColumnSum, values, terms);
         vec![
-            expected(NORM_ARG_DIFF_SRC, Kind::Result, output.diff_src, output.diff_src_terms),
+            expected(NORM_ARG_DIFF_SRC, result, output.diff_src, output.diff_src_terms),
             sum(NORM_ARG_DIFF_SCALE, output.diff_scale, output.diff_scale_terms),
             sum(NORM_ARG_DIFF_SHIFT, output.diff_shift, output.diff_shift_terms),
         ]
     };
-    Prediction { data, expected }
+    Prediction { data: inputs, expected }
 }
 
 /// The values of an input.
@@ -168,11 +295,14 @@ pub(super) fn layouts_of_used(
 }
 
 fn layout(problem: &Problem, prepared: &dyn Prepared, spec: &Spec) -> Result<Layout, Fault> {
-    use super::arguments::Extent;
     let dims = match spec.extent {
         Extent::Elements => problem.dims.as_slice(),
         Extent::Rows => &problem.dims[..problem.dims.len() - 1],
         Extent::Columns => &problem.dims[problem.dims.len() - 1..],
+        Extent::Attribute(index) => {
+            let tensor = problem.attribute_tensors().swap_remove(index);
+            return Ok(attribute_layout(&tensor, prepared));
+        }
     };
     if spec.role == Role::Unused {
         return Ok(Layout::dense(dims, spec.data_type));
@@ -187,12 +317,20 @@ fn layout(problem: &Problem, prepared: &dyn Prepared, spec: &Spec) -> Result<Lay
     }
 }
 
+/// The layout of a tensor that comes with an attribute: the library's say, if it has one.
+fn attribute_layout(tensor: &AttributeTensor, prepared: &dyn Prepared) -> Layout {
+    let fits = |layout: &Layout| layout.dims == tensor.dims && layout.data_type == tensor.data_type;
+    prepared.layout(tensor.id).filter(fits).unwrap_or_else(|| tensor.layout())
+}
+
 /// The tensors of a problem with this data.
-pub(super) fn tensors(layouts: &[(Spec, Layout)], data: &LnormData) -> Vec<Tensor> {
+pub(super) fn tensors(layouts: &[(Spec, Layout)], data: &Inputs) -> Vec<Tensor> {
     let tensor = |(spec, layout): &(Spec, Layout)| {
-        let elements = match spec.role {
-            Role::Input => spec.data_type.encode(values(data, spec.id)),
-            Role::Output | Role::Unused => Vec::new(),
+        let elements = match (spec.role, spec.extent) {
+            (_, Extent::Attribute(index)) => spec.data_type.encode(&data.operands[index]),
+            (Role::Input, _) => spec.data_type.encode(values(&data.own, spec.id)),
+            (Role::Updated, _) => spec.data_type.encode(&data.before),
+            (Role::Output | Role::Unused, _) => Vec::new(),
         };
         Tensor {
             id: spec.id,
@@ -211,10 +349,11 @@ pub(super) fn import(
     prefix: &str,
     problem: &Problem,
     layouts: &[(Spec, Layout)],
-    data: &mut LnormData,
+    inputs: &mut Inputs,
     reporter: &mut Reporter<'_>,
 ) -> Result<(), Halt> {
     let mut imported = Vec::new();
+    let data = Rc::make_mut(&mut inputs.own);
     for (spec, layout) in layouts.iter().filter(|(spec, _)| spec.role == Role::Input) {
         let &Spec { id, name, data_type, .. } = spec;
         let path = PathBuf::from(format!("{prefix}.{id}.bin"));
@@ -229,7 +368,11 @@ pub(super) fn import(
             let (has, needs) = (bytes.len(), layout.span());
             return Err(Halt(format!("{shown} has {has} bytes, {name} needs {needs}")));
         }
-        *values_mut(data, id) = data_type.decode(&layout.gather(&bytes));
+        let values = data_type.decode(&layout.gather(&bytes));
+        match spec.extent {
+            Extent::Attribute(index) => inputs.operands[index] = values,
+            _ => *values_mut(data, id) = values,
+        }
         reporter.detail(2, &format!("{name}: read from {shown}"));
         imported.push(id);
     }

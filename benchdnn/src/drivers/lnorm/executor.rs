@@ -1,6 +1,7 @@
 //! What the driver needs from a library: a primitive descriptor for a request.
 
 use super::problem::Direction;
+use crate::attributes::Attributes;
 use crate::executor::{Control, Prepared, Refusal};
 use crate::fill::DataType;
 use crate::oracle::lnorm::Flags;
@@ -47,6 +48,8 @@ pub struct Request {
     pub epsilon: f32,
     /// The kind of normalization.
     pub flags: Flags,
+    /// Factors, post-ops and the like.
+    pub attributes: Attributes,
 }
 
 /// A library as this driver sees it.

@@ -2,9 +2,10 @@
 
 use super::executor::{Executor, Request, TensorRequest, Wanted};
 use super::problem::Direction;
+use crate::attributes::Attributes;
 use crate::executor::{Control, CpuIsa, Prepared, Refusal};
 use crate::fill::DataType;
-use crate::library::{Connection, MemoryDesc, PrimitiveDesc, data_type, functions};
+use crate::library::{Connection, MemoryDesc, PrimitiveAttr, PrimitiveDesc, data_type, functions};
 use norm_sys::*;
 use std::ffi::c_uint;
 use std::ptr;
@@ -137,7 +138,8 @@ impl Executor for LibraryExecutor {
         let hint = match self.connection.source() {
             Some(_) if !request.direction.is_forward() => {
                 let direction = Direction::ForwardTraining;
-                Some(self.create(&Request { direction, ..request.clone() }, None)?)
+                let attributes = Attributes::default();
+                Some(self.create(&Request { direction, attributes, ..request.clone() }, None)?)
             }
             _ => None,
         };
@@ -174,7 +176,11 @@ impl LibraryExecutor {
         let (src, dst, stat) = (src.raw(), dst.raw(), stat.raw());
         let ss = data_type(request.ss_dt);
         let hint = hint.map_or(ptr::null(), PrimitiveDesc::raw);
-        let (plain, attr) = (self.functions, ptr::null());
+        // The channels of a layer normalization are its columns.
+        let tensors = request.attributes.tensors(dims, dims.len() - 1);
+        let attributes =
+            PrimitiveAttr::new(&self.connection, &request.attributes, &tensors, dims.len())?;
+        let (plain, attr) = (self.functions, attributes.raw());
         // The shorter functions are the ones for f32; both kinds are to be tested.
         let v2 = match request.ss_dt {
             DataType::F32 => None,

@@ -8,10 +8,12 @@
 mod arguments;
 mod bitwise;
 mod case;
+mod chain;
 mod comparison;
 mod correctness;
 mod data;
 mod executor;
+mod gradient;
 mod library;
 mod performance;
 mod problem;
@@ -22,6 +24,7 @@ pub use executor::{Executor, Request, TensorRequest, Wanted};
 pub use library::LibraryExecutor;
 pub use problem::{Direction, Problem};
 
+use crate::attributes::ATTRIBUTES;
 use crate::drivers::Driver;
 use crate::language::options::{Info, defaults, set};
 use crate::language::value::BadValue;
@@ -42,13 +45,20 @@ pub struct Lnorm {
 impl Lnorm {
     /// The driver on an executor, at its default options.
     pub fn new(executor: Rc<dyn Executor>) -> Lnorm {
-        Lnorm { executor, cache: Rc::default(), settings: defaults(OPTIONS) }
+        Lnorm { executor, cache: Rc::default(), settings: initial() }
     }
 
     /// The problems that a descriptor makes, as values.
     pub fn parse(&self, descriptor: &str) -> Result<Vec<Problem>, BadValue> {
         self.settings.problems(descriptor)
     }
+}
+
+/// All options at their defaults.
+fn initial() -> Settings {
+    let mut settings: Settings = defaults(OPTIONS);
+    settings.attributes = defaults(ATTRIBUTES);
+    settings
 }
 
 impl Driver for Lnorm {
@@ -74,7 +84,8 @@ impl Driver for Lnorm {
     }
 
     fn options(&self) -> Vec<Info> {
-        OPTIONS.iter().map(|option| option.info).collect()
+        let own = OPTIONS.iter().map(|option| option.info);
+        own.chain(ATTRIBUTES.iter().map(|option| option.info)).collect()
     }
 
     fn implementations(&self) -> Vec<String> {
@@ -93,10 +104,11 @@ impl Driver for Lnorm {
 
     fn set(&mut self, name: &str, value: &str) -> Option<Result<(), BadValue>> {
         set(OPTIONS, &mut self.settings, name, value)
+            .or_else(|| set(ATTRIBUTES, &mut self.settings.attributes, name, value))
     }
 
     fn reset(&mut self) {
-        self.settings = defaults(OPTIONS);
+        self.settings = initial();
     }
 
     fn problems(&self, descriptor: &str) -> Result<Vec<Rc<dyn super::Problem>>, BadValue> {

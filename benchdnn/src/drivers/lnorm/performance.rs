@@ -184,6 +184,7 @@ fn traffic(placed: &Placed<'_>) -> Option<Traffic> {
 
 /// Bytes of the tensors of a role: every element once.
 fn bytes(tensors: &[Tensor], role: Role) -> u64 {
-    let of_role = tensors.iter().filter(|tensor| tensor.role == role);
+    let of_role =
+        tensors.iter().filter(|tensor| tensor.role == role || tensor.role == Role::Updated);
     of_role.map(|tensor| (tensor.layout.count() * tensor.data_type().size()) as u64).sum()
 }

@@ -2,12 +2,14 @@
 
 use super::executor::{Request, TensorRequest, Wanted};
 use super::settings::OPTIONS;
+use crate::attributes::{ATTRIBUTES, AttributeTensor, Attributes, Context, Value};
 use crate::fill::{DataType, LnormShape};
-use crate::language::options::word;
-use crate::language::token::quote;
-use crate::language::value::{BadValue, integer, list, starts};
+use crate::language::descriptor;
+use crate::language::options::word as shared_word;
 use crate::oracle::lnorm::Flags;
 use crate::tensor::Tag;
+use norm_sys::{NORM_ARG_DST, NORM_ARG_SRC};
+use std::ops::RangeInclusive;
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -43,82 +45,7 @@ impl Direction {
 }
 
 /// The fewest and the most dimensions of the primitive.
-const DIMENSIONS: std::ops::RangeInclusive<usize> = 2..=5;
-/// More elements than any machine has memory for, and few enough that no product overflows.
-const MOST_ELEMENTS: u64 = 1 << 44;
-
-/// Dimensions and name, as written: `8x128x1024_n"name"`.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Descriptor {
-    pub(super) dims: Vec<usize>,
-    pub(super) name: String,
-}
-
-impl Descriptor {
-    pub(super) fn parse(text: &str) -> Result<Descriptor, BadValue> {
-        let (dims, name) = match text.find('n') {
-            Some(at) => (&text[..at], Some((at + 1, &text[at + 1..]))),
-            None => (text, None),
-        };
-        let dims = match name {
-            Some(_) => dims.strip_suffix('_').unwrap_or(dims),
-            None => dims,
-        };
-        let read = |item: &str| {
-            let digits = item.bytes().take_while(u8::is_ascii_digit).count();
-            integer(item, 0..=MOST_ELEMENTS).map_err(|_| {
-                if digits == item.len() && digits > 0 {
-                    return BadValue::new(format!(
-                        "'{item}' is no dimension: {MOST_ELEMENTS} is the most"
-                    ));
-                }
-                BadValue::at(
-                    digits,
-                    format!("'{text}' is no problem such as 8x128x1024 or 8x128x1024_n\"name\""),
-                )
-            })
-        };
-        let (pieces, dims) = (dims, list(dims, 'x', read)?);
-        if !DIMENSIONS.contains(&dims.len()) {
-            let (fewest, most) = (DIMENSIONS.start(), DIMENSIONS.end());
-            // At the first dimension that is too many, or where the next one is missing.
-            let at = pieces.match_indices('x').nth(most - 1).map_or(pieces.len(), |(at, _)| at + 1);
-            return Err(BadValue::at(
-                at,
-                format!("'{text}' has {} dimensions, not {fewest} to {most}", dims.len()),
-            ));
-        }
-        let mut elements = 1_u64;
-        for (dim, at) in dims.iter().zip(starts(pieces, 'x')) {
-            elements = match elements.checked_mul((*dim).max(1)) {
-                Some(elements) if elements <= MOST_ELEMENTS => elements,
-                _ => return Err(BadValue::at(at, format!("'{text}' has too many elements"))),
-            };
-        }
-        let name = match name {
-            None => String::new(),
-            Some((at, name)) => Descriptor::name(name).map_err(|error| error.shifted(at))?,
-        };
-        Ok(Descriptor { dims: dims.into_iter().map(|dim| dim as usize).collect(), name })
-    }
-
-    /// A name, with or without the quotes that a shell may have taken away.
-    fn name(text: &str) -> Result<String, BadValue> {
-        let name = match text.strip_prefix('"') {
-            Some(quoted) => quoted
-                .strip_suffix('"')
-                .ok_or_else(|| BadValue::at(text.len(), "the quote of a name does not end"))?,
-            None => text,
-        };
-        match name.find(|c: char| c == '"' || c == '\'' || c.is_control()) {
-            None => Ok(name.to_owned()),
-            Some(at) => Err(BadValue::at(
-                at + text.len() - text.trim_start_matches('"').len(),
-                "a name holds no quotes and no control characters",
-            )),
-        }
-    }
-}
+pub(super) const DIMENSIONS: RangeInclusive<usize> = 2..=5;
 
 /// One problem.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,6 +72,10 @@ pub struct Problem {
     pub flags: Flags,
     /// Added to the variance inside the root.
     pub epsilon: f32,
+    /// Factors, post-ops and the like.
+    pub attributes: Attributes,
+    /// Threads for creating the primitive and for executing it.
+    pub contexts: [Context; 2],
     /// Whether dst takes the place of src, or diff_src of diff_dst.
     pub inplace: bool,
 }
@@ -164,6 +95,8 @@ impl Default for Problem {
             ss_dt: DataType::F32,
             flags: Flags::default(),
             epsilon: 0.0,
+            attributes: Attributes::default(),
+            contexts: [Context::default(); 2],
             inplace: false,
         }
     }
@@ -191,6 +124,19 @@ impl Problem {
             forward: self.direction.is_forward(),
             flags: self.flags,
             epsilon: self.epsilon,
+            gain: self.gain(),
+        }
+    }
+
+    /// What the scales multiply a result by that becomes a whole number; 1 if it does not.
+    fn gain(&self) -> f32 {
+        let scale = |argument| match self.attributes.scale(argument).map(|scale| scale.value) {
+            Some(Value::Given(value)) if value > 0.0 => value,
+            _ => 1.0,
+        };
+        match self.direction.is_forward() && self.dst_dt.is_integer() {
+            true => scale(NORM_ARG_SRC) / scale(NORM_ARG_DST),
+            false => 1.0,
         }
     }
 
@@ -216,12 +162,19 @@ impl Problem {
             ss_dt: self.ss_dt,
             epsilon: self.epsilon,
             flags: self.flags,
+            attributes: self.attributes.clone(),
         }
+    }
+
+    /// The tensors that come with the attributes.
+    pub fn attribute_tensors(&self) -> Vec<AttributeTensor> {
+        // The channels of a layer normalization are its columns.
+        self.attributes.tensors(&self.dims, self.dims.len() - 1)
     }
 
     /// The options that are not at their defaults, or all if `canonical`, and the descriptor.
     pub fn line(&self, canonical: bool) -> String {
-        let word = |name, text: String| word(OPTIONS, name, &text, canonical);
+        let word = |name, text: String| shared_word(OPTIONS, name, &text, canonical);
         let mut words: Vec<String> = [
             word("dir", self.direction.name().to_owned()),
             word("dt", self.types_text()),
@@ -230,11 +183,15 @@ impl Problem {
             word("ss_dt", self.ss_dt.name().to_owned()),
             word("flags", self.flags_text()),
             word("eps", self.epsilon_text()),
-            word("inplace", self.inplace.to_string()),
         ]
         .into_iter()
         .flatten()
         .collect();
+        words.extend(self.attributes.words(canonical));
+        for (name, context) in ["ctx-init", "ctx-exe"].into_iter().zip(self.contexts) {
+            words.extend(shared_word(ATTRIBUTES, name, &context.text(), canonical));
+        }
+        words.extend(word("inplace", self.inplace.to_string()));
         words.push(self.descriptor());
         words.join(" ")
     }
@@ -249,6 +206,7 @@ impl Problem {
             "stat_tag" => self.stat_tag.to_string(),
             "ss_dt" => self.ss_dt.name().to_owned(),
             "flags" => self.flags_text(),
+            "attr" => self.attributes.words(false).join(" "),
             _ => return None,
         })
     }
@@ -279,53 +237,11 @@ impl Problem {
     }
 
     fn descriptor(&self) -> String {
-        let dims: Vec<String> = self.dims.iter().map(usize::to_string).collect();
-        let dims = dims.join("x");
-        if self.name.is_empty() {
-            return dims;
-        }
-        // Inside double quotes a shell still looks for these.
-        if self.name.contains(['$', '`', '\\', '!']) {
-            return quote(&format!("{dims}_n{}", self.name));
-        }
-        format!("{dims}_n\"{}\"", self.name)
+        descriptor::text(&self.dims, &self.name)
     }
 }
 
 /// One value, or two if the second is not the one that goes without saying.
 fn both(first: String, second: &str, implied: &str) -> String {
     if second == implied { first } else { format!("{first}:{second}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn descriptors_are_dimensions_and_a_name() {
-        let parse = |text| Descriptor::parse(text).expect(text);
-        assert_eq!(parse("15x3"), Descriptor { dims: vec![15, 3], name: String::new() });
-        for text in ["6x2x0x1024_n\"ci 0d:0*\"", "6x2x0x1024nci 0d:0*", "6x2x0x1024_nci 0d:0*"] {
-            let descriptor = parse(text);
-            assert_eq!(descriptor.dims, [6, 2, 0, 1024], "{text}");
-            assert_eq!(descriptor.name, "ci 0d:0*", "{text}");
-        }
-    }
-
-    #[test]
-    fn malformed_descriptors_are_pointed_at() {
-        let offset = |text| Descriptor::parse(text).expect_err(text).offset;
-        assert_eq!(offset("15y3"), 2);
-        assert_eq!(offset("15xx3"), 3);
-        assert_eq!(offset("15x3x"), 5);
-        assert_eq!(offset("15x-3"), 3);
-        assert_eq!(offset("15"), 2);
-        assert_eq!(offset("1x1x1x1x1x1"), 10);
-        assert_eq!(offset("4x99999999999999999999"), 2);
-        assert_eq!(offset("4x17592186044416"), 2);
-        assert_eq!(offset("1x3n\"a'b\""), 6);
-        assert_eq!(offset("1x3_n\"ab"), 8);
-        let huge = Descriptor::parse("9999999999x9999999999").expect_err("too many elements");
-        assert!(huge.message.contains("too many"), "{}", huge.message);
-    }
 }

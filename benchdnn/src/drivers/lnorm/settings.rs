@@ -1,9 +1,11 @@
 //! The options of the driver, and how their lists multiply out.
 
-use super::problem::{Descriptor, Direction, Problem};
+use super::problem::{DIMENSIONS, Direction, Problem};
+use crate::attributes::AttributeSettings;
 use crate::fill::DataType;
-use crate::language::options::{Info, Opt};
-use crate::language::value::{BadValue, boolean, exactly_one_of, list, one_of, pair};
+use crate::language::descriptor::Descriptor;
+use crate::language::options::{Info, Opt, multiply};
+use crate::language::value::{BadValue, boolean, list, one_of, pair};
 use crate::oracle::lnorm::Flags;
 use crate::tensor::Tag;
 
@@ -18,12 +20,13 @@ pub(super) struct Settings {
     flags: Vec<Flags>,
     epsilons: Vec<f32>,
     inplace: Vec<bool>,
+    pub(super) attributes: AttributeSettings,
 }
 
 impl Settings {
     /// Every combination of the options for one descriptor.
     pub(super) fn problems(&self, descriptor: &str) -> Result<Vec<Problem>, BadValue> {
-        let Descriptor { dims, name } = Descriptor::parse(descriptor)?;
+        let Descriptor { dims, name } = Descriptor::parse(descriptor, &DIMENSIONS)?;
         let fits = |tag: &Tag, ndims| tag.order(ndims).map_err(BadValue::new);
         for tag in self.tags.iter().flat_map(|(src, dst)| [src, dst]) {
             fits(tag, dims.len())
@@ -48,27 +51,15 @@ impl Settings {
         multiply(&mut problems, &self.ss_dts, |problem, &value| problem.ss_dt = value);
         multiply(&mut problems, &self.flags, |problem, &value| problem.flags = value);
         multiply(&mut problems, &self.epsilons, |problem, &value| problem.epsilon = value);
+        multiply(&mut problems, &self.attributes.combinations(), |problem, attributes| {
+            problem.attributes = attributes.clone();
+        });
+        multiply(&mut problems, &self.attributes.contexts(), |problem, &contexts| {
+            problem.contexts = contexts;
+        });
         multiply(&mut problems, &self.inplace, |problem, &value| problem.inplace = value);
         Ok(problems)
     }
-}
-
-/// Replaces each problem by one for each of the values.
-fn multiply<T>(problems: &mut Vec<Problem>, values: &[T], set: impl Fn(&mut Problem, &T)) {
-    let with = |problem: &Problem, value| {
-        let mut problem = problem.clone();
-        set(&mut problem, value);
-        problem
-    };
-    *problems = problems
-        .iter()
-        .flat_map(|problem| values.iter().map(move |value| (problem, value)))
-        .map(|(problem, value)| with(problem, value))
-        .collect();
-}
-
-fn data_type(text: &str) -> Result<DataType, BadValue> {
-    exactly_one_of(text, &DataType::ALL.map(|dt| (dt.name(), dt)))
 }
 
 fn flags(text: &str) -> Result<Flags, BadValue> {
@@ -129,9 +120,14 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         },
     },
     Opt {
-        info: row("dt", "LIST", "f32", "Types of src and dst: f32, bf16, f16 or SRC:DST"),
+        info: row(
+            "dt",
+            "LIST",
+            "f32",
+            "Types of src and dst: f32, bf16, f16, f64, s8, u8, f8_e4m3, f8_e5m2 or SRC:DST",
+        ),
         set: |state, text| {
-            let types = |item: &str| pair(item, data_type, |&src| src);
+            let types = |item: &str| pair(item, DataType::parse, |&src| src);
             list(text, ',', types).map(|list| state.data_types = list)
         },
     },
@@ -159,7 +155,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
     },
     Opt {
         info: row("ss_dt", "LIST", "f32", "Types of scale and shift: f32, bf16, f16"),
-        set: |state, text| list(text, ',', data_type).map(|list| state.ss_dts = list),
+        set: |state, text| list(text, ',', DataType::parse).map(|list| state.ss_dts = list),
     },
     Opt {
         info: row(

@@ -1,0 +1,302 @@
+//! Primitive attributes: what the `--attr-*` options say, in oneDNN's grammar.
+//!
+//! [`options`] holds the options, [`quantization`] scales and zero points, [`post_ops`] the chain of
+//! post-ops, [`arguments`] the names of tensors and the policies of broadcasting. The values are
+//! described here, not checked against a primitive: the library says what it does not take.
+
+mod arguments;
+mod options;
+mod post_ops;
+mod quantization;
+
+pub use arguments::{Policy, argument_name};
+pub use options::{ATTRIBUTES, AttributeSettings, Context};
+pub use post_ops::{Binary, Mask, PostOp};
+pub use quantization::{Quantization, Value};
+
+use crate::fill::DataType;
+use crate::language::options::{defaults, word};
+use crate::tensor::{Layout, Tag};
+use norm_sys::{
+    NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE, NORM_ARG_ATTR_SCALES, NORM_ARG_ATTR_ZERO_POINTS,
+    NORM_ARG_DST, NORM_ARG_SRC, NORM_ARG_SRC_1, NORM_ARG_SRC_2,
+};
+
+/// A value with the text that it was read from, which is how a line says it again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Written<T> {
+    /// As written.
+    pub text: String,
+    /// What it means.
+    pub value: T,
+}
+
+/// Who brings the scratchpad.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scratchpad {
+    /// The library.
+    #[default]
+    Library,
+    /// The caller, as an argument.
+    User,
+}
+
+/// Which precision may stand in for f32 in the arithmetic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MathMode {
+    /// None.
+    #[default]
+    Strict,
+    /// bf16.
+    Bf16,
+    /// f16.
+    F16,
+    /// tf32.
+    Tf32,
+    /// Any.
+    Any,
+}
+
+/// What sums are taken in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Accumulation {
+    /// f32, or s32 for whole numbers.
+    #[default]
+    Strict,
+    /// Strict, but some intermediate results may be of the output's type.
+    Relaxed,
+    /// Anything.
+    Any,
+    /// f32.
+    F32,
+    /// s32.
+    S32,
+    /// f16.
+    F16,
+}
+
+/// How results are rounded to a tensor's type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rounding {
+    /// To nearest even.
+    #[default]
+    Environment,
+    /// By chance.
+    Stochastic,
+}
+
+/// Rounding modes of tensors, by argument id.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RoundingModes {
+    /// Argument ids and modes.
+    pub modes: Vec<(i32, Rounding)>,
+    /// The seed of the stochastic one.
+    pub seed: i64,
+}
+
+/// Zeros at random places.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dropout {
+    /// How likely an element is dropped.
+    pub probability: f32,
+    /// The seed of the generator.
+    pub seed: i64,
+    /// The layout of the mask; `undef` for none.
+    pub tag: Tag,
+    /// Added to the index at each call of the generator.
+    pub offset: i64,
+    /// Whether the parameters are passed as scalars of the host.
+    pub host_scalars: bool,
+}
+
+/// The attributes of one problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attributes {
+    /// Factors of tensors.
+    pub scales: Written<Vec<Quantization>>,
+    /// Zero points of tensors.
+    pub zero_points: Written<Vec<Quantization>>,
+    /// What happens to the result before it is stored.
+    pub post_ops: Written<Vec<PostOp>>,
+    /// Who brings the scratchpad.
+    pub scratchpad: Written<Scratchpad>,
+    /// The precision of the arithmetic, and whether it holds for whole numbers too.
+    pub math_mode: Written<(MathMode, bool)>,
+    /// What sums are taken in.
+    pub accumulation: Written<Accumulation>,
+    /// Whether the same call must give the same bits.
+    pub deterministic: Written<bool>,
+    /// How results are rounded.
+    pub rounding: Written<RoundingModes>,
+    /// Zeros at random places.
+    pub dropout: Written<Option<Dropout>>,
+}
+
+impl Default for Attributes {
+    /// Nothing is asked for: what the options say at their defaults.
+    fn default() -> Attributes {
+        let settings: AttributeSettings = defaults(ATTRIBUTES);
+        settings.combinations().swap_remove(0)
+    }
+}
+
+impl Attributes {
+    /// Whether nothing is asked for.
+    pub fn is_default(&self) -> bool {
+        self.scales.value.is_empty()
+            && self.zero_points.value.is_empty()
+            && self.post_ops.value.is_empty()
+            && self.scratchpad.value == Scratchpad::Library
+            && self.math_mode.value == (MathMode::Strict, false)
+            && self.accumulation.value == Accumulation::Strict
+            && !self.deterministic.value
+            && self.rounding.value.modes.is_empty()
+            && self.dropout.value.is_none()
+    }
+
+    /// The options that say the same, those at their defaults only if `canonical`.
+    pub fn words(&self, canonical: bool) -> Vec<String> {
+        let said = |name, text: &str| word(ATTRIBUTES, name, text, canonical);
+        [
+            said("attr-scales", &self.scales.text),
+            said("attr-zero-points", &self.zero_points.text),
+            said("attr-post-ops", &self.post_ops.text),
+            said("attr-scratchpad", &self.scratchpad.text),
+            said("attr-fpmath", &self.math_mode.text),
+            said("attr-acc-mode", &self.accumulation.text),
+            said("attr-deterministic", &self.deterministic.text),
+            said("attr-rounding-mode", &self.rounding.text),
+            said("attr-dropout", &self.dropout.text),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// Whether the result depends on what dst held before.
+    pub fn reads_dst(&self) -> bool {
+        self.post_ops.value.iter().any(|post_op| matches!(post_op, PostOp::Sum { .. }))
+    }
+
+    /// The factor of an argument, where it has one.
+    pub fn scale(&self, argument: i32) -> Option<&Quantization> {
+        self.scales.value.iter().find(|scale| scale.argument == argument)
+    }
+
+    /// The zero point of an argument, where it has one.
+    pub fn zero_point(&self, argument: i32) -> Option<&Quantization> {
+        self.zero_points.value.iter().find(|zero_point| zero_point.argument == argument)
+    }
+
+    /// The tensors that come with the attributes of a problem with these dimensions.
+    pub fn tensors(&self, dims: &[usize], per_oc: usize) -> Vec<AttributeTensor> {
+        let mut tensors = Vec::new();
+        for (base, values) in [
+            (NORM_ARG_ATTR_SCALES, &self.scales.value),
+            (NORM_ARG_ATTR_ZERO_POINTS, &self.zero_points.value),
+        ] {
+            for quantization in values {
+                let mask = quantization.policy.mask(dims.len(), 1);
+                let count = masked(dims, mask).iter().product();
+                tensors.push(AttributeTensor {
+                    id: base | quantization.argument,
+                    dims: vec![count],
+                    data_type: quantization.data_type,
+                    source: Source::Quantization(quantization.clone()),
+                });
+            }
+        }
+        for (index, post_op) in self.post_ops.value.iter().enumerate() {
+            let PostOp::Binary(binary) = post_op else { continue };
+            let base = NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE * (index as i32 + 1);
+            tensors.push(AttributeTensor {
+                id: base | NORM_ARG_SRC_1,
+                dims: masked(dims, binary.mask.bits(dims.len(), per_oc)),
+                data_type: binary.data_type,
+                source: Source::Operand(binary.clone()),
+            });
+            if binary.algorithm.is_ternary() {
+                tensors.push(AttributeTensor {
+                    id: base | NORM_ARG_SRC_2,
+                    dims: dims.to_vec(),
+                    data_type: DataType::S8,
+                    source: Source::Condition,
+                });
+            }
+        }
+        tensors
+    }
+}
+
+/// A tensor that comes with an attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttributeTensor {
+    /// The argument id.
+    pub id: i32,
+    /// Its dimensions.
+    pub dims: Vec<usize>,
+    /// The type of its elements.
+    pub data_type: DataType,
+    /// What it holds.
+    pub source: Source,
+}
+
+/// What a tensor of an attribute holds.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// Factors or zero points.
+    Quantization(Quantization),
+    /// The second operand of a binary post-op.
+    Operand(Binary),
+    /// Which of two values `select` takes.
+    Condition,
+}
+
+/// The dimensions whose bit is set, and 1 for the others.
+pub fn masked(dims: &[usize], mask: u32) -> Vec<usize> {
+    dims.iter().enumerate().map(|(d, &dim)| if mask >> d & 1 == 1 { dim } else { 1 }).collect()
+}
+
+impl AttributeTensor {
+    /// Where its elements lie, by the tag that was given.
+    pub fn layout(&self) -> Layout {
+        let order = match &self.source {
+            Source::Operand(binary) => binary.tag.order(self.dims.len()).ok().flatten(),
+            Source::Quantization(_) | Source::Condition => None,
+        };
+        match order {
+            Some(order) => Layout::ordered(&self.dims, &order, 0, self.data_type),
+            None => Layout::dense(&self.dims, self.data_type),
+        }
+    }
+
+    /// What people call it.
+    pub fn name(&self) -> &'static str {
+        let index = self.id / NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE;
+        if index > 0 {
+            let (operands, conditions) = POST_OP_NAMES[index as usize - 1];
+            return if self.source == Source::Condition { conditions } else { operands };
+        }
+        let is_scale = self.id & NORM_ARG_ATTR_SCALES != 0;
+        match (is_scale, self.id & (NORM_ARG_ATTR_SCALES - 1)) {
+            (true, NORM_ARG_SRC) => "src_scale",
+            (true, NORM_ARG_DST) => "dst_scale",
+            (false, NORM_ARG_SRC) => "src_zero_point",
+            (false, NORM_ARG_DST) => "dst_zero_point",
+            (true, _) => "scale_of_another",
+            (false, _) => "zero_point_of_another",
+        }
+    }
+}
+
+macro_rules! post_op_names {
+    ($($index:literal)*) => {
+        /// Names of the tensors of each post-op; there are no more than 32.
+        const POST_OP_NAMES: &[(&str, &str)] = &[
+            $((concat!("post_op_", $index), concat!("post_op_", $index, "_condition")),)*
+        ];
+    };
+}
+post_op_names! {
+    0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+}

@@ -1,0 +1,36 @@
+//! Why a problem ends before its checks are through.
+
+use crate::outcome::{Halt, Outcome, Status};
+
+/// The end of a problem.
+pub enum End {
+    /// With this outcome.
+    Outcome(Outcome),
+    /// With the whole run.
+    Halt(Halt),
+}
+
+impl<T: Into<Outcome>> From<T> for End {
+    fn from(outcome: T) -> End {
+        End::Outcome(outcome.into())
+    }
+}
+
+impl From<Halt> for End {
+    fn from(halt: Halt) -> End {
+        End::Halt(halt)
+    }
+}
+
+/// The end of a problem that is not run.
+pub fn skipped(reason: String) -> End {
+    End::Outcome(Outcome::because(Status::Skipped, reason))
+}
+
+/// The outcome of a problem that ran, or did not.
+pub fn outcome(result: Result<Outcome, End>) -> Result<Outcome, Halt> {
+    match result {
+        Ok(outcome) | Err(End::Outcome(outcome)) => Ok(outcome),
+        Err(End::Halt(halt)) => Err(halt),
+    }
+}

@@ -1,0 +1,180 @@
+//! The options of the driver, and how their lists multiply out.
+
+use super::problem::{DIMENSIONS, Extra, Problem};
+use crate::attributes::{ATTRIBUTES, AttributeSettings};
+use crate::fill::DataType;
+use crate::language::descriptor::Descriptor;
+use crate::language::options::{Info, Opt, defaults, multiply};
+use crate::language::value::{BadValue, exactly_one_of, integer, list, starts};
+use crate::tensor::Tag;
+
+/// The state behind [`OPTIONS`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    src_dts: Vec<DataType>,
+    dst_dts: Vec<DataType>,
+    src_tags: Vec<Tag>,
+    dst_tags: Vec<Tag>,
+    strides: Vec<[Vec<usize>; 2]>,
+    extras: Vec<Extra>,
+    runtime_dims: Vec<u64>,
+    pub(super) attributes: AttributeSettings,
+}
+
+impl Settings {
+    /// All options at their defaults.
+    pub(super) fn initial() -> Settings {
+        let mut settings: Settings = defaults(OPTIONS);
+        settings.attributes = defaults(ATTRIBUTES);
+        settings
+    }
+
+    /// Every combination of the options for one descriptor.
+    pub(super) fn problems(&self, descriptor: &str) -> Result<Vec<Problem>, BadValue> {
+        let Descriptor { dims, name } = Descriptor::parse(descriptor, &DIMENSIONS)?;
+        for (tags, option) in [(&self.src_tags, "stag"), (&self.dst_tags, "dtag")] {
+            for tag in tags {
+                tag.order(dims.len())
+                    .map_err(|message| BadValue::new(format!("--{option}: {message}")))?;
+            }
+        }
+        for strides in self.strides.iter().flatten() {
+            if !strides.is_empty() && strides.len() != dims.len() {
+                let (has, needs) = (strides.len(), dims.len());
+                let message = format!("--strides: {has} strides for {needs} dimensions");
+                return Err(BadValue::new(message));
+            }
+        }
+        // The first option varies slowest, as in oneDNN.
+        let mut problems = vec![Problem { dims, name, ..Problem::default() }];
+        multiply(&mut problems, &self.src_dts, |problem, &value| problem.src_dt = value);
+        multiply(&mut problems, &self.dst_dts, |problem, &value| problem.dst_dt = value);
+        multiply(&mut problems, &self.src_tags, |problem, tag| problem.src_tag = tag.clone());
+        multiply(&mut problems, &self.dst_tags, |problem, tag| problem.dst_tag = tag.clone());
+        multiply(&mut problems, &self.strides, |problem, value| problem.strides = value.clone());
+        multiply(&mut problems, &self.extras, |problem, value| problem.extra = value.clone());
+        multiply(&mut problems, &self.attributes.combinations(), |problem, value| {
+            problem.attributes = value.clone();
+        });
+        multiply(&mut problems, &self.attributes.contexts(), |problem, &value| {
+            problem.contexts = value;
+        });
+        multiply(&mut problems, &self.runtime_dims, |problem, &value| {
+            problem.runtime_dims = value;
+        });
+        Ok(problems)
+    }
+}
+
+/// `SRC:DST`, either of which may be left out; empty for neither.
+fn strides(text: &str) -> Result<[Vec<usize>; 2], BadValue> {
+    let read = |text: &str| match text {
+        "" => Ok(Vec::new()),
+        text => list(text, 'x', |item| integer(item, 0..=1 << 44).map(|stride| stride as usize)),
+    };
+    match text.split_once(':') {
+        None if text.is_empty() => Ok([Vec::new(), Vec::new()]),
+        None => {
+            Err(BadValue::at(text.len(), "a colon between the strides of src and dst is missing"))
+        }
+        Some((src, dst)) => {
+            let shifted = |error: BadValue| error.shifted(src.len() + 1);
+            Ok([read(src)?, read(dst).map_err(shifted)?])
+        }
+    }
+}
+
+/// `FLAG:MASK[+...]`, kept as written.
+fn extra(text: &str) -> Result<Extra, BadValue> {
+    if text.is_empty() {
+        return Ok(Extra::new());
+    }
+    list(text, '+', |item| {
+        let (flag, mask) = item.split_once(':').unwrap_or((item, "0"));
+        exactly_one_of(flag, &[("s8s8_comp", ()), ("zp_comp", ())])?;
+        let at = starts(item, ':').nth(1).unwrap_or(0);
+        integer(mask, 0..=(1 << 12) - 1).map(drop).map_err(|error| error.shifted(at))
+    })?;
+    Ok(text.to_owned())
+}
+
+const fn row(
+    name: &'static str,
+    value: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Info {
+    Info {
+        name,
+        short: None,
+        value,
+        topic: "Problems of reorder (lists multiply out)",
+        default,
+        help,
+    }
+}
+
+/// The driver's options.
+pub(super) const OPTIONS: &[Opt<Settings>] = &[
+    Opt {
+        info: row(
+            "sdt",
+            "LIST",
+            "f32",
+            "Types of src: f32, bf16, f16, f64, f8_e5m2, f8_e4m3, s32, s8, u8",
+        ),
+        set: |state, text| list(text, ',', DataType::parse).map(|list| state.src_dts = list),
+    },
+    Opt {
+        info: row("ddt", "LIST", "f32", "Types of dst: the same"),
+        set: |state, text| list(text, ',', DataType::parse).map(|list| state.dst_dts = list),
+    },
+    Opt {
+        info: row(
+            "stag",
+            "LIST",
+            "abx",
+            "Layouts of src: abx, axb, xba, letters (acb) or names (tnc)",
+        ),
+        set: |state, text| list(text, ',', Tag::parse).map(|list| state.src_tags = list),
+    },
+    Opt {
+        info: row("dtag", "LIST", "abx", "Layouts of dst"),
+        set: |state, text| list(text, ',', Tag::parse).map(|list| state.dst_tags = list),
+    },
+    Opt {
+        info: row(
+            "strides",
+            "LIST",
+            "",
+            "Strides in place of tags, SRC:DST, as in 8x1:1x4; either may be left out",
+        ),
+        set: |state, text| list(text, ',', strides).map(|list| state.strides = list),
+    },
+    Opt {
+        info: row(
+            "oflag",
+            "LIST",
+            "",
+            "What dst keeps for a convolution, FLAG:MASK[+...]: s8s8_comp, zp_comp; skipped",
+        ),
+        set: |state, text| list(text, ',', extra).map(|list| state.extras = list),
+    },
+    Opt {
+        info: row("cross-engine", "LIST", "none", "From one engine to another: none"),
+        set: |_, text| list(text, ',', |item| exactly_one_of(item, &[("none", ())])).map(drop),
+    },
+    Opt {
+        info: row(
+            "runtime-dim-mask",
+            "LIST",
+            "0",
+            "Bits of the dimensions that are known only when it is executed; others than 0 are\n\
+             skipped",
+        ),
+        set: |state, text| {
+            list(text, ',', |item| integer(item, 0..=(1 << 12) - 1))
+                .map(|list| state.runtime_dims = list)
+        },
+    },
+];

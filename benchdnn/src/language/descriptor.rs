@@ -1,0 +1,132 @@
+//! Descriptors of problems: dimensions and a name.
+
+use super::token::quote;
+use super::value::{BadValue, integer, list, starts};
+use std::ops::RangeInclusive;
+
+/// More elements than any machine has memory for, and few enough that no product overflows.
+const MOST_ELEMENTS: u64 = 1 << 44;
+
+/// Dimensions and name, as written: `8x128x1024_n"name"`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// The dimensions.
+    pub dims: Vec<usize>,
+    /// The name; often empty.
+    pub name: String,
+}
+
+impl Descriptor {
+    /// Reads one whose number of dimensions is in the range.
+    pub fn parse(text: &str, dimensions: &RangeInclusive<usize>) -> Result<Descriptor, BadValue> {
+        let (dims, name) = match text.find('n') {
+            Some(at) => (&text[..at], Some((at + 1, &text[at + 1..]))),
+            None => (text, None),
+        };
+        let dims = match name {
+            Some(_) => dims.strip_suffix('_').unwrap_or(dims),
+            None => dims,
+        };
+        let read = |item: &str| {
+            let digits = item.bytes().take_while(u8::is_ascii_digit).count();
+            integer(item, 0..=MOST_ELEMENTS).map_err(|_| {
+                if digits == item.len() && digits > 0 {
+                    return BadValue::new(format!(
+                        "'{item}' is no dimension: {MOST_ELEMENTS} is the most"
+                    ));
+                }
+                BadValue::at(
+                    digits,
+                    format!("'{text}' is no problem such as 8x128x1024 or 8x128x1024_n\"name\""),
+                )
+            })
+        };
+        let (pieces, dims) = (dims, list(dims, 'x', read)?);
+        if !dimensions.contains(&dims.len()) {
+            let (fewest, most) = (dimensions.start(), dimensions.end());
+            // At the first dimension that is too many, or where the next one is missing.
+            let at = pieces.match_indices('x').nth(most - 1).map_or(pieces.len(), |(at, _)| at + 1);
+            return Err(BadValue::at(
+                at,
+                format!("'{text}' has {} dimensions, not {fewest} to {most}", dims.len()),
+            ));
+        }
+        let mut elements = 1_u64;
+        for (dim, at) in dims.iter().zip(starts(pieces, 'x')) {
+            elements = match elements.checked_mul((*dim).max(1)) {
+                Some(elements) if elements <= MOST_ELEMENTS => elements,
+                _ => return Err(BadValue::at(at, format!("'{text}' has too many elements"))),
+            };
+        }
+        let name = match name {
+            None => String::new(),
+            Some((at, name)) => Descriptor::name(name).map_err(|error| error.shifted(at))?,
+        };
+        Ok(Descriptor { dims: dims.into_iter().map(|dim| dim as usize).collect(), name })
+    }
+
+    /// A name, with or without the quotes that a shell may have taken away.
+    fn name(text: &str) -> Result<String, BadValue> {
+        let name = match text.strip_prefix('"') {
+            Some(quoted) => quoted
+                .strip_suffix('"')
+                .ok_or_else(|| BadValue::at(text.len(), "the quote of a name does not end"))?,
+            None => text,
+        };
+        match name.find(|c: char| c == '"' || c == '\'' || c.is_control()) {
+            None => Ok(name.to_owned()),
+            Some(at) => Err(BadValue::at(
+                at + text.len() - text.trim_start_matches('"').len(),
+                "a name holds no quotes and no control characters",
+            )),
+        }
+    }
+}
+
+/// The descriptor of these dimensions and this name.
+pub fn text(dims: &[usize], name: &str) -> String {
+    let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
+    let dims = dims.join("x");
+    if name.is_empty() {
+        return dims;
+    }
+    // Inside double quotes a shell still looks for these.
+    if name.contains(['$', '`', '\\', '!']) {
+        return quote(&format!("{dims}_n{name}"));
+    }
+    format!("{dims}_n\"{name}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_are_dimensions_and_a_name() {
+        let parse = |text| Descriptor::parse(text, &(2..=5)).expect(text);
+        assert_eq!(parse("15x3"), Descriptor { dims: vec![15, 3], name: String::new() });
+        for text in ["6x2x0x1024_n\"ci 0d:0*\"", "6x2x0x1024nci 0d:0*", "6x2x0x1024_nci 0d:0*"] {
+            let descriptor = parse(text);
+            assert_eq!(descriptor.dims, [6, 2, 0, 1024], "{text}");
+            assert_eq!(descriptor.name, "ci 0d:0*", "{text}");
+        }
+    }
+
+    #[test]
+    fn malformed_descriptors_are_pointed_at() {
+        let offset = |text| Descriptor::parse(text, &(2..=5)).expect_err(text).offset;
+        assert_eq!(offset("15y3"), 2);
+        assert_eq!(offset("15xx3"), 3);
+        assert_eq!(offset("15x3x"), 5);
+        assert_eq!(offset("15x-3"), 3);
+        assert_eq!(offset("15"), 2);
+        assert_eq!(offset("1x1x1x1x1x1"), 10);
+        assert_eq!(offset("4x99999999999999999999"), 2);
+        assert_eq!(offset("4x17592186044416"), 2);
+        assert_eq!(offset("1x3n\"a'b\""), 6);
+        assert_eq!(offset("1x3_n\"ab"), 8);
+        let huge =
+            Descriptor::parse("9999999999x9999999999", &(2..=5)).expect_err("too many elements");
+        assert!(huge.message.contains("too many"), "{}", huge.message);
+    }
+}
