@@ -7,10 +7,10 @@ use super::backward::{
 };
 use super::columns::CHAIN_ROWS;
 use super::job::Given;
-use crate::simd::{Element, GROUP, LANES, Simd, add_wide, lane_sums};
+use crate::simd::{Element, LANES, Simd, add_wide, lane_sums};
 
-/// The longest row that is taken so.
-const LONGEST: usize = GROUP;
+/// The longest row of src or diff_dst that is taken so, in bytes.
+const LONGEST: usize = 256;
 
 /// What writing the rows of a chain takes.
 struct Scalars {
@@ -35,12 +35,13 @@ struct Rows {
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     Kernel<'_, Src, Dd, Ds, MODE, PARAMS>
 {
-    /// A chain of short rows and its end; false, and nothing is written, if rows are longer or f32 does not carry
-    /// one of them.
+    /// A chain of short rows and its end; false, and nothing is written, if rows are longer, stored past the
+    /// caches, or not carried by f32.
     #[inline(always)]
     pub(super) unsafe fn short_chain<S: Simd>(&self, first: usize) -> bool {
         const { assert!(CHAIN_ROWS == LANES) };
-        if !Src::KNOWN || MODE & GLOBAL != 0 || self.job.cols > LONGEST {
+        let bytes = self.job.cols * self.types.src.size().max(self.types.diff_dst.size());
+        if !Src::KNOWN || MODE & GLOBAL != 0 || bytes > LONGEST || self.job.streams {
             return false;
         }
         let mut rows = Rows {
