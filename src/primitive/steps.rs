@@ -8,7 +8,7 @@ use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places, RowMap};
 use norm_sys as sys;
 
 /// Elements that all steps are taken on before the next: they stay in a first-level cache.
-const STRETCH: usize = 256;
+const STRETCH: usize = 1024;
 
 /// A tensor that a step reads. Where it has one element for many of the output, that is repeated.
 struct Operand {
@@ -59,6 +59,7 @@ impl Operand {
     /// # Safety
     /// They are there, counted from `start`.
     #[inline(always)]
+    #[allow(clippy::undocumented_unsafe_blocks)]
     unsafe fn read<'a>(
         &self,
         start: *const u8,
@@ -207,6 +208,7 @@ impl Steps {
     ///
     /// # Safety
     /// Its buffers were checked.
+    #[allow(clippy::undocumented_unsafe_blocks)]
     pub(crate) unsafe fn bind(&self, arguments: &Arguments) -> BoundSteps<'_> {
         let mut bound = BoundSteps {
             steps: self,
@@ -334,6 +336,7 @@ fn select(stretch: &mut [f32], others: &[f32], conditions: &[f32]) {
 /// # Safety
 /// The row and those elements of it are there for all operands, whose elements nobody writes meanwhile.
 #[inline(always)]
+#[allow(clippy::undocumented_unsafe_blocks)]
 pub(crate) unsafe fn take_steps(
     bound: &BoundSteps<'_>,
     stretch: &mut [f32],

@@ -168,7 +168,8 @@ mod tests {
     /// Every code comes back, and what lies between two goes to the nearest, ties to the even one.
     #[test]
     fn codes_round_to_nearest_even() {
-        let formats: [(fn(f32) -> u8, fn(u8) -> f32, u8, u8, f32); 2] = [
+        type Format = (fn(f32) -> u8, fn(u8) -> f32, u8, u8, f32);
+        let formats: [Format; 2] = [
             (e4m3_code, e4m3_value, 0x7e, 0x7f, 464.0),
             (e5m2_code, e5m2_value, 0x7b, 0x7c, 61440.0),
         ];

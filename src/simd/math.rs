@@ -171,7 +171,7 @@ pub(crate) fn gelu_erf(x: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn gelu_tanh(x: f32) -> f32 {
     // 2 sqrt(2/pi), and that times 0.044715.
-    const LINEAR: f32 = 1.595_769_1;
+    const LINEAR: f32 = 1.595_769_2;
     const CUBIC: f32 = 0.071_354_814;
     let bounded = within(x, -20.0, 20.0);
     let g = bounded * CUBIC.mul_add(bounded * bounded, LINEAR);
