@@ -1,5 +1,5 @@
-//! Prints a digest of the output bits of layer and RMS normalization for a table of problems, at every
-//! level that the machine has: one line a problem and level.
+//! Prints a digest of the output bits of layer and RMS normalization for a table of problems, of types, layouts and
+//! attributes, at every level that the machine has: one line a problem and level.
 //!
 //! Two machines, or two levels, agree if the digests are equal. `scripts/neon.sh` compares aarch64
 //! under an emulator with this machine. `digest LEVEL` prints the lines of one level alone.
@@ -33,6 +33,10 @@ impl Numbers {
             match data_type {
                 sys::norm_bf16 => bytes.extend(half::bf16::from_f32(x).to_le_bytes()),
                 sys::norm_f16 => bytes.extend(half::f16::from_f32(small).to_le_bytes()),
+                sys::norm_f64 => bytes.extend((f64::from(x) * 1.000_000_001).to_le_bytes()),
+                sys::norm_s8 | sys::norm_u8 => bytes.push(self.next() as u8),
+                // Neither NaN nor infinite.
+                sys::norm_f8_e4m3 | sys::norm_f8_e5m2 => bytes.push(self.next() as u8 & 0xb7),
                 _ => bytes.extend(x.to_le_bytes()),
             }
         }
@@ -99,7 +103,8 @@ fn digest(library: &Library, problem: &Problem) -> u64 {
     let Problem { rows, cols, data_type, flags } = *problem;
     let (n, c) = (rows as usize, cols as usize);
     let mut numbers = Numbers(rows as u64 * 1000 + cols as u64);
-    let size = if data_type == sys::norm_f32 { 4 } else { 2 };
+    // SAFETY: no pointers.
+    let size = unsafe { sys::norm_data_type_size(data_type) };
     let mut src = numbers.bytes(data_type, n * c);
     let mut diff_dst = numbers.bytes(data_type, n * c);
     let mut scale = numbers.bytes(sys::norm_f32, c);
@@ -169,6 +174,136 @@ fn digest(library: &Library, problem: &Problem) -> u64 {
     outputs.iter().fold(0xcbf2_9ce4_8422_2325, |d, bytes| fnv(d, bytes))
 }
 
+/// The digest of dst of forward inference with types, a layout and attributes: those of a quantized layer and of a
+/// chain of post-operations.
+fn digest_of_chain(
+    library: &Library,
+    cols: i64,
+    types: [u32; 2],
+    turned: bool,
+    ops: &[u32],
+) -> u64 {
+    let (rows, c) = (37i64, cols as usize);
+    let mut numbers = Numbers(cols as u64 * 77 + types[0] as u64);
+    let desc = |data_type| {
+        let (mut desc, strides) = (null_mut(), if turned { [1, rows] } else { [cols, 1] });
+        // SAFETY: two dimensions.
+        unsafe {
+            check(sys::norm_memory_desc_create_with_strides(
+                &raw mut desc,
+                2,
+                [rows, cols].as_ptr(),
+                data_type,
+                strides.as_ptr(),
+            ));
+        }
+        desc
+    };
+    // SAFETY: no pointers.
+    let size = |data_type| unsafe { sys::norm_data_type_size(data_type) };
+    let count = rows as usize * c;
+    let [src_desc, dst_desc] = types.map(desc);
+    let mut src = numbers.bytes(types[0], count);
+    let mut dst = vec![1u8; count * size(types[1])];
+    let mut operand = numbers.bytes(sys::norm_f32, c);
+    let operand_desc = Library::desc(&[1, cols], sys::norm_f32);
+    let (mut scale, mut factor) = (numbers.bytes(sys::norm_f32, c), 0.3f32.to_le_bytes().to_vec());
+    let (parameter, one) =
+        (Library::desc(&[cols], sys::norm_f32), Library::desc(&[1], sys::norm_f32));
+    let (mut attr, mut post_ops, mut forward) = (null_mut(), null_mut(), null_mut());
+    let arg = |arg, desc, bytes: &mut [u8]| sys::norm_exec_arg_t {
+        arg,
+        memory: library.memory(desc, bytes),
+    };
+    let mut args = vec![
+        arg(sys::NORM_ARG_SRC, src_desc, &mut src),
+        arg(sys::NORM_ARG_DST, dst_desc, &mut dst),
+        arg(sys::NORM_ARG_SCALE, parameter, &mut scale),
+        arg(sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_DST, one, &mut factor),
+    ];
+    // SAFETY: descriptors and arguments are alive, and buffers as large as they say.
+    unsafe {
+        check(sys::norm_primitive_attr_create(&raw mut attr));
+        check(sys::norm_primitive_attr_set_scales_mask(attr, sys::NORM_ARG_DST, 0));
+        check(sys::norm_post_ops_create(&raw mut post_ops));
+        for (at, op) in ops.iter().enumerate() {
+            if *op >= sys::norm_binary_add {
+                check(sys::norm_post_ops_append_binary(post_ops, *op, operand_desc));
+                let id = sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(at as i32) | sys::NORM_ARG_SRC_1;
+                args.push(arg(id, operand_desc, &mut operand));
+            } else {
+                check(sys::norm_post_ops_append_eltwise(post_ops, *op, 0.5, 0.75));
+            }
+        }
+        check(sys::norm_primitive_attr_set_post_ops(attr, post_ops));
+        check(sys::norm_layer_normalization_forward_primitive_desc_create(
+            &raw mut forward,
+            library.engine,
+            sys::norm_forward_inference,
+            src_desc,
+            dst_desc,
+            null(),
+            1e-5,
+            sys::norm_use_scale,
+            attr,
+        ));
+        let mut primitive = null_mut();
+        check(sys::norm_primitive_create(&raw mut primitive, forward));
+        let nargs = args.len() as i32;
+        check(sys::norm_primitive_execute(primitive, library.stream, nargs, args.as_ptr()));
+    }
+    fnv(0xcbf2_9ce4_8422_2325, &dst)
+}
+
+/// The lines of a level for what only forward takes.
+fn print_chains(library: &Library, level: &str) {
+    let types = [
+        ("f32", sys::norm_f32),
+        ("bf16", sys::norm_bf16),
+        ("f16", sys::norm_f16),
+        ("s8", sys::norm_s8),
+        ("u8", sys::norm_u8),
+        ("f8_e4m3", sys::norm_f8_e4m3),
+        ("f8_e5m2", sys::norm_f8_e5m2),
+    ];
+    // None gives NaN, whose bits are free.
+    let eltwise = [
+        sys::norm_eltwise_relu,
+        sys::norm_eltwise_tanh,
+        sys::norm_eltwise_elu,
+        sys::norm_eltwise_square,
+        sys::norm_eltwise_abs,
+        sys::norm_eltwise_linear,
+        sys::norm_eltwise_soft_relu,
+        sys::norm_eltwise_hardsigmoid,
+        sys::norm_eltwise_logistic,
+        sys::norm_eltwise_gelu_tanh,
+        sys::norm_eltwise_swish,
+        sys::norm_eltwise_clip,
+        sys::norm_eltwise_gelu_erf,
+        sys::norm_eltwise_round,
+        sys::norm_eltwise_mish,
+        sys::norm_eltwise_hardswish,
+    ];
+    let chains = eltwise.map(|op| vec![op]).into_iter().chain([
+        vec![],
+        vec![sys::norm_binary_add, sys::norm_eltwise_gelu_erf, sys::norm_binary_mul],
+        vec![sys::norm_eltwise_abs, sys::norm_eltwise_pow, sys::norm_binary_max],
+        vec![sys::norm_eltwise_logistic, sys::norm_eltwise_log, sys::norm_eltwise_exp],
+    ]);
+    for (i, chain) in chains.enumerate() {
+        for (j, (src_name, src)) in types.into_iter().enumerate() {
+            for turned in [false, true] {
+                let cols = [7, 64, 100, 300][(i + j) % 4];
+                let (dst_name, dst) = types[(i * 3 + j) % types.len()];
+                let digest = digest_of_chain(library, cols, [src, dst], turned, &chain);
+                let layout = if turned { "ba" } else { "ab" };
+                println!("{level} {src_name}:{dst_name} {layout} {cols} chain {i} {digest:016x}");
+            }
+        }
+    }
+}
+
 fn main() {
     let only = std::env::args().nth(1);
     let levels = [
@@ -191,10 +326,14 @@ fn main() {
         if !there {
             continue;
         }
+        print_chains(&library, name);
         for cols in (1..=130).chain([257, 301, 768, 1024, 4096, 33000]) {
-            for (type_name, data_type) in
-                [("f32", sys::norm_f32), ("bf16", sys::norm_bf16), ("f16", sys::norm_f16)]
-            {
+            for (type_name, data_type) in [
+                ("f32", sys::norm_f32),
+                ("bf16", sys::norm_bf16),
+                ("f16", sys::norm_f16),
+                ("f64", sys::norm_f64),
+            ] {
                 for (flag_name, flags) in [("CH", all), ("CHM", all | sys::norm_rms_norm), ("", 0)]
                 {
                     let rows = if cols > 1024 { 3 } else { 13 };

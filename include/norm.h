@@ -491,21 +491,29 @@ NORM_API norm_status_t norm_primitive_destroy(norm_primitive_t primitive);
  *                dst      = x / sqrt(variance + epsilon) * scale + shift
  *
  * (Ba, Kiros and Hinton 2016; Zhang and Sennrich 2019.) Arithmetic is f32 with
- * f64 sums, rounded to the type of dst once. A row's result depends on the row,
- * its types and the flags alone: not on the instruction set, the threads, the
- * batch, its place in it, the layout or the alignment. A row whose squares leave
+ * f64 sums, rounded to the type of dst once; with src or dst in f64 it is f64
+ * throughout (dst of a narrower type is rounded to f32 first). A row's result
+ * depends on the row, its types, the flags and the attributes alone: not on the
+ * instruction set, the threads, the batch, its place in it, the layout or the
+ * alignment. A row whose squares leave
  * the range of f32 is computed in f64; its variance saturates to +Inf. With
  * variance + epsilon = 0 the factor 1/sqrt is taken as 0.
  *
  * prop_kind     norm_forward_training or norm_forward_inference
- * src_desc      2 to 5 dimensions, f32, bf16 or f16, a layout of its own
- * dst_desc      the same dimensions, f32, bf16 or f16, any layout or "any" (then
- *               as src)
+ * src_desc      2 to 5 dimensions, f32, bf16, f16, f64, s8, u8, f8_e4m3 or
+ *               f8_e5m2, a layout of its own
+ * dst_desc      the same dimensions, one of these types, any layout or "any"
+ *               (then as src). s8 and u8 round to nearest even and saturate, NaN
+ *               becomes 0; what is too large for f8_e5m2 becomes an infinity, for
+ *               f8_e4m3, which has none, NaN
  * stat_desc     mean and variance: f32, the dimensions of src without the last;
  *               NULL, an empty descriptor or "any" for the order of src
  * epsilon       added to the variance inside the root; finite and not negative
  * flags         norm_normalization_flags_t, or-ed
- * attr          may be NULL
+ * attr          may be NULL. One scale for SRC and one for DST, eltwise, binary and
+ *               sum post-operations, not with dst in f64. Done in f32: times the
+ *               scale of SRC, the post-operations in order, times the reciprocal
+ *               of the scale of DST; then dst is rounded
  *
  * Arguments of the execution (in: read, out: written, -: ignored)
  *                          SRC DST MEAN VARIANCE SCALE SHIFT
@@ -539,14 +547,17 @@ NORM_API norm_status_t norm_layer_normalization_forward_primitive_desc_create_v2
  * The rms_norm gradient has no sum(d) term: rms_norm subtracts no mean. (oneDNN
  * keeps that term; see docs/onednn.md.) diff_scale and diff_shift depend on the
  * rows and their order alone. A row whose variance is +Inf, subnormal or 0 has
- * its statistics taken anew from src, unless use_global_stats is set.
+ * its statistics taken anew from src, unless use_global_stats is set. So has every
+ * row if a tensor is f64, and all arithmetic is f64 then: statistics in f32 would
+ * leave 2^-24 of the mean in src - mean. MEAN and VARIANCE are still arguments.
  *
  * prop_kind      norm_backward, or norm_backward_data for diff_src alone (then
  *                scale is still read with use_scale: frozen parameters)
- * diff_src_desc  f32, bf16 or f16, any layout or "any" (then as src)
+ * diff_src_desc  f32, bf16, f16 or f64, any layout or "any" (then as src)
  * diff_dst_desc  likewise
- * src_desc       as forward
- * stat_desc, epsilon, flags, attr   as forward
+ * src_desc       f32, bf16, f16 or f64, a layout of its own
+ * stat_desc, epsilon, flags   as forward
+ * attr           may be NULL; neither scales nor post-operations
  * hint_fwd_pd    may be NULL; not needed
  *
  * Arguments: in SRC, DIFF_DST, VARIANCE, MEAN (not with rms_norm), SCALE (with

@@ -1,6 +1,13 @@
 //! Instruction-set levels: which exist, which the machine has, and how a kernel becomes one entry
 //! function for each.
 
+use std::sync::atomic::AtomicBool;
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::Ordering;
+
+/// Whether the processor has AVX512-BF16; false until levels were asked for.
+pub(super) static CONVERTS_BF16: AtomicBool = AtomicBool::new(false);
+
 /// An instruction set that kernels are compiled for, slowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
@@ -22,6 +29,8 @@ impl Level {
 
     /// The levels that this machine has, fastest first.
     pub(crate) fn available() -> &'static [Self] {
+        #[cfg(target_arch = "x86_64")]
+        CONVERTS_BF16.store(std::arch::is_x86_feature_detected!("avx512bf16"), Ordering::Relaxed);
         let first = Self::ALL.iter().position(|level| level.is_present());
         &Self::ALL[first.unwrap_or(Self::ALL.len() - 1)..]
     }

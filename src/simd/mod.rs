@@ -35,20 +35,16 @@ pub(crate) use loops::{
     map_and_fold,
 };
 
+use std::sync::atomic::Ordering;
+
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;
 
-/// Whether the processor rounds f32 to bf16 by an instruction of its own.
+/// Whether the processor rounds f32 to bf16 by an instruction of its own. Kernels call nothing, so what it can do is
+/// looked up with the levels.
 #[inline(always)]
 pub(crate) fn converts_bf16() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        std::arch::is_x86_feature_detected!("avx512bf16")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        false
-    }
+    levels::CONVERTS_BF16.load(Ordering::Relaxed)
 }
 
 /// Vector operations over 16 lanes of f32 (`F`) and 16 of f64 (`D`).

@@ -5,7 +5,7 @@
 //! the level that an entry is compiled for.
 
 use crate::simd::{
-    Bf16, Element, F16, F32, LANES, Level, Map, Simd, bf16_bits, codes, entry_points, f16_bits,
+    Element, F32, LANES, Level, Map, Runtime, Simd, bf16_bits, codes, entry_points, f16_bits,
     f16_value, map,
 };
 use crate::tensor::{DataType, RowMap};
@@ -105,15 +105,15 @@ macro_rules! by_code {
 }
 
 /// A row of 16-bit elements from or to f32, for which each instruction set has its own conversion.
-struct Half<E> {
-    element: E,
+struct Half {
+    element: Runtime,
     half: *mut u8,
     f32s: *mut u8,
     /// Whether the 16 bits are written.
     narrows: bool,
 }
 
-impl<S: Simd, E: Element> Map<S> for Half<E> {
+impl<S: Simd> Map<S> for Half {
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
         let single = <F32 as Element>::of(DataType::F32);
@@ -144,8 +144,8 @@ impl<S: Simd, E: Element> Map<S> for Half<E> {
 /// # Safety
 /// As [`load_rows`], for dense rows of 16-bit elements and a stage in f32.
 #[inline(always)]
-unsafe fn dense_halves<S: Simd, E: Element>(c: &Carried, first: usize, last: usize, narrows: bool) {
-    let element = E::of(c.data_type);
+unsafe fn dense_halves<S: Simd>(c: &Carried, first: usize, last: usize, narrows: bool) {
+    let element = <Runtime>::of(c.data_type);
     for row in first..last {
         let half = c.tensor.wrapping_add(c.rows.offset(row) * 2);
         let f32s = c.stage.wrapping_add((row - first) * c.stage_step * 4);
@@ -169,14 +169,10 @@ fn are_dense_halves(c: &Carried) -> bool {
 unsafe fn load_rows<S: Simd>(carried: &Carried, first: usize, last: usize) {
     // SAFETY: the caller's.
     unsafe {
-        match carried.data_type {
-            DataType::Bf16 if are_dense_halves(carried) => {
-                dense_halves::<S, Bf16>(carried, first, last, false)
-            }
-            DataType::F16 if are_dense_halves(carried) => {
-                dense_halves::<S, F16>(carried, first, last, false)
-            }
-            _ => by_code!(carried, load_coded(carried, first, last)),
+        if are_dense_halves(carried) {
+            dense_halves::<S>(carried, first, last, false);
+        } else {
+            by_code!(carried, load_coded(carried, first, last));
         }
     }
 }
@@ -189,14 +185,10 @@ unsafe fn load_rows<S: Simd>(carried: &Carried, first: usize, last: usize) {
 unsafe fn store_rows<S: Simd>(carried: &Carried, first: usize, last: usize) {
     // SAFETY: the caller's.
     unsafe {
-        match carried.data_type {
-            DataType::Bf16 if are_dense_halves(carried) => {
-                dense_halves::<S, Bf16>(carried, first, last, true)
-            }
-            DataType::F16 if are_dense_halves(carried) => {
-                dense_halves::<S, F16>(carried, first, last, true)
-            }
-            _ => by_code!(carried, store_coded(carried, first, last)),
+        if are_dense_halves(carried) {
+            dense_halves::<S>(carried, first, last, true);
+        } else {
+            by_code!(carried, store_coded(carried, first, last));
         }
     }
 }
