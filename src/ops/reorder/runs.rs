@@ -12,9 +12,10 @@ use norm_sys as sys;
 const ELEMENTS_PER_THREAD: usize = 16 * 1024;
 /// Elements of a run that one block of a split has at least.
 const RUN: usize = 4096;
-/// The sides of a tile that is turned around: a line of elements of any type, and as many lines as the
-/// nearest cache holds.
-const TILE: usize = 32;
+/// The lines of a tile that is turned around: neighbours in src, a few cache lines of any type.
+const LINES: usize = 32;
+/// Elements of a line: enough for a call of the conversion, with a tile that stays in the nearest caches.
+const LINE: usize = 128;
 
 /// The vector implementation at a level, or why it does not fit.
 pub(super) fn make(
@@ -91,7 +92,7 @@ impl Implementation for Runs {
         let conversion = Conversion { src_type, dst_type, arithmetic };
         // Planes of tiles are cut along the lines of src, runs into pieces.
         let strips =
-            if self.across.count > 1 { self.across.count.div_ceil(TILE) } else { self.pieces };
+            if self.across.count > 1 { self.across.count.div_ceil(LINES) } else { self.pieces };
         let planes: usize = self.outer.iter().map(|l| l.count).product();
         let units = planes * strips;
         let elements = planes * self.across.count * self.run.count;
@@ -160,15 +161,15 @@ impl Runs {
         }
     }
 
-    /// Up to [`TILE`] neighbours in src, each the begin of a run in dst, tile by tile.
+    /// Up to [`LINES`] neighbours in src, each the begin of a run in dst, tile by tile.
     ///
     /// # Safety
     /// The plane begins at these addresses, and the machine has the level.
     unsafe fn strip(&self, c: &Conversion, src: *const u8, dst: *mut u8, strip: usize) {
-        let first = strip * TILE;
-        let lines = TILE.min(self.across.count - first);
-        for begin in (0..self.run.count).step_by(TILE) {
-            let count = TILE.min(self.run.count - begin);
+        let first = strip * LINES;
+        let lines = LINES.min(self.across.count - first);
+        for begin in (0..self.run.count).step_by(LINE) {
+            let count = LINE.min(self.run.count - begin);
             let from = (first * self.across.src + begin * self.run.src) * c.src_type.size();
             let to = (first * self.across.dst + begin) * c.dst_type.size();
             // SAFETY: the caller's; the tile lies within the plane.
@@ -196,7 +197,7 @@ impl Runs {
         lines: usize,
         count: usize,
     ) {
-        let mut turned = [std::mem::MaybeUninit::<T>::uninit(); TILE * TILE];
+        let mut turned = [std::mem::MaybeUninit::<T>::uninit(); LINES * LINE];
         let start = turned.as_mut_ptr().cast::<T>();
         // SAFETY: the caller's; a tile has room for its lines, and addresses need no alignment.
         unsafe {
@@ -204,12 +205,12 @@ impl Runs {
                 let from = src.cast::<T>().add(i * self.run.src);
                 for line in 0..lines {
                     let element = from.add(line * self.across.src).read_unaligned();
-                    start.add(line * TILE + i).write(element);
+                    start.add(line * LINE + i).write(element);
                 }
             }
             for line in 0..lines {
                 let to = dst.add(line * self.across.dst * c.dst_type.size());
-                self.convert_run(c, start.add(line * TILE).cast(), to, count);
+                self.convert_run(c, start.add(line * LINE).cast(), to, count);
             }
         }
     }
