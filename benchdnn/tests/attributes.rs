@@ -169,12 +169,12 @@ fn lines_reproduce_attributes() {
     );
     for line in &lines {
         let words: Vec<&str> = line.split(' ').collect();
-        assert_eq!(self::lines(&words), [line.clone()]);
+        assert_eq!(self::lines(&words), *std::slice::from_ref(line));
     }
     let reorder = ["--reorder", "--sdt=s8", "--strides=8x1:", "--attr-zero-points=src:common:-1"];
     let line = &self::lines(&[&reorder[..], &["2x4"]].concat())[0];
     let again: Vec<&str> = line.split(' ').collect();
-    assert_eq!(self::lines(&again), [line.clone()]);
+    assert_eq!(self::lines(&again), *std::slice::from_ref(line));
     // A reset takes them back.
     assert_eq!(self::lines(&["--attr-post-ops=sum", "--reset", "3x4"]), ["--lnorm 3x4"]);
 }
@@ -221,7 +221,7 @@ fn every_batch_reproduces_itself() {
             for line in lines.iter().step_by(lines.len() / 40 + 1) {
                 let words: Vec<&str> = line.split(' ').collect();
                 if !line.contains(['"', '\'']) {
-                    assert_eq!(self::lines(&words), [line.clone()], "{name}");
+                    assert_eq!(self::lines(&words), *std::slice::from_ref(line), "{name}");
                 }
             }
         }
