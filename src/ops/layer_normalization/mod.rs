@@ -14,6 +14,7 @@ mod backward;
 mod carry;
 mod columns;
 mod forward;
+mod gradient;
 mod job;
 mod normalize;
 mod plan;

@@ -2,10 +2,11 @@
 //! chain of them at once, whose scalars are the lanes of a vector and whose column terms stay in registers. The
 //! bits are those of row after row.
 
-use super::backward::{
-    GLOBAL, Kernel, LAYER, READ_SCALE, RMS, RowSums, SUM_SCALE, SUM_SHIFT, Vectors, load_if,
-};
+use super::backward::Kernel;
 use super::columns::CHAIN_ROWS;
+use super::gradient::{
+    GLOBAL, LAYER, READ_SCALE, RMS, RowSums, SUM_SCALE, SUM_SHIFT, Vectors, load_if,
+};
 use super::job::Given;
 use crate::simd::{Element, LANES, Simd, add_wide, lane_sums};
 

@@ -3,6 +3,7 @@
 use super::backward;
 use super::columns::{JoinEntry, join_entry};
 use super::forward;
+use super::gradient;
 use super::normalize::{SCALE, SHIFT};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
@@ -44,11 +45,11 @@ pub(super) fn make(
             wide::forward_entry(level, src, dst),
         )
     } else {
-        let mode = if flags.rms() { backward::RMS } else { backward::LAYER }
-            | if flags.global_stats() { backward::GLOBAL } else { 0 };
-        let params = if flags.scale() { backward::READ_SCALE } else { 0 }
-            | if p.writes_scale() { backward::SUM_SCALE } else { 0 }
-            | if p.writes_shift() { backward::SUM_SHIFT } else { 0 };
+        let mode = if flags.rms() { gradient::RMS } else { gradient::LAYER }
+            | if flags.global_stats() { gradient::GLOBAL } else { 0 };
+        let params = if flags.scale() { gradient::READ_SCALE } else { 0 }
+            | if p.writes_scale() { gradient::SUM_SCALE } else { 0 }
+            | if p.writes_shift() { gradient::SUM_SHIFT } else { 0 };
         let entry = (!double).then(|| backward::entry(level, (src, dst, diff_src), mode, params));
         Run::Backward(entry, wide::backward_entry(level, types), join_entry(level))
     };

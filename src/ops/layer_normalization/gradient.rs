@@ -1,0 +1,324 @@
+//! The two sweeps of backward: the sums of a row, and the one that writes diff_src and adds column terms.
+
+use super::columns::ColumnSums;
+use crate::simd::{Element, Fold, LANES, Map, Simd, Terms};
+
+/// How the statistics enter the gradient.
+pub(super) const LAYER: u8 = 0;
+pub(super) const RMS: u8 = 1;
+/// Added to one of the above: the statistics are constants.
+pub(super) const GLOBAL: u8 = 2;
+
+/// What is done with the parameters: bit 0 scale is read, bit 1 diff_scale is summed, bit 2 diff_shift.
+pub(super) const READ_SCALE: u8 = 1;
+pub(super) const SUM_SCALE: u8 = 2;
+pub(super) const SUM_SHIFT: u8 = 4;
+
+/// Rows written at once: scale and the column chains are loaded once for all.
+pub(super) const TILE: usize = 2;
+
+/// A row, ready to be written.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    pub(super) src: *const u8,
+    pub(super) diff_dst: *const u8,
+    pub(super) diff_src: *mut u8,
+    pub(super) mean: f32,
+    pub(super) r: f32,
+    /// `-r*sum(d)/C`.
+    pub(super) shift: f32,
+    /// `r*sum(d*xhat)/C`.
+    pub(super) slope: f32,
+}
+
+impl Row {
+    /// What a row is before it is prepared; one loop that prepares is one copy of the sweep.
+    pub(super) const NOTHING: Self = Self {
+        src: std::ptr::null(),
+        diff_dst: std::ptr::null(),
+        diff_src: std::ptr::null_mut(),
+        mean: 0.0,
+        r: 0.0,
+        shift: 0.0,
+        slope: 0.0,
+    };
+}
+
+/// The element types of a kernel.
+#[derive(Clone, Copy)]
+pub(super) struct Types<Src, Dd, Ds> {
+    pub(super) src: Src,
+    pub(super) diff_dst: Dd,
+    pub(super) diff_src: Ds,
+}
+
+/// `sum(d)` and `sum(d*xhat)`; the first is left out with RMS.
+pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8, const PARAMS: u8> {
+    pub(super) src_type: Src,
+    pub(super) dd_type: Dd,
+    pub(super) src: *const u8,
+    pub(super) diff_dst: *const u8,
+    pub(super) scale: *const f32,
+    pub(super) mean: S::F,
+    pub(super) r: S::F,
+}
+
+impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
+    RowSums<S, Src, Dd, MODE, PARAMS>
+{
+    /// `d` and `xhat` of a vector; `n` is 16 for a whole one.
+    ///
+    /// # Safety
+    /// As [`Fold`]; scale is as long as a row, and there if PARAMS says so.
+    #[inline(always)]
+    unsafe fn at(&self, i: usize, n: usize) -> (S::F, S::F) {
+        // SAFETY: the caller's.
+        unsafe {
+            let (x, dd) = if n == LANES {
+                (self.src_type.load::<S>(self.src, i), self.dd_type.load::<S>(self.diff_dst, i))
+            } else {
+                let x = self.src_type.load_n::<S>(self.src, i, n);
+                (x, self.dd_type.load_n::<S>(self.diff_dst, i, n))
+            };
+            let d = match (PARAMS & READ_SCALE != 0, n == LANES) {
+                (false, _) => dd,
+                (true, true) => S::mul(S::load(self.scale.add(i)), dd),
+                (true, false) => S::mul(S::load_n(self.scale.add(i), n), dd),
+            };
+            (d, xhat::<S, MODE>(x, self.mean, self.r))
+        }
+    }
+}
+
+/// # Safety
+/// The instruction set of `S` is there.
+#[inline(always)]
+unsafe fn xhat<S: Simd, const MODE: u8>(x: S::F, mean: S::F, r: S::F) -> S::F {
+    // SAFETY: the caller's.
+    unsafe { if MODE & RMS != 0 { S::mul(x, r) } else { S::mul(S::sub(x, mean), r) } }
+}
+
+/// `d*xhat` alone.
+impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 1>
+    for RowSums<S, Src, Dd, MODE, PARAMS>
+{
+    #[inline(always)]
+    unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
+        // SAFETY: the caller's.
+        unsafe { Terms::products([self.at(i, LANES)]) }
+    }
+    #[inline(always)]
+    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
+        // SAFETY: the caller's.
+        unsafe { Terms::products([self.at(i, n)]) }
+    }
+}
+
+/// `d` and `d*xhat`.
+impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 2>
+    for RowSums<S, Src, Dd, MODE, PARAMS>
+{
+    #[inline(always)]
+    unsafe fn terms(&self, i: usize) -> Terms<S, 2> {
+        // SAFETY: the caller's.
+        unsafe {
+            let (d, xhat) = self.at(i, LANES);
+            Terms::products([(d, S::splat(1.0)), (d, xhat)])
+        }
+    }
+    #[inline(always)]
+    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 2> {
+        // SAFETY: the caller's.
+        unsafe {
+            let (d, xhat) = self.at(i, n);
+            Terms::products([(d, S::splat(1.0)), (d, xhat)])
+        }
+    }
+}
+
+/// A row's scalars, each in all lanes.
+pub(super) struct Vectors<S: Simd> {
+    pub(super) mean: S::F,
+    pub(super) r: S::F,
+    pub(super) shift: S::F,
+    pub(super) slope: S::F,
+}
+
+impl<S: Simd> Vectors<S> {
+    /// A vector of diff_src, whose column terms are added to the chains of diff_scale and diff_shift.
+    ///
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    pub(super) unsafe fn gradient<const MODE: u8, const PARAMS: u8>(
+        &self,
+        x: S::F,
+        dd: S::F,
+        scale: S::F,
+        (scale_chain, shift_chain): &mut (S::F, S::F),
+    ) -> S::F {
+        // SAFETY: the caller's.
+        unsafe {
+            let xhat = xhat::<S, MODE>(x, self.mean, self.r);
+            if PARAMS & SUM_SCALE != 0 {
+                *scale_chain = S::fma(dd, xhat, *scale_chain);
+            }
+            if PARAMS & SUM_SHIFT != 0 {
+                *shift_chain = S::add(*shift_chain, dd);
+            }
+            let d = if PARAMS & READ_SCALE != 0 { S::mul(scale, dd) } else { dd };
+            match MODE {
+                LAYER => S::fnma(xhat, self.slope, S::fma(d, self.r, self.shift)),
+                RMS => S::fnma(xhat, self.slope, S::mul(d, self.r)),
+                _ => S::mul(d, self.r),
+            }
+        }
+    }
+}
+
+/// Writes diff_src of `R` rows and adds their column terms.
+pub(super) struct Gradient<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8, const R: usize> {
+    pub(super) types: Types<Src, Dd, Ds>,
+    pub(super) rows: [Row; R],
+    pub(super) scale: *const f32,
+    pub(super) sums: &'a ColumnSums,
+}
+
+impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, const R: usize>
+    Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R>
+{
+    /// The vectors of diff_src at element `i`, whose column terms are added; `n` is 16 for a whole
+    /// vector.
+    ///
+    /// All rows are loaded before one is stored: a load that follows a store to an address a multiple of
+    /// 4 KiB away waits for it.
+    ///
+    /// # Safety
+    /// As [`Map`]; what PARAMS asks for is there and as long as a row.
+    #[inline(always)]
+    unsafe fn at<S: Simd>(&self, i: usize, n: usize) -> [S::F; R] {
+        // SAFETY: the caller's.
+        unsafe {
+            let zero = S::splat(0.0);
+            let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.scale, i, n);
+            let mut scale_chain =
+                load_if::<S>(PARAMS & SUM_SCALE != 0, self.sums.scale_chain, i, n);
+            let mut shift_chain =
+                load_if::<S>(PARAMS & SUM_SHIFT != 0, self.sums.shift_chain, i, n);
+            let mut outs = [zero; R];
+            for (out, row) in outs.iter_mut().zip(&self.rows) {
+                let (x, dd) = if n == LANES {
+                    let x = self.types.src.load::<S>(row.src, i);
+                    (x, self.types.diff_dst.load::<S>(row.diff_dst, i))
+                } else {
+                    let x = self.types.src.load_n::<S>(row.src, i, n);
+                    (x, self.types.diff_dst.load_n::<S>(row.diff_dst, i, n))
+                };
+                let vectors = Vectors::<S> {
+                    mean: S::splat(row.mean),
+                    r: S::splat(row.r),
+                    shift: S::splat(row.shift),
+                    slope: S::splat(row.slope),
+                };
+                let mut chains = (scale_chain, shift_chain);
+                *out = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
+                (scale_chain, shift_chain) = chains;
+            }
+            for (wanted, p, chain) in [
+                (PARAMS & SUM_SCALE != 0, self.sums.scale_chain, scale_chain),
+                (PARAMS & SUM_SHIFT != 0, self.sums.shift_chain, shift_chain),
+            ] {
+                if wanted && n == LANES {
+                    S::store(p.add(i), chain);
+                } else if wanted {
+                    S::store_n(p.add(i), chain, n);
+                }
+            }
+            outs
+        }
+    }
+}
+
+/// `n` elements, 16 for a whole vector, or zeros.
+///
+/// # Safety
+/// Elements `i` to `i + n - 1` are there if they are wanted; the instruction set of `S` is too.
+#[inline(always)]
+pub(super) unsafe fn load_if<S: Simd>(wanted: bool, p: *const f32, i: usize, n: usize) -> S::F {
+    // SAFETY: the caller's.
+    unsafe {
+        match (wanted, n == LANES) {
+            (false, _) => S::splat(0.0),
+            (true, true) => S::load(p.add(i)),
+            (true, false) => S::load_n(p.add(i), n),
+        }
+    }
+}
+
+impl<
+    S: Simd,
+    Src: Element,
+    Dd: Element,
+    Ds: Element,
+    const MODE: u8,
+    const PARAMS: u8,
+    const R: usize,
+> Map<S> for Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R>
+{
+    const UNROLL: usize = 1;
+
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            let outs = self.at::<S>(i, LANES);
+            for (out, row) in outs.into_iter().zip(&self.rows) {
+                self.types.diff_src.store_all::<S, 1>(row.diff_src, i, &[out]);
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            let outs = self.at::<S>(i, n);
+            for (out, row) in outs.iter().zip(&self.rows) {
+                self.types.diff_src.store_n::<S>(row.diff_src, i, *out, n);
+            }
+        }
+    }
+}
+
+/// [`Gradient`] of rows whose diff_src is stored past the caches, while the rows that come next are fetched.
+pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
+    pub(super) gradient: Gradient<'a, Src, Dd, Ds, MODE, PARAMS, TILE>,
+    /// Where the next rows of src and diff_dst begin, if there are any.
+    pub(super) next: [(*const u8, *const u8); TILE],
+}
+
+impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8> Map<S>
+    for Stream<'_, Src, Dd, Ds, MODE, PARAMS>
+{
+    const UNROLL: usize = 1;
+
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        let Gradient { types, rows, .. } = &self.gradient;
+        // SAFETY: the caller's.
+        unsafe {
+            for (src, diff_dst) in &self.next {
+                S::prefetch(src.wrapping_add(i * types.src.size()));
+                S::prefetch(diff_dst.wrapping_add(i * types.diff_dst.size()));
+            }
+            let outs = self.gradient.at::<S>(i, LANES);
+            for (out, row) in outs.into_iter().zip(rows) {
+                types.diff_src.stream_all::<S, 1>(row.diff_src, i, &[out]);
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { Map::<S>::apply_n(&self.gradient, i, n) }
+    }
+}
