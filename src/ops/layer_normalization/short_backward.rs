@@ -32,7 +32,7 @@ struct Rows {
 
 // SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
 // of `S` is there, by the contract of `backward_rows`.
-#[allow(clippy::undocumented_unsafe_blocks)]
+#[allow(clippy::undocumented_unsafe_blocks, clippy::needless_range_loop)]
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     Kernel<'_, Src, Dd, Ds, MODE, PARAMS>
 {
