@@ -53,6 +53,58 @@ def tables(rows):
     return groups
 
 
+def write_cells(file, title, groups):
+    """Every cell of a suite: a table per direction, types and flags, rows down and columns across."""
+    for (direction, types, flags), cells in sorted(groups.items()):
+        ratios = {tuple(map(int, shape.split("x"))): ratio for ratio, shape in cells}
+        grid = len(ratios) == len({r for r, _ in ratios}) * len({c for _, c in ratios})
+        print(f"\n### {title}: {direction}, {types}, {flags}\n", file=file)
+        if grid:
+            across = sorted({cols for _, cols in ratios})
+            print(f"| rows | {' | '.join(map(str, across))} |\n|{'---|' * (len(across) + 1)}", file=file)
+            for rows in sorted({rows for rows, _ in ratios}):
+                values = (f"{ratios[rows, cols]:.2f}" for cols in across)
+                print(f"| {rows} | {' | '.join(values)} |", file=file)
+        else:
+            print(f"| {' | '.join(f'{r}x{c}' for r, c in ratios)} |\n|{'---|' * len(ratios)}", file=file)
+            print(f"| {' | '.join(f'{ratio:.2f}' for ratio in ratios.values())} |", file=file)
+
+
+def colour(ratio):
+    """Red below 1, white at 1, blue above; full at a factor of 3."""
+    share = max(-1.0, min(1.0, math.log(ratio) / math.log(3)))
+    other = round(255 * (1 - abs(share)))
+    return f"rgb(255,{other},{other})" if share < 0 else f"rgb({other},{other},255)"
+
+
+def draw(folder, title, groups):
+    """A heat map of the ratios by rows and columns, per direction, types and flags, as SVG."""
+    for (direction, types, flags), cells in sorted(groups.items()):
+        ratios = {tuple(map(int, shape.split("x"))): ratio for ratio, shape in cells}
+        across, down = sorted({c for _, c in ratios}), sorted({r for r, _ in ratios})
+        width, height = 70 * len(across) + 90, 30 * len(down) + 60
+        heading = f"{title}: {direction} {types} {flags}"
+        text = "font-family='sans-serif' font-size='13' text-anchor='middle'"
+        parts = [
+            f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}'>",
+            f"<rect width='{width}' height='{height}' fill='white'/>",
+            f"<text x='{width / 2}' y='18' {text}>{heading}</text>",
+        ]
+        for i, cols in enumerate(across):
+            parts.append(f"<text x='{115 + 70 * i}' y='42' {text}>{cols}</text>")
+        for j, rows in enumerate(down):
+            parts.append(f"<text x='40' y='{70 + 30 * j}' {text}>{rows}</text>")
+            for i, cols in enumerate(across):
+                ratio = ratios.get((rows, cols))
+                if ratio is not None:
+                    box = f"x='{80 + 70 * i}' y='{50 + 30 * j}' width='70' height='30'"
+                    parts.append(f"<rect {box} fill='{colour(ratio)}' stroke='grey'/>")
+                    parts.append(f"<text x='{115 + 70 * i}' y='{70 + 30 * j}' {text}>{ratio:.2f}</text>")
+        name = f"{title.split(',', maxsplit=1)[0]}-{direction}-{types.replace(':', '-')}-{flags}.svg"
+        path = pathlib.Path(folder) / name
+        path.write_text("\n".join([*parts, "</svg>", ""]), encoding="utf-8")
+
+
 def main():
     """Reads the options, runs the suites and prints Markdown."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
@@ -61,11 +113,19 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--cpu", help="processors to stay on, as taskset takes them")
     parser.add_argument("--max-ms", type=int, default=20, help="per problem (default: 20)")
+    parser.add_argument("--cells", help="a Markdown file that gets every cell")
+    parser.add_argument("--pictures", help="a folder that gets a heat map per table of cells")
     parser.add_argument("--suite", action="append", choices=SUITES, help="default: all")
     arguments = parser.parse_args()
     for suite in arguments.suite or SUITES:
         rows = run(arguments, suite)
-        print(f"### {suite}, {arguments.threads} thread(s)\n")
+        title = f"{suite}, {arguments.threads} thread(s)"
+        if arguments.cells:
+            with open(arguments.cells, "a", encoding="utf-8") as file:
+                write_cells(file, title, tables(rows))
+        if arguments.pictures:
+            draw(arguments.pictures, title, tables(rows))
+        print(f"### {title}\n\n{len(rows)} problems.\n")
         print("| direction | types | flags | ratio | compared | below 1 | least |")
         print("|---|---|---|---|---|---|---|")
         for (direction, types, flags), cells in sorted(tables(rows).items()):
