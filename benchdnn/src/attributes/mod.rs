@@ -1,7 +1,7 @@
 //! Primitive attributes: what the `--attr-*` options say, in oneDNN's grammar.
 //!
-//! [`options`] holds the options, [`quantization`] scales and zero points, [`post_ops`] the chain of
-//! post-ops, [`arguments`] the names of tensors and the policies of broadcasting. The values are
+//! `options` holds the options, `quantization` scales and zero points, `post_ops` the chain of
+//! post-ops, `arguments` the names of tensors and the policies of broadcasting. The values are
 //! described here, not checked against a primitive: the library says what it does not take.
 
 mod arguments;

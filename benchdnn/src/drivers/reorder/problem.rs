@@ -34,7 +34,7 @@ pub struct Problem {
     pub dst_tag: Tag,
     /// Strides of src and dst in place of the tags; empty where a tag counts.
     pub strides: [Vec<usize>; 2],
-    /// See [`Extra`]; empty for nothing.
+    /// See `Extra`; empty for nothing.
     pub extra: String,
     /// Bits of the dimensions that are known only when it is executed.
     pub runtime_dims: u64,
