@@ -165,7 +165,7 @@ impl<S: Simd, E: Element, Dst: Element, const RMS: bool> Fold<S, 1> for Moments<
         // SAFETY: the caller's.
         unsafe {
             let x = self.element.load::<S>(self.src, i);
-            self.of::<S>(x, self.element.load_wide::<S>(self.src, i))
+            self.of::<S>(x)
         }
     }
     #[inline(always)]
@@ -173,7 +173,7 @@ impl<S: Simd, E: Element, Dst: Element, const RMS: bool> Fold<S, 1> for Moments<
         // SAFETY: the caller's.
         unsafe {
             let x = self.element.load_n::<S>(self.src, i, n);
-            self.of::<S>(x, S::widen(x))
+            self.of::<S>(x)
         }
     }
 }
@@ -195,12 +195,12 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
         unsafe { if RMS { x } else { S::sub(x, S::splat(self.about)) } }
     }
 
-    /// The terms of a vector of values, in f32 and in f64.
+    /// The terms of a vector of values.
     ///
     /// # Safety
     /// The instruction set of `S` is there.
     #[inline(always)]
-    unsafe fn of<S: Simd>(&self, x: S::F, wide: S::D) -> Terms<S, 1> {
+    unsafe fn of<S: Simd>(&self, x: S::F) -> Terms<S, 1> {
         // SAFETY: the caller's.
         unsafe {
             let d = self.distance::<S>(x);
@@ -212,7 +212,7 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
                 // The bits of sums in f64.
                 Terms::with_narrow([(d, d)], x)
             } else {
-                Terms::with_wide([(d, d)], wide)
+                Terms::with_wide([(d, d)], S::widen(x))
             }
         }
     }
