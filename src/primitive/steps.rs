@@ -158,6 +158,13 @@ pub(crate) struct BoundSteps<'a> {
 // SAFETY: what the addresses lead to is read, or each row of it is one thread's.
 unsafe impl Sync for BoundSteps<'_> {}
 
+impl BoundSteps<'_> {
+    /// Whether a step reads a tensor that begins at an address.
+    pub(crate) fn read(&self, address: *const u8) -> bool {
+        self.operands.iter().flatten().any(|operand| *operand == address)
+    }
+}
+
 impl Steps {
     /// Those of attributes whose post-operations are resolved, for an output; `order` is that in which rows are
     /// counted, or nothing for the logical one. `None` if there is nothing to do.
@@ -263,6 +270,7 @@ fn eltwise(
 ) {
     use EltwiseAlgorithm as E;
     match algorithm {
+        E::Relu if a == 0.0 => each!(stretch, |x| if x <= 0.0 { 0.0 } else { x }),
         E::Relu => each!(stretch, |x| if x > 0.0 { x } else { x * a }),
         E::Tanh => each!(stretch, |x| math::tanh(x)),
         E::Elu => each!(stretch, |x| math::elu(x, a)),

@@ -231,7 +231,7 @@ impl Exponent {
     }
 }
 
-/// `x^b`, 1 ulp, as C's powf; computed in f64.
+/// `x^b`, 1 ulp, as C's powf for finite `b`; computed in f64.
 #[inline(always)]
 pub(crate) fn pow(x: f32, b: Exponent) -> f32 {
     let t = f64::from(x.abs());

@@ -91,7 +91,10 @@ impl MemoryDesc {
         // The checksum finds damage; this finds what was made up.
         let block = |(d, size): (usize, i64)| d < desc.ndims && (1..=1 << 20).contains(&size);
         let padded = |d: usize| desc.padded_dims[d] >= desc.dims[d];
-        let described = desc.layout == Layout::Undef || desc.data_type.is_some();
+        let described = match desc.layout {
+            Layout::Undef => desc.ndims == 0,
+            _ => desc.ndims > 0 && desc.data_type.is_some(),
+        };
         let sizes = desc.blocks().try_fold(1i64, |n, (_, size)| n.checked_mul(size));
         let sound = described
             && desc.offset >= 0
@@ -109,6 +112,21 @@ impl MemoryDesc {
 mod tests {
     use super::*;
     use norm_sys as sys;
+
+    #[test]
+    fn what_was_made_up_is_refused() {
+        let sound = MemoryDesc::with_tag(&[4, 8], DataType::F32, sys::norm_ab).unwrap();
+        let mut undef = sound.clone();
+        undef.layout = Layout::Undef;
+        let mut nothing = sound.clone();
+        nothing.ndims = 0;
+        let mut untyped = sound.clone();
+        untyped.data_type = None;
+        for made_up in [undef, nothing, untyped] {
+            assert!(MemoryDesc::of_blob(&made_up.to_blob()).is_err());
+        }
+        assert!(MemoryDesc::of_blob(&sound.to_blob()).is_ok());
+    }
 
     #[test]
     fn bytes_come_back_as_the_descriptor() {

@@ -333,15 +333,19 @@ static void refused_by_an_operation(void) {
     norm_memory_desc_t desc = NULL;
     norm_primitive_desc_t out = UNTOUCHED;
     MUST(norm_memory_desc_create_with_tag(&desc, 2, dims, norm_f32, norm_ab));
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < 6; ++i) {
         norm_primitive_attr_t attr = NULL;
         norm_post_ops_t list = NULL;
         MUST(norm_primitive_attr_create(&attr));
         MUST(norm_post_ops_create(&list));
-        MUST(norm_post_ops_append_prelu(list, 0));
+        /* A sum that would read dst in wider elements than it has. */
+        if (i == 5)
+            MUST(norm_post_ops_append_sum(list, 1.f, 0, norm_f64));
+        else
+            MUST(norm_post_ops_append_prelu(list, 0));
         if (i == 0) MUST(norm_primitive_attr_set_scales_mask(attr, NORM_ARG_WEIGHTS, 0));
         if (i == 1) MUST(norm_primitive_attr_set_zero_points_mask(attr, NORM_ARG_SRC, 0));
-        if (i == 2) MUST(norm_primitive_attr_set_post_ops(attr, list));
+        if (i == 2 || i == 5) MUST(norm_primitive_attr_set_post_ops(attr, list));
         if (i == 3)
             MUST(norm_primitive_attr_set_accumulation_mode(attr, norm_accumulation_mode_f16));
         if (i == 4)
@@ -356,6 +360,55 @@ static void refused_by_an_operation(void) {
     MUST(norm_memory_desc_destroy(desc));
 }
 
+/* The residual is added where it lies: dst is an operand too, and is read before it is written. */
+static void operand_where_dst_lies(void) {
+    enum { ROWS = 3, COLS = 20 };
+    const norm_dims_t dims = {ROWS, COLS};
+    float src[ROWS * COLS], dst[2][ROWS * COLS], residual[ROWS * COLS];
+    norm_memory_desc_t desc = NULL;
+    norm_primitive_attr_t attr = NULL;
+    norm_post_ops_t list = NULL;
+    norm_primitive_desc_t pd = NULL;
+    norm_primitive_t primitive = NULL;
+    norm_stream_t stream = NULL;
+    for (int i = 0; i < ROWS * COLS; ++i) {
+        src[i] = (float)(i * 7 % 13) - 6.f;
+        residual[i] = dst[1][i] = 100.f + (float)i;
+    }
+    MUST(norm_memory_desc_create_with_tag(&desc, 2, dims, norm_f32, norm_ab));
+    MUST(norm_primitive_attr_create(&attr));
+    MUST(norm_post_ops_create(&list));
+    MUST(norm_post_ops_append_binary(list, norm_binary_add, desc));
+    MUST(norm_primitive_attr_set_post_ops(attr, list));
+    MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
+    MUST(norm_layer_normalization_forward_primitive_desc_create(
+            &pd, engine, norm_forward_inference, desc, desc, NULL, 1e-5f, 0, attr));
+    MUST(norm_primitive_create(&primitive, pd));
+    for (int i = 0; i < 2; ++i) {
+        norm_memory_t memories[3] = {NULL, NULL, NULL};
+        float *buffers[3];
+        buffers[0] = src;
+        buffers[1] = dst[i];
+        buffers[2] = i == 0 ? residual : dst[i];
+        for (int m = 0; m < 3; ++m)
+            MUST(norm_memory_create(&memories[m], desc, engine, buffers[m]));
+        const norm_exec_arg_t args[] = {{NORM_ARG_SRC, memories[0]}, {NORM_ARG_DST, memories[1]},
+                {NORM_ARG_ATTR_MULTIPLE_POST_OP(0) | NORM_ARG_SRC_1, memories[2]}};
+        MUST(norm_primitive_execute(primitive, stream, 3, args));
+        for (int m = 0; m < 3; ++m)
+            MUST(norm_memory_destroy(memories[m]));
+    }
+    EXPECT(dst[0][0] > 90.f);
+    for (int i = 0; i < ROWS * COLS; ++i)
+        EXPECT(dst[0][i] == dst[1][i]);
+    MUST(norm_primitive_destroy(primitive));
+    MUST(norm_primitive_desc_destroy(pd));
+    MUST(norm_stream_destroy(stream));
+    MUST(norm_post_ops_destroy(list));
+    MUST(norm_primitive_attr_destroy(attr));
+    MUST(norm_memory_desc_destroy(desc));
+}
+
 int main(void) {
     MUST(norm_engine_create(&engine, norm_cpu, 0));
     modes();
@@ -364,6 +417,7 @@ int main(void) {
     post_operations();
     bad_post_operations();
     refused_by_an_operation();
+    operand_where_dst_lies();
     MUST(norm_engine_destroy(engine));
     return expect_summary("attributes");
 }

@@ -228,8 +228,12 @@ impl Staging {
     ) {
         let src = self.src.carried(job.src.cast_mut(), job.cols, slot);
         let dst = self.dst.carried(job.dst, job.cols, slot);
+        // An operand that lies where dst does is read before dst is written.
+        let apart = bound.is_none_or(|steps| !steps.read(job.dst));
         let in_place = match job.dst_rows.step() {
-            Some(step) if self.in_place && job.dst.cast::<f32>().is_aligned() => Some(step),
+            Some(step) if self.in_place && apart && job.dst.cast::<f32>().is_aligned() => {
+                Some(step)
+            }
             _ => None,
         };
         let leaves_dst = self.dst.offset.is_some() && in_place.is_none();

@@ -177,6 +177,9 @@ fn check_operand(name: &str, desc: &MemoryDesc, dst: &MemoryDesc) -> Result<()> 
             dst.dims()
         )));
     }
+    if desc.layout() == Layout::Undef {
+        return Err(Error::invalid(format!("{name}: an empty descriptor")));
+    }
     if desc.data_type() == Some(DataType::F64) {
         return Err(Error::invalid(format!("{name}: operands are not f64")));
     }
