@@ -515,8 +515,8 @@ NORM_API norm_status_t norm_primitive_destroy(norm_primitive_t primitive);
  * attr          may be NULL. One scale for SRC and one for DST, eltwise, binary and
  *               sum post-operations, not with dst in f64. Done in f32: times the
  *               scale of SRC, the post-operations in order, times the reciprocal
- *               of the scale of DST; then dst is rounded. A sum has no type or
- *               dst's. A binary operand may be dst itself, laid out as it: it is
+ *               of the scale of DST; then dst is rounded. A sum's type has
+ *               the size of dst's. A binary operand may be dst itself, laid out as it: it is
  *               read before it is written
  *
  * Arguments of the execution (in: read, out: written, -: ignored)

@@ -326,10 +326,11 @@ impl LayerNormalization {
                 "attr: scales and post-operations are computed in f32, and dst_desc is f64",
             ));
         }
-        let other = |post_op: &PostOp| matches!(post_op, PostOp::Sum { data_type: Some(t), .. } if Some(*t) != self.dst.data_type());
+        let size = self.dst.data_type().map(DataType::size);
+        let other = |post_op: &PostOp| matches!(post_op, PostOp::Sum { data_type: Some(t), .. } if Some(t.size()) != size);
         if attr.post_ops.iter().any(other) {
             return Err(Error::unimplemented(
-                "attr: a sum post-operation reads dst in another data type than dst_desc's",
+                "attr: a sum post-operation reads dst in a data type of another size",
             ));
         }
         self.attr = attr.clone();
