@@ -206,11 +206,6 @@ impl Steps {
         (!steps.is_empty()).then_some(Self(steps))
     }
 
-    /// Whether a step reads what dst held before.
-    pub(crate) fn read_dst(&self) -> bool {
-        self.0.iter().any(|step| matches!(step, Step::Sum { .. }))
-    }
-
     /// The steps of one execution.
     ///
     /// # Safety

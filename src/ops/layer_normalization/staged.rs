@@ -161,10 +161,8 @@ impl Staging {
             dst.offset = Some(0);
         }
         let mut diff_src = Side::new(&p.diff_src, rows[2], types[2]);
-        // Steps are taken where dst is, if it is f32 and they do not read what it was.
-        let in_place = dst.data_type == DataType::F32
-            && is_dense(&p.dst)
-            && steps.as_ref().is_some_and(|(steps, _)| !steps.read_dst());
+        // Steps are taken where dst is, if it is f32.
+        let in_place = dst.data_type == DataType::F32 && is_dense(&p.dst) && steps.is_some();
         let sides = [&src, &dst, &diff_src];
         if sides.iter().all(|side| side.offset.is_none()) {
             return None;
@@ -228,7 +226,7 @@ impl Staging {
     ) {
         let src = self.src.carried(job.src.cast_mut(), job.cols, slot);
         let dst = self.dst.carried(job.dst, job.cols, slot);
-        // An operand that lies where dst does is read before dst is written.
+        // What dst held is read before it is written, by a sum or as an operand that lies there.
         let apart = bound.is_none_or(|steps| !steps.read(job.dst));
         let in_place = match job.dst_rows.step() {
             Some(step) if self.in_place && apart && job.dst.cast::<f32>().is_aligned() => {
