@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Options that problems consume, with their defaults.
-const DEFAULTS: [(&str, &str); 8] = [
+const DEFAULTS: [(&str, &str); 9] = [
     ("dir", "FWD_D"),
     ("dt", "f32"),
     ("tag", "abx"),
@@ -14,6 +14,7 @@ const DEFAULTS: [(&str, &str); 8] = [
     ("flags", ""),
     ("inplace", "false"),
     ("eps", "0.0625"),
+    ("attr-post-ops", ""),
 ];
 
 /// One problem: the value of each option, and its dimensions.
@@ -113,7 +114,15 @@ fn stated(name: &str) -> usize {
 #[test]
 fn every_file_states_how_many_problems_it_stands_for() {
     let tests = ["test_lnorm_smoke", "test_lnorm_ci", "test_lnorm_all"];
-    let suites = ["perf_llm", "perf_narrow", "perf_odd", "perf_long"];
+    let suites = [
+        "perf_llm",
+        "perf_narrow",
+        "perf_odd",
+        "perf_long",
+        "perf_types",
+        "perf_chains",
+        "perf_f64",
+    ];
     for name in tests.into_iter().chain(suites) {
         assert_eq!(expand(name).len(), stated(name), "{name}");
     }

@@ -3,7 +3,7 @@
 
 use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, PostOp};
 use crate::simd::math::{self, Exponent};
-use crate::simd::{Level, Simd, entry_points, read_scalar};
+use crate::simd::{Level, Ramp, Simd, entry_points, read_scalar};
 use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places, RowMap};
 use norm_sys as sys;
 
@@ -15,6 +15,8 @@ struct Operand {
     argument: i32,
     data_type: DataType,
     place: Place,
+    /// Whether it is one element.
+    single: bool,
 }
 
 /// Where the elements of a row lie.
@@ -51,7 +53,8 @@ impl Operand {
                 Place::Any { rows, cols }
             }
         };
-        Self { argument, data_type, place }
+        let single = desc.dims().iter().all(|dim| *dim == 1);
+        Self { argument, data_type, place, single }
     }
 
     /// Elements `col` to `col + to.len() - 1` of a row, as f32: where they are, or in `to`.
@@ -136,8 +139,40 @@ enum Step {
     },
 }
 
-/// The most tensors that all steps read.
-const MOST_OPERANDS: usize = 2 * super::MAX_POST_OPS + 2;
+impl Step {
+    /// The argument of the one element that the step reads, and its type.
+    fn value(&self) -> Option<(i32, DataType)> {
+        match self {
+            Self::Multiply(id, data_type) | Self::Divide(id, data_type) => Some((*id, *data_type)),
+            Self::Binary { first, second: None, .. } if first.single => {
+                Some((first.argument, first.data_type))
+            }
+            _ => None,
+        }
+    }
+
+    /// The same as a ramp, if it is one, for the value that it reads.
+    fn ramp(&self, value: Option<f32>) -> Option<Ramp> {
+        use {BinaryAlgorithm as B, EltwiseAlgorithm as E};
+        Some(match (self, value) {
+            (Self::Multiply(..), Some(value)) => Ramp::times(value),
+            (Self::Divide(..), Some(value)) => Ramp::times(1.0 / value),
+            (Self::Binary { algorithm: B::Add, .. }, Some(value)) => Ramp::plus(value),
+            (Self::Binary { algorithm: B::Sub, .. }, Some(value)) => Ramp::plus(-value),
+            (Self::Binary { algorithm: B::Mul, .. }, Some(value)) => Ramp::times(value),
+            (Self::Eltwise { algorithm, alpha, beta, .. }, _) => match algorithm {
+                E::Relu if *alpha == 0.0 => Ramp::between(0.0, f32::INFINITY),
+                E::Linear => Ramp::linear(*alpha, *beta),
+                E::Clip | E::ClipV2 => Ramp::between(*alpha, *beta),
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// The most steps: both scales and every post-operation.
+const MOST_STEPS: usize = super::MAX_POST_OPS + 2;
 
 /// The steps of a primitive.
 pub(crate) struct Steps(Vec<Step>);
@@ -151,12 +186,25 @@ fn post_op_argument(at: usize, arg: i32) -> i32 {
 pub(crate) struct BoundSteps<'a> {
     steps: &'a Steps,
     /// Of each step its factor, and what it reads.
-    factors: [f32; MOST_OPERANDS],
-    operands: [[*const u8; 2]; MOST_OPERANDS],
+    factors: [f32; MOST_STEPS],
+    operands: [[*const u8; 2]; MOST_STEPS],
 }
 
 // SAFETY: what the addresses lead to is read, or each row of it is one thread's.
 unsafe impl Sync for BoundSteps<'_> {}
+
+/// The ramps that the steps of an execution are.
+pub(crate) struct Ramps {
+    ramps: [Ramp; MOST_STEPS],
+    count: usize,
+}
+
+impl std::ops::Deref for Ramps {
+    type Target = [Ramp];
+    fn deref(&self) -> &[Ramp] {
+        &self.ramps[..self.count]
+    }
+}
 
 impl BoundSteps<'_> {
     /// Whether a step reads a tensor that begins at an address.
@@ -206,6 +254,27 @@ impl Steps {
         (!steps.is_empty()).then_some(Self(steps))
     }
 
+    /// Whether all steps are ramps.
+    pub(crate) fn are_ramps(&self) -> bool {
+        self.0.iter().all(|step| step.ramp(step.value().map(|_| 1.0)).is_some())
+    }
+
+    /// The ramps of one execution.
+    ///
+    /// # Safety
+    /// Its buffers were checked.
+    pub(crate) unsafe fn ramps(&self, arguments: &Arguments) -> Ramps {
+        let mut ramps = Ramps { ramps: [Ramp::NONE; MOST_STEPS], count: self.0.len() };
+        for (ramp, step) in ramps.ramps.iter_mut().zip(&self.0) {
+            // SAFETY: what is read is one element.
+            let value = step.value().map(|(argument, data_type)| unsafe {
+                read_scalar(data_type, arguments.get(argument), 0)
+            });
+            *ramp = step.ramp(value).unwrap_or(Ramp::NONE);
+        }
+        ramps
+    }
+
     /// The steps of one execution.
     ///
     /// # Safety
@@ -214,8 +283,8 @@ impl Steps {
     pub(crate) unsafe fn bind(&self, arguments: &Arguments) -> BoundSteps<'_> {
         let mut bound = BoundSteps {
             steps: self,
-            factors: [1.0; MOST_OPERANDS],
-            operands: [[std::ptr::null(); 2]; MOST_OPERANDS],
+            factors: [1.0; MOST_STEPS],
+            operands: [[std::ptr::null(); 2]; MOST_STEPS],
         };
         let address = |operand: &Operand| arguments.get(operand.argument).cast_const();
         for (i, step) in self.0.iter().enumerate() {
@@ -265,7 +334,7 @@ fn eltwise(
 ) {
     use EltwiseAlgorithm as E;
     match algorithm {
-        E::Relu if a == 0.0 => each!(stretch, |x| if x <= 0.0 { 0.0 } else { x }),
+        E::Relu if a == 0.0 => each!(stretch, |x| if x < 0.0 { 0.0 } else { x }),
         E::Relu => each!(stretch, |x| if x > 0.0 { x } else { x * a }),
         E::Tanh => each!(stretch, |x| math::tanh(x)),
         E::Elu => each!(stretch, |x| math::elu(x, a)),

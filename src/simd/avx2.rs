@@ -308,6 +308,14 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
+    unsafe fn wide_stream(p: *mut f64, v: Self::D) {
+        unsafe {
+            for (k, v) in v.into_iter().enumerate() {
+                _mm256_stream_pd(p.add(4 * k), v);
+            }
+        }
+    }
+    #[inline(always)]
     unsafe fn wide_store_n(p: *mut f64, v: Self::D, n: usize) {
         unsafe {
             let mask = first_wide(n);

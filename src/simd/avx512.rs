@@ -1,6 +1,6 @@
 //! AVX-512 (F, BW, DQ, VL): one register holds the 16 lanes.
 
-use super::Simd;
+use super::{Bf16Rounding, Simd};
 use std::arch::x86_64::*;
 
 /// AVX-512 F, BW, DQ and VL, with AVX2's FMA and F16C.
@@ -203,18 +203,21 @@ impl Simd for Avx512 {
     unsafe fn store_bf16<const N: usize>(
         p: *mut u16,
         v: &[Self::F; N],
-        converts: bool,
+        conversion: Bf16Rounding,
         streams: bool,
     ) {
         const { assert!(N == 1 || N == 2 || N == 4) };
         unsafe {
-            if converts {
+            if conversion != Bf16Rounding::Computed {
                 let first = two_to_bf16(v[0], v[N / 2 - N / 4]);
                 let second = if N == 4 { two_to_bf16(v[2], v[3]) } else { first };
-                let magnitude = _mm512_set1_epi16(0x7fff);
-                let zeros = _mm512_testn_epi16_mask(first, magnitude)
-                    | _mm512_testn_epi16_mask(second, magnitude);
-                if zeros == 0 || !any_subnormal(v) {
+                let has_zeros = || {
+                    let magnitude = _mm512_set1_epi16(0x7fff);
+                    let first = _mm512_testn_epi16_mask(first, magnitude);
+                    (first | _mm512_testn_epi16_mask(second, magnitude)) != 0
+                };
+                let suspect = conversion == Bf16Rounding::ProcessorsOfZeros || has_zeros();
+                if !suspect || !any_subnormal(v) {
                     match (N, streams) {
                         (1, false) => Self::store_half(p, _mm512_castsi512_si256(first)),
                         (1, true) => Self::stream_half(p, _mm512_castsi512_si256(first)),
@@ -360,6 +363,13 @@ impl Simd for Avx512 {
         unsafe {
             _mm512_storeu_pd(p, v.0);
             _mm512_storeu_pd(p.add(8), v.1);
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_stream(p: *mut f64, v: Self::D) {
+        unsafe {
+            _mm512_stream_pd(p, v.0);
+            _mm512_stream_pd(p.add(8), v.1);
         }
     }
     #[inline(always)]

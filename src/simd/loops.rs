@@ -496,18 +496,22 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
     }
 }
 
-/// Adds the first `n` lanes to sums in memory; `n` is 16 for all.
+/// Adds the first `n` lanes of vectors, one after another, to sums in memory; `n` is 16 for all.
 ///
 /// # Safety
 /// `n` sums are there; the instruction set of `S` is too.
 #[inline(always)]
-pub(crate) unsafe fn add_wide<S: Simd>(sums: *mut f64, terms: S::D, n: usize) {
+pub(crate) unsafe fn add_wide<S: Simd, const R: usize>(sums: *mut f64, terms: [S::D; R], n: usize) {
     // SAFETY: the caller's.
     unsafe {
+        let mut sum = if n == LANES { S::wide_load(sums) } else { S::wide_load_n(sums, n) };
+        for term in terms {
+            sum = S::wide_add(sum, term);
+        }
         if n == LANES {
-            S::wide_store(sums, S::wide_add(S::wide_load(sums), terms));
+            S::wide_store(sums, sum);
         } else {
-            S::wide_store_n(sums, S::wide_add(S::wide_load_n(sums, n), terms), n);
+            S::wide_store_n(sums, sum, n);
         }
     }
 }

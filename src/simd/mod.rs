@@ -16,24 +16,29 @@ mod byte;
 pub(crate) mod codes;
 mod element;
 mod fenv;
+mod finish;
 mod levels;
 mod loops;
 pub(crate) mod math;
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod neon;
 pub(crate) mod portable;
+mod scalar;
+mod wide_element;
 
 pub(crate) use byte::{Byte, Factors};
-pub(crate) use element::{
-    Bf16, Element, F16, F32, Runtime, read_scalar, read_wide, write_scalar, write_wide,
-};
-pub(crate) use element::{bf16_bits, f16_bits, f16_value};
+pub(crate) use element::{Bf16, Element, F16, F32, Runtime};
 pub(crate) use fenv::DefaultEnvironment;
+pub(crate) use finish::{Finish, Finished, Ramp};
 pub(crate) use levels::{Level, entry_points};
 pub(crate) use loops::{
     BLOCK, CHAIN, Fold, GROUP, Map, Sums, Term, Terms, add_wide, fold, fold_beside, lane_sums, map,
     map_and_fold,
 };
+pub(crate) use scalar::{
+    bf16_bits, f16_bits, f16_value, read_scalar, read_wide, write_scalar, write_wide,
+};
+pub(crate) use wide_element::{AnyWide, F64, Number, WideElement, load_lanes, store_lanes};
 
 use std::sync::atomic::Ordering;
 
@@ -45,6 +50,17 @@ pub(crate) const LANES: usize = 16;
 #[inline(always)]
 pub(crate) fn converts_bf16() -> bool {
     levels::CONVERTS_BF16.load(Ordering::Relaxed)
+}
+
+/// How f32 is rounded to bf16.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bf16Rounding {
+    /// Integer instructions.
+    Computed,
+    /// The processor, which takes subnormals for zeros: so zeros are looked at.
+    Processors,
+    /// The same where most vectors have zeros.
+    ProcessorsOfZeros,
 }
 
 /// Vector operations over 16 lanes of f32 (`F`) and 16 of f64 (`D`).
@@ -113,12 +129,12 @@ pub(crate) trait Simd: Copy + 'static {
     /// f32 rounded to bf16, to nearest even; NaN stays NaN.
     unsafe fn to_bf16(v: Self::F) -> Self::H;
     /// Vectors rounded to bf16 and stored one after another, past the caches if that is asked for (the
-    /// address is then a multiple of 32). `converts` says whether [`converts_bf16`] the processor itself.
+    /// address is then a multiple of 32).
     #[inline(always)]
     unsafe fn store_bf16<const N: usize>(
         p: *mut u16,
         v: &[Self::F; N],
-        _converts: bool,
+        _conversion: Bf16Rounding,
         streams: bool,
     ) {
         for (k, v) in v.iter().enumerate() {
@@ -182,6 +198,12 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::D;
     unsafe fn wide_store(p: *mut f64, v: Self::D);
     unsafe fn wide_store_n(p: *mut f64, v: Self::D, n: usize);
+    /// As [`stream`](Simd::stream).
+    #[inline(always)]
+    unsafe fn wide_stream(p: *mut f64, v: Self::D) {
+        // SAFETY: the caller's.
+        unsafe { Self::wide_store(p, v) }
+    }
     unsafe fn wide_add(a: Self::D, b: Self::D) -> Self::D;
     unsafe fn wide_sub(a: Self::D, b: Self::D) -> Self::D;
     unsafe fn wide_mul(a: Self::D, b: Self::D) -> Self::D;

@@ -153,7 +153,11 @@ impl Simd for Neon {
     unsafe fn within(v: Self::F, low: f32, high: f32) -> Self::F {
         unsafe {
             let (low, high) = (vdupq_n_f32(low), vdupq_n_f32(high));
-            each!(4, vdupq_n_f32(0.0), |i| vminq_f32(vmaxq_f32(v[i], low), high))
+            // Not by vmaxq and vminq, for which -0 lies below 0.
+            each!(4, vdupq_n_f32(0.0), |i| {
+                let x = vbslq_f32(vcltq_f32(v[i], low), low, v[i]);
+                vbslq_f32(vcgtq_f32(x, high), high, x)
+            })
         }
     }
     #[inline(always)]

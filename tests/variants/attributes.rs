@@ -359,6 +359,47 @@ fn scales_come_before_and_after_post_operations() {
     }
 }
 
+/// Products, sums and cuts are taken by the kernels themselves, where types and flags have one; elsewhere on a stage.
+#[test]
+fn lines_and_cuts_in_every_type_and_layout() {
+    const RMS: u32 = sys::norm_rms_norm;
+    let library = Library::new();
+    let types = [
+        (sys::norm_f32, sys::norm_f32),
+        (sys::norm_f32, sys::norm_bf16),
+        (sys::norm_bf16, sys::norm_bf16),
+        (sys::norm_bf16, sys::norm_f32),
+        (sys::norm_s8, sys::norm_f32),
+        (sys::norm_f16, sys::norm_bf16),
+    ];
+    for flags in [0, CH, RMS, RMS | sys::norm_use_scale, sys::norm_use_shift] {
+        for (src, dst) in types {
+            let mut problem = inference(&[50, 90], [src, dst, sys::norm_f32], flags);
+            for transposed in [false, true] {
+                if transposed {
+                    problem.dst.strides = vec![1, 50];
+                }
+                let relu = Attributes::new(&library).eltwise(sys::norm_eltwise_relu, 0.0, 0.0);
+                relu.outputs(&problem);
+                Attributes::new(&library)
+                    .scale(sys::NORM_ARG_SRC, 3.0)
+                    .binary(sys::norm_binary_sub, &[1, 1], &[], sys::norm_s8)
+                    .eltwise(sys::norm_eltwise_clip, -60.0, 70.5)
+                    .binary(sys::norm_binary_mul, &[1, 1], &[], sys::norm_bf16)
+                    .eltwise(sys::norm_eltwise_linear, 0.5, -1.25)
+                    .scale(sys::NORM_ARG_DST, 0.7)
+                    .outputs(&problem);
+            }
+        }
+    }
+    let problem = inference(&[2, 64], F32, RMS);
+    let before = f32s(&Attributes::new(&library).outputs(&problem)[0]);
+    let cut = Attributes::new(&library).eltwise(sys::norm_eltwise_clip, 0.0, 0.5);
+    for (x, got) in before.iter().zip(f32s(&cut.outputs(&problem)[0])) {
+        assert_eq!(got, x.clamp(0.0, 0.5), "{x}");
+    }
+}
+
 /// Chains on every kind of layout, with statistics of their own.
 #[test]
 fn chains_in_other_layouts() {

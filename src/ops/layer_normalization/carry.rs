@@ -5,7 +5,7 @@
 //! the level that an entry is compiled for.
 
 use crate::simd::{
-    Element, F32, LANES, Level, Map, Runtime, Simd, bf16_bits, codes, entry_points, f16_bits,
+    Bf16, Element, F16, F32, LANES, Level, Map, Simd, bf16_bits, codes, entry_points, f16_bits,
     f16_value, map,
 };
 use crate::tensor::{DataType, RowMap};
@@ -25,6 +25,8 @@ pub(super) struct Carried {
     pub(super) stage_type: DataType,
     /// Between rows there, in elements.
     pub(super) stage_step: usize,
+    /// Whether rows go back past the caches where they can.
+    pub(super) streams: bool,
 }
 
 /// Rows and columns of a tile that is turned at once. A column of them is a cache line of f32.
@@ -104,60 +106,119 @@ macro_rules! by_code {
     };
 }
 
-/// A row of 16-bit elements from or to f32, for which each instruction set has its own conversion.
-struct Half {
-    element: Runtime,
-    half: *mut u8,
-    f32s: *mut u8,
-    /// Whether the 16 bits are written.
-    narrows: bool,
+/// A row of floating-point elements that becomes f32, by the conversion of the instruction set.
+struct Widened<E> {
+    element: E,
+    from: *const u8,
+    to: *mut u8,
 }
 
-impl<S: Simd> Map<S> for Half {
+impl<S: Simd, E: Element> Map<S> for Widened<E> {
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        let single = <F32 as Element>::of(DataType::F32);
         // SAFETY: the caller's.
-        unsafe {
-            if self.narrows {
-                self.element.store::<S>(self.half, i, single.load::<S>(self.f32s, i));
-            } else {
-                single.store::<S>(self.f32s, i, self.element.load::<S>(self.half, i));
-            }
-        }
+        unsafe { single().store::<S>(self.to, i, self.element.load::<S>(self.from, i)) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
         debug_assert!(n < LANES);
-        let single = <F32 as Element>::of(DataType::F32);
+        // SAFETY: the caller's.
+        unsafe { single().store_n::<S>(self.to, i, self.element.load_n::<S>(self.from, i, n), n) }
+    }
+}
+
+/// A row of f32 that becomes floating-point elements, past the caches if that is asked for.
+struct Rounded<E> {
+    element: E,
+    from: *const u8,
+    to: *mut u8,
+    streams: bool,
+}
+
+/// Vectors that are rounded in one turn of the loop.
+const TURN: usize = 4;
+
+impl<E: Element> Rounded<E> {
+    /// # Safety
+    /// As [`Map::apply`], for `N` vectors.
+    #[inline(always)]
+    unsafe fn vectors<S: Simd, const N: usize>(&self, i: usize) {
         // SAFETY: the caller's.
         unsafe {
-            if self.narrows {
-                self.element.store_n::<S>(self.half, i, single.load_n::<S>(self.f32s, i, n), n);
+            let mut values = [S::splat(0.0); N];
+            for (v, value) in values.iter_mut().enumerate() {
+                *value = single().load::<S>(self.from, i + v * LANES);
+            }
+            if self.streams {
+                self.element.stream_all::<S, N>(self.to, i, &values);
             } else {
-                single.store_n::<S>(self.f32s, i, self.element.load_n::<S>(self.half, i, n), n);
+                self.element.store_all::<S, N>(self.to, i, &values);
             }
         }
     }
+}
+
+impl<S: Simd, E: Element> Map<S> for Rounded<E> {
+    const UNROLL: usize = TURN;
+
+    #[inline(always)]
+    unsafe fn turn(&self, i: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.vectors::<S, TURN>(i) }
+    }
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.vectors::<S, 1>(i) }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        debug_assert!(n < LANES);
+        // SAFETY: the caller's.
+        unsafe { self.element.store_n::<S>(self.to, i, single().load_n::<S>(self.from, i, n), n) }
+    }
+}
+
+#[inline(always)]
+fn single() -> F32 {
+    <F32 as Element>::of(DataType::F32)
 }
 
 /// # Safety
 /// As [`load_rows`], for dense rows of 16-bit elements and a stage in f32.
 #[inline(always)]
-unsafe fn dense_halves<S: Simd>(c: &Carried, first: usize, last: usize, narrows: bool) {
-    let element = <Runtime>::of(c.data_type);
+unsafe fn load_dense<S: Simd, E: Element>(c: &Carried, first: usize, last: usize) {
+    let element = E::of(c.data_type);
     for row in first..last {
-        let half = c.tensor.wrapping_add(c.rows.offset(row) * 2);
-        let f32s = c.stage.wrapping_add((row - first) * c.stage_step * 4);
+        let from = c.tensor.wrapping_add(c.rows.offset(row) * element.size());
+        let to = c.stage.wrapping_add((row - first) * c.stage_step * 4);
         // SAFETY: the caller's.
-        unsafe { map::<S, _>(c.cols, &Half { element, half, f32s, narrows }) };
+        unsafe { map::<S, _>(c.cols, &Widened { element, from, to }) };
     }
 }
 
-/// Whether that is what they are.
+/// # Safety
+/// As [`store_rows`], for dense rows of floating-point elements and a stage in f32.
 #[inline(always)]
-fn are_dense_halves(c: &Carried) -> bool {
-    c.step == 1 && c.stage_type == DataType::F32 && c.data_type.is_half()
+unsafe fn store_dense<S: Simd, E: Element>(c: &Carried, first: usize, last: usize) {
+    let element = E::of(c.data_type);
+    for row in first..last {
+        let from = c.stage.wrapping_add((row - first) * c.stage_step * 4);
+        let to = c.tensor.wrapping_add(c.rows.offset(row) * element.size());
+        let streams = c.streams && element.streams(to);
+        // SAFETY: the caller's.
+        unsafe { map::<S, _>(c.cols, &Rounded { element, from, to, streams }) };
+    }
+    if c.streams {
+        // SAFETY: the instruction set is there.
+        unsafe { S::stream_fence() }
+    }
+}
+
+/// Whether rows are dense and the stage has f32.
+#[inline(always)]
+fn is_dense_f32(c: &Carried) -> bool {
+    c.step == 1 && c.stage_type == DataType::F32
 }
 
 /// Brings rows `first` to `last - 1` to the stage.
@@ -169,10 +230,10 @@ fn are_dense_halves(c: &Carried) -> bool {
 unsafe fn load_rows<S: Simd>(carried: &Carried, first: usize, last: usize) {
     // SAFETY: the caller's.
     unsafe {
-        if are_dense_halves(carried) {
-            dense_halves::<S>(carried, first, last, false);
-        } else {
-            by_code!(carried, load_coded(carried, first, last));
+        match carried.data_type {
+            DataType::Bf16 if is_dense_f32(carried) => load_dense::<S, Bf16>(carried, first, last),
+            DataType::F16 if is_dense_f32(carried) => load_dense::<S, F16>(carried, first, last),
+            _ => by_code!(carried, load_coded(carried, first, last)),
         }
     }
 }
@@ -185,10 +246,11 @@ unsafe fn load_rows<S: Simd>(carried: &Carried, first: usize, last: usize) {
 unsafe fn store_rows<S: Simd>(carried: &Carried, first: usize, last: usize) {
     // SAFETY: the caller's.
     unsafe {
-        if are_dense_halves(carried) {
-            dense_halves::<S>(carried, first, last, true);
-        } else {
-            by_code!(carried, store_coded(carried, first, last));
+        match carried.data_type {
+            DataType::F32 if is_dense_f32(carried) => store_dense::<S, F32>(carried, first, last),
+            DataType::Bf16 if is_dense_f32(carried) => store_dense::<S, Bf16>(carried, first, last),
+            DataType::F16 if is_dense_f32(carried) => store_dense::<S, F16>(carried, first, last),
+            _ => by_code!(carried, store_coded(carried, first, last)),
         }
     }
 }

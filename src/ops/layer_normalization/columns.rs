@@ -126,7 +126,7 @@ impl<S: Simd> Map<S> for EndChain {
         // SAFETY: the caller's.
         unsafe {
             let chain = self.chain.add(i);
-            add_wide::<S>(self.sums.add(i), S::widen(S::load(chain)), LANES);
+            add_wide::<S, 1>(self.sums.add(i), [S::widen(S::load(chain))], LANES);
             S::store(chain, S::splat(0.0));
         }
     }
@@ -135,7 +135,7 @@ impl<S: Simd> Map<S> for EndChain {
         // SAFETY: the caller's.
         unsafe {
             let chain = self.chain.add(i);
-            add_wide::<S>(self.sums.add(i), S::widen(S::load_n(chain, n)), n);
+            add_wide::<S, 1>(self.sums.add(i), [S::widen(S::load_n(chain, n))], n);
             S::store_n(chain, S::splat(0.0), n);
         }
     }
@@ -171,7 +171,7 @@ impl Join {
                     let right = first.add((left + step) * stride + i);
                     let terms =
                         if n == LANES { S::wide_load(right) } else { S::wide_load_n(right, n) };
-                    add_wide::<S>(first.add(left * stride + i), terms, n);
+                    add_wide::<S, 1>(first.add(left * stride + i), [terms], n);
                     left += 2 * step;
                 }
                 step *= 2;

@@ -11,8 +11,8 @@ use super::normalize::{Fetch, Normalize, SCALE, SHIFT, Stream, Written};
 use super::row::{Moments, Statistics, reciprocal, sums_narrowly};
 use super::short;
 use crate::simd::{
-    BLOCK, Bf16, Byte, Element, F16, F32, Level, Runtime, Simd, entry_points, fold, fold_beside,
-    map, map_and_fold,
+    BLOCK, Bf16, Byte, Element, F16, F32, Finished, Level, Runtime, Simd, entry_points, fold,
+    fold_beside, map, map_and_fold,
 };
 use crate::tensor::DataType;
 
@@ -75,9 +75,9 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 job.given(row)?
             } else {
                 let moments = self.moments::<S>(row);
-                let sums = if job.streams && !RMS {
+                let sums = if job.fetches && !(RMS && job.streams) {
                     // The memory has nothing else to do in this sweep, which takes a while: the next row may
-                    // come.
+                    // come. RMS asks while it writes, where it writes past the caches.
                     let fetch = Fetch { row: self.src_ahead(row + 1), size: self.src_type.size() };
                     fold_beside::<S, 1, _, _>(job.cols, &moments, &fetch)
                 } else {
@@ -273,7 +273,9 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     first: usize,
     last: usize,
 ) -> usize {
-    let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type).scaled(job.factors));
+    let src_type = Src::of(job.src_type);
+    // SAFETY: the job's ramps are there.
+    let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).finished(job.finish) };
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
     let row_bytes = job.cols * src_type.size().max(dst_type.size());
     let given = job.statistics == StatisticsUse::Given;
@@ -362,6 +364,44 @@ pub(super) fn entry(level: Level, src: DataType, dst: DataType, rms: bool, affin
         _ => by_dst::<F32>(level, dst, rms, affine),
     };
     typed.unwrap_or_else(|| portable_entry(dst, rms, affine))
+}
+
+/// As [`entry`], for results that go through ramps; the types and flags have a kernel, says
+/// [`has_finished_kernel`].
+pub(super) fn finished_entry(
+    level: Level,
+    src: DataType,
+    dst: DataType,
+    rms: bool,
+    affine: u8,
+) -> Entry {
+    let typed = match (src, dst) {
+        (DataType::Bf16, DataType::Bf16) => finished_by_flags::<Bf16, Bf16>(level, rms, affine),
+        (DataType::Bf16, _) => finished_by_flags::<Bf16, F32>(level, rms, affine),
+        (_, DataType::Bf16) => finished_by_flags::<F32, Bf16>(level, rms, affine),
+        _ => finished_by_flags::<F32, F32>(level, rms, affine),
+    };
+    typed.unwrap_or_else(|| portable_entry(dst, rms, affine))
+}
+
+fn finished_by_flags<Src: Element, E: Element>(
+    level: Level,
+    rms: bool,
+    affine: u8,
+) -> Option<Entry> {
+    match (rms, affine) {
+        (false, 0) => entries::at::<Src, Finished<E>, false, 0>(level),
+        (false, _) => entries::at::<Src, Finished<E>, false, { SCALE | SHIFT }>(level),
+        (true, 0) => entries::at::<Src, Finished<E>, true, 0>(level),
+        (true, _) => entries::at::<Src, Finished<E>, true, SCALE>(level),
+    }
+}
+
+/// Whether there is a kernel whose results go through ramps: for the types and flags that are usual.
+pub(super) fn has_finished_kernel(src: DataType, dst: DataType, rms: bool, affine: u8) -> bool {
+    let usual = |data_type| matches!(data_type, DataType::F32 | DataType::Bf16);
+    let both = if rms { SCALE } else { SCALE | SHIFT };
+    usual(src) && usual(dst) && (affine == 0 || affine == both)
 }
 
 fn is_byte(data_type: DataType) -> bool {

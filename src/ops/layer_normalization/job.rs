@@ -3,7 +3,7 @@
 use super::columns::ColumnSums;
 use super::row::{Statistics, mean_in_range, variance_tells};
 use super::short;
-use crate::simd::Factors;
+use crate::simd::{Factors, Finish};
 use crate::tensor::{DataType, RowMap};
 
 /// Where the statistics come from and go.
@@ -20,6 +20,8 @@ pub(super) enum StatisticsUse {
 /// One forward execution.
 #[derive(Clone, Copy)]
 pub(super) struct Forward {
+    /// Of the problem.
+    pub(super) rows: usize,
     pub(super) cols: usize,
     pub(super) epsilon: f64,
     pub(super) src_type: DataType,
@@ -39,10 +41,14 @@ pub(super) struct Forward {
     pub(super) rms: bool,
     /// What integers are multiplied and divided by before they are stored.
     pub(super) factors: Factors,
+    /// What all results go through before they are stored.
+    pub(super) finish: Finish,
     /// Whether src and dst stay in a core's own caches.
     pub(super) resident: bool,
     /// Whether dst is too large to stay in a cache.
     pub(super) streams: bool,
+    /// Whether src comes from memory, so that a row is asked for while another is summed.
+    pub(super) fetches: bool,
     /// The statistics of several rows at once, if they are computed and rows are short.
     pub(super) short: Option<short::Entry>,
 }

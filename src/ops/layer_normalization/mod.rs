@@ -26,5 +26,6 @@ mod short_backward;
 mod simd_impl;
 mod staged;
 mod wide;
+mod wide_backward;
 
 pub(crate) use problem::{BackwardParameters, ForwardParameters, LayerNormalization};

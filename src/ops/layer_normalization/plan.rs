@@ -6,9 +6,9 @@ use super::job::{Backward, Forward, StatisticsUse};
 use super::problem::LayerNormalization;
 use super::row::Statistics;
 use super::short;
-use super::staged::{Staging, takes_steps};
-use crate::primitive::{Arguments, Execution, PropKind};
-use crate::simd::{DefaultEnvironment, Factors, Level, read_scalar};
+use super::staged::{Staging, finishes, takes_steps};
+use crate::primitive::{Arguments, Execution, PropKind, Steps};
+use crate::simd::{DefaultEnvironment, Factors, Finish, Level, read_scalar};
 use crate::tensor::{DataType, MemoryDesc, RowMap};
 use norm_sys as sys;
 
@@ -48,6 +48,8 @@ pub(super) struct Plan {
     sums_shift: bool,
     /// The arguments and types of src's and dst's scales, where the kernels multiply and divide by them.
     scales: [Option<(i32, DataType)>; 2],
+    /// Ramps that the kernels take results through.
+    ramps: Option<Steps>,
     /// For rows that the kernels do not take as they are.
     staging: Option<Staging>,
 }
@@ -111,6 +113,7 @@ impl Plan {
             sums_scale: p.writes_scale(),
             sums_shift: p.writes_shift(),
             scales: [None; 2],
+            ramps: None,
             staging: None,
         }
     }
@@ -129,7 +132,12 @@ impl Plan {
             false => [sys::NORM_ARG_SRC, sys::NORM_ARG_DST].map(scale),
         };
         let staging = Staging::new(problem, level, types, rows, &order);
-        Self { scales, staging, ..plan }
+        let ramps = if finishes(problem) {
+            Steps::new(&problem.attr, &problem.dst, Some(&order))
+        } else {
+            None
+        };
+        Self { scales, ramps, staging, ..plan }
     }
 
     /// Bytes of one converted parameter, rounded up to a cache line.
@@ -237,8 +245,12 @@ impl Plan {
         };
         // SAFETY: the buffers were checked.
         let bound = self.staging.as_ref().and_then(|staging| unsafe { staging.bind(args) });
+        // SAFETY: the buffers were checked.
+        let ramps = self.ramps.as_ref().map(|steps| unsafe { steps.ramps(args) });
         drop(environment);
+        let large = self.bytes(&[self.src_type, self.dst_type]) >= STREAMED_BYTES;
         let job = Forward {
+            rows: self.rows,
             cols: self.cols,
             epsilon: self.epsilon,
             src_type: self.src_type,
@@ -256,9 +268,10 @@ impl Plan {
             rms: self.rms,
             // SAFETY: the buffers were checked.
             factors: unsafe { self.factors(args) },
+            finish: ramps.as_ref().map_or(Finish::NONE, |ramps| Finish::new(ramps)),
             resident: self.bytes(&[self.src_type, self.dst_type]) <= width * RESIDENT_BYTES,
-            streams: self.bytes(&[self.src_type, self.dst_type]) >= STREAMED_BYTES
-                && args.get(sys::NORM_ARG_SRC) != args.get(sys::NORM_ARG_DST),
+            streams: large && args.get(sys::NORM_ARG_SRC) != args.get(sys::NORM_ARG_DST),
+            fetches: large,
             short: if self.statistics == StatisticsUse::Given { None } else { short },
         };
         if self.cols == 0 {

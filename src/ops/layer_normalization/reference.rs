@@ -12,7 +12,7 @@ use super::problem::LayerNormalization;
 use super::row::{
     NEAR, PILOT, Statistics, corrected, in_range, per_col, reciprocal, sums_narrowly,
 };
-use super::staged::takes_steps;
+use super::staged::{finishes, takes_steps};
 use crate::primitive::{
     BoundSteps, Execution, Implementation, Padding, Steps, Variant, take_steps,
 };
@@ -37,7 +37,7 @@ pub(super) fn make(
         diff_src: Tensor::new(&problem.diff_src),
         padding: Padding::of(if forward { &problem.dst } else { &problem.diff_src }),
         steps: Steps::new(&problem.attr, &problem.dst, None),
-        takes_steps: takes_steps(problem),
+        wide_sums: takes_steps(problem) && !finishes(problem),
         forward,
         rms: problem.flags.rms(),
     })
@@ -71,7 +71,8 @@ struct Reference {
     padding: Padding,
     /// What attributes do to dst.
     steps: Option<Steps>,
-    takes_steps: bool,
+    /// Whether the statistics are those of an f32 dst, which it is before steps are taken.
+    wide_sums: bool,
     forward: bool,
     rms: bool,
 }
@@ -136,6 +137,10 @@ impl RowView<'_> {
     }
 
     fn set_wide(self, col: usize, value: f64) {
+        if matches!(self.data_type, DataType::F8E4m3 | DataType::F8E5m2) {
+            // As from a stage.
+            return self.set(col, value as f32);
+        }
         // SAFETY: as `set`.
         unsafe {
             write_wide(self.data_type, self.start, self.offset + self.cols.offset(col), value)
@@ -283,12 +288,23 @@ fn halve(mut lanes: [f64; LANES]) -> f64 {
 fn wide_statistics(src: RowView<'_>, cols: usize, rms: bool) -> Statistics {
     let n = cols as f64;
     let x = |col| src.get_wide(col);
-    let mean = if rms { 0.0 } else { fold_wide(cols, x) / n };
-    let square = |col| {
-        let d = x(col) - mean;
-        d * d
+    let squares_about = |about: f64| {
+        let square = |col| {
+            let d = x(col) - about;
+            d * d
+        };
+        fold_wide(cols, square) / n
     };
-    Statistics { mean, variance: fold_wide(cols, square) / n }
+    if rms {
+        return Statistics { mean: 0.0, variance: squares_about(0.0) };
+    }
+    let first = cols.min(LANES);
+    let about = fold_wide(first, x) / first as f64;
+    let offset = fold_wide(cols, |col| x(col) - about) / n;
+    let (mean, square, mean_square) = (about + offset, offset * offset, squares_about(about));
+    let near = square <= mean_square * NEAR;
+    let variance = if near { mean_square - square } else { squares_about(mean) };
+    Statistics { mean, variance }
 }
 
 /// The statistics of a row for a type of dst; `None` if f32 does not carry it. As `Moments::statistics` and, where
@@ -367,8 +383,7 @@ impl Reference {
             // SAFETY: the statistics are given and the row exists.
             unsafe { job.given(row) }
         } else {
-            // With post-operations dst is f32 before they are done.
-            let dst_type = if self.takes_steps { DataType::F32 } else { job.dst_type };
+            let dst_type = if self.wide_sums { DataType::F32 } else { job.dst_type };
             statistics(src, job.cols, self.rms, dst_type)
         };
         let found = narrow.unwrap_or_else(|| {

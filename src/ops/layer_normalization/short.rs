@@ -175,7 +175,7 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
         for r in 0..ROWS {
             let src = first_row.add(r * src_step);
             let moments = Moments::<Src, Dst, RMS>::about(element, src, pilots[r]);
-            if job.streams {
+            if job.fetches {
                 // The rows that come next, while there is something to compute.
                 let ahead = src.wrapping_add(ROWS * src_step);
                 for line in (0..cols * element.size()).step_by(64) {

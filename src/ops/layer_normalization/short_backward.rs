@@ -145,10 +145,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 }
             }
             if PARAMS & SUM_SCALE != 0 {
-                add_wide::<S>(self.sums.diff_scale.add(i), S::widen(chains.0), n);
+                add_wide::<S, 1>(self.sums.diff_scale.add(i), [S::widen(chains.0)], n);
             }
             if PARAMS & SUM_SHIFT != 0 {
-                add_wide::<S>(self.sums.diff_shift.add(i), S::widen(chains.1), n);
+                add_wide::<S, 1>(self.sums.diff_shift.add(i), [S::widen(chains.1)], n);
             }
         }
     }

@@ -4,12 +4,12 @@ use super::backward;
 use super::columns::{JoinEntry, join_entry};
 use super::forward;
 use super::gradient;
-use super::normalize::{SCALE, SHIFT};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::short;
-use super::staged::kernel_types;
+use super::staged::{finishes, kernel_types};
 use super::wide;
+use super::wide_backward;
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc};
@@ -38,11 +38,12 @@ pub(super) fn make(
     let double = types.contains(&DataType::F64);
     let flags = p.flags;
     let run = if p.prop_kind.is_forward() {
-        let affine = if flags.scale() { SCALE } else { 0 } | if flags.shift() { SHIFT } else { 0 };
+        let finishes = finishes(p);
+        let entry = if finishes { forward::finished_entry } else { forward::entry };
         Run::Forward(
-            (!double).then(|| forward::entry(level, src, dst, flags.rms(), affine)),
+            (!double).then(|| entry(level, src, dst, flags.rms(), flags.affine())),
             if double { None } else { short::entry(level, (src, dst), flags.rms(), p.cols) },
-            wide::forward_entry(level, src, dst),
+            wide::entry(level, src, dst),
         )
     } else {
         let mode = if flags.rms() { gradient::RMS } else { gradient::LAYER }
@@ -51,15 +52,15 @@ pub(super) fn make(
             | if p.writes_scale() { gradient::SUM_SCALE } else { 0 }
             | if p.writes_shift() { gradient::SUM_SHIFT } else { 0 };
         let entry = (!double).then(|| backward::entry(level, (src, dst, diff_src), mode, params));
-        Run::Backward(entry, wide::backward_entry(level, types), join_entry(level))
+        Run::Backward(entry, wide_backward::entry(level, types), join_entry(level))
     };
     Ok(Box::new(Vectorized { variant, plan, run }))
 }
 
 /// The kernel of a direction, and the one for rows that it stops at.
 enum Run {
-    Forward(Option<forward::Entry>, Option<short::Entry>, wide::ForwardEntry),
-    Backward(Option<backward::Entry>, wide::BackwardEntry, JoinEntry),
+    Forward(Option<forward::Entry>, Option<short::Entry>, wide::Entry),
+    Backward(Option<backward::Entry>, wide_backward::Entry, JoinEntry),
 }
 
 struct Vectorized {
@@ -86,11 +87,12 @@ impl Implementation for Vectorized {
                     // machine has the level.
                     unsafe {
                         loop {
-                            row = entry.map_or(row, |entry| entry(job, row, last));
+                            let Some(entry) = entry else { return wide(job, row, last) };
+                            row = entry(job, row, last);
                             if row == last {
                                 return;
                             }
-                            wide(job, row);
+                            wide(job, row, row + 1);
                             row += 1;
                         }
                     }
@@ -101,11 +103,12 @@ impl Implementation for Vectorized {
                     // SAFETY: as above; each block has sums of its own.
                     unsafe {
                         loop {
-                            row = entry.map_or(row, |entry| entry(job, row, last, sums));
+                            let Some(entry) = entry else { return wide(job, row, last, sums) };
+                            row = entry(job, row, last, sums);
                             if row == last {
                                 return;
                             }
-                            wide(job, row, sums);
+                            wide(job, row, row + 1, sums);
                             row += 1;
                         }
                     }

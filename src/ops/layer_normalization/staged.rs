@@ -7,7 +7,7 @@
 
 use super::carry::{Carried, Entry, entries};
 use super::columns::{Blocks, CHAIN_ROWS};
-use super::forward::has_kernel;
+use super::forward::{has_finished_kernel, has_kernel};
 use super::job::{Backward, Forward};
 use super::problem::LayerNormalization;
 use crate::primitive::{Arguments, BoundSteps, Rows, StepEntry, Steps, step_entry};
@@ -23,6 +23,9 @@ const BYTES_TO_TURN: usize = 512 * 1024;
 /// The most stages, of which each block of rows has one, and what they may take together.
 const MOST_STAGES: usize = 64;
 const BYTES_OF_STAGES: usize = 64 << 20;
+/// Bytes of src and dst from which rows go from a stage past the caches: what is computed on the way leaves the
+/// third-level cache time, so that less is gained.
+const STREAMED_BYTES: usize = 64 << 20;
 /// Rows begin at multiples of a cache line.
 const LINE: usize = 64;
 
@@ -34,12 +37,13 @@ pub(super) fn kernel_types(problem: &LayerNormalization) -> [DataType; 3] {
     let [src, dst, diff_src] =
         [&problem.src, &problem.dst, &problem.diff_src].map(LayerNormalization::type_of);
     let dst = match dst {
+        _ if finishes(problem) => dst,
         _ if takes_steps(problem) => DataType::F32,
         DataType::S8 | DataType::U8 => dst,
         other => kernel_type(other),
     };
     let src = match kernel_type(src) {
-        _ if has_kernel(src, dst) => src,
+        _ if has_kernel(src, dst) && !finishes(problem) => src,
         DataType::F16 if matches!(dst, DataType::S8 | DataType::U8) => DataType::F32,
         other => other,
     };
@@ -51,6 +55,16 @@ pub(super) fn takes_steps(problem: &LayerNormalization) -> bool {
     let attr = &problem.attr;
     let integers = matches!(problem.dst.data_type(), Some(DataType::S8 | DataType::U8));
     !attr.post_ops.is_empty() || !(attr.scales.is_empty() || integers)
+}
+
+/// Whether those are ramps that the kernels take results through, on their way to dst.
+pub(super) fn finishes(problem: &LayerNormalization) -> bool {
+    let p = problem;
+    let [src, dst] = [&p.src, &p.dst].map(LayerNormalization::type_of);
+    p.prop_kind.is_forward()
+        && takes_steps(p)
+        && has_finished_kernel(kernel_type(src), dst, p.flags.rms(), p.flags.affine())
+        && Steps::new(&p.attr, &p.dst, None).is_some_and(|steps| steps.are_ramps())
 }
 
 fn kernel_type(data_type: DataType) -> DataType {
@@ -107,6 +121,7 @@ impl Side {
             stage: slot.wrapping_add(self.offset.unwrap_or(0)),
             stage_type: self.stage_type,
             stage_step: self.stage_step,
+            streams: false,
         }
     }
 
@@ -153,7 +168,11 @@ impl Staging {
         order: &[usize],
     ) -> Option<Self> {
         let p = problem;
-        let steps = if takes_steps(p) { Steps::new(&p.attr, &p.dst, Some(order)) } else { None };
+        let steps = if takes_steps(p) && !finishes(p) {
+            Steps::new(&p.attr, &p.dst, Some(order))
+        } else {
+            None
+        };
         let steps = steps.map(|steps| (steps, step_entry(level)));
         let mut src = Side::new(&p.src, rows[0], types[0]);
         let mut dst = Side::new(&p.dst, rows[1], types[1]);
@@ -225,12 +244,14 @@ impl Staging {
         rows: &(dyn Fn(&Forward, usize, usize) + Sync),
     ) {
         let src = self.src.carried(job.src.cast_mut(), job.cols, slot);
-        let dst = self.dst.carried(job.dst, job.cols, slot);
+        let mut dst = self.dst.carried(job.dst, job.cols, slot);
+        let bytes = job.rows * job.cols * (job.src_type.size() + job.dst_type.size());
+        dst.streams = job.streams && bytes >= STREAMED_BYTES;
         // What dst held is read before it is written, by a sum or as an operand that lies there.
         let apart = bound.is_none_or(|steps| !steps.read(job.dst));
         let in_place = match job.dst_rows.step() {
-            Some(step) if self.in_place && apart && job.dst.cast::<f32>().is_aligned() => {
-                Some(step)
+            Some(step) if self.in_place && apart && !dst.streams => {
+                job.dst.cast::<f32>().is_aligned().then_some(step)
             }
             _ => None,
         };
@@ -251,6 +272,7 @@ impl Staging {
             }
             // What is read again stays in the caches.
             part.streams &= self.dst.offset.is_none();
+            part.fetches &= self.src.offset.is_none();
             rows(&part, begin, end);
             // SAFETY: the caller's.
             unsafe {

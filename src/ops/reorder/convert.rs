@@ -3,7 +3,7 @@
 //! Loops over one type each are free of branches, so that they become vectors in the entries of each
 //! instruction set.
 
-use crate::simd::{LANES, Simd, entry_points, read_scalar, read_wide, write_scalar};
+use crate::simd::{LANES, Simd, entry_points, read_scalar, read_wide, write_scalar, write_wide};
 use crate::tensor::DataType;
 
 /// Numbers that are on their way at once: they stay in the nearest cache.
@@ -67,53 +67,13 @@ impl Conversion {
                 let x = read_wide(self.src_type, src, i);
                 let old = if a.sum == 0.0 { 0.0 } else { read_wide(self.dst_type, dst, o) };
                 let x = if a.is_none { x } else { apply!(a, x, old, f64) };
-                write_rounded(self.dst_type, dst, o, x);
+                write_wide(self.dst_type, dst, o, x);
             } else {
                 let x = read_scalar(self.src_type, src, i);
                 let old = if a.sum == 0.0 { 0.0 } else { read_scalar(self.dst_type, dst, o) };
                 let x = if a.is_none { x } else { apply!(a, x, old, f32) };
                 write_scalar(self.dst_type, dst, o, x);
             }
-        }
-    }
-}
-
-/// An f32 that rounds to fewer bits as `x` does: truncated, with the last bit set if something was lost.
-#[inline(always)]
-fn to_odd(x: f64) -> f32 {
-    let nearest = x as f32;
-    let back = f64::from(nearest);
-    let bits = nearest.to_bits();
-    // Away from zero: one step back. What is lost is said by the last bit.
-    let truncated = if back.abs() > x.abs() { bits - 1 } else { bits };
-    let odd = truncated | u32::from(back != x);
-    f32::from_bits(if x.is_nan() { bits } else { odd })
-}
-
-/// The s32 nearest to `x`, ties to even; what is out of range saturates, NaN gives 0.
-#[inline(always)]
-fn to_s32(x: f64) -> i32 {
-    // Adding this to a number below 2^51 rounds it to an integer in the lowest bits.
-    const TO_INTEGER: f64 = 6_755_399_441_055_744.0;
-    let x = if x.is_nan() { 0.0 } else { x };
-    let x = if x < f64::from(i32::MIN) { f64::from(i32::MIN) } else { x };
-    let x = if x > f64::from(i32::MAX) { f64::from(i32::MAX) } else { x };
-    (x + TO_INTEGER).to_bits() as i32
-}
-
-/// Writes one element from f64, rounded once.
-///
-/// # Safety
-/// The element may be written.
-#[inline(always)]
-unsafe fn write_rounded(data_type: DataType, p: *mut u8, i: usize, x: f64) {
-    // SAFETY: the caller's; addresses need no alignment.
-    unsafe {
-        match data_type {
-            DataType::F64 => p.cast::<f64>().add(i).write_unaligned(x),
-            DataType::S32 => p.cast::<i32>().add(i).write_unaligned(to_s32(x)),
-            DataType::F32 => p.cast::<f32>().add(i).write_unaligned(x as f32),
-            _ => write_scalar(data_type, p, i, to_odd(x)),
         }
     }
 }
@@ -217,7 +177,7 @@ unsafe fn convert_wide(c: &Conversion, src: *const u8, dst: *mut u8, n: usize) {
             }
         }
         for_type!(c.dst_type, |TYPE| for (i, value) in values[..n].iter().enumerate() {
-            write_rounded(TYPE, dst, i, *value);
+            write_wide(TYPE, dst, i, *value);
         });
     }
 }
@@ -357,7 +317,7 @@ mod tests {
         let mut bytes = vec![0; values.len() * data_type.size()];
         for (i, x) in values.iter().enumerate() {
             // SAFETY: there is room for every element.
-            unsafe { write_rounded(data_type, bytes.as_mut_ptr(), i, *x) };
+            unsafe { write_wide(data_type, bytes.as_mut_ptr(), i, *x) };
         }
         bytes
     }
@@ -423,7 +383,7 @@ mod tests {
                 let mut code = [0u8; 8];
                 // SAFETY: there is room for every type.
                 let got = unsafe {
-                    write_rounded(data_type, code.as_mut_ptr(), 0, x);
+                    write_wide(data_type, code.as_mut_ptr(), 0, x);
                     read_wide(data_type, code.as_ptr(), 0)
                 };
                 if !got.is_finite() {

@@ -1,0 +1,242 @@
+//! Backward in f64, for the rows of which [`wide`](super::wide) says it. The formulas are those of `backward`.
+
+use super::columns::ColumnSums;
+use super::job::{Backward, Given};
+use super::row::reciprocal;
+use super::wide::{TwoTerms, load_parameter, statistics, totals};
+use crate::simd::{
+    AnyWide, F64, LANES, Level, Map, Number, Simd, WideElement, add_wide, entry_points, map,
+};
+use crate::tensor::DataType;
+use std::ptr::null;
+
+/// The types of a row's tensors.
+#[derive(Clone, Copy)]
+struct Types<E> {
+    src: E,
+    diff_dst: E,
+    diff_src: E,
+}
+
+/// A row backward. What it sums is `d` and `d*xhat`.
+#[derive(Clone, Copy)]
+struct GradientRow<'a, S: Simd, E> {
+    job: &'a Backward,
+    types: Types<E>,
+    src: *const u8,
+    diff_dst: *const u8,
+    diff_src: *mut u8,
+    mean: S::D,
+    r: S::D,
+    /// What is subtracted: the mean of `d`, and that of `d*xhat` times `xhat`; times `r`.
+    shift: S::D,
+    slope: S::D,
+}
+
+impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
+    /// `diff_dst` and `xhat` of a vector.
+    ///
+    /// # Safety
+    /// As [`Map`].
+    #[inline(always)]
+    unsafe fn load(&self, i: usize, n: usize) -> (S::D, S::D) {
+        // SAFETY: the caller's.
+        unsafe {
+            let x = self.types.src.get::<S>(self.src, i, n);
+            let dd = self.types.diff_dst.get::<S>(self.diff_dst, i, n);
+            (dd, S::wide_mul(S::wide_sub(x, self.mean), self.r))
+        }
+    }
+}
+
+/// `scale*diff_dst` of a vector.
+///
+/// # Safety
+/// As [`Map`]; scale is null or as long as a row.
+#[inline(always)]
+unsafe fn scaled<S: Simd>(job: &Backward, dd: S::D, i: usize, n: usize) -> S::D {
+    if job.scale.is_null() {
+        return dd;
+    }
+    // SAFETY: the caller's.
+    unsafe { S::wide_mul(load_parameter::<S>(job.scale, i, n), dd) }
+}
+
+impl<S: Simd, E: WideElement> TwoTerms<S> for GradientRow<'_, S, E> {
+    #[inline(always)]
+    unsafe fn terms(&self, i: usize, n: usize) -> [S::D; 2] {
+        // SAFETY: the caller's.
+        unsafe {
+            let (dd, xhat) = self.load(i, n);
+            let d = scaled::<S>(self.job, dd, i, n);
+            [d, S::wide_mul(d, xhat)]
+        }
+    }
+}
+
+/// Rows whose diff_src is written at once: the sums over rows are loaded and stored once for all.
+struct Gradients<'a, S: Simd, E, const R: usize> {
+    rows: [GradientRow<'a, S, E>; R],
+    /// The block's sums; null for those that are not asked for.
+    diff_scale: *mut f64,
+    diff_shift: *mut f64,
+    /// Whether diff_src is written past the caches.
+    streams: bool,
+}
+
+impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> {
+    const UNROLL: usize = 1;
+
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.apply_n(i, LANES) }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        // SAFETY: the caller's; sums are null or as long as a row.
+        unsafe {
+            let mut terms = [[S::wide_splat(0.0); 2]; R];
+            for (row, terms) in self.rows.iter().zip(&mut terms) {
+                let job = row.job;
+                let (dd, xhat) = row.load(i, n);
+                *terms = [S::wide_mul(dd, xhat), dd];
+                let scaled = S::wide_mul(scaled::<S>(job, dd, i, n), row.r);
+                let bend = S::wide_mul(xhat, row.slope);
+                let value = match (job.global_stats, job.rms) {
+                    (true, _) => scaled,
+                    (false, true) => S::wide_sub(scaled, bend),
+                    (false, false) => S::wide_sub(S::wide_sub(scaled, row.shift), bend),
+                };
+                if self.streams && n == LANES {
+                    row.types.diff_src.stream::<S>(row.diff_src, i, value);
+                } else {
+                    row.types.diff_src.put::<S>(row.diff_src, i, value, n);
+                }
+            }
+            for (t, sums) in [self.diff_scale, self.diff_shift].into_iter().enumerate() {
+                if !sums.is_null() {
+                    add_wide::<S, R>(sums.add(i), terms.map(|terms| terms[t]), n);
+                }
+            }
+        }
+    }
+}
+
+/// What a row backward is.
+///
+/// # Safety
+/// The row is there and this thread's; `cols` is not 0; the instruction set of `S` is there.
+#[inline(always)]
+unsafe fn gradient_row<S: Simd, E: WideElement>(
+    job: &Backward,
+    row: usize,
+) -> GradientRow<'_, S, E> {
+    let cols = job.cols;
+    // SAFETY: the caller's.
+    unsafe {
+        let src = job.src.wrapping_add(job.src_rows.offset(row) * job.src_type.size());
+        let types = Types {
+            src: E::of(job.src_type),
+            diff_dst: E::of(job.diff_dst_type),
+            diff_src: E::of(job.diff_src_type),
+        };
+        let found = match job.given(row) {
+            // In f32 the statistics given are too coarse for what is computed in f64.
+            Given::Narrow(found) | Given::Wide(found) if job.global_stats || !E::DOUBLE => found,
+            _ => statistics::<S, _>(types.src, src, cols, job.rms, null()),
+        };
+        let r = reciprocal(found.variance, job.epsilon);
+        let (dd_offset, ds_offset) = (job.diff_dst_rows.offset(row), job.diff_src_rows.offset(row));
+        let mut gradient = GradientRow::<S, E> {
+            job,
+            types,
+            src,
+            diff_dst: job.diff_dst.wrapping_add(dd_offset * job.diff_dst_type.size()),
+            diff_src: job.diff_src.wrapping_add(ds_offset * job.diff_src_type.size()),
+            mean: S::wide_splat(found.mean),
+            r: S::wide_splat(r),
+            shift: S::wide_splat(0.0),
+            slope: S::wide_splat(0.0),
+        };
+        if !job.global_stats {
+            let per_col = r / cols as f64;
+            let means = totals::<S, _>(cols, &gradient, null()).map(|sum| per_col * sum);
+            [gradient.shift, gradient.slope] = means.map(|mean| S::wide_splat(mean));
+        }
+        gradient
+    }
+}
+
+/// `R` rows backward.
+///
+/// # Safety
+/// The rows and their block's sums are there and this thread's; `cols` is not 0; the instruction set of
+/// `S` is there.
+#[inline(always)]
+unsafe fn backward_some<S: Simd, E: WideElement, const R: usize>(
+    job: &Backward,
+    first: usize,
+    sums: *mut f64,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        let ColumnSums { diff_scale, diff_shift, .. } = job.sums(sums);
+        let mut rows = [gradient_row::<S, E>(job, first); R];
+        for (r, row) in rows.iter_mut().enumerate().skip(1) {
+            *row = gradient_row::<S, E>(job, first + r);
+        }
+        let streams =
+            job.streams && rows.iter().all(|row| row.types.diff_src.streams(row.diff_src));
+        map(job.cols, &Gradients { rows, diff_scale, diff_shift, streams });
+    }
+}
+
+/// Rows backward.
+///
+/// # Safety
+/// As [`backward_some`].
+#[inline(always)]
+unsafe fn backward_rows<S: Simd, E: WideElement>(
+    job: &Backward,
+    first: usize,
+    last: usize,
+    sums: *mut f64,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        let mut row = first;
+        while row + 2 <= last {
+            backward_some::<S, E, 2>(job, row, sums);
+            row += 2;
+        }
+        if row < last {
+            backward_some::<S, E, 1>(job, row, sums);
+        }
+        if job.streams {
+            S::stream_fence();
+        }
+    }
+}
+
+entry_points! {
+    /// Rows backward, per level.
+    mod entries: backward_rows<E: WideElement>(
+        job: &Backward, first: usize, last: usize, sums: *mut f64
+    ) -> ();
+}
+
+/// Runs rows of a job into its block's column sums.
+pub(super) type Entry = unsafe fn(&Backward, usize, usize, *mut f64);
+
+/// For rows of these types of src, diff_dst and diff_src.
+pub(super) fn entry(level: Level, types: [DataType; 3]) -> Entry {
+    fn typed<E: WideElement>(level: Level) -> Entry {
+        entries::at::<E>(level).unwrap_or(entries::entry_portable::<E>)
+    }
+    match types.iter().filter(|t| **t == DataType::F64).count() {
+        0 => typed::<Number>(level),
+        3 => typed::<F64>(level),
+        _ => typed::<AnyWide>(level),
+    }
+}

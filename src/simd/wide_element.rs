@@ -1,0 +1,204 @@
+//! Element types whose values are f64 in the lanes.
+
+use super::scalar::rounded_to_odd;
+use super::{Element, Factors, Finish, LANES, Runtime, Simd};
+use crate::tensor::DataType;
+
+/// An element type whose values are f64 in the lanes.
+pub(crate) trait WideElement: Copy + 'static {
+    /// Whether it may be f64, so that a row is never taken in f32.
+    const DOUBLE: bool;
+
+    fn of(data_type: DataType) -> Self;
+    /// As `Element::scaled`.
+    #[inline(always)]
+    fn scaled(self, _factors: Factors) -> Self {
+        self
+    }
+    /// As `Element::finished`.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn finished(self, _finish: Finish) -> Self {
+        self
+    }
+    /// `n` elements, 16 for a whole vector.
+    ///
+    /// # Safety
+    /// They are there; the instruction set of `S` is too.
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D;
+    /// Rounds once and writes `n` elements, 16 for a whole vector. Factors and ramps are for f32, to which values that
+    /// go through them are rounded before.
+    ///
+    /// # Safety
+    /// As [`get`](WideElement::get).
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::D, n: usize);
+    /// As `Element::streams`.
+    #[inline(always)]
+    fn streams(self, _p: *const u8) -> bool {
+        false
+    }
+    /// A whole vector past the caches, if [`streams`](WideElement::streams) said so.
+    ///
+    /// # Safety
+    /// As [`get`](WideElement::get).
+    #[inline(always)]
+    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::D) {
+        // SAFETY: the caller's.
+        unsafe { self.put::<S>(p, i, v, LANES) }
+    }
+}
+
+/// All that [`Runtime`] looks up.
+pub(crate) type Number = Runtime<false, true>;
+
+/// f64.
+#[derive(Clone, Copy)]
+pub(crate) struct F64;
+
+/// f64 or what [`Runtime`] looks up.
+#[derive(Clone, Copy)]
+pub(crate) struct AnyWide(DataType);
+
+// SAFETY of the blocks below: the trait's contract, passed through.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl WideElement for Number {
+    const DOUBLE: bool = false;
+
+    #[inline(always)]
+    fn of(data_type: DataType) -> Self {
+        Element::of(data_type)
+    }
+    #[inline(always)]
+    fn scaled(self, factors: Factors) -> Self {
+        Element::scaled(self, factors)
+    }
+    #[inline(always)]
+    unsafe fn finished(self, finish: Finish) -> Self {
+        unsafe { Element::finished(self, finish) }
+    }
+    #[inline(always)]
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D {
+        unsafe { S::widen(load_lanes::<S>(self, p, i, n)) }
+    }
+    #[inline(always)]
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::D, n: usize) {
+        unsafe {
+            let lanes = if self.rounds_again() { narrow_to_odd::<S>(v) } else { S::narrow(v) };
+            store_lanes::<S>(self, p, i, lanes, n);
+        }
+    }
+}
+
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl WideElement for F64 {
+    const DOUBLE: bool = true;
+
+    #[inline(always)]
+    fn of(_: DataType) -> Self {
+        Self
+    }
+    #[inline(always)]
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D {
+        let p = p.cast::<f64>();
+        unsafe { if n == LANES { S::wide_load(p.add(i)) } else { S::wide_load_n(p.add(i), n) } }
+    }
+    #[inline(always)]
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::D, n: usize) {
+        let p = p.cast::<f64>();
+        unsafe {
+            if n == LANES {
+                S::wide_store(p.add(i), v);
+            } else {
+                S::wide_store_n(p.add(i), v, n);
+            }
+        }
+    }
+    #[inline(always)]
+    fn streams(self, p: *const u8) -> bool {
+        p.addr().is_multiple_of(64)
+    }
+    #[inline(always)]
+    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::D) {
+        unsafe { S::wide_stream(p.cast::<f64>().add(i), v) }
+    }
+}
+
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl WideElement for AnyWide {
+    const DOUBLE: bool = true;
+
+    #[inline(always)]
+    fn of(data_type: DataType) -> Self {
+        Self(data_type)
+    }
+    #[inline(always)]
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D {
+        unsafe {
+            match self.0 {
+                DataType::F64 => F64.get::<S>(p, i, n),
+                other => <Number as WideElement>::of(other).get::<S>(p, i, n),
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::D, n: usize) {
+        unsafe {
+            match self.0 {
+                DataType::F64 => F64.put::<S>(p, i, v, n),
+                other => <Number as WideElement>::of(other).put::<S>(p, i, v, n),
+            }
+        }
+    }
+}
+
+/// Lanes that round to fewer bits as those of `v` do.
+///
+/// # Safety
+/// The instruction set of `S` is there.
+#[inline(always)]
+unsafe fn narrow_to_odd<S: Simd>(v: S::D) -> S::F {
+    let (mut wide, mut lanes) = ([0.0; LANES], [0.0; LANES]);
+    // SAFETY: the caller's.
+    unsafe {
+        S::wide_store(wide.as_mut_ptr(), v);
+        for (lane, x) in lanes.iter_mut().zip(wide) {
+            *lane = rounded_to_odd(x);
+        }
+        S::load(lanes.as_ptr())
+    }
+}
+
+/// `n` elements in f32, 16 for a whole vector.
+///
+/// # Safety
+/// They are there; the instruction set of `S` is too.
+#[inline(always)]
+pub(crate) unsafe fn load_lanes<S: Simd>(
+    element: Number,
+    p: *const u8,
+    i: usize,
+    n: usize,
+) -> S::F {
+    // SAFETY: the caller's.
+    unsafe { if n == LANES { element.load::<S>(p, i) } else { element.load_n::<S>(p, i, n) } }
+}
+
+/// Rounds and writes `n` elements, 16 for a whole vector.
+///
+/// # Safety
+/// As [`load_lanes`].
+#[inline(always)]
+pub(crate) unsafe fn store_lanes<S: Simd>(
+    element: Number,
+    p: *mut u8,
+    i: usize,
+    v: S::F,
+    n: usize,
+) {
+    // SAFETY: the caller's.
+    unsafe {
+        if n == LANES { element.store::<S>(p, i, v) } else { element.store_n::<S>(p, i, v, n) }
+    }
+}
