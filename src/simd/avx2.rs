@@ -1,6 +1,6 @@
 //! AVX2 with FMA and F16C: the 16 lanes are two registers.
 
-use super::Simd;
+use super::{LanesOfRows, Simd};
 use std::arch::x86_64::*;
 
 /// AVX2, FMA and F16C.
@@ -57,26 +57,34 @@ unsafe fn bf16_lanes(v: __m256) -> __m256i {
     }
 }
 
-/// The lane sums of `v[first]` to `v[first + 3]`, halves first as in `wide_sum`, all at once: each step
-/// puts the halves that are left of two vectors side by side.
+/// The lane sums of rows `first` to `first + 3`, halves first as in `wide_sum`, all at once: each step puts the halves
+/// that are left of two vectors side by side.
 ///
 /// # Safety
-/// AVX2.
+/// AVX2, and the rows.
 #[inline(always)]
-unsafe fn four_sums(v: &[[__m256d; 4]; 16], first: usize) -> __m256d {
+unsafe fn four_sums<T: LanesOfRows<Avx2>>(rows: &T, first: usize) -> __m256d {
     // SAFETY: the caller's.
     unsafe {
-        let mut twos = [_mm256_setzero_pd(); 2];
-        for (i, two) in twos.iter_mut().enumerate() {
-            let (a, b) = (v[first + 2 * i], v[first + 2 * i + 1]);
-            let a = _mm256_add_pd(_mm256_add_pd(a[0], a[2]), _mm256_add_pd(a[1], a[3]));
-            let b = _mm256_add_pd(_mm256_add_pd(b[0], b[2]), _mm256_add_pd(b[1], b[3]));
-            let low = _mm256_permute2f128_pd::<0x20>(a, b);
-            *two = _mm256_add_pd(low, _mm256_permute2f128_pd::<0x31>(a, b));
-        }
-        let [a, b] = twos;
+        let (a, b) = (two_sums(rows, first), two_sums(rows, first + 2));
         let sums = _mm256_add_pd(_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
         _mm256_permute4x64_pd::<0b11_01_10_00>(sums)
+    }
+}
+
+/// Two lanes of each of two rows.
+///
+/// # Safety
+/// As [`four_sums`].
+#[inline(always)]
+unsafe fn two_sums<T: LanesOfRows<Avx2>>(rows: &T, first: usize) -> __m256d {
+    // SAFETY: the caller's.
+    unsafe {
+        let (a, b) = (rows.lanes(first), rows.lanes(first + 1));
+        let a = _mm256_add_pd(_mm256_add_pd(a[0], a[2]), _mm256_add_pd(a[1], a[3]));
+        let b = _mm256_add_pd(_mm256_add_pd(b[0], b[2]), _mm256_add_pd(b[1], b[3]));
+        let low = _mm256_permute2f128_pd::<0x20>(a, b);
+        _mm256_add_pd(low, _mm256_permute2f128_pd::<0x31>(a, b))
     }
 }
 
@@ -411,8 +419,8 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_sums(v: &[Self::D; 16]) -> Self::D {
-        unsafe { [four_sums(v, 0), four_sums(v, 4), four_sums(v, 8), four_sums(v, 12)] }
+    unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::D {
+        unsafe { [four_sums(rows, 0), four_sums(rows, 4), four_sums(rows, 8), four_sums(rows, 12)] }
     }
     #[inline(always)]
     unsafe fn wide_sum(v: Self::D) -> f64 {

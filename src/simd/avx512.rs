@@ -1,6 +1,6 @@
 //! AVX-512 (F, BW, DQ, VL): one register holds the 16 lanes.
 
-use super::{Bf16Rounding, Simd};
+use super::{Bf16Rounding, LanesOfRows, Simd};
 use std::arch::x86_64::*;
 
 /// AVX-512 F, BW, DQ and VL, with AVX2's FMA and F16C.
@@ -21,31 +21,47 @@ fn first_wide(n: usize) -> (__mmask8, __mmask8) {
     (mask as u8, (mask >> 8) as u8)
 }
 
-/// The lane sums of `v[first]` to `v[first + 7]`, halves first as in `wide_sum`, all at once: each step
-/// puts the halves that are left of two vectors side by side.
+/// The lane sums of rows `first` to `first + 7`, halves first as in `wide_sum`, all at once: each step puts the halves
+/// that are left of two vectors side by side. Spelled out, so that nothing goes through memory.
+///
+/// # Safety
+/// AVX-512 F, and the rows.
+#[inline(always)]
+unsafe fn eight_sums<T: LanesOfRows<Avx512>>(rows: &T, first: usize) -> __m512d {
+    // SAFETY: the caller's.
+    unsafe {
+        let low = two_rows(two_sums(rows, first), two_sums(rows, first + 2));
+        let high = two_rows(two_sums(rows, first + 4), two_sums(rows, first + 6));
+        let sums = _mm512_add_pd(_mm512_unpacklo_pd(low, high), _mm512_unpackhi_pd(low, high));
+        _mm512_permutexvar_pd(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), sums)
+    }
+}
+
+/// Four lanes of each of two rows.
+///
+/// # Safety
+/// As [`eight_sums`].
+#[inline(always)]
+unsafe fn two_sums<T: LanesOfRows<Avx512>>(rows: &T, first: usize) -> __m512d {
+    // SAFETY: the caller's.
+    unsafe {
+        let (a, b) = (rows.lanes(first), rows.lanes(first + 1));
+        let (a, b) = (_mm512_add_pd(a.0, a.1), _mm512_add_pd(b.0, b.1));
+        let low = _mm512_shuffle_f64x2::<0b01_00_01_00>(a, b);
+        _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_10_11_10>(a, b))
+    }
+}
+
+/// Two lanes of each of four rows, of which two vectors have four each.
 ///
 /// # Safety
 /// AVX-512 F.
 #[inline(always)]
-unsafe fn eight_sums(v: &[(__m512d, __m512d); 16], first: usize) -> __m512d {
+unsafe fn two_rows(a: __m512d, b: __m512d) -> __m512d {
     // SAFETY: the caller's.
     unsafe {
-        let mut fours = [_mm512_setzero_pd(); 4];
-        for (i, four) in fours.iter_mut().enumerate() {
-            let (a, b) = (v[first + 2 * i], v[first + 2 * i + 1]);
-            let (a, b) = (_mm512_add_pd(a.0, a.1), _mm512_add_pd(b.0, b.1));
-            let low = _mm512_shuffle_f64x2::<0b01_00_01_00>(a, b);
-            *four = _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_10_11_10>(a, b));
-        }
-        let mut twos = [_mm512_setzero_pd(); 2];
-        for (i, two) in twos.iter_mut().enumerate() {
-            let (a, b) = (fours[2 * i], fours[2 * i + 1]);
-            let low = _mm512_shuffle_f64x2::<0b10_00_10_00>(a, b);
-            *two = _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_01_11_01>(a, b));
-        }
-        let [a, b] = twos;
-        let sums = _mm512_add_pd(_mm512_unpacklo_pd(a, b), _mm512_unpackhi_pd(a, b));
-        _mm512_permutexvar_pd(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), sums)
+        let low = _mm512_shuffle_f64x2::<0b10_00_10_00>(a, b);
+        _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_01_11_01>(a, b))
     }
 }
 
@@ -422,8 +438,8 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_sums(v: &[Self::D; 16]) -> Self::D {
-        unsafe { (eight_sums(v, 0), eight_sums(v, 8)) }
+    unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::D {
+        unsafe { (eight_sums(rows, 0), eight_sums(rows, 8)) }
     }
     #[inline(always)]
     unsafe fn wide_sum(v: Self::D) -> f64 {

@@ -40,6 +40,7 @@ pub(crate) use scalar::{
 };
 pub(crate) use wide_element::{AnyWide, F64, Number, WideElement, load_lanes, store_lanes};
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;
 
 /// Lanes of a vector.
@@ -217,16 +218,32 @@ pub(crate) trait Simd: Copy + 'static {
     /// The sum of the lanes: halves are added until one lane is left, `(i) + (i + 8)`, then
     /// `(i) + (i + 4)`, and so on.
     unsafe fn wide_sum(v: Self::D) -> f64;
-    /// Lane `i` is the [`wide_sum`](Simd::wide_sum) of `v[i]`.
+    /// Lane `i` is the [`wide_sum`](Simd::wide_sum) of row `i`.
     #[inline(always)]
-    unsafe fn wide_sums(v: &[Self::D; LANES]) -> Self::D {
+    unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::D {
         let mut sums = [0.0; LANES];
         // SAFETY: the caller's.
         unsafe {
-            for (sum, v) in sums.iter_mut().zip(v) {
-                *sum = Self::wide_sum(*v);
+            for (row, sum) in sums.iter_mut().enumerate() {
+                *sum = Self::wide_sum(rows.lanes(row));
             }
             Self::wide_load(sums.as_ptr())
         }
+    }
+}
+
+/// A vector for each of 16 rows, made when it is asked for.
+pub(crate) trait LanesOfRows<S: Simd> {
+    /// # Safety
+    /// The row is one of 16, and there; the instruction set of `S` is too.
+    unsafe fn lanes(&self, row: usize) -> S::D;
+}
+
+/// Vectors that were made before, all of them.
+impl<S: Simd> LanesOfRows<S> for [MaybeUninit<S::D>; LANES] {
+    #[inline(always)]
+    unsafe fn lanes(&self, row: usize) -> S::D {
+        // SAFETY: it was made.
+        unsafe { self[row].assume_init() }
     }
 }

@@ -25,6 +25,10 @@ const ROWS_IN_CACHE: usize = 32 * 1024;
 /// for that to pay where the rows in work leave the first-level cache.
 const LONGEST_RMS_ALONG: usize = 8 * 1024;
 
+/// The longest rows, in bytes, of which the statistics of the next ones are computed before some are written.
+const LONGEST_AHEAD: usize = 256;
+const LONGEST_AHEAD_OF_STREAMS: usize = 64;
+
 /// What `xhat = (x - high)*r + low` takes besides the mean rounded to f32. `x - high` is 0, or at least
 /// as large as what the rounding left, so the term's own rounding is never magnified.
 #[inline(always)]
@@ -115,10 +119,11 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 
     /// Writes short rows, as many at once as there are; gives the row it stopped at.
     ///
-    /// What writing them takes is a few vectors for all: no row is looked at by itself.
+    /// What writing them takes is a few vectors for all: no row is looked at by itself. Of very short rows the
+    /// statistics of those that come next are computed before: each root and quotient waits for the one before, and
+    /// the writes do not.
     #[inline(always)]
     unsafe fn short_rows<S: Simd>(&self, first: usize, last: usize) -> usize {
-        const AT_ONCE: usize = 4;
         let job = self.job;
         let mut row = first;
         let (Some(statistics), Some(src_step), Some(dst_step)) =
@@ -128,47 +133,73 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         };
         let (src_step, dst_step) =
             (src_step * self.src_type.size(), dst_step * self.dst_type.size());
-        let mut scalars = short::Scalars::NONE;
+        let mut scalars = [short::Scalars::NONE; 2];
+        let [mut written, mut next] = scalars.each_mut();
         unsafe {
-            while row + short::ROWS <= last {
-                if !statistics(job, row, src_step, &mut scalars) {
-                    break;
+            let known = |row: usize, scalars: &mut short::Scalars| {
+                row + short::ROWS <= last && statistics(job, row, src_step, scalars)
+            };
+            let longest = if job.streams { LONGEST_AHEAD_OF_STREAMS } else { LONGEST_AHEAD };
+            let ahead = job.cols * self.src_type.size() <= longest;
+            let mut ready = known(row, written);
+            while ready {
+                if ahead {
+                    ready = known(row + short::ROWS, next);
                 }
-                let (mut src, mut dst) = (self.src(row), self.dst(row));
-                let streams = job.streams && self.dst_type.streams(dst) && dst_step % 64 == 0;
-                if streams {
-                    // One after another: stores past the caches want to come in order.
-                    for i in 0..short::ROWS {
-                        let row = Written::short(&scalars, i, src, dst);
-                        let next = std::ptr::null();
-                        let normalize = self.normalize::<S, 1>([row]);
-                        map::<S, _>(job.cols, &Stream { normalize, next });
-                        (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
-                    }
-                } else {
-                    let mut i = 0;
-                    while i < short::ROWS {
-                        let (src_at, dst_at) = (
-                            |j: usize| src.wrapping_add(j * src_step),
-                            |j: usize| dst.wrapping_add(j * dst_step),
-                        );
-                        // Spelled out: what a loop makes goes through memory.
-                        let rows = [
-                            Written::short(&scalars, i, src, dst),
-                            Written::short(&scalars, i + 1, src_at(1), dst_at(1)),
-                            Written::short(&scalars, i + 2, src_at(2), dst_at(2)),
-                            Written::short(&scalars, i + 3, src_at(3), dst_at(3)),
-                        ];
-                        map::<S, _>(job.cols, &self.normalize::<S, AT_ONCE>(rows));
-                        src = src.wrapping_add(AT_ONCE * src_step);
-                        dst = dst.wrapping_add(AT_ONCE * dst_step);
-                        i += AT_ONCE;
-                    }
+                self.write_short::<S>(row, written, (src_step, dst_step));
+                if !ahead {
+                    ready = known(row + short::ROWS, next);
                 }
+                std::mem::swap(&mut written, &mut next);
                 row += short::ROWS;
             }
         }
         row
+    }
+
+    /// Writes [`short::ROWS`] rows from `row` on.
+    #[inline(always)]
+    unsafe fn write_short<S: Simd>(
+        &self,
+        row: usize,
+        scalars: &short::Scalars,
+        (src_step, dst_step): (usize, usize),
+    ) {
+        const AT_ONCE: usize = 4;
+        let job = self.job;
+        unsafe {
+            let (mut src, mut dst) = (self.src(row), self.dst(row));
+            let streams = job.streams && self.dst_type.streams(dst) && dst_step % 64 == 0;
+            if streams {
+                // One after another: stores past the caches want to come in order.
+                for i in 0..short::ROWS {
+                    let row = Written::short(scalars, i, src, dst);
+                    let next = std::ptr::null();
+                    let normalize = self.normalize::<S, 1>([row]);
+                    map::<S, _>(job.cols, &Stream { normalize, next });
+                    (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
+                }
+                return;
+            }
+            let mut i = 0;
+            while i < short::ROWS {
+                let (src_at, dst_at) = (
+                    |j: usize| src.wrapping_add(j * src_step),
+                    |j: usize| dst.wrapping_add(j * dst_step),
+                );
+                // Spelled out: what a loop makes goes through memory.
+                let rows = [
+                    Written::short(scalars, i, src, dst),
+                    Written::short(scalars, i + 1, src_at(1), dst_at(1)),
+                    Written::short(scalars, i + 2, src_at(2), dst_at(2)),
+                    Written::short(scalars, i + 3, src_at(3), dst_at(3)),
+                ];
+                map::<S, _>(job.cols, &self.normalize::<S, AT_ONCE>(rows));
+                src = src.wrapping_add(AT_ONCE * src_step);
+                dst = dst.wrapping_add(AT_ONCE * dst_step);
+                i += AT_ONCE;
+            }
+        }
     }
 
     #[inline(always)]

@@ -4,11 +4,15 @@
 use super::job::Forward;
 use super::row::{
     LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes, sums_halves, sums_narrowly,
+    value_lanes,
 };
 use crate::simd::{
-    Bf16, Byte, Element, F16, F32, GROUP, LANES, Level, Runtime, Simd, entry_points, lane_sums,
+    Bf16, Byte, Element, F16, F32, GROUP, LANES, LanesOfRows, Level, Runtime, Simd, entry_points,
+    lane_sums,
 };
 use crate::tensor::DataType;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 /// The longest row that is taken so.
 const LONGEST: usize = GROUP;
@@ -27,80 +31,61 @@ impl Scalars {
     pub(super) const NONE: Self = Self { high: [0.0; ROWS], low: [0.0; ROWS], r: [0.0; ROWS] };
 }
 
-/// The vectors of a row of up to 64 elements, of which the last may be cut.
-///
-/// # Safety
-/// `cols` elements are there, more than `NV - 1` vectors and at most `NV`; the instruction set of `S` is too.
-#[inline(always)]
-unsafe fn load<S: Simd, E: Element, const NV: usize>(
-    element: E,
-    src: *const u8,
-    cols: usize,
-) -> [S::F; NV] {
-    // SAFETY: the caller's.
-    unsafe {
-        let mut vectors = [S::splat(0.0); NV];
-        for (v, vector) in vectors[..NV - 1].iter_mut().enumerate() {
-            *vector = element.load::<S>(src, v * LANES);
-        }
-        let i = (NV - 1) * LANES;
-        vectors[NV - 1] = if cols == NV * LANES {
-            element.load::<S>(src, i)
-        } else {
-            S::first_n(element.load_n::<S>(src, i, cols - i), cols - i)
-        };
-        vectors
-    }
+/// Rows of `NV` whole vectors, for their values to be summed.
+struct Values<Src, Dst, const NV: usize> {
+    element: Src,
+    first_row: *const u8,
+    step: usize,
+    dst: PhantomData<Dst>,
 }
 
-/// The squares of a row about `about`, whose lanes are not joined.
-///
-/// # Safety
-/// As [`load`].
-#[inline(always)]
-unsafe fn squares<S: Simd, E: Element, Dst: Element, const RMS: bool, const NV: usize>(
-    moments: &Moments<E, Dst, RMS>,
-    cols: usize,
-) -> S::D {
-    // SAFETY: the caller's.
-    unsafe {
-        // A single chain: the others of its group are zero.
-        let mut chain = S::splat(0.0);
-        let vectors = load::<S, E, NV>(moments.element, moments.src, cols);
-        for (v, x) in vectors.into_iter().enumerate() {
-            let mut d = moments.distance::<S>(x);
-            if v == NV - 1 && cols != NV * LANES {
-                d = S::first_n(d, cols - v * LANES);
+impl<S: Simd, Src: Element, Dst: Element, const NV: usize> LanesOfRows<S> for Values<Src, Dst, NV> {
+    #[inline(always)]
+    unsafe fn lanes(&self, row: usize) -> S::D {
+        let (element, src) = (self.element, self.first_row.wrapping_add(row * self.step));
+        // SAFETY: the caller's. The order is that of `value_lanes`.
+        unsafe {
+            if sums_halves::<Src, Dst>(element) {
+                let mut narrow = S::splat(0.0);
+                for v in 0..NV {
+                    narrow = S::add(narrow, element.load::<S>(src, v * LANES));
+                }
+                return S::widen(narrow);
             }
-            chain = S::fma(d, d, chain);
-        }
-        S::widen(chain)
-    }
-}
-
-/// The sum of a row's values, whose lanes are not joined.
-///
-/// # Safety
-/// As [`load`].
-#[inline(always)]
-unsafe fn values<S: Simd, E: Element, Dst: Element, const NV: usize>(
-    element: E,
-    src: *const u8,
-    cols: usize,
-) -> S::D {
-    // SAFETY: the caller's.
-    unsafe {
-        let (mut narrow, mut wide) = (S::splat(0.0), S::wide_splat(0.0));
-        for (v, x) in load::<S, E, NV>(element, src, cols).into_iter().enumerate() {
-            if sums_halves::<E, Dst>(element) {
-                narrow = S::add(narrow, x);
-            } else if v < NV - 1 || cols == NV * LANES {
+            let mut wide = S::wide_splat(0.0);
+            for v in 0..NV {
                 wide = S::wide_add(wide, element.load_wide::<S>(src, v * LANES));
-            } else {
-                wide = S::wide_add(wide, S::widen(x));
             }
+            wide
         }
-        if sums_halves::<E, Dst>(element) { S::widen(narrow) } else { wide }
+    }
+}
+
+/// Rows of `NV` whole vectors, for their squares about their pilots to be summed.
+struct Squares<'a, Src, const RMS: bool, const NV: usize> {
+    element: Src,
+    first_row: *const u8,
+    step: usize,
+    pilots: &'a [f32; ROWS],
+}
+
+impl<S: Simd, Src: Element, const RMS: bool, const NV: usize> LanesOfRows<S>
+    for Squares<'_, Src, RMS, NV>
+{
+    #[inline(always)]
+    unsafe fn lanes(&self, row: usize) -> S::D {
+        let src = self.first_row.wrapping_add(row * self.step);
+        // SAFETY: the caller's. A single chain: the others of its group are zero.
+        unsafe {
+            let about = S::splat(if RMS { 0.0 } else { self.pilots[row] });
+            let mut chain = S::splat(0.0);
+            for v in 0..NV {
+                let x = self.element.load::<S>(src, v * LANES);
+                let d = if RMS { x } else { S::sub(x, about) };
+                chain = S::fma(d, d, chain);
+            }
+            S::widen(chain)
+        }
     }
 }
 
@@ -112,6 +97,14 @@ unsafe fn values<S: Simd, E: Element, Dst: Element, const NV: usize>(
 unsafe fn per_col<S: Simd>(v: S::D, cols: usize) -> S::D {
     // SAFETY: the caller's.
     unsafe { S::wide_mul(v, S::wide_splat(1.0 / cols as f64)) }
+}
+
+/// The moments of rows.
+struct Found<S: Simd> {
+    pilots: [f32; ROWS],
+    mean: S::D,
+    /// Of the distances from the pilots.
+    mean_square: S::D,
 }
 
 /// The statistics of rows `first` to `first + ROWS - 1`, which are written if they are outputs; false, and
@@ -127,81 +120,123 @@ unsafe fn short_statistics<S: Simd, Src: Element, Dst: Element, const RMS: bool>
     src_step: usize,
     scalars: &mut Scalars,
 ) -> bool {
+    let (element, cols) = (Src::of(job.src_type), job.cols);
+    let first_row = job.src.wrapping_add(job.src_rows.offset(first) * element.size());
     // SAFETY: the caller's.
     unsafe {
-        match job.cols.div_ceil(LANES) {
-            1 => of_vectors::<S, Src, Dst, RMS, 1>(job, first, src_step, scalars),
-            2 => of_vectors::<S, Src, Dst, RMS, 2>(job, first, src_step, scalars),
-            3 => of_vectors::<S, Src, Dst, RMS, 3>(job, first, src_step, scalars),
-            4 => of_vectors::<S, Src, Dst, RMS, 4>(job, first, src_step, scalars),
-            _ => of_vectors::<S, Src, Dst, RMS, 0>(job, first, src_step, scalars),
+        if job.fetches {
+            // The rows that come next, while there is something to compute.
+            for r in ROWS..2 * ROWS {
+                for line in (0..cols * element.size()).step_by(64) {
+                    S::prefetch(first_row.wrapping_add(r * src_step + line));
+                }
+            }
         }
+        let found = match (cols / LANES, cols % LANES) {
+            (1, 0) => of_vectors::<S, Src, Dst, RMS, 1>(element, first_row, src_step),
+            (2, 0) => of_vectors::<S, Src, Dst, RMS, 2>(element, first_row, src_step),
+            (3, 0) => of_vectors::<S, Src, Dst, RMS, 3>(element, first_row, src_step),
+            (4, 0) => of_vectors::<S, Src, Dst, RMS, 4>(element, first_row, src_step),
+            _ => of_any::<S, Src, Dst, RMS>(element, first_row, src_step, cols),
+        };
+        statistics_of::<S, RMS>(job, first, &found, scalars)
     }
 }
 
-/// [`short_statistics`] of rows of `NV` vectors, or, with 0, of rows longer than a pilot.
+/// The moments of rows of `NV` whole vectors, each of which is a few instructions.
 ///
 /// # Safety
 /// As [`short_statistics`].
 #[inline(always)]
 unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const NV: usize>(
-    job: &Forward,
-    first: usize,
-    src_step: usize,
-    scalars: &mut Scalars,
-) -> bool {
-    let (element, cols) = (Src::of(job.src_type), job.cols);
+    element: Src,
+    first_row: *const u8,
+    step: usize,
+) -> Found<S> {
+    let cols = NV * LANES;
+    let mut pilots = [0.0; ROWS];
     // SAFETY: the caller's.
     unsafe {
-        let first_row = job.src.wrapping_add(job.src_rows.offset(first) * element.size());
-        let zero = S::wide_splat(0.0);
-        let mut pilots = [0.0f32; ROWS];
-        let mut sums_of_terms = [zero; ROWS];
-        let mut sums_of_squares = [zero; ROWS];
-        let mut mean = zero;
+        let mut mean = S::wide_splat(0.0);
+        if !RMS {
+            let values = Values::<Src, Dst, NV> { element, first_row, step, dst: PhantomData };
+            mean = per_col::<S>(S::wide_sums(&values), cols);
+            S::store(pilots.as_mut_ptr(), S::narrow(mean));
+        }
+        let squares = Squares::<Src, RMS, NV> { element, first_row, step, pilots: &pilots };
+        let mean_square = per_col::<S>(S::wide_sums(&squares), cols);
+        Found { pilots, mean, mean_square }
+    }
+}
+
+/// The moments of rows of any length.
+///
+/// # Safety
+/// As [`short_statistics`].
+#[inline(always)]
+unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
+    element: Src,
+    first_row: *const u8,
+    step: usize,
+    cols: usize,
+) -> Found<S> {
+    let mut pilots = [0.0; ROWS];
+    // Every one is written before it is read; to write them twice would take as long as a row.
+    let mut sums_of_terms = [const { MaybeUninit::uninit() }; ROWS];
+    let mut sums_of_squares = [const { MaybeUninit::uninit() }; ROWS];
+    // SAFETY: the caller's.
+    unsafe {
+        let mut mean = S::wide_splat(0.0);
         if !RMS {
             for (r, sum) in sums_of_terms.iter_mut().enumerate() {
-                let src = first_row.add(r * src_step);
-                *sum = if NV == 0 {
+                let src = first_row.add(r * step);
+                sum.write(if cols > PILOT {
                     pilot_lanes::<S, Src>(element, src)
                 } else {
-                    values::<S, Src, Dst, NV>(element, src, cols)
-                };
+                    value_lanes::<S, Src, Dst>(element, src, cols)
+                });
             }
             // All of a row's values, if they are few; then this is the mean.
             mean = per_col::<S>(S::wide_sums(&sums_of_terms), cols.min(PILOT));
             S::store(pilots.as_mut_ptr(), S::narrow(mean));
         }
         for r in 0..ROWS {
-            let src = first_row.add(r * src_step);
+            let src = first_row.add(r * step);
             let moments = Moments::<Src, Dst, RMS>::about(element, src, pilots[r]);
-            if job.fetches {
-                // The rows that come next, while there is something to compute.
-                let ahead = src.wrapping_add(ROWS * src_step);
-                for line in (0..cols * element.size()).step_by(64) {
-                    S::prefetch(ahead.wrapping_add(line));
-                }
-            }
-            if NV == 0 {
-                let sums = lane_sums::<S, 1, _>(cols, &moments);
-                (sums_of_squares[r], sums_of_terms[r]) = (sums.products[0], sums.terms);
-            } else {
-                sums_of_squares[r] = squares::<S, Src, Dst, RMS, NV>(&moments, cols);
-            }
+            let sums = lane_sums::<S, 1, _>(cols, &moments);
+            sums_of_squares[r].write(sums.products[0]);
+            sums_of_terms[r].write(sums.terms);
         }
         let mean_square = per_col::<S>(S::wide_sums(&sums_of_squares), cols);
+        if !RMS && cols > PILOT {
+            // The values, or the distances.
+            mean = per_col::<S>(S::wide_sums(&sums_of_terms), cols);
+            if Dst::HALF {
+                mean = S::wide_add(S::widen(S::load(pilots.as_ptr())), mean);
+            }
+        }
+        Found { pilots, mean, mean_square }
+    }
+}
+
+/// What moments come to; as [`short_statistics`].
+///
+/// # Safety
+/// As [`short_statistics`].
+#[inline(always)]
+unsafe fn statistics_of<S: Simd, const RMS: bool>(
+    job: &Forward,
+    first: usize,
+    found: &Found<S>,
+    scalars: &mut Scalars,
+) -> bool {
+    let Found { pilots, mean, mean_square } = *found;
+    // SAFETY: the caller's.
+    unsafe {
         let mut variance = mean_square;
         let mut carried = S::wide_all_between(mean_square, SMALLEST, LARGEST);
         if !RMS {
-            let about = S::widen(S::load(pilots.as_ptr()));
-            if NV == 0 {
-                // The values, or the distances.
-                mean = per_col::<S>(S::wide_sums(&sums_of_terms), cols);
-                if Dst::HALF {
-                    mean = S::wide_add(about, mean);
-                }
-            }
-            let offset = S::wide_sub(mean, about);
+            let offset = S::wide_sub(mean, S::widen(S::load(pilots.as_ptr())));
             let square = S::wide_mul(offset, offset);
             variance = S::wide_sub(mean_square, square);
             let near = S::wide_sub(S::wide_mul(mean_square, S::wide_splat(NEAR)), square);

@@ -9,6 +9,7 @@ use super::gradient::{
 };
 use super::job::Given;
 use crate::simd::{Element, LANES, Simd, add_wide, lane_sums};
+use std::mem::MaybeUninit;
 
 /// The longest row of src or diff_dst that is taken so, in bytes.
 const LONGEST: usize = 256;
@@ -89,8 +90,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             let root = S::wide_sqrt(S::wide_add(variance, S::wide_splat(job.epsilon)));
             let r_lanes = S::narrow(S::wide_div(S::wide_splat(1.0), root));
             S::store(r.as_mut_ptr(), r_lanes);
-            let zero = S::wide_splat(0.0);
-            let (mut sums_d, mut sums_d_xhat) = ([zero; CHAIN_ROWS], [zero; CHAIN_ROWS]);
+            let mut sums_d = [const { MaybeUninit::uninit() }; CHAIN_ROWS];
+            let mut sums_d_xhat = [const { MaybeUninit::uninit() }; CHAIN_ROWS];
             for i in 0..CHAIN_ROWS {
                 let sums = RowSums::<S, Src, Dd, MODE, PARAMS> {
                     src_type: self.types.src,
@@ -102,9 +103,12 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     r: S::splat(r[i]),
                 };
                 if MODE == LAYER {
-                    [sums_d[i], sums_d_xhat[i]] = lane_sums::<S, 2, _>(job.cols, &sums).products;
+                    let [d, d_xhat] = lane_sums::<S, 2, _>(job.cols, &sums).products;
+                    sums_d[i].write(d);
+                    sums_d_xhat[i].write(d_xhat);
                 } else if MODE == RMS {
-                    [sums_d_xhat[i]] = lane_sums::<S, 1, _>(job.cols, &sums).products;
+                    let [d_xhat] = lane_sums::<S, 1, _>(job.cols, &sums).products;
+                    sums_d_xhat[i].write(d_xhat);
                 }
             }
             let per_col = S::wide_mul(S::widen(r_lanes), S::wide_splat(1.0 / job.cols as f64));
