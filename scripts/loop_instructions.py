@@ -11,9 +11,9 @@ memory, found as natural loops of the control flow, wherever the compiler laid t
 is its instructions per 64 bytes by which its fastest pointer advances, so unrolling does not change it;
 beside it stand the vectors that it spills (accesses by the stack pointer). A kernel fails if a loop takes
 more than the slack above its record, if it spills more, or if it has another number of loops: look at it
-then, and record it if it is meant. Rarely taken blocks of a loop count as often as the others. Needs
-binutils, Python 3.9 or later and nothing else; another compiler makes other counts, so rust-toolchain.toml's
-is the one on record.
+then, and record it if it is meant. Rarely taken blocks of a loop count as often as the others. The debug
+information of a release build tells which types a kernel is made for. Needs binutils, Python 3.9 or later and
+nothing else; another compiler makes other counts, so rust-toolchain.toml's is the one on record.
 Exit status: 0 within the slack, 1 not, 2 something failed.
 """
 
