@@ -81,7 +81,7 @@ class Comparison:
         for name, given in (("ggml", arguments.ggml), ("candle", arguments.candle)):
             if not given:
                 frameworks.REASONS[name] = f"no --{name}"
-        # Ratios by peer, with what they are of.
+        # Cells by peer: the ratio, operation and type, shape.
         self.all = {}
 
     def others(self, case):
@@ -107,7 +107,8 @@ class Comparison:
                 self.wrong = True
             ratios[name], _, our_time = contest(ours, theirs, self.rounds)
             times.append(our_time)
-            self.all.setdefault(name, []).append((ratios[name], f"{operation}, {dtype}, {shape}"))
+            cell = (ratios[name], f"{operation}, {dtype}", shape)
+            self.all.setdefault(name, []).append(cell)
         return statistics.median(times) if times else math.nan, ratios
 
     def table(self, np, operation, dtype, shapes):
@@ -126,16 +127,26 @@ class Comparison:
         print(f"| geometric mean | | {' | '.join(means)} |", flush=True)
 
     def end(self):
-        """A line per peer over everything."""
-        print(f"\n### All, {self.threads} thread(s)\n")
-        print("| | cells | geometric mean | below 1.2 | least |\n|---|---|---|---|---|")
-        for peer in PEERS:
-            if peer in self.all:
-                ratios = [ratio for ratio, _ in self.all[peer]]
-                mean = math.exp(statistics.fmean(map(math.log, ratios)))
-                least, what = min(self.all[peer])
-                below = sum(ratio < 1.2 for ratio in ratios)
-                print(f"| {peer} | {len(ratios)} | {mean:.2f} | {below} | {least:.2f} ({what}) |")
+        """All operations and types: shapes down, peers across."""
+        peers = [peer for peer in PEERS if peer in self.all]
+
+        def line(name, field):
+            """A row of the table."""
+            print(f"| {name} | {' | '.join(field(self.all[peer]) for peer in peers)} |")
+
+        def mean(cells):
+            """The geometric mean."""
+            ratios = [ratio for ratio, _, _ in cells]
+            return f"{math.exp(statistics.fmean(map(math.log, ratios))):.2f}" if ratios else "-"
+
+        print(f"\n### All operations and types, {self.threads} thread(s)\n")
+        print(f"| rows x columns | {' | '.join(peers)} |\n|{'---|' * (len(peers) + 1)}")
+        for shape in dict.fromkeys(shape for cells in self.all.values() for _, _, shape in cells):
+            line(shape, lambda cells, shape=shape: mean([cell for cell in cells if cell[2] == shape]))
+        line("geometric mean", mean)
+        line("cells", lambda cells: str(len(cells)))
+        line("below 1.2", lambda cells: str(sum(ratio < 1.2 for ratio, _, _ in cells)))
+        line("least", lambda cells: "{:.2f} ({}, {})".format(*min(cells)))
         for name, reason in frameworks.REASONS.items():
             print(f"\n{name}: not compared: {reason}")
 

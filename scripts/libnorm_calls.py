@@ -7,21 +7,30 @@ import sys
 TYPES = {"f16": 1, "bf16": 2, "f32": 3}
 
 
+def aligned(np, array):
+    """A copy that begins at a multiple of 64 bytes, as tensors of frameworks do and numpy's do not."""
+    room = np.empty(array.nbytes + 64, dtype=np.uint8)
+    start = -room.ctypes.data % 64
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 def encode(np, dtype, array):
     """f32 numbers as a type's own array; bf16 as its bits, rounded to nearest even."""
     if dtype == "f32":
-        return np.ascontiguousarray(array, dtype=np.float32)
+        return aligned(np, array)
     if dtype == "f16":
-        return np.ascontiguousarray(array, dtype=np.float16)
-    bits = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+        return aligned(np, array.astype(np.float16))
+    bits = np.ascontiguousarray(array).view(np.uint32)
+    return aligned(np, ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16))
 
 
 def decode(np, dtype, array):
     """Back to f32."""
     if dtype == "bf16":
-        return (array.astype(np.uint32) << 16).view(np.float32)
-    return array.astype(np.float32)
+        return aligned(np, (array.astype(np.uint32) << 16).view(np.float32))
+    return aligned(np, array.astype(np.float32))
 
 
 class Norm:
