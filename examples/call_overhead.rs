@@ -5,19 +5,20 @@ mod timing;
 
 use norm as _;
 use norm_sys as sys;
-use timing::{Problem, check, median};
+use timing::{Library, Problem, median};
 
 const ROUNDS: usize = 2001;
 const TIMES: usize = 500;
 
 fn main() {
-    // SAFETY: no pointers.
-    unsafe { check(sys::norm_set_num_threads(1)) };
+    let library = Library::linked();
+    library.set_num_threads(1);
     println!("median ns of a call on 1x64, on 0x64, and of their difference");
     let scale_shift = sys::norm_use_scale | sys::norm_use_shift;
     let rms = sys::norm_use_scale | sys::norm_rms_norm;
     for (name, flags) in [("LayerNorm CH", scale_shift), ("RMSNorm CM", rms)] {
-        let (row, none) = (Problem::new(1, 64, flags), Problem::new(0, 64, flags));
+        let (row, none) =
+            (Problem::new(library, 1, 64, flags), Problem::new(library, 0, 64, flags));
         let (mut rows, mut nones, mut differences) = (vec![], vec![], vec![]);
         for _ in 0..ROUNDS {
             let (row, none) = (row.time(TIMES), none.time(TIMES));

@@ -5,10 +5,11 @@
     scripts/instructions.py            # compares
     scripts/instructions.py --bless    # records
 
-Each problem is executed once under callgrind, which counts what norm_primitive_execute() comes to. Unlike a time, a
-count does not depend on what else the machine does. callgrind does not run AVX-512, so that level is left
-out. A count is a guard, not a measure of speed: what makes a kernel faster may take more instructions, and is
-then recorded. Needs valgrind, Python 3.9 or later and nothing else; another compiler makes other counts.
+Each problem is executed once under callgrind, which counts what norm_primitive_execute() comes to. Unlike a
+time, a count does not depend on what else the machine does. callgrind does not run AVX-512, so that level is
+left to loop_instructions.py. A count is a guard, not a measure of speed: what makes a kernel faster may take
+more instructions, and is then recorded. Needs valgrind, Python 3.9 or later and nothing else; another
+compiler makes other counts.
 Exit status: 0 within the slack, 1 above it, 2 something failed.
 """
 

@@ -5,6 +5,7 @@
 //! see that the driver notices, and a second library is one more executor.
 
 use crate::tensor::{Buffer, Layout};
+use std::time::Duration;
 
 /// An instruction-set level of the library.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,6 +102,11 @@ pub trait Prepared {
     /// The implementation's name.
     fn implementation(&self) -> String;
 
+    /// How long the library took to make the primitive descriptor; 0 if nobody looked.
+    fn creation(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// Moves on to the library's next implementation of the problem; false if there is none.
     fn next_implementation(&mut self) -> Result<bool, Refusal>;
 
@@ -116,4 +122,9 @@ pub trait Prepared {
 pub trait Bound {
     /// Executes once.
     fn execute(&self) -> Result<(), Refusal>;
+
+    /// How long the library took to make the primitive; 0 if nobody looked.
+    fn creation(&self) -> Duration {
+        Duration::ZERO
+    }
 }

@@ -63,6 +63,8 @@ pub struct Outcome {
     pub implementation: Option<String>,
     /// What came of comparing with another library.
     pub compared: Option<Compared>,
+    /// What creating the primitive takes, here and there.
+    pub creation: Option<Box<Creation>>,
     /// In mode B: whether several threads were seen to share the work.
     pub shared: bool,
 }
@@ -115,6 +117,24 @@ pub struct Against {
     pub ratio: Quartiles,
 }
 
+/// What two libraries took to create the descriptor of a problem and its primitive.
+#[derive(Clone, Debug)]
+pub struct Creation {
+    /// The first time, in milliseconds: this library and the other one.
+    pub first_ms: [f64; 2],
+    /// Again and again, by turns.
+    pub again: [Timing; 2],
+    /// The other one's time over this library's, round by round.
+    pub ratio: Quartiles,
+}
+
+impl Creation {
+    /// The other one's first time over this library's.
+    pub fn first_ratio(&self) -> f64 {
+        self.first_ms[1] / self.first_ms[0]
+    }
+}
+
 /// What the best plain copy of the problem's bytes took, by turns.
 #[derive(Clone, Debug)]
 pub struct Roof {
@@ -160,6 +180,7 @@ impl Outcome {
             performance: None,
             implementation: None,
             compared: None,
+            creation: None,
             shared: false,
         }
     }

@@ -5,7 +5,7 @@
 
 use crate::contest::Quartiles;
 use crate::language::machine::Job;
-use crate::outcome::{Against, Compared, Outcome, Performance, Roof, Status};
+use crate::outcome::{Against, Compared, Creation, Outcome, Performance, Roof, Status};
 use crate::summary::{Sections, Summary, Tally};
 use crate::template::Facts;
 use crate::timing::Timing;
@@ -123,6 +123,9 @@ impl<'a> Reporter<'a> {
         {
             self.line(&format!("  compare: not offered: {reason}"));
         }
+        if let Some(creation) = &outcome.creation {
+            self.line(&creation_line(creation));
+        }
         if outcome.status != Status::Executed || outcome.performance.is_none() {
             let (said, time) = (outcome.said(), time.as_millis());
             self.line(&format!("{number}:{said} ({time} ms) __REPRO: {line}"));
@@ -172,9 +175,28 @@ impl<'a> Reporter<'a> {
     }
 }
 
+/// A median.
+fn microseconds(timing: &Timing) -> String {
+    format!("{:.3} us", 1e3 * timing.median_ms)
+}
+
+/// What creating takes, here and there.
+fn creation_line(creation: &Creation) -> String {
+    let Creation { first_ms: [ours, theirs], again, ratio } = creation;
+    let Quartiles { low, median, high } = ratio;
+    format!(
+        "  compare: creation: first {:.3} us against {:.3} us, ratio {:.3}; again {} against {}, ratio \
+         {median:.3} [{low:.3} {high:.3}]",
+        1e3 * ours,
+        1e3 * theirs,
+        creation.first_ratio(),
+        microseconds(&again[0]),
+        microseconds(&again[1])
+    )
+}
+
 /// What the default template has no entries for.
 fn performance_details(performance: &Performance) -> Vec<String> {
-    let microseconds = |timing: &Timing| format!("{:.3} us", 1e3 * timing.median_ms);
     let mut lines = Vec::new();
     if let Some(Against { implementation, timing, ratio }) = &performance.against {
         let Quartiles { low, median, high } = ratio;

@@ -92,6 +92,8 @@ pub struct Summary {
     comparison: Comparison,
     /// Shares of the speed of a plain copy.
     roofs: Vec<f64>,
+    /// Their time over ours for creating, the first time and again, and the problem's line.
+    creations: [Vec<(f64, String)>; 2],
 }
 
 /// What came of `--compare`.
@@ -133,6 +135,12 @@ impl Summary {
                     Some(Side::Theirs) => self.comparison.nearer[1] += 1,
                     None => {}
                 }
+            }
+        }
+        if let Some(creation) = &outcome.creation {
+            let ratios = [creation.first_ratio(), creation.ratio.median];
+            for (ratio, all) in ratios.into_iter().zip(&mut self.creations) {
+                all.push((ratio, line.to_owned()));
             }
         }
         if let Some(performance) = &outcome.performance {
@@ -190,6 +198,11 @@ impl Summary {
             lines.push(format!("total roofline: problems:{count} geometric mean:{mean:.4}"));
         }
         lines.extend(self.comparison.lines());
+        for (ratios, which) in self.creations.iter().zip(["first", "again"]) {
+            if let Some((mean, lowest)) = ratios_said(ratios) {
+                lines.push(format!("total creation, {which}: {mean} {lowest}"));
+            }
+        }
         lines
     }
 
@@ -222,19 +235,22 @@ impl Comparison {
              ours_nearer:{} theirs_nearer:{} theirs_wrong:{wrong}",
             nearer[0], nearer[1]
         )];
-        let lowest = ratios.iter().min_by(|a, b| a.0.total_cmp(&b.0));
-        if let (Some(mean), Some((lowest, line))) =
-            (geometric_mean(ratios.iter().map(|(ratio, _)| *ratio)), lowest)
-        {
-            let below = ratios.iter().filter(|(ratio, _)| *ratio < 1.0).count();
-            lines.push(format!(
-                "total ratio: problems:{} geometric mean:{mean:.4} below_1:{below} \
-                 theirs_ref:{reference} lowest:{lowest:.4} ({line})",
-                ratios.len()
-            ));
+        if let Some((mean, lowest)) = ratios_said(ratios) {
+            lines.push(format!("total ratio: {mean} theirs_ref:{reference} {lowest}"));
         }
         lines
     }
+}
+
+/// What there is to say of ratios and the lines of their problems: how many and their mean, and the lowest
+/// one. None of no ratios.
+fn ratios_said(ratios: &[(f64, String)]) -> Option<(String, String)> {
+    let (lowest, line) = ratios.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let mean = geometric_mean(ratios.iter().map(|(ratio, _)| *ratio))?;
+    let below = ratios.iter().filter(|(ratio, _)| *ratio < 1.0).count();
+    let count = ratios.len();
+    let all = format!("problems:{count} geometric mean:{mean:.4} below_1:{below}");
+    Some((all, format!("lowest:{lowest:.4} ({line})")))
 }
 
 /// None of no numbers.
@@ -248,7 +264,7 @@ fn geometric_mean(numbers: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::contest::Quartiles;
-    use crate::outcome::{Against, Performance, Roof};
+    use crate::outcome::{Against, Creation, Performance, Roof};
     use crate::timing::Timing;
 
     fn all() -> Sections {
@@ -296,6 +312,29 @@ mod tests {
                 "total roofline: problems:3 geometric mean:0.5000",
                 "total compare: compared:3 not_offered:1 equal:0 ours_nearer:0 theirs_nearer:0 theirs_wrong:0",
                 "total ratio: problems:3 geometric mean:2.0000 below_1:1 theirs_ref:1 lowest:0.5000 (slow)",
+            ]
+        );
+    }
+
+    #[test]
+    fn creations_have_means_of_their_own() {
+        let mut summary = Summary::default();
+        for (name, first, again) in [("slow", 50.0, 0.5), ("fast", 200.0, 8.0)] {
+            let timing = Timing::of_seconds(&[0.001]);
+            let creation = Creation {
+                first_ms: [2.0, 2.0 * first],
+                again: [timing; 2],
+                ratio: Quartiles { low: again, median: again, high: again },
+            };
+            let creation = Some(Box::new(creation));
+            let outcome = Outcome { creation, ..Outcome::new(Status::Initialized) };
+            summary.add(&outcome, name, false);
+        }
+        assert_eq!(
+            summary.lines(Sections::default())[1..],
+            [
+                "total creation, first: problems:2 geometric mean:100.0000 below_1:0 lowest:50.0000 (slow)",
+                "total creation, again: problems:2 geometric mean:2.0000 below_1:1 lowest:0.5000 (slow)",
             ]
         );
     }

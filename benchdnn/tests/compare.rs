@@ -74,6 +74,34 @@ fn times_have_a_ratio_that_is_a_number() {
 }
 
 #[test]
+fn creating_has_ratios_of_the_first_time_and_of_those_after_it() {
+    let words = [&compare(""), "--mode=I", "--dir=FWD_I,BWD_DW", "--flags=CM", "32x300"];
+    let text = run(&words);
+    for (line, status) in
+        text.lines().skip(1).step_by(2).zip(text.lines().skip(2).step_by(2)).take(2)
+    {
+        assert!(line.starts_with("  compare: creation: first ") && line.contains(" us against "));
+        let numbers: Vec<f64> =
+            line.split([' ', ',', '[', ']', ';']).filter_map(|word| word.parse().ok()).collect();
+        let [ours, theirs, first, again, again_theirs, ratio, low, high] = numbers[..] else {
+            panic!("{line}");
+        };
+        assert!((first - theirs / ours).abs() <= 0.01 * first, "{line}");
+        assert!(low <= ratio && ratio <= high && again > 0.0 && again_theirs > 0.0, "{line}");
+        // Medians of the times and of their ratios need not agree, but belong to the same samples.
+        assert!(
+            ratio < 30.0 * again_theirs / again && ratio > again_theirs / again / 30.0,
+            "{line}"
+        );
+        assert!(status.contains(":INITIALIZED ("), "{text}");
+    }
+    for which in ["first", "again"] {
+        assert!(text.contains(&format!("\ntotal creation, {which}: problems:2 ")), "{text}");
+    }
+    assert!(text.contains("total compare: compared:2 not_offered:0 "), "{text}");
+}
+
+#[test]
 fn the_limit_and_the_other_library_share_a_run() {
     let text = run(&[&compare(""), "--mode=CP", "--max-ms-per-prb=10", "--roofline", "32x300"]);
     for part in ["compare: all results are equal", "compare: ratio ", "roofline: ", ":PASSED ("] {

@@ -7,11 +7,13 @@ use crate::tensor::{Layout, Tag};
 use norm_sys::*;
 use std::ffi::c_int;
 use std::ptr;
+use std::time::{Duration, Instant};
 
 /// An object of the library that is destroyed with this value.
 #[derive(Debug)]
 pub struct Handle<T> {
     raw: *mut T,
+    creation: Duration,
     destroy: unsafe extern "C" fn(*mut T) -> norm_status_t,
 }
 
@@ -22,8 +24,14 @@ impl<T> Handle<T> {
         create: impl FnOnce(*mut *mut T) -> Result<(), Refusal>,
     ) -> Result<Handle<T>, Refusal> {
         let mut raw = ptr::null_mut();
+        let start = Instant::now();
         create(&mut raw)?;
-        Ok(Handle { raw, destroy })
+        Ok(Handle { raw, creation: start.elapsed(), destroy })
+    }
+
+    /// How long `create` took.
+    pub fn creation(&self) -> Duration {
+        self.creation
     }
 
     /// The handle, valid as long as this value.

@@ -10,6 +10,7 @@ use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
 use std::ptr;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// A primitive descriptor.
 #[derive(Debug)]
@@ -69,6 +70,10 @@ impl Prepared for PrimitiveDesc {
         });
         // SAFETY: the string is NULL or NUL-terminated and lives as long as the descriptor.
         name.map_or_else(String::new, |name| unsafe { text(name) })
+    }
+
+    fn creation(&self) -> Duration {
+        self.handle.creation()
     }
 
     fn next_implementation(&mut self) -> Result<bool, Refusal> {
@@ -152,5 +157,9 @@ impl Bound for Primitive<'_> {
         self.connection.check("primitive_execute", status)?;
         // SAFETY: the stream is alive.
         self.connection.check("stream_wait", unsafe { (library.stream_wait)(stream) })
+    }
+
+    fn creation(&self) -> Duration {
+        self.primitive.creation()
     }
 }

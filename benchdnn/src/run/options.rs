@@ -264,7 +264,7 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "Open the shared library LIB with oneDNN's C interface, the environment set for\n\
              it, and run every problem on both: mode C says where they differ and which is\n\
              nearer to the oracle, modes P and F run them by turns and print the ratio of\n\
-             times (above 1: this library is faster)",
+             times (above 1: this library is faster), mode I those of creating",
         ),
         set: |state, text| Peer::parse(text).map(|peer| state.run.peer = peer.map(Rc::new)),
     },

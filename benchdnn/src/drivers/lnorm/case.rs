@@ -3,6 +3,7 @@
 use super::arguments::Spec;
 use super::bitwise;
 use super::correctness;
+use super::creation;
 use super::data::{self, Cache, Inputs, Prediction};
 use super::executor::{Executor, Request, Wanted};
 use super::gradient;
@@ -109,8 +110,8 @@ impl Case {
         reporter: &mut Reporter<'_>,
     ) -> Result<Outcome, End> {
         if run.mode == Mode::Initialize {
-            prepared.bind(&[])?;
-            return Ok(Outcome::new(Status::Initialized));
+            let (creation, compared) = creation::measure(self, prepared, run)?;
+            return Ok(Outcome { creation, compared, ..Outcome::new(Status::Initialized) });
         }
         let Mode::Check(checks) = run.mode else {
             let tensors = self.tensors(prepared, Fill::Exact, run, reporter)?;

@@ -2,7 +2,7 @@
 //!
 //! `settings` holds its options, `problem` one problem and its line, `arguments` the tensors that it
 //! has, `executor` what it needs from a library, `library` the real one, `data` what the tensors
-//! hold. `case` runs a problem; `correctness`, `bitwise` and `performance` are the modes,
+//! hold. `case` runs a problem; `correctness`, `bitwise`, `performance` and `creation` are the modes,
 //! `comparison` is the same problem on another library.
 
 mod arguments;
@@ -11,6 +11,7 @@ mod case;
 mod chain;
 mod comparison;
 mod correctness;
+mod creation;
 mod data;
 mod executor;
 mod gradient;

@@ -1,0 +1,281 @@
+"""PyTorch, ONNX Runtime, ggml and candle, as compare_frameworks.py calls them.
+
+Each function yields what its library offers for a case: a name, a call, and a function that gives the last
+call's result in f32. What is not installed, or not offered, yields nothing; why not is in `REASONS`.
+"""
+
+import ctypes
+import pathlib
+
+import libnorm_calls
+
+REASONS = {}
+
+
+class Case:
+    """A problem: x and dy of rows x cols, scale and shift, in f32 with the values that the type has."""
+
+    def __init__(self, np, rms, backward, dtype, shape, epsilon):
+        self.np, self.rms, self.backward = np, rms, backward
+        self.dtype, self.shape, self.epsilon = dtype, shape, epsilon
+        random = np.random.default_rng(1)
+        rows, cols = shape
+
+        def numbers(*dims):
+            exact = random.standard_normal(dims, dtype=np.float32)
+            return libnorm_calls.decode(np, dtype, libnorm_calls.encode(np, dtype, exact))
+
+        self.x, self.dy = numbers(rows, cols), numbers(rows, cols)
+        self.scale, self.shift = numbers(cols), numbers(cols)
+
+    def encode(self, array):
+        """In the problem's type."""
+        return libnorm_calls.encode(self.np, self.dtype, array)
+
+    def decode(self, array):
+        """From the problem's type."""
+        return libnorm_calls.decode(self.np, self.dtype, array)
+
+
+def of_libnorm(norm, case):
+    """This library."""
+    np = case.np
+    result = case.encode(np.zeros_like(case.x))
+    tensors = {norm.SRC: case.encode(case.x), norm.ARG_SCALE: case.encode(case.scale)}
+    if case.backward:
+        centred = case.x if case.rms else case.x - case.x.mean(1, keepdims=True)
+        params = {norm.DIFF_SCALE: case.encode(np.zeros_like(case.scale))}
+        if not case.rms:
+            tensors[norm.MEAN] = case.x.mean(1)
+            params[norm.DIFF_SHIFT] = case.encode(np.zeros_like(case.scale))
+        tensors[norm.VARIANCE] = (centred**2).mean(1)
+        tensors |= {norm.DIFF_DST: case.encode(case.dy), norm.DIFF_SRC: result, **params}
+    else:
+        tensors[norm.DST] = result
+        if not case.rms:
+            tensors[norm.ARG_SHIFT] = case.encode(case.shift)
+    call = norm.prepare(case.rms, case.backward, case.dtype, case.epsilon, tensors)
+    # The arrays live as long as the call.
+    return call, lambda: case.decode(tensors[norm.DIFF_SRC if case.backward else norm.DST])
+
+
+def of_torch(case, threads):
+    """PyTorch's own operations, eager and compiled for the shape."""
+    try:
+        import torch
+        import torch._functorch.config
+        import torch.nn.functional as functional
+    except ImportError as error:
+        REASONS["torch"] = str(error)
+        return
+    torch.set_num_threads(threads)
+    torch._functorch.config.donated_buffer = False
+    dtype = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[case.dtype]
+    arrays = (case.x, case.dy, case.scale, case.shift)
+    x, dy, scale, shift = (torch.from_numpy(array).to(dtype) for array in arrays)
+    cols, kept = x.shape[-1:], {}
+
+    def forward(x, scale, shift):
+        if case.rms:
+            return functional.rms_norm(x, cols, scale, case.epsilon)
+        return functional.layer_norm(x, cols, scale, shift, case.epsilon)
+
+    def compiled(function):
+        torch.compiler.reset()
+        return torch.compile(function, dynamic=False)
+
+    def keep(name, function):
+        def call():
+            kept[name] = function()
+
+        return name, call, lambda: kept[name].float().numpy()
+
+    if not case.backward:
+        for name, function in (("torch", forward), ("torch.compile", compiled(forward))):
+            yield keep(name, torch.no_grad()(lambda function=function: function(x, scale, shift)))
+    elif not case.rms:
+        _, mean, rstd = torch.native_layer_norm(x, cols, scale, shift, case.epsilon)
+        op, mask = torch.ops.aten.native_layer_norm_backward, [True, True, True]
+
+        def backward(dy, x, mean, rstd, scale, shift):
+            return op(dy, x, cols, mean, rstd, scale, shift, mask)
+
+        for name, function in (("torch", backward), ("torch.compile", compiled(backward))):
+            operands = (dy, x, mean, rstd, scale, shift)
+            yield keep(name, lambda function=function, operands=operands: function(*operands)[0])
+    else:
+        # No operation of its own: its gradient through autograd.
+        x.requires_grad_(), scale.requires_grad_()
+        for name, function in (("torch", forward), ("torch.compile", compiled(forward))):
+            y = function(x, scale, shift)
+            yield keep(
+                name,
+                lambda y=y: torch.autograd.grad(y, (x, scale), dy, retain_graph=True)[0],
+            )
+
+
+def of_onnx_runtime(case, threads):
+    """ONNX Runtime, with inputs and outputs bound."""
+    if case.backward:
+        return
+    try:
+        import onnxruntime
+        from onnx import TensorProto, helper
+    except ImportError as error:
+        REASONS["onnxruntime"] = str(error)
+        return
+    types = {"f32": TensorProto.FLOAT, "bf16": TensorProto.BFLOAT16, "f16": TensorProto.FLOAT16}
+    kind = types[case.dtype]
+    arrays = {"x": case.x, "scale": case.scale}
+    if not case.rms:
+        arrays["shift"] = case.shift
+    op = ("RMSNormalization", 23) if case.rms else ("LayerNormalization", 17)
+    tensor = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node(op[0], list(arrays), ["y"], axis=-1, epsilon=case.epsilon)],
+        "norm",
+        [tensor(name, kind, array.shape) for name, array in arrays.items()],
+        [tensor("y", kind, case.shape)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", op[1])])
+    model.ir_version = 10
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 4
+
+    def value(array):
+        if case.dtype == "bf16":
+            return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(array, kind)
+        return onnxruntime.OrtValue.ortvalue_from_numpy(array)
+
+    encoded = {name: case.encode(array) for name, array in arrays.items()}
+    y = case.encode(case.np.zeros(case.shape, dtype=case.np.float32))
+    try:
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+        binding, values = session.io_binding(), {name: value(a) for name, a in encoded.items()}
+        for name, bound in values.items():
+            binding.bind_ortvalue_input(name, bound)
+        binding.bind_ortvalue_output("y", value(y))
+        session.run_with_iobinding(binding)
+    except Exception as error:  # pylint: disable=broad-except
+        REASONS[f"onnxruntime, {op[0]} in {case.dtype}"] = str(error).splitlines()[0]
+        return
+    # Arrays and values live as long as the call.
+    holds = (encoded, values)
+    yield "onnxruntime", lambda: session.run_with_iobinding(binding), lambda: holds and case.decode(y)
+
+
+class GgmlParameters(ctypes.Structure):
+    """ggml_init_params."""
+
+    _fields_ = [("size", ctypes.c_size_t), ("buffer", ctypes.c_void_p), ("none", ctypes.c_bool)]
+
+
+class GgmlPlan(ctypes.Structure):
+    """ggml_cplan."""
+
+    _fields_ = [
+        ("work_size", ctypes.c_size_t),
+        ("work_data", ctypes.c_void_p),
+        ("n_threads", ctypes.c_int),
+        ("threadpool", ctypes.c_void_p),
+        ("abort_callback", ctypes.c_void_p),
+        ("abort_callback_data", ctypes.c_void_p),
+        ("use_ref", ctypes.c_bool),
+    ]
+
+
+def load_ggml(folder):
+    """ggml's two libraries; the second one computes."""
+    base = ctypes.CDLL(str(pathlib.Path(folder) / "libggml-base.so"), mode=ctypes.RTLD_GLOBAL)
+    cpu = ctypes.CDLL(str(pathlib.Path(folder) / "libggml-cpu.so"))
+    pointer, size = ctypes.c_void_p, ctypes.c_int64
+    of_two, one = [pointer, pointer, pointer], [pointer, pointer, ctypes.c_float]
+    for name, result, arguments in (
+        ("ggml_init", pointer, [GgmlParameters]),
+        ("ggml_free", None, [pointer]),
+        ("ggml_new_tensor_1d", pointer, [pointer, ctypes.c_int, size]),
+        ("ggml_new_tensor_2d", pointer, [pointer, ctypes.c_int, size, size]),
+        ("ggml_get_data", pointer, [pointer]),
+        ("ggml_norm", pointer, one),
+        ("ggml_rms_norm", pointer, one),
+        ("ggml_mul", pointer, of_two),
+        ("ggml_mul_inplace", pointer, of_two),
+        ("ggml_add_inplace", pointer, of_two),
+        ("ggml_new_graph", pointer, [pointer]),
+        ("ggml_build_forward_expand", None, [pointer, pointer]),
+    ):
+        getattr(base, name).restype, getattr(base, name).argtypes = result, arguments
+    cpu.ggml_graph_plan.restype = GgmlPlan
+    cpu.ggml_graph_plan.argtypes = [pointer, ctypes.c_int, pointer]
+    cpu.ggml_graph_compute.argtypes = [pointer, ctypes.POINTER(GgmlPlan)]
+    cpu.ggml_cpu_init()
+    return base, cpu
+
+
+def of_ggml(case, threads, libraries):
+    """ggml: RMS_NORM with MUL, which its CPU backend fuses, or NORM, MUL and ADD, in place; f32 alone."""
+    if libraries is None or case.backward or case.dtype != "f32":
+        return
+    base, cpu = libraries
+    rows, cols = case.shape
+    parameters = GgmlParameters(case.x.nbytes * 3 + cols * 8 + (1 << 20), None, False)
+    context = base.ggml_init(parameters)
+    x = base.ggml_new_tensor_2d(context, 0, cols, rows)
+    scale, shift = (base.ggml_new_tensor_1d(context, 0, cols) for _ in range(2))
+    for tensor, array in ((x, case.x), (scale, case.scale), (shift, case.shift)):
+        ctypes.memmove(base.ggml_get_data(tensor), array.ctypes.data, array.nbytes)
+    if case.rms:
+        y = base.ggml_mul(context, base.ggml_rms_norm(context, x, case.epsilon), scale)
+    else:
+        y = base.ggml_mul_inplace(context, base.ggml_norm(context, x, case.epsilon), scale)
+        y = base.ggml_add_inplace(context, y, shift)
+    graph = base.ggml_new_graph(context)
+    base.ggml_build_forward_expand(graph, y)
+    plan = cpu.ggml_graph_plan(graph, threads, None)
+    work = ctypes.create_string_buffer(max(plan.work_size, 1))
+    plan.work_data = ctypes.cast(work, ctypes.c_void_p)
+
+    def result():
+        pointer = ctypes.cast(base.ggml_get_data(y), ctypes.POINTER(ctypes.c_float))
+        return case.np.ctypeslib.as_array(pointer, case.shape)
+
+    def call(work=work):
+        return cpu.ggml_graph_compute(graph, plan)
+
+    yield "ggml", call, result
+    base.ggml_free(context)
+
+
+def load_candle(library):
+    """The library that compare_candle builds."""
+    lib, pointer, size = ctypes.CDLL(str(library)), ctypes.c_void_p, ctypes.c_size_t
+    lib.candle_norm_new.restype = pointer
+    lib.candle_norm_new.argtypes = [pointer] * 3 + [size, size, ctypes.c_float, ctypes.c_int]
+    lib.candle_norm_run.argtypes = lib.candle_norm_free.argtypes = [pointer]
+    lib.candle_norm_result.argtypes = [pointer, pointer]
+    return lib
+
+
+def of_candle(case, library):
+    """candle's fused operations; a new result each time."""
+    if library is None or case.backward:
+        return
+    shift = None if case.rms else case.shift.ctypes.data
+    bits = {"f32": 32, "bf16": -16, "f16": 16}[case.dtype]
+    places = (case.x.ctypes.data, case.scale.ctypes.data, shift)
+    problem = library.candle_norm_new(*places, *case.shape, case.epsilon, bits)
+    if not problem or library.candle_norm_run(problem):
+        REASONS[f"candle in {case.dtype}"] = "refused"
+        return
+
+    def result():
+        numbers = case.np.empty(case.shape, dtype=case.np.float32)
+        if library.candle_norm_result(problem, numbers.ctypes.data):
+            raise RuntimeError("candle has no result")
+        return numbers
+
+    yield "candle", lambda: library.candle_norm_run(problem), result
+    library.candle_norm_free(problem)

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Counts the instructions in the AVX-512 kernels' loops and compares them with those on record.
+
+    cargo build --release
+    scripts/loop_instructions.py            # compares
+    scripts/loop_instructions.py --bless    # records
+
+The guard of instructions.py for the level that callgrind does not run; no AVX-512 is needed to run this one.
+It reads the disassembly of libnorm.so: of each kernel the innermost loops that work on 64-byte vectors in
+memory, found as natural loops of the control flow, wherever the compiler laid their blocks. A loop's number
+is its instructions per 64 bytes by which its fastest pointer advances, so unrolling does not change it;
+beside it stand the vectors that it spills (accesses by the stack pointer). A kernel fails if a loop takes
+more than the slack above its record, if it spills more, or if it has another number of loops: look at it
+then, and record it if it is meant. Rarely taken blocks of a loop count as often as the others. The debug
+information of a release build tells which types a kernel is made for. Needs binutils, Python 3.9 or later and
+nothing else; another compiler makes other counts, so rust-toolchain.toml's is the one on record.
+Exit status: 0 within the slack, 1 not, 2 something failed.
+"""
+
+import argparse
+import csv
+import operator
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORD = ROOT / "scripts" / "loop_instructions.csv"
+# Instructions per 64 bytes. One more instruction per vector is at least 1.
+SLACK = 0.75
+VECTOR = 64
+# A kernel's module and the types and constants that it is made for, as src/ops/layer_normalization has them.
+KERNELS = [
+    ("forward", "F32, F32, false, 3"),
+    ("forward", "F32, F32, true, 1"),
+    ("forward", "Bf16, Bf16, false, 3"),
+    ("forward", "Bf16, Bf16, true, 1"),
+    ("forward", "F16, F16, true, 1"),
+    ("forward", "F32, Bf16, false, 3"),
+    ("forward", "Bf16, F32, true, 1"),
+    ("forward", "F32, Byte, false, 3"),
+    ("short", "F32, F32, false"),
+    ("short", "F32, F32, true"),
+    ("backward", "F32, F32, F32, 0, 7"),
+    ("backward", "F32, F32, F32, 1, 3"),
+    ("backward", "Bf16, Bf16, Bf16, 0, 7"),
+    ("backward", "Bf16, Bf16, Bf16, 1, 3"),
+    ("columns", ""),
+]
+MEMORY = re.compile(r"(-?0x[0-9a-f]+)?\((%\w+)?(?:,(%\w+)(?:,([1248]))?)?\)")
+
+
+def run(*command):
+    """What a program prints."""
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        print(result.stderr, file=sys.stderr)
+        sys.exit(2)
+    return result.stdout
+
+
+def entries(library):
+    """Address and size of each AVX-512 entry, by module and arguments."""
+    modules = {}
+    for line in run("nm", "--defined-only", library).splitlines():
+        words = line.split()
+        module = re.search(r"19layer_normalization\d+([a-z_]+?)\d+entries12entry_avx512", words[-1])
+        if module:
+            modules[int(words[0], 16)] = module[1]
+    found, low, high = {}, 0, 0
+    for line in run("objdump", "--dwarf=info", library).splitlines():
+        if "DW_AT_low_pc" in line:
+            low = int(line.rsplit(":", 1)[1], 16)
+        elif "DW_AT_high_pc" in line:
+            high = int(line.rsplit(":", 1)[1], 16)
+        elif "entry_avx512" in line and low in modules:
+            arguments = re.search(r"entry_avx512(?:<(.*)>)?\s*$", line)
+            if arguments:
+                names = (name.rsplit("::", 1)[-1] for name in (arguments[1] or "").split(", "))
+                found[modules[low], ", ".join(names)] = (low, high)
+    return found
+
+
+def disassemble(library, address, size):
+    """A function's instructions: address, mnemonic, operands."""
+    text = run(
+        *("objdump", "-d", "--no-show-raw-insn", f"--start-address={address}"),
+        *(f"--stop-address={address + size}", library),
+    )
+    instructions = []
+    for line in text.splitlines():
+        found = re.match(r"\s*([0-9a-f]+):\t(\S+)\s*(.*)", line)
+        if found:
+            operands = re.split(r"\s+[<#]", found[3])[0].strip()
+            instructions.append((int(found[1], 16), found[2], operands))
+    return instructions
+
+
+def blocks_of(instructions):
+    """Basic blocks: lists of instructions, and the numbers of those that may follow."""
+    index = {address: i for i, (address, _, _) in enumerate(instructions)}
+    jumps = {}
+    for i, (_, verb, operands) in enumerate(instructions):
+        if verb.startswith("j"):
+            jumps[i] = index.get(int(operands, 16)) if re.fullmatch("[0-9a-f]+", operands) else None
+    ends = {i for i, (_, verb, _) in enumerate(instructions) if verb.startswith(("ret", "ud2"))}
+    heads = {0} | {target for target in jumps.values() if target is not None}
+    heads |= {i + 1 for i in set(jumps) | ends if i + 1 < len(instructions)}
+    order = sorted(heads)
+    number = {head: n for n, head in enumerate(order)}
+    blocks, follow = [], []
+    for n, head in enumerate(order):
+        stop = order[n + 1] if n + 1 < len(order) else len(instructions)
+        blocks.append(instructions[head:stop])
+        verb, target = instructions[stop - 1][1], jumps.get(stop - 1)
+        after = [number[target]] if target is not None else []
+        if stop < len(instructions) and verb != "jmp" and stop - 1 not in ends:
+            after.append(n + 1)
+        follow.append(after)
+    return blocks, follow
+
+
+def natural_loops(follow):
+    """The blocks of each loop, by its first block; loops with one first block are one."""
+    before = [[] for _ in follow]
+    for block, after in enumerate(follow):
+        for next_block in after:
+            before[next_block].append(block)
+    everything = frozenset(range(len(follow)))
+    dominators = [everything] * len(follow)
+    dominators[0] = frozenset([0])
+    changed = True
+    while changed:
+        changed = False
+        for block in range(1, len(follow)):
+            known = [dominators[other] for other in before[block]]
+            new = frozenset.intersection(*known) | {block} if known else everything
+            if new != dominators[block]:
+                dominators[block], changed = new, True
+    loops = {}
+    for block, after in enumerate(follow):
+        for head in after:
+            if head in dominators[block] and dominators[block] != everything:
+                body, open_blocks = loops.setdefault(head, {head}), [block]
+                while open_blocks:
+                    one = open_blocks.pop()
+                    if one not in body:
+                        body.add(one)
+                        open_blocks += before[one]
+    return loops
+
+
+def follow_registers(instructions):
+    """The registers of each address in a turn of a loop, as place and distance from what they held at its
+    begin, and a function that tells by how much a register grows in the turn."""
+    held, addresses = {}, []
+
+    def value(register):
+        return held.get(register, (register, 0))
+
+    def shifted(register, constant):
+        place = value(register)
+        return place and (place[0], place[1] + constant)
+
+    for _, verb, operands in instructions:
+        memory = MEMORY.search(operands)
+        places = [name and name[1:] for name in memory.groups()[1:3]] if memory else [None, None]
+        addresses.append([name and value(name) for name in places])
+        target = re.search(r"%(r\w+|e\w\w)$", operands)
+        if not target or verb.startswith(("cmp", "test", "j", "push", "bt")):
+            continue
+        new, constant = None, re.match(r"\$(-?0x[0-9a-f]+),", operands)
+        amount = int(constant[1], 16) if constant else None
+        if amount is not None and amount >= 1 << 63:
+            amount -= 1 << 64
+        if verb.startswith("add") and constant:
+            new = shifted(target[1], amount)
+        elif verb.startswith("sub") and constant:
+            new = shifted(target[1], -amount)
+        elif verb.startswith(("inc", "dec")):
+            new = shifted(target[1], 1 if verb.startswith("inc") else -1)
+        elif verb.startswith("lea") and memory and places[0] and not places[1]:
+            new = shifted(places[0], int(memory[1] or "0", 16))
+        elif verb == "mov" and re.fullmatch(r"%r\w+,%r\w+", operands):
+            new = value(operands[1:].split(",")[0])
+        held[target[1]] = new
+    grown = {name: place[1] for name, place in held.items() if place and place[0] == name}
+    return addresses, lambda name: grown.get(name, None if name in held else 0)
+
+
+def measure(instructions):
+    """A loop's instructions per vector by which it advances, and its spills; None for other loops."""
+    addresses, growth = follow_registers(instructions)
+    advance, spills = 0, 0
+    for (_, verb, operands), (base, index) in zip(instructions, addresses):
+        memory = MEMORY.search(operands)
+        if not memory or not verb.startswith("v") or not re.search("%[xyz]mm", operands):
+            continue
+        if ("rsp", 0) in (base, index):
+            spills += 1
+            continue
+        parts = [(base, memory[2], 1), (index, memory[3], int(memory[4] or 1))]
+        moves = [
+            growth(place[0]) if place else None for place, register, _ in parts if register
+        ]
+        if None not in moves:
+            factors = [factor for _, register, factor in parts if register]
+            advance = max(advance, abs(sum(map(operator.mul, moves, factors))))
+    if advance < VECTOR or not any("%zmm" in operands for _, _, operands in instructions):
+        return None
+    return len(instructions) * VECTOR / advance, spills
+
+
+def count(library, address, size):
+    """The loops of a kernel, the longest first."""
+    blocks, follow = blocks_of(disassemble(library, address, size))
+    loops, measured = natural_loops(follow), []
+    for head, body in loops.items():
+        if not any(other in body for other in loops if other != head):
+            found = measure([line for block in sorted(body) for line in blocks[block]])
+            if found:
+                measured.append(found)
+    return sorted(measured, reverse=True)
+
+
+def shown(loops):
+    """`7.25` for a loop, `7.25+2` for one with two spills."""
+    return " ".join(f"{value:.2f}" + (f"+{spills}" if spills else "") for value, spills in loops)
+
+
+def recorded():
+    """The loops of each kernel on record."""
+    with RECORD.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))[1:]
+    record = {}
+    for *kernel, loops in rows:
+        pairs = (loop.partition("+") for loop in loops.split())
+        record[tuple(kernel)] = [(float(value), int(spills or 0)) for value, _, spills in pairs]
+    return record
+
+
+def verdict(counted, known):
+    """What is wrong with a kernel's loops; nothing if nothing is."""
+    if len(counted) != len(known):
+        return f"{len(counted)} loops, {len(known)} on record"
+    above = max(now - then for (now, _), (then, _) in zip(counted, known))
+    spilled = sum(spills for _, spills in counted) - sum(spills for _, spills in known)
+    if above > SLACK:
+        return f"{above:.2f} instructions more in a loop"
+    return f"{spilled} spills more" if spilled > 0 else ""
+
+
+def main():
+    """Reads the options, counts, and compares or records."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--library", default=ROOT / "target" / "release" / "deps" / "libnorm.so")
+    parser.add_argument("--bless", action="store_true", help="record what is counted")
+    arguments = parser.parse_args()
+    places, counted = entries(arguments.library), {}
+    for kernel in KERNELS:
+        if kernel not in places:
+            print(f"{' '.join(kernel)}: not in {arguments.library}", file=sys.stderr)
+            return 2
+        counted[kernel] = count(arguments.library, *places[kernel])
+        if not counted[kernel]:
+            print(f"{' '.join(kernel)}: no loop over vectors was found", file=sys.stderr)
+            return 2
+    if arguments.bless:
+        with RECORD.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["kernel", "made for", "loops: instructions per 64 bytes + spills"])
+            writer.writerows([*kernel, shown(loops)] for kernel, loops in counted.items())
+        return 0
+    record, wrong = recorded(), 0
+    for kernel, loops in counted.items():
+        said = verdict(loops, record.get(kernel, []))
+        wrong += bool(said)
+        print(f"{' '.join(kernel):34} {said or 'ok'}: {shown(loops)}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
