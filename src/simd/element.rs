@@ -13,8 +13,6 @@ use crate::tensor::DataType;
 pub(crate) trait Element: Copy + 'static {
     /// Whether the type is known to have 16 bits or fewer.
     const HALF: bool;
-    /// Whether the type is known when the kernel is compiled.
-    const KNOWN: bool = true;
     /// Whether f32 sums of a group of values are exact.
     const EXACT: bool = false;
     /// Whether stores look at what they store, so that several vectors at once are cheaper.
@@ -266,7 +264,6 @@ impl<const HALF: bool, const BYTES: bool> Runtime<HALF, BYTES> {
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<const HALF: bool, const BYTES: bool> Element for Runtime<HALF, BYTES> {
     const HALF: bool = HALF;
-    const KNOWN: bool = false;
 
     #[inline(always)]
     fn of(data_type: DataType) -> Self {

@@ -124,7 +124,6 @@ impl<E: Element> Finished<E> {
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<E: Element> Element for Finished<E> {
     const HALF: bool = E::HALF;
-    const KNOWN: bool = E::KNOWN;
     const LOOKS: bool = E::LOOKS;
 
     #[inline(always)]

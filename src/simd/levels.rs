@@ -122,6 +122,7 @@ macro_rules! entry_points {
             }
             /// # Safety
             /// What the kernel asks for.
+            #[allow(dead_code, reason = "what pays for vectors alone has no portable entry")]
             pub(super) unsafe fn entry_portable<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
                 // SAFETY: the caller's.
                 unsafe { $kernel::<portable::Portable, $($ty),* $(, $($cn),*)?>($($arg),*) }

@@ -53,13 +53,7 @@ unsafe fn backward_rows<
     // SAFETY: the caller's.
     unsafe {
         loop {
-            if row + CHAIN_ROWS <= last && kernel.short_chain::<S>(row) {
-                row += CHAIN_ROWS;
-                if row == last {
-                    break;
-                }
-                continue;
-            }
+            row = kernel.short_chains::<S>(row, last);
             let chain_end = last.min(row + CHAIN_ROWS);
             let chain_first = row;
             while row < chain_end {

@@ -71,7 +71,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
     /// # Safety
     /// As [`Fold`]; scale is as long as a row, and there if PARAMS says so.
     #[inline(always)]
-    unsafe fn at(&self, i: usize, n: usize) -> (S::F, S::F) {
+    pub(super) unsafe fn at(&self, i: usize, n: usize) -> (S::F, S::F) {
         // SAFETY: the caller's.
         unsafe {
             let (x, dd) = if n == LANES {

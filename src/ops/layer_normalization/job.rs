@@ -2,7 +2,7 @@
 
 use super::columns::ColumnSums;
 use super::row::{Statistics, mean_in_range, variance_tells};
-use super::short;
+use super::{short, short_backward};
 use crate::simd::{Factors, Finish};
 use crate::tensor::{DataType, RowMap};
 
@@ -145,6 +145,8 @@ pub(super) struct Backward {
     pub(super) sums_shift: bool,
     /// Whether diff_src is too large to stay in a cache.
     pub(super) streams: bool,
+    /// The scalars of several rows at once, if rows are short.
+    pub(super) short: Option<short_backward::Entry>,
 }
 
 // SAFETY: threads write different rows through these addresses; everything else is read.

@@ -1,12 +1,13 @@
 //! What surrounds the kernels: the cut into blocks, threads, the scratchpad, and scale and shift brought to
 //! f32. The vector implementations and the reference implementation share it.
 
+use super::carry::{self, Carried};
 use super::columns::{Blocks, ColumnSums, JoinEntry, Partial};
 use super::job::{Backward, Forward, StatisticsUse};
 use super::problem::LayerNormalization;
 use super::row::Statistics;
-use super::short;
 use super::staged::{Staging, finishes, takes_steps};
+use super::{short, short_backward};
 use crate::primitive::{Arguments, Execution, PropKind, Steps};
 use crate::simd::{DefaultEnvironment, Factors, Finish, Level, read_scalar};
 use crate::tensor::{DataType, MemoryDesc, RowMap};
@@ -17,6 +18,9 @@ const ELEMENTS_PER_THREAD: usize = 24 * 1024;
 /// Bytes of a problem's tensors from which the output is stored past the caches: what comes next will not
 /// find it in a cache of its own anyway, and its lines are not read before they are written.
 const STREAMED_BYTES: usize = 16 << 20;
+/// The same where rows are short forward, and how short: one store after another costs more there.
+const STREAMED_BYTES_OF_SHORT: usize = 24 << 20;
+const SHORT_COLS: usize = 256;
 /// Bytes of a problem's tensors that stay in a second-level cache.
 const RESIDENT_BYTES: usize = 1 << 20;
 /// Blocks per thread where the cut is free, so that a thread that is held up keeps little from the
@@ -42,6 +46,8 @@ pub(super) struct Plan {
     stat_rows: RowMap,
     /// Scale and shift are there and have to be converted to f32.
     converts: bool,
+    /// What converts them.
+    convert: carry::Entry,
     /// How many of diff_scale and diff_shift are summed.
     column_sums: usize,
     sums_scale: bool,
@@ -109,6 +115,7 @@ impl Plan {
             diff_src_rows: row_map(&p.diff_src),
             stat_rows: row_map(&p.stat),
             converts: scale_type != DataType::F32,
+            convert: carry::entries(Level::Portable).0,
             column_sums: usize::from(p.writes_scale()) + usize::from(p.writes_shift()),
             sums_scale: p.writes_scale(),
             sums_shift: p.writes_shift(),
@@ -137,7 +144,8 @@ impl Plan {
         } else {
             None
         };
-        Self { scales, ramps, staging, ..plan }
+        let (convert, _) = carry::entries(level);
+        Self { scales, ramps, staging, convert, ..plan }
     }
 
     /// Bytes of one converted parameter, rounded up to a cache line.
@@ -191,14 +199,20 @@ impl Plan {
         if given.is_null() || !self.converts {
             return given.cast();
         }
-        // SAFETY: the scratchpad has room for two converted parameters.
-        unsafe {
-            let copy = execution.scratchpad.add(slot * self.converted_size()).cast::<f32>();
-            for i in 0..self.cols {
-                copy.add(i).write(read_scalar(self.scale_type, given, i));
-            }
-            copy
-        }
+        let parameter = Carried {
+            tensor: given,
+            data_type: self.scale_type,
+            rows: RowMap::every(0),
+            step: 1,
+            cols: self.cols,
+            stage: execution.scratchpad.wrapping_add(slot * self.converted_size()),
+            stage_type: DataType::F32,
+            stage_step: self.cols,
+            streams: false,
+        };
+        // SAFETY: the scratchpad has room for two converted parameters, and the machine has the level.
+        unsafe { (self.convert)(&parameter, 0, 1) };
+        parameter.stage.cast()
     }
 
     /// What the scales ask of the kernels, if it is theirs to do.
@@ -248,7 +262,10 @@ impl Plan {
         // SAFETY: the buffers were checked.
         let ramps = self.ramps.as_ref().map(|steps| unsafe { steps.ramps(args) });
         drop(environment);
-        let large = self.bytes(&[self.src_type, self.dst_type]) >= STREAMED_BYTES;
+        let bytes = self.bytes(&[self.src_type, self.dst_type]);
+        let short_rows = self.cols <= SHORT_COLS;
+        let large = bytes >= if short_rows { STREAMED_BYTES_OF_SHORT } else { STREAMED_BYTES };
+        let resident = bytes <= width * RESIDENT_BYTES;
         let job = Forward {
             rows: self.rows,
             cols: self.cols,
@@ -269,9 +286,9 @@ impl Plan {
             // SAFETY: the buffers were checked.
             factors: unsafe { self.factors(args) },
             finish: ramps.as_ref().map_or(Finish::NONE, |ramps| Finish::new(ramps)),
-            resident: self.bytes(&[self.src_type, self.dst_type]) <= width * RESIDENT_BYTES,
+            resident,
             streams: large && args.get(sys::NORM_ARG_SRC) != args.get(sys::NORM_ARG_DST),
-            fetches: large,
+            fetches: bytes >= STREAMED_BYTES || (!self.rms && !resident),
             short: if self.statistics == StatisticsUse::Given { None } else { short },
         };
         if self.cols == 0 {
@@ -303,7 +320,7 @@ impl Plan {
     pub(super) fn run_backward(
         &self,
         execution: &Execution<'_>,
-        join: JoinEntry,
+        (join, short): (JoinEntry, Option<short_backward::Entry>),
         rows: &(dyn Fn(&Backward, usize, usize, *mut f64) + Sync),
     ) -> usize {
         let args: &Arguments = execution.arguments;
@@ -334,6 +351,7 @@ impl Plan {
             streams: self.bytes(&[self.src_type, self.dst_type, self.diff_src_type])
                 >= STREAMED_BYTES
                 && args.get(sys::NORM_ARG_DIFF_SRC) != args.get(sys::NORM_ARG_DIFF_DST),
+            short: if self.global_stats { None } else { short },
         };
         if self.cols == 0 {
             return 1;

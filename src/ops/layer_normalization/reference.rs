@@ -102,7 +102,7 @@ impl Implementation for Reference {
             })
         } else {
             let join = join_entry(Level::Portable);
-            self.plan.run_backward(execution, join, &|job, first, last, sums| {
+            self.plan.run_backward(execution, (join, None), &|job, first, last, sums| {
                 self.backward_rows(job, first, last, sums);
             })
         }

@@ -25,7 +25,7 @@ pub(super) fn in_range(mean_square: f64) -> bool {
 
 /// The largest mean that can be subtracted from every f32 without overflow: half the spacing below
 /// 2^128.
-const LARGEST_MEAN: f32 = f32::from_bits((127 + 102) << 23);
+pub(super) const LARGEST_MEAN: f32 = f32::from_bits((127 + 102) << 23);
 
 /// Whether a given mean can be subtracted in f32.
 #[inline(always)]

@@ -99,6 +99,33 @@ unsafe fn per_col<S: Simd>(v: S::D, cols: usize) -> S::D {
     unsafe { S::wide_mul(v, S::wide_splat(1.0 / cols as f64)) }
 }
 
+/// Rows that are taken at once.
+struct Rows<Src> {
+    element: Src,
+    first_row: *const u8,
+    /// Between rows, in bytes.
+    step: usize,
+    cols: usize,
+    /// Whether they come from memory.
+    fetches: bool,
+}
+
+impl<Src: Element> Rows<Src> {
+    /// Asks for a row that comes later, while there is something to compute.
+    ///
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn fetch<S: Simd>(&self, row: usize) {
+        if self.fetches {
+            for line in (0..self.cols * self.element.size()).step_by(64) {
+                // SAFETY: the caller's.
+                unsafe { S::prefetch(self.first_row.wrapping_add(row * self.step + line)) }
+            }
+        }
+    }
+}
+
 /// The moments of rows.
 struct Found<S: Simd> {
     pilots: [f32; ROWS],
@@ -124,20 +151,13 @@ unsafe fn short_statistics<S: Simd, Src: Element, Dst: Element, const RMS: bool>
     let first_row = job.src.wrapping_add(job.src_rows.offset(first) * element.size());
     // SAFETY: the caller's.
     unsafe {
-        if job.fetches {
-            // The rows that come next, while there is something to compute.
-            for r in ROWS..2 * ROWS {
-                for line in (0..cols * element.size()).step_by(64) {
-                    S::prefetch(first_row.wrapping_add(r * src_step + line));
-                }
-            }
-        }
+        let rows = Rows { element, first_row, step: src_step, cols, fetches: job.fetches };
         let found = match (cols / LANES, cols % LANES) {
-            (1, 0) => of_vectors::<S, Src, Dst, RMS, 1>(element, first_row, src_step),
-            (2, 0) => of_vectors::<S, Src, Dst, RMS, 2>(element, first_row, src_step),
-            (3, 0) => of_vectors::<S, Src, Dst, RMS, 3>(element, first_row, src_step),
-            (4, 0) => of_vectors::<S, Src, Dst, RMS, 4>(element, first_row, src_step),
-            _ => of_any::<S, Src, Dst, RMS>(element, first_row, src_step, cols),
+            (1, 0) => of_vectors::<S, Src, Dst, RMS, 1>(&rows),
+            (2, 0) => of_vectors::<S, Src, Dst, RMS, 2>(&rows),
+            (3, 0) => of_vectors::<S, Src, Dst, RMS, 3>(&rows),
+            (4, 0) => of_vectors::<S, Src, Dst, RMS, 4>(&rows),
+            _ => of_any::<S, Src, Dst, RMS>(&rows),
         };
         statistics_of::<S, RMS>(job, first, &found, scalars)
     }
@@ -149,14 +169,16 @@ unsafe fn short_statistics<S: Simd, Src: Element, Dst: Element, const RMS: bool>
 /// As [`short_statistics`].
 #[inline(always)]
 unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const NV: usize>(
-    element: Src,
-    first_row: *const u8,
-    step: usize,
+    rows: &Rows<Src>,
 ) -> Found<S> {
     let cols = NV * LANES;
+    let &Rows { element, first_row, step, .. } = rows;
     let mut pilots = [0.0; ROWS];
     // SAFETY: the caller's.
     unsafe {
+        for r in 0..ROWS {
+            rows.fetch::<S>(ROWS + r);
+        }
         let mut mean = S::wide_splat(0.0);
         if !RMS {
             let values = Values::<Src, Dst, NV> { element, first_row, step, dst: PhantomData };
@@ -175,11 +197,9 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
 /// As [`short_statistics`].
 #[inline(always)]
 unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
-    element: Src,
-    first_row: *const u8,
-    step: usize,
-    cols: usize,
+    rows: &Rows<Src>,
 ) -> Found<S> {
+    let &Rows { element, first_row, step, cols, .. } = rows;
     let mut pilots = [0.0; ROWS];
     // Every one is written before it is read; to write them twice would take as long as a row.
     let mut sums_of_terms = [const { MaybeUninit::uninit() }; ROWS];
@@ -203,6 +223,7 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
         for r in 0..ROWS {
             let src = first_row.add(r * step);
             let moments = Moments::<Src, Dst, RMS>::about(element, src, pilots[r]);
+            rows.fetch::<S>(ROWS + r);
             let sums = lane_sums::<S, 1, _>(cols, &moments);
             sums_of_squares[r].write(sums.products[0]);
             sums_of_terms[r].write(sums.terms);

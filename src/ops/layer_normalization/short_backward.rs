@@ -4,18 +4,22 @@
 
 use super::backward::Kernel;
 use super::columns::CHAIN_ROWS;
-use super::gradient::{
-    GLOBAL, LAYER, READ_SCALE, RMS, RowSums, SUM_SCALE, SUM_SHIFT, Vectors, load_if,
+use super::gradient::{LAYER, READ_SCALE, RMS, RowSums, SUM_SCALE, SUM_SHIFT, Vectors, load_if};
+use super::job::Backward;
+use super::row::LARGEST_MEAN;
+use crate::simd::{
+    Bf16, Element, F16, F32, LANES, LanesOfRows, Level, Simd, add_wide, entry_points, lane_sums,
 };
-use super::job::Given;
-use crate::simd::{Element, LANES, Simd, add_wide, lane_sums};
+use crate::tensor::DataType;
 use std::mem::MaybeUninit;
 
-/// The longest row of src or diff_dst that is taken so, in bytes.
+/// The longest row of src or diff_dst that is taken so, in bytes; and where diff_src is stored past the caches, which
+/// wants whole rows, one after another.
 const LONGEST: usize = 256;
+const LONGEST_STREAMED: usize = 64;
 
 /// What writing the rows of a chain takes.
-struct Scalars {
+pub(super) struct Scalars {
     mean: [f32; CHAIN_ROWS],
     r: [f32; CHAIN_ROWS],
     /// `-r*sum(d)/C`.
@@ -24,128 +28,364 @@ struct Scalars {
     slope: [f32; CHAIN_ROWS],
 }
 
-/// Where the rows of a chain begin.
-struct Rows {
-    src: [*const u8; CHAIN_ROWS],
-    diff_dst: [*const u8; CHAIN_ROWS],
-    diff_src: [*mut u8; CHAIN_ROWS],
+impl Scalars {
+    const NONE: Self = {
+        let none = [0.0; CHAIN_ROWS];
+        Self { mean: none, r: none, shift: none, slope: none }
+    };
+}
+
+/// The rows of a chain, to be summed.
+struct Rows<'a, Src, Dd> {
+    src_type: Src,
+    dd_type: Dd,
+    src: *const u8,
+    diff_dst: *const u8,
+    /// Between rows, in bytes.
+    src_step: usize,
+    dd_step: usize,
+    scale: *const f32,
+    mean: &'a [f32; CHAIN_ROWS],
+    r: &'a [f32; CHAIN_ROWS],
+}
+
+impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
+    /// # Safety
+    /// The row is one of the chain; the instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn row<S: Simd, const MODE: u8, const PARAMS: u8>(
+        &self,
+        row: usize,
+    ) -> RowSums<S, Src, Dd, MODE, PARAMS> {
+        // SAFETY: the caller's.
+        unsafe {
+            RowSums {
+                src_type: self.src_type,
+                dd_type: self.dd_type,
+                src: self.src.wrapping_add(row * self.src_step),
+                diff_dst: self.diff_dst.wrapping_add(row * self.dd_step),
+                scale: self.scale,
+                mean: S::splat(self.mean[row]),
+                r: S::splat(self.r[row]),
+            }
+        }
+    }
+}
+
+/// `sum(d)`, or with `XHAT` `sum(d*xhat)`, of rows of `NV` whole vectors: one chain, as the others of its group are
+/// zero.
+struct SumsOf<'a, Src, Dd, const MODE: u8, const PARAMS: u8, const NV: usize, const XHAT: bool>(
+    &'a Rows<'a, Src, Dd>,
+);
+
+impl<
+    S: Simd,
+    Src: Element,
+    Dd: Element,
+    const MODE: u8,
+    const PARAMS: u8,
+    const NV: usize,
+    const XHAT: bool,
+> LanesOfRows<S> for SumsOf<'_, Src, Dd, MODE, PARAMS, NV, XHAT>
+{
+    #[inline(always)]
+    unsafe fn lanes(&self, row: usize) -> S::D {
+        // SAFETY: the caller's.
+        unsafe {
+            let row = self.0.row::<S, MODE, PARAMS>(row);
+            let mut chain = S::splat(0.0);
+            for v in 0..NV {
+                let (d, xhat) = row.at(v * LANES, LANES);
+                chain = if XHAT { S::fma(d, xhat, chain) } else { S::add(d, chain) };
+            }
+            S::widen(chain)
+        }
+    }
+}
+
+/// `sum(d)`, which RMS leaves alone, and `sum(d*xhat)` of each row.
+///
+/// # Safety
+/// The rows are there; the instruction set of `S` is too.
+#[inline(always)]
+unsafe fn sums<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>(
+    rows: &Rows<'_, Src, Dd>,
+    cols: usize,
+) -> [S::D; 2] {
+    // SAFETY: the caller's.
+    unsafe {
+        match (cols / LANES, cols % LANES) {
+            (1, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 1>(rows),
+            (2, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 2>(rows),
+            (3, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 3>(rows),
+            (4, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 4>(rows),
+            _ => sums_of_any::<S, Src, Dd, MODE, PARAMS>(rows, cols),
+        }
+    }
+}
+
+/// # Safety
+/// As [`sums`].
+#[inline(always)]
+unsafe fn sums_of<
+    S: Simd,
+    Src: Element,
+    Dd: Element,
+    const MODE: u8,
+    const PARAMS: u8,
+    const NV: usize,
+>(
+    rows: &Rows<'_, Src, Dd>,
+) -> [S::D; 2] {
+    // SAFETY: the caller's.
+    unsafe {
+        let d = match MODE {
+            LAYER => S::wide_sums(&SumsOf::<Src, Dd, MODE, PARAMS, NV, false>(rows)),
+            _ => S::wide_splat(0.0),
+        };
+        [d, S::wide_sums(&SumsOf::<Src, Dd, MODE, PARAMS, NV, true>(rows))]
+    }
+}
+
+/// # Safety
+/// As [`sums`].
+#[inline(always)]
+unsafe fn sums_of_any<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>(
+    rows: &Rows<'_, Src, Dd>,
+    cols: usize,
+) -> [S::D; 2] {
+    let mut sums_d = [const { MaybeUninit::uninit() }; CHAIN_ROWS];
+    let mut sums_d_xhat = [const { MaybeUninit::uninit() }; CHAIN_ROWS];
+    // SAFETY: the caller's.
+    unsafe {
+        for i in 0..CHAIN_ROWS {
+            let row = rows.row::<S, MODE, PARAMS>(i);
+            if MODE == LAYER {
+                let [d, d_xhat] = lane_sums::<S, 2, _>(cols, &row).products;
+                sums_d[i].write(d);
+                sums_d_xhat[i].write(d_xhat);
+            } else {
+                let [d_xhat] = lane_sums::<S, 1, _>(cols, &row).products;
+                sums_d_xhat[i].write(d_xhat);
+            }
+        }
+        let d = if MODE == LAYER { S::wide_sums(&sums_d) } else { S::wide_splat(0.0) };
+        [d, S::wide_sums(&sums_d_xhat)]
+    }
+}
+
+/// Means or variances of a chain's rows.
+///
+/// # Safety
+/// They are there; the instruction set of `S` is too.
+#[inline(always)]
+unsafe fn statistics<S: Simd>(job: &Backward, given: *const f32, first: usize) -> S::F {
+    // SAFETY: the caller's.
+    unsafe {
+        if job.stat_rows.step() == Some(1) {
+            return S::load(given.add(job.stat_rows.offset(first)));
+        }
+        let mut values = [0.0; CHAIN_ROWS];
+        for (i, value) in values.iter_mut().enumerate() {
+            *value = given.add(job.stat_rows.offset(first + i)).read_unaligned();
+        }
+        S::load(values.as_ptr())
+    }
+}
+
+/// What the rows of the chain that begins at `first` take to be written; false if f32 does not carry one of them.
+///
+/// # Safety
+/// The rows are there, `src_step` and `dd_step` bytes from each other, and `cols` is not 0; the instruction set of `S`
+/// is there.
+#[inline(always)]
+unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>(
+    job: &Backward,
+    first: usize,
+    (src_step, dd_step): (usize, usize),
+    scalars: &mut Scalars,
+) -> bool {
+    const { assert!(CHAIN_ROWS == LANES) };
+    let (src_type, dd_type) = (Src::of(job.src_type), Dd::of(job.diff_dst_type));
+    let Scalars { mean, r, shift, slope } = scalars;
+    // SAFETY: the caller's.
+    unsafe {
+        let variance = S::widen(statistics::<S>(job, job.variance, first));
+        if MODE == LAYER {
+            S::store(mean.as_mut_ptr(), statistics::<S>(job, job.mean, first));
+        }
+        // What `Backward::given` takes for narrow.
+        let normal = (f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
+        let largest = f64::from(LARGEST_MEAN.next_down());
+        let mut carried = S::wide_all_between(variance, normal.0, normal.1);
+        if MODE == LAYER {
+            let mean = S::widen(S::load(mean.as_ptr()));
+            carried &= S::wide_all_between(mean, -largest, largest);
+        }
+        if !carried {
+            return false;
+        }
+        let root = S::wide_sqrt(S::wide_add(variance, S::wide_splat(job.epsilon)));
+        let r_lanes = S::narrow(S::wide_div(S::wide_splat(1.0), root));
+        S::store(r.as_mut_ptr(), r_lanes);
+        let rows = Rows {
+            src_type,
+            dd_type,
+            src: job.src.wrapping_add(job.src_rows.offset(first) * src_type.size()),
+            diff_dst: job.diff_dst.wrapping_add(job.diff_dst_rows.offset(first) * dd_type.size()),
+            src_step,
+            dd_step,
+            scale: job.scale,
+            mean,
+            r,
+        };
+        let [d, d_xhat] = sums::<S, Src, Dd, MODE, PARAMS>(&rows, job.cols);
+        let per_col = S::wide_mul(S::widen(r_lanes), S::wide_splat(1.0 / job.cols as f64));
+        S::store(slope.as_mut_ptr(), S::narrow(S::wide_mul(per_col, d_xhat)));
+        if MODE == LAYER {
+            let of = S::narrow(S::wide_mul(per_col, d));
+            S::store(shift.as_mut_ptr(), S::mul(of, S::splat(-1.0)));
+        }
+    }
+    true
+}
+
+entry_points! {
+    /// The scalars of a chain, per level.
+    mod entries: chain_scalars<Src: Element, Dd: Element; const MODE: u8, const PARAMS: u8>(
+        job: &Backward, first: usize, steps: (usize, usize), scalars: &mut Scalars
+    ) -> bool;
+}
+
+/// See [`chain_scalars`].
+pub(super) type Entry = unsafe fn(&Backward, usize, (usize, usize), &mut Scalars) -> bool;
+
+/// The scalars of a problem's chains, if rows are short and the kernel knows the types.
+pub(super) fn entry(
+    level: Level,
+    (src, diff_dst): (DataType, DataType),
+    mode: u8,
+    params: u8,
+    cols: usize,
+) -> Option<Entry> {
+    use DataType::{Bf16 as B, F16 as H, F32 as F};
+    if cols * src.size().max(diff_dst.size()) > LONGEST {
+        return None;
+    }
+    fn typed<Src: Element, Dd: Element>(level: Level, mode: u8, params: u8) -> Option<Entry> {
+        match (mode, params & READ_SCALE) {
+            (LAYER, 0) => entries::at::<Src, Dd, LAYER, 0>(level),
+            (LAYER, _) => entries::at::<Src, Dd, LAYER, READ_SCALE>(level),
+            (RMS, 0) => entries::at::<Src, Dd, RMS, 0>(level),
+            (RMS, _) => entries::at::<Src, Dd, RMS, READ_SCALE>(level),
+            _ => None,
+        }
+    }
+    match (src, diff_dst) {
+        (F, F) => typed::<F32, F32>(level, mode, params),
+        (B, B) => typed::<Bf16, Bf16>(level, mode, params),
+        (H, H) => typed::<F16, F16>(level, mode, params),
+        (F, B) => typed::<F32, Bf16>(level, mode, params),
+        (B, F) => typed::<Bf16, F32>(level, mode, params),
+        _ => None,
+    }
 }
 
 // SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
 // of `S` is there, by the contract of `backward_rows`.
-#[allow(clippy::undocumented_unsafe_blocks, clippy::needless_range_loop)]
+#[allow(clippy::undocumented_unsafe_blocks)]
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     Kernel<'_, Src, Dd, Ds, MODE, PARAMS>
 {
-    /// A chain of short rows and its end; false, and nothing is written, if rows are longer, stored past the
-    /// caches, or not carried by f32.
+    /// Chains of short rows and their ends, as many as there are; gives the row it stopped at.
+    ///
+    /// A chain's scalars are computed before the one before is written: each root and quotient waits for the one
+    /// before, and the writes do not.
     #[inline(always)]
-    pub(super) unsafe fn short_chain<S: Simd>(&self, first: usize) -> bool {
-        const { assert!(CHAIN_ROWS == LANES) };
-        let bytes = self.job.cols * self.types.src.size().max(self.types.diff_dst.size());
-        if !Src::KNOWN || MODE & GLOBAL != 0 || bytes > LONGEST || self.job.streams {
-            return false;
-        }
-        let mut rows = Rows {
-            src: [std::ptr::null(); CHAIN_ROWS],
-            diff_dst: [std::ptr::null(); CHAIN_ROWS],
-            diff_src: [std::ptr::null_mut(); CHAIN_ROWS],
-        };
-        let none = [0.0; CHAIN_ROWS];
-        let mut scalars = Scalars { mean: none, r: none, shift: none, slope: none };
-        let mut variances = none;
-        unsafe {
-            for i in 0..CHAIN_ROWS {
-                let Given::Narrow(found) = self.job.given(first + i) else { return false };
-                (scalars.mean[i], variances[i]) = (found.mean as f32, found.variance as f32);
-                rows.src[i] = self.src(first + i);
-                rows.diff_dst[i] = self.diff_dst(first + i);
-                rows.diff_src[i] = self.diff_src(first + i);
-            }
-            self.sum_short::<S>(&rows, &variances, &mut scalars);
-            let mut i = 0;
-            while i + LANES <= self.job.cols {
-                self.write_short::<S>(&rows, &scalars, i, LANES);
-                i += LANES;
-            }
-            if i < self.job.cols {
-                self.write_short::<S>(&rows, &scalars, i, self.job.cols - i);
-            }
-        }
-        true
-    }
-
-    /// The scalars of rows whose means are known.
-    #[inline(always)]
-    unsafe fn sum_short<S: Simd>(
-        &self,
-        rows: &Rows,
-        variances: &[f32; CHAIN_ROWS],
-        scalars: &mut Scalars,
-    ) {
+    pub(super) unsafe fn short_chains<S: Simd>(&self, first: usize, last: usize) -> usize {
         let job = self.job;
-        let Scalars { mean, r, shift, slope } = scalars;
+        let mut row = first;
+        let (Some(compute), Some(src_step), Some(dd_step), Some(ds_step)) =
+            (job.short, job.src_rows.step(), job.diff_dst_rows.step(), job.diff_src_rows.step())
+        else {
+            return row;
+        };
+        let types = &self.types;
+        let steps = (src_step * types.src.size(), dd_step * types.diff_dst.size());
+        let ds_step = ds_step * types.diff_src.size();
+        let longest = types.src.size().max(types.diff_dst.size()) * job.cols;
+        if job.streams && longest > LONGEST_STREAMED {
+            return row;
+        }
+        let streams = job.streams
+            && job.cols == LANES
+            && types.diff_src.streams(unsafe { self.diff_src(row) })
+            && ds_step == LANES * types.diff_src.size();
+        let mut scalars = [Scalars::NONE; 2];
+        let [mut written, mut next] = scalars.each_mut();
         unsafe {
-            let variance = S::widen(S::load(variances.as_ptr()));
-            let root = S::wide_sqrt(S::wide_add(variance, S::wide_splat(job.epsilon)));
-            let r_lanes = S::narrow(S::wide_div(S::wide_splat(1.0), root));
-            S::store(r.as_mut_ptr(), r_lanes);
-            let mut sums_d = [const { MaybeUninit::uninit() }; CHAIN_ROWS];
-            let mut sums_d_xhat = [const { MaybeUninit::uninit() }; CHAIN_ROWS];
-            for i in 0..CHAIN_ROWS {
-                let sums = RowSums::<S, Src, Dd, MODE, PARAMS> {
-                    src_type: self.types.src,
-                    dd_type: self.types.diff_dst,
-                    src: rows.src[i],
-                    diff_dst: rows.diff_dst[i],
-                    scale: job.scale,
-                    mean: S::splat(mean[i]),
-                    r: S::splat(r[i]),
+            let known = |row: usize, scalars: &mut Scalars| {
+                row + CHAIN_ROWS <= last && compute(job, row, steps, scalars)
+            };
+            let mut ready = known(row, written);
+            while ready {
+                ready = known(row + CHAIN_ROWS, next);
+                let rows = Written {
+                    src: self.src(row),
+                    diff_dst: self.diff_dst(row),
+                    diff_src: self.diff_src(row),
+                    steps: (steps.0, steps.1, ds_step),
+                    scalars: written,
+                    streams,
                 };
-                if MODE == LAYER {
-                    let [d, d_xhat] = lane_sums::<S, 2, _>(job.cols, &sums).products;
-                    sums_d[i].write(d);
-                    sums_d_xhat[i].write(d_xhat);
-                } else if MODE == RMS {
-                    let [d_xhat] = lane_sums::<S, 1, _>(job.cols, &sums).products;
-                    sums_d_xhat[i].write(d_xhat);
+                let mut i = 0;
+                while i + LANES <= job.cols {
+                    self.write_short::<S>(&rows, i, LANES);
+                    i += LANES;
                 }
-            }
-            let per_col = S::wide_mul(S::widen(r_lanes), S::wide_splat(1.0 / job.cols as f64));
-            let of = S::narrow(S::wide_mul(per_col, S::wide_sums(&sums_d_xhat)));
-            S::store(slope.as_mut_ptr(), of);
-            if MODE == LAYER {
-                let of = S::narrow(S::wide_mul(per_col, S::wide_sums(&sums_d)));
-                S::store(shift.as_mut_ptr(), S::mul(of, S::splat(-1.0)));
+                if i < job.cols {
+                    self.write_short::<S>(&rows, i, job.cols - i);
+                }
+                std::mem::swap(&mut written, &mut next);
+                row += CHAIN_ROWS;
             }
         }
+        row
     }
 
     /// The vectors of all rows at element `i`, and their column terms; `n` is 16 for whole vectors.
     #[inline(always)]
-    unsafe fn write_short<S: Simd>(&self, rows: &Rows, scalars: &Scalars, i: usize, n: usize) {
+    unsafe fn write_short<S: Simd>(&self, rows: &Written<'_>, i: usize, n: usize) {
         let types = &self.types;
+        let (src_step, dd_step, ds_step) = rows.steps;
+        let Scalars { mean, r, shift, slope } = rows.scalars;
         unsafe {
             let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.job.scale, i, n);
             let mut chains = (S::splat(0.0), S::splat(0.0));
             for row in 0..CHAIN_ROWS {
                 let vectors = Vectors::<S> {
-                    mean: S::splat(scalars.mean[row]),
-                    r: S::splat(scalars.r[row]),
-                    shift: S::splat(scalars.shift[row]),
-                    slope: S::splat(scalars.slope[row]),
+                    mean: S::splat(mean[row]),
+                    r: S::splat(r[row]),
+                    shift: S::splat(shift[row]),
+                    slope: S::splat(slope[row]),
                 };
-                let (src, diff_dst) = (rows.src[row], rows.diff_dst[row]);
+                let src = rows.src.wrapping_add(row * src_step);
+                let diff_dst = rows.diff_dst.wrapping_add(row * dd_step);
+                let diff_src = rows.diff_src.wrapping_add(row * ds_step);
                 if n == LANES {
                     let x = types.src.load::<S>(src, i);
                     let dd = types.diff_dst.load::<S>(diff_dst, i);
                     let out = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
-                    types.diff_src.store_all::<S, 1>(rows.diff_src[row], i, &[out]);
+                    if rows.streams {
+                        types.diff_src.stream_all::<S, 1>(diff_src, i, &[out]);
+                    } else {
+                        types.diff_src.store_all::<S, 1>(diff_src, i, &[out]);
+                    }
                 } else {
                     let x = types.src.load_n::<S>(src, i, n);
                     let dd = types.diff_dst.load_n::<S>(diff_dst, i, n);
                     let out = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
-                    types.diff_src.store_n::<S>(rows.diff_src[row], i, out, n);
+                    types.diff_src.store_n::<S>(diff_src, i, out, n);
                 }
             }
             if PARAMS & SUM_SCALE != 0 {
@@ -156,4 +396,16 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             }
         }
     }
+}
+
+/// The rows of a chain, to be written.
+struct Written<'a> {
+    src: *const u8,
+    diff_dst: *const u8,
+    diff_src: *mut u8,
+    /// Between rows of src, diff_dst and diff_src, in bytes.
+    steps: (usize, usize, usize),
+    scalars: &'a Scalars,
+    /// Whether diff_src, of one vector a row, is stored past the caches.
+    streams: bool,
 }

@@ -7,6 +7,7 @@ use super::gradient;
 use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::short;
+use super::short_backward;
 use super::staged::{finishes, kernel_types};
 use super::wide;
 use super::wide_backward;
@@ -52,7 +53,8 @@ pub(super) fn make(
             | if p.writes_scale() { gradient::SUM_SCALE } else { 0 }
             | if p.writes_shift() { gradient::SUM_SHIFT } else { 0 };
         let entry = (!double).then(|| backward::entry(level, (src, dst, diff_src), mode, params));
-        Run::Backward(entry, wide_backward::entry(level, types), join_entry(level))
+        let short = short_backward::entry(level, (src, dst), mode, params, p.cols);
+        Run::Backward(entry, short, wide_backward::entry(level, types), join_entry(level))
     };
     Ok(Box::new(Vectorized { variant, plan, run }))
 }
@@ -60,7 +62,12 @@ pub(super) fn make(
 /// The kernel of a direction, and the one for rows that it stops at.
 enum Run {
     Forward(Option<forward::Entry>, Option<short::Entry>, wide::Entry),
-    Backward(Option<backward::Entry>, wide_backward::Entry, JoinEntry),
+    Backward(
+        Option<backward::Entry>,
+        Option<short_backward::Entry>,
+        wide_backward::Entry,
+        JoinEntry,
+    ),
 }
 
 struct Vectorized {
@@ -98,8 +105,8 @@ impl Implementation for Vectorized {
                     }
                 })
             }
-            Run::Backward(entry, wide, join) => {
-                plan.run_backward(execution, join, &|job, mut row, last, sums| {
+            Run::Backward(entry, short, wide, join) => {
+                plan.run_backward(execution, (join, short), &|job, mut row, last, sums| {
                     // SAFETY: as above; each block has sums of its own.
                     unsafe {
                         loop {
