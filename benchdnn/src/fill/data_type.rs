@@ -134,17 +134,17 @@ impl DataType {
     /// The distance between neighbours in the binade of `|value|`, as if the type's exponents had
     /// no upper end; the smallest subnormal below the normal range; 1 of whole numbers. NaN for
     /// infinities and NaN.
-    #[inline]
+    #[inline(always)]
     pub fn ulp(self, value: f64) -> f64 {
-        let exponent = ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023;
-        if exponent == 1024 {
-            return f64::NAN;
-        }
+        // 0 for numbers, NaN for the others.
+        let nothing = 0.0 * value;
         if self.is_integer() {
-            return 1.0;
+            return 1.0 + nothing;
         }
-        let unit = exponent.max(self.lowest_exponent()) - self.fraction_bits();
-        if unit < -1022 { f64::from_bits(1 << (unit + 1074)) } else { power_of_two(unit) }
+        let binade = f64::from_bits(value.to_bits() & f64::INFINITY.to_bits());
+        let lowest = power_of_two(self.lowest_exponent());
+        let binade = if binade > lowest { binade } else { lowest };
+        binade * power_of_two(-self.fraction_bits()) + nothing
     }
 
     /// The nearest value of the type, the even one of two. Past the largest, whole numbers
@@ -155,9 +155,7 @@ impl DataType {
         match self {
             DataType::F32 => return f64::from(value as f32),
             DataType::F64 => return value,
-            _ if self.is_integer() => {
-                return value.round_ties_even().clamp(self.lowest(), self.largest());
-            }
+            _ if self.is_integer() => return self.round_within(value),
             _ => {}
         }
         let beyond = match self {
@@ -171,11 +169,25 @@ impl DataType {
         if value.abs() >= power_of_two(130) {
             return beyond;
         }
+        let rounded = self.round_within(value);
+        if rounded.abs() > self.largest() { beyond } else { rounded }
+    }
+
+    /// The nearest value of whole numbers or of a short float whose exponents have no upper end,
+    /// without a branch. `|value|` is below 2^900, and the type is not f64.
+    #[inline(always)]
+    pub(crate) fn round_within(self, value: f64) -> f64 {
         // Adding 1.5 * 2^52 units leaves no bits below the unit: the addition itself rounds, to
         // nearest even.
-        let shifter = 1.5 * power_of_two(52) * self.ulp(value);
-        let rounded = ((value + shifter) - shifter).copysign(value);
-        if rounded.abs() > self.largest() { beyond } else { rounded }
+        const SHIFTER: f64 = 1.5 * power_of_two(52);
+        if self.is_integer() {
+            // Not `clamp`, which keeps a NaN by a branch: here it stays one as well.
+            let value = if value < self.lowest() { self.lowest() } else { value };
+            let value = if value > self.largest() { self.largest() } else { value };
+            return (value + SHIFTER) - SHIFTER;
+        }
+        let shifter = SHIFTER * self.ulp(value);
+        ((value + shifter) - shifter).copysign(value)
     }
 
     /// The values, rounded to the type, as the bytes that a program has in memory.
