@@ -382,6 +382,20 @@ public:
             return desc(object);
         }
 
+        // The layout that letters name as those of tags do, which need not be a tag's: "cBA6a7b".
+        static desc with_letters(const dims &sizes, data_type type, const std::string &letters) {
+            norm_memory_desc_t object = nullptr;
+            check(norm_memory_desc_create_with_string_tag(&object, static_cast<int>(sizes.size()),
+                    sizes.data(), static_cast<norm_data_type_t>(type), letters.c_str()));
+            return desc(object);
+        }
+        // This one with elements of another type.
+        desc with_data_type(data_type type) const {
+            desc changed = copy_of(get());
+            check(norm_memory_desc_set_data_type(
+                    changed.get(), static_cast<norm_data_type_t>(type)));
+            return changed;
+        }
         // The descriptor that the bytes of get_blob() stand for.
         explicit desc(const std::vector<std::uint8_t> &blob) : handle(create(blob)) {}
 
