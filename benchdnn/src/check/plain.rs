@@ -13,27 +13,25 @@ pub(super) const BLOCK: usize = 64;
 /// How many elements of a block tell right from wrong, if all are finite, right, and none is worse
 /// than `worst`; `None` where that is not so.
 pub(super) fn telling(
-    (kind, dt): (Kind, DataType),
+    kinds: (Kind, DataType),
     got: &[f64],
     want: &[f64],
     bounds: &[f64],
     worst: &Worst,
 ) -> Option<usize> {
-    let rounds = kind == Kind::Rounded;
     let block = Block { got, want, bounds, worst };
-    // The type is a constant in each arm.
-    match dt {
-        DataType::F32 if rounds => block.telling(|x| f64::from(x as f32), DataType::F32),
-        DataType::F32 => block.telling(|x| x, DataType::F32),
-        DataType::F64 => block.telling(|x| x, DataType::F64),
-        DataType::Bf16 => block.telling(|x| DataType::Bf16.round_within(x), DataType::Bf16),
-        DataType::F16 => block.telling(|x| DataType::F16.round_within(x), DataType::F16),
-        DataType::S8 => block.telling(|x| DataType::S8.round_within(x), DataType::S8),
-        DataType::U8 => block.telling(|x| DataType::U8.round_within(x), DataType::U8),
-        DataType::S32 => block.telling(|x| DataType::S32.round_within(x), DataType::S32),
-        DataType::F8E5m2 => block.telling(|x| DataType::F8E5m2.round_within(x), DataType::F8E5m2),
-        DataType::F8E4m3 => block.telling(|x| DataType::F8E4m3.round_within(x), DataType::F8E4m3),
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has what the function is compiled for.
+        return unsafe { telling_by_avx2(kinds, &block) };
     }
+    block.telling_of(kinds)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn telling_by_avx2(kinds: (Kind, DataType), block: &Block<'_>) -> Option<usize> {
+    block.telling_of(kinds)
 }
 
 struct Block<'b> {
@@ -44,6 +42,24 @@ struct Block<'b> {
 }
 
 impl Block<'_> {
+    #[inline(always)]
+    fn telling_of(&self, (kind, dt): (Kind, DataType)) -> Option<usize> {
+        use DataType::{Bf16, F8E4m3, F8E5m2, F16, F32, F64, S8, S32, U8};
+        // The type is a constant in each arm.
+        match dt {
+            F32 if kind == Kind::Rounded => self.telling(|x| f64::from(x as f32), F32),
+            F32 => self.telling(|x| x, F32),
+            F64 => self.telling(|x| x, F64),
+            Bf16 => self.telling(|x| Bf16.round_within(x), Bf16),
+            F16 => self.telling(|x| F16.round_within(x), F16),
+            F8E5m2 => self.telling(|x| F8E5m2.round_within(x), F8E5m2),
+            F8E4m3 => self.telling(|x| F8E4m3.round_within(x), F8E4m3),
+            S32 => self.telling(|x| S32.round_within(x), S32),
+            S8 => self.telling(|x| S8.round_within(x), S8),
+            U8 => self.telling(|x| U8.round_within(x), U8),
+        }
+    }
+
     #[inline(always)]
     fn telling(&self, round: impl Fn(f64) -> f64, dt: DataType) -> Option<usize> {
         let Worst { error: worst_error, allowed: worst_allowed, .. } = *self.worst;
