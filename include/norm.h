@@ -147,6 +147,17 @@ NORM_API norm_status_t norm_stream_set_parallel_for(norm_stream_t stream,
 NORM_API norm_status_t norm_memory_desc_create_with_tag(
         norm_memory_desc_t *memory_desc, int ndims, const norm_dim_t *dims,
         norm_data_type_t data_type, norm_format_tag_t tag);
+/* The same with the letters of a tag, and of layouts that no tag has: every
+ * dimension once, "a" the first one, outermost first; then the inner blocks, sizes
+ * and dimensions, outermost first: "cBA6a7b". Capitals make no difference. No other
+ * text, "any" among them, is a tag. */
+NORM_API norm_status_t norm_memory_desc_create_with_string_tag(
+        norm_memory_desc_t *memory_desc, int ndims, const norm_dim_t *dims,
+        norm_data_type_t data_type, const char *tag);
+/* Changes the type of the elements; the layout, counted in elements, stays. Not of
+ * an empty descriptor, and not of one that another object owns. */
+NORM_API norm_status_t norm_memory_desc_set_data_type(
+        norm_memory_desc_t memory_desc, norm_data_type_t data_type);
 /* A part of a tensor: `dims` elements from `offsets` on. It has the strides of the
  * parent, and is used with the parent's buffer. Of a dimension that is cut into
  * blocks a part begins with a block and ends with one, or with the tensor;

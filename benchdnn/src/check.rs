@@ -10,6 +10,8 @@
 //! is right for a finite `want` when `want` with the bound added rounds to that infinity (or NaN).
 //! Whole numbers saturate and have no NaN, so where `want` is NaN all of them are right.
 
+mod plain;
+
 use crate::fill::DataType;
 use rayon::prelude::*;
 
@@ -47,6 +49,21 @@ impl Kind {
             Kind::Chain | Kind::Rounded => terms,
             Kind::Variance => 4.0 * DataType::F32.ulp(want),
             Kind::Mean | Kind::ColumnSum => 4.0 * DataType::F32.ulp(terms),
+        }
+    }
+
+    /// [`bound`](Kind::bound) of each element; without terms they are 0.
+    fn bounds(self, want: &[f64], terms: &[f64], bounds: &mut [f64]) {
+        match (self, terms) {
+            (Kind::Chain | Kind::Rounded, terms) => bounds.copy_from_slice(terms),
+            (_, []) => {
+                bounds.iter_mut().zip(want).for_each(|(b, want)| *b = self.bound(*want, 0.0));
+            }
+            _ => {
+                for ((bound, want), terms) in bounds.iter_mut().zip(want).zip(terms) {
+                    *bound = self.bound(*want, *terms);
+                }
+            }
         }
     }
 }
@@ -149,9 +166,11 @@ pub fn check(
     let one = |(chunk, (got, want)): (usize, (&[f64], &[f64]))| {
         let first = chunk * CHUNK;
         let mut check = Check { total: got.len(), ..empty };
-        for (i, (&got, &want)) in got.iter().zip(want).enumerate() {
-            let terms = terms.get(first + i).copied().unwrap_or(0.0);
-            check.element(first + i, got, want, kind.bound(want, terms), (kind, dt));
+        let blocks = got.chunks(plain::BLOCK).zip(want.chunks(plain::BLOCK));
+        for (i, (got, want)) in blocks.enumerate() {
+            let first = first + i * plain::BLOCK;
+            let terms = terms.get(first..first + got.len()).unwrap_or_default();
+            check.block(first, (got, want, terms), (kind, dt));
         }
         check
     };
@@ -166,6 +185,27 @@ pub fn check(
 }
 
 impl Check {
+    /// Takes in elements, of which `first` is the first, at most [`plain::BLOCK`] of them.
+    fn block(
+        &mut self,
+        first: usize,
+        (got, want, terms): (&[f64], &[f64], &[f64]),
+        (kind, dt): (Kind, DataType),
+    ) {
+        let mut bounds = [0.0; plain::BLOCK];
+        let bounds = &mut bounds[..got.len()];
+        kind.bounds(want, terms, bounds);
+        let plainly = |worst: Worst| plain::telling((kind, dt), got, want, bounds, &worst);
+        match self.worst.and_then(plainly) {
+            Some(telling) => self.telling += telling,
+            None => {
+                for (i, ((got, want), bound)) in got.iter().zip(want).zip(&*bounds).enumerate() {
+                    self.element(first + i, *got, *want, *bound, (kind, dt));
+                }
+            }
+        }
+    }
+
     fn element(
         &mut self,
         index: usize,

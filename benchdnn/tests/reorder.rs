@@ -31,6 +31,10 @@ enum Fault {
     BySingle,
     /// The last element is not written.
     LastMissing,
+    /// The elements of a block lie in the order of the blocks.
+    BlocksTurned,
+    /// What fills up blocks is left as it was.
+    FillerLeft,
 }
 
 struct Faulty(Fault);
@@ -158,11 +162,17 @@ impl Bound for Calculation<'_> {
             let last = elements.len() - size;
             elements[last..].copy_from_slice(&dst.buffer.elements(dst.layout)[last..]);
         }
+        let mut turned = dst.layout.clone();
+        turned.blocks.reverse();
         let layout = match self.fault {
             Fault::OrderIgnored => &Layout::dense(&dst.layout.dims, dt),
+            Fault::BlocksTurned => &turned,
             _ => dst.layout,
         };
         dst.buffer.put(layout, &elements);
+        if self.fault != Fault::FillerLeft {
+            dst.buffer.fill_up(layout);
+        }
         Ok(())
     }
 }
@@ -222,6 +232,10 @@ fn faults_fail() {
     fails(Fault::ZeroPointLate, &format!("--sdt=s8,u8,s32 --ddt=f32,s32 {zero} 30x17"));
     fails(Fault::SumLost, "--sdt=f32,s8 --ddt=f32,s8 --attr-post-ops=sum,sum:0.5 30x17");
     fails(Fault::BySingle, "--sdt=s32,f64 --ddt=s32,f64 30x17");
+    let blocked = "--sdt=f32,s8 --ddt=f32,bf16 --dtag=ABx16b16a,ABx4b8a2b";
+    fails(Fault::BlocksTurned, &format!("{blocked} 33x65"));
+    fails(Fault::FillerLeft, &format!("{blocked},aBx8b 33x65 3x5x2"));
+    fails(Fault::OrderIgnored, &format!("{blocked} 33x65"));
     fails(Fault::LastMissing, "--sdt=f32,s8 --ddt=f32,u8 30x17");
 }
 

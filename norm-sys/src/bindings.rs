@@ -1362,6 +1362,21 @@ unsafe extern "C" {
     ) -> norm_status_t;
 }
 unsafe extern "C" {
+    pub fn norm_memory_desc_create_with_string_tag(
+        memory_desc: *mut norm_memory_desc_t,
+        ndims: ::core::ffi::c_int,
+        dims: *const norm_dim_t,
+        data_type: norm_data_type_t,
+        tag: *const ::core::ffi::c_char,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_memory_desc_set_data_type(
+        memory_desc: norm_memory_desc_t,
+        data_type: norm_data_type_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
     pub fn norm_memory_desc_create_submemory(
         memory_desc: *mut norm_memory_desc_t,
         parent_memory_desc: const_norm_memory_desc_t,

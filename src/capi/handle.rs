@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::primitive::{Attr, PostOps};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
+use std::ffi::{CStr, c_char};
 
 /// A Rust value that C holds by pointer. C owns what [`into_c`](Handle::into_c) gave until it hands it
 /// to [`destroy`](Handle::destroy); pointers from [`lend`](Handle::lend) stay the library's.
@@ -95,6 +96,19 @@ pub(super) unsafe fn slice<'a, T>(p: *const T, len: usize, name: &str) -> Result
     }
     // SAFETY: the caller's.
     Ok(unsafe { std::slice::from_raw_parts(p, len) })
+}
+
+/// A C string.
+///
+/// # Safety
+/// `p` is NULL or a string that lives as long as the call.
+pub(super) unsafe fn text<'a>(p: *const c_char, name: &str) -> Result<&'a str> {
+    if p.is_null() {
+        return Err(is_null(name));
+    }
+    // SAFETY: the caller's.
+    let text = unsafe { CStr::from_ptr(p) };
+    text.to_str().map_err(|_| Error::invalid(format!("{name}: {text:?} is not UTF-8")))
 }
 
 /// Writes a result that the caller may not want.

@@ -2,11 +2,11 @@
 
 use super::convert::{data_type, data_type_code};
 use super::exported;
-use super::handle::{Handle, Out, is_null, slice};
+use super::handle::{Handle, Out, is_null, slice, text};
 use crate::error::{Error, Result};
 use crate::tensor::{BLOB_SIZE, Layout, MAX_NDIMS, MemoryDesc};
 use norm_sys as sys;
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 /// What padded offsets are here: nothing is padded in front.
 static ZEROS: [i64; MAX_NDIMS] = [0; MAX_NDIMS];
@@ -38,6 +38,44 @@ exported! {
             MemoryDesc::with_tag(dims, data_type(data_type_value, "data_type")?, tag)?
         };
         out.set(desc.into_c());
+        Ok(())
+    }
+}
+
+exported! {
+    /// A descriptor with the layout that letters name.
+    fn norm_memory_desc_create_with_string_tag as dnnl_memory_desc_create_with_string_tag(
+        memory_desc: *mut sys::norm_memory_desc_t,
+        ndims: c_int,
+        dims: *const i64,
+        data_type_value: sys::norm_data_type_t,
+        tag: *const c_char,
+    ) {
+        // SAFETY: the caller's.
+        let (out, dims) = unsafe {
+            (Out::new(memory_desc, "memory_desc")?, slice(dims, dimensions(ndims)?, "dims")?)
+        };
+        let desc = if dims.is_empty() {
+            MemoryDesc::EMPTY
+        } else {
+            // SAFETY: the caller's.
+            let letters = unsafe { text(tag, "tag") }?;
+            MemoryDesc::with_letters(dims, data_type(data_type_value, "data_type")?, letters)?
+        };
+        out.set(desc.into_c());
+        Ok(())
+    }
+}
+
+exported! {
+    /// Changes the type of the elements.
+    fn norm_memory_desc_set_data_type as dnnl_memory_desc_set_data_type(
+        memory_desc: sys::norm_memory_desc_t,
+        data_type_value: sys::norm_data_type_t,
+    ) {
+        // SAFETY: the caller's.
+        let desc = unsafe { MemoryDesc::get_mut(memory_desc, "memory_desc") }?;
+        *desc = desc.with_data_type(data_type(data_type_value, "data_type")?)?;
         Ok(())
     }
 }

@@ -9,29 +9,86 @@ use crate::tensor::DataType;
 use norm_sys as sys;
 use std::ffi::c_int;
 
-/// What the functions are given for one argument.
-struct Parameters<'a> {
-    arg: c_int,
-    mask: c_int,
-    data_type: sys::norm_data_type_t,
-    groups: &'a [i64],
-    is_on_host: bool,
+/// What an argument gets.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Scales,
+    ZeroPoints,
 }
 
-impl Parameters<'_> {
-    fn check(&self, types: &[DataType], what: &str) -> Result<Quantized> {
+/// What the functions are given for one argument.
+struct Parameters {
+    arg: c_int,
+    mask: c_int,
+    group_ndims: c_int,
+    group_dims: *const i64,
+    data_type: sys::norm_data_type_t,
+    is_on_host: c_int,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Scales => "scales",
+            Self::ZeroPoints => "zero points",
+        }
+    }
+
+    fn check_argument(self, arg: c_int) -> Result<()> {
+        let common =
+            [sys::NORM_ARG_SRC, sys::NORM_ARG_SRC_2, sys::NORM_ARG_WEIGHTS, sys::NORM_ARG_DST];
+        if common.contains(&arg) || (self == Self::Scales && arg == sys::NORM_ARG_SRC_1) {
+            return Ok(());
+        }
+        let what = self.name();
+        Err(Error::invalid(format!("arg: {arg} is not one that has {what}")))
+    }
+
+    fn check_type(self, arg: c_int, data_type: DataType) -> Result<()> {
+        use DataType::{Bf16, F8E4m3, F8E5m2, F16, F32, S8, S32, U8};
+        let types: &[DataType] = match self {
+            Self::Scales => &[F32, Bf16, F16, F8E5m2, F8E4m3],
+            Self::ZeroPoints => &[S32, S8, U8],
+        };
+        if !types.contains(&data_type) {
+            let (what, name) = (self.name(), data_type.name());
+            return Err(Error::invalid(format!("data_type: {what} are not {name}")));
+        }
+        let is_input = [sys::NORM_ARG_SRC, sys::NORM_ARG_WEIGHTS].contains(&arg);
+        if self == Self::ZeroPoints && !is_input && data_type != S32 {
+            return Err(Error::invalid("data_type: zero points other than of inputs are s32"));
+        }
+        Ok(())
+    }
+}
+
+impl Parameters {
+    /// One value, or one for each index of the dimensions in `mask`, in the usual type.
+    fn plain(arg: c_int, mask: c_int, data_type: sys::norm_data_type_t) -> Self {
+        Self { arg, mask, group_ndims: 0, group_dims: std::ptr::null(), data_type, is_on_host: 0 }
+    }
+
+    /// # Safety
+    /// `group_dims` is NULL or has `group_ndims` elements.
+    unsafe fn checked(&self, kind: Kind) -> Result<Quantized> {
+        let ndims = self.group_ndims;
+        let len = usize::try_from(ndims)
+            .ok()
+            .filter(|n| *n <= sys::NORM_MAX_NDIMS as usize)
+            .ok_or_else(|| Error::invalid(format!("group_ndims: {ndims} is out of range")))?;
+        // SAFETY: the caller's.
+        let groups = unsafe { slice(self.group_dims, len, "group_dims") }?;
+        kind.check_argument(self.arg)?;
         let Ok(mask) = u32::try_from(self.mask) else {
             return Err(Error::invalid(format!("mask: {} is negative", self.mask)));
         };
         let data_type = data_type(self.data_type, "data_type")?;
-        if !types.contains(&data_type) {
-            let name = data_type.name();
-            return Err(Error::invalid(format!("data_type: {what} are not {name}")));
-        }
-        if let Some(group) = self.groups.iter().find(|group| **group <= 0) {
+        kind.check_type(self.arg, data_type)?;
+        if let Some(group) = groups.iter().find(|group| **group <= 0) {
             return Err(Error::invalid(format!("group_dims: {group} is not above 0")));
         }
-        if !self.groups.is_empty() {
+        let what = kind.name();
+        if !groups.is_empty() {
             if mask == 0 {
                 return Err(Error::invalid("mask: groups need a dimension that they divide"));
             }
@@ -39,7 +96,7 @@ impl Parameters<'_> {
                 "group_ndims: groups of {what} are not built"
             )));
         }
-        if self.is_on_host {
+        if self.is_on_host != 0 {
             if mask != 0 {
                 return Err(Error::invalid("mask: there is one value on the host, for mask 0"));
             }
@@ -52,52 +109,14 @@ impl Parameters<'_> {
 }
 
 /// # Safety
-/// `group_dims` is NULL or has as many elements.
-unsafe fn groups<'a>(group_ndims: c_int, group_dims: *const i64) -> Result<&'a [i64]> {
-    let len = usize::try_from(group_ndims)
-        .ok()
-        .filter(|n| *n <= sys::NORM_MAX_NDIMS as usize)
-        .ok_or_else(|| Error::invalid(format!("group_ndims: {group_ndims} is out of range")))?;
+/// `attr` is NULL or a live handle; the groups are NULL or as many as said.
+unsafe fn set(attr: sys::norm_primitive_attr_t, kind: Kind, given: &Parameters) -> Result<()> {
     // SAFETY: the caller's.
-    unsafe { slice(group_dims, len, "group_dims") }
-}
-
-/// # Safety
-/// `attr` is NULL or a live handle.
-unsafe fn set_scales(attr: sys::norm_primitive_attr_t, p: &Parameters<'_>) -> Result<()> {
-    const TYPES: &[DataType] =
-        &[DataType::F32, DataType::Bf16, DataType::F16, DataType::F8E5m2, DataType::F8E4m3];
-    // SAFETY: the caller's.
-    let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-    let args = [
-        sys::NORM_ARG_SRC,
-        sys::NORM_ARG_SRC_1,
-        sys::NORM_ARG_SRC_2,
-        sys::NORM_ARG_WEIGHTS,
-        sys::NORM_ARG_DST,
-    ];
-    if !args.contains(&p.arg) {
-        return Err(Error::invalid(format!("arg: {} is not one that has a scale", p.arg)));
+    let (attr, quantized) = unsafe { (Attr::get_mut(attr, "attr")?, given.checked(kind)?) };
+    match kind {
+        Kind::Scales => attr.scales.set(given.arg, quantized),
+        Kind::ZeroPoints => attr.zero_points.set(given.arg, quantized),
     }
-    attr.scales.set(p.arg, p.check(TYPES, "scales")?);
-    Ok(())
-}
-
-/// # Safety
-/// `attr` is NULL or a live handle.
-unsafe fn set_zero_points(attr: sys::norm_primitive_attr_t, p: &Parameters<'_>) -> Result<()> {
-    const TYPES: &[DataType] = &[DataType::S32, DataType::S8, DataType::U8];
-    // SAFETY: the caller's.
-    let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-    let inputs = [sys::NORM_ARG_SRC, sys::NORM_ARG_WEIGHTS];
-    if !inputs.contains(&p.arg) && ![sys::NORM_ARG_SRC_2, sys::NORM_ARG_DST].contains(&p.arg) {
-        return Err(Error::invalid(format!("arg: {} is not one that has a zero point", p.arg)));
-    }
-    let quantized = p.check(TYPES, "zero points")?;
-    if !inputs.contains(&p.arg) && quantized.data_type != DataType::S32 {
-        return Err(Error::invalid("data_type: zero points other than of inputs are s32"));
-    }
-    attr.zero_points.set(p.arg, quantized);
     Ok(())
 }
 
@@ -108,9 +127,8 @@ exported! {
         arg: c_int,
         mask: c_int,
     ) {
-        let (data_type, groups, is_on_host) = (sys::norm_f32, &[][..], false);
         // SAFETY: the caller's.
-        unsafe { set_scales(attr, &Parameters { arg, mask, data_type, groups, is_on_host }) }
+        unsafe { set(attr, Kind::Scales, &Parameters::plain(arg, mask, sys::norm_f32)) }
     }
 }
 
@@ -124,12 +142,9 @@ exported! {
         group_dims: *const i64,
         data_type: sys::norm_data_type_t,
     ) {
+        let given = Parameters { arg, mask, group_ndims, group_dims, data_type, is_on_host: 0 };
         // SAFETY: the caller's.
-        unsafe {
-            let groups = groups(group_ndims, group_dims)?;
-            let is_on_host = false;
-            set_scales(attr, &Parameters { arg, mask, data_type, groups, is_on_host })
-        }
+        unsafe { set(attr, Kind::Scales, &given) }
     }
 }
 
@@ -144,11 +159,10 @@ exported! {
         data_type: sys::norm_data_type_t,
         is_on_host: c_int,
     ) {
+        let given =
+            Parameters { arg, mask, group_ndims: ndims, group_dims, data_type, is_on_host };
         // SAFETY: the caller's.
-        unsafe {
-            let (groups, is_on_host) = (groups(ndims, group_dims)?, is_on_host != 0);
-            set_scales(attr, &Parameters { arg, mask, data_type, groups, is_on_host })
-        }
+        unsafe { set(attr, Kind::Scales, &given) }
     }
 }
 
@@ -174,11 +188,10 @@ exported! {
                 return Err(Error::invalid(format!("qmode: {qmode} is not a quantization mode")));
             }
         }
+        let given =
+            Parameters { arg, mask, group_ndims: ndims, group_dims, data_type, is_on_host };
         // SAFETY: the caller's.
-        unsafe {
-            let (groups, is_on_host) = (groups(ndims, group_dims)?, is_on_host != 0);
-            set_scales(attr, &Parameters { arg, mask, data_type, groups, is_on_host })
-        }
+        unsafe { set(attr, Kind::Scales, &given) }
     }
 }
 
@@ -189,9 +202,8 @@ exported! {
         arg: c_int,
         mask: c_int,
     ) {
-        let (data_type, groups, is_on_host) = (sys::norm_s32, &[][..], false);
         // SAFETY: the caller's.
-        unsafe { set_zero_points(attr, &Parameters { arg, mask, data_type, groups, is_on_host }) }
+        unsafe { set(attr, Kind::ZeroPoints, &Parameters::plain(arg, mask, sys::norm_s32)) }
     }
 }
 
@@ -205,12 +217,9 @@ exported! {
         group_dims: *const i64,
         data_type: sys::norm_data_type_t,
     ) {
+        let given = Parameters { arg, mask, group_ndims, group_dims, data_type, is_on_host: 0 };
         // SAFETY: the caller's.
-        unsafe {
-            let groups = groups(group_ndims, group_dims)?;
-            let is_on_host = false;
-            set_zero_points(attr, &Parameters { arg, mask, data_type, groups, is_on_host })
-        }
+        unsafe { set(attr, Kind::ZeroPoints, &given) }
     }
 }
 
@@ -225,10 +234,9 @@ exported! {
         data_type: sys::norm_data_type_t,
         is_on_host: c_int,
     ) {
+        let given =
+            Parameters { arg, mask, group_ndims: ndims, group_dims, data_type, is_on_host };
         // SAFETY: the caller's.
-        unsafe {
-            let (groups, is_on_host) = (groups(ndims, group_dims)?, is_on_host != 0);
-            set_zero_points(attr, &Parameters { arg, mask, data_type, groups, is_on_host })
-        }
+        unsafe { set(attr, Kind::ZeroPoints, &given) }
     }
 }

@@ -75,14 +75,24 @@ pub(crate) trait Op: Send + Sync {
     fn arguments(&self) -> &[OpArgument];
     /// The descriptor that a `norm_query_*_md` names; `None` if the problem has none of the kind.
     fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc>;
-    /// The problem's dimensions, as on benchdnn's command line.
-    fn problem(&self) -> String;
+    /// The problem's dimensions, those of src, as on benchdnn's command line.
+    fn problem(&self) -> String {
+        let src = self.query_md(sys::norm_query_src_md, 0);
+        let dims: Vec<String> =
+            src.into_iter().flat_map(MemoryDesc::dims).map(i64::to_string).collect();
+        dims.join("x")
+    }
     /// What else defines the problem, for verbose lines.
     fn auxiliary(&self) -> String;
     /// The implementations, best first; the list is the same for every problem.
-    fn variants(&self) -> &'static [Variant];
+    fn variants(&self) -> &'static [Variant] {
+        &BY_LEVEL
+    }
     /// Makes one of them, or says why it does not fit.
-    fn implement(&self, variant: &Variant) -> std::result::Result<Box<dyn Implementation>, String>;
+    fn implement(
+        &self,
+        variant: &'static Variant,
+    ) -> std::result::Result<Box<dyn Implementation>, String>;
     /// What must hold between the buffers of one execution.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()>;
 }
@@ -95,6 +105,15 @@ pub(crate) struct Variant {
     /// The level it is compiled for; `None` runs everywhere and is not capped.
     pub(crate) level: Option<Level>,
 }
+
+/// The list of an operation that has one kernel for every level, and a reference implementation.
+static BY_LEVEL: [Variant; 5] = [
+    Variant { name: c"simd:avx512", level: Some(Level::Avx512) },
+    Variant { name: c"simd:avx2", level: Some(Level::Avx2) },
+    Variant { name: c"simd:neon", level: Some(Level::Neon) },
+    Variant { name: c"simd:portable", level: Some(Level::Portable) },
+    Variant { name: c"ref:any", level: None },
+];
 
 /// A way to run a problem.
 pub(crate) trait Implementation: Send + Sync {

@@ -231,14 +231,14 @@ pub(crate) struct Exponent {
 impl Exponent {
     pub(crate) fn new(value: f32) -> Self {
         let value = f64::from(value);
-        let integer = value.is_finite() && value.fract() == 0.0;
-        // Larger ones are even.
+        // Large ones are even integers, the infinite ones as well.
+        let integer = value.is_infinite() || value.fract() == 0.0;
         let odd = integer && value.abs() < 9e15 && (value as i64) & 1 == 1;
         Self { value, integer, odd }
     }
 }
 
-/// `x^b`, 1 ulp, as C's powf for finite `b`; computed in f64.
+/// `x^b`, 1 ulp, as C's powf; computed in f64.
 #[inline(always)]
 pub(crate) fn pow(x: f32, b: Exponent) -> f32 {
     let t = f64::from(x.abs());
@@ -271,10 +271,12 @@ pub(crate) fn pow(x: f32, b: Exponent) -> f32 {
     let shrinks = if down { f32::INFINITY } else { 0.0 };
     value = if t == f64::INFINITY { grows } else { value };
     value = if t == 0.0 { shrinks } else { value };
+    // Where `b` is infinite, the product with the logarithm is nothing.
+    value = if t == 1.0 { 1.0 } else { value };
     value = if b.odd && x.is_sign_negative() { -value } else { value };
     value = if x < 0.0 && t != f64::INFINITY && !b.integer { f32::NAN } else { value };
-    value = if x.is_nan() { x } else { value };
-    if b.value == 0.0 { 1.0 } else { value }
+    value = if x.is_nan() || b.value.is_nan() { f32::NAN } else { value };
+    if b.value == 0.0 || x == 1.0 { 1.0 } else { value }
 }
 
 #[cfg(test)]
@@ -418,6 +420,19 @@ mod tests {
             println!("pow {b}: {found:.2} ulp");
             assert!(found <= 1.0, "{b}: {found} ulp");
             assert_eq!(pow(f32::NAN, exponent).is_nan(), b != 0.0);
+        }
+    }
+
+    #[test]
+    fn powers_of_no_finite_number_are_those_of_c() {
+        let exponents = [f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 0.0, -0.0];
+        let bases = [0.0, 1e-45, 0.5, 0.999_999_9, 1.0, 1.000_000_1, 2.0, f32::MAX, f32::INFINITY];
+        for b in exponents {
+            for x in bases.into_iter().flat_map(|x| [x, -x]).chain([f32::NAN]) {
+                let (got, right) = (pow(x, Exponent::new(b)), std::hint::black_box(x).powf(b));
+                let same = got.to_bits() == right.to_bits() || (got.is_nan() && right.is_nan());
+                assert!(same, "{x:e}^{b}: {got}, not {right}");
+            }
         }
     }
 

@@ -73,15 +73,39 @@ impl MemoryDesc {
         let letters = letters_of(tag).ok_or_else(|| {
             Error::invalid(format!("tag: {tag} is not a format tag with a layout"))
         })?;
-        let order = Order::of(letters);
+        Self::named(dims, data_type, &Order::of(letters), letters)
+    }
+
+    /// The layout that letters name as those of tags do.
+    pub(crate) fn with_letters(dims: &[i64], data_type: DataType, letters: &str) -> Result<Self> {
+        let order = Order::parse(letters).ok_or_else(|| {
+            Error::invalid(format!(
+                "tag: '{letters}' is not each dimension's letter once and then blocks"
+            ))
+        })?;
+        Self::named(dims, data_type, &order, letters)
+    }
+
+    /// Dense, in the order that a name stands for.
+    fn named(dims: &[i64], data_type: DataType, order: &Order, name: &str) -> Result<Self> {
         if order.dims.len() != dims.len() {
             return Err(Error::invalid(format!(
-                "tag: {letters} is for {} dimensions, ndims is {}",
+                "tag: {name} is for {} dimensions, ndims is {}",
                 order.dims.len(),
                 dims.len()
             )));
         }
-        Self::ordered(dims, data_type, &order)
+        Self::ordered(dims, data_type, order)
+    }
+
+    /// The same with elements of another type.
+    pub(crate) fn with_data_type(&self, data_type: DataType) -> Result<Self> {
+        if self.ndims == 0 {
+            return Err(Error::invalid("memory_desc: an empty descriptor has no elements"));
+        }
+        let changed = Self { data_type: Some(data_type), ..self.clone() };
+        let too_large = |_| Error::invalid("data_type: the tensor is larger than an address space");
+        changed.checked().map_err(too_large)
     }
 
     /// A layout that is to be chosen.
@@ -104,7 +128,7 @@ impl MemoryDesc {
         for (slot, &(dim, size)) in order.blocks.iter().enumerate() {
             desc.block_sizes[slot] = size;
             desc.block_dims[slot] = dim as i64;
-            stride *= size;
+            stride = stride.checked_mul(size).ok_or_else(too_large)?;
         }
         desc.block_count = order.blocks.len();
         for &d in order.dims.iter().rev() {
@@ -114,7 +138,7 @@ impl MemoryDesc {
             desc.strides[d] = stride;
             stride = stride.checked_mul(blocks.max(1)).ok_or_else(too_large)?;
         }
-        desc.checked()
+        desc.checked().map_err(|_| too_large())
     }
 
     /// Any strides, 0 or more.
@@ -376,6 +400,27 @@ mod tests {
     }
 
     #[test]
+    fn letters_stand_for_what_tags_do_and_more() {
+        let dims = [20, 30, 2];
+        let of = |letters| MemoryDesc::with_letters(&dims, DataType::F32, letters).unwrap();
+        let tag = |tag| MemoryDesc::with_tag(&dims, DataType::F32, tag).unwrap();
+        assert_eq!(of("ABc16b16a"), tag(sys::norm_ABc16b16a));
+        assert_eq!(of("cab"), tag(sys::norm_cab));
+        let odd = of("cBA6a7b");
+        assert_eq!(odd.padded_dims(), [24, 35, 2]);
+        assert_eq!(odd.strides(), [42, 4 * 42, 5 * 4 * 42]);
+        assert_eq!(odd.describe(), "f32::blocked:cBA6a7b");
+        assert_eq!(MemoryDesc::of_blob(&odd.to_blob()).unwrap(), odd);
+        assert!(MemoryDesc::with_letters(&dims, DataType::F32, "ab").is_err());
+        let halves = odd.with_data_type(DataType::F16).unwrap();
+        assert_eq!(
+            (halves.size() * 2, halves.describe()),
+            (odd.size(), "f16::blocked:cBA6a7b".into())
+        );
+        assert!(halves.lies_like(&odd.with_data_type(DataType::F16).unwrap()));
+    }
+
+    #[test]
     fn overlap_is_found() {
         let desc = |dims: &[i64], strides: &[i64]| {
             MemoryDesc::with_strides(dims, DataType::F32, strides).unwrap().overlaps_itself()
@@ -399,5 +444,10 @@ mod tests {
         let tag = sys::norm_AB16b16a;
         assert!(MemoryDesc::with_tag(&[i64::MAX, 1], DataType::U8, tag).is_err());
         assert!(MemoryDesc::with_tag(&[i64::MAX / 16, 1], DataType::U8, tag).is_err());
+        let letters = "a99999999a99999999a99999999a";
+        assert!(MemoryDesc::with_letters(&[1], DataType::U8, letters).is_err());
+        let bytes = MemoryDesc::dense(&[i64::MAX / 4], DataType::U8).unwrap();
+        assert!(bytes.with_data_type(DataType::F64).is_err());
+        assert!(MemoryDesc::EMPTY.with_data_type(DataType::F32).is_err());
     }
 }

@@ -4,6 +4,7 @@
 //! The letters say it all: in `aBc16b` the second dimension is cut into blocks of 16, whose elements lie
 //! innermost; in `AB16b16a` tiles of 16 times 16 follow each other, each with 16 rows of `b` by `a`.
 
+use super::MAX_NDIMS;
 use super::tag_names::{FIRST, NAMES};
 use norm_sys as sys;
 
@@ -26,7 +27,29 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// What letters mean; they are those of a tag.
+    /// What letters mean that need not be a tag's: each dimension once, outermost first, then sizes and dimensions of
+    /// blocks. A dimension may be a capital or not. `None` if they mean nothing.
+    pub(super) fn parse(letters: &str) -> Option<Self> {
+        let bytes = letters.as_bytes();
+        // Few enough for the sizes to fit, and for their number.
+        let sizes = bytes.split(u8::is_ascii_alphabetic).filter(|digits| !digits.is_empty());
+        if sizes.clone().count() > MAX_NDIMS || sizes.clone().any(|digits| digits.len() > 9) {
+            return None;
+        }
+        if !bytes.iter().all(u8::is_ascii_alphanumeric) || bytes.last()?.is_ascii_digit() {
+            return None;
+        }
+        let mut order = Self::of(letters);
+        let mut sorted = order.dims.clone();
+        sorted.sort_unstable();
+        let once = sorted.iter().enumerate().all(|(i, dim)| i == *dim);
+        let known = order.blocks.iter().all(|(dim, size)| *dim < sorted.len() && *size > 0);
+        // A block of one element cuts nothing.
+        order.blocks.retain(|(_, size)| *size > 1);
+        (once && known && !sorted.is_empty()).then_some(order)
+    }
+
+    /// What letters mean; they are those of a tag, or were checked.
     pub(super) fn of(letters: &str) -> Self {
         let dim = |letter: u8| usize::from(letter.to_ascii_lowercase() - b'a');
         let outer = letters.find(|c: char| c.is_ascii_digit()).unwrap_or(letters.len());
@@ -78,6 +101,39 @@ mod tests {
         assert_eq!(letters_of(sys::norm_ABcd16b16a), Some("ABcd16b16a"));
         assert_eq!(letters_of(sys::norm_format_tag_any), None);
         assert_eq!(letters_of(1000), None);
+    }
+
+    #[test]
+    fn letters_are_read_that_no_tag_has() {
+        for (letters, dims, blocks) in [
+            ("ba", vec![1, 0], vec![]),
+            ("BcA7b3a", vec![1, 2, 0], vec![(1, 7), (0, 3)]),
+            ("bca7b3a", vec![1, 2, 0], vec![(1, 7), (0, 3)]),
+            ("Ab1a8a", vec![0, 1], vec![(0, 8)]),
+        ] {
+            assert_eq!(Order::parse(letters), Some(Order { dims, blocks }), "{letters}");
+        }
+        let wrong = [
+            "",
+            "b",
+            "aa",
+            "ac",
+            "a-b",
+            "a b",
+            "16a",
+            "ab16",
+            "ab16c",
+            "ab0b",
+            "ab8b8",
+            "aß",
+            "any",
+            "ab9999999999b",
+            "a2a2a2a2a2a2a2a2a2a2a2a2a2a",
+        ];
+        for letters in wrong {
+            assert_eq!(Order::parse(letters), None, "{letters}");
+        }
+        assert!(all_tags().all(|(_, letters)| Order::parse(letters) == Some(Order::of(letters))));
     }
 
     /// `include/norm_tags.h` has the same names at the same values.

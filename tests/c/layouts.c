@@ -109,6 +109,55 @@ static void other_dimensions(void) {
     MUST(norm_memory_desc_destroy(desc));
 }
 
+static void by_letters(void) {
+    const norm_dims_t dims = {20, 30, 2}, huge = {INT64_MAX / 4, 2, 2};
+    norm_memory_desc_t tagged = desc_of(3, dims, norm_f32, norm_ABc16b16a);
+    norm_memory_desc_t made = NULL, out = UNTOUCHED;
+    static const char *const wrong[] = {"", "ab", "abb", "abd", "abcd", "ab c", "abc16",
+            "abc16d", "abc0c", "16abc", "any", "abc-8c", "abc99999999999c", "abc\xff"};
+
+    MUST(norm_memory_desc_create_with_string_tag(&made, 3, dims, norm_f32, "ABc16b16a"));
+    EXPECT(norm_memory_desc_equal(made, tagged) == 1);
+    MUST(norm_memory_desc_set_data_type(made, norm_f64));
+    EXPECT(norm_memory_desc_equal(made, tagged) == 0);
+    EXPECT(norm_memory_desc_get_size(made) == 2 * norm_memory_desc_get_size(tagged));
+    INVALID("data_type", norm_memory_desc_set_data_type, (made, norm_data_type_undef));
+    INVALID("data_type", norm_memory_desc_set_data_type, (made, (norm_data_type_t)1000));
+    INVALID("memory_desc", norm_memory_desc_set_data_type, (NULL, norm_f32));
+    MUST(norm_memory_desc_set_data_type(made, norm_f32));
+    EXPECT(norm_memory_desc_equal(made, tagged) == 1);
+    MUST(norm_memory_desc_destroy(made));
+
+    /* No tag: c outermost, then blocks of 7 and 6. */
+    MUST(norm_memory_desc_create_with_string_tag(&made, 3, dims, norm_s8, "cBA6a7b"));
+    const places_t places = places_of(made);
+    const norm_dim_t index[] = {13, 22, 1};
+    EXPECT(norm_memory_desc_get_size(made) == 24 * 35 * 2);
+    EXPECT(places_at(&places, index) == ((1 * 5 + 22 / 7) * 4 + 13 / 6) * 42 + 13 % 6 * 7 + 22 % 7);
+    MUST(norm_memory_desc_destroy(made));
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i)
+        INVALID("tag", norm_memory_desc_create_with_string_tag,
+                (&out, 3, dims, norm_f32, wrong[i]));
+    INVALID("tag", norm_memory_desc_create_with_string_tag, (&out, 3, dims, norm_f32, NULL));
+    INVALID("dims", norm_memory_desc_create_with_string_tag, (&out, 3, huge, norm_f32, "abc"));
+    INVALID("dims", norm_memory_desc_create_with_string_tag, (&out, 3, NULL, norm_f32, "abc"));
+    INVALID("ndims", norm_memory_desc_create_with_string_tag, (&out, 13, dims, norm_f32, "abc"));
+    INVALID("data_type", norm_memory_desc_create_with_string_tag,
+            (&out, 3, dims, norm_data_type_undef, "abc"));
+    INVALID("memory_desc", norm_memory_desc_create_with_string_tag,
+            (NULL, 3, dims, norm_f32, "abc"));
+    EXPECT(out == UNTOUCHED);
+    MUST(norm_memory_desc_create_with_string_tag(&made, 0, NULL, norm_f32, NULL));
+    INVALID("memory_desc", norm_memory_desc_set_data_type, (made, norm_f32));
+    MUST(norm_memory_desc_destroy(made));
+    MUST(norm_memory_desc_create_with_string_tag(&made, 1, huge, norm_s8, "a"));
+    INVALID("data_type", norm_memory_desc_set_data_type, (made, norm_f64));
+    EXPECT(norm_memory_desc_get_size(made) == INT64_MAX / 4);
+    MUST(norm_memory_desc_destroy(made));
+    MUST(norm_memory_desc_destroy(tagged));
+}
+
 static void as_bytes(void) {
     const norm_dims_t dims = {20, 30};
     norm_memory_desc_t desc = desc_of(2, dims, norm_bf16, norm_AB16b16a);
@@ -280,6 +329,7 @@ int main(void) {
     blocks();
     parts();
     other_dimensions();
+    by_letters();
     as_bytes();
     buffers_by_number();
     normalized(2, two, norm_ab, norm_AB16b16a);

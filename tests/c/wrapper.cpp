@@ -98,6 +98,10 @@ static void layouts(const norm::engine &engine) {
     EXPECT(blocked.get_inner_idxs() == memory::dims({1, 0}) && blocked.get_num_handles() == 1);
     EXPECT(blocked.get_size(0) == 32 * 48 * 4);
     EXPECT(memory::desc(blocked.get_blob()) == blocked);
+    EXPECT(memory::desc::with_letters({32, 48}, dt::f32, "AB16b16a") == blocked);
+    THROWS(norm_invalid_arguments, "tag", memory::desc::with_letters({32, 48}, dt::f32, "AB16"));
+    EXPECT(blocked.with_data_type(dt::f64).get_size() == 2 * blocked.get_size());
+    EXPECT(blocked.get_data_type() == dt::f32);
     const memory::desc part = blocked.submemory_desc({16, 16}, {16, 32});
     EXPECT(part.get_dims() == memory::dims({16, 16}) && part.get_submemory_offset() == 1280);
     EXPECT(blocked.submemory_desc({8, 16}, {8, 0}, true).is_zero());

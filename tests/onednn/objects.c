@@ -80,6 +80,41 @@ static void memories(void) {
     OK(dnnl_memory_desc_destroy(desc));
 }
 
+/* Exported, and declared in no header of oneDNN. */
+dnnl_status_t dnnl_memory_desc_create_with_string_tag(dnnl_memory_desc_t *memory_desc, int ndims,
+        const dnnl_dims_t dims, dnnl_data_type_t data_type, const char *tag);
+dnnl_status_t dnnl_memory_desc_set_data_type(
+        dnnl_memory_desc_t memory_desc, dnnl_data_type_t data_type);
+
+static void layouts_by_letters(void) {
+    static const char *const letters[] = {"ab", "ba", "AB16b16a", "BA6a7b", "Ba2a3a", "aB4b"};
+    const dnnl_dims_t sizes = {20, 30};
+    dnnl_memory_desc_t desc;
+    for (int i = 0; i < 6; ++i) {
+        const dnnl_dims_t *strides, *padded, *blocks, *cut;
+        int count;
+        OK(dnnl_memory_desc_create_with_string_tag(&desc, 2, sizes, dnnl_f32, letters[i]));
+        OK(dnnl_memory_desc_query(desc, dnnl_query_strides, &strides));
+        OK(dnnl_memory_desc_query(desc, dnnl_query_padded_dims, &padded));
+        OK(dnnl_memory_desc_query(desc, dnnl_query_inner_nblks_s32, &count));
+        OK(dnnl_memory_desc_query(desc, dnnl_query_inner_blks, &blocks));
+        OK(dnnl_memory_desc_query(desc, dnnl_query_inner_idxs, &cut));
+        printf("%s: %d x %d, strides %d %d,", letters[i], (int)(*padded)[0], (int)(*padded)[1],
+                (int)(*strides)[0], (int)(*strides)[1]);
+        for (int b = 0; b < count; ++b) printf(" %d of %d", (int)(*blocks)[b], (int)(*cut)[b]);
+        OK(dnnl_memory_desc_set_data_type(desc, dnnl_bf16));
+        printf(", %d bytes of bf16\n", (int)dnnl_memory_desc_get_size(desc));
+        OK(dnnl_memory_desc_destroy(desc));
+    }
+    STATUS("letters of three dims",
+            dnnl_memory_desc_create_with_string_tag(&desc, 2, sizes, dnnl_f32, "abc"));
+    STATUS("letters of one dim",
+            dnnl_memory_desc_create_with_string_tag(&desc, 2, sizes, dnnl_f32, "a"));
+    STATUS("letters nowhere",
+            dnnl_memory_desc_create_with_string_tag(NULL, 2, sizes, dnnl_f32, "ab"));
+    STATUS("type of nothing", dnnl_memory_desc_set_data_type(NULL, dnnl_f32));
+}
+
 static void modes_of_attributes(void) {
     dnnl_primitive_attr_t attr, copy;
     dnnl_scratchpad_mode_t scratchpad;
@@ -163,6 +198,7 @@ int main(void) {
     begin();
     engines();
     memories();
+    layouts_by_letters();
     modes_of_attributes();
     users_scratchpad();
     end();

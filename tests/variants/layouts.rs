@@ -124,3 +124,48 @@ fn bits_do_not_show_the_layout() {
         assert_eq!(dense, turned);
     }
 }
+
+/// Bytes of scratchpad of a backward problem whose rows lie side by side.
+fn scratchpad_of_turned(library: &Library, rows: i64, cols: i64) -> i64 {
+    let problem = Problem::dense(sys::norm_backward, &[rows, cols], TYPES[0], CH);
+    let problem = with_layouts(&problem, [&[1, 0]; 3], 0);
+    let (status, desc) = try_create(library, &problem, std::ptr::null_mut());
+    check(status);
+    let mut bytes = -1i64;
+    // SAFETY: a live descriptor, and room for the answer.
+    unsafe {
+        let query = sys::norm_query_memory_consumption_s64;
+        check(sys::norm_primitive_desc_query(desc, query, 0, (&raw mut bytes).cast()));
+        check(sys::norm_primitive_desc_destroy(desc));
+    }
+    bytes
+}
+
+/// Besides the sums of the columns, 64 MiB or an eighth of the tensors.
+#[test]
+fn stages_do_not_grow_with_the_blocks_of_rows() {
+    let library = Library::new();
+    for (rows, cols) in
+        [(4096, 4096), (128, 65_536), (512, 1 << 20), (4096, 1 << 18), (16, 1 << 22)]
+    {
+        // Of at most 32 blocks, diff_scale and diff_shift in f64 and their chains in f32.
+        let blocks = (rows / 16).min(32);
+        let sums = blocks * cols * 2 * (8 + 4);
+        let tensors = 3 * rows * cols * 4;
+        let one_stage = 3 * 16 * cols * 4;
+        let most = sums + (64 << 20).max(tensors / 8).max(one_stage);
+        let found = scratchpad_of_turned(&library, rows, cols);
+        assert!(found <= most && found >= one_stage, "{rows}x{cols}: {found} of {most}");
+    }
+}
+
+/// More blocks of rows than stages, on more threads than stages.
+#[test]
+fn blocks_share_stages() {
+    let library = Library::new();
+    // SAFETY: it may be called at any time.
+    check(unsafe { sys::norm_set_num_threads(4) });
+    let problem = Problem::dense(sys::norm_backward, &[96, 65_536], TYPES[3], CH);
+    let problem = with_layouts(&problem, [&[1, 0]; 3], 0);
+    assert_same(&problem, &run(&library, &problem));
+}

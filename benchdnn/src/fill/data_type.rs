@@ -1,7 +1,6 @@
 //! The element types, as sets of values within f64.
 
 use crate::language::value::{BadValue, exactly_one_of};
-use half::{bf16, f16};
 use rayon::prelude::*;
 
 /// The type of a tensor's elements.
@@ -134,48 +133,56 @@ impl DataType {
     /// The distance between neighbours in the binade of `|value|`, as if the type's exponents had
     /// no upper end; the smallest subnormal below the normal range; 1 of whole numbers. NaN for
     /// infinities and NaN.
-    #[inline]
+    #[inline(always)]
     pub fn ulp(self, value: f64) -> f64 {
-        let exponent = ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023;
-        if exponent == 1024 {
-            return f64::NAN;
-        }
+        // 0 for numbers, NaN for the others.
+        let nothing = 0.0 * value;
         if self.is_integer() {
-            return 1.0;
+            return 1.0 + nothing;
         }
-        let unit = exponent.max(self.lowest_exponent()) - self.fraction_bits();
-        if unit < -1022 { f64::from_bits(1 << (unit + 1074)) } else { power_of_two(unit) }
+        let binade = f64::from_bits(value.to_bits() & f64::INFINITY.to_bits());
+        let lowest = power_of_two(self.lowest_exponent());
+        let binade = if binade > lowest { binade } else { lowest };
+        binade * power_of_two(-self.fraction_bits()) + nothing
     }
 
     /// The nearest value of the type, the even one of two. Past the largest, whole numbers
     /// saturate, and others are infinite, or NaN where the type has no infinity. The NaN of a type
     /// without one is NaN all the same.
-    #[inline]
+    #[inline(always)]
     pub fn round(self, value: f64) -> f64 {
         match self {
             DataType::F32 => return f64::from(value as f32),
             DataType::F64 => return value,
-            _ if self.is_integer() => {
-                return value.round_ties_even().clamp(self.lowest(), self.largest());
-            }
+            _ if self.is_integer() => return self.round_within(value),
             _ => {}
         }
         let beyond = match self {
             DataType::F8E4m3 => f64::NAN,
             _ => f64::INFINITY.copysign(value),
         };
-        // Beyond this no type has finite values, and the addition below could overflow.
-        if value.is_nan() {
-            return value;
-        }
-        if value.abs() >= power_of_two(130) {
-            return beyond;
-        }
+        let rounded = self.round_within(value);
+        let rounded = if rounded.abs() > self.largest() { beyond } else { rounded };
+        // From here on no type has finite values, and the addition there could overflow.
+        let rounded = if value.abs() >= power_of_two(130) { beyond } else { rounded };
+        if value.is_nan() { value } else { rounded }
+    }
+
+    /// The nearest value of whole numbers or of a short float whose exponents have no upper end,
+    /// without a branch. `|value|` is below 2^900, and the type is not f64.
+    #[inline(always)]
+    pub(crate) fn round_within(self, value: f64) -> f64 {
         // Adding 1.5 * 2^52 units leaves no bits below the unit: the addition itself rounds, to
         // nearest even.
-        let shifter = 1.5 * power_of_two(52) * self.ulp(value);
-        let rounded = ((value + shifter) - shifter).copysign(value);
-        if rounded.abs() > self.largest() { beyond } else { rounded }
+        const SHIFTER: f64 = 1.5 * power_of_two(52);
+        if self.is_integer() {
+            // Not `clamp`, which keeps a NaN by a branch: here it stays one as well.
+            let value = if value < self.lowest() { self.lowest() } else { value };
+            let value = if value > self.largest() { self.largest() } else { value };
+            return (value + SHIFTER) - SHIFTER;
+        }
+        let shifter = SHIFTER * self.ulp(value);
+        ((value + shifter) - shifter).copysign(value)
     }
 
     /// The values, rounded to the type, as the bytes that a program has in memory.
@@ -186,11 +193,10 @@ impl DataType {
             DataType::F64 => convert(values, bytes, f64::to_ne_bytes),
             DataType::F32 => convert(values, bytes, |value| (value as f32).to_ne_bytes()),
             DataType::Bf16 => convert(values, bytes, |value| {
-                bf16::from_f32(self.round(value) as f32).to_ne_bytes()
+                let bits = (DataType::Bf16.round(value) as f32).to_bits();
+                ((bits >> 16) as u16).to_ne_bytes()
             }),
-            DataType::F16 => convert(values, bytes, |value| {
-                f16::from_f32(self.round(value) as f32).to_ne_bytes()
-            }),
+            DataType::F16 => convert(values, bytes, |value| f16_bits(value).to_ne_bytes()),
             DataType::F8E5m2 | DataType::F8E4m3 => {
                 convert(values, bytes, |value| [self.small_bits(value)]);
             }
@@ -214,8 +220,10 @@ impl DataType {
         chunks.for_each(|(values, bytes)| match self {
             DataType::F64 => read(bytes, values, f64::from_ne_bytes),
             DataType::F32 => read(bytes, values, |b| f64::from(f32::from_ne_bytes(b))),
-            DataType::Bf16 => read(bytes, values, |b| f64::from(bf16::from_ne_bytes(b).to_f32())),
-            DataType::F16 => read(bytes, values, |b| f64::from(f16::from_ne_bytes(b).to_f32())),
+            DataType::Bf16 => read(bytes, values, |b| {
+                f64::from(f32::from_bits(u32::from(u16::from_ne_bytes(b)) << 16))
+            }),
+            DataType::F16 => read(bytes, values, |b| f16_value(u16::from_ne_bytes(b))),
             DataType::F8E5m2 | DataType::F8E4m3 => {
                 read(bytes, values, |[bits]| self.of_small_bits(bits));
             }
@@ -262,6 +270,30 @@ impl DataType {
     }
 }
 
+/// Where the fraction of an f16 stands in f64, and what is then missing in the exponent.
+const F16_SHIFT: u32 = 52 - 10;
+const F16_BIAS: f64 = power_of_two(1023 - 15);
+
+/// The value of the bits of an f16.
+#[inline(always)]
+fn f16_value(bits: u16) -> f64 {
+    let size = u64::from(bits & 0x7fff);
+    let value = f64::from_bits(size << F16_SHIFT) * F16_BIAS;
+    let special = f64::from_bits(size << F16_SHIFT | f64::INFINITY.to_bits());
+    let value = if size >= 0x7c00 { special } else { value };
+    if bits & 0x8000 == 0 { value } else { -value }
+}
+
+/// The bits of the nearest f16.
+#[inline(always)]
+fn f16_bits(value: f64) -> u16 {
+    let rounded = DataType::F16.round(value);
+    let bits = (rounded.abs() / F16_BIAS).to_bits() >> F16_SHIFT;
+    let bits = if rounded.abs() == f64::INFINITY { 0x7c00 } else { bits as u16 };
+    let bits = if rounded.is_nan() { 0x7e00 } else { bits };
+    bits | if value.is_sign_negative() { 0x8000 } else { 0 }
+}
+
 /// `2^exponent`, for the normal range of f64.
 const fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
@@ -276,5 +308,41 @@ fn convert<const N: usize>(values: &[f64], bytes: &mut [u8], of: impl Fn(f64) ->
 fn read<const N: usize>(bytes: &[u8], values: &mut [f64], of: impl Fn([u8; N]) -> f64) {
     for (value, &bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
         *value = of(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use half::{bf16, f16};
+
+    #[test]
+    fn every_half_is_what_others_take_it_for() {
+        for bits in 0..=u16::MAX {
+            let rows = [
+                (DataType::Bf16, bf16::from_bits(bits).to_f64()),
+                (DataType::F16, f16::from_bits(bits).to_f64()),
+            ];
+            for (dt, right) in rows {
+                let value = dt.decode(&bits.to_ne_bytes())[0];
+                let again = dt.encode(&[value]);
+                if right.is_nan() {
+                    assert!(value.is_nan() && dt.decode(&again)[0].is_nan(), "{dt:?} {bits:x}");
+                    continue;
+                }
+                assert_eq!(value.to_bits(), right.to_bits(), "{dt:?} {bits:x}");
+                assert_eq!(again, bits.to_ne_bytes(), "{dt:?} {bits:x}");
+            }
+        }
+        // Values between those, the halves among them.
+        for i in 0..200_000_u32 {
+            let single = f32::from_bits(i.wrapping_mul(21_470));
+            let (short, half) = (bf16::from_f32(single).to_f64(), f16::from_f32(single).to_f64());
+            let x = f64::from(single);
+            for (dt, right) in [(DataType::Bf16, short), (DataType::F16, half)] {
+                let value = dt.decode(&dt.encode(&[x]))[0];
+                assert!(value == right || (value.is_nan() && right.is_nan()), "{dt:?} {x:e}");
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::executor::{Refusal, RefusalKind};
 use crate::fill::DataType;
 use crate::tensor::{Layout, Tag};
 use norm_sys::*;
-use std::ffi::c_int;
+use std::ffi::{CString, c_char, c_int};
 use std::ptr;
 use std::time::{Duration, Instant};
 
@@ -92,6 +92,15 @@ pub fn has_tag(order: &[usize]) -> bool {
     TAGS.iter().any(|(name, _)| *name == letters)
 }
 
+/// The function that makes a descriptor by its letters.
+pub(crate) type CreateWithStringTag = unsafe extern "C" fn(
+    *mut norm_memory_desc_t,
+    c_int,
+    *const norm_dim_t,
+    norm_data_type_t,
+    *const c_char,
+) -> norm_status_t;
+
 /// A memory descriptor, or NULL for `undef`.
 #[derive(Debug)]
 pub struct MemoryDesc(Option<Handle<norm_memory_desc>>);
@@ -151,6 +160,25 @@ impl MemoryDesc {
         Ok(MemoryDesc(Some(handle)))
     }
 
+    /// A descriptor of a dense layout that is cut into blocks, by its letters.
+    pub fn blocked(
+        connection: &Connection,
+        layout: &Layout,
+        create_with_string_tag: CreateWithStringTag,
+    ) -> Result<MemoryDesc, Refusal> {
+        let (dims, ndims) = full(&layout.dims);
+        let letters = Tag::blocked_letters(&layout.order(), &layout.blocks);
+        let letters = CString::new(letters).expect("letters and digits");
+        let handle = Handle::create(connection.library().memory_desc_destroy, |desc| {
+            let dt = data_type(layout.data_type);
+            // SAFETY: `desc` is a valid place for a handle, the array has all entries, and the letters are a C string.
+            let status =
+                unsafe { create_with_string_tag(desc, ndims, dims.as_ptr(), dt, letters.as_ptr()) };
+            connection.check("memory_desc_create_with_string_tag", status)
+        })?;
+        Ok(MemoryDesc(Some(handle)))
+    }
+
     /// A descriptor with the strides of a layout.
     pub fn strided(connection: &Connection, layout: &Layout) -> Result<MemoryDesc, Refusal> {
         let (dims, ndims) = full(&layout.dims);
@@ -204,11 +232,7 @@ pub(super) fn layout(library: &Library, desc: const_norm_memory_desc_t) -> Optio
         array[..ndims].iter().map(|&entry| usize::try_from(entry).ok()).collect()
     };
     let dt = DataType::ALL.into_iter().find(|&known| data_type(known) == dt)?;
-    Some(Layout {
-        dims: entries(norm_query_dims)?,
-        strides: entries(norm_query_strides)?,
-        data_type: dt,
-    })
+    Some(Layout::strided(&entries(norm_query_dims)?, &entries(norm_query_strides)?, dt))
 }
 
 /// A memory object over a buffer that outlives it.

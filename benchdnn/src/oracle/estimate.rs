@@ -64,6 +64,7 @@ pub enum Step {
 }
 
 impl Step {
+    #[inline(always)]
     fn of(self, x: f64) -> f64 {
         match self {
             Step::Times(factor) => x * factor,
@@ -74,6 +75,7 @@ impl Step {
         }
     }
 
+    #[inline(always)]
     fn rounding(self, x: f64, y: f64) -> f64 {
         use BinaryAlgorithm::{Add, Div, Mul, Sub};
         match self {
@@ -90,6 +92,7 @@ impl Step {
     }
 
     /// Whether arithmetic in f32 gives `y` itself, from the exact `x`: no operation has to round.
+    #[inline(always)]
     fn is_exact(self, x: f64, y: f64) -> bool {
         use BinaryAlgorithm::{Add, Div, Mul, Sub};
         use EltwiseAlgorithm::{Linear, Relu, ReluDst, Square};
@@ -107,6 +110,7 @@ impl Step {
     }
 
     /// Whether the value jumps at `x`, on neither side of which a neighbour shows it.
+    #[inline(always)]
     fn jumps_at(self, x: f64, error: f64) -> bool {
         use BinaryAlgorithm::{Eq, Ne};
         match self {
@@ -117,7 +121,50 @@ impl Step {
 }
 
 impl Estimate {
+    /// The values after a step.
+    pub fn all_after(estimates: &mut [Estimate], step: Step) {
+        use EltwiseAlgorithm::{Linear, Relu};
+        // With the kind of step known, the compiler leaves the rest of `after` out of the loop.
+        match step {
+            Step::Times(factor) => Self::each(estimates, |_| Step::Times(factor)),
+            Step::Over(divisor) => Self::each(estimates, |_| Step::Over(divisor)),
+            Step::Eltwise { algorithm: Linear, alpha, beta } => {
+                Self::each(estimates, |_| Step::Eltwise { algorithm: Linear, alpha, beta });
+            }
+            Step::Eltwise { algorithm: Relu, alpha, beta } => {
+                Self::each(estimates, |_| Step::Eltwise { algorithm: Relu, alpha, beta });
+            }
+            step => Self::each(estimates, |_| step),
+        }
+    }
+
+    /// The values after a step with another tensor's elements.
+    pub fn all_after_binary(
+        estimates: &mut [Estimate],
+        algorithm: BinaryAlgorithm,
+        other: impl Fn(usize) -> f64,
+        condition: impl Fn(usize) -> bool,
+    ) {
+        use BinaryAlgorithm::{Add, Mul};
+        let binary =
+            |algorithm, i| Step::Binary { algorithm, other: other(i), condition: condition(i) };
+        match algorithm {
+            Add => Self::each(estimates, |i| binary(Add, i)),
+            Mul => Self::each(estimates, |i| binary(Mul, i)),
+            _ => Self::each(estimates, |i| binary(algorithm, i)),
+        }
+    }
+
+    /// The values, each after a step of its own.
+    #[inline(always)]
+    pub fn each(estimates: &mut [Estimate], step: impl Fn(usize) -> Step) {
+        for (i, estimate) in estimates.iter_mut().enumerate() {
+            *estimate = estimate.after(step(i));
+        }
+    }
+
     /// The value after a step.
+    #[inline(always)]
     pub fn after(self, step: Step) -> Estimate {
         let Estimate { value: x, error } = self;
         if x.is_nan() || error.is_infinite() {

@@ -103,6 +103,14 @@ impl Buffer {
         layout.scatter(elements, memory);
     }
 
+    /// Overwrites what fills up blocks with zeros, as an output has it in the end.
+    pub fn fill_up(&self, layout: &Layout) {
+        assert!(layout.span() <= self.span, "a layout of this buffer");
+        // SAFETY: as in `put`.
+        let memory = unsafe { std::slice::from_raw_parts_mut(self.pointer(), self.span) };
+        layout.for_each_filler(|offset| memory[offset..][..layout.data_type.size()].fill(0));
+    }
+
     /// Sets all bytes of an output back to the pattern.
     pub fn clear(&self) {
         self.overwrite(OUTPUT);
@@ -149,7 +157,8 @@ impl Buffer {
         }
     }
 
-    /// Checks an output: nothing outside its elements may have been written.
+    /// Checks an output: nothing outside its elements may have been written, but zeros where blocks are filled
+    /// up, and these must be there.
     pub fn contained(&self, layout: &Layout) -> Result<(), Damage> {
         let bytes = self.bytes();
         let tensor = self.start..self.start + self.span;
@@ -159,6 +168,20 @@ impl Buffer {
             let mut rest = bytes[tensor].to_vec();
             let size = layout.data_type.size();
             layout.for_each_offset(|offset| rest[offset..][..size].fill(OUTPUT));
+            let mut missing = None;
+            layout.for_each_filler(|offset| {
+                let filler = &mut rest[offset..][..size];
+                if filler.iter().any(|&byte| byte != 0) {
+                    missing.get_or_insert(self.start + offset);
+                }
+                filler.fill(OUTPUT);
+            });
+            if let Some(at) = missing {
+                let whereabouts = self.whereabouts(at);
+                return Err(Damage(format!(
+                    "has blocks that are not filled up with zeros {whereabouts}"
+                )));
+            }
             stray = rest.iter().position(|&byte| byte != OUTPUT).map(|at| self.start + at);
         }
         match stray {
@@ -234,6 +257,18 @@ mod tests {
         let input = Buffer::input(&layout, &[7; 24], 0);
         poke(&input, 4);
         assert!(input.unchanged().is_err(), "an input's element may not");
+    }
+
+    #[test]
+    fn blocks_are_filled_up_with_zeros() {
+        let layout = Layout::blocked(&[3, 2], &[0, 1], &[(0, 4)], DataType::S8);
+        let output = Buffer::in_place(&layout, &[1; 6], 0);
+        assert!(output.contained(&layout).is_err());
+        output.fill_up(&layout);
+        assert_eq!(output.contained(&layout), Ok(()));
+        poke(&output, 3);
+        let error = output.contained(&layout).expect_err("another filler");
+        assert_eq!(error.0, "has blocks that are not filled up with zeros at byte 3 of 8");
     }
 
     #[test]

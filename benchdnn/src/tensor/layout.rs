@@ -8,8 +8,11 @@ use std::fmt;
 pub struct Layout {
     /// Elements in each dimension.
     pub dims: Vec<usize>,
-    /// Elements from one index to the next, in each dimension.
+    /// Elements from one index to the next, in each dimension; from one block to the next, if it is cut.
     pub strides: Vec<usize>,
+    /// Dimension and size of the blocks that dimensions are cut into, outermost first. They lie densely
+    /// within the strides. What fills up the last block of a dimension belongs to no element.
+    pub blocks: Vec<(usize, usize)>,
     /// The type of the elements.
     pub data_type: DataType,
 }
@@ -28,7 +31,55 @@ impl Layout {
                 stride += padding;
             }
         }
-        Layout { dims: dims.to_vec(), strides, data_type }
+        Layout::strided(dims, &strides, data_type)
+    }
+
+    /// A layout with these strides.
+    pub fn strided(dims: &[usize], strides: &[usize], data_type: DataType) -> Layout {
+        Layout { dims: dims.to_vec(), strides: strides.to_vec(), blocks: Vec::new(), data_type }
+    }
+
+    /// A dense layout whose dimensions are cut into blocks, those in this order, outermost first.
+    pub fn blocked(
+        dims: &[usize],
+        order: &[usize],
+        blocks: &[(usize, usize)],
+        data_type: DataType,
+    ) -> Layout {
+        let mut layout = Layout::strided(dims, &vec![0; dims.len()], data_type);
+        layout.blocks = blocks.to_vec();
+        let mut stride = blocks.iter().map(|block| block.1).product();
+        for &dimension in order.iter().rev() {
+            layout.strides[dimension] = stride;
+            stride *= layout.padded(dimension).max(1) / layout.block_of(dimension);
+        }
+        layout
+    }
+
+    /// Elements of a dimension that a step of its stride covers.
+    fn block_of(&self, dimension: usize) -> usize {
+        self.blocks.iter().filter(|block| block.0 == dimension).map(|block| block.1).product()
+    }
+
+    /// A dimension with what fills up its last block.
+    fn padded(&self, dimension: usize) -> usize {
+        self.dims[dimension].next_multiple_of(self.block_of(dimension))
+    }
+
+    /// Elements before each index of a dimension, what fills up its last block among them.
+    fn places(&self, dimension: usize) -> Vec<usize> {
+        let place = |index: usize| {
+            let (mut rest, mut inside, mut place) = (index, 1, 0);
+            for &(d, size) in self.blocks.iter().rev() {
+                if d == dimension {
+                    place += rest % size * inside;
+                    rest /= size;
+                }
+                inside *= size;
+            }
+            place + rest * self.strides[dimension]
+        };
+        (0..self.padded(dimension)).map(place).collect()
     }
 
     /// The dense row-major layout.
@@ -41,20 +92,22 @@ impl Layout {
         self.dims.iter().product()
     }
 
-    /// Bytes from the first element to the end of the last one.
+    /// Bytes from the first element to the end of the last one, what fills up blocks included.
     pub fn span(&self) -> usize {
         if self.count() == 0 {
             return 0;
         }
-        let last: usize =
-            self.dims.iter().zip(&self.strides).map(|(dim, stride)| (dim - 1) * stride).sum();
-        (last + 1) * self.data_type.size()
+        let steps = |d: usize| self.padded(d) / self.block_of(d) - 1;
+        let last: usize = (0..self.dims.len()).map(|d| steps(d) * self.strides[d]).sum();
+        let tile: usize = self.blocks.iter().map(|block| block.1).product();
+        (last + tile) * self.data_type.size()
     }
 
     /// Whether two layouts put every element at the same place.
     pub fn same_places(&self, other: &Layout) -> bool {
         self.dims == other.dims
             && self.data_type == other.data_type
+            && self.blocks == other.blocks
             && (0..self.dims.len())
                 .all(|d| self.dims[d] <= 1 || self.strides[d] == other.strides[d])
     }
@@ -77,6 +130,13 @@ impl Layout {
             return;
         }
         let size = self.data_type.size();
+        if !self.blocks.is_empty() {
+            return self.each_place(|offset, is_element| {
+                if is_element {
+                    visit(offset * size);
+                }
+            });
+        }
         let mut index = vec![0; self.dims.len()];
         let mut offset = 0;
         loop {
@@ -93,6 +153,37 @@ impl Layout {
                     break;
                 }
                 offset -= index[d] * self.strides[d];
+                index[d] = 0;
+            }
+        }
+    }
+
+    /// Calls `visit` with the byte offset of each place that fills up blocks.
+    pub fn for_each_filler(&self, mut visit: impl FnMut(usize)) {
+        if self.blocks.is_empty() || self.count() == 0 {
+            return;
+        }
+        let size = self.data_type.size();
+        self.each_place(|offset, is_element| {
+            if !is_element {
+                visit(offset * size);
+            }
+        });
+    }
+
+    /// Calls `visit` with the place of each index of the padded dimensions, in row-major order, and whether an
+    /// element is there.
+    fn each_place(&self, mut visit: impl FnMut(usize, bool)) {
+        let places: Vec<Vec<usize>> = (0..self.dims.len()).map(|d| self.places(d)).collect();
+        let mut index = vec![0; places.len()];
+        for _ in 0..places.iter().map(Vec::len).product() {
+            let offset = index.iter().zip(&places).map(|(i, places)| places[*i]).sum();
+            visit(offset, index.iter().zip(&self.dims).all(|(i, dim)| i < dim));
+            for d in (0..index.len()).rev() {
+                index[d] += 1;
+                if index[d] < places[d].len() {
+                    break;
+                }
                 index[d] = 0;
             }
         }
@@ -142,7 +233,8 @@ impl fmt::Display for Layout {
         let joined =
             |numbers: &[usize]| numbers.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
         let (dims, strides) = (joined(&self.dims), joined(&self.strides));
-        write!(out, "{} {dims}, strides {strides}", self.data_type.name())
+        write!(out, "{} {dims}, strides {strides}", self.data_type.name())?;
+        self.blocks.iter().try_for_each(|(d, size)| write!(out, ", {size} of dimension {d}"))
     }
 }
 
@@ -193,9 +285,38 @@ mod tests {
 
     #[test]
     fn strides_of_single_elements_do_not_count() {
-        let odd = Layout { dims: vec![3, 1, 2], strides: vec![2, 99, 1], data_type: F32 };
+        let odd = Layout::strided(&[3, 1, 2], &[2, 99, 1], F32);
         assert!(odd.same_places(&Layout::dense(&[3, 1, 2], F32)));
         assert!(!odd.same_places(&Layout::dense(&[3, 1, 2], DataType::F16)));
         assert_eq!(odd.coordinates(3), "(1,0,1)");
+    }
+
+    /// AB3b2a: tiles of 3 rows of b by 2 of a, two of them down and two across, written out.
+    #[test]
+    fn blocks_lie_as_written_out() {
+        let layout = Layout::blocked(&[3, 4], &[0, 1], &[(1, 3), (0, 2)], DataType::U8);
+        assert_eq!((&layout.strides[..], layout.span()), (&[12, 6][..], 24));
+        #[rustfmt::skip]
+        let lies = [
+            0, 4, 1, 5, 2, 6,  3, 7, 9, 9, 9, 9,
+            8, 9, 10, 9, 11, 9,  12, 9, 9, 9, 9, 9u8,
+        ];
+        let elements: Vec<u8> = [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12].to_vec();
+        let mut memory = vec![9; 24];
+        layout.scatter(&elements, &mut memory);
+        assert_eq!(memory, lies);
+        assert_eq!(layout.gather(&memory), elements);
+        let mut fillers = Vec::new();
+        layout.for_each_filler(|offset| fillers.push(offset));
+        fillers.sort_unstable();
+        let places = lies.iter().enumerate().filter(|(_, byte)| **byte == 9).map(|(at, _)| at);
+        assert_eq!(fillers, places.collect::<Vec<_>>());
+        assert!(!layout.is_dense());
+        // b is cut twice.
+        let twice = Layout::blocked(&[2, 5], &[1, 0], &[(1, 2), (0, 2), (1, 2)], DataType::U8);
+        assert_eq!(twice.strides, [8, 8]);
+        let mut places = Vec::new();
+        twice.for_each_offset(|offset| places.push(offset));
+        assert_eq!(places, [0, 1, 4, 5, 8, 2, 3, 6, 7, 10]);
     }
 }

@@ -1,7 +1,7 @@
 //! Layout tags as they are written: letters (`acb`), names (`tnc`), patterns that fit any number
 //! of dimensions (`axb`), `any` and `undef`.
 
-use crate::language::value::BadValue;
+use crate::language::value::{BadValue, integer};
 use std::fmt;
 
 /// Names that stand for letters: n batch, t time, c channels, w h d space.
@@ -36,12 +36,60 @@ pub enum Tag {
     Plain {
         /// As written.
         written: String,
-        /// The letters that it stands for.
+        /// The letters that it stands for, all small, without the blocks.
         letters: String,
+        /// Dimension and size of the blocks within, outermost first.
+        blocks: Vec<(usize, usize)>,
     },
 }
 
 impl Tag {
+    /// Reads a tag that may cut dimensions into blocks: the letters of these are capitals, and the sizes and
+    /// letters of the blocks follow, as in `AB16b16a` and `aBx8b`.
+    pub fn parse_blocked(text: &str) -> Result<Tag, BadValue> {
+        let outer = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
+        let (outer, inner) = text.split_at(outer);
+        let mut blocks = Vec::new();
+        let bad = |at: usize, what: &str| BadValue::at(at, format!("'{text}': {what}"));
+        let mut rest = inner;
+        while !rest.is_empty() {
+            let at = text.len() - rest.len();
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            let size = integer(&rest[..digits], 1..=1 << 20).map_err(|error| error.shifted(at))?;
+            let letter = rest[digits..].chars().next();
+            let letter = letter.filter(|letter| LETTERS.contains(*letter) && digits > 0);
+            let Some(dimension) = letter.and_then(|letter| LETTERS.find(letter)) else {
+                return Err(bad(at + digits, "a block is a number and a small letter"));
+            };
+            blocks.push((dimension, size as usize));
+            rest = &rest[digits + 1..];
+        }
+        for (at, letter) in outer.char_indices().filter(|(_, c)| *c != 'x') {
+            let cut = LETTERS.find(letter.to_ascii_lowercase());
+            let cut = cut.is_some_and(|d| blocks.iter().any(|block| block.0 == d));
+            if letter.is_ascii_uppercase() != cut {
+                return Err(bad(
+                    at,
+                    "the dimensions with capitals are those that are cut into blocks",
+                ));
+            }
+        }
+        let named =
+            |dimension: usize| outer.to_ascii_lowercase().contains(&LETTERS[dimension..=dimension]);
+        if !blocks.iter().all(|block| named(block.0)) {
+            return Err(bad(outer.len(), "the blocks are of dimensions that were named before"));
+        }
+        if inner.is_empty() {
+            return Tag::parse(text);
+        }
+        match Tag::parse(&outer.to_ascii_lowercase())? {
+            Tag::Plain { letters, .. } => {
+                Ok(Tag::Plain { written: text.to_owned(), letters, blocks })
+            }
+            other => Ok(other),
+        }
+    }
+
     /// Reads a tag. Blocked layouts (upper-case letters and numbers) are refused.
     pub fn parse(text: &str) -> Result<Tag, BadValue> {
         match text {
@@ -62,12 +110,17 @@ impl Tag {
                  a name (tnc), any or undef"
             )));
         }
-        Ok(Tag::Plain { written: text.to_owned(), letters: letters.to_owned() })
+        let (written, letters) = (text.to_owned(), letters.to_owned());
+        Ok(Tag::Plain { written, letters, blocks: Vec::new() })
     }
 
     /// The order of the dimensions in memory, outermost first; `None` for `any` and `undef`.
     pub fn order(&self, ndims: usize) -> Result<Option<Vec<usize>>, String> {
-        let Tag::Plain { written, letters } = self else { return Ok(None) };
+        let Tag::Plain { written, letters, blocks } = self else { return Ok(None) };
+        if let Some((dimension, _)) = blocks.iter().find(|block| block.0 >= ndims) {
+            let letter = &LETTERS[*dimension..=*dimension];
+            return Err(format!("tag {written} cuts dimension {letter} of {ndims} dimensions"));
+        }
         let index = |letter| LETTERS.find(letter).expect("a parsed tag has known letters");
         if !letters.contains('x') {
             if letters.len() != ndims {
@@ -86,6 +139,26 @@ impl Tag {
             }
         }
         Ok(Some(order))
+    }
+
+    /// The blocks within, outermost first.
+    pub fn blocks(&self) -> &[(usize, usize)] {
+        match self {
+            Tag::Plain { blocks, .. } => blocks,
+            Tag::Any | Tag::Undef => &[],
+        }
+    }
+
+    /// The letters of an order of dimensions that are cut into these blocks.
+    pub fn blocked_letters(order: &[usize], blocks: &[(usize, usize)]) -> String {
+        let cut = |dimension: &usize| blocks.iter().any(|block| block.0 == *dimension);
+        let outer = order.iter().map(|dimension| {
+            let letter = Tag::letters(&[*dimension]);
+            if cut(dimension) { letter.to_ascii_uppercase() } else { letter }
+        });
+        let inner =
+            blocks.iter().map(|(dimension, size)| format!("{size}{}", Tag::letters(&[*dimension])));
+        outer.chain(inner).collect()
     }
 
     /// The letters of an order of dimensions.
@@ -144,5 +217,39 @@ mod tests {
         }
         assert_eq!(Tag::parse("any"), Ok(Tag::Any));
         assert_eq!(Tag::parse("undef"), Ok(Tag::Undef));
+    }
+
+    #[test]
+    fn blocks_follow_the_dimensions() {
+        for (text, ndims, letters) in [
+            ("AB16b16a", 2, "AB16b16a"),
+            ("aBx8b", 4, "aBcd8b"),
+            ("ABx4b8a2b", 3, "ABc4b8a2b"),
+            ("aCBx2c8b", 4, "aCBd2c8b"),
+            ("axb", 3, "acb"),
+        ] {
+            let tag = Tag::parse_blocked(text).expect(text);
+            let order = tag.order(ndims).expect(text).expect("a layout");
+            assert_eq!(Tag::blocked_letters(&order, tag.blocks()), letters);
+            assert_eq!(tag.to_string(), text);
+        }
+        assert_eq!(Tag::parse_blocked("any"), Ok(Tag::Any));
+        let error = Tag::parse_blocked("aBx8b").expect("a tag").order(1).expect_err("no b");
+        assert_eq!(error, "tag aBx8b cuts dimension b of 1 dimensions");
+        for (text, at) in [
+            ("ab16b", 1),
+            ("aB", 1),
+            ("AB16a", 1),
+            ("aB0b", 2),
+            ("aB16", 4),
+            ("aB16B", 4),
+            ("aB8b8", 5),
+            ("ab8c", 2),
+            ("aB8bb", 4),
+            ("aB8b-8b", 4),
+        ] {
+            let error = Tag::parse_blocked(text).expect_err(text);
+            assert_eq!(error.offset, at, "{text}: {}", error.message);
+        }
     }
 }

@@ -65,8 +65,6 @@ unbuilt! {
     dnnl_memory_desc_create_with_csr_encoding
     dnnl_memory_desc_create_with_grouped_encoding
     dnnl_memory_desc_create_with_packed_encoding
-    dnnl_memory_desc_create_with_string_tag
-    dnnl_memory_desc_set_data_type
     dnnl_memory_get_host_scalar_value
     dnnl_memory_set_host_scalar_value
     dnnl_pooling_backward_primitive_desc_create

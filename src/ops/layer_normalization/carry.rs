@@ -88,20 +88,20 @@ fn bf16_value(bits: u16) -> f32 {
 
 /// `$call` with the code between a tensor's type and that of the stage.
 macro_rules! by_code {
-    ($carried:expr, $call:ident($($arg:expr),*)) => {
+    ($carried:expr, $loads:ident, $call:ident($($arg:expr),*)) => {
         match ($carried.data_type, $carried.stage_type) {
             (DataType::S8 | DataType::U8, DataType::S8 | DataType::U8) => {
-                $call::<Same<u8>>($($arg),*)
+                $call::<Same<u8>, $loads>($($arg),*)
             }
-            (DataType::S8, _) => $call::<S8>($($arg),*),
-            (DataType::U8, _) => $call::<U8>($($arg),*),
-            (DataType::F8E4m3, _) => $call::<E4m3>($($arg),*),
-            (DataType::F8E5m2, _) => $call::<E5m2>($($arg),*),
-            (DataType::Bf16, DataType::F32) => $call::<FromBf16>($($arg),*),
-            (DataType::F16, DataType::F32) => $call::<FromF16>($($arg),*),
-            (DataType::Bf16 | DataType::F16, _) => $call::<Same<u16>>($($arg),*),
-            (DataType::F64, _) => $call::<Same<u64>>($($arg),*),
-            (DataType::F32 | DataType::S32, _) => $call::<Same<u32>>($($arg),*),
+            (DataType::S8, _) => $call::<S8, $loads>($($arg),*),
+            (DataType::U8, _) => $call::<U8, $loads>($($arg),*),
+            (DataType::F8E4m3, _) => $call::<E4m3, $loads>($($arg),*),
+            (DataType::F8E5m2, _) => $call::<E5m2, $loads>($($arg),*),
+            (DataType::Bf16, DataType::F32) => $call::<FromBf16, $loads>($($arg),*),
+            (DataType::F16, DataType::F32) => $call::<FromF16, $loads>($($arg),*),
+            (DataType::Bf16 | DataType::F16, _) => $call::<Same<u16>, $loads>($($arg),*),
+            (DataType::F64, _) => $call::<Same<u64>, $loads>($($arg),*),
+            (DataType::F32 | DataType::S32, _) => $call::<Same<u32>, $loads>($($arg),*),
         }
     };
 }
@@ -185,7 +185,7 @@ fn single() -> F32 {
 }
 
 /// # Safety
-/// As [`load_rows`], for dense rows of 16-bit elements and a stage in f32.
+/// As [`carry_rows`], for dense rows of 16-bit elements and a stage in f32.
 #[inline(always)]
 unsafe fn load_dense<S: Simd, E: Element>(c: &Carried, first: usize, last: usize) {
     let element = E::of(c.data_type);
@@ -198,7 +198,7 @@ unsafe fn load_dense<S: Simd, E: Element>(c: &Carried, first: usize, last: usize
 }
 
 /// # Safety
-/// As [`store_rows`], for dense rows of floating-point elements and a stage in f32.
+/// As [`carry_rows`], for dense rows of floating-point elements and a stage in f32.
 #[inline(always)]
 unsafe fn store_dense<S: Simd, E: Element>(c: &Carried, first: usize, last: usize) {
     let element = E::of(c.data_type);
@@ -215,44 +215,41 @@ unsafe fn store_dense<S: Simd, E: Element>(c: &Carried, first: usize, last: usiz
     }
 }
 
-/// Whether rows are dense and the stage has f32.
-#[inline(always)]
-fn is_dense_f32(c: &Carried) -> bool {
-    c.step == 1 && c.stage_type == DataType::F32
-}
-
-/// Brings rows `first` to `last - 1` to the stage.
+/// Brings rows `first` to `last - 1` to the stage, or back from it.
 ///
 /// # Safety
-/// They and the stage are there, nobody writes the rows, and the stage is this thread's; the instruction set of
-/// `S` is there.
+/// They and the stage are there and this thread's, or nobody writes what is read; the instruction set of `S` is
+/// there.
+#[inline(always)]
+unsafe fn carry_rows<S: Simd, const LOADS: bool>(carried: &Carried, first: usize, last: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        let (c, dense) = (carried, carried.step == 1 && carried.stage_type == DataType::F32);
+        match (LOADS, carried.data_type) {
+            (true, DataType::Bf16) if dense => load_dense::<S, Bf16>(c, first, last),
+            (true, DataType::F16) if dense => load_dense::<S, F16>(c, first, last),
+            (false, DataType::F32) if dense => store_dense::<S, F32>(c, first, last),
+            (false, DataType::Bf16) if dense => store_dense::<S, Bf16>(c, first, last),
+            (false, DataType::F16) if dense => store_dense::<S, F16>(c, first, last),
+            _ => by_code!(carried, LOADS, carry_coded(carried, first, last)),
+        }
+    }
+}
+
+/// # Safety
+/// As [`carry_rows`].
 #[inline(always)]
 unsafe fn load_rows<S: Simd>(carried: &Carried, first: usize, last: usize) {
     // SAFETY: the caller's.
-    unsafe {
-        match carried.data_type {
-            DataType::Bf16 if is_dense_f32(carried) => load_dense::<S, Bf16>(carried, first, last),
-            DataType::F16 if is_dense_f32(carried) => load_dense::<S, F16>(carried, first, last),
-            _ => by_code!(carried, load_coded(carried, first, last)),
-        }
-    }
+    unsafe { carry_rows::<S, true>(carried, first, last) };
 }
 
-/// Brings rows `first` to `last - 1` back from the stage.
-///
 /// # Safety
-/// As [`load_rows`], with the rows this thread's.
+/// As [`carry_rows`].
 #[inline(always)]
 unsafe fn store_rows<S: Simd>(carried: &Carried, first: usize, last: usize) {
     // SAFETY: the caller's.
-    unsafe {
-        match carried.data_type {
-            DataType::F32 if is_dense_f32(carried) => store_dense::<S, F32>(carried, first, last),
-            DataType::Bf16 if is_dense_f32(carried) => store_dense::<S, Bf16>(carried, first, last),
-            DataType::F16 if is_dense_f32(carried) => store_dense::<S, F16>(carried, first, last),
-            _ => by_code!(carried, store_coded(carried, first, last)),
-        }
-    }
+    unsafe { carry_rows::<S, false>(carried, first, last) };
 }
 
 /// Rows that lie side by side, so that they share cache lines: what [`Carried`] has for them.
@@ -284,6 +281,21 @@ impl<C: Code> Run<C> {
     fn value(&self, row: usize, col: usize) -> *mut C::Value {
         self.stage.wrapping_add(row * self.stage_step + col)
     }
+
+    /// # Safety
+    /// As [`carry_rows`]; addresses need no alignment.
+    #[inline(always)]
+    unsafe fn carry<const LOADS: bool>(&self, row: usize, col: usize) {
+        let (raw, value) = (self.raw(row, col), self.value(row, col));
+        // SAFETY: the caller's.
+        unsafe {
+            if LOADS {
+                value.write_unaligned(C::decode(raw.read_unaligned()));
+            } else {
+                raw.write_unaligned(C::encode(value.read_unaligned()));
+            }
+        }
+    }
 }
 
 /// How many rows from `row` on lie side by side, up to `last`.
@@ -296,17 +308,17 @@ fn run_of(c: &Carried, row: usize, last: usize) -> usize {
 }
 
 /// # Safety
-/// As [`load_rows`].
+/// As [`carry_rows`].
 #[inline(always)]
-unsafe fn load_coded<C: Code>(c: &Carried, first: usize, last: usize) {
+unsafe fn carry_coded<C: Code, const LOADS: bool>(c: &Carried, first: usize, last: usize) {
     let mut row = first;
     while row < last {
         let run = Run::<C>::new(c, first, row);
-        // SAFETY: the caller's; addresses need no alignment.
+        // SAFETY: the caller's.
         unsafe {
             if c.step == 1 {
                 for i in 0..c.cols {
-                    run.value(0, i).write_unaligned(C::decode(run.raw(0, i).read_unaligned()));
+                    run.carry::<LOADS>(0, i);
                 }
                 row += 1;
                 continue;
@@ -318,13 +330,14 @@ unsafe fn load_coded<C: Code>(c: &Carried, first: usize, last: usize) {
                 let mut at = 0;
                 while at < rows {
                     let height = TILE.min(rows - at);
-                    if (height, cols) == (TILE, TILE) {
-                        load_tile::<C>(&run, at, col);
-                    } else {
-                        for j in col..col + cols {
-                            for i in at..at + height {
-                                let value = C::decode(run.raw(i, j).read_unaligned());
-                                run.value(i, j).write_unaligned(value);
+                    match (height, cols) {
+                        (TILE, TILE) if LOADS => load_tile::<C>(&run, at, col),
+                        (TILE, TILE) => store_tile::<C>(&run, at, col),
+                        _ => {
+                            for j in col..col + cols {
+                                for i in at..at + height {
+                                    run.carry::<LOADS>(i, j);
+                                }
                             }
                         }
                     }
@@ -338,7 +351,7 @@ unsafe fn load_coded<C: Code>(c: &Carried, first: usize, last: usize) {
 }
 
 /// # Safety
-/// As [`load_rows`].
+/// As [`carry_rows`].
 #[inline(always)]
 unsafe fn load_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
     let mut tile = [[C::Value::default(); TILE]; TILE];
@@ -356,49 +369,7 @@ unsafe fn load_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
 }
 
 /// # Safety
-/// As [`store_rows`].
-#[inline(always)]
-unsafe fn store_coded<C: Code>(c: &Carried, first: usize, last: usize) {
-    let mut row = first;
-    while row < last {
-        let run = Run::<C>::new(c, first, row);
-        // SAFETY: the caller's; addresses need no alignment.
-        unsafe {
-            if c.step == 1 {
-                for i in 0..c.cols {
-                    run.raw(0, i).write_unaligned(C::encode(run.value(0, i).read_unaligned()));
-                }
-                row += 1;
-                continue;
-            }
-            let rows = run_of(c, row, last);
-            let mut col = 0;
-            while col < c.cols {
-                let cols = TILE.min(c.cols - col);
-                let mut at = 0;
-                while at < rows {
-                    let height = TILE.min(rows - at);
-                    if (height, cols) == (TILE, TILE) {
-                        store_tile::<C>(&run, at, col);
-                    } else {
-                        for j in col..col + cols {
-                            for i in at..at + height {
-                                let value = run.value(i, j).read_unaligned();
-                                run.raw(i, j).write_unaligned(C::encode(value));
-                            }
-                        }
-                    }
-                    at += TILE;
-                }
-                col += TILE;
-            }
-            row += rows;
-        }
-    }
-}
-
-/// # Safety
-/// As [`store_rows`].
+/// As [`carry_rows`].
 #[inline(always)]
 unsafe fn store_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
     let mut tile = [[C::Value::default(); TILE]; TILE];
@@ -425,7 +396,7 @@ entry_points! {
     mod store_entries: store_rows<>(carried: &Carried, first: usize, last: usize) -> ();
 }
 
-/// Carries rows one way; see [`load_rows`] and [`store_rows`].
+/// Carries rows one way; see [`carry_rows`].
 pub(super) type Entry = unsafe fn(&Carried, usize, usize);
 
 /// To the stage and back.

@@ -25,6 +25,7 @@ mod short;
 mod short_backward;
 mod simd_impl;
 mod staged;
+mod stages;
 mod wide;
 mod wide_backward;
 

@@ -7,6 +7,7 @@ use super::job::{Backward, Forward, StatisticsUse};
 use super::problem::LayerNormalization;
 use super::row::Statistics;
 use super::staged::{Staging, finishes, takes_steps};
+use super::stages::Stages;
 use super::{short, short_backward};
 use crate::primitive::{Arguments, Execution, PropKind, Steps};
 use crate::simd::{DefaultEnvironment, Factors, Finish, Level, read_scalar};
@@ -166,7 +167,8 @@ impl Plan {
     pub(super) fn scratchpad_size(&self) -> usize {
         let stages = self.staging.as_ref().map_or(0, |staging| {
             let blocks = if self.column_sums > 0 {
-                Blocks::of_column_sums(self.rows, self.cols).count()
+                let blocks = Blocks::of_column_sums(self.rows, self.cols).count();
+                blocks.min(staging.most_stages(self.rows))
             } else {
                 staging.blocks(self.rows, usize::MAX).count()
             };
@@ -356,12 +358,19 @@ impl Plan {
         if self.cols == 0 {
             return 1;
         }
-        let width = self.width(execution);
+        let mut width = self.width(execution);
         let blocks = if self.column_sums > 0 {
             Blocks::of_column_sums(self.rows, self.cols)
         } else {
             self.free_blocks(width)
         };
+        // The blocks are those of the sums, so there may be more than stages, of which each thread at work has one.
+        let stage_count = match &self.staging {
+            Some(staging) => blocks.count().min(staging.most_stages(self.rows)),
+            None => usize::MAX,
+        };
+        width = width.min(stage_count);
+        let free = Stages::new(stage_count);
         let stride = ColumnSums::size(self.column_sums, self.cols);
         let sums = Part(execution.scratchpad.wrapping_add(2 * self.converted_size()).cast::<f64>());
         let stages = self.stages(execution.scratchpad);
@@ -373,9 +382,10 @@ impl Plan {
             unsafe { sums.write_bytes(0, stride) };
             match &self.staging {
                 None => rows(&job, range.start, range.end, sums),
-                // SAFETY: the block's rows, sums and stage.
+                // SAFETY: the block's rows and sums, and a stage that nobody else has.
                 Some(staging) => unsafe {
-                    let slot = stages.at(block * staging.slot());
+                    let stage = free.take();
+                    let slot = stages.at(stage.number() * staging.slot());
                     let rows = |part: &Backward, first, last| rows(part, first, last, sums);
                     staging.backward(&job, slot, (range.start, range.end), &rows);
                 },

@@ -6,7 +6,6 @@ use crate::error::{Error, Result};
 use crate::primitive::{
     Accepted, Arguments, Attr, Implementation, Op, OpArgument, PostOp, PropKind, Usage, Variant,
 };
-use crate::simd::Level;
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
 
@@ -388,15 +387,6 @@ fn overlap(name: &str) -> Error {
     Error::invalid(format!("{name}: elements of an output share an address"))
 }
 
-/// The list of implementations, best first.
-static VARIANTS: [Variant; 5] = [
-    Variant { name: c"simd:avx512", level: Some(Level::Avx512) },
-    Variant { name: c"simd:avx2", level: Some(Level::Avx2) },
-    Variant { name: c"simd:neon", level: Some(Level::Neon) },
-    Variant { name: c"simd:portable", level: Some(Level::Portable) },
-    Variant { name: c"ref:any", level: None },
-];
-
 impl Op for LayerNormalization {
     fn kind(&self) -> sys::norm_primitive_kind_t {
         sys::norm_layer_normalization
@@ -454,27 +444,19 @@ impl Op for LayerNormalization {
         }
     }
 
-    fn problem(&self) -> String {
-        let dims: Vec<String> = self.src.dims().iter().map(ToString::to_string).collect();
-        dims.join("x")
-    }
-
     fn auxiliary(&self) -> String {
         let letters = Flags::LETTERS.iter().filter(|(bit, _)| self.flags.0 & bit != 0);
         let letters: String = letters.map(|(_, letter)| letter).collect();
         format!("flags:{letters} eps:{}", self.epsilon)
     }
 
-    fn variants(&self) -> &'static [Variant] {
-        &VARIANTS
-    }
-
-    fn implement(&self, variant: &Variant) -> std::result::Result<Box<dyn Implementation>, String> {
-        let row = VARIANTS.iter().find(|v| v.name == variant.name);
-        let row = row.ok_or("not of this operation")?;
-        match row.level {
-            Some(level) => simd_impl::make(self, row, level),
-            None => Ok(reference::make(self, row)),
+    fn implement(
+        &self,
+        variant: &'static Variant,
+    ) -> std::result::Result<Box<dyn Implementation>, String> {
+        match variant.level {
+            Some(level) => simd_impl::make(self, variant, level),
+            None => Ok(reference::make(self, variant)),
         }
     }
 

@@ -20,12 +20,13 @@ const STAGE_BYTES: usize = 32 * 1024;
 /// cache: neighbours share cache lines.
 const ROWS_TO_TURN: usize = 32;
 const BYTES_TO_TURN: usize = 512 * 1024;
-/// The most stages, of which each block of rows has one, and what they may take together.
-const MOST_STAGES: usize = 64;
+/// The most stages, and what they may take together: so many bytes, or a part of what all rows would take.
+pub(super) const MOST_STAGES: usize = 64;
 const BYTES_OF_STAGES: usize = 64 << 20;
 /// Bytes of src and dst from which rows go from a stage past the caches: what is computed on the way leaves the
 /// third-level cache time, so that less is gained.
 const STREAMED_BYTES: usize = 64 << 20;
+const PART_OF_ROWS: usize = 8;
 /// Rows begin at multiples of a cache line.
 const LINE: usize = 64;
 
@@ -216,10 +217,15 @@ impl Staging {
         self.slot
     }
 
+    /// How many stages there may be.
+    pub(super) fn most_stages(&self, rows: usize) -> usize {
+        let part = rows / self.rows_at_once / PART_OF_ROWS;
+        (BYTES_OF_STAGES / self.slot.max(1)).max(part).clamp(1, MOST_STAGES)
+    }
+
     /// The cut of rows where it is free: `wanted` blocks, or as many as there are to be stages.
     pub(super) fn blocks(&self, rows: usize, wanted: usize) -> Blocks {
-        let most = (BYTES_OF_STAGES / self.slot.max(1)).clamp(1, MOST_STAGES);
-        Blocks::at_most(rows, wanted.min(most), self.rows_at_once)
+        Blocks::at_most(rows, wanted.min(self.most_stages(rows)), self.rows_at_once)
     }
 
     /// The steps of an execution, if there are any.

@@ -7,7 +7,7 @@ use crate::primitive::{
     Accepted, Arguments, Attr, Implementation, Op, OpArgument, PostOp, PropKind, Quantized, Usage,
     Variant,
 };
-use crate::simd::{Level, read_wide};
+use crate::simd::read_wide;
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
 
@@ -156,15 +156,6 @@ fn checked_type(name: &str, desc: &MemoryDesc) -> Result<DataType> {
     }
 }
 
-/// The list of implementations, best first.
-static VARIANTS: [Variant; 5] = [
-    Variant { name: c"simd:avx512", level: Some(Level::Avx512) },
-    Variant { name: c"simd:avx2", level: Some(Level::Avx2) },
-    Variant { name: c"simd:neon", level: Some(Level::Neon) },
-    Variant { name: c"simd:portable", level: Some(Level::Portable) },
-    Variant { name: c"ref:any", level: None },
-];
-
 impl Op for Reorder {
     fn kind(&self) -> sys::norm_primitive_kind_t {
         sys::norm_reorder
@@ -201,25 +192,17 @@ impl Op for Reorder {
         }
     }
 
-    fn problem(&self) -> String {
-        let dims: Vec<String> = self.src.dims().iter().map(ToString::to_string).collect();
-        dims.join("x")
-    }
-
     fn auxiliary(&self) -> String {
         String::new()
     }
 
-    fn variants(&self) -> &'static [Variant] {
-        &VARIANTS
-    }
-
-    fn implement(&self, variant: &Variant) -> std::result::Result<Box<dyn Implementation>, String> {
-        let row = VARIANTS.iter().find(|v| v.name == variant.name);
-        let row = row.ok_or("not of this operation")?;
-        match row.level {
-            Some(level) => runs::make(self, row, level),
-            None => Ok(reference::make(self, row)),
+    fn implement(
+        &self,
+        variant: &'static Variant,
+    ) -> std::result::Result<Box<dyn Implementation>, String> {
+        match variant.level {
+            Some(level) => runs::make(self, variant, level),
+            None => Ok(reference::make(self, variant)),
         }
     }
 

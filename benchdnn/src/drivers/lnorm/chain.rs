@@ -6,10 +6,11 @@
 use super::problem::Problem;
 use crate::attributes::{AttributeTensor, PostOp, Source};
 use crate::check::Kind;
-use crate::fill;
+use crate::fill::{self, DataType};
 use crate::oracle::estimate::{Estimate, Step};
 use norm_sys::{NORM_ARG_DST, NORM_ARG_SRC};
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// Elements that one thread takes at a time.
 const CHUNK: usize = 16 * 1024;
@@ -25,6 +26,15 @@ pub(super) fn before(problem: &Problem) -> Vec<f64> {
     match reads && !problem.inplace {
         true => fill::before(&problem.dims, problem.dst_dt),
         false => Vec::new(),
+    }
+}
+
+/// What dst holds as a sum with a type of its own reads it: the same bytes. In place they are src's.
+fn reread<'v>(problem: &Problem, before: &'v [f64], as_type: Option<DataType>) -> Cow<'v, [f64]> {
+    let held = if problem.inplace { problem.src_dt } else { problem.dst_dt };
+    match as_type {
+        Some(other) if other != held => Cow::Owned(other.decode(&held.encode(before))),
+        _ => Cow::Borrowed(before),
     }
 }
 
@@ -59,7 +69,7 @@ impl<'v> Spread<'v> {
         offset
     }
 
-    /// The elements for `count` positions within a row, from `position` on.
+    /// The element in a column of the row that begins at `row`.
     fn at(&self, row: usize, column: usize) -> f64 {
         self.values[row + column * self.strides.last().copied().unwrap_or(0)]
     }
@@ -69,7 +79,7 @@ impl<'v> Spread<'v> {
 enum Link<'v> {
     Fixed(Step),
     Sum {
-        before: &'v [f64],
+        before: Cow<'v, [f64]>,
         scale: f64,
         zero_point: f64,
     },
@@ -152,9 +162,11 @@ fn links<'v>(
     };
     for post_op in &attributes.post_ops.value {
         links.push(match post_op {
-            &PostOp::Sum { scale, zero_point, .. } => {
-                Link::Sum { before, scale: f64::from(scale), zero_point: f64::from(zero_point) }
-            }
+            &PostOp::Sum { scale, zero_point, data_type } => Link::Sum {
+                before: reread(problem, before, data_type),
+                scale: f64::from(scale),
+                zero_point: f64::from(zero_point),
+            },
             &PostOp::Eltwise { algorithm, alpha, beta } => Link::Fixed(Step::Eltwise {
                 algorithm,
                 alpha: f64::from(alpha),
@@ -178,24 +190,20 @@ impl Link<'_> {
     /// Takes the elements of a row, which begins at `first`, one step on.
     fn advance(&self, first: usize, estimates: &mut [Estimate]) {
         match self {
-            Link::Fixed(step) => {
-                estimates.iter_mut().for_each(|estimate| *estimate = estimate.after(*step));
-            }
-            &Link::Sum { before, scale, zero_point } => {
-                for (estimate, &before) in estimates.iter_mut().zip(&before[first..]) {
-                    *estimate = estimate.after(Step::Sum { before, scale, zero_point });
-                }
+            Link::Fixed(step) => Estimate::all_after(estimates, *step),
+            Link::Sum { before, scale, zero_point } => {
+                let (before, scale, zero_point) = (&before[first..], *scale, *zero_point);
+                Estimate::each(estimates, |i| Step::Sum { before: before[i], scale, zero_point });
             }
             Link::Binary { post_op, other, condition } => {
                 let row = other.offset(first);
                 let conditions = condition.as_ref().map(|spread| (spread, spread.offset(first)));
-                for (column, estimate) in estimates.iter_mut().enumerate() {
-                    let condition =
-                        conditions.is_none_or(|(spread, row)| spread.at(row, column) != 0.0);
-                    let other = other.at(row, column);
-                    let algorithm = post_op.algorithm;
-                    *estimate = estimate.after(Step::Binary { algorithm, other, condition });
-                }
+                Estimate::all_after_binary(
+                    estimates,
+                    post_op.algorithm,
+                    |column| other.at(row, column),
+                    |column| conditions.is_none_or(|(spread, row)| spread.at(row, column) != 0.0),
+                );
             }
         }
     }
@@ -205,7 +213,6 @@ impl Link<'_> {
 mod tests {
     use super::*;
     use crate::attributes::{ATTRIBUTES, AttributeSettings};
-    use crate::fill::DataType;
     use crate::language::options::{defaults, set};
 
     fn problem(options: &[(&str, &str)]) -> Problem {
@@ -277,5 +284,22 @@ mod tests {
         assert!(operands[1].contains(&0.0) && operands[1].contains(&1.0));
         assert!(problem(&options).attributes.reads_dst());
         assert_eq!(DataType::S8, problem(&options).attribute_tensors()[1].data_type);
+    }
+
+    /// -2 in s8 is 254 in u8, and 1 in bf16 is 1.875 in f16.
+    #[test]
+    fn a_sum_reads_the_bytes_of_dst_in_its_own_type() {
+        let options = [("attr-post-ops", "sum:0.5:1:u8+sum")];
+        let problem = Problem { dst_dt: DataType::S8, ..problem(&options) };
+        let held = before(&problem);
+        assert!(held.contains(&-2.0));
+        let values: Vec<f64> = (0..24).map(f64::from).collect();
+        let (results, _) = apply(&problem, (&values, &[0.0; 24], Kind::Chain), &[], &held);
+        for ((result, value), held) in results.iter().zip(&values).zip(&held) {
+            let unsigned = if *held < 0.0 { held + 256.0 } else { *held };
+            assert_eq!(*result, value + 0.5 * (unsigned - 1.0) + held);
+        }
+        let problem = Problem { src_dt: DataType::Bf16, inplace: true, ..problem };
+        assert_eq!(*reread(&problem, &[1.0], Some(DataType::F16)), [1.875]);
     }
 }

@@ -17,7 +17,6 @@ use norm_sys::{
     NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
     NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
 };
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -42,12 +41,21 @@ pub(super) struct Prediction {
     pub(super) expected: Vec<Expected>,
 }
 
-/// The latest predictions. A batch runs the same shape in many layouts, and the oracle would
+/// The predictions of late. A batch runs the same shape in many layouts, and the oracle would
 /// otherwise take most of its time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Cache {
-    entries: VecDeque<(Key, Rc<Prediction>)>,
+    entries: Vec<(Key, Rc<Prediction>)>,
     bytes: usize,
+    /// Bytes that it holds at most.
+    limit: usize,
+}
+
+impl Default for Cache {
+    /// Empty.
+    fn default() -> Cache {
+        Cache { entries: Vec::new(), bytes: 0, limit: CACHED_BYTES }
+    }
 }
 
 /// What a prediction depends on.
@@ -67,6 +75,12 @@ impl Key {
         };
         let shape = problem.shape();
         Key { shape, attributes: (!attributes.is_default()).then(with) }
+    }
+
+    /// Whether the two may take turns: they differ in flags and attributes alone.
+    fn is_akin(&self, other: &Key) -> bool {
+        let bare = |shape: LnormShape| LnormShape { flags: Default::default(), gain: 1.0, ..shape };
+        bare(self.shape) == bare(other.shape)
     }
 }
 
@@ -109,23 +123,25 @@ impl Cache {
         self.keep(key, Prediction { data: inputs, expected })
     }
 
-    fn find(&mut self, key: &Key) -> Option<Rc<Prediction>> {
-        let place = self.entries.iter().position(|(known, _)| known == key)?;
-        // The ones that were not asked for longest go first.
-        let entry = self.entries.remove(place)?;
-        let prediction = entry.1.clone();
-        self.entries.push_back(entry);
-        Some(prediction)
+    fn find(&self, key: &Key) -> Option<Rc<Prediction>> {
+        let mut entries = self.entries.iter();
+        entries.find(|(known, _)| known == key).map(|(_, prediction)| prediction.clone())
     }
 
+    /// Keeps a prediction, if there is room when those that are not akin to it are gone. What takes turns with
+    /// others that do not all fit would find nothing if the oldest made room for it.
     fn keep(&mut self, key: Key, prediction: Prediction) -> Rc<Prediction> {
         let prediction = Rc::new(prediction);
-        self.bytes += bytes(&key, &prediction);
-        self.entries.push_back((key, prediction.clone()));
-        while self.bytes > CACHED_BYTES
-            && let Some((key, oldest)) = self.entries.pop_front()
+        let needed = bytes(&key, &prediction);
+        while self.bytes + needed > self.limit
+            && let Some(place) = self.entries.iter().position(|(known, _)| !known.is_akin(&key))
         {
-            self.bytes -= bytes(&key, &oldest);
+            let (gone, of_it) = self.entries.remove(place);
+            self.bytes -= bytes(&gone, &of_it);
+        }
+        if self.bytes + needed <= self.limit {
+            self.bytes += needed;
+            self.entries.push((key, prediction.clone()));
         }
         prediction
     }
@@ -406,4 +422,40 @@ pub(super) fn import(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::lnorm::Flags;
+
+    fn problem(cols: usize, scale: bool) -> Problem {
+        let flags = Flags { scale, ..Flags::default() };
+        Problem { dims: vec![4, cols], flags, ..Problem::default() }
+    }
+
+    #[test]
+    fn predictions_are_found_again_as_far_as_there_is_room() {
+        let mut cache = Cache::default();
+        let (plain, scaled) = (problem(8, false), problem(8, true));
+        let first = cache.prediction(&plain);
+        let room_for_one = cache.bytes;
+        assert!(room_for_one > 4 * 8 * 8);
+        cache.prediction(&scaled);
+        assert!(Rc::ptr_eq(&first, &cache.prediction(&plain)));
+
+        // Of two that take turns one is found, not none.
+        let mut cache = Cache { limit: room_for_one, ..Cache::default() };
+        let first = cache.prediction(&plain);
+        for _ in 0..3 {
+            let other = cache.prediction(&scaled);
+            assert!(!Rc::ptr_eq(&other, &cache.prediction(&scaled)));
+            assert!(Rc::ptr_eq(&first, &cache.prediction(&plain)));
+        }
+        // Another shape makes room for itself.
+        let other = cache.prediction(&problem(7, false));
+        assert!(Rc::ptr_eq(&other, &cache.prediction(&problem(7, false))));
+        assert!(!Rc::ptr_eq(&first, &cache.prediction(&plain)));
+        assert!(cache.bytes <= cache.limit && cache.entries.len() == 1);
+    }
 }

@@ -237,7 +237,9 @@ impl crate::drivers::Problem for Case {
         sides.into_iter().find_map(|(layout, strided, option)| {
             let order = layout.order();
             let letters = Tag::letters(&order);
-            (!strided && !has_tag(&order)).then(|| format!("no tag {letters}, for --{option}"))
+            // Which blocks have a tag is not known here.
+            let is_plain = !strided && layout.blocks.is_empty();
+            (is_plain && !has_tag(&order)).then(|| format!("no tag {letters}, for --{option}"))
         })
     }
 

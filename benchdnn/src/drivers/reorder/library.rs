@@ -5,11 +5,15 @@ use crate::executor::{Control, CpuIsa, Prepared, Refusal};
 use crate::library::{Connection, MemoryDesc, PrimitiveAttr, PrimitiveDesc, functions};
 use crate::tensor::Layout;
 use norm_sys::*;
+use std::ffi::{c_char, c_int};
 use std::rc::Rc;
 
 functions! {
-    /// The function that creates the primitive descriptor.
+    /// The functions that create the primitive descriptor and blocked layouts.
     Functions {
+        memory_desc_create_with_string_tag = norm_memory_desc_create_with_string_tag:
+        fn(*mut norm_memory_desc_t, c_int, *const norm_dim_t, norm_data_type_t, *const c_char)
+            -> norm_status_t;
         reorder_primitive_desc_create = norm_reorder_primitive_desc_create:
         fn(
             *mut norm_primitive_desc_t,
@@ -62,6 +66,10 @@ impl LibraryExecutor {
         let connection = &self.connection;
         match strided {
             true => MemoryDesc::strided(connection, layout),
+            false if !layout.blocks.is_empty() => {
+                let create = self.functions.memory_desc_create_with_string_tag;
+                MemoryDesc::blocked(connection, layout, create)
+            }
             false => {
                 MemoryDesc::ordered(connection, &layout.dims, &layout.order(), layout.data_type)
             }

@@ -108,11 +108,10 @@ impl Problem {
         ];
         sides.map(|(tag, strides, data_type)| {
             if !strides.is_empty() {
-                let (dims, strides) = (self.dims.clone(), strides.clone());
-                return Layout { dims, strides, data_type };
+                return Layout::strided(&self.dims, strides, data_type);
             }
             match tag.order(self.dims.len()).expect("checked with the descriptor") {
-                Some(order) => Layout::ordered(&self.dims, &order, 0, data_type),
+                Some(order) => Layout::blocked(&self.dims, &order, tag.blocks(), data_type),
                 None => Layout::dense(&self.dims, data_type),
             }
         })

@@ -134,13 +134,14 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "stag",
             "LIST",
             "abx",
-            "Layouts of src: abx, axb, xba, letters (acb) or names (tnc)",
+            "Layouts of src: abx, axb, xba, letters (acb), names (tnc), or with blocks: AB16b16a,\n\
+             aBx8b",
         ),
-        set: |state, text| list(text, ',', Tag::parse).map(|list| state.src_tags = list),
+        set: |state, text| list(text, ',', Tag::parse_blocked).map(|list| state.src_tags = list),
     },
     Opt {
         info: row("dtag", "LIST", "abx", "Layouts of dst"),
-        set: |state, text| list(text, ',', Tag::parse).map(|list| state.dst_tags = list),
+        set: |state, text| list(text, ',', Tag::parse_blocked).map(|list| state.dst_tags = list),
     },
     Opt {
         info: row(

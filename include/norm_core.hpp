@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// norm_core.hpp - errors, references to C objects, enumerations, engines and streams
+// for C++. A program includes norm.hpp.
+#ifndef NORM_CORE_HPP
+#define NORM_CORE_HPP
+
+#include "norm.h"
+
+#include <cstddef>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace norm {
+
+// What is thrown. `status` is never norm_success; what() is the sentence.
+struct error : std::runtime_error {
+    error(norm_status_t code, const std::string &sentence)
+        : std::runtime_error(sentence), status(code) {}
+    norm_status_t status;
+};
+
+// Throws if a C function failed. For calls of norm.h beside this header.
+inline void check(norm_status_t status) {
+    if (status != norm_success) throw error(status, norm_get_last_error());
+}
+
+// A counted reference to a C object.
+template <typename Object, norm_status_t (*destroy)(Object *)>
+class handle {
+public:
+    // No object.
+    handle() = default;
+    // Takes over the ownership of `object`.
+    explicit handle(Object *object) : object_(object, destroy) {}
+    // The C object, still owned by this reference; throws if there is none.
+    Object *get() const {
+        if (!object_) throw error(norm_invalid_arguments, "the object is empty");
+        return object_.get();
+    }
+    // The C object, or NULL.
+    Object *get_or_null() const noexcept { return object_.get(); }
+    // Lets go of the object.
+    void reset() noexcept { object_.reset(); }
+    explicit operator bool() const noexcept { return object_ != nullptr; }
+    // The same object, not an equal one.
+    bool operator==(const handle &other) const noexcept { return object_ == other.object_; }
+    bool operator!=(const handle &other) const noexcept { return object_ != other.object_; }
+
+protected:
+    // `object` belongs to `owner`, which this reference keeps alive.
+    template <typename Owner>
+    handle(const Owner &owner, Object *object) : object_(owner.object_, object) {}
+
+private:
+    template <typename O, norm_status_t (*d)(O *)>
+    friend class handle;
+    std::shared_ptr<Object> object_;
+};
+
+// ---------------------------------------------------------------------------
+// Enumerations that belong to no class
+// ---------------------------------------------------------------------------
+
+enum class status {
+    success = norm_success,
+    out_of_memory = norm_out_of_memory,
+    invalid_arguments = norm_invalid_arguments,
+    unimplemented = norm_unimplemented,
+    last_impl_reached = norm_last_impl_reached,
+    runtime_error = norm_runtime_error,
+    not_required = norm_not_required,
+};
+
+enum class prop_kind {
+    undef = norm_prop_kind_undef,
+    forward_training = norm_forward_training,
+    forward_inference = norm_forward_inference,
+    forward = norm_forward,
+    backward = norm_backward,
+    backward_data = norm_backward_data,
+    backward_weights = norm_backward_weights,
+    backward_bias = norm_backward_bias,
+};
+
+// Functions of post-operations; the formulas stand at norm_alg_kind_t.
+enum class algorithm {
+    undef = norm_alg_kind_undef,
+    eltwise_relu = norm_eltwise_relu,
+    eltwise_tanh = norm_eltwise_tanh,
+    eltwise_elu = norm_eltwise_elu,
+    eltwise_square = norm_eltwise_square,
+    eltwise_abs = norm_eltwise_abs,
+    eltwise_sqrt = norm_eltwise_sqrt,
+    eltwise_linear = norm_eltwise_linear,
+    eltwise_soft_relu = norm_eltwise_soft_relu,
+    eltwise_hardsigmoid = norm_eltwise_hardsigmoid,
+    eltwise_logistic = norm_eltwise_logistic,
+    eltwise_exp = norm_eltwise_exp,
+    eltwise_gelu_tanh = norm_eltwise_gelu_tanh,
+    eltwise_swish = norm_eltwise_swish,
+    eltwise_log = norm_eltwise_log,
+    eltwise_clip = norm_eltwise_clip,
+    eltwise_clip_v2 = norm_eltwise_clip_v2,
+    eltwise_pow = norm_eltwise_pow,
+    eltwise_gelu_erf = norm_eltwise_gelu_erf,
+    eltwise_round = norm_eltwise_round,
+    eltwise_mish = norm_eltwise_mish,
+    eltwise_hardswish = norm_eltwise_hardswish,
+    binary_add = norm_binary_add,
+    binary_mul = norm_binary_mul,
+    binary_max = norm_binary_max,
+    binary_min = norm_binary_min,
+    binary_div = norm_binary_div,
+    binary_sub = norm_binary_sub,
+    binary_ge = norm_binary_ge,
+    binary_gt = norm_binary_gt,
+    binary_le = norm_binary_le,
+    binary_lt = norm_binary_lt,
+    binary_eq = norm_binary_eq,
+    binary_ne = norm_binary_ne,
+    binary_select = norm_binary_select,
+};
+
+enum class normalization_flags : unsigned {
+    none = norm_normalization_flags_none,
+    use_global_stats = norm_use_global_stats,
+    use_scale = norm_use_scale,
+    use_shift = norm_use_shift,
+    fuse_norm_relu = norm_fuse_norm_relu,
+    fuse_norm_add_relu = norm_fuse_norm_add_relu,
+    rms_norm = norm_rms_norm,
+};
+
+constexpr normalization_flags operator|(normalization_flags a, normalization_flags b) {
+    return static_cast<normalization_flags>(
+            static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+constexpr normalization_flags operator&(normalization_flags a, normalization_flags b) {
+    return static_cast<normalization_flags>(
+            static_cast<unsigned>(a) & static_cast<unsigned>(b));
+}
+inline normalization_flags &operator|=(normalization_flags &a, normalization_flags b) {
+    return a = a | b;
+}
+
+enum class scratchpad_mode {
+    library = norm_scratchpad_mode_library,
+    user = norm_scratchpad_mode_user,
+};
+
+enum class fpmath_mode {
+    strict = norm_fpmath_mode_strict,
+    bf16 = norm_fpmath_mode_bf16,
+    f16 = norm_fpmath_mode_f16,
+    any = norm_fpmath_mode_any,
+    tf32 = norm_fpmath_mode_tf32,
+};
+
+enum class accumulation_mode {
+    strict = norm_accumulation_mode_strict,
+    relaxed = norm_accumulation_mode_relaxed,
+    any = norm_accumulation_mode_any,
+    s32 = norm_accumulation_mode_s32,
+    f32 = norm_accumulation_mode_f32,
+    f16 = norm_accumulation_mode_f16,
+};
+
+enum class rounding_mode {
+    environment = norm_rounding_mode_environment,
+    stochastic = norm_rounding_mode_stochastic,
+};
+
+enum class quantization_mode {
+    undef = norm_quantization_mode_undef,
+    static_sazp = norm_quantization_mode_static_sazp,
+    dynamic_mx = norm_quantization_mode_dynamic_mx,
+    dynamic_fp = norm_quantization_mode_dynamic_fp,
+};
+
+enum class query {
+    undef = norm_query_undef,
+    engine = norm_query_engine,
+    primitive_kind = norm_query_primitive_kind,
+    num_of_inputs_s32 = norm_query_num_of_inputs_s32,
+    num_of_outputs_s32 = norm_query_num_of_outputs_s32,
+    time_estimate_f64 = norm_query_time_estimate_f64,
+    memory_consumption_s64 = norm_query_memory_consumption_s64,
+    scratchpad_engine = norm_query_scratchpad_engine,
+    impl_info_str = norm_query_impl_info_str,
+    reorder_src_engine = norm_query_reorder_src_engine,
+    reorder_dst_engine = norm_query_reorder_dst_engine,
+    prop_kind = norm_query_prop_kind,
+    epsilon_f32 = norm_query_epsilon_f32,
+    flags = norm_query_flags,
+    some_md = norm_query_some_md,
+    src_md = norm_query_src_md,
+    diff_src_md = norm_query_diff_src_md,
+    weights_md = norm_query_weights_md,
+    diff_weights_md = norm_query_diff_weights_md,
+    dst_md = norm_query_dst_md,
+    diff_dst_md = norm_query_diff_dst_md,
+    workspace_md = norm_query_workspace_md,
+    scratchpad_md = norm_query_scratchpad_md,
+    exec_arg_md = norm_query_exec_arg_md,
+    ndims_s32 = norm_query_ndims_s32,
+    dims = norm_query_dims,
+    data_type = norm_query_data_type,
+    submemory_offset_s64 = norm_query_submemory_offset_s64,
+    padded_dims = norm_query_padded_dims,
+    padded_offsets = norm_query_padded_offsets,
+    format_kind = norm_query_format_kind,
+    inner_nblks_s32 = norm_query_inner_nblks_s32,
+    inner_blks = norm_query_inner_blks,
+    inner_idxs = norm_query_inner_idxs,
+    num_handles_s32 = norm_query_num_handles_s32,
+    strides = norm_query_strides,
+};
+
+// ---------------------------------------------------------------------------
+// Engine and stream
+// ---------------------------------------------------------------------------
+
+// Where primitives run.
+class engine : public handle<norm_engine, norm_engine_destroy> {
+public:
+    enum class kind { any = norm_any_engine, cpu = norm_cpu, gpu = norm_gpu };
+
+    engine() = default;
+    // The engine number `index` of a kind; there is one, for cpu (and any).
+    engine(kind of, std::size_t index) : handle(create(of, index)) {}
+    // An engine that `owner` answered; it keeps the owner alive.
+    template <typename Owner>
+    engine(const Owner &owner, norm_engine_t object) : handle(owner, object) {}
+
+    static std::size_t get_count(kind of) {
+        return norm_engine_get_count(static_cast<norm_engine_kind_t>(of));
+    }
+    kind get_kind() const {
+        norm_engine_kind_t answer = norm_any_engine;
+        check(norm_engine_get_kind(get(), &answer));
+        return static_cast<kind>(answer);
+    }
+
+private:
+    static norm_engine_t create(kind of, std::size_t index) {
+        norm_engine_t object = nullptr;
+        check(norm_engine_create(&object, static_cast<norm_engine_kind_t>(of), index));
+        return object;
+    }
+};
+
+// What executes primitives, in the order of the calls. An execution is finished
+// when execute() returns.
+class stream : public handle<norm_stream, norm_stream_destroy> {
+public:
+    enum class flags : unsigned {
+        in_order = norm_stream_in_order,
+        out_of_order = norm_stream_out_of_order,
+        default_flags = norm_stream_default_flags,
+    };
+
+    stream() = default;
+    explicit stream(const engine &on, flags f = flags::default_flags) : handle(create(on, f)) {}
+
+    engine get_engine() const {
+        norm_engine_t answer = nullptr;
+        check(norm_stream_get_engine(get(), &answer));
+        return engine(*this, answer);
+    }
+    // Returns at once: nothing is ever pending.
+    stream &wait() {
+        check(norm_stream_wait(get()));
+        return *this;
+    }
+    // Executions on this stream use the caller's threads: `run(pool, count, body,
+    // context)` calls body(i, context) once for each i below count. `pool` must
+    // live as long as the stream uses it; `run` must not throw.
+    stream &set_parallel_for(norm_parallel_for_t run, void *pool, int num_threads) {
+        check(norm_stream_set_parallel_for(get(), run, pool, num_threads));
+        return *this;
+    }
+    // Back to the library's own threads.
+    stream &reset_parallel_for() { return set_parallel_for(nullptr, nullptr, 1); }
+
+private:
+    static norm_stream_t create(const engine &on, flags f) {
+        norm_stream_t object = nullptr;
+        check(norm_stream_create(&object, on.get(), static_cast<unsigned>(f)));
+        return object;
+    }
+};
+
+} // namespace norm
+
+#endif // NORM_CORE_HPP

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// norm_memory.hpp - memory and its descriptors for C++. A program includes norm.hpp.
+#ifndef NORM_MEMORY_HPP
+#define NORM_MEMORY_HPP
+
+#include "norm_core.hpp"
+#include "norm_tags.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace norm {
+
+// ---------------------------------------------------------------------------
+// Memory
+// ---------------------------------------------------------------------------
+
+// A descriptor and a buffer.
+class memory : public handle<norm_memory, norm_memory_destroy> {
+public:
+    using dim = norm_dim_t;
+    using dims = std::vector<dim>; // dimensions or strides; strides count elements
+
+    enum class data_type {
+        undef = norm_data_type_undef,
+        f16 = norm_f16,
+        bf16 = norm_bf16,
+        f32 = norm_f32,
+        s32 = norm_s32,
+        s8 = norm_s8,
+        u8 = norm_u8,
+        f64 = norm_f64,
+        boolean = norm_boolean,
+        f8_e5m2 = norm_f8_e5m2,
+        f8_e4m3 = norm_f8_e4m3,
+        s4 = norm_s4,
+        u4 = norm_u4,
+        e8m0 = norm_e8m0,
+        f4_e2m1 = norm_f4_e2m1,
+        f4_e3m0 = norm_f4_e3m0,
+        s64 = norm_s64,
+    };
+
+    enum class format_kind {
+        undef = norm_format_kind_undef,
+        any = norm_format_kind_any,
+        blocked = norm_blocked,
+        opaque = norm_format_kind_opaque,
+        sparse = norm_format_kind_sparse,
+        host_scalar = norm_format_kind_host_scalar,
+    };
+
+    using format_tag = norm::format_tag;
+
+    // Dimensions, data type and layout, without data.
+    class desc : public handle<norm_memory_desc, norm_memory_desc_destroy> {
+    public:
+        // No dimensions: stands for an argument that is left out.
+        desc() : desc(dims {}, data_type::undef, format_tag::undef) {}
+        // The dense layout that a tag names, or any, for a primitive descriptor
+        // to choose.
+        desc(const dims &sizes, data_type type, format_tag tag)
+            : handle(create(sizes, type, tag)) {}
+        // Element (i0, i1, ...) at i0*strides[0] + i1*strides[1] + ...; no strides
+        // at all: dense, row-major.
+        desc(const dims &sizes, data_type type, const dims &strides)
+            : handle(create(sizes, type, strides)) {}
+        // Takes over a C descriptor.
+        explicit desc(norm_memory_desc_t object) : handle(object) {}
+        // A copy of a descriptor that some object owns; empty for NULL.
+        static desc copy_of(const_norm_memory_desc_t existing) {
+            if (existing == nullptr) return desc();
+            norm_memory_desc_t object = nullptr;
+            check(norm_memory_desc_clone(&object, existing));
+            return desc(object);
+        }
+
+        // The layout that letters name as those of tags do, which need not be a tag's: "cBA6a7b".
+        static desc with_letters(const dims &sizes, data_type type, const std::string &letters) {
+            norm_memory_desc_t object = nullptr;
+            check(norm_memory_desc_create_with_string_tag(&object, static_cast<int>(sizes.size()),
+                    sizes.data(), static_cast<norm_data_type_t>(type), letters.c_str()));
+            return desc(object);
+        }
+        // This one with elements of another type.
+        desc with_data_type(data_type type) const {
+            desc changed = copy_of(get());
+            check(norm_memory_desc_set_data_type(
+                    changed.get(), static_cast<norm_data_type_t>(type)));
+            return changed;
+        }
+        // The descriptor that the bytes of get_blob() stand for.
+        explicit desc(const std::vector<std::uint8_t> &blob) : handle(create(blob)) {}
+
+        // A part of this tensor, used with this tensor's buffer. With `allow_empty`,
+        // what is not built makes an empty descriptor, here and below.
+        desc submemory_desc(
+                const dims &sizes, const dims &offsets, bool allow_empty = false) const {
+            return derive(allow_empty, [&](norm_memory_desc_t *object) {
+                return norm_memory_desc_create_submemory(
+                        object, get(), sizes.data(), offsets.data());
+            });
+        }
+        // The same elements as a tensor of other dimensions.
+        desc reshape(const dims &sizes, bool allow_empty = false) const {
+            return derive(allow_empty, [&](norm_memory_desc_t *object) {
+                return norm_memory_desc_reshape(
+                        object, get(), static_cast<int>(sizes.size()), sizes.data());
+            });
+        }
+        // The same elements; dimension i becomes dimension permutation[i].
+        desc permute_axes(const std::vector<int> &permutation, bool allow_empty = false) const {
+            return derive(allow_empty, [&](norm_memory_desc_t *object) {
+                return norm_memory_desc_permute_axes(object, get(), permutation.data());
+            });
+        }
+        // The descriptor as bytes.
+        std::vector<std::uint8_t> get_blob() const {
+            std::size_t size = 0;
+            check(norm_memory_desc_get_blob(nullptr, &size, get()));
+            std::vector<std::uint8_t> blob(size);
+            check(norm_memory_desc_get_blob(blob.data(), &size, get()));
+            return blob;
+        }
+
+        // Equal as tensors, be it the same object or not.
+        bool operator==(const desc &other) const {
+            return norm_memory_desc_equal(get_or_null(), other.get_or_null()) != 0;
+        }
+        bool operator!=(const desc &other) const { return !(*this == other); }
+        // Bytes from the first to one past the last element; 0 for kind any.
+        std::size_t get_size() const { return norm_memory_desc_get_size(get()); }
+        // The same of one of the buffers.
+        std::size_t get_size(int index) const {
+            return norm_memory_desc_get_size_v2(get(), index);
+        }
+        int get_num_handles() const {
+            int answer = 0;
+            check(norm_memory_desc_query_v2(get(), norm_query_num_handles_s32, 0, &answer));
+            return answer;
+        }
+        bool is_zero() const { return get_ndims() == 0; }
+        int get_ndims() const { return ask<int>(query::ndims_s32); }
+        dims get_dims() const { return ask_dims(query::dims); }
+        dims get_padded_dims() const { return ask_dims(query::padded_dims); }
+        dims get_padded_offsets() const { return ask_dims(query::padded_offsets); }
+        // Throws for kind any and for an empty descriptor.
+        dims get_strides() const { return ask_dims(query::strides); }
+        dim get_submemory_offset() const { return ask<dim>(query::submemory_offset_s64); }
+        int get_inner_nblks() const { return ask<int>(query::inner_nblks_s32); }
+        // Sizes of the inner blocks, and the dimensions that they cut.
+        dims get_inner_blks() const { return ask_dims(query::inner_blks, get_inner_nblks()); }
+        dims get_inner_idxs() const { return ask_dims(query::inner_idxs, get_inner_nblks()); }
+        data_type get_data_type() const {
+            return static_cast<data_type>(ask<norm_data_type_t>(query::data_type));
+        }
+        format_kind get_format_kind() const {
+            return static_cast<format_kind>(ask<norm_format_kind_t>(query::format_kind));
+        }
+
+    private:
+        template <typename T>
+        T ask(query what) const {
+            T answer {};
+            check(norm_memory_desc_query(get(), static_cast<norm_query_t>(what), &answer));
+            return answer;
+        }
+        dims ask_dims(query what) const { return ask_dims(what, get_ndims()); }
+        dims ask_dims(query what, int count) const {
+            const norm_dims_t *answer = ask<const norm_dims_t *>(what);
+            return dims(*answer, *answer + count);
+        }
+        template <typename Make>
+        static desc derive(bool allow_empty, Make make) {
+            norm_memory_desc_t object = nullptr;
+            const norm_status_t status = make(&object);
+            if (allow_empty && status != norm_success) return desc();
+            check(status);
+            return desc(object);
+        }
+        static norm_memory_desc_t create(const std::vector<std::uint8_t> &blob) {
+            norm_memory_desc_t object = nullptr;
+            check(norm_memory_desc_create_with_blob(&object, blob.data()));
+            return object;
+        }
+        static norm_memory_desc_t create(const dims &sizes, data_type type, format_tag tag) {
+            norm_memory_desc_t object = nullptr;
+            check(norm_memory_desc_create_with_tag(&object, static_cast<int>(sizes.size()),
+                    sizes.data(), static_cast<norm_data_type_t>(type),
+                    static_cast<norm_format_tag_t>(tag)));
+            return object;
+        }
+        static norm_memory_desc_t create(const dims &sizes, data_type type, const dims &strides) {
+            if (!strides.empty() && strides.size() != sizes.size())
+                throw error(norm_invalid_arguments,
+                        "norm::memory::desc: strides has another length than sizes");
+            norm_memory_desc_t object = nullptr;
+            check(norm_memory_desc_create_with_strides(&object, static_cast<int>(sizes.size()),
+                    sizes.data(), static_cast<norm_data_type_t>(type),
+                    strides.empty() ? nullptr : strides.data()));
+            return object;
+        }
+    };
+
+    memory() = default;
+    // The library allocates the buffer, zero-filled, and frees it.
+    memory(const desc &of, const engine &on) : memory(of, on, NORM_MEMORY_ALLOCATE) {}
+    // The caller's buffer of at least of.get_size() bytes, or NULL: no buffer yet.
+    memory(const desc &of, const engine &on, void *buffer) : handle(create(of, on, buffer)) {}
+    // The same with a list of buffers: one.
+    memory(const desc &of, const engine &on, std::vector<void *> buffers)
+        : handle(create(of, on, buffers)) {}
+
+    desc get_desc() const {
+        const_norm_memory_desc_t answer = nullptr;
+        check(norm_memory_get_memory_desc(get(), &answer));
+        return desc::copy_of(answer);
+    }
+    engine get_engine() const {
+        norm_engine_t answer = nullptr;
+        check(norm_memory_get_engine(get(), &answer));
+        return engine(*this, answer);
+    }
+    // The buffer, or NULL.
+    void *get_data_handle() const {
+        void *answer = nullptr;
+        check(norm_memory_get_data_handle(get(), &answer));
+        return answer;
+    }
+    // The buffer with a number, 0, here and below.
+    void *get_data_handle(int index) const {
+        void *answer = nullptr;
+        check(norm_memory_get_data_handle_v2(get(), &answer, index));
+        return answer;
+    }
+    // Replaces the buffer; one that the library allocated is freed.
+    void set_data_handle(void *buffer) const {
+        check(norm_memory_set_data_handle(get(), buffer));
+    }
+    void set_data_handle(void *buffer, int index) const {
+        check(norm_memory_set_data_handle_v2(get(), buffer, index));
+    }
+    // An address for the host to read and write, valid until unmap_data.
+    template <typename T = void>
+    T *map_data() const {
+        void *answer = nullptr;
+        check(norm_memory_map_data(get(), &answer));
+        return static_cast<T *>(answer);
+    }
+    template <typename T = void>
+    T *map_data(int index) const {
+        void *answer = nullptr;
+        check(norm_memory_map_data_v2(get(), &answer, index));
+        return static_cast<T *>(answer);
+    }
+    void unmap_data(void *mapped) const { check(norm_memory_unmap_data(get(), mapped)); }
+    void unmap_data(void *mapped, int index) const {
+        check(norm_memory_unmap_data_v2(get(), mapped, index));
+    }
+
+private:
+    static norm_memory_t create(const desc &of, const engine &on, void *buffer) {
+        norm_memory_t object = nullptr;
+        check(norm_memory_create(&object, of.get(), on.get(), buffer));
+        return object;
+    }
+    static norm_memory_t create(
+            const desc &of, const engine &on, std::vector<void *> &buffers) {
+        norm_memory_t object = nullptr;
+        check(norm_memory_create_v2(&object, of.get(), on.get(),
+                static_cast<int>(buffers.size()), buffers.data()));
+        return object;
+    }
+};
+
+} // namespace norm
+
+#endif // NORM_MEMORY_HPP

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// norm_primitive.hpp - attributes, primitive descriptors and primitives for C++. A
+// program includes norm.hpp.
+#ifndef NORM_PRIMITIVE_HPP
+#define NORM_PRIMITIVE_HPP
+
+#include "norm_memory.hpp"
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace norm {
+
+// ---------------------------------------------------------------------------
+// Attributes, primitive descriptors, primitives
+// ---------------------------------------------------------------------------
+
+// What is done to each element of an output, in order, before it is rounded.
+class post_ops : public handle<norm_post_ops, norm_post_ops_destroy> {
+public:
+    // An empty list.
+    post_ops() : handle(create()) {}
+    // Takes over a C list.
+    explicit post_ops(norm_post_ops_t object) : handle(object) {}
+    // A copy of a list that some object owns.
+    static post_ops copy_of(const_norm_post_ops_t existing) {
+        norm_post_ops_t object = nullptr;
+        check(norm_post_ops_clone(&object, existing));
+        return post_ops(object);
+    }
+
+    int len() const { return norm_post_ops_len(get()); }
+    norm_primitive_kind_t kind(int index) const { return norm_post_ops_get_kind(get(), index); }
+
+    void append_sum(float scale = 1.f, std::int32_t zero_point = 0,
+            memory::data_type type = memory::data_type::undef) {
+        check(norm_post_ops_append_sum(
+                get(), scale, zero_point, static_cast<norm_data_type_t>(type)));
+    }
+    void get_params_sum(int index, float &scale, std::int32_t &zero_point,
+            memory::data_type &type) const {
+        norm_data_type_t its = norm_data_type_undef;
+        check(norm_post_ops_get_params_sum(get(), index, &scale, &zero_point, &its));
+        type = static_cast<memory::data_type>(its);
+    }
+    void append_eltwise(algorithm of, float alpha, float beta) {
+        check(norm_post_ops_append_eltwise(
+                get(), static_cast<norm_alg_kind_t>(of), alpha, beta));
+    }
+    void get_params_eltwise(int index, algorithm &of, float &alpha, float &beta) const {
+        norm_alg_kind_t its = norm_alg_kind_undef;
+        check(norm_post_ops_get_params_eltwise(get(), index, &its, &alpha, &beta));
+        of = static_cast<algorithm>(its);
+    }
+    // Its operand is the argument NORM_ARG_ATTR_MULTIPLE_POST_OP(i) | NORM_ARG_SRC_1.
+    void append_binary(algorithm of, const memory::desc &src1) {
+        check(norm_post_ops_append_binary(
+                get(), static_cast<norm_alg_kind_t>(of), src1.get()));
+    }
+    // With the second operand that binary_select has, ... | NORM_ARG_SRC_2.
+    void append_binary(algorithm of, const memory::desc &src1, const memory::desc &src2) {
+        check(norm_post_ops_append_binary_v2(
+                get(), static_cast<norm_alg_kind_t>(of), src1.get(), src2.get()));
+    }
+    void get_params_binary(int index, algorithm &of, memory::desc &src1) const {
+        norm_alg_kind_t its = norm_alg_kind_undef;
+        const_norm_memory_desc_t first = nullptr;
+        check(norm_post_ops_get_params_binary(get(), index, &its, &first));
+        of = static_cast<algorithm>(its);
+        src1 = memory::desc::copy_of(first);
+    }
+    void get_params_binary(
+            int index, algorithm &of, memory::desc &src1, memory::desc &src2) const {
+        norm_alg_kind_t its = norm_alg_kind_undef;
+        const_norm_memory_desc_t first = nullptr, second = nullptr;
+        check(norm_post_ops_get_params_binary_v2(get(), index, &its, &first, &second));
+        of = static_cast<algorithm>(its);
+        src1 = memory::desc::copy_of(first);
+        src2 = memory::desc::copy_of(second);
+    }
+    void append_prelu(int mask) { check(norm_post_ops_append_prelu(get(), mask)); }
+    void get_params_prelu(int index, int &mask) const {
+        check(norm_post_ops_get_params_prelu(get(), index, &mask));
+    }
+    void append_dw(memory::data_type weights, memory::data_type bias, memory::data_type dst,
+            memory::dim kernel_size, memory::dim stride_size, memory::dim padding_l_size) {
+        check(norm_post_ops_append_dw(get(), static_cast<norm_data_type_t>(weights),
+                static_cast<norm_data_type_t>(bias), static_cast<norm_data_type_t>(dst),
+                kernel_size, stride_size, padding_l_size));
+    }
+    void get_params_dw(int index, memory::data_type &weights, memory::data_type &bias,
+            memory::data_type &dst, memory::dim &kernel_size, memory::dim &stride_size,
+            memory::dim &padding_l_size) const {
+        norm_data_type_t types[3] = {};
+        check(norm_post_ops_get_params_dw(get(), index, &types[0], &types[1], &types[2],
+                &kernel_size, &stride_size, &padding_l_size));
+        weights = static_cast<memory::data_type>(types[0]);
+        bias = static_cast<memory::data_type>(types[1]);
+        dst = static_cast<memory::data_type>(types[2]);
+    }
+
+private:
+    static norm_post_ops_t create() {
+        norm_post_ops_t object = nullptr;
+        check(norm_post_ops_create(&object));
+        return object;
+    }
+};
+
+// How a primitive is to run, beyond its problem.
+class primitive_attr : public handle<norm_primitive_attr, norm_primitive_attr_destroy> {
+public:
+    // The defaults: scratchpad by the library.
+    primitive_attr() : handle(create()) {}
+    // Takes over C attributes.
+    explicit primitive_attr(norm_primitive_attr_t object) : handle(object) {}
+    // A copy of attributes that some object owns.
+    static primitive_attr copy_of(const_norm_primitive_attr_t existing) {
+        norm_primitive_attr_t object = nullptr;
+        check(norm_primitive_attr_clone(&object, existing));
+        return primitive_attr(object);
+    }
+
+    scratchpad_mode get_scratchpad_mode() const {
+        norm_scratchpad_mode_t answer = norm_scratchpad_mode_library;
+        check(norm_primitive_attr_get_scratchpad_mode(get(), &answer));
+        return static_cast<scratchpad_mode>(answer);
+    }
+    void set_scratchpad_mode(scratchpad_mode mode) {
+        check(norm_primitive_attr_set_scratchpad_mode(
+                get(), static_cast<norm_scratchpad_mode_t>(mode)));
+    }
+    fpmath_mode get_fpmath_mode() const {
+        norm_fpmath_mode_t answer = norm_fpmath_mode_strict;
+        check(norm_primitive_attr_get_fpmath_mode(get(), &answer));
+        return static_cast<fpmath_mode>(answer);
+    }
+    void get_fpmath_mode(fpmath_mode &mode, bool &apply_to_int) const {
+        norm_fpmath_mode_t answer = norm_fpmath_mode_strict;
+        int ints = 0;
+        check(norm_primitive_attr_get_fpmath_mode_v2(get(), &answer, &ints));
+        mode = static_cast<fpmath_mode>(answer);
+        apply_to_int = ints != 0;
+    }
+    void set_fpmath_mode(fpmath_mode mode) {
+        check(norm_primitive_attr_set_fpmath_mode(get(), static_cast<norm_fpmath_mode_t>(mode)));
+    }
+    void set_fpmath_mode(fpmath_mode mode, bool apply_to_int) {
+        check(norm_primitive_attr_set_fpmath_mode_v2(
+                get(), static_cast<norm_fpmath_mode_t>(mode), apply_to_int));
+    }
+    accumulation_mode get_accumulation_mode() const {
+        norm_accumulation_mode_t answer = norm_accumulation_mode_strict;
+        check(norm_primitive_attr_get_accumulation_mode(get(), &answer));
+        return static_cast<accumulation_mode>(answer);
+    }
+    void set_accumulation_mode(accumulation_mode mode) {
+        check(norm_primitive_attr_set_accumulation_mode(
+                get(), static_cast<norm_accumulation_mode_t>(mode)));
+    }
+    bool get_deterministic() const {
+        int answer = 0;
+        check(norm_primitive_attr_get_deterministic(get(), &answer));
+        return answer != 0;
+    }
+    void set_deterministic(bool value) {
+        check(norm_primitive_attr_set_deterministic(get(), value));
+    }
+    rounding_mode get_rounding_mode(int arg) const {
+        norm_rounding_mode_t answer = norm_rounding_mode_environment;
+        check(norm_primitive_attr_get_rounding(get(), arg, &answer));
+        return static_cast<rounding_mode>(answer);
+    }
+    void set_rounding_mode(int arg, rounding_mode mode) {
+        check(norm_primitive_attr_set_rounding(
+                get(), arg, static_cast<norm_rounding_mode_t>(mode)));
+    }
+
+    // Gives an argument a scale, the argument NORM_ARG_ATTR_SCALES | arg.
+    void set_scales_mask(int arg, int mask) {
+        check(norm_primitive_attr_set_scales_mask(get(), arg, mask));
+    }
+    // The same with groups (none are built) and a type of the scales.
+    void set_scales(int arg, int mask, const memory::dims &groups,
+            memory::data_type type = memory::data_type::f32) {
+        check(norm_primitive_attr_set_scales(get(), arg, mask, static_cast<int>(groups.size()),
+                groups.data(), static_cast<norm_data_type_t>(type)));
+    }
+    void set_scales(int arg, int mask, const memory::dims &groups, memory::data_type type,
+            bool is_on_host) {
+        check(norm_primitive_attr_set_scales_v2(get(), arg, mask,
+                static_cast<int>(groups.size()), groups.data(),
+                static_cast<norm_data_type_t>(type), is_on_host));
+    }
+    void set_scales(int arg, int mask, const memory::dims &groups, memory::data_type type,
+            bool is_on_host, quantization_mode mode) {
+        check(norm_primitive_attr_set_scales_v3(get(), arg, mask,
+                static_cast<int>(groups.size()), groups.data(),
+                static_cast<norm_data_type_t>(type), is_on_host,
+                static_cast<norm_quantization_mode_t>(mode)));
+    }
+    // Gives an argument a zero point, the argument NORM_ARG_ATTR_ZERO_POINTS | arg.
+    void set_zero_points_mask(int arg, int mask) {
+        check(norm_primitive_attr_set_zero_points_mask(get(), arg, mask));
+    }
+    void set_zero_points(int arg, int mask, const memory::dims &groups,
+            memory::data_type type = memory::data_type::s32) {
+        check(norm_primitive_attr_set_zero_points(get(), arg, mask,
+                static_cast<int>(groups.size()), groups.data(),
+                static_cast<norm_data_type_t>(type)));
+    }
+    void set_zero_points(int arg, int mask, const memory::dims &groups, memory::data_type type,
+            bool is_on_host) {
+        check(norm_primitive_attr_set_zero_points_v2(get(), arg, mask,
+                static_cast<int>(groups.size()), groups.data(),
+                static_cast<norm_data_type_t>(type), is_on_host));
+    }
+    // A copy of the post-operations.
+    post_ops get_post_ops() const {
+        const_norm_post_ops_t answer = nullptr;
+        check(norm_primitive_attr_get_post_ops(get(), &answer));
+        return post_ops::copy_of(answer);
+    }
+    void set_post_ops(const post_ops &list) {
+        check(norm_primitive_attr_set_post_ops(get(), list.get()));
+    }
+
+private:
+    static norm_primitive_attr_t create() {
+        norm_primitive_attr_t object = nullptr;
+        check(norm_primitive_attr_create(&object));
+        return object;
+    }
+};
+
+// A problem, checked, with the implementation chosen.
+class primitive_desc_base : public handle<norm_primitive_desc, norm_primitive_desc_destroy> {
+public:
+    primitive_desc_base() = default;
+    // Takes over a C primitive descriptor.
+    explicit primitive_desc_base(norm_primitive_desc_t object) : handle(object) {}
+    // A copy of a primitive descriptor that some object owns.
+    static primitive_desc_base copy_of(const_norm_primitive_desc_t existing) {
+        norm_primitive_desc_t object = nullptr;
+        check(norm_primitive_desc_clone(&object, existing));
+        return primitive_desc_base(object);
+    }
+
+    // Moves to the next implementation; false, and no change, after the last.
+    // Every reference to this object sees it.
+    bool next_impl() {
+        const norm_status_t status = norm_primitive_desc_next_impl(get());
+        if (status == norm_last_impl_reached) return false;
+        check(status);
+        return true;
+    }
+
+    // The answer to `what`, of the type that stands at norm_query_t.
+    template <typename T>
+    T ask(query what, int index = 0) const {
+        T answer {};
+        check(norm_primitive_desc_query(
+                get(), static_cast<norm_query_t>(what), index, &answer));
+        return answer;
+    }
+    // The number that a *_s32 query answers; 0 on failure.
+    int query_s32(query what) const {
+        return norm_primitive_desc_query_s32(get(), static_cast<norm_query_t>(what), 0);
+    }
+    // The descriptor that a *_md query answers; empty if the problem has none.
+    memory::desc query_md(query what, int index = 0) const {
+        return memory::desc::copy_of(norm_primitive_desc_query_md(
+                get(), static_cast<norm_query_t>(what), index));
+    }
+    // The descriptor of the execution argument NORM_ARG_*; empty if unused.
+    memory::desc arg_desc(int arg) const { return query_md(query::exec_arg_md, arg); }
+
+    const char *impl_info_str() const { return ask<const char *>(query::impl_info_str); }
+    norm_primitive_kind_t get_kind() const {
+        return ask<norm_primitive_kind_t>(query::primitive_kind);
+    }
+    prop_kind get_prop_kind() const {
+        return static_cast<prop_kind>(ask<norm_prop_kind_t>(query::prop_kind));
+    }
+    engine get_engine() const { return engine(*this, ask<norm_engine_t>(query::engine)); }
+    engine scratchpad_engine() const {
+        return engine(*this, ask<norm_engine_t>(query::scratchpad_engine));
+    }
+    primitive_attr get_primitive_attr() const {
+        const_norm_primitive_attr_t answer = nullptr;
+        check(norm_primitive_desc_get_attr(get(), &answer));
+        return primitive_attr::copy_of(answer);
+    }
+    memory::desc src_desc() const { return arg_desc(NORM_ARG_SRC); }
+    memory::desc dst_desc() const { return arg_desc(NORM_ARG_DST); }
+    memory::desc diff_src_desc() const { return arg_desc(NORM_ARG_DIFF_SRC); }
+    memory::desc diff_dst_desc() const { return arg_desc(NORM_ARG_DIFF_DST); }
+    // What scratchpad_mode::user must provide as NORM_ARG_SCRATCHPAD.
+    memory::desc scratchpad_desc() const { return query_md(query::scratchpad_md); }
+
+protected:
+    // What `create` made; NULL for what is not built, if that is allowed.
+    template <typename Create>
+    static norm_primitive_desc_t finish(bool allow_empty, Create create) {
+        norm_primitive_desc_t object = nullptr;
+        const norm_status_t status = create(&object);
+        if (!(allow_empty && status == norm_unimplemented)) check(status);
+        return object;
+    }
+};
+
+// A problem ready to run; immutable.
+class primitive : public handle<norm_primitive, norm_primitive_destroy> {
+public:
+    using kind = norm_primitive_kind_t;
+
+    primitive() = default;
+    explicit primitive(const primitive_desc_base &problem) : handle(create(problem)) {}
+
+    primitive_desc_base get_primitive_desc() const {
+        const_norm_primitive_desc_t answer = nullptr;
+        check(norm_primitive_get_primitive_desc(get(), &answer));
+        return primitive_desc_base::copy_of(answer);
+    }
+    kind get_kind() const { return get_primitive_desc().get_kind(); }
+
+    // Runs it. `args` maps NORM_ARG_* to memory; the outputs are complete on return.
+    void execute(const stream &on, const std::unordered_map<int, memory> &args) const {
+        std::vector<norm_exec_arg_t> list;
+        list.reserve(args.size());
+        for (const auto &pair : args)
+            list.push_back({pair.first, pair.second.get_or_null()});
+        check(norm_primitive_execute(
+                get(), on.get(), static_cast<int>(list.size()), list.data()));
+    }
+
+private:
+    static norm_primitive_t create(const primitive_desc_base &problem) {
+        norm_primitive_t object = nullptr;
+        check(norm_primitive_create(&object, problem.get()));
+        return object;
+    }
+};
+
+} // namespace norm
+
+#endif // NORM_PRIMITIVE_HPP
