@@ -224,13 +224,18 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn load_bytes(p: *const u8, flip: u8) -> Self::F {
+    unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F {
         unsafe {
-            let bytes = _mm_xor_si128(_mm_loadu_si128(p.cast()), _mm_set1_epi8(flip.cast_signed()));
+            let bytes = _mm_loadu_si128(p.cast());
             let high = _mm_unpackhi_epi64(bytes, bytes);
+            // The lowest bits of 2^23 count ones.
+            let ones = _mm256_set1_epi32(0x4b00_0000 | i32::from(flip));
+            let less = _mm256_set1_ps(8_388_608.0 + bias);
+            let low = _mm256_xor_si256(_mm256_cvtepu8_epi32(bytes), ones);
+            let high = _mm256_xor_si256(_mm256_cvtepu8_epi32(high), ones);
             (
-                _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
-                _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(high)),
+                _mm256_sub_ps(_mm256_castsi256_ps(low), less),
+                _mm256_sub_ps(_mm256_castsi256_ps(high), less),
             )
         }
     }

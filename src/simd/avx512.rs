@@ -325,11 +325,17 @@ impl Simd for Avx512 {
         unsafe { _mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), v)) }
     }
     #[inline(always)]
-    unsafe fn load_bytes(p: *const u8, flip: u8) -> Self::F {
+    unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F {
         unsafe {
-            let bytes = _mm_xor_si128(_mm_loadu_si128(p.cast()), _mm_set1_epi8(flip.cast_signed()));
-            _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))
+            // The lowest bits of 2^23 count ones.
+            let bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(p.cast()));
+            let number = _mm512_xor_si512(bytes, _mm512_set1_epi32(0x4b00_0000 | i32::from(flip)));
+            _mm512_sub_ps(_mm512_castsi512_ps(number), _mm512_set1_ps(8_388_608.0 + bias))
         }
+    }
+    #[inline(always)]
+    unsafe fn stream_bytes(p: *mut u8, v: Self::F) {
+        unsafe { _mm_stream_si128(p.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v))) }
     }
     #[inline(always)]
     unsafe fn store_bytes(p: *mut u8, v: Self::F) {

@@ -1,6 +1,6 @@
 //! The integers of 8 bits as element types, and what scales do to them.
 
-use super::{Element, Simd};
+use super::{Element, LANES, Simd};
 use crate::tensor::DataType;
 
 /// What results are multiplied by, one after the other, before they become integers: a scale, and the reciprocal
@@ -17,6 +17,12 @@ impl Factors {
     /// To multiply by one scale and divide by another, which is to multiply by its reciprocal.
     pub(crate) fn new(multiply: f32, divide: f32) -> Self {
         Self { scale: multiply, reciprocal: 1.0 / divide }
+    }
+
+    /// Whether they change nothing.
+    #[inline(always)]
+    fn are_ones(&self) -> bool {
+        self.scale == 1.0 && self.reciprocal == 1.0
     }
 
     /// # Safety
@@ -64,23 +70,68 @@ impl Element for Byte {
     }
     #[inline(always)]
     unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {
-        unsafe { S::sub(S::load_bytes(p.add(i), self.flip), S::splat(self.bias)) }
+        unsafe { S::load_bytes(p.add(i), self.flip, self.bias) }
     }
     #[inline(always)]
     unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
-        unsafe { S::sub(S::load_bytes_n(p.add(i), self.flip, n), S::splat(self.bias)) }
+        unsafe { S::load_bytes_n(p.add(i), self.flip, self.bias, n) }
     }
     #[inline(always)]
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
-        unsafe {
-            S::store_bytes(p.add(i), S::within(self.factors.apply::<S>(v), self.low, self.high))
-        }
+        unsafe { self.store_all::<S, 1>(p, i, &[v]) }
     }
     #[inline(always)]
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
         unsafe {
-            let v = S::within(self.factors.apply::<S>(v), self.low, self.high);
+            let [v] = self.codes::<S, 1>(&[v]);
             S::store_bytes_n(p.add(i), v, n);
         }
+    }
+    #[inline(always)]
+    unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
+        unsafe {
+            for (k, v) in self.codes::<S, N>(v).into_iter().enumerate() {
+                S::store_bytes(p.add(i + k * LANES), v);
+            }
+        }
+    }
+    #[inline(always)]
+    fn streams(self, p: *const u8) -> bool {
+        p.addr().is_multiple_of(64)
+    }
+    #[inline(always)]
+    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+        unsafe { self.stream_all::<S, 1>(p, i, &[v]) }
+    }
+    #[inline(always)]
+    unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
+        unsafe {
+            for (k, v) in self.codes::<S, N>(v).into_iter().enumerate() {
+                S::stream_bytes(p.add(i + k * LANES), v);
+            }
+        }
+    }
+}
+
+impl Byte {
+    /// What is rounded to integers.
+    ///
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn codes<S: Simd, const N: usize>(self, v: &[S::F; N]) -> [S::F; N] {
+        let mut v = *v;
+        // SAFETY: the caller's.
+        unsafe {
+            if !self.factors.are_ones() {
+                for v in &mut v {
+                    *v = self.factors.apply::<S>(*v);
+                }
+            }
+            for v in &mut v {
+                *v = S::within(*v, self.low, self.high);
+            }
+        }
+        v
     }
 }

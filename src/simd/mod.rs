@@ -146,19 +146,25 @@ pub(crate) trait Simd: Copy + 'static {
             }
         }
     }
-    /// 16 bytes, each xor `flip`, as the numbers from 0 to 255 that they are then.
-    unsafe fn load_bytes(p: *const u8, flip: u8) -> Self::F;
+    /// 16 bytes, each xor `flip`, as the numbers from 0 to 255 that they are then, less `bias`, a byte too.
+    unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F;
     #[inline(always)]
-    unsafe fn load_bytes_n(p: *const u8, flip: u8, n: usize) -> Self::F {
+    unsafe fn load_bytes_n(p: *const u8, flip: u8, bias: f32, n: usize) -> Self::F {
         let mut lanes = [0u8; LANES];
         // SAFETY: the caller's; `n` is below 16.
         unsafe {
             std::ptr::copy_nonoverlapping(p, lanes.as_mut_ptr(), n);
-            Self::load_bytes(lanes.as_ptr(), flip)
+            Self::load_bytes(lanes.as_ptr(), flip, bias)
         }
     }
     /// The lowest bytes of the nearest integers, ties to even, of numbers from -128 to 255; NaN gives 0.
     unsafe fn store_bytes(p: *mut u8, v: Self::F);
+    /// As [`stream`](Simd::stream); the address is a multiple of 16.
+    #[inline(always)]
+    unsafe fn stream_bytes(p: *mut u8, v: Self::F) {
+        // SAFETY: the caller's.
+        unsafe { Self::store_bytes(p, v) }
+    }
     #[inline(always)]
     unsafe fn store_bytes_n(p: *mut u8, v: Self::F, n: usize) {
         let mut lanes = [0u8; LANES];

@@ -161,16 +161,17 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn load_bytes(p: *const u8, flip: u8) -> Self::F {
+    unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F {
         unsafe {
             let bytes = veorq_u8(vld1q_u8(p), vdupq_n_u8(flip));
             let (low, high) = (vmovl_u8(vget_low_u8(bytes)), vmovl_high_u8(bytes));
-            [
+            let numbers = [
                 vcvtq_f32_u32(vmovl_u16(vget_low_u16(low))),
                 vcvtq_f32_u32(vmovl_high_u16(low)),
                 vcvtq_f32_u32(vmovl_u16(vget_low_u16(high))),
                 vcvtq_f32_u32(vmovl_high_u16(high)),
-            ]
+            ];
+            Self::sub(numbers, Self::splat(bias))
         }
     }
     #[inline(always)]

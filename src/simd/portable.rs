@@ -125,9 +125,9 @@ impl Simd for Portable {
         out
     }
     #[inline(always)]
-    unsafe fn load_bytes(p: *const u8, flip: u8) -> Self::F {
+    unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F {
         let bytes = unsafe { read::<u8>(p, LANES) };
-        each!(|i| codes::u8_value(bytes[i] ^ flip))
+        each!(|i| codes::u8_value(bytes[i] ^ flip) - bias)
     }
     #[inline(always)]
     unsafe fn store_bytes(p: *mut u8, v: Self::F) {

@@ -79,7 +79,9 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 job.given(row)?
             } else {
                 let moments = self.moments::<S>(row);
-                let sums = if job.fetches && !(RMS && job.streams) {
+                let sums = if job.fetches
+                    && !(RMS && job.streams && self.dst_type.streams(self.dst(row)))
+                {
                     // The memory has nothing else to do in this sweep, which takes a while: the next row may
                     // come. RMS asks while it writes, where it writes past the caches.
                     let fetch = Fetch { row: self.src_ahead(row + 1), size: self.src_type.size() };
