@@ -16,6 +16,7 @@
 //! No f32 sum is longer than 4 + 2 roundings, so the error of a sum of same-signed terms stays below
 //! 4 ulp for rows of any length, and a long row can be split at blocks without changing a bit.
 
+use super::terms::{Chain, Fold, Sums, Term};
 use super::{LANES, Simd};
 
 /// Vectors in a chain.
@@ -26,151 +27,6 @@ const CHAINS: usize = 4;
 pub(crate) const GROUP: usize = LANES * CHAIN * CHAINS;
 /// Elements in a block: far more than a thread needs to be worth waking, far fewer than a long row.
 pub(crate) const BLOCK: usize = 128 * GROUP;
-
-/// What a [`fold`] sums: for the vector that begins at element `i`, `K` products in f32, and a term of its own
-/// if there is one.
-pub(crate) trait Fold<S: Simd, const K: usize> {
-    const TERM: Term = Term::None;
-
-    /// # Safety
-    /// Elements `i` to `i + 15` are there.
-    unsafe fn terms(&self, i: usize) -> Terms<S, K>;
-    /// # Safety
-    /// Elements `i` to `i + n - 1` are there; what the other lanes hold does not matter.
-    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, K>;
-}
-
-/// What a fold sums besides products.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Term {
-    None,
-    /// One in f64.
-    Wide,
-    /// One in f32, in chains as products are.
-    Narrow,
-}
-
-/// The terms of a vector.
-pub(crate) struct Terms<S: Simd, const K: usize> {
-    factors: [(S::F, S::F); K],
-    wide: S::D,
-    narrow: S::F,
-}
-
-/// The sums of the terms of a few vectors, in f32.
-#[derive(Clone, Copy)]
-struct Chain<S: Simd, const K: usize> {
-    products: [S::F; K],
-    narrow: S::F,
-}
-
-impl<S: Simd, const K: usize> Chain<S, K> {
-    /// # Safety
-    /// The instruction set of `S` is there.
-    #[inline(always)]
-    unsafe fn zero() -> Self {
-        // SAFETY: the caller's.
-        let zero = unsafe { S::splat(0.0) };
-        Self { products: [zero; K], narrow: zero }
-    }
-
-    /// # Safety
-    /// The instruction set of `S` is there.
-    #[inline(always)]
-    unsafe fn join<T: Fold<S, K>>(&self, other: &Self) -> Self {
-        let mut sums = *self;
-        // SAFETY: the caller's.
-        unsafe {
-            for (sum, b) in sums.products.iter_mut().zip(other.products) {
-                *sum = S::add(*sum, b);
-            }
-            if T::TERM == Term::Narrow {
-                sums.narrow = S::add(sums.narrow, other.narrow);
-            }
-        }
-        sums
-    }
-}
-
-impl<S: Simd, const K: usize> Terms<S, K> {
-    /// Products alone.
-    ///
-    /// # Safety
-    /// The instruction set of `S` is there.
-    #[inline(always)]
-    pub(crate) unsafe fn products(factors: [(S::F, S::F); K]) -> Self {
-        // SAFETY: the caller's.
-        unsafe { Self { factors, wide: S::wide_splat(0.0), narrow: S::splat(0.0) } }
-    }
-
-    /// Products, and a term in f64.
-    ///
-    /// # Safety
-    /// The instruction set of `S` is there.
-    #[inline(always)]
-    pub(crate) unsafe fn with_wide(factors: [(S::F, S::F); K], wide: S::D) -> Self {
-        // SAFETY: the caller's.
-        Self { factors, wide, narrow: unsafe { S::splat(0.0) } }
-    }
-
-    /// Products, and a term in f32.
-    ///
-    /// # Safety
-    /// The instruction set of `S` is there.
-    #[inline(always)]
-    pub(crate) unsafe fn with_narrow(factors: [(S::F, S::F); K], narrow: S::F) -> Self {
-        // SAFETY: the caller's.
-        Self { factors, wide: unsafe { S::wide_splat(0.0) }, narrow }
-    }
-
-    /// Adds what is summed in f32 to a chain and the term in f64 to a sum.
-    ///
-    /// # Safety
-    /// The instruction set of `S` is there.
-    #[inline(always)]
-    unsafe fn add<T: Fold<S, K>>(&self, chain: &mut Chain<S, K>, wide: &mut S::D) {
-        // SAFETY: the caller's.
-        unsafe {
-            for (sum, (a, b)) in chain.products.iter_mut().zip(self.factors) {
-                *sum = S::fma(a, b, *sum);
-            }
-            match T::TERM {
-                Term::None => (),
-                Term::Wide => *wide = S::wide_add(*wide, self.wide),
-                Term::Narrow => chain.narrow = S::add(chain.narrow, self.narrow),
-            }
-        }
-    }
-
-    /// The first `n` lanes, and zeros.
-    ///
-    /// # Safety
-    /// The instruction set of `S` is there.
-    #[inline(always)]
-    unsafe fn first_n<T: Fold<S, K>>(mut self, n: usize) -> Self {
-        // SAFETY: the caller's.
-        unsafe {
-            for (a, b) in &mut self.factors {
-                (*a, *b) = (S::first_n(*a, n), S::first_n(*b, n));
-            }
-            match T::TERM {
-                Term::None => (),
-                Term::Wide => self.wide = S::wide_first_n(self.wide, n),
-                Term::Narrow => self.narrow = S::first_n(self.narrow, n),
-            }
-        }
-        self
-    }
-}
-
-/// What a fold comes to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sums<const K: usize> {
-    /// Of the products of each pair of factors.
-    pub(crate) products: [f64; K],
-    /// Of the terms of their own.
-    pub(crate) terms: f64,
-}
 
 /// What a [`map`] does with the vector that begins at element `i`.
 pub(crate) trait Map<S: Simd> {
@@ -288,17 +144,25 @@ pub(crate) unsafe fn lane_sums<S: Simd, const K: usize, T: Fold<S, K>>(
     unsafe {
         let zero = S::wide_splat(0.0);
         let mut running = [Running { products: [zero; K], terms: zero }];
-        let mut chains = [Chain::zero(); CHAINS];
-        let (mut at, mut count) = (0, 0);
-        while at + CHAIN * LANES <= cols {
-            let terms = std::array::from_ref(terms);
-            [chains[count]] = chain::<S, K, 1, T, Nothing>(at, terms, &Nothing, &mut running);
-            (at, count) = (at + CHAIN * LANES, count + 1);
-        }
+        // Spelled out: an index that is not known makes them go through memory.
+        let chains = cols / (CHAIN * LANES);
+        let mut a = whole_chain::<S, K, T>(0, chains, terms, &mut running);
+        let mut b = whole_chain::<S, K, T>(1, chains, terms, &mut running);
+        let mut c = whole_chain::<S, K, T>(2, chains, terms, &mut running);
+        let mut d = whole_chain::<S, K, T>(3, chains, terms, &mut running);
         let [mut running] = running;
+        let at = chains * CHAIN * LANES;
         if at < cols {
-            partial_chain::<S, K, T>(at, cols, terms, &mut chains[count], &mut running.terms);
+            let mut last = Chain::zero();
+            partial_chain::<S, K, T>(at, cols, terms, &mut last, &mut running.terms);
+            match chains {
+                0 => a = last,
+                1 => b = last,
+                2 => c = last,
+                _ => d = last,
+            }
         }
+        let chains = [a, b, c, d];
         running.add_group::<T>(&join_chains::<S, K, T>(&chains));
         running
     }
@@ -458,6 +322,28 @@ unsafe fn partial_chain<S: Simd, const K: usize, T: Fold<S, K>>(
             let n = end - at;
             terms.terms_n(at, n).first_n::<T>(n).add::<T>(chain, wide);
         }
+    }
+}
+
+/// Chain `index`, if it is one of the first `chains`, or zeros.
+///
+/// # Safety
+/// The elements of those are there; the instruction set of `S` is too.
+#[inline(always)]
+unsafe fn whole_chain<S: Simd, const K: usize, T: Fold<S, K>>(
+    index: usize,
+    chains: usize,
+    terms: &T,
+    running: &mut [Running<S, K>; 1],
+) -> Chain<S, K> {
+    // SAFETY: the caller's.
+    unsafe {
+        if index >= chains {
+            return Chain::zero();
+        }
+        let terms = std::array::from_ref(terms);
+        let [sums] = chain::<S, K, 1, T, Nothing>(index * CHAIN * LANES, terms, &Nothing, running);
+        sums
     }
 }
 

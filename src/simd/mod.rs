@@ -24,6 +24,7 @@ pub(crate) mod math;
 pub(crate) mod neon;
 pub(crate) mod portable;
 mod scalar;
+mod terms;
 mod wide_element;
 
 pub(crate) use byte::{Byte, Factors};
@@ -32,12 +33,12 @@ pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use finish::{Finish, Finished, Ramp};
 pub(crate) use levels::{Level, entry_points};
 pub(crate) use loops::{
-    BLOCK, CHAIN, Fold, GROUP, Map, Sums, Term, Terms, add_wide, fold, fold_beside, lane_sums, map,
-    map_and_fold,
+    BLOCK, CHAIN, GROUP, Map, add_wide, fold, fold_beside, lane_sums, map, map_and_fold,
 };
 pub(crate) use scalar::{
     bf16_bits, f16_bits, f16_value, read_scalar, read_wide, write_scalar, write_wide,
 };
+pub(crate) use terms::{Fold, Sums, Term, Terms};
 pub(crate) use wide_element::{AnyWide, F64, Number, WideElement, load_lanes, store_lanes};
 
 use std::mem::MaybeUninit;

@@ -226,7 +226,9 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
             rows.fetch::<S>(ROWS + r);
             let sums = lane_sums::<S, 1, _>(cols, &moments);
             sums_of_squares[r].write(sums.products[0]);
-            sums_of_terms[r].write(sums.terms);
+            if !RMS {
+                sums_of_terms[r].write(sums.terms);
+            }
         }
         let mean_square = per_col::<S>(S::wide_sums(&sums_of_squares), cols);
         if !RMS && cols > PILOT {
