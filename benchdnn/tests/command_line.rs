@@ -243,6 +243,12 @@ fn the_limit_is_measured_with_the_problem() {
     assert!(ratio.is_finite() && ratio > 0.0, "{ratio}");
     // Nothing to move, nothing to compare with.
     assert!(!run(0, &["--mode=F", "--roofline", "0x5"]).contains("roofline: "), "no bytes");
+    let types = "--dt=f32:s8,s8:f32,f64:u8,u8:f64,f64:bf16,f16:f64,f8_e5m2:s8";
+    let words = ["--mode=F", "--max-ms-per-prb=1", "--roofline", "--dir=FWD_I", types, "9x70"];
+    assert_eq!(run(0, &words).matches("\n  roofline: ").count(), 7);
+    // There may be no copy that moves as much.
+    let words = ["--mode=F", "--max-ms-per-prb=1", "--roofline", "--dir=BWD_D"];
+    run(0, &[&words[..], &["--dt=f32:bf16,f64:bf16,bf16:f64", "9x70"]].concat());
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl Streams {
         if least == 0 {
             return None;
         }
-        // Types are of one, two or four bytes, so a step takes a line of the smallest one and as
+        // Types are of one, two, four or eight bytes, so a step takes a line of the smallest one and as
         // much more of the others.
         let lines = |bytes: usize| bytes / least;
         let lines = (lines(first.bytes), second.map_or(0, |s| lines(s.bytes)), lines(to.bytes));
@@ -161,6 +161,10 @@ macro_rules! of_lines {
             (1, 0, 1) => Some($function::<1, 0, 1, $stream> as unsafe fn(&Streams, usize, usize)),
             (2, 0, 1) => Some($function::<2, 0, 1, $stream> as _),
             (1, 0, 2) => Some($function::<1, 0, 2, $stream> as _),
+            (4, 0, 1) => Some($function::<4, 0, 1, $stream> as _),
+            (1, 0, 4) => Some($function::<1, 0, 4, $stream> as _),
+            (8, 0, 1) => Some($function::<8, 0, 1, $stream> as _),
+            (1, 0, 8) => Some($function::<1, 0, 8, $stream> as _),
             (1, 1, 1) => Some($function::<1, 1, 1, $stream> as _),
             (2, 1, 2) => Some($function::<2, 1, 2, $stream> as _),
             (1, 2, 1) => Some($function::<1, 2, 1, $stream> as _),

@@ -325,6 +325,9 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
         rows_at_once
     } else if along {
         2 * rows_at_once
+    } else if RMS && !job.resident {
+        // Its sweeps are memory's: the row that was summed is written while it is near.
+        1
     } else {
         (in_cache / 4).clamp(1, DEPTH)
     };

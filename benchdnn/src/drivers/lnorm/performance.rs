@@ -47,7 +47,7 @@ pub(super) fn measure(
         }
     });
     let roofline = roofline(case, run, &placed);
-    let copy = roofline.as_ref().map(|roofline| roofline.best(run.max_ms() / 10, &turn));
+    let copy = roofline.as_ref().and_then(|roofline| roofline.best(run.max_ms() / 10, &turn));
 
     let us = || ours.execute();
     let them = theirs.as_ref().and_then(|theirs| theirs.as_ref().ok());
