@@ -56,6 +56,8 @@ pub(crate) trait Map<S: Simd> {
 struct Nothing;
 
 impl<S: Simd> Map<S> for Nothing {
+    const UNROLL: usize = 1;
+
     #[inline(always)]
     unsafe fn apply(&self, _i: usize) {}
     #[inline(always)]
@@ -222,7 +224,7 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
     }
 }
 
-/// One chain of each of `R` folds: four vectors, of which `op` takes each after the folds have.
+/// One chain of each of `R` folds: four vectors, of which `op` takes a turn's after the folds have.
 ///
 /// # Safety
 /// The vectors from `i` on are there; the instruction set of `S` is too.
@@ -235,13 +237,16 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
 ) -> [Chain<S, K>; R] {
     // SAFETY: the caller's.
     unsafe {
+        const { assert!(CHAIN.is_multiple_of(M::UNROLL)) };
         let mut chains = [Chain::zero(); R];
-        for v in 0..CHAIN {
-            let at = i + v * LANES;
-            for r in 0..R {
-                terms[r].terms(at).add::<T>(&mut chains[r], &mut running[r].terms);
+        for first in (0..CHAIN).step_by(M::UNROLL) {
+            for v in first..first + M::UNROLL {
+                let at = i + v * LANES;
+                for r in 0..R {
+                    terms[r].terms(at).add::<T>(&mut chains[r], &mut running[r].terms);
+                }
             }
-            op.apply(at);
+            op.turn(i + first * LANES);
         }
         chains
     }

@@ -6,10 +6,10 @@
 //! enters by a fused multiply-add, as do scale and shift. Rows that f32 does not carry, or whose statistics take
 //! another sweep, are left to `wide`.
 
+use super::caches::rows_stay;
 use super::job::{Forward, StatisticsUse};
 use super::normalize::{Fetch, Normalize, SCALE, SHIFT, Stream, Written};
 use super::row::{Moments, Statistics, reciprocal, sums_narrowly};
-use super::short;
 use crate::simd::{
     BLOCK, Bf16, Byte, Element, F16, F32, Finished, Level, Runtime, Simd, entry_points, fold,
     fold_beside, map, map_and_fold,
@@ -21,13 +21,13 @@ use crate::tensor::DataType;
 const DEPTH: usize = 4;
 /// How much of src and dst the rows in work may be, so that they stay in a first-level cache of 48 KiB.
 const ROWS_IN_CACHE: usize = 32 * 1024;
-/// How long a row may be so that RMS takes another row's statistics along: there is too little to compute
-/// for that to pay where the rows in work leave the first-level cache.
+/// How many bytes of src or dst a row may have so that another's statistics are taken along: with RMS, where there is
+/// little to compute, and with mean and variance; the first where src and dst stay in the second-level cache, the
+/// others where they do not.
 const LONGEST_RMS_ALONG: usize = 8 * 1024;
-
-/// The longest rows, in bytes, of which the statistics of the next ones are computed before some are written.
-const LONGEST_AHEAD: usize = 256;
-const LONGEST_AHEAD_OF_STREAMS: usize = 64;
+const LONGEST_RMS_ALONG_BEYOND: usize = 4 * 1024;
+const LONGEST_ALONG_BEYOND: usize = 16 * 1024;
+const LONGEST_LOOKS_ALONG_BEYOND: usize = 8 * 1024;
 
 /// What `xhat = (x - high)*r + low` takes besides the mean rounded to f32. `x - high` is 0, or at least
 /// as large as what the rounding left, so the term's own rounding is never magnified.
@@ -48,10 +48,10 @@ pub(super) struct Row {
 }
 
 /// A job with the types and flags of its kernel.
-struct Kernel<'a, Src, Dst, const RMS: bool, const AFFINE: u8> {
-    job: &'a Forward,
-    src_type: Src,
-    dst_type: Dst,
+pub(super) struct Kernel<'a, Src, Dst, const RMS: bool, const AFFINE: u8> {
+    pub(super) job: &'a Forward,
+    pub(super) src_type: Src,
+    pub(super) dst_type: Dst,
 }
 
 // SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
@@ -61,7 +61,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     Kernel<'_, Src, Dst, RMS, AFFINE>
 {
     #[inline(always)]
-    unsafe fn src(&self, row: usize) -> *const u8 {
+    pub(super) unsafe fn src(&self, row: usize) -> *const u8 {
         self.job.src.wrapping_add(self.job.src_rows.offset(row) * self.src_type.size())
     }
 
@@ -115,97 +115,12 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     }
 
     #[inline(always)]
-    unsafe fn dst(&self, row: usize) -> *mut u8 {
+    pub(super) unsafe fn dst(&self, row: usize) -> *mut u8 {
         self.job.dst.wrapping_add(self.job.dst_rows.offset(row) * self.dst_type.size())
     }
 
-    /// Writes short rows, as many at once as there are; gives the row it stopped at.
-    ///
-    /// What writing them takes is a few vectors for all: no row is looked at by itself. Of very short rows the
-    /// statistics of those that come next are computed before: each root and quotient waits for the one before, and
-    /// the writes do not.
     #[inline(always)]
-    unsafe fn short_rows<S: Simd>(&self, first: usize, last: usize) -> usize {
-        let job = self.job;
-        let mut row = first;
-        let (Some(statistics), Some(src_step), Some(dst_step)) =
-            (job.short, job.src_rows.step(), job.dst_rows.step())
-        else {
-            return row;
-        };
-        let (src_step, dst_step) =
-            (src_step * self.src_type.size(), dst_step * self.dst_type.size());
-        let mut scalars = [short::Scalars::NONE; 2];
-        let [mut written, mut next] = scalars.each_mut();
-        unsafe {
-            let known = |row: usize, scalars: &mut short::Scalars| {
-                row + short::ROWS <= last && statistics(job, row, src_step, scalars)
-            };
-            let longest = if job.streams { LONGEST_AHEAD_OF_STREAMS } else { LONGEST_AHEAD };
-            let ahead = job.cols * self.src_type.size() <= longest;
-            let mut ready = known(row, written);
-            while ready {
-                if ahead {
-                    ready = known(row + short::ROWS, next);
-                }
-                self.write_short::<S>(row, written, (src_step, dst_step));
-                if !ahead {
-                    ready = known(row + short::ROWS, next);
-                }
-                std::mem::swap(&mut written, &mut next);
-                row += short::ROWS;
-            }
-        }
-        row
-    }
-
-    /// Writes [`short::ROWS`] rows from `row` on.
-    #[inline(always)]
-    unsafe fn write_short<S: Simd>(
-        &self,
-        row: usize,
-        scalars: &short::Scalars,
-        (src_step, dst_step): (usize, usize),
-    ) {
-        const AT_ONCE: usize = 4;
-        let job = self.job;
-        unsafe {
-            let (mut src, mut dst) = (self.src(row), self.dst(row));
-            let streams = job.streams && self.dst_type.streams(dst) && dst_step % 64 == 0;
-            if streams {
-                // One after another: stores past the caches want to come in order.
-                for i in 0..short::ROWS {
-                    let row = Written::short(scalars, i, src, dst);
-                    let next = std::ptr::null();
-                    let normalize = self.normalize::<S, 1>([row]);
-                    map::<S, _>(job.cols, &Stream { normalize, next });
-                    (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
-                }
-                return;
-            }
-            let mut i = 0;
-            while i < short::ROWS {
-                let (src_at, dst_at) = (
-                    |j: usize| src.wrapping_add(j * src_step),
-                    |j: usize| dst.wrapping_add(j * dst_step),
-                );
-                // Spelled out: what a loop makes goes through memory.
-                let rows = [
-                    Written::short(scalars, i, src, dst),
-                    Written::short(scalars, i + 1, src_at(1), dst_at(1)),
-                    Written::short(scalars, i + 2, src_at(2), dst_at(2)),
-                    Written::short(scalars, i + 3, src_at(3), dst_at(3)),
-                ];
-                map::<S, _>(job.cols, &self.normalize::<S, AT_ONCE>(rows));
-                src = src.wrapping_add(AT_ONCE * src_step);
-                dst = dst.wrapping_add(AT_ONCE * dst_step);
-                i += AT_ONCE;
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn normalize<S: Simd, const R: usize>(
+    pub(super) fn normalize<S: Simd, const R: usize>(
         &self,
         rows: [Written<S>; R],
     ) -> Normalize<S, Src, Dst, RMS, AFFINE, R> {
@@ -237,35 +152,64 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             if self.dst_type.streams(row.dst) {
                 let fetched = !RMS && self.job.statistics != StatisticsUse::Given;
                 let next = if fetched { std::ptr::null() } else { self.src_ahead(next) };
-                map::<S, _>(self.job.cols, &Stream { normalize, next });
+                map::<S, _>(self.job.cols, &Stream { normalize, past_caches: true, next });
             } else {
                 map::<S, _>(self.job.cols, &normalize);
             }
         }
     }
 
-    /// Writes `R` rows and takes along the statistics of as many from `next` on, which follow those that
-    /// are known already; gives how many there are before one that f32 does not carry.
+    /// Writes a row and takes along the statistics of row `next`, which follows those that are known already; gives
+    /// how many there are before one that f32 does not carry.
     #[inline(always)]
-    unsafe fn write_and_fold<S: Simd, const R: usize>(
-        &self,
-        known: &mut Known,
-        next: usize,
-    ) -> usize {
+    unsafe fn write_one_and_fold<S: Simd>(&self, known: &mut Known, next: usize) -> usize {
+        let job = self.job;
         unsafe {
-            let cols = self.job.cols;
-            let mut moments = [Moments::about(self.src_type, self.job.src, 0.0); R];
-            for (r, moments) in moments.iter_mut().enumerate() {
-                *moments = self.moments::<S>(next + r);
-            }
-            let normalize = self.known::<S, R>(known);
-            let sums = map_and_fold::<S, 1, R, _, _>(cols, &normalize, &moments);
-            for r in 0..R {
+            let moments = [self.moments::<S>(next)];
+            let [row] = known.take();
+            let normalize = self.normalize::<S, 1>([Written::new(&row)]);
+            let past_caches = job.streams && self.dst_type.streams(row.dst);
+            // The row after the one that is summed, if it comes from memory.
+            let far = if job.streams { self.src_ahead(next + 1) } else { std::ptr::null() };
+            let op = Stream { normalize, past_caches, next: far };
+            let [sums] = map_and_fold::<S, 1, 1, _, _>(job.cols, &op, &moments);
+            let Some(found) = moments[0].statistics(job.cols, &sums) else { return 0 };
+            known.add(self.ready(next, &found));
+            1
+        }
+    }
+
+    /// The same for two rows.
+    #[inline(always)]
+    unsafe fn write_two_and_fold<S: Simd>(&self, known: &mut Known, next: usize) -> usize {
+        let cols = self.job.cols;
+        unsafe {
+            let moments = [self.moments::<S>(next), self.moments::<S>(next + 1)];
+            let normalize = self.known::<S, 2>(known);
+            let sums = map_and_fold::<S, 1, 2, _, _>(cols, &normalize, &moments);
+            for r in 0..2 {
                 let Some(found) = moments[r].statistics(cols, &sums[r]) else { return r };
                 known.add(self.ready(next + r, &found));
             }
-            R
+            2
         }
+    }
+
+    /// Whether rows take along the statistics of others.
+    #[inline(always)]
+    fn goes_along<S: Simd>(&self) -> bool {
+        let job = self.job;
+        let (src, dst) = (job.cols * self.src_type.size(), job.cols * self.dst_type.size());
+        let fits = match (RMS, job.resident) {
+            (true, true) => src.max(dst) <= LONGEST_RMS_ALONG,
+            (true, false) => !job.streams && src.max(dst) <= LONGEST_RMS_ALONG_BEYOND,
+            (false, true) => true,
+            (false, false) if job.streams => rows_stay(src + dst),
+            (false, false) if Dst::LOOKS => src.max(dst) <= LONGEST_LOOKS_ALONG_BEYOND,
+            (false, false) => src.max(dst) <= LONGEST_ALONG_BEYOND,
+        };
+        let given = job.statistics == StatisticsUse::Given;
+        S::MANY_REGISTERS && !given && job.cols <= BLOCK && fits
     }
 }
 
@@ -311,14 +255,8 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).finished(job.finish) };
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
     let row_bytes = job.cols * src_type.size().max(dst_type.size());
-    let given = job.statistics == StatisticsUse::Given;
-    let pairs = S::MANY_REGISTERS && !RMS;
-    let along = S::MANY_REGISTERS
-        && !given
-        && job.resident
-        && job.cols <= BLOCK
-        && !Dst::LOOKS
-        && (!RMS || row_bytes <= LONGEST_RMS_ALONG);
+    let pairs = S::MANY_REGISTERS && !RMS && job.resident && !Dst::LOOKS;
+    let along = kernel.goes_along::<S>();
     let rows_at_once = if pairs { 2 } else { 1 };
     let in_cache = ROWS_IN_CACHE / row_bytes;
     let depth = if along && in_cache < 3 * rows_at_once {
@@ -350,9 +288,9 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
                 next += 1;
             }
             let folded = if along && pairs && known.len >= 2 && next + 2 <= end {
-                kernel.write_and_fold::<S, 2>(&mut known, next)
+                kernel.write_two_and_fold::<S>(&mut known, next)
             } else if along && !pairs && known.len >= 1 && next < end {
-                kernel.write_and_fold::<S, 1>(&mut known, next)
+                kernel.write_one_and_fold::<S>(&mut known, next)
             } else if job.streams && known.len >= 1 {
                 let [row] = known.take();
                 kernel.write_past_caches::<S>(row, next);

@@ -2,7 +2,8 @@
 
 use super::columns::ColumnSums;
 use super::row::{Statistics, mean_in_range, variance_tells};
-use super::{short, short_backward};
+use super::short::Short;
+use super::short_backward;
 use crate::simd::{Factors, Finish};
 use crate::tensor::{DataType, RowMap};
 
@@ -49,8 +50,8 @@ pub(super) struct Forward {
     pub(super) streams: bool,
     /// Whether src comes from memory, so that a row is asked for while another is summed.
     pub(super) fetches: bool,
-    /// The statistics of several rows at once, if they are computed and rows are short.
-    pub(super) short: Option<short::Entry>,
+    /// How the statistics of short rows are computed; of several at once only if they are computed at all.
+    pub(super) short: Short,
 }
 
 // SAFETY: threads write different rows through these addresses; everything else is read.

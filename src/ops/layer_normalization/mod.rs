@@ -11,6 +11,7 @@
 //! Layer Normalization" (2019).
 
 mod backward;
+mod caches;
 mod carry;
 mod columns;
 mod forward;
@@ -23,6 +24,7 @@ mod reference;
 mod row;
 mod short;
 mod short_backward;
+mod short_forward;
 mod simd_impl;
 mod staged;
 mod stages;

@@ -166,9 +166,11 @@ impl<S: Simd> Map<S> for Fetch {
     }
 }
 
-/// [`Normalize`] of a row whose dst is stored past the caches.
+/// [`Normalize`] of a row whose dst may be stored past the caches.
 pub(super) struct Stream<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8> {
     pub(super) normalize: Normalize<S, Src, Dst, RMS, AFFINE, 1>,
+    /// Whether it is; the address allows it then.
+    pub(super) past_caches: bool,
     /// A row to fetch meanwhile, or null.
     pub(super) next: *const u8,
 }
@@ -176,14 +178,28 @@ pub(super) struct Stream<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8> {
 impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     Stream<S, Src, Dst, RMS, AFFINE>
 {
+    /// `N` vectors at element `i`.
+    ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// As [`Map::apply`].
     #[inline(always)]
-    unsafe fn fetch(&self, i: usize) {
-        if !self.next.is_null() {
-            let size = self.normalize.src_type.size();
-            // SAFETY: the caller's.
-            unsafe { S::prefetch(self.next.wrapping_add(i * size)) }
+    unsafe fn vectors<const N: usize>(&self, i: usize) {
+        let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
+        // SAFETY: the caller's.
+        unsafe {
+            let mut values = [S::splat(0.0); N];
+            for (v, value) in values.iter_mut().enumerate() {
+                let i = i + v * LANES;
+                if !self.next.is_null() {
+                    S::prefetch(self.next.wrapping_add(i * src_type.size()));
+                }
+                [*value] = self.normalize.values(i);
+            }
+            if self.past_caches {
+                dst_type.stream_all::<S, N>(row.dst, i, &values);
+            } else {
+                dst_type.store_all::<S, N>(row.dst, i, &values);
+            }
         }
     }
 }
@@ -195,25 +211,13 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
 
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
-        let Normalize { dst_type, rows: [row], .. } = &self.normalize;
         // SAFETY: the caller's.
-        unsafe {
-            let mut values = [S::splat(0.0); TURN];
-            for (v, value) in values.iter_mut().enumerate() {
-                self.fetch(i + v * LANES);
-                [*value] = self.normalize.values(i + v * LANES);
-            }
-            dst_type.stream_all::<S, TURN>(row.dst, i, &values);
-        }
+        unsafe { self.vectors::<TURN>(i) }
     }
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        let Normalize { dst_type, rows: [row], .. } = &self.normalize;
         // SAFETY: the caller's.
-        unsafe {
-            self.fetch(i);
-            dst_type.stream_all::<S, 1>(row.dst, i, &self.normalize.values(i));
-        }
+        unsafe { self.vectors::<1>(i) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {

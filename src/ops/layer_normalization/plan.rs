@@ -1,14 +1,16 @@
 //! What surrounds the kernels: the cut into blocks, threads, the scratchpad, and scale and shift brought to
 //! f32. The vector implementations and the reference implementation share it.
 
+use super::caches::{Caches, STREAMED_BYTES};
 use super::carry::{self, Carried};
 use super::columns::{Blocks, ColumnSums, JoinEntry, Partial};
 use super::job::{Backward, Forward, StatisticsUse};
 use super::problem::LayerNormalization;
 use super::row::Statistics;
+use super::short::Short;
+use super::short_backward;
 use super::staged::{Staging, finishes, takes_steps};
 use super::stages::Stages;
-use super::{short, short_backward};
 use crate::primitive::{Arguments, Execution, PropKind, Steps};
 use crate::simd::{DefaultEnvironment, Factors, Finish, Level, read_scalar};
 use crate::tensor::{DataType, MemoryDesc, RowMap};
@@ -16,14 +18,6 @@ use norm_sys as sys;
 
 /// Elements that are worth a thread: below, handing over costs more than it saves.
 const ELEMENTS_PER_THREAD: usize = 24 * 1024;
-/// Bytes of a problem's tensors from which the output is stored past the caches: what comes next will not
-/// find it in a cache of its own anyway, and its lines are not read before they are written.
-const STREAMED_BYTES: usize = 16 << 20;
-/// The same where rows are short forward, and how short: one store after another costs more there.
-const STREAMED_BYTES_OF_SHORT: usize = 24 << 20;
-const SHORT_COLS: usize = 256;
-/// Bytes of a problem's tensors that stay in a second-level cache.
-const RESIDENT_BYTES: usize = 1 << 20;
 /// Blocks per thread where the cut is free, so that a thread that is held up keeps little from the
 /// others.
 const BLOCKS_PER_THREAD: usize = 4;
@@ -246,7 +240,7 @@ impl Plan {
     pub(super) fn run_forward(
         &self,
         execution: &Execution<'_>,
-        short: Option<short::Entry>,
+        short: Short,
         rows: &(dyn Fn(&Forward, usize, usize) + Sync),
     ) -> usize {
         let args: &Arguments = execution.arguments;
@@ -264,10 +258,7 @@ impl Plan {
         // SAFETY: the buffers were checked.
         let ramps = self.ramps.as_ref().map(|steps| unsafe { steps.ramps(args) });
         drop(environment);
-        let bytes = self.bytes(&[self.src_type, self.dst_type]);
-        let short_rows = self.cols <= SHORT_COLS;
-        let large = bytes >= if short_rows { STREAMED_BYTES_OF_SHORT } else { STREAMED_BYTES };
-        let resident = bytes <= width * RESIDENT_BYTES;
+        let caches = Caches::new(self.rows, self.cols, (self.src_type, self.dst_type), width);
         let job = Forward {
             rows: self.rows,
             cols: self.cols,
@@ -288,10 +279,10 @@ impl Plan {
             // SAFETY: the buffers were checked.
             factors: unsafe { self.factors(args) },
             finish: ramps.as_ref().map_or(Finish::NONE, |ramps| Finish::new(ramps)),
-            resident,
-            streams: large && args.get(sys::NORM_ARG_SRC) != args.get(sys::NORM_ARG_DST),
-            fetches: bytes >= STREAMED_BYTES || (!self.rms && !resident),
-            short: if self.statistics == StatisticsUse::Given { None } else { short },
+            resident: caches.resident,
+            streams: caches.streams && args.get(sys::NORM_ARG_SRC) != args.get(sys::NORM_ARG_DST),
+            fetches: caches.streams || (!self.rms && !caches.resident),
+            short: if self.statistics == StatisticsUse::Given { Short::No } else { short },
         };
         if self.cols == 0 {
             // The statistics of nothing are 0.

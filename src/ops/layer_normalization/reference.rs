@@ -12,6 +12,7 @@ use super::problem::LayerNormalization;
 use super::row::{
     NEAR, PILOT, Statistics, corrected, in_range, per_col, reciprocal, sums_narrowly,
 };
+use super::short::Short;
 use super::staged::{finishes, takes_steps};
 use crate::primitive::{
     BoundSteps, Execution, Implementation, Padding, Steps, Variant, take_steps,
@@ -95,7 +96,7 @@ impl Implementation for Reference {
             // SAFETY: the execution's buffers were checked.
             let bound = self.steps.as_ref().map(|steps| unsafe { steps.bind(execution.arguments) });
             drop(environment);
-            self.plan.run_forward(execution, None, &|job, first, last| {
+            self.plan.run_forward(execution, Short::No, &|job, first, last| {
                 for row in first..last {
                     self.forward_row(job, row, bound.as_ref());
                 }

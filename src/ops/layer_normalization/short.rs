@@ -1,5 +1,8 @@
 //! The statistics of rows so short that joining lanes, a root and two quotients per row would be most of the
 //! work: 16 rows at once, whose scalars are the lanes of a vector. The bits are those of row after row.
+//!
+//! Rows of up to [`PILOT`] elements are summed here, by functions of their own. Longer ones are summed by the kernels
+//! while others are written; what the sums come to is computed here for both.
 
 use super::job::Forward;
 use super::row::{
@@ -16,6 +19,17 @@ use std::mem::MaybeUninit;
 
 /// The longest row that is taken so.
 const LONGEST: usize = GROUP;
+
+/// How the statistics of a problem's rows are computed.
+#[derive(Clone, Copy)]
+pub(super) enum Short {
+    /// Row by row.
+    No,
+    /// 16 rows at once, by a function.
+    Apart(Entry),
+    /// 16 rows at once, while others are written.
+    Along,
+}
 /// Rows at once.
 pub(super) const ROWS: usize = LANES;
 
@@ -106,24 +120,6 @@ struct Rows<Src> {
     /// Between rows, in bytes.
     step: usize,
     cols: usize,
-    /// Whether they come from memory.
-    fetches: bool,
-}
-
-impl<Src: Element> Rows<Src> {
-    /// Asks for a row that comes later, while there is something to compute.
-    ///
-    /// # Safety
-    /// The instruction set of `S` is there.
-    #[inline(always)]
-    unsafe fn fetch<S: Simd>(&self, row: usize) {
-        if self.fetches {
-            for line in (0..self.cols * self.element.size()).step_by(64) {
-                // SAFETY: the caller's.
-                unsafe { S::prefetch(self.first_row.wrapping_add(row * self.step + line)) }
-            }
-        }
-    }
 }
 
 /// The moments of rows.
@@ -138,7 +134,7 @@ struct Found<S: Simd> {
 /// nothing is written, if f32 does not carry one of them or its sums have to be taken once more.
 ///
 /// # Safety
-/// The rows are there and this thread's, of at most [`LONGEST`] and at least one element, `src_step` bytes
+/// The rows are there and this thread's, of at most [`PILOT`] and at least one element, `src_step` bytes
 /// from each other; the instruction set of `S` is there.
 #[inline(always)]
 unsafe fn short_statistics<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
@@ -151,7 +147,7 @@ unsafe fn short_statistics<S: Simd, Src: Element, Dst: Element, const RMS: bool>
     let first_row = job.src.wrapping_add(job.src_rows.offset(first) * element.size());
     // SAFETY: the caller's.
     unsafe {
-        let rows = Rows { element, first_row, step: src_step, cols, fetches: job.fetches };
+        let rows = Rows { element, first_row, step: src_step, cols };
         let found = match (cols / LANES, cols % LANES) {
             (1, 0) => of_vectors::<S, Src, Dst, RMS, 1>(&rows),
             (2, 0) => of_vectors::<S, Src, Dst, RMS, 2>(&rows),
@@ -176,9 +172,6 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
     let mut pilots = [0.0; ROWS];
     // SAFETY: the caller's.
     unsafe {
-        for r in 0..ROWS {
-            rows.fetch::<S>(ROWS + r);
-        }
         let mut mean = S::wide_splat(0.0);
         if !RMS {
             let values = Values::<Src, Dst, NV> { element, first_row, step, dst: PhantomData };
@@ -191,7 +184,7 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
     }
 }
 
-/// The moments of rows of any length.
+/// The moments of rows of any length up to [`PILOT`].
 ///
 /// # Safety
 /// As [`short_statistics`].
@@ -202,43 +195,112 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
     let &Rows { element, first_row, step, cols, .. } = rows;
     let mut pilots = [0.0; ROWS];
     // Every one is written before it is read; to write them twice would take as long as a row.
-    let mut sums_of_terms = [const { MaybeUninit::uninit() }; ROWS];
-    let mut sums_of_squares = [const { MaybeUninit::uninit() }; ROWS];
+    let mut sums = [const { MaybeUninit::uninit() }; ROWS];
     // SAFETY: the caller's.
     unsafe {
         let mut mean = S::wide_splat(0.0);
         if !RMS {
-            for (r, sum) in sums_of_terms.iter_mut().enumerate() {
+            for (r, sum) in sums.iter_mut().enumerate() {
                 let src = first_row.add(r * step);
-                sum.write(if cols > PILOT {
-                    pilot_lanes::<S, Src>(element, src)
-                } else {
-                    value_lanes::<S, Src, Dst>(element, src, cols)
-                });
+                sum.write(value_lanes::<S, Src, Dst>(element, src, cols));
             }
-            // All of a row's values, if they are few; then this is the mean.
-            mean = per_col::<S>(S::wide_sums(&sums_of_terms), cols.min(PILOT));
+            mean = per_col::<S>(S::wide_sums(&sums), cols);
             S::store(pilots.as_mut_ptr(), S::narrow(mean));
         }
-        for r in 0..ROWS {
-            let src = first_row.add(r * step);
-            let moments = Moments::<Src, Dst, RMS>::about(element, src, pilots[r]);
-            rows.fetch::<S>(ROWS + r);
-            let sums = lane_sums::<S, 1, _>(cols, &moments);
-            sums_of_squares[r].write(sums.products[0]);
+        for (r, sum) in sums.iter_mut().enumerate() {
+            let moments =
+                Moments::<Src, Dst, RMS>::about(element, first_row.add(r * step), pilots[r]);
+            let [squares] = lane_sums::<S, 1, _>(cols, &moments).products;
+            sum.write(squares);
+        }
+        Found { pilots, mean, mean_square: per_col::<S>(S::wide_sums(&sums), cols) }
+    }
+}
+
+/// The sums of rows of more than [`PILOT`] elements, or with RMS of any, whose lanes are not joined, about their pilots.
+pub(super) struct SumsOfRows<S: Simd> {
+    pilots: [f32; ROWS],
+    squares: [MaybeUninit<S::D>; ROWS],
+    terms: [MaybeUninit<S::D>; ROWS],
+}
+
+impl<S: Simd> SumsOfRows<S> {
+    pub(super) const NONE: Self = Self {
+        pilots: [0.0; ROWS],
+        squares: [const { MaybeUninit::uninit() }; ROWS],
+        terms: [const { MaybeUninit::uninit() }; ROWS],
+    };
+
+    /// Begins with rows at `first_row`, `step` bytes from each other.
+    ///
+    /// # Safety
+    /// They are there; the instruction set of `S` is too.
+    #[inline(always)]
+    pub(super) unsafe fn begin<Src: Element, const RMS: bool>(
+        &mut self,
+        element: Src,
+        first_row: *const u8,
+        step: usize,
+    ) {
+        if RMS {
+            return;
+        }
+        // SAFETY: the caller's.
+        unsafe {
+            for (r, sum) in self.terms.iter_mut().enumerate() {
+                sum.write(pilot_lanes::<S, Src>(element, first_row.add(r * step)));
+            }
+            let means = per_col::<S>(S::wide_sums(&self.terms), PILOT);
+            S::store(self.pilots.as_mut_ptr(), S::narrow(means));
+        }
+    }
+
+    /// Sums row `r`.
+    ///
+    /// # Safety
+    /// It has `cols` elements, of which there are more than [`PILOT`] and at most [`LONGEST`]; the instruction set of
+    /// `S` is there.
+    #[inline(always)]
+    pub(super) unsafe fn sum<Src: Element, Dst: Element, const RMS: bool>(
+        &mut self,
+        r: usize,
+        (element, row): (Src, *const u8),
+        cols: usize,
+    ) {
+        let moments = Moments::<Src, Dst, RMS>::about(element, row, self.pilots[r]);
+        // SAFETY: the caller's.
+        let sums = unsafe { lane_sums::<S, 1, _>(cols, &moments) };
+        self.squares[r].write(sums.products[0]);
+        if !RMS {
+            self.terms[r].write(sums.terms);
+        }
+    }
+
+    /// The scalars of rows `first` on, all of which were summed; as [`short_statistics`].
+    ///
+    /// # Safety
+    /// As [`short_statistics`].
+    #[inline(always)]
+    pub(super) unsafe fn scalars<Dst: Element, const RMS: bool>(
+        &self,
+        job: &Forward,
+        first: usize,
+        scalars: &mut Scalars,
+    ) -> bool {
+        // SAFETY: the caller's.
+        unsafe {
+            let mut mean = S::wide_splat(0.0);
             if !RMS {
-                sums_of_terms[r].write(sums.terms);
+                // Of the values, or of the distances.
+                mean = per_col::<S>(S::wide_sums(&self.terms), job.cols);
+                if Dst::HALF {
+                    mean = S::wide_add(S::widen(S::load(self.pilots.as_ptr())), mean);
+                }
             }
+            let mean_square = per_col::<S>(S::wide_sums(&self.squares), job.cols);
+            let found = Found { pilots: self.pilots, mean, mean_square };
+            statistics_of::<S, RMS>(job, first, &found, scalars)
         }
-        let mean_square = per_col::<S>(S::wide_sums(&sums_of_squares), cols);
-        if !RMS && cols > PILOT {
-            // The values, or the distances.
-            mean = per_col::<S>(S::wide_sums(&sums_of_terms), cols);
-            if Dst::HALF {
-                mean = S::wide_add(S::widen(S::load(pilots.as_ptr())), mean);
-            }
-        }
-        Found { pilots, mean, mean_square }
     }
 }
 
@@ -300,16 +362,19 @@ entry_points! {
 /// See [`short_statistics`].
 pub(super) type Entry = unsafe fn(&Forward, usize, usize, &mut Scalars) -> bool;
 
-/// The statistics of a problem's rows, if they are short.
-pub(super) fn entry(
+/// How the statistics of a problem's rows are computed.
+pub(super) fn of_rows(
     level: Level,
     (src, dst): (DataType, DataType),
     rms: bool,
     cols: usize,
-) -> Option<Entry> {
+) -> Short {
     use DataType::{Bf16 as B, F16 as H, S8 as S, U8 as U};
     if cols > LONGEST {
-        return None;
+        return Short::No;
+    }
+    if cols > PILOT {
+        return Short::Along;
     }
     // With RMS there are no values to sum.
     let narrow = sums_narrowly(dst) && !rms;
@@ -326,7 +391,7 @@ pub(super) fn entry(
         (S | U, false, true) => entries::at::<Byte, F32, true>(level),
         (_, false, true) => entries::at::<F32, F32, true>(level),
     };
-    Some(typed.unwrap_or(match (narrow, rms) {
+    Short::Apart(typed.unwrap_or(match (narrow, rms) {
         (true, _) => entries::entry_portable::<Runtime<false, true>, F16, false>,
         (false, true) => entries::entry_portable::<Runtime<false, true>, F32, true>,
         (false, false) => entries::entry_portable::<Runtime<false, true>, F32, false>,

@@ -8,15 +8,18 @@ use super::gradient::{LAYER, READ_SCALE, RMS, RowSums, SUM_SCALE, SUM_SHIFT, Vec
 use super::job::Backward;
 use super::row::LARGEST_MEAN;
 use crate::simd::{
-    Bf16, Element, F16, F32, LANES, LanesOfRows, Level, Simd, add_wide, entry_points, lane_sums,
+    Bf16, Element, F16, F32, GROUP, LANES, LanesOfRows, Level, Simd, add_wide, entry_points,
+    lane_sums,
 };
 use crate::tensor::DataType;
 use std::mem::MaybeUninit;
 
-/// The longest row of src or diff_dst that is taken so, in bytes; and where diff_src is stored past the caches, which
-/// wants whole rows, one after another.
-const LONGEST: usize = 256;
-const LONGEST_STREAMED: usize = 64;
+/// The longest row of src or diff_dst that is taken so, in bytes: a chain of them stays in a first-level cache.
+const LONGEST: usize = 1024;
+/// The longest where diff_src is stored past the caches: longer ones reach memory in pieces.
+const LONGEST_STREAMED: usize = 512;
+/// The longest of which the next chain's scalars are computed before a chain is written.
+const LONGEST_AHEAD: usize = 256;
 
 /// What writing the rows of a chain takes.
 pub(super) struct Scalars {
@@ -269,7 +272,7 @@ pub(super) fn entry(
     cols: usize,
 ) -> Option<Entry> {
     use DataType::{Bf16 as B, F16 as H, F32 as F};
-    if cols * src.size().max(diff_dst.size()) > LONGEST {
+    if cols > GROUP || cols * src.size().max(diff_dst.size()) > LONGEST {
         return None;
     }
     fn typed<Src: Element, Dd: Element>(level: Level, mode: u8, params: u8) -> Option<Entry> {
@@ -317,10 +320,11 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         if job.streams && longest > LONGEST_STREAMED {
             return row;
         }
+        let ahead = longest <= LONGEST_AHEAD;
         let streams = job.streams
-            && job.cols == LANES
             && types.diff_src.streams(unsafe { self.diff_src(row) })
-            && ds_step == LANES * types.diff_src.size();
+            && ds_step == job.cols * types.diff_src.size()
+            && ds_step.is_multiple_of(64);
         let mut scalars = [Scalars::NONE; 2];
         let [mut written, mut next] = scalars.each_mut();
         unsafe {
@@ -329,7 +333,9 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             };
             let mut ready = known(row, written);
             while ready {
-                ready = known(row + CHAIN_ROWS, next);
+                if ahead {
+                    ready = known(row + CHAIN_ROWS, next);
+                }
                 let rows = Written {
                     src: self.src(row),
                     diff_dst: self.diff_dst(row),
@@ -337,14 +343,11 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     steps: (steps.0, steps.1, ds_step),
                     scalars: written,
                     streams,
+                    fetches: streams && ahead,
                 };
-                let mut i = 0;
-                while i + LANES <= job.cols {
-                    self.write_short::<S>(&rows, i, LANES);
-                    i += LANES;
-                }
-                if i < job.cols {
-                    self.write_short::<S>(&rows, i, job.cols - i);
+                self.write_short::<S>(&rows);
+                if !ahead {
+                    ready = known(row + CHAIN_ROWS, next);
                 }
                 std::mem::swap(&mut written, &mut next);
                 row += CHAIN_ROWS;
@@ -353,41 +356,90 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         row
     }
 
-    /// The vectors of all rows at element `i`, and their column terms; `n` is 16 for whole vectors.
+    /// A chain of rows, and their column terms.
     #[inline(always)]
-    unsafe fn write_short<S: Simd>(&self, rows: &Written<'_>, i: usize, n: usize) {
+    unsafe fn write_short<S: Simd>(&self, rows: &Written<'_>) {
+        let cols = self.job.cols;
+        let mut i = 0;
+        unsafe {
+            if S::MANY_REGISTERS {
+                while i + 4 * LANES <= cols {
+                    self.write_columns::<S, 4>(rows, i);
+                    i += 4 * LANES;
+                }
+                if i + 2 * LANES <= cols {
+                    self.write_columns::<S, 2>(rows, i);
+                    i += 2 * LANES;
+                }
+            }
+            while i + LANES <= cols {
+                self.write_columns::<S, 1>(rows, i);
+                i += LANES;
+            }
+            if i < cols {
+                self.write_last::<S>(rows, i, cols - i);
+            }
+        }
+    }
+
+    /// `N` vectors of all rows from element `i` on, and their column terms.
+    #[inline(always)]
+    unsafe fn write_columns<S: Simd, const N: usize>(&self, rows: &Written<'_>, i: usize) {
         let types = &self.types;
-        let (src_step, dd_step, ds_step) = rows.steps;
-        let Scalars { mean, r, shift, slope } = rows.scalars;
+        unsafe {
+            let zero = S::splat(0.0);
+            let mut scale = [zero; N];
+            for (v, scale) in scale.iter_mut().enumerate() {
+                *scale =
+                    load_if::<S>(PARAMS & READ_SCALE != 0, self.job.scale, i + v * LANES, LANES);
+            }
+            let mut chains = [(zero, zero); N];
+            for row in 0..CHAIN_ROWS {
+                let (vectors, src, diff_dst, diff_src) = rows.row::<S>(row);
+                let mut outs = [zero; N];
+                for v in 0..N {
+                    let x = types.src.load::<S>(src, i + v * LANES);
+                    let dd = types.diff_dst.load::<S>(diff_dst, i + v * LANES);
+                    outs[v] = vectors.gradient::<MODE, PARAMS>(x, dd, scale[v], &mut chains[v]);
+                }
+                if rows.fetches {
+                    rows.fetch::<S, _>(types.src, (src, rows.steps.0), i, N * LANES);
+                    rows.fetch::<S, _>(types.diff_dst, (diff_dst, rows.steps.1), i, N * LANES);
+                }
+                if rows.streams {
+                    types.diff_src.stream_all::<S, N>(diff_src, i, &outs);
+                } else {
+                    types.diff_src.store_all::<S, N>(diff_src, i, &outs);
+                }
+            }
+            for (v, (scale_chain, shift_chain)) in chains.into_iter().enumerate() {
+                self.add_columns::<S>(i + v * LANES, LANES, (scale_chain, shift_chain));
+            }
+        }
+    }
+
+    /// The last `n` elements of all rows, fewer than a vector, and their column terms.
+    #[inline(always)]
+    unsafe fn write_last<S: Simd>(&self, rows: &Written<'_>, i: usize, n: usize) {
+        let types = &self.types;
         unsafe {
             let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.job.scale, i, n);
             let mut chains = (S::splat(0.0), S::splat(0.0));
             for row in 0..CHAIN_ROWS {
-                let vectors = Vectors::<S> {
-                    mean: S::splat(mean[row]),
-                    r: S::splat(r[row]),
-                    shift: S::splat(shift[row]),
-                    slope: S::splat(slope[row]),
-                };
-                let src = rows.src.wrapping_add(row * src_step);
-                let diff_dst = rows.diff_dst.wrapping_add(row * dd_step);
-                let diff_src = rows.diff_src.wrapping_add(row * ds_step);
-                if n == LANES {
-                    let x = types.src.load::<S>(src, i);
-                    let dd = types.diff_dst.load::<S>(diff_dst, i);
-                    let out = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
-                    if rows.streams {
-                        types.diff_src.stream_all::<S, 1>(diff_src, i, &[out]);
-                    } else {
-                        types.diff_src.store_all::<S, 1>(diff_src, i, &[out]);
-                    }
-                } else {
-                    let x = types.src.load_n::<S>(src, i, n);
-                    let dd = types.diff_dst.load_n::<S>(diff_dst, i, n);
-                    let out = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
-                    types.diff_src.store_n::<S>(diff_src, i, out, n);
-                }
+                let (vectors, src, diff_dst, diff_src) = rows.row::<S>(row);
+                let x = types.src.load_n::<S>(src, i, n);
+                let dd = types.diff_dst.load_n::<S>(diff_dst, i, n);
+                let out = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
+                types.diff_src.store_n::<S>(diff_src, i, out, n);
             }
+            self.add_columns::<S>(i, n, chains);
+        }
+    }
+
+    /// Ends the chains of `n` columns.
+    #[inline(always)]
+    unsafe fn add_columns<S: Simd>(&self, i: usize, n: usize, chains: (S::F, S::F)) {
+        unsafe {
             if PARAMS & SUM_SCALE != 0 {
                 add_wide::<S, 1>(self.sums.diff_scale.add(i), [S::widen(chains.0)], n);
             }
@@ -406,6 +458,54 @@ struct Written<'a> {
     /// Between rows of src, diff_dst and diff_src, in bytes.
     steps: (usize, usize, usize),
     scalars: &'a Scalars,
-    /// Whether diff_src, of one vector a row, is stored past the caches.
+    /// Whether diff_src is stored past the caches.
     streams: bool,
+    /// Whether the chain after the next one is asked for meanwhile.
+    fetches: bool,
+}
+
+impl Written<'_> {
+    /// Asks for `n` elements from `i` on of the row two chains after one, which need not be there.
+    ///
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn fetch<S: Simd, E: Element>(
+        &self,
+        element: E,
+        (row, step): (*const u8, usize),
+        i: usize,
+        n: usize,
+    ) {
+        let first = row.wrapping_add(2 * CHAIN_ROWS * step + i * element.size());
+        for line in (0..n * element.size()).step_by(64) {
+            // SAFETY: the caller's.
+            unsafe { S::prefetch(first.wrapping_add(line)) }
+        }
+    }
+
+    /// A row's scalars and where it begins in src, diff_dst and diff_src.
+    ///
+    /// # Safety
+    /// The row is one of the chain; the instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn row<S: Simd>(&self, row: usize) -> (Vectors<S>, *const u8, *const u8, *mut u8) {
+        let (src_step, dd_step, ds_step) = self.steps;
+        let Scalars { mean, r, shift, slope } = self.scalars;
+        // SAFETY: the caller's.
+        let vectors = unsafe {
+            Vectors {
+                mean: S::splat(mean[row]),
+                r: S::splat(r[row]),
+                shift: S::splat(shift[row]),
+                slope: S::splat(slope[row]),
+            }
+        };
+        (
+            vectors,
+            self.src.wrapping_add(row * src_step),
+            self.diff_dst.wrapping_add(row * dd_step),
+            self.diff_src.wrapping_add(row * ds_step),
+        )
+    }
 }

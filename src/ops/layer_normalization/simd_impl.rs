@@ -6,7 +6,7 @@ use super::forward;
 use super::gradient;
 use super::plan::Plan;
 use super::problem::LayerNormalization;
-use super::short;
+use super::short::{self, Short};
 use super::short_backward;
 use super::staged::{finishes, kernel_types};
 use super::wide;
@@ -43,7 +43,7 @@ pub(super) fn make(
         let entry = if finishes { forward::finished_entry } else { forward::entry };
         Run::Forward(
             (!double).then(|| entry(level, src, dst, flags.rms(), flags.affine())),
-            if double { None } else { short::entry(level, (src, dst), flags.rms(), p.cols) },
+            if double { Short::No } else { short::of_rows(level, (src, dst), flags.rms(), p.cols) },
             wide::entry(level, src, dst),
         )
     } else {
@@ -61,7 +61,7 @@ pub(super) fn make(
 
 /// The kernel of a direction, and the one for rows that it stops at.
 enum Run {
-    Forward(Option<forward::Entry>, Option<short::Entry>, wide::Entry),
+    Forward(Option<forward::Entry>, Short, wide::Entry),
     Backward(
         Option<backward::Entry>,
         Option<short_backward::Entry>,

@@ -1,0 +1,202 @@
+//! Forward over rows so short that a root and a quotient per row would be most of the work: 16 at once.
+
+use super::forward::Kernel;
+use super::normalize::{Stream, Written};
+use super::short::{self, ROWS, Scalars, Short, SumsOfRows};
+use crate::simd::{Element, Simd, map};
+
+/// The longest rows, in bytes, of which the statistics of the next ones are computed before some are written.
+const LONGEST_AHEAD: usize = 256;
+const LONGEST_AHEAD_OF_STREAMS: usize = 64;
+/// From how many bytes on RMS rows are summed while others are written; more than [`PILOT`](super::row::PILOT) elements
+/// always are.
+const SHORTEST_ALONG: usize = 256;
+/// How many rows further on than the one that is written rows are asked for.
+const FETCHED: usize = 2 * ROWS;
+
+// SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
+// of `S` is there, by the contract of `forward_rows`.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
+    Kernel<'_, Src, Dst, RMS, AFFINE>
+{
+    /// Writes short rows, as many at once as there are; gives the row it stopped at.
+    #[inline(always)]
+    pub(super) unsafe fn short_rows<S: Simd>(&self, first: usize, last: usize) -> usize {
+        let job = self.job;
+        let (Some(src_step), Some(dst_step)) = (job.src_rows.step(), job.dst_rows.step()) else {
+            return first;
+        };
+        let steps = (src_step * self.src_type.size(), dst_step * self.dst_type.size());
+        unsafe {
+            match job.short {
+                Short::No => first,
+                Short::Apart(_) if RMS && !job.streams && self.row_bytes() >= SHORTEST_ALONG => {
+                    self.rows_along::<S>(first, last, steps)
+                }
+                Short::Apart(statistics) => self.rows_apart::<S>(first, last, steps, statistics),
+                Short::Along => self.rows_along::<S>(first, last, steps),
+            }
+        }
+    }
+
+    /// While a row is written, the one 16 rows further on is summed: loads and stores take turns, as they do in a copy,
+    /// and roots and quotients are not waited for.
+    #[inline(always)]
+    unsafe fn rows_along<S: Simd>(
+        &self,
+        first: usize,
+        last: usize,
+        (src_step, dst_step): (usize, usize),
+    ) -> usize {
+        let job = self.job;
+        let (cols, src_type) = (job.cols, self.src_type);
+        let mut sums = SumsOfRows::<S>::NONE;
+        let mut scalars = Scalars::NONE;
+        // Rows before `row` are written; the scalars are those of `row` on, if they are ready.
+        let (mut row, mut ready) = (first, false);
+        unsafe {
+            let past_caches = self.past_caches(row, dst_step);
+            loop {
+                let next = if ready { row + ROWS } else { row };
+                let sum = next + ROWS <= last;
+                if !(sum || ready) {
+                    return row;
+                }
+                let (mut src, mut dst, mut summed) = (self.src(row), self.dst(row), self.src(next));
+                if sum {
+                    sums.begin::<Src, RMS>(src_type, summed, src_step);
+                }
+                for i in 0..ROWS {
+                    if sum {
+                        self.fetch::<S>(summed.wrapping_add(ROWS * src_step));
+                        sums.sum::<Src, Dst, RMS>(i, (src_type, summed), cols);
+                        summed = summed.wrapping_add(src_step);
+                    }
+                    if ready {
+                        let normalize = self.normalize([Written::short(&scalars, i, src, dst)]);
+                        let op = Stream { normalize, past_caches, next: std::ptr::null() };
+                        map::<S, _>(cols, &op);
+                        (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
+                    }
+                }
+                if ready {
+                    row += ROWS;
+                }
+                ready = sum && sums.scalars::<Dst, RMS>(job, next, &mut scalars);
+                if !ready {
+                    return row;
+                }
+            }
+        }
+    }
+
+    /// Of src.
+    #[inline(always)]
+    fn row_bytes(&self) -> usize {
+        self.job.cols * self.src_type.size()
+    }
+
+    /// Asks for a row, which need not be there, if they come from memory. Those of a line or less come by themselves.
+    #[inline(always)]
+    unsafe fn fetch<S: Simd>(&self, row: *const u8) {
+        if self.job.streams && self.row_bytes() > 64 {
+            for line in (0..self.row_bytes()).step_by(64) {
+                unsafe { S::prefetch(row.wrapping_add(line)) }
+            }
+        }
+    }
+
+    /// Whether rows from one on are stored past the caches.
+    #[inline(always)]
+    unsafe fn past_caches(&self, row: usize, dst_step: usize) -> bool {
+        unsafe {
+            self.job.streams && self.dst_type.streams(self.dst(row)) && dst_step.is_multiple_of(64)
+        }
+    }
+
+    /// What writing rows takes is a few vectors for all: no row is looked at by itself. Of very short rows the
+    /// statistics of those that come next are computed before: each root and quotient waits for the one before, and
+    /// the writes do not.
+    #[inline(always)]
+    unsafe fn rows_apart<S: Simd>(
+        &self,
+        first: usize,
+        last: usize,
+        steps: (usize, usize),
+        statistics: short::Entry,
+    ) -> usize {
+        let job = self.job;
+        let mut row = first;
+        let mut scalars = [Scalars::NONE; 2];
+        let [mut written, mut next] = scalars.each_mut();
+        unsafe {
+            let known = |row: usize, scalars: &mut Scalars| {
+                row + ROWS <= last && statistics(job, row, steps.0, scalars)
+            };
+            let longest = if job.streams { LONGEST_AHEAD_OF_STREAMS } else { LONGEST_AHEAD };
+            let ahead = self.row_bytes() <= longest;
+            let mut ready = known(row, written);
+            while ready {
+                if ahead {
+                    ready = known(row + ROWS, next);
+                }
+                self.write_short::<S>(row, written, steps);
+                if !ahead {
+                    ready = known(row + ROWS, next);
+                }
+                std::mem::swap(&mut written, &mut next);
+                row += ROWS;
+            }
+        }
+        row
+    }
+
+    /// Writes [`ROWS`] rows from `row` on.
+    #[inline(always)]
+    unsafe fn write_short<S: Simd>(
+        &self,
+        row: usize,
+        scalars: &Scalars,
+        (src_step, dst_step): (usize, usize),
+    ) {
+        const AT_ONCE: usize = 4;
+        let job = self.job;
+        unsafe {
+            let (mut src, mut dst) = (self.src(row), self.dst(row));
+            if self.past_caches(row, dst_step) {
+                // One after another: stores past the caches want to come in order.
+                for i in 0..ROWS {
+                    self.fetch::<S>(src.wrapping_add(FETCHED * src_step));
+                    let row = Written::short(scalars, i, src, dst);
+                    let next = std::ptr::null();
+                    let normalize = self.normalize::<S, 1>([row]);
+                    map::<S, _>(job.cols, &Stream { normalize, past_caches: true, next });
+                    (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
+                }
+                return;
+            }
+            let mut i = 0;
+            while i < ROWS {
+                let (src_at, dst_at) = (
+                    |j: usize| src.wrapping_add(j * src_step),
+                    |j: usize| dst.wrapping_add(j * dst_step),
+                );
+                for j in 0..AT_ONCE {
+                    self.fetch::<S>(src_at(FETCHED + j).cast());
+                }
+                // Spelled out: what a loop makes goes through memory.
+                let rows = [
+                    Written::short(scalars, i, src, dst),
+                    Written::short(scalars, i + 1, src_at(1), dst_at(1)),
+                    Written::short(scalars, i + 2, src_at(2), dst_at(2)),
+                    Written::short(scalars, i + 3, src_at(3), dst_at(3)),
+                ];
+                map::<S, _>(job.cols, &self.normalize::<S, AT_ONCE>(rows));
+                src = src.wrapping_add(AT_ONCE * src_step);
+                dst = dst.wrapping_add(AT_ONCE * dst_step);
+                i += AT_ONCE;
+            }
+        }
+    }
+}
