@@ -3,73 +3,130 @@
 //! On a machine that others use, too, times drift by tens of per cent within seconds. Only times
 //! taken one right after the other can be compared, so the contestants take turns, another one
 //! begins each round, and what counts is the ratio within a round. What a contestant leaves in the
-//! caches is not the next one's business: each runs once before it is timed.
+//! caches is not the next one's business: each runs once before it is timed. Nor are the threads
+//! that it leaves looking for work: where there are several, each turn begins when all others sleep,
+//! and runs for a while before it is timed, to wake its own.
 
+use crate::quiet;
 use std::time::{Duration, Instant};
 
 /// Something to be timed.
 pub trait Contestant<E> {
-    /// Runs so many times and says how long that took.
-    fn sample(&self, calls: u64) -> Result<Duration, E>;
+    /// Runs for at least the time of `warm_up`, if there is one, and at least once; then so many
+    /// times, and says how long those took.
+    fn sample(&self, warm_up: Option<Duration>, calls: u64) -> Result<Duration, E>;
 }
 
 /// Every closure that runs once is a contestant.
 impl<E, F: Fn() -> Result<(), E>> Contestant<E> for F {
-    fn sample(&self, calls: u64) -> Result<Duration, E> {
-        let start = Instant::now();
-        for _ in 0..calls {
-            self()?;
-        }
-        Ok(start.elapsed())
+    fn sample(&self, warm_up: Option<Duration>, calls: u64) -> Result<Duration, E> {
+        time(warm_up, calls, self)
     }
 }
 
-/// A sample takes at least this long, so that the clock's own time does not count.
-const SHORTEST: Duration = Duration::from_micros(20);
-/// Fewest rounds when time decides.
-const FEWEST: usize = 5;
+/// A contestant's sample of what runs once.
+pub fn time<E>(
+    warm_up: Option<Duration>,
+    calls: u64,
+    mut run: impl FnMut() -> Result<(), E>,
+) -> Result<Duration, E> {
+    if let Some(least) = warm_up {
+        let start = Instant::now();
+        run()?;
+        while start.elapsed() < least {
+            run()?;
+        }
+    }
+    let start = Instant::now();
+    for _ in 0..calls {
+        run()?;
+    }
+    Ok(start.elapsed())
+}
+
+/// How the contestants take turns.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// For how many milliseconds, if the rounds are not counted.
+    pub max_ms: u64,
+    /// How many rounds, if not 0.
+    pub rounds: u64,
+    /// Nobody is to find in the caches what an earlier call left there.
+    pub cold: bool,
+    /// How many rounds at least, if time decides.
+    pub fewest: usize,
+    /// A contestant may use several threads.
+    pub threaded: bool,
+}
+
+/// Rounds enough for a median.
+pub const FEWEST: usize = 5;
+/// Rounds enough for a median of ratios where in some rounds a thread did not wake in time.
+pub const FEWEST_THREADED: usize = 9;
+
+/// What makes a sample.
+struct Pace {
+    /// It takes at least this long.
+    shortest: Duration,
+    /// What runs before it takes at least this long, besides being a call.
+    warm_up: Duration,
+}
+
+/// Long enough that the clock's own time does not count.
+const SINGLE: Pace = Pace { shortest: Duration::from_micros(20), warm_up: Duration::ZERO };
+/// Longer than it takes to wake a thread, which is 50 us where the processor sleeps, too.
+const THREADED: Pace =
+    Pace { shortest: Duration::from_micros(100), warm_up: Duration::from_micros(200) };
+
 /// A call that takes longer than this finds the caches as it leaves them itself, whoever ran before.
 const CACHES_MATTER: Duration = Duration::from_millis(2);
 /// Most calls in a sample.
 const MOST_CALLS: u128 = 1 << 20;
 
-/// Lets the contestants take turns for `max_ms` milliseconds, or for `rounds` rounds if that is not
-/// 0. Seconds per call: of each contestant, in each round. Unless the caches are to be `cold`, each
-/// sample follows a call that is not timed.
-pub fn alternate<E>(
+/// Lets the contestants take turns. Seconds per call: of each contestant, in each round.
+pub fn alternate<E>(contestants: &[&dyn Contestant<E>], terms: Terms) -> Result<Vec<Vec<f64>>, E> {
+    let settle = || {
+        if terms.threaded {
+            quiet::wait();
+        }
+    };
+    alternate_after(contestants, terms, settle)
+}
+
+/// The same with `settle` before each turn.
+fn alternate_after<E>(
     contestants: &[&dyn Contestant<E>],
-    max_ms: u64,
-    rounds: u64,
-    cold: bool,
+    terms: Terms,
+    settle: impl Fn(),
 ) -> Result<Vec<Vec<f64>>, E> {
+    let pace = if terms.threaded { THREADED } else { SINGLE };
     let mut calls = Vec::new();
-    let mut warms_up = Vec::new();
+    let mut warm_ups = Vec::new();
     for contestant in contestants {
-        contestant.sample(1)?;
-        let once = contestant.sample(1)?.as_nanos().max(1);
-        let first = SHORTEST.as_nanos().div_ceil(once).min(MOST_CALLS);
+        settle();
+        let once = contestant.sample(Some(Duration::ZERO), 1)?.as_nanos().max(1);
+        let first = pace.shortest.as_nanos().div_ceil(once).min(MOST_CALLS);
         // A single call may have been disturbed; several of them say more.
-        let several = contestant.sample(first as u64)?.as_nanos().max(1);
-        let needed = (SHORTEST.as_nanos() * first).div_ceil(several);
+        let several = contestant.sample(None, first as u64)?.as_nanos().max(1);
+        let needed = (pace.shortest.as_nanos() * first).div_ceil(several);
         calls.push(needed.clamp(1, MOST_CALLS) as u64);
-        let per_call = several / first;
-        warms_up.push(!cold && contestants.len() > 1 && per_call < CACHES_MATTER.as_nanos());
+        let caches_matter = !terms.cold && several / first < CACHES_MATTER.as_nanos();
+        let warms_up = contestants.len() > 1 && (caches_matter || terms.threaded);
+        warm_ups.push(warms_up.then_some(pace.warm_up));
     }
     let mut seconds = vec![Vec::new(); contestants.len()];
-    let limit = Duration::from_millis(max_ms);
+    let limit = Duration::from_millis(terms.max_ms);
     let start = Instant::now();
     for round in 0.. {
         for turn in 0..contestants.len() {
             let index = (round + turn) % contestants.len();
-            if warms_up[index] {
-                contestants[index].sample(1)?;
-            }
-            let time = contestants[index].sample(calls[index])?;
+            settle();
+            let time = contestants[index].sample(warm_ups[index], calls[index])?;
             seconds[index].push(time.as_secs_f64() / calls[index] as f64);
         }
         let count = round + 1;
-        let done = match rounds {
-            0 => count >= FEWEST && start.elapsed() >= limit,
+        let done = match terms.rounds {
+            0 => count >= terms.fewest && start.elapsed() >= limit,
             rounds => count as u64 >= rounds,
         };
         if done {
@@ -113,34 +170,85 @@ mod tests {
         name: char,
         log: &'a RefCell<String>,
         nanoseconds: u64,
+        warm_up: Cell<Option<Duration>>,
         calls: Cell<u64>,
     }
 
+    impl<'a> Sleeper<'a> {
+        fn new(name: char, nanoseconds: u64, log: &'a RefCell<String>) -> Self {
+            Sleeper { name, log, nanoseconds, warm_up: Cell::new(None), calls: Cell::new(0) }
+        }
+    }
+
     impl Contestant<()> for Sleeper<'_> {
-        fn sample(&self, calls: u64) -> Result<Duration, ()> {
-            self.log.borrow_mut().push(self.name);
+        fn sample(&self, warm_up: Option<Duration>, calls: u64) -> Result<Duration, ()> {
+            let mut log = self.log.borrow_mut();
+            log.extend(warm_up.map(|_| self.name));
+            log.push(self.name);
+            self.warm_up.set(warm_up);
             self.calls.set(calls);
             Ok(Duration::from_nanos(self.nanoseconds * calls))
         }
     }
 
+    fn terms(rounds: u64, cold: bool, threaded: bool) -> Terms {
+        Terms { max_ms: 0, rounds, cold, fewest: 7, threaded }
+    }
+
     #[test]
     fn the_beginner_changes_and_samples_are_long_enough() {
         let log = RefCell::default();
-        let sleeper = |name, nanoseconds| {
-            let calls = Cell::new(0);
-            Sleeper { name, log: &log, nanoseconds, calls }
-        };
+        let sleeper = |name, nanoseconds| Sleeper::new(name, nanoseconds, &log);
         let (a, b, c) = (sleeper('a', 100), sleeper('b', 30_000), sleeper('c', 19_000));
-        let seconds = alternate(&[&a, &b, &c], 0, 2, false).expect("no error");
+        let long = sleeper('l', 3_000_000);
+        let seconds = alternate(&[&a, &b, &c], terms(2, false, false)).expect("no error");
         assert_eq!(log.borrow().as_str(), "aaabbbcccaabbccbbccaa");
         assert_eq!([a.calls.get(), b.calls.get(), c.calls.get()], [200, 1, 2]);
+        assert_eq!(a.warm_up.get(), Some(Duration::ZERO));
         let ratios = Quartiles::of_ratios(&seconds[1], &seconds[0]);
         assert!((ratios.median - 300.0).abs() < 1e-6, "{ratios:?}");
         log.borrow_mut().clear();
-        alternate(&[&a, &b, &c], 0, 4, true).expect("no error");
+        alternate(&[&a, &b, &c], terms(4, true, false)).expect("no error");
         assert_eq!(log.borrow().as_str(), "aaabbbcccabcbcacababc");
-        assert_eq!(alternate(&[&a], 0, 0, false).expect("no error")[0].len(), FEWEST);
+        log.borrow_mut().clear();
+        alternate(&[&a, &long], terms(1, false, false)).expect("no error");
+        assert_eq!(log.borrow().as_str(), "aaalllaal");
+        assert_eq!(alternate(&[&a], terms(0, false, false)).expect("no error")[0].len(), 7);
+    }
+
+    #[test]
+    fn with_threads_a_turn_begins_in_quiet_and_wakes_its_own() {
+        let log = RefCell::default();
+        let (a, long) = (Sleeper::new('a', 100, &log), Sleeper::new('l', 3_000_000, &log));
+        let settle = || log.borrow_mut().push('.');
+        for cold in [false, true] {
+            log.borrow_mut().clear();
+            alternate_after(&[&a, &long], terms(2, cold, true), settle).expect("no error");
+            assert_eq!(log.borrow().as_str(), ".aaa.lll.aa.ll.ll.aa", "cold: {cold}");
+            assert_eq!([a.calls.get(), long.calls.get()], [1000, 1]);
+            let warm_ups = [a.warm_up.get(), long.warm_up.get()];
+            assert_eq!(warm_ups, [Some(Duration::from_micros(200)); 2]);
+        }
+    }
+
+    #[test]
+    fn a_warm_up_is_a_call_and_a_time() {
+        let calls = Cell::new(0);
+        let run = || {
+            calls.set(calls.get() + 1);
+            Ok::<(), ()>(())
+        };
+        let count = |warm_up, times| {
+            calls.set(0);
+            time(warm_up, times, run).expect("no error");
+            calls.get()
+        };
+        assert_eq!(count(None, 3), 3);
+        assert_eq!(count(Some(Duration::ZERO), 3), 4);
+        let long = Duration::from_millis(2);
+        let start = Instant::now();
+        assert!(count(Some(long), 1) > 2);
+        assert!(start.elapsed() >= long);
     }
 
     #[test]
@@ -157,6 +265,9 @@ mod tests {
     #[test]
     fn an_error_ends_it() {
         let fails = || Err::<(), i32>(7);
-        assert_eq!(alternate(&[&fails], 10, 0, false).err(), Some(7));
+        assert_eq!(
+            alternate(&[&fails], Terms { max_ms: 10, ..terms(0, false, false) }).err(),
+            Some(7)
+        );
     }
 }

@@ -20,6 +20,7 @@ pub mod library;
 pub mod oracle;
 pub mod outcome;
 pub mod peer;
+pub mod quiet;
 pub mod report;
 pub mod roofline;
 pub mod rotation;

@@ -7,11 +7,12 @@
 
 mod kernels;
 
-use crate::contest::{Contestant, Quartiles, alternate};
+use crate::contest::{self, Contestant, FEWEST, Quartiles, Terms, alternate};
 use crate::rotation::Turn;
 use kernels::{Kernel, Streams};
 use rayon::ThreadPool;
-use std::time::{Duration, Instant};
+use std::convert::Infallible;
+use std::time::Duration;
 
 /// Where a tensor's bytes are.
 #[derive(Clone, Copy, Debug)]
@@ -77,9 +78,11 @@ impl Roofline {
         if copies.is_empty() {
             return None;
         }
-        let contestants: Vec<&dyn Contestant<std::convert::Infallible>> =
+        let contestants: Vec<&dyn Contestant<Infallible>> =
             copies.iter().map(|copy| copy as _).collect();
-        let Ok(seconds) = alternate(&contestants, max_ms, 0, false);
+        let threaded = self.pool.is_some();
+        let terms = Terms { max_ms, rounds: 0, cold: false, fewest: FEWEST, threaded };
+        let Ok(seconds) = alternate(&contestants, terms);
         let medians = seconds.into_iter().map(|samples| Quartiles::of(samples).median);
         let best = copies.into_iter().zip(medians).min_by(|a, b| a.1.total_cmp(&b.1));
         best.map(|(copy, _)| copy)
@@ -102,24 +105,26 @@ impl Copy<'_> {
 }
 
 impl<E> Contestant<E> for Copy<'_> {
-    fn sample(&self, calls: u64) -> Result<Duration, E> {
-        let first = self.turn.take(calls as usize, self.sets.len());
-        let indices = (0..calls as usize).map(|call| (first + call) % self.sets.len());
-        let (sets, kernel) = (self.sets, self.kernel);
-        let Some(pool) = self.pool else {
-            let start = Instant::now();
-            indices.for_each(|index| self.run(&sets[index]));
-            return Ok(start.elapsed());
+    fn sample(&self, warm_up: Option<Duration>, calls: u64) -> Result<Duration, E> {
+        let (sets, kernel, first) = (self.sets, self.kernel, self.turn.take(0, self.sets.len()));
+        let timed = |run: &dyn Fn(&Streams)| {
+            let mut run_calls = 0;
+            let Ok(time) = contest::time::<Infallible>(warm_up, calls, || {
+                run(&sets[(first + run_calls) % sets.len()]);
+                run_calls += 1;
+                Ok(())
+            });
+            (time, run_calls)
         };
-        // Within the pool the threads are awake, which is as good as a hand-off can be.
-        Ok(pool.install(move || {
-            let start = Instant::now();
-            for index in indices {
-                let set = &sets[index];
-                split(set, kernel, 0, set.steps(), rayon::current_num_threads());
-            }
-            start.elapsed()
-        }))
+        let (time, run_calls) = match self.pool {
+            None => timed(&|set| self.run(set)),
+            // Within the pool the threads are awake, which is as good as a hand-off can be.
+            Some(pool) => pool.install(|| {
+                timed(&|set| split(set, kernel, 0, set.steps(), rayon::current_num_threads()))
+            }),
+        };
+        self.turn.take(run_calls, sets.len());
+        Ok(time)
     }
 }
 
@@ -172,7 +177,7 @@ mod tests {
                 c.1.put(&c.0, &vec![0xaa; to]);
                 let pool = roofline.pool.as_ref();
                 let copy = Copy { sets: &roofline.sets, kernel, pool, turn };
-                let Ok(_) = Contestant::<std::convert::Infallible>::sample(&copy, 2);
+                let Ok(_) = Contestant::<Infallible>::sample(&copy, None, 2);
                 check(&copy.name(), &c.1.elements(&c.0));
             }
         }

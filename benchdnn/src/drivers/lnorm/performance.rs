@@ -2,7 +2,7 @@
 
 use super::case::{Case, End};
 use super::comparison::{self, NotOffered};
-use crate::contest::{Contestant, Quartiles, alternate};
+use crate::contest::{Contestant, FEWEST, FEWEST_THREADED, Quartiles, Terms, alternate};
 use crate::execution::{Placed, Role, Tensor};
 use crate::executor::{Bound, Prepared, Refusal};
 use crate::fill::Fill;
@@ -62,8 +62,15 @@ pub(super) fn measure(
     let (timing, mut others) = if contestants.len() == 1 {
         (timing::measure::<Refusal>(run.max_ms(), run.fix_times, us)?, Vec::new())
     } else {
-        let cold = run.cold_cache != ColdCache::None;
-        let mut seconds = alternate(&contestants, run.max_ms(), run.fix_times, cold)?;
+        let threaded = threads(case, run) > 1;
+        let terms = Terms {
+            max_ms: run.max_ms(),
+            rounds: run.fix_times,
+            cold: run.cold_cache != ColdCache::None,
+            fewest: if threaded { FEWEST_THREADED } else { FEWEST },
+            threaded,
+        };
+        let mut seconds = alternate(&contestants, terms)?;
         let own = seconds.remove(0);
         let against =
             |theirs: Vec<f64>| (Timing::of_seconds(&theirs), Quartiles::of_ratios(&theirs, &own));
@@ -136,12 +143,17 @@ fn roofline(case: &Case, run: &Run, placed: &[Placed<'_>]) -> Option<Roofline> {
         return None;
     }
     let traffics: Vec<Traffic> = placed.iter().map(traffic).collect::<Option<_>>()?;
+    // SAFETY: the buffers outlive the copies, whose caller waits for them and runs nothing else.
+    unsafe { Roofline::new(&traffics, threads(case, run)) }
+}
+
+/// How many threads an execution may use.
+fn threads(case: &Case, run: &Run) -> usize {
     let threads = match run.threads {
         0 => case.executor.threads(),
         threads => threads,
     };
-    // SAFETY: the buffers outlive the copies, whose caller waits for them and runs nothing else.
-    unsafe { Roofline::new(&traffics, threads.max(1) as usize) }
+    threads.max(1) as usize
 }
 
 /// What `--cold-cache=wei` is about.
