@@ -16,7 +16,7 @@ use crate::threads::Length;
 use norm_sys as sys;
 
 /// Elements that are worth a thread: with fewer for each, handing over costs more than it saves.
-const ELEMENTS_PER_THREAD: usize = 32 * 1024;
+const ELEMENTS_PER_THREAD: usize = 24 * 1024;
 /// Elements from which it pays to wake a thread that sleeps. With fewer, those take part that still look for
 /// work after an execution just before.
 const ELEMENTS_TO_WAKE_FOR: usize = 512 * 1024;
