@@ -1,7 +1,8 @@
 //! Where jobs are published and workers look for them.
 //!
-//! An execution publishes a job in a slot; whoever runs claims its blocks, the caller included. The
-//! caller returns when every claimed block is done: it never waits for a thread that has claimed
+//! An execution publishes a job in a slot; whoever runs claims its blocks, the caller included: those of
+//! its own share first, so that rows stay in the caches where they are, then whatever is left. The caller
+//! returns when every claimed block is done: it never waits for a thread that has claimed
 //! none, so a worker that the scheduler has not run yet costs nothing. Workers look for work a short
 //! while after their last block and then sleep.
 //!
@@ -11,10 +12,11 @@
 //! Publishing, claiming and finishing allocate nothing. What threads share here comes from `sync`
 //! alone, so that a model checker can run it.
 
-use super::Body;
 use super::bell::Bell;
-use super::slot::{MAX_BLOCKS, MAX_WIDTH, Outcome, Slot};
+use super::share::MAX_BLOCKS;
+use super::slot::{MAX_WIDTH, Outcome, Slot};
 use super::sync::{CallerPlace, Patience, Zeal};
+use super::{Body, Length};
 
 /// `SLOTS` jobs can be in flight at once; an execution that finds no free slot runs on its own thread.
 pub(super) struct Board<const SLOTS: usize> {
@@ -35,8 +37,14 @@ impl<const SLOTS: usize> Board<SLOTS> {
     }
 
     /// Runs `body(0)` to `body(blocks - 1)`, each once, on this thread and workers, `width` in all.
-    pub(super) fn run(&self, blocks: usize, width: usize, body: Body<'_>) -> Outcome {
-        // A slot is taken only if the job fits its progress.
+    pub(super) fn run(
+        &self,
+        blocks: usize,
+        width: usize,
+        length: Length,
+        body: Body<'_>,
+    ) -> Outcome {
+        // A slot is taken only if the job fits its shares.
         let fits = blocks <= MAX_BLOCKS;
         let slot = if fits { self.slots.iter().find(|slot| slot.take()) } else { None };
         let Some(slot) = slot else {
@@ -45,20 +53,23 @@ impl<const SLOTS: usize> Board<SLOTS> {
         };
         let width = width.min(MAX_WIDTH);
         self.caller.note();
+        let mut woke = false;
         let outcome = slot.run(blocks, width, body, || {
             let sleepers = self.bell.ring();
-            if sleepers > 0 && self.zeal.wakes() {
+            woke = sleepers > 0 && self.zeal.wakes();
+            if woke {
                 self.bell.wake(sleepers.min(width - 1));
             }
         });
-        if outcome.threads > 1 {
+        // Of a short job, who was woken for it takes what the caller would have done meanwhile.
+        if outcome.threads > 1 && (length == Length::Long || !woke) {
             self.zeal.helped();
         }
         outcome
     }
 
-    /// A worker's life: until `ends`, of which a ring tells.
-    pub(super) fn serve(&self, ends: impl Fn() -> bool) {
+    /// The life of worker number `worker`, from 1: until `ends`, of which a ring tells.
+    pub(super) fn serve(&self, worker: usize, ends: impl Fn() -> bool) {
         let mut patience = Patience::new();
         loop {
             let heard = self.bell.listen();
@@ -68,7 +79,7 @@ impl<const SLOTS: usize> Board<SLOTS> {
             let mut worked = false;
             if !self.caller.is_mine() {
                 for slot in &self.slots {
-                    worked |= slot.work_on(false);
+                    worked |= slot.help(worker);
                 }
             }
             if worked {

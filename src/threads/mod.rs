@@ -8,9 +8,12 @@ mod bell;
 mod board;
 mod count;
 mod policy;
+mod share;
 mod slot;
 mod sync;
 mod team;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use count::{MAX_THREADS, default_threads, set_threads, threads};
 
@@ -18,6 +21,17 @@ use norm_sys as sys;
 use std::os::raw::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// The most shares that a job is cut into. Who finds none left has looked at all of them, each on a cache
+/// line of its own; beyond, threads have shares in common.
+const MAX_SHARES: usize = 32;
+
+/// How long a piece of work takes: whether it lasts until a thread that sleeps has been woken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Length {
+    Short,
+    Long,
+}
 
 /// A piece of work: called once for each block.
 pub(crate) type Body<'a> = &'a (dyn Fn(usize) + Sync);
@@ -62,14 +76,14 @@ impl Threads {
 
     /// Runs `body(0)` to `body(blocks - 1)`, each once, on at most `width` threads, the caller's
     /// among them, and gives the number of threads that ran a block. Returns when all have run.
-    pub(crate) fn run(&self, blocks: usize, width: usize, body: Body<'_>) -> usize {
+    pub(crate) fn run(&self, blocks: usize, width: usize, length: Length, body: Body<'_>) -> usize {
         let width = width.min(blocks);
         if width <= 1 {
             (0..blocks).for_each(body);
             return blocks.min(1);
         }
         match self {
-            Self::Library => team::run(blocks, width, body),
+            Self::Library => team::run(blocks, width, length, body),
             Self::Caller(pool) => run_on_caller_pool(pool, blocks, width, body),
         }
     }

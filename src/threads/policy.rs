@@ -36,7 +36,8 @@ impl Patience {
 
 /// Whether sleeping workers are worth waking. Waking costs the caller a system call, and helps only if
 /// a worker gets a processor before this job, or one that follows closely, is over. After each wake in
-/// vain, twice as many jobs go by before the next.
+/// vain, twice as many jobs go by before the next. A short job is over
+/// first, and wakes for those that follow.
 pub(super) struct Zeal {
     /// Wakes since a worker last helped.
     in_vain: AtomicU32,
@@ -44,8 +45,9 @@ pub(super) struct Zeal {
     passed: AtomicU32,
 }
 
-/// The most wakes in vain that count: of 16 jobs one wakes somebody, even if that never helps.
-const MOST_IN_VAIN: u32 = 4;
+/// The most wakes in vain that count: of 32 jobs one wakes somebody, even if that never helps. So
+/// less than one call of 20 is slow for it.
+const MOST_IN_VAIN: u32 = 5;
 
 impl Zeal {
     pub(super) const fn new() -> Self {
@@ -83,9 +85,13 @@ impl CallerPlace {
         Self(AtomicUsize::new(NOWHERE))
     }
 
-    /// The caller is this thread.
+    /// The caller is this thread. Workers look here all the time, so the place is written only if it is
+    /// another.
     pub(super) fn note(&self) {
-        self.0.store(processor().unwrap_or(NOWHERE), Ordering::Relaxed);
+        let place = processor().unwrap_or(NOWHERE);
+        if self.0.load(Ordering::Relaxed) != place {
+            self.0.store(place, Ordering::Relaxed);
+        }
     }
 
     /// Whether this thread, which is not the caller, keeps it from running.
@@ -113,7 +119,7 @@ mod tests {
     fn waking_in_vain_becomes_rare_and_help_makes_it_common() {
         let zeal = Zeal::new();
         let gaps: Vec<_> = (0..8).map(|_| (1..).find(|_| zeal.wakes())).collect();
-        assert_eq!(gaps, [1, 2, 4, 8, 16, 16, 16, 16].map(Some));
+        assert_eq!(gaps, [1, 2, 4, 8, 16, 32, 32, 32].map(Some));
         zeal.helped();
         assert!(zeal.wakes());
     }

@@ -1,64 +1,76 @@
 //! A place where one job at a time is published, its blocks are claimed and their ends are counted.
 
-use super::Body;
+use super::share::{MAX_BLOCKS, Share, own_share, shares};
 use super::sync::{
-    AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, Patience,
-    spin_loop,
+    AtomicBool, AtomicPtr, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, Patience, spin_loop,
 };
+use super::{Body, MAX_SHARES};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
-/// A job's progress in one word, so that one compare-and-swap claims a block of this very job:
-/// generation in the upper 32 bits, then threads that take part (8), then the next block (24).
-#[derive(Clone, Copy, PartialEq)]
-struct Progress(u64);
+/// A job, and who may still join it: generation in the upper 32 bits, then its width (16), then the seats
+/// that are free (16). The generation is that of the job's shares.
+#[derive(Clone, Copy)]
+struct Job(u64);
 
-impl Progress {
-    const BLOCK_BITS: u32 = 24;
-    const THREAD_BITS: u32 = 8;
-
-    fn next_block(self) -> usize {
-        (self.0 & ((1 << Self::BLOCK_BITS) - 1)) as usize
+impl Job {
+    fn new(generation: u32, width: usize) -> Self {
+        // The caller has its seat from the start.
+        Self(u64::from(generation) << 32 | (width as u64) << 16 | (width as u64 - 1))
     }
-    fn threads(self) -> usize {
-        (self.0 >> Self::BLOCK_BITS & ((1 << Self::THREAD_BITS) - 1)) as usize
+    fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
     }
-    fn generation(self) -> u64 {
-        self.0 >> (Self::BLOCK_BITS + Self::THREAD_BITS)
+    fn width(self) -> usize {
+        (self.0 >> 16 & 0xffff) as usize
     }
-    /// A job that is being written: it has no block to claim, whatever its number of blocks.
-    fn closed(generation: u64) -> Self {
-        Self(Self::begin(generation).0 | ((1 << Self::BLOCK_BITS) - 1))
+    fn seats(self) -> u64 {
+        self.0 & 0xffff
     }
-    /// A job of which no block is claimed; its caller takes part from the start, so that it always can.
-    fn begin(generation: u64) -> Self {
-        Self(generation << (Self::BLOCK_BITS + Self::THREAD_BITS) | 1 << Self::BLOCK_BITS)
-    }
-    fn claimed(self, joins: bool) -> Self {
-        Self(self.0 + 1 + (u64::from(joins) << Self::BLOCK_BITS))
+    fn with_seat_taken(self) -> Self {
+        Self(self.0 - 1)
     }
 }
 
-/// The most blocks and threads that a job's progress can count.
-pub(super) const MAX_BLOCKS: usize = (1 << Progress::BLOCK_BITS) - 2;
+/// The most threads of a job.
 pub(super) const MAX_WIDTH: usize = super::MAX_THREADS;
-const _: () = assert!(MAX_WIDTH < 1 << Progress::THREAD_BITS);
+const _: () = assert!(MAX_WIDTH < 1 << 16);
 
-/// In the count of blocks that are done: the caller sleeps until the last one is.
-const CALLER_SLEEPS: usize = 1 << (usize::BITS - 1);
-const _: () = assert!(MAX_BLOCKS < CALLER_SLEEPS);
+/// How far a job is: blocks that are not done (32), then the threads that ran one, then whether the caller
+/// sleeps until the last is done.
+#[derive(Clone, Copy)]
+struct Progress(u64);
+
+impl Progress {
+    const ONE_THREAD: u64 = 1 << 32;
+    const CALLER_SLEEPS: u64 = 1 << 63;
+
+    fn blocks_left(self) -> u64 {
+        self.0 & (Self::ONE_THREAD - 1)
+    }
+    fn threads(self) -> usize {
+        ((self.0 & !Self::CALLER_SLEEPS) / Self::ONE_THREAD) as usize
+    }
+    fn caller_sleeps(self) -> bool {
+        self.0 & Self::CALLER_SLEEPS != 0
+    }
+}
+const _: () = assert!((MAX_BLOCKS as u64) < Progress::ONE_THREAD);
+
+/// A share on a cache line of its own: what its thread claims there concerns nobody else.
+#[repr(align(64))]
+struct Line(AtomicU64);
 
 #[repr(align(128))]
 pub(super) struct Slot {
     taken: AtomicBool,
-    progress: AtomicU64,
-    blocks: AtomicUsize,
-    width: AtomicUsize,
-    body: AtomicPtr<()>,
-    done: AtomicUsize,
     panicked: AtomicBool,
+    body: AtomicPtr<()>,
+    job: AtomicU64,
+    progress: AtomicU64,
     lock: Mutex<()>,
     all_done: Condvar,
+    shares: [Line; MAX_SHARES],
 }
 
 /// How a job went.
@@ -72,14 +84,13 @@ impl Slot {
     pub(super) fn new() -> Self {
         Self {
             taken: AtomicBool::new(false),
-            progress: AtomicU64::new(0),
-            blocks: AtomicUsize::new(0),
-            width: AtomicUsize::new(0),
-            body: AtomicPtr::new(std::ptr::null_mut()),
-            done: AtomicUsize::new(0),
             panicked: AtomicBool::new(false),
+            body: AtomicPtr::new(std::ptr::null_mut()),
+            job: AtomicU64::new(Job::new(0, 1).0),
+            progress: AtomicU64::new(0),
             lock: Mutex::new(()),
             all_done: Condvar::new(),
+            shares: std::array::from_fn(|_| Line(AtomicU64::new(0))),
         }
     }
 
@@ -99,88 +110,129 @@ impl Slot {
     ) -> Outcome {
         // The body is a fat reference on this stack frame; the slot carries the frame's address.
         let context: *const Body<'_> = &raw const body;
-        self.publish(blocks, width, context.cast());
+        let job = self.publish(blocks, width, context.cast());
         ring();
-        let caller_worked = self.work_on(true);
-        self.wait(blocks);
-        let threads = Progress(self.progress.load(Ordering::Relaxed)).threads();
+        self.work_on(job, 0, true);
+        let threads = self.wait().threads();
         let panicked = self.panicked.load(Ordering::Relaxed);
         self.taken.store(false, Ordering::Release);
-        Outcome { threads: if caller_worked { threads } else { threads - 1 }, panicked }
+        Outcome { threads, panicked }
     }
 
-    /// Writes a job. It is closed while its parts are written: a thread that reads a new part has to see
-    /// that, so its claim of what it saw before fails.
-    fn publish(&self, blocks: usize, width: usize, body: *const ()) {
-        let last = Progress(self.progress.load(Ordering::Relaxed)).generation();
-        let generation = (last + 1) & 0xffff_ffff;
-        self.progress.store(Progress::closed(generation).0, Ordering::Relaxed);
-        self.body.store(body.cast_mut(), Ordering::Release);
-        self.width.store(width, Ordering::Release);
-        self.blocks.store(blocks, Ordering::Release);
-        self.done.store(0, Ordering::Relaxed);
+    /// Writes a job. Nothing is left of the shares of the job before, so a thread that still looks for it
+    /// claims nothing meanwhile; whoever sees this job sees all that is written here before it.
+    fn publish(&self, blocks: usize, width: usize, body: *const ()) -> Job {
+        let last = Job(self.job.load(Ordering::Relaxed)).generation();
+        let job = Job::new(last.wrapping_add(1), width);
+        self.body.store(body.cast_mut(), Ordering::Relaxed);
+        self.progress.store(blocks as u64, Ordering::Relaxed);
         self.panicked.store(false, Ordering::Relaxed);
-        self.progress.store(Progress::begin(generation).0, Ordering::Release);
+        let count = shares(width);
+        for (index, line) in self.shares[..count].iter().enumerate() {
+            let share = Share::new(job.generation(), blocks, count, index);
+            line.0.store(share.0, Ordering::Relaxed);
+        }
+        self.job.store(job.0, Ordering::Release);
+        job
     }
 
-    /// Claims and runs blocks until none is left; says whether there was one.
-    pub(super) fn work_on(&self, is_caller: bool) -> bool {
-        let mut joined = None;
-        loop {
-            let seen = Progress(self.progress.load(Ordering::Acquire));
-            let joins = !is_caller && joined != Some(seen.generation());
-            let blocks = self.blocks.load(Ordering::Acquire);
-            let full = joins && seen.threads() >= self.width.load(Ordering::Acquire);
-            if seen.next_block() >= blocks || full {
-                return joined.is_some();
+    /// Claims and runs blocks of the job that is there as worker number `worker`, from 1, until none is left
+    /// or if the job has its threads; says whether there was one.
+    pub(super) fn help(&self, worker: usize) -> bool {
+        if !self.taken.load(Ordering::Relaxed) {
+            return false;
+        }
+        let job = Job(self.job.load(Ordering::Acquire));
+        self.work_on(job, own_share(worker, job.width()), false)
+    }
+
+    /// Claims and runs blocks of a job until none is left, those of the share `own` first; says whether there
+    /// was one.
+    fn work_on(&self, job: Job, own: usize, is_caller: bool) -> bool {
+        // This job's body, or that of a later one if nothing is left to claim of this.
+        let context = self.body.load(Ordering::Relaxed);
+        let (mut has_seat, mut ran) = (is_caller, false);
+        let count = shares(job.width());
+        for place in own..own + count {
+            let line = &self.shares[place % count].0;
+            let mut done = 0;
+            loop {
+                let seen = Share(line.load(Ordering::Relaxed));
+                let Some((block, rest)) = seen.claim(job.generation(), place == own) else { break };
+                has_seat = has_seat || self.take_seat(job);
+                if !has_seat {
+                    return false;
+                }
+                let (relaxed, seen) = (Ordering::Relaxed, seen.0);
+                if line.compare_exchange_weak(seen, rest.0, relaxed, relaxed).is_err() {
+                    spin_loop();
+                    continue;
+                }
+                // SAFETY: the block is claimed and not done, so the caller's frame is alive.
+                let run = AssertUnwindSafe(|| unsafe { call_body(context, block) });
+                if catch_unwind(run).is_err() {
+                    self.panicked.store(true, Ordering::Relaxed);
+                }
+                done += 1;
             }
-            // Read before the claim: if the claim succeeds, the job is still the one that was seen,
-            // and its caller waits for the block.
-            let context = self.body.load(Ordering::Acquire);
-            let claim = self.progress.compare_exchange_weak(
-                seen.0,
-                seen.claimed(joins).0,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
-            if claim.is_err() {
-                spin_loop();
-                continue;
+            if done > 0 {
+                self.count(done, !ran);
+                ran = true;
             }
-            joined = Some(seen.generation());
-            // SAFETY: the block is claimed and not done, so the caller's frame is alive.
-            let run = AssertUnwindSafe(|| unsafe { call_body(context, seen.next_block()) });
-            if catch_unwind(run).is_err() {
-                self.panicked.store(true, Ordering::Relaxed);
+        }
+        ran
+    }
+
+    /// Joins a job if it is still the one, and has not as many threads as it may.
+    fn take_seat(&self, job: Job) -> bool {
+        let (relaxed, mut seen) = (Ordering::Relaxed, self.job.load(Ordering::Relaxed));
+        while Job(seen).generation() == job.generation() && Job(seen).seats() > 0 {
+            let taken = Job(seen).with_seat_taken().0;
+            match self.job.compare_exchange_weak(seen, taken, relaxed, relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
             }
-            // What the block wrote is the caller's once it has seen the count.
-            let before = self.done.fetch_add(1, Ordering::Release);
-            if before == CALLER_SLEEPS | (blocks - 1) {
-                // The caller holds the lock from its sign until it waits.
-                drop(self.lock());
-                self.all_done.notify_one();
-            }
+        }
+        false
+    }
+
+    /// Counts blocks that this thread has done, its first ones or not.
+    fn count(&self, blocks: u64, first: bool) {
+        let threads = if first { Progress::ONE_THREAD } else { 0 };
+        // What the blocks wrote is the caller's once it has seen the count.
+        let change = threads.wrapping_sub(blocks);
+        let before = Progress(self.progress.fetch_add(change, Ordering::Release));
+        if before.caller_sleeps() && before.blocks_left() == blocks {
+            // The caller holds the lock from its sign until it waits.
+            drop(self.lock());
+            self.all_done.notify_one();
         }
     }
 
     /// Waits until every block is done. All are claimed, so each is being run.
-    fn wait(&self, blocks: usize) {
-        let mut patience = Patience::new();
-        while self.done.load(Ordering::Acquire) != blocks {
-            if patience.ends() {
-                return self.sleep(blocks);
+    fn wait(&self) -> Progress {
+        let mut patience = None;
+        loop {
+            let progress = Progress(self.progress.load(Ordering::Acquire));
+            if progress.blocks_left() == 0 {
+                return progress;
+            }
+            if patience.get_or_insert_with(Patience::new).ends() {
+                return self.sleep();
             }
         }
     }
 
-    fn sleep(&self, blocks: usize) {
+    fn sleep(&self) -> Progress {
         let mut guard = self.lock();
-        let mut done = self.done.fetch_or(CALLER_SLEEPS, Ordering::Acquire);
-        while done & !CALLER_SLEEPS != blocks {
+        let sign = Progress::CALLER_SLEEPS;
+        let mut progress = Progress(self.progress.fetch_or(sign, Ordering::Acquire));
+        while progress.blocks_left() > 0 {
             guard = self.all_done.wait(guard).unwrap_or_else(PoisonError::into_inner);
-            done = self.done.load(Ordering::Acquire);
+            progress = Progress(self.progress.load(Ordering::Acquire));
         }
         drop(guard);
+        progress
     }
 
     fn lock(&self) -> MutexGuard<'_, ()> {

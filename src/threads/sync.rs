@@ -3,5 +3,5 @@
 
 pub(super) use super::policy::{CallerPlace, Patience, Zeal};
 pub(super) use std::hint::spin_loop;
-pub(super) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+pub(super) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 pub(super) use std::sync::{Condvar, Mutex, MutexGuard};

@@ -3,9 +3,9 @@
 //! The team is never freed, so a worker that wakes late reads valid memory and finds nothing to claim.
 //! A child of fork() has none of the workers; it starts a team of its own.
 
-use super::Body;
 use super::board::Board;
 use super::slot::MAX_WIDTH;
+use super::{Body, Length};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -27,11 +27,11 @@ struct Team {
 static TEAM: AtomicPtr<Team> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Runs the blocks on the team; see [`super::Threads::run`].
-pub(super) fn run(blocks: usize, width: usize, body: Body<'_>) -> usize {
+pub(super) fn run(blocks: usize, width: usize, length: Length, body: Body<'_>) -> usize {
     let width = width.min(MAX_WIDTH);
     let team = Team::get();
     team.grow(width - 1);
-    let outcome = team.board.run(blocks, width, body);
+    let outcome = team.board.run(blocks, width, length, body);
     if outcome.panicked {
         resume_unwind(Box::new("a block panicked on a worker"));
     }
@@ -90,9 +90,9 @@ impl Team {
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         let signals = BlockedSignals::new();
         while *workers < count {
-            let name = format!("norm-{}", *workers + 1);
-            let worker = std::thread::Builder::new().name(name).spawn(|| self.serve());
-            if worker.is_err() {
+            let number = *workers + 1;
+            let thread = std::thread::Builder::new().name(format!("norm-{number}"));
+            if thread.spawn(move || self.serve(number)).is_err() {
                 break;
             }
             *workers += 1;
@@ -106,10 +106,10 @@ impl Team {
         self.worker_count.fetch_max(count, Ordering::Relaxed);
     }
 
-    fn serve(&self) {
+    fn serve(&self, worker: usize) {
         *self.begun.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.one_more.notify_all();
-        self.board.serve(|| false);
+        self.board.serve(worker, || false);
     }
 }
 
@@ -181,7 +181,7 @@ mod tests {
         for blocks in [1, 2, 7, 64, 1000] {
             for width in [2, 3, 8] {
                 let counts: Vec<AtomicUsize> = (0..blocks).map(|_| AtomicUsize::new(0)).collect();
-                let threads = run(blocks, width, &|block| {
+                let threads = run(blocks, width, Length::Long, &|block| {
                     counts[block].fetch_add(1, Ordering::Relaxed);
                 });
                 assert!((1..=width).contains(&threads), "{threads} of {width}");
@@ -197,7 +197,7 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..200 {
                         let sum = AtomicUsize::new(0);
-                        run(10, 3, &|block| {
+                        run(10, 3, Length::Short, &|block| {
                             sum.fetch_add(block, Ordering::Relaxed);
                         });
                         assert_eq!(sum.into_inner(), 45);
@@ -217,7 +217,7 @@ mod tests {
                         let blocks = if round % 2 == 0 { 2 } else { 200 };
                         let counts: Vec<AtomicUsize> =
                             (0..blocks).map(|_| AtomicUsize::new(0)).collect();
-                        run(blocks, 2 + round % 3, &|block| {
+                        run(blocks, 2 + round % 3, Length::Long, &|block| {
                             counts[block].fetch_add(1, Ordering::Relaxed);
                         });
                         assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1));
@@ -229,10 +229,10 @@ mod tests {
 
     #[test]
     fn a_panic_reaches_the_caller_and_the_team_lives_on() {
-        let caught = catch_unwind(|| run(8, 2, &|block| assert!(block != 5)));
+        let caught = catch_unwind(|| run(8, 2, Length::Long, &|block| assert!(block != 5)));
         assert!(caught.is_err());
         let ran = AtomicUsize::new(0);
-        run(8, 2, &|_| {
+        run(8, 2, Length::Long, &|_| {
             ran.fetch_add(1, Ordering::Relaxed);
         });
         assert_eq!(ran.into_inner(), 8);

@@ -1,7 +1,7 @@
 //! The model checker's side of `src/threads/sync.rs`.
 
 pub(super) use loom::hint::spin_loop;
-pub(super) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+pub(super) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 pub(super) use loom::sync::{Condvar, Mutex, MutexGuard};
 
 /// Nobody looks twice: looking again takes the model nowhere new, and sleeping is what has to be right.

@@ -14,10 +14,14 @@ use super::stages::Stages;
 use crate::primitive::{Arguments, Execution, PropKind, Steps};
 use crate::simd::{DefaultEnvironment, Factors, Finish, Level, read_scalar};
 use crate::tensor::{DataType, MemoryDesc, RowMap};
+use crate::threads::Length;
 use norm_sys as sys;
 
-/// Elements that are worth a thread: below, handing over costs more than it saves.
+/// Elements that are worth a thread: with fewer for each, handing over costs more than it saves.
 const ELEMENTS_PER_THREAD: usize = 24 * 1024;
+/// Elements from which it pays to wake a thread that sleeps. With fewer, those take part that still look for
+/// work after an execution just before.
+const ELEMENTS_TO_WAKE_FOR: usize = 512 * 1024;
 /// Blocks per thread where the cut is free, so that a thread that is held up keeps little from the
 /// others.
 const BLOCKS_PER_THREAD: usize = 4;
@@ -232,8 +236,12 @@ impl Plan {
 
     /// How many threads the problem is worth.
     fn width(&self, execution: &Execution<'_>) -> usize {
-        let worth = (self.rows * self.cols).div_ceil(ELEMENTS_PER_THREAD);
+        let worth = self.rows * self.cols / ELEMENTS_PER_THREAD;
         if worth <= 1 { 1 } else { execution.threads.count().min(worth) }
+    }
+
+    fn length(&self) -> Length {
+        if self.rows * self.cols >= ELEMENTS_TO_WAKE_FOR { Length::Long } else { Length::Short }
     }
 
     /// Runs `rows(job, first, last)` over all rows.
@@ -295,7 +303,7 @@ impl Plan {
         }
         let blocks = self.free_blocks(width);
         let stages = self.stages(execution.scratchpad);
-        execution.threads.run(blocks.count(), width, &|block| {
+        execution.threads.run(blocks.count(), width, self.length(), &|block| {
             let _environment = DefaultEnvironment::enter();
             let range = blocks.range(block);
             match &self.staging {
@@ -365,7 +373,7 @@ impl Plan {
         let stride = ColumnSums::size(self.column_sums, self.cols);
         let sums = Part(execution.scratchpad.wrapping_add(2 * self.converted_size()).cast::<f64>());
         let stages = self.stages(execution.scratchpad);
-        let threads = execution.threads.run(blocks.count(), width, &|block| {
+        let threads = execution.threads.run(blocks.count(), width, self.length(), &|block| {
             let _environment = DefaultEnvironment::enter();
             let range = blocks.range(block);
             let sums = sums.at(block * stride);

@@ -5,6 +5,7 @@ use super::problem::Reorder;
 use crate::primitive::{Execution, Implementation, Padding, Variant};
 use crate::simd::DefaultEnvironment;
 use crate::tensor::Places;
+use crate::threads::Length;
 use norm_sys as sys;
 
 /// Elements that are worth a thread.
@@ -77,21 +78,23 @@ impl Implementation for Reference {
         let (p, arguments) = (&self.problem, execution.arguments);
         let width = execution.threads.count().min(self.count / ELEMENTS_PER_THREAD).max(1);
         let per_block = self.count.div_ceil(width).max(1);
-        let threads = execution.threads.run(self.count.div_ceil(per_block), width, &|block| {
-            let _environment = DefaultEnvironment::enter();
-            let (src, dst) = (arguments.get(sys::NORM_ARG_SRC), arguments.get(sys::NORM_ARG_DST));
-            let end = self.count.min((block + 1) * per_block);
-            for flat in block * per_block..end {
-                // SAFETY: the buffers were checked, and each element is one block's.
-                unsafe {
-                    let at = self.values.each_ref().map(|places| places.at(flat));
-                    let arithmetic = p.quantized.arithmetic(arguments, at);
-                    let (src_type, dst_type) = (p.src_type, p.dst_type);
-                    let conversion = Conversion { src_type, dst_type, arithmetic };
-                    conversion.one(src, self.src.offset(flat), dst, self.dst.offset(flat));
+        let threads =
+            execution.threads.run(self.count.div_ceil(per_block), width, Length::Long, &|block| {
+                let _environment = DefaultEnvironment::enter();
+                let (src, dst) =
+                    (arguments.get(sys::NORM_ARG_SRC), arguments.get(sys::NORM_ARG_DST));
+                let end = self.count.min((block + 1) * per_block);
+                for flat in block * per_block..end {
+                    // SAFETY: the buffers were checked, and each element is one block's.
+                    unsafe {
+                        let at = self.values.each_ref().map(|places| places.at(flat));
+                        let arithmetic = p.quantized.arithmetic(arguments, at);
+                        let (src_type, dst_type) = (p.src_type, p.dst_type);
+                        let conversion = Conversion { src_type, dst_type, arithmetic };
+                        conversion.one(src, self.src.offset(flat), dst, self.dst.offset(flat));
+                    }
                 }
-            }
-        });
+            });
         // SAFETY: the buffers were checked.
         unsafe { self.padding.clear(arguments.get(sys::NORM_ARG_DST)) };
         threads.max(1)

@@ -6,6 +6,7 @@ use super::nest::{Loop, loops};
 use super::problem::Reorder;
 use crate::primitive::{Execution, Implementation, Padding, Variant};
 use crate::simd::{DefaultEnvironment, Level};
+use crate::threads::Length;
 use norm_sys as sys;
 
 /// Elements that are worth a thread.
@@ -98,7 +99,7 @@ impl Implementation for Runs {
         let elements = planes * self.across.count * self.run.count;
         let width = execution.threads.count().min(elements / ELEMENTS_PER_THREAD).max(1);
         let blocks = if width == 1 { 1 } else { units.min(width * 4) };
-        let threads = execution.threads.run(blocks, width, &|block| {
+        let threads = execution.threads.run(blocks, width, Length::Long, &|block| {
             let _environment = DefaultEnvironment::enter();
             let (first, end) = (units * block / blocks, units * (block + 1) / blocks);
             for unit in first..end {
