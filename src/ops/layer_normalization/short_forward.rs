@@ -29,13 +29,13 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         };
         let steps = (src_step * self.src_type.size(), dst_step * self.dst_type.size());
         unsafe {
+            let along = RMS && !job.streams && self.row_bytes() >= SHORTEST_ALONG;
             match job.short {
                 Short::No => first,
-                Short::Apart(_) if RMS && !job.streams && self.row_bytes() >= SHORTEST_ALONG => {
-                    self.rows_along::<S>(first, last, steps)
+                Short::Apart(statistics) if !along => {
+                    self.rows_apart::<S>(first, last, steps, statistics)
                 }
-                Short::Apart(statistics) => self.rows_apart::<S>(first, last, steps, statistics),
-                Short::Along => self.rows_along::<S>(first, last, steps),
+                _ => self.rows_along::<S>(first, last, steps),
             }
         }
     }
@@ -57,6 +57,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let (mut row, mut ready) = (first, false);
         unsafe {
             let past_caches = self.past_caches(row, dst_step);
+            let fetched = self.fetched_bytes();
             loop {
                 let next = if ready { row + ROWS } else { row };
                 let sum = next + ROWS <= last;
@@ -69,7 +70,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 }
                 for i in 0..ROWS {
                     if sum {
-                        self.fetch::<S>(summed.wrapping_add(ROWS * src_step));
+                        fetch::<S>(summed.wrapping_add(ROWS * src_step), fetched);
                         sums.sum::<Src, Dst, RMS>(i, (src_type, summed), cols);
                         summed = summed.wrapping_add(src_step);
                     }
@@ -97,14 +98,12 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         self.job.cols * self.src_type.size()
     }
 
-    /// Asks for a row, which need not be there, if they come from memory. Those of a line or less come by themselves.
+    /// How many bytes of a row are asked for before it is read: all if rows come from memory, but those of a line or less
+    /// come by themselves.
     #[inline(always)]
-    unsafe fn fetch<S: Simd>(&self, row: *const u8) {
-        if self.job.streams && self.row_bytes() > 64 {
-            for line in (0..self.row_bytes()).step_by(64) {
-                unsafe { S::prefetch(row.wrapping_add(line)) }
-            }
-        }
+    fn fetched_bytes(&self) -> usize {
+        let bytes = self.row_bytes();
+        if self.job.streams && bytes > 64 { bytes } else { 0 }
     }
 
     /// Whether rows from one on are stored past the caches.
@@ -165,9 +164,10 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         unsafe {
             let (mut src, mut dst) = (self.src(row), self.dst(row));
             if self.past_caches(row, dst_step) {
+                let fetched = self.fetched_bytes();
                 // One after another: stores past the caches want to come in order.
                 for i in 0..ROWS {
-                    self.fetch::<S>(src.wrapping_add(FETCHED * src_step));
+                    fetch::<S>(src.wrapping_add(FETCHED * src_step), fetched);
                     let row = Written::short(scalars, i, src, dst);
                     let next = std::ptr::null();
                     let normalize = self.normalize::<S, 1>([row]);
@@ -182,9 +182,6 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     |j: usize| src.wrapping_add(j * src_step),
                     |j: usize| dst.wrapping_add(j * dst_step),
                 );
-                for j in 0..AT_ONCE {
-                    self.fetch::<S>(src_at(FETCHED + j).cast());
-                }
                 // Spelled out: what a loop makes goes through memory.
                 let rows = [
                     Written::short(scalars, i, src, dst),
@@ -198,5 +195,17 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 i += AT_ONCE;
             }
         }
+    }
+}
+
+/// Asks for so many bytes, which need not be there.
+///
+/// # Safety
+/// The instruction set of `S` is there.
+#[inline(always)]
+unsafe fn fetch<S: Simd>(row: *const u8, bytes: usize) {
+    for line in (0..bytes).step_by(64) {
+        // SAFETY: the caller's.
+        unsafe { S::prefetch(row.wrapping_add(line)) }
     }
 }
