@@ -224,7 +224,8 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
     }
 }
 
-/// One chain of each of `R` folds: four vectors, of which `op` takes a turn's after the folds have.
+/// One chain of each of `R` folds: four vectors, which `op` takes after the folds have, one by one unless its turn is
+/// as long as a chain.
 ///
 /// # Safety
 /// The vectors from `i` on are there; the instruction set of `S` is too.
@@ -237,16 +238,18 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
 ) -> [Chain<S, K>; R] {
     // SAFETY: the caller's.
     unsafe {
-        const { assert!(CHAIN.is_multiple_of(M::UNROLL)) };
         let mut chains = [Chain::zero(); R];
-        for first in (0..CHAIN).step_by(M::UNROLL) {
-            for v in first..first + M::UNROLL {
-                let at = i + v * LANES;
-                for r in 0..R {
-                    terms[r].terms(at).add::<T>(&mut chains[r], &mut running[r].terms);
-                }
+        for v in 0..CHAIN {
+            let at = i + v * LANES;
+            for r in 0..R {
+                terms[r].terms(at).add::<T>(&mut chains[r], &mut running[r].terms);
             }
-            op.turn(i + first * LANES);
+            if M::UNROLL != CHAIN {
+                op.apply(at);
+            }
+        }
+        if M::UNROLL == CHAIN {
+            op.turn(i);
         }
         chains
     }

@@ -27,7 +27,8 @@ const ROWS_IN_CACHE: usize = 32 * 1024;
 const LONGEST_RMS_ALONG: usize = 8 * 1024;
 const LONGEST_RMS_ALONG_BEYOND: usize = 4 * 1024;
 const LONGEST_ALONG_BEYOND: usize = 16 * 1024;
-const LONGEST_LOOKS_ALONG_BEYOND: usize = 8 * 1024;
+/// The same from f32 to bf16, in any cache.
+const LONGEST_WIDE_ALONG: usize = 8 * 1024;
 
 /// What `xhat = (x - high)*r + low` takes besides the mean rounded to f32. `x - high` is 0, or at least
 /// as large as what the rounding left, so the term's own rounding is never magnified.
@@ -203,9 +204,11 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let fits = match (RMS, job.resident) {
             (true, true) => src.max(dst) <= LONGEST_RMS_ALONG,
             (true, false) => !job.streams && src.max(dst) <= LONGEST_RMS_ALONG_BEYOND,
+            (false, _) if Dst::LOOKS && !Src::HALF && !job.streams => {
+                src.max(dst) <= LONGEST_WIDE_ALONG
+            }
             (false, true) => true,
             (false, false) if job.streams => rows_stay(src + dst),
-            (false, false) if Dst::LOOKS => src.max(dst) <= LONGEST_LOOKS_ALONG_BEYOND,
             (false, false) => src.max(dst) <= LONGEST_ALONG_BEYOND,
         };
         let given = job.statistics == StatisticsUse::Given;
@@ -255,8 +258,9 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).finished(job.finish) };
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
     let row_bytes = job.cols * src_type.size().max(dst_type.size());
-    let pairs = S::MANY_REGISTERS && !RMS && job.resident && !Dst::LOOKS;
     let along = kernel.goes_along::<S>();
+    // Stores that look at several vectors of a row do so less often for rows one by one.
+    let pairs = S::MANY_REGISTERS && !RMS && job.resident && !(Dst::LOOKS && along);
     let rows_at_once = if pairs { 2 } else { 1 };
     let in_cache = ROWS_IN_CACHE / row_bytes;
     let depth = if along && in_cache < 3 * rows_at_once {
