@@ -7,7 +7,8 @@
 //! while after their last block and then sleep.
 //!
 //! A worker on its caller's processor keeps the caller from running. The scheduler puts it there when
-//! others keep the rest busy; it then takes no block and sleeps at once.
+//! others keep the rest busy, or to let the rest sleep; it then keeps off that processor, and if it has no other takes no
+//! block and sleeps at once.
 //!
 //! Publishing, claiming and finishing allocate nothing. What threads share here comes from `sync`
 //! alone, so that a model checker can run it.
@@ -15,7 +16,7 @@
 use super::bell::Bell;
 use super::share::MAX_BLOCKS;
 use super::slot::{MAX_WIDTH, Outcome, Slot};
-use super::sync::{CallerPlace, Patience, Zeal};
+use super::sync::{CallerPlace, Patience, WorkerPlace, Zeal};
 use super::{Body, Length};
 
 /// `SLOTS` jobs can be in flight at once; an execution that finds no free slot runs on its own thread.
@@ -56,7 +57,7 @@ impl<const SLOTS: usize> Board<SLOTS> {
         let mut woke = false;
         let outcome = slot.run(blocks, width, body, || {
             let sleepers = self.bell.ring();
-            woke = sleepers > 0 && self.zeal.wakes();
+            woke = sleepers > 0 && (length == Length::Long || self.zeal.wakes());
             if woke {
                 self.bell.wake(sleepers.min(width - 1));
             }
@@ -71,13 +72,14 @@ impl<const SLOTS: usize> Board<SLOTS> {
     /// The life of worker number `worker`, from 1: until `ends`, of which a ring tells.
     pub(super) fn serve(&self, worker: usize, ends: impl Fn() -> bool) {
         let mut patience = Patience::new();
+        let mut place = WorkerPlace::new();
         loop {
             let heard = self.bell.listen();
             if ends() {
                 return;
             }
             let mut worked = false;
-            if !self.caller.is_mine() {
+            if !self.caller.is_mine() || place.leave(&self.caller) {
                 for slot in &self.slots {
                     worked |= slot.help(worker);
                 }

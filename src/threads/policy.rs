@@ -34,10 +34,9 @@ impl Patience {
     }
 }
 
-/// Whether sleeping workers are worth waking. Waking costs the caller a system call, and helps only if
-/// a worker gets a processor before this job, or one that follows closely, is over. After each wake in
-/// vain, twice as many jobs go by before the next. A short job is over
-/// first, and wakes for those that follow.
+/// Whether sleeping workers are worth waking for a short job; for a long one they always are. Waking costs the
+/// caller a system call, and helps only if a worker gets a processor before this job, or one that follows
+/// closely, is over. After each wake in vain, twice as many jobs go by before the next.
 pub(super) struct Zeal {
     /// Wakes since a worker last helped.
     in_vain: AtomicU32,
@@ -100,6 +99,64 @@ impl CallerPlace {
     }
 }
 
+/// Where a worker may run. The scheduler may wake it on its caller's processor while others idle, and leave it there:
+/// then it keeps off that one by itself.
+pub(super) struct WorkerPlace {
+    /// Where it may run by itself, and where it was last told to.
+    #[cfg(target_os = "linux")]
+    masks: Option<(libc::cpu_set_t, libc::cpu_set_t)>,
+}
+
+impl WorkerPlace {
+    pub(super) fn new() -> Self {
+        Self {
+            #[cfg(target_os = "linux")]
+            masks: affinity().map(|mask| (mask, mask)),
+        }
+    }
+
+    /// Moves away from the caller's processor; whether this thread is elsewhere then.
+    #[cfg(target_os = "linux")]
+    pub(super) fn leave(&mut self, caller: &CallerPlace) -> bool {
+        let place = caller.0.load(Ordering::Relaxed);
+        let (Some((own, told)), Some(now)) = (&mut self.masks, affinity()) else { return false };
+        // SAFETY: sets are plain memory, and `place` is checked against their size.
+        unsafe {
+            if place >= libc::CPU_SETSIZE as usize {
+                return false;
+            }
+            // Somebody else has set it meanwhile.
+            if !libc::CPU_EQUAL(&now, told) {
+                *own = now;
+            }
+            *told = *own;
+            libc::CPU_CLR(place, told);
+            let size = size_of::<libc::cpu_set_t>();
+            if libc::CPU_COUNT(told) == 0 || libc::sched_setaffinity(0, size, told) != 0 {
+                *told = now;
+                return false;
+            }
+        }
+        !caller.is_mine()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn leave(&mut self, _caller: &CallerPlace) -> bool {
+        false
+    }
+}
+
+/// Where this thread may run.
+#[cfg(target_os = "linux")]
+fn affinity() -> Option<libc::cpu_set_t> {
+    // SAFETY: a set is plain memory; the call writes it.
+    unsafe {
+        let mut mask: libc::cpu_set_t = std::mem::zeroed();
+        let size = size_of::<libc::cpu_set_t>();
+        (libc::sched_getaffinity(0, size, &raw mut mask) == 0).then_some(mask)
+    }
+}
+
 /// The processor that runs this thread, if the system says so cheaply.
 fn processor() -> Option<usize> {
     #[cfg(target_os = "linux")]
@@ -122,5 +179,30 @@ mod tests {
         assert_eq!(gaps, [1, 2, 4, 8, 16, 32, 32, 32].map(Some));
         zeal.helped();
         assert!(zeal.wakes());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_worker_leaves_its_callers_processor_and_may_come_back() {
+        std::thread::spawn(|| {
+            let Some(own) = affinity() else { return };
+            // SAFETY: a set that was read.
+            let processors = unsafe { libc::CPU_COUNT(&own) };
+            let mut worker = WorkerPlace::new();
+            for _ in 0..4 {
+                let caller = CallerPlace::new();
+                caller.note();
+                let place = caller.0.load(Ordering::Relaxed);
+                assert_eq!(worker.leave(&caller), processors > 1);
+                if processors > 1 {
+                    assert_ne!(processor(), Some(place));
+                    let told = affinity().expect("it was read before");
+                    // SAFETY: as above.
+                    assert_eq!(unsafe { libc::CPU_COUNT(&told) }, processors - 1);
+                }
+            }
+        })
+        .join()
+        .expect("the thread ends");
     }
 }

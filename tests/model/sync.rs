@@ -46,3 +46,16 @@ impl CallerPlace {
         false
     }
 }
+
+/// See [`CallerPlace`].
+pub(super) struct WorkerPlace;
+
+impl WorkerPlace {
+    pub(super) fn new() -> Self {
+        Self
+    }
+
+    pub(super) fn leave(&mut self, _caller: &CallerPlace) -> bool {
+        false
+    }
+}
