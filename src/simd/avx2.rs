@@ -94,6 +94,7 @@ impl Simd for Avx2 {
     type F = (__m256, __m256);
     type D = [__m256d; 4];
     type H = (__m128i, __m128i);
+    type Q = __m256d;
 
     #[inline(always)]
     unsafe fn splat(x: f32) -> Self::F {
@@ -430,9 +431,13 @@ impl Simd for Avx2 {
     #[inline(always)]
     unsafe fn wide_sum(v: Self::D) -> f64 {
         unsafe {
-            let four = _mm256_add_pd(_mm256_add_pd(v[0], v[2]), _mm256_add_pd(v[1], v[3]));
+            let four = Self::wide_quarter(v);
             let two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd::<1>(four));
             _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
         }
+    }
+    #[inline(always)]
+    unsafe fn wide_quarter(v: Self::D) -> Self::Q {
+        unsafe { _mm256_add_pd(_mm256_add_pd(v[0], v[2]), _mm256_add_pd(v[1], v[3])) }
     }
 }

@@ -156,6 +156,7 @@ impl Simd for Avx512 {
     type F = __m512;
     type D = (__m512d, __m512d);
     type H = __m256i;
+    type Q = __m256d;
     const MANY_REGISTERS: bool = true;
 
     #[inline(always)]
@@ -450,11 +451,16 @@ impl Simd for Avx512 {
     #[inline(always)]
     unsafe fn wide_sum(v: Self::D) -> f64 {
         unsafe {
-            let eight = _mm512_add_pd(v.0, v.1);
-            let four =
-                _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd::<1>(eight));
+            let four = Self::wide_quarter(v);
             let two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd::<1>(four));
             _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_quarter(v: Self::D) -> Self::Q {
+        unsafe {
+            let eight = _mm512_add_pd(v.0, v.1);
+            _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd::<1>(eight))
         }
     }
 }

@@ -23,6 +23,7 @@ pub(crate) mod math;
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod neon;
 pub(crate) mod portable;
+mod quad;
 mod scalar;
 mod terms;
 mod wide_element;
@@ -35,6 +36,7 @@ pub(crate) use levels::{Level, entry_points};
 pub(crate) use loops::{
     BLOCK, CHAIN, GROUP, Map, add_wide, fold, fold_beside, lane_sums, map, map_and_fold,
 };
+pub(crate) use quad::{FOUR, Quad};
 pub(crate) use scalar::{
     bf16_bits, f16_bits, f16_value, read_scalar, read_wide, write_scalar, write_wide,
 };
@@ -76,6 +78,8 @@ pub(crate) trait Simd: Copy + 'static {
     type D: Copy;
     /// 16 lanes of 16 bits.
     type H: Copy;
+    /// Four of f64.
+    type Q: Quad;
     /// Whether unrolled loops pay; they do not where a vector is many instructions already.
     const UNROLLS: bool = true;
     /// Whether there are registers for the sums of several rows at once.
@@ -225,6 +229,8 @@ pub(crate) trait Simd: Copy + 'static {
     /// The sum of the lanes: halves are added until one lane is left, `(i) + (i + 8)`, then
     /// `(i) + (i + 4)`, and so on.
     unsafe fn wide_sum(v: Self::D) -> f64;
+    /// The first half of that: lanes `(i) + (i + 8)`, then `(i) + (i + 4)`. [`Quad::sums`] is the second.
+    unsafe fn wide_quarter(v: Self::D) -> Self::Q;
     /// Lane `i` is the [`wide_sum`](Simd::wide_sum) of row `i`.
     #[inline(always)]
     unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::D {

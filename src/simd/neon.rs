@@ -1,6 +1,6 @@
 //! NEON: the 16 lanes are four registers of f32, eight of f64.
 
-use super::{LANES, Simd};
+use super::{FOUR, LANES, Simd};
 use std::arch::aarch64::*;
 use std::arch::asm;
 
@@ -72,6 +72,7 @@ impl Simd for Neon {
     type F = [float32x4_t; 4];
     type D = [float64x2_t; 8];
     type H = [uint16x4_t; 4];
+    type Q = [f64; FOUR];
 
     #[inline(always)]
     unsafe fn splat(x: f32) -> Self::F {
@@ -293,6 +294,16 @@ impl Simd for Neon {
             let eight = each!(4, vdupq_n_f64(0.0), |i| vaddq_f64(v[i], v[i + 4]));
             let four = each!(2, vdupq_n_f64(0.0), |i| vaddq_f64(eight[i], eight[i + 2]));
             vaddvq_f64(vaddq_f64(four[0], four[1]))
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_quarter(v: Self::D) -> Self::Q {
+        unsafe {
+            let eight = each!(4, vdupq_n_f64(0.0), |i| vaddq_f64(v[i], v[i + 4]));
+            let mut sums = [0.0; FOUR];
+            vst1q_f64(sums.as_mut_ptr(), vaddq_f64(eight[0], eight[2]));
+            vst1q_f64(sums.as_mut_ptr().add(2), vaddq_f64(eight[1], eight[3]));
+            sums
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Plain arrays: the level for machines without a faster one, and the measure of the others.
 
-use super::{LANES, Simd, bf16_bits, codes, f16_bits, f16_value};
+use super::{FOUR, LANES, Simd, bf16_bits, codes, f16_bits, f16_value};
 
 /// No instruction set in particular.
 #[derive(Clone, Copy)]
@@ -41,6 +41,7 @@ impl Simd for Portable {
     type F = [f32; LANES];
     type D = [f64; LANES];
     type H = [u16; LANES];
+    type Q = [f64; FOUR];
     const UNROLLS: bool = false;
 
     #[inline(always)]
@@ -221,5 +222,13 @@ impl Simd for Portable {
             half /= 2;
         }
         v[0]
+    }
+    #[inline(always)]
+    unsafe fn wide_quarter(v: Self::D) -> Self::Q {
+        let mut sums = [0.0; FOUR];
+        for (i, sum) in sums.iter_mut().enumerate() {
+            *sum = (v[i] + v[i + 8]) + (v[i + 4] + v[i + 12]);
+        }
+        sums
     }
 }

@@ -83,8 +83,8 @@ pub(crate) struct Problem {
     pub(crate) diff_src: Tensor,
     pub(crate) flags: u32,
     pub(crate) scale_shift: u32,
-    /// The only row that is enlarged beyond what f32 carries, if there is one.
-    pub(crate) huge_row: bool,
+    /// Rows of a dense f32 src that are multiplied, and by what: beyond what f32 carries, for instance.
+    pub(crate) scaled_rows: Vec<(usize, f32)>,
 }
 
 impl Problem {
@@ -95,7 +95,7 @@ impl Problem {
         let tensor = |data_type| Tensor { data_type, strides: strides.clone() };
         let [src, dst, diff_src] = types.map(tensor);
         let (dims, scale_shift) = (dims.to_vec(), sys::norm_f32);
-        Self { kind, dims, src, dst, diff_src, flags, scale_shift, huge_row: false }
+        Self { kind, dims, src, dst, diff_src, flags, scale_shift, scaled_rows: Vec::new() }
     }
 
     fn is_forward(&self) -> bool {
@@ -289,8 +289,8 @@ fn execute(
     let src_desc = tensor_desc(problem, &problem.src);
     let dst_desc = tensor_desc(problem, &problem.dst);
     let mut src = library.random(src_desc, problem.src.data_type, 1);
-    if problem.huge_row {
-        enlarge(problem, &mut src.bytes);
+    if !problem.scaled_rows.is_empty() {
+        scale_rows(problem, &mut src.bytes);
     }
     let dst = if forward {
         library.blank(dst_desc)
@@ -350,12 +350,13 @@ fn execute(
         .collect()
 }
 
-/// Multiplies what lies at the addresses of the second row of a dense f32 src by 2^100.
-fn enlarge(problem: &Problem, src: &mut [u8]) {
+fn scale_rows(problem: &Problem, src: &mut [u8]) {
     let cols = *problem.dims.last().expect("dimensions") as usize;
-    for bytes in src.chunks_exact_mut(4).skip(cols).take(cols) {
-        let x = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        bytes.copy_from_slice(&(x * 2f32.powi(100)).to_le_bytes());
+    for &(row, factor) in &problem.scaled_rows {
+        for bytes in src.chunks_exact_mut(4).skip(row * cols).take(cols) {
+            let x = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            bytes.copy_from_slice(&(x * factor).to_le_bytes());
+        }
     }
 }
 

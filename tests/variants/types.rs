@@ -78,8 +78,57 @@ fn rows_that_f32_does_not_carry() {
     for dst in FORWARD {
         let types = [sys::norm_f32, dst, sys::norm_f32];
         let mut problem = Problem::dense(sys::norm_forward_training, &[33, 90], types, CH);
-        problem.huge_row = true;
+        problem.scaled_rows = vec![(1, 2f32.powi(100))];
         assert_same(&problem, &run(&library, &problem));
+    }
+}
+
+/// Numbers of rows around what a turn of the loop takes and what is known ahead.
+#[test]
+fn dense_rows_of_a_few_vectors() {
+    let library = Library::new();
+    let rms = sys::norm_rms_norm;
+    for (src, dst) in [
+        (sys::norm_f32, sys::norm_f32),
+        (sys::norm_bf16, sys::norm_bf16),
+        (sys::norm_f16, sys::norm_f16),
+        (sys::norm_f32, sys::norm_bf16),
+        (sys::norm_bf16, sys::norm_f32),
+    ] {
+        for flags in [0, CH, rms, sys::norm_use_scale | rms] {
+            for cols in [16, 32, 64, 96, 128] {
+                for (i, rows) in [3, 4, 7, 12, 17, 28, 33, 47, 131].into_iter().enumerate() {
+                    let kind = [sys::norm_forward_training, sys::norm_forward_inference][i % 2];
+                    let types = [src, dst, sys::norm_f32];
+                    let problem = Problem::dense(kind, &[rows, cols], types, flags);
+                    assert_same(&problem, &run(&library, &problem));
+                }
+            }
+        }
+    }
+}
+
+/// The loop over dense rows stops at them, and goes on after them.
+#[test]
+fn dense_rows_among_which_f32_does_not_carry_some() {
+    let library = Library::new();
+    let huge = 2f32.powi(100);
+    for flags in [CH, sys::norm_use_scale | sys::norm_rms_norm] {
+        for cols in [16, 32, 64, 128] {
+            for scaled_rows in [
+                vec![(0, huge)],
+                vec![(29, 0.0)],
+                vec![(5, huge), (6, 0.0), (40, huge), (63, huge)],
+                (20..60).map(|row| (row, 0.0)).collect(),
+                vec![(116, huge), (119, 0.0)],
+            ] {
+                let kind = sys::norm_forward_training;
+                let types = [sys::norm_f32; 3];
+                let mut problem = Problem::dense(kind, &[120, cols], types, flags);
+                problem.scaled_rows = scaled_rows;
+                assert_same(&problem, &run(&library, &problem));
+            }
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod backward;
 mod caches;
 mod carry;
 mod columns;
+mod dense;
 mod forward;
 mod gradient;
 mod job;

@@ -183,7 +183,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     /// # Safety
     /// As [`Map::apply`].
     #[inline(always)]
-    unsafe fn vectors<const N: usize>(&self, i: usize) {
+    pub(super) unsafe fn vectors<const N: usize>(&self, i: usize) {
         let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
         // SAFETY: the caller's.
         unsafe {

@@ -2,6 +2,7 @@
 
 use super::backward;
 use super::columns::{JoinEntry, join_entry};
+use super::dense::Dense;
 use super::forward;
 use super::gradient;
 use super::plan::Plan;
@@ -44,6 +45,11 @@ pub(super) fn make(
         Run::Forward(
             (!double).then(|| entry(level, src, dst, flags.rms(), flags.affine())),
             if double { Short::No } else { short::of_rows(level, (src, dst), flags.rms(), p.cols) },
+            if finishes || double {
+                Dense::NONE
+            } else {
+                Dense::new(level, (src, dst), flags.rms(), flags.affine(), p.cols)
+            },
             wide::entry(level, src, dst),
         )
     } else {
@@ -59,9 +65,12 @@ pub(super) fn make(
     Ok(Box::new(Vectorized { variant, plan, run }))
 }
 
-/// The kernel of a direction, and the one for rows that it stops at.
+/// How many rows the kernel for all rows takes after one that it left.
+const AFTER_A_STOP: usize = 16;
+
+/// The kernels of a direction, and the one for rows that they stop at.
 enum Run {
-    Forward(Option<forward::Entry>, Short, wide::Entry),
+    Forward(Option<forward::Entry>, Short, Dense, wide::Entry),
     Backward(
         Option<backward::Entry>,
         Option<short_backward::Entry>,
@@ -88,19 +97,29 @@ impl Implementation for Vectorized {
     fn execute(&self, execution: &Execution<'_>) -> usize {
         let plan = &self.plan;
         match self.run {
-            Run::Forward(entry, short, wide) => {
+            Run::Forward(entry, short, dense, wide) => {
                 plan.run_forward(execution, short, &|job, mut row, last| {
                     // SAFETY: the execution's buffers were checked, rows are given out once, and the
                     // machine has the level.
                     unsafe {
+                        let Some(entry) = entry else { return wide(job, row, last) };
+                        // Rows that the kernels leave come in runs, as padding does, and dense ones take a while
+                        // to get going.
+                        let mut stumbled = false;
                         loop {
-                            let Some(entry) = entry else { return wide(job, row, last) };
-                            row = entry(job, row, last);
+                            let end = if stumbled { last.min(row + AFTER_A_STOP) } else { last };
+                            if !stumbled {
+                                row = dense.run(job, row, last);
+                            }
+                            row = entry(job, row, end);
                             if row == last {
                                 return;
                             }
-                            wide(job, row, row + 1);
-                            row += 1;
+                            stumbled = row < end;
+                            if stumbled {
+                                wide(job, row, row + 1);
+                                row += 1;
+                            }
                         }
                     }
                 })

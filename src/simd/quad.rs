@@ -1,0 +1,155 @@
+//! Four numbers in f64, one of each of as many rows: what rows' sums come to.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+/// Lanes of a [`Quad`].
+pub(crate) const FOUR: usize = 4;
+
+/// # Safety
+/// Every function needs the instruction set of the level that has the type; loads and stores need four valid
+/// addresses, of any alignment.
+pub(crate) trait Quad: Copy {
+    unsafe fn splat(x: f64) -> Self;
+    unsafe fn load(p: *const f64) -> Self;
+    unsafe fn store(p: *mut f64, v: Self);
+    /// f32, widened.
+    unsafe fn load_widened(p: *const f32) -> Self;
+    /// Rounded to f32, to nearest even.
+    unsafe fn store_narrowed(p: *mut f32, v: Self);
+    unsafe fn add(a: Self, b: Self) -> Self;
+    unsafe fn sub(a: Self, b: Self) -> Self;
+    unsafe fn mul(a: Self, b: Self) -> Self;
+    unsafe fn div(a: Self, b: Self) -> Self;
+    unsafe fn sqrt(v: Self) -> Self;
+    /// Lane `i` is the sum of the lanes of row `i`: `(i) + (i + 2)`, then `(i) + (i + 1)`.
+    unsafe fn sums(rows: [Self; FOUR]) -> Self;
+    /// Whether all lanes lie between two bounds' lanes, which are among them. NaN does not.
+    unsafe fn all_between(v: Self, low: Self, high: Self) -> bool;
+}
+
+// SAFETY of every block below: the trait's contract.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Quad for [f64; FOUR] {
+    #[inline(always)]
+    unsafe fn splat(x: f64) -> Self {
+        [x; FOUR]
+    }
+    #[inline(always)]
+    unsafe fn load(p: *const f64) -> Self {
+        unsafe { p.cast::<Self>().read_unaligned() }
+    }
+    #[inline(always)]
+    unsafe fn store(p: *mut f64, v: Self) {
+        unsafe { p.cast::<Self>().write_unaligned(v) }
+    }
+    #[inline(always)]
+    unsafe fn load_widened(p: *const f32) -> Self {
+        let [a, b, c, d] = unsafe { p.cast::<[f32; FOUR]>().read_unaligned() };
+        [a.into(), b.into(), c.into(), d.into()]
+    }
+    #[inline(always)]
+    unsafe fn store_narrowed(p: *mut f32, [a, b, c, d]: Self) {
+        let narrow = [a as f32, b as f32, c as f32, d as f32];
+        unsafe { p.cast::<[f32; FOUR]>().write_unaligned(narrow) }
+    }
+    #[inline(always)]
+    unsafe fn add(a: Self, b: Self) -> Self {
+        [a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]]
+    }
+    #[inline(always)]
+    unsafe fn sub(a: Self, b: Self) -> Self {
+        [a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3]]
+    }
+    #[inline(always)]
+    unsafe fn mul(a: Self, b: Self) -> Self {
+        [a[0] * b[0], a[1] * b[1], a[2] * b[2], a[3] * b[3]]
+    }
+    #[inline(always)]
+    unsafe fn div(a: Self, b: Self) -> Self {
+        [a[0] / b[0], a[1] / b[1], a[2] / b[2], a[3] / b[3]]
+    }
+    #[inline(always)]
+    unsafe fn sqrt([a, b, c, d]: Self) -> Self {
+        [a.sqrt(), b.sqrt(), c.sqrt(), d.sqrt()]
+    }
+    #[inline(always)]
+    unsafe fn sums(rows: [Self; FOUR]) -> Self {
+        let mut sums = [0.0; FOUR];
+        for (sum, [a, b, c, d]) in sums.iter_mut().zip(rows) {
+            *sum = (a + c) + (b + d);
+        }
+        sums
+    }
+    #[inline(always)]
+    unsafe fn all_between(v: Self, low: Self, high: Self) -> bool {
+        let mut all = true;
+        for i in 0..FOUR {
+            all &= (v[i] >= low[i]) & (v[i] <= high[i]);
+        }
+        all
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Quad for __m256d {
+    #[inline(always)]
+    unsafe fn splat(x: f64) -> Self {
+        unsafe { _mm256_set1_pd(x) }
+    }
+    #[inline(always)]
+    unsafe fn load(p: *const f64) -> Self {
+        unsafe { _mm256_loadu_pd(p) }
+    }
+    #[inline(always)]
+    unsafe fn store(p: *mut f64, v: Self) {
+        unsafe { _mm256_storeu_pd(p, v) }
+    }
+    #[inline(always)]
+    unsafe fn load_widened(p: *const f32) -> Self {
+        unsafe { _mm256_cvtps_pd(_mm_loadu_ps(p)) }
+    }
+    #[inline(always)]
+    unsafe fn store_narrowed(p: *mut f32, v: Self) {
+        unsafe { _mm_storeu_ps(p, _mm256_cvtpd_ps(v)) }
+    }
+    #[inline(always)]
+    unsafe fn add(a: Self, b: Self) -> Self {
+        unsafe { _mm256_add_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn sub(a: Self, b: Self) -> Self {
+        unsafe { _mm256_sub_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn mul(a: Self, b: Self) -> Self {
+        unsafe { _mm256_mul_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn div(a: Self, b: Self) -> Self {
+        unsafe { _mm256_div_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn sqrt(v: Self) -> Self {
+        unsafe { _mm256_sqrt_pd(v) }
+    }
+    #[inline(always)]
+    unsafe fn sums([a, b, c, d]: [Self; FOUR]) -> Self {
+        unsafe {
+            let (ac_low, ac_high) =
+                (_mm256_permute2f128_pd::<0x20>(a, c), _mm256_permute2f128_pd::<0x31>(a, c));
+            let (bd_low, bd_high) =
+                (_mm256_permute2f128_pd::<0x20>(b, d), _mm256_permute2f128_pd::<0x31>(b, d));
+            _mm256_hadd_pd(_mm256_add_pd(ac_low, ac_high), _mm256_add_pd(bd_low, bd_high))
+        }
+    }
+    #[inline(always)]
+    unsafe fn all_between(v: Self, low: Self, high: Self) -> bool {
+        unsafe {
+            let above = _mm256_cmp_pd::<_CMP_GE_OQ>(v, low);
+            let below = _mm256_cmp_pd::<_CMP_LE_OQ>(v, high);
+            _mm256_movemask_pd(_mm256_and_pd(above, below)) == 0b1111
+        }
+    }
+}
