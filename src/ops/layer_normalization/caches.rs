@@ -11,6 +11,9 @@ const STREAMED_SRC_BYTES: usize = 10 << 20;
 /// The same of both where rows are short, and how short: one store after another costs more there.
 const STREAMED_BYTES_OF_SHORT: usize = 24 << 20;
 const SHORT_COLS: usize = 256;
+/// The same of both for several threads: what they write to a cache that they share goes faster with each, what
+/// goes to memory does not.
+const STREAMED_BYTES_OF_SEVERAL: usize = 48 << 20;
 /// Bytes of a problem's tensors that stay in a core's second-level cache.
 const RESIDENT_BYTES: usize = 1 << 20;
 /// Bytes of a row of src and one of dst that stay, with the next ones of each, in a first-level cache of 48 KiB.
@@ -41,7 +44,9 @@ impl Caches {
         let [src, dst] = [types.0, types.1].map(|data_type| cols.saturating_mul(data_type.size()));
         let row = src.saturating_add(dst);
         let both = rows.saturating_mul(row);
-        let streams = if cols <= SHORT_COLS {
+        let streams = if threads > 1 {
+            both >= STREAMED_BYTES_OF_SEVERAL
+        } else if cols <= SHORT_COLS {
             both >= STREAMED_BYTES_OF_SHORT
         } else if rows_stay(row) {
             rows.saturating_mul(src) >= STREAMED_SRC_BYTES

@@ -26,7 +26,7 @@ const ROWS_IN_CACHE: usize = 32 * 1024;
 /// others where they do not.
 const LONGEST_RMS_ALONG: usize = 8 * 1024;
 const LONGEST_RMS_ALONG_BEYOND: usize = 4 * 1024;
-const LONGEST_ALONG_BEYOND: usize = 16 * 1024;
+const LONGEST_ALONG_BEYOND: usize = 20 * 1024;
 /// The same from f32 to bf16, in any cache.
 const LONGEST_WIDE_ALONG: usize = 8 * 1024;
 
