@@ -334,9 +334,16 @@ fn main() {
                 ("f16", sys::norm_f16),
                 ("f64", sys::norm_f64),
             ] {
-                for (flag_name, flags) in [("CH", all), ("CHM", all | sys::norm_rms_norm), ("", 0)]
+                let rms = sys::norm_rms_norm;
+                for (flag_name, flags) in
+                    [("CH", all), ("CHM", all | rms), ("CM", sys::norm_use_scale | rms), ("", 0)]
                 {
-                    let rows = if cols > 1024 { 3 } else { 13 };
+                    // As many as go through all that is done to several short rows at once, and some more.
+                    let rows = match cols {
+                        16 | 32 | 64 | 96 | 128 => 47,
+                        ..=1024 => 13,
+                        _ => 3,
+                    };
                     let problem = Problem { rows, cols, data_type, flags };
                     let digest = digest(&library, &problem);
                     println!("{name} {type_name} {rows}x{cols} {flag_name} {digest:016x}");

@@ -1,6 +1,6 @@
 //! AVX2 with FMA and F16C: the 16 lanes are two registers.
 
-use super::{LanesOfRows, Simd};
+use super::{LanesOfRows, Quad, Simd};
 use std::arch::x86_64::*;
 
 /// AVX2, FMA and F16C.
@@ -57,8 +57,7 @@ unsafe fn bf16_lanes(v: __m256) -> __m256i {
     }
 }
 
-/// The lane sums of rows `first` to `first + 3`, halves first as in `wide_sum`, all at once: each step puts the halves
-/// that are left of two vectors side by side.
+/// The lane sums of rows `first` to `first + 3`.
 ///
 /// # Safety
 /// AVX2, and the rows.
@@ -66,25 +65,12 @@ unsafe fn bf16_lanes(v: __m256) -> __m256i {
 unsafe fn four_sums<T: LanesOfRows<Avx2>>(rows: &T, first: usize) -> __m256d {
     // SAFETY: the caller's.
     unsafe {
-        let (a, b) = (two_sums(rows, first), two_sums(rows, first + 2));
-        let sums = _mm256_add_pd(_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
-        _mm256_permute4x64_pd::<0b11_01_10_00>(sums)
-    }
-}
-
-/// Two lanes of each of two rows.
-///
-/// # Safety
-/// As [`four_sums`].
-#[inline(always)]
-unsafe fn two_sums<T: LanesOfRows<Avx2>>(rows: &T, first: usize) -> __m256d {
-    // SAFETY: the caller's.
-    unsafe {
-        let (a, b) = (rows.lanes(first), rows.lanes(first + 1));
-        let a = _mm256_add_pd(_mm256_add_pd(a[0], a[2]), _mm256_add_pd(a[1], a[3]));
-        let b = _mm256_add_pd(_mm256_add_pd(b[0], b[2]), _mm256_add_pd(b[1], b[3]));
-        let low = _mm256_permute2f128_pd::<0x20>(a, b);
-        _mm256_add_pd(low, _mm256_permute2f128_pd::<0x31>(a, b))
+        Quad::sums([
+            Avx2::wide_quarter(rows.lanes(first)),
+            Avx2::wide_quarter(rows.lanes(first + 1)),
+            Avx2::wide_quarter(rows.lanes(first + 2)),
+            Avx2::wide_quarter(rows.lanes(first + 3)),
+        ])
     }
 }
 

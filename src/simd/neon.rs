@@ -290,11 +290,8 @@ impl Simd for Neon {
     }
     #[inline(always)]
     unsafe fn wide_sum(v: Self::D) -> f64 {
-        unsafe {
-            let eight = each!(4, vdupq_n_f64(0.0), |i| vaddq_f64(v[i], v[i + 4]));
-            let four = each!(2, vdupq_n_f64(0.0), |i| vaddq_f64(eight[i], eight[i + 2]));
-            vaddvq_f64(vaddq_f64(four[0], four[1]))
-        }
+        let [a, b, c, d] = unsafe { Self::wide_quarter(v) };
+        (a + c) + (b + d)
     }
     #[inline(always)]
     unsafe fn wide_quarter(v: Self::D) -> Self::Q {

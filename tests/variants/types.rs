@@ -97,7 +97,8 @@ fn dense_rows_of_a_few_vectors() {
     ] {
         for flags in [0, CH, rms, sys::norm_use_scale | rms] {
             for cols in [16, 32, 64, 96, 128] {
-                for (i, rows) in [3, 4, 7, 12, 17, 28, 33, 47, 131].into_iter().enumerate() {
+                let rows = [3, 4, 7, 8, 12, 17, 20, 24, 28, 33, 36, 47, 131];
+                for (i, rows) in rows.into_iter().enumerate() {
                     let kind = [sys::norm_forward_training, sys::norm_forward_inference][i % 2];
                     let types = [src, dst, sys::norm_f32];
                     let problem = Problem::dense(kind, &[rows, cols], types, flags);

@@ -2,8 +2,8 @@
 
 use crate::tensor::DataType;
 
-/// Bytes of src and dst from which dst is stored past the caches: what comes next will not find it in a cache of its own
-/// anyway, and its lines are not read before they are written.
+/// Bytes of src and dst, or of a backward problem's tensors, from which what is written is stored past the caches: what
+/// comes next will not find it in a cache of its own anyway, and its lines are not read before they are written.
 pub(super) const STREAMED_BYTES: usize = 16 << 20;
 /// The same of src alone where the rows in work stay in the first-level cache: a load then never waits for a line that
 /// a store pushed out, so dst may fill a cache as long as src stays there, too.
@@ -11,8 +11,8 @@ const STREAMED_SRC_BYTES: usize = 10 << 20;
 /// The same of both where rows are short, and how short: one store after another costs more there.
 const STREAMED_BYTES_OF_SHORT: usize = 24 << 20;
 const SHORT_COLS: usize = 256;
-/// The same of both for several threads: what they write to a cache that they share goes faster with each, what
-/// goes to memory does not.
+/// The same of both for several threads, whatever the rows: what they write to a cache that they share goes faster with
+/// each, what goes to memory does not.
 const STREAMED_BYTES_OF_SEVERAL: usize = 48 << 20;
 /// Bytes of a problem's tensors that stay in a core's second-level cache.
 const RESIDENT_BYTES: usize = 1 << 20;

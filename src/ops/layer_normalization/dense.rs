@@ -2,14 +2,15 @@
 //! elements is most of the work there.
 //!
 //! Four rows at a time go through three stages, a few rows apart, so that nothing waits for a root or a quotient: their
-//! means, or pilots; the squares about those and all that follows from them; dst. The numbers of four rows are one
-//! vector. In one turn each stage takes its four, row by row, so that loads and stores take turns. The bits are those of
-//! row after row.
+//! means, or pilots, unless RMS; the squares about those and all that follows from them; dst. The numbers of four rows
+//! are one vector. In one turn each stage takes its four, row by row, so that loads and stores take turns. The bits are
+//! those of row after row: the formulas are those of `row` and, for 16 rows, of `short`.
 
 use super::forward::{Kernel, Row};
 use super::job::{Forward, StatisticsUse};
 use super::normalize::{SCALE, SHIFT, Stream, Written};
 use super::row::{LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes, value_lanes};
+use super::short_forward::fetch;
 use crate::simd::{
     Bf16, Element, F16, F32, FOUR, LANES, Level, Quad, Simd, entry_points, lane_sums, map,
 };
@@ -23,12 +24,13 @@ const AHEAD: usize = 3 * ROWS;
 const KNOWN: usize = 8;
 /// How many rows further on than the last that is read rows are asked for, if they come from memory.
 const FETCHED: usize = 32;
-/// The same for RMS rows of so many bytes that come from a cache which cores share.
+/// The longest RMS rows, in bytes, that are asked for also where they come from a cache which cores share.
 const LONGEST_FETCHED: usize = 128;
 
 /// What is known of [`ROWS`] rows.
 #[derive(Clone, Copy)]
 struct Scalars {
+    /// Between the stages, of rows of up to [`PILOT`] elements.
     mean: [f64; ROWS],
     /// The mean rounded to f32, or at first the pilot.
     high: [f32; ROWS],
@@ -53,7 +55,7 @@ struct Sums<S: Simd> {
     terms: [S::Q; ROWS],
 }
 
-/// What four rows' roots are taken of.
+/// What four rows' sums came to.
 #[derive(Clone, Copy)]
 struct Found<S: Simd> {
     mean: S::Q,
@@ -74,14 +76,15 @@ struct Turn {
 }
 
 // SAFETY of every block below: rows exist, are this thread's and dense, of `NV` vectors, and the instruction set of `S`
-// is there, by the contract of `dense_rows`.
+// is there, by the contract of the function `dense_rows`.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     Kernel<'_, Src, Dst, RMS, AFFINE>
 {
-    /// Rows from `first` on, as many as there are fours of them; gives the row it stopped at.
+    /// Rows from `first` on, as many as there are fours of them or up to some that f32 does not carry; gives the row it
+    /// stopped at.
     #[inline(always)]
-    unsafe fn dense_rows<S: Simd, const NV: usize>(&self, first: usize, last: usize) -> usize {
+    unsafe fn by_fours<S: Simd, const NV: usize>(&self, first: usize, last: usize) -> usize {
         const { assert!(KNOWN * ROWS >= 2 * (AHEAD + ROWS)) };
         let job = self.job;
         let (src_step, dst_step) =
@@ -91,8 +94,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let mut ring = [nothing; KNOWN];
         unsafe {
             let (first_src, first_dst) = (self.src(first), self.dst(first));
-            let past_caches =
-                job.streams && self.dst_type.streams(first_dst) && dst_step.is_multiple_of(64);
+            let past_caches = self.past_caches(first, dst_step);
             // Rows of a line or less come by themselves.
             let far = job.streams || RMS && !job.resident && src_step <= LONGEST_FETCHED;
             let fetches = src_step > 64 && far;
@@ -113,7 +115,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     row_src: first_src.wrapping_add(row * src_step),
                     row_dst: first_dst.wrapping_add(row * dst_step),
                 };
-                // Roots and quotients that the turn before found what to take of: nothing in this one waits for them.
+                // Of the four that the turn before summed; nothing in this turn waits for the root and the quotient.
                 if known > 0 {
                     self.roots::<S>(&found, &mut ring[place(known - ROWS)]);
                 }
@@ -137,13 +139,15 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     let of_values = 1.0 / (NV * LANES).min(PILOT) as f64;
                     let scalars = &mut ring[place(met)];
                     let mean = S::Q::mul(S::Q::sums(sums.values), S::Q::splat(of_values));
-                    S::Q::store(scalars.mean.as_mut_ptr(), mean);
+                    if NV * LANES <= PILOT {
+                        S::Q::store(scalars.mean.as_mut_ptr(), mean);
+                    }
                     S::Q::store_narrowed(scalars.high.as_mut_ptr(), mean);
                     met += ROWS;
                 }
                 if turn.knows {
                     let scalars = &ring[place(known)];
-                    // The loop ends here, or else the next turn would wait for what this one finds.
+                    // A branch and no flag: it is predicted, so the next turn does not wait for what this one finds.
                     match self.find::<S, NV>(first + known, &sums, scalars) {
                         Some(four) => found = four,
                         None => break,
@@ -181,9 +185,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             if turn.fetches {
                 let far = if RMS { turn.known_src } else { turn.met_src };
                 let far = far.wrapping_add(FETCHED * NV * LANES * self.src_type.size() + src_at);
-                for line in (0..NV * LANES * self.src_type.size()).step_by(64) {
-                    S::prefetch(far.wrapping_add(line));
-                }
+                fetch::<S>(far, NV * LANES * self.src_type.size());
             }
             if turn.meets {
                 sums.values[i] = self.values::<S, NV>(turn.met_src.wrapping_add(src_at));
@@ -329,8 +331,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 /// row it stopped at.
 ///
 /// # Safety
-/// The rows are there and this thread's, of `NV` vectors and [`dense`], and their statistics are computed; the
-/// instruction set of `S` is there.
+/// The rows are there and this thread's, of `NV` vectors and dense, of the types and flags that the function is made
+/// for, and their statistics are computed; the instruction set of `S` is there.
 #[inline(always)]
 unsafe fn dense_rows<
     S: Simd,
@@ -348,7 +350,7 @@ unsafe fn dense_rows<
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
     // SAFETY: the caller's.
     unsafe {
-        let row = kernel.dense_rows::<S, NV>(first, last);
+        let row = kernel.by_fours::<S, NV>(first, last);
         if job.streams {
             S::stream_fence();
         }
@@ -373,6 +375,10 @@ pub(super) struct Dense(Option<Entry>);
 impl Dense {
     pub(super) const NONE: Self = Self(None);
 
+    pub(super) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// For the types and flags that are usual.
     pub(super) fn new(
         level: Level,
@@ -395,7 +401,8 @@ impl Dense {
     /// Rows from `first` on; gives the row it stopped at.
     ///
     /// # Safety
-    /// The rows are there and this thread's; the level's instruction set is there.
+    /// The job is of the types, flags and columns that this was made for; the rows are there and this thread's; the
+    /// level's instruction set is there.
     pub(super) unsafe fn run(&self, job: &Forward, first: usize, last: usize) -> usize {
         let dense = Some(job.cols);
         match self.0 {
@@ -404,7 +411,7 @@ impl Dense {
                     && job.dst_rows.step() == dense
                     && job.statistics != StatisticsUse::Given =>
             {
-                // SAFETY: the caller's; the columns are those that the entry is for.
+                // SAFETY: the caller's; the rows are dense.
                 unsafe { entry(job, first, last) }
             }
             _ => first,

@@ -108,7 +108,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 
     /// Whether rows from one on are stored past the caches.
     #[inline(always)]
-    unsafe fn past_caches(&self, row: usize, dst_step: usize) -> bool {
+    pub(super) unsafe fn past_caches(&self, row: usize, dst_step: usize) -> bool {
         unsafe {
             self.job.streams && self.dst_type.streams(self.dst(row)) && dst_step.is_multiple_of(64)
         }
@@ -203,7 +203,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 /// # Safety
 /// The instruction set of `S` is there.
 #[inline(always)]
-unsafe fn fetch<S: Simd>(row: *const u8, bytes: usize) {
+pub(super) unsafe fn fetch<S: Simd>(row: *const u8, bytes: usize) {
     for line in (0..bytes).step_by(64) {
         // SAFETY: the caller's.
         unsafe { S::prefetch(row.wrapping_add(line)) }

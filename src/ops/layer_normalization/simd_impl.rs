@@ -115,8 +115,9 @@ impl Implementation for Vectorized {
                             if row == last {
                                 return;
                             }
-                            stumbled = row < end;
-                            if stumbled {
+                            let stops = row < end;
+                            stumbled = stops && dense.is_some();
+                            if stops {
                                 wide(job, row, row + 1);
                                 row += 1;
                             }
