@@ -1,7 +1,7 @@
 //! What becomes of results between a kernel and its stores: the post-operations that look at one element only and
 //! are a few instructions.
 
-use super::{Element, Factors, Simd};
+use super::{Element, Factors, Simd, unroll};
 use crate::tensor::DataType;
 
 /// `slope x + offset`, rounded once, not below `low` and not above `high`; NaN stays.
@@ -53,14 +53,14 @@ impl Ramp {
         // SAFETY: the caller's.
         unsafe {
             if self.bends() {
-                for k in 0..N {
+                unroll!(k in N, {
                     v[k] = S::fma(v[k], S::splat(self.slope), S::splat(self.offset));
-                }
+                });
             }
             if self.ends() {
-                for k in 0..N {
+                unroll!(k in N, {
                     v[k] = S::within(v[k], self.low, self.high);
-                }
+                });
             }
         }
         v
