@@ -262,7 +262,7 @@ NORM_API norm_status_t norm_memory_get_data_handle(
 NORM_API norm_status_t norm_memory_get_data_handle_v2(
         const_norm_memory_t memory, void **handle, int index);
 /* Replaces the buffer; NULL removes it. A buffer that the library allocated
- * is freed. */
+ * is freed. NORM_MEMORY_ALLOCATE is norm_invalid_arguments. */
 NORM_API norm_status_t norm_memory_set_data_handle(
         norm_memory_t memory, void *handle);
 NORM_API norm_status_t norm_memory_set_data_handle_v2(
@@ -337,10 +337,10 @@ NORM_API norm_status_t norm_primitive_attr_set_rounding(
  * scale per index of dimension d, stored dense row-major; mask 0 means one
  * scale for the tensor.
  *
- * The second form sets the data type of the scales (the first uses f32).
- * Groups are not implemented: group_ndims must be 0. In the third form
- * `is_on_host` must be 0, and in the fourth `qmode` must be
- * norm_quantization_mode_static_sazp; other valid values are
+ * The second form sets the data type of the scales: f32, bf16, f16, f8_e5m2 or
+ * f8_e4m3 (the first form uses f32). Groups are not implemented: group_ndims
+ * must be 0. In the third form `is_on_host` must be 0, and in the fourth `qmode`
+ * must be norm_quantization_mode_static_sazp; other valid values are
  * norm_unimplemented. */
 NORM_API norm_status_t norm_primitive_attr_set_scales_mask(
         norm_primitive_attr_t attr, int arg, int mask);
@@ -355,9 +355,10 @@ NORM_API norm_status_t norm_primitive_attr_set_scales_v3(
         norm_primitive_attr_t attr, int arg, int mask, int ndims,
         const norm_dims_t group_dims, norm_data_type_t data_type, int is_on_host,
         norm_quantization_mode_t qmode);
-/* The same for zero points. Values are s32 and are passed as argument
- * NORM_ARG_ATTR_ZERO_POINTS | arg. They are subtracted from an input before
- * it is scaled, and added to an output after it is scaled. */
+/* The same for zero points, passed as argument NORM_ARG_ATTR_ZERO_POINTS | arg.
+ * They are subtracted from an input before it is scaled, and added to an output
+ * after it is scaled. Values are s32; those of SRC may also be s8 or u8 in the
+ * second and third form. */
 NORM_API norm_status_t norm_primitive_attr_set_zero_points_mask(
         norm_primitive_attr_t attr, int arg, int mask);
 NORM_API norm_status_t norm_primitive_attr_set_zero_points(
@@ -402,7 +403,8 @@ NORM_API norm_status_t norm_post_ops_append_sum(norm_post_ops_t post_ops,
 NORM_API norm_status_t norm_post_ops_get_params_sum(
         const_norm_post_ops_t post_ops, int index, float *scale,
         int32_t *zero_point, norm_data_type_t *data_type);
-/* An elementwise function. For clip, beta must not be less than alpha. */
+/* An elementwise function. For clip, beta must not be less than alpha. The
+ * algorithms that end with _use_dst_for_bwd are norm_unimplemented. */
 NORM_API norm_status_t norm_post_ops_append_eltwise(norm_post_ops_t post_ops,
         norm_alg_kind_t alg_kind, float alpha, float beta);
 NORM_API norm_status_t norm_post_ops_get_params_eltwise(
@@ -435,7 +437,9 @@ NORM_API norm_status_t norm_post_ops_append_prelu(
         norm_post_ops_t post_ops, int mask);
 NORM_API norm_status_t norm_post_ops_get_params_prelu(
         const_norm_post_ops_t post_ops, int index, int *mask);
-/* A depthwise convolution. No operation supports it yet. */
+/* A depthwise convolution; bias_data_type may be norm_data_type_undef.
+ * norm_invalid_arguments unless kernel_size and stride_size are positive and
+ * padding_l_size is less than kernel_size. No operation supports it yet. */
 NORM_API norm_status_t norm_post_ops_append_dw(norm_post_ops_t post_ops,
         norm_data_type_t weights_data_type, norm_data_type_t bias_data_type,
         norm_data_type_t dst_data_type, norm_dim_t kernel_size,
