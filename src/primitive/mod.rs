@@ -1,8 +1,8 @@
-//! What every operation shares: the primitive descriptor with its list of implementations, attributes,
-//! execution arguments, the scratchpad, the instruction-set cap and verbose lines.
+//! Code shared by all operations: primitive descriptors and their implementation lists, attributes,
+//! execution arguments, the scratchpad, the instruction-set limit and verbose lines.
 //!
-//! An operation implements [`Op`] and lists its [`Implementation`]s; nothing here knows a formula, and
-//! nothing knows C beyond its numbers.
+//! An operation implements [`Op`] and lists its [`Implementation`]s. This module contains no
+//! formulas and knows C only by its constants.
 
 mod attr;
 mod desc;

@@ -1,5 +1,5 @@
-//! What attributes do to the rows of an output, in f32 and in order: times the scale of src, the post-operations,
-//! divided by the scale of dst.
+//! Applies the attributes to rows of an output, in f32 and in order: the scale of src, the
+//! post-operations, the scale of dst.
 
 use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, PostOp};
 use crate::simd::math::{self, Exponent};
@@ -7,29 +7,29 @@ use crate::simd::{Level, Ramp, Simd, entry_points, read_scalar};
 use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places, RowMap};
 use norm_sys as sys;
 
-/// Elements that all steps are taken on before the next: they stay in a first-level cache.
+/// Elements that pass through the whole chain at once; they stay in the first-level cache.
 const STRETCH: usize = 1024;
 
-/// A tensor that a step reads. Where it has one element for many of the output, that is repeated.
+/// A tensor that a step reads, broadcast to the shape of the output.
 struct Operand {
     argument: i32,
     data_type: DataType,
     place: Place,
-    /// Whether it is one element.
+    /// Whether it has a single element.
     single: bool,
 }
 
-/// Where the elements of a row lie.
+/// The location of a row's elements.
 enum Place {
-    /// Rows in an order of the caller's, and the distance of neighbours in one.
+    /// Rows in an order chosen by the caller, with a constant stride within a row.
     Strided { rows: RowMap, step: usize },
     /// Rows in logical order, in any layout.
     Any { rows: Places, cols: DimPlaces },
 }
 
 impl Operand {
-    /// For rows of an output of dimensions `dims`, in the order of its outer dimensions that is given, or in
-    /// logical order.
+    /// An operand for an output of dimensions `dims`. Rows are counted in the given order of the
+    /// outer dimensions, or in logical order.
     fn new(
         argument: i32,
         desc: &MemoryDesc,
@@ -57,10 +57,10 @@ impl Operand {
         Self { argument, data_type, place, single }
     }
 
-    /// Elements `col` to `col + to.len() - 1` of a row, as f32: where they are, or in `to`.
+    /// Elements `col` to `col + to.len() - 1` of a row, as f32: in place if possible, otherwise
+    /// copied to `to`.
     ///
-    /// # Safety
-    /// They are there, counted from `start`.
+    /// # Safety The elements are readable, counted from `start`.
     #[inline(always)]
     #[allow(clippy::undocumented_unsafe_blocks)]
     unsafe fn read<'a>(
@@ -70,7 +70,7 @@ impl Operand {
         col: usize,
         to: &'a mut [f32],
     ) -> &'a [f32] {
-        // SAFETY of the blocks below: the caller's.
+        // SAFETY of the blocks below: guaranteed by the caller.
         match &self.place {
             Place::Strided { rows, step: 0 } => {
                 to.fill(unsafe { read_scalar(self.data_type, start, rows.offset(row)) });
@@ -81,7 +81,7 @@ impl Operand {
                 if self.data_type == DataType::F32 && there.is_aligned() {
                     return unsafe { std::slice::from_raw_parts(there, to.len()) };
                 }
-                // The type is looked up once for all.
+                // Matches the type once per run, not per element.
                 macro_rules! read_all {
                     ($($data_type:ident),*) => {
                         match self.data_type {
@@ -117,9 +117,9 @@ impl Operand {
 
 /// One step. `x` is the element so far.
 enum Step {
-    /// `x` times the scale of an argument.
+    /// Multiplies `x` by the scale of an argument.
     Multiply(i32, DataType),
-    /// `x` divided by it, which is times its reciprocal.
+    /// Multiplies `x` by the reciprocal of a scale.
     Divide(i32, DataType),
     Eltwise {
         algorithm: EltwiseAlgorithm,
@@ -140,7 +140,7 @@ enum Step {
 }
 
 impl Step {
-    /// The argument of the one element that the step reads, and its type.
+    /// The argument and type of the single element that the step reads.
     fn value(&self) -> Option<(i32, DataType)> {
         match self {
             Self::Multiply(id, data_type) | Self::Divide(id, data_type) => Some((*id, *data_type)),
@@ -151,7 +151,7 @@ impl Step {
         }
     }
 
-    /// The same as a ramp, if it is one, for the value that it reads.
+    /// The step as a fused operation for the value that it reads, if it is one.
     fn ramp(&self, value: Option<f32>) -> Option<Ramp> {
         use {BinaryAlgorithm as B, EltwiseAlgorithm as E};
         Some(match (self, value) {
@@ -171,29 +171,29 @@ impl Step {
     }
 }
 
-/// The most steps: both scales and every post-operation.
+/// Maximum number of steps: both scales and every post-operation.
 const MOST_STEPS: usize = super::MAX_POST_OPS + 2;
 
 /// The steps of a primitive.
 pub(crate) struct Steps(Vec<Step>);
 
-/// The id of an argument of the post-operation at a place in the list.
+/// The argument id of an operand of post-operation `at`.
 fn post_op_argument(at: usize, arg: i32) -> i32 {
     sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(at as i32) | arg
 }
 
-/// The steps with the addresses of an execution.
+/// A chain with the addresses of an execution.
 pub(crate) struct BoundSteps<'a> {
     steps: &'a Steps,
-    /// Of each step its factor, and what it reads.
+    /// The factor of each step, and the tensors that it reads.
     factors: [f32; MOST_STEPS],
     operands: [[*const u8; 2]; MOST_STEPS],
 }
 
-// SAFETY: what the addresses lead to is read, or each row of it is one thread's.
+// SAFETY: the addresses are only read, except that each row of dst belongs to one thread.
 unsafe impl Sync for BoundSteps<'_> {}
 
-/// The ramps that the steps of an execution are.
+/// The steps of an execution as fused operations.
 pub(crate) struct Ramps {
     ramps: [Ramp; MOST_STEPS],
     count: usize,
@@ -207,15 +207,15 @@ impl std::ops::Deref for Ramps {
 }
 
 impl BoundSteps<'_> {
-    /// Whether a step reads a tensor that begins at an address.
+    /// Whether a step reads a tensor that starts at an address.
     pub(crate) fn read(&self, address: *const u8) -> bool {
         self.operands.iter().flatten().any(|operand| *operand == address)
     }
 }
 
 impl Steps {
-    /// Those of attributes whose post-operations are resolved, for an output; `order` is that in which rows are
-    /// counted, or nothing for the logical one. `None` if there is nothing to do.
+    /// The chain of attributes whose post-operations are resolved. `order` is the order in which
+    /// rows are counted; `None` means logical order. `None` if there is nothing to apply.
     pub(crate) fn new(attr: &Attr, dst: &MemoryDesc, order: Option<&[usize]>) -> Option<Self> {
         let operand = |argument, desc: &MemoryDesc, data_type: Option<DataType>| {
             let data_type = data_type.or(desc.data_type()).unwrap_or(DataType::F32);
@@ -254,19 +254,18 @@ impl Steps {
         (!steps.is_empty()).then_some(Self(steps))
     }
 
-    /// Whether all steps are ramps.
+    /// Whether every step can be fused.
     pub(crate) fn are_ramps(&self) -> bool {
         self.0.iter().all(|step| step.ramp(step.value().map(|_| 1.0)).is_some())
     }
 
-    /// The ramps of one execution.
+    /// The fused operations of one execution.
     ///
-    /// # Safety
-    /// Its buffers were checked.
+    /// # Safety The buffers were checked.
     pub(crate) unsafe fn ramps(&self, arguments: &Arguments) -> Ramps {
         let mut ramps = Ramps { ramps: [Ramp::NONE; MOST_STEPS], count: self.0.len() };
         for (ramp, step) in ramps.ramps.iter_mut().zip(&self.0) {
-            // SAFETY: what is read is one element.
+            // SAFETY: a single element is read.
             let value = step.value().map(|(argument, data_type)| unsafe {
                 read_scalar(data_type, arguments.get(argument), 0)
             });
@@ -275,10 +274,9 @@ impl Steps {
         ramps
     }
 
-    /// The steps of one execution.
+    /// The chain of one execution.
     ///
-    /// # Safety
-    /// Its buffers were checked.
+    /// # Safety The buffers were checked.
     #[allow(clippy::undocumented_unsafe_blocks)]
     pub(crate) unsafe fn bind(&self, arguments: &Arguments) -> BoundSteps<'_> {
         let mut bound = BoundSteps {
@@ -289,7 +287,7 @@ impl Steps {
         let address = |operand: &Operand| arguments.get(operand.argument).cast_const();
         for (i, step) in self.0.iter().enumerate() {
             match step {
-                // SAFETY of both: a scale is one element.
+                // SAFETY of both: a scale is a single element.
                 Step::Multiply(id, data_type) => {
                     bound.factors[i] = unsafe { read_scalar(*data_type, arguments.get(*id), 0) };
                 }
@@ -309,7 +307,7 @@ impl Steps {
     }
 }
 
-/// Each element of a stretch replaced by the value of an expression.
+/// Replaces each element of a stretch with the value of an expression.
 macro_rules! each {
     ($stretch:expr, |$x:ident| $value:expr) => {
         for element in $stretch.iter_mut() {
@@ -368,7 +366,7 @@ fn hardsigmoid(x: f32, a: f32, b: f32) -> f32 {
     if v > 1.0 { 1.0 } else { v }
 }
 
-/// 1 or 0.
+/// 1 if true, 0 if false.
 #[inline(always)]
 fn truth(x: bool) -> f32 {
     if x { 1.0 } else { 0.0 }
@@ -390,7 +388,7 @@ fn binary(stretch: &mut [f32], algorithm: BinaryAlgorithm, others: &[f32]) {
         B::Lt => each!(stretch, others, |x, y| truth(x < y)),
         B::Eq => each!(stretch, others, |x, y| truth(x == y)),
         B::Ne => each!(stretch, others, |x, y| truth(x != y)),
-        // With the condition, in `select`.
+        // `Select` needs the condition; see `select`.
         B::Select => {}
     }
 }
@@ -402,11 +400,10 @@ fn select(stretch: &mut [f32], others: &[f32], conditions: &[f32]) {
     }
 }
 
-/// Takes all steps on the elements of a row from `col` on; `others` are as long as `stretch`, and for what steps
-/// read.
+/// Applies all steps to the elements of a row from `col` on. `others` are buffers for operands, as
+/// long as `stretch`.
 ///
-/// # Safety
-/// The row and those elements of it are there for all operands, whose elements nobody writes meanwhile.
+/// # Safety The operands have this row and these elements, and no other thread writes them.
 #[inline(always)]
 #[allow(clippy::undocumented_unsafe_blocks)]
 pub(crate) unsafe fn take_steps(
@@ -423,7 +420,7 @@ pub(crate) unsafe fn take_steps(
             Step::Eltwise { algorithm, alpha, beta, exponent } => {
                 eltwise(stretch, *algorithm, (*alpha, *beta), *exponent);
             }
-            // SAFETY of the reads: the caller's.
+            // SAFETY of the reads: guaranteed by the caller.
             Step::Binary { algorithm, first, second: None } => {
                 let ys = unsafe { first.read(operands[0], row, col, ys) };
                 binary(stretch, *algorithm, ys);
@@ -441,21 +438,20 @@ pub(crate) unsafe fn take_steps(
     }
 }
 
-/// Rows of f32, of which one begins `step` elements after the other.
+/// Rows of f32, `step` elements apart.
 pub(crate) struct Rows {
     pub(crate) start: *mut f32,
     pub(crate) step: usize,
     pub(crate) cols: usize,
 }
 
-/// Takes all steps on rows `first` to `last - 1`, of which the first is where `rows` begin.
+/// Applies all steps to rows `first` to `last - 1`. `rows` starts at row `first`.
 ///
-/// # Safety
-/// The rows are there, aligned and this thread's, and the operands of the steps are there and apart from them; the
-/// instruction set of `S` is there.
+/// # Safety The rows are aligned, writable and not used by another thread. The operands are
+/// readable and do not overlap them. The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn step_rows<S: Simd>(bound: &BoundSteps<'_>, rows: &Rows, first: usize, last: usize) {
-    // What the level is for is the code that the compiler makes.
+    // `S` only selects the instruction set that this is compiled for.
     let _ = S::UNROLLS;
     let (mut ys, mut zs) = ([0.0; STRETCH], [0.0; STRETCH]);
     for row in first..last {
@@ -463,7 +459,7 @@ unsafe fn step_rows<S: Simd>(bound: &BoundSteps<'_>, rows: &Rows, first: usize, 
         let mut col = 0;
         while col < rows.cols {
             let len = STRETCH.min(rows.cols - col);
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let stretch = std::slice::from_raw_parts_mut(start.add(col), len);
                 take_steps(bound, stretch, (row, col), [&mut ys[..len], &mut zs[..len]]);
@@ -474,13 +470,13 @@ unsafe fn step_rows<S: Simd>(bound: &BoundSteps<'_>, rows: &Rows, first: usize, 
 }
 
 entry_points! {
-    /// The steps, per level.
+    /// The chain, compiled for each level.
     mod entries: step_rows<>(
         bound: &BoundSteps<'_>, rows: &Rows, first: usize, last: usize
     ) -> ();
 }
 
-/// Takes all steps on rows; see [`step_rows`].
+/// Applies all steps to rows; see [`step_rows`].
 pub(crate) type StepEntry = unsafe fn(&BoundSteps<'_>, &Rows, usize, usize);
 
 pub(crate) fn step_entry(level: Level) -> StepEntry {

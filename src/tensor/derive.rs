@@ -1,5 +1,4 @@
-//! Descriptors made from others: a layout taken over, a part, another order or grouping of the
-//! dimensions.
+//! Descriptors derived from others: the same layout, a part, permuted or regrouped dimensions.
 
 use super::desc::check_dims;
 use super::tags::Order;
@@ -7,27 +6,27 @@ use super::{DataType, Layout, MemoryDesc};
 use crate::error::{Error, Result};
 
 impl MemoryDesc {
-    /// This descriptor in the layout of `other`, which has the same number of dimensions, without
-    /// gaps: the order of the strides is kept, and the blocks are.
+    /// This descriptor in the layout of `other`, which has the same number of dimensions. Keeps the
+    /// order of the strides and the blocks; gaps are removed.
     pub(crate) fn resolved_like(&self, other: &Self) -> Result<Self> {
         let Some(data_type) = self.data_type else { return Ok(Self::EMPTY) };
         Self::ordered(self.dims(), data_type, &other.order_and_blocks())
     }
 
-    /// This descriptor dense, outermost dimension first.
+    /// This descriptor, dense row-major.
     pub(crate) fn resolved_dense(&self) -> Result<Self> {
         self.data_type.map_or(Ok(Self::EMPTY), |data_type| Self::dense(self.dims(), data_type))
     }
 
-    /// An f32 descriptor of the rows' statistics: this one without its last dimension, in the same
-    /// order of strides.
+    /// The f32 descriptor of row statistics: this one without its last dimension, in the same order
+    /// of strides.
     pub(crate) fn statistics(&self) -> Result<Self> {
         let n = self.ndims - 1;
         let dims = self.order()[..self.ndims].iter().copied().filter(|&d| d != n).collect();
         Self::ordered(&self.dims[..n], DataType::F32, &Order { dims, blocks: Vec::new() })
     }
 
-    /// The part that begins at `offsets`.
+    /// The part that starts at `offsets`.
     pub(crate) fn part(&self, dims: &[i64], offsets: &[i64]) -> Result<Self> {
         if self.layout != Layout::Strided {
             return Err(Error::unimplemented("parent_memory_desc: it has no layout"));
@@ -71,8 +70,7 @@ impl MemoryDesc {
         permuted
     }
 
-    /// The same elements, in the same places and the same logical order, as a tensor of other
-    /// dimensions.
+    /// The same elements at the same addresses, in the same logical order, with other dimensions.
     pub(crate) fn reshaped(&self, dims: &[i64]) -> Result<Self> {
         check_dims(dims)?;
         let volume = |dims: &[i64]| dims.iter().try_fold(1i64, |n, &d| n.checked_mul(d));
@@ -91,8 +89,8 @@ impl MemoryDesc {
         }
     }
 
-    /// [`reshaped`](Self::reshaped) of a tensor with elements: groups of dimensions with the same number
-    /// of elements, innermost first, are laid out anew.
+    /// [`reshaped`](Self::reshaped) for a tensor with elements. Groups of old and new dimensions
+    /// with equal numbers of elements, innermost first, get new strides.
     fn regrouped(&self, dims: &[i64], data_type: DataType) -> Result<Self> {
         let split = || {
             Err(Error::invalid(format!(
@@ -104,12 +102,12 @@ impl MemoryDesc {
         made.layout = Layout::Strided;
         made.offset = self.offset;
         (made.block_count, made.block_sizes) = (self.block_count, self.block_sizes);
-        // Dimensions of 1 with nothing to fill up come and go.
+        // Unpadded dimensions of size 1 can be added and removed freely.
         let is_one = |d: usize| self.dims[d] == 1 && self.padded_dims[d] == 1;
         let old: Vec<usize> = (0..self.ndims).filter(|&d| !is_one(d)).collect();
         let (mut i, mut o) = (old.len(), dims.len());
         while i > 0 || o > 0 {
-            // A padded 1 needs a 1 to become.
+            // A padded dimension of size 1 must map to one of size 1.
             let padded_one = i > 0 && self.dims[old[i - 1]] == 1;
             if o > 0 && dims[o - 1] == 1 && !padded_one {
                 o -= 1;
@@ -177,7 +175,7 @@ mod tests {
         all
     }
 
-    /// Offsets of all elements in logical order, the descriptor's own included.
+    /// Offsets of all elements in logical order, including the descriptor's own offset.
     fn places(desc: &MemoryDesc) -> Vec<i64> {
         let all = Places::of(desc);
         indices(desc.dims()).iter().map(|i| desc.offset() + all.offset_of(i) as i64).collect()

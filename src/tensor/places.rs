@@ -1,11 +1,11 @@
-//! Where elements lie: offsets of any index in any layout.
+//! Element offsets for any index in any layout.
 //!
-//! Each dimension contributes to the offset by itself, whatever is cut into blocks, so an offset is a sum
-//! of one term per dimension.
+//! Each dimension contributes independently to the offset, even in blocked layouts, so an offset is
+//! a sum of one term per dimension.
 
 use super::{MAX_NDIMS, MemoryDesc};
 
-/// What one dimension contributes.
+/// The contribution of one dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DimPlaces {
     /// `index * stride`.
@@ -41,7 +41,7 @@ impl DimPlaces {
         Self::Cut(cuts)
     }
 
-    /// The numbers of elements after which the offset goes on in another way: 1, and the blocks.
+    /// The index distances at which the offset changes its stride: 1 and the block sizes.
     pub(crate) fn steps(&self) -> impl Iterator<Item = usize> {
         let cuts = match self {
             Self::Plain { .. } => &[],
@@ -61,7 +61,7 @@ impl DimPlaces {
     }
 }
 
-/// The places of a tensor's elements, from its first on.
+/// The offsets of a tensor's elements, from the first element.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     dims: Vec<(usize, DimPlaces)>,
@@ -73,7 +73,7 @@ impl Places {
         Self { dims: desc.dims().iter().enumerate().map(dim).collect() }
     }
 
-    /// Those of a tensor with dimensions `dims`: where this one has a single index, it is repeated.
+    /// Broadcasts to `dims`: dimensions of size 1 get stride 0.
     pub(crate) fn repeated(mut self, dims: &[i64]) -> Self {
         for (own, dim) in self.dims.iter_mut().zip(dims) {
             if own.0 == 1 {
@@ -83,14 +83,14 @@ impl Places {
         self
     }
 
-    /// The same, padding included.
+    /// The same, including padding.
     pub(crate) fn of_padded(desc: &MemoryDesc) -> Self {
         let dim = |(d, size): (usize, &i64)| (*size as usize, DimPlaces::of(desc, d));
         Self { dims: desc.padded_dims().iter().enumerate().map(dim).collect() }
     }
 
-    /// Takes the innermost logical dimension away: what is left are the rows. That of no dimensions is
-    /// one place.
+    /// Splits off the last logical dimension, so that the rest are rows. A tensor without
+    /// dimensions has a single offset.
     pub(crate) fn split_last(mut self) -> (Self, DimPlaces) {
         let last = self.dims.pop().map_or(DimPlaces::Plain { stride: 0 }, |(_, places)| places);
         (self, last)
@@ -100,7 +100,7 @@ impl Places {
         &self.dims[dim].1
     }
 
-    /// Offset of the element, or row, number `flat` in logical order.
+    /// Offset of element or row number `flat` in logical order.
     pub(crate) fn offset(&self, flat: usize) -> usize {
         let mut rest = flat;
         let mut offset = 0;
@@ -112,7 +112,7 @@ impl Places {
         offset
     }
 
-    /// Calls `f` with the offset of each index within ranges, one for each dimension.
+    /// Calls `f` with the offset of each index within the ranges, one per dimension.
     pub(crate) fn each_offset(&self, ranges: &[(i64, i64)], mut f: impl FnMut(usize)) {
         if ranges.iter().any(|(first, end)| first >= end) {
             return;
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use norm_sys as sys;
 
-    /// The formula of a layout cut twice, written out.
+    /// Compares a doubly blocked layout with its formula, written out.
     #[test]
     fn tiles_lie_as_their_letters_say() {
         let desc = MemoryDesc::with_tag(&[20, 24], DataType::F32, sys::norm_BA16a16b4a).unwrap();

@@ -1,8 +1,8 @@
-//! Two layouts of the same tensor as one nest of loops.
+//! Two layouts of one tensor as a loop nest.
 
 use crate::tensor::{MemoryDesc, Places};
 
-/// One loop: how often, and how far apart the elements lie in src and in dst.
+/// One loop: its trip count, and its strides in src and dst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loop {
     pub(super) count: usize,
@@ -10,8 +10,8 @@ pub(super) struct Loop {
     pub(super) dst: usize,
 }
 
-/// The loops over all elements, that of the smallest step in dst last; `None` where blocks of src and dst do
-/// not divide each other, or a dimension.
+/// The loops over all elements, with the smallest stride in dst innermost. `None` if the blocks of
+/// src and dst do not divide each other, or do not divide a dimension.
 pub(super) fn loops(src: &MemoryDesc, dst: &MemoryDesc) -> Option<Vec<Loop>> {
     let (from, to) = (Places::of(src), Places::of(dst));
     let mut loops = Vec::new();

@@ -1,4 +1,4 @@
-//! The problem: what was asked for, checked.
+//! The validated problem.
 
 use super::convert::Arithmetic;
 use super::{reference, runs};
@@ -11,7 +11,7 @@ use crate::simd::read_wide;
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
 
-/// A checked problem.
+/// A validated problem.
 #[derive(Clone, Debug)]
 pub(crate) struct Reorder {
     pub(super) src: MemoryDesc,
@@ -22,19 +22,19 @@ pub(crate) struct Reorder {
     arguments: Vec<OpArgument>,
 }
 
-/// What is done to the numbers on their way.
+/// The scales, zero points and sum of a reorder.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quantities {
     pub(super) src_scale: Option<Quantized>,
     pub(super) dst_scale: Option<Quantized>,
     pub(super) src_zero: Option<Quantized>,
     pub(super) dst_zero: Option<Quantized>,
-    /// What dst as it was is multiplied by, before it is added; 0 without a sum.
+    /// The factor of the previous dst in a sum; 0 without a sum.
     pub(super) sum: f32,
 }
 
 impl Quantities {
-    /// Each with the argument that carries its values.
+    /// Each with the argument that holds its values.
     pub(super) fn all(&self) -> [(Option<Quantized>, i32); 4] {
         let (scales, points) = (sys::NORM_ARG_ATTR_SCALES, sys::NORM_ARG_ATTR_ZERO_POINTS);
         [
@@ -45,25 +45,24 @@ impl Quantities {
         ]
     }
 
-    /// Whether numbers are converted and nothing else.
+    /// Whether elements are converted without arithmetic.
     pub(super) fn is_none(&self) -> bool {
         self.sum == 0.0 && self.all().iter().all(|(quantized, _)| quantized.is_none())
     }
 
-    /// Whether one value of each serves all elements.
+    /// Whether there is at most one value per tensor.
     pub(super) fn is_uniform(&self) -> bool {
         self.all().iter().all(|(quantized, _)| quantized.is_none_or(|q| q.mask == 0))
     }
 
-    /// The arithmetic with the values at places of the arguments, in the order of [`all`](Self::all).
+    /// The arithmetic with the values at the given indices, in the order of [`all`](Self::all).
     ///
-    /// # Safety
-    /// The arguments were checked, and the places are within them.
+    /// # Safety The arguments were checked, and the indices are within them.
     pub(super) unsafe fn arithmetic(&self, arguments: &Arguments, at: [usize; 4]) -> Arithmetic {
         let mut values = [1.0, 0.0, 1.0, 0.0];
         for ((value, (quantized, id)), at) in values.iter_mut().zip(self.all()).zip(at) {
             if let Some(quantized) = quantized {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 *value = unsafe { read_wide(quantized.data_type, arguments.get(id), at) };
             }
         }
@@ -125,7 +124,7 @@ impl Reorder {
     }
 }
 
-/// What a reorder can do.
+/// What a reorder supports.
 const ACCEPTED: Accepted = Accepted {
     scales: &[sys::NORM_ARG_SRC, sys::NORM_ARG_DST],
     zero_points: &[sys::NORM_ARG_SRC, sys::NORM_ARG_DST],
@@ -133,7 +132,7 @@ const ACCEPTED: Accepted = Accepted {
     post_op: |post_op| matches!(post_op, PostOp::Sum { zero_point: 0, .. }),
 };
 
-/// The factor of the sum, 0 without one.
+/// The factor of the sum; 0 without one.
 fn sum_of(attr: &Attr, dst: DataType) -> Result<f32> {
     match &attr.post_ops[..] {
         [] => Ok(0.0),

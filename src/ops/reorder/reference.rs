@@ -1,4 +1,4 @@
-//! One element after the other, for any layouts and any scales.
+//! The reference implementation: element by element, for any layouts and any scales.
 
 use super::convert::Conversion;
 use super::problem::Reorder;
@@ -8,10 +8,10 @@ use crate::tensor::Places;
 use crate::threads::Length;
 use norm_sys as sys;
 
-/// Elements that are worth a thread.
+/// Minimum number of elements per thread.
 const ELEMENTS_PER_THREAD: usize = 4096;
 
-/// Takes every problem.
+/// Supports every problem.
 pub(super) fn make(problem: &Reorder, variant: &'static Variant) -> Box<dyn Implementation> {
     let dims: Vec<usize> = problem.src.dims().iter().map(|d| *d as usize).collect();
     Box::new(Reference {
@@ -27,7 +27,7 @@ pub(super) fn make(problem: &Reorder, variant: &'static Variant) -> Box<dyn Impl
     })
 }
 
-/// Where the scale, or zero point, of an element is: steps in each dimension, innermost first.
+/// The index of an element's scale or zero point: sizes and strides, innermost dimension first.
 struct ValuePlaces(Vec<(usize, usize)>);
 
 impl ValuePlaces {
@@ -85,7 +85,7 @@ impl Implementation for Reference {
                     (arguments.get(sys::NORM_ARG_SRC), arguments.get(sys::NORM_ARG_DST));
                 let end = self.count.min((block + 1) * per_block);
                 for flat in block * per_block..end {
-                    // SAFETY: the buffers were checked, and each element is one block's.
+                    // SAFETY: the buffers were checked, and each element belongs to one block.
                     unsafe {
                         let at = self.values.each_ref().map(|places| places.at(flat));
                         let arithmetic = p.quantized.arithmetic(arguments, at);

@@ -1,4 +1,4 @@
-//! Post-operations: what is done to each element of an output before it is scaled and rounded.
+//! Post-operations, applied to each element of an output before it is scaled and rounded.
 
 use super::super::{BinaryAlgorithm, EltwiseAlgorithm, OpArgument, Usage};
 use crate::error::{Error, Result, Status};
@@ -6,13 +6,14 @@ use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
 use std::ops::Deref;
 
-/// The largest number of entries of a list.
+/// Maximum number of entries in a list.
 pub(crate) const MAX_POST_OPS: usize = 32;
 
-/// One entry. `x` is the element so far.
+/// One entry. `x` is the result of the previous entries.
 #[derive(Clone, Debug)]
 pub(crate) enum PostOp {
-    /// `x + scale*(dst - zero_point)`, dst as it was before, read as the type (or its own).
+    /// `x + scale*(dst - zero_point)`, where dst is its previous content, read as `data_type` or as
+    /// dst's own type.
     Sum {
         scale: f32,
         zero_point: i32,
@@ -28,7 +29,7 @@ pub(crate) enum PostOp {
     Binary {
         algorithm: BinaryAlgorithm,
         src1: Box<MemoryDesc>,
-        /// Of `Select` only.
+        /// Only for `Select`.
         src2: Option<Box<MemoryDesc>>,
     },
     /// `x > 0 ? x : weight*x`.
@@ -60,7 +61,7 @@ impl PostOp {
         }
     }
 
-    /// The tensors that it reads, apart from the output.
+    /// The tensors that it reads, except the output.
     pub(crate) fn operands(&self) -> impl Iterator<Item = &MemoryDesc> {
         let (src1, src2) = match self {
             Self::Binary { src1, src2, .. } => (Some(&**src1), src2.as_deref()),
@@ -79,7 +80,7 @@ impl PostOp {
         }
     }
 
-    /// As on benchdnn's command line.
+    /// In the syntax of benchdnn's command line.
     fn describe(&self) -> String {
         match self {
             Self::Sum { scale, zero_point, data_type } => {
@@ -95,7 +96,7 @@ impl PostOp {
     }
 }
 
-/// A list of post-operations, in the order in which they are done.
+/// A list of post-operations in execution order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PostOps(Vec<PostOp>);
 
@@ -117,8 +118,8 @@ impl PostOps {
         Ok(())
     }
 
-    /// The list for an output: the tensors of its entries fit, and `any` has become a layout, that of
-    /// the output or, with one dimension that is more than 1, the dense one.
+    /// The list for an output: checks the shapes of operands and replaces the layout `any`. It
+    /// becomes the output's layout, or the dense one if at most one dimension is not 1.
     pub(crate) fn resolved(&self, dst: &MemoryDesc) -> Result<Self> {
         let mut resolved = self.clone();
         for (at, post_op) in resolved.0.iter_mut().enumerate() {
@@ -141,7 +142,7 @@ impl PostOps {
         Ok(resolved)
     }
 
-    /// What the entries of a resolved list read.
+    /// The operands of a resolved list.
     pub(super) fn arguments(&self) -> Vec<OpArgument> {
         let mut arguments = Vec::new();
         for (at, post_op) in self.iter().enumerate() {
@@ -167,7 +168,7 @@ impl PostOps {
     }
 }
 
-/// An operand has the dimensions of the output, or 1 where it is repeated.
+/// Each dimension of an operand is the output's or 1, which broadcasts it.
 fn check_operand(name: &str, desc: &MemoryDesc, dst: &MemoryDesc) -> Result<()> {
     let fits = |(d, dim): (&i64, &i64)| *d == 1 || d == dim;
     if desc.ndims() != dst.ndims() || !desc.dims().iter().zip(dst.dims()).all(fits) {
