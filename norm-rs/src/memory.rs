@@ -190,7 +190,7 @@ impl<A: Access> Memory<'_, A> {
         let data_type = desc.data_type();
         let len = data_type.map_or(0, |data_type| desc.size() / data_type.size());
         if len != 0 && data.is_null() {
-            return Err(Error::defect("the library gave memory without a buffer"));
+            return Err(Error::defect("the library created memory without a buffer"));
         }
         Ok(Self {
             handle,
@@ -266,7 +266,7 @@ fn fits<T: Element>(desc: &MemoryDesc, len: usize) -> Result<()> {
     if len < needed {
         return Err(Error::invalid(
             "slice",
-            format_args!("has {len} elements, but {desc} takes {needed}"),
+            format_args!("has {len} elements, but {desc} needs {needed}"),
         ));
     }
     Ok(())

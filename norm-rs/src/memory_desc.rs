@@ -35,7 +35,7 @@ impl Dims {
             None => {
                 return Err(Error::invalid(
                     "dims",
-                    format_args!("has {} entries; {MAX_NDIMS} is the most", dims.len()),
+                    format_args!("has {} entries; the maximum is {MAX_NDIMS}", dims.len()),
                 ));
             }
         }
@@ -68,7 +68,7 @@ impl fmt::Debug for Dims {
 fn dims_to_c(name: &'static str, dims: &[usize]) -> Result<sys::norm_dims_t> {
     let mut entries = [0; MAX_NDIMS];
     if dims.len() > MAX_NDIMS {
-        let reason = format_args!("has {} entries; {MAX_NDIMS} is the most", dims.len());
+        let reason = format_args!("has {} entries; the maximum is {MAX_NDIMS}", dims.len());
         return Err(Error::invalid(name, reason));
     }
     for (to, &from) in entries.iter_mut().zip(dims) {
@@ -141,7 +141,7 @@ impl MemoryDesc {
             Some(strides) if strides.len() != dims.len() => {
                 return Err(Error::invalid(
                     "strides",
-                    format_args!("has {} entries and dims {}", strides.len(), dims.len()),
+                    format_args!("has {} entries, but dims has {}", strides.len(), dims.len()),
                 ));
             }
             Some(strides) => Some(dims_to_c("strides", strides)?),

@@ -448,7 +448,7 @@ impl Primitive {
         }
         let is_used = |id| self.operands.iter().any(|operand| operand.id == id);
         if !args.operands.iter().all(|(id, _)| is_used(*id)) {
-            return Err(Error::invalid("operand", "of an entry that reads none"));
+            return Err(Error::invalid("operand", "belongs to an entry without one"));
         }
         Ok(())
     }

@@ -110,7 +110,7 @@ exported! {
     /// Sets the verbosity.
     fn norm_set_verbose as dnnl_set_verbose(level: c_int) {
         let verbosity = Verbosity::from_level(level)
-            .ok_or_else(|| Error::invalid(format!("level: {level} is none of 0, 1 and 2")))?;
+            .ok_or_else(|| Error::invalid(format!("level: {level} is not 0, 1 or 2")))?;
         set_verbosity(verbosity);
         Ok(())
     }

@@ -20,7 +20,9 @@ pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<Data
         sys::norm_f8_e4m3 => DataType::F8E4m3,
         _ if not_built_data_type(value).is_some() => {
             let (found, _) = not_built_data_type(value).unwrap_or_default();
-            return Err(Error::unimplemented(format!("{name}: tensors of {found} are not built")));
+            return Err(Error::unimplemented(format!(
+                "{name}: tensors of {found} are not implemented"
+            )));
         }
         _ => {
             let value = value as i32;
@@ -79,7 +81,7 @@ pub(super) fn prop_kind(value: sys::norm_prop_kind_t) -> Result<PropKind> {
         _ => {
             let value = value as i32;
             return Err(Error::invalid(format!(
-                "prop_kind: {value} is none of forward_training, forward_inference, backward and \
+                "prop_kind: {value} is not forward_training, forward_inference, backward or \
                  backward_data"
             )));
         }

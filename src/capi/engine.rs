@@ -53,7 +53,9 @@ fn check(kind: sys::norm_engine_kind_t, index: usize) -> Result<()> {
     }
     match count(kind) {
         0 => Err(Error::invalid(format!("kind: {} is not an engine kind", kind as i32))),
-        n if index >= n => Err(Error::invalid(format!("index: {index}, but there is one engine"))),
+        n if index >= n => {
+            Err(Error::invalid(format!("index: {index}, but the only engine is number 0")))
+        }
         _ => Ok(()),
     }
 }

@@ -40,7 +40,7 @@ fn fail(function: &str, error: &Error) -> sys::norm_status_t {
 }
 
 fn panicked() -> Error {
-    Error::new(Status::RuntimeError, "a defect of the library was caught")
+    Error::new(Status::RuntimeError, "internal error")
 }
 
 /// Declares an exported function: `fn norm_x as dnnl_x(...)`. The second name is exported only with

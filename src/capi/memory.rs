@@ -25,7 +25,7 @@ impl Owned {
         let refused = || {
             Error::new(
                 Status::OutOfMemory,
-                format!("handle: a buffer of {size} bytes cannot be had"),
+                format!("handle: cannot allocate a buffer of {size} bytes"),
             )
         };
         let allocation = Allocation::from_size_align(size, ALIGN).map_err(|_| refused())?;
@@ -114,7 +114,9 @@ unsafe fn create(
         )
     };
     if desc.layout() == Layout::Any {
-        return Err(Error::invalid("memory_desc: the layout is `any`; ask a primitive descriptor"));
+        return Err(Error::invalid(
+            "memory_desc: the layout is `any`; use the descriptor that a primitive descriptor chose",
+        ));
     }
     let size = desc.size();
     let owned = match size {
@@ -237,7 +239,9 @@ unsafe fn set_address(memory: sys::norm_memory_t, handle: *mut c_void) -> Result
     // SAFETY: guaranteed by the caller.
     let memory = unsafe { Memory::get_mut(memory, "memory") }?;
     if handle == sys::NORM_MEMORY_ALLOCATE {
-        return Err(Error::invalid("handle: NORM_MEMORY_ALLOCATE is for norm_memory_create"));
+        return Err(Error::invalid(
+            "handle: NORM_MEMORY_ALLOCATE is only valid for norm_memory_create",
+        ));
     }
     if memory.data.cast() != handle {
         memory.owned = None;
@@ -299,6 +303,8 @@ unsafe fn unmap(memory: sys::const_norm_memory_t, mapped_ptr: *mut c_void) -> Re
     if memory.data.cast() == mapped_ptr {
         Ok(())
     } else {
-        Err(Error::invalid("mapped_ptr: not what norm_memory_map_data gave for this memory"))
+        Err(Error::invalid(
+            "mapped_ptr: not the address that norm_memory_map_data returned for this memory",
+        ))
     }
 }

@@ -197,7 +197,7 @@ exported! {
             let desc = MemoryDesc::get(in_memory_desc, "in_memory_desc")?;
             let dims = slice(dims, dimensions(ndims)?, "dims")?;
             if desc.ndims() == 0 || dims.is_empty() {
-                return Err(Error::invalid("in_memory_desc: nothing is no tensor of other dimensions"));
+                return Err(Error::invalid("in_memory_desc: an empty descriptor cannot be reshaped"));
             }
             out.set(desc.reshaped(dims)?.into_c());
         }
@@ -224,7 +224,7 @@ exported! {
                 Ok(axis) if axis < permutation.len() && !to.contains(&axis) => to.push(axis),
                 _ => {
                     return Err(Error::invalid(format!(
-                        "permutation: {permutation:?} does not name each of {} axes once",
+                        "permutation: {permutation:?} is not a permutation of {} axes",
                         permutation.len()
                     )));
                 }
@@ -251,7 +251,7 @@ exported! {
                 return Ok(());
             }
             if *size < BLOB_SIZE {
-                return Err(Error::invalid(format!("size: {size} bytes, but the blob has {BLOB_SIZE}")));
+                return Err(Error::invalid(format!("size: {size} bytes, but the blob needs {BLOB_SIZE}")));
             }
             blob.copy_from_nonoverlapping(desc.to_blob().as_ptr(), BLOB_SIZE);
         }
@@ -306,7 +306,7 @@ exported! {
 pub(super) fn check_index(index: c_int) -> Result<()> {
     match index {
         0 => Ok(()),
-        _ => Err(Error::invalid(format!("index: {index}, but there is one buffer, number 0"))),
+        _ => Err(Error::invalid(format!("index: {index}, but the only buffer is number 0"))),
     }
 }
 
@@ -352,15 +352,15 @@ unsafe fn query(
             | sys::norm_query_inner_nblks_s32
             | sys::norm_query_inner_blks
             | sys::norm_query_inner_idxs => {
-                return Err(Error::invalid("what: the descriptor has no strides and blocks"));
+                return Err(Error::invalid("what: the descriptor has no strides or blocks"));
             }
             sys::norm_query_sparse_encoding | sys::norm_query_nnz_s64 => {
-                return Err(Error::invalid("what: the descriptor is not a sparse one"));
+                return Err(Error::invalid("what: the descriptor is not sparse"));
             }
             _ => {
                 let what = what as i32;
                 return Err(Error::unimplemented(format!(
-                    "what: {what} is not asked of a memory descriptor"
+                    "what: {what} is not a query of memory descriptors"
                 )));
             }
         }

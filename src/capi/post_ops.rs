@@ -18,7 +18,7 @@ const RUNTIME_F32_BITS: u32 = 0x7fc0_00d0;
 /// Refuses that value.
 fn check_known(name: &str, value: f32) -> Result<()> {
     if value.to_bits() == RUNTIME_F32_BITS {
-        return Err(Error::invalid(format!("{name}: the value must be known")));
+        return Err(Error::invalid(format!("{name}: runtime values are not supported")));
     }
     Ok(())
 }
@@ -42,7 +42,7 @@ unsafe fn entry<'a>(post_ops: sys::const_norm_post_ops_t, index: c_int) -> Resul
 }
 
 fn another_kind(index: c_int, found: &PostOp) -> Error {
-    Error::invalid(format!("index: entry {index} is of another kind, {}", found.name()))
+    Error::invalid(format!("index: entry {index} is of kind {}", found.name()))
 }
 
 exported! {
@@ -154,7 +154,7 @@ exported! {
         // NaN is not ordered either.
         if clips && alpha.partial_cmp(&beta).is_none_or(std::cmp::Ordering::is_gt) {
             return Err(Error::invalid(format!(
-                "beta: {beta} is below alpha, {alpha}, which bounds the clip from below"
+                "beta: the upper bound {beta} of the clip is less than alpha, the lower bound {alpha}"
             )));
         }
         list.append(PostOp::Eltwise { algorithm, alpha, beta })
@@ -167,7 +167,7 @@ fn eltwise_algorithm(code: sys::norm_alg_kind_t) -> Result<EltwiseAlgorithm> {
         sys::norm_eltwise_relu_use_dst_for_bwd..=sys::norm_eltwise_clip_v2_use_dst_for_bwd
     ) {
         return Err(Error::unimplemented(
-            "alg_kind: the algorithms for a gradient that is taken from dst are not built",
+            "alg_kind: the algorithms whose gradient uses dst are not implemented",
         ));
     }
     EltwiseAlgorithm::of_code(code).ok_or_else(|| no_algorithm(code, "an elementwise function"))
@@ -347,12 +347,12 @@ exported! {
         let list = unsafe { PostOps::get_mut(post_ops, "post_ops") }?;
         for (name, value) in [("kernel_size", kernel_size), ("stride_size", stride_size)] {
             if value <= 0 {
-                return Err(Error::invalid(format!("{name}: {value} is not above 0")));
+                return Err(Error::invalid(format!("{name}: {value} is not positive")));
             }
         }
         if padding_l_size >= kernel_size {
             return Err(Error::invalid(format!(
-                "padding_l_size: {padding_l_size} is not below kernel_size, {kernel_size}"
+                "padding_l_size: {padding_l_size} is not less than kernel_size, {kernel_size}"
             )));
         }
         list.append(PostOp::Depthwise(Depthwise {

@@ -41,7 +41,7 @@ impl Kind {
             return Ok(());
         }
         let what = self.name();
-        Err(Error::invalid(format!("arg: {arg} is not one that has {what}")))
+        Err(Error::invalid(format!("arg: argument {arg} cannot have {what}")))
     }
 
     fn check_type(self, arg: c_int, data_type: DataType) -> Result<()> {
@@ -52,11 +52,11 @@ impl Kind {
         };
         if !types.contains(&data_type) {
             let (what, name) = (self.name(), data_type.name());
-            return Err(Error::invalid(format!("data_type: {what} are not {name}")));
+            return Err(Error::invalid(format!("data_type: {what} cannot be {name}")));
         }
         let is_input = [sys::NORM_ARG_SRC, sys::NORM_ARG_WEIGHTS].contains(&arg);
         if self == Self::ZeroPoints && !is_input && data_type != S32 {
-            return Err(Error::invalid("data_type: zero points other than of inputs are s32"));
+            return Err(Error::invalid("data_type: zero points of this argument must be s32"));
         }
         Ok(())
     }
@@ -84,23 +84,25 @@ impl Parameters {
         let data_type = data_type(self.data_type, "data_type")?;
         kind.check_type(self.arg, data_type)?;
         if let Some(group) = groups.iter().find(|group| **group <= 0) {
-            return Err(Error::invalid(format!("group_dims: {group} is not above 0")));
+            return Err(Error::invalid(format!("group_dims: {group} is not positive")));
         }
         let what = kind.name();
         if !groups.is_empty() {
             if mask == 0 {
-                return Err(Error::invalid("mask: groups need a dimension that they divide"));
+                return Err(Error::invalid(
+                    "mask: groups need a mask with the dimensions that they divide",
+                ));
             }
             return Err(Error::unimplemented(format!(
-                "group_ndims: groups of {what} are not built"
+                "group_ndims: groups of {what} are not implemented"
             )));
         }
         if self.is_on_host != 0 {
             if mask != 0 {
-                return Err(Error::invalid("mask: there is one value on the host, for mask 0"));
+                return Err(Error::invalid("mask: a value on the host needs mask 0"));
             }
             return Err(Error::unimplemented(format!(
-                "is_on_host: {what} are arguments of the execution"
+                "is_on_host: {what} on the host are not implemented"
             )));
         }
         Ok(Quantized { mask, data_type })
@@ -180,7 +182,7 @@ exported! {
         match qmode {
             sys::norm_quantization_mode_static_sazp => (),
             sys::norm_quantization_mode_dynamic_mx | sys::norm_quantization_mode_dynamic_fp => {
-                return Err(Error::unimplemented("qmode: scales taken from the data are not built"));
+                return Err(Error::unimplemented("qmode: dynamic scales are not implemented"));
             }
             _ => {
                 let qmode = qmode as i32;

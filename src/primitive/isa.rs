@@ -107,7 +107,7 @@ pub(crate) fn set_cap_once(value: sys::norm_cpu_isa_t) -> Result<()> {
     check(value)?;
     match CAP.compare_exchange(UNSET, value, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => Ok(()),
-        Err(_) => Err(Error::invalid("isa: the instruction set was set or used before")),
+        Err(_) => Err(Error::invalid("isa: the instruction set was already set or used")),
     }
 }
 
@@ -117,7 +117,7 @@ fn check(value: sys::norm_cpu_isa_t) -> Result<()> {
         .ok_or_else(|| Error::invalid(format!("isa: {value:#x} is not a norm_cpu_isa_t")))?;
     if !isa.is_of_this_architecture() {
         return Err(Error::unimplemented(format!(
-            "isa: {} is for another architecture than this machine's",
+            "isa: {} belongs to another architecture",
             isa.name
         )));
     }

@@ -55,7 +55,7 @@ pub(crate) fn with_scratchpad<T>(size: usize, f: impl FnOnce(*mut u8) -> T) -> R
     let mut buffer = BUFFER.try_with(|cell| cell.replace(Buffer::EMPTY)).unwrap_or(Buffer::EMPTY);
     if buffer.size < size {
         buffer = Buffer::new(size).ok_or_else(|| {
-            Error::new(Status::OutOfMemory, format!("a scratchpad of {size} bytes cannot be had"))
+            Error::new(Status::OutOfMemory, format!("cannot allocate a scratchpad of {size} bytes"))
         })?;
     }
     let result = f(buffer.start);

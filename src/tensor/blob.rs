@@ -58,7 +58,7 @@ impl MemoryDesc {
 
     /// The descriptor of a blob, if it was not modified.
     pub(crate) fn of_blob(blob: &[u8; BLOB_SIZE]) -> Result<Self> {
-        let refused = || Error::invalid("blob: not the bytes of a memory descriptor, or damaged");
+        let refused = || Error::invalid("blob: not a valid memory descriptor");
         let mut numbers = [0i64; NUMBERS];
         for (number, bytes) in numbers.iter_mut().zip(blob.as_chunks::<8>().0) {
             *number = i64::from_ne_bytes(*bytes);

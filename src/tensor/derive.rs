@@ -29,7 +29,7 @@ impl MemoryDesc {
     /// The part that starts at `offsets`.
     pub(crate) fn part(&self, dims: &[i64], offsets: &[i64]) -> Result<Self> {
         if self.layout != Layout::Strided {
-            return Err(Error::unimplemented("parent_memory_desc: it has no layout"));
+            return Err(Error::unimplemented("parent_memory_desc: the descriptor has no layout"));
         }
         let mut part = self.clone();
         for d in 0..self.ndims {
@@ -39,14 +39,14 @@ impl MemoryDesc {
             }
             if offset < 0 || offset.checked_add(dim).is_none_or(|end| end > self.dims[d]) {
                 return Err(Error::invalid(format!(
-                    "offsets: {dim} from {offset} on are not within the {} of dimension {d}",
+                    "offsets: {offset} + {dim} exceeds the size {} of dimension {d}",
                     self.dims[d]
                 )));
             }
             let reaches_end = offset + dim == self.dims[d];
             if offset % block != 0 || !(reaches_end || dim % block == 0 || dim < block) {
                 return Err(Error::unimplemented(format!(
-                    "offsets: dimension {d} is cut into blocks of {block}, which a part must not cut"
+                    "offsets: a part must not split the blocks of {block} in dimension {d}"
                 )));
             }
             part.dims[d] = dim;
@@ -76,7 +76,7 @@ impl MemoryDesc {
         let volume = |dims: &[i64]| dims.iter().try_fold(1i64, |n, &d| n.checked_mul(d));
         if volume(dims) != volume(self.dims()) {
             return Err(Error::invalid(format!(
-                "dims: {dims:?} has not as many elements as {:?}",
+                "dims: {dims:?} has another number of elements than {:?}",
                 self.dims()
             )));
         }
@@ -94,7 +94,7 @@ impl MemoryDesc {
     fn regrouped(&self, dims: &[i64], data_type: DataType) -> Result<Self> {
         let split = || {
             Err(Error::invalid(format!(
-                "dims: {dims:?} cuts or joins dimensions of {:?} that do not lie densely",
+                "dims: {dims:?} splits or merges dimensions of {:?} that are not dense",
                 self.dims()
             )))
         };

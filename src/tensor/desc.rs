@@ -80,7 +80,7 @@ impl MemoryDesc {
     pub(crate) fn with_letters(dims: &[i64], data_type: DataType, letters: &str) -> Result<Self> {
         let order = Order::parse(letters).ok_or_else(|| {
             Error::invalid(format!(
-                "tag: '{letters}' is not each dimension's letter once and then blocks"
+                "tag: '{letters}' is not a list of dimensions, each once, and of blocks"
             ))
         })?;
         Self::named(dims, data_type, &order, letters)
@@ -90,7 +90,7 @@ impl MemoryDesc {
     fn named(dims: &[i64], data_type: DataType, order: &Order, name: &str) -> Result<Self> {
         if order.dims.len() != dims.len() {
             return Err(Error::invalid(format!(
-                "tag: {name} is for {} dimensions, ndims is {}",
+                "tag: {name} has {} dimensions, but ndims is {}",
                 order.dims.len(),
                 dims.len()
             )));
@@ -101,10 +101,11 @@ impl MemoryDesc {
     /// A copy with another data type.
     pub(crate) fn with_data_type(&self, data_type: DataType) -> Result<Self> {
         if self.ndims == 0 {
-            return Err(Error::invalid("memory_desc: an empty descriptor has no elements"));
+            return Err(Error::invalid("memory_desc: an empty descriptor has no data type"));
         }
         let changed = Self { data_type: Some(data_type), ..self.clone() };
-        let too_large = |_| Error::invalid("data_type: the tensor is larger than an address space");
+        let too_large =
+            |_| Error::invalid("data_type: the tensor is larger than the address space");
         changed.checked().map_err(too_large)
     }
 
@@ -355,7 +356,7 @@ impl PartialEq for MemoryDesc {
 
 pub(super) fn check_dims(dims: &[i64]) -> Result<()> {
     if dims.len() > MAX_NDIMS {
-        return Err(Error::invalid(format!("ndims: {} is above {MAX_NDIMS}", dims.len())));
+        return Err(Error::invalid(format!("ndims: {} exceeds {MAX_NDIMS}", dims.len())));
     }
     match dims.iter().position(|&d| d < 0) {
         Some(d) => Err(Error::invalid(format!("dims: dims[{d}] = {} is negative", dims[d]))),
@@ -364,11 +365,11 @@ pub(super) fn check_dims(dims: &[i64]) -> Result<()> {
 }
 
 fn too_large() -> Error {
-    Error::invalid("dims: the tensor is larger than an address space")
+    Error::invalid("dims: the tensor is larger than the address space")
 }
 
 fn too_far() -> Error {
-    Error::invalid("strides: the tensor spans more than an address space")
+    Error::invalid("strides: the tensor spans more than the address space")
 }
 
 #[cfg(test)]

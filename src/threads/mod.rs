@@ -53,7 +53,7 @@ pub(crate) struct CallerPool {
     pub(crate) threads: usize,
 }
 
-// SAFETY: the pool pointer is only skipped back to the caller's function, which the header requires
+// SAFETY: the pool pointer is only passed back to the caller's function, which the header requires
 // to work from any thread that executes on the stream.
 unsafe impl Send for CallerPool {}
 // SAFETY: as above.
@@ -90,7 +90,7 @@ impl Threads {
     }
 }
 
-/// The context skipped to the callback.
+/// The context passed to the callback.
 struct CallerJob<'a> {
     body: Body<'a>,
     blocks: usize,

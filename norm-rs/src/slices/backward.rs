@@ -46,7 +46,7 @@ fn backward<T: Float>(
     let rows = statistics.rows();
     let Gradients { diff_scale, diff_shift } = gradients;
     if statistics.norm != norm {
-        return Err(Error::invalid("statistics", "come from the other normalization"));
+        return Err(Error::invalid("statistics", "belong to the other normalization"));
     }
     expect_len("src", src.len(), rows * cols)?;
     match &data {
@@ -60,7 +60,7 @@ fn backward<T: Float>(
     if let Some(diff_scale) = &diff_scale {
         expect_len("diff_scale", diff_scale.len(), cols)?;
         if scale.is_none() {
-            return Err(Error::invalid("diff_scale", "is asked for without a scale"));
+            return Err(Error::invalid("diff_scale", "needs a scale"));
         }
     }
     if let Some(diff_shift) = &diff_shift {

@@ -43,7 +43,7 @@ fn rows(len: usize, cols: usize) -> Result<usize> {
     if !len.is_multiple_of(cols) {
         return Err(Error::invalid(
             "src",
-            format_args!("has {len} elements: no multiple of {cols}"),
+            format_args!("has {len} elements, not a multiple of {cols}"),
         ));
     }
     Ok(len / cols)

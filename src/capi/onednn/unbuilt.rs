@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use norm_sys as sys;
 
 fn not_built() -> Result<()> {
-    Err(Error::unimplemented("libnorm does not have it"))
+    Err(Error::unimplemented("libnorm does not implement this function"))
 }
 
 macro_rules! unbuilt {

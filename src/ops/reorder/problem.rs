@@ -84,7 +84,7 @@ impl Reorder {
             )));
         }
         if dst.overlaps_itself() {
-            return Err(Error::invalid("dst_desc: elements of an output share an address"));
+            return Err(Error::invalid("dst_desc: elements of an output overlap"));
         }
         attr.check("reorder", &ACCEPTED)?;
         let point = |arg, name: &str, data_type: DataType| {
@@ -92,7 +92,7 @@ impl Reorder {
             if found.is_some() && !data_type.is_integer() {
                 let what = data_type.name();
                 return Err(Error::invalid(format!(
-                    "attr: {name} is {what}, which has no zero point"
+                    "attr: {name} is {what}, which cannot have a zero point"
                 )));
             }
             Ok(found)
@@ -137,10 +137,10 @@ fn sum_of(attr: &Attr, dst: DataType) -> Result<f32> {
     match &attr.post_ops[..] {
         [] => Ok(0.0),
         [PostOp::Sum { scale, data_type, .. }] if data_type.is_none_or(|t| t == dst) => Ok(*scale),
-        [_] => Err(Error::unimplemented("attr: a reorder sums in the type of dst")),
+        [_] => Err(Error::unimplemented("attr: the sum of a reorder must have the type of dst")),
         more => {
             let count = more.len();
-            Err(Error::unimplemented(format!("attr: a reorder takes one sum, not {count}")))
+            Err(Error::unimplemented(format!("attr: a reorder supports one sum, not {count}")))
         }
     }
 }
@@ -148,9 +148,7 @@ fn sum_of(attr: &Attr, dst: DataType) -> Result<f32> {
 fn checked_type(name: &str, desc: &MemoryDesc) -> Result<DataType> {
     match (desc.layout(), desc.data_type()) {
         (Layout::Strided, Some(data_type)) => Ok(data_type),
-        (Layout::Any, _) => {
-            Err(Error::invalid(format!("{name}: the layout must be given, not `any`")))
-        }
+        (Layout::Any, _) => Err(Error::invalid(format!("{name}: the layout must not be `any`"))),
         _ => Err(Error::invalid(format!("{name}: an empty descriptor"))),
     }
 }
@@ -210,7 +208,7 @@ impl Op for Reorder {
         let is_same = self.src_type == self.dst_type && self.src.lies_like(&self.dst);
         if !shared.is_null() && shared == arguments.get(sys::NORM_ARG_DST) && !is_same {
             return Err(Error::invalid(
-                "args: SRC and DST share a buffer, which takes one data type and layout for both",
+                "args: SRC and DST share a buffer but not their data type and layout",
             ));
         }
         Ok(())

@@ -26,7 +26,7 @@ pub(super) fn make(
     level: Level,
 ) -> Result<Box<dyn Implementation>, String> {
     if !problem.quantized.is_uniform() {
-        return Err("there are several scales or zero points for a tensor".into());
+        return Err("a tensor has several scales or zero points".into());
     }
     let mut outer = loops(&problem.src, &problem.dst)
         .ok_or("the blocks of src, of dst and the dimensions do not divide each other")?;

@@ -71,7 +71,7 @@ impl Attr {
         let outputs = [sys::NORM_ARG_DST, sys::NORM_ARG_DIFF_SRC];
         if mode != RoundingMode::Environment && !outputs.contains(&arg) {
             return Err(Error::invalid(format!(
-                "arg: {arg} is not an output that can be rounded so"
+                "arg: argument {arg} cannot have this rounding mode"
             )));
         }
         self.rounding.retain(|(a, _)| *a != arg);
@@ -89,12 +89,12 @@ impl Attr {
     /// Rejects attributes that operation `name` does not support as unimplemented.
     pub(crate) fn check(&self, name: &str, accepted: &Accepted) -> Result<()> {
         let refused =
-            |what: &str| Err(Error::unimplemented(format!("attr: {name} takes no {what}")));
+            |what: &str| Err(Error::unimplemented(format!("attr: {name} does not support {what}")));
         if let Some((arg, _)) = self.rounding.first() {
-            return refused(&format!("rounding mode for the argument {arg}"));
+            return refused(&format!("a rounding mode for argument {arg}"));
         }
         if self.fpmath_applies_to_int && self.fpmath_mode != FpmathMode::Strict {
-            return refused("math mode that applies to integers");
+            return refused("a math mode that applies to integers");
         }
         if !matches!(
             self.accumulation_mode,

@@ -111,7 +111,7 @@ impl Deref for PostOps {
 impl PostOps {
     pub(crate) fn append(&mut self, post_op: PostOp) -> Result<()> {
         if self.0.len() == MAX_POST_OPS {
-            let text = format!("post_ops: the list has {MAX_POST_OPS} entries already");
+            let text = format!("post_ops: the list already has {MAX_POST_OPS} entries");
             return Err(Error::new(Status::OutOfMemory, text));
         }
         self.0.push(post_op);
@@ -173,7 +173,7 @@ fn check_operand(name: &str, desc: &MemoryDesc, dst: &MemoryDesc) -> Result<()> 
     let fits = |(d, dim): (&i64, &i64)| *d == 1 || d == dim;
     if desc.ndims() != dst.ndims() || !desc.dims().iter().zip(dst.dims()).all(fits) {
         return Err(Error::invalid(format!(
-            "{name}: dimensions {:?} are neither 1 nor those of the output, {:?}",
+            "{name}: dimensions {:?} do not broadcast to those of the output, {:?}",
             desc.dims(),
             dst.dims()
         )));
@@ -182,7 +182,7 @@ fn check_operand(name: &str, desc: &MemoryDesc, dst: &MemoryDesc) -> Result<()> 
         return Err(Error::invalid(format!("{name}: an empty descriptor")));
     }
     if desc.data_type() == Some(DataType::F64) {
-        return Err(Error::invalid(format!("{name}: operands are not f64")));
+        return Err(Error::invalid(format!("{name}: operands cannot be f64")));
     }
     Ok(())
 }

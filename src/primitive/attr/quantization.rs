@@ -47,13 +47,13 @@ impl Quantization {
             let arg_name = name_of(*arg);
             if !accepted.contains(arg) {
                 return Err(Error::unimplemented(format!(
-                    "attr: {name} takes no {} for {arg_name}",
+                    "attr: {name} does not support a {} for {arg_name}",
                     self.what
                 )));
             }
             if quantized.mask != 0 && !masks {
                 return Err(Error::unimplemented(format!(
-                    "attr: {name} takes one {} for {arg_name}, mask {:#x} asks for more",
+                    "attr: {name} supports a single {} for {arg_name}, not mask {:#x}",
                     self.what, quantized.mask
                 )));
             }
@@ -68,7 +68,7 @@ impl Quantization {
         let kept = |(d, dim): (usize, &i64)| if quantized.mask >> d & 1 == 1 { *dim } else { 1 };
         if quantized.mask >> tensor.ndims() != 0 {
             return Err(Error::invalid(format!(
-                "attr: the mask {:#x} of {}'s {} names dimensions that it does not have",
+                "attr: mask {:#x} of {}'s {} has dimensions that the tensor lacks",
                 quantized.mask,
                 name_of(arg),
                 self.what
