@@ -39,7 +39,7 @@ impl MemoryDesc {
             }
             if offset < 0 || offset.checked_add(dim).is_none_or(|end| end > self.dims[d]) {
                 return Err(Error::invalid(format!(
-                    "offsets: {offset} + {dim} exceeds the size {} of dimension {d}",
+                    "offsets: {dim} elements from {offset} are outside dimension {d} of size {}",
                     self.dims[d]
                 )));
             }
@@ -105,31 +105,19 @@ impl MemoryDesc {
         // Unpadded dimensions of size 1 can be added and removed freely.
         let is_one = |d: usize| self.dims[d] == 1 && self.padded_dims[d] == 1;
         let old: Vec<usize> = (0..self.ndims).filter(|&d| !is_one(d)).collect();
+        let old_dims: Vec<i64> = old.iter().map(|&d| self.dims[d]).collect();
         let (mut i, mut o) = (old.len(), dims.len());
         while i > 0 || o > 0 {
             // A padded dimension of size 1 must map to one of size 1.
-            let padded_one = i > 0 && self.dims[old[i - 1]] == 1;
+            let padded_one = i > 0 && old_dims[i - 1] == 1;
             if o > 0 && dims[o - 1] == 1 && !padded_one {
                 o -= 1;
                 made.strides[o] = 1;
                 continue;
             }
             let (old_end, new_end) = (i, o);
-            let (mut old_volume, mut new_volume) = (1i64, 1i64);
-            loop {
-                if i > 0 && (i == old_end || old_volume < new_volume) {
-                    i -= 1;
-                    old_volume *= self.dims[old[i]];
-                } else if o > 0 && (o == new_end || new_volume < old_volume) {
-                    o -= 1;
-                    new_volume *= dims[o];
-                } else {
-                    return split();
-                }
-                if i < old_end && o < new_end && old_volume == new_volume {
-                    break;
-                }
-            }
+            let Some(begins) = innermost_group(&old_dims[..i], &dims[..o]) else { return split() };
+            (i, o) = begins;
             let group = &old[i..old_end];
             if group.len() == 1 && new_end - o == 1 {
                 let d = group[0];
@@ -154,6 +142,26 @@ impl MemoryDesc {
             }
         }
         made.checked()
+    }
+}
+
+/// The start indices of the shortest non-empty suffixes of `old` and `new` with equal products.
+fn innermost_group(old: &[i64], new: &[i64]) -> Option<(usize, usize)> {
+    let (mut i, mut o) = (old.len(), new.len());
+    let (mut old_volume, mut new_volume) = (1i64, 1i64);
+    loop {
+        if i > 0 && (i == old.len() || old_volume < new_volume) {
+            i -= 1;
+            old_volume *= old[i];
+        } else if o > 0 && (o == new.len() || new_volume < old_volume) {
+            o -= 1;
+            new_volume *= new[o];
+        } else {
+            return None;
+        }
+        if i < old.len() && o < new.len() && old_volume == new_volume {
+            return Some((i, o));
+        }
     }
 }
 
