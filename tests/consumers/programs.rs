@@ -2,7 +2,7 @@
 
 use crate::toolchain::{Language, build, command, root, run};
 
-/// Runs a C program; its summary must say that it checked something.
+/// Runs a C program; its summary must report checks.
 fn check(source: &str) {
     let printed = run(&mut command(build(source, Language::C99)));
     let summary = printed.lines().last().unwrap_or_default();
@@ -65,7 +65,7 @@ fn no_program_is_left_out() {
 #[test]
 fn the_examples_print_what_they_say() {
     let printed = run(&mut command(build("examples/c/rms_norm.c", Language::C99)));
-    // 1 2 3 4 over sqrt(7.5), and the negated double of it, which has the same norm.
+    // 1 2 3 4 divided by sqrt(7.5), and its negated double, which normalizes to the negative.
     let lines: Vec<_> = printed.lines().take(2).collect();
     assert_eq!(lines, ["0.3651 0.7303 1.0954 1.4606", "-0.3651 -0.7303 -1.0954 -1.4606"]);
     let printed = run(&mut command(build("examples/c/layer_norm_training.cpp", Language::Cpp17)));

@@ -3,7 +3,7 @@
 use crate::harness::*;
 use norm_sys as sys;
 
-/// Every order of `n` dimensions.
+/// Every permutation of `n` dimensions.
 fn orders(n: usize) -> Vec<Vec<usize>> {
     if n == 0 {
         return vec![vec![]];
@@ -79,7 +79,7 @@ fn every_order_of_the_dimensions() {
     }
 }
 
-/// Long rows side by side, and more rows than go on a stage at once.
+/// Long rows that are interleaved, and more rows than one stage holds.
 #[test]
 fn rows_side_by_side() {
     let library = Library::new();
@@ -97,7 +97,7 @@ fn rows_side_by_side() {
     }
 }
 
-/// Elements apart, with gaps that nobody writes.
+/// Strided elements; the gaps are not written.
 #[test]
 fn strides_of_no_tag() {
     let library = Library::new();
@@ -109,7 +109,7 @@ fn strides_of_no_tag() {
     }
 }
 
-/// A row's bits are the same in any layout.
+/// A row's bits are the same in every layout.
 #[test]
 fn bits_do_not_show_the_layout() {
     let library = Library::new();
@@ -125,7 +125,7 @@ fn bits_do_not_show_the_layout() {
     }
 }
 
-/// Bytes of scratchpad of a backward problem whose rows lie side by side.
+/// Scratchpad size of a backward problem with interleaved rows.
 fn scratchpad_of_turned(library: &Library, rows: i64, cols: i64) -> i64 {
     let problem = Problem::dense(sys::norm_backward, &[rows, cols], TYPES[0], CH);
     let problem = with_layouts(&problem, [&[1, 0]; 3], 0);
@@ -141,14 +141,14 @@ fn scratchpad_of_turned(library: &Library, rows: i64, cols: i64) -> i64 {
     bytes
 }
 
-/// Besides the sums of the columns, 64 MiB or an eighth of the tensors.
+/// The limit is 64 MiB or an eighth of the tensors, in addition to the column sums.
 #[test]
 fn stages_do_not_grow_with_the_blocks_of_rows() {
     let library = Library::new();
     for (rows, cols) in
         [(4096, 4096), (128, 65_536), (512, 1 << 20), (4096, 1 << 18), (16, 1 << 22)]
     {
-        // Of at most 32 blocks, diff_scale and diff_shift in f64 and their chains in f32.
+        // At most 32 blocks: diff_scale and diff_shift in f64, and their chains in f32.
         let blocks = (rows / 16).min(32);
         let sums = blocks * cols * 2 * (8 + 4);
         let tensors = 3 * rows * cols * 4;
@@ -159,7 +159,7 @@ fn stages_do_not_grow_with_the_blocks_of_rows() {
     }
 }
 
-/// More blocks of rows than stages, on more threads than stages.
+/// More row blocks than stages, and more threads than stages.
 #[test]
 fn blocks_share_stages() {
     let library = Library::new();

@@ -83,7 +83,7 @@ fn rows_that_f32_does_not_carry() {
     }
 }
 
-/// Numbers of rows around what a turn of the loop takes and what is known ahead.
+/// Row counts around the block size of the loop and its lookahead.
 #[test]
 fn dense_rows_of_a_few_vectors() {
     let library = Library::new();
@@ -109,7 +109,7 @@ fn dense_rows_of_a_few_vectors() {
     }
 }
 
-/// The loop over dense rows stops at them, and goes on after them.
+/// The loop over dense rows stops at rows outside the range of f32 and resumes after them.
 #[test]
 fn dense_rows_among_which_f32_does_not_carry_some() {
     let library = Library::new();
@@ -133,7 +133,7 @@ fn dense_rows_among_which_f32_does_not_carry_some() {
     }
 }
 
-/// With a mean of 0, a variance of 1 and no epsilon to speak of, dst is src in another type.
+/// With mean 0, variance 1 and a negligible epsilon, dst is src in another type.
 fn converted(values: &[f32], data_type: u32) -> Vec<Vec<u8>> {
     let library = Library::new();
     let dims = [1, values.len() as i64];
@@ -186,7 +186,7 @@ fn integers_saturate_and_round_to_even() {
 
 #[test]
 fn floats_of_8_bits_round_to_even() {
-    // 1, 1.0625 and 1.1875 (ties), 464 and 57344 (the last that round down), what overflows.
+    // 1, 1.0625 and 1.1875 (ties), 464 and 57344 (the largest that round down), and overflow.
     let values =
         [1.0, 1.0625, 1.1875, 464.0, 465.0, 57344.0, 61439.0, 61440.0, -1.0, 2f32.powi(-9)];
     let e4m3 = [0x38, 0x38, 0x3a, 0x7e, 0x7f, 0x7f, 0x7f, 0x7f, 0xb8, 0x01];

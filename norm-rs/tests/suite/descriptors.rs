@@ -52,7 +52,7 @@ fn descriptors_refuse_what_does_not_fit() {
     assert_eq!(error.argument(), Some("strides"));
     let error = MemoryDesc::dense(&[usize::MAX], f32).unwrap_err();
     assert_eq!(error.argument(), Some("dims"));
-    // Each dimension fits, their product does not.
+    // Each dimension is valid, but their product is too large.
     let huge = 1usize << 40;
     for result in [
         MemoryDesc::dense(&[huge, huge], f32),

@@ -1,4 +1,4 @@
-//! Reorder, and the attributes that it takes.
+//! Reorder and the attributes that it supports.
 
 use norm_rs::post_ops::{Binary, Eltwise, PostOps};
 use norm_rs::primitive::Arg;
