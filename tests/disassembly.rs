@@ -158,7 +158,7 @@ fn objdump(options: &[&str], library: &Path) -> Option<String> {
 }
 
 #[test]
-fn kernels_call_nothing() {
+fn kernels_make_no_calls() {
     let test = std::env::current_exe().expect("the test knows its executable");
     let library = test.with_file_name("libnorm.so");
     let Some(code) = objdump(&["-d", "--no-show-raw-insn"], &library) else {
@@ -177,7 +177,7 @@ fn kernels_call_nothing() {
 
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn calls_are_caught() {
+fn calls_are_detected() {
     let relocations = "0000000000009000 R_X86_64_GLOB_DAT  memcpy@GLIBC_2.14\n\
                        0000000000009008 R_X86_64_RELATIVE  *ABS*+0x0000000000005000\n\
                        0000000000009010 R_X86_64_RELATIVE  *ABS*+0x0000000000006000\n";

@@ -120,7 +120,7 @@ fn read(folder: &Path, root: &Path, files: &mut BTreeMap<PathBuf, String>) {
 }
 
 #[test]
-fn imports_go_down_only() {
+fn imports_go_downwards_only() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = BTreeMap::new();
     read(&src, &src, &mut files);
@@ -131,7 +131,7 @@ fn imports_go_down_only() {
 }
 
 #[test]
-fn paths_are_found() {
+fn paths_are_parsed() {
     let text = "use crate::{ops::rope::{Desc, kernel::Run}, tensor};\n// crate::capi\n\
                 let x: crate::simd::Level = mycrate::y();\nuse crate::threads::{split, join};\n\
                 use crate::{\n    primitive::Attr as A,\n    error::{Error, Result},\n};";
@@ -150,7 +150,7 @@ fn paths_are_found() {
 }
 
 #[test]
-fn upward_and_sideways_imports_are_caught() {
+fn wrong_imports_are_detected() {
     let wrong = |file: &str, text: &str| {
         violations(&BTreeMap::from([(PathBuf::from(file), text.to_owned())])).join("\n")
     };

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_pool_runs_each_piece_once() {
+    fn a_correct_pool_runs_each_piece_once() {
         assert!(each_runs_once(Box::new(|count, body| (0..count).for_each(body))).is_none());
     }
 

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn names_by_meaning_have_the_values_of_the_header() {
+    fn semantic_names_match_the_header() {
         for (tag, c) in [
             (Tag::X, sys::norm_x),
             (Tag::NC, sys::norm_nc),

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_environment_are_found() {
+    fn environment_names_are_recognised() {
         let level = |name| CpuIsa::find_name(name).map(|isa| isa.level);
         assert_eq!(level("portable"), Some(Some(Level::Portable)));
         assert_eq!(level(" AVX2 "), Some(Some(Level::Avx2)));

@@ -50,7 +50,7 @@ mod tests {
     use norm_sys as sys;
 
     #[test]
-    fn every_byte_that_is_no_element_is_cleared() {
+    fn exactly_the_padding_is_cleared() {
         for tag in [sys::norm_ABc16b16a, sys::norm_aBc16b, sys::norm_Abc4a, sys::norm_abc] {
             let desc = MemoryDesc::with_tag(&[5, 18, 3], DataType::F16, tag).unwrap();
             let mut bytes = vec![1u8; desc.size()];

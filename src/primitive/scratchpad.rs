@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_out_of_memory() {
+    fn a_huge_scratchpad_is_out_of_memory() {
         let error = with_scratchpad(isize::MAX as usize - 64, |_| ()).unwrap_err();
         assert_eq!(error.status, Status::OutOfMemory);
     }

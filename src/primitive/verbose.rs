@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_of_the_environment_are_numbers_or_words() {
+    fn environment_levels_are_numbers_or_words() {
         assert_eq!(Verbosity::from_text(" 1 "), Some(Verbosity::Execution));
         assert_eq!(Verbosity::from_text("3"), None);
         assert_eq!(Verbosity::from_text("all"), Some(Verbosity::Creation));

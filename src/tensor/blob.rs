@@ -114,7 +114,7 @@ mod tests {
     use norm_sys as sys;
 
     #[test]
-    fn what_was_made_up_is_refused() {
+    fn forged_blobs_are_rejected() {
         let sound = MemoryDesc::with_tag(&[4, 8], DataType::F32, sys::norm_ab).unwrap();
         let mut undef = sound.clone();
         undef.layout = Layout::Undef;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_back_as_the_descriptor() {
+    fn blobs_round_trip() {
         let blocked = MemoryDesc::with_tag(&[20, 30], DataType::S8, sys::norm_AB16b16a).unwrap();
         let part = blocked.part(&[4, 14], &[16, 16]).unwrap();
         let any = MemoryDesc::with_tag(&[2], DataType::F64, sys::norm_format_tag_any).unwrap();

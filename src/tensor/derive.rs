@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_lies_where_its_elements_did() {
+    fn a_part_keeps_its_elements_offsets() {
         let tags = [sys::norm_abc, sys::norm_cab, sys::norm_aBc16b, sys::norm_ABc16b16a];
         for tag in tags {
             let whole = MemoryDesc::with_tag(&[32, 48, 3], DataType::F16, tag).unwrap();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn permuted_and_reshaped_keep_places() {
+    fn permuting_and_reshaping_keep_offsets() {
         let desc = MemoryDesc::with_tag(&[20, 3, 4], DataType::F32, sys::norm_Abc16a).unwrap();
         let permuted = desc.permuted(&[2, 0, 1]);
         assert_eq!(permuted.dims(), [3, 4, 20]);

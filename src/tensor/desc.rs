@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_stand_for_what_tags_do_and_more() {
+    fn letters_describe_tags_and_other_layouts() {
         let dims = [20, 30, 2];
         let of = |letters| MemoryDesc::with_letters(&dims, DataType::F32, letters).unwrap();
         let tag = |tag| MemoryDesc::with_tag(&dims, DataType::F32, tag).unwrap();
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn overlap_is_found() {
+    fn overlap_is_detected() {
         let desc = |dims: &[i64], strides: &[i64]| {
             MemoryDesc::with_strides(dims, DataType::F32, strides).unwrap().overlaps_itself()
         };
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_overflow_are_refused() {
+    fn overflowing_sizes_are_rejected() {
         let huge = i64::MAX / 2;
         assert!(MemoryDesc::dense(&[huge, 3], DataType::F32).is_err());
         assert!(MemoryDesc::with_strides(&[huge, 3], DataType::F32, &[0, 1]).is_err());

@@ -152,7 +152,7 @@ mod tests {
 
     /// Compares a doubly blocked layout with its formula, written out.
     #[test]
-    fn tiles_lie_as_their_letters_say() {
+    fn tiles_follow_their_letters() {
         let desc = MemoryDesc::with_tag(&[20, 24], DataType::F32, sys::norm_BA16a16b4a).unwrap();
         let places = Places::of(&desc);
         for a in 0..20i64 {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_of_a_tag_is_taken_once() {
+    fn a_tags_offsets_are_a_permutation() {
         let dims = [3i64, 5, 2, 3, 2, 1, 1, 1, 1, 1, 1, 1];
         for (tag, letters) in super::super::all_tags() {
             let n = super::super::tags::Order::of(letters).dims.len();

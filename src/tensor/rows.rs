@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn permuted_rows_keep_their_places() {
+    fn permuted_rows_keep_their_offsets() {
         let (dims, strides) = ([2, 3, 4], [10, 20, 300]);
         let map = RowMap::new(&dims, &strides);
         let mut row = 0;

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tag_is_read_and_stands_once() {
+    fn tags_are_parsed_and_unique() {
         let all: Vec<_> = all_tags().collect();
         for (i, (value, letters)) in all.iter().enumerate() {
             let order = Order::of(letters);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_read_that_no_tag_has() {
+    fn letters_without_a_tag_are_parsed() {
         for (letters, dims, blocks) in [
             ("ba", vec![1, 0], vec![]),
             ("BcA7b3a", vec![1, 2, 0], vec![(1, 7), (0, 3)]),

@@ -65,7 +65,7 @@ clean! {
 
 /// A forked child loses the memory that only the parent's other threads pointed to.
 #[test]
-fn forks() {
+fn children_of_fork() {
     if has("valgrind") {
         run(&mut memcheck(Leaks::Allowed, "tests/c/fork.c", &["emulated"]));
         run(&mut memcheck(Leaks::Allowed, "tests/c/fork_first_use.c", &["0"]));
@@ -73,7 +73,7 @@ fn forks() {
 }
 
 #[test]
-fn a_leak_is_seen() {
+fn a_leak_is_detected() {
     if has("valgrind") {
         let output = memcheck(Leaks::Errors, "tests/c/objects.c", &["leak"])
             .output()

@@ -66,7 +66,7 @@ fn small_activations_are_damped_by_epsilon() {
 
 /// The root mean square after normalization is rms/sqrt(rms^2 + epsilon).
 #[test]
-fn ratio_law() {
+fn output_rms_ratio() {
     for size in [1.0, 0.1, 0.01, 0.005, 1e-3, 1e-4] {
         for epsilon in [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3] {
             let size = round_to(norm_f32, size);
@@ -90,7 +90,7 @@ fn ratio_law() {
 /// With weights, the rms of the output is sqrt(sum((x*w)^2))/(r*sqrt(n)). It is ratio*rms(w) only
 /// if w is not correlated with |x|.
 #[test]
-fn weights_that_go_with_activations() {
+fn weights_correlated_with_activations() {
     let src = f32s((0..500).map(|i| 0.007 * (f64::from(i) / 50.0).sin()));
     let aligned = f32s(src.iter().map(|x| 0.002 + 8.0 * x.abs()));
     let uniform = f32s([0.046; 500]);
@@ -112,7 +112,7 @@ fn weights_that_go_with_activations() {
 /// x = [1, 3, 5, 7]: the root of the mean square is sqrt(21), the population standard deviation
 /// sqrt(5). Layer normalization does not use the sample standard deviation, 2.58.
 #[test]
-fn one_three_five_seven() {
+fn population_variance() {
     let src = vec![1.0, 3.0, 5.0, 7.0];
     for result in run(norm_rms_norm, 0.0, src.clone(), vec![]) {
         assert_eq!(result.variance, [21.0]);

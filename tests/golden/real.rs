@@ -74,7 +74,7 @@ fn tiny(terms: &[f64]) -> Vec<f64> {
 
 /// The formulas that replace PyTorch below, for inputs that PyTorch did not see, agree with it.
 #[test]
-fn formulas_are_pytorchs() {
+fn formulas_match_pytorch() {
     for number in 0..PROBLEMS.len() {
         let (prefix, problem, inputs) = load(number);
         let exact = with_exact_statistics(&problem, &inputs);
@@ -99,7 +99,7 @@ fn formulas_are_pytorchs() {
 }
 
 #[test]
-fn forward_is_pytorchs() {
+fn forward_matches_pytorch() {
     for number in 0..PROBLEMS.len() {
         let (prefix, problem, inputs) = load(number);
         let exact = with_exact_statistics(&problem, &inputs);
@@ -128,7 +128,7 @@ fn forward_is_pytorchs() {
 
 /// Backward after forward training, as in a program, and with the committed statistics.
 #[test]
-fn backward_is_pytorchs() {
+fn backward_matches_pytorch() {
     for number in 0..PROBLEMS.len() {
         let (prefix, problem, committed) = load(number);
         let exact = with_exact_statistics(&problem, &committed);
@@ -172,7 +172,7 @@ fn backward_is_pytorchs() {
 /// The same layers with inputs rounded to bf16 and f16, compared with the formulas that agreed with
 /// PyTorch above.
 #[test]
-fn half_types_are_as_close() {
+fn half_types_match_the_formulas() {
     let mut executed = 0;
     for number in 0..PROBLEMS.len() {
         for (data, parameters) in
@@ -220,7 +220,7 @@ fn half_types_are_as_close() {
 
 /// Real data also distinguishes the wrong RMS gradients from the right one.
 #[test]
-fn wrong_rms_gradients_miss() {
+fn wrong_rms_gradients_are_detected() {
     let (prefix, problem, inputs) = load(2);
     let exact = with_exact_statistics(&problem, &inputs);
     let right = expected(prefix, NORM_ARG_DIFF_SRC);

@@ -70,7 +70,7 @@ fn close(what: &str, context: &str, actual: &[f64], expected: &[f64], bounds: &[
 
 /// The vectors and these formulas were written independently and must agree in f64.
 #[test]
-fn formulas_are_pytorchs() {
+fn formulas_match_pytorch() {
     let (shared, sets) = read();
     assert_eq!(sets.len(), 16);
     for (flags, results) in &sets {
@@ -93,7 +93,7 @@ fn formulas_are_pytorchs() {
 }
 
 #[test]
-fn forward_of_every_flag_set() {
+fn forward_with_every_flag_combination() {
     let (shared, sets) = read();
     let mut executed = 0;
     for (flags, results) in &sets {
@@ -128,7 +128,7 @@ pub(crate) fn mean_sizes(problem: &Problem, src: &[f64], count: usize) -> Vec<f6
 }
 
 #[test]
-fn backward_of_every_flag_set() {
+fn backward_with_every_flag_combination() {
     let (shared, sets) = read();
     let mut executed = 0;
     for (flags, results) in &sets {
@@ -161,7 +161,7 @@ fn backward_of_every_flag_set() {
 
 /// The data must detect wrong gradients: both well-known ones are far off in every row.
 #[test]
-fn wrong_rms_gradients_miss() {
+fn wrong_rms_gradients_are_detected() {
     let (shared, sets) = read();
     let mut shown = 0;
     for (flags, results) in &sets {

@@ -179,7 +179,7 @@ fn programs_print_the_same_on_both_libraries() {
 
 /// With the feature, oneDNN's variables are read and verbose lines have its prefix.
 #[test]
-fn variables_of_onednn_are_read() {
+fn onednn_variables_are_read() {
     let program = toolchain::build("examples/c/rms_norm.c", Language::C99);
     let lines = |variables: &[(&str, &str)]| {
         let output = toolchain::run(command(&program).envs(variables.iter().copied()));
@@ -202,7 +202,7 @@ fn variables_of_onednn_are_read() {
 
 /// Calls each function of `src/capi/onednn/unbuilt.rs`.
 #[test]
-fn unbuilt_functions_say_so() {
+fn unimplemented_functions_say_so() {
     let path = root().join("src/capi/onednn/unbuilt.rs");
     let text = std::fs::read_to_string(path).expect("the list can be read");
     let list = text.split("unbuilt! {\n").nth(1).expect("there is a list");
@@ -244,7 +244,7 @@ fn every_known_difference_is_explained() {
 }
 
 #[test]
-fn differences_are_seen() {
+fn differences_are_detected() {
     let wrong = |theirs, ours| compare(theirs, ours).is_err();
     assert!(!wrong("a: success\n", "a: success\n"));
     assert!(wrong("a: success\n", "a: unimplemented\n"));

@@ -268,7 +268,7 @@ fn every_binary_algorithm_type_and_broadcast() {
 }
 
 #[test]
-fn binary_algorithms_are_what_they_say() {
+fn binary_algorithms_match_their_formulas() {
     let library = Library::new();
     let problem = inference(&[4, 50], F32, CH);
     let before = f32s(&Attributes::new(&library).outputs(&problem)[0]);
@@ -306,7 +306,7 @@ fn binary_algorithms_are_what_they_say() {
 }
 
 #[test]
-fn sums_take_what_dst_was() {
+fn sums_read_the_previous_dst() {
     let library = Library::new();
     for dst in [sys::norm_f32, sys::norm_s8, sys::norm_bf16] {
         let types = [sys::norm_s8, dst, sys::norm_f32];
@@ -329,7 +329,7 @@ fn sums_take_what_dst_was() {
 }
 
 #[test]
-fn scales_come_before_and_after_post_operations() {
+fn scales_apply_before_and_after_post_operations() {
     let library = Library::new();
     let problem = inference(&[4, 50], F32, CH);
     let before = f32s(&Attributes::new(&library).outputs(&problem)[0]);
@@ -362,7 +362,7 @@ fn scales_come_before_and_after_post_operations() {
 /// Kernels fuse products, sums and clips for the types and flags that have such a kernel; otherwise
 /// they run on a staged row.
 #[test]
-fn lines_and_cuts_in_every_type_and_layout() {
+fn linear_and_clip_in_every_type_and_layout() {
     const RMS: u32 = sys::norm_rms_norm;
     let library = Library::new();
     let types = [
@@ -424,7 +424,7 @@ fn chains_in_other_layouts() {
 }
 
 #[test]
-fn what_is_refused_says_why() {
+fn refusals_name_the_reason() {
     let library = Library::new();
     let attributes = Attributes::new(&library).eltwise(sys::norm_eltwise_relu, 0.0, 0.0);
     // SAFETY: live handles.

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_problem_gets_the_same_primitive_and_another_does_not() {
+    fn equal_problems_share_a_primitive() {
         let first = plan(&problem(3)).unwrap();
         for other in [
             problem(2),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_primitive_goes_first() {
+    fn the_least_recently_used_primitive_is_evicted() {
         let mut cache = Cache::default();
         let isa = effective_cpu_isa();
         let oldest = cache.get(&problem(0), isa).unwrap();

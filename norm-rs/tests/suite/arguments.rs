@@ -117,7 +117,7 @@ fn each_missing_backward_argument_is_named() {
 }
 
 #[test]
-fn arguments_that_the_flags_leave_out_are_refused() {
+fn arguments_excluded_by_the_flags_are_rejected() {
     let Objects { engine, stream, desc, rows, cols, stats } = objects();
     let mut dst = memory(&engine, &[2, 3], &[9f32; 6]);
     let mut out = memory(&engine, &[2], &[9f32; 2]);
@@ -147,7 +147,7 @@ fn arguments_that_the_flags_leave_out_are_refused() {
 }
 
 #[test]
-fn statistics_in_the_wrong_direction_are_refused() {
+fn statistics_in_the_wrong_direction_are_rejected() {
     let Objects { engine, stream, desc, rows, stats, .. } = objects();
     let mut dst = memory(&engine, &[2, 3], &[9f32; 6]);
     let mut out = memory(&engine, &[2], &[9f32; 2]);
@@ -168,7 +168,7 @@ fn statistics_in_the_wrong_direction_are_refused() {
 }
 
 #[test]
-fn memory_of_another_descriptor_is_refused() {
+fn memory_with_another_descriptor_is_rejected() {
     let Objects { engine, stream, desc, rows, cols, .. } = objects();
     let forward = Forward::inference(&engine, &desc).flags(Flags::SCALE).build().unwrap();
     let mut dst = memory(&engine, &[2, 3], &[9f32; 6]);
@@ -192,7 +192,7 @@ fn memory_of_another_descriptor_is_refused() {
 }
 
 #[test]
-fn one_memory_for_unrelated_arguments_is_refused() {
+fn one_memory_for_unrelated_arguments_is_rejected() {
     let Objects { engine, stream, desc, rows, .. } = objects();
     let forward = Forward::inference(&engine, &desc).flags(Flags::SCALE).build().unwrap();
     let wide = MemoryDesc::dense(&[3], DataType::F32).unwrap();
@@ -213,7 +213,7 @@ fn one_memory_for_unrelated_arguments_is_refused() {
 }
 
 #[test]
-fn in_place_with_unequal_types_is_refused() {
+fn in_place_with_different_types_is_rejected() {
     let Objects { engine, stream, desc, .. } = objects();
     let half = dense::<norm_rs::bf16>(&[2, 3]);
     let forward = Forward::inference(&engine, &desc).dst(&half).build().unwrap();
@@ -235,7 +235,7 @@ fn a_later_binding_replaces_an_earlier_one() {
 }
 
 #[test]
-fn builders_refuse_what_does_not_fit() {
+fn builders_reject_inconsistent_problems() {
     let Objects { engine, desc, .. } = objects();
     let forward = || Forward::training(&engine, &desc);
     for epsilon in [-1e-5, f32::NAN, f32::INFINITY] {
@@ -255,7 +255,7 @@ fn builders_refuse_what_does_not_fit() {
 }
 
 #[test]
-fn types_that_exist_but_are_not_built_are_refused() {
+fn unimplemented_types_are_rejected() {
     let Objects { engine, desc, .. } = objects();
     for result in [
         Forward::inference(&engine, &dense::<i32>(&[2, 3])).build(),

@@ -12,7 +12,7 @@ const COLS: usize = 21;
 
 /// `clip(max(xhat*src_scale + residual, floor), -1, 2) / dst_scale` as s8, selected by a condition.
 #[test]
-fn a_chain_is_applied_in_its_order() {
+fn post_ops_are_applied_in_order() {
     let engine = Engine::cpu().unwrap();
     let stream = Stream::new(&engine).unwrap();
     let rows = MemoryDesc::dense(&[ROWS, COLS], DataType::F32).unwrap();
@@ -85,7 +85,7 @@ fn a_chain_is_applied_in_its_order() {
 }
 
 #[test]
-fn operands_that_nobody_reads_are_refused() {
+fn unused_operands_are_rejected() {
     let engine = Engine::cpu().unwrap();
     let stream = Stream::new(&engine).unwrap();
     let rows = MemoryDesc::dense(&[2, 4], DataType::F32).unwrap();

@@ -157,7 +157,7 @@ fn on_threads(num_threads: usize, count: usize, body: &(dyn Fn(usize) + Sync)) {
 }
 
 #[test]
-fn threads_of_the_caller_do_the_work_with_the_same_bits() {
+fn caller_threads_give_the_same_bits() {
     let large = Large::new();
     let expected = large.bits(&Stream::new(&large.engine).unwrap());
     let oracle = Problem {
@@ -207,7 +207,7 @@ fn threads_of_the_caller_do_the_work_with_the_same_bits() {
 }
 
 #[test]
-fn careless_pools_do_no_harm() {
+fn incorrect_pools_are_harmless() {
     let large = Large::new();
     let mut stream = Stream::new(&large.engine).unwrap();
     let expected = large.bits(&stream);
@@ -223,7 +223,7 @@ fn careless_pools_do_no_harm() {
 }
 
 #[test]
-fn the_panic_of_a_pool_arrives_after_the_work_is_done() {
+fn a_pool_panic_is_raised_after_completion() {
     let large = Large::new();
     let mut stream = Stream::new(&large.engine).unwrap();
     let expected = large.bits(&stream);
@@ -265,7 +265,7 @@ fn a_stream_moves_with_its_pool() {
 }
 
 #[test]
-fn no_threads_are_refused() {
+fn invalid_thread_counts_are_rejected() {
     let engine = Engine::cpu().unwrap();
     let mut stream = Stream::new(&engine).unwrap();
     for num_threads in [0, usize::MAX] {

@@ -107,7 +107,7 @@ fn every_implementation_gives_the_same_bits() {
 }
 
 #[test]
-fn scratchpad_of_the_caller() {
+fn user_scratchpad() {
     let inputs = inputs();
     let Inputs { engine, desc, .. } = &inputs;
     let flags = Flags::SCALE | Flags::SHIFT;
@@ -152,7 +152,7 @@ fn scratchpad_of_the_caller() {
 }
 
 #[test]
-fn a_scratchpad_that_is_not_needed_is_let_pass() {
+fn an_unneeded_scratchpad_is_ignored() {
     let inputs = inputs();
     let flags = Flags::SCALE | Flags::SHIFT;
     let backward = Backward::new(&inputs.engine, &inputs.desc).flags(flags).build().unwrap();

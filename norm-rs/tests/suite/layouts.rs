@@ -156,7 +156,7 @@ fn padded_rows() {
 }
 
 #[test]
-fn elements_apart() {
+fn strided_elements() {
     let stats = strided(&[3], &[2]);
     check(&strided(&[3, 21], &[64, 3]), &strided(&[3, 21], &[21, 1]), &stats);
     check(&strided(&[3, 21], &[1, 5]), &strided(&[3, 21], &[1, 5]), &stats);
@@ -178,7 +178,7 @@ fn tags_in_two_to_five_dimensions() {
 }
 
 #[test]
-fn one_source_row_for_all() {
+fn broadcast_source_row() {
     // A stride of 0 broadcasts the row, which is valid for an input.
     let engine = Engine::cpu().unwrap();
     let stream = Stream::new(&engine).unwrap();

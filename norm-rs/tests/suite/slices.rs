@@ -185,7 +185,7 @@ fn refused<T>(result: Result<T>, argument: &str) {
 }
 
 #[test]
-fn lengths_that_do_not_fit_are_named_and_nothing_is_written() {
+fn wrong_lengths_are_named_and_nothing_is_written() {
     let src = [1f32, 2.0, 3.0, 4.0, 5.0, 6.0];
     let mut dst = [9f32; 6];
     for norm in norms::<f32>() {
@@ -232,7 +232,7 @@ fn lengths_that_do_not_fit_are_named_and_nothing_is_written() {
 }
 
 #[test]
-fn statistics_of_the_other_normalization_are_refused() {
+fn statistics_of_the_other_normalization_are_rejected() {
     let src = [1f32, 2.0, 3.0];
     let mut dst = [9f32; 3];
     let layer = layer_norm_training(&src, 3, None, None, 1e-5, &mut dst).unwrap();
@@ -245,7 +245,7 @@ fn statistics_of_the_other_normalization_are_refused() {
 }
 
 #[test]
-fn threads_do_not_disturb_each_other() {
+fn threads_do_not_interfere() {
     std::thread::scope(|s| {
         for seed in 0..8 {
             s.spawn(move || {

@@ -371,7 +371,7 @@ mod tests {
 
     /// Conversion from f64 rounds to nearest even; checked against the neighbouring codes.
     #[test]
-    fn every_type_takes_the_nearest() {
+    fn every_type_rounds_to_nearest() {
         for data_type in ALL {
             for x in values().into_iter().filter(|x| x.abs() < 1e15) {
                 let mut code = [0u8; 8];

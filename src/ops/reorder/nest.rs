@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn ragged_blocks_are_no_nest() {
+    fn ragged_blocks_have_no_loop_nest() {
         let (plain, blocked) =
             (desc(&[20, 3, 2], sys::norm_abc), desc(&[20, 3, 2], sys::norm_Abc16a));
         assert_eq!(loops(&plain, &blocked), None);

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn operands_that_do_not_fit_are_refused() {
+    fn mismatched_operands_are_rejected() {
         let dst = MemoryDesc::dense(&[2, 3], DataType::F32).unwrap();
         for dims in [&[2i64, 2][..], &[3], &[2, 3, 1]] {
             let tag = [sys::norm_a, sys::norm_ab, sys::norm_abc][dims.len() - 1];
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_an_end() {
+    fn a_list_has_a_maximum_length() {
         let mut list = PostOps::default();
         for _ in 0..MAX_POST_OPS {
             list.append(PostOp::Prelu { mask: 0 }).unwrap();
