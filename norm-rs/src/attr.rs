@@ -35,7 +35,8 @@ impl Attr {
 
     /// Sets who provides the scratchpad.
     ///
-    /// # Errors None in practice; only an internal error of the library.
+    /// # Errors
+    /// None in practice; only an internal error of the library.
     pub fn set_scratchpad_mode(&mut self, mode: ScratchpadMode) -> Result<()> {
         let mode = match mode {
             ScratchpadMode::Library => sys::norm_scratchpad_mode_library,
@@ -70,7 +71,8 @@ impl Attr {
 
     /// Who provides the scratchpad.
     ///
-    /// # Errors None in practice; only an internal error of the library.
+    /// # Errors
+    /// None in practice; only an internal error of the library.
     pub fn scratchpad_mode(&self) -> Result<ScratchpadMode> {
         let mut mode = sys::norm_scratchpad_mode_library;
         // SAFETY: the attributes are valid and `mode` is a place for the answer.

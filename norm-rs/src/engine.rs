@@ -56,7 +56,8 @@ impl Engine {
 
     /// The kind of this engine.
     ///
-    /// # Errors None in practice; only an internal error of the library.
+    /// # Errors
+    /// None in practice; only an internal error of the library.
     pub fn kind(&self) -> Result<EngineKind> {
         let mut kind = sys::norm_any_engine;
         // SAFETY: the engine is valid and `kind` is a place for the answer.

@@ -9,7 +9,8 @@ use crate::error::{Error, Result, check};
 
 /// A type of C object, tied to its destructor.
 pub(crate) trait Object {
-    /// # Safety The caller owns `object` and has not destroyed it before.
+    /// # Safety
+    /// The caller owns `object` and has not destroyed it before.
     unsafe fn destroy(object: *mut Self) -> sys::norm_status_t;
 }
 
@@ -47,7 +48,8 @@ unsafe impl<T: Object> Sync for Handle<T> {}
 impl<T: Object> Handle<T> {
     /// Owns the object that `create` stores through its argument on success.
     ///
-    /// # Safety On success `create` has stored an object that the caller owns.
+    /// # Safety
+    /// On success `create` has stored an object that the caller owns.
     pub(crate) unsafe fn create(
         create: impl FnOnce(*mut *mut T) -> sys::norm_status_t,
     ) -> Result<Self> {

@@ -71,8 +71,9 @@ impl CpuIsa {
 ///
 /// Until the first call the limit comes from the environment variable `NORM_MAX_CPU_ISA`.
 ///
-/// # Errors [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for an instruction set of
-/// another architecture.
+/// # Errors
+/// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for an instruction set of another
+/// architecture.
 pub fn set_max_cpu_isa(isa: Option<CpuIsa>) -> Result<()> {
     let isa = isa.map_or(sys::norm_cpu_isa_default, CpuIsa::to_c);
     // SAFETY: no preconditions.
@@ -93,7 +94,8 @@ pub fn effective_cpu_isa() -> CpuIsa {
 /// Sets the number of threads of an execution, including the calling thread. 0 restores the
 /// default: `NORM_NUM_THREADS`, or else the number of CPUs available to the process.
 ///
-/// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) above 255.
+/// # Errors
+/// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) above 255.
 pub fn set_num_threads(num_threads: usize) -> Result<()> {
     let num_threads = i32::try_from(num_threads)
         .map_err(|_| Error::invalid("num_threads", format_args!("is {num_threads}")))?;
@@ -127,7 +129,8 @@ pub enum Verbose {
 
 /// Sets the verbosity. Until the first call it comes from the environment variable `NORM_VERBOSE`.
 ///
-/// # Errors None in practice; only an internal error of the library.
+/// # Errors
+/// None in practice; only an internal error of the library.
 pub fn set_verbose(verbose: Verbose) -> Result<()> {
     let level = match verbose {
         Verbose::Off => 0,

@@ -85,7 +85,8 @@ unsafe impl<A: Access> Sync for Memory<'_, A> {}
 impl Memory<'static> {
     /// Memory with a zero-filled, 64-byte aligned buffer of its own.
     ///
-    /// # Errors [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), or
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), or
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the layout is
     /// [`Tag::Any`](crate::Tag::Any).
     pub fn new(engine: &Engine, desc: &MemoryDesc) -> Result<Self> {
@@ -99,8 +100,9 @@ impl<'a> Memory<'a> {
     ///
     /// The slice may be longer than the tensor; the rest is not accessed.
     ///
-    /// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the element
-    /// type is not the descriptor's, or there are too few elements.
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the element type is not
+    /// the descriptor's, or there are too few elements.
     pub fn from_mut_slice<T: Element>(
         engine: &Engine,
         desc: &MemoryDesc,
@@ -128,8 +130,9 @@ impl<'a> Memory<'a> {
 
     /// Copies elements into the buffer, including gaps of the layout.
     ///
-    /// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the element
-    /// type or the number of elements is not the memory's.
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the element type or the
+    /// number of elements is not the memory's.
     pub fn copy_from_slice<T: Element>(&mut self, elements: &[T]) -> Result<()> {
         let buffer = self.as_mut_slice()?;
         if buffer.len() != elements.len() {
@@ -148,8 +151,9 @@ impl<'a> Memory<'a, ReadOnly> {
     ///
     /// The slice may be longer than the tensor.
     ///
-    /// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the element
-    /// type is not the descriptor's, or there are too few elements.
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the element type is not
+    /// the descriptor's, or there are too few elements.
     pub fn from_slice<T: Element>(
         engine: &Engine,
         desc: &MemoryDesc,
@@ -164,8 +168,9 @@ impl<'a> Memory<'a, ReadOnly> {
 }
 
 impl<A: Access> Memory<'_, A> {
-    /// # Safety `buffer` is `NORM_MEMORY_ALLOCATE`, or points to a buffer of the type and size of
-    /// `desc`, readable (and writable if `A` is `ReadWrite`) for the lifetime of the result.
+    /// # Safety
+    /// `buffer` is `NORM_MEMORY_ALLOCATE`, or points to a buffer of the type and size of `desc`,
+    /// readable (and writable if `A` is `ReadWrite`) for the lifetime of the result.
     unsafe fn with_handle(
         engine: &Engine,
         desc: &MemoryDesc,
@@ -198,8 +203,9 @@ impl<A: Access> Memory<'_, A> {
 
     /// The elements from the first to the last in memory, including gaps of the layout.
     ///
-    /// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the element
-    /// type is not the memory's.
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the element type is not
+    /// the memory's.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
         self.has_type::<T>()?;
         if self.len == 0 {

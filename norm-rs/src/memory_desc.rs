@@ -25,8 +25,9 @@ pub struct Dims {
 impl Dims {
     /// Copies a slice.
     ///
-    /// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the slice is
-    /// longer than [`MAX_NDIMS`].
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the slice is longer
+    /// than [`MAX_NDIMS`].
     pub fn new(dims: &[usize]) -> Result<Self> {
         let mut entries = [0; MAX_NDIMS];
         match entries.get_mut(..dims.len()) {
@@ -102,7 +103,8 @@ impl MemoryDesc {
     /// # Ok::<(), norm_rs::Error>(())
     /// ```
     ///
-    /// # Errors As [`MemoryDesc::dense`]; also if the tag's number of letters is not the number of
+    /// # Errors
+    /// As [`MemoryDesc::dense`]; also if the tag's number of letters is not the number of
     /// dimensions.
     pub fn with_tag(dims: &[usize], data_type: DataType, tag: Tag) -> Result<Self> {
         let c_dims = dims_to_c("dims", dims)?;
@@ -128,7 +130,8 @@ impl MemoryDesc {
     ///
     /// A stride of 0 broadcasts one element; it is valid for inputs only.
     ///
-    /// # Errors As [`MemoryDesc::dense`]; also if the slices have different lengths.
+    /// # Errors
+    /// As [`MemoryDesc::dense`]; also if the slices have different lengths.
     pub fn with_strides(dims: &[usize], data_type: DataType, strides: &[usize]) -> Result<Self> {
         Self::from_parts(dims, data_type, Some(strides))
     }
@@ -165,7 +168,8 @@ impl MemoryDesc {
 
     /// A copy of a descriptor that C owns.
     ///
-    /// # Safety `desc` is valid.
+    /// # Safety
+    /// `desc` is valid.
     pub(crate) unsafe fn copy_of(desc: sys::const_norm_memory_desc_t) -> Result<Self> {
         // SAFETY: the caller's promise; on success a descriptor that the caller owns is stored.
         unsafe { Handle::create(|out| sys::norm_memory_desc_clone(out, desc)) }.map(Self)
@@ -209,7 +213,8 @@ impl MemoryDesc {
         entries.get(..usize::try_from(ndims).ok()?).map(Dims::from_c)
     }
 
-    /// # Safety `result` points to the type that norm_query_t specifies for `what`.
+    /// # Safety
+    /// `result` points to the type that norm_query_t specifies for `what`.
     unsafe fn query(&self, what: sys::norm_query_t, result: *mut std::ffi::c_void) -> Result<()> {
         // SAFETY: the descriptor is valid; the rest is the caller's promise.
         check(unsafe { sys::norm_memory_desc_query(self.as_ptr(), what, result) })
@@ -221,7 +226,8 @@ impl MemoryDesc {
 }
 
 impl Clone for MemoryDesc {
-    /// # Panics If the copy cannot be allocated.
+    /// # Panics
+    /// If the copy cannot be allocated.
     fn clone(&self) -> Self {
         // SAFETY: the descriptor is valid.
         unsafe { Self::copy_of(self.as_ptr()) }.expect("memory for a descriptor")

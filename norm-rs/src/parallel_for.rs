@@ -52,8 +52,9 @@ impl<'p> Pool<'p> {
 
 /// C's callback (`norm_parallel_for_t`).
 ///
-/// # Safety `pool` points to a [`Pool`]. Until this function returns, `body` may be called from any
-/// thread, once for each index below `count`.
+/// # Safety
+/// `pool` points to a [`Pool`]. Until this function returns, `body` may be called from any thread,
+/// once for each index below `count`.
 pub(crate) unsafe extern "C" fn run_on_pool(
     pool: *mut c_void,
     count: c_int,

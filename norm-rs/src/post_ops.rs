@@ -129,9 +129,10 @@ impl PostOps {
 
     /// Appends an elementwise function.
     ///
-    /// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the bounds
-    /// of a clip are in the wrong order. [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory)
-    /// if the list is full; this also applies to the functions below.
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the bounds of a clip
+    /// are in the wrong order. [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if the
+    /// list is full; this also applies to the functions below.
     pub fn eltwise(self, algorithm: Eltwise, alpha: f32, beta: f32) -> Result<Self> {
         // SAFETY: the list is valid and not shared.
         check(unsafe {

@@ -108,13 +108,15 @@ impl Primitive {
 
     /// Runs the primitive. The outputs are complete on return.
     ///
-    /// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the
-    /// argument: it is missing, not used by this primitive, bound in the wrong direction, has
-    /// another descriptor than [`arg_desc`](Self::arg_desc), or is bound in place where that is not
-    /// supported. An unneeded scratchpad is ignored. On failure nothing is written.
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it
+    /// is missing, not used by this primitive, bound in the wrong direction, has another descriptor
+    /// than [`arg_desc`](Self::arg_desc), or is bound in place where that is not supported. An
+    /// unneeded scratchpad is ignored. On failure nothing is written.
     ///
-    /// # Panics If the closure passed to [`Stream::set_parallel_for`] panicked. The outputs are
-    /// complete then.
+    /// # Panics
+    /// If the closure passed to [`Stream::set_parallel_for`] panicked. The outputs are complete
+    /// then.
     pub fn execute(&self, stream: &Stream<'_>, args: Args<'_>) -> Result<()> {
         let mut pairs = [sys::norm_exec_arg_t { arg: 0, memory: ptr::null_mut() }; Arg::COUNT];
         for (pair, parameter) in pairs.iter_mut().zip(&self.parameters) {

@@ -45,7 +45,8 @@ impl Reorder {
     /// A reorder from `src` to `dst`, which have the same dimensions and any layouts except
     /// [`Tag::Any`](crate::Tag::Any).
     ///
-    /// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) otherwise.
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) otherwise.
     pub fn new(engine: &Engine, src: &MemoryDesc, dst: &MemoryDesc) -> Result<Self> {
         Self::create(engine, src, dst, ptr::null())
     }
@@ -90,10 +91,12 @@ impl Reorder {
 
     /// Copies the data. The output is complete on return.
     ///
-    /// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the
-    /// argument. On failure nothing is written.
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument. On
+    /// failure nothing is written.
     ///
-    /// # Panics As [`Primitive::execute`].
+    /// # Panics
+    /// As [`Primitive::execute`].
     pub fn execute(&self, stream: &Stream<'_>, args: ReorderArgs<'_>) -> Result<()> {
         self.0.execute(stream, args.0)
     }

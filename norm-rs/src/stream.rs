@@ -94,8 +94,9 @@ impl<'p> Stream<'p> {
     /// # Ok::<(), norm_rs::Error>(())
     /// ```
     ///
-    /// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if
-    /// `num_threads` is 0 or above 255. The stream is then unchanged.
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if `num_threads` is 0 or
+    /// above 255. The stream is then unchanged.
     pub fn set_parallel_for<F>(&mut self, num_threads: usize, parallel_for: F) -> Result<()>
     where
         F: Fn(usize, &(dyn Fn(usize) + Sync)) + Send + Sync + 'p,
@@ -119,7 +120,8 @@ impl<'p> Stream<'p> {
 
     /// Restores the library's threads.
     ///
-    /// # Errors None in practice; only an internal error of the library.
+    /// # Errors
+    /// None in practice; only an internal error of the library.
     pub fn use_library_threads(&mut self) -> Result<()> {
         // SAFETY: the stream is valid and `&mut self` makes the change exclusive.
         check(unsafe {
@@ -131,7 +133,8 @@ impl<'p> Stream<'p> {
 
     /// Waits until everything on the stream has finished. On the CPU that is always the case.
     ///
-    /// # Errors None in practice; only an internal error of the library.
+    /// # Errors
+    /// None in practice; only an internal error of the library.
     pub fn wait(&self) -> Result<()> {
         // SAFETY: the stream is valid.
         check(unsafe { sys::norm_stream_wait(self.as_ptr()) })

@@ -35,8 +35,8 @@ pub(super) trait Handle: Sized {
         unsafe { p.cast::<Self>().as_ref() }
     }
 
-    /// # Safety As [`get`](Handle::get), and no other reference to the object is used during the
-    /// call.
+    /// # Safety
+    /// As [`get`](Handle::get), and no other reference to the object is used during the call.
     unsafe fn get_mut<'a>(p: *mut Self::C, name: &str) -> Result<&'a mut Self> {
         // SAFETY: guaranteed by the caller.
         unsafe { p.cast::<Self>().as_mut() }.ok_or_else(|| is_null(name))
@@ -72,7 +72,8 @@ pub(super) fn is_null(name: &str) -> Error {
 pub(super) struct Out<T>(*mut T);
 
 impl<T> Out<T> {
-    /// # Safety `p` is NULL or writable.
+    /// # Safety
+    /// `p` is NULL or writable.
     pub(super) unsafe fn new(p: *mut T, name: &str) -> Result<Self> {
         if p.is_null() { Err(is_null(name)) } else { Ok(Self(p)) }
     }
@@ -85,7 +86,8 @@ impl<T> Out<T> {
 
 /// A C array as a slice.
 ///
-/// # Safety `p` is NULL or points to `len` readable elements that stay valid during the call.
+/// # Safety
+/// `p` is NULL or points to `len` readable elements that stay valid during the call.
 pub(super) unsafe fn slice<'a, T>(p: *const T, len: usize, name: &str) -> Result<&'a [T]> {
     if len == 0 {
         return Ok(&[]);
@@ -99,7 +101,8 @@ pub(super) unsafe fn slice<'a, T>(p: *const T, len: usize, name: &str) -> Result
 
 /// A C string.
 ///
-/// # Safety `p` is NULL or a string that stays valid during the call.
+/// # Safety
+/// `p` is NULL or a string that stays valid during the call.
 pub(super) unsafe fn text<'a>(p: *const c_char, name: &str) -> Result<&'a str> {
     if p.is_null() {
         return Err(is_null(name));
@@ -111,7 +114,8 @@ pub(super) unsafe fn text<'a>(p: *const c_char, name: &str) -> Result<&'a str> {
 
 /// Writes an output unless it is NULL.
 ///
-/// # Safety `p` is NULL or writable.
+/// # Safety
+/// `p` is NULL or writable.
 pub(super) unsafe fn put_optional<T>(p: *mut T, value: T) {
     if !p.is_null() {
         // SAFETY: guaranteed by the caller.

@@ -310,7 +310,8 @@ pub(super) fn check_index(index: c_int) -> Result<()> {
     }
 }
 
-/// # Safety The handle is NULL or live, and `result` is as the header describes.
+/// # Safety
+/// The handle is NULL or live, and `result` is as the header describes.
 unsafe fn query(
     memory_desc: sys::const_norm_memory_desc_t,
     what: sys::norm_query_t,

@@ -282,7 +282,8 @@ exported! {
     }
 }
 
-/// # Safety The handle is NULL or live, and outputs are NULL or writable.
+/// # Safety
+/// The handle is NULL or live, and outputs are NULL or writable.
 unsafe fn binary_parameters(
     post_ops: sys::const_norm_post_ops_t,
     index: c_int,

@@ -29,7 +29,8 @@ static EMPTY: MemoryDesc = MemoryDesc::EMPTY;
 /// The common part of the `*_primitive_desc_create` functions: creates the problem and writes the
 /// handle.
 ///
-/// # Safety Pointers are NULL or valid as the header describes.
+/// # Safety
+/// Pointers are NULL or valid as the header describes.
 pub(super) unsafe fn create<O: Op + 'static>(
     primitive_desc: *mut sys::norm_primitive_desc_t,
     engine: sys::norm_engine_t,
@@ -99,7 +100,8 @@ impl Descriptor {
         }
     }
 
-    /// # Safety `result` points to the type that the header specifies for `what`.
+    /// # Safety
+    /// `result` points to the type that the header specifies for `what`.
     unsafe fn query(
         &self,
         what: sys::norm_query_t,

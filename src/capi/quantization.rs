@@ -68,7 +68,8 @@ impl Parameters {
         Self { arg, mask, group_ndims: 0, group_dims: std::ptr::null(), data_type, is_on_host: 0 }
     }
 
-    /// # Safety `group_dims` is NULL or has `group_ndims` elements.
+    /// # Safety
+    /// `group_dims` is NULL or has `group_ndims` elements.
     unsafe fn checked(&self, kind: Kind) -> Result<Quantized> {
         let ndims = self.group_ndims;
         let len = usize::try_from(ndims)
@@ -109,8 +110,8 @@ impl Parameters {
     }
 }
 
-/// # Safety `attr` is NULL or a live handle. The group dimensions are NULL or `group_ndims`
-/// elements.
+/// # Safety
+/// `attr` is NULL or a live handle. The group dimensions are NULL or `group_ndims` elements.
 unsafe fn set(attr: sys::norm_primitive_attr_t, kind: Kind, given: &Parameters) -> Result<()> {
     // SAFETY: guaranteed by the caller.
     let (attr, quantized) = unsafe { (Attr::get_mut(attr, "attr")?, given.checked(kind)?) };

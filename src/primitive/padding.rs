@@ -33,7 +33,8 @@ impl Padding {
 
     /// Writes the zeros.
     ///
-    /// # Safety `start` points to the first element of a writable tensor with this layout.
+    /// # Safety
+    /// `start` points to the first element of a writable tensor with this layout.
     pub(crate) unsafe fn clear(&self, start: *mut u8) {
         for ranges in &self.boxes {
             self.places.each_offset(ranges, |offset| {

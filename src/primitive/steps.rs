@@ -60,7 +60,8 @@ impl Operand {
     /// Elements `col` to `col + to.len() - 1` of a row, as f32: in place if possible, otherwise
     /// copied to `to`.
     ///
-    /// # Safety The elements are readable, counted from `start`.
+    /// # Safety
+    /// The elements are readable, counted from `start`.
     #[inline(always)]
     #[allow(clippy::undocumented_unsafe_blocks)]
     unsafe fn read<'a>(
@@ -261,7 +262,8 @@ impl Steps {
 
     /// The fused operations of one execution.
     ///
-    /// # Safety The buffers were checked.
+    /// # Safety
+    /// The buffers were checked.
     pub(crate) unsafe fn ramps(&self, arguments: &Arguments) -> Ramps {
         let mut ramps = Ramps { ramps: [Ramp::NONE; MOST_STEPS], count: self.0.len() };
         for (ramp, step) in ramps.ramps.iter_mut().zip(&self.0) {
@@ -276,7 +278,8 @@ impl Steps {
 
     /// The chain of one execution.
     ///
-    /// # Safety The buffers were checked.
+    /// # Safety
+    /// The buffers were checked.
     #[allow(clippy::undocumented_unsafe_blocks)]
     pub(crate) unsafe fn bind(&self, arguments: &Arguments) -> BoundSteps<'_> {
         let mut bound = BoundSteps {
@@ -403,7 +406,8 @@ fn select(stretch: &mut [f32], others: &[f32], conditions: &[f32]) {
 /// Applies all steps to the elements of a row from `col` on. `others` are buffers for operands, as
 /// long as `stretch`.
 ///
-/// # Safety The operands have this row and these elements, and no other thread writes them.
+/// # Safety
+/// The operands have this row and these elements, and no other thread writes them.
 #[inline(always)]
 #[allow(clippy::undocumented_unsafe_blocks)]
 pub(crate) unsafe fn take_steps(
@@ -447,8 +451,9 @@ pub(crate) struct Rows {
 
 /// Applies all steps to rows `first` to `last - 1`. `rows` starts at row `first`.
 ///
-/// # Safety The rows are aligned, writable and not used by another thread. The operands are
-/// readable and do not overlap them. The CPU supports the instruction set of `S`.
+/// # Safety
+/// The rows are aligned, writable and not used by another thread. The operands are readable and do
+/// not overlap them. The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn step_rows<S: Simd>(bound: &BoundSteps<'_>, rows: &Rows, first: usize, last: usize) {
     // `S` only selects the instruction set that this is compiled for.

@@ -242,7 +242,8 @@ impl Slot {
     }
 }
 
-/// # Safety `context` points to a live `Body`.
+/// # Safety
+/// `context` points to a live `Body`.
 unsafe fn call_body(context: *const (), block: usize) {
     // SAFETY: guaranteed by the caller; the reference does not outlive this call.
     let body: Body<'_> = unsafe { *context.cast::<Body<'_>>() };

@@ -81,8 +81,9 @@ impl<'b> ForwardBuilder<'b> {
 
     /// Validates the problem and chooses the implementation.
     ///
-    /// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if types,
-    /// dimensions, epsilon or flags are inconsistent.
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if types, dimensions,
+    /// epsilon or flags are inconsistent.
     /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for attributes that the
     /// operation does not support.
     pub fn build(self) -> Result<Forward> {
@@ -176,11 +177,13 @@ impl Forward {
 
     /// Normalizes. The outputs are complete on return.
     ///
-    /// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the
-    /// argument: it is missing, not used with these flags, or has another descriptor than the
-    /// primitive's. On failure nothing is written.
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it
+    /// is missing, not used with these flags, or has another descriptor than the primitive's. On
+    /// failure nothing is written.
     ///
-    /// # Panics As [`Primitive::execute`].
+    /// # Panics
+    /// As [`Primitive::execute`].
     pub fn execute(&self, stream: &Stream<'_>, args: ForwardArgs<'_>) -> Result<()> {
         self.primitive.execute(stream, args.0)
     }

@@ -137,7 +137,8 @@ fn backward<T: Float>(
 /// # Ok::<(), norm_rs::Error>(())
 /// ```
 ///
-/// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): a wrong length,
+/// # Errors
+/// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): a wrong length,
 /// `diff_scale` without `scale`, or statistics of the other normalization.
 pub fn layer_norm_backward<T: Float>(
     src: &[T],

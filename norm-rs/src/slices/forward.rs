@@ -151,8 +151,9 @@ impl<T: Float> Call<'_, T> {
 /// # Ok::<(), norm_rs::Error>(())
 /// ```
 ///
-/// # Errors [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): a wrong length,
-/// `cols` 0, or an epsilon that is negative or not finite.
+/// # Errors
+/// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): a wrong length, `cols` 0,
+/// or an epsilon that is negative or not finite.
 pub fn layer_norm<T: Float>(
     src: &[T],
     cols: usize,

@@ -54,7 +54,8 @@ impl Conversion {
 
     /// Converts one element.
     ///
-    /// # Safety Element `i` of src is readable, and element `o` of dst is readable and writable.
+    /// # Safety
+    /// Element `i` of src is readable, and element `o` of dst is readable and writable.
     pub(super) unsafe fn one(&self, src: *const u8, i: usize, dst: *mut u8, o: usize) {
         let a = &self.arithmetic;
         // SAFETY: guaranteed by the caller.
@@ -110,7 +111,8 @@ pub(super) fn entry(level: crate::simd::Level) -> Entry {
 
 /// Converts `n` elements that are dense in both tensors, at most [`CHUNK`] at a time.
 ///
-/// # Safety `src` has `n` readable elements, and `dst` has `n` writable ones.
+/// # Safety
+/// `src` has `n` readable elements, and `dst` has `n` writable ones.
 #[inline(always)]
 unsafe fn convert<S: Simd>(c: &Conversion, src: *const u8, dst: *mut u8, n: usize) {
     let (from, to) = (c.src_type.size(), c.dst_type.size());
@@ -182,7 +184,8 @@ unsafe fn convert_wide(c: &Conversion, src: *const u8, dst: *mut u8, n: usize) {
 
 /// Loads elements as f32.
 ///
-/// # Safety `p` has `n` elements, at most [`CHUNK`].
+/// # Safety
+/// `p` has `n` elements, at most [`CHUNK`].
 #[inline(always)]
 unsafe fn load<S: Simd>(data_type: DataType, p: *const u8, values: &mut [f32; CHUNK], n: usize) {
     // SAFETY: guaranteed by the caller.
@@ -220,7 +223,8 @@ unsafe fn narrow<S: Simd, const BF16: bool>(v: S::F) -> S::H {
 
 /// Loads bf16 or f16.
 ///
-/// # Safety As [`load`].
+/// # Safety
+/// As [`load`].
 #[inline(always)]
 unsafe fn load_half<S: Simd, const BF16: bool>(p: *const u8, values: &mut [f32; CHUNK], n: usize) {
     let (p, out) = (p.cast::<u16>(), values.as_mut_ptr());
@@ -238,7 +242,8 @@ unsafe fn load_half<S: Simd, const BF16: bool>(p: *const u8, values: &mut [f32; 
 
 /// Rounds and stores elements.
 ///
-/// # Safety `p` has room for `n` elements, at most [`CHUNK`].
+/// # Safety
+/// `p` has room for `n` elements, at most [`CHUNK`].
 #[inline(always)]
 unsafe fn store<S: Simd>(data_type: DataType, p: *mut u8, values: &[f32; CHUNK], n: usize) {
     // SAFETY: guaranteed by the caller.
@@ -260,7 +265,8 @@ unsafe fn store<S: Simd>(data_type: DataType, p: *mut u8, values: &[f32; CHUNK],
 
 /// Stores bf16 or f16.
 ///
-/// # Safety As [`store`].
+/// # Safety
+/// As [`store`].
 #[inline(always)]
 unsafe fn store_half<S: Simd, const BF16: bool>(p: *mut u8, values: &[f32; CHUNK], n: usize) {
     let (p, from) = (p.cast::<u16>(), values.as_ptr());

@@ -57,7 +57,8 @@ impl Quantities {
 
     /// The arithmetic with the values at the given indices, in the order of [`all`](Self::all).
     ///
-    /// # Safety The arguments were checked, and the indices are within them.
+    /// # Safety
+    /// The arguments were checked, and the indices are within them.
     pub(super) unsafe fn arithmetic(&self, arguments: &Arguments, at: [usize; 4]) -> Arithmetic {
         let mut values = [1.0, 0.0, 1.0, 0.0];
         for ((value, (quantized, id)), at) in values.iter_mut().zip(self.all()).zip(at) {

@@ -139,7 +139,8 @@ impl Runs {
 
     /// Converts a piece of a run that is dense in both tensors.
     ///
-    /// # Safety The run starts at these addresses, and the CPU supports the level.
+    /// # Safety
+    /// The run starts at these addresses, and the CPU supports the level.
     unsafe fn piece(&self, c: &Conversion, src: *const u8, dst: *mut u8, piece: usize) {
         let first = piece * RUN;
         let count = if self.pieces == 1 { self.run.count } else { RUN.min(self.run.count - first) };
@@ -148,7 +149,8 @@ impl Runs {
         unsafe { self.convert_run(c, src.add(from), dst.add(to), count) };
     }
 
-    /// # Safety Both addresses have `count` elements, and the CPU supports the level.
+    /// # Safety
+    /// Both addresses have `count` elements, and the CPU supports the level.
     unsafe fn convert_run(&self, c: &Conversion, src: *const u8, dst: *mut u8, count: usize) {
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -163,7 +165,8 @@ impl Runs {
 
     /// Converts up to [`LINES`] runs of dst that are adjacent in src, tile by tile.
     ///
-    /// # Safety The plane starts at these addresses, and the CPU supports the level.
+    /// # Safety
+    /// The plane starts at these addresses, and the CPU supports the level.
     unsafe fn strip(&self, c: &Conversion, src: *const u8, dst: *mut u8, strip: usize) {
         let first = strip * LINES;
         let lines = LINES.min(self.across.count - first);
@@ -186,7 +189,8 @@ impl Runs {
 
     /// Transposes a tile of elements with the size of `T`, then converts it line by line.
     ///
-    /// # Safety The tile starts at these addresses, and the CPU supports the level.
+    /// # Safety
+    /// The tile starts at these addresses, and the CPU supports the level.
     unsafe fn tile<T: Copy>(
         &self,
         c: &Conversion,
