@@ -1,12 +1,11 @@
-//! What becomes of results between a kernel and its stores: the post-operations that look at one element only and
-//! are a few instructions.
+//! Fused post-operations: the short elementwise ones, applied between a kernel and its stores.
 
 use super::{Element, Factors, Simd};
 use crate::tensor::DataType;
 
-/// `slope x + offset`, rounded once, not below `low` and not above `high`; NaN stays.
+/// `slope*x + offset`, rounded once, then clamped to `low..=high`. NaN stays NaN.
 ///
-/// A product alone has an offset of -0, a sum a slope of 1: these change no bit.
+/// A pure product has an offset of -0 and a pure sum a slope of 1; neither changes a bit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ramp {
     slope: f32,
@@ -34,23 +33,23 @@ impl Ramp {
         Self { low, high, ..Self::NONE }
     }
 
-    /// Whether it changes what lies between its ends.
+    /// Whether the linear part has an effect.
     #[inline(always)]
     fn bends(&self) -> bool {
         self.slope != 1.0 || self.offset.to_bits() != (-0.0f32).to_bits()
     }
 
-    /// Whether it has ends.
+    /// Whether the clamp has an effect.
     #[inline(always)]
     fn ends(&self) -> bool {
         self.low != f32::NEG_INFINITY || self.high != f32::INFINITY
     }
 
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn apply<S: Simd, const N: usize>(&self, mut v: [S::F; N]) -> [S::F; N] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if self.bends() {
                 for v in &mut v {
@@ -67,7 +66,7 @@ impl Ramp {
     }
 }
 
-/// Ramps, one after the other.
+/// A list of fused operations, applied in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Finish {
     ramps: *const Ramp,
@@ -77,7 +76,7 @@ pub(crate) struct Finish {
 impl Finish {
     pub(crate) const NONE: Self = Self { ramps: std::ptr::null(), count: 0 };
 
-    /// For as long as `ramps` are there.
+    /// The list must not outlive `ops`.
     pub(crate) fn new(ramps: &[Ramp]) -> Self {
         Self { ramps: ramps.as_ptr(), count: ramps.len() }
     }
@@ -87,12 +86,12 @@ impl Finish {
     }
 
     /// # Safety
-    /// The ramps and the instruction set of `S` are there.
+    /// The operations are alive, and the CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn apply<S: Simd, const N: usize>(&self, mut v: [S::F; N]) -> [S::F; N] {
         let mut k = 0;
         while k < self.count {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 v = (*self.ramps.add(k)).apply::<S, N>(v);
             }
@@ -102,9 +101,9 @@ impl Finish {
     }
 }
 
-/// An element type whose stores take results through ramps.
+/// An element type whose stores apply fused post-operations.
 ///
-/// The first is at hand, as most often there is no other.
+/// The first operation is stored inline, because there is rarely another.
 #[derive(Clone, Copy)]
 pub(crate) struct Finished<E> {
     element: E,
@@ -112,7 +111,8 @@ pub(crate) struct Finished<E> {
     more: Finish,
 }
 
-// SAFETY of the blocks below: the trait's contract, passed through; the ramps are there while a kernel runs.
+// SAFETY of the blocks below: guaranteed by the trait's contract; the operations are alive while a
+// kernel runs.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<E: Element> Finished<E> {
     #[inline(always)]
