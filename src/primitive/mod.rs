@@ -10,8 +10,8 @@ mod enumerators;
 mod environment;
 mod isa;
 mod padding;
+mod post_op_chain;
 mod scratchpad;
-mod steps;
 mod verbose;
 
 pub(crate) use attr::{
@@ -28,6 +28,8 @@ pub(crate) use enumerators::{
 pub(crate) use isa::set_cap_once;
 pub(crate) use isa::{CpuIsa, effective_level, set_cap};
 pub(crate) use padding::Padding;
+pub(crate) use post_op_chain::{
+    BoundChain, ChainEntry, PostOpChain, Rows, apply_chain, chain_entry,
+};
 pub(crate) use scratchpad::with_scratchpad;
-pub(crate) use steps::{BoundSteps, Rows, StepEntry, Steps, step_entry, take_steps};
 pub(crate) use verbose::{Verbosity, set_verbosity, verbosity};

@@ -11,7 +11,7 @@ use super::job::{Forward, StatisticsUse};
 use super::normalize::{Fetch, Normalize, SCALE, SHIFT, Stream, Written};
 use super::row::{Moments, Statistics, reciprocal, sums_narrowly};
 use crate::simd::{
-    BLOCK, Bf16, Byte, Element, F16, F32, Finished, Level, Runtime, Simd, entry_points, fold,
+    BLOCK, Bf16, Byte, Element, F16, F32, Level, Runtime, Simd, WithPostOps, entry_points, fold,
     fold_beside, map, map_and_fold,
 };
 use crate::tensor::DataType;
@@ -255,7 +255,7 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
 ) -> usize {
     let src_type = Src::of(job.src_type);
     // SAFETY: the job's ramps are there.
-    let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).finished(job.finish) };
+    let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.finish) };
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
     let row_bytes = job.cols * src_type.size().max(dst_type.size());
     let along = kernel.goes_along::<S>();
@@ -368,10 +368,10 @@ fn finished_by_flags<Src: Element, E: Element>(
     affine: u8,
 ) -> Option<Entry> {
     match (rms, affine) {
-        (false, 0) => entries::at::<Src, Finished<E>, false, 0>(level),
-        (false, _) => entries::at::<Src, Finished<E>, false, { SCALE | SHIFT }>(level),
-        (true, 0) => entries::at::<Src, Finished<E>, true, 0>(level),
-        (true, _) => entries::at::<Src, Finished<E>, true, SCALE>(level),
+        (false, 0) => entries::at::<Src, WithPostOps<E>, false, 0>(level),
+        (false, _) => entries::at::<Src, WithPostOps<E>, false, { SCALE | SHIFT }>(level),
+        (true, 0) => entries::at::<Src, WithPostOps<E>, true, 0>(level),
+        (true, _) => entries::at::<Src, WithPostOps<E>, true, SCALE>(level),
     }
 }
 

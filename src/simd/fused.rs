@@ -7,14 +7,14 @@ use crate::tensor::DataType;
 ///
 /// A pure product has an offset of -0 and a pure sum a slope of 1; neither changes a bit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ramp {
+pub(crate) struct FusedOp {
     slope: f32,
     offset: f32,
     low: f32,
     high: f32,
 }
 
-impl Ramp {
+impl FusedOp {
     pub(crate) const NONE: Self = Self::linear(1.0, -0.0);
 
     pub(crate) const fn linear(slope: f32, offset: f32) -> Self {
@@ -35,13 +35,13 @@ impl Ramp {
 
     /// Whether the linear part has an effect.
     #[inline(always)]
-    fn bends(&self) -> bool {
+    fn has_linear_part(&self) -> bool {
         self.slope != 1.0 || self.offset.to_bits() != (-0.0f32).to_bits()
     }
 
     /// Whether the clamp has an effect.
     #[inline(always)]
-    fn ends(&self) -> bool {
+    fn clamps(&self) -> bool {
         self.low != f32::NEG_INFINITY || self.high != f32::INFINITY
     }
 
@@ -51,12 +51,12 @@ impl Ramp {
     unsafe fn apply<S: Simd, const N: usize>(&self, mut v: [S::F; N]) -> [S::F; N] {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if self.bends() {
+            if self.has_linear_part() {
                 for v in &mut v {
                     *v = S::fma(*v, S::splat(self.slope), S::splat(self.offset));
                 }
             }
-            if self.ends() {
+            if self.clamps() {
                 for v in &mut v {
                     *v = S::within(*v, self.low, self.high);
                 }
@@ -68,17 +68,17 @@ impl Ramp {
 
 /// A list of fused operations, applied in order.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Finish {
-    ramps: *const Ramp,
+pub(crate) struct FusedPostOps {
+    ops: *const FusedOp,
     count: usize,
 }
 
-impl Finish {
-    pub(crate) const NONE: Self = Self { ramps: std::ptr::null(), count: 0 };
+impl FusedPostOps {
+    pub(crate) const NONE: Self = Self { ops: std::ptr::null(), count: 0 };
 
     /// The list must not outlive `ops`.
-    pub(crate) fn new(ramps: &[Ramp]) -> Self {
-        Self { ramps: ramps.as_ptr(), count: ramps.len() }
+    pub(crate) fn new(ops: &[FusedOp]) -> Self {
+        Self { ops: ops.as_ptr(), count: ops.len() }
     }
 
     pub(super) fn is_none(&self) -> bool {
@@ -93,7 +93,7 @@ impl Finish {
         while k < self.count {
             // SAFETY: guaranteed by the caller.
             unsafe {
-                v = (*self.ramps.add(k)).apply::<S, N>(v);
+                v = (*self.ops.add(k)).apply::<S, N>(v);
             }
             k += 1;
         }
@@ -105,43 +105,43 @@ impl Finish {
 ///
 /// The first operation is stored inline, because there is rarely another.
 #[derive(Clone, Copy)]
-pub(crate) struct Finished<E> {
+pub(crate) struct WithPostOps<E> {
     element: E,
-    first: Ramp,
-    more: Finish,
+    first: FusedOp,
+    more: FusedPostOps,
 }
 
 // SAFETY of the blocks below: guaranteed by the trait's contract; the operations are alive while a
 // kernel runs.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<E: Element> Finished<E> {
+impl<E: Element> WithPostOps<E> {
     #[inline(always)]
-    unsafe fn finish<S: Simd, const N: usize>(self, v: &[S::F; N]) -> [S::F; N] {
+    unsafe fn apply<S: Simd, const N: usize>(self, v: &[S::F; N]) -> [S::F; N] {
         unsafe { self.more.apply::<S, N>(self.first.apply::<S, N>(*v)) }
     }
 }
 
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<E: Element> Element for Finished<E> {
+impl<E: Element> Element for WithPostOps<E> {
     const HALF: bool = E::HALF;
     const LOOKS: bool = E::LOOKS;
 
     #[inline(always)]
     fn of(data_type: DataType) -> Self {
-        Self { element: E::of(data_type), first: Ramp::NONE, more: Finish::NONE }
+        Self { element: E::of(data_type), first: FusedOp::NONE, more: FusedPostOps::NONE }
     }
     #[inline(always)]
     fn scaled(self, factors: Factors) -> Self {
         Self { element: self.element.scaled(factors), ..self }
     }
     #[inline(always)]
-    unsafe fn finished(self, finish: Finish) -> Self {
-        if finish.count == 0 {
+    unsafe fn with_post_ops(self, post_ops: FusedPostOps) -> Self {
+        if post_ops.count == 0 {
             return self;
         }
-        let more = Finish { ramps: finish.ramps.wrapping_add(1), count: finish.count - 1 };
-        let first = unsafe { *finish.ramps };
-        Self { element: self.element.with_zeros(first.ends()), first, more }
+        let more = FusedPostOps { ops: post_ops.ops.wrapping_add(1), count: post_ops.count - 1 };
+        let first = unsafe { *post_ops.ops };
+        Self { element: self.element.with_zeros(first.clamps()), first, more }
     }
     #[inline(always)]
     fn size(self) -> usize {
@@ -162,13 +162,13 @@ impl<E: Element> Element for Finished<E> {
     #[inline(always)]
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
         unsafe {
-            let [v] = self.finish::<S, 1>(&[v]);
+            let [v] = self.apply::<S, 1>(&[v]);
             self.element.store_n::<S>(p, i, v, n);
         }
     }
     #[inline(always)]
     unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
-        unsafe { self.element.store_all::<S, N>(p, i, &self.finish::<S, N>(v)) }
+        unsafe { self.element.store_all::<S, N>(p, i, &self.apply::<S, N>(v)) }
     }
     #[inline(always)]
     fn streams(self, p: *const u8) -> bool {
@@ -180,6 +180,6 @@ impl<E: Element> Element for Finished<E> {
     }
     #[inline(always)]
     unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
-        unsafe { self.element.stream_all::<S, N>(p, i, &self.finish::<S, N>(v)) }
+        unsafe { self.element.stream_all::<S, N>(p, i, &self.apply::<S, N>(v)) }
     }
 }

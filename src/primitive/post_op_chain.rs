@@ -3,12 +3,12 @@
 
 use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, PostOp};
 use crate::simd::math::{self, Exponent};
-use crate::simd::{Level, Ramp, Simd, entry_points, read_scalar};
+use crate::simd::{FusedOp, Level, Simd, entry_points, read_scalar};
 use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places, RowMap};
 use norm_sys as sys;
 
 /// Elements that pass through the whole chain at once; they stay in the first-level cache.
-const STRETCH: usize = 1024;
+const CHUNK: usize = 1024;
 
 /// A tensor that a step reads, broadcast to the shape of the output.
 struct Operand {
@@ -153,18 +153,18 @@ impl Step {
     }
 
     /// The step as a fused operation for the value that it reads, if it is one.
-    fn ramp(&self, value: Option<f32>) -> Option<Ramp> {
+    fn fused(&self, value: Option<f32>) -> Option<FusedOp> {
         use {BinaryAlgorithm as B, EltwiseAlgorithm as E};
         Some(match (self, value) {
-            (Self::Multiply(..), Some(value)) => Ramp::times(value),
-            (Self::Divide(..), Some(value)) => Ramp::times(1.0 / value),
-            (Self::Binary { algorithm: B::Add, .. }, Some(value)) => Ramp::plus(value),
-            (Self::Binary { algorithm: B::Sub, .. }, Some(value)) => Ramp::plus(-value),
-            (Self::Binary { algorithm: B::Mul, .. }, Some(value)) => Ramp::times(value),
+            (Self::Multiply(..), Some(value)) => FusedOp::times(value),
+            (Self::Divide(..), Some(value)) => FusedOp::times(1.0 / value),
+            (Self::Binary { algorithm: B::Add, .. }, Some(value)) => FusedOp::plus(value),
+            (Self::Binary { algorithm: B::Sub, .. }, Some(value)) => FusedOp::plus(-value),
+            (Self::Binary { algorithm: B::Mul, .. }, Some(value)) => FusedOp::times(value),
             (Self::Eltwise { algorithm, alpha, beta, .. }, _) => match algorithm {
-                E::Relu if *alpha == 0.0 => Ramp::between(0.0, f32::INFINITY),
-                E::Linear => Ramp::linear(*alpha, *beta),
-                E::Clip | E::ClipV2 => Ramp::between(*alpha, *beta),
+                E::Relu if *alpha == 0.0 => FusedOp::between(0.0, f32::INFINITY),
+                E::Linear => FusedOp::linear(*alpha, *beta),
+                E::Clip | E::ClipV2 => FusedOp::between(*alpha, *beta),
                 _ => return None,
             },
             _ => return None,
@@ -173,10 +173,10 @@ impl Step {
 }
 
 /// Maximum number of steps: both scales and every post-operation.
-const MOST_STEPS: usize = super::MAX_POST_OPS + 2;
+const MAX_STEPS: usize = super::MAX_POST_OPS + 2;
 
 /// The steps of a primitive.
-pub(crate) struct Steps(Vec<Step>);
+pub(crate) struct PostOpChain(Vec<Step>);
 
 /// The argument id of an operand of post-operation `at`.
 fn post_op_argument(at: usize, arg: i32) -> i32 {
@@ -184,37 +184,37 @@ fn post_op_argument(at: usize, arg: i32) -> i32 {
 }
 
 /// A chain with the addresses of an execution.
-pub(crate) struct BoundSteps<'a> {
-    steps: &'a Steps,
+pub(crate) struct BoundChain<'a> {
+    steps: &'a PostOpChain,
     /// The factor of each step, and the tensors that it reads.
-    factors: [f32; MOST_STEPS],
-    operands: [[*const u8; 2]; MOST_STEPS],
+    factors: [f32; MAX_STEPS],
+    operands: [[*const u8; 2]; MAX_STEPS],
 }
 
 // SAFETY: the addresses are only read, except that each row of dst belongs to one thread.
-unsafe impl Sync for BoundSteps<'_> {}
+unsafe impl Sync for BoundChain<'_> {}
 
 /// The steps of an execution as fused operations.
-pub(crate) struct Ramps {
-    ramps: [Ramp; MOST_STEPS],
+pub(crate) struct FusedOps {
+    ops: [FusedOp; MAX_STEPS],
     count: usize,
 }
 
-impl std::ops::Deref for Ramps {
-    type Target = [Ramp];
-    fn deref(&self) -> &[Ramp] {
-        &self.ramps[..self.count]
+impl std::ops::Deref for FusedOps {
+    type Target = [FusedOp];
+    fn deref(&self) -> &[FusedOp] {
+        &self.ops[..self.count]
     }
 }
 
-impl BoundSteps<'_> {
+impl BoundChain<'_> {
     /// Whether a step reads a tensor that starts at an address.
     pub(crate) fn read(&self, address: *const u8) -> bool {
         self.operands.iter().flatten().any(|operand| *operand == address)
     }
 }
 
-impl Steps {
+impl PostOpChain {
     /// The chain of attributes whose post-operations are resolved. `order` is the order in which
     /// rows are counted; `None` means logical order. `None` if there is nothing to apply.
     pub(crate) fn new(attr: &Attr, dst: &MemoryDesc, order: Option<&[usize]>) -> Option<Self> {
@@ -256,24 +256,24 @@ impl Steps {
     }
 
     /// Whether every step can be fused.
-    pub(crate) fn are_ramps(&self) -> bool {
-        self.0.iter().all(|step| step.ramp(step.value().map(|_| 1.0)).is_some())
+    pub(crate) fn is_fusible(&self) -> bool {
+        self.0.iter().all(|step| step.fused(step.value().map(|_| 1.0)).is_some())
     }
 
     /// The fused operations of one execution.
     ///
     /// # Safety
     /// The buffers were checked.
-    pub(crate) unsafe fn ramps(&self, arguments: &Arguments) -> Ramps {
-        let mut ramps = Ramps { ramps: [Ramp::NONE; MOST_STEPS], count: self.0.len() };
-        for (ramp, step) in ramps.ramps.iter_mut().zip(&self.0) {
+    pub(crate) unsafe fn fused(&self, arguments: &Arguments) -> FusedOps {
+        let mut fused = FusedOps { ops: [FusedOp::NONE; MAX_STEPS], count: self.0.len() };
+        for (op, step) in fused.ops.iter_mut().zip(&self.0) {
             // SAFETY: a single element is read.
             let value = step.value().map(|(argument, data_type)| unsafe {
                 read_scalar(data_type, arguments.get(argument), 0)
             });
-            *ramp = step.ramp(value).unwrap_or(Ramp::NONE);
+            *op = step.fused(value).unwrap_or(FusedOp::NONE);
         }
-        ramps
+        fused
     }
 
     /// The chain of one execution.
@@ -281,11 +281,11 @@ impl Steps {
     /// # Safety
     /// The buffers were checked.
     #[allow(clippy::undocumented_unsafe_blocks)]
-    pub(crate) unsafe fn bind(&self, arguments: &Arguments) -> BoundSteps<'_> {
-        let mut bound = BoundSteps {
+    pub(crate) unsafe fn bind(&self, arguments: &Arguments) -> BoundChain<'_> {
+        let mut bound = BoundChain {
             steps: self,
-            factors: [1.0; MOST_STEPS],
-            operands: [[std::ptr::null(); 2]; MOST_STEPS],
+            factors: [1.0; MAX_STEPS],
+            operands: [[std::ptr::null(); 2]; MAX_STEPS],
         };
         let address = |operand: &Operand| arguments.get(operand.argument).cast_const();
         for (i, step) in self.0.iter().enumerate() {
@@ -310,16 +310,16 @@ impl Steps {
     }
 }
 
-/// Replaces each element of a stretch with the value of an expression.
+/// Replaces each element of a chunk with the value of an expression.
 macro_rules! each {
-    ($stretch:expr, |$x:ident| $value:expr) => {
-        for element in $stretch.iter_mut() {
+    ($chunk:expr, |$x:ident| $value:expr) => {
+        for element in $chunk.iter_mut() {
             let $x = *element;
             *element = $value;
         }
     };
-    ($stretch:expr, $others:expr, |$x:ident, $y:ident| $value:expr) => {
-        for (element, other) in $stretch.iter_mut().zip($others.iter()) {
+    ($chunk:expr, $others:expr, |$x:ident, $y:ident| $value:expr) => {
+        for (element, other) in $chunk.iter_mut().zip($others.iter()) {
             let ($x, $y) = (*element, *other);
             *element = $value;
         }
@@ -327,38 +327,33 @@ macro_rules! each {
 }
 
 #[inline(always)]
-fn eltwise(
-    stretch: &mut [f32],
-    algorithm: EltwiseAlgorithm,
-    (a, b): (f32, f32),
-    exponent: Exponent,
-) {
+fn eltwise(chunk: &mut [f32], algorithm: EltwiseAlgorithm, (a, b): (f32, f32), exponent: Exponent) {
     use EltwiseAlgorithm as E;
     match algorithm {
-        E::Relu if a == 0.0 => each!(stretch, |x| if x < 0.0 { 0.0 } else { x }),
-        E::Relu => each!(stretch, |x| if x > 0.0 { x } else { x * a }),
-        E::Tanh => each!(stretch, |x| math::tanh(x)),
-        E::Elu => each!(stretch, |x| math::elu(x, a)),
-        E::Square => each!(stretch, |x| x * x),
-        E::Abs => each!(stretch, |x| x.abs()),
-        E::Sqrt => each!(stretch, |x| x.sqrt()),
-        E::Linear => each!(stretch, |x| x.mul_add(a, b)),
-        E::SoftRelu => each!(stretch, |x| math::softplus(a * x) / a),
-        E::Hardsigmoid => each!(stretch, |x| hardsigmoid(x, a, b)),
-        E::Logistic => each!(stretch, |x| math::logistic(x)),
-        E::Exp => each!(stretch, |x| math::exp(x)),
-        E::GeluTanh => each!(stretch, |x| math::gelu_tanh(x)),
-        E::Swish => each!(stretch, |x| x * math::logistic(a * x)),
-        E::Log => each!(stretch, |x| math::log(x)),
-        E::Clip | E::ClipV2 => each!(stretch, |x| {
+        E::Relu if a == 0.0 => each!(chunk, |x| if x < 0.0 { 0.0 } else { x }),
+        E::Relu => each!(chunk, |x| if x > 0.0 { x } else { x * a }),
+        E::Tanh => each!(chunk, |x| math::tanh(x)),
+        E::Elu => each!(chunk, |x| math::elu(x, a)),
+        E::Square => each!(chunk, |x| x * x),
+        E::Abs => each!(chunk, |x| x.abs()),
+        E::Sqrt => each!(chunk, |x| x.sqrt()),
+        E::Linear => each!(chunk, |x| x.mul_add(a, b)),
+        E::SoftRelu => each!(chunk, |x| math::softplus(a * x) / a),
+        E::Hardsigmoid => each!(chunk, |x| hardsigmoid(x, a, b)),
+        E::Logistic => each!(chunk, |x| math::logistic(x)),
+        E::Exp => each!(chunk, |x| math::exp(x)),
+        E::GeluTanh => each!(chunk, |x| math::gelu_tanh(x)),
+        E::Swish => each!(chunk, |x| x * math::logistic(a * x)),
+        E::Log => each!(chunk, |x| math::log(x)),
+        E::Clip | E::ClipV2 => each!(chunk, |x| {
             let x = if x < a { a } else { x };
             if x > b { b } else { x }
         }),
-        E::Pow => each!(stretch, |x| a * math::pow(x, exponent)),
-        E::GeluErf => each!(stretch, |x| math::gelu_erf(x)),
-        E::Round => each!(stretch, |x| math::round(x)),
-        E::Mish => each!(stretch, |x| math::mish(x)),
-        E::Hardswish => each!(stretch, |x| x * hardsigmoid(x, a, b)),
+        E::Pow => each!(chunk, |x| a * math::pow(x, exponent)),
+        E::GeluErf => each!(chunk, |x| math::gelu_erf(x)),
+        E::Round => each!(chunk, |x| math::round(x)),
+        E::Mish => each!(chunk, |x| math::mish(x)),
+        E::Hardswish => each!(chunk, |x| x * hardsigmoid(x, a, b)),
     }
 }
 
@@ -376,43 +371,43 @@ fn truth(x: bool) -> f32 {
 }
 
 #[inline(always)]
-fn binary(stretch: &mut [f32], algorithm: BinaryAlgorithm, others: &[f32]) {
+fn binary(chunk: &mut [f32], algorithm: BinaryAlgorithm, others: &[f32]) {
     use BinaryAlgorithm as B;
     match algorithm {
-        B::Add => each!(stretch, others, |x, y| x + y),
-        B::Mul => each!(stretch, others, |x, y| x * y),
-        B::Max => each!(stretch, others, |x, y| math::most(x, y)),
-        B::Min => each!(stretch, others, |x, y| math::least(x, y)),
-        B::Div => each!(stretch, others, |x, y| x / y),
-        B::Sub => each!(stretch, others, |x, y| x - y),
-        B::Ge => each!(stretch, others, |x, y| truth(x >= y)),
-        B::Gt => each!(stretch, others, |x, y| truth(x > y)),
-        B::Le => each!(stretch, others, |x, y| truth(x <= y)),
-        B::Lt => each!(stretch, others, |x, y| truth(x < y)),
-        B::Eq => each!(stretch, others, |x, y| truth(x == y)),
-        B::Ne => each!(stretch, others, |x, y| truth(x != y)),
+        B::Add => each!(chunk, others, |x, y| x + y),
+        B::Mul => each!(chunk, others, |x, y| x * y),
+        B::Max => each!(chunk, others, |x, y| math::most(x, y)),
+        B::Min => each!(chunk, others, |x, y| math::least(x, y)),
+        B::Div => each!(chunk, others, |x, y| x / y),
+        B::Sub => each!(chunk, others, |x, y| x - y),
+        B::Ge => each!(chunk, others, |x, y| truth(x >= y)),
+        B::Gt => each!(chunk, others, |x, y| truth(x > y)),
+        B::Le => each!(chunk, others, |x, y| truth(x <= y)),
+        B::Lt => each!(chunk, others, |x, y| truth(x < y)),
+        B::Eq => each!(chunk, others, |x, y| truth(x == y)),
+        B::Ne => each!(chunk, others, |x, y| truth(x != y)),
         // `Select` needs the condition; see `select`.
         B::Select => {}
     }
 }
 
 #[inline(always)]
-fn select(stretch: &mut [f32], others: &[f32], conditions: &[f32]) {
-    for ((x, other), condition) in stretch.iter_mut().zip(others).zip(conditions) {
+fn select(chunk: &mut [f32], others: &[f32], conditions: &[f32]) {
+    for ((x, other), condition) in chunk.iter_mut().zip(others).zip(conditions) {
         *x = if *condition != 0.0 { *x } else { *other };
     }
 }
 
 /// Applies all steps to the elements of a row from `col` on. `others` are buffers for operands, as
-/// long as `stretch`.
+/// long as `chunk`.
 ///
 /// # Safety
 /// The operands have this row and these elements, and no other thread writes them.
 #[inline(always)]
 #[allow(clippy::undocumented_unsafe_blocks)]
-pub(crate) unsafe fn take_steps(
-    bound: &BoundSteps<'_>,
-    stretch: &mut [f32],
+pub(crate) unsafe fn apply_chain(
+    bound: &BoundChain<'_>,
+    chunk: &mut [f32],
     (row, col): (usize, usize),
     others: [&mut [f32]; 2],
 ) {
@@ -420,23 +415,23 @@ pub(crate) unsafe fn take_steps(
     for (i, step) in bound.steps.0.iter().enumerate() {
         let (factor, operands) = (bound.factors[i], bound.operands[i]);
         match step {
-            Step::Multiply(..) | Step::Divide(..) => each!(stretch, |x| x * factor),
+            Step::Multiply(..) | Step::Divide(..) => each!(chunk, |x| x * factor),
             Step::Eltwise { algorithm, alpha, beta, exponent } => {
-                eltwise(stretch, *algorithm, (*alpha, *beta), *exponent);
+                eltwise(chunk, *algorithm, (*alpha, *beta), *exponent);
             }
             // SAFETY of the reads: guaranteed by the caller.
             Step::Binary { algorithm, first, second: None } => {
                 let ys = unsafe { first.read(operands[0], row, col, ys) };
-                binary(stretch, *algorithm, ys);
+                binary(chunk, *algorithm, ys);
             }
             Step::Binary { first, second: Some(second), .. } => {
                 let ys = unsafe { first.read(operands[0], row, col, ys) };
                 let zs = unsafe { second.read(operands[1], row, col, zs) };
-                select(stretch, ys, zs);
+                select(chunk, ys, zs);
             }
             Step::Sum { scale, zero_point, dst } => {
                 let ys = unsafe { dst.read(operands[0], row, col, ys) };
-                each!(stretch, ys, |x, y| (y - zero_point).mul_add(*scale, x));
+                each!(chunk, ys, |x, y| (y - zero_point).mul_add(*scale, x));
             }
         }
     }
@@ -455,19 +450,19 @@ pub(crate) struct Rows {
 /// The rows are aligned, writable and not used by another thread. The operands are readable and do
 /// not overlap them. The CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn step_rows<S: Simd>(bound: &BoundSteps<'_>, rows: &Rows, first: usize, last: usize) {
+unsafe fn apply_to_rows<S: Simd>(bound: &BoundChain<'_>, rows: &Rows, first: usize, last: usize) {
     // `S` only selects the instruction set that this is compiled for.
     let _ = S::UNROLLS;
-    let (mut ys, mut zs) = ([0.0; STRETCH], [0.0; STRETCH]);
+    let (mut ys, mut zs) = ([0.0; CHUNK], [0.0; CHUNK]);
     for row in first..last {
         let start = rows.start.wrapping_add((row - first) * rows.step);
         let mut col = 0;
         while col < rows.cols {
-            let len = STRETCH.min(rows.cols - col);
+            let len = CHUNK.min(rows.cols - col);
             // SAFETY: guaranteed by the caller.
             unsafe {
-                let stretch = std::slice::from_raw_parts_mut(start.add(col), len);
-                take_steps(bound, stretch, (row, col), [&mut ys[..len], &mut zs[..len]]);
+                let chunk = std::slice::from_raw_parts_mut(start.add(col), len);
+                apply_chain(bound, chunk, (row, col), [&mut ys[..len], &mut zs[..len]]);
             }
             col += len;
         }
@@ -476,14 +471,14 @@ unsafe fn step_rows<S: Simd>(bound: &BoundSteps<'_>, rows: &Rows, first: usize, 
 
 entry_points! {
     /// The chain, compiled for each level.
-    mod entries: step_rows<>(
-        bound: &BoundSteps<'_>, rows: &Rows, first: usize, last: usize
+    mod entries: apply_to_rows<>(
+        bound: &BoundChain<'_>, rows: &Rows, first: usize, last: usize
     ) -> ();
 }
 
-/// Applies all steps to rows; see [`step_rows`].
-pub(crate) type StepEntry = unsafe fn(&BoundSteps<'_>, &Rows, usize, usize);
+/// Applies all steps to rows; see [`apply_to_rows`].
+pub(crate) type ChainEntry = unsafe fn(&BoundChain<'_>, &Rows, usize, usize);
 
-pub(crate) fn step_entry(level: Level) -> StepEntry {
+pub(crate) fn chain_entry(level: Level) -> ChainEntry {
     entries::at(level).unwrap_or(entries::entry_portable)
 }
