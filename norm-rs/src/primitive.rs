@@ -98,7 +98,7 @@ impl Primitive {
         let operands = (0..MAX_POST_OPS).flat_map(|index| {
             let ids = [sys::NORM_ARG_SRC_1, sys::NORM_ARG_SRC_2].map(|arg| operand_id(index, arg));
             ids.into_iter().filter_map(move |id| {
-                let desc = asked(desc, sys::norm_query_exec_arg_md, id)?;
+                let desc = query_md(desc, sys::norm_query_exec_arg_md, id)?;
                 Some(Operand { id, index, desc })
             })
         });
@@ -123,7 +123,7 @@ impl Primitive {
             let memory = self.bound(parameter, &args)?;
             *pair = sys::norm_exec_arg_t { arg: parameter.arg.to_c(), memory };
         }
-        self.refuse_unused(&args)?;
+        self.reject_unused(&args)?;
         let with_operands;
         let mut pairs = &pairs[..self.parameters.len()];
         if !self.operands.is_empty() {
@@ -227,7 +227,7 @@ impl Primitive {
 
     /// Rejects unused arguments, which are mistakes: a shift without its flag has no effect, and
     /// statistics that are not outputs stay unwritten.
-    fn refuse_unused(&self, args: &Args<'_>) -> Result<()> {
+    fn reject_unused(&self, args: &Args<'_>) -> Result<()> {
         for &arg in Arg::ALL {
             // The scratchpad's size depends on the implementation.
             if arg != Arg::Scratchpad && args.slot(arg).is_bound() && self.parameter(arg).is_none()
@@ -329,7 +329,7 @@ impl fmt::Debug for Primitive {
 
 /// An argument of the problem; `None` if it is not used.
 fn parameter(desc: sys::const_norm_primitive_desc_t, arg: Arg) -> Option<Parameter> {
-    let query = |what, index| asked(desc, what, index);
+    let query = |what, index| query_md(desc, what, index);
     let writes = match arg {
         Arg::Dst | Arg::DiffSrc | Arg::DiffScale | Arg::DiffShift | Arg::Scratchpad => true,
         // Statistics may be inputs or outputs; outputs are listed after dst.
@@ -346,7 +346,7 @@ fn parameter(desc: sys::const_norm_primitive_desc_t, arg: Arg) -> Option<Paramet
 }
 
 /// The descriptor that a query returns, unless it is empty.
-fn asked(
+fn query_md(
     desc: sys::const_norm_primitive_desc_t,
     what: sys::norm_query_t,
     index: i32,

@@ -41,7 +41,7 @@ exported! {
 }
 
 /// The error for an unknown mode.
-pub(super) fn no_mode(mode: u32, what: &str) -> Error {
+pub(super) fn unknown_mode(mode: u32, what: &str) -> Error {
     Error::invalid(format!("mode: {} is not {what}", mode as i32))
 }
 
@@ -68,7 +68,7 @@ exported! {
     ) {
         // SAFETY: guaranteed by the caller.
         let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-        attr.scratchpad_mode = ScratchpadMode::of_code(mode).ok_or_else(|| no_mode(mode, "a scratchpad mode"))?;
+        attr.scratchpad_mode = ScratchpadMode::of_code(mode).ok_or_else(|| unknown_mode(mode, "a scratchpad mode"))?;
         Ok(())
     }
 }
@@ -96,7 +96,7 @@ exported! {
     ) {
         // SAFETY: guaranteed by the caller.
         let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-        attr.accumulation_mode = AccumulationMode::of_code(mode).ok_or_else(|| no_mode(mode, "an accumulation mode"))?;
+        attr.accumulation_mode = AccumulationMode::of_code(mode).ok_or_else(|| unknown_mode(mode, "an accumulation mode"))?;
         Ok(())
     }
 }
@@ -165,7 +165,8 @@ unsafe fn set_fpmath_mode(
 ) -> Result<()> {
     // SAFETY: guaranteed by the caller.
     let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-    attr.fpmath_mode = FpmathMode::of_code(mode).ok_or_else(|| no_mode(mode, "a math mode"))?;
+    attr.fpmath_mode =
+        FpmathMode::of_code(mode).ok_or_else(|| unknown_mode(mode, "a math mode"))?;
     attr.fpmath_applies_to_int = apply_to_int;
     Ok(())
 }
@@ -219,7 +220,7 @@ exported! {
     ) {
         // SAFETY: guaranteed by the caller.
         let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-        let mode = RoundingMode::of_code(mode).ok_or_else(|| no_mode(mode, "a rounding mode"))?;
+        let mode = RoundingMode::of_code(mode).ok_or_else(|| unknown_mode(mode, "a rounding mode"))?;
         attr.set_rounding(arg, mode)
     }
 }

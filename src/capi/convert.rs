@@ -18,8 +18,8 @@ pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<Data
         sys::norm_f64 => DataType::F64,
         sys::norm_f8_e5m2 => DataType::F8E5m2,
         sys::norm_f8_e4m3 => DataType::F8E4m3,
-        _ if not_built_data_type(value).is_some() => {
-            let (found, _) = not_built_data_type(value).unwrap_or_default();
+        _ if unimplemented_data_type(value).is_some() => {
+            let (found, _) = unimplemented_data_type(value).unwrap_or_default();
             return Err(Error::unimplemented(format!(
                 "{name}: tensors of {found} are not implemented"
             )));
@@ -35,7 +35,9 @@ pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<Data
 
 /// The name and the element size, rounded up to bytes, of a data type that exists but is not
 /// implemented.
-pub(super) fn not_built_data_type(value: sys::norm_data_type_t) -> Option<(&'static str, usize)> {
+pub(super) fn unimplemented_data_type(
+    value: sys::norm_data_type_t,
+) -> Option<(&'static str, usize)> {
     Some(match value {
         sys::norm_boolean => ("boolean", 1),
         sys::norm_s4 => ("s4", 1),
@@ -100,7 +102,7 @@ pub(super) fn prop_kind_code(prop_kind: PropKind) -> sys::norm_prop_kind_t {
 exported! {
     /// Size of an element in bytes.
     fn norm_data_type_size as dnnl_data_type_size(data_type_value: sys::norm_data_type_t) -> usize, else 0; {
-        let not_built = || not_built_data_type(data_type_value).map_or(0, |(_, size)| size);
-        Ok(data_type(data_type_value, "data_type").map_or_else(|_| not_built(), DataType::size))
+        let unimplemented = || unimplemented_data_type(data_type_value).map_or(0, |(_, size)| size);
+        Ok(data_type(data_type_value, "data_type").map_or_else(|_| unimplemented(), DataType::size))
     }
 }

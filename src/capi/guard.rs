@@ -93,7 +93,7 @@ macro_rules! exported {
                 // SAFETY: guaranteed by the caller.
                 unsafe { $name($($arg),*) }
             }
-            assert!(crate::capi::guard::are_twins(stringify!($name), stringify!($twin)));
+            assert!(crate::capi::guard::differ_in_prefix(stringify!($name), stringify!($twin)));
         };
     };
 }
@@ -101,7 +101,7 @@ pub(super) use exported;
 
 /// Whether two names differ only in their prefix.
 #[cfg(feature = "onednn-abi")]
-pub(super) const fn are_twins(name: &str, twin: &str) -> bool {
+pub(super) const fn differ_in_prefix(name: &str, twin: &str) -> bool {
     let (name, twin) = (name.as_bytes(), twin.as_bytes());
     let mut i = "norm".len();
     while i < name.len() && i < twin.len() && name[i] == twin[i] {

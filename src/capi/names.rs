@@ -1,6 +1,6 @@
 //! The names of enumerators, for printing.
 
-use super::convert::{data_type, not_built_data_type, prop_kind_code};
+use super::convert::{data_type, prop_kind_code, unimplemented_data_type};
 use super::exported;
 use crate::primitive::{
     AccumulationMode, BinaryAlgorithm, CpuIsa, EltwiseAlgorithm, FpmathMode, PropKind,
@@ -31,14 +31,14 @@ impl<K: Copy + PartialEq> Names<K> {
         if all.is_null() {
             let c_string = |name: N| CString::new(name).unwrap_or_default();
             let copies = names().into_iter().map(|(key, name)| (key, c_string(name))).collect();
-            all = self.keep_first(copies);
+            all = self.publish(copies);
         }
         // SAFETY: published copies are never freed.
         let all = unsafe { &*all };
         all.iter().find(|(k, _)| *k == key).map(|(_, name)| name.as_ptr())
     }
 
-    fn keep_first(&self, copies: Vec<(K, CString)>) -> *mut Vec<(K, CString)> {
+    fn publish(&self, copies: Vec<(K, CString)>) -> *mut Vec<(K, CString)> {
         let (none, mine) = (std::ptr::null_mut(), Box::into_raw(Box::new(copies)));
         match self.0.compare_exchange(none, mine, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => mine,
@@ -58,7 +58,7 @@ exported! {
         static NAMES: Names<sys::norm_data_type_t> = Names::new();
         let found = NAMES.get(data_type_value, || {
             let name = |v| {
-                data_type(v, "").map(DataType::name).ok().or_else(|| not_built_data_type(v).map(|(name, _)| name))
+                data_type(v, "").map(DataType::name).ok().or_else(|| unimplemented_data_type(v).map(|(name, _)| name))
             };
             let types = (1..=sys::norm_s64).filter_map(|v| Some((v, name(v)?)));
             types.chain([(sys::norm_data_type_undef, "undef")]).collect()

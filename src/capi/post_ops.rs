@@ -23,7 +23,7 @@ fn check_known(name: &str, value: f32) -> Result<()> {
     Ok(())
 }
 
-fn no_algorithm(code: sys::norm_alg_kind_t, kind: &str) -> Error {
+fn unknown_algorithm(code: sys::norm_alg_kind_t, kind: &str) -> Error {
     let code = code as i32;
     Error::invalid(format!("alg_kind: {code:#x} is not {kind}"))
 }
@@ -41,7 +41,7 @@ unsafe fn entry<'a>(post_ops: sys::const_norm_post_ops_t, index: c_int) -> Resul
     })
 }
 
-fn another_kind(index: c_int, found: &PostOp) -> Error {
+fn wrong_kind(index: c_int, found: &PostOp) -> Error {
     Error::invalid(format!("index: entry {index} is of kind {}", found.name()))
 }
 
@@ -131,7 +131,7 @@ exported! {
                     put_optional(data_type, data_type_code(*its_type));
                     Ok(())
                 }
-                other => Err(another_kind(index, other)),
+                other => Err(wrong_kind(index, other)),
             }
         }
     }
@@ -170,7 +170,8 @@ fn eltwise_algorithm(code: sys::norm_alg_kind_t) -> Result<EltwiseAlgorithm> {
             "alg_kind: the algorithms whose gradient uses dst are not implemented",
         ));
     }
-    EltwiseAlgorithm::of_code(code).ok_or_else(|| no_algorithm(code, "an elementwise function"))
+    EltwiseAlgorithm::of_code(code)
+        .ok_or_else(|| unknown_algorithm(code, "an elementwise function"))
 }
 
 exported! {
@@ -191,7 +192,7 @@ exported! {
                     put_optional(beta, *its_beta);
                     Ok(())
                 }
-                other => Err(another_kind(index, other)),
+                other => Err(wrong_kind(index, other)),
             }
         }
     }
@@ -233,7 +234,7 @@ unsafe fn append_binary(
     // SAFETY: guaranteed by the caller.
     let list = unsafe { PostOps::get_mut(post_ops, "post_ops") }?;
     let algorithm = BinaryAlgorithm::of_code(alg_kind)
-        .ok_or_else(|| no_algorithm(alg_kind, "a binary function"))?;
+        .ok_or_else(|| unknown_algorithm(alg_kind, "a binary function"))?;
     // SAFETY: guaranteed by the caller.
     let src1 = unsafe { operand(src1_desc, "src1_desc") }?;
     let src2 = match algorithm {
@@ -300,7 +301,7 @@ unsafe fn binary_parameters(
                 put_optional(src2_desc, src2.as_deref().unwrap_or(&EMPTY).lend());
                 Ok(())
             }
-            other => Err(another_kind(index, other)),
+            other => Err(wrong_kind(index, other)),
         }
     }
 }
@@ -327,7 +328,7 @@ exported! {
                     put_optional(mask, *its_mask);
                     Ok(())
                 }
-                other => Err(another_kind(index, other)),
+                other => Err(wrong_kind(index, other)),
             }
         }
     }
@@ -391,7 +392,7 @@ exported! {
                     put_optional(padding_l_size, dw.padding);
                     Ok(())
                 }
-                other => Err(another_kind(index, other)),
+                other => Err(wrong_kind(index, other)),
             }
         }
     }

@@ -1,11 +1,11 @@
 //! Zeroes the block padding of an output.
 
-use crate::tensor::{DataType, MemoryDesc, Places};
+use crate::tensor::{DataType, MemoryDesc, Offsets};
 use std::cmp::Ordering;
 
 /// The padding of a tensor: elements of its memory outside its dimensions.
 pub(crate) struct Padding {
-    places: Places,
+    offsets: Offsets,
     /// Size of an element in bytes.
     size: usize,
     /// Boxes of indices, with a range for each dimension.
@@ -25,7 +25,7 @@ impl Padding {
         let past_end = (0..desc.ndims()).filter(|d| is_padded(d) && !desc.has_zero_dim());
         let boxes = past_end.map(|past| (0..desc.ndims()).map(|d| range(past, d)).collect());
         Self {
-            places: Places::of_padded(desc),
+            offsets: Offsets::of_padded(desc),
             size: desc.data_type().map_or(0, DataType::size),
             boxes: boxes.collect(),
         }
@@ -37,7 +37,7 @@ impl Padding {
     /// `start` points to the first element of a writable tensor with this layout.
     pub(crate) unsafe fn clear(&self, start: *mut u8) {
         for ranges in &self.boxes {
-            self.places.each_offset(ranges, |offset| {
+            self.offsets.each_offset(ranges, |offset| {
                 // SAFETY: guaranteed by the caller; the offset is within the tensor's memory.
                 unsafe { start.add(offset * self.size).write_bytes(0, self.size) };
             });
@@ -58,9 +58,9 @@ mod tests {
             // SAFETY: the buffer has the size of the tensor.
             unsafe { Padding::of(&desc).clear(bytes.as_mut_ptr()) };
             let mut expected = vec![0u8; desc.size()];
-            let places = Places::of(&desc);
+            let offsets = Offsets::of(&desc);
             for flat in 0..5 * 18 * 3 {
-                expected[places.offset(flat) * 2..][..2].fill(1);
+                expected[offsets.offset(flat) * 2..][..2].fill(1);
             }
             assert_eq!(bytes, expected, "{tag}");
         }

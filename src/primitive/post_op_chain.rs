@@ -4,7 +4,7 @@
 use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, PostOp};
 use crate::simd::math::{self, Exponent};
 use crate::simd::{FusedOp, Level, Simd, entry_points, read_scalar};
-use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places, RowMap};
+use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets, RowMap};
 use norm_sys as sys;
 
 /// Elements that pass through the whole chain at once; they stay in the first-level cache.
@@ -24,7 +24,7 @@ enum Place {
     /// Rows in an order chosen by the caller, with a constant stride within a row.
     Strided { rows: RowMap, step: usize },
     /// Rows in logical order, in any layout.
-    Any { rows: Places, cols: DimPlaces },
+    Any { rows: Offsets, cols: DimOffsets },
 }
 
 impl Operand {
@@ -49,7 +49,7 @@ impl Operand {
                 Place::Strided { rows, step: stride(&(dims.len() - 1)) as usize }
             }
             None => {
-                let (rows, cols) = Places::of(desc).repeated(dims).split_last();
+                let (rows, cols) = Offsets::of(desc).broadcast(dims).split_last();
                 Place::Any { rows, cols }
             }
         };

@@ -167,7 +167,7 @@ fn innermost_group(old: &[i64], new: &[i64]) -> Option<(usize, usize)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Places;
+    use super::super::Offsets;
     use super::*;
     use crate::error::Status;
     use norm_sys as sys;
@@ -184,8 +184,8 @@ mod tests {
     }
 
     /// Offsets of all elements in logical order, including the descriptor's own offset.
-    fn places(desc: &MemoryDesc) -> Vec<i64> {
-        let all = Places::of(desc);
+    fn offsets(desc: &MemoryDesc) -> Vec<i64> {
+        let all = Offsets::of(desc);
         indices(desc.dims()).iter().map(|i| desc.offset() + all.offset_of(i) as i64).collect()
     }
 
@@ -195,7 +195,7 @@ mod tests {
         for tag in tags {
             let whole = MemoryDesc::with_tag(&[32, 48, 3], DataType::F16, tag).unwrap();
             let part = whole.part(&[16, 16, 2], &[16, 32, 1]).unwrap();
-            let (all, of_part) = (Places::of(&whole), places(&part));
+            let (all, of_part) = (Offsets::of(&whole), offsets(&part));
             for (index, at) in indices(&[16, 16, 2]).iter().zip(of_part) {
                 let index = [index[0] + 16, index[1] + 32, index[2] + 1];
                 assert_eq!(at, all.offset_of(&index) as i64, "{tag}");
@@ -217,23 +217,23 @@ mod tests {
         let desc = MemoryDesc::with_tag(&[20, 3, 4], DataType::F32, sys::norm_Abc16a).unwrap();
         let permuted = desc.permuted(&[2, 0, 1]);
         assert_eq!(permuted.dims(), [3, 4, 20]);
-        let (before, after) = (Places::of(&desc), Places::of(&permuted));
+        let (before, after) = (Offsets::of(&desc), Offsets::of(&permuted));
         for index in indices(&[20, 3, 4]) {
             let to = [index[1], index[2], index[0]];
             assert_eq!(before.offset_of(&index), after.offset_of(&to));
         }
         let joined = desc.reshaped(&[20, 12]).unwrap();
-        assert_eq!(places(&joined), places(&desc));
+        assert_eq!(offsets(&joined), offsets(&desc));
         assert_eq!(joined.reshaped(&[1, 20, 2, 1, 6, 1]).unwrap().size(), desc.size());
-        assert_eq!(places(&joined.reshaped(&[1, 20, 2, 1, 6, 1]).unwrap()), places(&desc));
+        assert_eq!(offsets(&joined.reshaped(&[1, 20, 2, 1, 6, 1]).unwrap()), offsets(&desc));
         assert!(desc.reshaped(&[10, 2, 12]).is_err());
         assert!(desc.reshaped(&[20, 13]).is_err());
         let loose = MemoryDesc::with_strides(&[4, 6], DataType::F32, &[8, 1]).unwrap();
         assert!(loose.reshaped(&[24]).is_err());
-        assert_eq!(places(&loose.reshaped(&[2, 2, 3, 2]).unwrap()), places(&loose));
+        assert_eq!(offsets(&loose.reshaped(&[2, 2, 3, 2]).unwrap()), offsets(&loose));
         let padded = MemoryDesc::with_tag(&[1, 5], DataType::F32, sys::norm_AB16b16a).unwrap();
         assert!(padded.reshaped(&[5]).is_err());
-        assert_eq!(places(&padded.reshaped(&[1, 5]).unwrap()), places(&padded));
+        assert_eq!(offsets(&padded.reshaped(&[1, 5]).unwrap()), offsets(&padded));
         let empty = MemoryDesc::dense(&[0, 3], DataType::F32).unwrap();
         assert_eq!(empty.reshaped(&[3, 0]).unwrap().size(), 0);
     }

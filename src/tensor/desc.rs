@@ -310,7 +310,7 @@ impl MemoryDesc {
     }
 
     /// Whether both have the same layout, apart from the offset.
-    pub(crate) fn lies_like(&self, other: &Self) -> bool {
+    pub(crate) fn same_layout(&self, other: &Self) -> bool {
         Self { offset: 0, ..self.clone() } == Self { offset: 0, ..other.clone() }
     }
 
@@ -417,7 +417,7 @@ mod tests {
             (halves.size() * 2, halves.describe()),
             (odd.size(), "f16::blocked:cBA6a7b".into())
         );
-        assert!(halves.lies_like(&odd.with_data_type(DataType::F16).unwrap()));
+        assert!(halves.same_layout(&odd.with_data_type(DataType::F16).unwrap()));
     }
 
     #[test]

@@ -1,20 +1,20 @@
 //! Tensors: element type, dimensions and layout.
 //!
-//! Owns [`DataType`], [`MemoryDesc`], [`Places`] (the offsets of elements in any layout) and
+//! Owns [`DataType`], [`MemoryDesc`], [`Offsets`] (the offsets of elements in any layout) and
 //! [`RowMap`] (a plain tensor as rows of its last dimension). Imports only `error`; independent of
 //! kernels and of C.
 
 mod blob;
 mod derive;
 mod desc;
-mod places;
+mod offsets;
 mod rows;
 mod tag_names;
 mod tags;
 
 pub(crate) use blob::BLOB_SIZE;
 pub(crate) use desc::{Layout, MAX_NDIMS, MemoryDesc};
-pub(crate) use places::{DimPlaces, Places};
+pub(crate) use offsets::{DimOffsets, Offsets};
 pub(crate) use rows::RowMap;
 pub(crate) use tags::{all_tags, letters_of};
 

@@ -61,7 +61,7 @@ impl Team {
 
     #[cold]
     fn create() -> &'static Self {
-        forget_team_in_children();
+        reset_team_in_children();
         let fresh = Box::into_raw(Box::new(Self::new()));
         let none = std::ptr::null_mut();
         match TEAM.compare_exchange(none, fresh, Ordering::AcqRel, Ordering::Acquire) {
@@ -158,7 +158,7 @@ impl Drop for BlockedSignals {
 /// wait for the parent's workers, nor touch locks that they may have held. This function waits for
 /// no other thread either, because that thread may be missing in a child. Two threads may both
 /// register the handler, which is harmless.
-fn forget_team_in_children() {
+fn reset_team_in_children() {
     #[cfg(unix)]
     {
         extern "C" fn forget() {

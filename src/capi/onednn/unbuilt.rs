@@ -11,7 +11,7 @@ use crate::capi::guard;
 use crate::error::{Error, Result};
 use norm_sys as sys;
 
-fn not_built() -> Result<()> {
+fn unimplemented() -> Result<()> {
     Err(Error::unimplemented("libnorm does not implement this function"))
 }
 
@@ -19,7 +19,7 @@ macro_rules! unbuilt {
     ($($name:ident)*) => {$(
         #[unsafe(no_mangle)]
         extern "C" fn $name() -> sys::norm_status_t {
-            guard::status(stringify!($name), not_built)
+            guard::status(stringify!($name), unimplemented)
         }
     )*};
 }

@@ -21,7 +21,7 @@ use crate::simd::{
     BLOCK, CHAIN, DefaultEnvironment, GROUP, LANES, Level, read_scalar, read_wide, write_scalar,
     write_wide,
 };
-use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places};
+use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets};
 use norm_sys as sys;
 
 /// Takes every problem.
@@ -46,13 +46,13 @@ pub(super) fn make(
 
 /// Where the elements of a tensor lie.
 struct Tensor {
-    rows: Places,
-    cols: DimPlaces,
+    rows: Offsets,
+    cols: DimOffsets,
 }
 
 impl Tensor {
     fn new(desc: &MemoryDesc) -> Self {
-        let (rows, cols) = Places::of(desc).split_last();
+        let (rows, cols) = Offsets::of(desc).split_last();
         Self { rows, cols }
     }
 
@@ -116,7 +116,7 @@ struct RowView<'a> {
     data_type: DataType,
     start: *mut u8,
     offset: usize,
-    cols: &'a DimPlaces,
+    cols: &'a DimOffsets,
 }
 
 impl RowView<'_> {

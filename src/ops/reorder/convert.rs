@@ -13,7 +13,7 @@ pub(super) const CHUNK: usize = 256;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arithmetic {
     /// There is no arithmetic.
-    pub(super) is_none: bool,
+    pub(super) is_identity: bool,
     pub(super) src_scale: f64,
     pub(super) src_zero: f64,
     pub(super) sum: f64,
@@ -49,14 +49,14 @@ impl Conversion {
 
     /// Whether the bytes are copied.
     pub(super) fn is_copy(&self) -> bool {
-        self.arithmetic.is_none && self.src_type == self.dst_type
+        self.arithmetic.is_identity && self.src_type == self.dst_type
     }
 
     /// Converts one element.
     ///
     /// # Safety
     /// Element `i` of src is readable, and element `o` of dst is readable and writable.
-    pub(super) unsafe fn one(&self, src: *const u8, i: usize, dst: *mut u8, o: usize) {
+    pub(super) unsafe fn convert_element(&self, src: *const u8, i: usize, dst: *mut u8, o: usize) {
         let a = &self.arithmetic;
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -66,12 +66,12 @@ impl Conversion {
             } else if self.is_wide() {
                 let x = read_wide(self.src_type, src, i);
                 let old = if a.sum == 0.0 { 0.0 } else { read_wide(self.dst_type, dst, o) };
-                let x = if a.is_none { x } else { apply!(a, x, old, f64) };
+                let x = if a.is_identity { x } else { apply!(a, x, old, f64) };
                 write_wide(self.dst_type, dst, o, x);
             } else {
                 let x = read_scalar(self.src_type, src, i);
                 let old = if a.sum == 0.0 { 0.0 } else { read_scalar(self.dst_type, dst, o) };
-                let x = if a.is_none { x } else { apply!(a, x, old, f32) };
+                let x = if a.is_identity { x } else { apply!(a, x, old, f32) };
                 write_scalar(self.dst_type, dst, o, x);
             }
         }
@@ -141,7 +141,7 @@ unsafe fn convert_narrow<S: Simd>(c: &Conversion, src: *const u8, dst: *mut u8, 
     // SAFETY: guaranteed by the caller.
     unsafe {
         load::<S>(c.src_type, src, &mut values, n);
-        if !a.is_none {
+        if !a.is_identity {
             let mut old = [0.0f32; CHUNK];
             if a.sum != 0.0 {
                 load::<S>(c.dst_type, dst, &mut old, n);
@@ -165,7 +165,7 @@ unsafe fn convert_wide(c: &Conversion, src: *const u8, dst: *mut u8, n: usize) {
         for_type!(c.src_type, |TYPE| for (i, value) in values[..n].iter_mut().enumerate() {
             *value = read_wide(TYPE, src, i);
         });
-        if !a.is_none {
+        if !a.is_identity {
             let mut old = [0.0f64; CHUNK];
             if a.sum != 0.0 {
                 for_type!(c.dst_type, |TYPE| for (i, value) in old[..n].iter_mut().enumerate() {
@@ -328,14 +328,14 @@ mod tests {
         let values = values();
         let n = values.len();
         let none = Arithmetic {
-            is_none: true,
+            is_identity: true,
             src_scale: 1.0,
             src_zero: 0.0,
             sum: 0.0,
             dst_scale: 1.0,
             dst_zero: 0.0,
         };
-        let some = Arithmetic { is_none: false, src_scale: 0.375, src_zero: 3.0, ..none };
+        let some = Arithmetic { is_identity: false, src_scale: 0.375, src_zero: 3.0, ..none };
         let all = Arithmetic { sum: -0.5, dst_scale: 1.7, dst_zero: -5.0, ..some };
         let mut compared = 0;
         for (src_type, dst_type) in ALL.iter().flat_map(|s| ALL.map(|d| (*s, d))) {
@@ -346,7 +346,7 @@ mod tests {
                 let mut expected = before.clone();
                 for i in 0..n {
                     // SAFETY: the elements are there.
-                    unsafe { c.one(src.as_ptr(), i, expected.as_mut_ptr(), i) };
+                    unsafe { c.convert_element(src.as_ptr(), i, expected.as_mut_ptr(), i) };
                 }
                 for level in Level::available() {
                     for first in [0, 3] {

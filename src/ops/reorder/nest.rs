@@ -1,6 +1,6 @@
 //! Two layouts of one tensor as a loop nest.
 
-use crate::tensor::{MemoryDesc, Places};
+use crate::tensor::{MemoryDesc, Offsets};
 
 /// One loop: its trip count, and its strides in src and dst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) struct Loop {
 /// The loops over all elements, with the smallest stride in dst innermost. `None` if the blocks of
 /// src and dst do not divide each other, or do not divide a dimension.
 pub(super) fn loops(src: &MemoryDesc, dst: &MemoryDesc) -> Option<Vec<Loop>> {
-    let (from, to) = (Places::of(src), Places::of(dst));
+    let (from, to) = (Offsets::of(src), Offsets::of(dst));
     let mut loops = Vec::new();
     for d in 0..src.ndims() {
         let (size, from, to) = (src.dims()[d] as usize, from.dim(d), to.dim(d));
@@ -76,7 +76,7 @@ mod tests {
                     .flat_map(|&(a, b)| (0..l.count).map(move |i| (a + i * l.src, b + i * l.dst)))
                     .collect();
             }
-            let (from, to) = (Places::of(&src), Places::of(&dst));
+            let (from, to) = (Offsets::of(&src), Offsets::of(&dst));
             let mut expected: Vec<_> =
                 (0..32 * 48 * 3).map(|i| (from.offset(i), to.offset(i))).collect();
             pairs.sort_unstable();

@@ -18,13 +18,13 @@ pub(crate) struct Reorder {
     pub(super) dst: MemoryDesc,
     pub(super) src_type: DataType,
     pub(super) dst_type: DataType,
-    pub(super) quantized: Quantities,
+    pub(super) quantized: Quantizations,
     arguments: Vec<OpArgument>,
 }
 
 /// The scales, zero points and sum of a reorder.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Quantities {
+pub(super) struct Quantizations {
     pub(super) src_scale: Option<Quantized>,
     pub(super) dst_scale: Option<Quantized>,
     pub(super) src_zero: Option<Quantized>,
@@ -33,7 +33,7 @@ pub(super) struct Quantities {
     pub(super) sum: f32,
 }
 
-impl Quantities {
+impl Quantizations {
     /// Each with the argument that holds its values.
     pub(super) fn all(&self) -> [(Option<Quantized>, i32); 4] {
         let (scales, points) = (sys::NORM_ARG_ATTR_SCALES, sys::NORM_ARG_ATTR_ZERO_POINTS);
@@ -46,7 +46,7 @@ impl Quantities {
     }
 
     /// Whether elements are converted without arithmetic.
-    pub(super) fn is_none(&self) -> bool {
+    pub(super) fn is_identity(&self) -> bool {
         self.sum == 0.0 && self.all().iter().all(|(quantized, _)| quantized.is_none())
     }
 
@@ -69,7 +69,14 @@ impl Quantities {
         }
         let [src_scale, src_zero, dst_scale, dst_zero] = values;
         let sum = f64::from(self.sum);
-        Arithmetic { is_none: self.is_none(), src_scale, src_zero, sum, dst_scale, dst_zero }
+        Arithmetic {
+            is_identity: self.is_identity(),
+            src_scale,
+            src_zero,
+            sum,
+            dst_scale,
+            dst_zero,
+        }
     }
 }
 
@@ -98,7 +105,7 @@ impl Reorder {
             }
             Ok(found)
         };
-        let quantized = Quantities {
+        let quantized = Quantizations {
             src_scale: attr.scales.get(sys::NORM_ARG_SRC),
             dst_scale: attr.scales.get(sys::NORM_ARG_DST),
             src_zero: point(sys::NORM_ARG_SRC, "src", src_type)?,
@@ -206,7 +213,7 @@ impl Op for Reorder {
 
     fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
         let shared = arguments.get(sys::NORM_ARG_SRC);
-        let is_same = self.src_type == self.dst_type && self.src.lies_like(&self.dst);
+        let is_same = self.src_type == self.dst_type && self.src.same_layout(&self.dst);
         if !shared.is_null() && shared == arguments.get(sys::NORM_ARG_DST) && !is_same {
             return Err(Error::invalid(
                 "args: SRC and DST share a buffer but not their data type and layout",

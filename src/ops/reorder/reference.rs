@@ -4,7 +4,7 @@ use super::convert::Conversion;
 use super::problem::Reorder;
 use crate::primitive::{Execution, Implementation, Padding, Variant};
 use crate::simd::DefaultEnvironment;
-use crate::tensor::Places;
+use crate::tensor::Offsets;
 use crate::threads::Length;
 use norm_sys as sys;
 
@@ -17,20 +17,20 @@ pub(super) fn make(problem: &Reorder, variant: &'static Variant) -> Box<dyn Impl
     Box::new(Reference {
         variant,
         problem: problem.clone(),
-        src: Places::of(&problem.src),
-        dst: Places::of(&problem.dst),
+        src: Offsets::of(&problem.src),
+        dst: Offsets::of(&problem.dst),
         count: dims.iter().product(),
         values: problem.quantized.all().map(|(quantized, _)| {
-            ValuePlaces::new(&dims, quantized.map_or(0, |quantized| quantized.mask))
+            ValueIndices::new(&dims, quantized.map_or(0, |quantized| quantized.mask))
         }),
         padding: Padding::of(&problem.dst),
     })
 }
 
 /// The index of an element's scale or zero point: sizes and strides, innermost dimension first.
-struct ValuePlaces(Vec<(usize, usize)>);
+struct ValueIndices(Vec<(usize, usize)>);
 
-impl ValuePlaces {
+impl ValueIndices {
     fn new(dims: &[usize], mask: u32) -> Self {
         if mask == 0 {
             return Self(Vec::new());
@@ -58,10 +58,10 @@ impl ValuePlaces {
 struct Reference {
     variant: &'static Variant,
     problem: Reorder,
-    src: Places,
-    dst: Places,
+    src: Offsets,
+    dst: Offsets,
     count: usize,
-    values: [ValuePlaces; 4],
+    values: [ValueIndices; 4],
     padding: Padding,
 }
 
@@ -87,11 +87,16 @@ impl Implementation for Reference {
                 for flat in block * per_block..end {
                     // SAFETY: the buffers were checked, and each element belongs to one block.
                     unsafe {
-                        let at = self.values.each_ref().map(|places| places.at(flat));
+                        let at = self.values.each_ref().map(|indices| indices.at(flat));
                         let arithmetic = p.quantized.arithmetic(arguments, at);
                         let (src_type, dst_type) = (p.src_type, p.dst_type);
                         let conversion = Conversion { src_type, dst_type, arithmetic };
-                        conversion.one(src, self.src.offset(flat), dst, self.dst.offset(flat));
+                        conversion.convert_element(
+                            src,
+                            self.src.offset(flat),
+                            dst,
+                            self.dst.offset(flat),
+                        );
                     }
                 }
             });

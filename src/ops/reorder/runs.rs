@@ -199,8 +199,8 @@ impl Runs {
         lines: usize,
         count: usize,
     ) {
-        let mut turned = [std::mem::MaybeUninit::<T>::uninit(); LINES * LINE];
-        let start = turned.as_mut_ptr().cast::<T>();
+        let mut transposed = [std::mem::MaybeUninit::<T>::uninit(); LINES * LINE];
+        let start = transposed.as_mut_ptr().cast::<T>();
         // SAFETY: guaranteed by the caller; the buffer has room for the lines, and accesses may be
         // unaligned.
         unsafe {
