@@ -480,5 +480,5 @@ entry_points! {
 pub(crate) type ChainEntry = unsafe fn(&BoundChain<'_>, &Rows, usize, usize);
 
 pub(crate) fn chain_entry(level: Level) -> ChainEntry {
-    entries::at(level).unwrap_or(entries::entry_portable)
+    entries::at(level).unwrap_or(entries::portable::entry_portable)
 }

@@ -52,13 +52,13 @@ impl FusedOp {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if self.has_linear_part() {
-                for v in &mut v {
-                    *v = S::fma(*v, S::splat(self.slope), S::splat(self.offset));
+                for k in 0..N {
+                    v[k] = S::fma(v[k], S::splat(self.slope), S::splat(self.offset));
                 }
             }
             if self.clamps() {
-                for v in &mut v {
-                    *v = S::within(*v, self.low, self.high);
+                for k in 0..N {
+                    v[k] = S::within(v[k], self.low, self.high);
                 }
             }
         }

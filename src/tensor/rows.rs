@@ -49,6 +49,7 @@ impl RowMap {
     }
 
     /// The distance between rows within the innermost level, and the number of rows in it.
+    #[inline(always)]
     pub(crate) fn innermost(&self) -> (usize, usize) {
         let last = self.levels.saturating_sub(1);
         (self.strides[last], if last == 0 { usize::MAX } else { self.dims[last].max(1) })
