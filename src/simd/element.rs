@@ -1,6 +1,6 @@
 //! Element types: how 16 of them become f32 lanes and back.
 
-use super::{Bf16Rounding, Byte, Factors, FusedPostOps, LANES, Simd};
+use super::{Bf16Rounding, Byte, Factors, FusedPostOps, LANES, Simd, unroll};
 use crate::tensor::DataType;
 
 /// An element type of a tensor. Values are f32 in the lanes; only loads and stores differ.
@@ -58,10 +58,10 @@ pub(crate) trait Element: Copy + 'static {
     /// `N` vectors, one after another.
     #[inline(always)]
     unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
-        for k in 0..N {
+        unroll!(k in N, {
             // SAFETY: the caller's.
             unsafe { self.store::<S>(p, i + k * LANES, v[k]) }
-        }
+        });
     }
     /// Whether [`stream`](Element::stream) goes past the caches for rows that begin at `p`.
     #[inline(always)]
@@ -77,10 +77,10 @@ pub(crate) trait Element: Copy + 'static {
     /// `N` of them, one after another.
     #[inline(always)]
     unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
-        for k in 0..N {
+        unroll!(k in N, {
             // SAFETY: the caller's.
             unsafe { self.stream::<S>(p, i + k * LANES, v[k]) }
-        }
+        });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Fused post-operations: the short elementwise ones, applied between a kernel and its stores.
 
-use super::{Element, Factors, Simd};
+use super::{Element, Factors, Simd, unroll};
 use crate::tensor::DataType;
 
 /// `slope*x + offset`, rounded once, then clamped to `low..=high`. NaN stays NaN.
@@ -52,14 +52,14 @@ impl FusedOp {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if self.has_linear_part() {
-                for k in 0..N {
+                unroll!(k in N, {
                     v[k] = S::fma(v[k], S::splat(self.slope), S::splat(self.offset));
-                }
+                });
             }
             if self.clamps() {
-                for k in 0..N {
+                unroll!(k in N, {
                     v[k] = S::within(v[k], self.low, self.high);
-                }
+                });
             }
         }
         v

@@ -26,6 +26,7 @@ pub(crate) mod portable;
 mod quad;
 mod scalar;
 mod terms;
+mod unroll;
 mod wide_element;
 
 pub(crate) use byte::{Byte, Factors};
@@ -41,6 +42,7 @@ pub(crate) use scalar::{
     bf16_bits, f16_bits, f16_value, read_scalar, read_wide, write_scalar, write_wide,
 };
 pub(crate) use terms::{Fold, Sums, Term, Terms};
+pub(crate) use unroll::unroll;
 pub(crate) use wide_element::{AnyWide, F64, Number, WideElement, load_lanes, store_lanes};
 
 use std::mem::MaybeUninit;
@@ -143,13 +145,13 @@ pub(crate) trait Simd: Copy + 'static {
         _conversion: Bf16Rounding,
         streams: bool,
     ) {
-        for k in 0..N {
+        unroll!(k in N, {
             // SAFETY: the caller's.
             unsafe {
                 let (at, half) = (p.add(k * LANES), Self::to_bf16(v[k]));
                 if streams { Self::stream_half(at, half) } else { Self::store_half(at, half) }
             }
-        }
+        });
     }
     /// 16 bytes, each xor `flip`, as the numbers from 0 to 255 that they are then, less `bias`, a byte too.
     unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F;

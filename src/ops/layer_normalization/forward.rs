@@ -14,7 +14,7 @@ use super::row::{Moments, Statistics, reciprocal};
 use super::types::KernelTypes;
 use crate::simd::{
     BLOCK, Bf16, Byte, Element, F16, F32, HalfAsF32, Level, Simd, WithPostOps, entry_points, fold,
-    fold_beside, map, map_and_fold,
+    fold_beside, map, map_and_fold, unroll,
 };
 use crate::tensor::DataType;
 
@@ -190,10 +190,10 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let moments = [self.moments::<S>(next), self.moments::<S>(next + 1)];
             let normalize = self.known::<S, 2>(known);
             let sums = map_and_fold::<S, 1, 2, _, _>(cols, &normalize, &moments);
-            for r in 0..2 {
+            unroll!(r in 2, {
                 let Some(found) = moments[r].statistics(cols, &sums[r]) else { return r };
                 known.add(self.ready(next + r, &found));
-            }
+            });
             2
         }
     }

@@ -10,7 +10,7 @@ use super::job::{Forward, StatisticsUse};
 use super::row::{NEAR, Statistics, again, reciprocal};
 use crate::simd::{
     BLOCK, Element, F64, LANES, Level, Map, Number, Simd, WideElement, entry_points, load_lanes,
-    map, store_lanes,
+    map, store_lanes, unroll,
 };
 use crate::tensor::DataType;
 use std::ptr::null;
@@ -50,15 +50,15 @@ pub(super) unsafe fn totals<S: Simd, T: TwoTerms<S>>(
                     }
                 }
                 let terms = terms.terms(i, n);
-                for k in 0..2 {
+                unroll!(k in 2, {
                     let term = if n == LANES { terms[k] } else { S::wide_first_n(terms[k], n) };
                     lanes[k] = S::wide_add(lanes[k], term);
-                }
+                });
                 i += LANES;
             }
-            for k in 0..2 {
+            unroll!(k in 2, {
                 totals[k] += S::wide_sum(lanes[k]);
-            }
+            });
         }
     }
     totals
