@@ -16,7 +16,7 @@ mod byte;
 pub(crate) mod codes;
 mod element;
 mod fenv;
-mod finish;
+mod fused;
 mod levels;
 mod loops;
 pub(crate) mod math;
@@ -32,7 +32,7 @@ mod wide_element;
 pub(crate) use byte::{Byte, Factors};
 pub(crate) use element::{Bf16, Element, F16, F32, HalfAsF32, Runtime};
 pub(crate) use fenv::DefaultEnvironment;
-pub(crate) use finish::{Finish, Finished, Ramp};
+pub(crate) use fused::{FusedOp, FusedPostOps, WithPostOps};
 pub(crate) use levels::{Level, entry_points};
 pub(crate) use loops::{
     BLOCK, CHAIN, GROUP, Map, add_wide, fold, fold_beside, lane_sums, map, map_and_fold,

@@ -13,7 +13,7 @@ use super::problem::Flags;
 use super::row::{Moments, Statistics, reciprocal};
 use super::types::KernelTypes;
 use crate::simd::{
-    BLOCK, Bf16, Byte, Element, F16, F32, Finished, HalfAsF32, Level, Simd, entry_points, fold,
+    BLOCK, Bf16, Byte, Element, F16, F32, HalfAsF32, Level, Simd, WithPostOps, entry_points, fold,
     fold_beside, map, map_and_fold, unroll,
 };
 use crate::tensor::DataType;
@@ -257,7 +257,7 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
 ) -> usize {
     let src_type = Src::of(job.src_type);
     // SAFETY: the job's ramps are there.
-    let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).finished(job.finish) };
+    let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.finish) };
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
     let row_bytes = job.cols * src_type.size().max(dst_type.size());
     let along = kernel.goes_along::<S>();
@@ -345,8 +345,8 @@ pub(super) fn entry(level: Level, types: &KernelTypes, flags: Flags) -> Option<E
     let entry = match pair {
         (_, S8 | U8) if rms && flags.shift() => at::<F32, Byte, true, BOTH>(level),
         _ if rms && flags.shift() => at::<F32, F32, true, BOTH>(level),
-        (F, F) if types.fused => typed::<F32, Finished<F32>>(level, rms),
-        (B, B) if types.fused => typed::<Bf16, Finished<Bf16>>(level, rms),
+        (F, F) if types.fused => typed::<F32, WithPostOps<F32>>(level, rms),
+        (B, B) if types.fused => typed::<Bf16, WithPostOps<Bf16>>(level, rms),
         (F, F) if bare && !dst.half => bare_entry::<F32, F32>(level, rms),
         (B, B) if bare => bare_entry::<Bf16, Bf16>(level, rms),
         (H, H) if bare => bare_entry::<F16, F16>(level, rms),

@@ -4,7 +4,7 @@ use super::columns::ColumnSums;
 use super::row::{Statistics, mean_in_range, variance_tells};
 use super::short::Short;
 use super::short_backward;
-use crate::simd::{Factors, Finish};
+use crate::simd::{Factors, FusedPostOps};
 use crate::tensor::{DataType, RowMap};
 
 /// Where the statistics come from and go.
@@ -44,7 +44,7 @@ pub(super) struct Forward {
     /// What integers are multiplied and divided by before they are stored.
     pub(super) factors: Factors,
     /// What all results go through before they are stored.
-    pub(super) finish: Finish,
+    pub(super) finish: FusedPostOps,
     /// Whether src and dst stay in a core's own caches.
     pub(super) resident: bool,
     /// Whether dst is too large to stay in a cache.

@@ -14,8 +14,8 @@ use super::short_backward;
 use super::staged::Staging;
 use super::stages::Stages;
 use super::types::{KernelTypes, has_chain};
-use crate::primitive::{Arguments, Execution, PropKind, Steps};
-use crate::simd::{DefaultEnvironment, Factors, Finish, Level, read_scalar};
+use crate::primitive::{Arguments, Execution, PostOpChain, PropKind};
+use crate::simd::{DefaultEnvironment, Factors, FusedPostOps, Level, read_scalar};
 use crate::tensor::{DataType, MemoryDesc, RowMap};
 use crate::threads::Length;
 use norm_sys as sys;
@@ -58,8 +58,8 @@ pub(super) struct Plan {
     sums_shift: bool,
     /// The arguments and types of src's and dst's scales, where the kernels multiply and divide by them.
     scales: [Option<(i32, DataType)>; 2],
-    /// Ramps that the kernels take results through.
-    ramps: Option<Steps>,
+    /// Post-operations that the kernels fuse.
+    ramps: Option<PostOpChain>,
     /// For rows that the kernels do not take as they are.
     staging: Option<Staging>,
     /// Of dst and diff_src: whether what the kernels write is rounded again to fewer bits.
@@ -154,8 +154,11 @@ impl Plan {
             false => [sys::NORM_ARG_SRC, sys::NORM_ARG_DST].map(scale),
         };
         let staging = Staging::new(problem, level, types, rows, &order);
-        let ramps =
-            if types.fused { Steps::new(&problem.attr, &problem.dst, Some(&order)) } else { None };
+        let ramps = if types.fused {
+            PostOpChain::new(&problem.attr, &problem.dst, Some(&order))
+        } else {
+            None
+        };
         let (convert, _) = carry::entries(level);
         Self { scales, ramps, staging, convert, ..plan }
     }
@@ -285,7 +288,7 @@ impl Plan {
         // SAFETY: the buffers were checked.
         let bound = self.staging.as_ref().and_then(|staging| unsafe { staging.bind(args) });
         // SAFETY: the buffers were checked.
-        let ramps = self.ramps.as_ref().map(|steps| unsafe { steps.ramps(args) });
+        let ramps = self.ramps.as_ref().map(|steps| unsafe { steps.fused(args) });
         drop(environment);
         let caches = Caches::new(self.rows, self.cols, (self.src_type, self.dst_type), width);
         let job = Forward {
@@ -308,7 +311,7 @@ impl Plan {
             rms: self.rms,
             // SAFETY: the buffers were checked.
             factors: unsafe { self.factors(args) },
-            finish: ramps.as_ref().map_or(Finish::NONE, |ramps| Finish::new(ramps)),
+            finish: ramps.as_ref().map_or(FusedPostOps::NONE, |ramps| FusedPostOps::new(ramps)),
             resident: caches.resident,
             streams: caches.streams && args.get(sys::NORM_ARG_SRC) != args.get(sys::NORM_ARG_DST),
             fetches: caches.streams || (!self.rms && !caches.resident),

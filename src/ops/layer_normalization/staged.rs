@@ -10,7 +10,7 @@ use super::columns::{Blocks, CHAIN_ROWS};
 use super::job::{Backward, Forward};
 use super::problem::LayerNormalization;
 use super::types::{KernelTypes, has_chain};
-use crate::primitive::{Arguments, BoundSteps, Rows, StepEntry, Steps, step_entry};
+use crate::primitive::{Arguments, BoundChain, ChainEntry, PostOpChain, Rows, chain_entry};
 use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc, RowMap};
 
@@ -103,7 +103,7 @@ pub(super) struct Staging {
     dst: Side,
     diff_src: Side,
     /// What attributes do to the rows of dst.
-    steps: Option<(Steps, StepEntry)>,
+    steps: Option<(PostOpChain, ChainEntry)>,
     /// Whether they are taken on dst, if its rows are aligned and equally far from each other.
     in_place: bool,
     rows_at_once: usize,
@@ -125,11 +125,11 @@ impl Staging {
     ) -> Option<Self> {
         let p = problem;
         let steps = if has_chain(p) && !types.fused {
-            Steps::new(&p.attr, &p.dst, Some(order))
+            PostOpChain::new(&p.attr, &p.dst, Some(order))
         } else {
             None
         };
-        let steps = steps.map(|steps| (steps, step_entry(level)));
+        let steps = steps.map(|steps| (steps, chain_entry(level)));
         let [src_type, dst_type, diff_src_type] = types.all();
         let mut src = Side::new(&p.src, rows[0], src_type);
         let mut dst = Side::new(&p.dst, rows[1], dst_type);
@@ -137,7 +137,7 @@ impl Staging {
             dst.offset = Some(0);
         }
         let mut diff_src = Side::new(&p.diff_src, rows[2], diff_src_type);
-        // Steps are taken where dst is, if it is f32.
+        // The chain runs in place if dst is f32.
         let in_place = dst.data_type == DataType::F32 && is_dense(&p.dst) && steps.is_some();
         let sides = [&src, &dst, &diff_src];
         if sides.iter().all(|side| side.offset.is_none()) {
@@ -192,7 +192,7 @@ impl Staging {
     ///
     /// # Safety
     /// Its buffers were checked.
-    pub(super) unsafe fn bind(&self, arguments: &Arguments) -> Option<BoundSteps<'_>> {
+    pub(super) unsafe fn bind(&self, arguments: &Arguments) -> Option<BoundChain<'_>> {
         // SAFETY: the caller's.
         self.steps.as_ref().map(|(steps, _)| unsafe { steps.bind(arguments) })
     }
@@ -206,7 +206,7 @@ impl Staging {
         job: &Forward,
         slot: *mut u8,
         (first, last): (usize, usize),
-        bound: Option<&BoundSteps<'_>>,
+        bound: Option<&BoundChain<'_>>,
         rows: &(dyn Fn(&Forward, usize, usize) + Sync),
     ) {
         let src = self.src.carried(job.src.cast_mut(), job.cols, slot);

@@ -222,7 +222,7 @@ impl<S: Simd> Map<S> for NarrowNormalize<'_> {
             let scale = load_f32::<S>(job.scale, i, n);
             let value = S::fma(xhat, scale, load_f32::<S>(job.shift, i, n));
             let element = Element::scaled(<Number as Element>::of(job.dst_type), job.factors);
-            let element = Element::finished(element, job.finish);
+            let element = Element::with_post_ops(element, job.finish);
             store_lanes::<S>(element, self.dst, i, value, n);
         }
     }
@@ -265,7 +265,7 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
         let mean = S::wide_splat(found.mean);
         let r = S::wide_splat(reciprocal(found.variance, job.epsilon));
         let src_type = Src::of(job.src_type);
-        let dst_type = Dst::of(job.dst_type).scaled(job.factors).finished(job.finish);
+        let dst_type = Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.finish);
         let dst_type = dst_type.rounded_again(job.rounded_again);
         let streams = job.streams && dst_type.streams(dst);
         map(

@@ -1,35 +1,35 @@
-//! What attributes do to the rows of an output, in f32 and in order: times the scale of src, the post-operations,
-//! divided by the scale of dst.
+//! Applies the attributes to rows of an output, in f32 and in order: the scale of src, the
+//! post-operations, the scale of dst.
 
 use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, PostOp};
 use crate::simd::math::{self, Exponent};
-use crate::simd::{Level, Ramp, Simd, entry_points, read_scalar};
-use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places, RowMap};
+use crate::simd::{FusedOp, Level, Simd, entry_points, read_scalar};
+use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets, RowMap};
 use norm_sys as sys;
 
-/// Elements that all steps are taken on before the next: they stay in a first-level cache.
-const STRETCH: usize = 1024;
+/// Elements that pass through the whole chain at once; they stay in the first-level cache.
+const CHUNK: usize = 1024;
 
-/// A tensor that a step reads. Where it has one element for many of the output, that is repeated.
+/// A tensor that a step reads, broadcast to the shape of the output.
 struct Operand {
     argument: i32,
     data_type: DataType,
     place: Place,
-    /// Whether it is one element.
+    /// Whether it has a single element.
     single: bool,
 }
 
-/// Where the elements of a row lie.
+/// The location of a row's elements.
 enum Place {
-    /// Rows in an order of the caller's, and the distance of neighbours in one.
+    /// Rows in an order chosen by the caller, with a constant stride within a row.
     Strided { rows: RowMap, step: usize },
     /// Rows in logical order, in any layout.
-    Any { rows: Places, cols: DimPlaces },
+    Any { rows: Offsets, cols: DimOffsets },
 }
 
 impl Operand {
-    /// For rows of an output of dimensions `dims`, in the order of its outer dimensions that is given, or in
-    /// logical order.
+    /// An operand for an output of dimensions `dims`. Rows are counted in the given order of the
+    /// outer dimensions, or in logical order.
     fn new(
         argument: i32,
         desc: &MemoryDesc,
@@ -49,7 +49,7 @@ impl Operand {
                 Place::Strided { rows, step: stride(&(dims.len() - 1)) as usize }
             }
             None => {
-                let (rows, cols) = Places::of(desc).repeated(dims).split_last();
+                let (rows, cols) = Offsets::of(desc).broadcast(dims).split_last();
                 Place::Any { rows, cols }
             }
         };
@@ -57,10 +57,11 @@ impl Operand {
         Self { argument, data_type, place, single }
     }
 
-    /// Elements `col` to `col + to.len() - 1` of a row, as f32: where they are, or in `to`.
+    /// Elements `col` to `col + to.len() - 1` of a row, as f32: in place if possible, otherwise
+    /// copied to `to`.
     ///
     /// # Safety
-    /// They are there, counted from `start`.
+    /// The elements are readable, counted from `start`.
     #[inline(always)]
     #[allow(clippy::undocumented_unsafe_blocks)]
     unsafe fn read<'a>(
@@ -70,7 +71,7 @@ impl Operand {
         col: usize,
         to: &'a mut [f32],
     ) -> &'a [f32] {
-        // SAFETY of the blocks below: the caller's.
+        // SAFETY of the blocks below: guaranteed by the caller.
         match &self.place {
             Place::Strided { rows, step: 0 } => {
                 to.fill(unsafe { read_scalar(self.data_type, start, rows.offset(row)) });
@@ -81,7 +82,7 @@ impl Operand {
                 if self.data_type == DataType::F32 && there.is_aligned() {
                     return unsafe { std::slice::from_raw_parts(there, to.len()) };
                 }
-                // The type is looked up once for all.
+                // Matches the type once per run, not per element.
                 macro_rules! read_all {
                     ($($data_type:ident),*) => {
                         match self.data_type {
@@ -117,9 +118,9 @@ impl Operand {
 
 /// One step. `x` is the element so far.
 enum Step {
-    /// `x` times the scale of an argument.
+    /// Multiplies `x` by the scale of an argument.
     Multiply(i32, DataType),
-    /// `x` divided by it, which is times its reciprocal.
+    /// Multiplies `x` by the reciprocal of a scale.
     Divide(i32, DataType),
     Eltwise {
         algorithm: EltwiseAlgorithm,
@@ -140,7 +141,7 @@ enum Step {
 }
 
 impl Step {
-    /// The argument of the one element that the step reads, and its type.
+    /// The argument and type of the single element that the step reads.
     fn value(&self) -> Option<(i32, DataType)> {
         match self {
             Self::Multiply(id, data_type) | Self::Divide(id, data_type) => Some((*id, *data_type)),
@@ -151,19 +152,19 @@ impl Step {
         }
     }
 
-    /// The same as a ramp, if it is one, for the value that it reads.
-    fn ramp(&self, value: Option<f32>) -> Option<Ramp> {
+    /// The step as a fused operation for the value that it reads, if it is one.
+    fn fused(&self, value: Option<f32>) -> Option<FusedOp> {
         use {BinaryAlgorithm as B, EltwiseAlgorithm as E};
         Some(match (self, value) {
-            (Self::Multiply(..), Some(value)) => Ramp::times(value),
-            (Self::Divide(..), Some(value)) => Ramp::times(1.0 / value),
-            (Self::Binary { algorithm: B::Add, .. }, Some(value)) => Ramp::plus(value),
-            (Self::Binary { algorithm: B::Sub, .. }, Some(value)) => Ramp::plus(-value),
-            (Self::Binary { algorithm: B::Mul, .. }, Some(value)) => Ramp::times(value),
+            (Self::Multiply(..), Some(value)) => FusedOp::times(value),
+            (Self::Divide(..), Some(value)) => FusedOp::times(1.0 / value),
+            (Self::Binary { algorithm: B::Add, .. }, Some(value)) => FusedOp::plus(value),
+            (Self::Binary { algorithm: B::Sub, .. }, Some(value)) => FusedOp::plus(-value),
+            (Self::Binary { algorithm: B::Mul, .. }, Some(value)) => FusedOp::times(value),
             (Self::Eltwise { algorithm, alpha, beta, .. }, _) => match algorithm {
-                E::Relu if *alpha == 0.0 => Ramp::between(0.0, f32::INFINITY),
-                E::Linear => Ramp::linear(*alpha, *beta),
-                E::Clip | E::ClipV2 => Ramp::between(*alpha, *beta),
+                E::Relu if *alpha == 0.0 => FusedOp::between(0.0, f32::INFINITY),
+                E::Linear => FusedOp::linear(*alpha, *beta),
+                E::Clip | E::ClipV2 => FusedOp::between(*alpha, *beta),
                 _ => return None,
             },
             _ => return None,
@@ -171,51 +172,51 @@ impl Step {
     }
 }
 
-/// The most steps: both scales and every post-operation.
-const MOST_STEPS: usize = super::MAX_POST_OPS + 2;
+/// Maximum number of steps: both scales and every post-operation.
+const MAX_STEPS: usize = super::MAX_POST_OPS + 2;
 
 /// The steps of a primitive.
-pub(crate) struct Steps(Vec<Step>);
+pub(crate) struct PostOpChain(Vec<Step>);
 
-/// The id of an argument of the post-operation at a place in the list.
+/// The argument id of an operand of post-operation `at`.
 fn post_op_argument(at: usize, arg: i32) -> i32 {
     sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(at as i32) | arg
 }
 
-/// The steps with the addresses of an execution.
-pub(crate) struct BoundSteps<'a> {
-    steps: &'a Steps,
-    /// Of each step its factor, and what it reads.
-    factors: [f32; MOST_STEPS],
-    operands: [[*const u8; 2]; MOST_STEPS],
+/// A chain with the addresses of an execution.
+pub(crate) struct BoundChain<'a> {
+    steps: &'a PostOpChain,
+    /// The factor of each step, and the tensors that it reads.
+    factors: [f32; MAX_STEPS],
+    operands: [[*const u8; 2]; MAX_STEPS],
 }
 
-// SAFETY: what the addresses lead to is read, or each row of it is one thread's.
-unsafe impl Sync for BoundSteps<'_> {}
+// SAFETY: the addresses are only read, except that each row of dst belongs to one thread.
+unsafe impl Sync for BoundChain<'_> {}
 
-/// The ramps that the steps of an execution are.
-pub(crate) struct Ramps {
-    ramps: [Ramp; MOST_STEPS],
+/// The steps of an execution as fused operations.
+pub(crate) struct FusedOps {
+    ops: [FusedOp; MAX_STEPS],
     count: usize,
 }
 
-impl std::ops::Deref for Ramps {
-    type Target = [Ramp];
-    fn deref(&self) -> &[Ramp] {
-        &self.ramps[..self.count]
+impl std::ops::Deref for FusedOps {
+    type Target = [FusedOp];
+    fn deref(&self) -> &[FusedOp] {
+        &self.ops[..self.count]
     }
 }
 
-impl BoundSteps<'_> {
-    /// Whether a step reads a tensor that begins at an address.
+impl BoundChain<'_> {
+    /// Whether a step reads a tensor that starts at an address.
     pub(crate) fn read(&self, address: *const u8) -> bool {
         self.operands.iter().flatten().any(|operand| *operand == address)
     }
 }
 
-impl Steps {
-    /// Those of attributes whose post-operations are resolved, for an output; `order` is that in which rows are
-    /// counted, or nothing for the logical one. `None` if there is nothing to do.
+impl PostOpChain {
+    /// The chain of attributes whose post-operations are resolved. `order` is the order in which
+    /// rows are counted; `None` means logical order. `None` if there is nothing to apply.
     pub(crate) fn new(attr: &Attr, dst: &MemoryDesc, order: Option<&[usize]>) -> Option<Self> {
         let operand = |argument, desc: &MemoryDesc, data_type: Option<DataType>| {
             let data_type = data_type.or(desc.data_type()).unwrap_or(DataType::F32);
@@ -254,42 +255,42 @@ impl Steps {
         (!steps.is_empty()).then_some(Self(steps))
     }
 
-    /// Whether all steps are ramps.
-    pub(crate) fn are_ramps(&self) -> bool {
-        self.0.iter().all(|step| step.ramp(step.value().map(|_| 1.0)).is_some())
+    /// Whether every step can be fused.
+    pub(crate) fn is_fusible(&self) -> bool {
+        self.0.iter().all(|step| step.fused(step.value().map(|_| 1.0)).is_some())
     }
 
-    /// The ramps of one execution.
+    /// The fused operations of one execution.
     ///
     /// # Safety
-    /// Its buffers were checked.
-    pub(crate) unsafe fn ramps(&self, arguments: &Arguments) -> Ramps {
-        let mut ramps = Ramps { ramps: [Ramp::NONE; MOST_STEPS], count: self.0.len() };
-        for (ramp, step) in ramps.ramps.iter_mut().zip(&self.0) {
-            // SAFETY: what is read is one element.
+    /// The buffers were checked.
+    pub(crate) unsafe fn fused(&self, arguments: &Arguments) -> FusedOps {
+        let mut fused = FusedOps { ops: [FusedOp::NONE; MAX_STEPS], count: self.0.len() };
+        for (op, step) in fused.ops.iter_mut().zip(&self.0) {
+            // SAFETY: a single element is read.
             let value = step.value().map(|(argument, data_type)| unsafe {
                 read_scalar(data_type, arguments.get(argument), 0)
             });
-            *ramp = step.ramp(value).unwrap_or(Ramp::NONE);
+            *op = step.fused(value).unwrap_or(FusedOp::NONE);
         }
-        ramps
+        fused
     }
 
-    /// The steps of one execution.
+    /// The chain of one execution.
     ///
     /// # Safety
-    /// Its buffers were checked.
+    /// The buffers were checked.
     #[allow(clippy::undocumented_unsafe_blocks)]
-    pub(crate) unsafe fn bind(&self, arguments: &Arguments) -> BoundSteps<'_> {
-        let mut bound = BoundSteps {
+    pub(crate) unsafe fn bind(&self, arguments: &Arguments) -> BoundChain<'_> {
+        let mut bound = BoundChain {
             steps: self,
-            factors: [1.0; MOST_STEPS],
-            operands: [[std::ptr::null(); 2]; MOST_STEPS],
+            factors: [1.0; MAX_STEPS],
+            operands: [[std::ptr::null(); 2]; MAX_STEPS],
         };
         let address = |operand: &Operand| arguments.get(operand.argument).cast_const();
         for (i, step) in self.0.iter().enumerate() {
             match step {
-                // SAFETY of both: a scale is one element.
+                // SAFETY of both: a scale is a single element.
                 Step::Multiply(id, data_type) => {
                     bound.factors[i] = unsafe { read_scalar(*data_type, arguments.get(*id), 0) };
                 }
@@ -309,16 +310,16 @@ impl Steps {
     }
 }
 
-/// Each element of a stretch replaced by the value of an expression.
+/// Replaces each element of a chunk with the value of an expression.
 macro_rules! each {
-    ($stretch:expr, |$x:ident| $value:expr) => {
-        for element in $stretch.iter_mut() {
+    ($chunk:expr, |$x:ident| $value:expr) => {
+        for element in $chunk.iter_mut() {
             let $x = *element;
             *element = $value;
         }
     };
-    ($stretch:expr, $others:expr, |$x:ident, $y:ident| $value:expr) => {
-        for (element, other) in $stretch.iter_mut().zip($others.iter()) {
+    ($chunk:expr, $others:expr, |$x:ident, $y:ident| $value:expr) => {
+        for (element, other) in $chunk.iter_mut().zip($others.iter()) {
             let ($x, $y) = (*element, *other);
             *element = $value;
         }
@@ -326,38 +327,33 @@ macro_rules! each {
 }
 
 #[inline(always)]
-fn eltwise(
-    stretch: &mut [f32],
-    algorithm: EltwiseAlgorithm,
-    (a, b): (f32, f32),
-    exponent: Exponent,
-) {
+fn eltwise(chunk: &mut [f32], algorithm: EltwiseAlgorithm, (a, b): (f32, f32), exponent: Exponent) {
     use EltwiseAlgorithm as E;
     match algorithm {
-        E::Relu if a == 0.0 => each!(stretch, |x| if x < 0.0 { 0.0 } else { x }),
-        E::Relu => each!(stretch, |x| if x > 0.0 { x } else { x * a }),
-        E::Tanh => each!(stretch, |x| math::tanh(x)),
-        E::Elu => each!(stretch, |x| math::elu(x, a)),
-        E::Square => each!(stretch, |x| x * x),
-        E::Abs => each!(stretch, |x| x.abs()),
-        E::Sqrt => each!(stretch, |x| x.sqrt()),
-        E::Linear => each!(stretch, |x| x.mul_add(a, b)),
-        E::SoftRelu => each!(stretch, |x| math::softplus(a * x) / a),
-        E::Hardsigmoid => each!(stretch, |x| hardsigmoid(x, a, b)),
-        E::Logistic => each!(stretch, |x| math::logistic(x)),
-        E::Exp => each!(stretch, |x| math::exp(x)),
-        E::GeluTanh => each!(stretch, |x| math::gelu_tanh(x)),
-        E::Swish => each!(stretch, |x| x * math::logistic(a * x)),
-        E::Log => each!(stretch, |x| math::log(x)),
-        E::Clip | E::ClipV2 => each!(stretch, |x| {
+        E::Relu if a == 0.0 => each!(chunk, |x| if x < 0.0 { 0.0 } else { x }),
+        E::Relu => each!(chunk, |x| if x > 0.0 { x } else { x * a }),
+        E::Tanh => each!(chunk, |x| math::tanh(x)),
+        E::Elu => each!(chunk, |x| math::elu(x, a)),
+        E::Square => each!(chunk, |x| x * x),
+        E::Abs => each!(chunk, |x| x.abs()),
+        E::Sqrt => each!(chunk, |x| x.sqrt()),
+        E::Linear => each!(chunk, |x| x.mul_add(a, b)),
+        E::SoftRelu => each!(chunk, |x| math::softplus(a * x) / a),
+        E::Hardsigmoid => each!(chunk, |x| hardsigmoid(x, a, b)),
+        E::Logistic => each!(chunk, |x| math::logistic(x)),
+        E::Exp => each!(chunk, |x| math::exp(x)),
+        E::GeluTanh => each!(chunk, |x| math::gelu_tanh(x)),
+        E::Swish => each!(chunk, |x| x * math::logistic(a * x)),
+        E::Log => each!(chunk, |x| math::log(x)),
+        E::Clip | E::ClipV2 => each!(chunk, |x| {
             let x = if x < a { a } else { x };
             if x > b { b } else { x }
         }),
-        E::Pow => each!(stretch, |x| a * math::pow(x, exponent)),
-        E::GeluErf => each!(stretch, |x| math::gelu_erf(x)),
-        E::Round => each!(stretch, |x| math::round(x)),
-        E::Mish => each!(stretch, |x| math::mish(x)),
-        E::Hardswish => each!(stretch, |x| x * hardsigmoid(x, a, b)),
+        E::Pow => each!(chunk, |x| a * math::pow(x, exponent)),
+        E::GeluErf => each!(chunk, |x| math::gelu_erf(x)),
+        E::Round => each!(chunk, |x| math::round(x)),
+        E::Mish => each!(chunk, |x| math::mish(x)),
+        E::Hardswish => each!(chunk, |x| x * hardsigmoid(x, a, b)),
     }
 }
 
@@ -368,50 +364,50 @@ fn hardsigmoid(x: f32, a: f32, b: f32) -> f32 {
     if v > 1.0 { 1.0 } else { v }
 }
 
-/// 1 or 0.
+/// 1 if true, 0 if false.
 #[inline(always)]
 fn truth(x: bool) -> f32 {
     if x { 1.0 } else { 0.0 }
 }
 
 #[inline(always)]
-fn binary(stretch: &mut [f32], algorithm: BinaryAlgorithm, others: &[f32]) {
+fn binary(chunk: &mut [f32], algorithm: BinaryAlgorithm, others: &[f32]) {
     use BinaryAlgorithm as B;
     match algorithm {
-        B::Add => each!(stretch, others, |x, y| x + y),
-        B::Mul => each!(stretch, others, |x, y| x * y),
-        B::Max => each!(stretch, others, |x, y| math::most(x, y)),
-        B::Min => each!(stretch, others, |x, y| math::least(x, y)),
-        B::Div => each!(stretch, others, |x, y| x / y),
-        B::Sub => each!(stretch, others, |x, y| x - y),
-        B::Ge => each!(stretch, others, |x, y| truth(x >= y)),
-        B::Gt => each!(stretch, others, |x, y| truth(x > y)),
-        B::Le => each!(stretch, others, |x, y| truth(x <= y)),
-        B::Lt => each!(stretch, others, |x, y| truth(x < y)),
-        B::Eq => each!(stretch, others, |x, y| truth(x == y)),
-        B::Ne => each!(stretch, others, |x, y| truth(x != y)),
-        // With the condition, in `select`.
+        B::Add => each!(chunk, others, |x, y| x + y),
+        B::Mul => each!(chunk, others, |x, y| x * y),
+        B::Max => each!(chunk, others, |x, y| math::most(x, y)),
+        B::Min => each!(chunk, others, |x, y| math::least(x, y)),
+        B::Div => each!(chunk, others, |x, y| x / y),
+        B::Sub => each!(chunk, others, |x, y| x - y),
+        B::Ge => each!(chunk, others, |x, y| truth(x >= y)),
+        B::Gt => each!(chunk, others, |x, y| truth(x > y)),
+        B::Le => each!(chunk, others, |x, y| truth(x <= y)),
+        B::Lt => each!(chunk, others, |x, y| truth(x < y)),
+        B::Eq => each!(chunk, others, |x, y| truth(x == y)),
+        B::Ne => each!(chunk, others, |x, y| truth(x != y)),
+        // `Select` needs the condition; see `select`.
         B::Select => {}
     }
 }
 
 #[inline(always)]
-fn select(stretch: &mut [f32], others: &[f32], conditions: &[f32]) {
-    for ((x, other), condition) in stretch.iter_mut().zip(others).zip(conditions) {
+fn select(chunk: &mut [f32], others: &[f32], conditions: &[f32]) {
+    for ((x, other), condition) in chunk.iter_mut().zip(others).zip(conditions) {
         *x = if *condition != 0.0 { *x } else { *other };
     }
 }
 
-/// Takes all steps on the elements of a row from `col` on; `others` are as long as `stretch`, and for what steps
-/// read.
+/// Applies all steps to the elements of a row from `col` on. `others` are buffers for operands, as
+/// long as `chunk`.
 ///
 /// # Safety
-/// The row and those elements of it are there for all operands, whose elements nobody writes meanwhile.
+/// The operands have this row and these elements, and no other thread writes them.
 #[inline(always)]
 #[allow(clippy::undocumented_unsafe_blocks)]
-pub(crate) unsafe fn take_steps(
-    bound: &BoundSteps<'_>,
-    stretch: &mut [f32],
+pub(crate) unsafe fn apply_chain(
+    bound: &BoundChain<'_>,
+    chunk: &mut [f32],
     (row, col): (usize, usize),
     others: [&mut [f32]; 2],
 ) {
@@ -419,54 +415,54 @@ pub(crate) unsafe fn take_steps(
     for (i, step) in bound.steps.0.iter().enumerate() {
         let (factor, operands) = (bound.factors[i], bound.operands[i]);
         match step {
-            Step::Multiply(..) | Step::Divide(..) => each!(stretch, |x| x * factor),
+            Step::Multiply(..) | Step::Divide(..) => each!(chunk, |x| x * factor),
             Step::Eltwise { algorithm, alpha, beta, exponent } => {
-                eltwise(stretch, *algorithm, (*alpha, *beta), *exponent);
+                eltwise(chunk, *algorithm, (*alpha, *beta), *exponent);
             }
-            // SAFETY of the reads: the caller's.
+            // SAFETY of the reads: guaranteed by the caller.
             Step::Binary { algorithm, first, second: None } => {
                 let ys = unsafe { first.read(operands[0], row, col, ys) };
-                binary(stretch, *algorithm, ys);
+                binary(chunk, *algorithm, ys);
             }
             Step::Binary { first, second: Some(second), .. } => {
                 let ys = unsafe { first.read(operands[0], row, col, ys) };
                 let zs = unsafe { second.read(operands[1], row, col, zs) };
-                select(stretch, ys, zs);
+                select(chunk, ys, zs);
             }
             Step::Sum { scale, zero_point, dst } => {
                 let ys = unsafe { dst.read(operands[0], row, col, ys) };
-                each!(stretch, ys, |x, y| (y - zero_point).mul_add(*scale, x));
+                each!(chunk, ys, |x, y| (y - zero_point).mul_add(*scale, x));
             }
         }
     }
 }
 
-/// Rows of f32, of which one begins `step` elements after the other.
+/// Rows of f32, `step` elements apart.
 pub(crate) struct Rows {
     pub(crate) start: *mut f32,
     pub(crate) step: usize,
     pub(crate) cols: usize,
 }
 
-/// Takes all steps on rows `first` to `last - 1`, of which the first is where `rows` begin.
+/// Applies all steps to rows `first` to `last - 1`. `rows` starts at row `first`.
 ///
 /// # Safety
-/// The rows are there, aligned and this thread's, and the operands of the steps are there and apart from them; the
-/// instruction set of `S` is there.
+/// The rows are aligned, writable and not used by another thread. The operands are readable and do
+/// not overlap them. The CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn step_rows<S: Simd>(bound: &BoundSteps<'_>, rows: &Rows, first: usize, last: usize) {
-    // What the level is for is the code that the compiler makes.
+unsafe fn apply_to_rows<S: Simd>(bound: &BoundChain<'_>, rows: &Rows, first: usize, last: usize) {
+    // `S` only selects the instruction set that this is compiled for.
     let _ = S::UNROLLS;
-    let (mut ys, mut zs) = ([0.0; STRETCH], [0.0; STRETCH]);
+    let (mut ys, mut zs) = ([0.0; CHUNK], [0.0; CHUNK]);
     for row in first..last {
         let start = rows.start.wrapping_add((row - first) * rows.step);
         let mut col = 0;
         while col < rows.cols {
-            let len = STRETCH.min(rows.cols - col);
-            // SAFETY: the caller's.
+            let len = CHUNK.min(rows.cols - col);
+            // SAFETY: guaranteed by the caller.
             unsafe {
-                let stretch = std::slice::from_raw_parts_mut(start.add(col), len);
-                take_steps(bound, stretch, (row, col), [&mut ys[..len], &mut zs[..len]]);
+                let chunk = std::slice::from_raw_parts_mut(start.add(col), len);
+                apply_chain(bound, chunk, (row, col), [&mut ys[..len], &mut zs[..len]]);
             }
             col += len;
         }
@@ -474,15 +470,15 @@ unsafe fn step_rows<S: Simd>(bound: &BoundSteps<'_>, rows: &Rows, first: usize, 
 }
 
 entry_points! {
-    /// The steps, per level.
-    mod entries: step_rows<>(
-        bound: &BoundSteps<'_>, rows: &Rows, first: usize, last: usize
+    /// The chain, compiled for each level.
+    mod entries: apply_to_rows<>(
+        bound: &BoundChain<'_>, rows: &Rows, first: usize, last: usize
     ) -> ();
 }
 
-/// Takes all steps on rows; see [`step_rows`].
-pub(crate) type StepEntry = unsafe fn(&BoundSteps<'_>, &Rows, usize, usize);
+/// Applies all steps to rows; see [`apply_to_rows`].
+pub(crate) type ChainEntry = unsafe fn(&BoundChain<'_>, &Rows, usize, usize);
 
-pub(crate) fn step_entry(level: Level) -> StepEntry {
+pub(crate) fn chain_entry(level: Level) -> ChainEntry {
     entries::at(level).unwrap_or(entries::portable::entry_portable)
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Where the elements of any descriptor lie, from what it answers to queries.
+ * The offsets of a descriptor's elements, computed from its query results.
  */
-#ifndef PLACES_H
-#define PLACES_H
+#ifndef OFFSETS_H
+#define OFFSETS_H
 
 #include "expect.h"
 
@@ -11,37 +11,37 @@ typedef struct {
     int ndims, blocks;
     norm_dim_t offset;
     norm_dims_t dims, padded, strides, sizes, cut;
-} places_t;
+} offsets_t;
 
-static inline void places_ask(
+static inline void offsets_query(
         const_norm_memory_desc_t desc, norm_query_t what, int count, norm_dim_t *to) {
     const norm_dims_t *answer = NULL;
     MUST(norm_memory_desc_query(desc, what, (void *)&answer));
     for (int i = 0; i < count; ++i) to[i] = (*answer)[i];
 }
 
-static inline places_t places_of(const_norm_memory_desc_t desc) {
-    places_t p;
+static inline offsets_t offsets_of(const_norm_memory_desc_t desc) {
+    offsets_t p;
     memset(&p, 0, sizeof p);
     MUST(norm_memory_desc_query(desc, norm_query_ndims_s32, &p.ndims));
     MUST(norm_memory_desc_query(desc, norm_query_inner_nblks_s32, &p.blocks));
     MUST(norm_memory_desc_query(desc, norm_query_submemory_offset_s64, &p.offset));
-    places_ask(desc, norm_query_dims, p.ndims, p.dims);
-    places_ask(desc, norm_query_padded_dims, p.ndims, p.padded);
-    places_ask(desc, norm_query_strides, p.ndims, p.strides);
-    places_ask(desc, norm_query_inner_blks, p.blocks, p.sizes);
-    places_ask(desc, norm_query_inner_idxs, p.blocks, p.cut);
+    offsets_query(desc, norm_query_dims, p.ndims, p.dims);
+    offsets_query(desc, norm_query_padded_dims, p.ndims, p.padded);
+    offsets_query(desc, norm_query_strides, p.ndims, p.strides);
+    offsets_query(desc, norm_query_inner_blks, p.blocks, p.sizes);
+    offsets_query(desc, norm_query_inner_idxs, p.blocks, p.cut);
     return p;
 }
 
-static inline norm_dim_t places_count(const places_t *p) {
+static inline norm_dim_t offsets_count(const offsets_t *p) {
     norm_dim_t count = 1;
     for (int d = 0; d < p->ndims; ++d) count *= p->dims[d];
     return count;
 }
 
-/* The element number `flat` in row-major order of dims (or padded dims). */
-static inline void places_index(
+/* The index of element number `flat` in row-major order of dims (or padded dims). */
+static inline void offsets_index(
         const norm_dim_t *dims, int ndims, norm_dim_t flat, norm_dim_t *index) {
     for (int d = ndims - 1; d >= 0; --d) {
         index[d] = flat % dims[d];
@@ -49,7 +49,7 @@ static inline void places_index(
     }
 }
 
-static inline size_t places_at(const places_t *p, const norm_dim_t *index) {
+static inline size_t offsets_at(const offsets_t *p, const norm_dim_t *index) {
     norm_dims_t rest;
     norm_dim_t at = p->offset, inside = 1;
     for (int d = 0; d < p->ndims; ++d) rest[d] = index[d];
@@ -63,11 +63,11 @@ static inline size_t places_at(const places_t *p, const norm_dim_t *index) {
     return (size_t)at;
 }
 
-/* The place of the element number `flat`. */
-static inline size_t places_flat(const places_t *p, norm_dim_t flat) {
+/* The offset of element number `flat`. */
+static inline size_t offsets_flat(const offsets_t *p, norm_dim_t flat) {
     norm_dims_t index;
-    places_index(p->dims, p->ndims, flat, index);
-    return places_at(p, index);
+    offsets_index(p->dims, p->ndims, flat, index);
+    return offsets_at(p, index);
 }
 
 #endif

@@ -1,118 +1,119 @@
-//! Where elements lie: offsets of any index in any layout.
+//! Element offsets for any index in any layout.
 //!
-//! Each dimension contributes to the offset by itself, whatever is cut into blocks, so an offset is a sum
-//! of one term per dimension.
+//! Each dimension contributes independently to the offset, even in blocked layouts, so an offset is
+//! a sum of one term per dimension.
 
 use super::{MAX_NDIMS, MemoryDesc};
 
-/// What one dimension contributes.
+/// The contribution of one dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum DimPlaces {
+pub(crate) enum DimOffsets {
     /// `index * stride`.
     Plain { stride: usize },
     /// The sum of `index / divisor % modulus * stride`.
-    Cut(Vec<Cut>),
+    Blocked(Vec<BlockLevel>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cut {
+pub(crate) struct BlockLevel {
     divisor: usize,
     modulus: usize,
     stride: usize,
 }
 
-impl DimPlaces {
+impl DimOffsets {
     fn of(desc: &MemoryDesc, dim: usize) -> Self {
         let stride = desc.strides()[dim] as usize;
-        let mut cuts = Vec::new();
+        let mut levels = Vec::new();
         let (mut inside, mut divisor) = (1, 1);
         for (d, size) in desc.blocks().rev() {
             let size = size as usize;
             if d == dim {
-                cuts.push(Cut { divisor, modulus: size, stride: inside });
+                levels.push(BlockLevel { divisor, modulus: size, stride: inside });
                 divisor *= size;
             }
             inside *= size;
         }
-        if cuts.is_empty() {
+        if levels.is_empty() {
             return Self::Plain { stride };
         }
-        cuts.push(Cut { divisor, modulus: usize::MAX, stride });
-        Self::Cut(cuts)
+        levels.push(BlockLevel { divisor, modulus: usize::MAX, stride });
+        Self::Blocked(levels)
     }
 
-    /// The numbers of elements after which the offset goes on in another way: 1, and the blocks.
+    /// The index distances at which the offset changes its stride: 1 and the block sizes.
     pub(crate) fn steps(&self) -> impl Iterator<Item = usize> {
-        let cuts = match self {
+        let levels = match self {
             Self::Plain { .. } => &[],
-            Self::Cut(cuts) => &cuts[..],
+            Self::Blocked(levels) => &levels[..],
         };
-        std::iter::once(1).chain(cuts.iter().map(|cut| cut.divisor))
+        std::iter::once(1).chain(levels.iter().map(|level| level.divisor))
     }
 
     #[inline(always)]
     pub(crate) fn offset(&self, index: usize) -> usize {
         match self {
             Self::Plain { stride } => index * stride,
-            Self::Cut(cuts) => {
-                cuts.iter().map(|cut| index / cut.divisor % cut.modulus * cut.stride).sum()
-            }
+            Self::Blocked(levels) => levels
+                .iter()
+                .map(|level| index / level.divisor % level.modulus * level.stride)
+                .sum(),
         }
     }
 }
 
-/// The places of a tensor's elements, from its first on.
+/// The offsets of a tensor's elements, from the first element.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
-    dims: Vec<(usize, DimPlaces)>,
+pub(crate) struct Offsets {
+    dims: Vec<(usize, DimOffsets)>,
 }
 
-impl Places {
+impl Offsets {
     pub(crate) fn of(desc: &MemoryDesc) -> Self {
-        let dim = |(d, size): (usize, &i64)| (*size as usize, DimPlaces::of(desc, d));
+        let dim = |(d, size): (usize, &i64)| (*size as usize, DimOffsets::of(desc, d));
         Self { dims: desc.dims().iter().enumerate().map(dim).collect() }
     }
 
-    /// Those of a tensor with dimensions `dims`: where this one has a single index, it is repeated.
-    pub(crate) fn repeated(mut self, dims: &[i64]) -> Self {
+    /// Broadcasts to `dims`: dimensions of size 1 get stride 0.
+    pub(crate) fn broadcast(mut self, dims: &[i64]) -> Self {
         for (own, dim) in self.dims.iter_mut().zip(dims) {
             if own.0 == 1 {
-                *own = (*dim as usize, DimPlaces::Plain { stride: 0 });
+                *own = (*dim as usize, DimOffsets::Plain { stride: 0 });
             }
         }
         self
     }
 
-    /// The same, padding included.
+    /// The same, including padding.
     pub(crate) fn of_padded(desc: &MemoryDesc) -> Self {
-        let dim = |(d, size): (usize, &i64)| (*size as usize, DimPlaces::of(desc, d));
+        let dim = |(d, size): (usize, &i64)| (*size as usize, DimOffsets::of(desc, d));
         Self { dims: desc.padded_dims().iter().enumerate().map(dim).collect() }
     }
 
-    /// Takes the innermost logical dimension away: what is left are the rows. That of no dimensions is
-    /// one place.
-    pub(crate) fn split_last(mut self) -> (Self, DimPlaces) {
-        let last = self.dims.pop().map_or(DimPlaces::Plain { stride: 0 }, |(_, places)| places);
+    /// Splits off the last logical dimension, so that the rest are rows. A tensor without
+    /// dimensions has a single offset.
+    pub(crate) fn split_last(mut self) -> (Self, DimOffsets) {
+        let last = self.dims.pop().map_or(DimOffsets::Plain { stride: 0 }, |(_, offsets)| offsets);
         (self, last)
     }
 
-    pub(crate) fn dim(&self, dim: usize) -> &DimPlaces {
+    pub(crate) fn dim(&self, dim: usize) -> &DimOffsets {
         &self.dims[dim].1
     }
 
-    /// Offset of the element, or row, number `flat` in logical order.
+    /// Offset of element or row number `flat` in logical order.
     pub(crate) fn offset(&self, flat: usize) -> usize {
         let mut rest = flat;
         let mut offset = 0;
-        for (size, places) in self.dims.iter().rev() {
+        for (size, offsets) in self.dims.iter().rev() {
             let size = (*size).max(1);
-            offset += places.offset(rest % size);
+            offset += offsets.offset(rest % size);
             rest /= size;
         }
         offset
     }
 
-    /// Calls `f` with the offset of each index within ranges, one for each dimension.
+    /// Calls `f` with the offset of each index within the ranges, one per dimension.
     pub(crate) fn each_offset(&self, ranges: &[(i64, i64)], mut f: impl FnMut(usize)) {
         if ranges.iter().any(|(first, end)| first >= end) {
             return;
@@ -140,7 +141,7 @@ impl Places {
 
     /// Offset of the element at an index.
     pub(crate) fn offset_of(&self, index: &[i64]) -> usize {
-        self.dims.iter().zip(index).map(|((_, places), i)| places.offset(*i as usize)).sum()
+        self.dims.iter().zip(index).map(|((_, offsets), i)| offsets.offset(*i as usize)).sum()
     }
 }
 
@@ -150,24 +151,24 @@ mod tests {
     use super::*;
     use norm_sys as sys;
 
-    /// The formula of a layout cut twice, written out.
+    /// Compares a doubly blocked layout with its formula, written out.
     #[test]
-    fn tiles_lie_as_their_letters_say() {
+    fn tiles_follow_their_letters() {
         let desc = MemoryDesc::with_tag(&[20, 24], DataType::F32, sys::norm_BA16a16b4a).unwrap();
-        let places = Places::of(&desc);
+        let offsets = Offsets::of(&desc);
         for a in 0..20i64 {
             for b in 0..24i64 {
                 let tile = (b / 16) * desc.strides()[1] + (a / 64) * desc.strides()[0];
                 let inside = (a / 4 % 16) * 64 + (b % 16) * 4 + a % 4;
-                assert_eq!(places.offset_of(&[a, b]) as i64, tile + inside);
-                assert_eq!(places.offset((a * 24 + b) as usize) as i64, tile + inside);
+                assert_eq!(offsets.offset_of(&[a, b]) as i64, tile + inside);
+                assert_eq!(offsets.offset((a * 24 + b) as usize) as i64, tile + inside);
             }
         }
         assert_eq!(desc.padded_dims(), [64, 32]);
     }
 
     #[test]
-    fn every_place_of_a_tag_is_taken_once() {
+    fn a_tags_offsets_are_a_permutation() {
         let dims = [3i64, 5, 2, 3, 2, 1, 1, 1, 1, 1, 1, 1];
         for (tag, letters) in super::super::all_tags() {
             let n = super::super::tags::Order::of(letters).dims.len();
@@ -177,10 +178,10 @@ mod tests {
                 continue;
             }
             assert_eq!(desc.size() as i64, padded, "{letters}");
-            let places = Places::of_padded(&desc);
+            let offsets = Offsets::of_padded(&desc);
             let mut taken = vec![false; padded as usize];
             for flat in 0..padded as usize {
-                let at = places.offset(flat);
+                let at = offsets.offset(flat);
                 assert!(!std::mem::replace(&mut taken[at], true), "{letters}");
             }
         }

@@ -1,21 +1,20 @@
-//! What becomes of results between a kernel and its stores: the post-operations that look at one element only and
-//! are a few instructions.
+//! Fused post-operations: the short elementwise ones, applied between a kernel and its stores.
 
 use super::{Element, Factors, Simd, unroll};
 use crate::tensor::DataType;
 
-/// `slope x + offset`, rounded once, not below `low` and not above `high`; NaN stays.
+/// `slope*x + offset`, rounded once, then clamped to `low..=high`. NaN stays NaN.
 ///
-/// A product alone has an offset of -0, a sum a slope of 1: these change no bit.
+/// A pure product has an offset of -0 and a pure sum a slope of 1; neither changes a bit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ramp {
+pub(crate) struct FusedOp {
     slope: f32,
     offset: f32,
     low: f32,
     high: f32,
 }
 
-impl Ramp {
+impl FusedOp {
     pub(crate) const NONE: Self = Self::linear(1.0, -0.0);
 
     pub(crate) const fn linear(slope: f32, offset: f32) -> Self {
@@ -34,30 +33,30 @@ impl Ramp {
         Self { low, high, ..Self::NONE }
     }
 
-    /// Whether it changes what lies between its ends.
+    /// Whether the linear part has an effect.
     #[inline(always)]
-    fn bends(&self) -> bool {
+    fn has_linear_part(&self) -> bool {
         self.slope != 1.0 || self.offset.to_bits() != (-0.0f32).to_bits()
     }
 
-    /// Whether it has ends.
+    /// Whether the clamp has an effect.
     #[inline(always)]
-    fn ends(&self) -> bool {
+    fn clamps(&self) -> bool {
         self.low != f32::NEG_INFINITY || self.high != f32::INFINITY
     }
 
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn apply<S: Simd, const N: usize>(&self, mut v: [S::F; N]) -> [S::F; N] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            if self.bends() {
+            if self.has_linear_part() {
                 unroll!(k in N, {
                     v[k] = S::fma(v[k], S::splat(self.slope), S::splat(self.offset));
                 });
             }
-            if self.ends() {
+            if self.clamps() {
                 unroll!(k in N, {
                     v[k] = S::within(v[k], self.low, self.high);
                 });
@@ -67,19 +66,19 @@ impl Ramp {
     }
 }
 
-/// Ramps, one after the other.
+/// A list of fused operations, applied in order.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Finish {
-    ramps: *const Ramp,
+pub(crate) struct FusedPostOps {
+    ops: *const FusedOp,
     count: usize,
 }
 
-impl Finish {
-    pub(crate) const NONE: Self = Self { ramps: std::ptr::null(), count: 0 };
+impl FusedPostOps {
+    pub(crate) const NONE: Self = Self { ops: std::ptr::null(), count: 0 };
 
-    /// For as long as `ramps` are there.
-    pub(crate) fn new(ramps: &[Ramp]) -> Self {
-        Self { ramps: ramps.as_ptr(), count: ramps.len() }
+    /// The list must not outlive `ops`.
+    pub(crate) fn new(ops: &[FusedOp]) -> Self {
+        Self { ops: ops.as_ptr(), count: ops.len() }
     }
 
     pub(super) fn is_none(&self) -> bool {
@@ -87,14 +86,14 @@ impl Finish {
     }
 
     /// # Safety
-    /// The ramps and the instruction set of `S` are there.
+    /// The operations are alive, and the CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn apply<S: Simd, const N: usize>(&self, mut v: [S::F; N]) -> [S::F; N] {
         let mut k = 0;
         while k < self.count {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe {
-                v = (*self.ramps.add(k)).apply::<S, N>(v);
+                v = (*self.ops.add(k)).apply::<S, N>(v);
             }
             k += 1;
         }
@@ -102,46 +101,47 @@ impl Finish {
     }
 }
 
-/// An element type whose stores take results through ramps.
+/// An element type whose stores apply fused post-operations.
 ///
-/// The first is at hand, as most often there is no other.
+/// The first operation is stored inline, because there is rarely another.
 #[derive(Clone, Copy)]
-pub(crate) struct Finished<E> {
+pub(crate) struct WithPostOps<E> {
     element: E,
-    first: Ramp,
-    more: Finish,
+    first: FusedOp,
+    more: FusedPostOps,
 }
 
-// SAFETY of the blocks below: the trait's contract, passed through; the ramps are there while a kernel runs.
+// SAFETY of the blocks below: guaranteed by the trait's contract; the operations are alive while a
+// kernel runs.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<E: Element> Finished<E> {
+impl<E: Element> WithPostOps<E> {
     #[inline(always)]
-    unsafe fn finish<S: Simd, const N: usize>(self, v: &[S::F; N]) -> [S::F; N] {
+    unsafe fn apply<S: Simd, const N: usize>(self, v: &[S::F; N]) -> [S::F; N] {
         unsafe { self.more.apply::<S, N>(self.first.apply::<S, N>(*v)) }
     }
 }
 
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<E: Element> Element for Finished<E> {
+impl<E: Element> Element for WithPostOps<E> {
     const HALF: bool = E::HALF;
     const LOOKS: bool = E::LOOKS;
 
     #[inline(always)]
     fn of(data_type: DataType) -> Self {
-        Self { element: E::of(data_type), first: Ramp::NONE, more: Finish::NONE }
+        Self { element: E::of(data_type), first: FusedOp::NONE, more: FusedPostOps::NONE }
     }
     #[inline(always)]
     fn scaled(self, factors: Factors) -> Self {
         Self { element: self.element.scaled(factors), ..self }
     }
     #[inline(always)]
-    unsafe fn finished(self, finish: Finish) -> Self {
-        if finish.count == 0 {
+    unsafe fn with_post_ops(self, post_ops: FusedPostOps) -> Self {
+        if post_ops.count == 0 {
             return self;
         }
-        let more = Finish { ramps: finish.ramps.wrapping_add(1), count: finish.count - 1 };
-        let first = unsafe { *finish.ramps };
-        Self { element: self.element.with_zeros(first.ends()), first, more }
+        let more = FusedPostOps { ops: post_ops.ops.wrapping_add(1), count: post_ops.count - 1 };
+        let first = unsafe { *post_ops.ops };
+        Self { element: self.element.with_zeros(first.clamps()), first, more }
     }
     #[inline(always)]
     fn size(self) -> usize {
@@ -162,13 +162,13 @@ impl<E: Element> Element for Finished<E> {
     #[inline(always)]
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
         unsafe {
-            let [v] = self.finish::<S, 1>(&[v]);
+            let [v] = self.apply::<S, 1>(&[v]);
             self.element.store_n::<S>(p, i, v, n);
         }
     }
     #[inline(always)]
     unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
-        unsafe { self.element.store_all::<S, N>(p, i, &self.finish::<S, N>(v)) }
+        unsafe { self.element.store_all::<S, N>(p, i, &self.apply::<S, N>(v)) }
     }
     #[inline(always)]
     fn streams(self, p: *const u8) -> bool {
@@ -180,6 +180,6 @@ impl<E: Element> Element for Finished<E> {
     }
     #[inline(always)]
     unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
-        unsafe { self.element.stream_all::<S, N>(p, i, &self.finish::<S, N>(v)) }
+        unsafe { self.element.stream_all::<S, N>(p, i, &self.apply::<S, N>(v)) }
     }
 }
