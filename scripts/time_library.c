@@ -75,13 +75,14 @@ static void open_library(const char *path, const char *prefix) {
 enum { MOST = 10 };
 static norm_primitive_t primitive;
 static norm_exec_arg_t args[MOST];
-static void *buffers[MOST];
+static char *blocks[MOST]; /* what was allocated */
+static void *buffers[MOST]; /* where the elements are in it */
 static int nargs;
 
 static void release(void) {
     for (int i = 0; i < nargs; i++) {
         check(library.memory_destroy(args[i].memory));
-        free(buffers[i]);
+        free(blocks[i]);
     }
     nargs = 0;
     if (primitive) check(library.primitive_destroy(primitive));
@@ -105,8 +106,13 @@ static uint32_t random_bits(void) { /* xorshift */
 /* Adds an argument with random elements of either sign in [1, 2). */
 static void add(int id, norm_memory_desc_t desc, norm_data_type_t type, size_t count) {
     const size_t size = type == norm_f32 ? 4 : 2;
-    void *buffer = NULL;
-    if (posix_memalign(&buffer, 4096, count * size + 4096)) fail("out of memory");
+    /* Different offsets within a page: stores to one buffer then do not collide
+     * with loads from another one whose addresses have the same low bits. */
+    const size_t offset = (size_t)nargs * 17 * 64;
+    void *block = NULL;
+    if (posix_memalign(&block, 4096, count * size + offset)) fail("out of memory");
+    blocks[nargs] = block;
+    void *buffer = blocks[nargs] + offset;
     for (size_t i = 0; i < count; i++) {
         const uint32_t bits = random_bits();
         if (type == norm_f32)
