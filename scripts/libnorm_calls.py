@@ -61,10 +61,9 @@ class Norm:
 
     def describe(self, dims, dtype):
         """A dense descriptor."""
-        desc, strides = ctypes.c_void_p(), []
-        for dim in reversed(dims):
-            strides.insert(0, strides[0] * last if strides else 1)
-            last = dim
+        desc, strides = ctypes.c_void_p(), [1]
+        for dim in reversed(dims[1:]):
+            strides.insert(0, strides[0] * dim)
         count = len(dims)
         self.call(
             "norm_memory_desc_create_with_strides",
