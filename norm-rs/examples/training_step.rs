@@ -1,5 +1,5 @@
-//! A normalization layer learns its scale and shift: forward, loss, backward, update. Objects are
-//! created once and reused in every step. `cargo run -p norm-rs --example training_step`.
+//! Trains scale and shift of a normalization layer: forward, loss, backward, update, with objects that
+//! are created once and used in every step. `cargo run -p norm-rs --example training_step`.
 
 use norm_rs::layer_normalization::{Backward, BackwardArgs, Flags, Forward, ForwardArgs};
 use norm_rs::{DataType, Engine, Memory, MemoryDesc, Result, Stream};
@@ -14,7 +14,7 @@ fn main() -> Result<()> {
     let engine = Engine::cpu()?;
     let stream = Stream::new(&engine)?;
 
-    // The problem: dense f32 rows, with a scale and a shift per column.
+    // The problem: dense rows in f32, a scale and a shift for each column.
     let rows = MemoryDesc::dense(&[ROWS, COLS], DataType::F32)?;
     let stats = MemoryDesc::dense(&[ROWS], DataType::F32)?;
     let params = MemoryDesc::dense(&[COLS], DataType::F32)?;
@@ -24,12 +24,12 @@ fn main() -> Result<()> {
     let backward =
         Backward::new(&engine, &rows).stats(&stats).epsilon(EPSILON).flags(flags).build()?;
 
-    // The target is a scale of 2 and a shift of -1; the rows are not constant.
+    // The target has scale 2 and shift -1.
     let x: Vec<f32> = (0..ROWS * COLS).map(|i| (i as f32 * 0.7).sin() + (i as f32).cos()).collect();
     let mut target = vec![0.0; x.len()];
     norm_rs::layer_norm(&x, COLS, Some(&[2.0; COLS]), Some(&[-1.0; COLS]), EPSILON, &mut target)?;
 
-    // Inputs are borrowed; outputs are owned by the library.
+    // Inputs are borrowed; outputs are allocated by the library.
     let src = Memory::from_slice(&engine, &rows, &x)?;
     let mut dst = Memory::new(&engine, &rows)?;
     let (mut mean, mut variance) = (Memory::new(&engine, &stats)?, Memory::new(&engine, &stats)?);
@@ -59,7 +59,7 @@ fn main() -> Result<()> {
             loss += 0.5 * difference * difference / ROWS as f32;
         }
 
-        // In place: `diff` holds diff_dst now and diff_src afterwards, for the previous layer.
+        // In place: `diff` holds diff_dst before and diff_src after the call.
         let args = BackwardArgs::in_place(&src, &mut diff)
             .mean(&mean)
             .variance(&variance)
