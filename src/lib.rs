@@ -2,13 +2,14 @@
 //! `include/norm.h`.
 //!
 //! The crate exports C functions only. Rust programs use the crate `norm-rs`. Modules import
-//! downwards only: `capi -> ops -> primitive -> {simd, tensor, threads}`, and every module may use
+//! downwards only: `capi -> ops -> rows -> primitive -> {simd, tensor, threads}`, and every module may use
 //! `error`.
 
 mod capi;
 mod error;
 mod ops;
 mod primitive;
+mod rows;
 mod simd;
 mod tensor;
 mod threads;

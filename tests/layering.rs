@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 /// The layers. Higher ones may import lower ones; those with equal numbers may not import each
 /// other. `simd` imports the data types of its element types from `tensor`.
 const LAYERS: &[(&str, u8)] = &[
-    ("capi", 5),
-    ("ops", 4),
+    ("capi", 6),
+    ("ops", 5),
+    ("rows", 4),
     ("primitive", 3),
     ("simd", 2),
     ("tensor", 1),

@@ -10,6 +10,8 @@ mod error;
 mod ops;
 #[path = "../src/primitive/mod.rs"]
 mod primitive;
+#[path = "../src/rows/mod.rs"]
+mod rows;
 #[path = "../src/simd/mod.rs"]
 mod simd;
 #[path = "../src/tensor/mod.rs"]

@@ -11,13 +11,13 @@
 //! Two sweeps: one over each row for its sums; one over two rows at once, which writes diff_src and adds
 //! column terms to chains in f32. Rows that f32 does not carry are left to `wide`.
 
-use super::columns::{CHAIN_ROWS, ColumnSums};
 use super::gradient::{
     GLOBAL, Gradient, Kind, LAYER, RMS, Row, RowSums, SUM_BOTH, SUM_SCALE, Stream, TILE, Types,
 };
 use super::job::{Backward, Given};
 use super::row::{Statistics, per_col, reciprocal};
 use super::types::KernelTypes;
+use crate::rows::{CHAIN_ROWS, ColumnSums};
 use crate::simd::{Bf16, Element, F16, F32, Level, Simd, entry_points, fold, map, unroll};
 use crate::tensor::DataType;
 
@@ -49,7 +49,7 @@ unsafe fn backward_rows<
             diff_dst: Dd::of(job.diff_dst_type),
             diff_src: Ds::of(job.diff_src_type),
         },
-        sums: job.sums(sums),
+        sums: job.column_sums(sums),
     };
     let mut row = first;
     // SAFETY: the caller's.

@@ -6,7 +6,6 @@
 //! enters by a fused multiply-add, as do scale and shift. Rows that f32 does not carry, or whose statistics take
 //! another sweep, are left to `wide`.
 
-use super::caches::rows_stay;
 use super::job::{Forward, StatisticsUse};
 use super::normalize::{BOTH, Fetch, Normalize, SCALE, Stream, Written};
 use super::problem::Flags;
@@ -21,8 +20,6 @@ use crate::tensor::DataType;
 /// The most rows whose statistics are known before they are written: while one row's lanes are joined, and
 /// its root and quotient taken, other rows' sweeps run.
 const DEPTH: usize = 4;
-/// How much of src and dst the rows in work may be, so that they stay in a first-level cache of 48 KiB.
-const ROWS_IN_CACHE: usize = 32 * 1024;
 /// How many bytes of src or dst a row may have so that another's statistics are taken along: with RMS, where there is
 /// little to compute, and with mean and variance; the first where src and dst stay in the second-level cache, the
 /// others where they do not.
@@ -203,14 +200,14 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     fn goes_along<S: Simd>(&self) -> bool {
         let job = self.job;
         let (src, dst) = (job.cols * self.src_type.size(), job.cols * self.dst_type.size());
-        let fits = match (RMS, job.resident) {
+        let fits = match (RMS, job.schedule.resident) {
             (true, true) => src.max(dst) <= LONGEST_RMS_ALONG,
             (true, false) => !job.streams && src.max(dst) <= LONGEST_RMS_ALONG_BEYOND,
             (false, _) if Dst::LOOKS && !Src::HALF && !job.streams => {
                 src.max(dst) <= LONGEST_WIDE_ALONG
             }
             (false, true) => true,
-            (false, false) if job.streams => rows_stay(src + dst),
+            (false, false) if job.streams => src + dst <= job.schedule.caches.row_pair(),
             (false, false) => src.max(dst) <= LONGEST_ALONG_BEYOND,
         };
         let given = job.statistics == StatisticsUse::Given;
@@ -262,14 +259,14 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     let row_bytes = job.cols * src_type.size().max(dst_type.size());
     let along = kernel.goes_along::<S>();
     // Stores that look at several vectors of a row do so less often for rows one by one.
-    let pairs = S::MANY_REGISTERS && !RMS && job.resident && !(Dst::LOOKS && along);
+    let pairs = S::MANY_REGISTERS && !RMS && job.schedule.resident && !(Dst::LOOKS && along);
     let rows_at_once = if pairs { 2 } else { 1 };
-    let in_cache = ROWS_IN_CACHE / row_bytes;
+    let in_cache = job.schedule.caches.working_set() / row_bytes;
     let depth = if along && in_cache < 3 * rows_at_once {
         rows_at_once
     } else if along {
         2 * rows_at_once
-    } else if RMS && !job.resident {
+    } else if RMS && !job.schedule.resident {
         // Its sweeps are memory's: the row that was summed is written while it is near.
         1
     } else {

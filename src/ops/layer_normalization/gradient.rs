@@ -1,8 +1,8 @@
 //! The two sweeps of backward: the sums of a row, and the one that writes diff_src and adds column terms.
 
-use super::columns::ColumnSums;
 use super::problem::LayerNormalization;
 use super::types::KernelTypes;
+use crate::rows::ColumnSums;
 use crate::simd::{Element, Fold, LANES, Level, Map, Simd, Terms, unroll};
 
 /// How the statistics enter the gradient.

@@ -4,7 +4,6 @@
 //! so that its results have the same bits: it runs what the vector implementations refuse, and shows
 //! in tests that they do what is written down.
 
-use super::columns::{CHAIN_ROWS, join_entry};
 use super::forward::low_term;
 use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::plan::Plan;
@@ -17,6 +16,7 @@ use super::types::{has_chain, post_ops_fit};
 use crate::primitive::{
     BoundChain, Execution, Implementation, Padding, PostOpChain, Variant, apply_chain,
 };
+use crate::rows::{CHAIN_ROWS, join_entry};
 use crate::simd::{
     BLOCK, CHAIN, DefaultEnvironment, GROUP, LANES, Level, read_scalar, read_wide, write_scalar,
     write_wide,
@@ -32,7 +32,7 @@ pub(super) fn make(
     let forward = problem.prop_kind.is_forward();
     Box::new(Reference {
         variant,
-        plan: Plan::new(problem),
+        plan: Plan::reference(problem),
         src: Tensor::new(&problem.src),
         dst: Tensor::new(&problem.dst),
         diff_src: Tensor::new(&problem.diff_src),
@@ -217,7 +217,7 @@ impl Columns<'_> {
             // SAFETY: the block's part of the scratchpad is this thread's.
             unsafe { std::slice::from_raw_parts_mut(start, cols) }
         }
-        let sums = job.sums(block);
+        let sums = job.column_sums(block);
         Self {
             scale: slice(sums.diff_scale, job.cols),
             shift: slice(sums.diff_shift, job.cols),

@@ -3,11 +3,11 @@
 //! bits are those of row after row.
 
 use super::backward::Kernel;
-use super::columns::CHAIN_ROWS;
 use super::gradient::{Kind, LAYER, RMS, RowSums, SUM_SCALE, SUM_SHIFT, Vectors};
 use super::job::Backward;
 use super::row::LARGEST_MEAN;
 use super::types::KernelTypes;
+use crate::rows::CHAIN_ROWS;
 use crate::simd::{
     Bf16, Element, F16, F32, GROUP, LANES, LanesOfRows, Level, Simd, add_wide, entry_points,
     lane_sums, unroll,

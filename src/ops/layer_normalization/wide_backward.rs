@@ -1,9 +1,9 @@
 //! Backward in f64, for the rows of which [`wide`](super::wide) says it. The formulas are those of `backward`.
 
-use super::columns::ColumnSums;
 use super::job::{Backward, Given};
 use super::row::reciprocal;
 use super::wide::{TwoTerms, load_parameter, statistics, totals};
+use crate::rows::ColumnSums;
 use crate::simd::{
     AnyWide, F64, LANES, Level, Map, Number, Simd, WideElement, add_wide, entry_points, map, unroll,
 };
@@ -185,7 +185,7 @@ unsafe fn backward_some<S: Simd, E: WideElement, const R: usize>(
 ) {
     // SAFETY: the caller's.
     unsafe {
-        let ColumnSums { diff_scale, diff_shift, .. } = job.sums(sums);
+        let ColumnSums { diff_scale, diff_shift, .. } = job.column_sums(sums);
         let mut rows = [gradient_row::<S, E>(job, first); R];
         for r in 1..R {
             rows[r] = gradient_row::<S, E>(job, first + r);

@@ -6,95 +6,46 @@
 //! joined by a fixed binary tree. So neither the threads nor the instruction set change a bit, and a
 //! kernel may take any number of rows at once.
 
-use super::job::Backward;
 use crate::simd::{Element, LANES, Level, Map, Runtime, Simd, add_wide, entry_points, map};
 use crate::tensor::DataType;
-use std::ops::Range;
 
 /// Rows whose terms are summed in f32, one after another, before they are added in f64.
-pub(super) const CHAIN_ROWS: usize = 16;
-
-/// The most blocks that rows are cut into. More would balance more threads, but each takes room in the
-/// scratchpad and is read once more when they are joined.
-const MOST_BLOCKS: usize = 32;
-/// The most blocks as long as they would not have [`ELEMENTS_OF_MANY`] elements each.
-const FEW_BLOCKS: usize = 8;
-const ELEMENTS_OF_MANY: usize = 512 * 1024;
-/// Elements that pay for a block of their own.
-const ELEMENTS_OF_ONE: usize = 32 * 1024;
-
-/// How rows are cut.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Blocks {
-    rows: usize,
-    pub(super) rows_per_block: usize,
-}
-
-impl Blocks {
-    /// The blocks of the column sums of a problem: whole chains, except at the end.
-    pub(super) fn of_column_sums(rows: usize, cols: usize) -> Self {
-        let elements = rows.saturating_mul(cols);
-        let few = (elements / ELEMENTS_OF_ONE).clamp(1, FEW_BLOCKS);
-        let count = few.max(elements / ELEMENTS_OF_MANY).min(MOST_BLOCKS);
-        let rows_per_block = rows.div_ceil(count).next_multiple_of(CHAIN_ROWS).max(CHAIN_ROWS);
-        Self { rows, rows_per_block }
-    }
-
-    /// About `count` blocks, for work whose result does not depend on the cut.
-    pub(super) fn about(rows: usize, count: usize) -> Self {
-        const SOME_ROWS: usize = 4;
-        let rows_per_block = rows.div_ceil(count.max(1)).next_multiple_of(SOME_ROWS).max(1);
-        Self { rows, rows_per_block: if rows < count * SOME_ROWS { 1 } else { rows_per_block } }
-    }
-
-    /// At most `count` blocks, of whole `step` rows except at the end.
-    pub(super) fn at_most(rows: usize, count: usize, step: usize) -> Self {
-        let rows_per_block = rows.div_ceil(count.max(1)).max(1).next_multiple_of(step);
-        Self { rows, rows_per_block }
-    }
-
-    pub(super) fn count(self) -> usize {
-        self.rows.div_ceil(self.rows_per_block)
-    }
-
-    pub(super) fn range(self, block: usize) -> Range<usize> {
-        let first = block * self.rows_per_block;
-        first..self.rows.min(first + self.rows_per_block)
-    }
-}
+pub(crate) const CHAIN_ROWS: usize = 16;
 
 /// Where a block has its sums; null for those that are not asked for.
-pub(super) struct ColumnSums {
-    pub(super) diff_scale: *mut f64,
-    pub(super) diff_shift: *mut f64,
+pub(crate) struct ColumnSums {
+    pub(crate) diff_scale: *mut f64,
+    pub(crate) diff_shift: *mut f64,
     /// The chains that are not ended yet.
-    pub(super) scale_chain: *mut f32,
-    pub(super) shift_chain: *mut f32,
+    pub(crate) scale_chain: *mut f32,
+    pub(crate) shift_chain: *mut f32,
 }
 
 impl ColumnSums {
     /// How many f64 take the sums of a block with `count` of diff_scale and diff_shift.
-    pub(super) fn size(count: usize, cols: usize) -> usize {
+    pub(crate) fn size(count: usize, cols: usize) -> usize {
         let sums = count.saturating_mul(cols);
         sums.saturating_add(sums.div_ceil(2)).checked_next_multiple_of(8).unwrap_or(usize::MAX)
     }
 
-    /// The sums of the block whose part of the scratchpad begins at `block`.
+    /// The sums over `cols` columns of the block whose part of the scratchpad begins at `block`: of diff_scale, of
+    /// diff_shift, or of both.
     #[inline(always)]
-    pub(super) fn new(job: &Backward, block: *mut f64) -> Self {
-        let (scale, shift) = (usize::from(job.sums_scale), usize::from(job.sums_shift));
-        let at = |index: usize, wanted: bool| {
-            if wanted { block.wrapping_add(index * job.cols) } else { std::ptr::null_mut() }
+    pub(crate) fn new(cols: usize, [scale, shift]: [bool; 2], block: *mut f64) -> Self {
+        let at = |index: bool, wanted: bool| {
+            let sums = block.wrapping_add(usize::from(index) * cols);
+            if wanted { sums } else { std::ptr::null_mut() }
         };
-        let chains = block.wrapping_add((scale + shift) * job.cols).cast::<f32>();
-        let chain = |index: usize, wanted: bool| {
-            if wanted { chains.wrapping_add(index * job.cols) } else { std::ptr::null_mut() }
+        let chains = block.wrapping_add((usize::from(scale) + usize::from(shift)) * cols);
+        let chain = |index: bool, wanted: bool| {
+            let chain = chains.cast::<f32>().wrapping_add(usize::from(index) * cols);
+            if wanted { chain } else { std::ptr::null_mut() }
         };
         Self {
-            diff_scale: at(0, job.sums_scale),
-            diff_shift: at(scale, job.sums_shift),
-            scale_chain: chain(0, job.sums_scale),
-            shift_chain: chain(scale, job.sums_shift),
+            diff_scale: at(false, scale),
+            diff_shift: at(scale, shift),
+            scale_chain: chain(false, scale),
+            shift_chain: chain(scale, shift),
         }
     }
 
@@ -103,7 +54,7 @@ impl ColumnSums {
     /// # Safety
     /// The sums have `cols` columns and are this thread's; the instruction set of `S` is there.
     #[inline(always)]
-    pub(super) unsafe fn end_chains<S: Simd>(&self, cols: usize) {
+    pub(crate) unsafe fn end_chains<S: Simd>(&self, cols: usize) {
         let both = [(self.diff_scale, self.scale_chain), (self.diff_shift, self.shift_chain)];
         for (sums, chain) in both {
             if !sums.is_null() {
@@ -143,10 +94,10 @@ impl<S: Simd> Map<S> for EndChain {
 
 /// The sums of one output in all blocks, of which one begins `stride` f64 after the other.
 #[derive(Clone, Copy)]
-pub(super) struct Partial {
-    pub(super) first: *mut f64,
-    pub(super) blocks: usize,
-    pub(super) stride: usize,
+pub(crate) struct Partial {
+    pub(crate) first: *mut f64,
+    pub(crate) blocks: usize,
+    pub(crate) stride: usize,
 }
 
 /// Joins partial sums and writes them out: blocks `i` and `i + 1`, then `i` and `i + 2`, and so on.
@@ -226,35 +177,15 @@ entry_points! {
 }
 
 /// Joins partial sums; see [`join_columns`].
-pub(super) type JoinEntry = unsafe fn(&Partial, usize, DataType, *mut u8);
+pub(crate) type JoinEntry = unsafe fn(&Partial, usize, DataType, *mut u8);
 
-pub(super) fn join_entry(level: Level) -> JoinEntry {
+pub(crate) fn join_entry(level: Level) -> JoinEntry {
     entries::at(level).unwrap_or(entries::portable::entry_portable)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn blocks_cover_every_row_once_in_whole_chains() {
-        for rows in 0..5000 {
-            let cols = rows % 7 * 1000;
-            for blocks in [Blocks::of_column_sums(rows, cols), Blocks::about(rows, 7)] {
-                let mut next = 0;
-                for block in 0..blocks.count() {
-                    let range = blocks.range(block);
-                    assert_eq!(range.start, next);
-                    assert!(range.end > range.start);
-                    next = range.end;
-                }
-                assert_eq!(next, rows);
-            }
-            let blocks = Blocks::of_column_sums(rows, cols);
-            assert!(blocks.count() <= MOST_BLOCKS);
-            assert!(blocks.rows_per_block.is_multiple_of(CHAIN_ROWS));
-        }
-    }
 
     #[test]
     fn a_join_is_the_sum() {

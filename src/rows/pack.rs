@@ -1,8 +1,8 @@
-//! Rows brought to where the kernels take them, and back: elements become f32, or stay what they are, and a last
-//! dimension that is not dense becomes dense.
+//! Rows moved between a tensor and a stage: elements become f32 there or stay what they are, and a strided last
+//! dimension becomes dense.
 //!
-//! There is no order to keep, so these are plain loops over numbers, which the compiler turns into the vectors of
-//! the level that an entry is compiled for.
+//! The order does not matter here, so most of these are plain loops over numbers, which the compiler vectorises for the
+//! level of the entry.
 
 use crate::simd::{
     Bf16, Element, F16, F32, LANES, Level, Map, Simd, bf16_bits, codes, entry_points, f16_bits,
@@ -11,28 +11,28 @@ use crate::simd::{
 use crate::tensor::{DataType, RowMap};
 use std::marker::PhantomData;
 
-/// Rows of a tensor and the place that they are brought to.
-pub(super) struct Carried {
+/// Rows of a tensor, and the stage that they are packed to or unpacked from.
+pub(super) struct Packing {
     pub(super) tensor: *mut u8,
     pub(super) data_type: DataType,
     pub(super) rows: RowMap,
     /// Between neighbours in a row of the tensor, in elements.
     pub(super) step: usize,
     pub(super) cols: usize,
-    /// Where the first of the rows is, or goes.
+    /// The first of the rows there.
     pub(super) stage: *mut u8,
     /// f32, or the tensor's.
     pub(super) stage_type: DataType,
     /// Between rows there, in elements.
     pub(super) stage_step: usize,
-    /// Whether rows go back past the caches where they can.
+    /// Whether rows are stored non-temporally on their way back, where their alignment allows.
     pub(super) streams: bool,
 }
 
-/// Rows and columns of a tile that is turned at once. A column of them is a cache line of f32.
+/// Rows and columns of a tile that is transposed at once: a column of f32 is a cache line.
 const TILE: usize = 16;
 
-/// What becomes of an element on the way.
+/// The conversion of an element.
 trait Code {
     type Raw: Copy;
     type Value: Copy + Default;
@@ -40,7 +40,7 @@ trait Code {
     fn encode(value: Self::Value) -> Self::Raw;
 }
 
-/// Nothing.
+/// No conversion.
 struct Same<T>(PhantomData<T>);
 
 impl<T: Copy + Default> Code for Same<T> {
@@ -88,25 +88,25 @@ fn bf16_value(bits: u16) -> f32 {
 
 /// `$call` with the code between a tensor's type and that of the stage.
 macro_rules! by_code {
-    ($carried:expr, $loads:ident, $call:ident($($arg:expr),*)) => {
-        match ($carried.data_type, $carried.stage_type) {
+    ($packing:expr, $packs:ident, $call:ident($($arg:expr),*)) => {
+        match ($packing.data_type, $packing.stage_type) {
             (DataType::S8 | DataType::U8, DataType::S8 | DataType::U8) => {
-                $call::<Same<u8>, $loads>($($arg),*)
+                $call::<Same<u8>, $packs>($($arg),*)
             }
-            (DataType::S8, _) => $call::<S8, $loads>($($arg),*),
-            (DataType::U8, _) => $call::<U8, $loads>($($arg),*),
-            (DataType::F8E4m3, _) => $call::<E4m3, $loads>($($arg),*),
-            (DataType::F8E5m2, _) => $call::<E5m2, $loads>($($arg),*),
-            (DataType::Bf16, DataType::F32) => $call::<FromBf16, $loads>($($arg),*),
-            (DataType::F16, DataType::F32) => $call::<FromF16, $loads>($($arg),*),
-            (DataType::Bf16 | DataType::F16, _) => $call::<Same<u16>, $loads>($($arg),*),
-            (DataType::F64, _) => $call::<Same<u64>, $loads>($($arg),*),
-            (DataType::F32 | DataType::S32, _) => $call::<Same<u32>, $loads>($($arg),*),
+            (DataType::S8, _) => $call::<S8, $packs>($($arg),*),
+            (DataType::U8, _) => $call::<U8, $packs>($($arg),*),
+            (DataType::F8E4m3, _) => $call::<E4m3, $packs>($($arg),*),
+            (DataType::F8E5m2, _) => $call::<E5m2, $packs>($($arg),*),
+            (DataType::Bf16, DataType::F32) => $call::<FromBf16, $packs>($($arg),*),
+            (DataType::F16, DataType::F32) => $call::<FromF16, $packs>($($arg),*),
+            (DataType::Bf16 | DataType::F16, _) => $call::<Same<u16>, $packs>($($arg),*),
+            (DataType::F64, _) => $call::<Same<u64>, $packs>($($arg),*),
+            (DataType::F32 | DataType::S32, _) => $call::<Same<u32>, $packs>($($arg),*),
         }
     };
 }
 
-/// A row of floating-point elements that becomes f32, by the conversion of the instruction set.
+/// A row converted to f32 by the instruction set.
 struct Widened<E> {
     element: E,
     from: *const u8,
@@ -127,7 +127,7 @@ impl<S: Simd, E: Element> Map<S> for Widened<E> {
     }
 }
 
-/// A row of f32 that becomes floating-point elements, past the caches if that is asked for.
+/// A row of f32 rounded to a floating-point type.
 struct Rounded<E> {
     element: E,
     from: *const u8,
@@ -135,7 +135,7 @@ struct Rounded<E> {
     streams: bool,
 }
 
-/// Vectors that are rounded in one turn of the loop.
+/// Vectors that one turn of the loop rounds.
 const TURN: usize = 4;
 
 impl<E: Element> Rounded<E> {
@@ -185,9 +185,9 @@ fn single() -> F32 {
 }
 
 /// # Safety
-/// As [`carry_rows`], for dense rows of 16-bit elements and a stage in f32.
+/// As [`move_rows`], for dense rows of 16-bit elements and a stage in f32.
 #[inline(always)]
-unsafe fn load_dense<S: Simd, E: Element>(c: &Carried, first: usize, last: usize) {
+unsafe fn load_dense<S: Simd, E: Element>(c: &Packing, first: usize, last: usize) {
     let element = E::of(c.data_type);
     for row in first..last {
         let from = c.tensor.wrapping_add(c.rows.offset(row) * element.size());
@@ -198,9 +198,9 @@ unsafe fn load_dense<S: Simd, E: Element>(c: &Carried, first: usize, last: usize
 }
 
 /// # Safety
-/// As [`carry_rows`], for dense rows of floating-point elements and a stage in f32.
+/// As [`move_rows`], for dense rows of floating-point elements and a stage in f32.
 #[inline(always)]
-unsafe fn store_dense<S: Simd, E: Element>(c: &Carried, first: usize, last: usize) {
+unsafe fn store_dense<S: Simd, E: Element>(c: &Packing, first: usize, last: usize) {
     let element = E::of(c.data_type);
     for row in first..last {
         let from = c.stage.wrapping_add((row - first) * c.stage_step * 4);
@@ -215,44 +215,43 @@ unsafe fn store_dense<S: Simd, E: Element>(c: &Carried, first: usize, last: usiz
     }
 }
 
-/// Brings rows `first` to `last - 1` to the stage, or back from it.
+/// Moves rows `first` to `last - 1` to the stage, or back.
 ///
 /// # Safety
-/// They and the stage are there and this thread's, or nobody writes what is read; the instruction set of `S` is
-/// there.
+/// They and the stage exist, nobody else writes them, and the machine has the instruction set of `S`.
 #[inline(always)]
-unsafe fn carry_rows<S: Simd, const LOADS: bool>(carried: &Carried, first: usize, last: usize) {
+unsafe fn move_rows<S: Simd, const PACKS: bool>(packing: &Packing, first: usize, last: usize) {
     // SAFETY: the caller's.
     unsafe {
-        let (c, dense) = (carried, carried.step == 1 && carried.stage_type == DataType::F32);
-        match (LOADS, carried.data_type) {
+        let (c, dense) = (packing, packing.step == 1 && packing.stage_type == DataType::F32);
+        match (PACKS, packing.data_type) {
             (true, DataType::Bf16) if dense => load_dense::<S, Bf16>(c, first, last),
             (true, DataType::F16) if dense => load_dense::<S, F16>(c, first, last),
             (false, DataType::F32) if dense => store_dense::<S, F32>(c, first, last),
             (false, DataType::Bf16) if dense => store_dense::<S, Bf16>(c, first, last),
             (false, DataType::F16) if dense => store_dense::<S, F16>(c, first, last),
-            _ => by_code!(carried, LOADS, carry_coded(carried, first, last)),
+            _ => by_code!(packing, PACKS, move_coded(packing, first, last)),
         }
     }
 }
 
 /// # Safety
-/// As [`carry_rows`].
+/// As [`move_rows`].
 #[inline(always)]
-unsafe fn load_rows<S: Simd>(carried: &Carried, first: usize, last: usize) {
+unsafe fn pack_rows<S: Simd>(packing: &Packing, first: usize, last: usize) {
     // SAFETY: the caller's.
-    unsafe { carry_rows::<S, true>(carried, first, last) };
+    unsafe { move_rows::<S, true>(packing, first, last) };
 }
 
 /// # Safety
-/// As [`carry_rows`].
+/// As [`move_rows`].
 #[inline(always)]
-unsafe fn store_rows<S: Simd>(carried: &Carried, first: usize, last: usize) {
+unsafe fn unpack_rows<S: Simd>(packing: &Packing, first: usize, last: usize) {
     // SAFETY: the caller's.
-    unsafe { carry_rows::<S, false>(carried, first, last) };
+    unsafe { move_rows::<S, false>(packing, first, last) };
 }
 
-/// Rows that lie side by side, so that they share cache lines: what [`Carried`] has for them.
+/// Neighbouring rows, whose elements share cache lines.
 struct Run<C: Code> {
     /// The first element of the first row.
     tensor: *mut C::Raw,
@@ -263,7 +262,7 @@ struct Run<C: Code> {
 
 impl<C: Code> Run<C> {
     #[inline(always)]
-    fn new(c: &Carried, first: usize, row: usize) -> Self {
+    fn new(c: &Packing, first: usize, row: usize) -> Self {
         Self {
             tensor: c.tensor.cast::<C::Raw>().wrapping_add(c.rows.offset(row)),
             step: c.step,
@@ -283,13 +282,13 @@ impl<C: Code> Run<C> {
     }
 
     /// # Safety
-    /// As [`carry_rows`]; addresses need no alignment.
+    /// As [`move_rows`]; addresses need no alignment.
     #[inline(always)]
-    unsafe fn carry<const LOADS: bool>(&self, row: usize, col: usize) {
+    unsafe fn move_element<const PACKS: bool>(&self, row: usize, col: usize) {
         let (raw, value) = (self.raw(row, col), self.value(row, col));
         // SAFETY: the caller's.
         unsafe {
-            if LOADS {
+            if PACKS {
                 value.write_unaligned(C::decode(raw.read_unaligned()));
             } else {
                 raw.write_unaligned(C::encode(value.read_unaligned()));
@@ -298,9 +297,9 @@ impl<C: Code> Run<C> {
     }
 }
 
-/// How many rows from `row` on lie side by side, up to `last`.
+/// How many rows from `row` on are neighbours in memory, up to `last`.
 #[inline(always)]
-fn run_of(c: &Carried, row: usize, last: usize) -> usize {
+fn run_of(c: &Packing, row: usize, last: usize) -> usize {
     match c.rows.innermost() {
         (1, level) => (level - row % level).min(last - row),
         _ => 1,
@@ -308,9 +307,9 @@ fn run_of(c: &Carried, row: usize, last: usize) -> usize {
 }
 
 /// # Safety
-/// As [`carry_rows`].
+/// As [`move_rows`].
 #[inline(always)]
-unsafe fn carry_coded<C: Code, const LOADS: bool>(c: &Carried, first: usize, last: usize) {
+unsafe fn move_coded<C: Code, const PACKS: bool>(c: &Packing, first: usize, last: usize) {
     let mut row = first;
     while row < last {
         let run = Run::<C>::new(c, first, row);
@@ -318,7 +317,7 @@ unsafe fn carry_coded<C: Code, const LOADS: bool>(c: &Carried, first: usize, las
         unsafe {
             if c.step == 1 {
                 for i in 0..c.cols {
-                    run.carry::<LOADS>(0, i);
+                    run.move_element::<PACKS>(0, i);
                 }
                 row += 1;
                 continue;
@@ -331,12 +330,12 @@ unsafe fn carry_coded<C: Code, const LOADS: bool>(c: &Carried, first: usize, las
                 while at < rows {
                     let height = TILE.min(rows - at);
                     match (height, cols) {
-                        (TILE, TILE) if LOADS => load_tile::<C>(&run, at, col),
+                        (TILE, TILE) if PACKS => load_tile::<C>(&run, at, col),
                         (TILE, TILE) => store_tile::<C>(&run, at, col),
                         _ => {
                             for j in col..col + cols {
                                 for i in at..at + height {
-                                    run.carry::<LOADS>(i, j);
+                                    run.move_element::<PACKS>(i, j);
                                 }
                             }
                         }
@@ -351,7 +350,7 @@ unsafe fn carry_coded<C: Code, const LOADS: bool>(c: &Carried, first: usize, las
 }
 
 /// # Safety
-/// As [`carry_rows`].
+/// As [`move_rows`].
 #[inline(always)]
 unsafe fn load_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
     let mut tile = [[C::Value::default(); TILE]; TILE];
@@ -369,7 +368,7 @@ unsafe fn load_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
 }
 
 /// # Safety
-/// As [`carry_rows`].
+/// As [`move_rows`].
 #[inline(always)]
 unsafe fn store_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
     let mut tile = [[C::Value::default(); TILE]; TILE];
@@ -387,22 +386,22 @@ unsafe fn store_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
 }
 
 entry_points! {
-    /// To the stage, per level.
-    mod load_entries: load_rows<>(carried: &Carried, first: usize, last: usize) -> ();
+    /// To the stage, for each level.
+    mod pack_entries: pack_rows<>(packing: &Packing, first: usize, last: usize) -> ();
 }
 
 entry_points! {
-    /// Back, per level.
-    mod store_entries: store_rows<>(carried: &Carried, first: usize, last: usize) -> ();
+    /// Back from it, for each level.
+    mod unpack_entries: unpack_rows<>(packing: &Packing, first: usize, last: usize) -> ();
 }
 
-/// Carries rows one way; see [`carry_rows`].
-pub(super) type Entry = unsafe fn(&Carried, usize, usize);
+/// Moves rows one way; see [`move_rows`].
+pub(super) type Entry = unsafe fn(&Packing, usize, usize);
 
-/// To the stage and back.
+/// The functions that pack and unpack.
 pub(super) fn entries(level: Level) -> (Entry, Entry) {
     (
-        load_entries::at(level).unwrap_or(load_entries::portable::entry_portable),
-        store_entries::at(level).unwrap_or(store_entries::portable::entry_portable),
+        pack_entries::at(level).unwrap_or(pack_entries::portable::entry_portable),
+        unpack_entries::at(level).unwrap_or(unpack_entries::portable::entry_portable),
     )
 }

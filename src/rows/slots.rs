@@ -2,15 +2,15 @@
 //!
 //! There are as many stages as threads at work, so that one is free for whoever asks.
 
-use super::staged::MOST_STAGES;
+use super::schedule::MOST_STAGES;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const _: () = assert!(MOST_STAGES <= u64::BITS as usize);
 
-/// Stages by their numbers, a bit each: 1 is free.
-pub(super) struct Stages(AtomicU64);
+/// Slots by their numbers, a bit each: 1 is free.
+pub(super) struct Slots(AtomicU64);
 
-impl Stages {
+impl Slots {
     /// So many, all free; of more than [`MOST_STAGES`], those.
     pub(super) fn new(count: usize) -> Self {
         let free = u64::MAX >> (u64::BITS as usize - count.clamp(1, MOST_STAGES));
@@ -18,7 +18,7 @@ impl Stages {
     }
 
     /// Takes the first free one. No more threads may ask at a time than there are stages.
-    pub(super) fn take(&self) -> Stage<'_> {
+    pub(super) fn take(&self) -> Slot<'_> {
         let mut free = self.0.load(Ordering::Relaxed);
         loop {
             let first = free & free.wrapping_neg();
@@ -35,7 +35,7 @@ impl Stages {
                 Ordering::Relaxed,
             );
             match taken {
-                Ok(_) => return Stage { stages: self, bit: first },
+                Ok(_) => return Slot { slots: self, bit: first },
                 Err(now) => free = now,
             }
         }
@@ -43,20 +43,20 @@ impl Stages {
 }
 
 /// A stage that belongs to whoever holds this.
-pub(super) struct Stage<'s> {
-    stages: &'s Stages,
+pub(super) struct Slot<'s> {
+    slots: &'s Slots,
     bit: u64,
 }
 
-impl Stage<'_> {
+impl Slot<'_> {
     pub(super) fn number(&self) -> usize {
         self.bit.trailing_zeros() as usize
     }
 }
 
-impl Drop for Stage<'_> {
+impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        self.stages.0.fetch_or(self.bit, Ordering::Release);
+        self.slots.0.fetch_or(self.bit, Ordering::Release);
     }
 }
 
@@ -67,20 +67,20 @@ mod tests {
 
     #[test]
     fn each_is_given_once_and_comes_back() {
-        let stages = Stages::new(3);
+        let stages = Slots::new(3);
         let (a, b, c) = (stages.take(), stages.take(), stages.take());
         assert_eq!([a.number(), b.number(), c.number()], [0, 1, 2]);
         drop(b);
         let again = stages.take();
         assert_eq!(again.number(), 1);
-        let all = Stages::new(usize::MAX);
+        let all = Slots::new(usize::MAX);
         let taken: Vec<_> = (0..MOST_STAGES).map(|_| all.take()).collect();
         assert_eq!(taken[MOST_STAGES - 1].number(), MOST_STAGES - 1);
     }
 
     #[test]
     fn no_two_threads_have_the_same() {
-        let stages = Stages::new(4);
+        let stages = Slots::new(4);
         let users: [AtomicUsize; 4] = Default::default();
         std::thread::scope(|scope| {
             for _ in 0..4 {
