@@ -60,7 +60,7 @@ impl Caches {
             // SAFETY: no pointers.
             match unsafe { libc::sysconf(name) } {
                 // Sizes of no real cache are an emulator's or a hypervisor's.
-                bytes if bytes >= 16 << 10 && bytes <= 64 << 20 => bytes as usize,
+                bytes if (16 << 10..=64 << 20).contains(&bytes) => bytes as usize,
                 _ => usual,
             }
         };

@@ -13,7 +13,11 @@ macro_rules! unroll {
         $crate::simd::unroll!(@turn $i, 3, $n, $body);
     }};
     (@turn $i:ident, $value:expr, $n:expr, $body:block) => {
-        #[allow(non_upper_case_globals, reason = "it stands for a loop's variable")]
+        #[allow(
+            non_upper_case_globals,
+            clippy::out_of_bounds_indexing,
+            reason = "it stands for a loop's variable, and the turns past its end are dead code"
+        )]
         if $value < $n {
             const $i: usize = $value;
             $body

@@ -107,7 +107,7 @@ impl KernelTypes {
         use DataType::{Bf16, F16, F32, F64};
         let types =
             [&p.src, &p.dst, &p.diff_src].map(|desc| floating(LayerNormalization::type_of(desc)));
-        let usual = !p.flags.global_stats() && !(p.flags.rms() && p.writes_shift());
+        let usual = !(p.flags.global_stats() || p.flags.rms() && p.writes_shift());
         let native = match types {
             _ if types.contains(&F64) => true,
             [F32, F32, F32] => true,
