@@ -15,14 +15,14 @@
 
 #define SLOTS 16
 
-/* A slot is a few pages between two unreadable ones. */
+/* A slot is a run of pages between two unreadable ones. */
 static unsigned char *slots[SLOTS];
 static size_t slot_bytes, slots_used;
 static int place_at_end;
 
 static void slots_make(void) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    slot_bytes = 2 * page;
+    slot_bytes = 16 * page; /* room for a staged problem's scratchpad */
     for (int i = 0; i < SLOTS; ++i) {
         unsigned char *all = mmap(NULL, slot_bytes + 2 * page, PROT_NONE,
                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
