@@ -12,7 +12,7 @@
 
 mod plain;
 
-use crate::fill::DataType;
+use crate::data_type::DataType;
 use rayon::prelude::*;
 
 /// What a compared value is, which decides the error that it may have.

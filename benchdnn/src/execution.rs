@@ -4,8 +4,8 @@
 //! it checks what a correct library must leave alone: the inputs, the arguments that it does not
 //! use, and all memory around and between the elements.
 
+use crate::data_type::DataType;
 use crate::executor::{Argument, Bound, Prepared, Refusal};
-use crate::fill::DataType;
 use crate::float_mode::{self, FloatMode};
 use crate::outcome::{Outcome, Status};
 use crate::tensor::{Buffer, Damage, Layout};

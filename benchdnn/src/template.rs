@@ -371,16 +371,7 @@ impl Value {
 }
 
 fn json_text(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04x}", c as u32)),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
+    serde_json::Value::from(text).to_string()
 }
 
 #[cfg(test)]

@@ -3,12 +3,19 @@
 use benchdnn::attributes::{
     ATTRIBUTES, AttributeSettings, Attributes, Mask, Policy, PostOp, Scratchpad, Value,
 };
+use benchdnn::data_type::DataType;
 use benchdnn::drivers;
-use benchdnn::fill::DataType;
-use benchdnn::language::machine::{Job, Request, read};
+use benchdnn::job::Job;
 use benchdnn::language::options::{defaults, set};
+use benchdnn::library::Connection;
+use benchdnn::machine::{Request, read};
 use benchdnn::oracle::post_ops::{BinaryAlgorithm, EltwiseAlgorithm};
 use benchdnn::tensor::Tag;
+use std::rc::Rc;
+
+fn library() -> Rc<Connection> {
+    Rc::new(Connection::linked().expect("a library that can be used"))
+}
 
 fn all(name: &str, value: &str) -> Vec<Attributes> {
     let mut settings: AttributeSettings = defaults(ATTRIBUTES);
@@ -36,7 +43,7 @@ fn wrong(name: &str, value: &str) -> (usize, String) {
 
 fn lines(arguments: &[&str]) -> Vec<String> {
     let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
-    match read(&arguments, drivers::all().expect("a library")) {
+    match read(&arguments, drivers::all(), &library()) {
         Ok(Request::Jobs { jobs, .. }) => jobs.iter().map(Job::line).collect(),
         Ok(Request::Help(_)) => panic!("help"),
         Err(error) => panic!("{error}"),
@@ -188,7 +195,7 @@ fn batches_are_understood() {
     let text = "--reset --allow-enum-tags-only=0 --match=.*n.*\n\
                 --dt=f32:s8,u8:s8, \\\n     s8:bf16\n\
                 --attr-scales=,src:common:128, \\\n  dst:common:0.125\n\
-                --ss_dt=bf16\n--flags=,CH 4x5_n\"a b\" # a remark\n--ss_dt= --attr-scales= 6x7_n1";
+                --ss_dt=bf16\n--flags=,CH 4x5_n\"a b\" # a remark\n--ss_dt=f32 --attr-scales= 6x7_n1";
     std::fs::write(folder.join("batch"), text).expect("a writable file");
     let option = format!("--batch={}", folder.join("batch").display());
     let lines = lines(&[&option]);
@@ -201,7 +208,7 @@ fn batches_are_understood() {
 fn tags_without_a_number_are_refused_where_that_is_asked_for() {
     let of = |words: &[&str]| {
         let arguments: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        read(&arguments, drivers::all().expect("a library")).map(drop)
+        read(&arguments, drivers::all(), &library()).map(drop)
     };
     let odd = ["--tag=bdca", "2x3x4x5"];
     assert!(of(&odd).is_ok());

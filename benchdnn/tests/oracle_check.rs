@@ -1,7 +1,7 @@
 //! The bounds of the checks: what is right passes, what is just outside fails.
 
 use benchdnn::check::{Check, Kind, Worst, check, mistrusted};
-use benchdnn::fill::DataType;
+use benchdnn::data_type::DataType;
 
 const INF: f64 = f64::INFINITY;
 

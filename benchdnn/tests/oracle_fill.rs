@@ -1,7 +1,9 @@
 //! The data: values of their types, statistics that are exact in f32 in any order of summation,
 //! and nothing in it that hides a mistake.
 
-use benchdnn::fill::{DataType, Fill, LnormData, LnormShape, lnorm};
+use benchdnn::data_type::DataType;
+use benchdnn::fill::Fill;
+use benchdnn::fill::lnorm::{LnormData, LnormShape, lnorm};
 use benchdnn::oracle::lnorm::Flags;
 
 fn all_flags() -> impl Iterator<Item = Flags> {

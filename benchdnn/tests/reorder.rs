@@ -1,14 +1,16 @@
 //! The reorder driver: it passes a right library and sees a wrong one.
 
 use benchdnn::attributes::PostOp;
-use benchdnn::drivers::reorder::{Executor, Reorder, Request};
+use benchdnn::data_type::DataType;
+use benchdnn::drivers::reorder::{self, ReorderProblem, Request};
 use benchdnn::execution::Role;
 use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
-use benchdnn::fill::DataType;
 use benchdnn::harness::{self, Streams};
+use benchdnn::library::{self, Executor};
+use benchdnn::problem::Problem;
 use benchdnn::tensor::Layout;
 use norm_sys::*;
-use std::rc::Rc;
+use std::any::Any;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
@@ -58,7 +60,9 @@ impl Control for Faulty {
 }
 
 impl Executor for Faulty {
-    fn prepare(&self, request: &Request) -> Result<Box<dyn Prepared>, Refusal> {
+    fn prepare(&self, request: &dyn library::Request) -> Result<Box<dyn Prepared>, Refusal> {
+        let request: &dyn Any = request;
+        let request: &Request = request.downcast_ref().expect("a request of the driver");
         Ok(Box::new(Sham { fault: self.0, request: request.clone() }))
     }
 }
@@ -183,9 +187,8 @@ fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
         words.chain(command.split_whitespace()).map(str::to_owned).collect();
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let streams = Streams { out: &mut out, err: &mut err, progress: None };
-    let status =
-        harness::run(&arguments, vec![Box::new(Reorder::new(Rc::new(Faulty(fault))))], streams)
-            .expect("a vector takes everything");
+    let status = harness::run(&arguments, vec![reorder::ROW.driver()], &Faulty(fault), streams)
+        .expect("a vector takes everything");
     assert_eq!(String::from_utf8_lossy(&err), "", "{command}");
     let text = String::from_utf8(out).expect("UTF-8");
     let results: Vec<_> =
@@ -252,9 +255,8 @@ fn what_is_not_built_is_skipped() {
 
 #[test]
 fn the_tensors_of_a_problem_are_listed() {
-    use benchdnn::drivers::reorder::{Problem, arguments};
-    let problem = Problem { dims: vec![2, 3], ..Problem::default() };
-    let specs = arguments(&problem);
+    let problem = ReorderProblem { dims: vec![2, 3], ..ReorderProblem::default() };
+    let specs = (&problem as &dyn Problem).tensors();
     let roles: Vec<_> = specs.iter().map(|spec| (spec.name, spec.role)).collect();
     assert_eq!(roles, [("src", Role::Input), ("dst", Role::Output)]);
 }

@@ -14,7 +14,7 @@ pub use options::{ATTRIBUTES, AttributeSettings, Context};
 pub use post_ops::{Binary, Mask, PostOp};
 pub use quantization::{Quantization, Value};
 
-use crate::fill::DataType;
+use crate::data_type::DataType;
 use crate::language::options::{defaults, word};
 use crate::tensor::{Layout, Tag};
 use norm_sys::{

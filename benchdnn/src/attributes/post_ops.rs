@@ -2,7 +2,7 @@
 
 use super::arguments::Policy;
 use super::quantization::number;
-use crate::fill::DataType;
+use crate::data_type::DataType;
 use crate::language::value::{BadValue, integer, list, one_of, starts};
 use crate::oracle::post_ops::{BinaryAlgorithm, EltwiseAlgorithm};
 use crate::tensor::Tag;

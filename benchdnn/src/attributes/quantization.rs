@@ -2,7 +2,7 @@
 //! `ARG:POLICY[:TYPE[:GROUPS]]`, several joined by `+`.
 
 use super::arguments::{Policy, argument};
-use crate::fill::DataType;
+use crate::data_type::DataType;
 use crate::language::value::{BadValue, integer, list, starts};
 
 /// The one value of a policy that has one.

@@ -5,7 +5,7 @@
 //! worst element) it leaves to that function.
 
 use super::{Kind, Worst};
-use crate::fill::DataType;
+use crate::data_type::DataType;
 
 /// Elements that are judged together.
 pub(super) const BLOCK: usize = 64;

@@ -4,8 +4,8 @@
 //! its type. Operands are of the size that normalized values have, of both signs where the type has
 //! both, so that comparisons, `max` and `min` come out now one way and now the other.
 
-use super::DataType;
 use crate::attributes::{AttributeTensor, Source, Value};
+use crate::data_type::DataType;
 use crate::oracle::post_ops::BinaryAlgorithm;
 
 /// The values of a tensor that comes with an attribute.

@@ -1,7 +1,7 @@
 //! Data of a reorder: values of the type of src over its whole range, neighbours different, many of
 //! which the type of dst has to round or cannot hold.
 
-use super::DataType;
+use crate::data_type::DataType;
 
 /// The values of src, in row-major order.
 pub fn reorder(count: usize, src: DataType, dst: DataType) -> Vec<f64> {

@@ -1,7 +1,7 @@
 //! Finding and reading batch files.
 //!
-//! A name is looked up beside the file that includes it (on the command line: in the current
-//! folder), then among the files of `inputs/<driver>/`. Those are compiled in, so that
+//! A name is looked up beside the file that includes it (on the command line, and from a pipe, in
+//! the current folder), then among the files of `inputs/<driver>/`. Those are compiled in, so that
 //! `--batch=test_lnorm_ci` means the same everywhere and needs no installed data. Written as a path
 //! that ends in `inputs/<driver>/<file>`, as oneDNN's users do, they are found too.
 
@@ -45,7 +45,8 @@ pub fn open(file: &str, folder: &Folder, driver: &str) -> Result<Batch, Unusable
     let mut tried = Vec::new();
     if let Folder::Disk(folder) = folder {
         let path = folder.join(file);
-        if path.is_file() {
+        // A pipe is a file, too.
+        if path.exists() && !path.is_dir() {
             return read(&path);
         }
         tried.push(path.display().to_string());
@@ -74,7 +75,11 @@ fn read(path: &Path) -> Result<Batch, Unusable> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Unusable::Missing(format!("cannot read {name}: {error}")))?;
-    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    // What comes through a pipe has no neighbours: its names are those of the command line.
+    let folder = match path.is_file() {
+        true => path.parent().map(Path::to_path_buf).unwrap_or_default(),
+        false => PathBuf::new(),
+    };
     batch(name, Folder::Disk(folder), &text)
 }
 

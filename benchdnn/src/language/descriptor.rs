@@ -35,9 +35,12 @@ impl Descriptor {
                         "'{item}' is no dimension: {MOST_ELEMENTS} is the most"
                     ));
                 }
+                let hint = hint(dims);
                 BadValue::at(
                     digits,
-                    format!("'{text}' is no problem such as 8x128x1024 or 8x128x1024_n\"name\""),
+                    format!(
+                        "'{text}' is no problem such as 8x128x1024 or 8x128x1024_n\"name\"{hint}"
+                    ),
                 )
             })
         };
@@ -83,6 +86,21 @@ impl Descriptor {
     }
 }
 
+/// What may be meant by dimensions that are wrong.
+fn hint(dims: &str) -> String {
+    let joined = dims.replace([',', '*', 'X', '\u{d7}'], "x");
+    let is_right = joined.split('x').all(|dim| integer(dim, 0..=MOST_ELEMENTS).is_ok());
+    if joined != dims && is_right {
+        return format!(": dimensions are joined by x, as in {joined}");
+    }
+    match dims.strip_suffix('x').and_then(|_| dims.trim_end_matches('x').chars().last()) {
+        Some(last) if last.is_ascii_digit() => {
+            ": a dimension is missing after the last x".to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
 /// The descriptor of these dimensions and this name.
 pub fn text(dims: &[usize], name: &str) -> String {
     let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
@@ -125,6 +143,13 @@ mod tests {
         assert_eq!(offset("4x17592186044416"), 2);
         assert_eq!(offset("1x3n\"a'b\""), 6);
         assert_eq!(offset("1x3_n\"ab"), 8);
+        let message = |text| Descriptor::parse(text, &(2..=5)).expect_err(text).message;
+        for text in ["4096,4096", "4096X4096", "4096*4096"] {
+            let hint = "dimensions are joined by x, as in 4096x4096";
+            assert!(message(text).ends_with(hint), "{}", message(text));
+        }
+        assert!(message("4096x").ends_with("a dimension is missing after the last x"));
+        assert!(message("15y3").ends_with("_n\"name\""));
         let huge =
             Descriptor::parse("9999999999x9999999999", &(2..=5)).expect_err("too many elements");
         assert!(huge.message.contains("too many"), "{}", huge.message);

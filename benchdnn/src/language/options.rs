@@ -18,7 +18,7 @@ pub struct Info {
     pub value: &'static str,
     /// The heading under which the help lists it.
     pub topic: &'static str,
-    /// The default as it would be written; empty for none. An empty value means this one.
+    /// The default as it would be written; empty for none.
     pub default: &'static str,
     /// What it does.
     pub help: &'static str,
@@ -61,7 +61,8 @@ pub fn multiply<P: Clone, T>(items: &mut Vec<P>, values: &[T], set: impl Fn(&mut
         .collect();
 }
 
-/// Sets the option `name`; `None` if the table has no such option. An empty value is the default.
+/// Sets the option `name`; `None` if the table has no such option. An empty value is one only of
+/// options that are empty by default.
 pub fn set<S>(
     table: &[Opt<S>],
     state: &mut S,
@@ -69,7 +70,11 @@ pub fn set<S>(
     value: &str,
 ) -> Option<Result<(), BadValue>> {
     let option = table.iter().find(|option| option.info.name == name)?;
-    let value = if value.is_empty() { option.info.default } else { value };
+    let default = option.info.default;
+    if value.is_empty() && !default.is_empty() {
+        let message = format!("a value is missing; the default is {default}");
+        return Some(Err(BadValue::new(message)));
+    }
     Some((option.set)(state, value))
 }
 

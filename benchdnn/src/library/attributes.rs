@@ -238,7 +238,7 @@ impl Builder<'_> {
 
     fn scale(&self, scale: &Quantization, mask: c_int) -> Result<(), Refusal> {
         let (connection, attr) = (self.connection, self.attr.raw());
-        let plain = scale.data_type == crate::fill::DataType::F32
+        let plain = scale.data_type == crate::data_type::DataType::F32
             && scale.groups.is_empty()
             && !matches!(scale.policy, Policy::HostScalar | Policy::Mx | Policy::DynamicFp);
         if plain {
@@ -273,7 +273,7 @@ impl Builder<'_> {
 
     fn zero_point(&self, zero_point: &Quantization, mask: c_int) -> Result<(), Refusal> {
         let (connection, attr) = (self.connection, self.attr.raw());
-        let plain = zero_point.data_type == crate::fill::DataType::S32
+        let plain = zero_point.data_type == crate::data_type::DataType::S32
             && zero_point.groups.is_empty()
             && zero_point.policy != Policy::HostScalar;
         if plain {
@@ -336,7 +336,7 @@ impl Builder<'_> {
     ) -> Result<(), Refusal> {
         let (connection, functions) = (self.connection, self.functions);
         let type_or_undef =
-            |dt: Option<crate::fill::DataType>| dt.map_or(norm_data_type_undef, data_type);
+            |dt: Option<crate::data_type::DataType>| dt.map_or(norm_data_type_undef, data_type);
         // SAFETY: the list and the descriptors are alive, and all numbers are checked.
         let (call, status) = unsafe {
             match post_op {

@@ -5,6 +5,7 @@ use super::{Handle, Library, Own, text};
 use crate::executor::{Control, CpuIsa, Refusal, RefusalKind};
 use norm_sys::*;
 use std::ffi::c_int;
+use std::rc::Rc;
 
 /// A library with an engine and a stream of it.
 #[derive(Debug)]
@@ -158,7 +159,7 @@ fn check(
     Err(Refusal { kind, message })
 }
 
-impl Control for Connection {
+impl Control for Rc<Connection> {
     fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal> {
         let Some(own) = &self.own else { return Ok(isa == CpuIsa::Default) };
         let value = match isa {

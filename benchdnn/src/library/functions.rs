@@ -20,6 +20,17 @@ macro_rules! functions {
         }
 
         impl $table {
+            /// The functions of a connection's library.
+            #[allow(dead_code, reason = "not every table is filled in every way")]
+            $visible fn of(
+                connection: &$crate::library::Connection,
+            ) -> Result<$table, $crate::executor::Refusal> {
+                match connection.source() {
+                    None => Ok($table::linked()),
+                    Some(library) => $table::opened(library),
+                }
+            }
+
             /// The functions that the program is linked with.
             $visible fn linked() -> $table {
                 $table { $($name: $function,)* }

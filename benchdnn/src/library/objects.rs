@@ -1,8 +1,8 @@
 //! The library's objects as Rust values that destroy themselves.
 
 use super::{Connection, Library, answer, data_type};
+use crate::data_type::DataType;
 use crate::executor::{Refusal, RefusalKind};
-use crate::fill::DataType;
 use crate::tensor::{Layout, Tag};
 use norm_sys::*;
 use std::ffi::{CString, c_char, c_int};

@@ -2,8 +2,8 @@
 
 use super::objects::{self, Handle, MemoryDesc};
 use super::{Connection, answer, text};
+use crate::data_type::DataType;
 use crate::executor::{Argument, Bound, Prepared, Refusal};
-use crate::fill::DataType;
 use crate::tensor::{Buffer, Layout};
 use norm_sys::*;
 use std::ffi::{c_char, c_int};

@@ -1,7 +1,7 @@
 //! The functions of post-ops, in f64: the formulas of oneDNN's developer guide for eltwise and
 //! binary. [`estimate`](super::estimate) makes chains of them.
 
-use crate::fill::DataType;
+use crate::data_type::DataType;
 
 /// The distance of neighbours in f32.
 pub(super) fn ulp(value: f64) -> f64 {

@@ -9,7 +9,7 @@
 //! Nothing but the attributes makes the arithmetic round: without them a result is the source's
 //! value, and its type rounds it once.
 
-use crate::fill::DataType;
+use crate::data_type::DataType;
 
 /// What happens to one element besides the change of its type.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -146,7 +146,7 @@ fn split(set: &Streams, kernel: Kernel, from: usize, to: usize, threads: usize) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fill::DataType;
+    use crate::data_type::DataType;
     use crate::tensor::{Buffer, Layout};
 
     fn bytes(count: usize, seed: u8) -> Vec<u8> {

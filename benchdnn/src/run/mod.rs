@@ -62,6 +62,8 @@ pub struct Run {
     pub cold_cache: ColdCache,
     /// How times are printed.
     pub template: Rc<Template>,
+    /// The file that they are printed to; standard output without one.
+    pub output: Option<Rc<str>>,
     /// What the summary shows.
     pub sections: Sections,
     /// Whether the line of a problem names options at their defaults too.
@@ -162,8 +164,8 @@ mod tests {
             set(RUN, &mut settings, name, value).expect("a known option").expect("a good value");
             (settings.runs(&selection)[0].max_ms(), settings.runs(&selection)[0].words().join(" "))
         };
-        limits("cpu-isa", "");
-        limits("threads", "");
+        limits("cpu-isa", "default");
+        limits("threads", "0");
         assert_eq!(limits("mode", "F"), (10, "--mode=F".to_owned()));
         let (ms, line) = limits("max-ms-per-prb", "500");
         assert_eq!((ms, line.as_str()), (500, "--mode=F --max-ms-per-prb=500"));
@@ -177,7 +179,11 @@ mod tests {
              --threads=0 --buffer-prefix= --compare= --roofline=false"
         );
         limits("canonical", "false");
-        set(RUN, &mut settings, "mode", "").expect("a known option").expect("the default");
+        for (name, _) in [("mode", "C"), ("perf-template", "def"), ("roofline", "false")] {
+            let result = set(RUN, &mut settings, name, "").expect("a known option");
+            assert!(result.expect_err(name).message.starts_with("a value is missing"), "{name}");
+        }
+        set(RUN, &mut settings, "mode", "C").expect("a known option").expect("the default");
         assert_eq!(settings.runs(&selection)[0].words(), Vec::<String>::new());
     }
 }

@@ -70,7 +70,8 @@ impl Mode {
         if self.checks().fast { 10 } else { 3000 }
     }
 
-    pub(super) fn letters(self) -> String {
+    /// The letters that `--mode` takes.
+    pub fn letters(self) -> String {
         match self {
             Mode::List => "L".to_owned(),
             Mode::Initialize => "I".to_owned(),

@@ -283,6 +283,20 @@ pub const RUN: &[Opt<RunSettings>] = &[
     },
     Opt {
         info: row(
+            "output",
+            "FILE",
+            PRINTED,
+            "",
+            "Write the lines of --perf-template to FILE, which is overwritten; results and the\n\
+             summary stay on standard output",
+        ),
+        set: |state, text| {
+            state.run.output = (!text.is_empty()).then(|| text.into());
+            Ok(())
+        },
+    },
+    Opt {
+        info: row(
             "summary",
             "[no-]WHAT[+...]",
             PRINTED,

@@ -227,7 +227,7 @@ impl Drop for Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fill::DataType;
+    use crate::data_type::DataType;
 
     fn poke(buffer: &Buffer, at: isize) {
         // SAFETY: the tests poke less than a guard beyond the tensor.

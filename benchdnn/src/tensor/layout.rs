@@ -1,6 +1,6 @@
 //! Dimensions, strides and element type: where each element of a tensor lies.
 
-use crate::fill::DataType;
+use crate::data_type::DataType;
 use std::fmt;
 
 /// How a tensor's elements lie in memory.
@@ -94,13 +94,18 @@ impl Layout {
 
     /// Bytes from the first element to the end of the last one, what fills up blocks included.
     pub fn span(&self) -> usize {
-        if self.count() == 0 {
+        usize::try_from(self.wide_span()).unwrap_or(usize::MAX)
+    }
+
+    /// The same of a layout that may be too large for this machine.
+    pub fn wide_span(&self) -> u128 {
+        if self.dims.contains(&0) {
             return 0;
         }
-        let steps = |d: usize| self.padded(d) / self.block_of(d) - 1;
-        let last: usize = (0..self.dims.len()).map(|d| steps(d) * self.strides[d]).sum();
+        let steps = |d: usize| (self.padded(d) / self.block_of(d) - 1) as u128;
+        let last: u128 = (0..self.dims.len()).map(|d| steps(d) * self.strides[d] as u128).sum();
         let tile: usize = self.blocks.iter().map(|block| block.1).product();
-        (last + tile) * self.data_type.size()
+        (last + tile as u128) * self.data_type.size() as u128
     }
 
     /// Whether two layouts put every element at the same place.

@@ -3,7 +3,9 @@
 use crate::all_flags;
 use crate::mistakes::{self, Mistake};
 use benchdnn::check::{Check, Kind, check, mistrusted};
-use benchdnn::fill::{DataType, Fill, LnormData, LnormShape, lnorm};
+use benchdnn::data_type::DataType;
+use benchdnn::fill::Fill;
+use benchdnn::fill::lnorm::{LnormData, LnormShape, lnorm};
 use benchdnn::oracle::lnorm::{BackwardInput, Flags, ForwardInput, backward, forward};
 use rayon::prelude::*;
 

@@ -1,15 +1,18 @@
 //! A library that computes with plain loops in f64, and makes one mistake if it is told to.
 
 use benchdnn::attributes::PostOp;
-use benchdnn::drivers::lnorm::{Executor, Extent, Problem, Request, Wanted, arguments};
+use benchdnn::data_type::DataType;
+use benchdnn::drivers::lnorm::{LnormProblem, Request, Wanted};
 use benchdnn::execution::Role;
 use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
-use benchdnn::fill::DataType;
 use benchdnn::float_mode::{self, FloatMode};
+use benchdnn::library::{self, Executor};
 use benchdnn::oracle::lnorm::Flags;
 use benchdnn::oracle::post_ops::EltwiseAlgorithm;
+use benchdnn::problem::{Place, Problem, Spec};
 use benchdnn::tensor::{Buffer, Layout};
 use norm_sys::*;
+use std::any::Any;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -107,7 +110,9 @@ impl Control for Faulty {
 }
 
 impl Executor for Faulty {
-    fn prepare(&self, request: &Request) -> Result<Box<dyn Prepared>, Refusal> {
+    fn prepare(&self, request: &dyn library::Request) -> Result<Box<dyn Prepared>, Refusal> {
+        let request: &dyn Any = request;
+        let request: &Request = request.downcast_ref().expect("a request of the driver");
         Ok(Box::new(Sham {
             fault: self.fault,
             threads: self.threads.clone(),
@@ -119,8 +124,8 @@ impl Executor for Faulty {
 }
 
 /// The problem behind a request; tags no longer matter.
-fn problem(request: &Request) -> Problem {
-    Problem {
+fn problem(request: &Request) -> LnormProblem {
+    LnormProblem {
         dims: request.dims.clone(),
         direction: request.direction,
         src_dt: request.src.data_type,
@@ -129,15 +134,21 @@ fn problem(request: &Request) -> Problem {
         flags: request.flags,
         attributes: request.attributes.clone(),
         epsilon: request.epsilon,
-        ..Problem::default()
+        ..LnormProblem::default()
     }
+}
+
+/// A tensor of the problem.
+fn tensor(problem: &LnormProblem, id: i32) -> Option<Spec> {
+    let problem: &dyn Problem = problem;
+    problem.tensors().into_iter().find(|spec| spec.id == id)
 }
 
 struct Sham {
     fault: Fault,
     threads: Rc<Cell<u64>>,
     portable: bool,
-    problem: Problem,
+    problem: LnormProblem,
     request: Request,
 }
 
@@ -161,21 +172,20 @@ impl Prepared for Sham {
     }
 
     fn layout(&self, argument: i32) -> Option<Layout> {
-        let spec = arguments(&self.problem).into_iter().find(|spec| spec.id == argument)?;
-        let (dims, dt) = (&self.problem.dims, spec.data_type);
-        let last = dims.len() - 1;
-        (spec.role != Role::Unused).then(|| match spec.extent {
-            Extent::Columns => Layout::dense(&dims[last..], dt),
-            Extent::Attribute(index) => self.problem.attribute_tensors()[index].layout(),
-            Extent::Rows => self.tensor(&dims[..last], dt, &self.request.stat.wanted),
-            Extent::Elements => {
-                let wanted = match (argument, &self.request.dst.wanted) {
-                    (NORM_ARG_DST | NORM_ARG_DIFF_DST, own) if *own != Wanted::Any => own,
-                    _ => &self.request.src.wanted,
-                };
-                self.tensor(dims, dt, wanted)
+        let spec = tensor(&self.problem, argument)?;
+        let (dims, dt) = (&spec.dims, spec.data_type);
+        let wanted = match (argument, &self.request.dst.wanted) {
+            (NORM_ARG_MEAN | NORM_ARG_VARIANCE, _) => &self.request.stat.wanted,
+            (NORM_ARG_DST | NORM_ARG_DIFF_DST, own) if *own != Wanted::Any => own,
+            (NORM_ARG_SRC | NORM_ARG_DIFF_SRC | NORM_ARG_DST | NORM_ARG_DIFF_DST, _) => {
+                &self.request.src.wanted
             }
-        })
+            _ => match &spec.place {
+                Place::Preferred(layout) => return Some(layout.clone()),
+                _ => &Wanted::Any,
+            },
+        };
+        (spec.role != Role::Unused).then(|| self.tensor(dims, dt, wanted))
     }
 
     fn bind<'a>(&self, arguments: &[Argument<'a>]) -> Result<Box<dyn Bound + 'a>, Refusal> {
@@ -195,7 +205,7 @@ struct Calculation<'a> {
     fault: Fault,
     threads: Rc<Cell<u64>>,
     portable: bool,
-    problem: Problem,
+    problem: LnormProblem,
     arguments: Vec<Argument<'a>>,
     runs: Cell<u32>,
     rounds_up: Cell<bool>,
@@ -211,7 +221,7 @@ impl Calculation<'_> {
     }
 
     fn used(&self, id: i32, role: Role) -> Option<&Argument<'_>> {
-        let spec = arguments(&self.problem).into_iter().find(|spec| spec.id == id)?;
+        let spec = tensor(&self.problem, id)?;
         self.argument(id).filter(|_| spec.role == role)
     }
 

@@ -2,8 +2,9 @@
 //! a row of another magnitude. Backward the statistics are the row's own, rounded to f32, as a
 //! forward run gives them.
 
-use super::generator::Generator;
-use super::{DataType, LnormData, LnormShape};
+use super::{LnormData, LnormShape};
+use crate::data_type::DataType;
+use crate::fill::generator::Generator;
 use rayon::prelude::*;
 
 /// Elements below which a piece of work is not worth handing to another thread.

@@ -18,8 +18,9 @@
 //! - `d = scale*diff_dst` is positive, and larger for elements farther from 0 than the mean than for
 //!   any nearer: neither its mean nor that of `d*xhat` averages out.
 
-use super::generator::Generator;
-use super::{DataType, LnormData, LnormShape};
+use super::{LnormData, LnormShape};
+use crate::data_type::DataType;
+use crate::fill::generator::Generator;
 use rayon::prelude::*;
 
 /// Elements below which a piece of work is not worth handing to another thread.
