@@ -12,6 +12,7 @@ use crate::report::Reporter;
 use crate::run::Mode;
 use std::cell::RefCell;
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -119,8 +120,33 @@ fn run_job(
     let outcome = match job.run.mode {
         _ if number < job.run.start => Outcome::because(Status::Skipped, "before --start"),
         Mode::List => Outcome::new(Status::Listed),
-        _ => modes::run(&*job.problem, bench, &job.run, reporter)?,
+        _ => survived(|| modes::run(&*job.problem, bench, &job.run, reporter))?,
     };
     reporter.end(job, &outcome, start.elapsed());
     Ok(())
+}
+
+/// Turns a panic, which is a defect of the harness, into a failed problem: the rest of the batch
+/// runs, and the summary is printed.
+fn survived(run: impl FnOnce() -> Result<Outcome, Halt>) -> Result<Outcome, Halt> {
+    // What a panic leaves behind is not used again: buffers and tensors are the problem's own, and
+    // the cache keeps complete entries only.
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");
+        Ok(Outcome::because(Status::Failed, format!("benchdnn panicked: {text}")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_fails_its_problem_alone() {
+        let outcome = survived(|| panic!("index {} of 3", 7)).expect("no end of the run");
+        assert_eq!(outcome.said(), "FAILED (benchdnn panicked: index 7 of 3)");
+        let outcome = survived(|| Ok(Outcome::new(Status::Passed))).expect("no end of the run");
+        assert_eq!(outcome.status, Status::Passed);
+    }
 }

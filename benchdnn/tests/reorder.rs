@@ -5,6 +5,7 @@ use benchdnn::data_type::DataType;
 use benchdnn::drivers::reorder::{self, ReorderProblem, Request};
 use benchdnn::execution::Role;
 use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
+use benchdnn::float_mode::{self, FloatMode};
 use benchdnn::harness::{self, Streams};
 use benchdnn::library::{self, Executor};
 use benchdnn::problem::Problem;
@@ -37,6 +38,8 @@ enum Fault {
     BlocksTurned,
     /// What fills up blocks is left as it was.
     FillerLeft,
+    /// The caller's floating-point mode decides how results are rounded.
+    FloatModeMatters,
 }
 
 struct Faulty(Fault);
@@ -130,6 +133,17 @@ impl Calculation<'_> {
 
 impl Bound for Calculation<'_> {
     fn execute(&self) -> Result<(), Refusal> {
+        // As a library should, the calculation sets the caller's mode aside.
+        let mode = match self.fault {
+            Fault::FloatModeMatters => return self.calculate(),
+            _ => FloatMode::Default,
+        };
+        float_mode::under(mode, || self.calculate()).0
+    }
+}
+
+impl Calculation<'_> {
+    fn calculate(&self) -> Result<(), Refusal> {
         let dst = self.arguments.iter().find(|argument| argument.id == NORM_ARG_DST);
         let dst = dst.expect("dst is always there");
         let (src, before) = (self.read(NORM_ARG_SRC), self.read(NORM_ARG_DST));
@@ -239,6 +253,7 @@ fn faults_fail() {
     fails(Fault::BlocksTurned, &format!("{blocked} 33x65"));
     fails(Fault::FillerLeft, &format!("{blocked},aBx8b 33x65 3x5x2"));
     fails(Fault::OrderIgnored, &format!("{blocked} 33x65"));
+    fails(Fault::FloatModeMatters, "--mode=B --ddt=bf16 --attr-scales=dst:common:3 30x17");
     fails(Fault::LastMissing, "--sdt=f32,s8 --ddt=f32,u8 30x17");
 }
 

@@ -1,5 +1,5 @@
-//! Pseudo-random bits: SplitMix64 (Steele, Lea and Flood 2014), which is a counter and a hash, so
-//! that every row has a stream of its own and the fill can be parallel and reproducible.
+//! Pseudo-random bits: SplitMix64 (Steele, Lea and Flood 2014), a counter and a hash. Each row has
+//! its own stream, so that filling is parallel and reproducible.
 
 /// A stream of pseudo-random numbers.
 #[derive(Clone, Debug)]
