@@ -1,4 +1,4 @@
-//! A whole run: reads the command line, runs the jobs, prints, and decides the exit status.
+//! A whole run: reads the command line, runs the jobs, prints results, and decides the exit status.
 
 use crate::driver::Driver;
 use crate::job::Job;
@@ -27,9 +27,9 @@ pub const NOT_UNDERSTOOD: u8 = 2;
 pub struct Streams<'a> {
     /// Results.
     pub out: &'a mut dyn Write,
-    /// Complaints about the command line.
+    /// Errors and warnings about the command line.
     pub err: &'a mut dyn Write,
-    /// Progress, if somebody is there to see it.
+    /// Progress, if it is shown.
     pub progress: Option<Box<dyn Write + Send>>,
 }
 
@@ -60,7 +60,7 @@ pub fn run(
     for remark in remarks {
         writeln!(err, "benchdnn: warning: {remark}")?;
     }
-    // Libraries are opened before there is another thread.
+    // Libraries are opened before there is another thread: opening them sets environment variables.
     let mut reporter = Reporter::new(out);
     let opened = open_peers(&jobs, &mut reporter).and_then(|()| {
         let mut outputs = jobs.iter().filter_map(|job| job.run.output.as_ref());
@@ -86,7 +86,7 @@ pub fn run(
     Ok(if reporter.tally().failed > 0 { FAILED } else { FINE })
 }
 
-/// Opens the libraries that are compared with, before any problem runs, and names them.
+/// Opens the libraries to compare with, before any problem runs, and prints their names.
 fn open_peers(jobs: &[Job], reporter: &mut Reporter<'_>) -> Result<(), Halt> {
     let mut named: Vec<&Rc<Peer>> = Vec::new();
     for job in jobs.iter().filter(|job| job.run.mode != Mode::List) {
@@ -129,8 +129,8 @@ fn run_job(
 /// Turns a panic, which is a defect of the harness, into a failed problem: the rest of the batch
 /// runs, and the summary is printed.
 fn survived(run: impl FnOnce() -> Result<Outcome, Halt>) -> Result<Outcome, Halt> {
-    // What a panic leaves behind is not used again: buffers and tensors are the problem's own, and
-    // the cache keeps complete entries only.
+    // A panic leaves no state that is used again: buffers and tensors belong to the problem, and
+    // the cache holds complete entries only.
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");

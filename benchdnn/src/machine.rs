@@ -1,8 +1,8 @@
 //! The state machine: words in, jobs out.
 //!
-//! Options set the state; a descriptor multiplies the state's lists out into jobs; `--batch` reads
-//! a file's words in place, so what they set stays set; `--reset` resets what belongs to problems
-//! and keeps what belongs to the run.
+//! Options set the state; a descriptor multiplies the state's lists out into jobs. `--batch` reads
+//! a file's words in place, so their effects remain. `--reset` resets the options of problems and
+//! keeps those of the run.
 
 use crate::driver::Driver;
 use crate::job::Job;
@@ -33,7 +33,7 @@ pub enum Request {
 /// A command line or batch file that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageError {
-    /// Where, if at one place.
+    /// Where, if at one position.
     pub place: Option<Place>,
     /// What is wrong.
     pub message: String,
@@ -209,8 +209,8 @@ impl<'l> Machine<'l> {
         Ok(())
     }
 
-    /// Refuses a part of an implementation's name that no implementation has: all problems would
-    /// be skipped, or none, and nobody would know why.
+    /// Refuses a text that is part of no implementation's name: it would skip all problems, or
+    /// none, without an explanation.
     fn implementations_exist(&self, option: &str, value: &str) -> Result<(), BadValue> {
         let mut known: Vec<String> = Vec::new();
         let samples = self.drivers.iter().map(|driver| driver.sample());
@@ -329,7 +329,7 @@ pub fn implementations(library: &dyn Executor, problem: &dyn Problem) -> Vec<Str
     names
 }
 
-/// Refuses options that would be without effect in the run's mode, or on the problem.
+/// Refuses options without effect in the run's mode, or on the problem.
 fn makes_sense(run: &Run, problem: &dyn Problem) -> Result<(), String> {
     if run.mode == Mode::List {
         return Ok(());
@@ -347,8 +347,8 @@ fn makes_sense(run: &Run, problem: &dyn Problem) -> Result<(), String> {
     Ok(())
 }
 
-/// The options that are understood while the driver at `active` is. Unless it was `named`, the
-/// help is about the program as a whole, with the default driver's options.
+/// The options that are valid while the driver at `active` is. Unless it was `named`, the help is
+/// about the whole program, with the default driver's options.
 fn grammar(drivers: &[Box<dyn Driver>], active: usize, named: bool) -> Grammar {
     let driver = &drivers[active];
     let mut infos = driver.options();

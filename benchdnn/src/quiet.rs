@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_stands_behind_the_name() {
+    fn the_state_follows_the_name() {
         assert!(runs("12 (worker) R 1 12 0"));
         assert!(!runs("12 (worker) S 1 12 0"));
         assert!(!runs("12 (a) R b) S 1 12 0"));

@@ -107,7 +107,8 @@ impl<'a> Reporter<'a> {
         self.sections = job.run.sections;
         if self.shows(1) {
             self.line(&format!("run: {}", job.line()));
-            // The line is for finding what crashed, so it must be out before the problem runs.
+            // The line identifies a problem that crashes, so it must be out before the problem
+            // runs.
             if self.broken.is_ok() {
                 self.broken = self.out.flush();
             }
@@ -128,7 +129,7 @@ impl<'a> Reporter<'a> {
         if let Some(performance) = &outcome.performance {
             self.times(job, &line, number, performance);
         }
-        // A table has an empty field for it.
+        // A table has an empty field instead.
         let table = outcome.performance.is_some() && !job.run.template.is_default();
         if let Some(Compared::NotOffered(reason)) = &outcome.compared
             && (!table || self.shows(1))
@@ -185,7 +186,7 @@ impl<'a> Reporter<'a> {
         self.line(&format!("total: {:.2}s", self.started.elapsed().as_secs_f64()));
     }
 
-    /// What the problems have come to so far.
+    /// The counts so far.
     pub fn tally(&self) -> Tally {
         self.summary.tally()
     }

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_a_set_that_another_one_has_just_used() {
+    fn no_set_is_reused_at_once() {
         let (turn, log) = (Turn::default(), RefCell::default());
         let bound = || (0..5).map(|i| Box::new(Set(i, &log)) as Box<dyn Bound + '_>).collect();
         let (ours, theirs) = (Rotation::new(bound(), &turn), Rotation::new(bound(), &turn));

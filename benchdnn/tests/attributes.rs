@@ -1,4 +1,4 @@
-//! The language of attributes: what is understood, what is said again, and what is pointed at.
+//! The language of attributes: what is accepted, what lines repeat, and where errors point.
 
 use benchdnn::attributes::{
     ATTRIBUTES, AttributeSettings, Attributes, Mask, Policy, PostOp, Scratchpad, Value,
@@ -33,7 +33,7 @@ fn post_op(text: &str) -> PostOp {
     one("attr-post-ops", text).post_ops.value.remove(0)
 }
 
-/// The byte at which a value is wrong, and the message.
+/// The offset of an error in a value, and the message.
 fn wrong(name: &str, value: &str) -> (usize, String) {
     let mut settings: AttributeSettings = defaults(ATTRIBUTES);
     let result = set(ATTRIBUTES, &mut settings, name, value).expect("an option");
@@ -152,7 +152,7 @@ fn mistakes_are_pointed_at() {
     assert!(message.starts_with("'rleu' is no post-op: sum, dw, prelu, abs"), "{message}");
 }
 
-/// Lines say the attributes again, in one order, and nothing of what is at its default.
+/// Lines repeat the attributes in one order, without those at their defaults.
 #[test]
 fn lines_reproduce_attributes() {
     let words = [
@@ -182,12 +182,12 @@ fn lines_reproduce_attributes() {
     let line = &self::lines(&[&reorder[..], &["2x4"]].concat())[0];
     let again: Vec<&str> = line.split(' ').collect();
     assert_eq!(self::lines(&again), *std::slice::from_ref(line));
-    // A reset takes them back.
+    // A reset clears them.
     assert_eq!(self::lines(&["--attr-post-ops=sum", "--reset", "3x4"]), ["--lnorm 3x4"]);
 }
 
-/// Batches in the manner of oneDNN's own: options that are continued, lists with an empty item,
-/// and values that are set back by an empty one.
+/// Batches in the style of oneDNN's: continued options, lists with an empty item, and values that a
+/// later option resets.
 #[test]
 fn batches_are_understood() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("attributes");
@@ -216,7 +216,7 @@ fn tags_without_a_number_are_refused_where_that_is_asked_for() {
     assert!(error.to_string().contains("no tag bdca, for --tag"), "{error}");
 }
 
-/// Every batch of every driver is understood, and its problems make themselves again.
+/// Every batch of every driver is valid, and the lines of its problems reproduce them.
 #[test]
 fn every_batch_reproduces_itself() {
     use benchdnn::language::batch;

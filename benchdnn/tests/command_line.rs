@@ -1,4 +1,4 @@
-//! The program as people and scripts meet it: output, messages, exit statuses.
+//! The program as people and scripts use it: output, messages, exit statuses.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -62,12 +62,12 @@ fn a_problem_passes() {
 
 #[test]
 fn a_failed_problem_makes_the_status_1() {
-    // The scalar implementation is one that counts as a reference.
+    // The scalar implementation counts as a reference.
     let text = run(1, &["--check-ref-impl=true", "--impl=ref", "5x33"]);
     assert!(text.starts_with("0:FAILED (ref:any is a reference implementation) ("), "{text}");
     assert!(text.contains("__REPRO: --check-ref-impl=true --lnorm --impl=ref 5x33"), "{text}");
     assert!(text.contains("\ntests:1 passed:0 ") && text.contains(" failed:1 "), "{text}");
-    // src without a layout of its own is refused by the library.
+    // The library refuses src without a layout.
     let text = run(1, &["--tag=any", "5x33"]);
     assert!(text.starts_with("0:INVALID_ARGUMENTS ("), "{text}");
     assert!(text.contains(" invalid_arguments:1 failed:1 "), "{text}");
@@ -145,7 +145,7 @@ fn problems_that_make_no_sense_are_skipped_with_the_reason() {
 fn empty_and_tiny_problems_run() {
     let text = run(0, &["--dir=FWD_D,BWD_DW", "--flags=CH,CM", "0x5", "5x0", "3x0x4", "0x0"]);
     assert!(text.contains("\ntests:16 passed:16 "), "{text}");
-    // Statistics that are given, for no rows.
+    // Given statistics of no rows.
     let flags = "--flags=G,GM,GCH";
     let text = run(0, &["--dir=FWD_D,FWD_I,BWD_DW", flags, "0x5", "3x0x4", "0x0", "2x3"]);
     assert!(text.contains("\ntests:36 passed:36 "), "{text}");
@@ -162,7 +162,7 @@ fn a_problem_that_does_not_fit_is_skipped_and_the_rest_runs() {
         assert!(first.contains(" GB of memory") && first.contains("400000x400000"), "{text}");
         assert!(text.contains("\ntests:2 passed:1 skipped:1 "), "{text}");
     }
-    // Strides may be larger than the tensor.
+    // Strides can need more memory than the elements.
     let text = run(0, &["--reorder", "--strides=17592186044416x1:", "4x2", "--strides=", "4x2"]);
     assert!(text.starts_with("0:SKIPPED (") && text.contains("\n1:PASSED ("), "{text}");
 }
@@ -310,12 +310,12 @@ fn the_limit_is_measured_with_the_problem() {
     // A normalization reads and computes more than a copy of the same bytes.
     let ratio = share("--perf-template=%roof%");
     assert!(ratio.is_finite() && ratio > 0.0, "{ratio}");
-    // Nothing to move, nothing to compare with.
+    // There are no bytes to copy.
     assert!(!run(0, &["--mode=F", "--roofline", "0x5"]).contains("roofline: "), "no bytes");
     let types = "--dt=f32:s8,s8:f32,f64:u8,u8:f64,f64:bf16,f16:f64,f8_e5m2:s8";
     let words = ["--mode=F", "--max-ms-per-prb=1", "--roofline", "--dir=FWD_I", types, "9x70"];
     assert_eq!(run(0, &words).matches("\n  roofline: ").count(), 7);
-    // There may be no copy that moves as much.
+    // There may be no copy with this ratio of bytes.
     let words = ["--mode=F", "--max-ms-per-prb=1", "--roofline", "--dir=BWD_D"];
     run(0, &[&words[..], &["--dt=f32:bf16,f64:bf16,bf16:f64", "9x70"]].concat());
 }
@@ -443,7 +443,7 @@ fn data_comes_from_files() {
     assert!(text.contains("diff_dst: no file "), "{text}");
     assert!(text.contains("data: src, input") && text.contains("from -3 to 5.25"), "{text}");
     assert!(text.contains("\ntests:2 passed:2 "), "{text}");
-    // The layout is that of the memory: transposed, the columns come first.
+    // The file has the layout of the memory: transposed, columns come first.
     let text = run(0, &["-v6", &prefix("good"), "--tag=xba", "3x4"]);
     assert!(text.contains("\ntests:1 passed:1 "), "{text}");
 

@@ -1,4 +1,4 @@
-//! The language: what a command line or batch file makes of its words.
+//! The language: the jobs that command lines and batch files make.
 
 use benchdnn::drivers;
 use benchdnn::job::Job;

@@ -1,17 +1,17 @@
 //! Imports inside `benchdnn/src` go down only, and no driver imports another.
 //!
 //! Every path that begins with `crate::` counts, not only those in `use` lines. Paths inside a
-//! module (`super::`) are its own affair, except that drivers have no common room but their row.
+//! module (`super::`) are free, but a driver must not leave its folder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The layers, lowest first; a module imports from layers below its own.
 const LAYERS: &[&[&str]] = &[
-    // What depends on nothing.
+    // These depend on nothing.
     &["float_mode", "language", "quiet", "timing"],
     &["contest", "data_type"],
-    // Tensors, options of attributes, and what is right.
+    // Tensors, attributes, and the oracle.
     &["check", "oracle", "tensor"],
     &["attributes", "executor"],
     &["fill", "library", "outcome"],
@@ -19,7 +19,7 @@ const LAYERS: &[&[&str]] = &[
     // What a driver implements.
     &["problem", "run"],
     &["driver", "job", "post_op_chain"],
-    // The modes, and what they print.
+    // The modes, and what prints.
     &["report"],
     &["rotation", "verdict"],
     &["roofline"],
@@ -45,7 +45,7 @@ fn word(text: &str) -> &str {
     &text[..end]
 }
 
-/// The first two names of each path behind `prefix`; a group in braces gives one for each item.
+/// The first two names of each path after `prefix`; a group in braces gives one path for each item.
 fn paths(code: &str, prefix: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices(prefix) {
@@ -117,7 +117,7 @@ fn violations(files: &BTreeMap<PathBuf, String>) -> Vec<String> {
                 Some(_) => {}
             }
         }
-        // Out of the driver's own folder by way of its parents.
+        // A path through its parents leaves the driver's folder.
         if own == "drivers" && parts.len() > 2 && code.contains("super::super::") {
             wrong.push(format!("{shown}: super::super:: leaves the driver"));
         }
@@ -153,7 +153,7 @@ fn imports_go_down_only() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// A driver's name in a mode would be a mode of that driver.
+/// A mode that names a driver is not a mode of the harness.
 #[test]
 fn modes_name_no_driver() {
     let files = sources();

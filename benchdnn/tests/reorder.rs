@@ -1,4 +1,4 @@
-//! The reorder driver: it passes a right library and sees a wrong one.
+//! The reorder driver passes a correct library and detects a faulty one.
 
 use benchdnn::attributes::PostOp;
 use benchdnn::data_type::DataType;
@@ -16,27 +16,27 @@ use std::any::Any;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// The elements are copied in the order in which they lie.
+    /// The elements are copied in memory order.
     OrderIgnored,
     /// Rounded towards zero.
     Truncates,
-    /// Whole numbers wrap.
+    /// Integers wrap.
     Wraps,
     /// The scale of dst multiplies.
     DstScaleMultiplied,
     /// The scales of dimension 1 are taken for those of the last one.
     ScalesAlongTheLast,
-    /// The zero point of src is subtracted behind the scale.
+    /// The zero point of src is subtracted after scaling.
     ZeroPointLate,
-    /// What dst held is not added.
+    /// The previous contents of dst are not added.
     SumLost,
-    /// s32 goes by way of f32.
+    /// s32 is converted through f32.
     BySingle,
     /// The last element is not written.
     LastMissing,
     /// The elements of a block lie in the order of the blocks.
     BlocksTurned,
-    /// What fills up blocks is left as it was.
+    /// The padding of blocks is not written.
     FillerLeft,
     /// The caller's floating-point mode decides how results are rounded.
     FloatModeMatters,
@@ -133,7 +133,7 @@ impl Calculation<'_> {
 
 impl Bound for Calculation<'_> {
     fn execute(&self) -> Result<(), Refusal> {
-        // As a library should, the calculation sets the caller's mode aside.
+        // As a library must, the calculation ignores the caller's mode.
         let mode = match self.fault {
             Fault::FloatModeMatters => return self.calculate(),
             _ => FloatMode::Default,
@@ -257,7 +257,7 @@ fn faults_fail() {
     fails(Fault::LastMissing, "--sdt=f32,s8 --ddt=f32,u8 30x17");
 }
 
-/// What the driver does not do is skipped with a reason, not passed.
+/// What is not supported is skipped with a reason, not passed.
 #[test]
 fn what_is_not_built_is_skipped() {
     for option in ["--oflag=s8s8_comp:1", "--runtime-dim-mask=3", "--attr-zero-points=src:common:1"]

@@ -1,4 +1,4 @@
-//! The line of a job, read back, makes the same job: over generated command lines.
+//! The line of a job reproduces it, for generated command lines.
 
 use benchdnn::drivers;
 use benchdnn::job::Job;
@@ -64,7 +64,7 @@ fn command_line(numbers: &mut Numbers) -> Vec<String> {
     ];
     let mut words = Vec::new();
     for (name, values) in options {
-        // The limit is refused in modes that do not measure.
+        // `--roofline` is refused in modes that do not measure.
         let measures = ["P", "pc", "CP", "F"];
         let is_measured = words.first().is_some_and(|word: &String| {
             word.strip_prefix("--mode=")

@@ -4,7 +4,7 @@ use super::token::quote;
 use super::value::{BadValue, integer, list, starts};
 use std::ops::RangeInclusive;
 
-/// More elements than any machine has memory for, and few enough that no product overflows.
+/// More elements than fit into any machine's memory, but few enough that no product overflows.
 const MOST_ELEMENTS: u64 = 1 << 44;
 
 /// Dimensions and name, as written: `8x128x1024_n"name"`.
@@ -68,7 +68,7 @@ impl Descriptor {
         Ok(Descriptor { dims: dims.into_iter().map(|dim| dim as usize).collect(), name })
     }
 
-    /// A name, with or without the quotes that a shell may have taken away.
+    /// A name, with or without the quotes that a shell may have removed.
     fn name(text: &str) -> Result<String, BadValue> {
         let name = match text.strip_prefix('"') {
             Some(quoted) => quoted
@@ -86,7 +86,7 @@ impl Descriptor {
     }
 }
 
-/// What may be meant by dimensions that are wrong.
+/// A guess at what wrong dimensions mean.
 fn hint(dims: &str) -> String {
     let joined = dims.replace([',', '*', 'X', '\u{d7}'], "x");
     let is_right = joined.split('x').all(|dim| integer(dim, 0..=MOST_ELEMENTS).is_ok());
@@ -108,7 +108,7 @@ pub fn text(dims: &[usize], name: &str) -> String {
     if name.is_empty() {
         return dims;
     }
-    // Inside double quotes a shell still looks for these.
+    // A shell interprets these inside double quotes.
     if name.contains(['$', '`', '\\', '!']) {
         return quote(&format!("{dims}_n{name}"));
     }

@@ -1,4 +1,4 @@
-//! The library under test, behind function pointers.
+//! The library under test, called through function pointers.
 //!
 //! Nothing else in the harness calls the C functions by name: [`Library`] holds a pointer to each
 //! function that all drivers need, and a driver's [`Request`] calls those that create its primitive
@@ -89,7 +89,7 @@ functions! {
 }
 
 functions! {
-    /// What only this library has, or names in a sense of its own.
+    /// Functions that only this library has, or with its own meanings.
     pub Own {
         get_last_error = norm_get_last_error: fn() -> *const c_char;
         set_max_cpu_isa = norm_set_max_cpu_isa: fn(norm_cpu_isa_t) -> norm_status_t;
@@ -112,7 +112,7 @@ unsafe fn text(string: *const c_char) -> String {
     unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
 }
 
-/// The library's number of a type.
+/// The library's enumerator of a type.
 pub fn data_type(data_type: crate::data_type::DataType) -> norm_data_type_t {
     use crate::data_type::DataType;
     match data_type {
@@ -128,7 +128,7 @@ pub fn data_type(data_type: crate::data_type::DataType) -> norm_data_type_t {
     }
 }
 
-/// A query's answer of type `T`, which must be what norm.h says that the query writes.
+/// A query's answer of type `T`, which must be the type that norm.h states for the query.
 fn answer<T>(initial: T, query: impl FnOnce(*mut c_void) -> norm_status_t) -> Option<T> {
     let mut result = initial;
     (query(ptr::from_mut(&mut result).cast()) == norm_success).then_some(result)

@@ -308,10 +308,16 @@ impl<'c> Comparison<'c> {
 
     fn padded(&mut self, placement: Placement) -> Result<(), End> {
         let order = self.tensors[0].layout.order();
+        let padded = |spec: &Spec| {
+            let order = match spec.dims.len() == order.len() {
+                true => order.clone(),
+                false => (0..spec.dims.len()).collect(),
+            };
+            (spec.id, Layout::ordered(&spec.dims, &order, PADDING, spec.data_type))
+        };
         let main = self.specs.iter().filter(|spec| spec.part == Part::Main);
-        let padded = main
-            .map(|spec| (spec.id, Layout::ordered(&spec.dims, &order, PADDING, spec.data_type)));
-        let Some(request) = self.case.problem.request_with(&padded.collect::<Vec<_>>()) else {
+        let padded: Vec<(i32, Layout)> = main.map(padded).collect();
+        let Some(request) = self.case.problem.request_with(&padded) else {
             return Ok(());
         };
         let prepared = self.case.prepare_as(&*request)?;

@@ -19,11 +19,11 @@ impl Prediction {
     /// Asks the oracle about the problem with this data.
     pub(super) fn of(problem: &dyn Problem, data: Data) -> Prediction {
         let expected = problem.expected(&data);
-        Prediction::behind(problem, data, expected)
+        Prediction::with_attributes(problem, data, expected)
     }
 
     /// What attributes make of the oracle's results.
-    fn behind(problem: &dyn Problem, data: Data, plain: Vec<Expected>) -> Prediction {
+    fn with_attributes(problem: &dyn Problem, data: Data, plain: Vec<Expected>) -> Prediction {
         let expected = match problem.attributes().is_default() {
             true => plain,
             false => problem.with_attributes(&data, &plain),
@@ -94,7 +94,7 @@ impl Cache {
             return plain;
         }
         let data = inputs::with_attributes(problem, &plain.data);
-        let prediction = Prediction::behind(problem, data, plain.expected.clone());
+        let prediction = Prediction::with_attributes(problem, data, plain.expected.clone());
         self.keep(key, prediction, Some(&plain))
     }
 

@@ -1,4 +1,4 @@
-//! A library that computes with plain loops in f64, and makes one mistake if it is told to.
+//! A library that computes with plain loops in f64 and makes at most one mistake.
 
 use benchdnn::attributes::PostOp;
 use benchdnn::data_type::DataType;
@@ -18,27 +18,27 @@ use std::rc::Rc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// None: what the driver should pass.
+    /// None, so that everything passes.
     None,
     /// oneDNN's gradient of RMS normalization keeps the term of the mean.
     MeanTermInRmsGradient,
-    /// The gradient takes src in place of src*r in its second term.
+    /// The gradient uses src instead of src*r in its second term.
     GradientWithoutRoot,
-    /// Epsilon is added to the root, not under it.
+    /// Epsilon is added outside the root.
     EpsilonOutsideTheRoot,
     /// The variance is divided by C - 1.
     SampleVariance,
-    /// Sums leave out the last element of a row, as a kernel does that masks its tail wrongly.
+    /// Sums omit the last element of a row, like a kernel that masks its tail wrongly.
     TailLaneLostInSums,
     /// The last element of a row is not written.
     TailLaneNotWritten,
-    /// The element behind a row's end is written.
+    /// The element after a row's end is written.
     TailLaneTooMany,
     /// An input is overwritten.
     InputWritten,
     /// The mean is written although RMS normalization has none.
     MeanWritten,
-    /// A gradient that was not asked for is written.
+    /// An unused gradient is written.
     UnaskedGradient,
     /// The scale of src is not applied.
     SrcScaleLost,
@@ -48,23 +48,23 @@ pub(super) enum Fault {
     SrcScaleLast,
     /// The post-ops come in the opposite order.
     PostOpsReversed,
-    /// An operand with one value for each column is taken to have one for each row.
+    /// A per-column operand is read as per-row.
     OperandAlongRows,
-    /// The condition of select is turned round.
+    /// The condition of select is inverted.
     ConditionTurned,
     /// The second parameter of an eltwise is lost.
     BetaLost,
-    /// gelu by tanh where it should be by erf.
+    /// gelu_tanh instead of gelu_erf.
     TanhForErf,
-    /// Whole numbers wrap where they should saturate.
+    /// Integers wrap instead of saturating.
     Wraps,
-    /// Whole numbers are cut off where they should be rounded.
+    /// Integers are truncated instead of rounded.
     Truncates,
-    /// Halves go up where they should go to the even one.
+    /// Halves round up instead of to even.
     HalvesGoUp,
-    /// What dst held is not added.
+    /// The previous contents of dst are not added.
     SumLost,
-    /// What dst held is added in dst's type, whatever the sum's is.
+    /// The previous contents of dst are read in dst's type, whatever the sum's is.
     SumTypeIgnored,
     /// f64 is computed in f32.
     DoubleInSingle,
@@ -123,7 +123,7 @@ impl Executor for Faulty {
     }
 }
 
-/// The problem behind a request; tags no longer matter.
+/// The problem of a request, without its tags.
 fn problem(request: &Request) -> LnormProblem {
     LnormProblem {
         dims: request.dims.clone(),
@@ -241,7 +241,7 @@ impl Calculation<'_> {
         }
     }
 
-    /// What the fault makes of a value that is stored.
+    /// A stored value, with the fault.
     fn stored(&self, dt: DataType, value: f64) -> f64 {
         match self.fault {
             Fault::Wraps if dt == DataType::S8 => f64::from(value.round_ties_even() as i64 as i8),
@@ -405,7 +405,7 @@ impl Calculation<'_> {
         let buffer = self.argument(NORM_ARG_SRC).expect("src is always there").buffer;
         for (i, (x, dy)) in src.chunks(cols).zip(diff_dst.chunks(cols)).enumerate() {
             let (mut mean, mut variance) = (if rms_norm { 0.0 } else { means[i] }, variances[i]);
-            // Statistics that are given are f32; those of f64 are taken from src.
+            // Given statistics are f32; those of f64 are computed from src.
             if !global_stats && [self.problem.src_dt, self.problem.dst_dt].contains(&DataType::F64)
             {
                 mean = if rms_norm { 0.0 } else { x.iter().sum::<f64>() / count };
@@ -457,7 +457,7 @@ impl Bound for Calculation<'_> {
         let result = if forward { NORM_ARG_DST } else { NORM_ARG_DIFF_SRC };
         let output = self.argument(result).expect("the result is always there");
         let before = output.buffer.elements(output.layout);
-        // As a library should, the calculation sets the caller's mode aside.
+        // As a library must, the calculation ignores the caller's mode.
         float_mode::under(FloatMode::Default, || match forward {
             true => self.forward(),
             false => self.backward(),

@@ -1,4 +1,4 @@
-//! One layer normalization problem: what it is, and the line that makes it again.
+//! One layer normalization problem, and its line.
 
 use super::request::{Request, TensorRequest, Wanted};
 use super::settings::OPTIONS;
@@ -42,7 +42,7 @@ impl Direction {
         ("BWD_DW", Direction::Backward),
     ];
 
-    /// Whether it is one of the forward ones.
+    /// Whether it is a forward direction.
     pub fn is_forward(self) -> bool {
         matches!(self, Direction::ForwardTraining | Direction::ForwardInference)
     }
@@ -52,7 +52,7 @@ impl Direction {
     }
 }
 
-/// The fewest and the most dimensions of the primitive.
+/// The numbers of dimensions that the primitive supports.
 pub(super) const DIMENSIONS: RangeInclusive<usize> = 2..=5;
 
 /// One problem.
@@ -60,7 +60,7 @@ pub(super) const DIMENSIONS: RangeInclusive<usize> = 2..=5;
 pub struct LnormProblem {
     /// Dimensions; the last one is normalized.
     pub dims: Vec<usize>,
-    /// The name that was given to it; often empty.
+    /// Its name; often empty.
     pub name: String,
     /// What is computed.
     pub direction: Direction,
@@ -80,16 +80,16 @@ pub struct LnormProblem {
     pub flags: Flags,
     /// Added to the variance inside the root.
     pub epsilon: f32,
-    /// Factors, post-ops and the like.
+    /// Scales, post-ops and the like.
     pub attributes: Attributes,
     /// Threads for creating the primitive and for executing it.
     pub contexts: [Context; 2],
-    /// Whether dst takes the place of src, or diff_src of diff_dst.
+    /// Whether dst shares the buffer of src, or diff_src that of diff_dst.
     pub inplace: bool,
 }
 
 impl Default for LnormProblem {
-    /// No dimensions; everything else is plain.
+    /// No dimensions, and the simplest of everything else.
     fn default() -> LnormProblem {
         LnormProblem {
             dims: Vec::new(),
@@ -136,7 +136,7 @@ impl LnormProblem {
         }
     }
 
-    /// What the scales multiply a result by that becomes a whole number; 1 if it does not.
+    /// The factor that scales apply to an integer result; 1 for other types.
     fn gain(&self) -> f32 {
         let scale = |argument| match self.attributes.scale(argument).map(|scale| scale.value) {
             Some(Value::Given(value)) if value > 0.0 => value,
@@ -297,7 +297,7 @@ impl Problem for LnormProblem {
             .then(|| "in place needs src and dst of one type".to_owned())
     }
 
-    /// oneDNN's batches give post-ops of other primitives to all of them.
+    /// oneDNN's batches use post-ops of other primitives with all of them.
     fn unimplemented_reason(&self) -> Option<String> {
         let post_op = self.attributes.post_ops.value.iter().find_map(|post_op| match post_op {
             PostOp::Sum { .. } => Some("sum"),

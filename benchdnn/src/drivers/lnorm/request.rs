@@ -54,7 +54,7 @@ pub struct Request {
     pub epsilon: f32,
     /// The kind of normalization.
     pub flags: Flags,
-    /// Factors, post-ops and the like.
+    /// Scales, post-ops and the like.
     pub attributes: Attributes,
 }
 

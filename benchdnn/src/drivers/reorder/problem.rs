@@ -1,4 +1,4 @@
-//! One reorder: what it is, the tensors that it has, and the line that makes it again.
+//! One reorder, its tensors, and its line.
 
 use super::data;
 use super::request::Request;
@@ -15,10 +15,10 @@ use crate::tensor::{Layout, Tag};
 use norm_sys::{NORM_ARG_DST, NORM_ARG_SRC};
 use std::ops::RangeInclusive;
 
-/// The fewest and the most dimensions of the primitive.
+/// The numbers of dimensions that the primitive supports.
 pub(super) const DIMENSIONS: RangeInclusive<usize> = 1..=12;
 
-/// What is kept with the elements of dst for a convolution, as written: `FLAG:MASK[+...]`.
+/// The compensation that dst stores for a convolution, as written: `FLAG:MASK[+...]`.
 pub(super) type Extra = String;
 
 /// One problem.
@@ -26,7 +26,7 @@ pub(super) type Extra = String;
 pub struct ReorderProblem {
     /// Dimensions.
     pub dims: Vec<usize>,
-    /// The name that was given to it; often empty.
+    /// Its name; often empty.
     pub name: String,
     /// Type of src.
     pub src_dt: DataType,
@@ -40,16 +40,16 @@ pub struct ReorderProblem {
     pub strides: [Vec<usize>; 2],
     /// See `Extra`; empty for nothing.
     pub extra: String,
-    /// Bits of the dimensions that are known only when it is executed.
+    /// Bits of the dimensions that are known only at execution.
     pub runtime_dims: u64,
-    /// Factors, zero points and a sum.
+    /// Scales, zero points and a sum.
     pub attributes: Attributes,
     /// Threads for creating the primitive and for executing it.
     pub contexts: [Context; 2],
 }
 
 impl Default for ReorderProblem {
-    /// No dimensions; everything else is plain.
+    /// No dimensions, and the simplest of everything else.
     fn default() -> ReorderProblem {
         let plain = Tag::parse("abx").expect("a tag");
         ReorderProblem {

@@ -35,7 +35,7 @@ pub struct Request {
     pub dst: Layout,
     /// Whether src and dst are passed by their strides; by a tag otherwise.
     pub strided: [bool; 2],
-    /// Factors, zero points and a sum.
+    /// Scales, zero points and a sum.
     pub attributes: Attributes,
 }
 

@@ -144,7 +144,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "strides",
             "LIST",
             "",
-            "Strides in place of tags, SRC:DST, as in 8x1:1x4; either may be left out",
+            "Strides instead of tags, SRC:DST, as in 8x1:1x4; either may be left out",
         ),
         set: |state, text| list(text, ',', strides).map(|list| state.strides = list),
     },
@@ -153,7 +153,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "oflag",
             "LIST",
             "",
-            "What dst keeps for a convolution, FLAG:MASK[+...]: s8s8_comp, zp_comp; skipped",
+            "Compensation for a convolution, FLAG:MASK[+...]: s8s8_comp, zp_comp; skipped",
         ),
         set: |state, text| list(text, ',', extra).map(|list| state.extras = list),
     },
@@ -166,8 +166,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "runtime-dim-mask",
             "LIST",
             "0",
-            "Bits of the dimensions that are known only when it is executed; others than 0 are\n\
-             skipped",
+            "Bits of the dimensions that are known only at execution; others than 0 are skipped",
         ),
         set: |state, text| {
             list(text, ',', |item| integer(item, 0..=(1 << 12) - 1))

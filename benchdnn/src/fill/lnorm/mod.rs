@@ -26,13 +26,13 @@ pub struct LnormShape {
     pub flags: Flags,
     /// The epsilon inside the root; the magnitude of exact data follows it.
     pub epsilon: f32,
-    /// What scales make of the result before it becomes a whole number, so that exact data do not
-    /// all saturate; 1 where that is not so.
+    /// The factor that scales apply to integer results, so that exact data do not all saturate; 1
+    /// otherwise.
     pub gain: f32,
 }
 
 /// The inputs of a layer or RMS normalization. Each value is one of its type (mean and variance:
-/// f32); tensors are row-major in logical order; what the problem does not read is empty.
+/// f32); tensors are row-major; unused inputs are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LnormData {
     /// `rows * cols` values.
