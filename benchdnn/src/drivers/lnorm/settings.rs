@@ -9,7 +9,7 @@ use crate::language::value::{BadValue, boolean, list, one_of, pair};
 use crate::oracle::lnorm::Flags;
 use crate::tensor::Tag;
 
-/// The state behind [`OPTIONS`].
+/// The values of the driver's options.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     directions: Vec<Direction>,

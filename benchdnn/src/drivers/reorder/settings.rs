@@ -8,7 +8,7 @@ use crate::language::options::{Info, Opt, multiply};
 use crate::language::value::{BadValue, exactly_one_of, integer, list, starts};
 use crate::tensor::Tag;
 
-/// The state behind [`OPTIONS`].
+/// The values of the driver's options.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     src_dts: Vec<DataType>,
