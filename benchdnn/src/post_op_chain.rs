@@ -1,7 +1,7 @@
 //! What scales and post-ops make of a result, in the oracle.
 //!
-//! The result of the operation is multiplied by the scale of src, goes through the post-ops in their
-//! order and is divided by the scale of dst; the type of dst rounds and saturates at the end.
+//! The operation's result is multiplied by the scale of src, passes through the post-ops in order
+//! and is divided by the scale of dst; the type of dst rounds and saturates at the end.
 
 use crate::attributes::{AttributeTensor, Attributes, Binary, PostOp, Source};
 use crate::check::Kind;

@@ -171,7 +171,8 @@ impl MemoryDesc {
         let letters = CString::new(letters).expect("letters and digits");
         let handle = Handle::create(connection.library().memory_desc_destroy, |desc| {
             let dt = data_type(layout.data_type);
-            // SAFETY: `desc` is a valid place for a handle, the array has all entries, and the letters are a C string.
+            // SAFETY: `desc` is a valid place for a handle, the array has all entries, and the
+            // letters are a C string.
             let status =
                 unsafe { create_with_string_tag(desc, ndims, dims.as_ptr(), dt, letters.as_ptr()) };
             connection.check("memory_desc_create_with_string_tag", status)

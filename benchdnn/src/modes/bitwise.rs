@@ -5,8 +5,8 @@
 //!
 //! - on each instruction-set level of the machine, with each implementation of the list;
 //! - on 2 and 3 threads, repeated until all of them took part;
-//! - each slice (a row, say) alone, and the slices rotated. Outputs that sum over the slices are not
-//!   compared here, since they depend on all of them and their order;
+//! - with each slice (a row, say) alone, and with the slices rotated. Outputs that sum over the
+//!   slices are not compared here, since they depend on all of them and their order;
 //! - with padded rows, tensors one element off their alignment, in place and not;
 //! - for a caller that has set another floating-point mode; and repeated.
 //!

@@ -1,16 +1,16 @@
 //! `--check=grad`: the library's backward against differences of its own forward.
 //!
-//! `L = sum(w*dst)` with `w = diff_dst` has the gradients that backward gives. The parts of a problem
-//! (rows, say) are independent, so each has a sum of its own, and one direction is tried in all of
-//! them at once. Along a direction `u` the derivative is taken from four points,
+//! `L = sum(w*dst)` with `w = diff_dst` has the gradients that backward computes. The parts of a
+//! problem (rows, say) are independent, so each has its own sum, and one direction is tried in all
+//! of them at once. Along a direction `u` the derivative is computed from four points,
 //!
 //! ```text
 //! D = (8*(L(x + hu) - L(x - hu)) - (L(x + 2hu) - L(x - 2hu))) / 12h
 //! ```
 //!
-//! with sums in f64 over results in f32 (f64 for f64), whatever dst's type is. The step is 1/32 of a
-//! part's deviation, rounded to a power of two for which all points are values of the type. `D` and
-//! backward's `sum(u*diff_src)` may differ by
+//! with sums in f64 over results in f32 (f64 for f64), whatever dst's type is. The step is 1/32 of
+//! a part's deviation, rounded to a power of two for which all points are values of the type. `D`
+//! and backward's `sum(u*diff_src)` may differ by
 //!
 //! - truncation: less than a quarter of the difference between four points and the inner two;
 //! - rounding: each dst may be off by its bound ([`Kind::bound`]), times the weights above;

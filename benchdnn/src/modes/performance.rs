@@ -62,23 +62,7 @@ pub(super) fn measure(
     if let Some(copy) = &copy {
         contestants.push(copy);
     }
-    let (timing, mut others) = if contestants.len() == 1 {
-        (timing::measure::<Refusal>(run.max_ms(), run.fix_times, us)?, Vec::new())
-    } else {
-        let threaded = threads(case) > 1;
-        let terms = Terms {
-            max_ms: run.max_ms(),
-            rounds: run.fix_times,
-            cold: run.cold_cache != ColdCache::None,
-            fewest: if threaded { FEWEST_THREADED } else { FEWEST },
-            threaded,
-        };
-        let mut seconds = alternate(&contestants, terms)?;
-        let own = seconds.remove(0);
-        let against =
-            |theirs: Vec<f64>| (Timing::of_seconds(&theirs), Quartiles::of_ratios(&theirs, &own));
-        (Timing::of_seconds(&own), seconds.into_iter().map(against).collect())
-    };
+    let (timing, mut others) = contest(case, us, &contestants)?;
     let roof = copy.and_then(|copy| {
         let (timing, share) = others.pop()?;
         Some(Roof { copy: copy.name(), timing, share })
@@ -102,6 +86,34 @@ pub(super) fn measure(
         roof,
     };
     Ok((performance, compared))
+}
+
+/// Another contestant's time, and the ratios of its times to the problem's.
+type Opponent = (Timing, Quartiles);
+
+/// Times the problem, which is the first contestant, and the others in alternation with it.
+fn contest(
+    case: &Case<'_>,
+    us: impl Fn() -> Result<(), Refusal>,
+    contestants: &[&dyn Contestant<Refusal>],
+) -> Result<(Timing, Vec<Opponent>), Refusal> {
+    let run = case.run;
+    if contestants.len() == 1 {
+        return Ok((timing::measure(run.max_ms(), run.fix_times, us)?, Vec::new()));
+    }
+    let threaded = threads(case) > 1;
+    let terms = Terms {
+        max_ms: run.max_ms(),
+        rounds: run.fix_times,
+        cold: run.cold_cache != ColdCache::None,
+        fewest: if threaded { FEWEST_THREADED } else { FEWEST },
+        threaded,
+    };
+    let mut seconds = alternate(contestants, terms)?;
+    let own = seconds.remove(0);
+    let against =
+        |theirs: Vec<f64>| (Timing::of_seconds(&theirs), Quartiles::of_ratios(&theirs, &own));
+    Ok((Timing::of_seconds(&own), seconds.into_iter().map(against).collect()))
 }
 
 /// The problem as another library offers it.

@@ -158,6 +158,29 @@ fn desc(
     }
 }
 
+/// The flags as the C interface's bits.
+fn flag_bits(flags: Flags) -> c_uint {
+    [
+        (flags.global_stats, norm_use_global_stats),
+        (flags.scale, norm_use_scale),
+        (flags.shift, norm_use_shift),
+        (flags.rms_norm, norm_rms_norm),
+    ]
+    .into_iter()
+    .filter_map(|(set, bit)| set.then_some(bit))
+    .fold(norm_normalization_flags_none, |flags, bit| flags | bit)
+}
+
+/// The C interface's enumerator of a direction.
+fn prop_kind(direction: Direction) -> norm_prop_kind_t {
+    match direction {
+        Direction::ForwardTraining => norm_forward_training,
+        Direction::ForwardInference => norm_forward_inference,
+        Direction::BackwardData => norm_backward_data,
+        Direction::Backward => norm_backward,
+    }
+}
+
 impl Request {
     fn descriptor(
         &self,
@@ -169,21 +192,7 @@ impl Request {
         let src = desc(connection, dims, &self.src)?;
         let dst = desc(connection, dims, &self.dst)?;
         let stat = desc(connection, &dims[..dims.len() - 1], &self.stat)?;
-        let flags = [
-            (flags.global_stats, norm_use_global_stats),
-            (flags.scale, norm_use_scale),
-            (flags.shift, norm_use_shift),
-            (flags.rms_norm, norm_rms_norm),
-        ]
-        .into_iter()
-        .filter_map(|(set, bit)| set.then_some(bit))
-        .fold(norm_normalization_flags_none, |flags, bit| flags | bit);
-        let kind = match direction {
-            Direction::ForwardTraining => norm_forward_training,
-            Direction::ForwardInference => norm_forward_inference,
-            Direction::BackwardData => norm_backward_data,
-            Direction::Backward => norm_backward,
-        };
+        let (flags, kind) = (flag_bits(*flags), prop_kind(*direction));
         let (src, dst, stat) = (src.raw(), dst.raw(), stat.raw());
         let ss = data_type(self.ss_dt);
         let hint = hint.map_or(ptr::null(), PrimitiveDesc::raw);
