@@ -24,11 +24,17 @@ const LEVELS: &[&str] = if cfg!(target_arch = "x86_64") {
 fn allowed(level: &str, function: &str) -> bool {
     let name = function.split('@').next().unwrap_or(function);
     matches!(name, "memcpy" | "memmove" | "memset")
-        || (level == "entry_portable" && matches!(name, "fma" | "fmaf"))
+        || (level == "entry_portable"
+            && (matches!(name, "fma" | "fmaf") || is_portable_vector(name)))
         || name.contains("panicking")
         || name.contains("unwrap_failed")
         || name.contains("expect_failed")
         || (name.contains("slice") && name.contains("_fail"))
+}
+
+/// Whether a function is an operation of the portable vectors, which are not inlined.
+fn is_portable_vector(name: &str) -> bool {
+    name.contains("portable..Portable") || name.contains("8portable8Portable")
 }
 
 /// A shared library as disassembled by objdump.

@@ -12,11 +12,16 @@ use crate::tensor::DataType;
 /// Rows whose terms are summed in f32, one after another, before they are added in f64.
 pub(crate) const CHAIN_ROWS: usize = 16;
 
+/// f64 of room for the number of rows in open chains.
+const OPEN: usize = 1;
+
 /// Where a block has its sums; null for those that are not asked for.
 pub(crate) struct ColumnSums {
     pub(crate) diff_scale: *mut f64,
     pub(crate) diff_shift: *mut f64,
-    /// The chains that are not ended yet.
+    /// How many rows the chains have that are not ended yet; null without sums.
+    pub(crate) open: *mut u64,
+    /// The chains.
     pub(crate) scale_chain: *mut f32,
     pub(crate) shift_chain: *mut f32,
 }
@@ -24,14 +29,20 @@ pub(crate) struct ColumnSums {
 impl ColumnSums {
     /// How many f64 take the sums of a block with `count` of diff_scale and diff_shift.
     pub(crate) fn size(count: usize, cols: usize) -> usize {
+        if count == 0 {
+            return 0;
+        }
         let sums = count.saturating_mul(cols);
-        sums.saturating_add(sums.div_ceil(2)).checked_next_multiple_of(8).unwrap_or(usize::MAX)
+        let all = sums.saturating_add(sums.div_ceil(2)).saturating_add(OPEN);
+        all.checked_next_multiple_of(8).unwrap_or(usize::MAX)
     }
 
     /// The sums over `cols` columns of the block whose part of the scratchpad begins at `block`: of diff_scale, of
     /// diff_shift, or of both.
     #[inline(always)]
     pub(crate) fn new(cols: usize, [scale, shift]: [bool; 2], block: *mut f64) -> Self {
+        let open = block.cast::<u64>();
+        let block = Self::first(block);
         let at = |index: bool, wanted: bool| {
             let sums = block.wrapping_add(usize::from(index) * cols);
             if wanted { sums } else { std::ptr::null_mut() }
@@ -46,6 +57,35 @@ impl ColumnSums {
             diff_shift: at(scale, shift),
             scale_chain: chain(false, scale),
             shift_chain: chain(scale, shift),
+            open: if scale || shift { open } else { std::ptr::null_mut() },
+        }
+    }
+
+    /// The first sum of the block whose part of the scratchpad begins at `block`.
+    #[inline(always)]
+    pub(crate) fn first(block: *mut f64) -> *mut f64 {
+        block.wrapping_add(OPEN)
+    }
+
+    /// How many rows the chains have that are not ended yet.
+    ///
+    /// # Safety
+    /// The sums are this thread's, if there are any.
+    #[inline(always)]
+    pub(crate) unsafe fn open_rows(&self) -> usize {
+        // SAFETY: the caller's.
+        if self.open.is_null() { 0 } else { unsafe { self.open.read() as usize } }
+    }
+
+    /// Leaves chains of so many rows open.
+    ///
+    /// # Safety
+    /// As [`open_rows`](Self::open_rows).
+    #[inline(always)]
+    pub(crate) unsafe fn leave_open(&self, rows: usize) {
+        if !self.open.is_null() {
+            // SAFETY: the caller's.
+            unsafe { self.open.write(rows as u64) }
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) use columns::{CHAIN_ROWS, ColumnSums, JoinEntry, join_entry};
 pub(crate) use parameter::{Neutral, Parameters};
 pub(crate) use pipeline::{Pipeline, Spec};
 pub(crate) use schedule::Schedule;
-pub(crate) use stage::{Operand, RowTensor, TENSORS};
+pub(crate) use stage::{Operand, Staged};
 
 use crate::tensor::{MemoryDesc, RowMap};
 

@@ -40,17 +40,18 @@ impl Parameters {
         Self { cols, data_type, neutral, pack: entries(level).0 }
     }
 
-    /// Bytes of scratchpad for one of them, a multiple of a cache line.
-    pub(crate) fn room(&self) -> usize {
+    /// Bytes of scratchpad for one that is given, or is not: a multiple of a cache line.
+    pub(crate) fn room(&self, given: bool) -> usize {
         let size = self.cols.saturating_mul(size_of::<f32>()).min(usize::MAX / 4);
-        let needed = self.data_type != DataType::F32 || self.neutral && self.cols > COLS;
+        let needed =
+            if given { self.data_type != DataType::F32 } else { self.neutral && self.cols > COLS };
         if needed { size.next_multiple_of(64) } else { 0 }
     }
 
     /// A parameter as f32: `given` itself, a copy in `room`, or neutral values.
     ///
     /// # Safety
-    /// `given` is null or has a value for each column; `room` has as many bytes as [`room`](Self::room) says.
+    /// `given` is null or has a value for each column; there is as much room as [`room`](Self::room) says.
     pub(crate) unsafe fn get(&self, given: *mut u8, neutral: Neutral, room: *mut u8) -> *const f32 {
         if !given.is_null() && self.data_type != DataType::F32 {
             let packing = Packing {

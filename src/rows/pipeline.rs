@@ -5,7 +5,7 @@ use super::columns::{ColumnSums, JoinEntry, Partial};
 use super::row_map;
 use super::schedule::{BLOCKS_PER_THREAD, ELEMENTS_PER_THREAD, ELEMENTS_TO_WAKE_FOR};
 use super::slots::Slots;
-use super::stage::{Operand, RowTensor, Stage, TENSORS};
+use super::stage::{Operand, RowTensor, Stage, Staged, TENSORS};
 use crate::primitive::{Execution, PostOpChain};
 use crate::simd::{DefaultEnvironment, Level};
 use crate::tensor::{DataType, RowMap};
@@ -29,15 +29,17 @@ pub(crate) struct Spec<'a> {
     pub(crate) room: usize,
 }
 
-/// A function that computes a range of rows, and adds to the column sums that begin at the last argument.
-pub(crate) type Kernel<'a> = dyn Fn(&[RowTensor; TENSORS], usize, usize, *mut f64) + Sync + 'a;
+/// A function that computes a range of rows, and adds to the column sums that begin at the last argument. The tensors are
+/// where the caller has them, or partly on a stage.
+pub(crate) type Kernel<'a> = dyn Fn(Option<&Staged<'_>>, usize, usize, *mut f64) + Sync + 'a;
 
 /// How the rows of a problem are computed.
 pub(crate) struct Pipeline {
     pub(crate) rows: usize,
     pub(crate) cols: usize,
-    types: [DataType; TENSORS],
-    maps: [RowMap; TENSORS],
+    pub(crate) types: [DataType; TENSORS],
+    /// Where the rows of the tensors begin.
+    pub(crate) maps: [RowMap; TENSORS],
     stage: Option<Stage>,
     sums: [bool; 2],
     /// Bytes of the operation's own, and of those and the column sums.
@@ -81,13 +83,14 @@ impl Pipeline {
     }
 
     /// The tensors at their addresses in an execution.
-    pub(crate) fn tensors(&self, addresses: [*mut u8; TENSORS]) -> [RowTensor; TENSORS] {
-        [0, 1, 2].map(|i| RowTensor {
+    fn tensors(&self, addresses: [*mut u8; TENSORS]) -> [RowTensor; TENSORS] {
+        let tensor = |i: usize| RowTensor {
             address: addresses[i],
             data_type: self.types[i],
             rows: self.maps[i],
             staged: false,
-        })
+        };
+        [tensor(0), tensor(1), tensor(2)]
     }
 
     /// f64 of the column sums of a block.
@@ -106,12 +109,12 @@ impl Pipeline {
         }
     }
 
-    /// Runs a kernel over all rows on up to `width` threads, and gives the number of those that took part. With
-    /// `streams` the results may leave a stage non-temporally.
+    /// Runs a kernel over all rows of the tensors at `addresses`, on up to `width` threads, and gives the number of those
+    /// that took part. With `streams` the results may leave a stage non-temporally.
     pub(crate) fn run(
         &self,
         execution: &Execution<'_>,
-        tensors: &[RowTensor; TENSORS],
+        addresses: [*mut u8; TENSORS],
         (width, streams): (usize, bool),
         kernel: &Kernel<'_>,
     ) -> usize {
@@ -129,11 +132,10 @@ impl Pipeline {
             sums
         };
         let Some(stage) = &self.stage else {
-            let tensors = Shared(tensors);
             return execution.threads.run(blocks.count(), width, length, &|block| {
                 let _environment = DefaultEnvironment::enter();
                 let range = blocks.range(block);
-                kernel(tensors.get(), range.start, range.end, start(block));
+                kernel(None, range.start, range.end, start(block));
             });
         };
         let bound = {
@@ -145,7 +147,7 @@ impl Pipeline {
         let count = blocks.count().min(stage.most(self.rows));
         let slots = Slots::new(count);
         let stages = Part(execution.scratchpad.wrapping_add(self.stages_at));
-        let tensors = Shared(tensors);
+        let tensors = Shared(self.tensors(addresses));
         execution.threads.run(blocks.count(), width.min(count), length, &|block| {
             let _environment = DefaultEnvironment::enter();
             let (slot, sums) = (slots.take(), start(block));
@@ -157,7 +159,7 @@ impl Pipeline {
                     place,
                     blocks.range(block),
                     (bound.as_ref(), streams),
-                    &|tensors, first, last| kernel(tensors, first, last, sums),
+                    &|staged, first, last| kernel(Some(staged), first, last, sums),
                 );
             }
         })
@@ -178,7 +180,7 @@ impl Pipeline {
         let sums = execution.scratchpad.wrapping_add(self.room).cast::<f64>();
         let offset = if shift && self.sums[0] { self.cols } else { 0 };
         let blocks = Blocks::of_column_sums(self.rows, self.cols).count();
-        let first = sums.wrapping_add(offset);
+        let first = ColumnSums::first(sums).wrapping_add(offset);
         // SAFETY: every block has written its sums; the rest is the caller's.
         unsafe {
             join(&Partial { first, blocks, stride: self.stride() }, self.cols, out_type, out)
@@ -200,13 +202,13 @@ impl<T> Part<T> {
 unsafe impl<T> Sync for Part<T> {}
 
 /// Tensors that several threads write, each its own rows.
-struct Shared<'a>(&'a [RowTensor; TENSORS]);
+struct Shared([RowTensor; TENSORS]);
 
-impl<'a> Shared<'a> {
-    fn get(&self) -> &'a [RowTensor; TENSORS] {
-        self.0
+impl Shared {
+    fn get(&self) -> &[RowTensor; TENSORS] {
+        &self.0
     }
 }
 
 // SAFETY: threads write different rows through these addresses.
-unsafe impl Sync for Shared<'_> {}
+unsafe impl Sync for Shared {}

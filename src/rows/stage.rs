@@ -42,6 +42,13 @@ pub(crate) struct RowTensor {
     pub(crate) staged: bool,
 }
 
+/// Rows of a block, on a stage where they have to be.
+pub(crate) struct Staged<'a> {
+    pub(crate) tensors: &'a [RowTensor; TENSORS],
+    /// Whether more rows of the block follow.
+    pub(crate) more: bool,
+}
+
 /// How one tensor is staged.
 struct Side {
     data_type: DataType,
@@ -195,7 +202,7 @@ impl Stage {
         self.chain.as_ref().map(|(chain, _)| unsafe { chain.bind(arguments) })
     }
 
-    /// Runs `kernel(tensors, first, last)` over a block of rows by way of the stage at `slot`. With `streams` the
+    /// Runs `kernel(staged, first, last)` over a block of rows by way of the stage at `slot`. With `streams` the
     /// results may be stored non-temporally.
     ///
     /// # Safety
@@ -206,7 +213,7 @@ impl Stage {
         slot: *mut u8,
         block: std::ops::Range<usize>,
         (bound, streams): (Option<&BoundChain<'_>>, bool),
-        kernel: &dyn Fn(&[RowTensor; TENSORS], usize, usize),
+        kernel: &dyn Fn(&Staged<'_>, usize, usize),
     ) {
         let mut packing = [0, 1, 2].map(|i| self.sides[i].packing(&tensors[i], self.cols, slot));
         packing[DST].streams = self.streams(block.end, streams);
@@ -224,7 +231,7 @@ impl Stage {
                     unsafe { (self.pack)(&packing[i], first, last) };
                 }
             }
-            kernel(&parts, first, last);
+            kernel(&Staged { tensors: &parts, more: last < block.end }, first, last);
             // SAFETY: the caller's.
             unsafe { self.finish(tensors, &packing, (first, last), direct, bound) };
         }

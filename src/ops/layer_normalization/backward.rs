@@ -54,9 +54,13 @@ unsafe fn backward_rows<
     let mut row = first;
     // SAFETY: the caller's.
     unsafe {
+        // Rows of a chain that an earlier call has left open.
+        let mut open = kernel.sums.open_rows();
         loop {
-            row = kernel.short_chains::<S>(row, last);
-            let chain_end = last.min(row + CHAIN_ROWS);
+            if open == 0 {
+                row = kernel.short_chains::<S>(row, last);
+            }
+            let chain_end = last.min(row + CHAIN_ROWS - open);
             let chain_first = row;
             while row < chain_end {
                 let ready = kernel.narrow_rows(row, chain_end);
@@ -72,13 +76,17 @@ unsafe fn backward_rows<
                 }
                 row += ready;
             }
-            if row > chain_first {
+            open += row - chain_first;
+            let goes_on = job.more && row == last && open < CHAIN_ROWS;
+            if open > 0 && !goes_on {
                 kernel.sums.end_chains::<S>(job.cols);
+                open = 0;
             }
             if row < chain_end || row == last {
                 break;
             }
         }
+        kernel.sums.leave_open(open);
         if job.streams {
             S::stream_fence();
         }

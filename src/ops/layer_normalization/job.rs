@@ -3,7 +3,7 @@
 use super::row::{Statistics, mean_in_range, variance_tells};
 use super::short::Short;
 use super::short_backward;
-use crate::rows::{ColumnSums, RowTensor, Schedule, TENSORS};
+use crate::rows::{ColumnSums, Schedule, Staged};
 use crate::simd::{Factors, FusedPostOps};
 use crate::tensor::{DataType, RowMap};
 
@@ -57,7 +57,8 @@ unsafe impl Sync for Forward {}
 
 impl Forward {
     /// The same with src and dst on a stage.
-    pub(super) fn on(&self, [src, dst, _]: &[RowTensor; TENSORS]) -> Self {
+    pub(super) fn on(&self, staged: &Staged<'_>) -> Self {
+        let [src, dst, _] = staged.tensors;
         Self {
             src: src.address,
             src_type: src.data_type,
@@ -158,6 +159,8 @@ pub(super) struct Backward {
     pub(super) rms: bool,
     /// Whether diff_scale and diff_shift are summed.
     pub(super) sums: [bool; 2],
+    /// Whether more rows of the block follow, so that a chain of column sums may stay open.
+    pub(super) more: bool,
     /// Whether diff_src is too large to stay in a cache.
     pub(super) streams: bool,
     /// The scalars of several rows at once, if rows are short.
@@ -179,7 +182,8 @@ pub(super) enum Given {
 
 impl Backward {
     /// The same with its tensors on a stage.
-    pub(super) fn on(&self, [src, diff_dst, diff_src]: &[RowTensor; TENSORS]) -> Self {
+    pub(super) fn on(&self, staged: &Staged<'_>) -> Self {
+        let [src, diff_dst, diff_src] = staged.tensors;
         Self {
             src: src.address,
             src_type: src.data_type,
@@ -191,6 +195,7 @@ impl Backward {
             diff_src_type: diff_src.data_type,
             diff_src_rows: diff_src.rows,
             streams: self.streams && !diff_src.staged,
+            more: staged.more,
             ..*self
         }
     }

@@ -11,8 +11,7 @@ use super::short_backward;
 use super::types::{KernelTypes, has_chain};
 use crate::primitive::{Arguments, Execution, PostOpChain, PropKind};
 use crate::rows::{
-    JoinEntry, Neutral, Operand, Parameters, Pipeline, RowTensor, Schedule, Spec, row_map,
-    row_order,
+    JoinEntry, Neutral, Operand, Parameters, Pipeline, Schedule, Spec, row_map, row_order,
 };
 use crate::simd::{DefaultEnvironment, Factors, FusedPostOps, Level, read_scalar};
 use crate::tensor::{DataType, RowMap};
@@ -21,6 +20,8 @@ use norm_sys as sys;
 pub(super) struct Plan {
     pipeline: Pipeline,
     parameters: Parameters,
+    /// Bytes of scratchpad for scale.
+    scale_room: usize,
     epsilon: f64,
     statistics: StatisticsUse,
     global_stats: bool,
@@ -72,6 +73,8 @@ impl Plan {
         let scale_type = own(&p.scale_shift);
         let parameters =
             Parameters::new(level.unwrap_or(Level::Portable), p.cols, scale_type, level.is_some());
+        let scale_room = parameters.room(p.flags.scale());
+        let shift_room = if forward { parameters.room(p.flags.shift()) } else { 0 };
         let (fuses, staged_chain) = (
             kernels.is_some_and(|(_, types)| types.fused),
             kernels.is_some_and(|(_, types)| has_chain(p) && !types.fused),
@@ -90,7 +93,7 @@ impl Plan {
             order: &order,
             chain: if staged_chain { chain() } else { None },
             sums,
-            room: parameters.room().saturating_mul(2),
+            room: scale_room.saturating_add(shift_room),
         });
         let scale = |arg: i32| {
             let scale = p.attr.scales.get(arg)?;
@@ -104,6 +107,7 @@ impl Plan {
         Self {
             pipeline,
             parameters,
+            scale_room,
             epsilon: exact(p.epsilon),
             statistics,
             global_stats: p.flags.global_stats(),
@@ -126,12 +130,12 @@ impl Plan {
     /// # Safety
     /// The execution's buffers were checked.
     unsafe fn parameter(&self, execution: &Execution<'_>, neutral: Neutral) -> *const f32 {
-        let (id, slot) = match neutral {
+        let (id, offset) = match neutral {
             Neutral::One => (sys::NORM_ARG_SCALE, 0),
-            Neutral::MinusZero => (sys::NORM_ARG_SHIFT, 1),
+            Neutral::MinusZero => (sys::NORM_ARG_SHIFT, self.scale_room),
         };
-        let room = execution.scratchpad.wrapping_add(slot * self.parameters.room());
-        // SAFETY: the scratchpad begins with room for two parameters.
+        let room = execution.scratchpad.wrapping_add(offset);
+        // SAFETY: the scratchpad begins with room for both.
         unsafe { self.parameters.get(execution.arguments.get(id), neutral, room) }
     }
 
@@ -160,7 +164,6 @@ impl Plan {
         let pipeline = &self.pipeline;
         let width = pipeline.width(execution);
         let [src, dst] = [sys::NORM_ARG_SRC, sys::NORM_ARG_DST].map(|id| args.get(id));
-        let tensors = pipeline.tensors([src, dst, std::ptr::null_mut()]);
         let environment = DefaultEnvironment::enter();
         // SAFETY: the buffers were checked.
         let (scale, shift, factors, fused) = unsafe {
@@ -172,13 +175,13 @@ impl Plan {
             )
         };
         drop(environment);
-        let types = (tensors[0].data_type, tensors[1].data_type);
-        let schedule = Schedule::new((pipeline.rows, pipeline.cols), types, width);
+        let [src_type, dst_type, _] = pipeline.types;
+        let schedule = Schedule::new((pipeline.rows, pipeline.cols), (src_type, dst_type), width);
         let job = Forward {
             cols: pipeline.cols,
             epsilon: self.epsilon,
-            src_type: types.0,
-            dst_type: types.1,
+            src_type,
+            dst_type,
             src,
             dst,
             mean: args.get(sys::NORM_ARG_MEAN).cast(),
@@ -186,8 +189,8 @@ impl Plan {
             scale,
             shift,
             rounded_again: self.rounded_again,
-            src_rows: tensors[0].rows,
-            dst_rows: tensors[1].rows,
+            src_rows: pipeline.maps[0],
+            dst_rows: pipeline.maps[1],
             stat_rows: self.stat_rows,
             statistics: self.statistics,
             rms: self.rms,
@@ -207,11 +210,11 @@ impl Plan {
             }
             return 1;
         }
-        pipeline.run(execution, &tensors, (width, job.streams), &|tensors, first, last, _| {
-            if tensors.iter().any(|tensor| tensor.staged) {
-                rows(&job.on(tensors), first, last);
-            } else {
-                rows(&job, first, last);
+        let addresses = [src, dst, std::ptr::null_mut()];
+        pipeline.run(execution, addresses, (width, job.streams), &|staged, first, last, _| {
+            match staged {
+                None => rows(&job, first, last),
+                Some(staged) => rows(&job.on(staged), first, last),
             }
         })
     }
@@ -227,19 +230,19 @@ impl Plan {
         let pipeline = &self.pipeline;
         let ids = [sys::NORM_ARG_SRC, sys::NORM_ARG_DIFF_DST, sys::NORM_ARG_DIFF_SRC];
         let [src, diff_dst, diff_src] = ids.map(|id| args.get(id));
-        let tensors: [RowTensor; 3] = pipeline.tensors([src, diff_dst, diff_src]);
+        let [src_type, diff_dst_type, diff_src_type] = pipeline.types;
         let environment = DefaultEnvironment::enter();
         // SAFETY: the buffers were checked.
         let scale = unsafe { self.parameter(execution, Neutral::One) };
         drop(environment);
-        let element: usize = tensors.iter().map(|tensor| tensor.data_type.size()).sum();
+        let element = src_type.size() + diff_dst_type.size() + diff_src_type.size();
         let bytes = (pipeline.rows * pipeline.cols).saturating_mul(element);
         let job = Backward {
             cols: pipeline.cols,
             epsilon: self.epsilon,
-            src_type: tensors[0].data_type,
-            diff_dst_type: tensors[1].data_type,
-            diff_src_type: tensors[2].data_type,
+            src_type,
+            diff_dst_type,
+            diff_src_type,
             src,
             diff_dst,
             diff_src,
@@ -247,13 +250,14 @@ impl Plan {
             variance: args.get(sys::NORM_ARG_VARIANCE).cast(),
             scale,
             rounded_again: self.rounded_again,
-            src_rows: tensors[0].rows,
-            diff_dst_rows: tensors[1].rows,
-            diff_src_rows: tensors[2].rows,
+            src_rows: pipeline.maps[0],
+            diff_dst_rows: pipeline.maps[1],
+            diff_src_rows: pipeline.maps[2],
             stat_rows: self.stat_rows,
             global_stats: self.global_stats,
             rms: self.rms,
             sums: self.sums,
+            more: false,
             streams: Schedule::streams_bytes(bytes) && diff_src != diff_dst,
             short: if self.global_stats { None } else { short },
         };
@@ -261,12 +265,12 @@ impl Plan {
             return 1;
         }
         let width = pipeline.width(execution);
+        let addresses = [src, diff_dst, diff_src];
         let threads =
-            pipeline.run(execution, &tensors, (width, false), &|tensors, first, last, sums| {
-                if tensors.iter().any(|tensor| tensor.staged) {
-                    rows(&job.on(tensors), first, last, sums);
-                } else {
-                    rows(&job, first, last, sums);
+            pipeline.run(execution, addresses, (width, false), &|staged, first, last, sums| {
+                match staged {
+                    None => rows(&job, first, last, sums),
+                    Some(staged) => rows(&job.on(staged), first, last, sums),
                 }
             });
         for (shift, id) in [(false, sys::NORM_ARG_DIFF_SCALE), (true, sys::NORM_ARG_DIFF_SHIFT)] {

@@ -129,7 +129,8 @@ pub(super) unsafe fn statistics<S: Simd, E: WideElement>(
         let first = cols.min(LANES);
         let [sum, _] = moments(first, 0.0, null());
         let about = sum / first as f64;
-        let [offset, mean_square] = moments(cols, about, next).map(|sum| sum / n);
+        let [offset, mean_square] = moments(cols, about, next);
+        let (offset, mean_square) = (offset / n, mean_square / n);
         let (mean, square) = (about + offset, offset * offset);
         let variance = if square <= mean_square * NEAR {
             mean_square - square
