@@ -4,14 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The root of the workspace.
-pub(crate) fn root() -> &'static Path {
+fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files with one of these extensions that git knows, or all outside build folders without git; relative to the
+/// The files with one of these extensions that git does not ignore, or all outside build folders without git; relative to the
 /// root, sorted.
 pub(crate) fn files(extensions: &[&str]) -> Vec<PathBuf> {
-    let listed = Command::new("git").arg("ls-files").current_dir(root()).output();
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root())
+        .output();
     let listed = listed.ok().filter(|output| output.status.success());
     let mut found: Vec<PathBuf> = listed.map_or_else(Vec::new, |output| {
         String::from_utf8_lossy(&output.stdout).lines().map(PathBuf::from).collect()

@@ -61,7 +61,7 @@ fn quick() -> Vec<Step> {
         "cargo fmt --all --check",
         "cargo clippy --release --workspace --all-targets -- -D warnings",
         "cargo test --release --workspace --lib",
-        "cargo test --release -p libnorm --test layering --test house --test docs_links",
+        "cargo test --release -p libnorm --test unit --test layering --test house --test docs_links",
         "cargo run --release -p benchdnn -- --batch=test_lnorm_smoke",
         "cargo run --release -p benchdnn -- --reorder --batch=test_reorder_smoke",
     ]
