@@ -248,7 +248,7 @@ impl Entry {
                 let names: Vec<&str> = ENTRIES.iter().map(|(name, _)| *name).collect();
                 let names = names.join(", ");
                 Err(BadValue::new(format!(
-                    "'{text}' is no entry: after -, 0, + or ~ and K, M or G, where wanted, one of \
+                    "'{text}' is not an entry: after -, 0, + or ~ and K, M or G, where wanted, one of \
                      {names}"
                 )))
             }
