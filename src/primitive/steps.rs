@@ -2,8 +2,10 @@
 //! divided by the scale of dst.
 
 use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, PostOp};
+use crate::simd::lanes::Lanes;
 use crate::simd::math::{self, Exponent};
-use crate::simd::{Level, Ramp, Simd, entry_points, read_scalar};
+use crate::simd::portable::Portable;
+use crate::simd::{LANES, Level, Ramp, Simd, entry_points, read_scalar};
 use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places, RowMap};
 use norm_sys as sys;
 
@@ -309,24 +311,33 @@ impl Steps {
     }
 }
 
-/// Each element of a stretch replaced by the value of an expression.
+/// Each element of a stretch replaced by the value of an expression of 16 of them, and of as many others.
 macro_rules! each {
-    ($stretch:expr, |$x:ident| $value:expr) => {
-        for element in $stretch.iter_mut() {
-            let $x = *element;
-            *element = $value;
+    ($stretch:expr, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {{
+        let len = $stretch.len();
+        let whole = len - len % LANES;
+        let mut i = 0;
+        // SAFETY: the elements are there, in the others as well; the instruction set is the caller's.
+        unsafe {
+            while i < whole {
+                let $x = Lanes::<S>::load($stretch.as_ptr().add(i), LANES);
+                $(let $y = Lanes::<S>::load($others.as_ptr().add(i), LANES);)*
+                ($value).store($stretch.as_mut_ptr().add(i), LANES);
+                i += LANES;
+            }
+            if i < len {
+                let $x = Lanes::<S>::load($stretch.as_ptr().add(i), len - i);
+                $(let $y = Lanes::<S>::load($others.as_ptr().add(i), len - i);)*
+                ($value).store($stretch.as_mut_ptr().add(i), len - i);
+            }
         }
-    };
-    ($stretch:expr, $others:expr, |$x:ident, $y:ident| $value:expr) => {
-        for (element, other) in $stretch.iter_mut().zip($others.iter()) {
-            let ($x, $y) = (*element, *other);
-            *element = $value;
-        }
-    };
+    }};
 }
 
+/// # Safety
+/// The instruction set of `S` is there.
 #[inline(always)]
-fn eltwise(
+unsafe fn eltwise<S: Simd>(
     stretch: &mut [f32],
     algorithm: EltwiseAlgorithm,
     (a, b): (f32, f32),
@@ -334,82 +345,83 @@ fn eltwise(
 ) {
     use EltwiseAlgorithm as E;
     match algorithm {
-        E::Relu if a == 0.0 => each!(stretch, |x| if x < 0.0 { 0.0 } else { x }),
-        E::Relu => each!(stretch, |x| if x > 0.0 { x } else { x * a }),
+        E::Relu if a == 0.0 => each!(stretch, |x| x.lt(0.0).select(0.0, x)),
+        E::Relu => each!(stretch, |x| x.all(0.0).lt(x).select(x, x * a)),
         E::Tanh => each!(stretch, |x| math::tanh(x)),
         E::Elu => each!(stretch, |x| math::elu(x, a)),
         E::Square => each!(stretch, |x| x * x),
         E::Abs => each!(stretch, |x| x.abs()),
         E::Sqrt => each!(stretch, |x| x.sqrt()),
         E::Linear => each!(stretch, |x| x.mul_add(a, b)),
-        E::SoftRelu => each!(stretch, |x| math::softplus(a * x) / a),
-        E::Hardsigmoid => each!(stretch, |x| hardsigmoid(x, a, b)),
+        E::SoftRelu => each!(stretch, |x| math::softplus(x * a) / a),
+        E::Hardsigmoid => each!(stretch, |x| x.mul_add(a, b).within(0.0, 1.0)),
         E::Logistic => each!(stretch, |x| math::logistic(x)),
         E::Exp => each!(stretch, |x| math::exp(x)),
         E::GeluTanh => each!(stretch, |x| math::gelu_tanh(x)),
-        E::Swish => each!(stretch, |x| x * math::logistic(a * x)),
+        E::Swish => each!(stretch, |x| x * math::logistic(x * a)),
         E::Log => each!(stretch, |x| math::log(x)),
-        E::Clip | E::ClipV2 => each!(stretch, |x| {
-            let x = if x < a { a } else { x };
-            if x > b { b } else { x }
-        }),
-        E::Pow => each!(stretch, |x| a * math::pow(x, exponent)),
+        E::Clip | E::ClipV2 => each!(stretch, |x| x.within(a, b)),
+        E::Pow => each!(stretch, |x| math::pow(x, exponent) * a),
         E::GeluErf => each!(stretch, |x| math::gelu_erf(x)),
         E::Round => each!(stretch, |x| math::round(x)),
         E::Mish => each!(stretch, |x| math::mish(x)),
-        E::Hardswish => each!(stretch, |x| x * hardsigmoid(x, a, b)),
+        E::Hardswish => each!(stretch, |x| x * x.mul_add(a, b).within(0.0, 1.0)),
     }
 }
 
+/// # Safety
+/// The others are as many as the stretch has elements; the instruction set of `S` is there.
 #[inline(always)]
-fn hardsigmoid(x: f32, a: f32, b: f32) -> f32 {
-    let v = x.mul_add(a, b);
-    let v = if v < 0.0 { 0.0 } else { v };
-    if v > 1.0 { 1.0 } else { v }
-}
-
-/// 1 or 0.
-#[inline(always)]
-fn truth(x: bool) -> f32 {
-    if x { 1.0 } else { 0.0 }
-}
-
-#[inline(always)]
-fn binary(stretch: &mut [f32], algorithm: BinaryAlgorithm, others: &[f32]) {
+unsafe fn binary<S: Simd>(stretch: &mut [f32], algorithm: BinaryAlgorithm, others: &[f32]) {
     use BinaryAlgorithm as B;
     match algorithm {
-        B::Add => each!(stretch, others, |x, y| x + y),
-        B::Mul => each!(stretch, others, |x, y| x * y),
-        B::Max => each!(stretch, others, |x, y| math::most(x, y)),
-        B::Min => each!(stretch, others, |x, y| math::least(x, y)),
-        B::Div => each!(stretch, others, |x, y| x / y),
-        B::Sub => each!(stretch, others, |x, y| x - y),
-        B::Ge => each!(stretch, others, |x, y| truth(x >= y)),
-        B::Gt => each!(stretch, others, |x, y| truth(x > y)),
-        B::Le => each!(stretch, others, |x, y| truth(x <= y)),
-        B::Lt => each!(stretch, others, |x, y| truth(x < y)),
-        B::Eq => each!(stretch, others, |x, y| truth(x == y)),
-        B::Ne => each!(stretch, others, |x, y| truth(x != y)),
+        B::Add => each!(stretch, |x, y: others| x + y),
+        B::Mul => each!(stretch, |x, y: others| x * y),
+        B::Max => each!(stretch, |x, y: others| x.max(y)),
+        B::Min => each!(stretch, |x, y: others| x.min(y)),
+        B::Div => each!(stretch, |x, y: others| x / y),
+        B::Sub => each!(stretch, |x, y: others| x - y),
+        B::Ge => each!(stretch, |x, y: others| y.le(x).select(1.0, 0.0)),
+        B::Gt => each!(stretch, |x, y: others| y.lt(x).select(1.0, 0.0)),
+        B::Le => each!(stretch, |x, y: others| x.le(y).select(1.0, 0.0)),
+        B::Lt => each!(stretch, |x, y: others| x.lt(y).select(1.0, 0.0)),
+        B::Eq => each!(stretch, |x, y: others| x.eq(y).select(1.0, 0.0)),
+        B::Ne => each!(stretch, |x, y: others| x.eq(y).select(0.0, 1.0)),
         // With the condition, in `select`.
         B::Select => {}
     }
 }
 
+/// # Safety
+/// As [`binary`].
 #[inline(always)]
-fn select(stretch: &mut [f32], others: &[f32], conditions: &[f32]) {
-    for ((x, other), condition) in stretch.iter_mut().zip(others).zip(conditions) {
-        *x = if *condition != 0.0 { *x } else { *other };
-    }
+unsafe fn select<S: Simd>(stretch: &mut [f32], others: &[f32], conditions: &[f32]) {
+    each!(stretch, |x, y: others, condition: conditions| condition.eq(0.0).select(y, x));
+}
+
+/// [`steps_on`] without vectors, for reference implementations.
+///
+/// # Safety
+/// As [`steps_on`].
+pub(crate) unsafe fn take_steps(
+    bound: &BoundSteps<'_>,
+    stretch: &mut [f32],
+    at: (usize, usize),
+    others: [&mut [f32]; 2],
+) {
+    // SAFETY: the caller's.
+    unsafe { steps_on::<Portable>(bound, stretch, at, others) }
 }
 
 /// Takes all steps on the elements of a row from `col` on; `others` are as long as `stretch`, and for what steps
 /// read.
 ///
 /// # Safety
-/// The row and those elements of it are there for all operands, whose elements nobody writes meanwhile.
+/// The row and those elements of it are there for all operands, whose elements nobody writes meanwhile; the instruction
+/// set of `S` is there.
 #[inline(always)]
 #[allow(clippy::undocumented_unsafe_blocks)]
-pub(crate) unsafe fn take_steps(
+unsafe fn steps_on<S: Simd>(
     bound: &BoundSteps<'_>,
     stretch: &mut [f32],
     (row, col): (usize, usize),
@@ -418,24 +430,24 @@ pub(crate) unsafe fn take_steps(
     let [ys, zs] = others;
     for (i, step) in bound.steps.0.iter().enumerate() {
         let (factor, operands) = (bound.factors[i], bound.operands[i]);
+        // SAFETY: the caller's.
         match step {
             Step::Multiply(..) | Step::Divide(..) => each!(stretch, |x| x * factor),
-            Step::Eltwise { algorithm, alpha, beta, exponent } => {
-                eltwise(stretch, *algorithm, (*alpha, *beta), *exponent);
-            }
-            // SAFETY of the reads: the caller's.
-            Step::Binary { algorithm, first, second: None } => {
-                let ys = unsafe { first.read(operands[0], row, col, ys) };
-                binary(stretch, *algorithm, ys);
-            }
-            Step::Binary { first, second: Some(second), .. } => {
-                let ys = unsafe { first.read(operands[0], row, col, ys) };
-                let zs = unsafe { second.read(operands[1], row, col, zs) };
-                select(stretch, ys, zs);
-            }
+            Step::Eltwise { algorithm, alpha, beta, exponent } => unsafe {
+                eltwise::<S>(stretch, *algorithm, (*alpha, *beta), *exponent);
+            },
+            Step::Binary { algorithm, first, second: None } => unsafe {
+                let ys = first.read(operands[0], row, col, ys);
+                binary::<S>(stretch, *algorithm, ys);
+            },
+            Step::Binary { first, second: Some(second), .. } => unsafe {
+                let ys = first.read(operands[0], row, col, ys);
+                let zs = second.read(operands[1], row, col, zs);
+                select::<S>(stretch, ys, zs);
+            },
             Step::Sum { scale, zero_point, dst } => {
                 let ys = unsafe { dst.read(operands[0], row, col, ys) };
-                each!(stretch, ys, |x, y| (y - zero_point).mul_add(*scale, x));
+                each!(stretch, |x, y: ys| (y - *zero_point).mul_add(*scale, x));
             }
         }
     }
@@ -455,8 +467,6 @@ pub(crate) struct Rows {
 /// instruction set of `S` is there.
 #[inline(always)]
 unsafe fn step_rows<S: Simd>(bound: &BoundSteps<'_>, rows: &Rows, first: usize, last: usize) {
-    // What the level is for is the code that the compiler makes.
-    let _ = S::UNROLLS;
     let (mut ys, mut zs) = ([0.0; STRETCH], [0.0; STRETCH]);
     for row in first..last {
         let start = rows.start.wrapping_add((row - first) * rows.step);
@@ -466,7 +476,8 @@ unsafe fn step_rows<S: Simd>(bound: &BoundSteps<'_>, rows: &Rows, first: usize, 
             // SAFETY: the caller's.
             unsafe {
                 let stretch = std::slice::from_raw_parts_mut(start.add(col), len);
-                take_steps(bound, stretch, (row, col), [&mut ys[..len], &mut zs[..len]]);
+                let others = [&mut ys[..len], &mut zs[..len]];
+                steps_on::<S>(bound, stretch, (row, col), others);
             }
             col += len;
         }
