@@ -122,6 +122,8 @@ enum class algorithm {
     binary_eq = norm_binary_eq,
     binary_ne = norm_binary_ne,
     binary_select = norm_binary_select,
+    softmax_accurate = norm_softmax_accurate,
+    softmax_log = norm_softmax_log,
 };
 
 enum class normalization_flags : unsigned {

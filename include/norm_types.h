@@ -159,10 +159,10 @@ typedef enum {
     norm_query_padding_r = 17,
     norm_query_epsilon_f32 = 18,          /* float */
     norm_query_flags = 19,                /* unsigned */
-    norm_query_alg_kind = 20,
+    norm_query_alg_kind = 20,             /* norm_alg_kind_t, of a softmax */
     norm_query_alpha_f32 = 21,
     norm_query_beta_f32 = 22,
-    norm_query_axis_s32 = 23,
+    norm_query_axis_s32 = 23,             /* int, of a softmax */
     norm_query_local_size_s64 = 24,
     norm_query_k_f32 = 25,
     norm_query_p_f32 = 26,
@@ -314,7 +314,9 @@ typedef enum {
     norm_binary_lt = 0x1fff9,
     norm_binary_eq = 0x1fffa,
     norm_binary_ne = 0x1fffb,
-    norm_binary_select = 0x1fffc /* src2 != 0 ? x : src1 */
+    norm_binary_select = 0x1fffc, /* src2 != 0 ? x : src1 */
+    norm_softmax_accurate = 0x30000,
+    norm_softmax_log = 0x30001 /* the logarithm of the above */
 } norm_alg_kind_t;
 
 /* What is done to each element of the output of a primitive, in order, before it
@@ -330,8 +332,8 @@ typedef const struct norm_post_ops *const_norm_post_ops_t;
 typedef enum {
     norm_undefined_primitive = 0,
     norm_reorder = 1,
-    norm_shuffle = 2, /* from here on but for layer_normalization: not built, or */
-    norm_concat = 3,  /* the kind of a post-operation only */
+    norm_shuffle = 2, /* from here on but for softmax and layer_normalization: not */
+    norm_concat = 3,  /* built, or the kind of a post-operation only */
     norm_sum = 4,
     norm_convolution = 5,
     norm_deconvolution = 6,

@@ -23,6 +23,7 @@ mod primitive;
 mod primitive_desc;
 mod quantization;
 mod reorder;
+mod softmax;
 mod status;
 mod stream;
 

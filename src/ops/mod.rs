@@ -2,3 +2,4 @@
 
 pub(crate) mod layer_normalization;
 pub(crate) mod reorder;
+pub(crate) mod softmax;

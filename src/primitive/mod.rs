@@ -24,6 +24,7 @@ pub(crate) use desc::{
 };
 pub(crate) use enumerators::{
     AccumulationMode, BinaryAlgorithm, EltwiseAlgorithm, FpmathMode, RoundingMode, ScratchpadMode,
+    enumerators,
 };
 #[cfg(feature = "onednn-abi")]
 pub(crate) use isa::set_cap_once;

@@ -111,6 +111,18 @@ impl<S: Simd> std::ops::Neg for Lanes<S> {
 }
 
 impl<S: Simd> Lanes<S> {
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    pub(crate) unsafe fn new(v: S::F) -> Self {
+        Self(v)
+    }
+
+    #[inline(always)]
+    pub(crate) fn vector(self) -> S::F {
+        self.0
+    }
+
     /// The first `n` lanes, and zeros.
     ///
     /// # Safety
@@ -198,7 +210,6 @@ impl<S: Simd> Lanes<S> {
 
     /// The largest lane; any other than NaN where one is NaN.
     #[inline(always)]
-    #[expect(dead_code, reason = "no operation has a maximum yet")]
     pub(crate) fn largest(self) -> f32 {
         let mut lane = [0.0];
         // SAFETY: the vector exists, so its instruction set is there; one lane is stored.
