@@ -495,5 +495,5 @@ entry_points! {
 pub(crate) type StepEntry = unsafe fn(&BoundSteps<'_>, &Rows, usize, usize);
 
 pub(crate) fn step_entry(level: Level) -> StepEntry {
-    entries::at(level).unwrap_or(entries::entry_portable)
+    entries::at(level).unwrap_or(entries::portable::entry_portable)
 }

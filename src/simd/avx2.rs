@@ -315,8 +315,8 @@ impl Simd for Avx2 {
     #[inline(always)]
     unsafe fn wide_stream(p: *mut f64, v: Self::D) {
         unsafe {
-            for (k, v) in v.into_iter().enumerate() {
-                _mm256_stream_pd(p.add(4 * k), v);
+            for k in 0..4 {
+                _mm256_stream_pd(p.add(4 * k), v[k]);
             }
         }
     }

@@ -128,9 +128,9 @@ unsafe fn load_widened(p: *const f32) -> (__m512d, __m512d) {
 unsafe fn any_subnormal<const N: usize>(v: &[__m512; N]) -> bool {
     const SUBNORMAL: i32 = 0x20;
     let mut found = 0;
-    for v in v {
+    for k in 0..N {
         // SAFETY: the caller's.
-        found |= unsafe { _mm512_fpclass_ps_mask::<SUBNORMAL>(*v) };
+        found |= unsafe { _mm512_fpclass_ps_mask::<SUBNORMAL>(v[k]) };
     }
     found != 0
 }

@@ -90,8 +90,9 @@ impl Element for Byte {
     #[inline(always)]
     unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
         unsafe {
-            for (k, v) in self.codes::<S, N>(v).into_iter().enumerate() {
-                S::store_bytes(p.add(i + k * LANES), v);
+            let codes = self.codes::<S, N>(v);
+            for k in 0..N {
+                S::store_bytes(p.add(i + k * LANES), codes[k]);
             }
         }
     }
@@ -106,8 +107,9 @@ impl Element for Byte {
     #[inline(always)]
     unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
         unsafe {
-            for (k, v) in self.codes::<S, N>(v).into_iter().enumerate() {
-                S::stream_bytes(p.add(i + k * LANES), v);
+            let codes = self.codes::<S, N>(v);
+            for k in 0..N {
+                S::stream_bytes(p.add(i + k * LANES), codes[k]);
             }
         }
     }
@@ -124,12 +126,12 @@ impl Byte {
         // SAFETY: the caller's.
         unsafe {
             if !self.factors.are_ones() {
-                for v in &mut v {
-                    *v = self.factors.apply::<S>(*v);
+                for k in 0..N {
+                    v[k] = self.factors.apply::<S>(v[k]);
                 }
             }
-            for v in &mut v {
-                *v = S::within(*v, self.low, self.high);
+            for k in 0..N {
+                v[k] = S::within(v[k], self.low, self.high);
             }
         }
         v

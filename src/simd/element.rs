@@ -58,9 +58,9 @@ pub(crate) trait Element: Copy + 'static {
     /// `N` vectors, one after another.
     #[inline(always)]
     unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
-        for (k, v) in v.iter().enumerate() {
+        for k in 0..N {
             // SAFETY: the caller's.
-            unsafe { self.store::<S>(p, i + k * LANES, *v) }
+            unsafe { self.store::<S>(p, i + k * LANES, v[k]) }
         }
     }
     /// Whether [`stream`](Element::stream) goes past the caches for rows that begin at `p`.
@@ -77,9 +77,9 @@ pub(crate) trait Element: Copy + 'static {
     /// `N` of them, one after another.
     #[inline(always)]
     unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
-        for (k, v) in v.iter().enumerate() {
+        for k in 0..N {
             // SAFETY: the caller's.
-            unsafe { self.stream::<S>(p, i + k * LANES, *v) }
+            unsafe { self.stream::<S>(p, i + k * LANES, v[k]) }
         }
     }
 }
@@ -109,13 +109,13 @@ impl Bf16 {
 /// IEEE 754 binary16.
 #[derive(Clone, Copy)]
 pub(crate) struct F16;
-/// Any of the above, or with `BYTES` an integer of 8 bits, looked up at run time; only that it has 16 bits or fewer
-/// may be known.
+/// Any of the above, or an integer of 8 bits, looked up at run time.
 #[derive(Clone, Copy)]
-pub(crate) struct Runtime<const HALF: bool = false, const BYTES: bool = false> {
+pub(crate) struct Runtime {
     data_type: DataType,
     factors: Factors,
     finish: Finish,
+    again: bool,
 }
 
 // SAFETY of the blocks below: the trait's contract, passed through.
@@ -228,11 +228,46 @@ half_element! { F16, from_f16, to_f16;
     }
 }
 
+/// f32 that stages values of 16 bits or fewer: sums are those of the narrower type.
+#[derive(Clone, Copy)]
+pub(crate) struct HalfAsF32;
+
+// SAFETY of the blocks below: the trait's contract, passed through.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Element for HalfAsF32 {
+    const HALF: bool = true;
+
+    #[inline(always)]
+    fn of(_: DataType) -> Self {
+        Self
+    }
+    #[inline(always)]
+    fn size(self) -> usize {
+        F32.size()
+    }
+    #[inline(always)]
+    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {
+        unsafe { F32.load::<S>(p, i) }
+    }
+    #[inline(always)]
+    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
+        unsafe { F32.load_n::<S>(p, i, n) }
+    }
+    #[inline(always)]
+    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+        unsafe { F32.store::<S>(p, i, v) }
+    }
+    #[inline(always)]
+    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
+        unsafe { F32.store_n::<S>(p, i, v, n) }
+    }
+}
+
 /// `$call` with the token of a type, which a problem's checks have confined to these.
 macro_rules! by_type {
     ($runtime:expr, |$token:ident| $call:expr) => {
         match $runtime.data_type {
-            DataType::S8 | DataType::U8 if BYTES => {
+            DataType::S8 | DataType::U8 => {
                 let $token = Byte::of($runtime.data_type).scaled($runtime.factors);
                 $call
             }
@@ -252,22 +287,28 @@ macro_rules! by_type {
     };
 }
 
-impl<const HALF: bool, const BYTES: bool> Runtime<HALF, BYTES> {
-    /// Whether stores round f32 as it comes to fewer bits.
+impl Runtime {
+    /// The same, told that f32 which is written will be rounded again to fewer bits.
+    #[inline(always)]
+    pub(crate) fn rounded_again(self, again: bool) -> Self {
+        Self { again, ..self }
+    }
+
+    /// Whether f32 that is written is rounded to fewer bits, at once or later.
     #[inline(always)]
     pub(super) fn rounds_again(self) -> bool {
-        self.data_type.size() < 4 && self.finish.is_none()
+        self.again || (self.data_type.size() < 4 && self.finish.is_none())
     }
 }
 
 // SAFETY of the blocks below: the trait's contract, passed through.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<const HALF: bool, const BYTES: bool> Element for Runtime<HALF, BYTES> {
-    const HALF: bool = HALF;
+impl Element for Runtime {
+    const HALF: bool = false;
 
     #[inline(always)]
     fn of(data_type: DataType) -> Self {
-        Self { data_type, factors: Factors::NONE, finish: Finish::NONE }
+        Self { data_type, factors: Factors::NONE, finish: Finish::NONE, again: false }
     }
     #[inline(always)]
     fn scaled(self, factors: Factors) -> Self {

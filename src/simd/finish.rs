@@ -53,13 +53,13 @@ impl Ramp {
         // SAFETY: the caller's.
         unsafe {
             if self.bends() {
-                for v in &mut v {
-                    *v = S::fma(*v, S::splat(self.slope), S::splat(self.offset));
+                for k in 0..N {
+                    v[k] = S::fma(v[k], S::splat(self.slope), S::splat(self.offset));
                 }
             }
             if self.ends() {
-                for v in &mut v {
-                    *v = S::within(*v, self.low, self.high);
+                for k in 0..N {
+                    v[k] = S::within(v[k], self.low, self.high);
                 }
             }
         }

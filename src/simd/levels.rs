@@ -78,7 +78,7 @@ impl Level {
 ///         job: &Forward, first: usize, last: usize
 ///     ) -> usize;
 /// }
-/// let run = entries::at::<F32, F32, true>(level).unwrap_or(entries::portable::<Runtime, Runtime, true>);
+/// let run = entries::at::<F32, F32, true>(level).unwrap_or(entries::portable::entry_portable::<F32, F32, true>);
 /// ```
 ///
 /// The entries are the only functions with `#[target_feature]`; the kernel and all below it are
@@ -90,42 +90,51 @@ macro_rules! entry_points {
         $(#[$doc])*
         mod $name {
             use super::*;
-            use $crate::simd::{Level, portable};
-            #[cfg(target_arch = "x86_64")]
-            use $crate::simd::{avx2, avx512};
-            #[cfg(target_arch = "aarch64")]
-            use $crate::simd::neon;
+            use $crate::simd::Level;
 
-            /// # Safety
-            /// What the kernel asks for, and AVX-512 F, BW, DQ and VL.
+            // A module for each level, as modules are what the compiler splits its work by.
             #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-            unsafe fn entry_avx512<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
-                // SAFETY: the caller's.
-                unsafe { $kernel::<avx512::Avx512, $($ty),* $(, $($cn),*)?>($($arg),*) }
+            pub(super) mod avx512 {
+                use super::*;
+                /// # Safety
+                /// What the kernel asks for, and AVX-512 F, BW, DQ and VL.
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+                pub(super) unsafe fn entry_avx512<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
+                    // SAFETY: the caller's.
+                    unsafe { $kernel::<$crate::simd::avx512::Avx512, $($ty),* $(, $($cn),*)?>($($arg),*) }
+                }
             }
-            /// # Safety
-            /// What the kernel asks for, and AVX2, FMA and F16C.
             #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma,f16c")]
-            unsafe fn entry_avx2<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
-                // SAFETY: the caller's.
-                unsafe { $kernel::<avx2::Avx2, $($ty),* $(, $($cn),*)?>($($arg),*) }
+            pub(super) mod avx2 {
+                use super::*;
+                /// # Safety
+                /// What the kernel asks for, and AVX2, FMA and F16C.
+                #[target_feature(enable = "avx2,fma,f16c")]
+                pub(super) unsafe fn entry_avx2<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
+                    // SAFETY: the caller's.
+                    unsafe { $kernel::<$crate::simd::avx2::Avx2, $($ty),* $(, $($cn),*)?>($($arg),*) }
+                }
             }
-            /// # Safety
-            /// What the kernel asks for, and NEON.
             #[cfg(target_arch = "aarch64")]
-            #[target_feature(enable = "neon")]
-            unsafe fn entry_neon<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
-                // SAFETY: the caller's.
-                unsafe { $kernel::<neon::Neon, $($ty),* $(, $($cn),*)?>($($arg),*) }
+            pub(super) mod neon {
+                use super::*;
+                /// # Safety
+                /// What the kernel asks for, and NEON.
+                #[target_feature(enable = "neon")]
+                pub(super) unsafe fn entry_neon<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
+                    // SAFETY: the caller's.
+                    unsafe { $kernel::<$crate::simd::neon::Neon, $($ty),* $(, $($cn),*)?>($($arg),*) }
+                }
             }
-            /// # Safety
-            /// What the kernel asks for.
-            #[allow(dead_code, reason = "what pays for vectors alone has no portable entry")]
-            pub(super) unsafe fn entry_portable<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
-                // SAFETY: the caller's.
-                unsafe { $kernel::<portable::Portable, $($ty),* $(, $($cn),*)?>($($arg),*) }
+            pub(super) mod portable {
+                use super::*;
+                /// # Safety
+                /// What the kernel asks for.
+                #[allow(dead_code, reason = "what pays for vectors alone has no portable entry")]
+                pub(in super::super) unsafe fn entry_portable<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
+                    // SAFETY: the caller's.
+                    unsafe { $kernel::<$crate::simd::portable::Portable, $($ty),* $(, $($cn),*)?>($($arg),*) }
+                }
             }
 
             /// The entry of a vector level, which the machine must have when it is called; `None` for
@@ -135,11 +144,11 @@ macro_rules! entry_points {
             ) -> Option<unsafe fn($($argty),*) -> $ret> {
                 match level {
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx512 => Some(entry_avx512::<$($ty),* $(, $($cn),*)?>),
+                    Level::Avx512 => Some(avx512::entry_avx512::<$($ty),* $(, $($cn),*)?>),
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx2 => Some(entry_avx2::<$($ty),* $(, $($cn),*)?>),
+                    Level::Avx2 => Some(avx2::entry_avx2::<$($ty),* $(, $($cn),*)?>),
                     #[cfg(target_arch = "aarch64")]
-                    Level::Neon => Some(entry_neon::<$($ty),* $(, $($cn),*)?>),
+                    Level::Neon => Some(neon::entry_neon::<$($ty),* $(, $($cn),*)?>),
                     _ => None,
                 }
             }

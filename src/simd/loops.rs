@@ -277,8 +277,8 @@ impl<S: Simd, const K: usize> Running<S, K> {
     unsafe fn add_group<T: Fold<S, K>>(&mut self, group: &Chain<S, K>) {
         // SAFETY: the caller's.
         unsafe {
-            for (sum, part) in self.products.iter_mut().zip(group.products) {
-                *sum = S::wide_add(*sum, S::widen(part));
+            for k in 0..K {
+                self.products[k] = S::wide_add(self.products[k], S::widen(group.products[k]));
             }
             if T::TERM == Term::Narrow {
                 self.terms = S::wide_add(self.terms, S::widen(group.narrow));

@@ -30,7 +30,7 @@ mod terms;
 mod wide_element;
 
 pub(crate) use byte::{Byte, Factors};
-pub(crate) use element::{Bf16, Element, F16, F32, Runtime};
+pub(crate) use element::{Bf16, Element, F16, F32, HalfAsF32, Runtime};
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use finish::{Finish, Finished, Ramp};
 pub(crate) use levels::{Level, entry_points};
@@ -163,10 +163,10 @@ pub(crate) trait Simd: Copy + 'static {
         _conversion: Bf16Rounding,
         streams: bool,
     ) {
-        for (k, v) in v.iter().enumerate() {
+        for k in 0..N {
             // SAFETY: the caller's.
             unsafe {
-                let (at, half) = (p.add(k * LANES), Self::to_bf16(*v));
+                let (at, half) = (p.add(k * LANES), Self::to_bf16(v[k]));
                 if streams { Self::stream_half(at, half) } else { Self::store_half(at, half) }
             }
         }
@@ -294,8 +294,8 @@ pub(crate) trait Simd: Copy + 'static {
         let mut sums = [0.0; LANES];
         // SAFETY: the caller's.
         unsafe {
-            for (row, sum) in sums.iter_mut().enumerate() {
-                *sum = Self::wide_sum(rows.lanes(row));
+            for row in 0..LANES {
+                sums[row] = Self::wide_sum(rows.lanes(row));
             }
             Self::wide_load(sums.as_ptr())
         }

@@ -1,4 +1,7 @@
 //! Plain arrays: the level for machines without a faster one, and the measure of the others.
+//!
+//! It is there to be right, so arithmetic is not inlined: a kernel is a few calls a vector, which keeps portable code
+//! small and quick to compile.
 
 use super::{FOUR, LANES, Simd, bf16_bits, codes, f16_bits, f16_value, operations};
 
@@ -73,35 +76,35 @@ impl Simd for Portable {
     unsafe fn store_half(p: *mut u16, v: Self::H) {
         unsafe { write(p, v, LANES) }
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn from_bf16(v: Self::H) -> Self::F {
         each!(|i| f32::from_bits(u32::from(v[i]) << 16))
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn to_bf16(v: Self::F) -> Self::H {
         each!(|i| bf16_bits(v[i]))
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn from_f16(v: Self::H) -> Self::F {
         each!(|i| f16_value(v[i]))
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn to_f16(v: Self::F) -> Self::H {
         each!(|i| f16_bits(v[i]))
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn add(a: Self::F, b: Self::F) -> Self::F {
         each!(|i| a[i] + b[i])
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn sub(a: Self::F, b: Self::F) -> Self::F {
         each!(|i| a[i] - b[i])
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn mul(a: Self::F, b: Self::F) -> Self::F {
         each!(|i| a[i] * b[i])
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
         let mut out = [0.0; LANES];
         for i in 0..LANES {
@@ -109,7 +112,7 @@ impl Simd for Portable {
         }
         out
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
         let mut out = [0.0; LANES];
         for i in 0..LANES {
@@ -117,7 +120,7 @@ impl Simd for Portable {
         }
         out
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn within(v: Self::F, low: f32, high: f32) -> Self::F {
         let mut out = v;
         for x in &mut out {
@@ -126,17 +129,17 @@ impl Simd for Portable {
         }
         out
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F {
         let bytes = unsafe { read::<u8>(p, LANES) };
         each!(|i| codes::u8_value(bytes[i] ^ flip) - bias)
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn store_bytes(p: *mut u8, v: Self::F) {
         let bytes: [u8; LANES] = each!(|i| codes::integer_code(v[i]));
         unsafe { write(p, bytes, LANES) }
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn first_n(v: Self::F, n: usize) -> Self::F {
         let mut out = [0.0; LANES];
         for i in 0..LANES {
@@ -144,11 +147,11 @@ impl Simd for Portable {
         }
         out
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn widen(v: Self::F) -> Self::D {
         each!(|i| f64::from(v[i]))
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn narrow(v: Self::D) -> Self::F {
         each!(|i| v[i] as f32)
     }
@@ -172,19 +175,19 @@ impl Simd for Portable {
     unsafe fn wide_store_n(p: *mut f64, v: Self::D, n: usize) {
         unsafe { write(p, v, n) }
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn wide_add(a: Self::D, b: Self::D) -> Self::D {
         each!(|i| a[i] + b[i])
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn wide_sub(a: Self::D, b: Self::D) -> Self::D {
         each!(|i| a[i] - b[i])
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn wide_mul(a: Self::D, b: Self::D) -> Self::D {
         each!(|i| a[i] * b[i])
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn wide_fma(a: Self::D, b: Self::D, c: Self::D) -> Self::D {
         let mut out = [0.0; LANES];
         for i in 0..LANES {
@@ -192,7 +195,7 @@ impl Simd for Portable {
         }
         out
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn wide_first_n(v: Self::D, n: usize) -> Self::D {
         let mut out = [0.0; LANES];
         for i in 0..LANES {
@@ -200,19 +203,19 @@ impl Simd for Portable {
         }
         out
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn wide_div(a: Self::D, b: Self::D) -> Self::D {
         each!(|i| a[i] / b[i])
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn wide_sqrt(v: Self::D) -> Self::D {
         each!(|i| v[i].sqrt())
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn wide_all_between(v: Self::D, low: f64, high: f64) -> bool {
         v.iter().all(|v| (low..=high).contains(v))
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn wide_sum(v: Self::D) -> f64 {
         let mut v = v;
         let mut half = LANES / 2;
@@ -224,7 +227,7 @@ impl Simd for Portable {
         }
         v[0]
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn wide_quarter(v: Self::D) -> Self::Q {
         let mut sums = [0.0; FOUR];
         for (i, sum) in sums.iter_mut().enumerate() {

@@ -76,8 +76,9 @@ impl Quad for [f64; FOUR] {
     #[inline(always)]
     unsafe fn sums(rows: [Self; FOUR]) -> Self {
         let mut sums = [0.0; FOUR];
-        for (sum, [a, b, c, d]) in sums.iter_mut().zip(rows) {
-            *sum = (a + c) + (b + d);
+        for i in 0..FOUR {
+            let [a, b, c, d] = rows[i];
+            sums[i] = (a + c) + (b + d);
         }
         sums
     }

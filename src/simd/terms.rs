@@ -56,8 +56,8 @@ impl<S: Simd, const K: usize> Chain<S, K> {
         let mut sums = *self;
         // SAFETY: the caller's.
         unsafe {
-            for (sum, b) in sums.products.iter_mut().zip(other.products) {
-                *sum = S::add(*sum, b);
+            for k in 0..K {
+                sums.products[k] = S::add(sums.products[k], other.products[k]);
             }
             if T::TERM == Term::Narrow {
                 sums.narrow = S::add(sums.narrow, other.narrow);
@@ -106,8 +106,9 @@ impl<S: Simd, const K: usize> Terms<S, K> {
     pub(super) unsafe fn add<T: Fold<S, K>>(&self, chain: &mut Chain<S, K>, wide: &mut S::D) {
         // SAFETY: the caller's.
         unsafe {
-            for (sum, (a, b)) in chain.products.iter_mut().zip(self.factors) {
-                *sum = S::fma(a, b, *sum);
+            for k in 0..K {
+                let (a, b) = self.factors[k];
+                chain.products[k] = S::fma(a, b, chain.products[k]);
             }
             match T::TERM {
                 Term::None => (),
@@ -125,8 +126,9 @@ impl<S: Simd, const K: usize> Terms<S, K> {
     pub(super) unsafe fn first_n<T: Fold<S, K>>(mut self, n: usize) -> Self {
         // SAFETY: the caller's.
         unsafe {
-            for (a, b) in &mut self.factors {
-                (*a, *b) = (S::first_n(*a, n), S::first_n(*b, n));
+            for k in 0..K {
+                let (a, b) = self.factors[k];
+                self.factors[k] = (S::first_n(a, n), S::first_n(b, n));
             }
             match T::TERM {
                 Term::None => (),

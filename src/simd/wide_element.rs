@@ -23,6 +23,11 @@ pub(crate) trait WideElement: Copy + 'static {
     unsafe fn finished(self, _finish: Finish) -> Self {
         self
     }
+    /// The same, told that f32 which is written will be rounded again to fewer bits.
+    #[inline(always)]
+    fn rounded_again(self, _again: bool) -> Self {
+        self
+    }
     /// `n` elements, 16 for a whole vector.
     ///
     /// # Safety
@@ -51,7 +56,7 @@ pub(crate) trait WideElement: Copy + 'static {
 }
 
 /// All that [`Runtime`] looks up.
-pub(crate) type Number = Runtime<false, true>;
+pub(crate) type Number = Runtime;
 
 /// f64.
 #[derive(Clone, Copy)]
@@ -77,6 +82,10 @@ impl WideElement for Number {
     #[inline(always)]
     unsafe fn finished(self, finish: Finish) -> Self {
         unsafe { Element::finished(self, finish) }
+    }
+    #[inline(always)]
+    fn rounded_again(self, again: bool) -> Self {
+        Runtime::rounded_again(self, again)
     }
     #[inline(always)]
     unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D {
@@ -163,8 +172,8 @@ unsafe fn narrow_to_odd<S: Simd>(v: S::D) -> S::F {
     // SAFETY: the caller's.
     unsafe {
         S::wide_store(wide.as_mut_ptr(), v);
-        for (lane, x) in lanes.iter_mut().zip(wide) {
-            *lane = rounded_to_odd(x);
+        for i in 0..LANES {
+            lanes[i] = rounded_to_odd(wide[i]);
         }
         S::load(lanes.as_ptr())
     }

@@ -50,6 +50,7 @@ impl RowMap {
     }
 
     /// How far rows are from each other that lie in one innermost level, and how many do.
+    #[inline(always)]
     pub(crate) fn innermost(&self) -> (usize, usize) {
         let last = self.levels.saturating_sub(1);
         (self.strides[last], if last == 0 { usize::MAX } else { self.dims[last].max(1) })

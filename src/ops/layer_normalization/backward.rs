@@ -13,13 +13,15 @@
 
 use super::columns::{CHAIN_ROWS, ColumnSums};
 use super::gradient::{
-    GLOBAL, Gradient, LAYER, READ_SCALE, RMS, Row, RowSums, SUM_SCALE, SUM_SHIFT, Stream, TILE,
-    Types,
+    GLOBAL, Gradient, Kind, LAYER, RMS, Row, RowSums, SUM_BOTH, SUM_SCALE, Stream, TILE, Types,
 };
 use super::job::{Backward, Given};
 use super::row::{Statistics, per_col, reciprocal};
-use crate::simd::{Bf16, Element, F16, F32, Level, Runtime, Simd, entry_points, fold, map};
+use super::types::KernelTypes;
+use crate::simd::{Bf16, Element, F16, F32, Level, Simd, entry_points, fold, map};
 use crate::tensor::DataType;
+
+const GLOBAL_RMS: u8 = GLOBAL | RMS;
 
 /// Rows from `first` on, up to `last - 1` or to one that f32 does not carry; gives the row it stopped
 /// at. Adds to the block's column sums at `sums`.
@@ -33,14 +35,14 @@ unsafe fn backward_rows<
     Dd: Element,
     Ds: Element,
     const MODE: u8,
-    const PARAMS: u8,
+    const SUMS: u8,
 >(
     job: &Backward,
     first: usize,
     last: usize,
     sums: *mut f64,
 ) -> usize {
-    let kernel = Kernel::<Src, Dd, Ds, MODE, PARAMS> {
+    let kernel = Kernel::<Src, Dd, Ds, MODE, SUMS> {
         job,
         types: Types {
             src: Src::of(job.src_type),
@@ -59,8 +61,8 @@ unsafe fn backward_rows<
             while row < chain_end {
                 let ready = kernel.narrow_rows(row, chain_end);
                 let mut rows = [Row::NOTHING; TILE];
-                for (i, slot) in rows[..ready].iter_mut().enumerate() {
-                    *slot = kernel.prepare::<S>(row + i);
+                for i in 0..ready {
+                    rows[i] = kernel.prepare::<S>(row + i);
                 }
                 match ready {
                     0 => break,
@@ -85,7 +87,7 @@ unsafe fn backward_rows<
 }
 
 /// A job with the types of its kernel.
-pub(super) struct Kernel<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
+pub(super) struct Kernel<'a, Src, Dd, Ds, const MODE: u8, const SUMS: u8> {
     pub(super) job: &'a Backward,
     pub(super) types: Types<Src, Dd, Ds>,
     /// The block's.
@@ -95,8 +97,8 @@ pub(super) struct Kernel<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
 // SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
 // of `S` is there, by the contract of `backward_rows`.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
-    Kernel<'_, Src, Dd, Ds, MODE, PARAMS>
+impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
+    Kernel<'_, Src, Dd, Ds, MODE, SUMS>
 {
     /// How many rows from `first` on f32 carries, up to a tile.
     #[inline(always)]
@@ -139,7 +141,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             let (mean, r) = (found.mean as f32, reciprocal(found.variance, job.epsilon) as f32);
             let (src, diff_dst) = (self.src(row), self.diff_dst(row));
             let diff_src = self.diff_src(row);
-            let sums = RowSums::<S, Src, Dd, MODE, PARAMS> {
+            let sums = RowSums::<S, Src, Dd, MODE> {
                 src_type: self.types.src,
                 dd_type: self.types.diff_dst,
                 src,
@@ -160,10 +162,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     }
 
     #[inline(always)]
-    fn gradient<const R: usize>(
-        &self,
-        rows: [Row; R],
-    ) -> Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R> {
+    fn gradient<const R: usize>(&self, rows: [Row; R]) -> Gradient<'_, Src, Dd, Ds, MODE, SUMS, R> {
         Gradient { types: self.types, rows, scale: self.job.scale, sums: &self.sums }
     }
 
@@ -172,14 +171,14 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     unsafe fn write_past_caches<S: Simd>(&self, rows: [Row; TILE], next: usize) {
         let gradient = self.gradient(rows);
         let mut streams = true;
-        for row in &rows {
-            streams &= self.types.diff_src.streams(row.diff_src);
+        for r in 0..TILE {
+            streams &= self.types.diff_src.streams(rows[r].diff_src);
         }
         unsafe {
             if streams {
                 let mut ahead = [(self.job.src, self.job.diff_dst); TILE];
-                for (i, rows) in ahead.iter_mut().enumerate() {
-                    *rows = (self.src(next + i), self.diff_dst(next + i));
+                for i in 0..TILE {
+                    ahead[i] = (self.src(next + i), self.diff_dst(next + i));
                 }
                 map::<S, _>(self.job.cols, &Stream { gradient, next: ahead });
             } else {
@@ -192,7 +191,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
 entry_points! {
     /// Rows backward, per level.
     mod entries: backward_rows<Src: Element, Dd: Element, Ds: Element;
-        const MODE: u8, const PARAMS: u8>(
+        const MODE: u8, const SUMS: u8>(
         job: &Backward, first: usize, last: usize, sums: *mut f64
     ) -> usize;
 }
@@ -201,81 +200,36 @@ entry_points! {
 /// for `wide`.
 pub(super) type Entry = unsafe fn(&Backward, usize, usize, *mut f64) -> usize;
 
-/// The kernel for a problem's types and flags. The common combinations of types have kernels of their
-/// own; the rest, constant statistics and the portable level look types up as they go.
-pub(super) fn entry(
-    level: Level,
-    types: (DataType, DataType, DataType),
-    mode: u8,
-    params: u8,
-) -> Entry {
+/// The kernel for a problem's types and what is computed; `None` if all rows are computed in f64.
+pub(super) fn entry(level: Level, types: &KernelTypes, kind: Kind) -> Option<Entry> {
     use DataType::{Bf16 as B, F16 as H, F32 as F};
-    let typed = match types {
-        (F, F, F) => by_mode::<F32, F32, F32>(level, mode, params),
-        (B, B, B) => by_mode::<Bf16, Bf16, Bf16>(level, mode, params),
-        (H, H, H) => by_mode::<F16, F16, F16>(level, mode, params),
-        (F, B, F) => by_mode::<F32, Bf16, F32>(level, mode, params),
-        (B, F, B) => by_mode::<Bf16, F32, Bf16>(level, mode, params),
-        _ => None,
+    let entry = match types.all() {
+        _ if types.double() => return None,
+        [B, B, B] => usual::<Bf16, Bf16, Bf16>(level, kind),
+        [H, H, H] => usual::<F16, F16, F16>(level, kind),
+        [F, B, F] => usual::<F32, Bf16, F32>(level, kind),
+        [B, F, B] => usual::<Bf16, F32, Bf16>(level, kind),
+        _ => match (kind.mode, kind.sums) {
+            (RMS, SUM_BOTH) => entries::at::<F32, F32, F32, RMS, SUM_BOTH>(level),
+            (GLOBAL, _) => entries::at::<F32, F32, F32, GLOBAL, SUM_BOTH>(level),
+            (GLOBAL_RMS, _) => entries::at::<F32, F32, F32, GLOBAL_RMS, SUM_BOTH>(level),
+            _ => usual::<F32, F32, F32>(level, kind),
+        },
     };
-    typed.unwrap_or_else(|| match mode {
-        LAYER => runtime_entry::<LAYER>(level, params),
-        RMS => runtime_entry::<RMS>(level, params),
-        GLOBAL => runtime_entry::<GLOBAL>(level, params),
-        _ => runtime_entry::<{ GLOBAL | RMS }>(level, params),
-    })
+    use entries::portable::entry_portable as portable;
+    Some(entry.unwrap_or(match kind.mode {
+        LAYER => portable::<F32, F32, F32, LAYER, SUM_BOTH>,
+        RMS => portable::<F32, F32, F32, RMS, SUM_BOTH>,
+        GLOBAL => portable::<F32, F32, F32, GLOBAL, SUM_BOTH>,
+        _ => portable::<F32, F32, F32, GLOBAL_RMS, SUM_BOTH>,
+    }))
 }
 
-fn by_mode<Src: Element, Dd: Element, Ds: Element>(
-    level: Level,
-    mode: u8,
-    params: u8,
-) -> Option<Entry> {
-    match mode {
-        LAYER => by_params::<Src, Dd, Ds, LAYER>(level, params),
-        RMS => by_params::<Src, Dd, Ds, RMS>(level, params),
-        _ => None,
+fn usual<Src: Element, Dd: Element, Ds: Element>(level: Level, kind: Kind) -> Option<Entry> {
+    match (kind.mode, kind.sums) {
+        (RMS, 0) => entries::at::<Src, Dd, Ds, RMS, 0>(level),
+        (RMS, _) => entries::at::<Src, Dd, Ds, RMS, SUM_SCALE>(level),
+        (_, 0) => entries::at::<Src, Dd, Ds, LAYER, 0>(level),
+        _ => entries::at::<Src, Dd, Ds, LAYER, SUM_BOTH>(level),
     }
-}
-
-/// Makes a function that picks the entry for what is done with the parameters: the combinations that
-/// directions and flags make, as diff_scale is never summed without scale read.
-macro_rules! match_params {
-    ($params:expr, |$p:ident| $entry:expr) => {
-        match $params {
-            READ_SCALE => {
-                const $p: u8 = READ_SCALE;
-                $entry
-            }
-            SUM_SHIFT => {
-                const $p: u8 = SUM_SHIFT;
-                $entry
-            }
-            3 => {
-                const $p: u8 = READ_SCALE | SUM_SCALE;
-                $entry
-            }
-            7 => {
-                const $p: u8 = READ_SCALE | SUM_SCALE | SUM_SHIFT;
-                $entry
-            }
-            _ => {
-                const $p: u8 = 0;
-                $entry
-            }
-        }
-    };
-}
-
-fn by_params<Src: Element, Dd: Element, Ds: Element, const MODE: u8>(
-    level: Level,
-    params: u8,
-) -> Option<Entry> {
-    match_params!(params, |P| entries::at::<Src, Dd, Ds, MODE, P>(level))
-}
-
-fn runtime_entry<const MODE: u8>(level: Level, params: u8) -> Entry {
-    by_params::<Runtime, Runtime, Runtime, MODE>(level, params).unwrap_or_else(|| {
-        match_params!(params, |P| entries::entry_portable::<Runtime, Runtime, Runtime, MODE, P>)
-    })
 }

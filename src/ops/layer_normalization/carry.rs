@@ -146,8 +146,8 @@ impl<E: Element> Rounded<E> {
         // SAFETY: the caller's.
         unsafe {
             let mut values = [S::splat(0.0); N];
-            for (v, value) in values.iter_mut().enumerate() {
-                *value = single().load::<S>(self.from, i + v * LANES);
+            for v in 0..N {
+                values[v] = single().load::<S>(self.from, i + v * LANES);
             }
             if self.streams {
                 self.element.stream_all::<S, N>(self.to, i, &values);
@@ -358,12 +358,12 @@ unsafe fn load_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
     // SAFETY: the caller's.
     unsafe {
         for j in 0..TILE {
-            for (i, line) in tile.iter_mut().enumerate() {
-                line[j] = C::decode(run.raw(row + i, col + j).read_unaligned());
+            for i in 0..TILE {
+                tile[i][j] = C::decode(run.raw(row + i, col + j).read_unaligned());
             }
         }
-        for (i, line) in tile.iter().enumerate() {
-            run.value(row + i, col).cast::<[C::Value; TILE]>().write_unaligned(*line);
+        for i in 0..TILE {
+            run.value(row + i, col).cast::<[C::Value; TILE]>().write_unaligned(tile[i]);
         }
     }
 }
@@ -375,12 +375,12 @@ unsafe fn store_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
     let mut tile = [[C::Value::default(); TILE]; TILE];
     // SAFETY: the caller's.
     unsafe {
-        for (i, line) in tile.iter_mut().enumerate() {
-            *line = run.value(row + i, col).cast::<[C::Value; TILE]>().read_unaligned();
+        for i in 0..TILE {
+            tile[i] = run.value(row + i, col).cast::<[C::Value; TILE]>().read_unaligned();
         }
         for j in 0..TILE {
-            for (i, line) in tile.iter().enumerate() {
-                run.raw(row + i, col + j).write_unaligned(C::encode(line[j]));
+            for i in 0..TILE {
+                run.raw(row + i, col + j).write_unaligned(C::encode(tile[i][j]));
             }
         }
     }
@@ -402,7 +402,7 @@ pub(super) type Entry = unsafe fn(&Carried, usize, usize);
 /// To the stage and back.
 pub(super) fn entries(level: Level) -> (Entry, Entry) {
     (
-        load_entries::at(level).unwrap_or(load_entries::entry_portable),
-        store_entries::at(level).unwrap_or(store_entries::entry_portable),
+        load_entries::at(level).unwrap_or(load_entries::portable::entry_portable),
+        store_entries::at(level).unwrap_or(store_entries::portable::entry_portable),
     )
 }

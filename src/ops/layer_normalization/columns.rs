@@ -229,7 +229,7 @@ entry_points! {
 pub(super) type JoinEntry = unsafe fn(&Partial, usize, DataType, *mut u8);
 
 pub(super) fn join_entry(level: Level) -> JoinEntry {
-    entries::at(level).unwrap_or(entries::entry_portable)
+    entries::at(level).unwrap_or(entries::portable::entry_portable)
 }
 
 #[cfg(test)]

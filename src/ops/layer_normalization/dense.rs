@@ -8,9 +8,11 @@
 
 use super::forward::{Kernel, Row};
 use super::job::{Forward, StatisticsUse};
-use super::normalize::{SCALE, SHIFT, Stream, Written};
+use super::normalize::{BOTH, SCALE, Stream, Written};
+use super::problem::Flags;
 use super::row::{LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes, value_lanes};
 use super::short_forward::fetch;
+use super::types::KernelTypes;
 use crate::simd::{
     Bf16, Element, F16, F32, FOUR, LANES, Level, Quad, Simd, entry_points, lane_sums, map,
 };
@@ -373,27 +375,22 @@ type Entry = unsafe fn(&Forward, usize, usize) -> usize;
 pub(super) struct Dense(Option<Entry>);
 
 impl Dense {
-    pub(super) const NONE: Self = Self(None);
-
     pub(super) fn is_some(&self) -> bool {
         self.0.is_some()
     }
 
-    /// For the types and flags that are usual.
-    pub(super) fn new(
-        level: Level,
-        types: (DataType, DataType),
-        rms: bool,
-        affine: u8,
-        cols: usize,
-    ) -> Self {
+    /// For the usual types.
+    pub(super) fn new(level: Level, types: &KernelTypes, flags: Flags, cols: usize) -> Self {
         use DataType::{Bf16 as B, F16 as H, F32 as F};
-        Self(match types {
-            (F, F) => by_flags::<F32, F32>(level, rms, affine, cols),
-            (B, B) => by_flags::<Bf16, Bf16>(level, rms, affine, cols),
-            (H, H) => by_flags::<F16, F16>(level, rms, affine, cols),
-            (F, B) => by_flags::<F32, Bf16>(level, rms, affine, cols),
-            (B, F) => by_flags::<Bf16, F32>(level, rms, affine, cols),
+        let (src, dst, rms) = (types.src, types.dst, flags.rms());
+        Self(match (src.data_type, dst.data_type) {
+            _ if types.fused || rms && flags.shift() => None,
+            (F, F) if dst.half => None,
+            (F, F) => by_flags::<F32, F32>(level, rms, cols),
+            (B, B) => by_flags::<Bf16, Bf16>(level, rms, cols),
+            (H, H) => by_flags::<F16, F16>(level, rms, cols),
+            (F, B) => by_flags::<F32, Bf16>(level, rms, cols),
+            (B, F) => by_flags::<Bf16, F32>(level, rms, cols),
             _ => None,
         })
     }
@@ -419,20 +416,11 @@ impl Dense {
     }
 }
 
-fn by_flags<Src: Element, Dst: Element>(
-    level: Level,
-    rms: bool,
-    affine: u8,
-    cols: usize,
-) -> Option<Entry> {
-    match (rms, affine) {
-        (false, 0) => by_cols::<Src, Dst, false, 0>(level, cols),
-        (false, affine) if affine == SCALE | SHIFT => {
-            by_cols::<Src, Dst, false, { SCALE | SHIFT }>(level, cols)
-        }
-        (true, 0) => by_cols::<Src, Dst, true, 0>(level, cols),
-        (true, SCALE) => by_cols::<Src, Dst, true, SCALE>(level, cols),
-        _ => None,
+fn by_flags<Src: Element, Dst: Element>(level: Level, rms: bool, cols: usize) -> Option<Entry> {
+    if rms {
+        by_cols::<Src, Dst, true, SCALE>(level, cols)
+    } else {
+        by_cols::<Src, Dst, false, BOTH>(level, cols)
     }
 }
 

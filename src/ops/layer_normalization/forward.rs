@@ -8,10 +8,12 @@
 
 use super::caches::rows_stay;
 use super::job::{Forward, StatisticsUse};
-use super::normalize::{Fetch, Normalize, SCALE, SHIFT, Stream, Written};
-use super::row::{Moments, Statistics, reciprocal, sums_narrowly};
+use super::normalize::{BOTH, Fetch, Normalize, SCALE, Stream, Written};
+use super::problem::Flags;
+use super::row::{Moments, Statistics, reciprocal};
+use super::types::KernelTypes;
 use crate::simd::{
-    BLOCK, Bf16, Byte, Element, F16, F32, Finished, Level, Runtime, Simd, entry_points, fold,
+    BLOCK, Bf16, Byte, Element, F16, F32, Finished, HalfAsF32, Level, Simd, entry_points, fold,
     fold_beside, map, map_and_fold,
 };
 use crate::tensor::DataType;
@@ -138,8 +140,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let rows = known.take::<R>();
         unsafe {
             let mut written = [Written::new(&rows[0]); R];
-            for (written, row) in written.iter_mut().zip(&rows) {
-                *written = Written::new(row);
+            for r in 1..R {
+                written[r] = Written::new(&rows[r]);
             }
             self.normalize::<S, R>(written)
         }
@@ -233,8 +235,8 @@ impl Known {
     #[inline(always)]
     fn take<const R: usize>(&mut self) -> [Row; R] {
         let mut rows = [self.rows[self.first % DEPTH]; R];
-        for (r, row) in rows.iter_mut().enumerate() {
-            *row = self.rows[(self.first + r) % DEPTH];
+        for r in 1..R {
+            rows[r] = self.rows[(self.first + r) % DEPTH];
         }
         self.first += R;
         self.len -= R;
@@ -330,110 +332,61 @@ entry_points! {
 /// Runs rows from `first` on and gives the row it stopped at: `last`, or one for `wide`.
 pub(super) type Entry = unsafe fn(&Forward, usize, usize) -> usize;
 
-/// The kernel for a problem's types and flags; integers that have none of their own come as f32. The portable
-/// level looks types up as it goes.
-pub(super) fn entry(level: Level, src: DataType, dst: DataType, rms: bool, affine: u8) -> Entry {
-    let typed = match src {
-        DataType::Bf16 if is_byte(dst) => by_flags::<Bf16, Byte>(level, rms, affine),
-        DataType::Bf16 => by_dst::<Bf16>(level, dst, rms, affine),
-        DataType::F16 => by_dst::<F16>(level, dst, rms, affine),
-        DataType::S8 | DataType::U8 => by_flags::<Byte, F32>(level, rms, affine),
-        _ if is_byte(dst) => by_flags::<F32, Byte>(level, rms, affine),
-        _ => by_dst::<F32>(level, dst, rms, affine),
+/// The kernel for a problem's types and parameters; `None` if all rows are computed in f64.
+pub(super) fn entry(level: Level, types: &KernelTypes, flags: Flags) -> Option<Entry> {
+    use DataType::{Bf16 as B, F16 as H, F32 as F, S8, U8};
+    use entries::{at, portable::entry_portable as portable};
+    let (src, dst, rms) = (types.src, types.dst, flags.rms());
+    if types.double() {
+        return None;
+    }
+    let bare = !flags.scale() && !flags.shift();
+    let pair = (src.data_type, dst.data_type);
+    let entry = match pair {
+        (_, S8 | U8) if rms && flags.shift() => at::<F32, Byte, true, BOTH>(level),
+        _ if rms && flags.shift() => at::<F32, F32, true, BOTH>(level),
+        (F, F) if types.fused => typed::<F32, Finished<F32>>(level, rms),
+        (B, B) if types.fused => typed::<Bf16, Finished<Bf16>>(level, rms),
+        (F, F) if bare && !dst.half => bare_entry::<F32, F32>(level, rms),
+        (B, B) if bare => bare_entry::<Bf16, Bf16>(level, rms),
+        (H, H) if bare => bare_entry::<F16, F16>(level, rms),
+        (F, B) if bare => bare_entry::<F32, Bf16>(level, rms),
+        (B, F) if bare => bare_entry::<Bf16, F32>(level, rms),
+        (F, F) if src.half && dst.half => at::<HalfAsF32, HalfAsF32, false, BOTH>(level),
+        (F, F) if dst.half => at::<F32, HalfAsF32, false, BOTH>(level),
+        (F, S8 | U8) => typed::<F32, Byte>(level, rms),
+        (B, F) => typed::<Bf16, F32>(level, rms),
+        (B, B) => typed::<Bf16, Bf16>(level, rms),
+        (B, S8 | U8) => typed::<Bf16, Byte>(level, rms),
+        (H, H) => typed::<F16, F16>(level, rms),
+        (F, B) => typed::<F32, Bf16>(level, rms),
+        (S8 | U8, F) => typed::<Byte, F32>(level, rms),
+        _ => typed::<F32, F32>(level, rms),
     };
-    typed.unwrap_or_else(|| portable_entry(dst, rms, affine))
+    // At the portable level all is one of these.
+    Some(entry.unwrap_or(match (src.half, dst.half, dst.is_byte(), rms) {
+        (_, _, true, true) => portable::<F32, Byte, true, BOTH>,
+        (true, _, true, false) => portable::<HalfAsF32, Byte, false, BOTH>,
+        (false, _, true, false) => portable::<F32, Byte, false, BOTH>,
+        (_, _, false, true) => portable::<F32, F32, true, BOTH>,
+        (true, true, false, false) => portable::<HalfAsF32, HalfAsF32, false, BOTH>,
+        (false, true, false, false) => portable::<F32, HalfAsF32, false, BOTH>,
+        (_, false, false, false) => portable::<F32, F32, false, BOTH>,
+    }))
 }
 
-/// As [`entry`], for results that go through ramps; the types and flags have a kernel, says
-/// [`has_finished_kernel`].
-pub(super) fn finished_entry(
-    level: Level,
-    src: DataType,
-    dst: DataType,
-    rms: bool,
-    affine: u8,
-) -> Entry {
-    let typed = match (src, dst) {
-        (DataType::Bf16, DataType::Bf16) => finished_by_flags::<Bf16, Bf16>(level, rms, affine),
-        (DataType::Bf16, _) => finished_by_flags::<Bf16, F32>(level, rms, affine),
-        (_, DataType::Bf16) => finished_by_flags::<F32, Bf16>(level, rms, affine),
-        _ => finished_by_flags::<F32, F32>(level, rms, affine),
-    };
-    typed.unwrap_or_else(|| portable_entry(dst, rms, affine))
-}
-
-fn finished_by_flags<Src: Element, E: Element>(
-    level: Level,
-    rms: bool,
-    affine: u8,
-) -> Option<Entry> {
-    match (rms, affine) {
-        (false, 0) => entries::at::<Src, Finished<E>, false, 0>(level),
-        (false, _) => entries::at::<Src, Finished<E>, false, { SCALE | SHIFT }>(level),
-        (true, 0) => entries::at::<Src, Finished<E>, true, 0>(level),
-        (true, _) => entries::at::<Src, Finished<E>, true, SCALE>(level),
-    }
-}
-
-/// Whether there is a kernel whose results go through ramps: for the types and flags that are usual.
-pub(super) fn has_finished_kernel(src: DataType, dst: DataType, rms: bool, affine: u8) -> bool {
-    let usual = |data_type| matches!(data_type, DataType::F32 | DataType::Bf16);
-    let both = if rms { SCALE } else { SCALE | SHIFT };
-    usual(src) && usual(dst) && (affine == 0 || affine == both)
-}
-
-fn is_byte(data_type: DataType) -> bool {
-    matches!(data_type, DataType::S8 | DataType::U8)
-}
-
-/// Whether there is a kernel for src and dst of which one is s8 or u8.
-pub(super) fn has_kernel(src: DataType, dst: DataType) -> bool {
-    match (is_byte(src), is_byte(dst)) {
-        (true, false) => dst == DataType::F32,
-        (false, true) => matches!(src, DataType::F32 | DataType::Bf16),
-        _ => false,
-    }
-}
-
-fn by_dst<Src: Element>(level: Level, dst: DataType, rms: bool, affine: u8) -> Option<Entry> {
-    match dst {
-        DataType::Bf16 => by_flags::<Src, Bf16>(level, rms, affine),
-        DataType::F16 => by_flags::<Src, F16>(level, rms, affine),
-        _ => by_flags::<Src, F32>(level, rms, affine),
-    }
-}
-
-fn by_flags<Src: Element, Dst: Element>(level: Level, rms: bool, affine: u8) -> Option<Entry> {
-    match (rms, affine) {
-        (false, 0) => entries::at::<Src, Dst, false, 0>(level),
-        (false, SCALE) => entries::at::<Src, Dst, false, SCALE>(level),
-        (false, SHIFT) => entries::at::<Src, Dst, false, SHIFT>(level),
-        (false, _) => entries::at::<Src, Dst, false, { SCALE | SHIFT }>(level),
-        (true, 0) => entries::at::<Src, Dst, true, 0>(level),
-        (true, SCALE) => entries::at::<Src, Dst, true, SCALE>(level),
-        (true, SHIFT) => entries::at::<Src, Dst, true, SHIFT>(level),
-        (true, _) => entries::at::<Src, Dst, true, { SCALE | SHIFT }>(level),
-    }
-}
-
-fn portable_entry(dst: DataType, rms: bool, affine: u8) -> Entry {
-    if sums_narrowly(dst) {
-        portable_by_flags::<Runtime<true, true>>(rms, affine)
+fn bare_entry<Src: Element, Dst: Element>(level: Level, rms: bool) -> Option<Entry> {
+    if rms {
+        entries::at::<Src, Dst, true, 0>(level)
     } else {
-        portable_by_flags::<Runtime>(rms, affine)
+        entries::at::<Src, Dst, false, 0>(level)
     }
 }
 
-fn portable_by_flags<Dst: Element>(rms: bool, affine: u8) -> Entry {
-    use entries::entry_portable as at;
-    match (rms, affine) {
-        (false, 0) => at::<Runtime<false, true>, Dst, false, 0>,
-        (false, SCALE) => at::<Runtime<false, true>, Dst, false, SCALE>,
-        (false, SHIFT) => at::<Runtime<false, true>, Dst, false, SHIFT>,
-        (false, _) => at::<Runtime<false, true>, Dst, false, { SCALE | SHIFT }>,
-        (true, 0) => at::<Runtime<false, true>, Dst, true, 0>,
-        (true, SCALE) => at::<Runtime<false, true>, Dst, true, SCALE>,
-        (true, SHIFT) => at::<Runtime<false, true>, Dst, true, SHIFT>,
-        (true, _) => at::<Runtime<false, true>, Dst, true, { SCALE | SHIFT }>,
+fn typed<Src: Element, Dst: Element>(level: Level, rms: bool) -> Option<Entry> {
+    if rms {
+        entries::at::<Src, Dst, true, SCALE>(level)
+    } else {
+        entries::at::<Src, Dst, false, BOTH>(level)
     }
 }

@@ -1,7 +1,9 @@
 //! The two sweeps of backward: the sums of a row, and the one that writes diff_src and adds column terms.
 
 use super::columns::ColumnSums;
-use crate::simd::{Element, Fold, LANES, Map, Simd, Terms};
+use super::problem::LayerNormalization;
+use super::types::KernelTypes;
+use crate::simd::{Element, Fold, LANES, Level, Map, Simd, Terms};
 
 /// How the statistics enter the gradient.
 pub(super) const LAYER: u8 = 0;
@@ -9,10 +11,34 @@ pub(super) const RMS: u8 = 1;
 /// Added to one of the above: the statistics are constants.
 pub(super) const GLOBAL: u8 = 2;
 
-/// What is done with the parameters: bit 0 scale is read, bit 1 diff_scale is summed, bit 2 diff_shift.
-pub(super) const READ_SCALE: u8 = 1;
-pub(super) const SUM_SCALE: u8 = 2;
-pub(super) const SUM_SHIFT: u8 = 4;
+/// Which sums over rows a kernel adds to: those of diff_scale, diff_shift, or both.
+pub(super) const SUM_SCALE: u8 = 1;
+pub(super) const SUM_SHIFT: u8 = 2;
+pub(super) const SUM_BOTH: u8 = SUM_SCALE | SUM_SHIFT;
+
+/// What a kernel computes: how the statistics enter, and the sums over rows. Some kernels add to sums that the problem
+/// does not have; these are not joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kind {
+    pub(super) mode: u8,
+    pub(super) sums: u8,
+}
+
+impl Kind {
+    pub(super) fn new(p: &LayerNormalization, level: Level, types: &KernelTypes) -> Self {
+        let global = if p.flags.global_stats() { GLOBAL } else { 0 };
+        let mode = global | if p.flags.rms() { RMS } else { LAYER };
+        let wanted = if p.writes_scale() { SUM_SCALE } else { 0 }
+            | if p.writes_shift() { SUM_SHIFT } else { 0 };
+        let sums = match (mode, wanted) {
+            _ if types.double() => wanted,
+            _ if level == Level::Portable || global != 0 => SUM_BOTH,
+            (_, 0) | (RMS, SUM_SCALE) => wanted,
+            _ => SUM_BOTH,
+        };
+        Self { mode, sums }
+    }
+}
 
 /// Rows written at once: scale and the column chains are loaded once for all.
 pub(super) const TILE: usize = 2;
@@ -53,7 +79,7 @@ pub(super) struct Types<Src, Dd, Ds> {
 }
 
 /// `sum(d)` and `sum(d*xhat)`; the first is left out with RMS.
-pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8, const PARAMS: u8> {
+pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8> {
     pub(super) src_type: Src,
     pub(super) dd_type: Dd,
     pub(super) src: *const u8,
@@ -63,13 +89,11 @@ pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8, const PARAMS: u8> {
     pub(super) r: S::F,
 }
 
-impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
-    RowSums<S, Src, Dd, MODE, PARAMS>
-{
+impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> RowSums<S, Src, Dd, MODE> {
     /// `d` and `xhat` of a vector; `n` is 16 for a whole one.
     ///
     /// # Safety
-    /// As [`Fold`]; scale is as long as a row, and there if PARAMS says so.
+    /// As [`Fold`]; scale is as long as a row.
     #[inline(always)]
     pub(super) unsafe fn at(&self, i: usize, n: usize) -> (S::F, S::F) {
         // SAFETY: the caller's.
@@ -80,11 +104,8 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
                 let x = self.src_type.load_n::<S>(self.src, i, n);
                 (x, self.dd_type.load_n::<S>(self.diff_dst, i, n))
             };
-            let d = match (PARAMS & READ_SCALE != 0, n == LANES) {
-                (false, _) => dd,
-                (true, true) => S::mul(S::load(self.scale.add(i)), dd),
-                (true, false) => S::mul(S::load_n(self.scale.add(i), n), dd),
-            };
+            let scale = load_if::<S>(true, self.scale, i, n);
+            let d = S::mul(scale, dd);
             (d, xhat::<S, MODE>(x, self.mean, self.r))
         }
     }
@@ -99,9 +120,7 @@ unsafe fn xhat<S: Simd, const MODE: u8>(x: S::F, mean: S::F, r: S::F) -> S::F {
 }
 
 /// `d*xhat` alone.
-impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 1>
-    for RowSums<S, Src, Dd, MODE, PARAMS>
-{
+impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> Fold<S, 1> for RowSums<S, Src, Dd, MODE> {
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
         // SAFETY: the caller's.
@@ -115,9 +134,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<
 }
 
 /// `d` and `d*xhat`.
-impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 2>
-    for RowSums<S, Src, Dd, MODE, PARAMS>
-{
+impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> Fold<S, 2> for RowSums<S, Src, Dd, MODE> {
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 2> {
         // SAFETY: the caller's.
@@ -150,7 +167,7 @@ impl<S: Simd> Vectors<S> {
     /// # Safety
     /// The instruction set of `S` is there.
     #[inline(always)]
-    pub(super) unsafe fn gradient<const MODE: u8, const PARAMS: u8>(
+    pub(super) unsafe fn gradient<const MODE: u8, const SUMS: u8>(
         &self,
         x: S::F,
         dd: S::F,
@@ -160,13 +177,13 @@ impl<S: Simd> Vectors<S> {
         // SAFETY: the caller's.
         unsafe {
             let xhat = xhat::<S, MODE>(x, self.mean, self.r);
-            if PARAMS & SUM_SCALE != 0 {
+            if SUMS & SUM_SCALE != 0 {
                 *scale_chain = S::fma(dd, xhat, *scale_chain);
             }
-            if PARAMS & SUM_SHIFT != 0 {
+            if SUMS & SUM_SHIFT != 0 {
                 *shift_chain = S::add(*shift_chain, dd);
             }
-            let d = if PARAMS & READ_SCALE != 0 { S::mul(scale, dd) } else { dd };
+            let d = S::mul(scale, dd);
             match MODE {
                 LAYER => S::fnma(xhat, self.slope, S::fma(d, self.r, self.shift)),
                 RMS => S::fnma(xhat, self.slope, S::mul(d, self.r)),
@@ -177,15 +194,15 @@ impl<S: Simd> Vectors<S> {
 }
 
 /// Writes diff_src of `R` rows and adds their column terms.
-pub(super) struct Gradient<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8, const R: usize> {
+pub(super) struct Gradient<'a, Src, Dd, Ds, const MODE: u8, const SUMS: u8, const R: usize> {
     pub(super) types: Types<Src, Dd, Ds>,
     pub(super) rows: [Row; R],
     pub(super) scale: *const f32,
     pub(super) sums: &'a ColumnSums,
 }
 
-impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, const R: usize>
-    Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R>
+impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8, const R: usize>
+    Gradient<'_, Src, Dd, Ds, MODE, SUMS, R>
 {
     /// The vectors of diff_src at element `i`, whose column terms are added; `n` is 16 for a whole
     /// vector.
@@ -194,19 +211,18 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, c
     /// 4 KiB away waits for it.
     ///
     /// # Safety
-    /// As [`Map`]; what PARAMS asks for is there and as long as a row.
+    /// As [`Map`]; scale and the sums that SUMS names are as long as a row.
     #[inline(always)]
     unsafe fn at<S: Simd>(&self, i: usize, n: usize) -> [S::F; R] {
         // SAFETY: the caller's.
         unsafe {
             let zero = S::splat(0.0);
-            let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.scale, i, n);
-            let mut scale_chain =
-                load_if::<S>(PARAMS & SUM_SCALE != 0, self.sums.scale_chain, i, n);
-            let mut shift_chain =
-                load_if::<S>(PARAMS & SUM_SHIFT != 0, self.sums.shift_chain, i, n);
+            let scale = load_if::<S>(true, self.scale, i, n);
+            let mut scale_chain = load_if::<S>(SUMS & SUM_SCALE != 0, self.sums.scale_chain, i, n);
+            let mut shift_chain = load_if::<S>(SUMS & SUM_SHIFT != 0, self.sums.shift_chain, i, n);
             let mut outs = [zero; R];
-            for (out, row) in outs.iter_mut().zip(&self.rows) {
+            for r in 0..R {
+                let row = &self.rows[r];
                 let (x, dd) = if n == LANES {
                     let x = self.types.src.load::<S>(row.src, i);
                     (x, self.types.diff_dst.load::<S>(row.diff_dst, i))
@@ -221,20 +237,28 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, c
                     slope: S::splat(row.slope),
                 };
                 let mut chains = (scale_chain, shift_chain);
-                *out = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
+                outs[r] = vectors.gradient::<MODE, SUMS>(x, dd, scale, &mut chains);
                 (scale_chain, shift_chain) = chains;
             }
-            for (wanted, p, chain) in [
-                (PARAMS & SUM_SCALE != 0, self.sums.scale_chain, scale_chain),
-                (PARAMS & SUM_SHIFT != 0, self.sums.shift_chain, shift_chain),
-            ] {
-                if wanted && n == LANES {
-                    S::store(p.add(i), chain);
-                } else if wanted {
-                    S::store_n(p.add(i), chain, n);
-                }
-            }
+            store_if::<S>(SUMS & SUM_SCALE != 0, self.sums.scale_chain, i, scale_chain, n);
+            store_if::<S>(SUMS & SUM_SHIFT != 0, self.sums.shift_chain, i, shift_chain, n);
             outs
+        }
+    }
+}
+
+/// Writes `n` elements, 16 for a whole vector, if they are wanted.
+///
+/// # Safety
+/// As [`load_if`].
+#[inline(always)]
+unsafe fn store_if<S: Simd>(wanted: bool, p: *mut f32, i: usize, v: S::F, n: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        match (wanted, n == LANES) {
+            (false, _) => (),
+            (true, true) => S::store(p.add(i), v),
+            (true, false) => S::store_n(p.add(i), v, n),
         }
     }
 }
@@ -261,9 +285,9 @@ impl<
     Dd: Element,
     Ds: Element,
     const MODE: u8,
-    const PARAMS: u8,
+    const SUMS: u8,
     const R: usize,
-> Map<S> for Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R>
+> Map<S> for Gradient<'_, Src, Dd, Ds, MODE, SUMS, R>
 {
     const UNROLL: usize = 1;
 
@@ -272,8 +296,8 @@ impl<
         // SAFETY: the caller's.
         unsafe {
             let outs = self.at::<S>(i, LANES);
-            for (out, row) in outs.into_iter().zip(&self.rows) {
-                self.types.diff_src.store_all::<S, 1>(row.diff_src, i, &[out]);
+            for r in 0..R {
+                self.types.diff_src.store_all::<S, 1>(self.rows[r].diff_src, i, &[outs[r]]);
             }
         }
     }
@@ -282,22 +306,22 @@ impl<
         // SAFETY: the caller's.
         unsafe {
             let outs = self.at::<S>(i, n);
-            for (out, row) in outs.iter().zip(&self.rows) {
-                self.types.diff_src.store_n::<S>(row.diff_src, i, *out, n);
+            for r in 0..R {
+                self.types.diff_src.store_n::<S>(self.rows[r].diff_src, i, outs[r], n);
             }
         }
     }
 }
 
 /// [`Gradient`] of rows whose diff_src is stored past the caches, while the rows that come next are fetched.
-pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
-    pub(super) gradient: Gradient<'a, Src, Dd, Ds, MODE, PARAMS, TILE>,
+pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const SUMS: u8> {
+    pub(super) gradient: Gradient<'a, Src, Dd, Ds, MODE, SUMS, TILE>,
     /// Where the next rows of src and diff_dst begin, if there are any.
     pub(super) next: [(*const u8, *const u8); TILE],
 }
 
-impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8> Map<S>
-    for Stream<'_, Src, Dd, Ds, MODE, PARAMS>
+impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8> Map<S>
+    for Stream<'_, Src, Dd, Ds, MODE, SUMS>
 {
     const UNROLL: usize = 1;
 
@@ -306,13 +330,14 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARA
         let Gradient { types, rows, .. } = &self.gradient;
         // SAFETY: the caller's.
         unsafe {
-            for (src, diff_dst) in &self.next {
+            for r in 0..TILE {
+                let (src, diff_dst) = self.next[r];
                 S::prefetch(src.wrapping_add(i * types.src.size()));
                 S::prefetch(diff_dst.wrapping_add(i * types.diff_dst.size()));
             }
             let outs = self.gradient.at::<S>(i, LANES);
-            for (out, row) in outs.into_iter().zip(rows) {
-                types.diff_src.stream_all::<S, 1>(row.diff_src, i, &[out]);
+            for r in 0..TILE {
+                types.diff_src.stream_all::<S, 1>(rows[r].diff_src, i, &[outs[r]]);
             }
         }
     }

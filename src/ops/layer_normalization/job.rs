@@ -32,9 +32,10 @@ pub(super) struct Forward {
     /// Null with RMS.
     pub(super) mean: *mut f32,
     pub(super) variance: *mut f32,
-    /// f32, or null.
     pub(super) scale: *const f32,
     pub(super) shift: *const f32,
+    /// Whether dst will be rounded again to fewer bits.
+    pub(super) rounded_again: bool,
     pub(super) src_rows: RowMap,
     pub(super) dst_rows: RowMap,
     pub(super) stat_rows: RowMap,
@@ -133,8 +134,9 @@ pub(super) struct Backward {
     /// Null with RMS.
     pub(super) mean: *const f32,
     pub(super) variance: *const f32,
-    /// f32, or null.
     pub(super) scale: *const f32,
+    /// Whether diff_src will be rounded again to fewer bits.
+    pub(super) rounded_again: bool,
     pub(super) src_rows: RowMap,
     pub(super) diff_dst_rows: RowMap,
     pub(super) diff_src_rows: RowMap,

@@ -19,6 +19,7 @@ mod forward;
 mod gradient;
 mod job;
 mod normalize;
+mod parameter;
 mod plan;
 mod problem;
 mod reference;
@@ -29,6 +30,7 @@ mod short_forward;
 mod simd_impl;
 mod staged;
 mod stages;
+mod types;
 mod wide;
 mod wide_backward;
 

@@ -1,15 +1,17 @@
 //! The sweep that writes rows: `(x - mean) * r`, then scale and shift.
 
 use super::forward::Row;
+use super::gradient::load_if;
 use super::short::Scalars;
 use crate::simd::{Element, LANES, Map, Simd};
 
 /// Vectors that are written in one turn of the loop.
 const TURN: usize = 4;
 
-/// What follows the normalization: bit 0 a scale, bit 1 a shift.
+/// The parameters that a kernel reads.
 pub(super) const SCALE: u8 = 1;
-pub(super) const SHIFT: u8 = 2;
+const SHIFT: u8 = 2;
+pub(super) const BOTH: u8 = SCALE | SHIFT;
 
 /// A row to be written, its scalars in all lanes.
 #[derive(Clone, Copy)]
@@ -68,26 +70,27 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
             match AFFINE {
                 0 => xhat,
                 SCALE => S::mul(xhat, scale),
-                SHIFT => S::add(xhat, shift),
                 _ => S::fma(xhat, scale, shift),
             }
         }
     }
 
-    /// The vectors of all rows at element `i`.
+    /// The vectors of all rows `v` vectors after element `i`; `v` is below [`TURN`].
     ///
     /// # Safety
-    /// As [`Map::apply`]; scale and shift are as long as a row, and there if AFFINE says so.
+    /// As [`Map::apply`]; scale and shift are as long as a row.
     #[inline(always)]
-    unsafe fn values(&self, i: usize) -> [S::F; R] {
+    unsafe fn values(&self, i: usize, v: usize) -> [S::F; R] {
         // SAFETY: the caller's.
         unsafe {
-            let zero = S::splat(0.0);
-            let scale = if AFFINE & SCALE != 0 { S::load(self.scale.add(i)) } else { zero };
-            let shift = if AFFINE & SHIFT != 0 { S::load(self.shift.add(i)) } else { zero };
-            let mut values = [zero; R];
-            for (value, row) in values.iter_mut().zip(&self.rows) {
-                *value = Self::value(row, self.src_type.load::<S>(row.src, i), scale, shift);
+            let at = i + v * LANES;
+            let scale = load_if::<S>(AFFINE & SCALE != 0, self.scale, at, LANES);
+            let shift = load_if::<S>(AFFINE & SHIFT != 0, self.shift, at, LANES);
+            let mut values = [S::splat(0.0); R];
+            for r in 0..R {
+                let row = &self.rows[r];
+                let x = self.src_type.load::<S>(row.src, at);
+                values[r] = Self::value(row, x, scale, shift);
             }
             values
         }
@@ -107,10 +110,11 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
         // SAFETY: the caller's.
         unsafe {
             let mut values = [[S::splat(0.0); R]; TURN];
-            for (v, values) in values[..TURN / R].iter_mut().enumerate() {
-                *values = self.values(i + v * LANES);
+            for v in 0..TURN / R {
+                values[v] = self.values(i, v);
             }
-            for (r, row) in self.rows.iter().enumerate() {
+            for r in 0..R {
+                let row = &self.rows[r];
                 let [a, b, c, d] = [values[0][r], values[1][r], values[2][r], values[3][r]];
                 match TURN / R {
                     4 => self.dst_type.store_all::<S, 4>(row.dst, i, &[a, b, c, d]),
@@ -124,9 +128,9 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     unsafe fn apply(&self, i: usize) {
         // SAFETY: the caller's.
         unsafe {
-            let values = self.values(i);
-            for (value, row) in values.into_iter().zip(&self.rows) {
-                self.dst_type.store_all::<S, 1>(row.dst, i, &[value]);
+            let values = self.values(i, 0);
+            for r in 0..R {
+                self.dst_type.store_all::<S, 1>(self.rows[r].dst, i, &[values[r]]);
             }
         }
     }
@@ -134,10 +138,10 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     unsafe fn apply_n(&self, i: usize, n: usize) {
         // SAFETY: the caller's.
         unsafe {
-            let zero = S::splat(0.0);
-            let scale = if AFFINE & SCALE != 0 { S::load_n(self.scale.add(i), n) } else { zero };
-            let shift = if AFFINE & SHIFT != 0 { S::load_n(self.shift.add(i), n) } else { zero };
-            for row in &self.rows {
+            let scale = load_if::<S>(AFFINE & SCALE != 0, self.scale, i, n);
+            let shift = load_if::<S>(AFFINE & SHIFT != 0, self.shift, i, n);
+            for r in 0..R {
+                let row = &self.rows[r];
                 let x = self.src_type.load_n::<S>(row.src, i, n);
                 let value = Self::value(row, x, scale, shift);
                 self.dst_type.store_n::<S>(row.dst, i, value, n);
@@ -188,12 +192,11 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         // SAFETY: the caller's.
         unsafe {
             let mut values = [S::splat(0.0); N];
-            for (v, value) in values.iter_mut().enumerate() {
-                let i = i + v * LANES;
+            for v in 0..N {
                 if !self.next.is_null() {
-                    S::prefetch(self.next.wrapping_add(i * src_type.size()));
+                    S::prefetch(self.next.wrapping_add((i + v * LANES) * src_type.size()));
                 }
-                [*value] = self.normalize.values(i);
+                [values[v]] = self.normalize.values(i, v);
             }
             if self.past_caches {
                 dst_type.stream_all::<S, N>(row.dst, i, &values);

@@ -4,13 +4,16 @@
 use super::caches::{Caches, STREAMED_BYTES};
 use super::carry::{self, Carried};
 use super::columns::{Blocks, ColumnSums, JoinEntry, Partial};
+use super::gradient::{Kind, SUM_SCALE, SUM_SHIFT};
 use super::job::{Backward, Forward, StatisticsUse};
+use super::parameter::Neutral;
 use super::problem::LayerNormalization;
 use super::row::Statistics;
 use super::short::Short;
 use super::short_backward;
-use super::staged::{Staging, finishes, takes_steps};
+use super::staged::Staging;
 use super::stages::Stages;
+use super::types::{KernelTypes, has_chain};
 use crate::primitive::{Arguments, Execution, PropKind, Steps};
 use crate::simd::{DefaultEnvironment, Factors, Finish, Level, read_scalar};
 use crate::tensor::{DataType, MemoryDesc, RowMap};
@@ -45,6 +48,8 @@ pub(super) struct Plan {
     stat_rows: RowMap,
     /// Scale and shift are there and have to be converted to f32.
     converts: bool,
+    /// The kernels read both, so that those which are not there are neutral values.
+    neutral: bool,
     /// What converts them.
     convert: carry::Entry,
     /// How many of diff_scale and diff_shift are summed.
@@ -57,6 +62,8 @@ pub(super) struct Plan {
     ramps: Option<Steps>,
     /// For rows that the kernels do not take as they are.
     staging: Option<Staging>,
+    /// Of dst and diff_src: whether what the kernels write is rounded again to fewer bits.
+    rounded_again: [bool; 2],
 }
 
 /// The dimensions that count rows, in an order that rows may be taken in: that of src's strides, so that
@@ -114,6 +121,7 @@ impl Plan {
             diff_src_rows: row_map(&p.diff_src),
             stat_rows: row_map(&p.stat),
             converts: scale_type != DataType::F32,
+            neutral: false,
             convert: carry::entries(Level::Portable).0,
             column_sums: usize::from(p.writes_scale()) + usize::from(p.writes_shift()),
             sums_scale: p.writes_scale(),
@@ -121,36 +129,42 @@ impl Plan {
             scales: [None; 2],
             ramps: None,
             staging: None,
+            rounded_again: [false; 2],
         }
     }
 
-    /// For kernels of a level that see the tensors as `types`, in the order src, dst or diff_dst, diff_src.
-    pub(super) fn staged(problem: &LayerNormalization, level: Level, types: [DataType; 3]) -> Self {
+    /// For kernels of a level that see the tensors as `types`.
+    pub(super) fn staged(problem: &LayerNormalization, level: Level, types: &KernelTypes) -> Self {
         let order = order_of_rows(problem);
-        let plan = Self::with_order(problem, &order);
+        let mut plan = Self::with_order(problem, &order);
+        plan.neutral = true;
+        plan.rounded_again = [types.dst, types.diff_src].map(|t| t.rounded_again);
+        if !problem.prop_kind.is_forward() {
+            let sums = Kind::new(problem, level, types).sums;
+            (plan.sums_scale, plan.sums_shift) = (sums & SUM_SCALE != 0, sums & SUM_SHIFT != 0);
+            plan.column_sums = usize::from(plan.sums_scale) + usize::from(plan.sums_shift);
+        }
         let rows = [plan.src_rows, plan.dst_rows, plan.diff_src_rows];
         let scale = |arg: i32| {
             let scale = problem.attr.scales.get(arg)?;
             Some((sys::NORM_ARG_ATTR_SCALES | arg, scale.data_type))
         };
-        let scales = match takes_steps(problem) {
+        let scales = match has_chain(problem) {
             true => [None; 2],
             false => [sys::NORM_ARG_SRC, sys::NORM_ARG_DST].map(scale),
         };
         let staging = Staging::new(problem, level, types, rows, &order);
-        let ramps = if finishes(problem) {
-            Steps::new(&problem.attr, &problem.dst, Some(&order))
-        } else {
-            None
-        };
+        let ramps =
+            if types.fused { Steps::new(&problem.attr, &problem.dst, Some(&order)) } else { None };
         let (convert, _) = carry::entries(level);
         Self { scales, ramps, staging, convert, ..plan }
     }
 
-    /// Bytes of one converted parameter, rounded up to a cache line.
+    /// Bytes of one parameter that is converted or neutral, rounded up to a cache line.
     fn converted_size(&self) -> usize {
         let size = self.cols.saturating_mul(size_of::<f32>()).min(usize::MAX / 2);
-        if self.converts { size.next_multiple_of(64) } else { 0 }
+        let needs_room = self.converts || self.neutral && Neutral::needs_room(self.cols);
+        if needs_room { size.next_multiple_of(64) } else { 0 }
     }
 
     /// Bytes of the column sums of all blocks.
@@ -190,12 +204,22 @@ impl Plan {
         Part(scratchpad.wrapping_add(2 * self.converted_size() + self.sums_size()))
     }
 
-    /// The address of a parameter as f32: its own, or that of a copy in the scratchpad.
+    /// The address of scale or shift as f32: its own, or that of a copy or of neutral values. Null for the reference
+    /// implementation if there is none.
     ///
     /// # Safety
-    /// The execution's buffers were checked; `slot` is 0 or 1.
-    unsafe fn parameter(&self, execution: &Execution<'_>, id: i32, slot: usize) -> *const f32 {
+    /// The execution's buffers were checked.
+    unsafe fn parameter(&self, execution: &Execution<'_>, neutral: Neutral) -> *const f32 {
+        let (id, slot) = match neutral {
+            Neutral::One => (sys::NORM_ARG_SCALE, 0),
+            Neutral::MinusZero => (sys::NORM_ARG_SHIFT, 1),
+        };
         let given = execution.arguments.get(id);
+        let room = execution.scratchpad.wrapping_add(slot * self.converted_size());
+        if given.is_null() && self.neutral {
+            // SAFETY: the scratchpad has room for two parameters if they need it.
+            return unsafe { neutral.values(self.cols, room.cast()) };
+        }
         if given.is_null() || !self.converts {
             return given.cast();
         }
@@ -205,7 +229,7 @@ impl Plan {
             rows: RowMap::every(0),
             step: 1,
             cols: self.cols,
-            stage: execution.scratchpad.wrapping_add(slot * self.converted_size()),
+            stage: room,
             stage_type: DataType::F32,
             stage_step: self.cols,
             streams: false,
@@ -256,10 +280,7 @@ impl Plan {
         let environment = DefaultEnvironment::enter();
         // SAFETY: the buffers were checked.
         let (scale, shift) = unsafe {
-            (
-                self.parameter(execution, sys::NORM_ARG_SCALE, 0),
-                self.parameter(execution, sys::NORM_ARG_SHIFT, 1),
-            )
+            (self.parameter(execution, Neutral::One), self.parameter(execution, Neutral::MinusZero))
         };
         // SAFETY: the buffers were checked.
         let bound = self.staging.as_ref().and_then(|staging| unsafe { staging.bind(args) });
@@ -277,8 +298,9 @@ impl Plan {
             dst: args.get(sys::NORM_ARG_DST),
             mean: args.get(sys::NORM_ARG_MEAN).cast(),
             variance: args.get(sys::NORM_ARG_VARIANCE).cast(),
-            scale,
+            scale: scale,
             shift,
+            rounded_again: self.rounded_again[0],
             src_rows: self.src_rows,
             dst_rows: self.dst_rows,
             stat_rows: self.stat_rows,
@@ -327,7 +349,7 @@ impl Plan {
         let args: &Arguments = execution.arguments;
         let environment = DefaultEnvironment::enter();
         // SAFETY: the buffers were checked.
-        let scale = unsafe { self.parameter(execution, sys::NORM_ARG_SCALE, 0) };
+        let scale = unsafe { self.parameter(execution, Neutral::One) };
         drop(environment);
         let job = Backward {
             cols: self.cols,
@@ -340,7 +362,8 @@ impl Plan {
             diff_src: args.get(sys::NORM_ARG_DIFF_SRC),
             mean: args.get(sys::NORM_ARG_MEAN).cast(),
             variance: args.get(sys::NORM_ARG_VARIANCE).cast(),
-            scale,
+            scale: scale,
+            rounded_again: self.rounded_again[1],
             src_rows: self.src_rows,
             diff_dst_rows: self.dst_rows,
             diff_src_rows: self.diff_src_rows,

@@ -1,6 +1,5 @@
 //! The problem: what was asked for, checked, with every layout decided.
 
-use super::normalize::{SCALE, SHIFT};
 use super::{reference, simd_impl};
 use crate::error::{Error, Result};
 use crate::primitive::{
@@ -40,11 +39,6 @@ impl Flags {
     }
     pub(crate) fn shift(self) -> bool {
         self.0 & sys::norm_use_shift != 0
-    }
-    /// What follows the normalization: bit 0 a scale, bit 1 a shift.
-    pub(super) fn affine(self) -> u8 {
-        let scale = if self.scale() { SCALE } else { 0 };
-        if self.shift() { scale | SHIFT } else { scale }
     }
     pub(crate) fn rms(self) -> bool {
         self.0 & sys::norm_rms_norm != 0

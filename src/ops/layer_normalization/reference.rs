@@ -13,7 +13,7 @@ use super::row::{
     NEAR, PILOT, Statistics, corrected, in_range, per_col, reciprocal, sums_narrowly,
 };
 use super::short::Short;
-use super::staged::{finishes, takes_steps};
+use super::types::{has_chain, post_ops_fit};
 use crate::primitive::{
     BoundSteps, Execution, Implementation, Padding, Steps, Variant, take_steps,
 };
@@ -38,7 +38,7 @@ pub(super) fn make(
         diff_src: Tensor::new(&problem.diff_src),
         padding: Padding::of(if forward { &problem.dst } else { &problem.diff_src }),
         steps: Steps::new(&problem.attr, &problem.dst, None),
-        wide_sums: takes_steps(problem) && !finishes(problem),
+        wide_sums: has_chain(problem) && !post_ops_fit(problem),
         forward,
         rms: problem.flags.rms(),
     })

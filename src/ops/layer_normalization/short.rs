@@ -6,11 +6,11 @@
 
 use super::job::Forward;
 use super::row::{
-    LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes, sums_halves, sums_narrowly,
-    value_lanes,
+    LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes, sums_halves, value_lanes,
 };
+use super::types::KernelTypes;
 use crate::simd::{
-    Bf16, Byte, Element, F16, F32, GROUP, LANES, LanesOfRows, Level, Runtime, Simd, entry_points,
+    Bf16, Byte, Element, F16, F32, GROUP, HalfAsF32, LANES, LanesOfRows, Level, Simd, entry_points,
     lane_sums,
 };
 use crate::tensor::DataType;
@@ -200,18 +200,18 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
     unsafe {
         let mut mean = S::wide_splat(0.0);
         if !RMS {
-            for (r, sum) in sums.iter_mut().enumerate() {
+            for r in 0..ROWS {
                 let src = first_row.add(r * step);
-                sum.write(value_lanes::<S, Src, Dst>(element, src, cols));
+                sums[r].write(value_lanes::<S, Src, Dst>(element, src, cols));
             }
             mean = per_col::<S>(S::wide_sums(&sums), cols);
             S::store(pilots.as_mut_ptr(), S::narrow(mean));
         }
-        for (r, sum) in sums.iter_mut().enumerate() {
+        for r in 0..ROWS {
             let moments =
                 Moments::<Src, Dst, RMS>::about(element, first_row.add(r * step), pilots[r]);
             let [squares] = lane_sums::<S, 1, _>(cols, &moments).products;
-            sum.write(squares);
+            sums[r].write(squares);
         }
         Found { pilots, mean, mean_square: per_col::<S>(S::wide_sums(&sums), cols) }
     }
@@ -247,8 +247,8 @@ impl<S: Simd> SumsOfRows<S> {
         }
         // SAFETY: the caller's.
         unsafe {
-            for (r, sum) in self.terms.iter_mut().enumerate() {
-                sum.write(pilot_lanes::<S, Src>(element, first_row.add(r * step)));
+            for r in 0..ROWS {
+                self.terms[r].write(pilot_lanes::<S, Src>(element, first_row.add(r * step)));
             }
             let means = per_col::<S>(S::wide_sums(&self.terms), PILOT);
             S::store(self.pilots.as_mut_ptr(), S::narrow(means));
@@ -363,37 +363,28 @@ entry_points! {
 pub(super) type Entry = unsafe fn(&Forward, usize, usize, &mut Scalars) -> bool;
 
 /// How the statistics of a problem's rows are computed.
-pub(super) fn of_rows(
-    level: Level,
-    (src, dst): (DataType, DataType),
-    rms: bool,
-    cols: usize,
-) -> Short {
-    use DataType::{Bf16 as B, F16 as H, S8 as S, U8 as U};
-    if cols > LONGEST {
+pub(super) fn of_rows(level: Level, types: &KernelTypes, rms: bool, cols: usize) -> Short {
+    use DataType::{Bf16 as B, F16 as H, S8, U8};
+    if cols > LONGEST || level == Level::Portable || types.double() {
         return Short::No;
     }
     if cols > PILOT {
         return Short::Along;
     }
+    let (src, dst) = (types.src, types.dst);
     // With RMS there are no values to sum.
-    let narrow = sums_narrowly(dst) && !rms;
-    let typed = match (src, narrow, rms) {
+    let entry = match (src.data_type, dst.half && !rms, rms) {
         (B, true, _) => entries::at::<Bf16, F16, false>(level),
         (H, true, _) => entries::at::<F16, F16, false>(level),
+        (_, true, _) if src.half => entries::at::<HalfAsF32, F16, false>(level),
         (_, true, _) => entries::at::<F32, F16, false>(level),
         (B, false, false) => entries::at::<Bf16, F32, false>(level),
-        (H, false, false) => entries::at::<F16, F32, false>(level),
-        (S | U, false, false) => entries::at::<Byte, F32, false>(level),
+        (S8 | U8, false, false) => entries::at::<Byte, F32, false>(level),
         (_, false, false) => entries::at::<F32, F32, false>(level),
         (B, false, true) => entries::at::<Bf16, F32, true>(level),
         (H, false, true) => entries::at::<F16, F32, true>(level),
-        (S | U, false, true) => entries::at::<Byte, F32, true>(level),
+        (S8 | U8, false, true) => entries::at::<Byte, F32, true>(level),
         (_, false, true) => entries::at::<F32, F32, true>(level),
     };
-    Short::Apart(typed.unwrap_or(match (narrow, rms) {
-        (true, _) => entries::entry_portable::<Runtime<false, true>, F16, false>,
-        (false, true) => entries::entry_portable::<Runtime<false, true>, F32, true>,
-        (false, false) => entries::entry_portable::<Runtime<false, true>, F32, false>,
-    }))
+    entry.map_or(Short::No, Short::Apart)
 }

@@ -4,9 +4,10 @@
 
 use super::backward::Kernel;
 use super::columns::CHAIN_ROWS;
-use super::gradient::{LAYER, READ_SCALE, RMS, RowSums, SUM_SCALE, SUM_SHIFT, Vectors, load_if};
+use super::gradient::{Kind, LAYER, RMS, RowSums, SUM_SCALE, SUM_SHIFT, Vectors};
 use super::job::Backward;
 use super::row::LARGEST_MEAN;
+use super::types::KernelTypes;
 use crate::simd::{
     Bf16, Element, F16, F32, GROUP, LANES, LanesOfRows, Level, Simd, add_wide, entry_points,
     lane_sums,
@@ -56,10 +57,7 @@ impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
     /// # Safety
     /// The row is one of the chain; the instruction set of `S` is there.
     #[inline(always)]
-    unsafe fn row<S: Simd, const MODE: u8, const PARAMS: u8>(
-        &self,
-        row: usize,
-    ) -> RowSums<S, Src, Dd, MODE, PARAMS> {
+    unsafe fn row<S: Simd, const MODE: u8>(&self, row: usize) -> RowSums<S, Src, Dd, MODE> {
         // SAFETY: the caller's.
         unsafe {
             RowSums {
@@ -77,25 +75,18 @@ impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
 
 /// `sum(d)`, or with `XHAT` `sum(d*xhat)`, of rows of `NV` whole vectors: one chain, as the others of its group are
 /// zero.
-struct SumsOf<'a, Src, Dd, const MODE: u8, const PARAMS: u8, const NV: usize, const XHAT: bool>(
+struct SumsOf<'a, Src, Dd, const MODE: u8, const NV: usize, const XHAT: bool>(
     &'a Rows<'a, Src, Dd>,
 );
 
-impl<
-    S: Simd,
-    Src: Element,
-    Dd: Element,
-    const MODE: u8,
-    const PARAMS: u8,
-    const NV: usize,
-    const XHAT: bool,
-> LanesOfRows<S> for SumsOf<'_, Src, Dd, MODE, PARAMS, NV, XHAT>
+impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const NV: usize, const XHAT: bool>
+    LanesOfRows<S> for SumsOf<'_, Src, Dd, MODE, NV, XHAT>
 {
     #[inline(always)]
     unsafe fn lanes(&self, row: usize) -> S::D {
         // SAFETY: the caller's.
         unsafe {
-            let row = self.0.row::<S, MODE, PARAMS>(row);
+            let row = self.0.row::<S, MODE>(row);
             let mut chain = S::splat(0.0);
             for v in 0..NV {
                 let (d, xhat) = row.at(v * LANES, LANES);
@@ -111,18 +102,18 @@ impl<
 /// # Safety
 /// The rows are there; the instruction set of `S` is too.
 #[inline(always)]
-unsafe fn sums<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>(
+unsafe fn sums<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
     rows: &Rows<'_, Src, Dd>,
     cols: usize,
 ) -> [S::D; 2] {
     // SAFETY: the caller's.
     unsafe {
         match (cols / LANES, cols % LANES) {
-            (1, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 1>(rows),
-            (2, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 2>(rows),
-            (3, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 3>(rows),
-            (4, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 4>(rows),
-            _ => sums_of_any::<S, Src, Dd, MODE, PARAMS>(rows, cols),
+            (1, 0) => sums_of::<S, Src, Dd, MODE, 1>(rows),
+            (2, 0) => sums_of::<S, Src, Dd, MODE, 2>(rows),
+            (3, 0) => sums_of::<S, Src, Dd, MODE, 3>(rows),
+            (4, 0) => sums_of::<S, Src, Dd, MODE, 4>(rows),
+            _ => sums_of_any::<S, Src, Dd, MODE>(rows, cols),
         }
     }
 }
@@ -130,30 +121,23 @@ unsafe fn sums<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS:
 /// # Safety
 /// As [`sums`].
 #[inline(always)]
-unsafe fn sums_of<
-    S: Simd,
-    Src: Element,
-    Dd: Element,
-    const MODE: u8,
-    const PARAMS: u8,
-    const NV: usize,
->(
+unsafe fn sums_of<S: Simd, Src: Element, Dd: Element, const MODE: u8, const NV: usize>(
     rows: &Rows<'_, Src, Dd>,
 ) -> [S::D; 2] {
     // SAFETY: the caller's.
     unsafe {
         let d = match MODE {
-            LAYER => S::wide_sums(&SumsOf::<Src, Dd, MODE, PARAMS, NV, false>(rows)),
+            LAYER => S::wide_sums(&SumsOf::<Src, Dd, MODE, NV, false>(rows)),
             _ => S::wide_splat(0.0),
         };
-        [d, S::wide_sums(&SumsOf::<Src, Dd, MODE, PARAMS, NV, true>(rows))]
+        [d, S::wide_sums(&SumsOf::<Src, Dd, MODE, NV, true>(rows))]
     }
 }
 
 /// # Safety
 /// As [`sums`].
 #[inline(always)]
-unsafe fn sums_of_any<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>(
+unsafe fn sums_of_any<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
     rows: &Rows<'_, Src, Dd>,
     cols: usize,
 ) -> [S::D; 2] {
@@ -162,7 +146,7 @@ unsafe fn sums_of_any<S: Simd, Src: Element, Dd: Element, const MODE: u8, const 
     // SAFETY: the caller's.
     unsafe {
         for i in 0..CHAIN_ROWS {
-            let row = rows.row::<S, MODE, PARAMS>(i);
+            let row = rows.row::<S, MODE>(i);
             if MODE == LAYER {
                 let [d, d_xhat] = lane_sums::<S, 2, _>(cols, &row).products;
                 sums_d[i].write(d);
@@ -189,8 +173,8 @@ unsafe fn statistics<S: Simd>(job: &Backward, given: *const f32, first: usize) -
             return S::load(given.add(job.stat_rows.offset(first)));
         }
         let mut values = [0.0; CHAIN_ROWS];
-        for (i, value) in values.iter_mut().enumerate() {
-            *value = given.add(job.stat_rows.offset(first + i)).read_unaligned();
+        for i in 0..CHAIN_ROWS {
+            values[i] = given.add(job.stat_rows.offset(first + i)).read_unaligned();
         }
         S::load(values.as_ptr())
     }
@@ -202,7 +186,7 @@ unsafe fn statistics<S: Simd>(job: &Backward, given: *const f32, first: usize) -
 /// The rows are there, `src_step` and `dd_step` bytes from each other, and `cols` is not 0; the instruction set of `S`
 /// is there.
 #[inline(always)]
-unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>(
+unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
     job: &Backward,
     first: usize,
     (src_step, dd_step): (usize, usize),
@@ -242,7 +226,7 @@ unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8, cons
             mean,
             r,
         };
-        let [d, d_xhat] = sums::<S, Src, Dd, MODE, PARAMS>(&rows, job.cols);
+        let [d, d_xhat] = sums::<S, Src, Dd, MODE>(&rows, job.cols);
         let per_col = S::wide_mul(S::widen(r_lanes), S::wide_splat(1.0 / job.cols as f64));
         S::store(slope.as_mut_ptr(), S::narrow(S::wide_mul(per_col, d_xhat)));
         if MODE == LAYER {
@@ -255,7 +239,7 @@ unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8, cons
 
 entry_points! {
     /// The scalars of a chain, per level.
-    mod entries: chain_scalars<Src: Element, Dd: Element; const MODE: u8, const PARAMS: u8>(
+    mod entries: chain_scalars<Src: Element, Dd: Element; const MODE: u8>(
         job: &Backward, first: usize, steps: (usize, usize), scalars: &mut Scalars
     ) -> bool;
 }
@@ -263,33 +247,26 @@ entry_points! {
 /// See [`chain_scalars`].
 pub(super) type Entry = unsafe fn(&Backward, usize, (usize, usize), &mut Scalars) -> bool;
 
-/// The scalars of a problem's chains, if rows are short and the kernel knows the types.
-pub(super) fn entry(
-    level: Level,
-    (src, diff_dst): (DataType, DataType),
-    mode: u8,
-    params: u8,
-    cols: usize,
-) -> Option<Entry> {
+/// The scalars of a problem's chains, if rows are short and the level has vectors.
+pub(super) fn entry(level: Level, types: &KernelTypes, kind: Kind, cols: usize) -> Option<Entry> {
     use DataType::{Bf16 as B, F16 as H, F32 as F};
+    let [src, diff_dst, _] = types.all();
     if cols > GROUP || cols * src.size().max(diff_dst.size()) > LONGEST {
         return None;
     }
-    fn typed<Src: Element, Dd: Element>(level: Level, mode: u8, params: u8) -> Option<Entry> {
-        match (mode, params & READ_SCALE) {
-            (LAYER, 0) => entries::at::<Src, Dd, LAYER, 0>(level),
-            (LAYER, _) => entries::at::<Src, Dd, LAYER, READ_SCALE>(level),
-            (RMS, 0) => entries::at::<Src, Dd, RMS, 0>(level),
-            (RMS, _) => entries::at::<Src, Dd, RMS, READ_SCALE>(level),
+    fn typed<Src: Element, Dd: Element>(level: Level, kind: Kind) -> Option<Entry> {
+        match kind.mode {
+            LAYER => entries::at::<Src, Dd, LAYER>(level),
+            RMS => entries::at::<Src, Dd, RMS>(level),
             _ => None,
         }
     }
     match (src, diff_dst) {
-        (F, F) => typed::<F32, F32>(level, mode, params),
-        (B, B) => typed::<Bf16, Bf16>(level, mode, params),
-        (H, H) => typed::<F16, F16>(level, mode, params),
-        (F, B) => typed::<F32, Bf16>(level, mode, params),
-        (B, F) => typed::<Bf16, F32>(level, mode, params),
+        (F, F) => typed::<F32, F32>(level, kind),
+        (B, B) => typed::<Bf16, Bf16>(level, kind),
+        (H, H) => typed::<F16, F16>(level, kind),
+        (F, B) => typed::<F32, Bf16>(level, kind),
+        (B, F) => typed::<Bf16, F32>(level, kind),
         _ => None,
     }
 }
@@ -297,8 +274,8 @@ pub(super) fn entry(
 // SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
 // of `S` is there, by the contract of `backward_rows`.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
-    Kernel<'_, Src, Dd, Ds, MODE, PARAMS>
+impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
+    Kernel<'_, Src, Dd, Ds, MODE, SUMS>
 {
     /// Chains of short rows and their ends, as many as there are; gives the row it stopped at.
     ///
@@ -313,6 +290,9 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         else {
             return row;
         };
+        if !S::UNROLLS {
+            return row;
+        }
         let types = &self.types;
         let steps = (src_step * types.src.size(), dd_step * types.diff_dst.size());
         let ds_step = ds_step * types.diff_src.size();
@@ -389,9 +369,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         unsafe {
             let zero = S::splat(0.0);
             let mut scale = [zero; N];
-            for (v, scale) in scale.iter_mut().enumerate() {
-                *scale =
-                    load_if::<S>(PARAMS & READ_SCALE != 0, self.job.scale, i + v * LANES, LANES);
+            for v in 0..N {
+                scale[v] = S::load(self.job.scale.add(i + v * LANES));
             }
             let mut chains = [(zero, zero); N];
             for row in 0..CHAIN_ROWS {
@@ -400,7 +379,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 for v in 0..N {
                     let x = types.src.load::<S>(src, i + v * LANES);
                     let dd = types.diff_dst.load::<S>(diff_dst, i + v * LANES);
-                    outs[v] = vectors.gradient::<MODE, PARAMS>(x, dd, scale[v], &mut chains[v]);
+                    outs[v] = vectors.gradient::<MODE, SUMS>(x, dd, scale[v], &mut chains[v]);
                 }
                 if rows.fetches {
                     rows.fetch::<S, _>(types.src, (src, rows.steps.0), i, N * LANES);
@@ -412,8 +391,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     types.diff_src.store_all::<S, N>(diff_src, i, &outs);
                 }
             }
-            for (v, (scale_chain, shift_chain)) in chains.into_iter().enumerate() {
-                self.add_columns::<S>(i + v * LANES, LANES, (scale_chain, shift_chain));
+            for v in 0..N {
+                self.add_columns::<S>(i + v * LANES, LANES, chains[v]);
             }
         }
     }
@@ -423,13 +402,13 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     unsafe fn write_last<S: Simd>(&self, rows: &Written<'_>, i: usize, n: usize) {
         let types = &self.types;
         unsafe {
-            let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.job.scale, i, n);
+            let scale = S::load_n(self.job.scale.add(i), n);
             let mut chains = (S::splat(0.0), S::splat(0.0));
             for row in 0..CHAIN_ROWS {
                 let (vectors, src, diff_dst, diff_src) = rows.row::<S>(row);
                 let x = types.src.load_n::<S>(src, i, n);
                 let dd = types.diff_dst.load_n::<S>(diff_dst, i, n);
-                let out = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
+                let out = vectors.gradient::<MODE, SUMS>(x, dd, scale, &mut chains);
                 types.diff_src.store_n::<S>(diff_src, i, out, n);
             }
             self.add_columns::<S>(i, n, chains);
@@ -440,10 +419,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     #[inline(always)]
     unsafe fn add_columns<S: Simd>(&self, i: usize, n: usize, chains: (S::F, S::F)) {
         unsafe {
-            if PARAMS & SUM_SCALE != 0 {
+            if SUMS & SUM_SCALE != 0 {
                 add_wide::<S, 1>(self.sums.diff_scale.add(i), [S::widen(chains.0)], n);
             }
-            if PARAMS & SUM_SHIFT != 0 {
+            if SUMS & SUM_SHIFT != 0 {
                 add_wide::<S, 1>(self.sums.diff_shift.add(i), [S::widen(chains.1)], n);
             }
         }

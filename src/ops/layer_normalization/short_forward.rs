@@ -27,6 +27,9 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let (Some(src_step), Some(dst_step)) = (job.src_rows.step(), job.dst_rows.step()) else {
             return first;
         };
+        if !S::UNROLLS {
+            return first;
+        }
         let steps = (src_step * self.src_type.size(), dst_step * self.dst_type.size());
         unsafe {
             let along = RMS && !job.streams && self.row_bytes() >= SHORTEST_ALONG;

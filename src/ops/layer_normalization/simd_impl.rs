@@ -4,17 +4,17 @@ use super::backward;
 use super::columns::{JoinEntry, join_entry};
 use super::dense::Dense;
 use super::forward;
-use super::gradient;
+use super::gradient::Kind;
 use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::short::{self, Short};
 use super::short_backward;
-use super::staged::{finishes, kernel_types};
+use super::types::KernelTypes;
 use super::wide;
 use super::wide_backward;
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::simd::Level;
-use crate::tensor::{DataType, MemoryDesc};
+use crate::tensor::MemoryDesc;
 
 /// The vector implementation at a level, or why it does not fit.
 pub(super) fn make(
@@ -33,35 +33,26 @@ pub(super) fn make(
             return Err("the layout of a post-operation's tensor is cut into blocks".into());
         }
     }
-    let types = kernel_types(p);
-    let plan = Plan::staged(p, level, types);
-    let [src, dst, diff_src] = types;
-    // In f64 all rows are those that the kernels leave.
-    let double = types.contains(&DataType::F64);
-    let flags = p.flags;
+    let types = KernelTypes::new(p, level);
+    let rms = p.flags.rms();
     let run = if p.prop_kind.is_forward() {
-        let finishes = finishes(p);
-        let entry = if finishes { forward::finished_entry } else { forward::entry };
+        let [src, dst, _] = types.all();
         Run::Forward(
-            (!double).then(|| entry(level, src, dst, flags.rms(), flags.affine())),
-            if double { Short::No } else { short::of_rows(level, (src, dst), flags.rms(), p.cols) },
-            if finishes || double {
-                Dense::NONE
-            } else {
-                Dense::new(level, (src, dst), flags.rms(), flags.affine(), p.cols)
-            },
+            forward::entry(level, &types, p.flags),
+            short::of_rows(level, &types, rms, p.cols),
+            Dense::new(level, &types, p.flags, p.cols),
             wide::entry(level, src, dst),
         )
     } else {
-        let mode = if flags.rms() { gradient::RMS } else { gradient::LAYER }
-            | if flags.global_stats() { gradient::GLOBAL } else { 0 };
-        let params = if flags.scale() { gradient::READ_SCALE } else { 0 }
-            | if p.writes_scale() { gradient::SUM_SCALE } else { 0 }
-            | if p.writes_shift() { gradient::SUM_SHIFT } else { 0 };
-        let entry = (!double).then(|| backward::entry(level, (src, dst, diff_src), mode, params));
-        let short = short_backward::entry(level, (src, dst), mode, params, p.cols);
-        Run::Backward(entry, short, wide_backward::entry(level, types), join_entry(level))
+        let kind = Kind::new(p, level, &types);
+        Run::Backward(
+            backward::entry(level, &types, kind),
+            short_backward::entry(level, &types, kind, p.cols),
+            wide_backward::entry(level, types.all()),
+            join_entry(level),
+        )
     };
+    let plan = Plan::staged(p, level, &types);
     Ok(Box::new(Vectorized { variant, plan, run }))
 }
 

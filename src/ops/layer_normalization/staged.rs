@@ -7,9 +7,9 @@
 
 use super::carry::{Carried, Entry, entries};
 use super::columns::{Blocks, CHAIN_ROWS};
-use super::forward::{has_finished_kernel, has_kernel};
 use super::job::{Backward, Forward};
 use super::problem::LayerNormalization;
+use super::types::{KernelTypes, has_chain};
 use crate::primitive::{Arguments, BoundSteps, Rows, StepEntry, Steps, step_entry};
 use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc, RowMap};
@@ -29,51 +29,6 @@ const STREAMED_BYTES: usize = 64 << 20;
 const PART_OF_ROWS: usize = 8;
 /// Rows begin at multiples of a cache line.
 const LINE: usize = 64;
-
-/// The types that the kernels see src, dst or diff_dst, and diff_src as.
-///
-/// What post-operations do to dst is done in f32. Scales of integers are the kernels' affair, even of those that
-/// they are rounded to from a stage.
-pub(super) fn kernel_types(problem: &LayerNormalization) -> [DataType; 3] {
-    let [src, dst, diff_src] =
-        [&problem.src, &problem.dst, &problem.diff_src].map(LayerNormalization::type_of);
-    let dst = match dst {
-        _ if finishes(problem) => dst,
-        _ if takes_steps(problem) => DataType::F32,
-        DataType::S8 | DataType::U8 => dst,
-        other => kernel_type(other),
-    };
-    let src = match kernel_type(src) {
-        _ if has_kernel(src, dst) && !finishes(problem) => src,
-        DataType::F16 if matches!(dst, DataType::S8 | DataType::U8) => DataType::F32,
-        other => other,
-    };
-    [src, dst, kernel_type(diff_src)]
-}
-
-/// Whether attributes do more to dst than what [`Factors`](crate::simd::Factors) do to integers.
-pub(super) fn takes_steps(problem: &LayerNormalization) -> bool {
-    let attr = &problem.attr;
-    let integers = matches!(problem.dst.data_type(), Some(DataType::S8 | DataType::U8));
-    !attr.post_ops.is_empty() || !(attr.scales.is_empty() || integers)
-}
-
-/// Whether those are ramps that the kernels take results through, on their way to dst.
-pub(super) fn finishes(problem: &LayerNormalization) -> bool {
-    let p = problem;
-    let [src, dst] = [&p.src, &p.dst].map(LayerNormalization::type_of);
-    p.prop_kind.is_forward()
-        && takes_steps(p)
-        && has_finished_kernel(kernel_type(src), dst, p.flags.rms(), p.flags.affine())
-        && Steps::new(&p.attr, &p.dst, None).is_some_and(|steps| steps.are_ramps())
-}
-
-fn kernel_type(data_type: DataType) -> DataType {
-    match data_type {
-        DataType::F64 | DataType::F32 | DataType::Bf16 | DataType::F16 => data_type,
-        _ => DataType::F32,
-    }
-}
 
 /// A tensor of rows.
 struct Side {
@@ -164,23 +119,24 @@ impl Staging {
     pub(super) fn new(
         problem: &LayerNormalization,
         level: Level,
-        types: [DataType; 3],
+        types: &KernelTypes,
         rows: [RowMap; 3],
         order: &[usize],
     ) -> Option<Self> {
         let p = problem;
-        let steps = if takes_steps(p) && !finishes(p) {
+        let steps = if has_chain(p) && !types.fused {
             Steps::new(&p.attr, &p.dst, Some(order))
         } else {
             None
         };
         let steps = steps.map(|steps| (steps, step_entry(level)));
-        let mut src = Side::new(&p.src, rows[0], types[0]);
-        let mut dst = Side::new(&p.dst, rows[1], types[1]);
+        let [src_type, dst_type, diff_src_type] = types.all();
+        let mut src = Side::new(&p.src, rows[0], src_type);
+        let mut dst = Side::new(&p.dst, rows[1], dst_type);
         if steps.is_some() {
             dst.offset = Some(0);
         }
-        let mut diff_src = Side::new(&p.diff_src, rows[2], types[2]);
+        let mut diff_src = Side::new(&p.diff_src, rows[2], diff_src_type);
         // Steps are taken where dst is, if it is f32.
         let in_place = dst.data_type == DataType::F32 && is_dense(&p.dst) && steps.is_some();
         let sides = [&src, &dst, &diff_src];
@@ -194,6 +150,10 @@ impl Staging {
         if turns {
             rows_at_once =
                 rows_at_once.max(ROWS_TO_TURN.min(BYTES_TO_TURN / row_bytes)).max(CHAIN_ROWS);
+        }
+        if p.writes_scale() || p.writes_shift() {
+            // A chain of column sums ends with the rows of a stage.
+            rows_at_once = rows_at_once.max(CHAIN_ROWS);
         }
         if rows_at_once > CHAIN_ROWS {
             // Whole chains of column sums, and rows by the 16 for the short ones.
@@ -314,6 +274,9 @@ impl Staging {
         for begin in (first..last).step_by(self.rows_at_once) {
             let end = last.min(begin + self.rows_at_once);
             let mut part = *job;
+            part.src_type = self.src.stage_type;
+            part.diff_dst_type = self.dst.stage_type;
+            part.diff_src_type = self.diff_src.stage_type;
             // SAFETY: the caller's.
             unsafe {
                 if self.src.offset.is_some() {

@@ -50,14 +50,14 @@ pub(super) unsafe fn totals<S: Simd, T: TwoTerms<S>>(
                     }
                 }
                 let terms = terms.terms(i, n);
-                for (lanes, term) in lanes.iter_mut().zip(terms) {
-                    let term = if n == LANES { term } else { S::wide_first_n(term, n) };
-                    *lanes = S::wide_add(*lanes, term);
+                for k in 0..2 {
+                    let term = if n == LANES { terms[k] } else { S::wide_first_n(terms[k], n) };
+                    lanes[k] = S::wide_add(lanes[k], term);
                 }
                 i += LANES;
             }
-            for (total, lanes) in totals.iter_mut().zip(lanes) {
-                *total += S::wide_sum(lanes);
+            for k in 0..2 {
+                totals[k] += S::wide_sum(lanes[k]);
             }
         }
     }
@@ -169,15 +169,8 @@ impl<S: Simd, Src: WideElement, Dst: WideElement> Map<S> for Normalize<'_, S, Sr
         unsafe {
             let x = self.src_type.get::<S>(self.src, i, n);
             let xhat = S::wide_mul(S::wide_sub(x, self.mean), self.r);
-            let value = match (job.scale.is_null(), job.shift.is_null()) {
-                (true, true) => xhat,
-                (false, true) => S::wide_mul(xhat, load_parameter::<S>(job.scale, i, n)),
-                (true, false) => S::wide_add(xhat, load_parameter::<S>(job.shift, i, n)),
-                (false, false) => {
-                    let scale = load_parameter::<S>(job.scale, i, n);
-                    S::wide_fma(xhat, scale, load_parameter::<S>(job.shift, i, n))
-                }
-            };
+            let scale = load_parameter::<S>(job.scale, i, n);
+            let value = S::wide_fma(xhat, scale, load_parameter::<S>(job.shift, i, n));
             if self.streams && n == LANES {
                 self.dst_type.stream::<S>(self.dst, i, value);
             } else {
@@ -226,14 +219,8 @@ impl<S: Simd> Map<S> for NarrowNormalize<'_> {
             } else {
                 S::fma(S::sub(x, S::splat(self.high)), r, S::splat(self.low))
             };
-            let value = match (job.scale.is_null(), job.shift.is_null()) {
-                (true, true) => xhat,
-                (false, true) => S::mul(xhat, load_f32::<S>(job.scale, i, n)),
-                (true, false) => S::add(xhat, load_f32::<S>(job.shift, i, n)),
-                (false, false) => {
-                    S::fma(xhat, load_f32::<S>(job.scale, i, n), load_f32::<S>(job.shift, i, n))
-                }
-            };
+            let scale = load_f32::<S>(job.scale, i, n);
+            let value = S::fma(xhat, scale, load_f32::<S>(job.shift, i, n));
             let element = Element::scaled(<Number as Element>::of(job.dst_type), job.factors);
             let element = Element::finished(element, job.finish);
             store_lanes::<S>(element, self.dst, i, value, n);
@@ -279,6 +266,7 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
         let r = S::wide_splat(reciprocal(found.variance, job.epsilon));
         let src_type = Src::of(job.src_type);
         let dst_type = Dst::of(job.dst_type).scaled(job.factors).finished(job.finish);
+        let dst_type = dst_type.rounded_again(job.rounded_again);
         let streams = job.streams && dst_type.streams(dst);
         map(
             job.cols,
@@ -321,7 +309,7 @@ pub(super) type Entry = unsafe fn(&Forward, usize, usize);
 /// For rows of these types; one of them is f64, or rows that the kernels leave come here.
 pub(super) fn entry(level: Level, src: DataType, dst: DataType) -> Entry {
     fn typed<Src: WideElement, Dst: WideElement>(level: Level) -> Entry {
-        entries::at::<Src, Dst>(level).unwrap_or(entries::entry_portable::<Src, Dst>)
+        entries::at::<Src, Dst>(level).unwrap_or(entries::portable::entry_portable::<Src, Dst>)
     }
     match (src, dst) {
         (DataType::F64, DataType::F64) => typed::<F64, F64>(level),

@@ -52,12 +52,9 @@ impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
 /// `scale*diff_dst` of a vector.
 ///
 /// # Safety
-/// As [`Map`]; scale is null or as long as a row.
+/// As [`Map`]; scale is as long as a row.
 #[inline(always)]
 unsafe fn scaled<S: Simd>(job: &Backward, dd: S::D, i: usize, n: usize) -> S::D {
-    if job.scale.is_null() {
-        return dd;
-    }
     // SAFETY: the caller's.
     unsafe { S::wide_mul(load_parameter::<S>(job.scale, i, n), dd) }
 }
@@ -97,10 +94,11 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
         // SAFETY: the caller's; sums are null or as long as a row.
         unsafe {
             let mut terms = [[S::wide_splat(0.0); 2]; R];
-            for (row, terms) in self.rows.iter().zip(&mut terms) {
+            for r in 0..R {
+                let row = &self.rows[r];
                 let job = row.job;
                 let (dd, xhat) = row.load(i, n);
-                *terms = [S::wide_mul(dd, xhat), dd];
+                terms[r] = [S::wide_mul(dd, xhat), dd];
                 let scaled = S::wide_mul(scaled::<S>(job, dd, i, n), row.r);
                 let bend = S::wide_mul(xhat, row.slope);
                 let value = match (job.global_stats, job.rms) {
@@ -114,9 +112,14 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
                     row.types.diff_src.put::<S>(row.diff_src, i, value, n);
                 }
             }
-            for (t, sums) in [self.diff_scale, self.diff_shift].into_iter().enumerate() {
-                if !sums.is_null() {
-                    add_wide::<S, R>(sums.add(i), terms.map(|terms| terms[t]), n);
+            let all_sums = [self.diff_scale, self.diff_shift];
+            for t in 0..2 {
+                if !all_sums[t].is_null() {
+                    let mut column = [terms[0][t]; R];
+                    for r in 1..R {
+                        column[r] = terms[r][t];
+                    }
+                    add_wide::<S, R>(all_sums[t].add(i), column, n);
                 }
             }
         }
@@ -139,7 +142,7 @@ unsafe fn gradient_row<S: Simd, E: WideElement>(
         let types = Types {
             src: E::of(job.src_type),
             diff_dst: E::of(job.diff_dst_type),
-            diff_src: E::of(job.diff_src_type),
+            diff_src: E::of(job.diff_src_type).rounded_again(job.rounded_again),
         };
         let found = match job.given(row) {
             // In f32 the statistics given are too coarse for what is computed in f64.
@@ -161,8 +164,9 @@ unsafe fn gradient_row<S: Simd, E: WideElement>(
         };
         if !job.global_stats {
             let per_col = r / cols as f64;
-            let means = totals::<S, _>(cols, &gradient, null()).map(|sum| per_col * sum);
-            [gradient.shift, gradient.slope] = means.map(|mean| S::wide_splat(mean));
+            let [d, d_xhat] = totals::<S, _>(cols, &gradient, null());
+            gradient.shift = S::wide_splat(per_col * d);
+            gradient.slope = S::wide_splat(per_col * d_xhat);
         }
         gradient
     }
@@ -183,11 +187,13 @@ unsafe fn backward_some<S: Simd, E: WideElement, const R: usize>(
     unsafe {
         let ColumnSums { diff_scale, diff_shift, .. } = job.sums(sums);
         let mut rows = [gradient_row::<S, E>(job, first); R];
-        for (r, row) in rows.iter_mut().enumerate().skip(1) {
-            *row = gradient_row::<S, E>(job, first + r);
+        for r in 1..R {
+            rows[r] = gradient_row::<S, E>(job, first + r);
         }
-        let streams =
-            job.streams && rows.iter().all(|row| row.types.diff_src.streams(row.diff_src));
+        let mut streams = job.streams;
+        for r in 0..R {
+            streams &= rows[r].types.diff_src.streams(rows[r].diff_src);
+        }
         map(job.cols, &Gradients { rows, diff_scale, diff_shift, streams });
     }
 }
@@ -232,7 +238,7 @@ pub(super) type Entry = unsafe fn(&Backward, usize, usize, *mut f64);
 /// For rows of these types of src, diff_dst and diff_src.
 pub(super) fn entry(level: Level, types: [DataType; 3]) -> Entry {
     fn typed<E: WideElement>(level: Level) -> Entry {
-        entries::at::<E>(level).unwrap_or(entries::entry_portable::<E>)
+        entries::at::<E>(level).unwrap_or(entries::portable::entry_portable::<E>)
     }
     match types.iter().filter(|t| **t == DataType::F64).count() {
         0 => typed::<Number>(level),

@@ -106,7 +106,7 @@ entry_points! {
 pub(super) type Entry = unsafe fn(&Conversion, *const u8, *mut u8, usize);
 
 pub(super) fn entry(level: crate::simd::Level) -> Entry {
-    entries::at(level).unwrap_or(entries::entry_portable)
+    entries::at(level).unwrap_or(entries::portable::entry_portable)
 }
 
 /// Converts `n` elements that lie densely at both ends, at most [`CHUNK`] at a time.

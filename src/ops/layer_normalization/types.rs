@@ -1,0 +1,159 @@
+//! The types that the kernels see: each level has kernels for the usual combinations, and the rest is staged as f32.
+//!
+//! Staging changes no bit. Where sums depend on a tensor having 16 bits or fewer, its stage is
+//! [`HalfAsF32`](crate::simd::HalfAsF32), which sums as those do.
+
+use super::problem::LayerNormalization;
+use super::row::sums_narrowly;
+use crate::primitive::Steps;
+use crate::simd::Level;
+use crate::tensor::DataType;
+
+/// A tensor's type in the kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KernelType {
+    pub(super) data_type: DataType,
+    /// Whether sums take it for 16 bits or fewer.
+    pub(super) half: bool,
+    /// Whether what is written is rounded again to fewer bits, so that f64 has to be rounded to odd.
+    pub(super) rounded_again: bool,
+}
+
+impl KernelType {
+    fn own(data_type: DataType) -> Self {
+        Self { data_type, half: sums_narrowly(data_type), rounded_again: false }
+    }
+
+    fn staged(half: bool) -> Self {
+        Self { data_type: DataType::F32, half, rounded_again: false }
+    }
+
+    pub(super) fn is_byte(self) -> bool {
+        matches!(self.data_type, DataType::S8 | DataType::U8)
+    }
+}
+
+/// The types of a problem's tensors in the kernels.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KernelTypes {
+    pub(super) src: KernelType,
+    /// Of diff_dst backward.
+    pub(super) dst: KernelType,
+    pub(super) diff_src: KernelType,
+    /// Whether the kernels apply all post-operations.
+    pub(super) fused: bool,
+}
+
+impl KernelTypes {
+    pub(super) fn new(problem: &LayerNormalization, level: Level) -> Self {
+        if problem.prop_kind.is_forward() {
+            Self::forward(problem, level)
+        } else {
+            Self::backward(problem, level)
+        }
+    }
+
+    /// Whether a tensor is f64, so that all rows are computed in f64.
+    pub(super) fn double(&self) -> bool {
+        [self.src, self.dst, self.diff_src].iter().any(|t| t.data_type == DataType::F64)
+    }
+
+    pub(super) fn all(&self) -> [DataType; 3] {
+        [self.src, self.dst, self.diff_src].map(|t| t.data_type)
+    }
+
+    fn forward(p: &LayerNormalization, level: Level) -> Self {
+        use DataType::{Bf16, F16, F32, F64, S8, U8};
+        let [src, dst] = [&p.src, &p.dst].map(LayerNormalization::type_of);
+        let post_ops_fit = post_ops_fit(p);
+        // Other post-operations are computed in f32. Scales of integers are the kernels' work, also from a stage.
+        let dst = match dst {
+            _ if post_ops_fit => dst,
+            _ if has_chain(p) => F32,
+            S8 | U8 => dst,
+            other => floating(other),
+        };
+        let byte = matches!(dst, S8 | U8);
+        let src = match floating(src) {
+            _ if matches!(src, S8 | U8) && dst == F32 && !post_ops_fit => src,
+            F16 if byte => F32,
+            other => other,
+        };
+        let (mut src, mut dst) = (KernelType::own(src), KernelType::own(dst));
+        let fused = post_ops_fit && level != Level::Portable && src == dst;
+        let pair = (src.data_type, dst.data_type);
+        let native = match pair {
+            (F64, _) | (_, F64) => true,
+            _ if p.flags.rms() && p.flags.shift() => pair == (F32, F32),
+            _ if post_ops_fit => fused,
+            (F32, F32 | S8 | U8) => true,
+            _ if level == Level::Portable => false,
+            (Bf16, F32 | Bf16 | S8 | U8) | (F16, F16) | (F32, Bf16) | (S8 | U8, F32) => true,
+            _ => false,
+        };
+        if !native {
+            // RMS sums alike for all types, and what is exact in f32 as well.
+            let half = dst.half && !p.flags.rms();
+            src = KernelType::staged(half && src.data_type.is_half());
+            if !byte {
+                let rounded_again = dst.data_type.is_half() && !post_ops_fit;
+                dst = KernelType { rounded_again, ..KernelType::staged(half) };
+            }
+        }
+        Self { src, dst, diff_src: KernelType::own(F32), fused }
+    }
+
+    fn backward(p: &LayerNormalization, level: Level) -> Self {
+        use DataType::{Bf16, F16, F32, F64};
+        let types =
+            [&p.src, &p.dst, &p.diff_src].map(|desc| floating(LayerNormalization::type_of(desc)));
+        let usual = !p.flags.global_stats() && !(p.flags.rms() && p.writes_shift());
+        let native = match types {
+            _ if types.contains(&F64) => true,
+            [F32, F32, F32] => true,
+            _ if level == Level::Portable || !usual => false,
+            [Bf16, Bf16, Bf16] | [F16, F16, F16] | [F32, Bf16, F32] | [Bf16, F32, Bf16] => true,
+            _ => false,
+        };
+        let [src, dst, mut diff_src] =
+            types.map(
+                |data_type| {
+                    if native { KernelType::own(data_type) } else { KernelType::staged(false) }
+                },
+            );
+        diff_src.rounded_again = !native && types[2].is_half();
+        Self { src, dst, diff_src, fused: false }
+    }
+}
+
+/// Whether attributes do more to dst than what [`Factors`](crate::simd::Factors) do to integers.
+pub(super) fn has_chain(problem: &LayerNormalization) -> bool {
+    let attr = &problem.attr;
+    let integers = matches!(problem.dst.data_type(), Some(DataType::S8 | DataType::U8));
+    !attr.post_ops.is_empty() || !(attr.scales.is_empty() || integers)
+}
+
+/// Whether the post-operations are such as kernels can apply to f32 or bf16 as they store it. Then dst is summed for as
+/// the type that it has, also where a stage is used.
+pub(super) fn post_ops_fit(p: &LayerNormalization) -> bool {
+    let usual = |desc| {
+        matches!(floating(LayerNormalization::type_of(desc)), DataType::F32 | DataType::Bf16)
+    };
+    let dst = LayerNormalization::type_of(&p.dst);
+    let all = if p.flags.rms() { (true, false) } else { (true, true) };
+    let parameters = (p.flags.scale(), p.flags.shift());
+    p.prop_kind.is_forward()
+        && has_chain(p)
+        && usual(&p.src)
+        && matches!(dst, DataType::F32 | DataType::Bf16)
+        && (parameters == (false, false) || parameters == all)
+        && Steps::new(&p.attr, &p.dst, None).is_some_and(|steps| steps.are_ramps())
+}
+
+/// A floating-point type that kernels load and store, or f32, which others are converted to.
+fn floating(data_type: DataType) -> DataType {
+    match data_type {
+        DataType::F64 | DataType::F32 | DataType::Bf16 | DataType::F16 => data_type,
+        _ => DataType::F32,
+    }
+}
