@@ -70,8 +70,8 @@ pub(crate) enum Bf16Rounding {
 
 /// Functions of a [`Simd`] that are one expression each.
 macro_rules! operations {
-    (safe: $(fn $name:ident($($arg:ident: $ty:ty),*) -> $result:ty = $value:expr;)*) => {$(
-        #[inline(always)]
+    (out of line: $(fn $name:ident($($arg:ident: $ty:ty),*) -> $result:ty = $value:expr;)*) => {$(
+        #[inline(never)]
         unsafe fn $name($($arg: $ty),*) -> $result {
             $value
         }

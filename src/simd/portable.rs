@@ -236,7 +236,7 @@ impl Simd for Portable {
         sums
     }
 
-    operations! { safe:
+    operations! { out of line:
         fn div(a: Self::F, b: Self::F) -> Self::F = each!(|i| a[i] / b[i]);
         fn sqrt(v: Self::F) -> Self::F = each!(|i| v[i].sqrt());
         fn max(a: Self::F, b: Self::F) -> Self::F = each!(|i| if a[i] > b[i] { a[i] } else { b[i] });

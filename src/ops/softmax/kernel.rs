@@ -41,7 +41,7 @@ pub(super) struct Tensor {
 unsafe impl Sync for Job {}
 
 /// Any type, looked up at each access.
-type Any = Runtime<false, true>;
+type Any = Runtime;
 
 /// A row of elements of one type.
 #[derive(Clone, Copy)]
@@ -106,8 +106,8 @@ impl<E: Element> Row<E> {
             let mut max = [lowest; 4];
             let mut i = 0;
             while i + STEP <= cols {
-                for (k, max) in max.iter_mut().enumerate() {
-                    *max = self.load::<S>(i + k * LANES, LANES).max(*max);
+                for k in 0..max.len() {
+                    max[k] = self.load::<S>(i + k * LANES, LANES).max(max[k]);
                 }
                 i += STEP;
             }
@@ -389,7 +389,7 @@ pub(super) fn forward_entry(level: Level, src: DataType, dst: DataType) -> Entry
         (DataType::F16, DataType::F16) => forward::at::<F16, F16>(level),
         _ => forward::at::<Any, Any>(level),
     };
-    entry.unwrap_or(forward::entry_portable::<Any, Any>)
+    entry.unwrap_or(forward::portable::entry_portable::<Any, Any>)
 }
 
 pub(super) fn backward_entry(level: Level, types: [DataType; 3]) -> Entry {
@@ -399,9 +399,9 @@ pub(super) fn backward_entry(level: Level, types: [DataType; 3]) -> Entry {
         [DataType::F16, DataType::F16, DataType::F16] => backward::at::<F16>(level),
         _ => backward::at::<Any>(level),
     };
-    entry.unwrap_or(backward::entry_portable::<Any>)
+    entry.unwrap_or(backward::portable::entry_portable::<Any>)
 }
 
 pub(super) fn store_entry(level: Level) -> Entry {
-    store::at(level).unwrap_or(store::entry_portable)
+    store::at(level).unwrap_or(store::portable::entry_portable)
 }

@@ -77,7 +77,7 @@ entry_points! {
 fn values<F: Function>(f: F, of: &[f32]) -> Vec<f32> {
     let run = |level| {
         let mut values = of.to_vec();
-        let entry = entries::at::<F>(level).unwrap_or(entries::entry_portable::<F>);
+        let entry = entries::at::<F>(level).unwrap_or(entries::portable::entry_portable::<F>);
         // SAFETY: the machine has the level.
         unsafe { entry(f, &mut values) };
         values
