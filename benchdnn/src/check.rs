@@ -1,4 +1,4 @@
-//! Compares what a library gave with what the oracle expects.
+//! Compares a library's results with those of the oracle.
 //!
 //! The bounds are the library's numerics contract. An f32 result `y` may miss the exact value
 //! `want` by `bound` (see [`Kind`]); a result in bf16 or f16 is such a `y` rounded once to nearest,
@@ -6,34 +6,33 @@
 //! about half an ulp of the type, holds across binades, subnormals and the overflow threshold, and
 //! is tighter than any symmetric interval that admits every right answer.
 //!
-//! Any NaN equals any NaN; an infinity equals itself. A value that is infinite (or NaN) in the type
-//! is right for a finite `want` when `want` with the bound added rounds to that infinity (or NaN).
-//! Whole numbers saturate and have no NaN, so where `want` is NaN all of them are right.
+//! Any NaN equals any NaN; an infinity equals itself. An infinity or NaN of the type is right for a
+//! finite `want` if `want` plus the bound rounds to it. Integers saturate and have no NaN, so any
+//! integer is right where `want` is NaN.
 
 mod plain;
 
-use crate::fill::DataType;
+use crate::data_type::DataType;
 use rayon::prelude::*;
 
-/// What a compared value is, which decides the error that it may have.
+/// What a compared value is, which decides its tolerance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `dst` or `diff_src`: 1 ulp of f32 at the result, plus 2^-22 of the terms, plus the smallest
-    /// f32 (a product that falls among the subnormals cannot do better).
+    /// f32, since a subnormal product cannot be more accurate.
     Result,
-    /// The same of a problem that is f64 from end to end: 1 ulp of f64 and 2^-49 of the terms, which
+    /// The same for a problem that is f64 throughout: 1 ulp of f64 and 2^-49 of the terms, which
     /// covers the oracle's own rounding.
     Double,
-    /// A result with the error that its chain of operations may have: the terms are the bound.
+    /// The result of a chain of operations: the terms are the bound.
     Chain,
-    /// A value that its type rounds once, f32 too, with the error that it may have before: the terms
-    /// are the bound.
+    /// A value that its type rounds once, f32 included: the terms bound its error before that.
     Rounded,
-    /// A row's variance: 4 ulp of f32. Where f32 overflows it is +Inf.
+    /// A row's variance: 4 ulp of f32; +Inf where f32 overflows.
     Variance,
     /// A row's mean: 4 ulp of f32 at the terms, the mean of `|x|`.
     Mean,
-    /// `diff_scale` or `diff_shift`: 4 ulp of f32 at the terms, the sum of the absolute values.
+    /// `diff_scale` or `diff_shift`: 4 ulp of f32 at the terms, the sum of absolute values.
     ColumnSum,
 }
 
@@ -52,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// [`bound`](Kind::bound) of each element; without terms they are 0.
+    /// [`bound`](Kind::bound) of each element; terms that are missing count as 0.
     fn bounds(self, want: &[f64], terms: &[f64], bounds: &mut [f64]) {
         match (self, terms) {
             (Kind::Chain | Kind::Rounded, terms) => bounds.copy_from_slice(terms),
@@ -68,23 +67,23 @@ impl Kind {
     }
 }
 
-/// The element that came closest to its bound, or passed it furthest.
+/// The element with the largest error relative to its bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worst {
-    /// Its place in the compared slices.
+    /// Its index in the compared slices.
     pub index: usize,
-    /// What the library gave.
+    /// The library's result.
     pub got: f64,
-    /// What the oracle expects, not rounded to the type.
+    /// The oracle's result, not rounded to the type.
     pub want: f64,
     /// `|got - want|`; infinite for a wrong infinity or NaN.
     pub error: f64,
-    /// The error that is allowed on that side of `want`.
+    /// The tolerance on that side of `want`.
     pub allowed: f64,
 }
 
 impl Worst {
-    /// The error measured in what was allowed: above 1 it is wrong.
+    /// The error relative to the tolerance: wrong if above 1.
     pub fn in_allowed(&self) -> f64 {
         match (self.error, self.allowed) {
             (0.0, _) => 0.0,
@@ -92,13 +91,13 @@ impl Worst {
         }
     }
 
-    /// By the error measured in what was allowed. The comparison is multiplied out: there is one
-    /// for each element.
+    /// Compares errors relative to their tolerances, by cross-multiplication: this runs for each
+    /// element.
     fn is_worse_than(&self, other: &Worst) -> bool {
         if self.error.is_infinite() || other.error.is_infinite() {
             return self.error > other.error;
         }
-        // Where nothing was allowed, a product is 0 and does not compare; the error itself does.
+        // With tolerances of 0 both products are 0, so the errors themselves are compared.
         if self.allowed == 0.0 && other.allowed == 0.0 {
             return self.error > other.error;
         }
@@ -109,16 +108,16 @@ impl Worst {
 /// The outcome of comparing one output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Check {
-    /// The output, as its users call it: `dst`, `diff_scale`, ...
+    /// The output's name: `dst`, `diff_scale`, ...
     pub name: &'static str,
     /// Compared elements.
     pub total: usize,
     /// Elements outside their bound.
     pub failed: usize,
-    /// The largest error measured in what was allowed, failed or not; None without elements.
+    /// The largest error relative to its tolerance, failed or not; `None` without elements.
     pub worst: Option<Worst>,
-    /// Elements that can tell right from wrong: those for which a zero would have been refused. An
-    /// expected zero does not tell whether anything was computed, and an expected NaN not even
+    /// Elements that can distinguish right from wrong: those for which a zero would fail. An
+    /// expected zero does not show whether anything was computed, and an expected NaN not even
     /// whether anything was written.
     pub telling: usize,
 }
@@ -130,12 +129,12 @@ impl Check {
     }
 }
 
-/// Whether the outputs of a problem proved nothing: less than a tenth of all their elements can
-/// tell right from wrong. It is not a question to ask about a problem without elements in `src`,
-/// whose outputs are zeros or nothing by definition.
+/// Whether the outputs of a problem prove nothing: less than a tenth of all their elements can
+/// distinguish right from wrong. This does not apply to a problem without input elements, whose
+/// outputs are zeros or nothing by definition.
 ///
-/// Some zeros cannot be helped: a layer normalization over a single column gives `dst = shift` and
-/// `variance = 0` whatever the data. So the outputs are judged together.
+/// Some zeros are inevitable: layer normalization over a single column gives `dst = shift` and
+/// `variance = 0` for any data. So the outputs are judged together.
 pub fn mistrusted(checks: &[Check]) -> bool {
     let total: usize = checks.iter().map(|check| check.total).sum();
     let telling: usize = checks.iter().map(|check| check.telling).sum();
@@ -145,8 +144,8 @@ pub fn mistrusted(checks: &[Check]) -> bool {
 /// Elements that one thread compares at a time.
 const CHUNK: usize = 32 * 1024;
 
-/// Compares the values `got`, of type `dt`, with `want`. `terms` stands for the absolute values
-/// that each element is the sum of; it may be empty for [`Kind::Variance`], which needs none.
+/// Compares the values `got`, of type `dt`, with `want`. `terms` are the sums of absolute values
+/// that the errors are proportional to; [`Kind::Variance`] needs none.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -174,7 +173,7 @@ pub fn check(
         }
         check
     };
-    // In order, so that the first of equally bad elements is reported whatever the threads did.
+    // In order, so that the same element is reported whatever the thread scheduling.
     got.par_chunks(CHUNK)
         .zip(want.par_chunks(CHUNK))
         .enumerate()
@@ -185,7 +184,7 @@ pub fn check(
 }
 
 impl Check {
-    /// Takes in elements, of which `first` is the first, at most [`plain::BLOCK`] of them.
+    /// Adds a block of elements, at most [`plain::BLOCK`], that starts at index `first`.
     fn block(
         &mut self,
         first: usize,
@@ -214,22 +213,22 @@ impl Check {
         bound: f64,
         (kind, dt): (Kind, DataType),
     ) {
-        // Nothing is known, so nothing is wrong and nothing is told.
+        // Anything is right here, and proves nothing.
         if bound == f64::INFINITY || (want.is_nan() && dt.is_integer()) {
             let place = Worst { index, got, want, error: 0.0, allowed: 0.0 };
             self.worst.get_or_insert(place);
             return;
         }
-        // Whole numbers saturate; their ends tell nothing of how far beyond `want` is.
+        // Integers saturate: an extreme value does not show how far beyond it `want` is.
         let beyond = dt.is_integer()
             && (want - bound > dt.largest() + 0.5 || want + bound < dt.lowest() - 0.5);
         let want = if dt.is_integer() && want.is_infinite() { dt.round(want) } else { want };
-        // The values that are right, from the lowest to the highest.
+        // The lowest and the highest right value.
         let (low, high) = match dt {
             DataType::F32 | DataType::F64 if kind != Kind::Rounded => (want - bound, want + bound),
             _ => (dt.round(want - bound), dt.round(want + bound)),
         };
-        // Of a type without infinities, what is too large is NaN.
+        // In a type without infinities, values that are too large become NaN.
         let overflows = want.is_finite() && (low.is_nan() || high.is_nan());
         let end = |end: f64, unrounded: f64, ends: [f64; 2]| match end.is_nan() && !want.is_nan() {
             true => ends[usize::from(unrounded > 0.0)],

@@ -1,30 +1,30 @@
-//! Timing several things by turns.
+//! Timing several contestants in alternation.
 //!
-//! On a machine that others use, too, times drift by tens of per cent within seconds. Only times
-//! taken one right after the other can be compared, so the contestants take turns, another one
-//! begins each round, and what counts is the ratio within a round. What a contestant leaves in the
-//! caches is not the next one's business: each runs once before it is timed. Nor are the threads
-//! that it leaves looking for work: where there are several, each turn begins when all others sleep,
-//! and runs for a while before it is timed, to wake its own.
+//! On a shared machine, times drift by tens of per cent within seconds. Only neighbouring samples
+//! can be compared, so the contestants alternate, each round starts with another one, and what
+//! counts is the ratio within a round. A contestant may leave the caches filled with its data, so
+//! each runs once before it is timed. It may also leave threads spinning: with several threads,
+//! each sample starts when all others sleep, and the contestant runs for a while untimed to wake
+//! its own.
 
 use crate::quiet;
 use std::time::{Duration, Instant};
 
 /// Something to be timed.
 pub trait Contestant<E> {
-    /// Runs for at least the time of `warm_up`, if there is one, and at least once; then so many
-    /// times, and says how long those took.
+    /// Runs for at least `warm_up`, if there is one, and at least once; then runs `calls` times and
+    /// returns how long that took.
     fn sample(&self, warm_up: Option<Duration>, calls: u64) -> Result<Duration, E>;
 }
 
-/// Every closure that runs once is a contestant.
+/// Every closure that runs the contestant once is a contestant.
 impl<E, F: Fn() -> Result<(), E>> Contestant<E> for F {
     fn sample(&self, warm_up: Option<Duration>, calls: u64) -> Result<Duration, E> {
         time(warm_up, calls, self)
     }
 }
 
-/// A contestant's sample of what runs once.
+/// A sample of a closure that runs once.
 pub fn time<E>(
     warm_up: Option<Duration>,
     calls: u64,
@@ -44,46 +44,47 @@ pub fn time<E>(
     Ok(start.elapsed())
 }
 
-/// How the contestants take turns.
+/// How long the contest lasts, and under which conditions.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// For how many milliseconds, if the rounds are not counted.
+    /// Milliseconds, if `rounds` is 0.
     pub max_ms: u64,
-    /// How many rounds, if not 0.
+    /// Rounds; 0 lets time decide.
     pub rounds: u64,
-    /// Nobody is to find in the caches what an earlier call left there.
+    /// Each call finds cold caches, so warm-up calls are left out.
     pub cold: bool,
-    /// How many rounds at least, if time decides.
+    /// The fewest rounds if time decides.
     pub fewest: usize,
     /// A contestant may use several threads.
     pub threaded: bool,
 }
 
-/// Rounds enough for a median.
+/// Enough rounds for a median.
 pub const FEWEST: usize = 5;
-/// Rounds enough for a median of ratios where in some rounds a thread did not wake in time.
+/// Enough rounds for a median of ratios if in some of them a thread wakes too late.
 pub const FEWEST_THREADED: usize = 9;
 
-/// What makes a sample.
+/// The lengths of a sample.
 struct Pace {
-    /// It takes at least this long.
+    /// Its shortest time.
     shortest: Duration,
-    /// What runs before it takes at least this long, besides being a call.
+    /// The shortest warm-up, which is at least one call.
     warm_up: Duration,
 }
 
-/// Long enough that the clock's own time does not count.
+/// Long enough to hide the clock's overhead.
 const SINGLE: Pace = Pace { shortest: Duration::from_micros(20), warm_up: Duration::ZERO };
-/// Longer than it takes to wake a thread, which is 50 us where the processor sleeps, too.
+/// Longer than waking a thread, which takes 50 us if its processor sleeps.
 const THREADED: Pace =
     Pace { shortest: Duration::from_micros(100), warm_up: Duration::from_micros(200) };
 
-/// A call that takes longer than this finds the caches as it leaves them itself, whoever ran before.
+/// A longer call overwrites the caches itself, whatever ran before.
 const CACHES_MATTER: Duration = Duration::from_millis(2);
 /// Most calls in a sample.
 const MOST_CALLS: u128 = 1 << 20;
 
-/// Lets the contestants take turns. Seconds per call: of each contestant, in each round.
+/// Runs the contestants in alternation. Returns the seconds per call of each contestant in each
+/// round.
 pub fn alternate<E>(contestants: &[&dyn Contestant<E>], terms: Terms) -> Result<Vec<Vec<f64>>, E> {
     let settle = || {
         if terms.threaded {
@@ -93,7 +94,7 @@ pub fn alternate<E>(contestants: &[&dyn Contestant<E>], terms: Terms) -> Result<
     alternate_after(contestants, terms, settle)
 }
 
-/// The same with `settle` before each turn.
+/// The same with `settle` before each sample.
 fn alternate_after<E>(
     contestants: &[&dyn Contestant<E>],
     terms: Terms,
@@ -106,7 +107,7 @@ fn alternate_after<E>(
         settle();
         let once = contestant.sample(Some(Duration::ZERO), 1)?.as_nanos().max(1);
         let first = pace.shortest.as_nanos().div_ceil(once).min(MOST_CALLS);
-        // A single call may have been disturbed; several of them say more.
+        // A single call may have been disturbed; several are more reliable.
         let several = contestant.sample(None, first as u64)?.as_nanos().max(1);
         let needed = (pace.shortest.as_nanos() * first).div_ceil(several);
         calls.push(needed.clamp(1, MOST_CALLS) as u64);
@@ -136,7 +137,7 @@ fn alternate_after<E>(
     Ok(seconds)
 }
 
-/// The middle half of some numbers.
+/// Median and quartiles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quartiles {
     /// A quarter of them is below.
@@ -155,7 +156,7 @@ impl Quartiles {
         Quartiles { low: at(1), median: at(2), high: at(3) }
     }
 
-    /// Of the ratios of two contestants' times, round by round.
+    /// Of the ratios of two contestants' times, per round.
     pub fn of_ratios(over: &[f64], under: &[f64]) -> Quartiles {
         Quartiles::of(over.iter().zip(under).map(|(over, under)| over / under).collect())
     }

@@ -1,11 +1,11 @@
 //! One execution of a primitive on guarded buffers.
 //!
-//! [`Placed`] puts a problem's tensors into buffers, in one of several ways; after each execution
-//! it checks what a correct library must leave alone: the inputs, the arguments that it does not
-//! use, and all memory around and between the elements.
+//! [`Placed`] puts a problem's tensors into buffers, in one of several placements. After each
+//! execution it checks what the library must not change: the inputs, unused arguments, and all
+//! memory around and between the elements.
 
+use crate::data_type::DataType;
 use crate::executor::{Argument, Bound, Prepared, Refusal};
-use crate::fill::DataType;
 use crate::float_mode::{self, FloatMode};
 use crate::outcome::{Outcome, Status};
 use crate::tensor::{Buffer, Damage, Layout};
@@ -17,11 +17,11 @@ use std::rc::Rc;
 pub enum Role {
     /// It is read.
     Input,
-    /// It is written, every element.
+    /// Every element is written.
     Output,
-    /// It is read and written, every element.
+    /// Every element is read and written.
     Updated,
-    /// It is passed all the same, and must be left alone.
+    /// It is passed, although unused, and must not be changed.
     Unused,
 }
 
@@ -48,13 +48,13 @@ impl fmt::Display for Role {
 pub struct Tensor {
     /// The argument id.
     pub id: i32,
-    /// What people call it.
+    /// The name in messages.
     pub name: &'static str,
     /// What the primitive does with it.
     pub role: Role,
     /// How its elements lie in memory.
     pub layout: Layout,
-    /// Its elements in row-major order, of what is read; empty otherwise.
+    /// Its elements in row-major order; empty if it is not read.
     pub elements: Rc<Vec<u8>>,
 }
 
@@ -63,9 +63,9 @@ pub struct Tensor {
 pub struct Output {
     /// The argument id.
     pub id: i32,
-    /// What people call it.
+    /// The name in messages.
     pub name: &'static str,
-    /// How its elements lay in memory; here it gives dimensions and type.
+    /// Dimensions and type; the elements below are in row-major order.
     pub layout: Layout,
     /// Its elements in row-major order.
     pub elements: Vec<u8>,
@@ -74,18 +74,18 @@ pub struct Output {
 /// How the buffers of an execution lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// Every tensor begins one element off its alignment.
+    /// Every tensor starts one element off its alignment.
     pub misaligned: bool,
     /// This input and this output share a buffer.
     pub inplace: Option<(i32, i32)>,
 }
 
-/// Why an execution gave no result that could be compared.
+/// Why an execution gave no result to compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The library refused.
     Refused(Refusal),
-    /// The library did something that it must never do.
+    /// The library violated its contract.
     Damaged(String),
 }
 
@@ -127,7 +127,7 @@ impl<'t> Placed<'t> {
         for tensor in tensors {
             let Tensor { id, role, layout, elements, .. } = tensor;
             let shift = if misaligned { layout.data_type.size() } else { 0 };
-            // The input of a pair stands before its output in every driver's list.
+            // Every driver lists the input of a pair before its output.
             let buffer = match (role, inplace) {
                 (Role::Input, Some((input, _))) if *id == input => {
                     Rc::new(Buffer::in_place(layout, elements, shift))
@@ -145,7 +145,7 @@ impl<'t> Placed<'t> {
         Placed { tensors, buffers, inplace }
     }
 
-    /// The same with buffers of its own for the tensors that `anew` picks, and the others shared.
+    /// The same with separate buffers for the tensors that `anew` picks; the others are shared.
     pub fn again(&self, anew: impl Fn(&Tensor) -> bool) -> Placed<'t> {
         assert!(self.inplace.is_none(), "sets of buffers are not for working in place");
         let mut placed = Placed::new(&[], Placement::default());
@@ -162,14 +162,14 @@ impl<'t> Placed<'t> {
         placed
     }
 
-    /// The buffer of a tensor that the problem uses.
+    /// The buffer of a tensor, if the problem uses it.
     pub fn buffer(&self, id: i32) -> Option<&Buffer> {
         let mut pairs = self.tensors.iter().zip(&self.buffers);
         let pair = pairs.find(|(tensor, _)| tensor.id == id && tensor.role != Role::Unused);
         pair.map(|(_, buffer)| &**buffer)
     }
 
-    /// The arguments to bind, those that the problem does not use among them if `unused`.
+    /// The arguments to bind, unused ones included if `unused`.
     pub fn arguments(&self, unused: bool) -> Vec<Argument<'_>> {
         self.tensors
             .iter()
@@ -179,8 +179,8 @@ impl<'t> Placed<'t> {
             .collect()
     }
 
-    /// Sets the outputs back, executes under the given floating-point mode of the caller, checks
-    /// what must be left alone, and takes the outputs.
+    /// Resets the outputs, executes under the caller's floating-point mode, checks what must not
+    /// have changed, and returns the outputs.
     pub fn run(&self, bound: &dyn Bound, mode: Option<FloatMode>) -> Result<Vec<Output>, Fault> {
         self.set_back(Buffer::clear);
         match mode {
@@ -197,8 +197,8 @@ impl<'t> Placed<'t> {
         self.take(bound)
     }
 
-    /// Executes again and again, `tries` times at most, until `enough` says so; checks and takes
-    /// what the last execution wrote.
+    /// Executes until `enough` is true, at most `tries` times; checks and returns the outputs of
+    /// the last execution.
     pub fn run_until(
         &self,
         bound: &dyn Bound,
@@ -206,7 +206,7 @@ impl<'t> Placed<'t> {
         enough: impl Fn() -> bool,
     ) -> Result<Vec<Output>, Fault> {
         for attempt in 0..tries {
-            // Without work in place the inputs are still there; the outputs are written anew.
+            // Unless inputs are overwritten, the next execution can follow at once.
             let updates = || self.tensors.iter().any(|tensor| tensor.role == Role::Updated);
             if attempt == 0 || self.inplace.is_some() || updates() {
                 self.set_back(Buffer::clear);
@@ -240,8 +240,8 @@ impl<'t> Placed<'t> {
         Ok(outputs)
     }
 
-    /// Checks that every element was written. What looks unwritten is looked at again after an
-    /// execution over another pattern.
+    /// Checks that every element was written. An element that looks unwritten is checked again
+    /// after an execution over another pattern.
     fn all_written(&self, bound: &dyn Bound, outputs: &[Output]) -> Result<(), Fault> {
         let inplace = self.inplace.map(|(_, output)| output);
         let suspects: Vec<&Output> = outputs
@@ -272,9 +272,8 @@ impl<'t> Placed<'t> {
         self.tensors.iter().any(|tensor| tensor.id == id && tensor.role == Role::Updated)
     }
 
-    /// Clears everything that may be written, with `clear`, and puts back an input that an output
-    /// takes the place of, and
-    /// what is updated.
+    /// Clears everything that may be written, with `clear`, and restores inputs that are
+    /// overwritten in place and tensors that are updated.
     fn set_back(&self, clear: fn(&Buffer)) {
         let tensors = || self.tensors.iter().zip(&self.buffers);
         tensors().filter(|(tensor, _)| tensor.role != Role::Input).for_each(|(_, buffer)| {
@@ -284,7 +283,7 @@ impl<'t> Placed<'t> {
             let shares = |other: fn((i32, i32)) -> i32| {
                 self.inplace.is_some_and(|pair| other(pair) == tensor.id)
             };
-            // Of a pair the input counts, whatever the output holds elsewhere.
+            // In place the shared buffer holds the input.
             if shares(|pair| pair.0) || (tensor.role == Role::Updated && !shares(|pair| pair.1)) {
                 buffer.put(&tensor.layout, &tensor.elements);
             }
@@ -292,7 +291,7 @@ impl<'t> Placed<'t> {
     }
 }
 
-/// Places the tensors, binds and runs once.
+/// Places the tensors, binds them and runs once.
 pub fn run_once(
     prepared: &dyn Prepared,
     tensors: &[Tensor],

@@ -1,8 +1,7 @@
-//! What the drivers need from a library: the machine's settings, and a prepared primitive.
+//! What the harness needs of a library: its settings, and prepared primitives.
 //!
-//! Drivers reach the library through these traits (and one of their own that makes the primitive
-//! descriptor). The real executor is [`crate::library`]; a test puts a faulty one in its place to
-//! see that the driver notices, and a second library is one more executor.
+//! The real library is [`crate::library`], whose `Executor` adds the creation of primitive
+//! descriptors. Tests put a faulty one in its place; a second library is one more.
 
 use crate::tensor::{Buffer, Layout};
 use std::time::Duration;
@@ -24,7 +23,7 @@ pub enum CpuIsa {
 }
 
 impl CpuIsa {
-    /// Names and levels, as `--cpu-isa` takes them.
+    /// Names and levels for `--cpu-isa`.
     pub const NAMES: [(&'static str, CpuIsa); 5] = [
         ("portable", CpuIsa::Portable),
         ("avx2", CpuIsa::Avx2),
@@ -36,7 +35,7 @@ impl CpuIsa {
     /// The levels, best first.
     pub const LEVELS: [CpuIsa; 4] = [CpuIsa::Avx512, CpuIsa::Avx2, CpuIsa::Neon, CpuIsa::Portable];
 
-    /// The name that `--cpu-isa` takes.
+    /// The name for `--cpu-isa`.
     pub fn name(self) -> &'static str {
         match self {
             CpuIsa::Default => "default",
@@ -51,11 +50,11 @@ impl CpuIsa {
 /// What a library's refusal means for the problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalKind {
-    /// The problem is legal but not built.
+    /// The problem is valid but not implemented.
     Unimplemented,
-    /// The library calls the problem wrong.
+    /// The library considers the problem invalid.
     InvalidArguments,
-    /// Anything else: no memory, a defect.
+    /// Anything else: out of memory, a defect.
     Failure,
 }
 
@@ -70,14 +69,14 @@ pub struct Refusal {
 
 /// The settings of a library that hold for the whole process.
 pub trait Control {
-    /// Caps the instruction set of what is prepared from now on. False if the machine does not
-    /// have that level, so that a lower one would run.
+    /// Caps the instruction set for what is prepared from now on. False if the machine lacks that
+    /// level, so that a lower one would run.
     fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal>;
 
     /// Sets the number of threads; 0 is the library's default.
     fn set_threads(&self, threads: u64) -> Result<(), Refusal>;
 
-    /// How many threads an execution may use; 0 if the library does not tell.
+    /// How many threads an execution may use; 0 if unknown.
     fn threads(&self) -> u64;
 
     /// How many threads took part in the calling thread's last execution.
@@ -86,14 +85,14 @@ pub trait Control {
 
 /// A tensor of an execution: argument id and buffer.
 ///
-/// Two arguments may name one buffer: that is work in place.
+/// Two arguments may share a buffer: that is work in place.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument<'a> {
     /// The argument id, `NORM_ARG_*`.
     pub id: i32,
     /// How the elements lie in the buffer.
     pub layout: &'a Layout,
-    /// The buffer, as large as the layout needs.
+    /// The buffer, large enough for the layout.
     pub buffer: &'a Buffer,
 }
 
@@ -102,28 +101,27 @@ pub trait Prepared {
     /// The implementation's name.
     fn implementation(&self) -> String;
 
-    /// How long the library took to make the primitive descriptor; 0 if nobody looked.
+    /// How long the library took to create the primitive descriptor; 0 if it was not measured.
     fn creation(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// Moves on to the library's next implementation of the problem; false if there is none.
+    /// Advances to the library's next implementation of the problem; false if there is none.
     fn next_implementation(&mut self) -> Result<bool, Refusal>;
 
     /// How the argument lies in memory; `None` if the problem does not use it.
     fn layout(&self, argument: i32) -> Option<Layout>;
 
-    /// Gets everything ready for executing with these arguments, which may be more than the
-    /// problem uses.
+    /// Prepares execution with these arguments, which may include unused ones.
     fn bind<'a>(&self, arguments: &[Argument<'a>]) -> Result<Box<dyn Bound + 'a>, Refusal>;
 }
 
-/// A problem that only needs to be executed: what is timed.
+/// A problem ready to execute: what is timed.
 pub trait Bound {
     /// Executes once.
     fn execute(&self) -> Result<(), Refusal>;
 
-    /// How long the library took to make the primitive; 0 if nobody looked.
+    /// How long the library took to create the primitive; 0 if it was not measured.
     fn creation(&self) -> Duration {
         Duration::ZERO
     }

@@ -1,13 +1,13 @@
 //! The floating-point mode of a calling thread.
 //!
-//! A program may have switched its thread to another rounding or to flushing subnormals, and the
-//! library must neither suffer from it nor leave the thread in another mode. Rust assumes the
-//! default mode; so nothing but the foreign call happens between setting and restoring.
+//! A program may have changed its thread's rounding mode or flush subnormals to zero. The library
+//! must not be affected, and must not change the thread's mode. Rust assumes the default mode, so
+//! nothing but the foreign call happens between setting and restoring.
 
 /// A mode that a caller may have set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FloatMode {
-    /// To nearest, subnormals kept: what Rust and C begin with.
+    /// To nearest, with subnormals: the initial mode of Rust and C programs.
     Default,
     /// Subnormals are flushed to zero, as inputs and as results.
     FlushToZero,
@@ -26,7 +26,7 @@ impl FloatMode {
             &[]
         };
 
-    /// What people call it.
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
             FloatMode::Default => "default mode",
@@ -37,13 +37,12 @@ impl FloatMode {
     }
 }
 
-/// Calls `call` with the calling thread in `mode`. Also tells whether the thread was still in that
-/// mode afterwards.
+/// Calls `call` in `mode`, and returns whether the thread was still in that mode afterwards.
 pub fn under<R>(mode: FloatMode, call: impl FnOnce() -> R) -> (R, bool) {
     let before = control::get();
     let wanted = (before & !control::MASK) | control::bits(mode);
-    // SAFETY: only rounding and the treatment of subnormals change, and until they are set back
-    // no floating-point operation of this program runs; `call` is a foreign call.
+    // SAFETY: only rounding and the treatment of subnormals change, and no floating-point operation
+    // of this program runs until they are restored; `call` is a foreign call.
     unsafe { control::set(wanted) };
     let result = call();
     let after = control::get();

@@ -1,12 +1,18 @@
-//! A whole run: reads the command line, runs the jobs, prints, and decides the exit status.
+//! A whole run: reads the command line, runs the jobs, prints results, and decides the exit status.
 
-use crate::drivers::Driver;
-use crate::language::machine::{self, Job, Request};
+use crate::driver::Driver;
+use crate::job::Job;
+use crate::library::Executor;
+use crate::machine::{self, Request};
+use crate::modes::{self, Bench};
 use crate::outcome::{Halt, Outcome, Status};
 use crate::peer::Peer;
+use crate::progress::{PACE, Progress};
 use crate::report::Reporter;
 use crate::run::Mode;
+use std::cell::RefCell;
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -21,10 +27,10 @@ pub const NOT_UNDERSTOOD: u8 = 2;
 pub struct Streams<'a> {
     /// Results.
     pub out: &'a mut dyn Write,
-    /// Complaints about the command line.
+    /// Errors and warnings about the command line.
     pub err: &'a mut dyn Write,
-    /// Progress, if somebody is there to see it.
-    pub progress: Option<&'a mut dyn Write>,
+    /// Progress, if it is shown.
+    pub progress: Option<Box<dyn Write + Send>>,
 }
 
 /// Runs a command line, given without the program's name, and returns the exit status. The first
@@ -35,10 +41,11 @@ pub struct Streams<'a> {
 pub fn run(
     arguments: &[String],
     drivers: Vec<Box<dyn Driver>>,
+    library: &dyn Executor,
     streams: Streams<'_>,
 ) -> io::Result<u8> {
     let Streams { out, err, progress } = streams;
-    let (jobs, remarks) = match machine::read(arguments, drivers) {
+    let (jobs, remarks) = match machine::read(arguments, drivers, library) {
         Ok(Request::Help(text)) => {
             out.write_all(text.as_bytes())?;
             out.flush()?;
@@ -53,13 +60,20 @@ pub fn run(
     for remark in remarks {
         writeln!(err, "benchdnn: warning: {remark}")?;
     }
-    let mut reporter = Reporter::new(out, progress, jobs.len());
-    if let Err(halt) = open_peers(&jobs, &mut reporter) {
+    // Libraries are opened before there is another thread: opening them sets environment variables.
+    let mut reporter = Reporter::new(out);
+    let opened = open_peers(&jobs, &mut reporter).and_then(|()| {
+        let mut outputs = jobs.iter().filter_map(|job| job.run.output.as_ref());
+        outputs.try_for_each(|path| reporter.open(path))
+    });
+    if let Err(halt) = opened {
         writeln!(err, "benchdnn: {halt}")?;
         return Ok(NOT_UNDERSTOOD);
     }
+    reporter.show(progress.map(|progress| Progress::new(progress, jobs.len(), PACE)));
+    let bench = Bench { library, cache: RefCell::default() };
     for (number, job) in (0..).zip(&jobs) {
-        if let Err(halt) = run_job(number, job, &mut reporter) {
+        if let Err(halt) = run_job(number, job, &bench, &mut reporter) {
             reporter.hide_progress();
             reporter.written()?;
             writeln!(err, "benchdnn: {halt}")?;
@@ -72,7 +86,7 @@ pub fn run(
     Ok(if reporter.tally().failed > 0 { FAILED } else { FINE })
 }
 
-/// Opens the libraries that are compared with, before any problem runs, and names them.
+/// Opens the libraries to compare with, before any problem runs, and prints their names.
 fn open_peers(jobs: &[Job], reporter: &mut Reporter<'_>) -> Result<(), Halt> {
     let mut named: Vec<&Rc<Peer>> = Vec::new();
     for job in jobs.iter().filter(|job| job.run.mode != Mode::List) {
@@ -83,8 +97,8 @@ fn open_peers(jobs: &[Job], reporter: &mut Reporter<'_>) -> Result<(), Halt> {
             named.push(peer);
             let own_peer =
                 |other: &&Job| other.run.peer.as_ref().is_some_and(|other| Rc::ptr_eq(other, peer));
-            let asked = jobs.iter().filter(own_peer).any(|job| job.run.threads > 0);
-            if asked && !peer.open(0)?.sets_threads() {
+            let wanted = jobs.iter().filter(own_peer).any(|job| job.run.threads > 0);
+            if wanted && !peer.open(0)?.sets_threads() {
                 reporter.say(
                     "compare: --threads does not reach that library: it has threads of another \
                      kind than OpenMP's, as many as its environment says",
@@ -95,14 +109,44 @@ fn open_peers(jobs: &[Job], reporter: &mut Reporter<'_>) -> Result<(), Halt> {
     Ok(())
 }
 
-fn run_job(number: u64, job: &Job, reporter: &mut Reporter<'_>) -> Result<(), Halt> {
+fn run_job(
+    number: u64,
+    job: &Job,
+    bench: &Bench<'_>,
+    reporter: &mut Reporter<'_>,
+) -> Result<(), Halt> {
     reporter.begin(job);
     let start = Instant::now();
     let outcome = match job.run.mode {
         _ if number < job.run.start => Outcome::because(Status::Skipped, "before --start"),
         Mode::List => Outcome::new(Status::Listed),
-        _ => job.problem.run(&job.run, reporter)?,
+        _ => survived(|| modes::run(&*job.problem, bench, &job.run, reporter))?,
     };
     reporter.end(job, &outcome, start.elapsed());
     Ok(())
+}
+
+/// Turns a panic, which is a defect of the harness, into a failed problem: the rest of the batch
+/// runs, and the summary is printed.
+fn survived(run: impl FnOnce() -> Result<Outcome, Halt>) -> Result<Outcome, Halt> {
+    // A panic leaves no state that is used again: buffers and tensors belong to the problem, and
+    // the cache holds complete entries only.
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");
+        Ok(Outcome::because(Status::Failed, format!("benchdnn panicked: {text}")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_fails_its_problem_alone() {
+        let outcome = survived(|| panic!("index {} of 3", 7)).expect("no end of the run");
+        assert_eq!(outcome.said(), "FAILED (benchdnn panicked: index 7 of 3)");
+        let outcome = survived(|| Ok(Outcome::new(Status::Passed))).expect("no end of the run");
+        assert_eq!(outcome.status, Status::Passed);
+    }
 }

@@ -1,25 +1,35 @@
 //! The harness of the library: checks and times its primitives from the command line, in the
 //! language of oneDNN's benchdnn.
 //!
-//! [`language`] turns words into jobs, a driver of [`drivers`] turns each job into data and
-//! executions on an [`executor`], [`oracle`] and [`check`] say what is right, [`harness`] runs the
-//! whole and [`report`] prints. Nothing here knows the library's own code: it is reached through
-//! the C functions alone, behind [`library`].
+//! [`machine`] turns words into jobs, with the options of the [`drivers`]. A driver describes a
+//! [`problem`]: its tensors, its data and what the [`oracle`] expects. The [`modes`] run it on a
+//! library, [`harness`] runs them all and [`report`] prints. Nothing here knows the library's own
+//! code: [`library`] calls the C functions.
+//!
+//! Imports go down only, and no driver imports another: `tests/layering.rs` has the order.
 
 pub mod attributes;
 pub mod check;
 pub mod contest;
+pub mod data_type;
+pub mod driver;
 pub mod drivers;
 pub mod execution;
 pub mod executor;
 pub mod fill;
 pub mod float_mode;
 pub mod harness;
+pub mod job;
 pub mod language;
 pub mod library;
+pub mod machine;
+pub mod modes;
 pub mod oracle;
 pub mod outcome;
 pub mod peer;
+pub mod post_op_chain;
+pub mod problem;
+pub mod progress;
 pub mod quiet;
 pub mod report;
 pub mod roofline;

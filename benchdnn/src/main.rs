@@ -1,8 +1,10 @@
 //! The command line program; everything is in the library of this package.
 
+use benchdnn::library::Connection;
 use benchdnn::{drivers, harness};
 use std::io::{self, BufWriter, IsTerminal};
 use std::process::ExitCode;
+use std::rc::Rc;
 
 fn main() -> ExitCode {
     die_of_a_broken_pipe();
@@ -17,21 +19,21 @@ fn main() -> ExitCode {
             }
         }
     }
-    let drivers = match drivers::all() {
-        Ok(drivers) => drivers,
+    let library = match Connection::linked() {
+        Ok(library) => Rc::new(library),
         Err(refusal) => {
             eprintln!("benchdnn: the library cannot be used: {}", refusal.message);
             return ExitCode::from(harness::FAILED);
         }
     };
-    let mut progress = io::stderr();
+    let progress = io::stderr();
     let show = progress.is_terminal();
     let streams = harness::Streams {
         out: &mut BufWriter::new(io::stdout().lock()),
         err: &mut io::stderr(),
-        progress: show.then_some(&mut progress as &mut dyn io::Write),
+        progress: show.then(|| Box::new(progress) as Box<dyn io::Write + Send>),
     };
-    match harness::run(&arguments, drivers, streams) {
+    match harness::run(&arguments, drivers::all(), &library, streams) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             eprintln!("benchdnn: cannot write: {error}");

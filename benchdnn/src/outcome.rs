@@ -1,4 +1,4 @@
-//! What came of a problem.
+//! The result of a problem.
 
 use crate::contest::Quartiles;
 use crate::executor::{Refusal, RefusalKind};
@@ -50,22 +50,22 @@ impl Status {
     }
 }
 
-/// What came of one problem.
+/// The result of one problem.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The status.
     pub status: Status,
-    /// Why, where the status alone does not tell.
+    /// Why, if the status alone does not tell.
     pub reason: String,
     /// Time, if it was measured.
     pub performance: Option<Box<Performance>>,
     /// The implementation that ran.
     pub implementation: Option<String>,
-    /// What came of comparing with another library.
+    /// The comparison with another library.
     pub compared: Option<Compared>,
-    /// What creating the primitive takes, here and there.
+    /// The times of creation of both libraries.
     pub creation: Option<Box<Creation>>,
-    /// In mode B: whether several threads were seen to share the work.
+    /// Mode B: whether several threads took part.
     pub shared: bool,
 }
 
@@ -91,7 +91,7 @@ pub struct Performance {
 }
 
 impl Performance {
-    /// Nothing but a time.
+    /// A time alone.
     pub fn of_timing(implementation: String, timing: Timing) -> Performance {
         Performance {
             implementation,
@@ -106,43 +106,43 @@ impl Performance {
     }
 }
 
-/// What another library took for the same problem, by turns.
+/// Another library's time for the same problem, measured in alternation.
 #[derive(Clone, Debug)]
 pub struct Against {
     /// Its implementation.
     pub implementation: String,
     /// Its time per execution.
     pub timing: Timing,
-    /// Its time over this library's, round by round.
+    /// Its time over this library's, per round.
     pub ratio: Quartiles,
 }
 
-/// What two libraries took to create the descriptor of a problem and its primitive.
+/// The times in which two libraries created the problem's descriptor and primitive.
 #[derive(Clone, Debug)]
 pub struct Creation {
-    /// The first time, in milliseconds: this library and the other one.
+    /// The first creation in milliseconds: this library and the other.
     pub first_ms: [f64; 2],
-    /// Again and again, by turns.
+    /// Later creations, in alternation.
     pub again: [Timing; 2],
-    /// The other one's time over this library's, round by round.
+    /// The other library's time over this one's, per round.
     pub ratio: Quartiles,
 }
 
 impl Creation {
-    /// The other one's first time over this library's.
+    /// The other library's first time over this one's.
     pub fn first_ratio(&self) -> f64 {
         self.first_ms[1] / self.first_ms[0]
     }
 }
 
-/// What the best plain copy of the problem's bytes took, by turns.
+/// The time of the best plain copy of the problem's bytes, measured in alternation.
 #[derive(Clone, Debug)]
 pub struct Roof {
     /// The kind of copy.
     pub copy: String,
     /// Its time.
     pub timing: Timing,
-    /// Its time over the problem's, round by round: the share of its speed.
+    /// Its time over the problem's, per round: the fraction of its speed.
     pub share: Quartiles,
 }
 
@@ -151,22 +151,22 @@ pub struct Roof {
 pub enum Side {
     /// The library under test.
     Ours,
-    /// The one that it is compared with.
+    /// The library that it is compared with.
     Theirs,
 }
 
-/// What came of asking another library for the same problem.
+/// Whether another library offers the same problem, and how it compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compared {
     /// It does not offer the problem, for this reason.
     NotOffered(String),
     /// It does.
     Offered {
-        /// Whether all results are the same bits, if they were looked at.
+        /// Whether all results have the same bits, if they were compared.
         equal: Option<bool>,
-        /// Whose results are nearer to the oracle's, if one's are.
+        /// Whose results are nearer to the oracle's; `None` if neither's are.
         nearer: Option<Side>,
-        /// Whether its results are outside what is allowed.
+        /// Whether its results exceed the tolerance.
         wrong: bool,
     },
 }
@@ -211,7 +211,7 @@ impl From<Refusal> for Outcome {
     }
 }
 
-/// A mistake of the user that shows only while running, such as a data file of the wrong size.
+/// A user error that shows only while running, such as a data file of the wrong size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Halt(pub String);
 

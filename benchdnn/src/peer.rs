@@ -46,9 +46,9 @@ impl Peer {
         &self.written
     }
 
-    /// Sets the environment and opens the library, unless that was done. OpenMP's number of threads
-    /// is part of the environment if `threads` is not 0, because a runtime may make its threads
-    /// while it is loaded.
+    /// Sets the environment and opens the library, unless it is open. If `threads` is not 0,
+    /// OpenMP's number of threads is set in the environment too, because a runtime may create its
+    /// threads while it is loaded.
     pub fn open(&self, threads: u64) -> Result<&Rc<Connection>, Halt> {
         if let Some(connection) = self.connection.get() {
             return Ok(connection);
@@ -75,8 +75,8 @@ impl Peer {
 const OPENMP_THREADS: &str = "OMP_NUM_THREADS";
 
 fn set_variable(name: &str, value: &str) {
-    // SAFETY: the program's other threads, if any, are idle ones of its own, which read no
-    // variables: libraries are opened before the first problem runs.
+    // SAFETY: libraries are opened before the first problem runs, and the program's other threads,
+    // if any, are idle and read no variables.
     unsafe { std::env::set_var(name, value) };
 }
 

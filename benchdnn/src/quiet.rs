@@ -1,29 +1,28 @@
 //! Waiting until no other thread of the process runs.
 //!
-//! Threads that wait for work look for it for a while before they sleep: OpenMP's for some
-//! milliseconds. As long as they do, they keep a core from whoever is timed next.
+//! Idle worker threads spin for a while before they sleep: OpenMP's for some milliseconds. While
+//! they spin, they occupy cores that the next contestant needs.
 //!
-//! What counts is whether a thread can run, not the processor time it uses: Linux counts that of a
-//! thread on another core only when its clock ticks, every few milliseconds, and a thread that looks
-//! uses none while another process has its core.
+//! The criterion is whether a thread is runnable, not its processor time: Linux updates the time of
+//! a thread on another core only at that core's clock tick, every few milliseconds, and a spinning
+//! thread uses none while another process has its core.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 /// How long it waits for threads that never sleep.
 const LIMIT: Duration = Duration::from_millis(50);
-/// Between two looks.
+/// Between two checks.
 const PAUSE: Duration = Duration::from_micros(100);
-/// Where the system does not tell of threads: longer than most of them look for work.
+/// The wait where the system does not list threads: longer than most threads spin.
 const BLIND: Duration = Duration::from_millis(10);
 
-/// Waits until the other threads sleep, but not for long.
+/// Waits, for a limited time, until the other threads sleep.
 pub fn wait() {
     wait_for(LIMIT);
 }
 
-/// Waits until the other threads sleep, or until the limit is over; says whether none was seen
-/// running at the end.
+/// Waits until the other threads sleep or the limit is over; returns whether they slept at the end.
 pub fn wait_for(limit: Duration) -> bool {
     let begin = Instant::now();
     loop {
@@ -39,8 +38,8 @@ pub fn wait_for(limit: Duration) -> bool {
     }
 }
 
-/// Lets others run, but does not sleep: a system may count a core whose thread sleeps as free, and
-/// wake the next one's workers there.
+/// Yields but does not sleep: a scheduler may treat the core of a sleeping thread as free and wake
+/// the next contestant's workers there.
 fn pause() {
     let begin = Instant::now();
     while begin.elapsed() < PAUSE {
@@ -48,8 +47,7 @@ fn pause() {
     }
 }
 
-/// Whether a thread of the process other than this one runs or could run; none where the system has
-/// no such files.
+/// Whether another thread of the process is runnable; `None` where the system has no such files.
 fn others_run() -> Option<bool> {
     let own = fs::read_link("/proc/thread-self").ok()?;
     for thread in fs::read_dir("/proc/self/task").ok()? {
@@ -57,7 +55,7 @@ fn others_run() -> Option<bool> {
         if Some(thread.file_name().as_os_str()) == own.file_name() {
             continue;
         }
-        // A thread that has ended since has no such file.
+        // A thread that has just ended has no such file.
         if fs::read_to_string(thread.path().join("stat")).is_ok_and(|stat| runs(&stat)) {
             return Some(true);
         }
@@ -75,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_stands_behind_the_name() {
+    fn the_state_follows_the_name() {
         assert!(runs("12 (worker) R 1 12 0"));
         assert!(!runs("12 (worker) S 1 12 0"));
         assert!(!runs("12 (a) R b) S 1 12 0"));

@@ -1,60 +1,80 @@
-//! What is printed: result lines, details by verbosity, measured times, progress, the summary.
+//! What is printed: result lines, details by verbosity, measured times, the summary.
 //!
 //! Result lines are commands: what follows `__REPRO:` runs the same problem again. The formats are
-//! benchdnn's, so that scripts which read them keep working.
+//! those of oneDNN's benchdnn, so that scripts which read them keep working. Measured times can go
+//! to a file of their own.
 
 use crate::contest::Quartiles;
-use crate::language::machine::Job;
-use crate::outcome::{Against, Compared, Creation, Outcome, Performance, Roof, Status};
+use crate::job::Job;
+use crate::outcome::{Against, Compared, Creation, Halt, Outcome, Performance, Roof, Status};
+use crate::progress::Progress;
 use crate::summary::{Sections, Summary, Tally};
 use crate::template::Facts;
 use crate::timing::Timing;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
-
-/// How long a run goes on before progress is shown, and how often it is renewed.
-const PATIENCE: Duration = Duration::from_secs(2);
-const RENEWAL: Duration = Duration::from_millis(200);
 
 /// Where results go, and what they add up to.
 pub struct Reporter<'a> {
     out: &'a mut dyn Write,
-    progress: Option<&'a mut dyn Write>,
-    progress_shown: bool,
-    renewed: Instant,
+    progress: Option<Progress>,
     started: Instant,
-    total: usize,
     verbosity: u32,
     summary: Summary,
     /// What the summary shows.
     sections: Sections,
-    /// The header that was printed last.
+    /// The header that was last printed to standard output.
     header: String,
+    /// The files of `--output`.
+    files: Vec<Table>,
     /// The first failure to write; everything after it is dropped.
     broken: io::Result<()>,
 }
 
+/// A file of measured times.
+struct Table {
+    path: Rc<str>,
+    file: BufWriter<File>,
+    /// The header that was printed last.
+    header: String,
+}
+
 impl<'a> Reporter<'a> {
-    /// A reporter for `total` problems. `progress` is where progress is shown, if anywhere.
-    pub fn new(
-        out: &'a mut dyn Write,
-        progress: Option<&'a mut dyn Write>,
-        total: usize,
-    ) -> Reporter<'a> {
-        let now = Instant::now();
+    /// A reporter.
+    pub fn new(out: &'a mut dyn Write) -> Reporter<'a> {
         Reporter {
             out,
-            progress,
-            progress_shown: false,
-            renewed: now,
-            started: now,
-            total,
+            progress: None,
+            started: Instant::now(),
             verbosity: 0,
             summary: Summary::default(),
             sections: Sections::default(),
             header: String::new(),
+            files: Vec::new(),
             broken: Ok(()),
         }
+    }
+
+    /// Shows progress from here on.
+    pub fn show(&mut self, progress: Option<Progress>) {
+        self.progress = progress;
+    }
+
+    /// Creates the file of an `--output`, unless that was done.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn open(&mut self, path: &Rc<str>) -> Result<(), Halt> {
+        if self.files.iter().any(|table| table.path == *path) {
+            return Ok(());
+        }
+        let file = File::create(&**path)
+            .map_err(|error| Halt(format!("--output: cannot write {path}: {error}")))?;
+        let file = BufWriter::new(file);
+        self.files.push(Table { path: path.clone(), file, header: String::new() });
+        Ok(())
     }
 
     /// Whether details of this level are wanted for the current problem.
@@ -87,36 +107,29 @@ impl<'a> Reporter<'a> {
         self.sections = job.run.sections;
         if self.shows(1) {
             self.line(&format!("run: {}", job.line()));
-            // The line is for finding what crashed, so it must be out before the problem runs.
+            // The line identifies a problem that crashes, so it must be out before the problem
+            // runs.
             if self.broken.is_ok() {
                 self.broken = self.out.flush();
             }
         }
-        self.show_progress();
+        if let Some(progress) = &self.progress {
+            let Tally { tests, failed, .. } = self.summary.tally();
+            progress.begin(tests, failed);
+        }
     }
 
     /// Ends a problem: prints its times and its result line.
     pub fn end(&mut self, job: &Job, outcome: &Outcome, time: Duration) {
         let line = job.line();
         let number = self.summary.tally().tests;
-        if let Some(performance) = &outcome.performance {
-            let template = &job.run.template;
-            let header = template.header();
-            if !header.is_empty() && self.header != header {
-                self.line(&header);
-                self.header = header;
-            }
-            let driver = job.driver;
-            let entry = |name: &str| job.problem.entry(name);
-            let name = job.problem.name();
-            let (line, threads) = (line.as_str(), job.run.threads);
-            let facts = Facts { performance, driver, name, line, threads, number, entry: &entry };
-            self.line(&template.line(&facts));
-            if template.is_default() {
-                performance_details(performance).iter().for_each(|detail| self.line(detail));
-            }
+        if let Some(progress) = &self.progress {
+            progress.end();
         }
-        // A table has an empty field for it.
+        if let Some(performance) = &outcome.performance {
+            self.times(job, &line, number, performance);
+        }
+        // A table has an empty field instead.
         let table = outcome.performance.is_some() && !job.run.template.is_default();
         if let Some(Compared::NotOffered(reason)) = &outcome.compared
             && (!table || self.shows(1))
@@ -126,11 +139,45 @@ impl<'a> Reporter<'a> {
         if let Some(creation) = &outcome.creation {
             self.line(&creation_line(creation));
         }
-        if outcome.status != Status::Executed || outcome.performance.is_none() {
+        let is_said = outcome.performance.is_some() && job.run.output.is_none();
+        if outcome.status != Status::Executed || !is_said {
             let (said, time) = (outcome.said(), time.as_millis());
             self.line(&format!("{number}:{said} ({time} ms) __REPRO: {line}"));
         }
         self.summary.add(outcome, &line, job.run.mode.checks().bitwise);
+    }
+
+    /// Prints measured times as the template says.
+    fn times(&mut self, job: &Job, line: &str, number: usize, performance: &Performance) {
+        let template = &job.run.template;
+        let driver = job.driver;
+        let entry = |name: &str| job.problem.entry(name);
+        let name = job.problem.name();
+        let threads = job.run.threads;
+        let facts = Facts { performance, driver, name, line, threads, number, entry: &entry };
+        let (header, text) = (template.header(), template.line(&facts));
+        let own = |table: &&mut Table| Some(&table.path) == job.run.output.as_ref();
+        if let Some(table) = self.files.iter_mut().find(own) {
+            let mut lines = vec![text];
+            if !header.is_empty() && table.header != header {
+                lines.insert(0, header.clone());
+                table.header = header;
+            }
+            for line in lines {
+                if self.broken.is_ok() {
+                    self.broken = writeln!(table.file, "{line}");
+                }
+            }
+        } else {
+            if !header.is_empty() && self.header != header {
+                self.line(&header);
+                self.header = header;
+            }
+            self.line(&text);
+        }
+        if template.is_default() {
+            performance_details(performance).iter().for_each(|detail| self.line(detail));
+        }
     }
 
     /// Prints the summary.
@@ -139,38 +186,22 @@ impl<'a> Reporter<'a> {
         self.line(&format!("total: {:.2}s", self.started.elapsed().as_secs_f64()));
     }
 
-    /// What the problems have come to so far.
+    /// The counts so far.
     pub fn tally(&self) -> Tally {
         self.summary.tally()
     }
 
     /// Whether everything could be written.
     pub fn written(&mut self) -> io::Result<()> {
-        std::mem::replace(&mut self.broken, Ok(())).and_then(|()| self.out.flush())
-    }
-
-    fn show_progress(&mut self) {
-        let now = Instant::now();
-        if now - self.started < PATIENCE || now - self.renewed < RENEWAL {
-            return;
-        }
-        let Tally { tests, failed, .. } = self.tally();
-        if let Some(progress) = &mut self.progress {
-            // Progress is a courtesy: if it cannot be shown, nothing is lost.
-            let _ = write!(progress, "\r\x1b[K{tests}/{} failed:{failed}", self.total);
-            let _ = progress.flush();
-            self.progress_shown = true;
-            self.renewed = now;
-        }
+        std::mem::replace(&mut self.broken, Ok(()))?;
+        self.files.iter_mut().try_for_each(|table| table.file.flush())?;
+        self.out.flush()
     }
 
     /// Removes the progress line, so that what is printed next stands alone.
     pub fn hide_progress(&mut self) {
-        if std::mem::take(&mut self.progress_shown)
-            && let Some(progress) = &mut self.progress
-        {
-            let _ = write!(progress, "\r\x1b[K");
-            let _ = progress.flush();
+        if let Some(progress) = &self.progress {
+            progress.hide();
         }
     }
 }
@@ -180,7 +211,7 @@ fn microseconds(timing: &Timing) -> String {
     format!("{:.3} us", 1e3 * timing.median_ms)
 }
 
-/// What creating takes, here and there.
+/// The times of creation of both libraries.
 fn creation_line(creation: &Creation) -> String {
     let Creation { first_ms: [ours, theirs], again, ratio } = creation;
     let Quartiles { low, median, high } = ratio;
@@ -195,7 +226,7 @@ fn creation_line(creation: &Creation) -> String {
     )
 }
 
-/// What the default template has no entries for.
+/// What the default template does not show.
 fn performance_details(performance: &Performance) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(Against { implementation, timing, ratio }) = &performance.against {

@@ -1,5 +1,4 @@
-//! Cold caches: as many sets of buffers as are needed for the first one to be out of the cache when
-//! its turn comes again.
+//! Cold caches: enough sets of buffers that each one has left the cache before it is used again.
 
 use crate::execution::{Placed, Placement, Role, Tensor};
 use crate::executor::{Bound, Refusal};
@@ -7,8 +6,7 @@ use crate::report::Reporter;
 use crate::run::ColdCache;
 use std::cell::Cell;
 
-/// Most sets: the buffers of a small problem need more memory for what lies around them than for
-/// themselves.
+/// The most sets. For small problems the guard zones need more memory than the tensors.
 const MOST_SETS: usize = 4096;
 
 /// Sets of buffers for the tensors: one, or enough to empty the cache of those that `cold` names.
@@ -50,7 +48,7 @@ pub fn sets<'t>(
 
 /// The largest cache of the machine.
 fn cache_bytes() -> usize {
-    /// What machines of this time have if this one does not tell.
+    /// A typical size, if the machine does not tell.
     const USUAL: usize = 32 << 20;
     let size = |index: usize| {
         let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
@@ -61,13 +59,13 @@ fn cache_bytes() -> usize {
     (0..8).filter_map(size).max().unwrap_or(USUAL)
 }
 
-/// Whose turn it is among some sets of buffers. Everything that is timed on them shares one, so that
-/// nobody finds in the cache what another one has just used.
+/// The next of several sets of buffers. Everything that is timed on the sets shares one, so that no
+/// contestant finds in the cache what another has just used.
 #[derive(Debug, Default)]
 pub struct Turn(Cell<usize>);
 
 impl Turn {
-    /// The index of the next of so many sets; the `calls - 1` ones behind it are taken, too.
+    /// Takes the next `calls` of so many sets and returns the index of the first.
     pub fn take(&self, calls: usize, sets: usize) -> usize {
         let first = self.0.get() % sets;
         self.0.set((first + calls) % sets);
@@ -75,14 +73,14 @@ impl Turn {
     }
 }
 
-/// A primitive bound to each of the sets, which take turns.
+/// A primitive bound to each of the sets, which are used in rotation.
 pub struct Rotation<'a> {
     bound: Vec<Box<dyn Bound + 'a>>,
     turn: &'a Turn,
 }
 
 impl<'a> Rotation<'a> {
-    /// Of at least one.
+    /// Of at least one set.
     pub fn new(bound: Vec<Box<dyn Bound + 'a>>, turn: &'a Turn) -> Rotation<'a> {
         assert!(!bound.is_empty(), "a set of buffers");
         Rotation { bound, turn }
@@ -113,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_a_set_that_another_one_has_just_used() {
+    fn no_set_is_reused_at_once() {
         let (turn, log) = (Turn::default(), RefCell::default());
         let bound = || (0..5).map(|i| Box::new(Set(i, &log)) as Box<dyn Bound + '_>).collect();
         let (ours, theirs) = (Rotation::new(bound(), &turn), Rotation::new(bound(), &turn));

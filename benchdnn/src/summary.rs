@@ -1,4 +1,4 @@
-//! What a run adds up to, and how the end of it says so.
+//! The totals of a run, and the lines that report them.
 
 use crate::language::value::{BadValue, starts};
 use crate::outcome::{Compared, Outcome, Side, Status};
@@ -23,7 +23,7 @@ pub struct Tally {
     pub failed: usize,
     /// LISTED.
     pub listed: usize,
-    /// In mode B: problems on which several threads were seen to share the work.
+    /// Mode B: problems on which several threads took part.
     pub shared: usize,
 }
 
@@ -53,7 +53,7 @@ pub struct Sections {
 }
 
 impl Sections {
-    /// Reads `[no-]NAME[+[no-]NAME...]`; what is not named stays as it is.
+    /// Reads `[no-]NAME[+[no-]NAME...]`; sections that are not named stay as they are.
     pub fn set(&mut self, text: &str) -> Result<(), BadValue> {
         for (item, at) in text.split('+').zip(starts(text, '+')) {
             let (name, shown) = match item.strip_prefix("no-") {
@@ -74,7 +74,7 @@ impl Sections {
     }
 }
 
-/// Failures that the summary shows.
+/// The number of failures that the summary shows.
 const SHOWN: usize = 10;
 
 /// The problems of a run, added up.
@@ -85,26 +85,27 @@ pub struct Summary {
     failures: Vec<String>,
     /// How many problems each implementation ran.
     implementations: BTreeMap<String, usize>,
-    /// Sums of the quickest and the mean times, in milliseconds.
+    /// Sums of the minimum and the mean times, in milliseconds.
     measured: Option<(f64, f64)>,
     /// Whether any problem was compared bit by bit.
     bitwise: bool,
     comparison: Comparison,
-    /// Shares of the speed of a plain copy.
+    /// The problems' fractions of the speed of a plain copy.
     roofs: Vec<f64>,
-    /// Their time over ours for creating, the first time and again, and the problem's line.
+    /// Ratios of creation times, theirs over ours, of the first creation and of later ones, with
+    /// the problem's line.
     creations: [Vec<(f64, String)>; 2],
 }
 
-/// What came of `--compare`.
+/// The results of `--compare`.
 #[derive(Debug, Default)]
 struct Comparison {
     compared: usize,
     not_offered: usize,
-    /// Problems whose results are the same bits.
+    /// Problems whose results have the same bits.
     equal: usize,
     nearer: [usize; 2],
-    /// Problems whose results of the other library are outside what is allowed.
+    /// Problems for which the other library's results exceed the tolerance.
     wrong: usize,
     /// Measured problems that the other library ran by a reference implementation.
     reference: usize,
@@ -156,7 +157,7 @@ impl Summary {
         }
     }
 
-    /// What the problems have come to so far.
+    /// The counts so far.
     pub fn tally(&self) -> Tally {
         self.tally
     }
@@ -242,8 +243,8 @@ impl Comparison {
     }
 }
 
-/// What there is to say of ratios and the lines of their problems: how many and their mean, and the lowest
-/// one. None of no ratios.
+/// Summarizes ratios, each with its problem's line: their number, their mean, and the lowest one.
+/// `None` without ratios.
 fn ratios_said(ratios: &[(f64, String)]) -> Option<(String, String)> {
     let (lowest, line) = ratios.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
     let mean = geometric_mean(ratios.iter().map(|(ratio, _)| *ratio))?;
@@ -253,7 +254,7 @@ fn ratios_said(ratios: &[(f64, String)]) -> Option<(String, String)> {
     Some((all, format!("lowest:{lowest:.4} ({line})")))
 }
 
-/// None of no numbers.
+/// `None` without numbers.
 fn geometric_mean(numbers: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
     let count = numbers.len();
     let sum: f64 = numbers.map(f64::ln).sum();

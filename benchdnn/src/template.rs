@@ -1,8 +1,8 @@
 //! `--perf-template`: how times are printed.
 //!
-//! A template is text with entries between per cent signs. The letters behind the first one say
-//! which time is meant (`-` the least, `0` the mean, `+` the most, `~` the median) and the unit
-//! (`K`, `M`, `G`), as in `%-Gbw%`. `def`, `csv` and `json` are templates too.
+//! A template is text with entries between per cent signs. An entry may start with a letter for the
+//! time (`-` minimum, `0` mean, `+` maximum, `~` median) and one for the unit (`K`, `M`, `G`), as
+//! in `%-Gbw%`. `def`, `csv` and `json` are templates too.
 
 use crate::language::value::BadValue;
 use crate::outcome::Performance;
@@ -18,7 +18,7 @@ enum What {
     DriverName,
     Index,
     Threads,
-    /// Answered by the problem itself: dt, dir, ...
+    /// The problem's own: dt, dir, ...
     OfProblem,
     Time,
     Bandwidth,
@@ -76,7 +76,7 @@ const ENTRIES: &[(&str, What)] = &[
 const DEFAULT: &str = "perf,%engine%,%impl%,%name%,%prb%,%iobytes%,%-time%,%-Gbw%,%0time%,\
                        %0Gbw%,%~time%,%~Gbw%";
 
-/// `csv` and `json` have these, in this order.
+/// The entries of `csv` and `json`, in this order.
 const TABLE: &str = "%engine%,%threads%,%impl%,%name%,%dir%,%dt%,%tag%,%stat_tag%,%ss_dt%,%flags%,%desc%,\
                      %iobytes%,%+ctime%,%-time%,%-Gbw%,%0time%,%0Gbw%,%~time%,%~Gbw%,%peer_impl%,\
                      %~peer_time%,%ratio%,%ratio_low%,%ratio_high%,%copy%,%~copy_time%,%roof%";
@@ -131,17 +131,17 @@ pub struct Facts<'a> {
     pub name: &'a str,
     /// The line that reproduces it.
     pub line: &'a str,
-    /// The threads that were asked for; 0 is the library's default.
+    /// The requested threads; 0 is the library's default.
     pub threads: u64,
     /// How many problems came before.
     pub number: usize,
-    /// What the problem itself says of an entry.
+    /// The problem's own entries.
     pub entry: &'a dyn Fn(&str) -> Option<String>,
 }
 
 enum Value {
     Text(String),
-    /// With so many digits behind the point.
+    /// With this many decimal places.
     Number(f64, usize),
     /// Not measured.
     Missing,
@@ -183,12 +183,12 @@ impl Template {
         Ok(Template { style, pieces })
     }
 
-    /// Whether this is `def`, which people read.
+    /// Whether this is `def`, which is for people.
     pub fn is_default(&self) -> bool {
         self.style == Style::Default
     }
 
-    /// The line above all others; empty for none.
+    /// The header line; empty for none.
     pub fn header(&self) -> String {
         match self.style {
             Style::Json => String::new(),
@@ -304,7 +304,7 @@ impl Entry {
             What::InputBytes => count(performance.input_bytes),
             What::OutputBytes => count(performance.output_bytes),
             What::Bytes => count(bytes),
-            // The first creation is the slow one, and what is meant without a letter.
+            // Without a letter, the slow first creation is meant.
             What::DescriptorTime => milliseconds(time(&performance.descriptor, Which::Most)),
             What::PrimitiveTime => milliseconds(time(&performance.primitive, Which::Most)),
             What::CreationTime => milliseconds(
@@ -371,16 +371,7 @@ impl Value {
 }
 
 fn json_text(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04x}", c as u32)),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
+    serde_json::Value::from(text).to_string()
 }
 
 #[cfg(test)]
@@ -432,7 +423,7 @@ mod tests {
         assert_eq!(text, "4.000 4000.000 4000000 3000.000000 1000000");
         let (_, text) = line("%idx%,%driver%,%impl%,%dt%,%attr%,%prb%,%name%", &performance());
         assert_eq!(text, "7,lnorm,simd:x,bf16:f32,,--lnorm 2x3,\"a, \"b\"\"");
-        // Creation is what it took the first time, unless another one is asked for.
+        // Creation is that of the first time, unless another one is requested.
         assert_eq!(line("%ctime% %-cptime%", &performance()).1, "12.000000 1.000000");
         let ratios = "%ratio%/%ratio_low%/%peer_time%/%peer_impl%/%roof%/%copy%";
         assert_eq!(line(ratios, &compared()).1, "4.0000/3.5000/4.000000/theirs/0.5000/memcpy");

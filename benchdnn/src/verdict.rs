@@ -1,27 +1,14 @@
 //! Comparing an output with what it should be, and saying what is wrong.
 
-use crate::check::{self, Check, Kind};
+use crate::check::{self, Check};
 use crate::execution::Output;
+use crate::problem::Expected;
 use crate::report::Reporter;
-use std::rc::Rc;
 
 /// Wrong elements that are printed with `-v1`; `-v99` prints every element.
 const SHOWN: usize = 10;
 
-/// What one output should be.
-#[derive(Clone, Debug)]
-pub struct Expected {
-    /// The argument id.
-    pub id: i32,
-    /// What the values are.
-    pub kind: Kind,
-    /// The values, in row-major order.
-    pub values: Rc<Vec<f64>>,
-    /// What the errors are measured in; see [`check::check`].
-    pub terms: Rc<Vec<f64>>,
-}
-
-/// Compares, and prints as much as is asked for.
+/// Compares, and prints as much as the verbosity admits.
 pub fn compare(output: &Output, expected: &Expected, reporter: &mut Reporter<'_>) -> Check {
     let dt = output.layout.data_type;
     let got = dt.decode(&output.elements);

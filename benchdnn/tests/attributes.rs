@@ -1,14 +1,21 @@
-//! The language of attributes: what is understood, what is said again, and what is pointed at.
+//! The language of attributes: what is accepted, what lines repeat, and where errors point.
 
 use benchdnn::attributes::{
     ATTRIBUTES, AttributeSettings, Attributes, Mask, Policy, PostOp, Scratchpad, Value,
 };
+use benchdnn::data_type::DataType;
 use benchdnn::drivers;
-use benchdnn::fill::DataType;
-use benchdnn::language::machine::{Job, Request, read};
+use benchdnn::job::Job;
 use benchdnn::language::options::{defaults, set};
+use benchdnn::library::Connection;
+use benchdnn::machine::{Request, read};
 use benchdnn::oracle::post_ops::{BinaryAlgorithm, EltwiseAlgorithm};
 use benchdnn::tensor::Tag;
+use std::rc::Rc;
+
+fn library() -> Rc<Connection> {
+    Rc::new(Connection::linked().expect("a library that can be used"))
+}
 
 fn all(name: &str, value: &str) -> Vec<Attributes> {
     let mut settings: AttributeSettings = defaults(ATTRIBUTES);
@@ -26,7 +33,7 @@ fn post_op(text: &str) -> PostOp {
     one("attr-post-ops", text).post_ops.value.remove(0)
 }
 
-/// The byte at which a value is wrong, and the message.
+/// The offset of an error in a value, and the message.
 fn wrong(name: &str, value: &str) -> (usize, String) {
     let mut settings: AttributeSettings = defaults(ATTRIBUTES);
     let result = set(ATTRIBUTES, &mut settings, name, value).expect("an option");
@@ -36,7 +43,7 @@ fn wrong(name: &str, value: &str) -> (usize, String) {
 
 fn lines(arguments: &[&str]) -> Vec<String> {
     let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
-    match read(&arguments, drivers::all().expect("a library")) {
+    match read(&arguments, drivers::all(), &library()) {
         Ok(Request::Jobs { jobs, .. }) => jobs.iter().map(Job::line).collect(),
         Ok(Request::Help(_)) => panic!("help"),
         Err(error) => panic!("{error}"),
@@ -145,7 +152,7 @@ fn mistakes_are_pointed_at() {
     assert!(message.starts_with("'rleu' is no post-op: sum, dw, prelu, abs"), "{message}");
 }
 
-/// Lines say the attributes again, in one order, and nothing of what is at its default.
+/// Lines repeat the attributes in one order, without those at their defaults.
 #[test]
 fn lines_reproduce_attributes() {
     let words = [
@@ -175,12 +182,12 @@ fn lines_reproduce_attributes() {
     let line = &self::lines(&[&reorder[..], &["2x4"]].concat())[0];
     let again: Vec<&str> = line.split(' ').collect();
     assert_eq!(self::lines(&again), *std::slice::from_ref(line));
-    // A reset takes them back.
+    // A reset clears them.
     assert_eq!(self::lines(&["--attr-post-ops=sum", "--reset", "3x4"]), ["--lnorm 3x4"]);
 }
 
-/// Batches in the manner of oneDNN's own: options that are continued, lists with an empty item,
-/// and values that are set back by an empty one.
+/// Batches in the style of oneDNN's: continued options, lists with an empty item, and values that a
+/// later option resets.
 #[test]
 fn batches_are_understood() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("attributes");
@@ -188,7 +195,7 @@ fn batches_are_understood() {
     let text = "--reset --allow-enum-tags-only=0 --match=.*n.*\n\
                 --dt=f32:s8,u8:s8, \\\n     s8:bf16\n\
                 --attr-scales=,src:common:128, \\\n  dst:common:0.125\n\
-                --ss_dt=bf16\n--flags=,CH 4x5_n\"a b\" # a remark\n--ss_dt= --attr-scales= 6x7_n1";
+                --ss_dt=bf16\n--flags=,CH 4x5_n\"a b\" # a remark\n--ss_dt=f32 --attr-scales= 6x7_n1";
     std::fs::write(folder.join("batch"), text).expect("a writable file");
     let option = format!("--batch={}", folder.join("batch").display());
     let lines = lines(&[&option]);
@@ -201,7 +208,7 @@ fn batches_are_understood() {
 fn tags_without_a_number_are_refused_where_that_is_asked_for() {
     let of = |words: &[&str]| {
         let arguments: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        read(&arguments, drivers::all().expect("a library")).map(drop)
+        read(&arguments, drivers::all(), &library()).map(drop)
     };
     let odd = ["--tag=bdca", "2x3x4x5"];
     assert!(of(&odd).is_ok());
@@ -209,7 +216,7 @@ fn tags_without_a_number_are_refused_where_that_is_asked_for() {
     assert!(error.to_string().contains("no tag bdca, for --tag"), "{error}");
 }
 
-/// Every batch of every driver is understood, and its problems make themselves again.
+/// Every batch of every driver is valid, and the lines of its problems reproduce them.
 #[test]
 fn every_batch_reproduces_itself() {
     use benchdnn::language::batch;

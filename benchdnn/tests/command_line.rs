@@ -1,4 +1,4 @@
-//! The program as people and scripts meet it: output, messages, exit statuses.
+//! The program as people and scripts use it: output, messages, exit statuses.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -62,12 +62,12 @@ fn a_problem_passes() {
 
 #[test]
 fn a_failed_problem_makes_the_status_1() {
-    // The scalar implementation is one that counts as a reference.
+    // The scalar implementation counts as a reference.
     let text = run(1, &["--check-ref-impl=true", "--impl=ref", "5x33"]);
     assert!(text.starts_with("0:FAILED (ref:any is a reference implementation) ("), "{text}");
     assert!(text.contains("__REPRO: --check-ref-impl=true --lnorm --impl=ref 5x33"), "{text}");
     assert!(text.contains("\ntests:1 passed:0 ") && text.contains(" failed:1 "), "{text}");
-    // src without a layout of its own is refused by the library.
+    // The library refuses src without a layout.
     let text = run(1, &["--tag=any", "5x33"]);
     assert!(text.starts_with("0:INVALID_ARGUMENTS ("), "{text}");
     assert!(text.contains(" invalid_arguments:1 failed:1 "), "{text}");
@@ -145,8 +145,77 @@ fn problems_that_make_no_sense_are_skipped_with_the_reason() {
 fn empty_and_tiny_problems_run() {
     let text = run(0, &["--dir=FWD_D,BWD_DW", "--flags=CH,CM", "0x5", "5x0", "3x0x4", "0x0"]);
     assert!(text.contains("\ntests:16 passed:16 "), "{text}");
+    // Given statistics of no rows.
+    let flags = "--flags=G,GM,GCH";
+    let text = run(0, &["--dir=FWD_D,FWD_I,BWD_DW", flags, "0x5", "3x0x4", "0x0", "2x3"]);
+    assert!(text.contains("\ntests:36 passed:36 "), "{text}");
     let text = run(0, &["--dir=FWD_D,BWD_DW", "--flags=CHM", "1x1", "1x1x1x1x1", "2x1"]);
     assert!(text.contains("\ntests:6 passed:6 "), "{text}");
+}
+
+#[test]
+fn a_problem_that_does_not_fit_is_skipped_and_the_rest_runs() {
+    for mode in ["--mode=C", "--mode=B", "--mode=F", "--mode=R"] {
+        let text = run(0, &[mode, "--summary=no-impl", "400000x400000", "2x3"]);
+        let first = text.lines().find(|line| line.contains("__REPRO")).expect(&text);
+        assert!(first.starts_with("0:SKIPPED (its tensors need "), "{text}");
+        assert!(first.contains(" GB of memory") && first.contains("400000x400000"), "{text}");
+        assert!(text.contains("\ntests:2 passed:1 skipped:1 "), "{text}");
+    }
+    // Strides can need more memory than the elements.
+    let text = run(0, &["--reorder", "--strides=17592186044416x1:", "4x2", "--strides=", "4x2"]);
+    assert!(text.starts_with("0:SKIPPED (") && text.contains("\n1:PASSED ("), "{text}");
+}
+
+#[test]
+fn the_version_is_printed() {
+    for option in ["--version", "-V"] {
+        assert_eq!(run(0, &[option]), concat!("benchdnn ", env!("CARGO_PKG_VERSION"), "\n"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn batches_come_through_pipes() {
+    use std::io::Write;
+    use std::process::Stdio;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_benchdnn"))
+        .args(["--flags=C", "--batch=/dev/stdin", "6x7"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program can be started");
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(b"2x3 # a comment\n--dir=BWD_D 4x5\n").expect("a reader");
+    drop(input);
+    let output = child.wait_with_output().expect("the program ends");
+    let text = out(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}{}", err(&output));
+    assert!(text.contains("__REPRO: --lnorm --flags=C 2x3\n"), "{text}");
+    assert!(text.contains("__REPRO: --lnorm --dir=BWD_D --flags=C 6x7\n"), "{text}");
+}
+
+#[test]
+fn measured_times_go_to_a_file_of_their_own() {
+    let folder = folder("output");
+    for (template, lines) in [("csv", 3), ("json", 2)] {
+        let path = folder.join(template);
+        let output = format!("--output={}", path.display());
+        let template = format!("--perf-template={template}");
+        let words = ["--mode=P", "--fix-times-per-prb=3", &template, &output, "8x32", "9x32"];
+        let text = run(0, &words);
+        assert!(text.starts_with("0:EXECUTED (") && text.contains("\n1:EXECUTED ("), "{text}");
+        assert!(text.contains("\ntests:2 passed:2 ") && !text.contains("engine"), "{text}");
+        let table = std::fs::read_to_string(&path).expect("the file is there");
+        assert_eq!(table.lines().count(), lines, "{table}");
+        assert!(table.lines().all(|line| line.contains("cpu") || line.contains("engine")));
+        // It is overwritten.
+        run(0, &words);
+        assert_eq!(std::fs::read_to_string(&path).expect("a file").lines().count(), lines);
+    }
+    let message = run(2, &["--mode=P", "--output=/nowhere/file", "8x32"]);
+    assert!(message.starts_with("benchdnn: --output: cannot write /nowhere/file: "), "{message}");
 }
 
 #[test]
@@ -241,12 +310,12 @@ fn the_limit_is_measured_with_the_problem() {
     // A normalization reads and computes more than a copy of the same bytes.
     let ratio = share("--perf-template=%roof%");
     assert!(ratio.is_finite() && ratio > 0.0, "{ratio}");
-    // Nothing to move, nothing to compare with.
+    // There are no bytes to copy.
     assert!(!run(0, &["--mode=F", "--roofline", "0x5"]).contains("roofline: "), "no bytes");
     let types = "--dt=f32:s8,s8:f32,f64:u8,u8:f64,f64:bf16,f16:f64,f8_e5m2:s8";
     let words = ["--mode=F", "--max-ms-per-prb=1", "--roofline", "--dir=FWD_I", types, "9x70"];
     assert_eq!(run(0, &words).matches("\n  roofline: ").count(), 7);
-    // There may be no copy that moves as much.
+    // There may be no copy with this ratio of bytes.
     let words = ["--mode=F", "--max-ms-per-prb=1", "--roofline", "--dir=BWD_D"];
     run(0, &[&words[..], &["--dt=f32:bf16,f64:bf16,bf16:f64", "9x70"]].concat());
 }
@@ -374,7 +443,7 @@ fn data_comes_from_files() {
     assert!(text.contains("diff_dst: no file "), "{text}");
     assert!(text.contains("data: src, input") && text.contains("from -3 to 5.25"), "{text}");
     assert!(text.contains("\ntests:2 passed:2 "), "{text}");
-    // The layout is that of the memory: transposed, the columns come first.
+    // The file has the layout of the memory: transposed, columns come first.
     let text = run(0, &["-v6", &prefix("good"), "--tag=xba", "3x4"]);
     assert!(text.contains("\ntests:1 passed:1 "), "{text}");
 

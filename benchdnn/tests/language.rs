@@ -1,14 +1,20 @@
-//! The language: what a command line or batch file makes of its words.
+//! The language: the jobs that command lines and batch files make.
 
 use benchdnn::drivers;
+use benchdnn::job::Job;
 use benchdnn::language::batch;
-use benchdnn::language::machine::{Job, Request, read};
+use benchdnn::library::Connection;
+use benchdnn::machine::{self, Request, read};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+fn library() -> Rc<Connection> {
+    Rc::new(Connection::linked().expect("a library that can be used"))
+}
 
 fn request(arguments: &[&str]) -> Result<Request, String> {
     let arguments: Vec<String> = arguments.iter().map(|word| word.to_string()).collect();
-    let drivers = drivers::all().expect("a library that can be used");
-    read(&arguments, drivers).map_err(|error| error.to_string())
+    read(&arguments, drivers::all(), &library()).map_err(|error| error.to_string())
 }
 
 fn jobs(arguments: &[&str]) -> Vec<Job> {
@@ -24,8 +30,7 @@ fn lines(arguments: &[&str]) -> Vec<String> {
 }
 
 fn implementations() -> Vec<String> {
-    let drivers = drivers::all().expect("a library that can be used");
-    let names = drivers[0].implementations();
+    let names = machine::implementations(&library(), &*drivers::all()[0].sample());
     assert!(names.iter().any(|name| name == "simd:portable"), "{names:?}");
     names
 }
@@ -102,11 +107,60 @@ fn lists_multiply_out_in_a_fixed_order() {
 }
 
 #[test]
-fn an_empty_value_is_the_default_and_an_empty_flag_is_none() {
-    let changed = ["--dir=BWD_D", "--dt=f16", "--tag=axb", "--eps=1", "--mode=L", "--impl=ref"];
-    let reset = ["--dir=", "--dt=", "--tag=", "--eps=", "--mode=", "--impl="];
-    assert_eq!(lines(&[&changed[..], &reset, &["2x3"]].concat()), ["--lnorm 2x3"]);
+fn an_empty_value_is_one_only_where_the_default_is_empty() {
+    for option in ["dir", "dt", "tag", "eps", "mode", "threads", "check", "perf-template"] {
+        let message = error(&["2x3", &format!("--{option}=")]);
+        let expected = format!("--{option}: a value is missing; the default is ");
+        assert!(message.contains(&expected), "{message}");
+    }
+    let message = error(&["--dt=", "2x3"]);
+    assert_eq!(
+        message,
+        "command line, argument 1, column 6: --dt: a value is missing; the default is f32"
+    );
+    assert_eq!(lines(&["--impl=ref", "--impl=", "--match=", "2x3"]), ["--lnorm 2x3"]);
     assert_eq!(lines(&["--flags=G,", "2x3"]), ["--lnorm --flags=G 2x3", "--lnorm 2x3"]);
+    assert_eq!(lines(&["--flags=G", "--flags=", "2x3"]), ["--lnorm 2x3"]);
+}
+
+#[test]
+fn options_without_effect_in_the_mode_are_refused() {
+    let grad = "--check=grad is for --dir=BWD_D and BWD_DW; forward has no gradients";
+    for (arguments, message) in [
+        (&["--check=grad", "5x3"][..], grad),
+        (&["--check=grad", "--dir=BWD_D,FWD_I", "5x3"], grad),
+        (
+            &["--mode=P", "--check=grad", "--dir=BWD_D", "5x3"],
+            "--check=grad is about mode C, not P",
+        ),
+        (
+            &["--mode=B", "--check=grad", "--dir=BWD_D", "5x3"],
+            "--check=grad is about mode C, not B",
+        ),
+        (&["--reorder", "--check=grad", "5x3"], "--check=grad: a reorder has no gradients"),
+        (&["--roofline", "5x3"], "--roofline needs a mode that measures, P or F, not C"),
+        (
+            &["--mode=B", "--roofline", "5x3"],
+            "--roofline needs a mode that measures, P or F, not B",
+        ),
+    ] {
+        let count = arguments.len();
+        let expected = format!("command line, argument {count}, column 1: {message}");
+        assert_eq!(error(arguments), expected);
+    }
+    assert_eq!(lines(&["--mode=CP", "--check=grad", "--roofline", "--dir=BWD_D", "5x3"]).len(), 1);
+    assert_eq!(lines(&["--mode=L", "--check=grad", "--roofline", "5x3"]).len(), 1);
+}
+
+#[test]
+fn slips_in_dimensions_get_a_hint() {
+    let message = error(&["4096,4096"]);
+    assert_eq!(
+        message,
+        "command line, argument 1, column 5: '4096,4096' is no problem such as 8x128x1024 or \
+         8x128x1024_n\"name\": dimensions are joined by x, as in 4096x4096"
+    );
+    assert!(error(&["4096x"]).ends_with(": a dimension is missing after the last x"));
 }
 
 #[test]
@@ -128,7 +182,8 @@ fn the_driver_may_be_named_and_values_have_their_case() {
     assert_eq!(lines(&["--mode=l", "--lnorm", "2x3"]), ["--mode=L --lnorm 2x3"]);
     assert_eq!(lines(&["--inplace=TRUE", "2x3"]), ["--lnorm --inplace=true 2x3"]);
     assert!(error(&["--dt=F32", "2x3"]).contains("'F32' is none of f32, bf16, f16"));
-    assert!(error(&["--flags=g", "2x3"]).contains("'g' is no combination of G"));
+    assert_eq!(lines(&["--flags=cm", "2x3"]), ["--lnorm --flags=CM 2x3"]);
+    assert!(error(&["--flags=x", "2x3"]).contains("'x' is no combination of G"));
     assert!(error(&["--tag=ABX", "2x3"]).contains("'ABX' is no layout"));
 }
 

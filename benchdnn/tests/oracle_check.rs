@@ -1,7 +1,7 @@
-//! The bounds of the checks: what is right passes, what is just outside fails.
+//! The tolerances: right values pass, and those just outside fail.
 
 use benchdnn::check::{Check, Kind, Worst, check, mistrusted};
-use benchdnn::fill::DataType;
+use benchdnn::data_type::DataType;
 
 const INF: f64 = f64::INFINITY;
 
@@ -32,7 +32,7 @@ fn values(dt: DataType) -> Vec<f64> {
     values
 }
 
-/// The bounds as the contract states them.
+/// The tolerances as the contract states them.
 fn bound(kind: Kind, want: f64, terms: f64) -> f64 {
     let ulp = |value: f64| {
         let exponent = (value.abs().log2().floor()).max(-126.0);
@@ -98,7 +98,7 @@ fn the_bound_of_half_types_is_one_rounding_of_a_right_f32() {
             }
         }
     }
-    // In figures: 1 + 0.6 ulp has one right value, 1 + 0.5 ulp has two.
+    // For example, 1 + 0.6 ulp has one right value, 1 + 0.5 ulp has two.
     for (dt, ulp) in [(DataType::Bf16, 2f64.powi(-7)), (DataType::F16, 2f64.powi(-10))] {
         accepts(Kind::Result, dt, 1.0 + ulp, 1.0 + 0.6 * ulp, 1.0);
         refuses(Kind::Result, dt, 1.0, 1.0 + 0.6 * ulp, 1.0);
@@ -112,10 +112,10 @@ fn the_bound_of_half_types_is_one_rounding_of_a_right_f32() {
 
 #[test]
 fn cancelled_results_are_measured_in_their_terms() {
-    // 1e-9 left of terms of 100: the error may be 100 * 2^-22 = 2.4e-5.
+    // 1e-9 remains of terms of 100: the error may be 100 * 2^-22 = 2.4e-5.
     accepts(Kind::Result, DataType::F32, 2.3e-5, 1e-9, 100.0);
     refuses(Kind::Result, DataType::F32, 2.5e-5, 1e-9, 100.0);
-    // Without terms the result has to be the result.
+    // Without terms the result must be exact.
     refuses(Kind::Result, DataType::F32, 1.001e-9, 1e-9, 1e-9);
     // A mean near 0 of elements near 8: 4 ulp at 8 is 3.8e-6.
     accepts(Kind::Mean, DataType::F32, 3.7e-6, 0.0, 8.0);
@@ -242,41 +242,44 @@ fn zeros_and_nans_tell_nothing() {
     assert!(mistrusted(&[of(&mostly_zeros)]));
     mostly_zeros[..5].fill(1.0);
     assert!(!mistrusted(&[of(&mostly_zeros)]));
-    // A single column: dst and variance are zeros, the mean tells.
+    // A single column: dst and variance are zeros, but the mean shows mistakes.
     assert!(!mistrusted(&[of(&[0.0; 8]), of(&[3.0; 8]), of(&[0.0; 8])]));
 }
 
 #[test]
 fn whole_numbers_are_equal_or_one_off_at_a_boundary() {
     for dt in [DataType::S8, DataType::U8, DataType::S32] {
-        // Half a step of f32 away from the boundary only one is right.
+        // Half an f32 ulp from the boundary only one is right.
         accepts(Kind::Result, dt, 3.0, 2.9, 2.9);
         refuses(Kind::Result, dt, 2.0, 2.9, 2.9);
         refuses(Kind::Result, dt, 2.0, 2.501, 2.5);
         refuses(Kind::Result, dt, 3.0, 2.499, 2.5);
-        // At it both are.
+        // On the boundary both are.
         let boundary = 2.5 + 1e-7;
         accepts(Kind::Result, dt, 2.0, boundary, 2.5);
         accepts(Kind::Result, dt, 3.0, boundary, 2.5);
         refuses(Kind::Result, dt, 4.0, boundary, 2.5);
-        // The exact half goes to the even one.
+        // An exact half rounds to even.
         accepts(Kind::Chain, dt, 2.0, 2.5, 0.0);
         refuses(Kind::Chain, dt, 3.0, 2.5, 0.0);
         accepts(Kind::Chain, dt, 4.0, 3.5, 0.0);
-        // What is too large saturates, and tells only that.
+        // Values that are too large saturate, and prove nothing else.
         for (want, end) in [(1e12, dt.largest()), (-1e12, dt.lowest())] {
             let saturated = one(Kind::Chain, dt, end, want, 1.0);
             assert_eq!((saturated.failed, saturated.telling), (0, 0), "{want:e}");
             refuses(Kind::Chain, dt, end - 1.0, dt.largest() * 4.0, 1.0);
         }
         accepts(Kind::Chain, dt, dt.largest(), INF, 0.0);
-        // There is no NaN, so nothing is said of one.
+        // Integers have no NaN, so anything is right.
         assert_eq!(one(Kind::Chain, dt, 17.0, f64::NAN, 0.0).telling, 0);
         accepts(Kind::Chain, dt, 17.0, f64::NAN, 0.0);
     }
     let all_saturated =
         check("dst", Kind::Chain, DataType::S8, &[127.0; 9], &[900.0; 9], &[0.1; 9]);
-    assert!(mistrusted(&[all_saturated]), "nobody knows how far beyond 127 they were");
+    assert!(
+        mistrusted(&[all_saturated]),
+        "saturated values do not show how far beyond 127 they were"
+    );
     refuses(Kind::Chain, DataType::U8, 1.0, -3.0, 0.0);
 }
 
@@ -287,7 +290,7 @@ fn floats_of_eight_bits_are_rounded_once() {
     refuses(Kind::Result, e4m3, 1.0, 1.1, 1.1);
     accepts(Kind::Result, e5m2, 1.0, 1.1, 1.1);
     refuses(Kind::Result, e5m2, 1.25, 1.1, 1.1);
-    // Beyond the largest one there is an infinity, and one without an infinity is NaN.
+    // Beyond the largest value there is an infinity, or NaN in a type without infinities.
     accepts(Kind::Result, e5m2, INF, 1e6, 1e6);
     refuses(Kind::Result, e5m2, 57344.0, 1e6, 1e6);
     accepts(Kind::Result, e4m3, f64::NAN, 1e6, 1e6);

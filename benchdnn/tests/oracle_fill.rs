@@ -1,7 +1,9 @@
-//! The data: values of their types, statistics that are exact in f32 in any order of summation,
-//! and nothing in it that hides a mistake.
+//! The data are values of their types, their statistics are exact in f32 in any order of summation,
+//! and they hide no mistake.
 
-use benchdnn::fill::{DataType, Fill, LnormData, LnormShape, lnorm};
+use benchdnn::data_type::DataType;
+use benchdnn::fill::Fill;
+use benchdnn::fill::lnorm::{LnormData, LnormShape, lnorm};
 use benchdnn::oracle::lnorm::Flags;
 
 fn all_flags() -> impl Iterator<Item = Flags> {
@@ -112,7 +114,7 @@ fn the_same_seed_gives_the_same_data_and_another_does_not() {
         let other = lnorm(&shape, fill, 6);
         assert_ne!(other.src, data.src, "{fill:?}");
         assert_ne!(other.diff_dst, data.diff_dst, "{fill:?}");
-        // Rows differ as well, and a row does not depend on how many follow it.
+        // Rows differ, and a row does not depend on the number of rows.
         assert_ne!(data.src[..700], data.src[700..1400], "{fill:?}");
         let fewer = lnorm(&LnormShape { rows: 3, ..shape }, fill, 5);
         assert_eq!(fewer.src, data.src[..3 * 700], "{fill:?}");
@@ -127,7 +129,8 @@ fn the_given_variance_makes_powers_of_four() {
     assert_eq!(squares, [4.0, 0.25, 1.0, 4.0, 0.25, 1.0]);
 }
 
-/// Far above epsilon it would not matter on which side of the root epsilon is added.
+/// If the variance were far above epsilon, it would not matter on which side of the root epsilon is
+/// added.
 #[test]
 fn the_variance_of_exact_rows_is_near_epsilon() {
     for epsilon in [1e-5, 1.0 / 16.0, 1.0] {
@@ -144,7 +147,7 @@ fn the_variance_of_exact_rows_is_near_epsilon() {
     }
 }
 
-/// What hides the known mistakes: rms 1, scale 1, and a gradient that averages out.
+/// These would hide the known mistakes: rms 1, scale 1, and a gradient that cancels.
 #[test]
 fn exact_data_has_no_blind_spot() {
     for cols in lengths() {
@@ -173,7 +176,7 @@ fn exact_data_has_no_blind_spot() {
                     assert!(!counts || dx.abs() > 0.02 * size * level, "{what}: mean(d*xhat)");
                     let rms = average(src.iter().map(|x| x * x).collect()).sqrt();
                     assert!((rms - 1.0).abs() > 1e-4, "{what}: rms {rms}");
-                    // The tail weighs more than its share.
+                    // The last element has more than its share of the weight.
                     assert!(cols < 3 || d[cols - 1] >= 1.2 * size, "{what}: d at the end");
                 }
             }
@@ -181,7 +184,7 @@ fn exact_data_has_no_blind_spot() {
     }
 }
 
-/// The magnitude follows epsilon, whatever it is; nothing overflows a type or loses its place.
+/// The magnitude follows any epsilon; nothing overflows or underflows a type.
 #[test]
 fn exact_data_for_any_epsilon() {
     for epsilon in [0.0, 1e-12, 1e-5, 1e-3, 0.25, 1.0, 100.0, 1e10] {
@@ -213,7 +216,7 @@ fn random_rows_vary_and_some_are_extreme() {
             |low: f64, high: f64| levels.iter().filter(|x| (low..high).contains(*x)).count();
         assert!(within(0.3, 30.0) > 500, "most rows are ordinary");
         assert!(within(1e-4, 0.1) > 0 && within(30.0, 1e4) > 0);
-        // Rows whose squares leave the range of f32, where the type has them.
+        // Some rows have squares beyond the range of f32, if the type has that range.
         let wide = usize::from(dt != DataType::F16);
         assert!(within(1e18, 1e23) >= wide && within(0.0, 1e-27) >= wide, "{}", dt.name());
         for (row, src) in data.src.chunks(cols).enumerate() {
@@ -222,7 +225,7 @@ fn random_rows_vary_and_some_are_extreme() {
         }
         let saturated = data.variance.iter().filter(|variance| variance.is_infinite()).count();
         assert_eq!(saturated > 0, dt != DataType::F16);
-        // Normal values: mean 0 and deviation 1 within what 120000 samples show.
+        // Normally distributed: mean 0 and deviation 1 within the error of 120000 samples.
         let size = rms(&data.diff_dst[..cols * 600 / 600]);
         assert!((0.2..0.3).contains(&size), "diff_dst {size}");
     }
@@ -261,7 +264,7 @@ mod types {
     use super::DataType;
     use half::{bf16, f16};
 
-    /// Every half value, and what is next to it and between it and the next.
+    /// Every half value, its neighbours, and values between them.
     fn probes() -> Vec<f64> {
         let mut probes = vec![0.0, -0.0, 1e-60, -1e-60, 1e60, -1e60, f64::MAX, 0.1, 1.0 / 3.0];
         for bits in 0..=u16::MAX {
@@ -271,7 +274,7 @@ mod types {
                     value * (1.0 + 2f64.powi(-12)),
                     value * (1.0 - 2f64.powi(-9)),
                 ]);
-                // Ties, and just off them.
+                // Ties, and values next to them.
                 let tie = value * (1.0 + 2f64.powi(-8));
                 probes.extend([
                     tie,
@@ -284,8 +287,8 @@ mod types {
         probes
     }
 
-    /// By the definition: of the two neighbours the nearer, of two as near the even one. `values`
-    /// are those of the type from 0 up to where the first infinity stands as a number.
+    /// By definition: the nearer of two neighbours, ties to even. `values` are those of the type
+    /// from 0 up to the place of the first infinity.
     fn nearest(values: &[f64], value: f64) -> f64 {
         let size = value.abs();
         let above = values.partition_point(|x| *x < size);
@@ -431,7 +434,7 @@ mod types {
                 assert_eq!(dt.encode(&[want, -want]), [bits, bits | 0x80], "{want}");
                 if want.is_finite() {
                     assert!(want > last);
-                    // Halfway between neighbours the even one is next.
+                    // Halfway between neighbours, the even one is nearest.
                     let middle = f64::midpoint(last, want);
                     if last.is_finite() {
                         let even = if bits & 1 == 0 { want } else { last };
@@ -462,8 +465,8 @@ mod types {
     }
 }
 
-/// Rows of the types that are only read forward: the statistics are exact, the values of the type,
-/// and epsilon counts.
+/// Rows of the types that are only inputs of forward: the statistics are exact, the values are of
+/// the type, and epsilon matters.
 #[test]
 fn small_and_large_types_have_exact_statistics_too() {
     let types = [DataType::S8, DataType::U8, DataType::F8E4m3, DataType::F8E5m2, DataType::F64];
@@ -489,7 +492,7 @@ fn small_and_large_types_have_exact_statistics_too() {
             }
         }
     }
-    // f64 shows a library that goes by f32.
+    // f64 data expose a library that computes in f32.
     let data = lnorm(&shape(4, 64, DataType::F64, true, Flags::default()), Fill::Exact, 7);
     assert!(data.src.iter().any(|&x| f64::from(x as f32) != x));
 }

@@ -1,6 +1,6 @@
-//! The batch files: how many problems they stand for and what those cover.
+//! The batch files: their number of problems and their coverage.
 //!
-//! The expansion here is a plain one of its own, so that it can contradict the harness's.
+//! The expansion here is independent of the harness's, so that the two can disagree.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! Waiting for the other threads of the process. One test, so that no other one's threads run.
+//! Waiting for the other threads of the process. There is a single test, because threads of other
+//! tests would be waited for.
 #![cfg(target_os = "linux")]
 
 use benchdnn::contest::{Contestant, Terms, alternate};
@@ -9,13 +10,13 @@ use std::time::{Duration, Instant};
 
 /// Longer than any test takes.
 const LONG: Duration = Duration::from_secs(60);
-/// Shorter than anybody waits.
+/// Shorter than any wait.
 const SHORT: Duration = Duration::from_millis(5);
 
 /// How many spin.
 static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Spins on another thread until the time is over or `enough` says so; returns when it does.
+/// Spins on another thread until the time is over or `enough` is true; returns once it spins.
 fn spin<'s>(scope: &'s Scope<'s, '_>, time: Duration, enough: impl Fn() -> bool + Send + 's) {
     SPINNERS.fetch_add(1, Ordering::SeqCst);
     scope.spawn(move || {
@@ -38,7 +39,7 @@ fn who_spins_is_waited_for_but_not_for_ever() {
         assert!(quiet::wait_for(LONG));
         assert_eq!(spinners(), 0);
     });
-    // What has ended is not waited for.
+    // Threads that have ended are not waited for.
     assert!(quiet::wait_for(LONG));
 
     let enough = AtomicUsize::new(0);
@@ -49,7 +50,7 @@ fn who_spins_is_waited_for_but_not_for_ever() {
         enough.store(1, Ordering::SeqCst);
     });
 
-    // A contestant whose threads spin after its last call, and one that would meet them.
+    // A contestant whose threads spin after its last call, and one that they would disturb.
     let (calls, met) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         let leaves = || {
@@ -67,7 +68,7 @@ fn who_spins_is_waited_for_but_not_for_ever() {
         let terms = Terms { max_ms: 0, rounds: 4, cold: false, fewest: 1, threaded: true };
         alternate(&contestants, terms).expect("no error");
     });
-    // Without waiting nearly every call meets them; on a busy machine a wait may have to be given up.
+    // Without waiting, nearly every call would be disturbed; on a busy machine a wait may time out.
     let [calls, met] = [calls, met].map(AtomicUsize::into_inner);
     assert!(calls > 4 && met < calls / 2, "{met} of {calls}");
 }

@@ -1,40 +1,45 @@
-//! The reorder driver: it passes a right library and sees a wrong one.
+//! The reorder driver passes a correct library and detects a faulty one.
 
 use benchdnn::attributes::PostOp;
-use benchdnn::drivers::reorder::{Executor, Reorder, Request};
+use benchdnn::data_type::DataType;
+use benchdnn::drivers::reorder::{self, ReorderProblem, Request};
 use benchdnn::execution::Role;
 use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
-use benchdnn::fill::DataType;
+use benchdnn::float_mode::{self, FloatMode};
 use benchdnn::harness::{self, Streams};
+use benchdnn::library::{self, Executor};
+use benchdnn::problem::Problem;
 use benchdnn::tensor::Layout;
 use norm_sys::*;
-use std::rc::Rc;
+use std::any::Any;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// The elements are copied in the order in which they lie.
+    /// The elements are copied in memory order.
     OrderIgnored,
     /// Rounded towards zero.
     Truncates,
-    /// Whole numbers wrap.
+    /// Integers wrap.
     Wraps,
     /// The scale of dst multiplies.
     DstScaleMultiplied,
     /// The scales of dimension 1 are taken for those of the last one.
     ScalesAlongTheLast,
-    /// The zero point of src is subtracted behind the scale.
+    /// The zero point of src is subtracted after scaling.
     ZeroPointLate,
-    /// What dst held is not added.
+    /// The previous contents of dst are not added.
     SumLost,
-    /// s32 goes by way of f32.
+    /// s32 is converted through f32.
     BySingle,
     /// The last element is not written.
     LastMissing,
     /// The elements of a block lie in the order of the blocks.
     BlocksTurned,
-    /// What fills up blocks is left as it was.
+    /// The padding of blocks is not written.
     FillerLeft,
+    /// The caller's floating-point mode decides how results are rounded.
+    FloatModeMatters,
 }
 
 struct Faulty(Fault);
@@ -58,7 +63,9 @@ impl Control for Faulty {
 }
 
 impl Executor for Faulty {
-    fn prepare(&self, request: &Request) -> Result<Box<dyn Prepared>, Refusal> {
+    fn prepare(&self, request: &dyn library::Request) -> Result<Box<dyn Prepared>, Refusal> {
+        let request: &dyn Any = request;
+        let request: &Request = request.downcast_ref().expect("a request of the driver");
         Ok(Box::new(Sham { fault: self.0, request: request.clone() }))
     }
 }
@@ -126,6 +133,17 @@ impl Calculation<'_> {
 
 impl Bound for Calculation<'_> {
     fn execute(&self) -> Result<(), Refusal> {
+        // As a library must, the calculation ignores the caller's mode.
+        let mode = match self.fault {
+            Fault::FloatModeMatters => return self.calculate(),
+            _ => FloatMode::Default,
+        };
+        float_mode::under(mode, || self.calculate()).0
+    }
+}
+
+impl Calculation<'_> {
+    fn calculate(&self) -> Result<(), Refusal> {
         let dst = self.arguments.iter().find(|argument| argument.id == NORM_ARG_DST);
         let dst = dst.expect("dst is always there");
         let (src, before) = (self.read(NORM_ARG_SRC), self.read(NORM_ARG_DST));
@@ -183,9 +201,8 @@ fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
         words.chain(command.split_whitespace()).map(str::to_owned).collect();
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let streams = Streams { out: &mut out, err: &mut err, progress: None };
-    let status =
-        harness::run(&arguments, vec![Box::new(Reorder::new(Rc::new(Faulty(fault))))], streams)
-            .expect("a vector takes everything");
+    let status = harness::run(&arguments, vec![reorder::ROW.driver()], &Faulty(fault), streams)
+        .expect("a vector takes everything");
     assert_eq!(String::from_utf8_lossy(&err), "", "{command}");
     let text = String::from_utf8(out).expect("UTF-8");
     let results: Vec<_> =
@@ -236,10 +253,11 @@ fn faults_fail() {
     fails(Fault::BlocksTurned, &format!("{blocked} 33x65"));
     fails(Fault::FillerLeft, &format!("{blocked},aBx8b 33x65 3x5x2"));
     fails(Fault::OrderIgnored, &format!("{blocked} 33x65"));
+    fails(Fault::FloatModeMatters, "--mode=B --ddt=bf16 --attr-scales=dst:common:3 30x17");
     fails(Fault::LastMissing, "--sdt=f32,s8 --ddt=f32,u8 30x17");
 }
 
-/// What the driver does not do is skipped with a reason, not passed.
+/// What is not supported is skipped with a reason, not passed.
 #[test]
 fn what_is_not_built_is_skipped() {
     for option in ["--oflag=s8s8_comp:1", "--runtime-dim-mask=3", "--attr-zero-points=src:common:1"]
@@ -252,9 +270,8 @@ fn what_is_not_built_is_skipped() {
 
 #[test]
 fn the_tensors_of_a_problem_are_listed() {
-    use benchdnn::drivers::reorder::{Problem, arguments};
-    let problem = Problem { dims: vec![2, 3], ..Problem::default() };
-    let specs = arguments(&problem);
+    let problem = ReorderProblem { dims: vec![2, 3], ..ReorderProblem::default() };
+    let specs = (&problem as &dyn Problem).tensors();
     let roles: Vec<_> = specs.iter().map(|spec| (spec.name, spec.role)).collect();
     assert_eq!(roles, [("src", Role::Input), ("dst", Role::Output)]);
 }

@@ -1,8 +1,11 @@
-//! The line of a job, read back, makes the same job: over generated command lines.
+//! The line of a job reproduces it, for generated command lines.
 
 use benchdnn::drivers;
-use benchdnn::language::machine::{Job, Request, read};
+use benchdnn::job::Job;
 use benchdnn::language::token;
+use benchdnn::library::Connection;
+use benchdnn::machine::{Request, read};
+use std::rc::Rc;
 
 /// A small generator of numbers; the same ones every time.
 struct Numbers(u64);
@@ -19,8 +22,8 @@ impl Numbers {
 }
 
 fn jobs(arguments: &[String]) -> Vec<Job> {
-    let drivers = drivers::all().expect("a library that can be used");
-    match read(arguments, drivers) {
+    let library = Rc::new(Connection::linked().expect("a library that can be used"));
+    match read(arguments, drivers::all(), &library) {
         Ok(Request::Jobs { jobs, .. }) => jobs,
         Ok(Request::Help(_)) => panic!("{arguments:?} asks for help"),
         Err(error) => panic!("{arguments:?}: {error}"),
@@ -61,7 +64,13 @@ fn command_line(numbers: &mut Numbers) -> Vec<String> {
     ];
     let mut words = Vec::new();
     for (name, values) in options {
-        if numbers.below(3) == 0 {
+        // `--roofline` is refused in modes that do not measure.
+        let measures = ["P", "pc", "CP", "F"];
+        let is_measured = words.first().is_some_and(|word: &String| {
+            word.strip_prefix("--mode=")
+                .is_some_and(|mode| measures.iter().any(|m| mode.ends_with(m)))
+        });
+        if numbers.below(3) == 0 && (*name != "roofline" || is_measured) {
             words.push(format!("--{name}={}", numbers.one_of(values)));
         }
     }

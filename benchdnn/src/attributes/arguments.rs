@@ -3,14 +3,14 @@
 use crate::language::value::{BadValue, integer, one_of};
 use norm_sys::{NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC, NORM_ARG_SRC_1};
 
-/// oneDNN's ids of arguments that no primitive of this library has.
+/// Argument ids of oneDNN that no primitive of this library uses.
 const WEIGHTS: i32 = 33;
 const BIAS: i32 = 41;
 const DIFF_WEIGHTS: i32 = 161;
 /// The id of the first of several sources.
 const MULTIPLE_SRC: i32 = 1024;
 
-/// Names and ids; the first name of an id is the one that is printed.
+/// Names and ids; the first name of an id is printed.
 const NAMES: &[(&str, i32)] = &[
     ("src", NORM_ARG_SRC),
     ("src0", NORM_ARG_SRC),
@@ -47,7 +47,7 @@ pub fn argument_name(id: i32) -> String {
     }
 }
 
-/// How a tensor with fewer elements is spread over another.
+/// How a tensor is broadcast.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// One value for all.
@@ -71,7 +71,7 @@ pub enum Policy {
     PerDim3,
     /// One for each element.
     PerTensor,
-    /// Computed by the primitive, as OCP MX says.
+    /// Computed by the primitive as specified by OCP MX.
     Mx,
     /// Computed by the primitive from the largest value.
     DynamicFp,
@@ -102,13 +102,13 @@ impl Policy {
         POLICIES[self as usize].0
     }
 
-    /// Whether one value serves for all.
+    /// Whether there is one value for all.
     pub fn is_single(self) -> bool {
         matches!(self, Policy::Common | Policy::HostScalar)
     }
 
-    /// The bits of the dimensions along which the values differ. `per_oc` is the dimension that
-    /// the primitive has for the channels.
+    /// The bits of the dimensions along which the values differ. `per_oc` is the primitive's
+    /// channel dimension.
     pub fn mask(self, ndims: usize, per_oc: usize) -> u32 {
         match self {
             Policy::Common | Policy::HostScalar => 0,

@@ -1,8 +1,8 @@
-//! Primitive attributes: what the `--attr-*` options say, in oneDNN's grammar.
+//! Primitive attributes: the `--attr-*` options in oneDNN's grammar.
 //!
-//! `options` holds the options, `quantization` scales and zero points, `post_ops` the chain of
-//! post-ops, `arguments` the names of tensors and the policies of broadcasting. The values are
-//! described here, not checked against a primitive: the library says what it does not take.
+//! `options` holds the options, `quantization` scales and zero points, `post_ops` the post-ops,
+//! `arguments` the names of tensors and the broadcast policies. Values are not checked against a
+//! primitive: the library refuses what it does not support.
 
 mod arguments;
 mod options;
@@ -14,7 +14,7 @@ pub use options::{ATTRIBUTES, AttributeSettings, Context};
 pub use post_ops::{Binary, Mask, PostOp};
 pub use quantization::{Quantization, Value};
 
-use crate::fill::DataType;
+use crate::data_type::DataType;
 use crate::language::options::{defaults, word};
 use crate::tensor::{Layout, Tag};
 use norm_sys::{
@@ -22,7 +22,7 @@ use norm_sys::{
     NORM_ARG_DST, NORM_ARG_SRC, NORM_ARG_SRC_1, NORM_ARG_SRC_2,
 };
 
-/// A value with the text that it was read from, which is how a line says it again.
+/// A value with the text that it was read from, which lines repeat.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written<T> {
     /// As written.
@@ -31,7 +31,7 @@ pub struct Written<T> {
     pub value: T,
 }
 
-/// Who brings the scratchpad.
+/// Who provides the scratchpad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scratchpad {
     /// The library.
@@ -41,7 +41,7 @@ pub enum Scratchpad {
     User,
 }
 
-/// Which precision may stand in for f32 in the arithmetic.
+/// Which precision may replace f32 in the arithmetic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MathMode {
     /// None.
@@ -57,10 +57,10 @@ pub enum MathMode {
     Any,
 }
 
-/// What sums are taken in.
+/// The type of accumulators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Accumulation {
-    /// f32, or s32 for whole numbers.
+    /// f32, or s32 for integers.
     #[default]
     Strict,
     /// Strict, but some intermediate results may be of the output's type.
@@ -81,7 +81,7 @@ pub enum Rounding {
     /// To nearest even.
     #[default]
     Environment,
-    /// By chance.
+    /// Stochastically.
     Stochastic,
 }
 
@@ -94,10 +94,10 @@ pub struct RoundingModes {
     pub seed: i64,
 }
 
-/// Zeros at random places.
+/// Dropout: zeros at random places.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dropout {
-    /// How likely an element is dropped.
+    /// The probability that an element is dropped.
     pub probability: f32,
     /// The seed of the generator.
     pub seed: i64,
@@ -105,7 +105,7 @@ pub struct Dropout {
     pub tag: Tag,
     /// Added to the index at each call of the generator.
     pub offset: i64,
-    /// Whether the parameters are passed as scalars of the host.
+    /// Whether the parameters are passed as host scalars.
     pub host_scalars: bool,
 }
 
@@ -116,24 +116,24 @@ pub struct Attributes {
     pub scales: Written<Vec<Quantization>>,
     /// Zero points of tensors.
     pub zero_points: Written<Vec<Quantization>>,
-    /// What happens to the result before it is stored.
+    /// Operations on the result before it is stored.
     pub post_ops: Written<Vec<PostOp>>,
-    /// Who brings the scratchpad.
+    /// Who provides the scratchpad.
     pub scratchpad: Written<Scratchpad>,
-    /// The precision of the arithmetic, and whether it holds for whole numbers too.
+    /// The precision of the arithmetic, and whether it also applies to integers.
     pub math_mode: Written<(MathMode, bool)>,
-    /// What sums are taken in.
+    /// The type of accumulators.
     pub accumulation: Written<Accumulation>,
     /// Whether the same call must give the same bits.
     pub deterministic: Written<bool>,
     /// How results are rounded.
     pub rounding: Written<RoundingModes>,
-    /// Zeros at random places.
+    /// Dropout, if any.
     pub dropout: Written<Option<Dropout>>,
 }
 
 impl Default for Attributes {
-    /// Nothing is asked for: what the options say at their defaults.
+    /// No attributes: the options at their defaults.
     fn default() -> Attributes {
         let settings: AttributeSettings = defaults(ATTRIBUTES);
         settings.combinations().swap_remove(0)
@@ -141,7 +141,7 @@ impl Default for Attributes {
 }
 
 impl Attributes {
-    /// Whether nothing is asked for.
+    /// Whether there are no attributes.
     pub fn is_default(&self) -> bool {
         self.scales.value.is_empty()
             && self.zero_points.value.is_empty()
@@ -154,7 +154,7 @@ impl Attributes {
             && self.dropout.value.is_none()
     }
 
-    /// The options that say the same, those at their defaults only if `canonical`.
+    /// The options that set these attributes, those at their defaults only if `canonical`.
     pub fn words(&self, canonical: bool) -> Vec<String> {
         let said = |name, text: &str| word(ATTRIBUTES, name, text, canonical);
         [
@@ -173,22 +173,23 @@ impl Attributes {
         .collect()
     }
 
-    /// Whether the result depends on what dst held before.
+    /// Whether the result depends on the previous contents of dst.
     pub fn reads_dst(&self) -> bool {
         self.post_ops.value.iter().any(|post_op| matches!(post_op, PostOp::Sum { .. }))
     }
 
-    /// The factor of an argument, where it has one.
+    /// The scale of an argument, if it has one.
     pub fn scale(&self, argument: i32) -> Option<&Quantization> {
         self.scales.value.iter().find(|scale| scale.argument == argument)
     }
 
-    /// The zero point of an argument, where it has one.
+    /// The zero point of an argument, if it has one.
     pub fn zero_point(&self, argument: i32) -> Option<&Quantization> {
         self.zero_points.value.iter().find(|zero_point| zero_point.argument == argument)
     }
 
-    /// The tensors that come with the attributes of a problem with these dimensions.
+    /// The tensors of the attributes of a problem with these dimensions. `per_oc` is the channel
+    /// dimension.
     pub fn tensors(&self, dims: &[usize], per_oc: usize) -> Vec<AttributeTensor> {
         let mut tensors = Vec::new();
         for (base, values) in [
@@ -228,7 +229,7 @@ impl Attributes {
     }
 }
 
-/// A tensor that comes with an attribute.
+/// A tensor of an attribute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AttributeTensor {
     /// The argument id.
@@ -258,7 +259,7 @@ pub fn masked(dims: &[usize], mask: u32) -> Vec<usize> {
 }
 
 impl AttributeTensor {
-    /// Where its elements lie, by the tag that was given.
+    /// Its layout, by the tag that was given.
     pub fn layout(&self) -> Layout {
         let order = match &self.source {
             Source::Operand(binary) => binary.tag.order(self.dims.len()).ok().flatten(),
@@ -270,7 +271,7 @@ impl AttributeTensor {
         }
     }
 
-    /// What people call it.
+    /// The name in messages.
     pub fn name(&self) -> &'static str {
         let index = self.id / NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE;
         if index > 0 {

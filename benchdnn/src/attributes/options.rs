@@ -1,5 +1,4 @@
-//! The `--attr-*` options, which every driver has, and the other options of a problem that all
-//! drivers share. Lists multiply out.
+//! The `--attr-*` options and the other problem options that all drivers share. Lists multiply out.
 
 use super::arguments::argument;
 use super::quantization::{self, SCALES, ZERO_POINTS, number};
@@ -27,12 +26,12 @@ pub struct AttributeSettings {
     contexts: [Vec<Context>; 2],
 }
 
-/// Threads of a context: `auto`, or so many.
+/// Threads of a context: `auto`, or a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Context(pub Option<u64>);
 
 impl Context {
-    /// As the option takes it.
+    /// The text on the command line.
     pub fn text(self) -> String {
         self.0.map_or_else(|| "auto".to_owned(), |threads| threads.to_string())
     }
@@ -64,7 +63,7 @@ impl AttributeSettings {
         all
     }
 
-    /// Every pair of contexts, for creating and for executing.
+    /// Every pair of contexts, for creation and for execution.
     pub fn contexts(&self) -> Vec<[Context; 2]> {
         let [init, exe] = &self.contexts;
         init.iter().flat_map(|&init| exe.iter().map(move |&exe| [init, exe])).collect()
@@ -173,7 +172,7 @@ fn dropout(text: &str) -> Result<Option<Dropout>, BadValue> {
     Ok((probability != 0.0).then_some(dropout))
 }
 
-/// `MAX_CONCURRENCY[:CORE_TYPE[:THREADS_PER_CORE]]`, of which the first counts.
+/// `MAX_CONCURRENCY[:CORE_TYPE[:THREADS_PER_CORE]]`; only the first has an effect.
 fn context(text: &str) -> Result<Context, BadValue> {
     let piece = |item: &str| match item {
         "auto" => Ok(None),

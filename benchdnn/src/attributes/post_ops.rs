@@ -2,7 +2,7 @@
 
 use super::arguments::Policy;
 use super::quantization::number;
-use crate::fill::DataType;
+use crate::data_type::DataType;
 use crate::language::value::{BadValue, integer, list, one_of, starts};
 use crate::oracle::post_ops::{BinaryAlgorithm, EltwiseAlgorithm};
 use crate::tensor::Tag;
@@ -10,13 +10,13 @@ use crate::tensor::Tag;
 /// One operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PostOp {
-    /// What dst held before is added.
+    /// The previous contents of dst are added.
     Sum {
         /// Its factor.
         scale: f32,
         /// Subtracted from it first.
         zero_point: i32,
-        /// The type that it is read as, if not dst's.
+        /// The type in which they are read, if not dst's.
         data_type: Option<DataType>,
     },
     /// A function of the value.
@@ -28,7 +28,7 @@ pub enum PostOp {
         /// Its second parameter.
         beta: f32,
     },
-    /// A function of the value and another tensor's.
+    /// A function of the value and another tensor.
     Binary(Binary),
     /// A depthwise convolution.
     Depthwise {
@@ -41,11 +41,11 @@ pub enum PostOp {
         /// The type of its result.
         data_type: Option<DataType>,
     },
-    /// Negative values times a weight.
+    /// Negative values are multiplied by a weight.
     Prelu(Policy),
 }
 
-/// A function of the value and another tensor's.
+/// A function of the value and another tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Binary {
     /// Which one.
@@ -58,17 +58,17 @@ pub struct Binary {
     pub tag: Tag,
 }
 
-/// Along which dimensions a tensor has more than one element.
+/// The dimensions along which a tensor is not broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mask {
-    /// As the policy says.
+    /// By policy.
     Policy(Policy),
     /// Bits of the dimensions.
     Bits(u32),
 }
 
 impl Mask {
-    /// The bits; `per_oc` is the dimension of the channels.
+    /// The bits; `per_oc` is the channel dimension.
     pub fn bits(self, ndims: usize, per_oc: usize) -> u32 {
         match self {
             Mask::Policy(policy) => policy.mask(ndims, per_oc),
@@ -113,7 +113,7 @@ impl<'t> Pieces<'t> {
         read(piece).map(Some).map_err(|error| error.shifted(at))
     }
 
-    /// The same, where a piece has to be.
+    /// The same for a required piece.
     fn needed<T>(
         &mut self,
         what: &str,
@@ -170,7 +170,7 @@ fn one(text: &str) -> Result<PostOp, BadValue> {
 fn eltwise(pieces: &mut Pieces<'_>, algorithm: EltwiseAlgorithm) -> Result<PostOp, BadValue> {
     let alpha = pieces.next(number)?.unwrap_or(0.0);
     let beta = pieces.next(number)?.unwrap_or(0.0);
-    // The interface of the library has had no scale of an eltwise since oneDNN 3.0.
+    // oneDNN's interface has had no scale of an eltwise since 3.0.
     pieces.next(|text| match number(text)? {
         1.0 => Ok(()),
         _ => Err(BadValue::new("the scale of an eltwise can only be 1")),

@@ -2,44 +2,44 @@
 //! `ARG:POLICY[:TYPE[:GROUPS]]`, several joined by `+`.
 
 use super::arguments::{Policy, argument};
-use crate::fill::DataType;
+use crate::data_type::DataType;
 use crate::language::value::{BadValue, integer, list, starts};
 
-/// The one value of a policy that has one.
+/// The value of a policy with a single one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// This one.
+    /// A given value.
     Given(f32),
-    /// There are several, which the data decides.
+    /// Values that the harness fills in.
     Filled,
 }
 
-/// Factors or zero points of one tensor.
+/// Scales or zero points of one tensor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantization {
     /// The argument id of the tensor.
     pub argument: i32,
-    /// How they are spread.
+    /// How they are broadcast.
     pub policy: Policy,
-    /// The value, where there is one.
+    /// The value.
     pub value: Value,
     /// Their type.
     pub data_type: DataType,
-    /// How many elements along each dimension share one; empty for one.
+    /// How many elements along each dimension share one; empty if none do.
     pub groups: Vec<usize>,
 }
 
-/// What distinguishes the two options.
+/// The differences between the two options.
 pub(super) struct Kind {
     /// The value that changes nothing.
     pub(super) neutral: f32,
-    /// The type where none is said.
+    /// The default type.
     pub(super) data_type: DataType,
     /// Checks a value.
     pub(super) check: fn(f32) -> Result<(), &'static str>,
 }
 
-/// Factors.
+/// Scales.
 pub(super) const SCALES: Kind = Kind {
     neutral: 1.0,
     data_type: DataType::F32,

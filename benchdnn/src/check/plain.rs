@@ -1,17 +1,17 @@
-//! Blocks of elements that are plainly right, so that no one has to look at each of them.
+//! A fast path for blocks of elements that are clearly right.
 //!
-//! The statement about a block is that of [`Check::element`](super::Check) for each of its elements, without
-//! a branch, so that the compiler makes vector code of it. What it does not cover (infinities, NaN, overflow, errors, a new
-//! worst element) it leaves to that function.
+//! It gives the same answer as [`Check::element`](super::Check) for each element, but without a
+//! branch, so that the compiler vectorizes it. Other cases (infinities, NaN, overflow, errors, a
+//! new worst element) are left to that function.
 
 use super::{Kind, Worst};
-use crate::fill::DataType;
+use crate::data_type::DataType;
 
 /// Elements that are judged together.
 pub(super) const BLOCK: usize = 64;
 
-/// How many elements of a block tell right from wrong, if all are finite, right, and none is worse
-/// than `worst`; `None` where that is not so.
+/// How many elements of a block can distinguish right from wrong, if all are finite and right, and
+/// none is worse than `worst`; `None` otherwise.
 pub(super) fn telling(
     kinds: (Kind, DataType),
     got: &[f64],
@@ -22,7 +22,7 @@ pub(super) fn telling(
     let block = Block { got, want, bounds, worst };
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has what the function is compiled for.
+        // SAFETY: the processor supports AVX2.
         return unsafe { telling_by_avx2(kinds, &block) };
     }
     block.telling_of(kinds)
@@ -72,7 +72,8 @@ impl Block<'_> {
             let error = (got - want).abs();
             plain &= (low <= got) & (got <= high) & (error < f64::INFINITY);
             plain &= error * worst_allowed <= worst_error * allowed;
-            // Whole numbers saturate, which tells nothing; of others what could overflow is not plain.
+            // A saturated integer proves nothing; other types leave possible overflow to the slow
+            // path.
             let within = match dt.is_integer() {
                 true => (least <= dt.largest() + 0.5) & (most >= dt.lowest() - 0.5),
                 false => true,
@@ -101,7 +102,7 @@ mod tests {
         Kind::Mean,
         Kind::ColumnSum,
     ];
-    /// What no block is plain with, or nearly so.
+    /// Values that the fast path rejects, or nearly so.
     const ODD: [f64; 8] =
         [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, 1e300, -1e39, 66_000.0, 127.6];
 
@@ -114,7 +115,7 @@ mod tests {
             (self.0 >> 33) % limit
         }
 
-        /// `value`, or now and then something odd; never with `rare` 0.
+        /// `value`, or occasionally an odd one; never if `rare` is 0.
         fn seldom_odd(&mut self, rare: u64, value: f64) -> f64 {
             match rare > 0 && self.below(rare) == 0 {
                 true => ODD[self.below(8) as usize],
@@ -157,7 +158,7 @@ mod tests {
                     let [got, want, terms] = numbers.block(kind, dt, round);
                     let mut bounds = vec![0.0; got.len()];
                     kind.bounds(&want, &terms, &mut bounds);
-                    // Behind an element that is worse than most, and behind others.
+                    // After an element that is worse than most, and after others.
                     for error in [0.999, 0.0, f64::INFINITY] {
                         let worst = Worst { index: 0, got: 0.0, want: 0.0, error, allowed: 1.0 };
                         let before =

@@ -1,14 +1,14 @@
-//! The tensors that come with attributes, and what an output holds that is added to.
+//! The tensors of attributes, and the previous contents of an output that is added to.
 //!
 //! Neighbours along every dimension differ, so that a wrong broadcast shows; each value is one of
-//! its type. Operands are of the size that normalized values have, of both signs where the type has
-//! both, so that comparisons, `max` and `min` come out now one way and now the other.
+//! its type. Operands have the magnitude of normalized values, and both signs if the type has both,
+//! so that comparisons, `max` and `min` choose either side.
 
-use super::DataType;
 use crate::attributes::{AttributeTensor, Source, Value};
+use crate::data_type::DataType;
 use crate::oracle::post_ops::BinaryAlgorithm;
 
-/// The values of a tensor that comes with an attribute.
+/// The values of an attribute's tensor.
 pub fn attribute(tensor: &AttributeTensor) -> Vec<f64> {
     let count: usize = tensor.dims.iter().product();
     let dt = tensor.data_type;
@@ -24,7 +24,7 @@ pub fn attribute(tensor: &AttributeTensor) -> Vec<f64> {
     }
 }
 
-/// What a tensor with these dimensions holds that a result is added to.
+/// The previous contents of a tensor with these dimensions.
 pub fn before(dims: &[usize], dt: DataType) -> Vec<f64> {
     spread(dims, |i| operand(BinaryAlgorithm::Add, dt, i + 1))
 }
@@ -32,7 +32,7 @@ pub fn before(dims: &[usize], dt: DataType) -> Vec<f64> {
 fn operand(algorithm: BinaryAlgorithm, dt: DataType, i: usize) -> f64 {
     const WHOLE: [f64; 7] = [1.0, -2.0, 3.0, -1.0, 2.0, -3.0, 4.0];
     const HALVES: [f64; 7] = [0.25, -0.5, 0.75, -1.0, 1.5, -0.125, 1.0];
-    // A factor of 0 would hide the value, and so would a divisor that is large.
+    // A factor of 0 would hide the value, and so would a large divisor.
     const FACTORS: [f64; 7] = [2.0, -1.0, 4.0, -2.0, 1.0, -4.0, 2.0];
     const DIVISORS: [f64; 7] = [0.5, -1.0, 2.0, -0.25, 1.0, -2.0, 0.5];
     let value = match (algorithm, dt.is_integer()) {
@@ -44,7 +44,7 @@ fn operand(algorithm: BinaryAlgorithm, dt: DataType, i: usize) -> f64 {
     if dt == DataType::U8 { value.abs() } else { value }
 }
 
-/// A value for each element, by a number that differs between neighbours in every dimension.
+/// A value for each element, from a number that differs between neighbours in every dimension.
 fn spread(dims: &[usize], value: impl Fn(usize) -> f64) -> Vec<f64> {
     let count: usize = dims.iter().product();
     let last = dims.last().copied().unwrap_or(1).max(1);

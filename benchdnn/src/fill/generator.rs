@@ -1,9 +1,9 @@
-//! Pseudo-random bits: SplitMix64 (Steele, Lea and Flood 2014), which is a counter and a hash, so
-//! that every row has a stream of its own and the fill can be parallel and reproducible.
+//! Pseudo-random bits: SplitMix64 (Steele, Lea and Flood 2014), a counter and a hash. Each row has
+//! its own stream, so that filling is parallel and reproducible.
 
 /// A stream of pseudo-random numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Generator {
+pub(in crate::fill) struct Generator {
     state: u64,
 }
 
@@ -15,24 +15,24 @@ fn mix(z: u64) -> u64 {
 
 impl Generator {
     /// The stream of number `index` of a seed.
-    pub(super) fn new(seed: u64, index: usize) -> Self {
+    pub(in crate::fill) fn new(seed: u64, index: usize) -> Self {
         Generator { state: mix(mix(seed) ^ (index as u64).wrapping_mul(0xd1b5_4a32_d192_ed03)) }
     }
 
     /// 64 random bits.
-    pub(super) fn bits(&mut self) -> u64 {
+    pub(in crate::fill) fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.state)
     }
 
     /// A number below `count`, which is below 2^32.
-    pub(super) fn below(&mut self, count: u64) -> u64 {
+    pub(in crate::fill) fn below(&mut self, count: u64) -> u64 {
         ((self.bits() >> 32) * count) >> 32
     }
 
     /// Close to a normal distribution of mean 0 and deviation 1, within +-3.5: the sum of four
     /// uniform numbers.
-    pub(super) fn normal(&mut self) -> f64 {
+    pub(in crate::fill) fn normal(&mut self) -> f64 {
         let bits = self.bits();
         let sum: u64 = (0..4).map(|i| (bits >> (16 * i)) & 0xffff).sum();
         // Four uniform numbers on 0..65536 have mean 131070 and deviation 65536/sqrt(3).

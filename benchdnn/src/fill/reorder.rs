@@ -1,7 +1,7 @@
-//! Data of a reorder: values of the type of src over its whole range, neighbours different, many of
-//! which the type of dst has to round or cannot hold.
+//! Data of a reorder: values of src's type over its whole range, different neighbours, many of
+//! which dst's type has to round or cannot represent.
 
-use super::DataType;
+use crate::data_type::DataType;
 
 /// The values of src, in row-major order.
 pub fn reorder(count: usize, src: DataType, dst: DataType) -> Vec<f64> {
@@ -13,26 +13,26 @@ fn value(i: usize, src: DataType, dst: DataType) -> f64 {
     let value = match src {
         DataType::S8 => (i * 37 % 256) as f64 - 128.0,
         DataType::U8 => (i * 37 % 256) as f64,
-        // Now and then one that f32 does not have, or the far end.
+        // Occasionally a value that f32 does not have, or an extreme one.
         DataType::S32 => match i % 7 {
             0 => number * 8_388_593.0,
             _ => number,
         },
-        // Fractions that whole numbers and short types have to round, halves among them.
+        // Fractions that integers and short types have to round, halves included.
         _ => match i % 11 {
             3 => number * 1.000_001_3,
-            // Of f64 and s32 alone.
+            // Only f64 and s32 have these.
             5 if src == DataType::F64 => number * 8_388_593.3,
             5 => number * 300.7,
             7 => number / 512.0,
-            // Infinities stay, or are the far end of whole numbers.
+            // Infinities are kept; integers saturate.
             9 if i % 143 == 9 && !src.is_integer() => f64::INFINITY.copysign(number),
             _ => number / 8.0,
         },
     };
     let value = src.round(value);
     match (value.is_finite(), src, dst) {
-        // NaN of a type that has no infinity says nothing about whole numbers.
+        // A NaN of a type without infinities says nothing about integers.
         (false, DataType::F8E4m3, _) => src.round(number / 8.0),
         _ => value,
     }

@@ -1,9 +1,9 @@
 //! Finding and reading batch files.
 //!
-//! A name is looked up beside the file that includes it (on the command line: in the current
-//! folder), then among the files of `inputs/<driver>/`. Those are compiled in, so that
-//! `--batch=test_lnorm_ci` means the same everywhere and needs no installed data. Written as a path
-//! that ends in `inputs/<driver>/<file>`, as oneDNN's users do, they are found too.
+//! A name is looked up beside the file that includes it (on the command line, and from a pipe, in
+//! the current folder), then among the files of `inputs/<driver>/`. Those are compiled in, so that
+//! `--batch=test_lnorm_ci` means the same everywhere and needs no installed files. They are also
+//! found by a path that ends in `inputs/<driver>/<file>`, as oneDNN's users write it.
 
 use super::token::{self, Place, Token};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// Name (`lnorm/shapes_ci`) and text of every compiled-in batch file.
 static EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// Where a file that includes others lies.
+/// The folder of a file that includes others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Folder {
     /// On disk; empty for the current folder.
@@ -23,9 +23,9 @@ pub enum Folder {
 /// A batch file that was found and split into words.
 #[derive(Debug)]
 pub struct Batch {
-    /// What messages call it.
+    /// The name in messages.
     pub name: String,
-    /// Where the files that it includes are looked for.
+    /// Where included files are looked up.
     pub folder: Folder,
     /// Its words.
     pub tokens: Vec<Token>,
@@ -34,7 +34,7 @@ pub struct Batch {
 /// Why a batch file cannot be used.
 #[derive(Debug)]
 pub enum Unusable {
-    /// It is not there, or cannot be read: a sentence.
+    /// It is missing or unreadable: a sentence.
     Missing(String),
     /// A quote in it is never closed.
     OpenQuote(Place),
@@ -45,7 +45,8 @@ pub fn open(file: &str, folder: &Folder, driver: &str) -> Result<Batch, Unusable
     let mut tried = Vec::new();
     if let Folder::Disk(folder) = folder {
         let path = folder.join(file);
-        if path.is_file() {
+        // Pipes are accepted too.
+        if path.exists() && !path.is_dir() {
             return read(&path);
         }
         tried.push(path.display().to_string());
@@ -74,7 +75,11 @@ fn read(path: &Path) -> Result<Batch, Unusable> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Unusable::Missing(format!("cannot read {name}: {error}")))?;
-    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    // A pipe has no folder of its own: names in it are relative to the current one.
+    let folder = match path.is_file() {
+        true => path.parent().map(Path::to_path_buf).unwrap_or_default(),
+        false => PathBuf::new(),
+    };
     batch(name, Folder::Disk(folder), &text)
 }
 

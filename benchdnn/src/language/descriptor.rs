@@ -4,7 +4,7 @@ use super::token::quote;
 use super::value::{BadValue, integer, list, starts};
 use std::ops::RangeInclusive;
 
-/// More elements than any machine has memory for, and few enough that no product overflows.
+/// More elements than fit into any machine's memory, but few enough that no product overflows.
 const MOST_ELEMENTS: u64 = 1 << 44;
 
 /// Dimensions and name, as written: `8x128x1024_n"name"`.
@@ -35,9 +35,12 @@ impl Descriptor {
                         "'{item}' is no dimension: {MOST_ELEMENTS} is the most"
                     ));
                 }
+                let hint = hint(dims);
                 BadValue::at(
                     digits,
-                    format!("'{text}' is no problem such as 8x128x1024 or 8x128x1024_n\"name\""),
+                    format!(
+                        "'{text}' is no problem such as 8x128x1024 or 8x128x1024_n\"name\"{hint}"
+                    ),
                 )
             })
         };
@@ -65,7 +68,7 @@ impl Descriptor {
         Ok(Descriptor { dims: dims.into_iter().map(|dim| dim as usize).collect(), name })
     }
 
-    /// A name, with or without the quotes that a shell may have taken away.
+    /// A name, with or without the quotes that a shell may have removed.
     fn name(text: &str) -> Result<String, BadValue> {
         let name = match text.strip_prefix('"') {
             Some(quoted) => quoted
@@ -83,6 +86,21 @@ impl Descriptor {
     }
 }
 
+/// A guess at what wrong dimensions mean.
+fn hint(dims: &str) -> String {
+    let joined = dims.replace([',', '*', 'X', '\u{d7}'], "x");
+    let is_right = joined.split('x').all(|dim| integer(dim, 0..=MOST_ELEMENTS).is_ok());
+    if joined != dims && is_right {
+        return format!(": dimensions are joined by x, as in {joined}");
+    }
+    match dims.strip_suffix('x').and_then(|_| dims.trim_end_matches('x').chars().last()) {
+        Some(last) if last.is_ascii_digit() => {
+            ": a dimension is missing after the last x".to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
 /// The descriptor of these dimensions and this name.
 pub fn text(dims: &[usize], name: &str) -> String {
     let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
@@ -90,7 +108,7 @@ pub fn text(dims: &[usize], name: &str) -> String {
     if name.is_empty() {
         return dims;
     }
-    // Inside double quotes a shell still looks for these.
+    // A shell interprets these inside double quotes.
     if name.contains(['$', '`', '\\', '!']) {
         return quote(&format!("{dims}_n{name}"));
     }
@@ -125,6 +143,13 @@ mod tests {
         assert_eq!(offset("4x17592186044416"), 2);
         assert_eq!(offset("1x3n\"a'b\""), 6);
         assert_eq!(offset("1x3_n\"ab"), 8);
+        let message = |text| Descriptor::parse(text, &(2..=5)).expect_err(text).message;
+        for text in ["4096,4096", "4096X4096", "4096*4096"] {
+            let hint = "dimensions are joined by x, as in 4096x4096";
+            assert!(message(text).ends_with(hint), "{}", message(text));
+        }
+        assert!(message("4096x").ends_with("a dimension is missing after the last x"));
+        assert!(message("15y3").ends_with("_n\"name\""));
         let huge =
             Descriptor::parse("9999999999x9999999999", &(2..=5)).expect_err("too many elements");
         assert!(huge.message.contains("too many"), "{}", huge.message);

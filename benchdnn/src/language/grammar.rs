@@ -1,15 +1,15 @@
 //! The options of one driver as a clap command: recognising a word, and printing help.
 //!
-//! The order of options and problems carries meaning, which clap's matches do not keep. So each
-//! word is parsed alone by the same command: clap still knows every name and value
-//! and prints the help, and the state machine sees the words one after another.
+//! The order of options and problems matters, but clap's matches do not preserve it. So each word
+//! is parsed by itself: clap recognises names and values and prints the help, and the state machine
+//! sees the words in order.
 
 use super::options::Info;
 use super::value::BadValue;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
 
-/// Drivers of oneDNN's benchdnn: not slips of an option's name, whatever they look like.
+/// Drivers of oneDNN's benchdnn, which are not misspelt options.
 const ELSEWHERE: &[&str] = &[
     "binary",
     "bnorm",
@@ -38,19 +38,19 @@ const ELSEWHERE: &[&str] = &[
     "zeropad",
 ];
 
-/// The placeholder of an option that may stand alone, which means `true`.
+/// The placeholder of an option with an optional value, `true` by default.
 const SWITCH: &str = "[BOOL]";
 
 /// An option as written: its name and, unless it is a switch, its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The long name, also when the short one was written.
+    /// The long name, even if the short one was written.
     pub name: String,
     /// The value and its offset in the word.
     pub value: Option<(usize, String)>,
 }
 
-/// The options that are understood at one point of the command line.
+/// The options that are valid at one point of the command line.
 #[derive(Debug)]
 pub struct Grammar {
     command: Command,
@@ -123,8 +123,8 @@ impl Grammar {
         }
     }
 
-    /// The option that `name` is most likely a slip of. clap's own measure finds nothing for short
-    /// names: to it, `dri` and `dir` are strangers.
+    /// The option that `name` is most likely a misspelling of. clap's own measure finds nothing for
+    /// short names such as `dri` for `dir`.
     fn nearest(&self, name: &str) -> Option<&'static str> {
         let name = name.trim_start_matches('-');
         let slips = |info: &Info| strsim::damerau_levenshtein(name, info.name);
@@ -148,7 +148,7 @@ fn argument(info: &Info) -> Arg {
     } else if info.value == SWITCH {
         argument.action(ArgAction::Set).num_args(0..=1).require_equals(true).value_name("BOOL")
     } else {
-        // `-v5` has no equals sign, so only options without a letter can insist on one.
+        // `-v5` has no equals sign, so only options without a letter can require one.
         argument
             .action(ArgAction::Set)
             .num_args(1)

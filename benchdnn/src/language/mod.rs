@@ -1,15 +1,14 @@
 //! The language of the command line and of batch files.
 //!
-//! Options change a state, a problem descriptor consumes it: every combination of the values that
-//! the state holds becomes a job. [`token`] splits text into words, [`grammar`] recognises options
-//! from the tables of [`options`], [`value`] reads their values, [`batch`] finds files, and
-//! [`machine`] goes through the words. Everything is read before anything runs, so a mistake in the
+//! Options change a state, and a problem descriptor consumes it: every combination of the values in
+//! the state becomes a job. [`token`] splits text into words, [`grammar`] recognises options from the
+//! tables of [`options`], [`value`] reads their values, and [`batch`] finds files. The state itself
+//! is in [`machine`](crate::machine). Everything is read before anything runs, so a mistake in the
 //! last line costs no waiting.
 
 pub mod batch;
 pub mod descriptor;
 pub mod grammar;
-pub mod machine;
 pub mod options;
 pub mod token;
 pub mod value;

@@ -1,24 +1,24 @@
 //! Tables of options: one row holds an option's name, help, default and meaning.
 //!
-//! The parser, the help text and the default state are all made from these rows (by
-//! [`Grammar`](super::grammar::Grammar) and [`defaults`]), so none of them can drift from another.
-//! A table belongs to the state `S` that its options set; each driver brings its own.
+//! The parser, the help text and the default state are all derived from these rows (by
+//! [`Grammar`](super::grammar::Grammar) and [`defaults`]), so they cannot disagree. A table belongs
+//! to the state `S` that its options set; each driver has its own.
 
 use super::value::BadValue;
 
-/// What a person reads about an option, and what the parser needs to recognise it.
+/// The documentation of an option, and what the parser needs to recognise it.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// The name after `--`.
     pub name: &'static str,
-    /// The letter after `-`, where there is one.
+    /// The letter after `-`, if there is one.
     pub short: Option<char>,
     /// The placeholder of the value (`DIR`); `[BOOL]` for one that may be left out, empty for a
     /// switch.
     pub value: &'static str,
     /// The heading under which the help lists it.
     pub topic: &'static str,
-    /// The default as it would be written; empty for none. An empty value means this one.
+    /// The default as it would be written; empty for none.
     pub default: &'static str,
     /// What it does.
     pub help: &'static str,
@@ -47,7 +47,7 @@ pub fn defaults<S: Default>(table: &[Opt<S>]) -> S {
     state
 }
 
-/// Replaces each item by one for each of the values: how the lists of options multiply out.
+/// Replaces each item by one item for each of the values: this is how lists multiply out.
 pub fn multiply<P: Clone, T>(items: &mut Vec<P>, values: &[T], set: impl Fn(&mut P, &T)) {
     let with = |item: &P, value| {
         let mut item = item.clone();
@@ -61,7 +61,8 @@ pub fn multiply<P: Clone, T>(items: &mut Vec<P>, values: &[T], set: impl Fn(&mut
         .collect();
 }
 
-/// Sets the option `name`; `None` if the table has no such option. An empty value is the default.
+/// Sets the option `name`; `None` if the table has no such option. An empty value is valid only for
+/// options that are empty by default.
 pub fn set<S>(
     table: &[Opt<S>],
     state: &mut S,
@@ -69,12 +70,16 @@ pub fn set<S>(
     value: &str,
 ) -> Option<Result<(), BadValue>> {
     let option = table.iter().find(|option| option.info.name == name)?;
-    let value = if value.is_empty() { option.info.default } else { value };
+    let default = option.info.default;
+    if value.is_empty() && !default.is_empty() {
+        let message = format!("a value is missing; the default is {default}");
+        return Some(Err(BadValue::new(message)));
+    }
     Some((option.set)(state, value))
 }
 
-/// The word that sets the option `name` to `text`; none if that is its default, unless `canonical`
-/// asks for every option.
+/// The word that sets the option `name` to `text`; `None` if that is its default, unless
+/// `canonical`.
 ///
 /// # Panics
 /// If the table has no such option.

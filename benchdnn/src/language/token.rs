@@ -1,10 +1,9 @@
-//! Words of the language and where each of their characters came from.
+//! Words of the language, and the source position of each of their characters.
 //!
-//! A command line is already split by the shell; a batch file is split here by the same rules that
-//! people know from the shell: white space separates, `#` at the start of a word comments out the
-//! rest of the line, quotes group and vanish, and a backslash at the end of a line glues the next
-//! word to the one before it. A word remembers the line and column of every byte, so that an error
-//! inside it can be pointed at.
+//! The shell has split the command line; batch files are split here by similar rules: white space
+//! separates words, `#` at the start of a word comments out the rest of the line, quotes group and
+//! are removed, and a backslash at the end of a line joins the next word to the previous one. A
+//! word remembers the line and column of every byte, so that errors can point into it.
 
 use std::fmt;
 use std::rc::Rc;
@@ -14,7 +13,7 @@ use std::rc::Rc;
 pub enum Source {
     /// The command line; arguments count from 1.
     Argument(usize),
-    /// A batch file, by the name to show.
+    /// A batch file, by its name in messages.
     File(Rc<str>),
 }
 
@@ -62,7 +61,7 @@ impl Token {
         word.finish(Source::Argument(index), (1, column))
     }
 
-    /// Where the byte at `offset` of the text was written.
+    /// The source position of the byte at `offset`.
     pub fn place(&self, offset: usize) -> Place {
         let (line, column) = self.positions[offset.min(self.positions.len() - 1)];
         Place { source: self.source.clone(), line, column }
@@ -73,7 +72,7 @@ impl Token {
 struct Word {
     text: String,
     positions: Vec<(usize, usize)>,
-    /// A pair of quotes makes a word even with nothing between them.
+    /// A pair of quotes makes a word even if it is empty.
     started: bool,
 }
 
@@ -98,7 +97,7 @@ impl Word {
 
 /// Splits the text of a batch file, whose name is `name`, into words.
 ///
-/// The error is the place of a quote that nothing closes.
+/// The error is the position of an unclosed quote.
 pub fn split(name: &str, text: &str) -> Result<Vec<Token>, Place> {
     let source = Source::File(name.into());
     let mut tokens: Vec<Token> = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-/// Why a value (or a descriptor) cannot be read, and at which byte of it.
+/// Why a value (or a descriptor) is invalid, and at which byte of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadValue {
     /// Byte offset in the text that was being read.
@@ -22,7 +22,7 @@ impl BadValue {
         BadValue { offset, message: message.into() }
     }
 
-    /// The error as seen from a text in which the value starts at `offset`.
+    /// The error relative to a text in which the value starts at `offset`.
     pub fn shifted(mut self, offset: usize) -> BadValue {
         self.offset += offset;
         self
@@ -44,13 +44,13 @@ pub fn list<T>(
     Ok(items)
 }
 
-/// Where the pieces of `text` between `separator`s begin.
+/// The offsets of the pieces of `text` between `separator`s.
 pub fn starts(text: &str, separator: char) -> impl Iterator<Item = usize> {
     let behind = move |(at, _)| at + separator.len_utf8();
     std::iter::once(0).chain(text.match_indices(separator).map(behind))
 }
 
-/// Reads `a` or `a:b`; a single one counts for both if `single` says what the second is.
+/// Reads `a` or `a:b`; `single` derives the second value from a single one.
 pub fn pair<T>(
     text: &str,
     mut item: impl FnMut(&str) -> Result<T, BadValue>,

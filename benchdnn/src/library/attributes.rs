@@ -1,4 +1,4 @@
-//! Primitive attributes of the library, made from what the command line says.
+//! The library's primitive attributes, from those of the command line.
 
 use super::functions::functions;
 use super::{Connection, Handle, MemoryDesc, data_type};
@@ -14,7 +14,7 @@ use std::ffi::c_int;
 use std::ptr;
 
 functions! {
-    /// What every oneDNN 3.x has.
+    /// The functions of every oneDNN 3.x.
     Functions {
         primitive_attr_create = norm_primitive_attr_create:
         fn(*mut norm_primitive_attr_t) -> norm_status_t;
@@ -81,7 +81,7 @@ functions! {
 }
 
 functions! {
-    /// Modes that came after 3.2.
+    /// Modes added after 3.2.
     Modes {
         primitive_attr_set_fpmath_mode_v2 = norm_primitive_attr_set_fpmath_mode_v2:
         fn(norm_primitive_attr_t, norm_fpmath_mode_t, c_int) -> norm_status_t;
@@ -107,7 +107,7 @@ functions! {
     }
 }
 
-/// Attributes of a primitive; NULL where nothing is asked for.
+/// Attributes of a primitive; NULL for none.
 #[derive(Debug)]
 pub struct PrimitiveAttr(Option<Handle<norm_primitive_attr>>);
 
@@ -122,8 +122,8 @@ macro_rules! table {
 }
 
 impl PrimitiveAttr {
-    /// The attributes of a problem with these dimensions. `per_oc` is the dimension of the
-    /// channels, `tensors` what the attributes bring.
+    /// The attributes of a problem with these dimensions and attribute tensors. `per_oc` is the
+    /// channel dimension.
     pub fn new(
         connection: &Connection,
         attributes: &Attributes,
@@ -238,7 +238,7 @@ impl Builder<'_> {
 
     fn scale(&self, scale: &Quantization, mask: c_int) -> Result<(), Refusal> {
         let (connection, attr) = (self.connection, self.attr.raw());
-        let plain = scale.data_type == crate::fill::DataType::F32
+        let plain = scale.data_type == crate::data_type::DataType::F32
             && scale.groups.is_empty()
             && !matches!(scale.policy, Policy::HostScalar | Policy::Mx | Policy::DynamicFp);
         if plain {
@@ -255,7 +255,7 @@ impl Builder<'_> {
                 _ => norm_quantization_mode_static_sazp,
             },
         );
-        // SAFETY: as above; the array has as many entries as is said.
+        // SAFETY: as above; the array has the given number of entries.
         let status = unsafe {
             (table!(connection, Quantizing).primitive_attr_set_scales_v3)(
                 attr,
@@ -273,7 +273,7 @@ impl Builder<'_> {
 
     fn zero_point(&self, zero_point: &Quantization, mask: c_int) -> Result<(), Refusal> {
         let (connection, attr) = (self.connection, self.attr.raw());
-        let plain = zero_point.data_type == crate::fill::DataType::S32
+        let plain = zero_point.data_type == crate::data_type::DataType::S32
             && zero_point.groups.is_empty()
             && zero_point.policy != Policy::HostScalar;
         if plain {
@@ -283,7 +283,7 @@ impl Builder<'_> {
             return connection.check("primitive_attr_set_zero_points_mask", status);
         }
         let groups = groups(zero_point);
-        // SAFETY: as above; the array has as many entries as is said.
+        // SAFETY: as above; the array has the given number of entries.
         let status = unsafe {
             (table!(connection, Quantizing).primitive_attr_set_zero_points_v2)(
                 attr,
@@ -336,7 +336,7 @@ impl Builder<'_> {
     ) -> Result<(), Refusal> {
         let (connection, functions) = (self.connection, self.functions);
         let type_or_undef =
-            |dt: Option<crate::fill::DataType>| dt.map_or(norm_data_type_undef, data_type);
+            |dt: Option<crate::data_type::DataType>| dt.map_or(norm_data_type_undef, data_type);
         // SAFETY: the list and the descriptors are alive, and all numbers are checked.
         let (call, status) = unsafe {
             match post_op {
@@ -396,7 +396,7 @@ fn groups(quantization: &Quantization) -> Vec<norm_dim_t> {
     quantization.groups.iter().map(|&group| group as norm_dim_t).collect()
 }
 
-/// The descriptor of an operand: by its tag, or as the library likes it.
+/// The descriptor of an operand: by its tag, or with a layout of the library's choice.
 fn tensor_desc(connection: &Connection, tensor: &AttributeTensor) -> Result<MemoryDesc, Refusal> {
     let (dims, dt) = (&tensor.dims, tensor.data_type);
     let tag = match &tensor.source {

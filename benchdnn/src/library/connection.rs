@@ -1,25 +1,26 @@
-//! A library with an engine and a stream, and the settings that hold for the whole process.
+//! A library with an engine and a stream, and its process-wide settings.
 
 use super::functions::Opened;
 use super::{Handle, Library, Own, text};
 use crate::executor::{Control, CpuIsa, Refusal, RefusalKind};
 use norm_sys::*;
 use std::ffi::c_int;
+use std::rc::Rc;
 
-/// A library with an engine and a stream of it.
+/// A library with its engine and its stream.
 #[derive(Debug)]
 pub struct Connection {
     library: Library,
-    /// None for oneDNN.
+    /// `None` for oneDNN.
     own: Option<Own>,
-    /// Where the functions come from, unless the program is linked with them.
+    /// The source of the functions; `None` if they are linked in.
     opened: Option<Opened>,
-    /// OpenMP's functions, where an opened library runs on its threads.
+    /// OpenMP's functions, if an opened library uses its threads.
     openmp: Option<OpenMp>,
-    // The stream before the engine: it was made from it.
+    // The stream is dropped before its engine.
     stream: Handle<norm_stream>,
     engine: Handle<norm_engine>,
-    /// What the library would use by itself: its environment's say, if nothing is set.
+    /// The library's default, or its environment's.
     initial_isa: norm_cpu_isa_t,
 }
 
@@ -27,7 +28,7 @@ pub struct Connection {
 #[derive(Clone, Copy, Debug)]
 struct OpenMp {
     set_num_threads: unsafe extern "C" fn(c_int),
-    /// What OpenMP would use by itself.
+    /// OpenMP's default.
     initial: c_int,
 }
 
@@ -53,7 +54,7 @@ impl Connection {
 
     /// A library that was opened.
     pub fn opened(opened: Opened) -> Result<Connection, Refusal> {
-        // Whoever has oneDNN's names has its meanings of them, which `Own` does not fit.
+        // A library with oneDNN's names has oneDNN's meanings of them, which `Own` does not fit.
         let own = if opened.prefix() == "norm" { Some(Own::opened(&opened)?) } else { None };
         Connection::new(Library::opened(&opened)?, own, Some(opened))
     }
@@ -78,7 +79,7 @@ impl Connection {
         let effective_isa = |own: Own| unsafe { (own.get_effective_cpu_isa)() };
         let initial_isa = own.map_or(norm_cpu_isa_default, effective_isa);
         if let (Some(own), None) = (own, &opened) {
-            // Now, so that what `--compare` sets for another library is not read here later.
+            // Read the environment now, before `--compare` changes it for another library.
             // SAFETY: the function takes nothing.
             unsafe { (own.get_num_threads)() };
         }
@@ -91,12 +92,12 @@ impl Connection {
         &self.library
     }
 
-    /// Where the functions come from, unless the program is linked with them.
+    /// The source of the functions; `None` if they are linked in.
     pub fn source(&self) -> Option<&Opened> {
         self.opened.as_ref()
     }
 
-    /// Whether its number of threads can be set: not if they are neither its own nor OpenMP's.
+    /// Whether its number of threads can be set: if the threads are its own or OpenMP's.
     pub fn sets_threads(&self) -> bool {
         self.own.is_some() || self.openmp.is_some()
     }
@@ -144,8 +145,8 @@ fn check(
     } else {
         RefusalKind::Failure
     };
-    // SAFETY: both functions take nothing that could be wrong, and return NUL-terminated text
-    // that stays valid until the next failing call on this thread.
+    // SAFETY: both functions accept any argument, and return NUL-terminated text that stays valid
+    // until the next failing call on this thread.
     let (name, reason) = unsafe {
         let reason = own.map_or_else(String::new, |own| text((own.get_last_error)()));
         (text((library.status2str)(status)), reason)
@@ -158,7 +159,7 @@ fn check(
     Err(Refusal { kind, message })
 }
 
-impl Control for Connection {
+impl Control for Rc<Connection> {
     fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal> {
         let Some(own) = &self.own else { return Ok(isa == CpuIsa::Default) };
         let value = match isa {

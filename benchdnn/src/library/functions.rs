@@ -1,13 +1,12 @@
-//! Tables of C functions: filled with those that the program is linked with, or with those of a
-//! shared library that was opened.
+//! Tables of C functions: those linked into the program, or those of an opened shared library.
 
 use crate::executor::{Refusal, RefusalKind};
 use libloading::Library as SharedObject;
 use std::error::Error;
 use std::fmt;
 
-/// Declares a table: a struct of function pointers, and the two ways of filling it. A field is
-/// named as the function is behind its prefix.
+/// Declares a table: a struct of function pointers, and the ways of filling it. A field has the
+/// function's name without its prefix.
 macro_rules! functions {
     ($(#[$about:meta])* $visible:vis $table:ident {
         $($name:ident = $function:ident: fn($($type:ty),*) $(-> $result:ty)?;)*
@@ -20,12 +19,23 @@ macro_rules! functions {
         }
 
         impl $table {
-            /// The functions that the program is linked with.
+            /// The functions of a connection's library.
+            #[allow(dead_code, reason = "not every table is filled in every way")]
+            $visible fn of(
+                connection: &$crate::library::Connection,
+            ) -> Result<$table, $crate::executor::Refusal> {
+                match connection.source() {
+                    None => Ok($table::linked()),
+                    Some(library) => $table::opened(library),
+                }
+            }
+
+            /// The functions linked into the program.
             $visible fn linked() -> $table {
                 $table { $($name: $function,)* }
             }
 
-            /// The functions of an opened library; refused with the name of one that is missing.
+            /// The functions of an opened library; the refusal names a missing one.
             $visible fn opened(
                 library: &$crate::library::Opened,
             ) -> Result<$table, $crate::executor::Refusal> {
@@ -37,26 +47,26 @@ macro_rules! functions {
 }
 pub(crate) use functions;
 
-/// The prefixes that a library's functions may have, in the order of looking. A library that has
-/// both is asked by oneDNN's names, which are what it is compared by.
+/// The prefixes of libraries' functions, in order of preference. A library with both is used by
+/// oneDNN's names, by which it is to be compared.
 const PREFIXES: [&str; 2] = ["dnnl", "norm"];
 
-/// A shared library that stays open to the end of the program.
+/// A shared library that stays open until the program ends.
 pub struct Opened {
-    // Closing would take the code from under a library's own threads.
+    // Closing it would unmap code that its own threads execute.
     handle: &'static SharedObject,
     prefix: &'static str,
 }
 
 impl Opened {
-    /// Opens the library at `path` and finds out how its functions are called.
+    /// Opens the library at `path` and determines its prefix.
     pub fn open(path: &str) -> Result<Opened, Refusal> {
         // SAFETY: the user named the library; its initialisation is as trusted as the program.
         let handle = unsafe { open_locally(path) }
             .map_err(|error| failure(format!("cannot open {path}: {}", reason(&error))))?;
         let handle: &'static SharedObject = Box::leak(Box::new(handle));
         let has = |prefix: &str| {
-            // SAFETY: the symbol is only looked for.
+            // SAFETY: the symbol is looked up but not used.
             unsafe { handle.get::<*const ()>(format!("{prefix}_engine_create").as_str()) }.is_ok()
         };
         match PREFIXES.into_iter().find(|prefix| has(prefix)) {
@@ -68,12 +78,12 @@ impl Opened {
         }
     }
 
-    /// What the names of the library's functions begin with.
+    /// The prefix of the library's functions.
     pub fn prefix(&self) -> &'static str {
         self.prefix
     }
 
-    /// The function of this name behind the prefix.
+    /// The function with this name after the prefix.
     ///
     /// # Safety
     /// `F` is a pointer to a function with the prototype of that function.
@@ -86,7 +96,7 @@ impl Opened {
         })
     }
 
-    /// The symbol of this very name in the library or in one that it depends on.
+    /// The symbol with exactly this name, in the library or its dependencies.
     ///
     /// # Safety
     /// `F` is a pointer to a function with the prototype of that function.
@@ -102,7 +112,7 @@ impl fmt::Debug for Opened {
     }
 }
 
-/// Opens with all symbols bound at once, and to the library itself before anything else.
+/// Opens with all symbols bound at once, and preferably within the library itself.
 #[cfg(unix)]
 unsafe fn open_locally(path: &str) -> Result<SharedObject, libloading::Error> {
     use libloading::os::unix;
@@ -116,7 +126,7 @@ unsafe fn open_locally(path: &str) -> Result<SharedObject, libloading::Error> {
     unsafe { SharedObject::new(path) }
 }
 
-/// What the system says, without libloading's own frame around it.
+/// The system's message, without libloading's wrapping.
 fn reason(error: &libloading::Error) -> String {
     error.source().map_or_else(|| error.to_string(), |source| source.to_string())
 }

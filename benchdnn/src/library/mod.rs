@@ -1,10 +1,10 @@
-//! The library under test, behind function pointers.
+//! The library under test, called through function pointers.
 //!
 //! Nothing else in the harness calls the C functions by name: [`Library`] holds a pointer to each
-//! that all drivers need, and a driver's own `library` module those that create its primitive
-//! descriptors. Both are filled with the functions that the program is linked with, or with those of
-//! another library of the same C interface ([`Opened`]). [`Connection`] adds engine and stream,
-//! [`PrimitiveDesc`] and the traits of [`crate::executor`] do the rest.
+//! function that all drivers need, and a driver's [`Request`] calls those that create its primitive
+//! descriptors. The pointers are those of the functions linked into the program, or of another
+//! library with the same C interface ([`Opened`]). [`Connection`] adds an engine and a stream;
+//! [`Executor`] is what the modes see, and what tests replace by a faulty library.
 
 mod attributes;
 mod connection;
@@ -19,10 +19,32 @@ pub(crate) use functions::functions;
 pub use objects::{Handle, MemoryDesc, has_tag};
 pub use primitive::PrimitiveDesc;
 
+use crate::executor::{Control, Prepared, Refusal};
 use norm as _;
 use norm_sys::*;
+use std::any::Any;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::fmt;
 use std::ptr;
+use std::rc::Rc;
+
+/// What a primitive descriptor is created from: a driver's own type.
+pub trait Request: Any + fmt::Debug {
+    /// Creates the primitive descriptor, with the library's first implementation.
+    fn create(&self, connection: &Rc<Connection>) -> Result<Box<dyn Prepared>, Refusal>;
+}
+
+/// A library as the modes see it: settings, and primitive descriptors.
+pub trait Executor: Control {
+    /// Creates a primitive descriptor with the library's first implementation.
+    fn prepare(&self, request: &dyn Request) -> Result<Box<dyn Prepared>, Refusal>;
+}
+
+impl Executor for Rc<Connection> {
+    fn prepare(&self, request: &dyn Request) -> Result<Box<dyn Prepared>, Refusal> {
+        request.create(self)
+    }
+}
 
 functions! {
     /// The C functions that every driver needs.
@@ -67,7 +89,7 @@ functions! {
 }
 
 functions! {
-    /// What only this library has, or names in a sense of its own.
+    /// Functions that only this library has, or with its own meanings.
     pub Own {
         get_last_error = norm_get_last_error: fn() -> *const c_char;
         set_max_cpu_isa = norm_set_max_cpu_isa: fn(norm_cpu_isa_t) -> norm_status_t;
@@ -90,9 +112,9 @@ unsafe fn text(string: *const c_char) -> String {
     unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
 }
 
-/// The library's number of a type.
-pub fn data_type(data_type: crate::fill::DataType) -> norm_data_type_t {
-    use crate::fill::DataType;
+/// The library's enumerator of a type.
+pub fn data_type(data_type: crate::data_type::DataType) -> norm_data_type_t {
+    use crate::data_type::DataType;
     match data_type {
         DataType::F32 => norm_f32,
         DataType::Bf16 => norm_bf16,
@@ -106,7 +128,7 @@ pub fn data_type(data_type: crate::fill::DataType) -> norm_data_type_t {
     }
 }
 
-/// A query's answer of type `T`, which must be what norm.h says that the query writes.
+/// A query's answer of type `T`, which must be the type that norm.h states for the query.
 fn answer<T>(initial: T, query: impl FnOnce(*mut c_void) -> norm_status_t) -> Option<T> {
     let mut result = initial;
     (query(ptr::from_mut(&mut result).cast()) == norm_success).then_some(result)

@@ -1,8 +1,8 @@
-//! The library's objects as Rust values that destroy themselves.
+//! The library's objects as Rust values that destroy them when dropped.
 
 use super::{Connection, Library, answer, data_type};
+use crate::data_type::DataType;
 use crate::executor::{Refusal, RefusalKind};
-use crate::fill::DataType;
 use crate::tensor::{Layout, Tag};
 use norm_sys::*;
 use std::ffi::{CString, c_char, c_int};
@@ -18,7 +18,7 @@ pub struct Handle<T> {
 }
 
 impl<T> Handle<T> {
-    /// Makes an object with `create`, which writes the handle.
+    /// Creates an object with `create`, which writes the handle.
     pub fn create(
         destroy: unsafe extern "C" fn(*mut T) -> norm_status_t,
         create: impl FnOnce(*mut *mut T) -> Result<(), Refusal>,
@@ -48,7 +48,7 @@ impl<T> Drop for Handle<T> {
     }
 }
 
-/// The tags that the library has a number for, by their letters.
+/// The tags that the library has an enumerator for, by their letters.
 const TAGS: &[(&str, norm_format_tag_t)] = &[
     ("a", norm_a),
     ("ab", norm_ab),
@@ -92,7 +92,7 @@ pub fn has_tag(order: &[usize]) -> bool {
     TAGS.iter().any(|(name, _)| *name == letters)
 }
 
-/// The function that makes a descriptor by its letters.
+/// The function that creates a descriptor by letters.
 pub(crate) type CreateWithStringTag = unsafe extern "C" fn(
     *mut norm_memory_desc_t,
     c_int,
@@ -120,8 +120,8 @@ impl MemoryDesc {
         MemoryDesc(None)
     }
 
-    /// A dense descriptor in this order of dimensions: by tag, so that the library's tags are
-    /// tested, or by strides where it has no tag for the order.
+    /// A dense descriptor with this order of dimensions: by tag, so that the library's tags are
+    /// tested, or by strides if it has no tag for the order.
     pub fn ordered(
         connection: &Connection,
         dims: &[usize],
@@ -160,7 +160,7 @@ impl MemoryDesc {
         Ok(MemoryDesc(Some(handle)))
     }
 
-    /// A descriptor of a dense layout that is cut into blocks, by its letters.
+    /// A descriptor of a dense blocked layout, by its letters.
     pub fn blocked(
         connection: &Connection,
         layout: &Layout,
@@ -206,7 +206,7 @@ impl MemoryDesc {
     }
 }
 
-/// Dimensions or strides as the C functions take them, and their number.
+/// Dimensions or strides as an array for the C functions, and their number.
 fn full(values: &[usize]) -> ([norm_dim_t; NORM_MAX_NDIMS as usize], c_int) {
     let mut all = [0; NORM_MAX_NDIMS as usize];
     for (place, &value) in all.iter_mut().zip(values) {
@@ -227,7 +227,7 @@ pub(super) fn layout(library: &Library, desc: const_norm_memory_desc_t) -> Optio
     let dt: norm_data_type_t = answer(norm_data_type_undef, query(norm_query_data_type))?;
     let entries = |what| -> Option<Vec<usize>> {
         let array: *const norm_dims_t = answer(ptr::null(), query(what))?;
-        // SAFETY: the library writes a pointer to an array that it owns along with the descriptor.
+        // SAFETY: the library writes a pointer to an array that the descriptor owns.
         let array = unsafe { array.as_ref()? };
         array[..ndims].iter().map(|&entry| usize::try_from(entry).ok()).collect()
     };

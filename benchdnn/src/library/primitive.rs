@@ -2,8 +2,8 @@
 
 use super::objects::{self, Handle, MemoryDesc};
 use super::{Connection, answer, text};
+use crate::data_type::DataType;
 use crate::executor::{Argument, Bound, Prepared, Refusal};
-use crate::fill::DataType;
 use crate::tensor::{Buffer, Layout};
 use norm_sys::*;
 use std::ffi::{c_char, c_int};
@@ -20,7 +20,7 @@ pub struct PrimitiveDesc {
 }
 
 impl PrimitiveDesc {
-    /// Makes one with `create`, which calls the operation's create function.
+    /// Creates one with `create`, which calls the operation's create function.
     pub fn create(
         connection: &Rc<Connection>,
         create: impl FnOnce(*mut norm_primitive_desc_t) -> Result<(), Refusal>,
@@ -42,10 +42,10 @@ impl PrimitiveDesc {
 }
 
 impl PrimitiveDesc {
-    /// The scratchpad that the primitive wants of the caller.
+    /// The scratchpad that the primitive needs from the caller.
     fn scratchpad(&self) -> Result<Option<(Buffer, Handle<norm_memory>)>, Refusal> {
         let library = self.connection.library();
-        // SAFETY: the descriptor is alive; a descriptor that it has none for is empty or NULL.
+        // SAFETY: the descriptor is alive; without a scratchpad its descriptor is empty or NULL.
         let (desc, size) = unsafe {
             let desc =
                 (library.primitive_desc_query_md)(self.handle.raw(), norm_query_scratchpad_md, 0);
@@ -101,7 +101,7 @@ impl Prepared for PrimitiveDesc {
         let mut pairs = Vec::new();
         for argument in arguments {
             let used = self.argument_desc(argument.id);
-            // What a library says of an argument that is not used need not fit it.
+            // A library's descriptor of an unused argument need not fit it.
             let fits = objects::layout(library, used)
                 .is_some_and(|used| used.dims == argument.layout.dims);
             let memory = if fits {
@@ -131,7 +131,7 @@ impl Prepared for PrimitiveDesc {
 struct Primitive<'a> {
     pairs: Vec<norm_exec_arg_t>,
     primitive: Handle<norm_primitive>,
-    /// What the primitive wants of the caller, where the attributes say so.
+    /// The scratchpad, if the attributes leave it to the caller.
     _scratchpad: Option<(Buffer, Handle<norm_memory>)>,
     /// What the pairs point to.
     _memories: Vec<Handle<norm_memory>>,
@@ -144,8 +144,8 @@ impl Bound for Primitive<'_> {
     fn execute(&self) -> Result<(), Refusal> {
         let library = self.connection.library();
         let stream = self.connection.stream();
-        // SAFETY: primitive, stream and memories are alive, the buffers behind the memories too,
-        // and no reference to their bytes exists (see `Buffer`).
+        // SAFETY: primitive, stream, memories and their buffers are alive, and no reference to the
+        // buffers' bytes exists (see `Buffer`).
         let status = unsafe {
             (library.primitive_execute)(
                 self.primitive.raw(),

@@ -1,42 +1,42 @@
-//! What happens to a result before it is stored, in f64, and how far f32 arithmetic may be from it.
+//! Post-op chains in f64, with a bound on the error of f32 arithmetic.
 //!
-//! A chain is a value with the error that it may carry ([`Estimate`]): each step turns the error `e`
-//! of its input into
+//! A chain transforms a value with an error bound ([`Estimate`]): each step turns the error `e` of
+//! its input into
 //!
 //! ```text
 //! max |f(x - e) - f(x)|, |f(x + e) - f(x)|   what the input's error becomes: the slope, or a jump
 //!   + the rounding of the step itself         ulps of f32, see each step
 //! ```
 //!
-//! (Nothing is rounded where the input is exact and f32 has all results of the step.)
+//! (Nothing is rounded if the input is exact and the step's result is an f32.)
 //!
-//! What an elementary function may be off by is what the library states: 1 ulp of f32 for exp, log
+//! The errors of elementary functions are those that the library states: 1 ulp of f32 for exp, log
 //! and pow, 3 for tanh, the logistic function and elu, 4 for `log(1 + exp(x))`, 6 for mish, and
-//! `2^-22*|x|` for both kinds of gelu. Where a step is a formula over one, each operation rounds.
-//! Where the error reaches across the edge of a function's domain, or a NaN has been compared, the
-//! error is infinite: no result is wrong there, and none tells anything.
+//! `2^-22*|x|` for both kinds of gelu. If a step is a formula that uses one, each operation rounds.
+//! If the interval crosses the edge of a function's domain, or a NaN was compared, the error is
+//! infinite: any result is right and proves nothing.
 
 use super::post_ops::{BinaryAlgorithm, EltwiseAlgorithm, ulp};
 
-/// A value and how far a result in f32 may be from it.
+/// A value and the possible error of a result in f32.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// What is right.
+    /// The exact value.
     pub value: f64,
-    /// How far off a result may be; infinite where nothing can be said.
+    /// The largest possible error; infinite if unknown.
     pub error: f64,
 }
 
 /// One step of a chain for one element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
-    /// Times this.
+    /// Multiplied by this.
     Times(f64),
-    /// Divided by this, or times its reciprocal.
+    /// Divided by this, or multiplied by its reciprocal.
     Over(f64),
     /// Plus `scale*(before - zero_point)`.
     Sum {
-        /// What the output held before.
+        /// The previous value of the output.
         before: f64,
         /// The factor.
         scale: f64,
@@ -58,7 +58,7 @@ pub enum Step {
         algorithm: BinaryAlgorithm,
         /// The other element.
         other: f64,
-        /// For `select`: whether the value is taken.
+        /// For `select`: whether the value is kept.
         condition: bool,
     },
 }
@@ -91,7 +91,7 @@ impl Step {
         }
     }
 
-    /// Whether arithmetic in f32 gives `y` itself, from the exact `x`: no operation has to round.
+    /// Whether f32 arithmetic gives exactly `y` from the exact `x`: no operation has to round.
     #[inline(always)]
     fn is_exact(self, x: f64, y: f64) -> bool {
         use BinaryAlgorithm::{Add, Div, Mul, Sub};
@@ -109,7 +109,8 @@ impl Step {
         fits(x) && fits(y) && fits(between)
     }
 
-    /// Whether the value jumps at `x`, on neither side of which a neighbour shows it.
+    /// Whether the function is discontinuous at `x` in a way that the ends of the interval do not
+    /// show.
     #[inline(always)]
     fn jumps_at(self, x: f64, error: f64) -> bool {
         use BinaryAlgorithm::{Eq, Ne};
@@ -124,7 +125,7 @@ impl Estimate {
     /// The values after a step.
     pub fn all_after(estimates: &mut [Estimate], step: Step) {
         use EltwiseAlgorithm::{Linear, Relu};
-        // With the kind of step known, the compiler leaves the rest of `after` out of the loop.
+        // With a constant kind of step, the compiler removes the other cases from the loop.
         match step {
             Step::Times(factor) => Self::each(estimates, |_| Step::Times(factor)),
             Step::Over(divisor) => Self::each(estimates, |_| Step::Over(divisor)),
@@ -155,7 +156,7 @@ impl Estimate {
         }
     }
 
-    /// The values, each after a step of its own.
+    /// The values, each after its own step.
     #[inline(always)]
     pub fn each(estimates: &mut [Estimate], step: impl Fn(usize) -> Step) {
         for (i, estimate) in estimates.iter_mut().enumerate() {
@@ -168,7 +169,7 @@ impl Estimate {
     pub fn after(self, step: Step) -> Estimate {
         let Estimate { value: x, error } = self;
         if x.is_nan() || error.is_infinite() {
-            // Which of two comes out of a comparison with NaN is nowhere said.
+            // The result of comparing with NaN is unspecified.
             return Estimate { value: step.of(x), error: f64::INFINITY };
         }
         let y = in_range(step.of(x));
@@ -187,9 +188,9 @@ impl Estimate {
     }
 }
 
-/// As f32 arithmetic has it: what is too large is infinite.
+/// As in f32 arithmetic: values that are too large become infinite.
 fn in_range(value: f64) -> f64 {
-    // Half a unit above the largest one; f32 rounds up from there on.
+    // Half an ulp above the largest f32; values from there on round to infinity.
     const OVERFLOW: f64 = f32::MAX as f64 * (1.0 + 1.0 / 33_554_432.0);
     if value.abs() >= OVERFLOW { f64::INFINITY.copysign(value) } else { value }
 }
@@ -198,8 +199,8 @@ fn in_range(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The same chain in f32, with the error of an elementary function put where it may be: the
-    /// estimate must cover it, and by no more than a factor that a mistake would exceed.
+    /// The same chain in f32, with errors of elementary functions added. The estimate must cover
+    /// them, but not by a factor that would hide a mistake.
     #[test]
     fn estimates_cover_f32_and_are_tight() {
         for algorithm in EltwiseAlgorithm::all() {
@@ -211,7 +212,7 @@ mod tests {
                 let step = Step::Eltwise { algorithm, alpha, beta };
                 let error = ulp(x);
                 let estimate = Estimate { value: x, error }.after(step);
-                // The right function of an input as far off as it may be, rounded once.
+                // The exact function of an input with the largest error, rounded once.
                 for moved in [x - error, x, x + error] {
                     let got = f64::from(algorithm.of(moved, alpha, beta) as f32);
                     let right = (got - estimate.value).abs() <= estimate.error + ulp(got) / 2.0
@@ -246,12 +247,12 @@ mod tests {
         let halves = Step::Eltwise { algorithm: EltwiseAlgorithm::Linear, alpha: 0.5, beta: 0.0 };
         assert_eq!(whole.after(halves), Estimate { value: 1.5, error: 0.0 });
         assert!(whole.after(Step::Over(3.3)).error > 0.0);
-        // Near the edge of the domain nothing can be said, away from it a NaN is a NaN.
+        // Near the edge of the domain anything is right; elsewhere a NaN is a NaN.
         let edge = Estimate { value: -1e-9, error: 1e-6 };
         assert_eq!(edge.after(eltwise(EltwiseAlgorithm::Sqrt)).error, f64::INFINITY);
         let outside = Estimate { value: -1.0, error: 1e-6 }.after(eltwise(EltwiseAlgorithm::Log));
         assert!(outside.value.is_nan() && outside.error == 0.0);
-        // What f32 cannot hold is infinite.
+        // What exceeds f32 is infinite.
         let huge = Estimate { value: 100.0, error: 1e-6 }.after(eltwise(EltwiseAlgorithm::Exp));
         assert_eq!((huge.value, huge.error), (f64::INFINITY, 0.0));
     }

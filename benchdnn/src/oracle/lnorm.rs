@@ -17,13 +17,13 @@
 //! Normalization (2019). The gradients are these formulas' derivatives; central differences of
 //! [`forward`] confirm them in the tests.
 //!
-//! Beside each result stand its `terms`: the sum of the absolute values that the result is the
-//! signed sum of. Rounding errors are proportional to them, so the bounds are stated in them.
+//! Each result comes with its `terms`: the sum of the absolute values of its summands. Rounding
+//! errors are proportional to them, so the tolerances are multiples of them.
 
 use super::sum::pairwise;
 use rayon::prelude::*;
 
-/// What a problem normalizes with; as the flags of the C interface.
+/// The kind of normalization, as the flags of the C interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags {
     /// Mean and variance are inputs, and constants for the gradient.
@@ -36,7 +36,7 @@ pub struct Flags {
     pub rms_norm: bool,
 }
 
-/// A forward problem. `src` is row-major; an input that the flags do not ask for is not read.
+/// A forward problem. `src` is row-major; inputs that the flags do not need are not read.
 #[derive(Clone, Copy, Debug)]
 pub struct ForwardInput<'a> {
     /// Number of rows.
@@ -59,7 +59,7 @@ pub struct ForwardInput<'a> {
     pub flags: Flags,
 }
 
-/// What a forward problem gives.
+/// The results of a forward problem.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ForwardOutput {
     /// `rows * cols` values.
@@ -74,8 +74,8 @@ pub struct ForwardOutput {
     pub mean_terms: Vec<f64>,
 }
 
-/// A backward problem. `src` and `diff_dst` are row-major; an input that the flags do not ask for
-/// is not read.
+/// A backward problem. `src` and `diff_dst` are row-major; inputs that the flags do not need are
+/// not read.
 #[derive(Clone, Copy, Debug)]
 pub struct BackwardInput<'a> {
     /// Number of rows.
@@ -90,8 +90,8 @@ pub struct BackwardInput<'a> {
     pub scale: Option<&'a [f64]>,
     /// `rows` means; needed except with `flags.rms_norm`.
     pub mean: Option<&'a [f64]>,
-    /// `rows` variances. A row whose variance is zero, subnormal in f32 or +Inf carries no
-    /// statistics that can be used: both are taken anew from `src`, unless they are global.
+    /// `rows` variances. If a row's variance is zero, subnormal in f32 or +Inf, its statistics are
+    /// unusable: both are computed from `src`, unless they are global.
     pub variance: &'a [f64],
     /// Added to the variance inside the root.
     pub epsilon: f64,
@@ -99,7 +99,7 @@ pub struct BackwardInput<'a> {
     pub flags: Flags,
 }
 
-/// What a backward problem gives.
+/// The results of a backward problem.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BackwardOutput {
     /// `rows * cols` values.
@@ -108,7 +108,7 @@ pub struct BackwardOutput {
     pub diff_scale: Vec<f64>,
     /// `cols` sums over the rows; empty without `flags.shift`.
     pub diff_shift: Vec<f64>,
-    /// `r*(|d| + mean|d| + |xhat|*mean|d*xhat|)`, less the terms that the flags leave out.
+    /// `r*(|d| + mean|d| + |xhat|*mean|d*xhat|)`, without the terms that the flags omit.
     pub diff_src_terms: Vec<f64>,
     /// `sum |diff_dst*xhat|`; empty without `flags.scale`.
     pub diff_scale_terms: Vec<f64>,
@@ -116,10 +116,10 @@ pub struct BackwardOutput {
     pub diff_shift_terms: Vec<f64>,
 }
 
-/// Elements below which a piece of work is not worth handing to another thread.
+/// Fewer elements are not worth handing to another thread.
 const GRAIN: usize = 16 * 1024;
 
-/// `1/sqrt(variance + epsilon)`, and 0 where there is nothing to divide by.
+/// `1/sqrt(variance + epsilon)`, or 0 if that sum is 0.
 fn reciprocal_root(variance: f64, epsilon: f64) -> f64 {
     let square = variance + epsilon;
     if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() }
@@ -144,12 +144,12 @@ fn statistics(x: &[f64], rms_norm: bool) -> (f64, f64, f64) {
     (mean, squares / count, mean_abs)
 }
 
-/// The given values if the flags ask for them, else `count` times the value that changes nothing.
+/// The given values if the flags need them, else `count` times the neutral value.
 fn values(name: &str, used: bool, given: Option<&[f64]>, count: usize, neutral: f64) -> Vec<f64> {
     if !used {
         return vec![neutral; count];
     }
-    let given = given.unwrap_or_else(|| panic!("the flags ask for {name}"));
+    let given = given.unwrap_or_else(|| panic!("the flags need {name}"));
     assert_eq!(given.len(), count, "the number of values in {name}");
     given.to_vec()
 }
@@ -157,7 +157,7 @@ fn values(name: &str, used: bool, given: Option<&[f64]>, count: usize, neutral: 
 /// Forward, by the formulas at the top.
 ///
 /// # Panics
-/// If an input that the flags ask for is missing or has another length than it should.
+/// If an input that the flags need is missing or has the wrong length.
 pub fn forward(input: &ForwardInput<'_>) -> ForwardOutput {
     let ForwardInput { rows, cols, src, epsilon, flags, .. } = *input;
     assert_eq!(src.len(), rows * cols, "src has rows * cols values");
@@ -208,7 +208,7 @@ pub fn forward(input: &ForwardInput<'_>) -> ForwardOutput {
     output
 }
 
-/// Whether a given variance says nothing about its row: its squares vanished or overflowed in f32.
+/// Whether a given variance is unusable: the row's squares underflowed or overflowed in f32.
 fn is_out_of_range(variance: f64) -> bool {
     variance == f64::INFINITY || (0.0..f64::from(f32::MIN_POSITIVE)).contains(&variance)
 }
@@ -234,17 +234,18 @@ impl ColumnSums {
     }
 }
 
-/// A backward problem with its parameters in place.
+/// A backward problem with defaults for absent inputs.
 struct Backward<'a> {
     input: &'a BackwardInput<'a>,
     scale: Vec<f64>,
     mean: Vec<f64>,
-    /// Rows whose column sums are added plainly; more are halved, so that the error stays small.
+    /// Rows whose column sums are added sequentially; larger ranges are halved, to keep the error
+    /// small.
     block: usize,
 }
 
 impl Backward<'_> {
-    /// Writes `diff_src` and its terms for the rows from `first` on and returns their column sums.
+    /// Writes `diff_src` and its terms for the rows from `first` on, and returns their column sums.
     fn rows(&self, first: usize, diff_src: &mut [f64], terms: &mut [f64]) -> ColumnSums {
         let cols = self.input.cols;
         let count = diff_src.len() / cols;
@@ -286,7 +287,7 @@ impl Backward<'_> {
         let r = reciprocal_root(variance, epsilon);
         let xhat = |c: usize| (src[c] - mean) * r;
 
-        // The means over the row stay 0 where the flags leave their part of diff_src out.
+        // The means over the row stay 0 if the flags omit them from diff_src.
         let (mut of_d, mut of_d_abs, mut of_dx, mut of_dx_abs) = (0.0, 0.0, 0.0, 0.0);
         if !flags.global_stats {
             let sums = pairwise(cols, &|c| {
@@ -329,7 +330,7 @@ impl Backward<'_> {
 /// Backward, by the formulas at the top.
 ///
 /// # Panics
-/// If an input that the flags ask for is missing or has another length than it should.
+/// If an input that the flags need is missing or has the wrong length.
 pub fn backward(input: &BackwardInput<'_>) -> BackwardOutput {
     let BackwardInput { rows, cols, src, diff_dst, variance, flags, .. } = *input;
     assert_eq!(src.len(), rows * cols, "src has rows * cols values");

@@ -1,9 +1,9 @@
 //! The functions of post-ops, in f64: the formulas of oneDNN's developer guide for eltwise and
-//! binary. [`estimate`](super::estimate) makes chains of them.
+//! binary. [`estimate`](super::estimate) chains them.
 
-use crate::fill::DataType;
+use crate::data_type::DataType;
 
-/// The distance of neighbours in f32.
+/// The distance between neighbours in f32.
 pub(super) fn ulp(value: f64) -> f64 {
     DataType::F32.ulp(if value.is_finite() { value } else { 0.0 })
 }
@@ -51,7 +51,7 @@ pub enum EltwiseAlgorithm {
     Relu,
     /// The same.
     ReluDst,
-    /// The nearest whole number, the even one of two.
+    /// The nearest integer, ties to even.
     Round,
     /// `sqrt(x)`
     Sqrt,
@@ -69,7 +69,7 @@ pub enum EltwiseAlgorithm {
     TanhDst,
 }
 
-/// Names of the functions as benchdnn has them; the long ones are the interface's.
+/// Names of the functions in benchdnn; the long ones are those of the C interface.
 const ELTWISE: [(&str, &str, EltwiseAlgorithm); 28] = [
     ("abs", "eltwise_abs", EltwiseAlgorithm::Abs),
     ("clip", "eltwise_clip", EltwiseAlgorithm::Clip),
@@ -107,7 +107,7 @@ impl EltwiseAlgorithm {
         ELTWISE.iter().map(|row| row.2)
     }
 
-    /// The one of this name, of the long one, or of the short one that oneDNN has besides.
+    /// The function with this name, its long name, or another short name of oneDNN.
     pub fn named(text: &str) -> Option<EltwiseAlgorithm> {
         let text = if text == "srelu" { "soft_relu" } else { text };
         ELTWISE.iter().find(|(short, long, _)| [*short, *long].contains(&text)).map(|row| row.2)
@@ -128,7 +128,7 @@ impl EltwiseAlgorithm {
         use EltwiseAlgorithm::*;
         match self {
             Abs => x.abs(),
-            // As comparisons, so that beta below alpha is no panic.
+            // Comparisons, because `clamp` panics if beta is below alpha.
             Clip | ClipV2 | ClipV2Dst => {
                 let x = if x > alpha { x } else { alpha };
                 if x > beta { beta } else { x }
@@ -166,10 +166,10 @@ impl EltwiseAlgorithm {
         }
     }
 
-    /// How far f32 arithmetic may be from `y`, the function's value at `x`.
+    /// The possible error of f32 arithmetic for `y`, the function's value at `x`.
     pub(super) fn rounding(self, x: f64, y: f64, alpha: f64, beta: f64) -> f64 {
         use EltwiseAlgorithm::*;
-        // What a rounding of the inner argument `z` does to an inner function.
+        // The effect of rounding the inner argument `z`.
         let inner = |f: fn(f64) -> f64, z: f64| (f(z + ulp(z)) - f(z)).abs();
         let line = ulp(alpha * x) + ulp(alpha * x + beta);
         match self {
@@ -222,7 +222,7 @@ fn erf(x: f64) -> f64 {
     c_erf(x)
 }
 
-/// A function of a value and another tensor's.
+/// A function of a value and another tensor's element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryAlgorithm {
     /// `x + y`
@@ -249,11 +249,11 @@ pub enum BinaryAlgorithm {
     Ne,
     /// `x - y`
     Sub,
-    /// A third tensor's element decides: `x` where it is not 0, else `y`.
+    /// `x` where a third tensor's element is not 0, else `y`.
     Select,
 }
 
-/// Names of the functions as benchdnn has them; the long ones are the interface's.
+/// Names of the functions in benchdnn; the long ones are those of the C interface.
 const BINARY: [(&str, &str, BinaryAlgorithm); 13] = [
     ("add", "binary_add", BinaryAlgorithm::Add),
     ("div", "binary_div", BinaryAlgorithm::Div),
@@ -276,7 +276,7 @@ impl BinaryAlgorithm {
         BINARY.iter().map(|row| row.2)
     }
 
-    /// The one of this name.
+    /// The function with this name.
     pub fn named(text: &str) -> Option<BinaryAlgorithm> {
         BINARY.iter().find(|(short, long, _)| [*short, *long].contains(&text)).map(|row| row.2)
     }
@@ -291,7 +291,7 @@ impl BinaryAlgorithm {
         BINARY[self as usize].0
     }
 
-    /// Whether a third tensor takes part.
+    /// Whether it has a third operand.
     pub fn is_ternary(self) -> bool {
         self == BinaryAlgorithm::Select
     }

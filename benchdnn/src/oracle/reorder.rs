@@ -1,4 +1,4 @@
-//! A tensor brought into another layout and type, in f64.
+//! Reorder, in f64.
 //!
 //! ```text
 //! x   = src_scale*(src - src_zero_point)
@@ -6,19 +6,19 @@
 //! dst = x/dst_scale + dst_zero_point
 //! ```
 //!
-//! Nothing but the attributes makes the arithmetic round: without them a result is the source's
-//! value, and its type rounds it once.
+//! Only attributes cause rounding: without them the result is the source's value, which dst's type
+//! rounds once.
 
-use crate::fill::DataType;
+use crate::data_type::DataType;
 
-/// What happens to one element besides the change of its type.
+/// The attributes of one element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
     /// The factor of src.
     pub src_scale: f64,
     /// Subtracted from src first.
     pub src_zero_point: f64,
-    /// The factor of what dst held before, and that.
+    /// The scale of the sum, and the previous value of dst.
     pub sum: Option<(f64, f64)>,
     /// The divisor of dst.
     pub dst_scale: f64,
@@ -27,7 +27,7 @@ pub struct Terms {
 }
 
 impl Default for Terms {
-    /// Nothing.
+    /// No attributes.
     fn default() -> Terms {
         Terms {
             src_scale: 1.0,
@@ -39,14 +39,14 @@ impl Default for Terms {
     }
 }
 
-/// The type that the arithmetic is in: f64 where f32 has not all values of the types.
+/// The type of the arithmetic: f64 if f32 does not represent all values of both types.
 pub fn precision(src: DataType, dst: DataType) -> DataType {
     let wide = |dt| matches!(dt, DataType::F64 | DataType::S32);
     if wide(src) || wide(dst) { DataType::F64 } else { DataType::F32 }
 }
 
-/// The value of an element before it is rounded to dst's type, and how far off arithmetic of the
-/// precision may be: an ulp for each operation whose result the precision does not have.
+/// The value of an element before it is rounded to dst's type, and the possible error of the
+/// arithmetic: an ulp for each inexact operation.
 pub fn element(src: f64, terms: &Terms, precision: DataType) -> (f64, f64) {
     let Terms { src_scale, src_zero_point, sum, dst_scale, dst_zero_point } = *terms;
     let mut estimate = (src, 0.0);
@@ -56,7 +56,7 @@ pub fn element(src: f64, terms: &Terms, precision: DataType) -> (f64, f64) {
         }
         let (value, error) = estimate;
         let result = of(value);
-        // f64 has only itself to be compared with.
+        // Whether an f64 operation is exact is not known.
         let exact = precision == DataType::F32 && precision.round(result) == result;
         let own = if exact || !result.is_finite() { 0.0 } else { precision.ulp(result) };
         estimate = (result, error * slope.abs() + own);

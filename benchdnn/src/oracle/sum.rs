@@ -1,12 +1,12 @@
-//! Sums of f64 that stay right for rows of any length.
+//! Accurate f64 sums of any length.
 //!
 //! Pairwise summation (Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 4.2):
-//! the error grows with the logarithm of the count, so 2^25 terms lose about 5 bits of the 53.
-//! The bounds of the checks are 2^-22 or wider, so nothing more elaborate would be seen.
+//! the error grows with the logarithm of the count, so 2^25 terms lose about 5 bits of the 53. The
+//! tolerances are 2^-22 or wider, so this suffices.
 
-/// Terms that are added plainly, in [`LANES`] independent sums.
+/// Terms that are added sequentially, in [`LANES`] independent sums.
 const BLOCK: usize = 512;
-/// Independent sums within a block, so that the additions need not wait for one another.
+/// Independent sums within a block, which hide the latency of additions.
 const LANES: usize = 8;
 
 /// `K` sums over `0..count`, where `term(i)` gives the i-th term of each.
@@ -21,7 +21,7 @@ fn range<const K: usize>(from: usize, to: usize, term: &impl Fn(usize) -> [f64; 
     if to - from <= BLOCK {
         return block(from, to, term);
     }
-    // Halves are cut at whole blocks, so only the last block has a ragged end.
+    // The halves consist of whole blocks, so only the last block is partial.
     let middle = from + ((to - from) / 2).next_multiple_of(BLOCK);
     let (left, right) = (range(from, middle, term), range(middle, to, term));
     std::array::from_fn(|k| left[k] + right[k])

@@ -1,5 +1,5 @@
-//! The loops: lines of 64 bytes are read, joined by exclusive or where more are read than written,
-//! and written. Integers, so that no value of the data can make a difference.
+//! The loops read lines of 64 bytes, combine them by exclusive or if more are read than written,
+//! and write them. They use integers, so that the data cannot affect the speed.
 
 use super::Traffic;
 
@@ -7,11 +7,11 @@ use super::Traffic;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kernel {
     pub(super) name: &'static str,
-    /// Runs the steps from the first number up to the second one.
+    /// Runs the steps from the first number up to the second.
     pub(super) run: unsafe fn(&Streams, usize, usize),
 }
 
-/// Addresses, and how many lines of each tensor a step takes.
+/// Addresses, and how many lines of each tensor a step processes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Streams {
     first: *const u8,
@@ -19,7 +19,7 @@ pub(super) struct Streams {
     to: *mut u8,
     lines: Lines,
     steps: usize,
-    /// Bytes of the first tensor and of the written one behind the last step.
+    /// Bytes of the first tensor and of the output after the last step.
     tail: (usize, usize),
 }
 
@@ -28,13 +28,13 @@ unsafe impl Sync for Streams {}
 // SAFETY: as above.
 unsafe impl Send for Streams {}
 
-/// Lines that a step reads of the first tensor and of the second, and writes.
+/// Lines that a step reads from the first and the second tensor, and writes.
 type Lines = (usize, usize, usize);
 
 const LINE: usize = 64;
 
 impl Streams {
-    /// None if nothing is written.
+    /// `None` if nothing is written.
     pub(super) fn new(traffic: &Traffic) -> Option<Streams> {
         let Traffic { first, second, to } = traffic;
         let second_bytes = second.map_or(usize::MAX, |region| region.bytes);
@@ -42,8 +42,8 @@ impl Streams {
         if least == 0 {
             return None;
         }
-        // Types are of one, two, four or eight bytes, so a step takes a line of the smallest one and as
-        // much more of the others.
+        // Types have one, two, four or eight bytes, so a step processes a line of the smallest type
+        // and a multiple of it of the others.
         let lines = |bytes: usize| bytes / least;
         let lines = (lines(first.bytes), second.map_or(0, |s| lines(s.bytes)), lines(to.bytes));
         let steps = least / LINE;
@@ -61,11 +61,11 @@ impl Streams {
         self.steps
     }
 
-    /// Copies what is left behind the last step.
+    /// Copies what remains after the last step.
     unsafe fn finish(&self, upto: usize) {
         if upto == self.steps {
             let count = self.tail.0.min(self.tail.1);
-            // SAFETY: both tails have so many bytes. In place they are the same bytes.
+            // SAFETY: both tails have that many bytes; in place they are the same bytes.
             unsafe {
                 let from = self.first.add(self.lines.0 * self.steps * LINE);
                 std::ptr::copy(from, self.to.add(self.lines.2 * self.steps * LINE), count);
@@ -78,7 +78,7 @@ impl Streams {
 trait Line: Copy {
     unsafe fn load(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut u8);
-    /// Stores past the caches; the address is a multiple of 64.
+    /// Non-temporal store; the address is a multiple of 64.
     unsafe fn stream(self, to: *mut u8);
     unsafe fn xor(self, other: Self) -> Self;
 }
@@ -154,7 +154,7 @@ unsafe fn sweep<L: Line, const A: usize, const B: usize, const W: usize, const S
     }
 }
 
-/// The loop of a function that is generic in the lines and in how they are stored.
+/// The loop of a function that is generic in the lines and the kind of store.
 macro_rules! of_lines {
     ($function:ident, $lines:expr, $stream:literal) => {
         match $lines {
@@ -322,7 +322,7 @@ mod x86 {
     );
 }
 
-/// The loops that suit these buffers, which are alike, and this machine.
+/// The loops that suit these buffers, which all have the same sizes, and this machine.
 pub(super) fn suited(sets: &[Streams]) -> Vec<Kernel> {
     let lines = sets[0].lines;
     let apart = sets.iter().all(|set| set.first != set.to.cast_const());

@@ -1,9 +1,9 @@
 //! The limit that memory sets: the best plain copy of a problem's bytes.
 //!
-//! A forward normalization cannot be faster than reading src and writing dst, a backward one not
-//! than reading src and diff_dst and writing diff_src; statistics, scale and shift count for
-//! nothing. Several loops do that and no more, and the quickest of them at this size, on one thread
-//! or on as many as the problem may use, is what a problem is measured against.
+//! An operation cannot be faster than reading its main inputs and writing its main output, a layer
+//! normalization than reading src and writing dst; small tensors do not count. Several loops do
+//! just that. The fastest of them at this size, on one thread or on as many as the problem may use,
+//! is the limit that a problem is compared with.
 
 mod kernels;
 
@@ -17,9 +17,9 @@ use std::time::Duration;
 /// Where a tensor's bytes are.
 #[derive(Clone, Copy, Debug)]
 pub struct Region {
-    /// The first byte; it stays there while the traffic is used.
+    /// The first byte, valid as long as the traffic is used.
     pub pointer: *mut u8,
-    /// How many follow each other.
+    /// The number of contiguous bytes.
     pub bytes: usize,
 }
 
@@ -28,9 +28,9 @@ pub struct Region {
 pub struct Traffic {
     /// What is read.
     pub first: Region,
-    /// What is read besides.
+    /// What else is read.
     pub second: Option<Region>,
-    /// What is written, and afterwards holds nothing of use. It may be one of the others.
+    /// What is overwritten, with meaningless data. It may be one of the others.
     pub to: Region,
 }
 
@@ -38,12 +38,12 @@ pub struct Traffic {
 pub struct Copy<'a> {
     sets: &'a [Streams],
     kernel: Kernel,
-    /// None: the calling thread.
+    /// `None` for the calling thread.
     pool: Option<&'a ThreadPool>,
     turn: &'a Turn,
 }
 
-/// The traffic of one or more equal sets of buffers, which take turns, and the threads for it.
+/// The traffic of one or more equal sets of buffers, used in rotation, and the threads for it.
 pub struct Roofline {
     sets: Vec<Streams>,
     kernels: Vec<Kernel>,
@@ -51,10 +51,10 @@ pub struct Roofline {
 }
 
 impl Roofline {
-    /// None if nothing is to be moved.
+    /// `None` if there is nothing to move.
     ///
     /// # Safety
-    /// The regions are valid and nobody else uses them while the copies run.
+    /// The regions are valid, and unused otherwise while the copies run.
     pub unsafe fn new(sets: &[Traffic], threads: usize) -> Option<Roofline> {
         let sets: Option<Vec<Streams>> = sets.iter().map(Streams::new).collect();
         let sets = sets.filter(|sets| !sets.is_empty())?;
@@ -65,8 +65,8 @@ impl Roofline {
         Some(Roofline { sets, kernels, pool })
     }
 
-    /// The copy with the least median time, found in about so many milliseconds; None if there is none of so many
-    /// bytes read for each that is written.
+    /// The copy with the smallest median time, found in about `max_ms` milliseconds; `None` if no
+    /// loop suits the ratio of bytes read and written.
     pub fn best<'a>(&'a self, max_ms: u64, turn: &'a Turn) -> Option<Copy<'a>> {
         let copies: Vec<Copy<'a>> = [None, self.pool.as_ref()]
             .into_iter()
@@ -90,7 +90,7 @@ impl Roofline {
 }
 
 impl Copy<'_> {
-    /// What people call it.
+    /// The name in messages.
     pub fn name(&self) -> String {
         match self.pool.map_or(1, ThreadPool::current_num_threads) {
             1 => self.kernel.name.to_owned(),
@@ -118,7 +118,7 @@ impl<E> Contestant<E> for Copy<'_> {
         };
         let (time, run_calls) = match self.pool {
             None => timed(&|set| self.run(set)),
-            // Within the pool the threads are awake, which is as good as a hand-off can be.
+            // Inside the pool the threads are awake: the best case of a hand-off.
             Some(pool) => pool.install(|| {
                 timed(&|set| split(set, kernel, 0, set.steps(), rayon::current_num_threads()))
             }),
@@ -128,7 +128,7 @@ impl<E> Contestant<E> for Copy<'_> {
     }
 }
 
-/// Runs a range of steps on so many threads.
+/// Runs a range of steps on several threads.
 fn split(set: &Streams, kernel: Kernel, from: usize, to: usize, threads: usize) {
     if threads <= 1 || to - from < 2 {
         // SAFETY: as in `Copy::run`; the ranges of the threads do not overlap.
@@ -146,7 +146,7 @@ fn split(set: &Streams, kernel: Kernel, from: usize, to: usize, threads: usize) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fill::DataType;
+    use crate::data_type::DataType;
     use crate::tensor::{Buffer, Layout};
 
     fn bytes(count: usize, seed: u8) -> Vec<u8> {
@@ -163,13 +163,13 @@ mod tests {
         Region { pointer: buffer.pointer(), bytes: layout.span() }
     }
 
-    /// Runs every kernel, on one thread and on three, and gives what it wrote.
+    /// Runs every kernel, on one thread and on three, and checks what it wrote.
     fn each(first: usize, second: Option<usize>, to: usize, check: impl Fn(&str, &[u8])) {
         let (a, b) = (buffer(&bytes(first, 1)), second.map(|count| buffer(&bytes(count, 7))));
         let c = buffer(&bytes(to, 0));
         let traffic = Traffic { first: region(&a), second: b.as_ref().map(region), to: region(&c) };
         for threads in [1, 3] {
-            // SAFETY: the buffers live on, and this thread waits for the copies.
+            // SAFETY: the buffers outlive the copies, and this thread waits for them.
             let roofline = unsafe { Roofline::new(&[traffic], threads) }.expect("bytes to move");
             assert!(roofline.kernels.iter().any(|kernel| kernel.name.contains("portable")));
             let turn = &Turn::default();
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn every_byte_is_read_and_written() {
-        // Of types of different size, the smaller stream decides how far the larger one gets.
+        // With types of different size, the smaller stream limits how far the larger one gets.
         for (first, to) in [(8192, 4096), (4096, 8192)] {
             each(first, None, to, |name, got| {
                 let (a, line) = (bytes(first, 1), 64);
@@ -226,7 +226,7 @@ mod tests {
     fn the_best_one_is_one_of_them() {
         let (a, b) = (buffer(&bytes(4096, 1)), buffer(&bytes(4096, 2)));
         let traffic = Traffic { first: region(&a), second: None, to: region(&b) };
-        // SAFETY: the buffers live on, and this thread waits for the copies.
+        // SAFETY: the buffers outlive the copies, and this thread waits for them.
         let roofline = unsafe { Roofline::new(&[traffic], 2) }.expect("bytes to move");
         let turn = Turn::default();
         let name = roofline.best(1, &turn).expect("a copy").name();

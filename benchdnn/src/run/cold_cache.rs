@@ -1,23 +1,23 @@
-//! `--cold-cache`: which tensors are out of the cache when their time is measured.
+//! `--cold-cache`: which tensors are not in the cache when an execution is timed.
 
-/// Tensors that every execution finds out of the cache.
+/// Tensors that every execution finds uncached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColdCache {
-    /// None: the same buffers again and again.
+    /// None: the same buffers every time.
     #[default]
     None,
-    /// Scale and shift.
+    /// Parameters such as scale and shift.
     Weights,
     /// All of them.
     All,
 }
 
 impl ColdCache {
-    /// Names and values, as the option takes them.
+    /// Names and values of the option.
     pub const NAMES: [(&'static str, ColdCache); 3] =
         [("none", ColdCache::None), ("wei", ColdCache::Weights), ("all", ColdCache::All)];
 
-    /// The name that the option takes.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         ColdCache::NAMES[self as usize].0
     }

@@ -42,14 +42,14 @@ impl ImplFilter {
             return Ok(ImplFilter::All);
         }
         let names = list(text, ',', |name| match name {
-            // Every name contains the empty text, so it could only be a slip.
+            // Every name contains the empty text, so it can only be a typing error.
             "" => Err(BadValue::new("an empty implementation name")),
             name => Ok(name.to_owned()),
         })?;
         Ok(filter(names))
     }
 
-    /// The option that sets this filter; none for no filter, unless `canonical` asks for it.
+    /// The option that sets this filter; `None` for no filter, unless `canonical`.
     pub fn word(&self, canonical: bool) -> Option<String> {
         let name = match self {
             ImplFilter::All | ImplFilter::Only(_) => "impl",

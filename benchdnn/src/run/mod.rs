@@ -1,8 +1,8 @@
-//! What is done with a problem: mode, limits, machine settings, choice of implementation.
+//! How a problem is run: mode, limits, machine settings, choice of implementation.
 //!
-//! [`RunSettings`] is the part of the command line's state that every driver shares and `--reset`
-//! leaves alone; [`Selection`] is the shared part that `--reset` resets. A problem is run under a
-//! [`Run`], which holds one value of each.
+//! [`RunSettings`] is the part of the command line's state that all drivers share and `--reset`
+//! keeps; [`Selection`] is the shared part that `--reset` resets. A [`Run`] holds one value of each
+//! list.
 
 mod cold_cache;
 mod filter;
@@ -31,18 +31,18 @@ pub struct Run {
     pub verbosity: u32,
     /// How often the whole problem is run.
     pub repeats: u64,
-    /// When measuring stops, in milliseconds; the mode's default if nothing is said.
+    /// When measuring stops, in milliseconds; `None` for the mode's default.
     pub max_ms: Option<u64>,
     /// How many executions are measured; 0 lets time decide.
     pub fix_times: u64,
     /// Whether a reference implementation counts as a failure.
     pub check_ref_impl: bool,
-    /// Whether mode C compares gradients with differences of the library's own forward, in place of
+    /// Whether mode C compares gradients with differences of the library's own forward, instead of
     /// the oracle.
     pub gradient: bool,
-    /// Whether attributes may not change the implementation.
+    /// Whether a problem fails if its attributes change the implementation.
     pub same_pd: bool,
-    /// Whether only orders of dimensions with a tag of the interface are taken.
+    /// Whether layouts without a tag in the C interface are refused.
     pub enum_tags_only: bool,
     /// Problems with a lower number are skipped.
     pub start: u64,
@@ -56,15 +56,17 @@ pub struct Run {
     pub filter: ImplFilter,
     /// The library that this one is compared with.
     pub peer: Option<Rc<Peer>>,
-    /// Whether plain copies of the problem's bytes are timed too.
+    /// Whether plain copies of the problem's bytes are timed as well.
     pub roofline: bool,
-    /// Which tensors are out of the cache when their time is measured.
+    /// Which tensors are not in the cache when an execution is timed.
     pub cold_cache: ColdCache,
     /// How times are printed.
     pub template: Rc<Template>,
+    /// The file for the lines of the template; `None` for standard output.
+    pub output: Option<Rc<str>>,
     /// What the summary shows.
     pub sections: Sections,
-    /// Whether the line of a problem names options at their defaults too.
+    /// Whether lines of problems include options at their defaults.
     pub canonical: bool,
 }
 
@@ -74,8 +76,8 @@ impl Run {
         self.max_ms.unwrap_or(self.mode.default_ms())
     }
 
-    /// The options, of those every driver has, that are not at their defaults; all of those that
-    /// decide what is run, if `canonical`.
+    /// The shared options that are not at their defaults; all that affect what is run, if
+    /// `canonical`.
     pub fn words(&self) -> Vec<String> {
         let said = |name, text: &str| word(RUN, name, text, self.canonical);
         let max_ms = match self.max_ms {
@@ -134,7 +136,7 @@ impl RunSettings {
         runs
     }
 
-    /// How much is printed from here on.
+    /// The verbosity from here on.
     pub fn verbosity(&self) -> u32 {
         self.run.verbosity
     }
@@ -162,8 +164,8 @@ mod tests {
             set(RUN, &mut settings, name, value).expect("a known option").expect("a good value");
             (settings.runs(&selection)[0].max_ms(), settings.runs(&selection)[0].words().join(" "))
         };
-        limits("cpu-isa", "");
-        limits("threads", "");
+        limits("cpu-isa", "default");
+        limits("threads", "0");
         assert_eq!(limits("mode", "F"), (10, "--mode=F".to_owned()));
         let (ms, line) = limits("max-ms-per-prb", "500");
         assert_eq!((ms, line.as_str()), (500, "--mode=F --max-ms-per-prb=500"));
@@ -177,7 +179,11 @@ mod tests {
              --threads=0 --buffer-prefix= --compare= --roofline=false"
         );
         limits("canonical", "false");
-        set(RUN, &mut settings, "mode", "").expect("a known option").expect("the default");
+        for (name, _) in [("mode", "C"), ("perf-template", "def"), ("roofline", "false")] {
+            let result = set(RUN, &mut settings, name, "").expect("a known option");
+            assert!(result.expect_err(name).message.starts_with("a value is missing"), "{name}");
+        }
+        set(RUN, &mut settings, "mode", "C").expect("a known option").expect("the default");
         assert_eq!(settings.runs(&selection)[0].words(), Vec::<String>::new());
     }
 }

@@ -11,7 +11,7 @@ pub enum Mode {
     Initialize,
     /// It is executed once, unchecked.
     Execute,
-    /// It is checked or timed, or several of these.
+    /// It is checked, timed, or both.
     Check(Checks),
 }
 
@@ -24,7 +24,7 @@ pub struct Checks {
     pub bitwise: bool,
     /// Time.
     pub performance: bool,
-    /// A short time is enough; only with performance alone.
+    /// A short time is enough; with performance alone.
     pub fast: bool,
 }
 
@@ -65,12 +65,13 @@ impl Mode {
         }
     }
 
-    /// For how many milliseconds a problem is measured if nothing else is said.
+    /// The default of `--max-ms-per-prb`.
     pub fn default_ms(self) -> u64 {
         if self.checks().fast { 10 } else { 3000 }
     }
 
-    pub(super) fn letters(self) -> String {
+    /// The letters on the command line.
+    pub fn letters(self) -> String {
         match self {
             Mode::List => "L".to_owned(),
             Mode::Initialize => "I".to_owned(),

@@ -25,7 +25,7 @@ const fn row(
     Info { name, short: None, value, topic, default, help }
 }
 
-/// Takes one of these values, which all mean the same here.
+/// Accepts one of these values, which all mean the same here.
 fn only(text: &str, values: &[&str]) -> Result<(), BadValue> {
     if values.contains(&text) {
         return Ok(());
@@ -71,7 +71,7 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "PREFIX",
             WHAT,
             "",
-            "Take input data from PREFIX.<argument id>.bin where such a file is",
+            "Read input data from PREFIX.<argument id>.bin where that file exists",
         ),
         set: |state, text| {
             state.run.buffer_prefix = text.to_owned();
@@ -159,7 +159,7 @@ pub const RUN: &[Opt<RunSettings>] = &[
         set: |_, text| only(text, &["direct"]),
     },
     Opt {
-        info: row("memory-kind", "KIND", LIBRARY, "usm", "Without a meaning for cpu: usm, buffer"),
+        info: row("memory-kind", "KIND", LIBRARY, "usm", "No effect on cpu: usm, buffer"),
         set: |_, text| only(text, &["usm", "buffer"]),
     },
     Opt {
@@ -187,7 +187,7 @@ pub const RUN: &[Opt<RunSettings>] = &[
         set: |_, text| only(text, &["none", "no_hints", "prefer_ymm"]),
     },
     Opt {
-        info: row("mem-check", "BOOL", LIBRARY, "true", "Without a meaning for cpu"),
+        info: row("mem-check", "BOOL", LIBRARY, "true", "No effect on cpu"),
         set: |_, text| boolean(text).map(drop),
     },
     Opt {
@@ -237,7 +237,7 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "WHAT",
             TIMING,
             "none",
-            "Use other buffers in each execution, so many that they are out of the cache:\n\
+            "Use other buffers in each execution, so many that they are not in the cache:\n\
              none, wei (scale and shift) or all",
         ),
         set: |state, text| {
@@ -250,8 +250,8 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "[BOOL]",
             TIMING,
             "false",
-            "Time the best plain copy of the problem's bytes too, by turns, and print the\n\
-             problem's share of its speed",
+            "Time the best plain copy of the problem's bytes too, in alternation, and print\n\
+             the problem's fraction of its speed",
         ),
         set: |state, text| boolean(text).map(|value| state.run.roofline = value),
     },
@@ -261,10 +261,10 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "LIB[,NAME=VALUE...]",
             WHAT,
             "",
-            "Open the shared library LIB with oneDNN's C interface, the environment set for\n\
-             it, and run every problem on both: mode C says where they differ and which is\n\
-             nearer to the oracle, modes P and F run them by turns and print the ratio of\n\
-             times (above 1: this library is faster), mode I those of creating",
+            "Open the shared library LIB with oneDNN's C interface, with these environment\n\
+             variables, and run every problem on both: mode C reports where they differ and\n\
+             which is nearer to the oracle, modes P and F alternate and print the ratio of\n\
+             times (above 1: this library is faster), mode I those of creation",
         ),
         set: |state, text| Peer::parse(text).map(|peer| state.run.peer = peer.map(Rc::new)),
     },
@@ -279,6 +279,20 @@ pub const RUN: &[Opt<RunSettings>] = &[
         ),
         set: |state, text| {
             Template::parse(text).map(|template| state.run.template = Rc::new(template))
+        },
+    },
+    Opt {
+        info: row(
+            "output",
+            "FILE",
+            PRINTED,
+            "",
+            "Write the lines of --perf-template to FILE, which is overwritten; results and the\n\
+             summary stay on standard output",
+        ),
+        set: |state, text| {
+            state.run.output = (!text.is_empty()).then(|| text.into());
+            Ok(())
         },
     },
     Opt {

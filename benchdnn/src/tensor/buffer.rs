@@ -1,35 +1,35 @@
 //! A tensor's memory with guard zones around it.
 //!
-//! A library writes through the pointer that it is given, and nothing but the bytes themselves can
-//! tell what it did. So the memory before, behind and between the elements holds a known pattern:
-//! one that is NaN in every type where the library reads (what it reads by mistake spoils its
-//! result), and another where it writes, so that an element never written is recognised.
+//! A library writes through a pointer, and only the bytes themselves show what it wrote. So the
+//! memory before, after and between the elements holds a known pattern. Around inputs it is NaN in
+//! every floating-point type, so that reading it spoils the result. Outputs have another one, so
+//! that elements that were never written are recognised.
 
 use super::Layout;
 use std::alloc::{self, Layout as Allocation};
 use std::ptr::NonNull;
 
-/// Bytes before and behind the elements. Longer than any vector that a kernel could slip by.
+/// Bytes before and after the elements: more than any vector that a kernel could overrun by.
 const GUARD: usize = 512;
-/// Alignment of the allocation: a cache line, as callers who care would align.
+/// Alignment of the allocation: a cache line, as careful callers choose.
 const ALIGNMENT: usize = 64;
 /// Around and between the elements of an input: NaN in f32, bf16 and f16.
 const INPUT: u8 = 0xff;
-/// Around, between and in the elements of an output: a huge negative f32 or bf16, a NaN in f16,
-/// and nothing that a result is likely to be.
+/// Around, between and in the elements of an output: a huge negative f32 or bf16, a NaN in f16, and
+/// an unlikely result.
 const OUTPUT: u8 = 0xfe;
-/// Another such pattern, to tell an element that nobody wrote from one that was written with the
-/// first pattern's very value.
+/// Another such pattern, to distinguish an unwritten element from one that was written with the
+/// first pattern's value.
 const SECOND_OUTPUT: u8 = 0xfd;
 
-/// What an execution did to a buffer that it must not do; a sentence's end.
+/// A forbidden change of a buffer; the end of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage(pub String);
 
 /// Memory for one tensor.
 ///
-/// It is written by foreign code through [`Buffer::pointer`], so no reference to its bytes ever
-/// leaves this module: contents are copied in and out.
+/// Foreign code writes it through [`Buffer::pointer`], so no reference to its bytes leaves this
+/// module: contents are copied in and out.
 #[derive(Debug)]
 pub struct Buffer {
     allocation: NonNull<u8>,
@@ -38,7 +38,7 @@ pub struct Buffer {
     start: usize,
     /// Bytes of the tensor.
     span: usize,
-    /// The whole allocation as it was when the buffer was filled, of inputs alone.
+    /// The whole allocation as it was filled; inputs only.
     original: Option<Vec<u8>>,
 }
 
@@ -57,7 +57,7 @@ impl Buffer {
         Buffer::filled(layout, shift, OUTPUT)
     }
 
-    /// A buffer for an output that takes the place of an input.
+    /// A buffer for an output that shares it with an input.
     pub fn in_place(layout: &Layout, elements: &[u8], shift: usize) -> Buffer {
         let buffer = Buffer::output(layout, shift);
         buffer.put(layout, elements);
@@ -70,7 +70,9 @@ impl Buffer {
         let memory = Allocation::from_size_align(size, ALIGNMENT).expect("a size below isize::MAX");
         // SAFETY: the size is at least two guards, so not zero.
         let pointer = unsafe { alloc::alloc(memory) };
-        let Some(allocation) = NonNull::new(pointer) else { alloc::handle_alloc_error(memory) };
+        // A panic fails the problem; the usual end would abort the whole batch.
+        let allocation = NonNull::new(pointer)
+            .unwrap_or_else(|| panic!("no memory for a buffer of {size} bytes"));
         // SAFETY: the allocation has `size` bytes.
         unsafe { allocation.as_ptr().write_bytes(pattern, size) };
         Buffer { allocation, size, start: GUARD + shift, span, original: None }
@@ -91,7 +93,7 @@ impl Buffer {
     pub fn elements(&self, layout: &Layout) -> Vec<u8> {
         assert!(layout.span() <= self.span, "a layout of this buffer");
         // SAFETY: start and span are within the allocation, and no library runs meanwhile: every
-        // call of one has returned before its caller looks at the buffer.
+        // call has returned before its caller reads the buffer.
         layout.gather(unsafe { std::slice::from_raw_parts(self.pointer(), self.span) })
     }
 
@@ -103,7 +105,7 @@ impl Buffer {
         layout.scatter(elements, memory);
     }
 
-    /// Overwrites what fills up blocks with zeros, as an output has it in the end.
+    /// Overwrites the padding of blocks with zeros, as an output must have it.
     pub fn fill_up(&self, layout: &Layout) {
         assert!(layout.span() <= self.span, "a layout of this buffer");
         // SAFETY: as in `put`.
@@ -111,7 +113,7 @@ impl Buffer {
         layout.for_each_filler(|offset| memory[offset..][..layout.data_type.size()].fill(0));
     }
 
-    /// Sets all bytes of an output back to the pattern.
+    /// Resets all bytes of an output to the pattern.
     pub fn clear(&self) {
         self.overwrite(OUTPUT);
     }
@@ -126,13 +128,13 @@ impl Buffer {
         unsafe { self.allocation.as_ptr().write_bytes(pattern, self.size) };
     }
 
-    /// All bytes, for as long as nothing else is done with the buffer.
+    /// All bytes, while nothing else is done with the buffer.
     fn bytes(&self) -> &[u8] {
-        // SAFETY: as in `elements`; the callers are below and hold the slice for one comparison.
+        // SAFETY: as in `elements`; the callers below hold the slice for one comparison.
         unsafe { std::slice::from_raw_parts(self.allocation.as_ptr(), self.size) }
     }
 
-    /// Checks an input: not one byte may have changed, in the guards neither.
+    /// Checks an input: no byte may have changed, guards included.
     pub fn unchanged(&self) -> Result<(), Damage> {
         let original = self.original.as_ref().expect("an input keeps its original");
         let bytes = self.bytes();
@@ -147,7 +149,7 @@ impl Buffer {
         }
     }
 
-    /// Checks a buffer that no part of the problem uses: nothing may have been written.
+    /// Checks an unused buffer: nothing may have been written.
     pub fn untouched(&self) -> Result<(), Damage> {
         match self.bytes().iter().position(|&byte| byte != OUTPUT) {
             None => Ok(()),
@@ -157,8 +159,8 @@ impl Buffer {
         }
     }
 
-    /// Checks an output: nothing outside its elements may have been written, but zeros where blocks are filled
-    /// up, and these must be there.
+    /// Checks an output: outside its elements nothing may have been written, except that the
+    /// padding of blocks must be zero.
     pub fn contained(&self, layout: &Layout) -> Result<(), Damage> {
         let bytes = self.bytes();
         let tensor = self.start..self.start + self.span;
@@ -190,7 +192,7 @@ impl Buffer {
         }
     }
 
-    /// Those of the elements, taken from an output, that nobody seems to have written.
+    /// The elements, taken from an output, that look unwritten.
     pub fn unwritten(layout: &Layout, elements: &[u8]) -> impl Iterator<Item = usize> {
         let elements = elements.chunks_exact(layout.data_type.size()).enumerate();
         elements
@@ -198,7 +200,7 @@ impl Buffer {
             .map(|(index, _)| index)
     }
 
-    /// Whether the element, taken from an output that was cleared differently, was not written.
+    /// Whether the element, taken from an output cleared with the second pattern, was not written.
     pub fn is_still_unwritten(layout: &Layout, elements: &[u8], index: usize) -> bool {
         let size = layout.data_type.size();
         elements[index * size..][..size].iter().all(|&byte| byte == SECOND_OUTPUT)
@@ -210,7 +212,7 @@ impl Buffer {
         } else if at < self.start + self.span {
             format!("at byte {} of {}", at - self.start, self.span)
         } else {
-            format!("{} bytes behind its end", at - self.start - self.span)
+            format!("{} bytes after its end", at - self.start - self.span)
         }
     }
 }
@@ -227,10 +229,10 @@ impl Drop for Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fill::DataType;
+    use crate::data_type::DataType;
 
     fn poke(buffer: &Buffer, at: isize) {
-        // SAFETY: the tests poke less than a guard beyond the tensor.
+        // SAFETY: the tests write less than a guard beyond the tensor.
         unsafe { *buffer.pointer().offset(at) ^= 0x10 };
     }
 
@@ -238,7 +240,7 @@ mod tests {
     fn stray_writes_are_seen() {
         let layout = Layout::ordered(&[2, 3], &[0, 1], 1, DataType::F32);
         let span = layout.span() as isize;
-        // In front, behind, and in the gap after the first row.
+        // Before, after, and in the gap after the first row.
         for at in [-1, -400, span, span + 400, 12] {
             let output = Buffer::output(&layout, 4);
             assert_eq!(output.contained(&layout), Ok(()));

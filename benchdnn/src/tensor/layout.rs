@@ -1,31 +1,32 @@
-//! Dimensions, strides and element type: where each element of a tensor lies.
+//! Dimensions, strides and element type of a tensor.
 
-use crate::fill::DataType;
+use crate::data_type::DataType;
 use std::fmt;
 
-/// How a tensor's elements lie in memory.
+/// A tensor's layout in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Elements in each dimension.
     pub dims: Vec<usize>,
-    /// Elements from one index to the next, in each dimension; from one block to the next, if it is cut.
+    /// The stride of each dimension, in elements: from one index to the next, or from one block to
+    /// the next if it is blocked.
     pub strides: Vec<usize>,
-    /// Dimension and size of the blocks that dimensions are cut into, outermost first. They lie densely
-    /// within the strides. What fills up the last block of a dimension belongs to no element.
+    /// Dimension and size of the blocks, outermost first. They are dense within the strides. The
+    /// padding of a dimension's last block belongs to no element.
     pub blocks: Vec<(usize, usize)>,
     /// The type of the elements.
     pub data_type: DataType,
 }
 
 impl Layout {
-    /// A layout in which the dimensions follow each other in this order, outermost first, and the
-    /// innermost one is followed by `padding` unused elements.
+    /// A layout with this order of dimensions, outermost first, and `padding` unused elements after
+    /// the innermost one.
     pub fn ordered(dims: &[usize], order: &[usize], padding: usize, data_type: DataType) -> Layout {
         let mut strides = vec![0; dims.len()];
         let mut stride = 1;
         for (position, &dimension) in order.iter().rev().enumerate() {
             strides[dimension] = stride;
-            // An empty dimension still leaves the outer strides usable.
+            // Outer strides stay usable if a dimension is empty.
             stride *= dims[dimension].max(1);
             if position == 0 {
                 stride += padding;
@@ -39,7 +40,7 @@ impl Layout {
         Layout { dims: dims.to_vec(), strides: strides.to_vec(), blocks: Vec::new(), data_type }
     }
 
-    /// A dense layout whose dimensions are cut into blocks, those in this order, outermost first.
+    /// A dense blocked layout with these orders of dimensions and blocks, outermost first.
     pub fn blocked(
         dims: &[usize],
         order: &[usize],
@@ -56,17 +57,17 @@ impl Layout {
         layout
     }
 
-    /// Elements of a dimension that a step of its stride covers.
+    /// Elements of a dimension that one stride covers.
     fn block_of(&self, dimension: usize) -> usize {
         self.blocks.iter().filter(|block| block.0 == dimension).map(|block| block.1).product()
     }
 
-    /// A dimension with what fills up its last block.
+    /// A dimension with the padding of its last block.
     fn padded(&self, dimension: usize) -> usize {
         self.dims[dimension].next_multiple_of(self.block_of(dimension))
     }
 
-    /// Elements before each index of a dimension, what fills up its last block among them.
+    /// The offset of each index of a dimension, padding included.
     fn places(&self, dimension: usize) -> Vec<usize> {
         let place = |index: usize| {
             let (mut rest, mut inside, mut place) = (index, 1, 0);
@@ -92,18 +93,23 @@ impl Layout {
         self.dims.iter().product()
     }
 
-    /// Bytes from the first element to the end of the last one, what fills up blocks included.
+    /// Bytes from the first element to the end of the last one, padding of blocks included.
     pub fn span(&self) -> usize {
-        if self.count() == 0 {
-            return 0;
-        }
-        let steps = |d: usize| self.padded(d) / self.block_of(d) - 1;
-        let last: usize = (0..self.dims.len()).map(|d| steps(d) * self.strides[d]).sum();
-        let tile: usize = self.blocks.iter().map(|block| block.1).product();
-        (last + tile) * self.data_type.size()
+        usize::try_from(self.wide_span()).unwrap_or(usize::MAX)
     }
 
-    /// Whether two layouts put every element at the same place.
+    /// The same for a layout that may exceed the address space.
+    pub fn wide_span(&self) -> u128 {
+        if self.dims.contains(&0) {
+            return 0;
+        }
+        let steps = |d: usize| (self.padded(d) / self.block_of(d) - 1) as u128;
+        let last: u128 = (0..self.dims.len()).map(|d| steps(d) * self.strides[d] as u128).sum();
+        let tile: usize = self.blocks.iter().map(|block| block.1).product();
+        (last + tile as u128) * self.data_type.size() as u128
+    }
+
+    /// Whether two layouts have every element at the same place.
     pub fn same_places(&self, other: &Layout) -> bool {
         self.dims == other.dims
             && self.data_type == other.data_type
@@ -119,7 +125,7 @@ impl Layout {
         order
     }
 
-    /// Whether the elements follow each other in row-major order without gaps.
+    /// Whether the elements are contiguous in row-major order.
     pub fn is_dense(&self) -> bool {
         self.same_places(&Layout::dense(&self.dims, self.data_type))
     }
@@ -158,7 +164,7 @@ impl Layout {
         }
     }
 
-    /// Calls `visit` with the byte offset of each place that fills up blocks.
+    /// Calls `visit` with the byte offset of each padding element of blocks.
     pub fn for_each_filler(&self, mut visit: impl FnMut(usize)) {
         if self.blocks.is_empty() || self.count() == 0 {
             return;
@@ -171,8 +177,8 @@ impl Layout {
         });
     }
 
-    /// Calls `visit` with the place of each index of the padded dimensions, in row-major order, and whether an
-    /// element is there.
+    /// Calls `visit` with the offset of each index of the padded dimensions, in row-major order,
+    /// and whether there is an element.
     fn each_place(&self, mut visit: impl FnMut(usize, bool)) {
         let places: Vec<Vec<usize>> = (0..self.dims.len()).map(|d| self.places(d)).collect();
         let mut index = vec![0; places.len()];
@@ -189,7 +195,7 @@ impl Layout {
         }
     }
 
-    /// The index of the element that comes at `position` in row-major order, as `(i,j)`.
+    /// The index of the element at `position` in row-major order, as `(i,j)`.
     pub fn coordinates(&self, mut position: usize) -> String {
         let mut index = vec![0; self.dims.len()];
         for d in (0..self.dims.len()).rev() {
@@ -201,7 +207,7 @@ impl Layout {
         format!("({})", index.join(","))
     }
 
-    /// Puts the elements, given in row-major order, at their places.
+    /// Copies elements from row-major order to their places.
     pub fn scatter(&self, elements: &[u8], memory: &mut [u8]) {
         if self.is_dense() {
             memory[..elements.len()].copy_from_slice(elements);
@@ -215,7 +221,7 @@ impl Layout {
         });
     }
 
-    /// Takes the elements from their places into row-major order.
+    /// Copies elements from their places into row-major order.
     pub fn gather(&self, memory: &[u8]) -> Vec<u8> {
         let size = self.data_type.size();
         if self.is_dense() {
@@ -312,7 +318,7 @@ mod tests {
         let places = lies.iter().enumerate().filter(|(_, byte)| **byte == 9).map(|(at, _)| at);
         assert_eq!(fillers, places.collect::<Vec<_>>());
         assert!(!layout.is_dense());
-        // b is cut twice.
+        // b is blocked twice.
         let twice = Layout::blocked(&[2, 5], &[1, 0], &[(1, 2), (0, 2), (1, 2)], DataType::U8);
         assert_eq!(twice.strides, [8, 8]);
         let mut places = Vec::new();

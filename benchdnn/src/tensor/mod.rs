@@ -1,4 +1,4 @@
-//! Tensors in memory: what a layout tag means, where each element lies, and guarded buffers.
+//! Tensors in memory: layout tags, layouts, and guarded buffers.
 
 mod buffer;
 mod layout;

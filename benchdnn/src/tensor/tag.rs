@@ -1,5 +1,5 @@
-//! Layout tags as they are written: letters (`acb`), names (`tnc`), patterns that fit any number
-//! of dimensions (`axb`), `any` and `undef`.
+//! Layout tags: letters (`acb`), names (`tnc`), patterns for any number of dimensions (`axb`),
+//! `any` and `undef`.
 
 use crate::language::value::{BadValue, integer};
 use std::fmt;
@@ -30,21 +30,21 @@ const LETTERS: &str = "abcdefghijkl";
 pub enum Tag {
     /// The library chooses.
     Any,
-    /// No memory descriptor is given.
+    /// No memory descriptor is passed.
     Undef,
-    /// Letters, one of which may be an `x` for all dimensions that the others leave out.
+    /// Letters; an `x` stands for all dimensions that the others leave out.
     Plain {
         /// As written.
         written: String,
-        /// The letters that it stands for, all small, without the blocks.
+        /// The letters that it means, in lower case, without the blocks.
         letters: String,
-        /// Dimension and size of the blocks within, outermost first.
+        /// Dimension and size of the blocks, outermost first.
         blocks: Vec<(usize, usize)>,
     },
 }
 
 impl Tag {
-    /// Reads a tag that may cut dimensions into blocks: the letters of these are capitals, and the sizes and
+    /// Reads a tag that may be blocked: blocked dimensions have capital letters, and the sizes and
     /// letters of the blocks follow, as in `AB16b16a` and `aBx8b`.
     pub fn parse_blocked(text: &str) -> Result<Tag, BadValue> {
         let outer = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
@@ -90,7 +90,7 @@ impl Tag {
         }
     }
 
-    /// Reads a tag. Blocked layouts (upper-case letters and numbers) are refused.
+    /// Reads a tag. Blocked layouts (capitals and numbers) are refused.
     pub fn parse(text: &str) -> Result<Tag, BadValue> {
         match text {
             "any" => return Ok(Tag::Any),
@@ -101,7 +101,7 @@ impl Tag {
         let named = letters.replacen('x', "", 1);
         let distinct = named.char_indices().all(|(i, c)| !named[..i].contains(c));
         let known = named.chars().all(|c| LETTERS.contains(c));
-        // Without an x the letters must be the first ones of the alphabet, in some order.
+        // Without an x, the letters are the first ones of the alphabet in some order.
         let complete = letters.contains('x')
             || LETTERS.chars().take(named.len()).all(|letter| named.contains(letter));
         if letters.is_empty() || !known || !distinct || !complete {
@@ -141,7 +141,7 @@ impl Tag {
         Ok(Some(order))
     }
 
-    /// The blocks within, outermost first.
+    /// The blocks, outermost first.
     pub fn blocks(&self) -> &[(usize, usize)] {
         match self {
             Tag::Plain { blocks, .. } => blocks,
@@ -149,7 +149,7 @@ impl Tag {
         }
     }
 
-    /// The letters of an order of dimensions that are cut into these blocks.
+    /// The letters of an order of dimensions with these blocks.
     pub fn blocked_letters(order: &[usize], blocks: &[(usize, usize)]) -> String {
         let cut = |dimension: &usize| blocks.iter().any(|block| block.0 == *dimension);
         let outer = order.iter().map(|dimension| {

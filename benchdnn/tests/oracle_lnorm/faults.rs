@@ -1,15 +1,17 @@
-//! The exact data and the bounds expose every known mistake, wherever it can matter at all.
+//! The exact data and the tolerances expose every known mistake, wherever it has an effect.
 
 use crate::all_flags;
 use crate::mistakes::{self, Mistake};
 use benchdnn::check::{Check, Kind, check, mistrusted};
-use benchdnn::fill::{DataType, Fill, LnormData, LnormShape, lnorm};
+use benchdnn::data_type::DataType;
+use benchdnn::fill::Fill;
+use benchdnn::fill::lnorm::{LnormData, LnormShape, lnorm};
 use benchdnn::oracle::lnorm::{BackwardInput, Flags, ForwardInput, backward, forward};
 use rayon::prelude::*;
 
 const EPSILON: f32 = 1.0 / 16.0;
 
-/// Rows depend on nothing but their index, so what fewer rows expose more rows expose as well.
+/// Rows depend on their index alone, so a mistake that fewer rows expose, more rows expose too.
 const MOST_ROWS: usize = 24;
 
 /// Rows and columns of the shapes of the continuous-integration batch, and of every length around
@@ -189,7 +191,7 @@ fn every_mistake_is_exposed() {
                 let possible =
                     MISTAKES.into_iter().filter(|&m| can_matter(m, forward, flags, cols));
                 for mistake in possible {
-                    // The result alone has to show it: inference has no other output.
+                    // The result alone must show it: inference has no other output.
                     if case.run(mistake)[0].passed() {
                         missed.push(format!("{mistake:?}: {:?}", case.shape));
                     }
@@ -204,7 +206,7 @@ fn every_mistake_is_exposed() {
     assert!(exposed > 20_000, "{exposed} cases");
 }
 
-/// Where `can_matter` says no, the mistake really changes nothing but the last bit.
+/// Where `can_matter` is false, the mistake changes at most the last bit.
 #[test]
 fn mistakes_that_cannot_matter_do_not() {
     for (rows, cols) in [(5, 1), (5, 2), (5, 33)] {
@@ -233,7 +235,7 @@ fn what_is_right_passes_and_is_trusted() {
             let checks = case.run(Mistake::None);
             let failed = checks.iter().filter(|check| !check.passed());
             wrong.extend(failed.map(|check| format!("{:?}: {check:?}", case.shape)));
-            // One column: the result is 0 by definition, and the mean has to speak for it.
+            // One column: the result is 0 by definition, so the mean must show it.
             let Flags { global_stats, shift, rms_norm, .. } = case.shape.flags;
             let zero = case.shape.forward && cols == 1 && !global_stats && !shift && !rms_norm;
             let judged = if zero { &checks[..] } else { &checks[..1] };

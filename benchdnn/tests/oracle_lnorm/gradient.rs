@@ -83,7 +83,7 @@ impl Problem {
         self.forward().dst.iter().zip(&self.diff_dst).map(|(dst, d)| dst * d).sum()
     }
 
-    /// The derivative of the loss by each element of one of the inputs.
+    /// The derivative of the loss with respect to each element of one of the inputs.
     fn differences(mut self, input: fn(&mut Problem) -> &mut Vec<f64>) -> Vec<f64> {
         const STEP: f64 = 1.0 / 65536.0;
         (0..input(&mut self).len())
@@ -101,7 +101,7 @@ impl Problem {
     }
 }
 
-/// The largest difference, in the largest entry of `expected`.
+/// The largest difference, relative to the largest entry of `expected`.
 fn miss(got: &[f64], expected: &[f64]) -> f64 {
     assert_eq!(got.len(), expected.len());
     let largest = expected.iter().fold(0.0f64, |most, x| most.max(x.abs()));
@@ -112,7 +112,7 @@ fn miss(got: &[f64], expected: &[f64]) -> f64 {
 
 const AGREEMENT: f64 = 1e-7;
 
-/// Weaker data would hide the mistakes that the gradient is known for.
+/// Weaker data would hide the known mistakes of the gradient.
 #[test]
 fn the_data_tells_the_gradients_apart() {
     let problem = Problem::new(Flags { scale: true, rms_norm: true, ..Flags::default() });

@@ -1,5 +1,5 @@
-//! The oracle of layer and RMS normalization: its gradients, its values, and that the data and the
-//! bounds of the harness expose the known mistakes.
+//! The oracle of layer and RMS normalization: its gradients, its values, and whether the harness's
+//! data and tolerances expose the known mistakes.
 
 mod faults;
 mod gradient;

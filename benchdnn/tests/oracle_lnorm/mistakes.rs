@@ -1,18 +1,18 @@
-//! The known mistakes of layer and RMS normalization, as a library that makes them would compute.
+//! The known mistakes of layer and RMS normalization, as a faulty library would compute.
 //!
-//! Written apart from the oracle, in plain loops: with no mistake it must agree with the oracle,
-//! which the tests that use it check first.
+//! Written independently of the oracle, with plain loops: without a mistake it must agree with the
+//! oracle, which the tests check first.
 
 use benchdnn::oracle::lnorm::{BackwardInput, ForwardInput};
 
-/// What goes wrong.
+/// The mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mistake {
     /// Nothing.
     None,
     /// RMS normalization's gradient keeps layer normalization's term of the mean, `sum(d)/cols`.
     MeanTermKept,
-    /// The part of the gradient that comes through the statistics is not multiplied by `r`.
+    /// The part of the gradient through the statistics is not multiplied by `r`.
     FactorMissing,
     /// `1/(sqrt(variance) + epsilon)`.
     EpsilonOutside,
@@ -20,7 +20,7 @@ pub(crate) enum Mistake {
     SampleVariance,
     /// The last element of a row is left out of the sums over the row.
     TailNotSummed,
-    /// The last element of a row is not written, and found to be 0.
+    /// The last element of a row is not written, and stays 0.
     TailNotWritten,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Forward {
     pub(crate) variance: Vec<f64>,
 }
 
-/// `diff_src`, `diff_scale` and `diff_shift`; the last two whatever the flags say.
+/// `diff_src`, `diff_scale` and `diff_shift`; the last two with any flags.
 pub(crate) struct Backward {
     pub(crate) diff_src: Vec<f64>,
     pub(crate) diff_scale: Vec<f64>,

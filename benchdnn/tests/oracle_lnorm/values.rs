@@ -1,5 +1,5 @@
-//! Values that are known from elsewhere: the definitions' properties, worked examples, and rows on
-//! which careless arithmetic cancels or overflows.
+//! Known values: properties of the definitions, worked examples, and rows on which careless
+//! arithmetic cancels or overflows.
 
 use benchdnn::oracle::lnorm::{
     BackwardInput, Flags, ForwardInput, ForwardOutput, backward, forward,
@@ -72,7 +72,7 @@ fn global_statistics_of_mean_zero_are_rms_norm_forward_but_not_backward() {
         flags: global,
     };
     assert_eq!(forward(&input).dst, direct.dst);
-    // By way of the flag, the mean is not even read.
+    // With the flag, the mean is not even read.
     let flags = Flags { global_stats: true, ..RMS };
     assert_eq!(forward(&ForwardInput { mean: None, flags, ..input }).dst, direct.dst);
 
@@ -218,7 +218,7 @@ fn constant_rows_of_any_size() {
     }
 }
 
-/// E[x^2] - mean^2 in f32 makes nonsense of each of these, and in f64 of some.
+/// E[x^2] - mean^2 fails for each of these in f32, and for some in f64.
 #[test]
 fn rows_that_cancel() {
     let out = run(LAYER, 4, &[40000.0, 40001.0, 40002.0, 40003.0], 0.0);
@@ -228,7 +228,7 @@ fn rows_that_cancel() {
     let out = run(LAYER, 4, &[1e6 - 1.0, 1e6, 1e6 + 1.0, 1e6 + 1.25], 0.0);
     assert_eq!((out.mean[0], out.variance[0]), (1e6 + 0.3125, 0.792_968_75));
 
-    // 24 significant bits, and a mean that has no end in binary: beyond f64 as well.
+    // 24 significant bits, and a mean with an infinite binary expansion: not exact in f64 either.
     let top = 16_777_216.0;
     let out = run(LAYER, 3, &[top - 1.0, top - 1.0, top - 2.0], 0.0);
     assert_near(&out.variance, &[2.0 / 9.0], 1e-8);
@@ -334,7 +334,7 @@ fn without_anything_to_divide_by_the_factor_is_zero() {
     assert_eq!(gradient(1.0 / 16.0).diff_src, [12.0, -4.0]);
 }
 
-/// A variance that f32 could not hold says nothing; the gradient is that of the row's own.
+/// A variance outside f32's range is unusable; the gradient uses the row's own.
 #[test]
 fn statistics_out_of_range_are_taken_anew() {
     let row = [1.0, 2.0, 4.0, -1.0];
@@ -357,12 +357,12 @@ fn statistics_out_of_range_are_taken_anew() {
     let expected = gradient(LAYER, own.mean[0], own.variance[0]);
     for variance in [f64::INFINITY, 0.0, 1e-40, f64::from(f32::from_bits(1))] {
         assert_eq!(gradient(LAYER, 77.0, variance), expected, "variance {variance:e}");
-        // Global statistics are constants, whatever they are.
+        // Global statistics are constants, even if unusual.
         let global = gradient(Flags { global_stats: true, ..LAYER }, 77.0, variance);
         let r = 1.0 / (variance + 1e-3).sqrt();
         assert_eq!(global, diff_dst.map(|d| d * r), "variance {variance:e}");
     }
-    // The smallest normal f32 and any larger variance is what it is.
+    // The smallest normal f32 and any larger variance are used.
     for variance in [f64::from(f32::MIN_POSITIVE), 1e-3, f64::from(f32::MAX)] {
         assert_ne!(gradient(LAYER, own.mean[0], variance), expected, "variance {variance:e}");
     }
@@ -380,7 +380,7 @@ fn a_nan_or_an_infinity_stays_in_its_row() {
             assert!(out.variance[1].is_nan() || (flags.rms_norm && out.variance[1] == bad));
         }
     }
-    // With RMS normalization an infinity leaves zeros beside it: r = 1/sqrt(inf).
+    // With RMS normalization, an infinity turns the other elements into zeros: r = 1/sqrt(inf).
     let out = run(RMS, 3, &[1.0, f64::INFINITY, -4.0], 1e-5);
     assert_eq!((out.dst[0], out.dst[2]), (0.0, 0.0));
 }

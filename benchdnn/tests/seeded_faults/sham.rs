@@ -1,41 +1,44 @@
-//! A library that computes with plain loops in f64, and makes one mistake if it is told to.
+//! A library that computes with plain loops in f64 and makes at most one mistake.
 
 use benchdnn::attributes::PostOp;
-use benchdnn::drivers::lnorm::{Executor, Extent, Problem, Request, Wanted, arguments};
+use benchdnn::data_type::DataType;
+use benchdnn::drivers::lnorm::{LnormProblem, Request, Wanted};
 use benchdnn::execution::Role;
 use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
-use benchdnn::fill::DataType;
 use benchdnn::float_mode::{self, FloatMode};
+use benchdnn::library::{self, Executor};
 use benchdnn::oracle::lnorm::Flags;
 use benchdnn::oracle::post_ops::EltwiseAlgorithm;
+use benchdnn::problem::{Place, Problem, Spec};
 use benchdnn::tensor::{Buffer, Layout};
 use norm_sys::*;
+use std::any::Any;
 use std::cell::Cell;
 use std::rc::Rc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// None: what the driver should pass.
+    /// None, so that everything passes.
     None,
     /// oneDNN's gradient of RMS normalization keeps the term of the mean.
     MeanTermInRmsGradient,
-    /// The gradient takes src in place of src*r in its second term.
+    /// The gradient uses src instead of src*r in its second term.
     GradientWithoutRoot,
-    /// Epsilon is added to the root, not under it.
+    /// Epsilon is added outside the root.
     EpsilonOutsideTheRoot,
     /// The variance is divided by C - 1.
     SampleVariance,
-    /// Sums leave out the last element of a row, as a kernel does that masks its tail wrongly.
+    /// Sums omit the last element of a row, like a kernel that masks its tail wrongly.
     TailLaneLostInSums,
     /// The last element of a row is not written.
     TailLaneNotWritten,
-    /// The element behind a row's end is written.
+    /// The element after a row's end is written.
     TailLaneTooMany,
     /// An input is overwritten.
     InputWritten,
     /// The mean is written although RMS normalization has none.
     MeanWritten,
-    /// A gradient that was not asked for is written.
+    /// An unused gradient is written.
     UnaskedGradient,
     /// The scale of src is not applied.
     SrcScaleLost,
@@ -45,23 +48,23 @@ pub(super) enum Fault {
     SrcScaleLast,
     /// The post-ops come in the opposite order.
     PostOpsReversed,
-    /// An operand with one value for each column is taken to have one for each row.
+    /// A per-column operand is read as per-row.
     OperandAlongRows,
-    /// The condition of select is turned round.
+    /// The condition of select is inverted.
     ConditionTurned,
     /// The second parameter of an eltwise is lost.
     BetaLost,
-    /// gelu by tanh where it should be by erf.
+    /// gelu_tanh instead of gelu_erf.
     TanhForErf,
-    /// Whole numbers wrap where they should saturate.
+    /// Integers wrap instead of saturating.
     Wraps,
-    /// Whole numbers are cut off where they should be rounded.
+    /// Integers are truncated instead of rounded.
     Truncates,
-    /// Halves go up where they should go to the even one.
+    /// Halves round up instead of to even.
     HalvesGoUp,
-    /// What dst held is not added.
+    /// The previous contents of dst are not added.
     SumLost,
-    /// What dst held is added in dst's type, whatever the sum's is.
+    /// The previous contents of dst are read in dst's type, whatever the sum's is.
     SumTypeIgnored,
     /// f64 is computed in f32.
     DoubleInSingle,
@@ -107,7 +110,9 @@ impl Control for Faulty {
 }
 
 impl Executor for Faulty {
-    fn prepare(&self, request: &Request) -> Result<Box<dyn Prepared>, Refusal> {
+    fn prepare(&self, request: &dyn library::Request) -> Result<Box<dyn Prepared>, Refusal> {
+        let request: &dyn Any = request;
+        let request: &Request = request.downcast_ref().expect("a request of the driver");
         Ok(Box::new(Sham {
             fault: self.fault,
             threads: self.threads.clone(),
@@ -118,9 +123,9 @@ impl Executor for Faulty {
     }
 }
 
-/// The problem behind a request; tags no longer matter.
-fn problem(request: &Request) -> Problem {
-    Problem {
+/// The problem of a request, without its tags.
+fn problem(request: &Request) -> LnormProblem {
+    LnormProblem {
         dims: request.dims.clone(),
         direction: request.direction,
         src_dt: request.src.data_type,
@@ -129,15 +134,21 @@ fn problem(request: &Request) -> Problem {
         flags: request.flags,
         attributes: request.attributes.clone(),
         epsilon: request.epsilon,
-        ..Problem::default()
+        ..LnormProblem::default()
     }
+}
+
+/// A tensor of the problem.
+fn tensor(problem: &LnormProblem, id: i32) -> Option<Spec> {
+    let problem: &dyn Problem = problem;
+    problem.tensors().into_iter().find(|spec| spec.id == id)
 }
 
 struct Sham {
     fault: Fault,
     threads: Rc<Cell<u64>>,
     portable: bool,
-    problem: Problem,
+    problem: LnormProblem,
     request: Request,
 }
 
@@ -161,21 +172,20 @@ impl Prepared for Sham {
     }
 
     fn layout(&self, argument: i32) -> Option<Layout> {
-        let spec = arguments(&self.problem).into_iter().find(|spec| spec.id == argument)?;
-        let (dims, dt) = (&self.problem.dims, spec.data_type);
-        let last = dims.len() - 1;
-        (spec.role != Role::Unused).then(|| match spec.extent {
-            Extent::Columns => Layout::dense(&dims[last..], dt),
-            Extent::Attribute(index) => self.problem.attribute_tensors()[index].layout(),
-            Extent::Rows => self.tensor(&dims[..last], dt, &self.request.stat.wanted),
-            Extent::Elements => {
-                let wanted = match (argument, &self.request.dst.wanted) {
-                    (NORM_ARG_DST | NORM_ARG_DIFF_DST, own) if *own != Wanted::Any => own,
-                    _ => &self.request.src.wanted,
-                };
-                self.tensor(dims, dt, wanted)
+        let spec = tensor(&self.problem, argument)?;
+        let (dims, dt) = (&spec.dims, spec.data_type);
+        let wanted = match (argument, &self.request.dst.wanted) {
+            (NORM_ARG_MEAN | NORM_ARG_VARIANCE, _) => &self.request.stat.wanted,
+            (NORM_ARG_DST | NORM_ARG_DIFF_DST, own) if *own != Wanted::Any => own,
+            (NORM_ARG_SRC | NORM_ARG_DIFF_SRC | NORM_ARG_DST | NORM_ARG_DIFF_DST, _) => {
+                &self.request.src.wanted
             }
-        })
+            _ => match &spec.place {
+                Place::Preferred(layout) => return Some(layout.clone()),
+                _ => &Wanted::Any,
+            },
+        };
+        (spec.role != Role::Unused).then(|| self.tensor(dims, dt, wanted))
     }
 
     fn bind<'a>(&self, arguments: &[Argument<'a>]) -> Result<Box<dyn Bound + 'a>, Refusal> {
@@ -195,7 +205,7 @@ struct Calculation<'a> {
     fault: Fault,
     threads: Rc<Cell<u64>>,
     portable: bool,
-    problem: Problem,
+    problem: LnormProblem,
     arguments: Vec<Argument<'a>>,
     runs: Cell<u32>,
     rounds_up: Cell<bool>,
@@ -211,7 +221,7 @@ impl Calculation<'_> {
     }
 
     fn used(&self, id: i32, role: Role) -> Option<&Argument<'_>> {
-        let spec = arguments(&self.problem).into_iter().find(|spec| spec.id == id)?;
+        let spec = tensor(&self.problem, id)?;
         self.argument(id).filter(|_| spec.role == role)
     }
 
@@ -231,7 +241,7 @@ impl Calculation<'_> {
         }
     }
 
-    /// What the fault makes of a value that is stored.
+    /// A stored value, with the fault.
     fn stored(&self, dt: DataType, value: f64) -> f64 {
         match self.fault {
             Fault::Wraps if dt == DataType::S8 => f64::from(value.round_ties_even() as i64 as i8),
@@ -395,7 +405,7 @@ impl Calculation<'_> {
         let buffer = self.argument(NORM_ARG_SRC).expect("src is always there").buffer;
         for (i, (x, dy)) in src.chunks(cols).zip(diff_dst.chunks(cols)).enumerate() {
             let (mut mean, mut variance) = (if rms_norm { 0.0 } else { means[i] }, variances[i]);
-            // Statistics that are given are f32; those of f64 are taken from src.
+            // Given statistics are f32; those of f64 are computed from src.
             if !global_stats && [self.problem.src_dt, self.problem.dst_dt].contains(&DataType::F64)
             {
                 mean = if rms_norm { 0.0 } else { x.iter().sum::<f64>() / count };
@@ -447,7 +457,7 @@ impl Bound for Calculation<'_> {
         let result = if forward { NORM_ARG_DST } else { NORM_ARG_DIFF_SRC };
         let output = self.argument(result).expect("the result is always there");
         let before = output.buffer.elements(output.layout);
-        // As a library should, the calculation sets the caller's mode aside.
+        // As a library must, the calculation ignores the caller's mode.
         float_mode::under(FloatMode::Default, || match forward {
             true => self.forward(),
             false => self.backward(),

@@ -1,14 +1,22 @@
-//! One layer normalization problem: what it is, and the line that makes it again.
+//! One layer normalization problem, and its line.
 
-use super::executor::{Request, TensorRequest, Wanted};
+use super::request::{Request, TensorRequest, Wanted};
 use super::settings::OPTIONS;
-use crate::attributes::{ATTRIBUTES, AttributeTensor, Attributes, Context, Value};
-use crate::fill::{DataType, LnormShape};
+use super::{data, tensors};
+use crate::attributes::{ATTRIBUTES, AttributeTensor, Attributes, Context, PostOp, Value};
+use crate::data_type::DataType;
+use crate::fill::Fill;
+use crate::fill::lnorm::LnormShape;
 use crate::language::descriptor;
 use crate::language::options::word as shared_word;
+use crate::library::{self, has_tag};
 use crate::oracle::lnorm::Flags;
-use crate::tensor::Tag;
-use norm_sys::{NORM_ARG_DST, NORM_ARG_SRC};
+use crate::problem::{Data, Dependence, Expected, Gradient, Gradients, Key, Problem, Slices, Spec};
+use crate::tensor::{Layout, Tag};
+use norm_sys::{
+    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
+    NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
+};
 use std::ops::RangeInclusive;
 
 /// What is computed.
@@ -26,7 +34,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Names and directions, as `--dir` takes them.
+    /// Names and directions for `--dir`.
     pub const NAMES: [(&'static str, Direction); 4] = [
         ("FWD_D", Direction::ForwardTraining),
         ("FWD_I", Direction::ForwardInference),
@@ -34,7 +42,7 @@ impl Direction {
         ("BWD_DW", Direction::Backward),
     ];
 
-    /// Whether it is one of the forward ones.
+    /// Whether it is a forward direction.
     pub fn is_forward(self) -> bool {
         matches!(self, Direction::ForwardTraining | Direction::ForwardInference)
     }
@@ -44,15 +52,15 @@ impl Direction {
     }
 }
 
-/// The fewest and the most dimensions of the primitive.
+/// The numbers of dimensions that the primitive supports.
 pub(super) const DIMENSIONS: RangeInclusive<usize> = 2..=5;
 
 /// One problem.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Problem {
+pub struct LnormProblem {
     /// Dimensions; the last one is normalized.
     pub dims: Vec<usize>,
-    /// The name that was given to it; often empty.
+    /// Its name; often empty.
     pub name: String,
     /// What is computed.
     pub direction: Direction,
@@ -72,18 +80,18 @@ pub struct Problem {
     pub flags: Flags,
     /// Added to the variance inside the root.
     pub epsilon: f32,
-    /// Factors, post-ops and the like.
+    /// Scales, post-ops and the like.
     pub attributes: Attributes,
     /// Threads for creating the primitive and for executing it.
     pub contexts: [Context; 2],
-    /// Whether dst takes the place of src, or diff_src of diff_dst.
+    /// Whether dst shares the buffer of src, or diff_src that of diff_dst.
     pub inplace: bool,
 }
 
-impl Default for Problem {
-    /// No dimensions; everything else is plain.
-    fn default() -> Problem {
-        Problem {
+impl Default for LnormProblem {
+    /// No dimensions, and the simplest of everything else.
+    fn default() -> LnormProblem {
+        LnormProblem {
             dims: Vec::new(),
             name: String::new(),
             direction: Direction::default(),
@@ -102,7 +110,7 @@ impl Default for Problem {
     }
 }
 
-impl Problem {
+impl LnormProblem {
     /// Elements of a row.
     pub fn cols(&self) -> usize {
         self.dims[self.dims.len() - 1]
@@ -128,7 +136,7 @@ impl Problem {
         }
     }
 
-    /// What the scales multiply a result by that becomes a whole number; 1 if it does not.
+    /// The factor that scales apply to an integer result; 1 for other types.
     fn gain(&self) -> f32 {
         let scale = |argument| match self.attributes.scale(argument).map(|scale| scale.value) {
             Some(Value::Given(value)) if value > 0.0 => value,
@@ -140,8 +148,8 @@ impl Problem {
         }
     }
 
-    /// What the library is asked for.
-    pub fn request(&self) -> Request {
+    /// What the library creates the primitive descriptor from.
+    pub fn create_from(&self) -> Request {
         let tensor = |dims: &[usize], data_type, tag: &Tag| {
             let wanted = match tag {
                 Tag::Undef => Wanted::Null,
@@ -164,51 +172,6 @@ impl Problem {
             flags: self.flags,
             attributes: self.attributes.clone(),
         }
-    }
-
-    /// The tensors that come with the attributes.
-    pub fn attribute_tensors(&self) -> Vec<AttributeTensor> {
-        // The channels of a layer normalization are its columns.
-        self.attributes.tensors(&self.dims, self.dims.len() - 1)
-    }
-
-    /// The options that are not at their defaults, or all if `canonical`, and the descriptor.
-    pub fn line(&self, canonical: bool) -> String {
-        let word = |name, text: String| shared_word(OPTIONS, name, &text, canonical);
-        let mut words: Vec<String> = [
-            word("dir", self.direction.name().to_owned()),
-            word("dt", self.types_text()),
-            word("tag", self.tags_text()),
-            word("stat_tag", self.stat_tag.to_string()),
-            word("ss_dt", self.ss_dt.name().to_owned()),
-            word("flags", self.flags_text()),
-            word("eps", self.epsilon_text()),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        words.extend(self.attributes.words(canonical));
-        for (name, context) in ["ctx-init", "ctx-exe"].into_iter().zip(self.contexts) {
-            words.extend(shared_word(ATTRIBUTES, name, &context.text(), canonical));
-        }
-        words.extend(word("inplace", self.inplace.to_string()));
-        words.push(self.descriptor());
-        words.join(" ")
-    }
-
-    /// What the performance template calls `name`.
-    pub fn entry(&self, name: &str) -> Option<String> {
-        Some(match name {
-            "desc" => self.descriptor(),
-            "dir" => self.direction.name().to_owned(),
-            "dt" => self.types_text(),
-            "tag" => self.tags_text(),
-            "stat_tag" => self.stat_tag.to_string(),
-            "ss_dt" => self.ss_dt.name().to_owned(),
-            "flags" => self.flags_text(),
-            "attr" => self.attributes.words(false).join(" "),
-            _ => return None,
-        })
     }
 
     fn types_text(&self) -> String {
@@ -241,7 +204,198 @@ impl Problem {
     }
 }
 
-/// One value, or two if the second is not the one that goes without saying.
+impl Problem for LnormProblem {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn line(&self, canonical: bool) -> String {
+        let word = |name, text: String| shared_word(OPTIONS, name, &text, canonical);
+        let mut words: Vec<String> = [
+            word("dir", self.direction.name().to_owned()),
+            word("dt", self.types_text()),
+            word("tag", self.tags_text()),
+            word("stat_tag", self.stat_tag.to_string()),
+            word("ss_dt", self.ss_dt.name().to_owned()),
+            word("flags", self.flags_text()),
+            word("eps", self.epsilon_text()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        words.extend(self.attributes.words(canonical));
+        for (name, context) in ["ctx-init", "ctx-exe"].into_iter().zip(self.contexts) {
+            words.extend(shared_word(ATTRIBUTES, name, &context.text(), canonical));
+        }
+        words.extend(word("inplace", self.inplace.to_string()));
+        words.push(self.descriptor());
+        words.join(" ")
+    }
+
+    fn entry(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "desc" => self.descriptor(),
+            "dir" => self.direction.name().to_owned(),
+            "dt" => self.types_text(),
+            "tag" => self.tags_text(),
+            "stat_tag" => self.stat_tag.to_string(),
+            "ss_dt" => self.ss_dt.name().to_owned(),
+            "flags" => self.flags_text(),
+            "attr" => self.attributes.words(false).join(" "),
+            _ => return None,
+        })
+    }
+
+    fn unlisted_tag(&self) -> Option<String> {
+        let Request { dims, src, dst, stat, .. } = self.create_from();
+        [(src, "tag"), (dst, "tag"), (stat, "stat_tag")].into_iter().find_map(|(tensor, option)| {
+            match tensor.wanted {
+                Wanted::Ordered(order) if !has_tag(&order) => {
+                    let letters = Tag::letters(&order);
+                    let count = dims.len();
+                    Some(format!("no tag {letters}, for --{option} with {count} dimensions"))
+                }
+                _ => None,
+            }
+        })
+    }
+
+    fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    fn without_attributes(&self) -> Box<dyn Problem> {
+        Box::new(LnormProblem { attributes: Attributes::default(), ..self.clone() })
+    }
+
+    fn attribute_tensors(&self) -> Vec<AttributeTensor> {
+        // The channels of a layer normalization are its columns.
+        self.attributes.tensors(&self.dims, self.dims.len() - 1)
+    }
+
+    fn contexts(&self) -> [Context; 2] {
+        self.contexts
+    }
+
+    fn own_tensors(&self) -> Vec<Spec> {
+        tensors::own(self)
+    }
+
+    fn inplace_pair(&self) -> Option<(i32, i32)> {
+        Some(match self.direction.is_forward() {
+            true => (NORM_ARG_SRC, NORM_ARG_DST),
+            false => (NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC),
+        })
+    }
+
+    fn works_in_place(&self) -> bool {
+        self.inplace
+    }
+
+    fn skip_reason(&self) -> Option<String> {
+        (self.inplace && self.src_dt != self.dst_dt)
+            .then(|| "in place needs src and dst of one type".to_owned())
+    }
+
+    /// oneDNN's batches use post-ops of other primitives with all of them.
+    fn unimplemented_reason(&self) -> Option<String> {
+        let post_op = self.attributes.post_ops.value.iter().find_map(|post_op| match post_op {
+            PostOp::Sum { .. } => Some("sum"),
+            PostOp::Depthwise { .. } => Some("dw"),
+            PostOp::Prelu(_) => Some("prelu"),
+            PostOp::Eltwise { .. } | PostOp::Binary(_) => None,
+        })?;
+        Some(format!("layer normalization has no post-op {post_op}"))
+    }
+
+    fn request(&self) -> Box<dyn library::Request> {
+        Box::new(self.create_from())
+    }
+
+    fn request_with(&self, layouts: &[(i32, Layout)]) -> Option<Box<dyn library::Request>> {
+        let mut request = self.create_from();
+        for (id, layout) in layouts {
+            let tensor = match *id {
+                NORM_ARG_SRC | NORM_ARG_DIFF_SRC => &mut request.src,
+                NORM_ARG_DST | NORM_ARG_DIFF_DST => &mut request.dst,
+                _ => return None,
+            };
+            tensor.wanted = Wanted::Strided(layout.clone());
+        }
+        Some(Box::new(request))
+    }
+
+    fn fill(&self, fill: Fill) -> Data {
+        data::make(&self.shape(), fill)
+    }
+
+    fn adjust(&self, data: &mut Data, imported: &[i32]) {
+        data::adjust(&self.shape(), data, imported);
+    }
+
+    fn expected(&self, data: &Data) -> Vec<Expected> {
+        data::expected(&self.shape(), data)
+    }
+
+    fn with_attributes(&self, data: &Data, plain: &[Expected]) -> Vec<Expected> {
+        data::with_attributes(self, data, plain)
+    }
+
+    fn key(&self) -> Option<Key> {
+        let shape = self.shape();
+        let bare = LnormShape { flags: Flags::default(), gain: 1.0, ..shape };
+        let attributes = &self.attributes;
+        let inplace = self.inplace && attributes.reads_dst();
+        Some(Key {
+            family: format!("{bare:?}"),
+            plain: format!("{shape:?}"),
+            attributes: (!attributes.is_default())
+                .then(|| format!("{:?} {attributes:?} {inplace}", self.dims)),
+        })
+    }
+
+    fn slices(&self) -> Option<Slices> {
+        let last = self.dims.len() - 1;
+        let mut dims = vec![1; last];
+        dims.push(self.cols());
+        Some(Slices {
+            dims: self.dims[..last].to_vec(),
+            noun: "row",
+            one: Box::new(LnormProblem { dims, ..self.clone() }),
+        })
+    }
+
+    fn gradients(&self) -> Result<Gradients, String> {
+        if self.direction.is_forward() {
+            let message = "--check=grad is for --dir=BWD_D and BWD_DW; forward has no gradients";
+            return Err(message.to_owned());
+        }
+        let dst_dt = if self.src_dt == DataType::F64 { DataType::F64 } else { DataType::F32 };
+        let backward = LnormProblem { inplace: false, ..self.clone() };
+        let direction = Direction::ForwardTraining;
+        let forward = LnormProblem { direction, dst_dt, ..backward.clone() };
+        let rows =
+            Dependence::Parts { count: self.rows(), centred: !self.flags.rms_norm, noun: "row" };
+        let columns = Dependence::Linear { inner: 1, count: self.cols(), noun: "column" };
+        let of = [
+            (NORM_ARG_SRC, NORM_ARG_DIFF_SRC, rows),
+            (NORM_ARG_SCALE, NORM_ARG_DIFF_SCALE, columns),
+            (NORM_ARG_SHIFT, NORM_ARG_DIFF_SHIFT, columns),
+        ];
+        Ok(Gradients {
+            forward: Box::new(forward),
+            backward: Box::new(backward),
+            result: NORM_ARG_DST,
+            weights: NORM_ARG_DIFF_DST,
+            saved: vec![NORM_ARG_MEAN, NORM_ARG_VARIANCE],
+            of: of
+                .map(|(input, output, dependence)| Gradient { input, output, dependence })
+                .to_vec(),
+        })
+    }
+}
+
+/// One value, or two if the second is not implied.
 fn both(first: String, second: &str, implied: &str) -> String {
     if second == implied { first } else { format!("{first}:{second}") }
 }

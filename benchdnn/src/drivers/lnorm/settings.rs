@@ -1,17 +1,17 @@
 //! The options of the driver, and how their lists multiply out.
 
-use super::problem::{DIMENSIONS, Direction, Problem};
+use super::problem::{DIMENSIONS, Direction, LnormProblem};
 use crate::attributes::AttributeSettings;
-use crate::fill::DataType;
+use crate::data_type::DataType;
 use crate::language::descriptor::Descriptor;
 use crate::language::options::{Info, Opt, multiply};
 use crate::language::value::{BadValue, boolean, list, one_of, pair};
 use crate::oracle::lnorm::Flags;
 use crate::tensor::Tag;
 
-/// The state behind [`OPTIONS`].
+/// The values of the driver's options.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Settings {
+pub struct Settings {
     directions: Vec<Direction>,
     data_types: Vec<(DataType, DataType)>,
     tags: Vec<(Tag, Tag)>,
@@ -20,12 +20,15 @@ pub(super) struct Settings {
     flags: Vec<Flags>,
     epsilons: Vec<f32>,
     inplace: Vec<bool>,
-    pub(super) attributes: AttributeSettings,
 }
 
 impl Settings {
     /// Every combination of the options for one descriptor.
-    pub(super) fn problems(&self, descriptor: &str) -> Result<Vec<Problem>, BadValue> {
+    pub(super) fn problems(
+        &self,
+        attributes: &AttributeSettings,
+        descriptor: &str,
+    ) -> Result<Vec<LnormProblem>, BadValue> {
         let Descriptor { dims, name } = Descriptor::parse(descriptor, &DIMENSIONS)?;
         let fits = |tag: &Tag, ndims| tag.order(ndims).map_err(BadValue::new);
         for tag in self.tags.iter().flat_map(|(src, dst)| [src, dst]) {
@@ -39,7 +42,7 @@ impl Settings {
             })?;
         }
         // The first option varies slowest, as in oneDNN.
-        let mut problems = vec![Problem { dims, name, ..Problem::default() }];
+        let mut problems = vec![LnormProblem { dims, name, ..LnormProblem::default() }];
         multiply(&mut problems, &self.directions, |problem, &value| problem.direction = value);
         multiply(&mut problems, &self.data_types, |problem, &value| {
             (problem.src_dt, problem.dst_dt) = value;
@@ -51,10 +54,10 @@ impl Settings {
         multiply(&mut problems, &self.ss_dts, |problem, &value| problem.ss_dt = value);
         multiply(&mut problems, &self.flags, |problem, &value| problem.flags = value);
         multiply(&mut problems, &self.epsilons, |problem, &value| problem.epsilon = value);
-        multiply(&mut problems, &self.attributes.combinations(), |problem, attributes| {
-            problem.attributes = attributes.clone();
+        multiply(&mut problems, &attributes.combinations(), |problem, value| {
+            problem.attributes = value.clone();
         });
-        multiply(&mut problems, &self.attributes.contexts(), |problem, &contexts| {
+        multiply(&mut problems, &attributes.contexts(), |problem, &contexts| {
             problem.contexts = contexts;
         });
         multiply(&mut problems, &self.inplace, |problem, &value| problem.inplace = value);
@@ -65,7 +68,7 @@ impl Settings {
 fn flags(text: &str) -> Result<Flags, BadValue> {
     let mut flags = Flags::default();
     for letter in text.chars() {
-        match letter {
+        match letter.to_ascii_uppercase() {
             'G' => flags.global_stats = true,
             'C' => flags.scale = true,
             'H' => flags.shift = true,
@@ -171,7 +174,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         set: |state, text| list(text, ',', epsilon).map(|list| state.epsilons = list),
     },
     Opt {
-        info: row("inplace", "LIST", "false", "Whether dst takes the place of src: true, false"),
+        info: row("inplace", "LIST", "false", "Whether dst shares the buffer of src: true, false"),
         set: |state, text| list(text, ',', boolean).map(|list| state.inplace = list),
     },
 ];

@@ -1,28 +1,32 @@
-//! One reorder: what it is, the tensors that it has, and the line that makes it again.
+//! One reorder, its tensors, and its line.
 
-use super::library::Request;
+use super::data;
+use super::request::Request;
 use super::settings::OPTIONS;
 use crate::attributes::{ATTRIBUTES, AttributeTensor, Attributes, Context};
+use crate::data_type::DataType;
 use crate::execution::Role;
-use crate::fill::DataType;
+use crate::fill::{self, Fill};
 use crate::language::descriptor;
 use crate::language::options::word;
+use crate::library::{self, has_tag};
+use crate::problem::{Data, Expected, Gradients, Part, Place, Problem, Spec};
 use crate::tensor::{Layout, Tag};
 use norm_sys::{NORM_ARG_DST, NORM_ARG_SRC};
 use std::ops::RangeInclusive;
 
-/// The fewest and the most dimensions of the primitive.
+/// The numbers of dimensions that the primitive supports.
 pub(super) const DIMENSIONS: RangeInclusive<usize> = 1..=12;
 
-/// What is kept with the elements of dst for a convolution, as written: `FLAG:MASK[+...]`.
+/// The compensation that dst stores for a convolution, as written: `FLAG:MASK[+...]`.
 pub(super) type Extra = String;
 
 /// One problem.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Problem {
+pub struct ReorderProblem {
     /// Dimensions.
     pub dims: Vec<usize>,
-    /// The name that was given to it; often empty.
+    /// Its name; often empty.
     pub name: String,
     /// Type of src.
     pub src_dt: DataType,
@@ -32,23 +36,23 @@ pub struct Problem {
     pub src_tag: Tag,
     /// Layout of dst.
     pub dst_tag: Tag,
-    /// Strides of src and dst in place of the tags; empty where a tag counts.
+    /// Strides of src and dst instead of the tags; empty where the tag counts.
     pub strides: [Vec<usize>; 2],
     /// See `Extra`; empty for nothing.
     pub extra: String,
-    /// Bits of the dimensions that are known only when it is executed.
+    /// Bits of the dimensions that are known only at execution.
     pub runtime_dims: u64,
-    /// Factors, zero points and a sum.
+    /// Scales, zero points and a sum.
     pub attributes: Attributes,
     /// Threads for creating the primitive and for executing it.
     pub contexts: [Context; 2],
 }
 
-impl Default for Problem {
-    /// No dimensions; everything else is plain.
-    fn default() -> Problem {
+impl Default for ReorderProblem {
+    /// No dimensions, and the simplest of everything else.
+    fn default() -> ReorderProblem {
         let plain = Tag::parse("abx").expect("a tag");
-        Problem {
+        ReorderProblem {
             dims: Vec::new(),
             name: String::new(),
             src_dt: DataType::F32,
@@ -64,37 +68,7 @@ impl Default for Problem {
     }
 }
 
-/// A tensor of a problem.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Spec {
-    /// The argument id.
-    pub id: i32,
-    /// What people call it.
-    pub name: &'static str,
-    /// What the primitive does with it.
-    pub role: Role,
-    /// How its elements lie in memory.
-    pub layout: Layout,
-}
-
-/// The tensors of a problem: src, dst, and those of the attributes in their order.
-pub fn arguments(problem: &Problem) -> Vec<Spec> {
-    let [src, dst] = problem.layouts();
-    let role = if problem.attributes.reads_dst() { Role::Updated } else { Role::Output };
-    let mut all = vec![
-        Spec { id: NORM_ARG_SRC, name: "src", role: Role::Input, layout: src },
-        Spec { id: NORM_ARG_DST, name: "dst", role, layout: dst },
-    ];
-    all.extend(problem.attribute_tensors().iter().map(|tensor| Spec {
-        id: tensor.id,
-        name: tensor.name(),
-        role: Role::Input,
-        layout: tensor.layout(),
-    }));
-    all
-}
-
-impl Problem {
+impl ReorderProblem {
     /// Elements of the tensor.
     pub fn count(&self) -> usize {
         self.dims.iter().product()
@@ -117,20 +91,32 @@ impl Problem {
         })
     }
 
-    /// The tensors that come with the attributes.
-    pub fn attribute_tensors(&self) -> Vec<AttributeTensor> {
-        self.attributes.tensors(&self.dims, 1)
-    }
-
-    /// What the library is asked for.
-    pub fn request(&self) -> Request {
+    fn create_from(&self) -> Request {
         let [src, dst] = self.layouts();
         let strided = [!self.strides[0].is_empty(), !self.strides[1].is_empty()];
         Request { src, dst, strided, attributes: self.attributes.clone() }
     }
 
-    /// The options that are not at their defaults, or all if `canonical`, and the descriptor.
-    pub fn line(&self, canonical: bool) -> String {
+    fn strides_text(&self) -> String {
+        let joined =
+            |strides: &[usize]| strides.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
+        match &self.strides {
+            [src, dst] if src.is_empty() && dst.is_empty() => String::new(),
+            [src, dst] => format!("{}:{}", joined(src), joined(dst)),
+        }
+    }
+
+    fn descriptor(&self) -> String {
+        descriptor::text(&self.dims, &self.name)
+    }
+}
+
+impl Problem for ReorderProblem {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn line(&self, canonical: bool) -> String {
         let said = |name, text: &str| word(OPTIONS, name, text, canonical);
         let mut words: Vec<String> = [
             said("sdt", self.src_dt.name()),
@@ -152,8 +138,7 @@ impl Problem {
         words.join(" ")
     }
 
-    /// What the performance template calls `name`.
-    pub fn entry(&self, name: &str) -> Option<String> {
+    fn entry(&self, name: &str) -> Option<String> {
         Some(match name {
             "desc" => self.descriptor(),
             "sdt" => self.src_dt.name().to_owned(),
@@ -167,16 +152,77 @@ impl Problem {
         })
     }
 
-    fn strides_text(&self) -> String {
-        let joined =
-            |strides: &[usize]| strides.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
-        match &self.strides {
-            [src, dst] if src.is_empty() && dst.is_empty() => String::new(),
-            [src, dst] => format!("{}:{}", joined(src), joined(dst)),
-        }
+    fn unlisted_tag(&self) -> Option<String> {
+        let Request { src, dst, strided, .. } = self.create_from();
+        let sides = [(src, strided[0], "stag"), (dst, strided[1], "dtag")];
+        sides.into_iter().find_map(|(layout, strided, option)| {
+            let order = layout.order();
+            let letters = Tag::letters(&order);
+            // The harness does not know which blocked layouts have a tag.
+            let is_plain = !strided && layout.blocks.is_empty();
+            (is_plain && !has_tag(&order)).then(|| format!("no tag {letters}, for --{option}"))
+        })
     }
 
-    fn descriptor(&self) -> String {
-        descriptor::text(&self.dims, &self.name)
+    fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    fn without_attributes(&self) -> Box<dyn Problem> {
+        Box::new(ReorderProblem { attributes: Attributes::default(), ..self.clone() })
+    }
+
+    fn attribute_tensors(&self) -> Vec<AttributeTensor> {
+        self.attributes.tensors(&self.dims, 1)
+    }
+
+    fn contexts(&self) -> [Context; 2] {
+        self.contexts
+    }
+
+    fn own_tensors(&self) -> Vec<Spec> {
+        let [src, dst] = self.layouts();
+        let dst_role = if self.attributes.reads_dst() { Role::Updated } else { Role::Output };
+        let sides = [(NORM_ARG_SRC, "src", Role::Input, src), (NORM_ARG_DST, "dst", dst_role, dst)];
+        sides
+            .map(|(id, name, role, layout)| Spec {
+                part: Part::Main,
+                place: Place::Given(layout.clone()),
+                ..Spec::new(id, name, role, layout.dims, layout.data_type)
+            })
+            .to_vec()
+    }
+
+    fn skip_reason(&self) -> Option<String> {
+        if !self.extra.is_empty() {
+            return Some("compensation for convolutions is not built".to_owned());
+        }
+        if self.runtime_dims != 0 {
+            return Some("dimensions known at execution alone are not built".to_owned());
+        }
+        let sides = [(NORM_ARG_SRC, self.src_dt), (NORM_ARG_DST, self.dst_dt)];
+        sides.into_iter().find_map(|(argument, data_type)| {
+            let zero_point = self.attributes.zero_point(argument);
+            let name = data_type.name();
+            zero_point
+                .filter(|_| !data_type.is_integer())
+                .map(|_| format!("zero points are for whole numbers, not {name}"))
+        })
+    }
+
+    fn request(&self) -> Box<dyn library::Request> {
+        Box::new(self.create_from())
+    }
+
+    fn fill(&self, _: Fill) -> Data {
+        Data::from([(NORM_ARG_SRC, fill::reorder(self.count(), self.src_dt, self.dst_dt))])
+    }
+
+    fn expected(&self, data: &Data) -> Vec<Expected> {
+        vec![data::expected(self, data)]
+    }
+
+    fn gradients(&self) -> Result<Gradients, String> {
+        Err("--check=grad: a reorder has no gradients".to_owned())
     }
 }

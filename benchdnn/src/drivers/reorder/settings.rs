@@ -1,16 +1,16 @@
 //! The options of the driver, and how their lists multiply out.
 
-use super::problem::{DIMENSIONS, Extra, Problem};
-use crate::attributes::{ATTRIBUTES, AttributeSettings};
-use crate::fill::DataType;
+use super::problem::{DIMENSIONS, Extra, ReorderProblem};
+use crate::attributes::AttributeSettings;
+use crate::data_type::DataType;
 use crate::language::descriptor::Descriptor;
-use crate::language::options::{Info, Opt, defaults, multiply};
+use crate::language::options::{Info, Opt, multiply};
 use crate::language::value::{BadValue, exactly_one_of, integer, list, starts};
 use crate::tensor::Tag;
 
-/// The state behind [`OPTIONS`].
+/// The values of the driver's options.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Settings {
+pub struct Settings {
     src_dts: Vec<DataType>,
     dst_dts: Vec<DataType>,
     src_tags: Vec<Tag>,
@@ -18,19 +18,15 @@ pub(super) struct Settings {
     strides: Vec<[Vec<usize>; 2]>,
     extras: Vec<Extra>,
     runtime_dims: Vec<u64>,
-    pub(super) attributes: AttributeSettings,
 }
 
 impl Settings {
-    /// All options at their defaults.
-    pub(super) fn initial() -> Settings {
-        let mut settings: Settings = defaults(OPTIONS);
-        settings.attributes = defaults(ATTRIBUTES);
-        settings
-    }
-
     /// Every combination of the options for one descriptor.
-    pub(super) fn problems(&self, descriptor: &str) -> Result<Vec<Problem>, BadValue> {
+    pub(super) fn problems(
+        &self,
+        attributes: &AttributeSettings,
+        descriptor: &str,
+    ) -> Result<Vec<ReorderProblem>, BadValue> {
         let Descriptor { dims, name } = Descriptor::parse(descriptor, &DIMENSIONS)?;
         for (tags, option) in [(&self.src_tags, "stag"), (&self.dst_tags, "dtag")] {
             for tag in tags {
@@ -46,17 +42,17 @@ impl Settings {
             }
         }
         // The first option varies slowest, as in oneDNN.
-        let mut problems = vec![Problem { dims, name, ..Problem::default() }];
+        let mut problems = vec![ReorderProblem { dims, name, ..ReorderProblem::default() }];
         multiply(&mut problems, &self.src_dts, |problem, &value| problem.src_dt = value);
         multiply(&mut problems, &self.dst_dts, |problem, &value| problem.dst_dt = value);
         multiply(&mut problems, &self.src_tags, |problem, tag| problem.src_tag = tag.clone());
         multiply(&mut problems, &self.dst_tags, |problem, tag| problem.dst_tag = tag.clone());
         multiply(&mut problems, &self.strides, |problem, value| problem.strides = value.clone());
         multiply(&mut problems, &self.extras, |problem, value| problem.extra = value.clone());
-        multiply(&mut problems, &self.attributes.combinations(), |problem, value| {
+        multiply(&mut problems, &attributes.combinations(), |problem, value| {
             problem.attributes = value.clone();
         });
-        multiply(&mut problems, &self.attributes.contexts(), |problem, &value| {
+        multiply(&mut problems, &attributes.contexts(), |problem, &value| {
             problem.contexts = value;
         });
         multiply(&mut problems, &self.runtime_dims, |problem, &value| {
@@ -148,7 +144,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "strides",
             "LIST",
             "",
-            "Strides in place of tags, SRC:DST, as in 8x1:1x4; either may be left out",
+            "Strides instead of tags, SRC:DST, as in 8x1:1x4; either may be left out",
         ),
         set: |state, text| list(text, ',', strides).map(|list| state.strides = list),
     },
@@ -157,7 +153,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "oflag",
             "LIST",
             "",
-            "What dst keeps for a convolution, FLAG:MASK[+...]: s8s8_comp, zp_comp; skipped",
+            "Compensation for a convolution, FLAG:MASK[+...]: s8s8_comp, zp_comp; skipped",
         ),
         set: |state, text| list(text, ',', extra).map(|list| state.extras = list),
     },
@@ -170,8 +166,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "runtime-dim-mask",
             "LIST",
             "0",
-            "Bits of the dimensions that are known only when it is executed; others than 0 are\n\
-             skipped",
+            "Bits of the dimensions that are known only at execution; others than 0 are skipped",
         ),
         set: |state, text| {
             list(text, ',', |item| integer(item, 0..=(1 << 12) - 1))

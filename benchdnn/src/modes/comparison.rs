@@ -1,50 +1,47 @@
 //! `--compare`: the same problem on another library.
 
-use super::case::{Case, End};
-use super::data::{self, Prediction};
-use super::executor::Executor;
-use super::library::LibraryExecutor;
+use super::cache::Prediction;
+use super::end::End;
+use super::{Case, inputs};
 use crate::check;
+use crate::data_type::DataType;
 use crate::execution::{Fault, Output, Placed, Role, Tensor};
-use crate::executor::{Control, Prepared};
-use crate::fill::DataType;
+use crate::executor::{Control as _, Prepared};
+use crate::library::Executor as _;
 use crate::outcome::{Compared, Halt, Side};
 use crate::peer::Peer;
+use crate::problem::Expected;
 use crate::report::Reporter;
-use crate::run::Run;
-use crate::tensor::Layout;
-use crate::verdict::Expected;
 
 /// Why another library does not offer a problem.
 pub(super) type NotOffered = String;
 
 /// The problem as another library prepares it. The outer error ends the run.
 pub(super) fn prepare(
-    case: &Case,
+    case: &Case<'_>,
     peer: &Peer,
-    run: &Run,
 ) -> Result<Result<Box<dyn Prepared>, NotOffered>, Halt> {
-    let connection = peer.open(run.threads)?.clone();
-    let executor = LibraryExecutor::new(connection)
-        .map_err(|refusal| Halt(format!("--compare: {}", refusal.message)))?;
-    let prepared =
-        executor.set_threads(run.threads).and_then(|()| executor.prepare(&case.problem.request()));
+    let threads = case.run.threads;
+    let library = peer.open(threads)?;
+    let request = case.problem.request();
+    let prepared = library.set_threads(threads).and_then(|()| library.prepare(&*request));
     Ok(prepared.map_err(|refusal| refusal.message))
 }
 
-/// The problem's tensors, given as this library wants them, as another one does.
+/// The problem's tensors, given in this library's layouts, in those of another one.
 pub(super) fn tensors(
-    case: &Case,
+    case: &Case<'_>,
     theirs: &dyn Prepared,
     ours: &[Tensor],
 ) -> Result<Vec<Tensor>, NotOffered> {
-    // What a library says of an argument that is not used is its own affair.
-    let layouts = data::layouts_of_used(&case.problem, theirs).map_err(said)?;
-    if case.problem.inplace && !case.lie_alike(&layouts) {
+    let specs = case.problem.tensors();
+    // Other libraries may have descriptors of unused arguments.
+    let layouts = inputs::layouts_of_used(&specs, theirs).map_err(said)?;
+    if case.problem.works_in_place() && !case.can_share(&specs, &layouts) {
         return Err("in place needs src and dst of one layout".to_owned());
     }
     // The elements are in the order of the indices, wherever they lie.
-    let tensor = |(ours, (_, layout)): (&Tensor, (_, Layout))| Tensor { layout, ..ours.clone() };
+    let tensor = |(ours, layout): (&Tensor, _)| Tensor { layout, ..ours.clone() };
     Ok(ours.iter().zip(layouts).map(tensor).collect())
 }
 
@@ -57,15 +54,14 @@ fn said(fault: Fault) -> NotOffered {
 
 /// Mode C: executes once and compares the results with ours and with the oracle's.
 pub(super) fn correctness(
-    case: &Case,
+    case: &Case<'_>,
     peer: &Peer,
     inputs: &[Tensor],
     ours: &[Output],
     prediction: &Prediction,
-    run: &Run,
     reporter: &mut Reporter<'_>,
 ) -> Result<Compared, End> {
-    let executed = prepare(case, peer, run)?.and_then(|prepared| {
+    let executed = prepare(case, peer)?.and_then(|prepared| {
         let tensors = tensors(case, &*prepared, inputs)?;
         let placed = Placed::new(&tensors, case.placement());
         // Some versions of oneDNN want an argument that they do not read.
@@ -192,7 +188,7 @@ fn difference(
     found
 }
 
-/// Whether two libraries want the tensors in the same places, so that they can share buffers.
+/// Whether two libraries use the same layouts, so that they can share buffers.
 pub(super) fn same_places(ours: &[Tensor], theirs: &[Tensor]) -> bool {
     let mut pairs = ours.iter().zip(theirs);
     pairs.all(|(a, b)| a.role == Role::Unused || a.layout.same_places(&b.layout))
@@ -202,6 +198,7 @@ pub(super) fn same_places(ours: &[Tensor], theirs: &[Tensor]) -> bool {
 mod tests {
     use super::*;
     use crate::check::Kind;
+    use crate::tensor::Layout;
 
     fn output(values: &[f64]) -> Output {
         let layout = Layout::dense(&[values.len() / 2, 2], DataType::F32);
@@ -210,9 +207,8 @@ mod tests {
     }
 
     fn apart(ours: &[f64], theirs: &[f64], want: &[f64]) -> Option<Apart> {
-        let terms: Vec<f64> = want.iter().map(|value| value.abs()).collect();
-        let (values, terms) = (want.to_vec().into(), terms.into());
-        let expected = Expected { id: 17, kind: Kind::Result, values, terms };
+        let terms = want.iter().map(|value| value.abs()).collect();
+        let expected = Expected::new(17, Kind::Result, want.to_vec(), terms);
         compare(&output(ours), &output(theirs), &expected)
     }
 

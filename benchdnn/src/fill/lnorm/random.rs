@@ -1,12 +1,13 @@
-//! Data as it occurs: normal values, rows with a mean and a deviation of their own, and now and then
-//! a row of another magnitude. Backward the statistics are the row's own, rounded to f32, as a
-//! forward run gives them.
+//! Realistic data: normally distributed values, rows with their own mean and deviation, and
+//! occasionally a row of another magnitude. Backward the statistics are the row's own, rounded to
+//! f32, as a forward run gives them.
 
-use super::generator::Generator;
-use super::{DataType, LnormData, LnormShape};
+use super::{LnormData, LnormShape};
+use crate::data_type::DataType;
+use crate::fill::generator::Generator;
 use rayon::prelude::*;
 
-/// Elements below which a piece of work is not worth handing to another thread.
+/// Fewer elements are not worth handing to another thread.
 const GRAIN: usize = 16 * 1024;
 
 /// Streams of random numbers: each tensor has its own, so that they are independent.
@@ -42,13 +43,13 @@ pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
     );
 }
 
-/// Mean and deviation of a row. One in sixteen is far from 1; where the type has the range of f32,
-/// some have squares that overflow or vanish in f32.
+/// Mean and deviation of a row. One row in sixteen is far from 1; if the type has the range of f32,
+/// squares of some rows overflow or underflow in f32.
 fn magnitude(dt: DataType, generator: &mut Generator) -> (f64, f64) {
     let deviation = [0.5, 1.0, 2.0, 4.0][generator.below(4) as usize];
     let mean = deviation * generator.normal();
     match dt {
-        // Whole numbers that seldom saturate.
+        // Integers that rarely saturate.
         DataType::U8 => return (128.0 + 4.0 * mean, 10.0 * deviation),
         DataType::S8 | DataType::S32 => return (4.0 * mean, 10.0 * deviation),
         _ => {}
@@ -64,7 +65,7 @@ fn magnitude(dt: DataType, generator: &mut Generator) -> (f64, f64) {
     }
 }
 
-/// Mean and variance that the problem is given for a row, as f32 values.
+/// The given mean and variance of a row, as f32 values.
 fn statistics(shape: &LnormShape, src: &[f64], generator: &mut Generator) -> (f64, f64) {
     if shape.forward && !shape.flags.global_stats {
         return (0.0, 0.0); // they are outputs
@@ -73,7 +74,7 @@ fn statistics(shape: &LnormShape, src: &[f64], generator: &mut Generator) -> (f6
     let own_mean = if shape.flags.rms_norm { 0.0 } else { src.iter().sum::<f64>() / count };
     let own_variance = src.iter().map(|x| (x - own_mean) * (x - own_mean)).sum::<f64>() / count;
     let (mean, variance) = if shape.flags.global_stats {
-        // Those of another sample: near the row's own.
+        // Those of another sample, near the row's own.
         let deviation = own_variance.sqrt();
         (
             own_mean + 0.25 * deviation * generator.normal(),
@@ -85,11 +86,11 @@ fn statistics(shape: &LnormShape, src: &[f64], generator: &mut Generator) -> (f6
     (DataType::F32.round(mean), DataType::F32.round(variance))
 }
 
-/// Odd multiples of 1/128 between -2 and 2, which every type has, eight from each random number; mean 0
-/// and variance 1, scale near 1. No value is 0: activations seldom are, and what a kernel does with one
-/// in hundreds is not what is to be timed.
+/// Odd multiples of 1/128 between -2 and 2, which every type represents, eight from each random
+/// number: mean 0, variance 1, scales near 1. No value is 0: activations rarely are, and special
+/// cases for zeros should not be timed.
 pub(super) fn fill_plainly(shape: &LnormShape, seed: u64, data: &mut LnormData) {
-    // Whole numbers would be zeros and ones; what is halfway between two is rounded below.
+    // Integers would be zeros and ones; halves are rounded below.
     let (base, step) = match shape.src_dt {
         DataType::U8 => (128.0, 0.5),
         dt if dt.is_integer() => (0.0, 0.5),

@@ -1,15 +1,62 @@
-//! The executor that calls the C functions of layer normalization.
+//! The calls that create the primitive descriptor of a layer normalization.
 
-use super::executor::{Executor, Request, TensorRequest, Wanted};
 use super::problem::Direction;
 use crate::attributes::Attributes;
-use crate::executor::{Control, CpuIsa, Prepared, Refusal};
-use crate::fill::DataType;
-use crate::library::{Connection, MemoryDesc, PrimitiveAttr, PrimitiveDesc, data_type, functions};
+use crate::data_type::DataType;
+use crate::executor::{Prepared, Refusal};
+use crate::library::{self, Connection, MemoryDesc, PrimitiveAttr, PrimitiveDesc};
+use crate::library::{data_type, functions};
+use crate::oracle::lnorm::Flags;
+use crate::tensor::Layout;
 use norm_sys::*;
 use std::ffi::c_uint;
 use std::ptr;
 use std::rc::Rc;
+
+/// The layout that is requested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The library chooses.
+    Any,
+    /// No descriptor is passed.
+    Null,
+    /// Dense, the dimensions in this order, outermost first.
+    Ordered(Vec<usize>),
+    /// These very strides.
+    Strided(Layout),
+}
+
+/// Type and layout of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorRequest {
+    /// The type.
+    pub data_type: DataType,
+    /// The layout.
+    pub wanted: Wanted,
+}
+
+/// What a primitive descriptor is made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// What is computed.
+    pub direction: Direction,
+    /// Dimensions of src and dst.
+    pub dims: Vec<usize>,
+    /// src and diff_src.
+    pub src: TensorRequest,
+    /// dst and diff_dst.
+    pub dst: TensorRequest,
+    /// mean and variance: one dimension less.
+    pub stat: TensorRequest,
+    /// Type of scale, shift and their gradients.
+    pub ss_dt: DataType,
+    /// Added to the variance inside the root.
+    pub epsilon: f32,
+    /// The kind of normalization.
+    pub flags: Flags,
+    /// Scales, post-ops and the like.
+    pub attributes: Attributes,
+}
 
 functions! {
     /// The functions that create the primitive descriptors.
@@ -46,7 +93,7 @@ functions! {
 }
 
 functions! {
-    /// Those that take the type of scale and shift; oneDNN has them since 3.3 or so.
+    /// The ones with a type for scale and shift, which oneDNN has had since about 3.3.
     FunctionsV2 {
         layer_normalization_forward_primitive_desc_create_v2 =
             norm_layer_normalization_forward_primitive_desc_create_v2:
@@ -82,82 +129,46 @@ functions! {
     }
 }
 
-/// A library behind its C functions.
-#[derive(Debug)]
-pub struct LibraryExecutor {
-    connection: Rc<Connection>,
-    functions: Functions,
-    /// Or the refusal that says which one is missing.
-    functions_v2: Result<FunctionsV2, Refusal>,
-}
-
-impl LibraryExecutor {
-    /// The library of a connection.
-    pub fn new(connection: Rc<Connection>) -> Result<LibraryExecutor, Refusal> {
-        let (functions, functions_v2) = match connection.source() {
-            None => (Functions::linked(), Ok(FunctionsV2::linked())),
-            Some(opened) => (Functions::opened(opened)?, FunctionsV2::opened(opened)),
-        };
-        Ok(LibraryExecutor { connection, functions, functions_v2 })
-    }
-
-    fn desc(&self, dims: &[usize], request: &TensorRequest) -> Result<MemoryDesc, Refusal> {
-        let connection = &*self.connection;
-        match &request.wanted {
-            Wanted::Any => MemoryDesc::any(connection, dims, request.data_type),
-            Wanted::Null => Ok(MemoryDesc::null()),
-            Wanted::Ordered(order) => {
-                MemoryDesc::ordered(connection, dims, order, request.data_type)
-            }
-            Wanted::Strided(layout) => MemoryDesc::strided(connection, layout),
-        }
-    }
-}
-
-impl Control for LibraryExecutor {
-    fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal> {
-        self.connection.set_cpu_isa(isa)
-    }
-
-    fn set_threads(&self, threads: u64) -> Result<(), Refusal> {
-        self.connection.set_threads(threads)
-    }
-
-    fn threads(&self) -> u64 {
-        self.connection.threads()
-    }
-
-    fn last_threads(&self) -> u64 {
-        self.connection.last_threads()
-    }
-}
-
-impl Executor for LibraryExecutor {
-    fn prepare(&self, request: &Request) -> Result<Box<dyn Prepared>, Refusal> {
-        // oneDNN's backward wants to know the forward that it belongs to.
-        let hint = match self.connection.source() {
-            Some(_) if !request.direction.is_forward() => {
+impl library::Request for Request {
+    fn create(&self, connection: &Rc<Connection>) -> Result<Box<dyn Prepared>, Refusal> {
+        // oneDNN's backward needs the descriptor of its forward.
+        let hint = match connection.source() {
+            Some(_) if !self.direction.is_forward() => {
                 let direction = Direction::ForwardTraining;
                 let attributes = Attributes::default();
-                Some(self.create(&Request { direction, attributes, ..request.clone() }, None)?)
+                let forward = Request { direction, attributes, ..self.clone() };
+                Some(forward.descriptor(connection, None)?)
             }
             _ => None,
         };
-        Ok(Box::new(self.create(request, hint.as_ref())?))
+        Ok(Box::new(self.descriptor(connection, hint.as_ref())?))
     }
 }
 
-impl LibraryExecutor {
-    fn create(
+fn desc(
+    connection: &Connection,
+    dims: &[usize],
+    request: &TensorRequest,
+) -> Result<MemoryDesc, Refusal> {
+    match &request.wanted {
+        Wanted::Any => MemoryDesc::any(connection, dims, request.data_type),
+        Wanted::Null => Ok(MemoryDesc::null()),
+        Wanted::Ordered(order) => MemoryDesc::ordered(connection, dims, order, request.data_type),
+        Wanted::Strided(layout) => MemoryDesc::strided(connection, layout),
+    }
+}
+
+impl Request {
+    fn descriptor(
         &self,
-        request: &Request,
+        connection: &Rc<Connection>,
         hint: Option<&PrimitiveDesc>,
     ) -> Result<PrimitiveDesc, Refusal> {
-        let Request { direction, dims, epsilon, flags, .. } = request;
-        let (engine, epsilon) = (self.connection.engine(), *epsilon);
-        let src = self.desc(dims, &request.src)?;
-        let dst = self.desc(dims, &request.dst)?;
-        let stat = self.desc(&dims[..dims.len() - 1], &request.stat)?;
+        let Request { direction, dims, epsilon, flags, .. } = self;
+        let (engine, epsilon) = (connection.engine(), *epsilon);
+        let src = desc(connection, dims, &self.src)?;
+        let dst = desc(connection, dims, &self.dst)?;
+        let stat = desc(connection, &dims[..dims.len() - 1], &self.stat)?;
         let flags = [
             (flags.global_stats, norm_use_global_stats),
             (flags.scale, norm_use_scale),
@@ -174,19 +185,18 @@ impl LibraryExecutor {
             Direction::Backward => norm_backward,
         };
         let (src, dst, stat) = (src.raw(), dst.raw(), stat.raw());
-        let ss = data_type(request.ss_dt);
+        let ss = data_type(self.ss_dt);
         let hint = hint.map_or(ptr::null(), PrimitiveDesc::raw);
         // The channels of a layer normalization are its columns.
-        let tensors = request.attributes.tensors(dims, dims.len() - 1);
-        let attributes =
-            PrimitiveAttr::new(&self.connection, &request.attributes, &tensors, dims.len())?;
-        let (plain, attr) = (self.functions, attributes.raw());
-        // The shorter functions are the ones for f32; both kinds are to be tested.
-        let v2 = match request.ss_dt {
+        let tensors = self.attributes.tensors(dims, dims.len() - 1);
+        let attributes = PrimitiveAttr::new(connection, &self.attributes, &tensors, dims.len())?;
+        let (plain, attr) = (Functions::of(connection)?, attributes.raw());
+        // f32 goes through the shorter functions, so that both are tested.
+        let v2 = match self.ss_dt {
             DataType::F32 => None,
-            _ => Some(self.functions_v2.clone()?),
+            _ => Some(FunctionsV2::of(connection)?),
         };
-        PrimitiveDesc::create(&self.connection, |pd| {
+        PrimitiveDesc::create(connection, |pd| {
             // SAFETY: `pd` is a valid place for a handle; the engine and the descriptors are alive
             // or NULL, and the functions check everything else.
             let (name, status) = unsafe {
@@ -218,7 +228,7 @@ impl LibraryExecutor {
                     ),
                 }
             };
-            self.connection.check(&format!("layer_normalization_{name}"), status)
+            connection.check(&format!("layer_normalization_{name}"), status)
         })
     }
 }

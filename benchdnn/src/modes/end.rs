@@ -1,9 +1,9 @@
-//! Why a problem ends before its checks are through.
+//! Why a problem ends before its mode is through.
 
 use crate::outcome::{Halt, Outcome, Status};
 
 /// The end of a problem.
-pub enum End {
+pub(super) enum End {
     /// With this outcome.
     Outcome(Outcome),
     /// With the whole run.
@@ -23,12 +23,12 @@ impl From<Halt> for End {
 }
 
 /// The end of a problem that is not run.
-pub fn skipped(reason: String) -> End {
+pub(super) fn skipped(reason: String) -> End {
     End::Outcome(Outcome::because(Status::Skipped, reason))
 }
 
-/// The outcome of a problem that ran, or did not.
-pub fn outcome(result: Result<Outcome, End>) -> Result<Outcome, Halt> {
+/// The outcome of a problem, whether it ran or not.
+pub(super) fn outcome(result: Result<Outcome, End>) -> Result<Outcome, Halt> {
     match result {
         Ok(outcome) | Err(End::Outcome(outcome)) => Ok(outcome),
         Err(End::Halt(halt)) => Err(halt),

@@ -1,39 +1,38 @@
-//! Mode I: the primitive is created, and with `--compare` what that takes is measured.
+//! Mode I: the primitive is created, and timed with `--compare`.
 //!
-//! The time is that of the library's two calls, for the descriptor and for the primitive. The first
-//! ones of a problem are the slow ones where a library keeps what it made.
+//! The time is that of the library's two calls, for the descriptor and for the primitive. A library
+//! with a cache of primitives is slow the first time and fast later, so both are measured.
 
-use super::case::{Case, End};
+use super::Case;
 use super::comparison::{self, NotOffered};
+use super::end::End;
 use crate::contest::Quartiles;
 use crate::executor::{Prepared, Refusal};
 use crate::outcome::{Compared, Creation, Halt};
 use crate::peer::Peer;
-use crate::run::Run;
 use crate::timing::Timing;
 
-/// How often creating is repeated if nothing else is said.
+/// How often creation is repeated by default.
 const AGAIN: u64 = 100;
 
 /// Creates the primitive of a descriptor that was made for the first time.
 pub(super) fn measure(
-    case: &Case,
+    case: &Case<'_>,
     first: &dyn Prepared,
-    run: &Run,
 ) -> Result<(Option<Box<Creation>>, Option<Compared>), End> {
     let ours = seconds(first)?;
-    let Some(peer) = &run.peer else { return Ok((None, None)) };
-    let theirs = match theirs(case, peer, run)? {
+    let Some(peer) = &case.run.peer else { return Ok((None, None)) };
+    let theirs = match theirs(case, peer)? {
         Ok(theirs) => theirs,
         Err(reason) => return Ok((None, Some(Compared::NotOffered(reason)))),
     };
     let mut again = [Vec::new(), Vec::new()];
-    let request = case.problem.request();
-    for round in 0..if run.fix_times > 0 { run.fix_times } else { AGAIN } {
+    let fixed = case.run.fix_times;
+    for round in 0..if fixed > 0 { fixed } else { AGAIN } {
         for turn in 0..2 {
             let seconds = match (round + turn) % 2 {
-                0 => seconds(&*case.prepare(&request, run)?)?,
-                _ => match self::theirs(case, peer, run)? {
+                0 => seconds(&*case.prepare()?)?,
+                _ => match self::theirs(case, peer)? {
                     Ok(seconds) => seconds,
                     Err(reason) => return Ok((None, Some(Compared::NotOffered(reason)))),
                 },
@@ -50,14 +49,14 @@ pub(super) fn measure(
     Ok((Some(Box::new(creation)), Some(compared)))
 }
 
-/// What the library took for the descriptor, and takes for the primitive.
+/// The time of creating the descriptor and the primitive.
 fn seconds(prepared: &dyn Prepared) -> Result<f64, Refusal> {
     let primitive = prepared.bind(&[])?;
     Ok((prepared.creation() + primitive.creation()).as_secs_f64())
 }
 
 /// The same of the other library.
-fn theirs(case: &Case, peer: &Peer, run: &Run) -> Result<Result<f64, NotOffered>, Halt> {
-    let prepared = comparison::prepare(case, peer, run)?;
+fn theirs(case: &Case<'_>, peer: &Peer) -> Result<Result<f64, NotOffered>, Halt> {
+    let prepared = comparison::prepare(case, peer)?;
     Ok(prepared.and_then(|prepared| seconds(&*prepared).map_err(|refusal| refusal.message)))
 }

@@ -1,41 +1,44 @@
 //! Modes P and F: time.
 
-use super::case::{Case, End};
+use super::Case;
 use super::comparison::{self, NotOffered};
+use super::end::End;
 use crate::contest::{Contestant, FEWEST, FEWEST_THREADED, Quartiles, Terms, alternate};
 use crate::execution::{Placed, Role, Tensor};
 use crate::executor::{Bound, Prepared, Refusal};
 use crate::fill::Fill;
 use crate::outcome::{Against, Compared, Halt, Performance, Roof};
+use crate::problem::{Part, Spec};
 use crate::report::Reporter;
 use crate::roofline::{Region, Roofline, Traffic};
 use crate::rotation::{Rotation, Turn, sets};
-use crate::run::{ColdCache, Run};
+use crate::run::ColdCache;
 use crate::timing::{self, Timing};
-use norm_sys::{NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SCALE};
-use norm_sys::{NORM_ARG_SHIFT, NORM_ARG_SRC};
 use std::time::Instant;
 
-/// Creations that are timed: the first, and one that finds what a library keeps of it.
+/// Timed creations: the first, and one that a library's cache may speed up.
 const CREATIONS: usize = 2;
 
 /// Measures executions alone: buffers and primitive are ready beforehand.
 pub(super) fn measure(
-    case: &Case,
+    case: &Case<'_>,
     prepared: &dyn Prepared,
-    run: &Run,
     reporter: &mut Reporter<'_>,
 ) -> Result<(Performance, Option<Compared>), End> {
-    let (descriptor, primitive) = creation(case, run)?;
-    let tensors = case.tensors(prepared, Fill::Perf, run, reporter)?;
-    let placed = sets(&tensors, case.placement(), run.cold_cache, &WEIGHTS, reporter);
+    let run = case.run;
+    let (descriptor, primitive) = creation(case)?;
+    let tensors = case.tensors(prepared, Fill::Perf, reporter)?;
+    let specs = case.problem.tensors();
+    let weights: Vec<i32> =
+        specs.iter().filter(|spec| spec.part == Part::Weights).map(|spec| spec.id).collect();
+    let placed = sets(&tensors, case.placement(), run.cold_cache, &weights, reporter);
     let (turn, own_turn) = (Turn::default(), Turn::default());
     let ours = rotation(prepared, &placed, &turn, false)?;
 
-    let offer = offer(case, &tensors, run)?;
+    let offer = offer(case, &tensors)?;
     let own_places = match &offer {
         Some(Ok(offer)) if !comparison::same_places(&tensors, &offer.tensors) => {
-            Some(sets(&offer.tensors, case.placement(), run.cold_cache, &WEIGHTS, reporter))
+            Some(sets(&offer.tensors, case.placement(), run.cold_cache, &weights, reporter))
         }
         _ => None,
     };
@@ -46,7 +49,7 @@ pub(super) fn measure(
             None => offer.start(&placed, &turn),
         }
     });
-    let roofline = roofline(case, run, &placed);
+    let roofline = roofline(case, &specs, &placed);
     let copy = roofline.as_ref().and_then(|roofline| roofline.best(run.max_ms() / 10, &turn));
 
     let us = || ours.execute();
@@ -62,7 +65,7 @@ pub(super) fn measure(
     let (timing, mut others) = if contestants.len() == 1 {
         (timing::measure::<Refusal>(run.max_ms(), run.fix_times, us)?, Vec::new())
     } else {
-        let threaded = threads(case, run) > 1;
+        let threaded = threads(case) > 1;
         let terms = Terms {
             max_ms: run.max_ms(),
             rounds: run.fix_times,
@@ -108,13 +111,9 @@ struct Offer {
 }
 
 /// Asks the other library, if there is one.
-fn offer(
-    case: &Case,
-    ours: &[Tensor],
-    run: &Run,
-) -> Result<Option<Result<Offer, NotOffered>>, Halt> {
-    let Some(peer) = &run.peer else { return Ok(None) };
-    let offer = comparison::prepare(case, peer, run)?.and_then(|prepared| {
+fn offer(case: &Case<'_>, ours: &[Tensor]) -> Result<Option<Result<Offer, NotOffered>>, Halt> {
+    let Some(peer) = &case.run.peer else { return Ok(None) };
+    let offer = comparison::prepare(case, peer)?.and_then(|prepared| {
         let tensors = comparison::tensors(case, &*prepared, ours)?;
         Ok(Offer { prepared, tensors })
     });
@@ -137,35 +136,32 @@ impl Offer {
     }
 }
 
-/// The limit, if it is asked for and there are bytes to move.
-fn roofline(case: &Case, run: &Run, placed: &[Placed<'_>]) -> Option<Roofline> {
-    if !run.roofline {
+/// The limit, if it is requested and there are bytes to move.
+fn roofline(case: &Case<'_>, specs: &[Spec], placed: &[Placed<'_>]) -> Option<Roofline> {
+    if !case.run.roofline {
         return None;
     }
-    let traffics: Vec<Traffic> = placed.iter().map(traffic).collect::<Option<_>>()?;
+    let traffics = placed.iter().map(|placed| traffic(specs, placed));
+    let traffics: Vec<Traffic> = traffics.collect::<Option<_>>()?;
     // SAFETY: the buffers outlive the copies, whose caller waits for them and runs nothing else.
-    unsafe { Roofline::new(&traffics, threads(case, run)) }
+    unsafe { Roofline::new(&traffics, threads(case)) }
 }
 
 /// How many threads an execution may use.
-fn threads(case: &Case, run: &Run) -> usize {
-    let threads = match run.threads {
-        0 => case.executor.threads(),
+fn threads(case: &Case<'_>) -> usize {
+    let threads = match case.run.threads {
+        0 => case.library().threads(),
         threads => threads,
     };
     threads.max(1) as usize
 }
 
-/// What `--cold-cache=wei` is about.
-const WEIGHTS: [i32; 2] = [NORM_ARG_SCALE, NORM_ARG_SHIFT];
-
 /// Times the creation of the primitive descriptor, and of the primitive.
-fn creation(case: &Case, run: &Run) -> Result<(Timing, Timing), End> {
+fn creation(case: &Case<'_>) -> Result<(Timing, Timing), End> {
     let (mut descriptor, mut primitive) = (Vec::new(), Vec::new());
-    let request = case.problem.request();
     for _ in 0..CREATIONS {
         let start = Instant::now();
-        let prepared = case.prepare(&request, run)?;
+        let prepared = case.prepare()?;
         descriptor.push(start.elapsed().as_secs_f64());
         let start = Instant::now();
         prepared.bind(&[])?;
@@ -184,14 +180,23 @@ fn rotation<'p>(
     Ok(Rotation::new(placed.iter().map(bind).collect::<Result<_, _>>()?, turn))
 }
 
-/// The tensors that every implementation has to move.
-fn traffic(placed: &Placed<'_>) -> Option<Traffic> {
-    let region = |id| {
-        let buffer = placed.buffer(id)?;
-        Some(Region { pointer: buffer.pointer(), bytes: buffer.span() })
+/// The tensors that every implementation has to move; `None` if a plain copy moves no such number.
+fn traffic(specs: &[Spec], placed: &Placed<'_>) -> Option<Traffic> {
+    let of_role = |written: bool| {
+        let main = specs.iter().filter(move |spec| {
+            spec.part == Part::Main
+                && spec.role != Role::Unused
+                && spec.role.is_written() == written
+        });
+        main.filter_map(|spec| placed.buffer(spec.id))
+            .map(|buffer| Region { pointer: buffer.pointer(), bytes: buffer.span() })
     };
-    let to = region(NORM_ARG_DST).or_else(|| region(NORM_ARG_DIFF_SRC))?;
-    Some(Traffic { first: region(NORM_ARG_SRC)?, second: region(NORM_ARG_DIFF_DST), to })
+    let (inputs, outputs): (Vec<_>, Vec<_>) = (of_role(false).collect(), of_role(true).collect());
+    match (&inputs[..], &outputs[..]) {
+        (&[first], &[to]) => Some(Traffic { first, second: None, to }),
+        (&[first, second], &[to]) => Some(Traffic { first, second: Some(second), to }),
+        _ => None,
+    }
 }
 
 /// Bytes of the tensors of a role: every element once.

@@ -1,28 +1,29 @@
-//! Data whose statistics are exact in f32, and that exposes the known mistakes.
+//! Data with statistics that are exact in f32, which expose the known mistakes.
 //!
-//! A row is `unit * (middle + deviation)`, with small integers: an odd `middle`, even deviations,
-//! none of them 0 (so no element is 0), which come in pairs of opposite sign, and one triple when
-//! their number is odd. So the mean is `unit * middle`, and every partial sum of the elements,
+//! A row is `unit * (middle + deviation)`, with small integers: an odd `middle` and even deviations
+//! that are not 0 (so no element is 0). Deviations come in pairs of opposite sign, with one triple
+//! if their number is odd. So the mean is `unit * middle`, and every partial sum of the elements,
 //! of their squares and of the squared deviations is an integer below 2^24 times a power of two, in
-//! whatever order it is taken (up to 2^20 columns; beyond that only f64 or blocked sums stay exact).
+//! any order of summation (up to 2^20 columns; beyond that only f64 or blocked sums are exact).
 //!
-//! What makes a mistake show:
-//! - the variance is near epsilon, so it matters on which side of the root epsilon is added;
-//! - rows differ in their variance and elements in their deviation, so there are many different
-//!   results, and a variance that is off by 1/cols takes some of them across a rounding boundary
+//! Mistakes show because:
+//! - the variance is near epsilon, so it matters whether epsilon is added inside the root;
+//! - variances differ between rows and deviations between elements, so there are many different
+//!   results, and a variance that is off by 1/cols moves some of them across a rounding boundary
 //!   even in bf16;
-//! - the last deviation is the largest and the last diff_dst four times the others, so that a
-//!   lost last lane is missed by every sum;
-//! - backward, `variance + epsilon` is 4, 1/4 or 1 (for epsilon = 1/16), powers of four in any case,
-//!   and 1 comes last, because gradients that differ by a factor `r` agree there;
-//! - `d = scale*diff_dst` is positive, and larger for elements farther from 0 than the mean than for
-//!   any nearer: neither its mean nor that of `d*xhat` averages out.
+//! - the last deviation is the largest and the last diff_dst four times the others, so every sum
+//!   shows a lost last lane;
+//! - backward, `variance + epsilon` is 4, 1/4 or 1 (for epsilon = 1/16), powers of four in any
+//!   case; 1 comes last, because there gradients that differ by a factor `r` agree;
+//! - `d = scale*diff_dst` is positive, and larger for elements farther from 0 than the mean than
+//!   for any nearer: neither its mean nor that of `d*xhat` cancels.
 
-use super::generator::Generator;
-use super::{DataType, LnormData, LnormShape};
+use super::{LnormData, LnormShape};
+use crate::data_type::DataType;
+use crate::fill::generator::Generator;
 use rayon::prelude::*;
 
-/// Elements below which a piece of work is not worth handing to another thread.
+/// Fewer elements are not worth handing to another thread.
 const GRAIN: usize = 16 * 1024;
 
 /// Streams of random numbers: each tensor has its own, so that they are independent.
@@ -58,10 +59,10 @@ pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
 }
 
 /// Scales that are powers of two with either sign, but not 1, and shifts smaller than most results.
-/// Both are values of every type.
+/// Every type represents both.
 fn fill_parameters(shape: &LnormShape, scale: &mut [f64], shift: &mut [f64]) {
     const SCALES: [f64; 4] = [2.0, 0.5, 4.0, 0.25];
-    // Whole numbers saturate where a gain comes behind; smaller by so much that few do.
+    // Integers saturate after a large gain; smaller scales make that rare.
     let gain = f64::from(shape.gain).max(8.0) / 8.0;
     let smaller = (-gain.log2().floor()).exp2();
     for (c, scale) in scale.iter_mut().enumerate() {
@@ -74,13 +75,13 @@ fn fill_parameters(shape: &LnormShape, scale: &mut [f64], shift: &mut [f64]) {
     }
 }
 
-/// The largest integer in a row: the type holds it, and the sum of so many squares stays exact.
+/// The largest integer in a row: the type represents it, and the sum of that many squares is exact.
 fn largest_integer(shape: &LnormShape) -> u64 {
     const EXACT: f64 = 16_777_216.0; // 2^24: f32 has every integer up to here
     let cols = shape.cols as f64;
     let of_type: f64 = match shape.src_dt {
-        // More bits than f32 has show a library that goes by f32. The mean is exact, the sum of the
-        // squares not quite. Given statistics are f32, so they need small integers.
+        // More bits than f32 has expose a library that computes in f32. The mean is exact, the sum
+        // of the squares not quite. Given statistics are f32, so they need small integers.
         DataType::F64 if shape.forward && !shape.flags.global_stats => {
             return (1 << 27) - 1;
         }
@@ -88,16 +89,16 @@ fn largest_integer(shape: &LnormShape) -> u64 {
         DataType::Bf16 => 127.0,
         DataType::F16 => 1023.0,
         DataType::F8E5m2 => 5.0,
-        // The unit of whole numbers is 1: larger ones would make epsilon invisible.
+        // The unit of integers is 1: larger ones would make epsilon invisible.
         DataType::F8E4m3 | DataType::S8 | DataType::S32 => 15.0,
-        // Twice that, as there is nothing below 0.
+        // Twice that, as there are no negative values.
         DataType::U8 => return (15.0_f64.min((EXACT / cols).sqrt() / 2.0) as u64).max(3),
     };
-    // 3 is the least that leaves room for an odd middle and an even deviation.
+    // At least 3, to leave room for an odd middle and an even deviation.
     (of_type.min((EXACT / cols).sqrt()) as u64).max(3)
 }
 
-/// What is decided for a row besides its elements.
+/// The parameters of a row.
 struct Row {
     /// The mean of src.
     middle: f64,
@@ -113,23 +114,23 @@ fn fill_row(
     generator: &mut Generator,
     src: &mut [f64],
 ) -> Row {
-    // Deviations up to `reach`, twice an odd number: over two columns the deviations are +-reach,
+    // Deviations up to `reach`, twice an odd number: with two columns the deviations are +-reach,
     // and a power of two could make xhat exactly 1, where the gradient of rms_norm vanishes.
     let reach = 2 + 4 * upper_half((largest * 3 / 4 - 2) / 4 + 1, generator);
     // An odd number that leaves room for them.
     let middle = (1 + 2 * upper_half((largest - reach).div_ceil(2), generator)) as f64;
     let middle = match generator.bits() & 1 {
-        // So that no element is below 0; with the triple's 4 where the reach is 2.
+        // No element may be negative; the triple needs 4 even if the reach is 2.
         _ if shape.src_dt == DataType::U8 => middle + reach.max(4) as f64,
         1 => -middle,
         _ => middle,
     };
 
-    // An odd offset of a given mean from the row's own, so that it meets no element.
+    // An odd offset of a given mean from the row's own, so that it equals no element.
     let offset = (reach / 2) as f64;
 
     let last_sign = match shape.src_dt {
-        // Their middle is always above 0, the last one then is not always above the middle.
+        // Their middle is always positive; the last element must not always be above it.
         DataType::U8 if generator.bits() & 1 == 1 => -1.0,
         _ => middle.signum(),
     };
@@ -137,7 +138,7 @@ fn fill_row(
     let cols = src.len() as f64;
     let spread = match (shape.flags.rms_norm, src.len()) {
         (true, _) => (middle * middle + squares / cols).sqrt(),
-        // A single column has no deviation from its own mean, but from the mean that is given.
+        // A single column deviates only from a given mean.
         (false, 1) => offset,
         (false, _) => (squares / cols).sqrt(),
     };
@@ -149,13 +150,13 @@ fn fill_row(
     };
     let wanted = unit;
     let unit = unit.clamp(lowest_unit(shape.src_dt), highest_unit(shape.src_dt));
-    // A given variance keeps its distance from the row's own where the type has no such unit.
+    // If the type lacks the unit, a given variance is scaled with the one that is used.
     let given = shape.forward && shape.src_dt.is_integer();
     let variance = if given { variance * (unit / wanted) * (unit / wanted) } else { variance };
     src.iter_mut().for_each(|x| *x = (*x + middle) * unit);
 
-    // A global mean that is not the row's own shows a library that computes its own. Backward the
-    // mean is the row's own, as a forward run gives it, but for a single column: there the whole
+    // A global mean other than the row's own exposes a library that computes its own. Backward the
+    // mean is the row's own, as a forward run gives it, except for a single column, where the whole
     // gradient would be 0.
     let own_mean = !shape.flags.global_stats && src.len() > 1;
     let offset = if own_mean { 0.0 } else { offset };
@@ -171,8 +172,8 @@ fn upper_half(count: u64, generator: &mut Generator) -> u64 {
     count / 2 + generator.below(count - count / 2)
 }
 
-/// The variance of forward data, measured in epsilon. Of results that are whole numbers, small ones
-/// would all be 0, and those with a large gain all saturate: xhat is about `30/gain`, or near 1.
+/// The variance of forward data, relative to epsilon. Integer results would be 0 if small, and
+/// saturate if the gain is large: xhat is about `30/gain`, at most near 1.
 fn level(shape: &LnormShape) -> f64 {
     if !shape.dst_dt.is_integer() {
         return 0.6;
@@ -181,17 +182,17 @@ fn level(shape: &LnormShape) -> f64 {
     (square / (1.0 - square).max(0.1)).min(9.6)
 }
 
-/// Forward: the unit that brings the variance near epsilon, and a given variance that is not the
-/// row's own.
+/// Forward: the unit that makes the variance close to epsilon, and a given variance that differs
+/// from the row's own.
 fn forward_scale(row: usize, spread: f64, epsilon: f64, level: f64) -> (f64, f64) {
     let reference = if epsilon > 0.0 { epsilon } else { 1.0 };
-    // With a power of two for the unit, the variance lands between half and twice the level.
-    // For epsilon = 1/16, 3.5 is to be avoided: there sqrt(variance) + epsilon is the root too.
+    // As the unit is a power of two, the variance is between half and twice the level. For epsilon
+    // = 1/16, 3.5 must be avoided: there sqrt(variance) + epsilon equals the root.
     let unit = ((level * reference).sqrt() / spread).log2().round().exp2();
     (unit, reference * [0.25, 1.5, 0.125][row % 3])
 }
 
-/// Backward: the unit that brings xhat between 1/2 and 1 in the mean square, and the variance.
+/// Backward: the unit that makes the mean square of xhat between 1/2 and 1, and the variance.
 fn backward_scale(row: usize, spread: f64, epsilon: f64) -> (f64, f64) {
     const LOWEST: f64 = 1.0 / 4096.0; // keeps the gradient within f16
     let least =
@@ -201,7 +202,7 @@ fn backward_scale(row: usize, spread: f64, epsilon: f64) -> (f64, f64) {
     (unit, square - epsilon)
 }
 
-/// The smallest unit: its odd multiples are values of the type.
+/// The smallest unit whose odd multiples are values of the type.
 fn lowest_unit(dt: DataType) -> f64 {
     match dt {
         DataType::F16 | DataType::F8E5m2 | DataType::F8E4m3 => dt.ulp(0.0),
@@ -210,7 +211,7 @@ fn lowest_unit(dt: DataType) -> f64 {
     }
 }
 
-/// The largest unit: the type holds its largest multiple and f32 its square.
+/// The largest unit: the type represents its largest multiple and f32 its square.
 fn highest_unit(dt: DataType) -> f64 {
     match dt {
         DataType::F16 => 32.0,
@@ -239,7 +240,7 @@ fn fill_deviations(
     };
     let mut squares = 0.0;
     if let [first, second, third] = triple {
-        // Two smaller ones against a larger, which has to be 4 where the reach is 2.
+        // Two smaller ones balance a larger one, which is 4 even if the reach is 2.
         let count = (reach / 2).max(2);
         let whole = 2.0 * count as f64;
         let part = 2.0 * (1 + generator.below(count - 1)) as f64;
@@ -262,8 +263,8 @@ fn fill_deviations(
     squares
 }
 
-/// Few bits each: 1/4, 3/8 or 1/2 over the scale, three times that for elements farther from 0 than
-/// the middle, and four times that at the end.
+/// Few bits each: 1/4, 3/8 or 1/2 divided by the scale, three times that for elements farther from
+/// 0 than the middle, and four times that at the end.
 fn fill_diff_dst(
     generator: &mut Generator,
     scale: &[f64],
@@ -281,7 +282,7 @@ fn fill_diff_dst(
         *diff_dst = SIZES[(bits & 3) as usize] * if is_farther { 3.0 } else { 1.0 };
         bits >>= 2;
     }
-    // The scales are powers of two: nothing is rounded.
+    // Exact, because the scales are powers of two.
     diff_dst.iter_mut().zip(scale).for_each(|(diff_dst, scale)| *diff_dst /= scale);
     if let Some(last) = diff_dst.last_mut() {
         *last *= 4.0;

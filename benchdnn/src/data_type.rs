@@ -43,7 +43,7 @@ impl DataType {
         DataType::U8,
     ];
 
-    /// Those with an exponent whose results are f32 values rounded once.
+    /// The floating-point types whose results are f32 values rounded once.
     pub const ROUNDED_FLOATS: [DataType; 3] = [DataType::F32, DataType::Bf16, DataType::F16];
 
     /// Bytes of an element.
@@ -76,12 +76,12 @@ impl DataType {
         exactly_one_of(text, &DataType::ALL.map(|dt| (dt.name(), dt)))
     }
 
-    /// Whether the values are whole numbers, so that what is too large saturates.
+    /// Whether it is an integer type, which saturates.
     pub const fn is_integer(self) -> bool {
         matches!(self, DataType::S32 | DataType::S8 | DataType::U8)
     }
 
-    /// Bits of the significand behind the leading one.
+    /// Bits of the significand after the leading one.
     const fn fraction_bits(self) -> i32 {
         match self {
             DataType::F64 => 52,
@@ -130,9 +130,9 @@ impl DataType {
         }
     }
 
-    /// The distance between neighbours in the binade of `|value|`, as if the type's exponents had
-    /// no upper end; the smallest subnormal below the normal range; 1 of whole numbers. NaN for
-    /// infinities and NaN.
+    /// The distance between neighbours in the binade of `|value|`, as if the exponent had no upper
+    /// limit; the smallest subnormal below the normal range; 1 for integers. NaN for infinities and
+    /// NaN.
     #[inline(always)]
     pub fn ulp(self, value: f64) -> f64 {
         // 0 for numbers, NaN for the others.
@@ -146,9 +146,8 @@ impl DataType {
         binade * power_of_two(-self.fraction_bits()) + nothing
     }
 
-    /// The nearest value of the type, the even one of two. Past the largest, whole numbers
-    /// saturate, and others are infinite, or NaN where the type has no infinity. The NaN of a type
-    /// without one is NaN all the same.
+    /// The nearest value of the type, ties to even. Beyond the largest, integers saturate; other
+    /// types become infinite, or NaN if they have no infinity.
     #[inline(always)]
     pub fn round(self, value: f64) -> f64 {
         match self {
@@ -163,20 +162,20 @@ impl DataType {
         };
         let rounded = self.round_within(value);
         let rounded = if rounded.abs() > self.largest() { beyond } else { rounded };
-        // From here on no type has finite values, and the addition there could overflow.
+        // Beyond this, no type has finite values, and the addition below could overflow.
         let rounded = if value.abs() >= power_of_two(130) { beyond } else { rounded };
         if value.is_nan() { value } else { rounded }
     }
 
-    /// The nearest value of whole numbers or of a short float whose exponents have no upper end,
-    /// without a branch. `|value|` is below 2^900, and the type is not f64.
+    /// The nearest value of an integer type, or of a short float as if its exponent had no upper
+    /// limit, without a branch. `|value|` is below 2^900, and the type is not f64.
     #[inline(always)]
     pub(crate) fn round_within(self, value: f64) -> f64 {
         // Adding 1.5 * 2^52 units leaves no bits below the unit: the addition itself rounds, to
         // nearest even.
         const SHIFTER: f64 = 1.5 * power_of_two(52);
         if self.is_integer() {
-            // Not `clamp`, which keeps a NaN by a branch: here it stays one as well.
+            // Not `clamp`, which branches for NaN: here NaN is kept without a branch.
             let value = if value < self.lowest() { self.lowest() } else { value };
             let value = if value > self.largest() { self.largest() } else { value };
             return (value + SHIFTER) - SHIFTER;
@@ -185,7 +184,7 @@ impl DataType {
         ((value + shifter) - shifter).copysign(value)
     }
 
-    /// The values, rounded to the type, as the bytes that a program has in memory.
+    /// The values, rounded to the type, as bytes in memory.
     pub fn encode(self, values: &[f64]) -> Vec<u8> {
         let mut bytes = vec![0; values.len() * self.size()];
         let chunks = bytes.par_chunks_mut(CHUNK * self.size()).zip(values.par_chunks(CHUNK));
@@ -209,7 +208,7 @@ impl DataType {
         bytes
     }
 
-    /// The values that the bytes stand for.
+    /// The values of the bytes.
     ///
     /// # Panics
     /// If the bytes are not a whole number of elements.
@@ -270,7 +269,7 @@ impl DataType {
     }
 }
 
-/// Where the fraction of an f16 stands in f64, and what is then missing in the exponent.
+/// The position of an f16's fraction in f64, and the difference of the exponents' biases.
 const F16_SHIFT: u32 = 52 - 10;
 const F16_BIAS: f64 = power_of_two(1023 - 15);
 
@@ -334,7 +333,7 @@ mod tests {
                 assert_eq!(again, bits.to_ne_bytes(), "{dt:?} {bits:x}");
             }
         }
-        // Values between those, the halves among them.
+        // Values in between, halves included.
         for i in 0..200_000_u32 {
             let single = f32::from_bits(i.wrapping_mul(21_470));
             let (short, half) = (bf16::from_f32(single).to_f64(), f16::from_f32(single).to_f64());

@@ -1,46 +1,27 @@
 //! The state machine: words in, jobs out.
 //!
-//! Options set the state; a descriptor multiplies the state's lists out into jobs; `--batch` reads
-//! a file's words in place, so what they set stays set; `--reset` resets what belongs to problems
-//! and keeps what belongs to the run.
+//! Options set the state; a descriptor multiplies the state's lists out into jobs. `--batch` reads
+//! a file's words in place, so their effects remain. `--reset` resets the options of problems and
+//! keeps those of the run.
 
-use super::batch::{self, Folder, Unusable};
-use super::grammar::{Grammar, Written};
-use super::options::{Info, defaults, set};
-use super::token::{Place, Token};
-use super::value::{BadValue, starts};
-use crate::drivers::{Driver, Problem};
-use crate::run::{RUN, Run, RunSettings, SELECTION, Selection};
+use crate::driver::Driver;
+use crate::job::Job;
+use crate::language::batch::{self, Folder, Unusable};
+use crate::language::grammar::{Grammar, Written};
+use crate::language::options::{Info, defaults, set};
+use crate::language::token::{Place, Token};
+use crate::language::value::{BadValue, starts};
+use crate::library::Executor;
+use crate::problem::Problem;
+use crate::run::{Mode, RUN, Run, RunSettings, SELECTION, Selection};
 use std::fmt;
 use std::rc::Rc;
 
-/// One problem to run in one way.
-#[derive(Clone)]
-pub struct Job {
-    /// How.
-    pub run: Rc<Run>,
-    /// What.
-    pub problem: Rc<dyn Problem>,
-    /// The name of the problem's driver.
-    pub driver: &'static str,
-}
-
-impl Job {
-    /// The words that make this job again, options at their defaults left out.
-    pub fn line(&self) -> String {
-        let mut words = self.run.words();
-        words.push(format!("--{}", self.driver));
-        words.extend(self.run.filter.word(self.run.canonical));
-        words.push(self.problem.line(self.run.canonical));
-        words.join(" ")
-    }
-}
-
-/// What a command line asks for.
+/// What a command line requests.
 pub enum Request {
-    /// Printing this help text.
+    /// This text, the help or the version, is printed.
     Help(String),
-    /// Running these jobs.
+    /// These jobs are run.
     Jobs {
         /// The jobs in order, repeats included.
         jobs: Vec<Job>,
@@ -52,7 +33,7 @@ pub enum Request {
 /// A command line or batch file that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageError {
-    /// Where, if at one place.
+    /// Where, if at one position.
     pub place: Option<Place>,
     /// What is wrong.
     pub message: String,
@@ -97,10 +78,22 @@ const HELP: Info = Info {
     default: "",
     help: "Print this; after a driver's name, that driver's help",
 };
+const VERSION: Info = Info {
+    name: "version",
+    short: Some('V'),
+    value: "",
+    topic: "Drivers and help",
+    default: "",
+    help: "Print the version",
+};
 
 /// Reads a command line (without the program's name). The first driver is the default one.
-pub fn read(arguments: &[String], drivers: Vec<Box<dyn Driver>>) -> Result<Request, UsageError> {
-    let mut machine = Machine::new(drivers);
+pub fn read(
+    arguments: &[String],
+    drivers: Vec<Box<dyn Driver>>,
+    library: &dyn Executor,
+) -> Result<Request, UsageError> {
+    let mut machine = Machine::new(drivers, library);
     let tokens: Vec<Token> = arguments
         .iter()
         .enumerate()
@@ -109,6 +102,10 @@ pub fn read(arguments: &[String], drivers: Vec<Box<dyn Driver>>) -> Result<Reque
     match machine.words(&tokens, &Folder::Disk("".into())) {
         Ok(()) => {}
         Err(Stop::Help) => return Ok(Request::Help(machine.help())),
+        Err(Stop::Version) => {
+            let version = concat!("benchdnn ", env!("CARGO_PKG_VERSION"), "\n");
+            return Ok(Request::Help(version.to_owned()));
+        }
         Err(Stop::Error(error)) => return Err(error),
     }
     if machine.descriptors == 0 {
@@ -140,13 +137,15 @@ fn is_setting(token: &Token) -> bool {
 
 enum Stop {
     Help,
+    Version,
     Error(UsageError),
 }
 
-struct Machine {
+struct Machine<'l> {
     drivers: Vec<Box<dyn Driver>>,
+    library: &'l dyn Executor,
     active: usize,
-    /// A driver was named, so `--help` is about that one.
+    /// A driver was named, so `--help` is about it.
     named: bool,
     grammar: Grammar,
     settings: RunSettings,
@@ -157,11 +156,12 @@ struct Machine {
     open: Vec<(Place, String)>,
 }
 
-impl Machine {
-    fn new(drivers: Vec<Box<dyn Driver>>) -> Machine {
+impl<'l> Machine<'l> {
+    fn new(drivers: Vec<Box<dyn Driver>>, library: &'l dyn Executor) -> Machine<'l> {
         let grammar = grammar(&drivers, 0, false);
         Machine {
             drivers,
+            library,
             active: 0,
             named: false,
             grammar,
@@ -209,11 +209,12 @@ impl Machine {
         Ok(())
     }
 
-    /// Refuses a part of an implementation's name that no implementation has: all problems would
-    /// be skipped, or none, and nobody would know why.
+    /// Refuses a text that is part of no implementation's name: it would skip all problems, or
+    /// none, without an explanation.
     fn implementations_exist(&self, option: &str, value: &str) -> Result<(), BadValue> {
         let mut known: Vec<String> = Vec::new();
-        for name in self.drivers.iter().flat_map(|driver| driver.implementations()) {
+        let samples = self.drivers.iter().map(|driver| driver.sample());
+        for name in samples.flat_map(|problem| implementations(self.library, &*problem)) {
             if !known.contains(&name) {
                 known.push(name);
             }
@@ -234,6 +235,9 @@ impl Machine {
     fn switch(&mut self, name: &str) -> Result<(), Stop> {
         if name == HELP.name {
             return Err(Stop::Help);
+        }
+        if name == VERSION.name {
+            return Err(Stop::Version);
         }
         if name == RESET.name {
             self.selection = defaults(SELECTION);
@@ -288,6 +292,8 @@ impl Machine {
         for run in self.settings.runs(&self.selection) {
             let run = Rc::new(run);
             for problem in &problems {
+                makes_sense(&run, &**problem)
+                    .map_err(|message| self.stop(token, BadValue::new(message)))?;
                 if let Some(tag) = problem.unlisted_tag().filter(|_| run.enum_tags_only) {
                     let message = format!("--allow-enum-tags-only: {tag}");
                     return Err(self.stop(token, BadValue::new(message)));
@@ -313,8 +319,36 @@ impl Machine {
     }
 }
 
-/// The options that are understood while the driver at `active` is. Unless it was `named`, the
-/// help is about the program as a whole, with the default driver's options.
+/// Names of the library's implementations of a problem, best first; none if it has none.
+pub fn implementations(library: &dyn Executor, problem: &dyn Problem) -> Vec<String> {
+    let Ok(mut prepared) = library.prepare(&*problem.request()) else { return Vec::new() };
+    let mut names = vec![prepared.implementation()];
+    while prepared.next_implementation() == Ok(true) {
+        names.push(prepared.implementation());
+    }
+    names
+}
+
+/// Refuses options without effect in the run's mode, or on the problem.
+fn makes_sense(run: &Run, problem: &dyn Problem) -> Result<(), String> {
+    if run.mode == Mode::List {
+        return Ok(());
+    }
+    let (checks, letters) = (run.mode.checks(), run.mode.letters());
+    if run.roofline && !checks.performance {
+        return Err(format!("--roofline needs a mode that measures, P or F, not {letters}"));
+    }
+    if run.gradient {
+        if !checks.correctness {
+            return Err(format!("--check=grad is about mode C, not {letters}"));
+        }
+        problem.gradients()?;
+    }
+    Ok(())
+}
+
+/// The options that are valid while the driver at `active` is. Unless it was `named`, the help is
+/// about the whole program, with the default driver's options.
 fn grammar(drivers: &[Box<dyn Driver>], active: usize, named: bool) -> Grammar {
     let driver = &drivers[active];
     let mut infos = driver.options();
@@ -329,7 +363,7 @@ fn grammar(drivers: &[Box<dyn Driver>], active: usize, named: bool) -> Grammar {
         default: "",
         help: driver.about(),
     }));
-    infos.push(HELP);
+    infos.extend([HELP, VERSION]);
     let (usage, about) = if named {
         (format!("benchdnn --{} [options] problem ...", driver.name()), driver.about())
     } else {

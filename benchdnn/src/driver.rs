@@ -1,0 +1,111 @@
+//! Drivers: the options and the descriptor of one operation, and the table row that names them.
+
+use crate::attributes::{ATTRIBUTES, AttributeSettings};
+use crate::language::options::{Info, Opt, defaults, set};
+use crate::language::value::BadValue;
+use crate::problem::Problem;
+use std::rc::Rc;
+
+/// The problems of a command line.
+pub type Problems = Result<Vec<Rc<dyn Problem>>, BadValue>;
+
+/// One driver and the state of its options.
+pub trait Driver {
+    /// The name after `--`.
+    fn name(&self) -> &'static str;
+
+    /// One line for the help.
+    fn about(&self) -> &'static str;
+
+    /// The end of the help: what a descriptor looks like, and examples.
+    fn manual(&self) -> &'static str;
+
+    /// The driver's own options.
+    fn options(&self) -> Vec<Info>;
+
+    /// A problem that every implementation of the library accepts.
+    fn sample(&self) -> Rc<dyn Problem>;
+
+    /// Sets an option; `None` if the driver has none of this name.
+    fn set(&mut self, name: &str, value: &str) -> Option<Result<(), BadValue>>;
+
+    /// Sets all options back to their defaults.
+    fn reset(&mut self);
+
+    /// The problems that the descriptor and the options' lists make.
+    fn problems(&self, descriptor: &str) -> Problems;
+}
+
+/// A row of the driver table. `S` is the state behind the options.
+#[derive(Debug)]
+pub struct Row<S: 'static> {
+    /// The name after `--`.
+    pub name: &'static str,
+    /// One line for the help.
+    pub about: &'static str,
+    /// The end of the help.
+    pub manual: &'static str,
+    /// The operation's own options; those of attributes are added.
+    pub options: &'static [Opt<S>],
+    /// Every combination of the options for a descriptor.
+    pub problems: fn(&S, &AttributeSettings, &str) -> Problems,
+    /// A problem that every implementation accepts.
+    pub sample: fn() -> Rc<dyn Problem>,
+}
+
+impl<S: Default> Row<S> {
+    /// The driver, its options at their defaults.
+    pub fn driver(self) -> Box<dyn Driver> {
+        let settings = defaults(self.options);
+        Box::new(Table { row: self, settings, attributes: defaults(ATTRIBUTES) })
+    }
+}
+
+/// A row with the state of its options.
+struct Table<S: 'static> {
+    row: Row<S>,
+    settings: S,
+    attributes: AttributeSettings,
+}
+
+impl<S: Default> Driver for Table<S> {
+    fn name(&self) -> &'static str {
+        self.row.name
+    }
+
+    fn about(&self) -> &'static str {
+        self.row.about
+    }
+
+    fn manual(&self) -> &'static str {
+        self.row.manual
+    }
+
+    fn options(&self) -> Vec<Info> {
+        let own = self.row.options.iter().map(|option| option.info);
+        own.chain(ATTRIBUTES.iter().map(|option| option.info)).collect()
+    }
+
+    fn sample(&self) -> Rc<dyn Problem> {
+        (self.row.sample)()
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Option<Result<(), BadValue>> {
+        set(self.row.options, &mut self.settings, name, value)
+            .or_else(|| set(ATTRIBUTES, &mut self.attributes, name, value))
+    }
+
+    fn reset(&mut self) {
+        self.settings = defaults(self.row.options);
+        self.attributes = defaults(ATTRIBUTES);
+    }
+
+    fn problems(&self, descriptor: &str) -> Problems {
+        (self.row.problems)(&self.settings, &self.attributes, descriptor)
+    }
+}
+
+/// A driver's own problems as the modes see them.
+pub fn erased<P: Problem + 'static>(problems: Vec<P>) -> Vec<Rc<dyn Problem>> {
+    problems.into_iter().map(|problem| Rc::new(problem) as Rc<dyn Problem>).collect()
+}

@@ -1,0 +1,349 @@
+//! `--check=grad`: the library's backward against differences of its own forward.
+//!
+//! `L = sum(w*dst)` with `w = diff_dst` has the gradients that backward gives. The parts of a problem
+//! (rows, say) are independent, so each has a sum of its own, and one direction is tried in all of
+//! them at once. Along a direction `u` the derivative is taken from four points,
+//!
+//! ```text
+//! D = (8*(L(x + hu) - L(x - hu)) - (L(x + 2hu) - L(x - 2hu))) / 12h
+//! ```
+//!
+//! with sums in f64 over results in f32 (f64 for f64), whatever dst's type is. The step is 1/32 of a
+//! part's deviation, rounded to a power of two for which all points are values of the type. `D` and
+//! backward's `sum(u*diff_src)` may differ by
+//!
+//! - truncation: less than a quarter of the difference between four points and the inner two;
+//! - rounding: each dst may be off by its bound ([`Kind::bound`]), times the weights above;
+//! - backward's own bound, times `|u|`.
+//!
+//! Where dst is linear in an input (scale, shift), two points suffice and nothing is truncated.
+
+use super::end::End;
+use super::{Case, inputs};
+use crate::check::Kind;
+use crate::data_type::DataType;
+use crate::execution::{Output, Placement, run_once};
+use crate::executor::Prepared;
+use crate::fill::Fill;
+use crate::outcome::{Outcome, Status};
+use crate::problem::{Data, Dependence, Expected, Gradients, Problem, Spec};
+use crate::report::Reporter;
+
+/// Single elements of a part that are tried, the first and the last among them.
+const ELEMENTS: usize = 6;
+/// Directions of random signs that are tried.
+const RANDOM: u64 = 3;
+/// The step in deviations of the part.
+const STEP: f64 = 1.0 / 32.0;
+
+/// The problem as it is checked.
+struct Check<'c> {
+    case: &'c Case<'c>,
+    gradients: &'c Gradients,
+    data: Data,
+    findings: Findings,
+}
+
+/// The parts of a result that depend on the same part of an input.
+#[derive(Clone, Copy)]
+struct Parts {
+    count: usize,
+    centred: bool,
+    noun: &'static str,
+}
+
+/// An output of backward: its name, its values and how far each may be off.
+struct Claim {
+    name: &'static str,
+    values: Vec<f64>,
+    bounds: Vec<f64>,
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Findings {
+    checked: usize,
+    failed: usize,
+    /// Derivatives that are larger than what is allowed.
+    telling: usize,
+    /// The largest error, measured in what is allowed, and what there is to say about it.
+    worst: Option<(f64, String)>,
+}
+
+impl Findings {
+    fn add(&mut self, got: f64, want: f64, allowed: f64, place: impl FnOnce() -> String) {
+        let error = (got - want).abs();
+        self.checked += 1;
+        self.telling += usize::from(want.abs() > allowed);
+        let right = error <= allowed;
+        self.failed += usize::from(!right);
+        let share = match error {
+            0.0 => 0.0,
+            error if error.is_nan() => f64::INFINITY,
+            error => error / allowed,
+        };
+        if self.worst.as_ref().is_none_or(|(worst, _)| share > *worst) {
+            let text = format!(
+                "{}: backward says {got:?}, differences {want:?}, error {error:.3e}, allowed \
+                 {allowed:.3e}",
+                place()
+            );
+            self.worst = Some((share, text));
+        }
+    }
+}
+
+/// Checks the gradients of a backward problem.
+pub(super) fn check(case: &Case<'_>, reporter: &mut Reporter<'_>) -> Result<Outcome, End> {
+    let gradients = match case.problem.gradients() {
+        Ok(gradients) => gradients,
+        Err(reason) => return Ok(Outcome::because(Status::Skipped, reason)),
+    };
+    if case.problem.own_tensors()[0].count() == 0 {
+        return Ok(Outcome::new(Status::Passed));
+    }
+    let mut data = gradients.backward.fill(Fill::Exact);
+    data.complete(&gradients.forward.fill(Fill::Exact));
+    let findings = Findings::default();
+    let mut check = Check { case, gradients: &gradients, data, findings };
+    check.all(reporter)?;
+    let Findings { checked, failed, telling, worst } = check.findings;
+    let level = if failed > 0 { 0 } else { 6 };
+    if let Some((_, worst)) = worst {
+        reporter.detail(level, &format!("  gradient: {failed} wrong of {checked}, worst:"));
+        reporter.detail(level, &format!("  {worst}"));
+    }
+    Ok(if failed > 0 {
+        Outcome::because(Status::Failed, format!("gradient has {failed} wrong of {checked}"))
+    } else if telling * 10 < checked {
+        Outcome::because(Status::Mistrusted, "too few derivatives that differ from 0")
+    } else {
+        Outcome::new(Status::Passed)
+    })
+}
+
+impl Check<'_> {
+    fn all(&mut self, reporter: &mut Reporter<'_>) -> Result<(), End> {
+        let gradients = self.gradients;
+        let (forward, backward) = (&*gradients.forward, &*gradients.backward);
+        let prepared = self.case.with(forward).prepare()?;
+        let prepared_backward = self.case.with(backward).prepare()?;
+        reporter.detail(5, &format!("implementation: {}", prepared_backward.implementation()));
+
+        // Backward at the point itself, with what forward saves for it there.
+        let outputs = execute(&*prepared, forward, &self.data)?;
+        for &id in &gradients.saved {
+            if let Some(output) = find(&outputs, id) {
+                self.data.set(id, output.layout.data_type.decode(&output.elements));
+            }
+        }
+        let outputs = execute(&*prepared_backward, backward, &self.data)?;
+        let expected = backward.expected(&self.data);
+        for gradient in &gradients.of {
+            let Some(output) = find(&outputs, gradient.output) else { continue };
+            let claim = claim(output, &expected);
+            match gradient.dependence {
+                Dependence::Parts { count, centred, noun } => {
+                    let parts = Parts { count, centred, noun };
+                    let size = claim.values.len() / count;
+                    for direction in directions(size) {
+                        self.along(&*prepared, gradient.input, parts, &direction, &claim)?;
+                    }
+                }
+                Dependence::Linear { inner, count, noun } => {
+                    let owner = |element: usize| element / inner % count;
+                    self.linear(&*prepared, gradient.input, noun, owner, &claim)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The result of forward and how far each element may be off.
+    fn result(&self, prepared: &dyn Prepared, data: &Data) -> Result<(Vec<f64>, Vec<f64>), End> {
+        let (forward, id) = (&*self.gradients.forward, self.gradients.result);
+        let expected = forward.expected(data);
+        let expected = expected.iter().find(|expected| expected.id == id);
+        let Expected { kind, terms, .. } = expected.expect("the oracle gives every output");
+        let outputs = execute(prepared, forward, data)?;
+        let output = find(&outputs, id).expect("forward gives its result");
+        let values = output.layout.data_type.decode(&output.elements);
+        let bounds = values.iter().zip(&**terms).map(|(&x, &terms)| kind.bound(x, terms)).collect();
+        Ok((values, bounds))
+    }
+
+    /// Compares the derivatives of all parts along a direction.
+    fn along(
+        &mut self,
+        prepared: &dyn Prepared,
+        input: i32,
+        parts: Parts,
+        direction: &Along,
+        claim: &Claim,
+    ) -> Result<(), End> {
+        let values = self.data.get(input);
+        let size = values.len() / parts.count;
+        let dt = spec(&*self.gradients.forward, input).data_type;
+        let steps: Vec<f64> = values.chunks(size).map(|part| step(part, parts, dt)).collect();
+        // L of each part and its possible rounding error, at -2, -1, 1 and 2 steps.
+        let mut sums = Vec::new();
+        for factor in [-2.0, -1.0, 1.0, 2.0] {
+            let mut data = self.data.clone();
+            data.change(input, |values| {
+                for (part, step) in values.chunks_mut(size).zip(&steps) {
+                    let moved = part.iter_mut().enumerate();
+                    moved.for_each(|(i, x)| *x += factor * step * direction.at(i));
+                }
+            });
+            let (result, bounds) = self.result(prepared, &data)?;
+            sums.push(self.weighted(&result, &bounds, parts.count));
+        }
+        for (part, &step) in steps.iter().enumerate() {
+            let [(a, ea), (b, eb), (c, ec), (d, ed)] = [0, 1, 2, 3].map(|i| sums[i][part]);
+            let inner = (c - b) / (2.0 * step);
+            let want = (8.0 * (c - b) - (d - a)) / (12.0 * step);
+            let rounding = (8.0 * (eb + ec) + ea + ed) / (12.0 * step);
+            let (mut got, mut own) = (0.0, 0.0);
+            for i in 0..size {
+                let u = direction.at(i);
+                got += u * claim.values[part * size + i];
+                own += u.abs() * claim.bounds[part * size + i];
+            }
+            let allowed = (want - inner).abs() / 4.0 + rounding + own;
+            self.findings.add(got, want, allowed, || {
+                format!("{} of {} {part} along {}", claim.name, parts.noun, direction.name(size))
+            });
+        }
+        Ok(())
+    }
+
+    /// Compares a gradient with respect to an input that the result is linear in; `owner` gives the
+    /// element of the input that an element of the result depends on.
+    fn linear(
+        &mut self,
+        prepared: &dyn Prepared,
+        input: i32,
+        noun: &str,
+        owner: impl Fn(usize) -> usize,
+        claim: &Claim,
+    ) -> Result<(), End> {
+        const STEP: f64 = 1.0; // Every type of parameters represents their neighbours 1 away.
+        let at = |factor: f64| {
+            let mut data = self.data.clone();
+            data.change(input, |values| values.iter_mut().for_each(|x| *x += factor * STEP));
+            self.result(prepared, &data)
+        };
+        let ((low, low_bounds), (high, high_bounds)) = (at(-1.0)?, at(1.0)?);
+        let count = claim.values.len();
+        let (mut want, mut rounding) = (vec![0.0; count], vec![0.0; count]);
+        for (i, w) in self.data.get(self.gradients.weights).iter().enumerate() {
+            want[owner(i)] += w * (high[i] - low[i]) / (2.0 * STEP);
+            rounding[owner(i)] += w.abs() * (high_bounds[i] + low_bounds[i]) / (2.0 * STEP);
+        }
+        for i in 0..count {
+            let allowed = rounding[i] + claim.bounds[i];
+            let place = || format!("{} of {noun} {i}", claim.name);
+            self.findings.add(claim.values[i], want[i], allowed, place);
+        }
+        Ok(())
+    }
+
+    /// `sum(w*dst)` of each part and how far it may be off.
+    fn weighted(&self, result: &[f64], bounds: &[f64], count: usize) -> Vec<(f64, f64)> {
+        let size = result.len() / count;
+        let weights = self.data.get(self.gradients.weights).chunks(size);
+        let parts = weights.zip(result.chunks(size).zip(bounds.chunks(size)));
+        parts
+            .map(|(weights, (result, bounds))| {
+                let elements = weights.iter().zip(result.iter().zip(bounds));
+                elements.fold((0.0, 0.0), |(sum, error), (w, (x, bound))| {
+                    (sum + w * x, error + w.abs() * bound)
+                })
+            })
+            .collect()
+    }
+}
+
+/// An output of backward with its own rounding: to its type, and that of the arithmetic.
+fn claim(output: &Output, expected: &[Expected]) -> Claim {
+    let expected = expected.iter().find(|expected| expected.id == output.id);
+    let Expected { kind, terms, .. } = expected.expect("the oracle gives every output");
+    // Statistics that forward saves are f32 for f64, too.
+    let kind = if *kind == Kind::Double { Kind::Result } else { *kind };
+    let dt = output.layout.data_type;
+    let values = dt.decode(&output.elements);
+    let bounds = values.iter().zip(&**terms);
+    let bounds = bounds.map(|(&x, &terms)| kind.bound(x, terms) + dt.ulp(x)).collect();
+    Claim { name: output.name, values, bounds }
+}
+
+fn execute(prepared: &dyn Prepared, problem: &dyn Problem, own: &Data) -> Result<Vec<Output>, End> {
+    let specs = problem.tensors();
+    let layouts = inputs::layouts(&specs, prepared)?;
+    let tensors = inputs::tensors(&specs, layouts, &inputs::with_attributes(problem, own));
+    Ok(run_once(prepared, &tensors, Placement::default(), None)?)
+}
+
+/// The step of a part: a power of two by which its elements can be moved twice either way and
+/// stay values of the type.
+fn step(part: &[f64], parts: Parts, dt: DataType) -> f64 {
+    let count = part.len() as f64;
+    let mean = if parts.centred { part.iter().sum::<f64>() / count } else { 0.0 };
+    let variance = part.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count;
+    let size = part.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
+    let deviation = if variance > 0.0 { variance.sqrt() } else { size };
+    let least = dt.ulp(size * 2.0);
+    (deviation * STEP).log2().floor().exp2().max(least)
+}
+
+fn spec(problem: &dyn Problem, id: i32) -> Spec {
+    let mut specs = problem.own_tensors().into_iter();
+    specs.find(|spec| spec.id == id).expect("an input of the problem")
+}
+
+fn find(outputs: &[Output], id: i32) -> Option<&Output> {
+    outputs.iter().find(|output| output.id == id)
+}
+
+/// A direction, the same in every part.
+enum Along {
+    /// All ones: the direction of a mean.
+    Ones,
+    /// Random signs.
+    Signs(u64),
+    /// One element.
+    Element(usize),
+}
+
+impl Along {
+    fn at(&self, index: usize) -> f64 {
+        match *self {
+            Along::Ones => 1.0,
+            Along::Element(element) => f64::from(u8::from(element == index)),
+            Along::Signs(seed) => {
+                let mixed = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed;
+                let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                if mixed >> 63 == 0 { 1.0 } else { -1.0 }
+            }
+        }
+    }
+
+    fn name(&self, size: usize) -> String {
+        match self {
+            Along::Ones => "(1, ..., 1)".to_owned(),
+            Along::Signs(seed) => format!("random signs {seed}"),
+            Along::Element(element) => format!("element {element} of {size}"),
+        }
+    }
+}
+
+fn directions(size: usize) -> Vec<Along> {
+    let mut all = vec![Along::Ones];
+    all.extend((1..=RANDOM).map(Along::Signs));
+    let count = size.min(ELEMENTS);
+    let mut elements: Vec<usize> =
+        (0..count).map(|i| if count > 1 { i * (size - 1) / (count - 1) } else { 0 }).collect();
+    elements.dedup();
+    all.extend(elements.into_iter().map(Along::Element));
+    all
+}

@@ -1,0 +1,163 @@
+//! The tensors of a problem: their layouts, and their data, made or read from files.
+
+use super::Case;
+use super::cache::Prediction;
+use super::end::End;
+use crate::execution::{Fault, Role, Tensor};
+use crate::executor::Prepared;
+use crate::fill::{self, Fill};
+use crate::outcome::Halt;
+use crate::problem::{Data, Place, Problem, Spec};
+use crate::report::Reporter;
+use crate::tensor::Layout;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+/// The layouts of all tensors. What the library says of an argument must fit the problem, and it
+/// must not have a descriptor of an unused one.
+pub(super) fn layouts(specs: &[Spec], prepared: &dyn Prepared) -> Result<Vec<Layout>, Fault> {
+    let unused = |spec: &&Spec| spec.role == Role::Unused && prepared.layout(spec.id).is_some();
+    match specs.iter().find(unused) {
+        Some(Spec { name, .. }) => Err(Fault::Damaged(format!(
+            "the library has a descriptor of {name}, which is not used"
+        ))),
+        None => layouts_of_used(specs, prepared),
+    }
+}
+
+/// The same without a look at the descriptors of unused arguments.
+pub(super) fn layouts_of_used(
+    specs: &[Spec],
+    prepared: &dyn Prepared,
+) -> Result<Vec<Layout>, Fault> {
+    specs.iter().map(|spec| layout(spec, prepared)).collect()
+}
+
+/// Unused tensors are dense.
+fn layout(spec: &Spec, prepared: &dyn Prepared) -> Result<Layout, Fault> {
+    let fits = |layout: &Layout| layout.dims == spec.dims && layout.data_type == spec.data_type;
+    let name = spec.name;
+    match &spec.place {
+        Place::Given(layout) => Ok(layout.clone()),
+        Place::Preferred(own) => {
+            Ok(prepared.layout(spec.id).filter(fits).unwrap_or_else(|| own.clone()))
+        }
+        Place::Queried if spec.role == Role::Unused => {
+            Ok(Layout::dense(&spec.dims, spec.data_type))
+        }
+        Place::Queried => match prepared.layout(spec.id) {
+            None => Err(Fault::Damaged(format!("the library has no descriptor of {name}"))),
+            Some(layout) if fits(&layout) => Ok(layout),
+            Some(layout) => {
+                Err(Fault::Damaged(format!("the library's descriptor of {name} is of {layout}")))
+            }
+        },
+    }
+}
+
+/// All of the problem's inputs: the operation's, the attributes', and what an output holds that is
+/// added to. In place that is the input.
+pub(super) fn make(problem: &dyn Problem, fill: Fill) -> Data {
+    with_attributes(problem, &problem.fill(fill))
+}
+
+/// The operation's inputs with those that the attributes add.
+pub(super) fn with_attributes(problem: &dyn Problem, own: &Data) -> Data {
+    let mut data = own.clone();
+    for tensor in problem.attribute_tensors() {
+        data.set(tensor.id, fill::attribute(&tensor));
+    }
+    for spec in problem.own_tensors() {
+        if spec.role == Role::Updated && !problem.works_in_place() {
+            data.set(spec.id, fill::before(&spec.dims, spec.data_type));
+        }
+    }
+    data
+}
+
+/// Tensors in these layouts with this data.
+pub(super) fn tensors(specs: &[Spec], layouts: Vec<Layout>, data: &Data) -> Vec<Tensor> {
+    let tensor = |(spec, layout): (&Spec, Layout)| {
+        let values = match spec.role {
+            Role::Input | Role::Updated => data.get(spec.id),
+            Role::Output | Role::Unused => &[],
+        };
+        let elements = Rc::new(spec.data_type.encode(values));
+        Tensor { id: spec.id, name: spec.name, role: spec.role, layout, elements }
+    };
+    specs.iter().zip(layouts).map(tensor).collect()
+}
+
+impl Case<'_> {
+    /// The problem's tensors with data of this kind, or that of the run's files.
+    pub(super) fn tensors(
+        &self,
+        prepared: &dyn Prepared,
+        fill: Fill,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<Vec<Tensor>, End> {
+        let specs = self.problem.tensors();
+        let layouts = layouts(&specs, prepared)?;
+        let mut data = make(self.problem, fill);
+        if !self.run.buffer_prefix.is_empty() {
+            self.import(&specs, &layouts, &mut data, reporter)?;
+        }
+        Ok(tensors(&specs, layouts, &data))
+    }
+
+    /// The problem's tensors with exact data (or that of the run's files), and what the oracle
+    /// expects.
+    pub(super) fn prediction(
+        &self,
+        prepared: &dyn Prepared,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<(Vec<Tensor>, Rc<Prediction>), End> {
+        let specs = self.problem.tensors();
+        let layouts = layouts(&specs, prepared)?;
+        let prediction = if self.run.buffer_prefix.is_empty() {
+            self.bench.cache.borrow_mut().prediction(self.problem)
+        } else {
+            let mut data = make(self.problem, Fill::Exact);
+            self.import(&specs, &layouts, &mut data, reporter)?;
+            Rc::new(Prediction::of(self.problem, data))
+        };
+        Ok((tensors(&specs, layouts, &prediction.data), prediction))
+    }
+
+    /// Replaces data by the contents of the files `PREFIX.<argument id>.bin`, which have the layout
+    /// of the library's buffers.
+    fn import(
+        &self,
+        specs: &[Spec],
+        layouts: &[Layout],
+        data: &mut Data,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<(), Halt> {
+        let prefix = &self.run.buffer_prefix;
+        let mut imported = Vec::new();
+        let inputs = specs.iter().zip(layouts).filter(|(spec, _)| spec.role == Role::Input);
+        for (&Spec { id, name, data_type, .. }, layout) in inputs {
+            let path = PathBuf::from(format!("{prefix}.{id}.bin"));
+            let shown = path.display();
+            if !path.exists() {
+                reporter.detail(2, &format!("{name}: no file {shown}, so the data is made"));
+                continue;
+            }
+            let bytes = std::fs::read(&path)
+                .map_err(|error| Halt(format!("cannot read {shown}: {error}")))?;
+            if bytes.len() != layout.span() {
+                let (has, needs) = (bytes.len(), layout.span());
+                return Err(Halt(format!("{shown} has {has} bytes, {name} needs {needs}")));
+            }
+            data.set(id, data_type.decode(&layout.gather(&bytes)));
+            reporter.detail(2, &format!("{name}: read from {shown}"));
+            imported.push(id);
+        }
+        if imported.is_empty() {
+            let line = self.problem.line(false);
+            return Err(Halt(format!("no input of {line} is in a file {prefix}.<id>.bin")));
+        }
+        self.problem.adjust(data, &imported);
+        Ok(())
+    }
+}

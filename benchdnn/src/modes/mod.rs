@@ -1,0 +1,193 @@
+//! What is done with a problem: one file for each mode, the same for every driver.
+//!
+//! [`run`] decides what keeps a problem from running, chooses the implementation and goes through
+//! the modes. A mode sees a problem as [`Problem`], the library as [`Executor`], and names no
+//! driver. `inputs` makes the tensors and their data, `cache` keeps what the oracle computed, and
+//! `memory` skips what does not fit.
+
+mod bitwise;
+mod cache;
+mod comparison;
+mod correctness;
+mod creation;
+mod end;
+mod gradient;
+mod inputs;
+mod memory;
+mod performance;
+
+pub use cache::Cache;
+
+use crate::execution::{Fault, Placement, run_once};
+use crate::executor::{Prepared, Refusal, RefusalKind};
+use crate::fill::Fill;
+use crate::library::{Executor, Request};
+use crate::outcome::{Halt, Outcome, Status};
+use crate::problem::{Problem, Spec};
+use crate::report::Reporter;
+use crate::run::{Mode, Run};
+use crate::tensor::Layout;
+use end::{End, outcome, skipped};
+use std::cell::RefCell;
+
+/// What problems share: the library, and what the oracle computed lately.
+pub struct Bench<'b> {
+    /// The library under test.
+    pub library: &'b dyn Executor,
+    /// The oracle's results.
+    pub cache: RefCell<Cache>,
+}
+
+/// Runs the problem and says what came of it. An error ends the whole run.
+pub fn run(
+    problem: &dyn Problem,
+    bench: &Bench<'_>,
+    run: &Run,
+    reporter: &mut Reporter<'_>,
+) -> Result<Outcome, Halt> {
+    outcome(Case { problem, bench, run }.attempt(reporter))
+}
+
+/// A problem, the library to run it on, and how.
+#[derive(Clone, Copy)]
+struct Case<'c> {
+    problem: &'c dyn Problem,
+    bench: &'c Bench<'c>,
+    run: &'c Run,
+}
+
+impl<'c> Case<'c> {
+    /// Another problem in the same surroundings.
+    fn with(&self, problem: &'c dyn Problem) -> Case<'c> {
+        Case { problem, ..*self }
+    }
+
+    fn library(&self) -> &'c dyn Executor {
+        self.bench.library
+    }
+
+    /// Sets threads and instruction set as the run says.
+    fn set_machine(&self) -> Result<(), End> {
+        let threads = self.problem.contexts()[1].0.unwrap_or(self.run.threads);
+        self.library().set_threads(threads)?;
+        if !self.library().set_cpu_isa(self.run.cpu_isa)? {
+            let isa = self.run.cpu_isa.name();
+            return Err(skipped(format!("this machine has no {isa}")));
+        }
+        Ok(())
+    }
+
+    /// Prepares the problem with the first implementation that the run admits.
+    fn prepare(&self) -> Result<Box<dyn Prepared>, End> {
+        self.prepare_as(&*self.problem.request())
+    }
+
+    /// The same with another request for the problem.
+    fn prepare_as(&self, request: &dyn Request) -> Result<Box<dyn Prepared>, End> {
+        let mut prepared = match self.library().prepare(request) {
+            Ok(prepared) => prepared,
+            Err(refusal @ Refusal { kind: RefusalKind::Unimplemented, .. }) => {
+                return Err(match self.problem.unimplemented_reason() {
+                    Some(reason) => skipped(reason),
+                    None => refusal.into(),
+                });
+            }
+            Err(refusal) => return Err(refusal.into()),
+        };
+        while !self.run.filter.admits(&prepared.implementation()) {
+            if !prepared.next_implementation()? {
+                return Err(skipped("no implementation is admitted".to_owned()));
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// How the buffers lie: in place or not, as the problem says.
+    fn placement(&self) -> Placement {
+        let inplace = self.problem.inplace_pair().filter(|_| self.problem.works_in_place());
+        Placement { inplace, ..Placement::default() }
+    }
+
+    /// Whether the two tensors that can share a buffer have the same layout.
+    fn can_share(&self, specs: &[Spec], layouts: &[Layout]) -> bool {
+        let Some((input, output)) = self.problem.inplace_pair() else { return false };
+        let layout = |id| specs.iter().position(|spec| spec.id == id).map(|at| &layouts[at]);
+        match (layout(input), layout(output)) {
+            (Some(input), Some(output)) => input.same_places(output),
+            _ => false,
+        }
+    }
+
+    /// The same for the layouts of a prepared problem.
+    fn can_work_in_place(&self, prepared: &dyn Prepared) -> Result<bool, Fault> {
+        let specs = self.problem.tensors();
+        let layouts = inputs::layouts(&specs, prepared)?;
+        Ok(self.can_share(&specs, &layouts))
+    }
+
+    fn attempt(&self, reporter: &mut Reporter<'_>) -> Result<Outcome, End> {
+        let (problem, run) = (self.problem, self.run);
+        if let Some(reason) = problem.skip_reason() {
+            return Err(skipped(reason));
+        }
+        self.set_machine()?;
+        let prepared = self.prepare()?;
+        let implementation = prepared.implementation();
+        reporter.detail(5, &format!("implementation: {implementation}"));
+        if run.check_ref_impl && implementation.contains("ref") {
+            let reason = format!("{implementation} is a reference implementation");
+            return Ok(Outcome::because(Status::Failed, reason));
+        }
+        if run.same_pd && !problem.attributes().is_default() {
+            let plain = problem.without_attributes();
+            let other = self.prepare_as(&*plain.request())?.implementation();
+            if other != implementation {
+                let reason = format!("attributes lead from {other} to {implementation}");
+                return Ok(Outcome::because(Status::Failed, reason));
+            }
+        }
+        if problem.works_in_place() && !self.can_work_in_place(&*prepared)? {
+            return Err(skipped("in place needs src and dst of one layout".to_owned()));
+        }
+        let outcome = self.execute(&*prepared, reporter)?;
+        Ok(Outcome { implementation: Some(implementation), ..outcome })
+    }
+
+    fn execute(
+        &self,
+        prepared: &dyn Prepared,
+        reporter: &mut Reporter<'_>,
+    ) -> Result<Outcome, End> {
+        if self.run.mode == Mode::Initialize {
+            let (creation, compared) = creation::measure(self, prepared)?;
+            return Ok(Outcome { creation, compared, ..Outcome::new(Status::Initialized) });
+        }
+        memory::check(self, prepared)?;
+        let Mode::Check(checks) = self.run.mode else {
+            let tensors = self.tensors(prepared, Fill::Exact, reporter)?;
+            run_once(prepared, &tensors, self.placement(), None)?;
+            return Ok(Outcome::new(Status::Executed));
+        };
+        let mut outcome = Outcome::new(Status::Executed);
+        if checks.correctness {
+            outcome = match self.run.gradient {
+                true => gradient::check(self, reporter)?,
+                false => correctness::check(self, prepared, reporter)?,
+            };
+        }
+        if checks.bitwise && !outcome.status.is_failure() {
+            let correctness = outcome;
+            outcome = bitwise::check(self, reporter)?;
+            if correctness.status == Status::Mistrusted && outcome.status == Status::Passed {
+                outcome.status = correctness.status;
+            }
+            outcome.compared = correctness.compared;
+        }
+        if checks.performance && !outcome.status.is_failure() {
+            let (performance, compared) = performance::measure(self, prepared, reporter)?;
+            outcome.performance = Some(Box::new(performance));
+            outcome.compared = outcome.compared.or(compared);
+        }
+        Ok(outcome)
+    }
+}

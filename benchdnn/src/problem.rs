@@ -1,0 +1,354 @@
+//! What the modes know of a problem: the traits and values that a driver implements.
+//!
+//! [`Problem`] is the whole of it. A driver must say how its problem is written, which tensors it
+//! has, how the library makes it, what fills it and what the oracle expects. Slices, gradients,
+//! a cache key and work in place are optional: without them a mode leaves out what needs them.
+
+use crate::attributes::{AttributeTensor, Attributes, Context};
+use crate::check::Kind;
+use crate::data_type::DataType;
+use crate::execution::Role;
+use crate::fill::Fill;
+use crate::library::Request;
+use crate::tensor::Layout;
+use std::fmt;
+use std::rc::Rc;
+
+/// One problem of a driver. Its debug text shows everything that its line reproduces.
+pub trait Problem: fmt::Debug {
+    /// The name that the descriptor gives the problem; often empty.
+    fn name(&self) -> &str;
+
+    /// The driver's options that are not at their defaults, or all if `canonical`, and the
+    /// descriptor.
+    fn line(&self, canonical: bool) -> String;
+
+    /// An entry of the performance template that is the driver's own, such as `dt`; `None` if it
+    /// has no such entry.
+    fn entry(&self, name: &str) -> Option<String>;
+
+    /// A layout of the problem that the C interface has no tag for, as part of a sentence.
+    fn unlisted_tag(&self) -> Option<String> {
+        None
+    }
+
+    /// The problem's attributes.
+    fn attributes(&self) -> &Attributes;
+
+    /// The same problem without attributes.
+    fn without_attributes(&self) -> Box<dyn Problem>;
+
+    /// The tensors that come with the attributes.
+    fn attribute_tensors(&self) -> Vec<AttributeTensor>;
+
+    /// Threads for creating the primitive and for executing it.
+    fn contexts(&self) -> [Context; 2] {
+        [Context::default(); 2]
+    }
+
+    /// The operation's own tensors, unused ones included; the first one is the main input. Of a
+    /// pair that can share a buffer, the input comes before the output.
+    fn own_tensors(&self) -> Vec<Spec>;
+
+    /// The input and the output that can share a buffer.
+    fn inplace_pair(&self) -> Option<(i32, i32)> {
+        None
+    }
+
+    /// Whether they do share it.
+    fn works_in_place(&self) -> bool {
+        false
+    }
+
+    /// Why the problem is skipped whatever the library says of it.
+    fn skip_reason(&self) -> Option<String> {
+        None
+    }
+
+    /// Why the problem is skipped, and not failed, if the library does not implement it.
+    fn unimplemented_reason(&self) -> Option<String> {
+        None
+    }
+
+    /// What the library creates the primitive descriptor from.
+    fn request(&self) -> Box<dyn Request>;
+
+    /// The same with these layouts for the tensors of these ids; `None` if the problem's layouts
+    /// cannot be chosen.
+    fn request_with(&self, _layouts: &[(i32, Layout)]) -> Option<Box<dyn Request>> {
+        None
+    }
+
+    /// Values of every input of [`own_tensors`](Problem::own_tensors), in row-major order.
+    fn fill(&self, fill: Fill) -> Data;
+
+    /// Makes data consistent again after the inputs of these ids were read from files.
+    fn adjust(&self, _data: &mut Data, _imported: &[i32]) {}
+
+    /// What the oracle expects of every output, attributes left aside.
+    fn expected(&self, data: &Data) -> Vec<Expected>;
+
+    /// What attributes make of `plain`, the result of [`expected`](Problem::expected). A driver
+    /// whose oracle handles attributes itself leaves this out.
+    fn with_attributes(&self, _data: &Data, plain: &[Expected]) -> Vec<Expected> {
+        plain.to_vec()
+    }
+
+    /// What exact data and the oracle's results depend on; `None` keeps them from being cached.
+    fn key(&self) -> Option<Key> {
+        None
+    }
+
+    /// How the problem falls into independent parts; `None` if it does not.
+    fn slices(&self) -> Option<Slices> {
+        None
+    }
+
+    /// What `--check=grad` differentiates, or a sentence about why there is nothing.
+    fn gradients(&self) -> Result<Gradients, String> {
+        Err("--check=grad: the operation has no gradients".to_owned())
+    }
+}
+
+impl dyn Problem + '_ {
+    /// All tensors: the operation's own and those of the attributes.
+    pub fn tensors(&self) -> Vec<Spec> {
+        let mut all = self.own_tensors();
+        let slices = self.slices();
+        let ndims = all.first().map_or(0, |main| main.dims.len());
+        all.extend(self.attribute_tensors().iter().map(|tensor| {
+            let spec = Spec::new(
+                tensor.id,
+                tensor.name(),
+                Role::Input,
+                tensor.dims.clone(),
+                tensor.data_type,
+            );
+            let sliced = tensor.dims.len() == ndims
+                && slices.as_ref().is_some_and(|slices| tensor.dims.starts_with(&slices.dims));
+            Spec { place: Place::Preferred(tensor.layout()), sliced, ..spec }
+        }));
+        all
+    }
+}
+
+/// A tensor of a problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    /// The argument id.
+    pub id: i32,
+    /// The name in messages.
+    pub name: &'static str,
+    /// What the primitive does with it.
+    pub role: Role,
+    /// Its dimensions.
+    pub dims: Vec<usize>,
+    /// The type of its elements.
+    pub data_type: DataType,
+    /// Who decides its layout.
+    pub place: Place,
+    /// What it counts for when time is measured.
+    pub part: Part,
+    /// Whether its leading dimensions are those of [`Slices`].
+    pub sliced: bool,
+}
+
+/// Who decides a tensor's layout.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The library, which must have a descriptor of the tensor.
+    Queried,
+    /// The library, or this layout if it has no descriptor that fits.
+    Preferred(Layout),
+    /// The problem.
+    Given(Layout),
+}
+
+/// What a tensor counts for when time is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// `--roofline` copies it, and mode B lays it out in other ways.
+    Main,
+    /// `--cold-cache=wei` keeps it out of the cache.
+    Weights,
+    /// Neither.
+    Side,
+}
+
+impl Spec {
+    /// A tensor whose layout the library decides.
+    pub fn new(
+        id: i32,
+        name: &'static str,
+        role: Role,
+        dims: Vec<usize>,
+        data_type: DataType,
+    ) -> Spec {
+        let (place, part) = (Place::Queried, Part::Side);
+        Spec { id, name, role, dims, data_type, place, part, sliced: false }
+    }
+
+    /// Number of elements.
+    pub fn count(&self) -> usize {
+        self.dims.iter().product()
+    }
+}
+
+/// Values by argument id, each one a value of its tensor's type.
+#[derive(Clone, Debug, Default)]
+pub struct Data(Vec<(i32, Rc<Vec<f64>>)>);
+
+impl Data {
+    /// Values of the tensor; empty if there are none.
+    pub fn get(&self, id: i32) -> &[f64] {
+        self.find(id).map_or(&[], |values| values)
+    }
+
+    /// Sets the values of a tensor.
+    pub fn set(&mut self, id: i32, values: Vec<f64>) {
+        let values = Rc::new(values);
+        match self.0.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, place)) => *place = values,
+            None => self.0.push((id, values)),
+        }
+    }
+
+    /// Changes the values of a tensor.
+    pub fn change(&mut self, id: i32, change: impl FnOnce(&mut Vec<f64>)) {
+        let mut values = self.get(id).to_vec();
+        change(&mut values);
+        self.set(id, values);
+    }
+
+    /// Takes over the values of tensors that have none here.
+    pub fn complete(&mut self, other: &Data) {
+        for (id, values) in &other.0 {
+            if self.get(*id).is_empty() {
+                self.0.retain(|(known, _)| known != id);
+                self.0.push((*id, values.clone()));
+            }
+        }
+    }
+
+    /// Number of values, of all tensors.
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|(_, values)| values.len()).sum()
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn find(&self, id: i32) -> Option<&Rc<Vec<f64>>> {
+        self.0.iter().find(|(known, _)| *known == id).map(|(_, values)| values)
+    }
+}
+
+impl<const N: usize> From<[(i32, Vec<f64>); N]> for Data {
+    fn from(values: [(i32, Vec<f64>); N]) -> Data {
+        Data(values.into_iter().map(|(id, values)| (id, Rc::new(values))).collect())
+    }
+}
+
+/// What one output should be.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    /// The argument id.
+    pub id: i32,
+    /// What the values are, which decides the tolerance.
+    pub kind: Kind,
+    /// The values, in row-major order.
+    pub values: Rc<Vec<f64>>,
+    /// What the errors are measured in; see [`check::check`](crate::check::check).
+    pub terms: Rc<Vec<f64>>,
+}
+
+impl Expected {
+    /// Of values and terms.
+    pub fn new(id: i32, kind: Kind, values: Vec<f64>, terms: Vec<f64>) -> Expected {
+        Expected { id, kind, values: Rc::new(values), terms: Rc::new(terms) }
+    }
+}
+
+/// What exact data and the oracle's results depend on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Problems that alternate in a batch share this: their results are kept together.
+    pub family: String,
+    /// The problem without attributes.
+    pub plain: String,
+    /// The attributes, and what their results depend on; `None` without attributes.
+    pub attributes: Option<String>,
+}
+
+/// A problem's independent parts: the results of each depend on its own inputs alone.
+#[derive(Debug)]
+pub struct Slices {
+    /// The leading dimensions of all [`sliced`](Spec::sliced) tensors: one slice for each index.
+    pub dims: Vec<usize>,
+    /// What messages call a slice.
+    pub noun: &'static str,
+    /// The problem of a single slice.
+    pub one: Box<dyn Problem>,
+}
+
+impl Slices {
+    /// How many slices there are.
+    pub fn count(&self) -> usize {
+        self.dims.iter().product()
+    }
+}
+
+/// A backward problem and the forward one whose gradients it computes.
+#[derive(Debug)]
+pub struct Gradients {
+    /// The forward problem, with a result in f32 or f64.
+    pub forward: Box<dyn Problem>,
+    /// The backward problem.
+    pub backward: Box<dyn Problem>,
+    /// The result of forward.
+    pub result: i32,
+    /// The input of backward that weighs the result: its gradient.
+    pub weights: i32,
+    /// Outputs of forward that backward reads.
+    pub saved: Vec<i32>,
+    /// The inputs of forward that have a gradient.
+    pub of: Vec<Gradient>,
+}
+
+/// An input and its gradient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gradient {
+    /// The input of forward.
+    pub input: i32,
+    /// The output of backward.
+    pub output: i32,
+    /// How the result depends on the input.
+    pub dependence: Dependence,
+}
+
+/// How a result depends on an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dependence {
+    /// Each of `count` equal parts of the result depends on the same part of the input. The step
+    /// follows the part's deviation from its mean if `centred`, and its root mean square otherwise.
+    Parts {
+        /// How many parts.
+        count: usize,
+        /// Whether a constant added to a part changes nothing.
+        centred: bool,
+        /// What messages call a part.
+        noun: &'static str,
+    },
+    /// The result is linear in the input. Element `i` of the result depends on element
+    /// `i / inner % count` alone.
+    Linear {
+        /// Neighbouring elements of the result that share an element of the input.
+        inner: usize,
+        /// Elements of the input.
+        count: usize,
+        /// What messages call an element of the input.
+        noun: &'static str,
+    },
+}
