@@ -166,9 +166,15 @@ impl SoftmaxProblem {
         scale(NORM_ARG_SRC) / scale(NORM_ARG_DST)
     }
 
-    /// Why results that are integers of 8 bits would all be the same.
+    /// Why all results would be the same.
     fn untold(&self) -> Option<String> {
-        if !self.dst_dt.is_integer() || !self.direction.is_forward() {
+        if !self.direction.is_forward() {
+            return None;
+        }
+        if self.log() && self.rows().cols == 1 {
+            return Some("the logarithm of a single element's share is 0".to_owned());
+        }
+        if !self.dst_dt.is_integer() {
             return None;
         }
         let name = self.dst_dt.name();
