@@ -1,8 +1,8 @@
-//! Prints a digest of the output bits of layer and RMS normalization for a table of problems, of types, layouts and
-//! attributes, at every level that the machine has: one line a problem and level.
+//! Prints a digest of the output bits for a table of problems (types, shapes, flags, layouts, attributes) at every level
+//! that the machine has: one line per problem and level. `digest LEVEL` prints one level alone.
 //!
-//! Two machines, or two levels, agree if the digests are equal. `scripts/neon.sh` compares aarch64
-//! under an emulator with this machine. `digest LEVEL` prints the lines of one level alone.
+//! Two machines, levels or versions agree if their digests are equal. `scripts/neon.sh` compares aarch64 under an
+//! emulator with this machine.
 
 use norm as _;
 use norm_sys as sys;
@@ -14,7 +14,7 @@ fn fnv(digest: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(digest, |d, b| (d ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Numbers that look random, the same everywhere: integers alone decide the bits.
+/// A linear congruential generator: the same numbers on every machine.
 struct Numbers(u64);
 
 impl Numbers {
@@ -24,7 +24,7 @@ impl Numbers {
         self.0 >> 33
     }
 
-    /// `count` numbers between about -4 and 4, every 11th row's worth tiny or huge.
+    /// `count` numbers between about -4 and 4, with stretches of huge ones.
     fn bytes(&mut self, data_type: u32, count: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         for i in 0..count {
@@ -35,7 +35,7 @@ impl Numbers {
                 sys::norm_f16 => bytes.extend(half::f16::from_f32(small).to_le_bytes()),
                 sys::norm_f64 => bytes.extend((f64::from(x) * 1.000_000_001).to_le_bytes()),
                 sys::norm_s8 | sys::norm_u8 => bytes.push(self.next() as u8),
-                // Neither NaN nor infinite.
+                // The mask excludes NaN and infinities.
                 sys::norm_f8_e4m3 | sys::norm_f8_e5m2 => bytes.push(self.next() as u8 & 0xb7),
                 _ => bytes.extend(x.to_le_bytes()),
             }
@@ -48,7 +48,7 @@ fn check(status: sys::norm_status_t) {
     assert_eq!(status, sys::norm_success);
 }
 
-/// The objects of a run; a process this short leaves them to the system.
+/// The engine and the stream. Objects are never destroyed: the process is short.
 struct Library {
     engine: sys::norm_engine_t,
     stream: sys::norm_stream_t,
@@ -174,8 +174,8 @@ fn digest(library: &Library, problem: &Problem) -> u64 {
     outputs.iter().fold(0xcbf2_9ce4_8422_2325, |d, bytes| fnv(d, bytes))
 }
 
-/// The digest of dst of forward inference with types, a layout and attributes: those of a quantized layer and of a
-/// chain of post-operations.
+/// The digest of dst of forward inference with a scale and a chain of post-operations; `turned` swaps the order of the
+/// dimensions in memory.
 fn digest_of_chain(
     library: &Library,
     cols: i64,
@@ -255,7 +255,7 @@ fn digest_of_chain(
     fnv(0xcbf2_9ce4_8422_2325, &dst)
 }
 
-/// The lines of a level for what only forward takes.
+/// Prints the lines of a level for 8-bit types and post-operations, which forward alone supports.
 fn print_chains(library: &Library, level: &str) {
     let types = [
         ("f32", sys::norm_f32),
@@ -266,7 +266,7 @@ fn print_chains(library: &Library, level: &str) {
         ("f8_e4m3", sys::norm_f8_e4m3),
         ("f8_e5m2", sys::norm_f8_e5m2),
     ];
-    // None gives NaN, whose bits are free.
+    // Functions that never give NaN, whose bits are not part of the contract.
     let eltwise = [
         sys::norm_eltwise_relu,
         sys::norm_eltwise_tanh,
@@ -338,7 +338,7 @@ fn main() {
                 for (flag_name, flags) in
                     [("CH", all), ("CHM", all | rms), ("CM", sys::norm_use_scale | rms), ("", 0)]
                 {
-                    // As many as go through all that is done to several short rows at once, and some more.
+                    // Enough short rows for every kernel that processes several at once, with a remainder.
                     let rows = match cols {
                         16 | 32 | 64 | 96 | 128 => 47,
                         ..=1024 => 13,

@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * norm.h - the C interface of libnorm.
+ * norm.h - the C API of libnorm.
  *
- * libnorm computes layer normalization and RMS normalization, forward and
- * backward, on the CPU. The objects and the order of calls are those of
- * oneDNN 3.x: what both libraries have takes the same parameters, and every
- * enumerator has the same numeric value.
+ * libnorm provides layer normalization and RMS normalization, forward and
+ * backward, on the CPU. Its objects and call order are those of oneDNN 3.x.
+ * Functions that exist in both libraries have the same parameters, and
+ * enumerators have the same numeric values.
  *
  *     engine + memory descriptors -> primitive descriptor -> primitive
  *     engine                      -> stream
  *     memory descriptor + buffer  -> memory
  *     primitive + stream + {argument id, memory} pairs -> norm_primitive_execute
  *
- * CONVENTIONS, true of every function unless its own text says otherwise
+ * CONVENTIONS. These hold for every function unless its comment says otherwise.
  *
- * Status.     A function returns norm_success or the reason why it did nothing.
- *             Outputs are written on success only. norm_get_last_error() then
- *             gives this thread's last failure as a sentence that names the
- *             parameter.
- *               norm_invalid_arguments  NULL where an object or an output is
- *                                       required, an enumerator that does not
- *                                       exist, dimensions that do not fit (at
- *                                       execution bytes alone are looked at),
- *                                       a missing execution argument, one of
- *                                       another data type or with too few bytes
- *               norm_unimplemented      legal, but not built
- *               norm_out_of_memory      a buffer could not be had
- *               norm_runtime_error      a defect of the library; never undefined
- *                                       behaviour, never an exception or abort
- * Handles.    Every *_t below that is a pointer is a handle. The caller owns
- *             what a *_create or *_clone function returned and gives it to the
- *             matching *_destroy, once. Destroying NULL succeeds. A handle that
- *             another object was made from may be destroyed before that object.
- *             Handles returned by queries (const ones) are owned by the object
- *             that was asked, and live as long as it does.
- * Threads.    Different objects may be used from different threads freely. One
- *             object may be read by many threads at once (that includes
- *             executing one primitive); changing or destroying it needs
- *             exclusion by the caller.
- * Strings.    Returned strings are NUL-terminated, static unless noted, and
- *             never freed by the caller.
+ * Status.     A function returns norm_success or the reason for the failure. A
+ *             function that fails has no effect and writes no outputs.
+ *             norm_get_last_error() then describes this thread's last failure
+ *             in one sentence that names the parameter.
+ *               norm_invalid_arguments  a required object or output is NULL, an
+ *                                       enumerator does not exist, dimensions
+ *                                       do not match, or an execution argument
+ *                                       is missing, has another data type or
+ *                                       has too few bytes (execution checks
+ *                                       sizes, not dimensions)
+ *               norm_unimplemented      valid, but not implemented
+ *               norm_out_of_memory      an allocation failed
+ *               norm_runtime_error      an internal error; it never causes
+ *                                       undefined behaviour, an exception or an
+ *                                       abort
+ * Ownership.  Every pointer type *_t below is a handle. The caller owns what
+ *             *_create and *_clone return and destroys it once with the
+ *             matching *_destroy. Destroying NULL succeeds. Objects do not
+ *             depend on the handles that they were created from, so those may
+ *             be destroyed first. A handle returned by a query is owned by the
+ *             queried object and valid as long as that object.
+ * Threads.    Different objects may be used by different threads at the same
+ *             time. One object may be read by several threads at the same time;
+ *             executing a primitive counts as reading it. Modifying or
+ *             destroying an object requires exclusive access.
+ * Strings.    Returned strings are NUL-terminated and owned by the library.
+ *             They are static unless noted.
  */
 #ifndef NORM_H
 #define NORM_H
@@ -54,7 +55,7 @@
 #define NORM_API
 #endif
 
-/* The version of this header; norm_version() gives that of the library. */
+/* The version of this header. norm_version() returns the library's. */
 #define NORM_VERSION_MAJOR 0
 #define NORM_VERSION_MINOR 1
 #define NORM_VERSION_PATCH 0
@@ -67,45 +68,47 @@ extern "C" {
 /* Status                                                                   */
 /* ------------------------------------------------------------------------ */
 
-/* The name of a status without the prefix ("success", "invalid_arguments");
- * "unknown status" for any other value. Never NULL. */
+/* The name of a status without its prefix ("success", "invalid_arguments");
+ * "unknown status" for other values. Never NULL. */
 NORM_API const char *norm_status2str(norm_status_t status);
 
-/* Why the calling thread's last failed call failed: one sentence that names
- * the function and the parameter; "" if none has failed yet. A successful call
- * leaves it as it is. The text belongs to the library and is valid until the
- * next failing call on this thread. Never NULL. */
+/* The reason for the calling thread's last failure: one sentence that names
+ * the function and the parameter, or "" before the first failure. Successful
+ * calls do not clear it. The string is valid until the next failing call on
+ * this thread. Never NULL. */
 NORM_API const char *norm_get_last_error(void);
 
 /* ------------------------------------------------------------------------ */
 /* Version                                                                  */
 /* ------------------------------------------------------------------------ */
 
-/* The version of the library that runs. Never NULL. */
+/* The version of the running library. Never NULL. */
 NORM_API const norm_version_t *norm_version(void);
 
 /* ------------------------------------------------------------------------ */
 /* Data types, dimensions, layouts                                          */
 /* ------------------------------------------------------------------------ */
 
-/* Bytes per element, rounded up; 0 for norm_data_type_undef and unknown values. */
+/* Size of an element in bytes, rounded up; 0 for norm_data_type_undef and
+ * unknown values. */
 NORM_API size_t norm_data_type_size(norm_data_type_t data_type);
-/* "f32", "bf16", ...; "undef" for norm_data_type_undef, "unknown data type" for
- * a value that does not exist. */
+/* "f32", "bf16", ...; "undef" for norm_data_type_undef, "unknown data type"
+ * for unknown values. */
 NORM_API const char *norm_dt2str(norm_data_type_t data_type);
 
-/* The letters of a tag ("abc"), "undef" or "any"; "unknown format tag" for a
- * value that does not exist. */
+/* The letters of a tag ("abc"), "undef" or "any"; "unknown format tag" for
+ * unknown values. */
 NORM_API const char *norm_fmt_tag2str(norm_format_tag_t tag);
 
 /* ------------------------------------------------------------------------ */
 /* Engine                                                                   */
 /* ------------------------------------------------------------------------ */
 
-/* How many engines of a kind there are: 1 for norm_cpu and norm_any_engine, 0
- * for every other value. */
+/* The number of engines of a kind: 1 for norm_cpu and norm_any_engine, 0 for
+ * other values. */
 NORM_API size_t norm_engine_get_count(norm_engine_kind_t kind);
-/* Creates the engine `index` (0) of kind norm_cpu or norm_any_engine. */
+/* Creates engine number `index` of kind norm_cpu or norm_any_engine. There
+ * is one engine, number 0. */
 NORM_API norm_status_t norm_engine_create(
         norm_engine_t *engine, norm_engine_kind_t kind, size_t index);
 NORM_API norm_status_t norm_engine_get_kind(
@@ -116,21 +119,23 @@ NORM_API norm_status_t norm_engine_destroy(norm_engine_t engine);
 /* Stream                                                                   */
 /* ------------------------------------------------------------------------ */
 
-/* Creates a stream. `flags` is norm_stream_in_order or norm_stream_out_of_order. */
+/* Creates a stream. `flags` is norm_stream_in_order or
+ * norm_stream_out_of_order. */
 NORM_API norm_status_t norm_stream_create(
         norm_stream_t *stream, norm_engine_t engine, unsigned flags);
-/* The engine that the stream was created with; owned by the stream. */
+/* The engine of the stream; owned by the stream. */
 NORM_API norm_status_t norm_stream_get_engine(
         const_norm_stream_t stream, norm_engine_t *engine);
-/* Waits until everything on the stream has finished: here, at once. */
+/* Waits for all executions on the stream. Executions are synchronous, so it
+ * returns at once. */
 NORM_API norm_status_t norm_stream_wait(norm_stream_t stream);
 NORM_API norm_status_t norm_stream_destroy(norm_stream_t stream);
 
-/* Makes every execution on this stream use the caller's threads instead of the
- * library's. `num_threads` (1 or more) is how many of them are worth splitting
- * for. `parallel_for` NULL goes back to the library's own; `pool` is handed
- * through unread and must live as long as the stream uses it. The results have
- * the same bits either way. */
+/* Makes executions on this stream use the caller's threads instead of the
+ * library's. `num_threads` is the number of threads to split work over, 1 to
+ * 255. `pool` is passed to `parallel_for` unchanged and must stay valid
+ * while the stream uses it. `parallel_for` NULL restores the library's
+ * threads. Results have the same bits either way. */
 NORM_API norm_status_t norm_stream_set_parallel_for(norm_stream_t stream,
         norm_parallel_for_t parallel_for, void *pool, int num_threads);
 
@@ -138,81 +143,86 @@ NORM_API norm_status_t norm_stream_set_parallel_for(norm_stream_t stream,
 /* Memory descriptor                                                        */
 /* ------------------------------------------------------------------------ */
 
-/* A descriptor with the dense layout that a tag names; dimensions that it cuts into
- * blocks are filled up to whole blocks (norm_query_padded_dims). `ndims` 0 makes an empty
- * descriptor (dims is not read). Dimensions are 0 or more. With
- * norm_format_tag_any the layout is left to a primitive descriptor; memory cannot
- * be made of such a descriptor. A tag with another number of letters than `ndims`
- * is norm_invalid_arguments. */
+/* Creates a descriptor with the dense layout of a format tag. Dimensions are
+ * 0 or more. Blocked dimensions are padded to whole blocks
+ * (norm_query_padded_dims). `ndims` 0 creates an empty descriptor and does
+ * not read `dims`. norm_format_tag_any lets a primitive descriptor choose
+ * the layout; memory cannot be created from such a descriptor.
+ * norm_invalid_arguments if the tag's number of letters is not `ndims`. */
 NORM_API norm_status_t norm_memory_desc_create_with_tag(
         norm_memory_desc_t *memory_desc, int ndims, const norm_dim_t *dims,
         norm_data_type_t data_type, norm_format_tag_t tag);
-/* The same with the letters of a tag, and of layouts that no tag has: every
- * dimension once, "a" the first one, outermost first; then the inner blocks, sizes
- * and dimensions, outermost first: "cBA6a7b". Capitals make no difference. No other
- * text, "any" among them, is a tag. */
+/* Like norm_memory_desc_create_with_tag, with the tag as text, which can
+ * also name layouts that have no enumerator. The letters name each dimension
+ * once, outermost first; "a" is the first dimension. Inner blocks follow as
+ * size and dimension, outermost first: "cBA6a7b". Upper and lower case are
+ * equivalent. Other text, including "any", is norm_invalid_arguments. */
 NORM_API norm_status_t norm_memory_desc_create_with_string_tag(
         norm_memory_desc_t *memory_desc, int ndims, const norm_dim_t *dims,
         norm_data_type_t data_type, const char *tag);
-/* Changes the type of the elements; the layout, counted in elements, stays. Not of
- * an empty descriptor, and not of one that another object owns. */
+/* Changes the data type. The layout, counted in elements, stays the same.
+ * norm_invalid_arguments for an empty descriptor. Do not use it on a
+ * descriptor that another object owns. */
 NORM_API norm_status_t norm_memory_desc_set_data_type(
         norm_memory_desc_t memory_desc, norm_data_type_t data_type);
-/* A part of a tensor: `dims` elements from `offsets` on. It has the strides of the
- * parent, and is used with the parent's buffer. Of a dimension that is cut into
- * blocks a part begins with a block and ends with one, or with the tensor;
- * norm_unimplemented otherwise. */
+/* Describes a part of a tensor: `dims` elements starting at `offsets`. The
+ * part has the parent's strides and uses the parent's buffer. In a blocked
+ * dimension the part must start at a block boundary and end at one or at the
+ * end of the tensor; otherwise norm_unimplemented. */
 NORM_API norm_status_t norm_memory_desc_create_submemory(
         norm_memory_desc_t *memory_desc,
         const_norm_memory_desc_t parent_memory_desc, const norm_dims_t dims,
         const norm_dims_t offsets);
-/* The same elements in the same logical order as a tensor of other dimensions.
- * norm_invalid_arguments if their number differs, or if no layout does that
- * without moving them: dimensions that are joined or cut must lie densely and not
- * in blocks. */
+/* Describes the same elements in the same logical order with other
+ * dimensions. norm_invalid_arguments if the number of elements differs or if
+ * elements would have to move. Dimensions that are merged or split must be
+ * dense and not blocked. */
 NORM_API norm_status_t norm_memory_desc_reshape(
         norm_memory_desc_t *out_memory_desc,
         const_norm_memory_desc_t in_memory_desc, int ndims,
         const norm_dims_t dims);
-/* The same elements with the dimensions in another order: dimension i becomes
+/* Describes the same elements with reordered dimensions: dimension i becomes
  * dimension permutation[i]. */
 NORM_API norm_status_t norm_memory_desc_permute_axes(
         norm_memory_desc_t *out_memory_desc,
         const_norm_memory_desc_t in_memory_desc, const int *permutation);
-/* The descriptor as bytes: with `blob` NULL writes how many they are to `size`,
- * otherwise writes them, for which `size` must say that there is room. */
+/* Serializes a descriptor. With `blob` NULL, writes the required number of
+ * bytes to `*size`. Otherwise writes the bytes; `*size` must be at least the
+ * required number. */
 NORM_API norm_status_t norm_memory_desc_get_blob(
         uint8_t *blob, size_t *size, const_norm_memory_desc_t memory_desc);
-/* The descriptor that such bytes, all of them, stand for. Bytes that were changed
- * or come from another version are norm_invalid_arguments. */
+/* Creates a descriptor from a complete blob. norm_invalid_arguments if the
+ * blob was modified or comes from another version. */
 NORM_API norm_status_t norm_memory_desc_create_with_blob(
         norm_memory_desc_t *memory_desc, const uint8_t *blob);
-/* A descriptor with the given strides, in elements, 0 or more. Element
- * (i0, i1, ...) lies at i0*strides[0] + i1*strides[1] + ... `strides` NULL means
- * dense row-major. A stride of 0 repeats one element and is for inputs only: an
- * output with overlapping elements is norm_invalid_arguments at the primitive
- * descriptor. */
+/* Creates a descriptor with the given strides, in elements, 0 or more.
+ * Element (i0, i1, ...) is at i0*strides[0] + i1*strides[1] + ... `strides`
+ * NULL means dense row-major. A stride of 0 broadcasts one element and is
+ * valid for inputs only: a primitive descriptor rejects an output with
+ * overlapping elements with norm_invalid_arguments. */
 NORM_API norm_status_t norm_memory_desc_create_with_strides(
         norm_memory_desc_t *memory_desc, int ndims, const norm_dim_t *dims,
         norm_data_type_t data_type, const norm_dim_t *strides);
 NORM_API norm_status_t norm_memory_desc_clone(norm_memory_desc_t *memory_desc,
         const_norm_memory_desc_t existing_memory_desc);
 NORM_API norm_status_t norm_memory_desc_destroy(norm_memory_desc_t memory_desc);
-/* 1 if both describe the same tensor (dimensions of size 1 have no stride worth
- * comparing), 0 if not or if one is NULL. NULL equals NULL. */
+/* 1 if both describe the same tensor, 0 otherwise. Strides of dimensions of
+ * size 1 are ignored. Two NULLs are equal; NULL and a descriptor are not. */
 NORM_API int norm_memory_desc_equal(
         const_norm_memory_desc_t lhs, const_norm_memory_desc_t rhs);
-/* Bytes of a buffer for the tensor: from its start (for a part, the start of the
- * parent's buffer) to one past the last element, what fills up blocks included; 0
- * for an empty descriptor, one with a dimension of 0, one of kind any, and NULL. */
+/* Size in bytes of a buffer for the tensor: from its start (for a part, the
+ * start of the parent's buffer) to the end of the last element, including
+ * block padding. 0 for NULL, an empty descriptor, a descriptor with a
+ * dimension of 0 and one of kind any. */
 NORM_API size_t norm_memory_desc_get_size(const_norm_memory_desc_t memory_desc);
-/* The same of the buffer number `index`; 0 if it is not 0. */
+/* The size of buffer number `index`; 0 unless `index` is 0. */
 NORM_API size_t norm_memory_desc_get_size_v2(
         const_norm_memory_desc_t memory_desc, int index);
-/* Writes the answer to `what` to `result`. Pointers written are owned by the
- * descriptor. norm_query_strides and those of inner blocks, of a descriptor of
- * kind any or undef, are norm_invalid_arguments; what is not asked of a memory
- * descriptor is norm_unimplemented. In _v2 `index` is 0. */
+/* Writes the answer to query `what` to `*result`, whose type is given at
+ * norm_query_t. Pointers in the answer are owned by the descriptor.
+ * norm_invalid_arguments for strides and inner blocks of a descriptor of
+ * kind any or undef; norm_unimplemented for queries that do not apply to
+ * memory descriptors. `index` must be 0. */
 NORM_API norm_status_t norm_memory_desc_query(
         const_norm_memory_desc_t memory_desc, norm_query_t what, void *result);
 NORM_API norm_status_t norm_memory_desc_query_v2(
@@ -223,19 +233,20 @@ NORM_API norm_status_t norm_memory_desc_query_v2(
 /* Memory                                                                   */
 /* ------------------------------------------------------------------------ */
 
-/* Creates memory. `handle` is
- *   NORM_MEMORY_ALLOCATE  the library allocates, zero-filled and 64-byte aligned,
- *                         and frees with the memory;
- *   NORM_MEMORY_NONE      no buffer yet (norm_memory_set_data_handle gives one);
- *   any other pointer     the caller's buffer of at least
- *                         norm_memory_desc_get_size() bytes, aligned for the
- *                         element type, which must outlive the memory.
- * The descriptor is copied. */
+/* Creates a memory object. The descriptor is copied. `handle` is
+ *   NORM_MEMORY_ALLOCATE  the library allocates a zero-filled, 64-byte aligned
+ *                         buffer and frees it with the memory; a descriptor of
+ *                         0 bytes gets no buffer;
+ *   NORM_MEMORY_NONE      no buffer yet; see norm_memory_set_data_handle;
+ *   any other pointer     the caller's buffer. It has at least
+ *                         norm_memory_desc_get_size() bytes, is aligned for the
+ *                         element type and outlives the memory.
+ * norm_invalid_arguments for a descriptor of kind any. */
 NORM_API norm_status_t norm_memory_create(norm_memory_t *memory,
         const_norm_memory_desc_t memory_desc, norm_engine_t engine,
         void *handle);
-/* The same with a list of handles: one. An empty descriptor may have none. Of this
- * and the following functions, the forms with `index` take 0. */
+/* Like norm_memory_create, with a list of `nhandles` handles: 1, or 0 for an
+ * empty descriptor. In this and the following functions, `index` must be 0. */
 NORM_API norm_status_t norm_memory_create_v2(norm_memory_t *memory,
         const_norm_memory_desc_t memory_desc, norm_engine_t engine,
         int nhandles, void **handles);
@@ -250,20 +261,21 @@ NORM_API norm_status_t norm_memory_get_data_handle(
         const_norm_memory_t memory, void **handle);
 NORM_API norm_status_t norm_memory_get_data_handle_v2(
         const_norm_memory_t memory, void **handle, int index);
-/* Replaces the buffer, NULL for none. A buffer that the library allocated is
- * freed. */
+/* Replaces the buffer; NULL removes it. A buffer that the library allocated
+ * is freed. NORM_MEMORY_ALLOCATE is norm_invalid_arguments. */
 NORM_API norm_status_t norm_memory_set_data_handle(
         norm_memory_t memory, void *handle);
 NORM_API norm_status_t norm_memory_set_data_handle_v2(
         norm_memory_t memory, void *handle, int index);
-/* Gives an address at which the data can be read and written until
+/* Returns an address for reading and writing the data until
  * norm_memory_unmap_data; NULL if there is no buffer. On the CPU it is the
  * buffer itself. */
 NORM_API norm_status_t norm_memory_map_data(
         const_norm_memory_t memory, void **mapped_ptr);
 NORM_API norm_status_t norm_memory_map_data_v2(
         const_norm_memory_t memory, void **mapped_ptr, int index);
-/* Ends a mapping; `mapped_ptr` is what norm_memory_map_data gave. */
+/* Ends a mapping. norm_invalid_arguments unless `mapped_ptr` came from
+ * norm_memory_map_data. */
 NORM_API norm_status_t norm_memory_unmap_data(
         const_norm_memory_t memory, void *mapped_ptr);
 NORM_API norm_status_t norm_memory_unmap_data_v2(
@@ -273,12 +285,14 @@ NORM_API norm_status_t norm_memory_unmap_data_v2(
 /* Primitive attributes                                                     */
 /* ------------------------------------------------------------------------ */
 
-/* Attributes with their defaults: scratchpad by the library, no scales, no zero
- * points, no post-operations, the math mode that norm_set_default_fpmath_mode set,
- * strict accumulation, not asked to be deterministic (it is nevertheless).
+/* Creates attributes with default values: library scratchpad, no scales, no
+ * zero points, no post-operations, the math mode of
+ * norm_set_default_fpmath_mode, strict accumulation, and the deterministic
+ * flag unset (results are always deterministic).
  *
- * The functions below take what exists; whether an operation can do it is decided
- * when its primitive descriptor is created, which is norm_unimplemented if not. */
+ * The setters below accept every valid attribute. Primitive descriptor
+ * creation returns norm_unimplemented for attributes that the operation does
+ * not support. */
 NORM_API norm_status_t norm_primitive_attr_create(norm_primitive_attr_t *attr);
 NORM_API norm_status_t norm_primitive_attr_clone(
         norm_primitive_attr_t *attr, const_norm_primitive_attr_t existing_attr);
@@ -287,8 +301,9 @@ NORM_API norm_status_t norm_primitive_attr_get_scratchpad_mode(
         const_norm_primitive_attr_t attr, norm_scratchpad_mode_t *mode);
 NORM_API norm_status_t norm_primitive_attr_set_scratchpad_mode(
         norm_primitive_attr_t attr, norm_scratchpad_mode_t mode);
-/* Whether f32 may be computed in a narrower type; nothing here makes use of it.
- * With apply_to_int not 0, integers too. Results of _v2 may be NULL. */
+/* Whether f32 arithmetic may use a narrower type, and, with apply_to_int not
+ * 0, integer arithmetic too. This library always uses strict arithmetic.
+ * Outputs of the _v2 getter may be NULL. */
 NORM_API norm_status_t norm_primitive_attr_get_fpmath_mode(
         const_norm_primitive_attr_t attr, norm_fpmath_mode_t *mode);
 NORM_API norm_status_t norm_primitive_attr_set_fpmath_mode(
@@ -298,7 +313,7 @@ NORM_API norm_status_t norm_primitive_attr_get_fpmath_mode_v2(
         int *apply_to_int);
 NORM_API norm_status_t norm_primitive_attr_set_fpmath_mode_v2(
         norm_primitive_attr_t attr, norm_fpmath_mode_t mode, int apply_to_int);
-/* The type of sums. */
+/* The type of accumulators. */
 NORM_API norm_status_t norm_primitive_attr_get_accumulation_mode(
         const_norm_primitive_attr_t attr, norm_accumulation_mode_t *mode);
 NORM_API norm_status_t norm_primitive_attr_set_accumulation_mode(
@@ -308,20 +323,24 @@ NORM_API norm_status_t norm_primitive_attr_get_deterministic(
         const_norm_primitive_attr_t attr, int *value);
 NORM_API norm_status_t norm_primitive_attr_set_deterministic(
         norm_primitive_attr_t attr, int value);
-/* How the argument `arg` is rounded: NORM_ARG_DST or NORM_ARG_DIFF_SRC if not as
- * the environment says. No operation here takes stochastic rounding. */
+/* The rounding of argument `arg`, NORM_ARG_DST or NORM_ARG_DIFF_SRC. No
+ * operation supports stochastic rounding yet. */
 NORM_API norm_status_t norm_primitive_attr_get_rounding(
         norm_primitive_attr_t attr, int arg, norm_rounding_mode_t *mode);
 NORM_API norm_status_t norm_primitive_attr_set_rounding(
         norm_primitive_attr_t attr, int arg, norm_rounding_mode_t mode);
 
-/* Gives an argument of the primitive (NORM_ARG_SRC, NORM_ARG_DST) a scale. Its
- * value is an argument of the execution, NORM_ARG_ATTR_SCALES | arg: an input is
- * multiplied by its scale as it is read, an output is divided by its own before it
- * is rounded. Bit d of `mask` set: a scale for each index of dimension d, dense
- * row-major; 0: one for the tensor. The second form names the type of the scales
- * (f32 otherwise) and groups, which are not built: group_ndims is 0. In the third
- * `is_on_host` is 0, and in the fourth `qmode` is static_sazp; other values are
+/* Adds scales to an argument of the primitive, NORM_ARG_SRC or NORM_ARG_DST.
+ * The values are passed at execution as argument NORM_ARG_ATTR_SCALES | arg.
+ * An input is multiplied by its scale when it is read; an output is divided
+ * by its scale before it is rounded. If bit d of `mask` is set, there is one
+ * scale per index of dimension d, stored dense row-major; mask 0 means one
+ * scale for the tensor.
+ *
+ * The second form sets the data type of the scales: f32, bf16, f16, f8_e5m2 or
+ * f8_e4m3 (the first form uses f32). Groups are not implemented: group_ndims
+ * must be 0. In the third form `is_on_host` must be 0, and in the fourth `qmode`
+ * must be norm_quantization_mode_static_sazp; other valid values are
  * norm_unimplemented. */
 NORM_API norm_status_t norm_primitive_attr_set_scales_mask(
         norm_primitive_attr_t attr, int arg, int mask);
@@ -336,9 +355,10 @@ NORM_API norm_status_t norm_primitive_attr_set_scales_v3(
         norm_primitive_attr_t attr, int arg, int mask, int ndims,
         const norm_dims_t group_dims, norm_data_type_t data_type, int is_on_host,
         norm_quantization_mode_t qmode);
-/* The same with zero points, whose values are s32 and the arguments
- * NORM_ARG_ATTR_ZERO_POINTS | arg: subtracted from an input before its scale,
- * added to an output after its own. */
+/* The same for zero points, passed as argument NORM_ARG_ATTR_ZERO_POINTS | arg.
+ * They are subtracted from an input before it is scaled, and added to an output
+ * after it is scaled. Values are s32; those of SRC may also be s8 or u8 in the
+ * second and third form. */
 NORM_API norm_status_t norm_primitive_attr_set_zero_points_mask(
         norm_primitive_attr_t attr, int arg, int mask);
 NORM_API norm_status_t norm_primitive_attr_set_zero_points(
@@ -352,7 +372,7 @@ NORM_API norm_status_t norm_primitive_attr_set_zero_points_v2(
 /* The post-operations; owned by the attributes. */
 NORM_API norm_status_t norm_primitive_attr_get_post_ops(
         const_norm_primitive_attr_t attr, const_norm_post_ops_t *post_ops);
-/* Replaces the post-operations by a copy of `post_ops`. */
+/* Replaces the post-operations with a copy of `post_ops`. */
 NORM_API norm_status_t norm_primitive_attr_set_post_ops(
         norm_primitive_attr_t attr, const_norm_post_ops_t post_ops);
 
@@ -360,45 +380,50 @@ NORM_API norm_status_t norm_primitive_attr_set_post_ops(
 /* Post-operations                                                          */
 /* ------------------------------------------------------------------------ */
 
-/* An empty list. A list has at most 32 entries; one more is norm_out_of_memory. */
+/* Creates an empty list. A list has at most 32 entries; appending another is
+ * norm_out_of_memory. */
 NORM_API norm_status_t norm_post_ops_create(norm_post_ops_t *post_ops);
 NORM_API norm_status_t norm_post_ops_clone(
         norm_post_ops_t *post_ops, const_norm_post_ops_t existing_post_ops);
 NORM_API norm_status_t norm_post_ops_destroy(norm_post_ops_t post_ops);
 /* The number of entries; 0 for NULL. */
 NORM_API int norm_post_ops_len(const_norm_post_ops_t post_ops);
-/* norm_sum, norm_eltwise, norm_binary, norm_prelu, or norm_convolution for a
- * depthwise one; norm_undefined_primitive if there is no entry `index`. */
+/* The kind of entry `index`: norm_sum, norm_eltwise, norm_binary,
+ * norm_prelu, or norm_convolution for a depthwise one.
+ * norm_undefined_primitive if there is no such entry. */
 NORM_API norm_primitive_kind_t norm_post_ops_get_kind(
         const_norm_post_ops_t post_ops, int index);
 
-/* x + scale*(dst - zero_point), where dst is what the output held before, read as
- * data_type (norm_data_type_undef: its own). Of each _get_params_ function the
- * results may be NULL; an entry of another kind is norm_invalid_arguments. */
+/* x + scale*(dst - zero_point), where dst is the previous content of the
+ * output, read as data_type (norm_data_type_undef: the output's own type).
+ * In every _get_params_ function outputs may be NULL, and an entry of
+ * another kind is norm_invalid_arguments. */
 NORM_API norm_status_t norm_post_ops_append_sum(norm_post_ops_t post_ops,
         float scale, int32_t zero_point, norm_data_type_t data_type);
 NORM_API norm_status_t norm_post_ops_get_params_sum(
         const_norm_post_ops_t post_ops, int index, float *scale,
         int32_t *zero_point, norm_data_type_t *data_type);
-/* An elementwise function. For clip, beta is not below alpha. */
+/* An elementwise function. For clip, beta must not be less than alpha. The
+ * algorithms that end with _use_dst_for_bwd are norm_unimplemented. */
 NORM_API norm_status_t norm_post_ops_append_eltwise(norm_post_ops_t post_ops,
         norm_alg_kind_t alg_kind, float alpha, float beta);
 NORM_API norm_status_t norm_post_ops_get_params_eltwise(
         const_norm_post_ops_t post_ops, int index, norm_alg_kind_t *alg_kind,
         float *alpha, float *beta);
-/* A function of x and the element of another tensor, src1. It has as many
- * dimensions as the output, each of the same size or 1, which repeats it. Its
- * memory is the argument NORM_ARG_ATTR_MULTIPLE_POST_OP(i) | NORM_ARG_SRC_1 of the
- * execution, where i is the place in this list. norm_binary_select takes a third
- * tensor, src2, and with it _v2; its memory is ... | NORM_ARG_SRC_2. src2_desc is
- * not read for the others. */
+/* A function of x and a second tensor, src1. src1 has as many dimensions as
+ * the output; each has the output's size or 1, which broadcasts it. Its
+ * memory is passed at execution as NORM_ARG_ATTR_MULTIPLE_POST_OP(i) |
+ * NORM_ARG_SRC_1, where i is the entry's index in this list.
+ * norm_binary_select requires a third tensor, src2, and therefore _v2; its
+ * memory is NORM_ARG_ATTR_MULTIPLE_POST_OP(i) | NORM_ARG_SRC_2. Other
+ * algorithms do not read src2_desc. */
 NORM_API norm_status_t norm_post_ops_append_binary(norm_post_ops_t post_ops,
         norm_alg_kind_t alg_kind, const_norm_memory_desc_t src1_desc);
 NORM_API norm_status_t norm_post_ops_append_binary_v2(norm_post_ops_t post_ops,
         norm_alg_kind_t alg_kind, const_norm_memory_desc_t src1_desc,
         const_norm_memory_desc_t src2_desc);
-/* The descriptors are those that were given, owned by the list and valid until it
- * changes; src2_desc is an empty one if there is none. */
+/* The descriptors are owned by the list and valid until it changes.
+ * src2_desc is an empty descriptor if there is no src2. */
 NORM_API norm_status_t norm_post_ops_get_params_binary(
         const_norm_post_ops_t post_ops, int index, norm_alg_kind_t *alg_kind,
         const_norm_memory_desc_t *src1_desc);
@@ -406,13 +431,15 @@ NORM_API norm_status_t norm_post_ops_get_params_binary_v2(
         const_norm_post_ops_t post_ops, int index, norm_alg_kind_t *alg_kind,
         const_norm_memory_desc_t *src1_desc,
         const_norm_memory_desc_t *src2_desc);
-/* x > 0 ? x : w*x with weights w, one for each index of the dimensions in `mask`.
- * No operation here takes it. */
+/* x > 0 ? x : w*x with weights w, one per index of the dimensions in `mask`.
+ * No operation supports it yet. */
 NORM_API norm_status_t norm_post_ops_append_prelu(
         norm_post_ops_t post_ops, int mask);
 NORM_API norm_status_t norm_post_ops_get_params_prelu(
         const_norm_post_ops_t post_ops, int index, int *mask);
-/* A depthwise convolution. No operation here takes it. */
+/* A depthwise convolution; bias_data_type may be norm_data_type_undef.
+ * norm_invalid_arguments unless kernel_size and stride_size are positive and
+ * padding_l_size is less than kernel_size. No operation supports it yet. */
 NORM_API norm_status_t norm_post_ops_append_dw(norm_post_ops_t post_ops,
         norm_data_type_t weights_data_type, norm_data_type_t bias_data_type,
         norm_data_type_t dst_data_type, norm_dim_t kernel_size,
@@ -427,11 +454,12 @@ NORM_API norm_status_t norm_post_ops_get_params_dw(
 /* Primitive descriptor                                                     */
 /* ------------------------------------------------------------------------ */
 
-/* "forward_training", ...; "undef", or "unknown prop_kind". */
+/* "forward_training", ...; "undef" for norm_prop_kind_undef, "unknown
+ * prop_kind" for unknown values. */
 NORM_API const char *norm_prop_kind2str(norm_prop_kind_t prop_kind);
 
-/* Moves to the next implementation that can run the problem, slower or equal;
- * norm_last_impl_reached (and no change) when there is none. */
+/* Switches to the next implementation of the problem, which is not expected
+ * to be faster. norm_last_impl_reached, and no change, if there is none. */
 NORM_API norm_status_t norm_primitive_desc_next_impl(
         norm_primitive_desc_t primitive_desc);
 NORM_API norm_status_t norm_primitive_desc_clone(
@@ -443,21 +471,23 @@ NORM_API norm_status_t norm_primitive_desc_destroy(
 NORM_API norm_status_t norm_primitive_desc_get_attr(
         const_norm_primitive_desc_t primitive_desc,
         const_norm_primitive_attr_t *attr);
-/* Writes the answer to `what` to `result`, whose type stands at norm_query_t.
- * `index` picks one of several; 0 where there is one. norm_not_required: this
- * problem has no such thing (a mean with norm_rms_norm, say); norm_unimplemented:
- * it is not asked of this operation. */
+/* Writes the answer to query `what` to `*result`, whose type is given at
+ * norm_query_t. `index` selects one of several answers; otherwise it is 0.
+ * norm_not_required if the problem has no such object (the mean with
+ * norm_rms_norm, for example); norm_unimplemented if the query does not
+ * apply to the operation. */
 NORM_API norm_status_t norm_primitive_desc_query(
         const_norm_primitive_desc_t primitive_desc, norm_query_t what,
         int index, void *result);
-/* The same for the memory descriptors (norm_query_some_md < what, up to
- * norm_query_exec_arg_md). An argument that the problem does not use has an
- * empty descriptor (0 dimensions). NULL if `what` is no memory descriptor or
+/* The memory descriptor queries (norm_query_some_md < what <=
+ * norm_query_exec_arg_md). The result is owned by the primitive descriptor.
+ * An argument that the problem does not use has an empty descriptor (0
+ * dimensions). NULL if `what` is not a memory descriptor query or
  * primitive_desc is NULL. */
 NORM_API const_norm_memory_desc_t norm_primitive_desc_query_md(
         const_norm_primitive_desc_t primitive_desc, norm_query_t what,
         int index);
-/* The same for the *_s32 queries; 0 on failure. */
+/* The *_s32 queries; 0 on failure. */
 NORM_API int norm_primitive_desc_query_s32(
         const_norm_primitive_desc_t primitive_desc, norm_query_t what,
         int index);
@@ -468,20 +498,23 @@ NORM_API int norm_primitive_desc_query_s32(
 
 NORM_API norm_status_t norm_primitive_create(norm_primitive_t *primitive,
         const_norm_primitive_desc_t primitive_desc);
-/* Runs the primitive; the outputs are complete on return.
+/* Runs the primitive. The outputs are complete on return.
  *
- * `args` holds `nargs` pairs. Every argument that the problem uses must be there
+ * `args` holds `nargs` pairs. Every argument of the problem must be present,
  * with a memory of the data type and at least the size that
- * norm_query_exec_arg_md tells; of a repeated id the last counts; ids that the
- * problem does not use are ignored and their memory is never touched. An output
- * may share its buffer with no other argument, except where the operation's text
- * allows work in place. All checks come first: on failure nothing is written. Not
- * checked: that a memory has the problem's dimensions and strides (the problem's
- * are used), that buffers do not overlap, and their alignment.
+ * norm_query_exec_arg_md reports. If an id is repeated, the last pair
+ * counts. Arguments that the problem does not use are ignored and their
+ * memory is not accessed. An output must not share its buffer with another
+ * argument unless the operation allows in-place execution.
  *
- * The caller's floating-point environment (rounding, flush-to-zero) is set aside
- * during the call and restored. No memory is allocated from the second execution
- * of a primitive on a thread, unless the number of threads was raised meanwhile. */
+ * All checks come before any write. Not checked: whether memories have the
+ * problem's dimensions and strides (the problem's are used), whether buffers
+ * overlap, and alignment.
+ *
+ * The call uses the default floating-point environment (rounding,
+ * flush-to-zero) and restores the caller's. From the second execution of a
+ * primitive on a thread, nothing is allocated unless the thread count was
+ * raised in between. */
 NORM_API norm_status_t norm_primitive_execute(const_norm_primitive_t primitive,
         norm_stream_t stream, int nargs, const norm_exec_arg_t *args);
 /* The primitive descriptor; owned by the primitive. */
@@ -494,8 +527,8 @@ NORM_API norm_status_t norm_primitive_destroy(norm_primitive_t primitive);
 /* Layer normalization and RMS normalization                                */
 /* ------------------------------------------------------------------------ */
 
-/* Normalizes over the last logical dimension, of size C; all others together
- * count N rows. The primitive, forward, per row x:
+/* Normalizes over the last logical dimension, which has C elements. The other
+ * dimensions together hold N rows. For each row x:
  *
  *   layer norm   mean     = sum(x) / C
  *                variance = sum((x - mean)^2) / C             (population)
@@ -503,41 +536,48 @@ NORM_API norm_status_t norm_primitive_destroy(norm_primitive_t primitive);
  *   rms_norm     variance = sum(x^2) / C
  *                dst      = x / sqrt(variance + epsilon) * scale + shift
  *
- * (Ba, Kiros and Hinton 2016; Zhang and Sennrich 2019.) Arithmetic is f32 with
- * f64 sums, rounded to the type of dst once; with src or dst in f64 it is f64
- * throughout (dst of a narrower type is rounded to f32 first). A row's result
- * depends on the row, its types, the flags and the attributes alone: not on the
- * instruction set, the threads, the batch, its place in it, the layout or the
- * alignment. A row whose squares leave
- * the range of f32 is computed in f64; its variance saturates to +Inf. With
- * variance + epsilon = 0 the factor 1/sqrt is taken as 0.
+ * Formulas: Ba, Kiros and Hinton 2016 (layer norm); Zhang and Sennrich 2019 (RMS
+ * norm).
+ *
+ * Arithmetic is f32 with f64 sums, and the result is rounded to the type of dst
+ * once. If src or dst is f64, all arithmetic is f64; a dst of a narrower type is
+ * then rounded to f32 first. A row whose squares leave the range of f32 is
+ * computed in f64; its variance saturates to +Inf. If variance + epsilon = 0, the
+ * factor 1/sqrt is 0.
+ *
+ * A row's result depends only on the row, the data types, the flags and the
+ * attributes. It does not depend on the instruction set, the threads, the batch,
+ * the row's position in the batch, the layout or the alignment.
  *
  * prop_kind     norm_forward_training or norm_forward_inference
- * src_desc      2 to 5 dimensions, f32, bf16, f16, f64, s8, u8, f8_e4m3 or
- *               f8_e5m2, a layout of its own
- * dst_desc      the same dimensions, one of these types, any layout or "any"
- *               (then as src). s8 and u8 round to nearest even and saturate, NaN
- *               becomes 0; what is too large for f8_e5m2 becomes an infinity, for
- *               f8_e4m3, which has none, NaN
- * stat_desc     mean and variance: f32, the dimensions of src without the last;
- *               NULL, an empty descriptor or "any" for the order of src
- * epsilon       added to the variance inside the root; finite and not negative
- * flags         norm_normalization_flags_t, or-ed
- * attr          may be NULL. One scale for SRC and one for DST, eltwise, binary and
- *               sum post-operations, not with dst in f64. Done in f32: times the
- *               scale of SRC, the post-operations in order, times the reciprocal
- *               of the scale of DST; then dst is rounded. A sum's type has
- *               the size of dst's. A binary operand may be dst itself, laid out as it: it is
- *               read before it is written
+ * src_desc      2 to 5 dimensions; f32, bf16, f16, f64, s8, u8, f8_e4m3 or
+ *               f8_e5m2; any layout but "any"
+ * dst_desc      the dimensions of src; one of the same types; any layout. "any"
+ *               means the layout of src. s8 and u8 round to nearest even and
+ *               saturate, and NaN becomes 0. On overflow f8_e5m2 becomes an
+ *               infinity, and f8_e4m3, which has none, becomes NaN
+ * stat_desc     mean and variance: f32, the dimensions of src without the last.
+ *               NULL, an empty descriptor or "any" selects the dimension order
+ *               of src
+ * epsilon       added to the variance under the root; finite and not negative
+ * flags         bitwise or of norm_normalization_flags_t
+ * attr          may be NULL. Supported unless dst is f64: one scale for SRC, one
+ *               for DST, and eltwise, binary and sum post-operations. The
+ *               normalized value is multiplied by the scale of SRC, passed
+ *               through the post-operations in order, multiplied by the
+ *               reciprocal of the scale of DST, all in f32, and then rounded.
+ *               The data type of a sum must have the size of dst's. A binary
+ *               operand may be dst itself, in the same layout: it is read before
+ *               it is written
  *
- * Arguments of the execution (in: read, out: written, -: ignored)
+ * Execution arguments (in: read, out: written, -: ignored)
  *                          SRC DST MEAN VARIANCE SCALE SHIFT
  *   inference               in out  -     -       if use_scale, if use_shift: in
  *   training                in out out   out      likewise
  *   use_global_stats        in out in    in       likewise
  *   rms_norm                as above, MEAN always -
- * SCALE and SHIFT are dense 1D of C elements, f32 (or the type given to _v2).
- * SRC and DST may be one buffer if their types and layouts are the same. */
+ * SCALE and SHIFT are dense 1D tensors of C elements, f32 (or the type passed to
+ * _v2). SRC and DST may share a buffer if their types and layouts are the same. */
 NORM_API norm_status_t norm_layer_normalization_forward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
         norm_prop_kind_t prop_kind, const_norm_memory_desc_t src_desc,
@@ -551,35 +591,37 @@ NORM_API norm_status_t norm_layer_normalization_forward_primitive_desc_create_v2
         norm_data_type_t scale_shift_data_type, float epsilon, unsigned flags,
         const_norm_primitive_attr_t attr);
 
-/* The gradient. With r = 1/sqrt(variance + epsilon), d = scale*diff_dst (or
- * diff_dst) and xhat = (src - mean)*r (rms_norm: src*r), per row:
+/* The gradient. With r = 1/sqrt(variance + epsilon), d = scale*diff_dst (diff_dst
+ * without use_scale) and xhat = (src - mean)*r (rms_norm: src*r), for each row:
  *
  *   layer norm         diff_src = r*(d - sum(d)/C - xhat*sum(d*xhat)/C)
  *   rms_norm           diff_src = r*(d - xhat*sum(d*xhat)/C)
  *   use_global_stats   diff_src = r*d
  *   over all rows      diff_scale = sum(diff_dst*xhat), diff_shift = sum(diff_dst)
  *
- * The rms_norm gradient has no sum(d) term: rms_norm subtracts no mean. (oneDNN
- * keeps that term; see docs/onednn.md.) diff_scale and diff_shift depend on the
- * rows and their order alone. A row whose variance is +Inf, subnormal or 0 has
- * its statistics taken anew from src, unless use_global_stats is set. So has every
- * row if a tensor is f64, and all arithmetic is f64 then: statistics in f32 would
- * leave 2^-24 of the mean in src - mean. MEAN and VARIANCE are still arguments.
+ * The rms_norm gradient has no sum(d) term, because rms_norm subtracts no mean.
+ * (oneDNN keeps that term; see docs/onednn.md.) diff_scale and diff_shift depend
+ * only on the rows and their order.
  *
- * prop_kind      norm_backward, or norm_backward_data for diff_src alone (then
- *                scale is still read with use_scale: frozen parameters)
- * diff_src_desc  f32, bf16, f16 or f64, any layout or "any" (then as src)
+ * A row whose variance is +Inf, subnormal or 0 has its statistics recomputed from
+ * src, unless use_global_stats is set. If a tensor is f64, all arithmetic is f64
+ * and every row's statistics are recomputed, because f32 statistics would leave an
+ * error of 2^-24 of the mean in src - mean. MEAN and VARIANCE are still arguments.
+ *
+ * prop_kind      norm_backward, or norm_backward_data for diff_src only. The
+ *                latter still reads scale with use_scale (frozen parameters)
+ * diff_src_desc  f32, bf16, f16 or f64; any layout. "any" means the layout of src
  * diff_dst_desc  likewise
- * src_desc       f32, bf16, f16 or f64, a layout of its own
+ * src_desc       f32, bf16, f16 or f64; any layout but "any"
  * stat_desc, epsilon, flags   as forward
- * attr           may be NULL; neither scales nor post-operations
- * hint_fwd_pd    may be NULL; not needed
+ * attr           may be NULL; no scales, no post-operations
+ * hint_fwd_pd    not used; may be NULL
  *
- * Arguments: in SRC, DIFF_DST, VARIANCE, MEAN (not with rms_norm), SCALE (with
- * use_scale); out DIFF_SRC, DIFF_SCALE (with use_scale), DIFF_SHIFT (with
- * use_shift), both of norm_backward only. DIFF_DST and DIFF_SRC may be one buffer
- * if their types and layouts are the same. With N = 0, DIFF_SCALE and DIFF_SHIFT
- * are zeros. */
+ * Execution arguments: in SRC, DIFF_DST, VARIANCE, MEAN (without rms_norm), SCALE
+ * (with use_scale); out DIFF_SRC and, for norm_backward, DIFF_SCALE (with
+ * use_scale) and DIFF_SHIFT (with use_shift). DIFF_DST and DIFF_SRC may share a
+ * buffer if their types and layouts are the same. If N = 0, DIFF_SCALE and
+ * DIFF_SHIFT are set to zero. */
 NORM_API norm_status_t norm_layer_normalization_backward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
         norm_prop_kind_t prop_kind, const_norm_memory_desc_t diff_src_desc,
@@ -587,8 +629,8 @@ NORM_API norm_status_t norm_layer_normalization_backward_primitive_desc_create(
         const_norm_memory_desc_t src_desc, const_norm_memory_desc_t stat_desc,
         float epsilon, unsigned flags, const_norm_primitive_desc_t hint_fwd_pd,
         const_norm_primitive_attr_t attr);
-/* The same with scale and shift, and their gradients, in f32, bf16 or f16. The
- * two types may differ. */
+/* The same with scale and shift, and with their gradients, in f32, bf16 or
+ * f16. The two types may differ. */
 NORM_API norm_status_t norm_layer_normalization_backward_primitive_desc_create_v2(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
         norm_prop_kind_t prop_kind, const_norm_memory_desc_t diff_src_desc,
@@ -657,26 +699,26 @@ NORM_API norm_status_t norm_softmax_backward_primitive_desc_create(
 /* Reorder                                                                  */
 /* ------------------------------------------------------------------------ */
 
-/* Brings a tensor into another layout and another data type. Per element
+/* Copies a tensor into another layout and data type. For each element
  *
  *   x   = src_scale * (src - src_zero_point)
- *   x  += sum_scale * dst                      (with a sum; dst as it was before)
+ *   x  += sum_scale * dst         (with a sum; dst is the previous content)
  *   dst = x / dst_scale + dst_zero_point
  *
- * rounded to nearest even; integers saturate, NaN becomes 0, f8_e4m3 has NaN for
- * what it cannot hold. Where the types are the same and no attribute is set, the
- * bytes are copied. Arithmetic is f32, or f64 where a type is s32 or f64. What
- * fills up the blocks of dst is set to zeros. The bits depend on none of the
- * instruction set, the threads and the layouts.
+ * rounded to nearest even. Integers saturate and NaN becomes 0. Values that
+ * f8_e4m3 cannot hold become NaN. If the types are the same and no attribute is
+ * set, the bytes are copied. Arithmetic is f32, or f64 if a type is s32 or f64.
+ * Block padding of dst is set to zero. The bits do not depend on the instruction
+ * set, the threads or the layouts.
  *
- * src_desc, dst_desc  the same dimensions, 1 to 12; any of f32, f64, bf16, f16,
- *                     s32, s8, u8, f8_e5m2, f8_e4m3; any layouts, but not "any"
- * attr                may be NULL. Scales of SRC and DST, with any mask; zero
- *                     points of those that are integers, likewise; one sum as
- *                     post-operation, of zero point 0 and the type of dst
+ * src_desc, dst_desc  the same dimensions, 1 to 12; f32, f64, bf16, f16, s32, s8,
+ *                     u8, f8_e5m2 or f8_e4m3; any layouts but "any"
+ * attr                may be NULL. Scales of SRC and DST with any mask; zero
+ *                     points with any mask for integer tensors; one sum
+ *                     post-operation with zero point 0 and the type of dst
  *
- * Arguments: in SRC, and what the attributes ask for; out DST. SRC and DST may be
- * one buffer if their types and layouts are the same. */
+ * Execution arguments: in SRC and the arguments that the attributes add; out DST.
+ * SRC and DST may share a buffer if their types and layouts are the same. */
 NORM_API norm_status_t norm_reorder_primitive_desc_create(
         norm_primitive_desc_t *reorder_primitive_desc,
         const_norm_memory_desc_t src_desc, norm_engine_t src_engine,
@@ -687,9 +729,9 @@ NORM_API norm_status_t norm_reorder_primitive_desc_create(
 /* Names                                                                    */
 /* ------------------------------------------------------------------------ */
 
-/* An enumerator without prefix: "cpu", "blocked", "layer_normalization",
- * "eltwise_relu", "user", "strict"; "undef" for the ones that say so, "unknown ..."
- * for a value that does not exist. Never NULL. */
+/* An enumerator's name without prefix: "cpu", "blocked",
+ * "layer_normalization", "eltwise_relu", "user", "strict". "undef" for
+ * undefined values, "unknown ..." for values that do not exist. Never NULL. */
 NORM_API const char *norm_engine_kind2str(norm_engine_kind_t kind);
 NORM_API const char *norm_fmt_kind2str(norm_format_kind_t format_kind);
 NORM_API const char *norm_prim_kind2str(norm_primitive_kind_t primitive_kind);
@@ -705,50 +747,52 @@ NORM_API const char *norm_cpu_isa_hints2str(norm_cpu_isa_hints_t isa_hints);
 /* Control of the whole library                                             */
 /* ------------------------------------------------------------------------ */
 
-/* Caps the instruction set of the primitive descriptors that are created from
- * now on, in the whole process; may be called again. The environment variable
- * NORM_MAX_CPU_ISA (portable, avx2, avx512, neon, or oneDNN's names) sets the cap
- * that holds until the first call; a name that is not understood sets none.
- * norm_unimplemented for a level of another architecture than the machine's. */
+/* Limits the instruction set of primitive descriptors created from now on,
+ * in the whole process. It may be called again. Until the first call the
+ * limit comes from the environment variable NORM_MAX_CPU_ISA (portable,
+ * avx2, avx512, neon, or oneDNN's names); an unknown name sets no limit.
+ * norm_unimplemented for an instruction set of another architecture. */
 NORM_API norm_status_t norm_set_max_cpu_isa(norm_cpu_isa_t isa);
-/* What instructions to prefer. Kept, and otherwise without effect. */
+/* Preferred instructions. Stored, but has no effect. */
 NORM_API norm_status_t norm_set_cpu_isa_hints(norm_cpu_isa_hints_t isa_hints);
 NORM_API norm_cpu_isa_hints_t norm_get_cpu_isa_hints(void);
-/* How many primitives a cache may hold, 1024 at first. Kept for programs that ask;
- * primitives are quick to make, and none are cached. Negative values are
- * norm_invalid_arguments. */
+/* The capacity of the primitive cache, initially 1024. Stored for
+ * compatibility: primitives are cheap to create and are not cached.
+ * norm_invalid_arguments for negative values. */
 NORM_API norm_status_t norm_get_primitive_cache_capacity(int *capacity);
 NORM_API norm_status_t norm_set_primitive_cache_capacity(int capacity);
-/* The math mode of attributes that are created from now on, in the whole process;
- * strict if never set. */
+/* The math mode of attributes created from now on, in the whole process;
+ * initially strict. */
 NORM_API norm_status_t norm_set_default_fpmath_mode(norm_fpmath_mode_t mode);
 NORM_API norm_status_t norm_get_default_fpmath_mode(norm_fpmath_mode_t *mode);
-/* The level that a primitive descriptor created now would use:
+/* The instruction set that a primitive descriptor created now would use:
  * norm_cpu_isa_avx512_core, norm_cpu_isa_avx2, norm_cpu_isa_neon or
  * norm_cpu_isa_portable. */
 NORM_API norm_cpu_isa_t norm_get_effective_cpu_isa(void);
-/* "avx512_core", ...; "unknown cpu_isa" for a value that does not exist. */
+/* "avx512_core", ...; "unknown cpu_isa" for values that do not exist. */
 NORM_API const char *norm_cpu_isa2str(norm_cpu_isa_t isa);
 
-/* How many threads, the caller's included, an execution may use; process-wide.
- * 0 goes back to the default: NORM_NUM_THREADS (at most 255; what is no number is
- * ignored), or else the processors that the process may run on. 1 keeps every execution on its caller's thread. Negative
- * values and values above 255 are norm_invalid_arguments. The count never changes
- * a bit of a result. The library's threads are its own, start with the first
- * execution that needs them and sleep when there is nothing to do; a child of
- * fork() starts its own. */
+/* The number of threads that an execution may use, including the calling
+ * thread; 1 to 255, process-wide. 1 keeps every execution on the calling
+ * thread. 0 restores the default: NORM_NUM_THREADS (values above 255 mean
+ * 255; text that is not a number is ignored), or else the number of CPUs
+ * available to the process. Other values are norm_invalid_arguments. The
+ * count never changes a bit of a result.
+ *
+ * The library owns its worker threads. They start with the first execution
+ * that needs them and sleep when idle. A child of fork() starts its own. */
 NORM_API norm_status_t norm_set_num_threads(int num_threads);
 NORM_API int norm_get_num_threads(void);
-/* How many different threads took part in the calling thread's last
+/* The number of threads that took part in the calling thread's last
  * norm_primitive_execute; 0 before the first. For tests and tuning. */
 NORM_API int norm_get_last_num_threads(void);
 
-/* Lines on standard output, each beginning with "norm_verbose,": 0 none, 1 each
- * execution with its time in milliseconds, 2 also each creation and why
- * implementations were passed over. The environment variable NORM_VERBOSE (a
- * level, or oneDNN's words: none, profile_exec, profile_create, all) sets the one
- * that holds until the first call. Levels other than 0, 1 and 2 are
- * norm_invalid_arguments. */
+/* Prints lines that begin with "norm_verbose," to standard output. Level 0
+ * prints nothing; 1 prints each execution with its time in milliseconds; 2
+ * also prints each creation and why implementations were skipped. Until the
+ * first call the level comes from the environment variable NORM_VERBOSE (a
+ * level, or oneDNN's words: none, profile_exec, profile_create, all). Other
+ * levels are norm_invalid_arguments. */
 NORM_API norm_status_t norm_set_verbose(int level);
 
 #ifdef __cplusplus

@@ -14,15 +14,16 @@
 //     norm::layer_normalization_forward(problem).execute(
 //             stream, {{NORM_ARG_SRC, src}, {NORM_ARG_DST, dst}});
 //
-// Ownership.  Every object is a counted reference to a C object: a copy is the
-//             same object, the last one to go destroys it. What an object answers
-//             (an engine, a descriptor, attributes) may outlive that object.
-//             Buffers handed in stay the caller's and must outlive the memory.
-// Errors.     A failing call throws norm::error, with the status and the sentence
-//             of norm_get_last_error(). An empty object (default constructed)
-//             throws norm_invalid_arguments when it is used.
-// Threads.    As in norm.h; copying a reference is safe from any thread.
-// Shapes and formulas stand in norm.h, which is what every function here calls.
+// Ownership.  Every object is a reference-counted handle of a C object. A copy
+//             refers to the same object; the last reference destroys it. Objects
+//             returned by queries (engines, descriptors, attributes) may outlive
+//             the queried object. The caller owns the buffers that it passes in;
+//             they must outlive the memory.
+// Errors.     A failing call throws norm::error with the status and the sentence
+//             of norm_get_last_error(). Using an empty (default-constructed)
+//             object throws norm_invalid_arguments.
+// Threads.    As in norm.h. Handles may be copied from any thread.
+// Shapes and formulas are documented at the C functions in norm.h.
 #ifndef NORM_HPP
 #define NORM_HPP
 
@@ -39,15 +40,15 @@ namespace norm {
 // Layer normalization and RMS normalization
 // ---------------------------------------------------------------------------
 
-// Over the last dimension: dst = (src - mean) / sqrt(variance + epsilon) * scale
-// + shift; with normalization_flags::rms_norm without mean. Arguments by flags:
-// see norm_layer_normalization_forward_primitive_desc_create.
+// Normalizes over the last dimension: dst = (src - mean) / sqrt(variance + epsilon)
+// * scale + shift. With normalization_flags::rms_norm there is no mean. See
+// norm_layer_normalization_forward_primitive_desc_create for the arguments.
 struct layer_normalization_forward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
-        // Scale and shift in f32; mean and variance in the order of src. With
-        // `allow_empty`, what is legal but not built makes an empty object
+        // Scale and shift in f32; mean and variance in the dimension order of src.
+        // With `allow_empty`, an unimplemented problem gives an empty object
         // instead of an exception.
         primitive_desc(const engine &on, prop_kind kind, const memory::desc &src,
                 const memory::desc &dst, float epsilon, normalization_flags flags,
@@ -61,7 +62,7 @@ struct layer_normalization_forward : public primitive {
                 bool allow_empty = false)
             : primitive_desc(on, kind, src, dst, memory::desc(), scale_shift, epsilon, flags,
                     attr, allow_empty) {}
-        // Scale and shift in f32; mean and variance laid out as `stat` says.
+        // Scale and shift in f32; mean and variance in the layout of `stat`.
         primitive_desc(const engine &on, prop_kind kind, const memory::desc &src,
                 const memory::desc &dst, const memory::desc &stat, float epsilon,
                 normalization_flags flags, const primitive_attr &attr = primitive_attr(),
@@ -71,7 +72,7 @@ struct layer_normalization_forward : public primitive {
                         static_cast<norm_prop_kind_t>(kind), src.get(), dst.get(), stat.get(),
                         epsilon, static_cast<unsigned>(flags), attr.get());
             })) {}
-        // Everything said.
+        // All parameters.
         primitive_desc(const engine &on, prop_kind kind, const memory::desc &src,
                 const memory::desc &dst, const memory::desc &stat,
                 memory::data_type scale_shift, float epsilon, normalization_flags flags,
@@ -96,15 +97,15 @@ struct layer_normalization_forward : public primitive {
     explicit layer_normalization_forward(const primitive_desc &problem) : primitive(problem) {}
 };
 
-// The gradient of layer_normalization_forward. prop_kind::backward gives diff_src,
-// diff_scale and diff_shift; backward_data gives diff_src alone. The forward
-// descriptor is a hint and may be empty.
+// The gradient of layer_normalization_forward. prop_kind::backward computes
+// diff_src, diff_scale and diff_shift; backward_data computes diff_src only. The
+// forward descriptor is a hint and may be empty.
 struct layer_normalization_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
-        // Scale, shift and their gradients in f32; mean and variance in the order
-        // of src.
+        // Scale, shift and their gradients in f32; mean and variance in the
+        // dimension order of src.
         primitive_desc(const engine &on, prop_kind kind, const memory::desc &diff_src,
                 const memory::desc &diff_dst, const memory::desc &src, float epsilon,
                 normalization_flags flags,
@@ -112,7 +113,7 @@ struct layer_normalization_backward : public primitive {
                 const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
             : primitive_desc(on, kind, diff_src, diff_dst, src, memory::desc(), epsilon, flags,
                     forward, attr, allow_empty) {}
-        // The same with parameters and their gradients in types of their own.
+        // The same with data types for the parameters and for their gradients.
         primitive_desc(const engine &on, prop_kind kind, const memory::desc &diff_src,
                 const memory::desc &diff_dst, const memory::desc &src,
                 memory::data_type diff_scale_shift, memory::data_type scale_shift, float epsilon,
@@ -121,7 +122,7 @@ struct layer_normalization_backward : public primitive {
                 const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
             : primitive_desc(on, kind, diff_src, diff_dst, src, memory::desc(), diff_scale_shift,
                     scale_shift, epsilon, flags, forward, attr, allow_empty) {}
-        // Parameters in f32; mean and variance laid out as `stat` says.
+        // Parameters in f32; mean and variance in the layout of `stat`.
         primitive_desc(const engine &on, prop_kind kind, const memory::desc &diff_src,
                 const memory::desc &diff_dst, const memory::desc &src, const memory::desc &stat,
                 float epsilon, normalization_flags flags,
@@ -133,7 +134,7 @@ struct layer_normalization_backward : public primitive {
                         src.get(), stat.get(), epsilon, static_cast<unsigned>(flags),
                         forward.get_or_null(), attr.get());
             })) {}
-        // Everything said.
+        // All parameters.
         primitive_desc(const engine &on, prop_kind kind, const memory::desc &diff_src,
                 const memory::desc &diff_dst, const memory::desc &src, const memory::desc &stat,
                 memory::data_type diff_scale_shift, memory::data_type scale_shift, float epsilon,
@@ -223,8 +224,8 @@ struct softmax_backward : public primitive {
 // Reorder
 // ---------------------------------------------------------------------------
 
-// A tensor in another layout and another data type. Arguments NORM_ARG_SRC and
-// NORM_ARG_DST, and what the attributes ask for: see
+// Copies a tensor into another layout and data type. Arguments are NORM_ARG_SRC,
+// NORM_ARG_DST and those that the attributes add; see
 // norm_reorder_primitive_desc_create.
 struct reorder : public primitive {
     class primitive_desc : public primitive_desc_base {
@@ -237,7 +238,7 @@ struct reorder : public primitive {
                 return norm_reorder_primitive_desc_create(object, src.get(), src_engine.get(),
                         dst.get(), dst_engine.get(), attr.get());
             })) {}
-        // The same from memories.
+        // The same with descriptors and engines taken from memories.
         primitive_desc(const memory &src, const memory &dst,
                 const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
             : primitive_desc(src.get_engine(), src.get_desc(), dst.get_engine(), dst.get_desc(),
@@ -333,14 +334,14 @@ enum class cpu_isa {
 inline std::string to_string(cpu_isa isa) {
     return norm_cpu_isa2str(static_cast<norm_cpu_isa_t>(isa));
 }
-// Caps the instruction set of the descriptors created from now on.
+// Limits the instruction set of descriptors created from now on.
 inline void set_max_cpu_isa(cpu_isa isa) {
     check(norm_set_max_cpu_isa(static_cast<norm_cpu_isa_t>(isa)));
 }
 inline cpu_isa get_effective_cpu_isa() {
     return static_cast<cpu_isa>(norm_get_effective_cpu_isa());
 }
-// What instructions to prefer; a hint.
+// Preferred instructions. A hint that the library ignores.
 enum class cpu_isa_hints {
     no_hints = norm_cpu_isa_no_hints,
     prefer_ymm = norm_cpu_isa_prefer_ymm,
@@ -355,7 +356,7 @@ inline void set_cpu_isa_hints(cpu_isa_hints hints) {
 inline cpu_isa_hints get_cpu_isa_hints() {
     return static_cast<cpu_isa_hints>(norm_get_cpu_isa_hints());
 }
-// The math mode of attributes made from now on.
+// The math mode of attributes created from now on.
 inline void set_default_fpmath_mode(fpmath_mode mode) {
     check(norm_set_default_fpmath_mode(static_cast<norm_fpmath_mode_t>(mode)));
 }
@@ -364,7 +365,7 @@ inline fpmath_mode get_default_fpmath_mode() {
     check(norm_get_default_fpmath_mode(&answer));
     return static_cast<fpmath_mode>(answer);
 }
-// Kept for programs that ask; nothing is cached.
+// Stored for compatibility; nothing is cached.
 inline void set_primitive_cache_capacity(int capacity) {
     check(norm_set_primitive_cache_capacity(capacity));
 }
@@ -373,12 +374,13 @@ inline int get_primitive_cache_capacity() {
     check(norm_get_primitive_cache_capacity(&answer));
     return answer;
 }
-// How many threads an execution may use, the caller's included; 0: the default.
+// The number of threads of an execution, including the calling thread. 0 restores
+// the default.
 inline void set_num_threads(int num_threads) { check(norm_set_num_threads(num_threads)); }
 inline int get_num_threads() { return norm_get_num_threads(); }
-// How many took part in this thread's last execution.
+// The number of threads that took part in this thread's last execution.
 inline int get_last_num_threads() { return norm_get_last_num_threads(); }
-// 0 silent, 1 executions, 2 also creations; lines on standard output.
+// 0 prints nothing, 1 executions, 2 creations as well; on standard output.
 inline void set_verbose(int level) { check(norm_set_verbose(level)); }
 inline const norm_version_t &version() { return *norm_version(); }
 inline std::size_t data_type_size(memory::data_type type) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// norm_core.hpp - errors, references to C objects, enumerations, engines and streams
-// for C++. A program includes norm.hpp.
+// norm_core.hpp - errors, handles, enumerations, engines and streams for C++.
+// Programs include norm.hpp.
 #ifndef NORM_CORE_HPP
 #define NORM_CORE_HPP
 
@@ -15,42 +15,42 @@
 
 namespace norm {
 
-// What is thrown. `status` is never norm_success; what() is the sentence.
+// The exception of this API. `status` is never norm_success; what() is the message.
 struct error : std::runtime_error {
     error(norm_status_t code, const std::string &sentence)
         : std::runtime_error(sentence), status(code) {}
     norm_status_t status;
 };
 
-// Throws if a C function failed. For calls of norm.h beside this header.
+// Throws if a C function failed. Also for direct calls of norm.h functions.
 inline void check(norm_status_t status) {
     if (status != norm_success) throw error(status, norm_get_last_error());
 }
 
-// A counted reference to a C object.
+// A reference-counted handle of a C object.
 template <typename Object, norm_status_t (*destroy)(Object *)>
 class handle {
 public:
-    // No object.
+    // An empty handle.
     handle() = default;
-    // Takes over the ownership of `object`.
+    // Takes ownership of `object`.
     explicit handle(Object *object) : object_(object, destroy) {}
-    // The C object, still owned by this reference; throws if there is none.
+    // The C object, still owned by this handle; throws if empty.
     Object *get() const {
         if (!object_) throw error(norm_invalid_arguments, "the object is empty");
         return object_.get();
     }
     // The C object, or NULL.
     Object *get_or_null() const noexcept { return object_.get(); }
-    // Lets go of the object.
+    // Releases the object.
     void reset() noexcept { object_.reset(); }
     explicit operator bool() const noexcept { return object_ != nullptr; }
-    // The same object, not an equal one.
+    // Compares identity, not value.
     bool operator==(const handle &other) const noexcept { return object_ == other.object_; }
     bool operator!=(const handle &other) const noexcept { return object_ != other.object_; }
 
 protected:
-    // `object` belongs to `owner`, which this reference keeps alive.
+    // `object` belongs to `owner`, which this handle keeps alive.
     template <typename Owner>
     handle(const Owner &owner, Object *object) : object_(owner.object_, object) {}
 
@@ -61,7 +61,7 @@ private:
 };
 
 // ---------------------------------------------------------------------------
-// Enumerations that belong to no class
+// Enumerations outside classes
 // ---------------------------------------------------------------------------
 
 enum class status {
@@ -85,7 +85,7 @@ enum class prop_kind {
     backward_bias = norm_backward_bias,
 };
 
-// Functions of post-operations; the formulas stand at norm_alg_kind_t.
+// Post-operation functions; see norm_alg_kind_t for the formulas.
 enum class algorithm {
     undef = norm_alg_kind_undef,
     eltwise_relu = norm_eltwise_relu,
@@ -225,15 +225,15 @@ enum class query {
 // Engine and stream
 // ---------------------------------------------------------------------------
 
-// Where primitives run.
+// The device that runs primitives.
 class engine : public handle<norm_engine, norm_engine_destroy> {
 public:
     enum class kind { any = norm_any_engine, cpu = norm_cpu, gpu = norm_gpu };
 
     engine() = default;
-    // The engine number `index` of a kind; there is one, for cpu (and any).
+    // Engine number `index` of a kind. There is one, number 0 of kind cpu (or any).
     engine(kind of, std::size_t index) : handle(create(of, index)) {}
-    // An engine that `owner` answered; it keeps the owner alive.
+    // An engine returned by `owner`, which it keeps alive.
     template <typename Owner>
     engine(const Owner &owner, norm_engine_t object) : handle(owner, object) {}
 
@@ -254,8 +254,8 @@ private:
     }
 };
 
-// What executes primitives, in the order of the calls. An execution is finished
-// when execute() returns.
+// Executes primitives in call order. An execution has finished when execute()
+// returns.
 class stream : public handle<norm_stream, norm_stream_destroy> {
 public:
     enum class flags : unsigned {
@@ -272,19 +272,19 @@ public:
         check(norm_stream_get_engine(get(), &answer));
         return engine(*this, answer);
     }
-    // Returns at once: nothing is ever pending.
+    // Returns at once: executions are synchronous.
     stream &wait() {
         check(norm_stream_wait(get()));
         return *this;
     }
-    // Executions on this stream use the caller's threads: `run(pool, count, body,
-    // context)` calls body(i, context) once for each i below count. `pool` must
-    // live as long as the stream uses it; `run` must not throw.
+    // Makes executions on this stream use the caller's threads: `run(pool, count,
+    // body, context)` calls body(i, context) once for each i below count. `pool`
+    // must stay valid while the stream uses it. `run` must not throw.
     stream &set_parallel_for(norm_parallel_for_t run, void *pool, int num_threads) {
         check(norm_stream_set_parallel_for(get(), run, pool, num_threads));
         return *this;
     }
-    // Back to the library's own threads.
+    // Restores the library's own threads.
     stream &reset_parallel_for() { return set_parallel_for(nullptr, nullptr, 1); }
 
 private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// norm_memory.hpp - memory and its descriptors for C++. A program includes norm.hpp.
+// norm_memory.hpp - memory and memory descriptors for C++. Programs include
+// norm.hpp.
 #ifndef NORM_MEMORY_HPP
 #define NORM_MEMORY_HPP
 
@@ -58,19 +59,19 @@ public:
     // Dimensions, data type and layout, without data.
     class desc : public handle<norm_memory_desc, norm_memory_desc_destroy> {
     public:
-        // No dimensions: stands for an argument that is left out.
+        // An empty descriptor, for an omitted argument.
         desc() : desc(dims {}, data_type::undef, format_tag::undef) {}
-        // The dense layout that a tag names, or any, for a primitive descriptor
-        // to choose.
+        // The dense layout of a tag. With `any` a primitive descriptor chooses the
+        // layout.
         desc(const dims &sizes, data_type type, format_tag tag)
             : handle(create(sizes, type, tag)) {}
-        // Element (i0, i1, ...) at i0*strides[0] + i1*strides[1] + ...; no strides
-        // at all: dense, row-major.
+        // Element (i0, i1, ...) is at i0*strides[0] + i1*strides[1] + ... Without
+        // strides the layout is dense row-major.
         desc(const dims &sizes, data_type type, const dims &strides)
             : handle(create(sizes, type, strides)) {}
-        // Takes over a C descriptor.
+        // Takes ownership of a C descriptor.
         explicit desc(norm_memory_desc_t object) : handle(object) {}
-        // A copy of a descriptor that some object owns; empty for NULL.
+        // A copy of a descriptor that another object owns; empty for NULL.
         static desc copy_of(const_norm_memory_desc_t existing) {
             if (existing == nullptr) return desc();
             norm_memory_desc_t object = nullptr;
@@ -78,25 +79,27 @@ public:
             return desc(object);
         }
 
-        // The layout that letters name as those of tags do, which need not be a tag's: "cBA6a7b".
+        // The layout that a tag's letters name; no enumerator is required:
+        // "cBA6a7b".
         static desc with_letters(const dims &sizes, data_type type, const std::string &letters) {
             norm_memory_desc_t object = nullptr;
             check(norm_memory_desc_create_with_string_tag(&object, static_cast<int>(sizes.size()),
                     sizes.data(), static_cast<norm_data_type_t>(type), letters.c_str()));
             return desc(object);
         }
-        // This one with elements of another type.
+        // A copy with another data type.
         desc with_data_type(data_type type) const {
             desc changed = copy_of(get());
             check(norm_memory_desc_set_data_type(
                     changed.get(), static_cast<norm_data_type_t>(type)));
             return changed;
         }
-        // The descriptor that the bytes of get_blob() stand for.
+        // Restores a descriptor from get_blob().
         explicit desc(const std::vector<std::uint8_t> &blob) : handle(create(blob)) {}
 
-        // A part of this tensor, used with this tensor's buffer. With `allow_empty`,
-        // what is not built makes an empty descriptor, here and below.
+        // A part of this tensor, in this tensor's buffer. Here and below,
+        // `allow_empty` gives an empty descriptor where the result is not
+        // implemented.
         desc submemory_desc(
                 const dims &sizes, const dims &offsets, bool allow_empty = false) const {
             return derive(allow_empty, [&](norm_memory_desc_t *object) {
@@ -104,7 +107,7 @@ public:
                         object, get(), sizes.data(), offsets.data());
             });
         }
-        // The same elements as a tensor of other dimensions.
+        // The same elements with other dimensions.
         desc reshape(const dims &sizes, bool allow_empty = false) const {
             return derive(allow_empty, [&](norm_memory_desc_t *object) {
                 return norm_memory_desc_reshape(
@@ -117,7 +120,7 @@ public:
                 return norm_memory_desc_permute_axes(object, get(), permutation.data());
             });
         }
-        // The descriptor as bytes.
+        // The serialized descriptor.
         std::vector<std::uint8_t> get_blob() const {
             std::size_t size = 0;
             check(norm_memory_desc_get_blob(nullptr, &size, get()));
@@ -126,14 +129,14 @@ public:
             return blob;
         }
 
-        // Equal as tensors, be it the same object or not.
+        // Whether both describe the same tensor; they may be different objects.
         bool operator==(const desc &other) const {
             return norm_memory_desc_equal(get_or_null(), other.get_or_null()) != 0;
         }
         bool operator!=(const desc &other) const { return !(*this == other); }
-        // Bytes from the first to one past the last element; 0 for kind any.
+        // Size in bytes of a buffer for the tensor; 0 for kind any.
         std::size_t get_size() const { return norm_memory_desc_get_size(get()); }
-        // The same of one of the buffers.
+        // The size of buffer number `index`.
         std::size_t get_size(int index) const {
             return norm_memory_desc_get_size_v2(get(), index);
         }
@@ -151,7 +154,7 @@ public:
         dims get_strides() const { return ask_dims(query::strides); }
         dim get_submemory_offset() const { return ask<dim>(query::submemory_offset_s64); }
         int get_inner_nblks() const { return ask<int>(query::inner_nblks_s32); }
-        // Sizes of the inner blocks, and the dimensions that they cut.
+        // The sizes of the inner blocks, and the dimensions that they divide.
         dims get_inner_blks() const { return ask_dims(query::inner_blks, get_inner_nblks()); }
         dims get_inner_idxs() const { return ask_dims(query::inner_idxs, get_inner_nblks()); }
         data_type get_data_type() const {
@@ -206,11 +209,12 @@ public:
     };
 
     memory() = default;
-    // The library allocates the buffer, zero-filled, and frees it.
+    // The library allocates a zero-filled buffer and frees it.
     memory(const desc &of, const engine &on) : memory(of, on, NORM_MEMORY_ALLOCATE) {}
-    // The caller's buffer of at least of.get_size() bytes, or NULL: no buffer yet.
+    // The caller's buffer of at least of.get_size() bytes, or NULL for no buffer
+    // yet.
     memory(const desc &of, const engine &on, void *buffer) : handle(create(of, on, buffer)) {}
-    // The same with a list of buffers: one.
+    // The same with a list of one buffer.
     memory(const desc &of, const engine &on, std::vector<void *> buffers)
         : handle(create(of, on, buffers)) {}
 
@@ -230,20 +234,20 @@ public:
         check(norm_memory_get_data_handle(get(), &answer));
         return answer;
     }
-    // The buffer with a number, 0, here and below.
+    // Buffer number `index`. Here and below, it must be 0.
     void *get_data_handle(int index) const {
         void *answer = nullptr;
         check(norm_memory_get_data_handle_v2(get(), &answer, index));
         return answer;
     }
-    // Replaces the buffer; one that the library allocated is freed.
+    // Replaces the buffer. A buffer that the library allocated is freed.
     void set_data_handle(void *buffer) const {
         check(norm_memory_set_data_handle(get(), buffer));
     }
     void set_data_handle(void *buffer, int index) const {
         check(norm_memory_set_data_handle_v2(get(), buffer, index));
     }
-    // An address for the host to read and write, valid until unmap_data.
+    // An address for reading and writing, valid until unmap_data.
     template <typename T = void>
     T *map_data() const {
         void *answer = nullptr;

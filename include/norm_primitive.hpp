@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// norm_primitive.hpp - attributes, primitive descriptors and primitives for C++. A
-// program includes norm.hpp.
+// norm_primitive.hpp - attributes, primitive descriptors and primitives for C++.
+// Programs include norm.hpp.
 #ifndef NORM_PRIMITIVE_HPP
 #define NORM_PRIMITIVE_HPP
 
@@ -17,14 +17,14 @@ namespace norm {
 // Attributes, primitive descriptors, primitives
 // ---------------------------------------------------------------------------
 
-// What is done to each element of an output, in order, before it is rounded.
+// Functions applied in order to each element of an output before it is rounded.
 class post_ops : public handle<norm_post_ops, norm_post_ops_destroy> {
 public:
     // An empty list.
     post_ops() : handle(create()) {}
-    // Takes over a C list.
+    // Takes ownership of a C list.
     explicit post_ops(norm_post_ops_t object) : handle(object) {}
-    // A copy of a list that some object owns.
+    // A copy of a list that another object owns.
     static post_ops copy_of(const_norm_post_ops_t existing) {
         norm_post_ops_t object = nullptr;
         check(norm_post_ops_clone(&object, existing));
@@ -54,12 +54,12 @@ public:
         check(norm_post_ops_get_params_eltwise(get(), index, &its, &alpha, &beta));
         of = static_cast<algorithm>(its);
     }
-    // Its operand is the argument NORM_ARG_ATTR_MULTIPLE_POST_OP(i) | NORM_ARG_SRC_1.
+    // The operand is argument NORM_ARG_ATTR_MULTIPLE_POST_OP(i) | NORM_ARG_SRC_1.
     void append_binary(algorithm of, const memory::desc &src1) {
         check(norm_post_ops_append_binary(
                 get(), static_cast<norm_alg_kind_t>(of), src1.get()));
     }
-    // With the second operand that binary_select has, ... | NORM_ARG_SRC_2.
+    // With the second operand of binary_select, ... | NORM_ARG_SRC_2.
     void append_binary(algorithm of, const memory::desc &src1, const memory::desc &src2) {
         check(norm_post_ops_append_binary_v2(
                 get(), static_cast<norm_alg_kind_t>(of), src1.get(), src2.get()));
@@ -109,14 +109,14 @@ private:
     }
 };
 
-// How a primitive is to run, beyond its problem.
+// Options of a primitive: scratchpad, scales, zero points, post-operations, modes.
 class primitive_attr : public handle<norm_primitive_attr, norm_primitive_attr_destroy> {
 public:
-    // The defaults: scratchpad by the library.
+    // Default values; the library provides the scratchpad.
     primitive_attr() : handle(create()) {}
-    // Takes over C attributes.
+    // Takes ownership of C attributes.
     explicit primitive_attr(norm_primitive_attr_t object) : handle(object) {}
-    // A copy of attributes that some object owns.
+    // A copy of attributes that another object owns.
     static primitive_attr copy_of(const_norm_primitive_attr_t existing) {
         norm_primitive_attr_t object = nullptr;
         check(norm_primitive_attr_clone(&object, existing));
@@ -178,11 +178,11 @@ public:
                 get(), arg, static_cast<norm_rounding_mode_t>(mode)));
     }
 
-    // Gives an argument a scale, the argument NORM_ARG_ATTR_SCALES | arg.
+    // Adds scales to an argument, passed as NORM_ARG_ATTR_SCALES | arg.
     void set_scales_mask(int arg, int mask) {
         check(norm_primitive_attr_set_scales_mask(get(), arg, mask));
     }
-    // The same with groups (none are built) and a type of the scales.
+    // The same with groups (not implemented) and the data type of the scales.
     void set_scales(int arg, int mask, const memory::dims &groups,
             memory::data_type type = memory::data_type::f32) {
         check(norm_primitive_attr_set_scales(get(), arg, mask, static_cast<int>(groups.size()),
@@ -201,7 +201,7 @@ public:
                 static_cast<norm_data_type_t>(type), is_on_host,
                 static_cast<norm_quantization_mode_t>(mode)));
     }
-    // Gives an argument a zero point, the argument NORM_ARG_ATTR_ZERO_POINTS | arg.
+    // Adds zero points to an argument, passed as NORM_ARG_ATTR_ZERO_POINTS | arg.
     void set_zero_points_mask(int arg, int mask) {
         check(norm_primitive_attr_set_zero_points_mask(get(), arg, mask));
     }
@@ -235,21 +235,21 @@ private:
     }
 };
 
-// A problem, checked, with the implementation chosen.
+// A validated problem and its implementation.
 class primitive_desc_base : public handle<norm_primitive_desc, norm_primitive_desc_destroy> {
 public:
     primitive_desc_base() = default;
-    // Takes over a C primitive descriptor.
+    // Takes ownership of a C primitive descriptor.
     explicit primitive_desc_base(norm_primitive_desc_t object) : handle(object) {}
-    // A copy of a primitive descriptor that some object owns.
+    // A copy of a primitive descriptor that another object owns.
     static primitive_desc_base copy_of(const_norm_primitive_desc_t existing) {
         norm_primitive_desc_t object = nullptr;
         check(norm_primitive_desc_clone(&object, existing));
         return primitive_desc_base(object);
     }
 
-    // Moves to the next implementation; false, and no change, after the last.
-    // Every reference to this object sees it.
+    // Switches to the next implementation. False, and no change, after the last.
+    // The change is visible through every copy of this handle.
     bool next_impl() {
         const norm_status_t status = norm_primitive_desc_next_impl(get());
         if (status == norm_last_impl_reached) return false;
@@ -257,7 +257,7 @@ public:
         return true;
     }
 
-    // The answer to `what`, of the type that stands at norm_query_t.
+    // The answer to query `what`, of the type given at norm_query_t.
     template <typename T>
     T ask(query what, int index = 0) const {
         T answer {};
@@ -265,16 +265,16 @@ public:
                 get(), static_cast<norm_query_t>(what), index, &answer));
         return answer;
     }
-    // The number that a *_s32 query answers; 0 on failure.
+    // The answer to a *_s32 query; 0 on failure.
     int query_s32(query what) const {
         return norm_primitive_desc_query_s32(get(), static_cast<norm_query_t>(what), 0);
     }
-    // The descriptor that a *_md query answers; empty if the problem has none.
+    // The answer to a *_md query; empty if the problem does not use it.
     memory::desc query_md(query what, int index = 0) const {
         return memory::desc::copy_of(norm_primitive_desc_query_md(
                 get(), static_cast<norm_query_t>(what), index));
     }
-    // The descriptor of the execution argument NORM_ARG_*; empty if unused.
+    // The descriptor of execution argument NORM_ARG_*; empty if unused.
     memory::desc arg_desc(int arg) const { return query_md(query::exec_arg_md, arg); }
 
     const char *impl_info_str() const { return ask<const char *>(query::impl_info_str); }
@@ -297,11 +297,12 @@ public:
     memory::desc dst_desc() const { return arg_desc(NORM_ARG_DST); }
     memory::desc diff_src_desc() const { return arg_desc(NORM_ARG_DIFF_SRC); }
     memory::desc diff_dst_desc() const { return arg_desc(NORM_ARG_DIFF_DST); }
-    // What scratchpad_mode::user must provide as NORM_ARG_SCRATCHPAD.
+    // The scratchpad that scratchpad_mode::user must pass as NORM_ARG_SCRATCHPAD.
     memory::desc scratchpad_desc() const { return query_md(query::scratchpad_md); }
 
 protected:
-    // What `create` made; NULL for what is not built, if that is allowed.
+    // The object that `create` makes. NULL if unimplemented and `allow_empty` is
+    // set.
     template <typename Create>
     static norm_primitive_desc_t finish(bool allow_empty, Create create) {
         norm_primitive_desc_t object = nullptr;
@@ -311,7 +312,7 @@ protected:
     }
 };
 
-// A problem ready to run; immutable.
+// An executable problem; immutable.
 class primitive : public handle<norm_primitive, norm_primitive_destroy> {
 public:
     using kind = norm_primitive_kind_t;
@@ -326,7 +327,8 @@ public:
     }
     kind get_kind() const { return get_primitive_desc().get_kind(); }
 
-    // Runs it. `args` maps NORM_ARG_* to memory; the outputs are complete on return.
+    // Runs the primitive. `args` maps NORM_ARG_* to memory. The outputs are
+    // complete on return.
     void execute(const stream &on, const std::unordered_map<int, memory> &args) const {
         std::vector<norm_exec_arg_t> list;
         list.reserve(args.size());

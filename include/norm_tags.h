@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * norm_tags.h - the format tags of libnorm. A program includes norm.h.
+ * norm_tags.h - the format tags of libnorm. Programs include norm.h.
  */
 #ifndef NORM_TAGS_H
 #define NORM_TAGS_H
@@ -9,13 +9,14 @@
 extern "C" {
 #endif
 
-/* How the elements of a tensor lie in memory. Letters are the logical dimensions,
- * outermost in memory first: with norm_ba of a 2D tensor the first dimension is
- * contiguous. A capital letter is a dimension that is cut into blocks; their sizes
- * follow, outermost first: norm_AB16b16a is rows and columns of tiles, each of 16
- * columns of 16 rows. A cut dimension is padded to whole blocks. */
+/* The layout of a tensor in memory. A letter is a logical dimension; letters are
+ * in memory order, outermost first. With norm_ba the first dimension of a 2D
+ * tensor is contiguous. A capital letter is a blocked dimension. The inner
+ * blocks follow with their sizes, outermost first: norm_AB16b16a is a matrix of
+ * tiles, each with 16 columns of 16 rows. Blocked dimensions are padded to whole
+ * blocks. */
 typedef enum {
-    norm_format_tag_undef = 0, /* no layout: the argument is left out */
+    norm_format_tag_undef = 0, /* no layout: an omitted argument */
     norm_format_tag_any = 1,   /* the primitive descriptor chooses */
     /* plain */
     norm_a = 2, norm_ab = 3, norm_abc = 4, norm_abcd = 5, norm_abcde = 6,

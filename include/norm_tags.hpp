@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// norm_tags.hpp - the format tags of norm_tags.h for C++. A program includes norm.hpp.
+// norm_tags.hpp - the format tags of norm_tags.h for C++. Programs include
+// norm.hpp.
 #ifndef NORM_TAGS_HPP
 #define NORM_TAGS_HPP
 
@@ -8,8 +9,8 @@
 
 namespace norm {
 
-// How elements lie in memory; norm::memory::format_tag is this. The letters are
-// explained in norm_tags.h.
+// The layout of a tensor in memory, also available as norm::memory::format_tag. See
+// norm_tags.h for the meaning of the letters.
 enum class format_tag {
     undef = norm_format_tag_undef,
     any = norm_format_tag_any,

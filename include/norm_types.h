@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * norm_types.h - the types and enumerators of libnorm. A program includes norm.h.
+ * norm_types.h - the types and enumerators of libnorm. Programs include norm.h.
  */
 #ifndef NORM_TYPES_H
 #define NORM_TYPES_H
@@ -18,15 +18,15 @@ extern "C" {
 /* Status                                                                   */
 /* ------------------------------------------------------------------------ */
 
-/* What a function did. Values above 6 are not used. */
+/* The result of a function. Values above 6 are not used. */
 typedef enum {
     norm_success = 0,           /* done */
-    norm_out_of_memory = 1,     /* memory could not be had */
+    norm_out_of_memory = 1,     /* an allocation failed */
     norm_invalid_arguments = 2, /* a parameter is wrong; nothing was done */
-    norm_unimplemented = 3,     /* legal, but not built here */
+    norm_unimplemented = 3,     /* valid, but not implemented */
     norm_last_impl_reached = 4, /* norm_primitive_desc_next_impl: no more */
-    norm_runtime_error = 5,     /* a defect of the library, caught */
-    norm_not_required = 6       /* the query has no answer for this object */
+    norm_runtime_error = 5,     /* an internal error, caught */
+    norm_not_required = 6       /* the queried object does not exist here */
 } norm_status_t;
 
 /* ------------------------------------------------------------------------ */
@@ -34,10 +34,10 @@ typedef enum {
 /* ------------------------------------------------------------------------ */
 
 typedef struct {
-    int major;            /* changes when programs must change */
-    int minor;            /* changes when something was added */
-    int patch;            /* changes when something was mended */
-    const char *hash;     /* the sources' revision, or "" if not known */
+    int major;            /* incompatible changes */
+    int minor;            /* additions */
+    int patch;            /* fixes */
+    const char *hash;     /* the source revision, or "" if not known */
     unsigned cpu_runtime; /* 0x01000000: the library's own threads */
     unsigned gpu_runtime; /* 0: none */
 } norm_version_t;
@@ -46,9 +46,10 @@ typedef struct {
 /* Data types, dimensions, layouts                                          */
 /* ------------------------------------------------------------------------ */
 
-/* The type of a tensor's elements. Each operation says which it takes. Descriptors
- * and memory may be made of the types up to norm_f8_e4m3 but norm_boolean; the
- * others are norm_unimplemented there. */
+/* The type of a tensor's elements. Each operation lists the types it
+ * supports. Descriptors and memory support the types up to norm_f8_e4m3
+ * except norm_boolean; for the others their functions return
+ * norm_unimplemented. */
 typedef enum {
     norm_data_type_undef = 0,
     norm_f16 = 1,  /* IEEE 754 binary16 */
@@ -69,22 +70,22 @@ typedef enum {
     norm_s64 = 16
 } norm_data_type_t;
 
-/* The largest number of dimensions a descriptor can have. */
+/* Maximum number of dimensions of a descriptor. */
 #define NORM_MAX_NDIMS 12
 
 typedef int64_t norm_dim_t;
-/* Dimensions or strides; entries from ndims on are not read. Strides count
+/* Dimensions or strides. Entries from ndims on are ignored. Strides are in
  * elements, not bytes. */
 typedef norm_dim_t norm_dims_t[NORM_MAX_NDIMS];
 
 typedef enum {
     norm_format_kind_undef = 0,  /* an empty descriptor */
-    norm_format_kind_any = 1,    /* made with norm_format_tag_any */
-    /* strides are known; oneDNN has the value but keeps the name to itself */
+    norm_format_kind_any = 1,    /* created with norm_format_tag_any */
+    /* strides are known; oneDNN has this value without a public name */
     norm_blocked = 2,
-    norm_format_kind_opaque = 3,     /* of oneDNN; none here */
-    norm_format_kind_sparse = 4,     /* likewise */
-    norm_format_kind_host_scalar = 5 /* likewise */
+    norm_format_kind_opaque = 3,     /* oneDNN only */
+    norm_format_kind_sparse = 4,     /* oneDNN only */
+    norm_format_kind_host_scalar = 5 /* oneDNN only */
 } norm_format_kind_t;
 
 /* ------------------------------------------------------------------------ */
@@ -94,10 +95,10 @@ typedef enum {
 typedef enum {
     norm_any_engine = 0,
     norm_cpu = 1,
-    norm_gpu = 2 /* none is offered: the count is 0 */
+    norm_gpu = 2 /* not available: the count is 0 */
 } norm_engine_kind_t;
 
-/* Where primitives run. */
+/* The device that runs primitives. */
 struct norm_engine;
 typedef struct norm_engine *norm_engine_t;
 
@@ -111,17 +112,19 @@ typedef enum {
     norm_stream_default_flags = norm_stream_in_order
 } norm_stream_flags_t;
 
-/* What executes primitives, in the order of the calls. On the CPU an execution
- * is finished when norm_primitive_execute returns. */
+/* Executes primitives in call order. On the CPU an execution has finished
+ * when norm_primitive_execute returns. */
 struct norm_stream;
 typedef struct norm_stream *norm_stream_t;
 typedef const struct norm_stream *const_norm_stream_t;
 
-/* One piece of an execution: `index` is below the count given to
- * norm_parallel_for_t. Pieces may run in any order, at once or one by one. */
+/* One piece of an execution. `index` is less than the count passed to
+ * norm_parallel_for_t. Pieces may run in any order, concurrently or one
+ * after another, on any thread. */
 typedef void (*norm_parallel_body_t)(int index, void *body_context);
-/* Runs body(0, body_context) ... body(count - 1, body_context), each once, and
- * returns when all have returned. `pool` is what the caller registered. */
+/* Runs body(0, body_context) ... body(count - 1, body_context), each once,
+ * and returns after all of them have returned. `pool` is the pointer
+ * registered with norm_stream_set_parallel_for. */
 typedef void (*norm_parallel_for_t)(
         void *pool, int count, norm_parallel_body_t body, void *body_context);
 
@@ -129,32 +132,32 @@ typedef void (*norm_parallel_for_t)(
 /* Memory descriptor                                                        */
 /* ------------------------------------------------------------------------ */
 
-/* Dimensions, data type and layout of a tensor, without data. */
+/* The dimensions, data type and layout of a tensor, without data. */
 struct norm_memory_desc;
 typedef struct norm_memory_desc *norm_memory_desc_t;
 typedef const struct norm_memory_desc *const_norm_memory_desc_t;
 
-/* What can be asked of a memory descriptor or primitive descriptor; the type
- * that `result` points to stands behind each. */
+/* Queries of memory descriptors and primitive descriptors. The comment gives
+ * the type that `result` points to. */
 typedef enum {
     norm_query_undef = 0,
     norm_query_engine = 1,                /* norm_engine_t */
     norm_query_primitive_kind = 2,        /* norm_primitive_kind_t */
     norm_query_num_of_inputs_s32 = 3,     /* int */
     norm_query_num_of_outputs_s32 = 4,    /* int */
-    norm_query_time_estimate_f64 = 5,     /* double; unimplemented here */
+    norm_query_time_estimate_f64 = 5,     /* double; not implemented */
     norm_query_memory_consumption_s64 = 6, /* norm_dim_t, bytes of scratchpad
-                                              that the library provides */
+                                              that the library allocates */
     norm_query_scratchpad_engine = 7,     /* norm_engine_t */
     norm_query_impl_info_str = 8,         /* const char *, "simd:avx512" */
     norm_query_reorder_src_engine = 9,    /* norm_engine_t, of a reorder */
     norm_query_reorder_dst_engine = 10,   /* norm_engine_t, of a reorder */
     norm_query_prop_kind = 11,            /* norm_prop_kind_t */
     norm_query_cache_blob_id_size_s64 = 12, /* norm_dim_t: 0, nothing is cached */
-    norm_query_cache_blob_id = 13,        /* const uint8_t *; unimplemented */
-    norm_query_dilations = 15,            /* of oneDNN's other operations; from here
-                                             to group_size_s64 unimplemented, but
-                                             for epsilon and flags */
+    norm_query_cache_blob_id = 13,        /* const uint8_t *; not implemented */
+    norm_query_dilations = 15,            /* for other oneDNN operations; from here
+                                             to group_size_s64 only epsilon and
+                                             flags are implemented */
     norm_query_padding_l = 16,
     norm_query_padding_r = 17,
     norm_query_epsilon_f32 = 18,          /* float */
@@ -183,7 +186,7 @@ typedef enum {
     norm_query_workspace_md = 135,
     norm_query_scratchpad_md = 136,
     norm_query_exec_arg_md = 255, /* index is a NORM_ARG_* id */
-    /* of a memory descriptor */
+    /* queries of a memory descriptor */
     norm_query_ndims_s32 = 256,            /* int */
     norm_query_dims = 257,                 /* const norm_dims_t * */
     norm_query_data_type = 258,            /* norm_data_type_t */
@@ -194,8 +197,8 @@ typedef enum {
     norm_query_inner_nblks_s32 = 263,      /* int: 0 for plain layouts */
     norm_query_inner_blks = 264,           /* const norm_dims_t * */
     norm_query_inner_idxs = 265,           /* const norm_dims_t * */
-    norm_query_sparse_encoding = 266,      /* none is sparse; unimplemented */
-    norm_query_nnz_s64 = 267,              /* likewise */
+    norm_query_sparse_encoding = 266,      /* norm_invalid_arguments: no layout */
+    norm_query_nnz_s64 = 267,              /* is sparse */
     norm_query_num_handles_s32 = 268,      /* int: 1 */
     norm_query_strides = 14                /* const norm_dims_t *, elements */
 } norm_query_t;
@@ -216,18 +219,19 @@ typedef const struct norm_memory *const_norm_memory_t;
 /* Primitive attributes                                                     */
 /* ------------------------------------------------------------------------ */
 
-/* Who provides the temporary memory of an execution. */
+/* Who provides the scratchpad, the temporary memory of an execution. */
 typedef enum {
-    /* The library, from a buffer per calling thread that grows on first use. */
+    /* The library, in a buffer per calling thread that grows on first use. */
     norm_scratchpad_mode_library = 0,
     /* The caller, as argument NORM_ARG_SCRATCHPAD, described by
-     * norm_query_scratchpad_md; one per execution in flight. An empty descriptor
-     * means that none is needed, and the argument may be left out. */
+     * norm_query_scratchpad_md. Concurrent executions need separate
+     * scratchpads. If the descriptor is empty, no scratchpad is needed and
+     * the argument may be omitted. */
     norm_scratchpad_mode_user = 1
 } norm_scratchpad_mode_t;
 
-/* Whether f32 may be computed in a narrower type. Results here are those of
- * strict arithmetic, whatever is allowed. */
+/* Whether f32 may be computed in a narrower type. Results are those of
+ * strict arithmetic in every mode. */
 typedef enum {
     norm_fpmath_mode_strict = 0,
     norm_fpmath_mode_bf16 = 1,
@@ -236,8 +240,8 @@ typedef enum {
     norm_fpmath_mode_tf32 = 4
 } norm_fpmath_mode_t;
 
-/* In which type sums are kept. Operations here take strict, relaxed and any,
- * which are all the same to them. */
+/* The type of accumulators. Operations accept strict, relaxed and any, and
+ * treat them alike. */
 typedef enum {
     norm_accumulation_mode_strict = 0,
     norm_accumulation_mode_relaxed = 1,
@@ -247,18 +251,18 @@ typedef enum {
     norm_accumulation_mode_f16 = 5
 } norm_accumulation_mode_t;
 
-/* How an output is rounded; environment is to nearest even. */
+/* The rounding of an output. The environment mode rounds to nearest even. */
 typedef enum {
     norm_rounding_mode_environment = 0,
     norm_rounding_mode_stochastic = 1
 } norm_rounding_mode_t;
 
-/* When scales are known. */
+/* When scales are determined. */
 typedef enum {
     norm_quantization_mode_undef = 0,
-    norm_quantization_mode_static_sazp = 1, /* at the execution, as arguments */
-    norm_quantization_mode_dynamic_mx = 2,  /* not built */
-    norm_quantization_mode_dynamic_fp = 3   /* not built */
+    norm_quantization_mode_static_sazp = 1, /* passed as execution arguments */
+    norm_quantization_mode_dynamic_mx = 2,  /* not implemented */
+    norm_quantization_mode_dynamic_fp = 3   /* not implemented */
 } norm_quantization_mode_t;
 
 struct norm_primitive_attr;
@@ -269,9 +273,9 @@ typedef const struct norm_primitive_attr *const_norm_primitive_attr_t;
 /* Post-operations                                                          */
 /* ------------------------------------------------------------------------ */
 
-/* Elementwise and binary functions, with the parameters alpha (a) and beta (b).
- * The enumerators of elementwise functions that end with _use_dst_for_bwd are for
- * the gradient of an operation that is not built. */
+/* Elementwise and binary functions with parameters alpha (a) and beta (b).
+ * The enumerators that end with _use_dst_for_bwd belong to the gradient of
+ * an operation that is not implemented. */
 typedef enum {
     norm_alg_kind_undef = 0,
     norm_eltwise_relu = 0x20,      /* x > 0 ? x : a*x */
@@ -308,7 +312,7 @@ typedef enum {
     norm_binary_min = 0x1fff3,
     norm_binary_div = 0x1fff4,
     norm_binary_sub = 0x1fff5,
-    norm_binary_ge = 0x1fff6, /* comparisons give 1 or 0 */
+    norm_binary_ge = 0x1fff6, /* comparisons return 1 or 0 */
     norm_binary_gt = 0x1fff7,
     norm_binary_le = 0x1fff8,
     norm_binary_lt = 0x1fff9,
@@ -319,8 +323,8 @@ typedef enum {
     norm_softmax_log = 0x30001 /* the logarithm of the above */
 } norm_alg_kind_t;
 
-/* What is done to each element of the output of a primitive, in order, before it
- * is scaled and rounded. */
+/* Functions applied in order to each element of a primitive's output before
+ * it is scaled and rounded. */
 struct norm_post_ops;
 typedef struct norm_post_ops *norm_post_ops_t;
 typedef const struct norm_post_ops *const_norm_post_ops_t;
@@ -332,8 +336,9 @@ typedef const struct norm_post_ops *const_norm_post_ops_t;
 typedef enum {
     norm_undefined_primitive = 0,
     norm_reorder = 1,
-    norm_shuffle = 2, /* from here on but for softmax and layer_normalization: not */
-    norm_concat = 3,  /* built, or the kind of a post-operation only */
+    norm_shuffle = 2, /* of the kinds from here on only softmax and */
+    norm_concat = 3,  /* layer_normalization are implemented; some are kinds of
+                       * post-operations */
     norm_sum = 4,
     norm_convolution = 5,
     norm_deconvolution = 6,
@@ -357,15 +362,15 @@ typedef enum {
 typedef enum {
     norm_prop_kind_undef = 0,
     norm_forward_training = 64,  /* statistics are outputs */
-    norm_forward_inference = 96, /* statistics are not exposed */
+    norm_forward_inference = 96, /* statistics are not outputs */
     norm_forward = norm_forward_training,
     norm_backward = 128,     /* diff_src, diff_scale, diff_shift */
-    norm_backward_data = 160,    /* diff_src alone */
-    norm_backward_weights = 192, /* of oneDNN's other operations */
-    norm_backward_bias = 193     /* likewise */
+    norm_backward_data = 160,    /* diff_src only */
+    norm_backward_weights = 192, /* for other oneDNN operations */
+    norm_backward_bias = 193     /* for other oneDNN operations */
 } norm_prop_kind_t;
 
-/* A problem, checked, with the implementation chosen. */
+/* A validated problem and its implementation. */
 struct norm_primitive_desc;
 typedef struct norm_primitive_desc *norm_primitive_desc_t;
 typedef const struct norm_primitive_desc *const_norm_primitive_desc_t;
@@ -374,8 +379,9 @@ typedef const struct norm_primitive_desc *const_norm_primitive_desc_t;
 /* Primitive                                                                */
 /* ------------------------------------------------------------------------ */
 
-/* A problem ready to run. Immutable: it may be executed from several threads at
- * once, each with its own outputs (and scratchpad, if the caller provides it). */
+/* An executable problem. It is immutable: several threads may execute it at
+ * the same time, each with its own outputs (and its own scratchpad in user
+ * mode). */
 struct norm_primitive;
 typedef struct norm_primitive *norm_primitive_t;
 typedef const struct norm_primitive *const_norm_primitive_t;
@@ -400,11 +406,11 @@ typedef const struct norm_primitive *const_norm_primitive_t;
 #define NORM_ARG_DIFF_DST 145
 #define NORM_ARG_DIFF_SCALE 255
 #define NORM_ARG_DIFF_SHIFT 256
-/* With the id of an argument added: its scale, its zero point. */
+/* Added to an argument's id: the argument's scale or zero point. */
 #define NORM_ARG_ATTR_SCALES 4096
 #define NORM_ARG_ATTR_ZERO_POINTS 8192
-/* With NORM_ARG_SRC_1 (or NORM_ARG_SRC_2) added: that of the post-operation number
- * idx, counted from 0. */
+/* Added to NORM_ARG_SRC_1 or NORM_ARG_SRC_2: an operand of post-operation
+ * number idx, counted from 0. */
 #define NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE 32768
 #define NORM_ARG_ATTR_MULTIPLE_POST_OP(idx) \
     (NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE * ((idx) + 1))
@@ -418,17 +424,18 @@ typedef struct {
 /* Layer normalization and RMS normalization                                */
 /* ------------------------------------------------------------------------ */
 
-/* Flags of a normalization; any combination of the first three and rms_norm. */
+/* Flags of a normalization. The first three and rms_norm can be combined
+ * freely. */
 typedef enum {
     norm_normalization_flags_none = 0x0U,
-    /* Mean and variance are inputs forward, and constants for the gradient. */
+    /* Mean and variance are inputs of forward and constants in the gradient. */
     norm_use_global_stats = 0x1U,
     norm_use_scale = 0x2U, /* scale (gamma) is an input, diff_scale an output */
     norm_use_shift = 0x4U, /* shift (beta) is an input, diff_shift an output */
-    norm_fuse_norm_relu = 0x8U,      /* norm_invalid_arguments here */
-    norm_fuse_norm_add_relu = 0x10U, /* norm_invalid_arguments here */
-    /* RMS normalization (Zhang and Sennrich 2019): no mean anywhere, and the
-     * variance slot holds RMS^2, the mean of the squares, without epsilon. */
+    norm_fuse_norm_relu = 0x8U,      /* not supported: norm_invalid_arguments */
+    norm_fuse_norm_add_relu = 0x10U, /* not supported: norm_invalid_arguments */
+    /* RMS normalization (Zhang and Sennrich 2019): there is no mean, and the
+     * variance argument holds the mean of the squares without epsilon. */
     norm_rms_norm = 0x20U
 } norm_normalization_flags_t;
 
@@ -436,11 +443,12 @@ typedef enum {
 /* Control of the whole library                                             */
 /* ------------------------------------------------------------------------ */
 
-/* The highest instruction set to use. oneDNN's values are understood; they mean
- * the best level below that they include: sse41 and avx mean portable, avx512_core
- * and everything above mean avx512. The result has the same bits at every level. */
+/* The highest instruction set to use. A oneDNN value selects the best level
+ * of this library that it includes: sse41 and avx select portable,
+ * avx512_core and above select avx512. Results have the same bits at every
+ * level. */
 typedef enum {
-    norm_cpu_isa_default = 0x0, /* no cap */
+    norm_cpu_isa_default = 0x0, /* no limit */
     norm_cpu_isa_sse41 = 0x1,
     norm_cpu_isa_avx = 0x3,
     norm_cpu_isa_avx2 = 0x7,
@@ -457,11 +465,11 @@ typedef enum {
     norm_cpu_isa_avx512_core_amx_fp16 = norm_cpu_isa_avx10_1_512_amx_fp16,
     norm_cpu_isa_avx10_2_512 = 0x201ff,
     norm_cpu_isa_avx10_2_512_amx_2 = 0x22fff,
-    norm_cpu_isa_portable = 0x01000000, /* plain code, no vector instructions */
+    norm_cpu_isa_portable = 0x01000000, /* no explicit vector instructions */
     norm_cpu_isa_neon = 0x01000001
 } norm_cpu_isa_t;
 
-/* What instructions to prefer. A hint; the choice here is the same under each. */
+/* Preferred instructions. A hint that this library ignores. */
 typedef enum {
     norm_cpu_isa_no_hints = 0x0,
     norm_cpu_isa_prefer_ymm = 0x1

@@ -1,4 +1,4 @@
-//! Says what to link: nothing with `bundled` (the library comes as a crate), `-lnorm` with
+//! Sets what to link: nothing with `bundled`, where the library is a crate, and `-lnorm` with
 //! `system`.
 
 fn main() {

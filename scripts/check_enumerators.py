@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Compares include/norm.h with the headers of an installed oneDNN.
 
-Everything that both have (norm_x and dnnl_x, NORM_X and DNNL_X) must agree: the value of every
-enumerator and argument id, the parameters and result of every function, the layout of every struct.
-What only libnorm has must lie where oneDNN's values never come: argument ids from 0x40000000,
-other enumerators from 0x01000000.
+Whatever both declare (norm_x and dnnl_x, NORM_X and DNNL_X) must agree: the value of every
+enumerator and argument id, the prototype of every function, the layout of every struct. Values that
+only libnorm has must lie outside oneDNN's range: argument ids from 0x40000000, other enumerators
+from 0x01000000.
 
     python3 -m venv VENV && VENV/bin/pip install onednn-devel==2026.1.0
     scripts/check_enumerators.py VENV/include
 
-Needs Python 3.9 or later and a C compiler. Exit status: 0 they agree, 1 they do not, 2 it could
-not be checked.
+Needs Python 3.9 or later and a C compiler. Exit status: 0 they agree, 1 they do not, 2 the check
+could not run.
 """
 
 import argparse
@@ -28,7 +28,7 @@ OURS = '#include "norm.h"\n'
 
 NO_VALUES = {"NORM_API"}
 VERSIONS = {"NORM_VERSION_MAJOR", "NORM_VERSION_MINOR", "NORM_VERSION_PATCH"}
-# oneDNN has the value and keeps the name to itself.
+# oneDNN has the value, but its name is not public.
 PUBLIC_HERE_ONLY = {"norm_blocked"}
 OWN_ARGUMENTS = 0x40000000
 OWN_ENUMERATORS = 0x01000000
@@ -40,7 +40,7 @@ def theirs(name):
 
 
 def rename(text):
-    """A C text with every name of libnorm spelled as oneDNN does."""
+    """A C text with libnorm's names replaced by oneDNN's."""
     return re.sub(r"\b(?:const_)?(?:norm|NORM)_\w+", lambda match: theirs(match[0]), text)
 
 
@@ -62,7 +62,7 @@ class Compiler:
         )
 
     def preprocess(self, text, *options):
-        """The text with includes put in and comments gone."""
+        """The text with includes expanded and comments removed."""
         done = self.run(text, "-E", "-P", *options)
         if done.returncode:
             raise RuntimeError(done.stderr)
@@ -93,7 +93,7 @@ def enumerators(text):
 
 
 def macros(text, prefix):
-    """The names of object-like macros that stand for something."""
+    """The names of object-like macros that have a value."""
     return re.findall(rf"^#define ({prefix}_\w+) \S", text, re.M)
 
 
@@ -119,7 +119,7 @@ def structs(text, prefix):
 
 
 def check_values(compiler, our_text, their_text):
-    """Mismatches among enumerators and macros; also how many agree."""
+    """Mismatches among enumerators and macros, and how many are shared."""
     our_macros = set(macros(compiler.preprocess(OURS, "-dM"), "NORM")) - NO_VALUES
     our_names = enumerators(our_text) + sorted(our_macros)
     their_macros = macros(compiler.preprocess(THEIRS, "-dM"), "DNNL")
@@ -134,12 +134,12 @@ def check_values(compiler, our_text, their_text):
     for name in sorted(set(our_names) - set(shared) - VERSIONS - PUBLIC_HERE_ONLY):
         least = OWN_ARGUMENTS if name.startswith("NORM_ARG_") else OWN_ENUMERATORS
         if value[name] < least:
-            problems.append(f"{name} is {value[name]:#x}; oneDNN lacks it, so from {least:#x} on")
+            problems.append(f"{name} is {value[name]:#x}; oneDNN lacks it, so it must be {least:#x} or more")
     return problems, len(shared)
 
 
 def check_functions(compiler, our_text, their_text):
-    """Declares each shared function again under oneDNN's name: the compiler judges."""
+    """Redeclares each shared function under oneDNN's name: the compiler reports mismatches."""
     their_functions = functions(their_text, "dnnl")
     shared = {n: d for n, d in functions(our_text, "norm").items() if theirs(n) in their_functions}
     problems = []
@@ -173,7 +173,9 @@ def check_structs(compiler, our_text, their_text):
 
 def main():
     """Runs all comparisons and prints what differs."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("include", type=pathlib.Path, help="the folder with oneapi/dnnl/dnnl.h")
     parser.add_argument("--list-own", action="store_true", help="functions that oneDNN lacks")
     arguments = parser.parse_args()
@@ -195,7 +197,7 @@ def main():
             problems, count = check(compiler, our_text, their_text)
             print(f"{what}: {count} shared, {len(problems)} wrong")
             print("".join(f"  {problem}\n" for problem in problems), end="")
-            # Comparing nothing is no agreement.
+            # An empty comparison proves nothing.
             failed += len(problems) + (count == 0)
     except RuntimeError as error:
         print(error, file=sys.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times libnorm against PyTorch, ONNX Runtime, ggml and candle, taking turns in one process.
+"""Times libnorm against PyTorch, ONNX Runtime, ggml and candle, alternating in one process.
 
     cargo build --release
     python3 -m venv VENV && VENV/bin/pip install numpy torch onnx onnxruntime
@@ -8,16 +8,17 @@
     VENV/bin/python scripts/compare_frameworks.py --ggml GGML/build/src \\
         --candle scripts/compare_candle/target/release/libcompare_candle.so
 
-What is not installed is skipped, and it says so. Every library gets the same data in the same type, warm
-buffers and the same number of threads, and is called from Python: that costs a microsecond or two for all
-of them, most for those that take the longest way to their kernel. PyTorch and candle allocate their outputs;
-glibc is told to keep what was freed, without which large outputs are page faults. torch.compile compiles for
-each shape. A cell is the median of the ratios of neighbouring samples, above 1 where libnorm is faster.
-Results are compared before anything is timed.
-Exit status: 0 measured, 1 results differ, 2 something failed. What was measured never decides it.
+Libraries that are not installed are skipped, and the output says so. Every library gets the same data in the
+same type, warm buffers and the same number of threads. All are called from Python, which adds a microsecond or
+two per call. PyTorch and candle allocate their outputs; glibc is set to keep freed memory, because large
+outputs would page-fault on every call otherwise. torch.compile compiles for each shape. A ratio is the median
+of the ratios of neighbouring samples, above 1 where libnorm is faster. Results are compared before timing.
+--csv writes every cell to a file (docs/performance/zen5-frameworks.csv is one).
+Exit status: 0 measured, 1 results differ, 2 something failed. No time ever decides it.
 """
 
 import argparse
+import csv
 import math
 import os
 import pathlib
@@ -38,7 +39,7 @@ OPERATIONS = {
 }
 PEERS = ["torch", "torch.compile", "onnxruntime", "ggml", "candle"]
 EPSILON = 1e-5
-# What the results may differ by, of 1 and of themselves: a few roundings to the type.
+# Absolute and relative tolerance: a few roundings to the type.
 TOLERANCE = {"f32": 1e-4, "f16": 1e-2, "bf16": 6e-2}
 KEEP_MEMORY = {
     "MALLOC_MMAP_MAX_": "0",
@@ -49,7 +50,7 @@ KEEP_MEMORY = {
 
 
 def sample(call, seconds):
-    """The time of one execution, from as many as take long enough to measure."""
+    """The time of one execution, averaged over enough of them to measure."""
     count = 1
     while True:
         begin = time.perf_counter()
@@ -71,7 +72,7 @@ def contest(ours, theirs, rounds):
 
 
 class Comparison:
-    """The libraries, and what came of them."""
+    """The libraries and their results."""
 
     def __init__(self, arguments):
         self.threads, self.rounds, self.wrong = arguments.threads, arguments.rounds, False
@@ -83,9 +84,11 @@ class Comparison:
                 frameworks.REASONS[name] = f"no --{name}"
         # Cells by peer: the ratio, operation and type, shape.
         self.all = {}
+        # The same as lines of --csv.
+        self.rows = []
 
     def others(self, case):
-        """What the peers offer of a case."""
+        """The peers that can run a case."""
         yield from frameworks.of_torch(case, self.threads)
         yield from frameworks.of_onnx_runtime(case, self.threads)
         yield from frameworks.of_ggml(case, self.threads, self.ggml)
@@ -107,6 +110,7 @@ class Comparison:
                 self.wrong = True
             ratios[name], _, our_time = contest(ours, theirs, self.rounds)
             times.append(our_time)
+            self.rows.append([*operation.split(), dtype, *dims, name, f"{our_time:.4g}", f"{ratios[name]:.4g}"])
             cell = (ratios[name], f"{operation}, {dtype}", shape)
             self.all.setdefault(name, []).append(cell)
         return statistics.median(times) if times else math.nan, ratios
@@ -127,7 +131,7 @@ class Comparison:
         print(f"| geometric mean | | {' | '.join(means)} |", flush=True)
 
     def end(self):
-        """All operations and types: shapes down, peers across."""
+        """The geometric means over all operations and types: shapes down, peers across."""
         peers = [peer for peer in PEERS if peer in self.all]
 
         def line(name, field):
@@ -153,7 +157,9 @@ class Comparison:
 
 def main():
     """Reads the options and prints a table per operation and type."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--ours", default=ROOT / "target" / "release" / "libnorm.so")
     parser.add_argument("--ggml", help="folder with libggml-base.so and libggml-cpu.so")
     parser.add_argument("--candle", help="libcompare_candle.so")
@@ -162,6 +168,7 @@ def main():
     parser.add_argument("--operation", action="append", choices=OPERATIONS, help="default: all")
     parser.add_argument("--dt", action="append", choices=TOLERANCE, help="default: all")
     parser.add_argument("--shape", action="append", help="ROWSxCOLS (default: eight shapes)")
+    parser.add_argument("--csv", type=pathlib.Path, help="write every cell to this file")
     arguments = parser.parse_args()
     settings = {
         **KEEP_MEMORY,
@@ -179,6 +186,11 @@ def main():
         for dtype in arguments.dt or TOLERANCE:
             comparison.table(np, operation, dtype, arguments.shape or SHAPES)
     comparison.end()
+    if arguments.csv:
+        with arguments.csv.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["operation", "direction", "type", "rows", "cols", "library", "libnorm_us", "ratio"])
+            writer.writerows(comparison.rows)
     return 1 if comparison.wrong else 0
 
 

@@ -1,7 +1,8 @@
-"""PyTorch, ONNX Runtime, ggml and candle, as compare_frameworks.py calls them.
+"""PyTorch, ONNX Runtime, ggml and candle behind one interface, for compare_frameworks.py.
 
-Each function yields what its library offers for a case: a name, a call, and a function that gives the last
-call's result in f32. What is not installed, or not offered, yields nothing; why not is in `REASONS`.
+Each function yields its library's ways to run a case: a name, a call, and a function that returns the last
+call's result in f32. A library that is not installed, or cannot run the case, yields nothing and says why in
+`REASONS`.
 """
 
 import ctypes
@@ -13,7 +14,7 @@ REASONS = {}
 
 
 class Case:
-    """A problem: x and dy of rows x cols, scale and shift, in f32 with the values that the type has."""
+    """A problem: x and dy of rows x cols, scale and shift, in f32 with values representable in the type."""
 
     def __init__(self, np, rms, backward, dtype, shape, epsilon):
         self.np, self.rms, self.backward = np, rms, backward
@@ -55,7 +56,7 @@ def of_libnorm(norm, case):
         if not case.rms:
             tensors[norm.ARG_SHIFT] = case.encode(case.shift)
     call = norm.prepare(case.rms, case.backward, case.dtype, case.epsilon, tensors)
-    # The arrays live as long as the call.
+    # The closure keeps the arrays alive.
     return call, lambda: case.decode(tensors[norm.DIFF_SRC if case.backward else norm.DST])
 
 
@@ -104,7 +105,7 @@ def of_torch(case, threads):
             operands = (dy, x, mean, rstd, scale, shift)
             yield keep(name, lambda function=function, operands=operands: function(*operands)[0])
     else:
-        # No operation of its own: its gradient through autograd.
+        # RMSNorm has no backward operation, so autograd computes its gradient.
         x.requires_grad_(), scale.requires_grad_()
         for name, function in (("torch", forward), ("torch.compile", compiled(forward))):
             y = function(x, scale, shift)
@@ -162,7 +163,7 @@ def of_onnx_runtime(case, threads):
     except Exception as error:  # pylint: disable=broad-except
         REASONS[f"onnxruntime, {op[0]} in {case.dtype}"] = str(error).splitlines()[0]
         return
-    # Arrays and values live as long as the call.
+    # The closure keeps arrays and values alive.
     holds = (encoded, values)
     yield "onnxruntime", lambda: session.run_with_iobinding(binding), lambda: holds and case.decode(y)
 
@@ -188,7 +189,7 @@ class GgmlPlan(ctypes.Structure):
 
 
 def load_ggml(folder):
-    """ggml's two libraries; the second one computes."""
+    """ggml's two libraries: base and CPU backend."""
     base = ctypes.CDLL(str(pathlib.Path(folder) / "libggml-base.so"), mode=ctypes.RTLD_GLOBAL)
     cpu = ctypes.CDLL(str(pathlib.Path(folder) / "libggml-cpu.so"))
     pointer, size = ctypes.c_void_p, ctypes.c_int64
@@ -216,7 +217,7 @@ def load_ggml(folder):
 
 
 def of_ggml(case, threads, libraries):
-    """ggml: RMS_NORM with MUL, which its CPU backend fuses, or NORM, MUL and ADD, in place; f32 alone."""
+    """ggml: RMS_NORM and MUL, which its CPU backend fuses, or NORM, MUL and ADD in place; f32 only."""
     if libraries is None or case.backward or case.dtype != "f32":
         return
     base, cpu = libraries
@@ -250,7 +251,7 @@ def of_ggml(case, threads, libraries):
 
 
 def load_candle(library):
-    """The library that compare_candle builds."""
+    """The library built from compare_candle."""
     lib, pointer, size = ctypes.CDLL(str(library)), ctypes.c_void_p, ctypes.c_size_t
     lib.candle_norm_new.restype = pointer
     lib.candle_norm_new.argtypes = [pointer] * 3 + [size, size, ctypes.c_float, ctypes.c_int]
@@ -260,7 +261,7 @@ def load_candle(library):
 
 
 def of_candle(case, library):
-    """candle's fused operations; a new result each time."""
+    """candle's fused operations, which allocate their results."""
     if library is None or case.backward:
         return
     shift = None if case.rms else case.shift.ctypes.data

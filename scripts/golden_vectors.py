@@ -1,24 +1,27 @@
 #!/usr/bin/env python3
-"""Writes golden vectors of layer and RMS normalization: PyTorch's autograd in f64, every flag set.
+"""Writes golden vectors of layer and RMS normalization: PyTorch's autograd in f64, all sets of flags.
 
     python3.11 -m venv VENV
     VENV/bin/pip install -r scripts/requirements.txt
     VENV/bin/python scripts/golden_vectors.py tests/data/golden.txt
 
 Written with Python 3.11, torch 2.15.0. The file is text, a line per tensor, its name first: the
-inputs, then per flag set (benchdnn's letters: G global stats, C scale, H shift, M rms) the results.
+inputs, then the results of each set of flags (benchdnn's letters: G global stats, C scale, H shift, M rms).
 The inputs are chosen so that
 
-- every input and every statistic is an f32 number exactly. Backward reads statistics in f32, while
-  autograd has those of f64: here they are the same, and nothing needs to be allowed for;
-- rms is not 1, scale is not 1, mean(scale*diff_dst) is not 0: weaker data hides wrong gradients.
+- every input and every statistic is exact in f32. The library's backward reads f32 statistics and autograd
+  uses f64 ones; here they are equal, so the comparison needs no tolerance for them;
+- rms is not 1, scale is not 1 and mean(scale*diff_dst) is not 0: weaker data hides wrong gradients.
 """
 
 import argparse
 import pathlib
 import random
 
-import torch
+try:
+    import torch
+except ImportError:
+    torch = None  # --help works without it
 
 ROWS, COLS = 3, 19
 EPSILON = 2.0**-7  # large enough to matter, and an f32 number
@@ -37,7 +40,7 @@ def exact_rows(rng):
 
 
 def make_inputs():
-    """{name: f64 tensor} of everything that the flag sets share."""
+    """{name: f64 tensor} of the inputs, which all sets of flags share."""
     rng = random.Random(SEED)
 
     def pick(count, low, high):
@@ -59,7 +62,7 @@ def make_inputs():
 
 
 def make_results(inputs, flags):
-    """{name: f64 tensor} of one flag set, by autograd."""
+    """{name: f64 tensor} of the results of one set of flags, by autograd."""
     names = ("src", "scale", "shift")
     src, scale, shift = (inputs[name].clone().requires_grad_() for name in names)
     gain = scale if "C" in flags else None
@@ -94,16 +97,20 @@ def make_results(inputs, flags):
 
 
 def line(name, tensor):
-    """A tensor as one line; repr gives the shortest digits that mean the same f64."""
+    """A tensor as one line; repr gives the shortest digits that round-trip."""
     values = (repr(float(x)).removesuffix(".0") for x in tensor.flatten())
     return f"{name} {' '.join(values)}\n"
 
 
 def main():
     """Writes the file."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out", type=pathlib.Path, help="the file to write")
     arguments = parser.parse_args()
+    if torch is None:
+        parser.error("torch is not installed: see --help")
     torch.set_num_threads(1)
     inputs = make_inputs()
     text = f"# scripts/golden_vectors.py, torch {torch.__version__}\n"

@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Counts the instructions per element of the kernels and compares them with those on record.
+"""Counts the instructions per element of the kernels and compares them with the recorded counts.
 
     cargo build --release -p benchdnn
     scripts/instructions.py            # compares
     scripts/instructions.py --bless    # records
 
-Each problem is executed once under callgrind, which counts what norm_primitive_execute() comes to. Unlike a
-time, a count does not depend on what else the machine does. callgrind does not run AVX-512, so that level is
-left to loop_instructions.py. A count is a guard, not a measure of speed: what makes a kernel faster may take
-more instructions, and is then recorded. Needs valgrind, Python 3.9 or later and nothing else; another
-compiler makes other counts.
-Exit status: 0 within the slack, 1 above it, 2 something failed.
+Each problem runs once under callgrind, which counts the instructions inside norm_primitive_execute(). Unlike
+a time, a count does not depend on the load of the machine. callgrind cannot run AVX-512; loop_instructions.py
+covers that level. A count is a guard, not a measure of speed: a faster kernel may execute more instructions,
+and its new count is then recorded. Counts depend on the compiler. Needs valgrind and Python 3.9 or later.
+Exit status: 0 within the tolerance, 1 above it, 2 something failed.
 """
 
 import argparse
@@ -22,7 +21,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = ROOT / "scripts" / "instructions.csv"
-# What may be above the record: other versions of the compiler arrange loops a little differently.
+# The tolerance: compiler versions arrange loops a little differently.
 SLACK = 0.08
 PROBLEMS = [
     (isa, direction, dt, flags, shape)
@@ -70,9 +69,11 @@ def count(benchdnn, problem):
 
 def main():
     """Reads the options, counts, and compares or records."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--benchdnn", default=ROOT / "target" / "release" / "benchdnn")
-    parser.add_argument("--bless", action="store_true", help="record what is counted")
+    parser.add_argument("--bless", action="store_true", help="record the counts")
     arguments = parser.parse_args()
     counted = {problem: count(arguments.benchdnn, problem) for problem in PROBLEMS}
     if arguments.bless:
@@ -86,7 +87,7 @@ def main():
     above = 0
     for problem, value in counted.items():
         if problem not in record:
-            sys.exit(f"{problem}: not on record")
+            sys.exit(f"{problem}: not recorded")
         known = record[problem]
         verdict = "more than recorded" if value > known * (1 + SLACK) else "ok"
         above += verdict != "ok"

@@ -1,4 +1,4 @@
-"""libnorm's layer and RMS normalization called from Python, and element types that numpy lacks."""
+"""Calls libnorm's layer and RMS normalization from Python, and encodes element types that numpy lacks."""
 
 import ctypes
 import sys
@@ -8,7 +8,7 @@ TYPES = {"f16": 1, "bf16": 2, "f32": 3}
 
 
 def aligned(np, array):
-    """A copy that begins at a multiple of 64 bytes, as tensors of frameworks do and numpy's do not."""
+    """A copy aligned to 64 bytes, as frameworks align their tensors and numpy does not."""
     room = np.empty(array.nbytes + 64, dtype=np.uint8)
     start = -room.ctypes.data % 64
     copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -17,7 +17,7 @@ def aligned(np, array):
 
 
 def encode(np, dtype, array):
-    """f32 numbers as a type's own array; bf16 as its bits, rounded to nearest even."""
+    """f32 numbers in another type; bf16 as 16-bit patterns, rounded to nearest even."""
     if dtype == "f32":
         return aligned(np, array)
     if dtype == "f16":
@@ -61,10 +61,9 @@ class Norm:
 
     def describe(self, dims, dtype):
         """A dense descriptor."""
-        desc, strides = ctypes.c_void_p(), []
-        for dim in reversed(dims):
-            strides.insert(0, strides[0] * last if strides else 1)
-            last = dim
+        desc, strides = ctypes.c_void_p(), [1]
+        for dim in reversed(dims[1:]):
+            strides.insert(0, strides[0] * dim)
         count = len(dims)
         self.call(
             "norm_memory_desc_create_with_strides",

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""Counts the instructions in the AVX-512 kernels' loops and compares them with those on record.
+"""Counts the instructions in the loops of the AVX-512 kernels and compares them with the recorded counts.
 
     cargo build --release
     scripts/loop_instructions.py            # compares
     scripts/loop_instructions.py --bless    # records
 
-The guard of instructions.py for the level that callgrind does not run; no AVX-512 is needed to run this one.
-It reads the disassembly of libnorm.so: of each kernel the innermost loops that work on 64-byte vectors in
-memory, found as natural loops of the control flow, wherever the compiler laid their blocks. A loop's number
-is its instructions per 64 bytes by which its fastest pointer advances, so unrolling does not change it;
-beside it stand the vectors that it spills (accesses by the stack pointer). A kernel fails if a loop takes
-more than the slack above its record, if it spills more, or if it has another number of loops: look at it
-then, and record it if it is meant. Rarely taken blocks of a loop count as often as the others. The debug
-information of a release build tells which types a kernel is made for. Needs binutils, Python 3.9 or later and
-nothing else; another compiler makes other counts, so rust-toolchain.toml's is the one on record.
-Exit status: 0 within the slack, 1 not, 2 something failed.
+instructions.py does the same for the levels that callgrind can run. This script reads the disassembly of
+libnorm.so, so it runs on machines without AVX-512, too. In each kernel it finds the innermost loops that load
+or store 64-byte vectors, as natural loops of the control flow graph. A loop's count is its instructions per 64
+bytes that its fastest pointer advances, so unrolling does not change it; the number of spilled vectors
+(accesses through the stack pointer) follows after a plus sign. A kernel fails if a loop exceeds its recorded
+count by more than the tolerance, spills more, or if the number of loops changed. Look at the loop then, and
+record the new count if the change is intended. Every block of a loop counts as one pass, rarely taken or not.
+The debug information of a release build gives the types that a kernel is compiled for. Counts depend on the
+compiler; the recorded ones are from the toolchain in rust-toolchain.toml. Needs binutils and Python 3.9 or
+later.
+Exit status: 0 within the tolerance, 1 not, 2 something failed.
 """
 
 import argparse
@@ -30,7 +31,7 @@ RECORD = ROOT / "scripts" / "loop_instructions.csv"
 # Instructions per 64 bytes. One more instruction per vector is at least 1.
 SLACK = 0.75
 VECTOR = 64
-# A kernel's module and the types and constants that it is made for, as src/ops/layer_normalization has them.
+# A kernel's module in src/ops/layer_normalization, and its type and const parameters.
 KERNELS = [
     ("forward", "F32, F32, false, 3"),
     ("forward", "F32, F32, true, 1"),
@@ -156,8 +157,8 @@ def natural_loops(follow):
 
 
 def follow_registers(instructions):
-    """The registers of each address in a turn of a loop, as place and distance from what they held at its
-    begin, and a function that tells by how much a register grows in the turn."""
+    """The registers of each address in one iteration of a loop, as an original register and an offset from its
+    value at the start of the iteration; and a function that gives how much a register grows per iteration."""
     held, addresses = {}, []
 
     def value(register):
@@ -194,7 +195,7 @@ def follow_registers(instructions):
 
 
 def measure(instructions):
-    """A loop's instructions per vector by which it advances, and its spills; None for other loops."""
+    """A loop's instructions per vector that it advances, and its spills; None if it handles no vectors."""
     addresses, growth = follow_registers(instructions)
     advance, spills = 0, 0
     for (_, verb, operands), (base, index) in zip(instructions, addresses):
@@ -234,7 +235,7 @@ def shown(loops):
 
 
 def recorded():
-    """The loops of each kernel on record."""
+    """The recorded loops of each kernel."""
     with RECORD.open(newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))[1:]
     record = {}
@@ -245,9 +246,9 @@ def recorded():
 
 
 def verdict(counted, known):
-    """What is wrong with a kernel's loops; nothing if nothing is."""
+    """What is wrong with a kernel's loops; an empty text if nothing is."""
     if len(counted) != len(known):
-        return f"{len(counted)} loops, {len(known)} on record"
+        return f"{len(counted)} loops, {len(known)} recorded"
     above = max(now - then for (now, _), (then, _) in zip(counted, known))
     spilled = sum(spills for _, spills in counted) - sum(spills for _, spills in known)
     if above > SLACK:
@@ -257,9 +258,11 @@ def verdict(counted, known):
 
 def main():
     """Reads the options, counts, and compares or records."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--library", default=ROOT / "target" / "release" / "deps" / "libnorm.so")
-    parser.add_argument("--bless", action="store_true", help="record what is counted")
+    parser.add_argument("--bless", action="store_true", help="record the counts")
     arguments = parser.parse_args()
     places, counted = entries(arguments.library), {}
     for kernel in KERNELS:

@@ -1,12 +1,21 @@
 #!/usr/bin/env bash
-# Compares the bits of the neon and portable levels on aarch64, under qemu-user, with those of this machine's portable
-# level. Needs the Rust target aarch64-unknown-linux-gnu, its linker and qemu-aarch64.
+# Checks that the neon and portable levels on aarch64, run under qemu-user, give the same bits as this machine's
+# portable level.
+#
+#   scripts/neon.sh
+#
+# Needs the Rust target aarch64-unknown-linux-gnu, its linker (aarch64-linux-gnu-gcc) and qemu-aarch64.
 set -euo pipefail
+case ${1-} in
+    "") ;;
+    -h | --help) sed -n '2,/^set/{s/^# \{0,1\}//;/^set/!p}' "$0"; exit 0 ;;
+    *) echo "neon.sh has no options" >&2; exit 2 ;;
+esac
 cd "$(dirname "$0")/.."
 out=${CARGO_TARGET_DIR:-target}
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 cargo build --release -p libnorm --example digest
-# How far the kernels are optimised does not show in their bits; in how long that takes it does.
+# The level of optimisation does not change the bits, only the time to compile.
 cargo build --release --config 'profile.release.package.libnorm.opt-level=1' -p libnorm --example digest \
     --target aarch64-unknown-linux-gnu
 here=$("$out/release/examples/digest" portable | cut -d' ' -f2-)

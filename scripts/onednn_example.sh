@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# Runs one of oneDNN's own examples, unmodified, on oneDNN and on libnorm: the same executable, by
-# changing the loader's path alone.
+# Runs one of oneDNN's own examples, unmodified, on oneDNN and on libnorm: one executable with two
+# values of LD_LIBRARY_PATH.
 #
 #   scripts/onednn_example.sh EXAMPLE HEADERS LIBRARY [LIBNORM]
 #
-# EXAMPLE   a source of oneDNN's tree, such as examples/primitives/layer_normalization.cpp; the example's
-#           helpers are taken from the `examples` folder it lies in
+# EXAMPLE   a source file of oneDNN's tree, such as examples/primitives/layer_normalization.cpp; its helper
+#           headers come from the same `examples` folder
 # HEADERS   folders with oneapi/dnnl/dnnl.hpp and the generated dnnl_config.h and dnnl_version.h, separated
 #           by colons: an installed oneDNN's `include`, or `include` of the tree and of its build
 # LIBRARY   the folder with oneDNN's libdnnl.so
 # LIBNORM   libnorm.so with the feature onednn-abi (target/onednn-abi/release/libnorm.so by default)
 #
-# A oneDNN built with SYCL wants a SYCL compiler: give it in CXX, or take headers of another build.
+# A oneDNN built with SYCL needs a SYCL compiler: set CXX, or use the headers of another build.
 set -euo pipefail
+case ${1-} in -h | --help) sed -n '2,/^set/{s/^# \{0,1\}//;/^set/!p}' "$0"; exit 0 ;; esac
 [ $# -ge 3 ] || { sed -n '2,/^set/{s/^# \{0,1\}//;/^set/!p}' "$0"; exit 2; }
 example=$1 headers=$2 library=$(realpath "$3")
 libnorm=$(realpath "${4:-$(dirname "$0")/../target/onednn-abi/release/libnorm.so}")
@@ -29,7 +30,7 @@ for include in "${given[@]}"; do includes+=(-isystem "$include"); done
 
 # A SYCL build of oneDNN finds the processor as an OpenCL device.
 [ -e "$library/libintelocl.so" ] && export OCL_ICD_FILENAMES="$library/libintelocl.so"
-# The verbose lines say whose library ran.
+# The verbose lines show which library ran.
 for loaded in "$library" "$folder"; do
     LD_LIBRARY_PATH="$loaded" ONEDNN_VERBOSE=profile_exec "$folder/example" |
         grep -E 'info,(oneDNN|libnorm)|,exec,|Example'

@@ -1,101 +1,79 @@
-"""Pictures of what performance.py measured, as SVG: heat maps by rows and columns, times by size.
+"""Draws what performance.py measured as SVG: heat maps by rows and columns, times by size.
 
-Nothing is needed but Python. A cell is a dictionary: `rows` and `cols`; `ours`, `theirs` and `limit` in
-milliseconds; `ratio` and `share`; a value that was not measured is None.
+A cell is a dictionary with `rows` and `cols`, `bytes` of the tensors, times in milliseconds (`ours_ms`,
+`theirs_ms`, `copy_ms`), `ratio` and `share`; what was not measured is None. Needs matplotlib.
 """
 
 import math
 
-SERIES = [
-    ("ours", "this library", "#1f4e9c"),
-    ("theirs", "the other library", "#c0392b"),
-    ("limit", "a plain copy", "#777777"),
+import matplotlib
+
+matplotlib.use("svg")
+# The same data gives the same file: no date, no random ids; text stays text.
+matplotlib.rcParams.update({"svg.hashsalt": "libnorm", "svg.fonttype": "none", "font.size": 9})
+
+from matplotlib import pyplot  # noqa: E402
+from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize  # noqa: E402
+from matplotlib.ticker import FuncFormatter, LogLocator  # noqa: E402
+
+RATIO_COLOURS = LinearSegmentedColormap.from_list("ratio", ["#ff5046", "#ffffff", "#508cff"])
+SHARE_COLOURS = LinearSegmentedColormap.from_list("share", ["#ffffff", "#46c85a"])
+# The value, its title, colours, and scale: a ratio is white at 1 and full at a factor of 3.
+MAPS = [
+    ("ratio", "times faster than the other library", RATIO_COLOURS, LogNorm(1 / 3, 3, clip=True)),
+    ("share", "share of a plain copy's speed", SHARE_COLOURS, Normalize(0, 1, clip=True)),
 ]
-CELL, LINE, MARGIN = 58, 26, 64
-
-
-def svg(width, height, parts):
-    """A document with a white ground."""
-    return "\n".join(
-        [
-            f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}'>",
-            f"<rect width='{width}' height='{height}' fill='white'/>",
-            *parts,
-            "</svg>",
-            "",
-        ]
-    )
-
-
-def label(x, y, text, anchor="middle", size=12, weight="normal"):
-    """A text."""
-    font = f"font-family='sans-serif' font-size='{size}' font-weight='{weight}'"
-    return f"<text x='{x:.1f}' y='{y:.1f}' text-anchor='{anchor}' {font}>{text}</text>"
-
-
-def blend(full, share):
-    """White at a share of 0, the full colour at 1."""
-    share = max(0.0, min(1.0, share))
-    return f"rgb({','.join(str(round(255 + (part - 255) * share)) for part in full)})"
-
-
-def ratio_colour(ratio):
-    """Red below 1, white at 1, blue above; full at a factor of 3."""
-    share = math.log(ratio) / math.log(3)
-    return blend((255, 80, 70), -share) if share < 0 else blend((80, 140, 255), share)
-
-
-def share_colour(share):
-    """White at nothing, green at the whole speed of a copy."""
-    return blend((70, 200, 90), share)
+SERIES = [
+    ("ours_ms", "this library", "#1f4e9c"),
+    ("theirs_ms", "the other library", "#c0392b"),
+    ("copy_ms", "a plain copy", "#777777"),
+]
 
 
 def is_grid(cells):
-    """Whether every number of rows meets every number of columns, and there are several of each."""
+    """Whether the cells are all combinations of several rows and several columns."""
     rows, cols = {cell["rows"] for cell in cells}, {cell["cols"] for cell in cells}
     return len(rows) > 1 and len(cols) > 1 and len(rows) * len(cols) == len(cells)
 
 
-def heat_map(cells, value, colour, title, left):
-    """One map, `left` pixels from the left; how wide it is, and its parts."""
+def save(figure, path):
+    """Writes the picture."""
+    figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
+    pyplot.close(figure)
+
+
+def heat_map(axes, cells, value, title, colours, scale):
+    """One value by rows (down) and columns (across)."""
     across, down = (sorted({cell[name] for cell in cells}) for name in ("cols", "rows"))
-    width = CELL * len(across) + MARGIN
-    parts = [label(left + MARGIN + CELL * len(across) / 2, 38, title)]
-    for i, cols in enumerate(across):
-        parts.append(label(left + MARGIN + CELL * (i + 0.5), 58, cols))
-    for j, rows in enumerate(down):
-        parts.append(label(left + MARGIN - 8, 80 + LINE * j, rows, "end"))
+    grid = [[math.nan] * len(across) for _ in down]
     for cell in cells:
-        number = cell[value]
-        x = left + MARGIN + CELL * across.index(cell["cols"])
-        y = 64 + LINE * down.index(cell["rows"])
-        fill = "white" if number is None else colour(number)
-        box = f"x='{x}' y='{y}' width='{CELL}' height='{LINE}'"
-        parts.append(f"<rect {box} fill='{fill}' stroke='#bbbbbb'/>")
-        parts.append(label(x + CELL / 2, y + 17, "-" if number is None else f"{number:.2f}"))
-    return width, parts
+        if cell[value] is not None:
+            i, j = down.index(cell["rows"]), across.index(cell["cols"])
+            grid[i][j] = cell[value]
+            axes.text(j, i, f"{cell[value]:.2f}", ha="center", va="center")
+    axes.imshow(grid, cmap=colours, norm=scale, aspect="auto")
+    axes.set_xticks(range(len(across)), across)
+    axes.set_yticks(range(len(down)), down)
+    axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
+    axes.set_title(title, fontsize=9)
 
 
-def maps(title, cells):
-    """The ratio and the share of the limit by rows (down) and columns (across), side by side."""
-    known = [
-        (value, colour, name)
-        for value, colour, name in (
-            ("ratio", ratio_colour, "times faster than the other library"),
-            ("share", share_colour, "share of a plain copy's speed"),
-        )
-        if any(cell[value] is not None for cell in cells)
-    ]
-    left, parts = 0, []
-    for value, colour, name in known:
-        width, more = heat_map(cells, value, colour, name, left)
-        left, parts = left + width, parts + more
-    height = 76 + LINE * len({cell["rows"] for cell in cells})
-    heading = label((left + 12) / 2, 17, title, weight="bold")
-    return svg(left + 12, height, [heading, *parts])
+def maps(path, title, cells):
+    """Ratio and share side by side; nothing if neither was measured."""
+    known = [shown for shown in MAPS if any(cell[shown[0]] is not None for cell in cells)]
+    if not known:
+        return
+    across = len({cell["cols"] for cell in cells})
+    down = len({cell["rows"] for cell in cells})
+    size = ((0.65 * across + 0.7) * len(known), 0.32 * down + 0.8)
+    figure, all_axes = pyplot.subplots(1, len(known), figsize=size, squeeze=False)
+    for axes, shown in zip(all_axes[0], known):
+        heat_map(axes, cells, *shown)
+    figure.suptitle(title, fontweight="bold", y=1.08)
+    save(figure, path)
 
 
-def of_bytes(count):
+def of_bytes(count, _=None):
     """1024 is 1 KiB."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024 or unit == "GiB":
@@ -104,61 +82,37 @@ def of_bytes(count):
     raise AssertionError
 
 
-def of_milliseconds(milliseconds):
+def of_milliseconds(milliseconds, _=None):
     """0.001 is 1 us."""
     for factor, unit in ((1e6, "ns"), (1e3, "us"), (1, "ms")):
-        if milliseconds * factor < 1000 or unit == "ms":
+        if milliseconds * factor < 999.5 or unit == "ms":
             return f"{milliseconds * factor:.0f} {unit}"
     raise AssertionError
 
 
-def axis(low, high, base):
-    """The powers of a base around some numbers, and where a number lies between their ends: 0 to 1."""
-    first = math.floor(math.log(low, base) + 1e-9)
-    last = max(math.ceil(math.log(high, base) - 1e-9), first + 1)
-    ticks = [base**power for power in range(first, last + 1)]
-    return ticks, lambda number: (math.log(number, base) - first) / (last - first)
-
-
-def times(title, cells):
-    """Time against bytes read and written, both logarithmic: a dot a problem, and a line through the
-    geometric means of problems of one size."""
-    width, height, left, top = 620, 380, 70, 34
-    wide, high = width - left - 20, height - top - 46
+def times(path, title, cells):
+    """Time against bytes read and written: a dot per problem, a line through the geometric means of problems
+    of one size; nothing if no time was kept."""
     known = [series for series in SERIES if any(cell[series[0]] for cell in cells)]
-    all_times = [cell[name] for cell in cells for name, _, _ in known if cell[name]]
-    sizes = [cell["bytes"] for cell in cells]
-    ticks_x, at_x = axis(min(sizes), max(sizes), 4)
-    ticks_y, at_y = axis(min(all_times), max(all_times), 10)
-
-    def place(size, time):
-        return left + wide * at_x(size), top + high * (1 - at_y(time))
-
-    parts = [label(width / 2, 18, title, weight="bold")]
-    for tick in ticks_x:
-        x, bottom = left + wide * at_x(tick), top + high
-        parts.append(f"<path d='M{x:.1f} {top}V{bottom}' stroke='#dddddd'/>")
-        parts.append(label(x, bottom + 17, of_bytes(tick), size=10))
-    for tick in ticks_y:
-        y = top + high * (1 - at_y(tick))
-        parts.append(f"<path d='M{left} {y:.1f}H{left + wide}' stroke='#dddddd'/>")
-        parts.append(label(left - 6, y + 4, of_milliseconds(tick), "end"))
-    parts.append(label(left + wide / 2, height - 8, "bytes of the tensors"))
-    for number, (name, said, colour) in enumerate(known):
+    if not known:
+        return
+    figure, axes = pyplot.subplots(figsize=(6.4, 3.9))
+    for name, label, colour in known:
         by_size = {}
         for cell in cells:
             if cell[name]:
                 by_size.setdefault(cell["bytes"], []).append(cell[name])
-                x, y = place(cell["bytes"], cell[name])
-                dot = f"cx='{x:.1f}' cy='{y:.1f}' r='2.5'"
-                parts.append(f"<circle {dot} fill='{colour}' fill-opacity='0.6'/>")
-        points = []
-        for size, values in sorted(by_size.items()):
-            middle = math.exp(sum(map(math.log, values)) / len(values))
-            points.append("{:.1f},{:.1f}".format(*place(size, middle)))
-        line = f"fill='none' stroke='{colour}' stroke-width='1.5'"
-        parts.append(f"<polyline points='{' '.join(points)}' {line}/>")
-        y = top + 18 + 18 * number
-        parts.append(f"<path d='M{left + 12} {y - 4}h22' stroke='{colour}' stroke-width='3'/>")
-        parts.append(label(left + 40, y, said, "start"))
-    return svg(width, height, parts)
+        dots = [(size, time) for size, of_size in by_size.items() for time in of_size]
+        axes.scatter(*zip(*dots), s=8, color=colour, alpha=0.6)
+        means = [(s, math.exp(sum(map(math.log, t)) / len(t))) for s, t in sorted(by_size.items())]
+        axes.plot(*zip(*means), color=colour, linewidth=1.5, label=label)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_locator(LogLocator(base=4))
+    axes.xaxis.set_major_formatter(FuncFormatter(of_bytes))
+    axes.yaxis.set_major_formatter(FuncFormatter(of_milliseconds))
+    axes.set_xlabel("bytes of the tensors")
+    axes.set_title(title, fontweight="bold")
+    axes.grid(True, color="#dddddd")
+    axes.legend(frameon=False)
+    save(figure, path)

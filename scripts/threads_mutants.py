@@ -1,8 +1,15 @@
 #!/usr/bin/env python3
-"""Breaks the board of src/threads in known ways and asks the models of tests/model to notice.
+"""Checks that the models of tests/model catch known mistakes in src/threads.
 
-Each line of MUTANTS weakens one thing that the code's order rests on. A mutant that every model passes is
-printed as MISSED, and the script ends with 1. Run from anywhere; needs cargo, and takes some minutes."""
+    scripts/threads_mutants.py
+
+Each mutant weakens one thing that the correctness of the job board depends on: an atomic ordering, a check, a
+count. The script applies one mutant at a time to a copy of the tree in target/ and runs the models there. A
+mutant that passes every model is printed as MISSED. Needs cargo; takes some minutes.
+Exit status: 0 every mutant was caught, 1 one was missed or the models fail without a mutant.
+"""
+
+import argparse
 import pathlib
 import shutil
 import subprocess
@@ -15,42 +22,44 @@ COPY = ROOT / "target" / "threads-mutants"
 MUTANTS = [
     ("a job is published without order", "slot.rs",
      "self.job.store(job.0, Ordering::Release)", "self.job.store(job.0, Ordering::Relaxed)"),
-    ("a job is seen without order", "slot.rs",
+    ("a job is read without order", "slot.rs",
      "Job(self.job.load(Ordering::Acquire))", "Job(self.job.load(Ordering::Relaxed))"),
     ("a share of a later job is claimed", "share.rs",
      "blocks.is_empty() || self.generation() != generation", "blocks.is_empty()"),
-    ("a claim does not look who came first", "slot.rs",
+    ("a claim ignores a concurrent claim", "slot.rs",
      "line.compare_exchange_weak(seen, rest.0, relaxed, relaxed).is_err()",
      "{ line.store(rest.0, relaxed); seen == u64::MAX }"),
-    ("what is left of other shares is left", "slot.rs", "for place in own..own + count", "for place in own..own + 1"),
+    ("the blocks left in other shares are not claimed", "slot.rs",
+     "for place in own..own + count", "for place in own..own + 1"),
     ("a worker takes part without a seat", "slot.rs", "if !has_seat {", "if false {"),
-    ("a thread counts once for each share", "slot.rs", "self.count(done, !ran)", "self.count(done, true)"),
-    ("blocks' ends are counted without order", "slot.rs",
+    ("a thread is counted once per share", "slot.rs", "self.count(done, !ran)", "self.count(done, true)"),
+    ("finished blocks are counted without order", "slot.rs",
      "self.progress.fetch_add(change, Ordering::Release)", "self.progress.fetch_add(change, Ordering::Relaxed)"),
-    ("the count is read without order", "slot.rs",
+    ("the count of finished blocks is read without order", "slot.rs",
      "            let progress = Progress(self.progress.load(Ordering::Acquire))",
      "            let progress = Progress(self.progress.load(Ordering::Relaxed))"),
     ("the caller falls asleep without saying so", "slot.rs",
-     "self.progress.fetch_or(sign, Ordering::Acquire)", "self.progress.load(Ordering::Acquire)"),
+     "self.progress.fetch_or(flag, Ordering::Acquire)", "self.progress.load(Ordering::Acquire)"),
     ("the last block does not wait for the caller to sleep", "slot.rs", "            drop(self.lock());\n", ""),
-    ("a slot is given to two", "slot.rs", "!self.taken.swap(true, Ordering::Acquire)",
+    ("a slot is handed out twice", "slot.rs", "!self.taken.swap(true, Ordering::Acquire)",
      "{ self.taken.store(true, Ordering::Relaxed); true }"),
-    ("a slot is given back without order", "slot.rs",
+    ("a slot is returned without order", "slot.rs",
      "self.taken.store(false, Ordering::Release)", "self.taken.store(false, Ordering::Relaxed)"),
     ("a generation is not counted", "slot.rs", "last.wrapping_add(1)", "last"),
-    ("a ring says nothing of what came before", "bell.rs",
+    ("advancing the epoch publishes nothing", "event_count.rs",
      "fetch_add(1 << SLEEPER_BITS, Ordering::Release)", "fetch_add(1 << SLEEPER_BITS, Ordering::Relaxed)"),
-    ("a ring does not wait for a sleeper to sleep", "bell.rs",
+    ("a wake does not wait for the sleeper to sleep", "event_count.rs",
      "        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));\n        for", "        for"),
-    ("a sleeper is not counted before it looks", "bell.rs",
-     "        self.state.fetch_add(1, Ordering::Relaxed);\n        while self.listen() == heard {\n",
-     "        while self.listen() == heard {\n            self.state.fetch_add(1, Ordering::Relaxed);\n"),
-    ("a worker sleeps on what it did not look for", "board.rs",
-     "self.bell.sleep(heard)", "self.bell.sleep(self.bell.listen())"),
+    ("a sleeper is counted after it checks the epoch", "event_count.rs",
+     "        self.state.fetch_add(1, Ordering::Relaxed);\n        while self.epoch() == seen {\n",
+     "        while self.epoch() == seen {\n            self.state.fetch_add(1, Ordering::Relaxed);\n"),
+    ("a worker sleeps on a later epoch than it looked at", "board.rs",
+     "self.events.wait(seen)", "self.events.wait(self.events.epoch())"),
 ]
 
 
 def models() -> bool:
+    """Whether the models of the copy pass."""
     command = ["cargo", "test", "--release", "-j1", "--manifest-path", str(COPY / "Cargo.toml"),
                "-p", "threads-model"]
     try:
@@ -63,6 +72,11 @@ def models() -> bool:
 
 
 def main() -> int:
+    """Runs the models on the copy as it is, then with each mutant."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.parse_args()
     shutil.rmtree(COPY / "src", ignore_errors=True)
     for part in ["src/threads", "tests/model"]:
         shutil.copytree(ROOT / part, COPY / part, dirs_exist_ok=True)
@@ -77,12 +91,12 @@ def main() -> int:
         path = COPY / "src/threads" / file
         original = path.read_text()
         if original.count(text) != 1:
-            sys.exit(f"{file}: {text!r} is there {original.count(text)} times")
+            sys.exit(f"{file}: {text!r} occurs {original.count(text)} times")
         path.write_text(original.replace(text, replacement))
-        noticed = not models()
+        caught = not models()
         path.write_text(original)
-        print(f"{'noticed' if noticed else 'MISSED':8}{name}", flush=True)
-        missed += not noticed
+        print(f"{'caught' if caught else 'MISSED':8}{name}", flush=True)
+        missed += not caught
     return missed > 0
 
 

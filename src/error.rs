@@ -1,11 +1,11 @@
-//! Why something was refused: a status and a sentence for people.
+//! Errors: a status and a message.
 //!
-//! Everything below `capi` reports failure with [`Error`]; `capi` turns it into a C status and this
-//! thread's last-error sentence. Making one allocates, so only failing paths do.
+//! Everything below `capi` reports failure with [`Error`]. `capi` turns it into a C status and this
+//! thread's last error message. Creating an error allocates, so only failing paths do.
 
 use std::fmt;
 
-/// The failures that `norm_status_t` knows.
+/// The failures of `norm_status_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     OutOfMemory,
@@ -16,7 +16,7 @@ pub(crate) enum Status {
     NotRequired,
 }
 
-/// A failure: its kind, and a sentence that names the parameter.
+/// A failure: its status, and a message that names the parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Error {
     pub(crate) status: Status,

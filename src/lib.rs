@@ -1,14 +1,15 @@
-//! libnorm: layer normalization and RMS normalization on the CPU, behind the C interface of
+//! libnorm: layer normalization and RMS normalization on the CPU, with the C API of
 //! `include/norm.h`.
 //!
-//! The crate exports C functions and nothing else; a Rust program uses the crate `norm-rs`. Modules
-//! import downwards only: `capi -> ops -> primitive -> {simd, tensor, threads}`, and all may use
+//! The crate exports C functions only. Rust programs use the crate `norm-rs`. Modules import
+//! downwards only: `capi -> ops -> rows -> primitive -> {simd, tensor, threads}`, and every module may use
 //! `error`.
 
 mod capi;
 mod error;
 mod ops;
 mod primitive;
+mod rows;
 mod simd;
 mod tensor;
 mod threads;

@@ -1,11 +1,11 @@
-//! The per-level entries of the kernels call nothing but memory functions and panics.
+//! The per-level kernel entries call only memory functions and panics.
 //!
 //! A closure or function in a kernel without `#[inline(always)]` is compiled for the baseline
-//! instruction set: the results stay right and the speed is a thirtieth. The portable level may also
-//! call `fma` and `fmaf`, which is what `mul_add` is without the instruction.
+//! instruction set: its results are right, but it is thirty times slower. The portable level may
+//! also call `fma` and `fmaf`, which implement `mul_add` without the instruction.
 //!
-//! The library beside the test is the one that is looked at. It has to be an optimised build, as it
-//! is in every profile of this workspace; any other fails here, by the calls in it.
+//! The test examines the library beside its executable. It must be an optimised build, as in every
+//! profile of this workspace; other builds fail because of their calls.
 #![cfg(target_os = "linux")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,7 +20,7 @@ const LEVELS: &[&str] = if cfg!(target_arch = "x86_64") {
     &["entry_portable"]
 };
 
-/// What an entry of a level may call, be it directly or through a register.
+/// The functions that an entry of a level may call, directly or through a register.
 fn allowed(level: &str, function: &str) -> bool {
     let name = function.split('@').next().unwrap_or(function);
     matches!(name, "memcpy" | "memmove" | "memset")
@@ -31,11 +31,11 @@ fn allowed(level: &str, function: &str) -> bool {
         || (name.contains("slice") && name.contains("_fail"))
 }
 
-/// A shared library as objdump tells it.
+/// A shared library as disassembled by objdump.
 struct Library<'a> {
-    /// Functions, by address.
+    /// Functions by address.
     functions: HashMap<u64, &'a str>,
-    /// What the dynamic linker writes where: a function's name.
+    /// Functions that the dynamic linker resolves, by the address of their slot.
     slots: HashMap<u64, &'a str>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Library<'a> {
         Self { functions, slots }
     }
 
-    /// The function whose address an instruction takes, by objdump's `# address <...>` remark.
+    /// The function whose address an instruction loads, from objdump's `# address <...>` remark.
     fn taken(&self, instruction: &str) -> Option<&'a str> {
         let (_, remark) = instruction.split_once("# ")?;
         let address = hex(remark.split(' ').next()?)?;
@@ -73,17 +73,17 @@ impl<'a> Library<'a> {
     }
 }
 
-/// The function that a call or jump names: `call 1234 <name+0x10>`.
+/// The target of a call or jump: `call 1234 <name+0x10>`.
 fn named(instruction: &str) -> Option<&str> {
     let (_, rest) = instruction.split_once('<')?;
     rest.split(['+', '>']).next()
 }
 
-/// An entry under examination.
+/// The entry being examined.
 struct Entry<'a> {
     name: &'a str,
     level: &'static str,
-    /// Whether it takes the address of a function anywhere: what registers may then hold.
+    /// Whether it loads the address of a function anywhere, which a register may then hold.
     takes: bool,
     wrong: Vec<String>,
     register_calls: Vec<String>,
@@ -104,7 +104,7 @@ impl<'a> Entry<'a> {
         let calls = verb.starts_with("call") || verb == "bl" || verb == "blr";
         let jumps = verb.starts_with('j') || verb == "b" || verb.starts_with("b.");
         if calls && (target.starts_with("*%") || target.contains("(%rsp)")) {
-            // What a register holds was taken somewhere in this entry, and judged there.
+            // A register's value was loaded somewhere in this entry, and checked there.
             self.register_calls.push(refusal("a function from elsewhere"));
         } else if calls && (target.starts_with('*') || verb == "blr") {
             self.wrong.push(refusal("a function from memory"));
@@ -125,7 +125,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// What is wrong with the entries, and how many there are of each level.
+/// The violations, and the number of entries per level.
 fn examine(code: &str, relocations: &str) -> (BTreeSet<String>, BTreeMap<&'static str, usize>) {
     let library = Library::new(code, relocations);
     let mut wrong = BTreeSet::new();
@@ -158,7 +158,7 @@ fn objdump(options: &[&str], library: &Path) -> Option<String> {
 }
 
 #[test]
-fn kernels_call_nothing() {
+fn kernels_make_no_calls() {
     let test = std::env::current_exe().expect("the test knows its executable");
     let library = test.with_file_name("libnorm.so");
     let Some(code) = objdump(&["-d", "--no-show-raw-insn"], &library) else {
@@ -177,7 +177,7 @@ fn kernels_call_nothing() {
 
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn calls_are_caught() {
+fn calls_are_detected() {
     let relocations = "0000000000009000 R_X86_64_GLOB_DAT  memcpy@GLIBC_2.14\n\
                        0000000000009008 R_X86_64_RELATIVE  *ABS*+0x0000000000005000\n\
                        0000000000009010 R_X86_64_RELATIVE  *ABS*+0x0000000000006000\n";

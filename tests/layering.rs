@@ -1,15 +1,16 @@
-//! Imports inside `src/` go down only: `capi -> ops -> primitive -> {simd, tensor, threads}`;
-//! one op never imports another. Every path that begins with `crate::` counts, not only those in
+//! Imports in `src/` go downwards only: `capi -> ops -> primitive -> {simd, tensor, threads}`. An
+//! operation never imports another. Every path that begins with `crate::` counts, not only those in
 //! `use` lines.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The layers: higher ones may import lower ones, those of one number are strangers. `simd` takes
-/// the data types, which its element types stand for, from `tensor`.
+/// The layers. Higher ones may import lower ones; those with equal numbers may not import each
+/// other. `simd` imports the data types of its element types from `tensor`.
 const LAYERS: &[(&str, u8)] = &[
-    ("capi", 5),
-    ("ops", 4),
+    ("capi", 6),
+    ("ops", 5),
+    ("rows", 4),
     ("primitive", 3),
     ("simd", 2),
     ("tensor", 1),
@@ -21,9 +22,8 @@ fn layer(module: &str) -> Option<u8> {
     LAYERS.iter().find(|(name, _)| *name == module).map(|(_, layer)| *layer)
 }
 
-/// The paths behind each `crate::` of a text, groups in braces taken apart, two names deep:
-/// `use crate::{ops::layer_normalization::Desc, tensor}` gives `ops::layer_normalization` and
-/// `tensor`.
+/// The paths after each `crate::` in a text, with groups in braces expanded, two names deep: `use
+/// crate::{ops::layer_normalization::Desc, tensor}` gives `ops::layer_normalization` and `tensor`.
 fn crate_paths(text: &str) -> Vec<String> {
     let code: String = text
         .lines()
@@ -33,7 +33,7 @@ fn crate_paths(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("crate::") {
         let own_word = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-        // `$crate::` in a macro is a path like any other.
+        // `$crate::` in a macro is a path too.
         if own_word {
             expand(&code[at + "crate::".len()..], "", &mut found);
         }
@@ -41,7 +41,7 @@ fn crate_paths(text: &str) -> Vec<String> {
     found
 }
 
-/// Reads one path, or the group that ends it; returns how much of the text it took.
+/// Parses one path or the group that ends it. Returns the length parsed.
 fn expand(text: &str, before: &str, found: &mut Vec<String>) -> usize {
     if let Some(group) = text.strip_prefix('{') {
         let mut taken = 1;
@@ -64,7 +64,7 @@ fn expand(text: &str, before: &str, found: &mut Vec<String>) -> usize {
         }
         rest => {
             found.push(path);
-            // What is deeper, or renamed, does not matter; groups in it do not nest modules.
+            // Deeper names and renames do not matter; groups there contain no modules.
             let tail = rest.unwrap_or(&text[name.len()..]);
             let mut depth = 0;
             let end = tail.find(|c| {
@@ -76,7 +76,7 @@ fn expand(text: &str, before: &str, found: &mut Vec<String>) -> usize {
     }
 }
 
-/// What is wrong with the imports of `files`: path from `src/`, and text.
+/// The wrong imports in `files`: path from `src/`, and text.
 fn violations(files: &BTreeMap<PathBuf, String>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (file, text) in files {
@@ -121,7 +121,7 @@ fn read(folder: &Path, root: &Path, files: &mut BTreeMap<PathBuf, String>) {
 }
 
 #[test]
-fn imports_go_down_only() {
+fn imports_go_downwards_only() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = BTreeMap::new();
     read(&src, &src, &mut files);
@@ -132,7 +132,7 @@ fn imports_go_down_only() {
 }
 
 #[test]
-fn paths_are_found() {
+fn paths_are_parsed() {
     let text = "use crate::{ops::rope::{Desc, kernel::Run}, tensor};\n// crate::capi\n\
                 let x: crate::simd::Level = mycrate::y();\nuse crate::threads::{split, join};\n\
                 use crate::{\n    primitive::Attr as A,\n    error::{Error, Result},\n};";
@@ -151,7 +151,7 @@ fn paths_are_found() {
 }
 
 #[test]
-fn upward_and_sideways_imports_are_caught() {
+fn wrong_imports_are_detected() {
     let wrong = |file: &str, text: &str| {
         violations(&BTreeMap::from([(PathBuf::from(file), text.to_owned())])).join("\n")
     };

@@ -1,11 +1,11 @@
-//! The C program of README.md is what it says: it compiles without a warning, runs against the fresh
-//! library and prints what the README shows. (The Rust program is a doctest of `norm-rs`.)
+//! The C program of README.md compiles without warnings, runs against the fresh library and prints
+//! the output that the README shows. (The Rust program is a doctest of `norm-rs`.)
 #![cfg(target_os = "linux")]
 
 use std::path::Path;
 use std::process::Command;
 
-/// The text of the first fenced block of a kind.
+/// The text of the first fenced block of a language.
 fn block<'a>(readme: &'a str, kind: &str) -> &'a str {
     let begin =
         readme.find(&format!("```{kind}\n")).expect("the README has the block") + kind.len() + 4;

@@ -1,30 +1,46 @@
-//! What a use of the library takes besides the work: executing one row of 64, through the objects
-//! and through the functions on slices, and creating descriptors and primitives.
+//! The cost of a call beside the work: executing one row of 64 and no row at all through the objects, one row through
+//! the functions on slices, and creating descriptors and primitives.
 //!
 //! `cargo bench -p norm-benches --bench calls`
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use norm_rs::layer_normalization::{Backward, Forward, ForwardArgs};
+use norm_rs::layer_normalization::{Backward, Flags, Forward, ForwardArgs};
 use norm_rs::{DataType, Engine, Memory, MemoryDesc, Stream};
 
 const COLS: usize = 64;
 
 fn execution(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("call_1x64");
+    let mut group = criterion.benchmark_group("call");
     let legal = "a legal problem";
     let engine = Engine::cpu().expect(legal);
     let stream = Stream::new(&engine).expect(legal);
-    let desc = MemoryDesc::dense(&[1, COLS], DataType::F32).expect(legal);
-    let pass = Forward::inference(&engine, &desc).build().expect(legal);
+    let params = MemoryDesc::dense(&[COLS], DataType::F32).expect(legal);
     let row: Vec<f32> = (0..COLS).map(|i| i as f32).collect();
-    let src = Memory::from_slice(&engine, &desc, &row).expect(legal);
-    let mut dst = Memory::new(&engine, &desc).expect(legal);
-    group.bench_function("objects", |bencher| {
-        bencher.iter(|| pass.execute(&stream, ForwardArgs::new(&src, &mut dst)));
-    });
+    let scale = Memory::from_slice(&engine, &params, &row).expect(legal);
+    // Without rows only the call itself remains.
+    for rows in [1, 0] {
+        let desc = MemoryDesc::dense(&[rows, COLS], DataType::F32).expect(legal);
+        let src = Memory::from_slice(&engine, &desc, &row[..rows * COLS]).expect(legal);
+        let mut dst = Memory::new(&engine, &desc).expect(legal);
+        let with_both = Flags::SCALE | Flags::SHIFT;
+        for (name, flags) in
+            [("layer_norm", with_both), ("rms_norm", Flags::SCALE | Flags::RMS_NORM)]
+        {
+            let pass = Forward::inference(&engine, &desc).flags(flags).build().expect(legal);
+            group.bench_function(format!("objects/{name}/{rows}x{COLS}"), |bencher| {
+                bencher.iter(|| {
+                    let mut args = ForwardArgs::new(&src, &mut dst).scale(&scale);
+                    if flags.contains(Flags::SHIFT) {
+                        args = args.shift(&scale);
+                    }
+                    pass.execute(&stream, args)
+                });
+            });
+        }
+    }
     let mut dst = vec![0.0; COLS];
-    group.bench_function("slices", |bencher| {
-        bencher.iter(|| norm_rs::layer_norm(&row, COLS, None, None, 1e-5, &mut dst));
+    group.bench_function(format!("slices/layer_norm/1x{COLS}"), |bencher| {
+        bencher.iter(|| norm_rs::layer_norm(&row, COLS, Some(&row), Some(&row), 1e-5, &mut dst));
     });
     group.finish();
 }

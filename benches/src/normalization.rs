@@ -1,6 +1,6 @@
-//! What the passes take: LayerNorm with scale and shift and RMSNorm with scale, forward and
-//! backward, f32 and bf16, by shape. The throughput counts the bytes that a pass cannot do without:
-//! src and dst, or src, diff_dst and diff_src, each once.
+//! Times of the passes: LayerNorm with scale and shift and RMSNorm with scale, forward and backward, f32 and
+//! bf16, by shape. The throughput counts the bytes that a pass must move: src and dst, or src, diff_dst and
+//! diff_src, each once.
 //!
 //! `cargo bench -p norm-benches --bench normalization -- rms_norm_forward`
 
@@ -10,7 +10,7 @@ use criterion::{Bencher, BenchmarkId, Criterion, Throughput, criterion_group, cr
 use norm_rs::layer_normalization::{Backward, BackwardArgs, Flags, Forward, ForwardArgs};
 use norm_rs::{DataType, Element, Engine, Memory, MemoryDesc, Result, Stream, bf16};
 
-/// One row; tensors for the first, second and third level of the caches, and past them; narrow rows.
+/// One row; tensors that fit the first, second and third level of cache; one that fits none; narrow rows.
 const SHAPES: [[usize; 2]; 6] =
     [[1, 4096], [4, 1024], [64, 1024], [512, 4096], [4096, 4096], [16384, 64]];
 
@@ -34,7 +34,7 @@ impl Row for bf16 {
     }
 }
 
-/// What every problem of a shape and type has.
+/// The parts that forward and backward share.
 struct Problem {
     engine: Engine,
     flags: Flags,
@@ -54,7 +54,7 @@ impl Problem {
         })
     }
 
-    /// A tensor of the library's own, where a user would have one: rows on multiples of 64 bytes.
+    /// A tensor in memory of the library, which is aligned to 64 bytes.
     fn numbers<T: Row>(&self, desc: &MemoryDesc) -> Result<Memory<'static>> {
         let mut memory = Memory::new(&self.engine, desc)?;
         for (i, value) in memory.as_mut_slice::<T>()?.iter_mut().enumerate() {
@@ -129,8 +129,8 @@ fn of_type<T: Row>(criterion: &mut Criterion) {
     }
 }
 
-/// Two seconds a case are enough to see a change of some per cent, and keep the whole under four
-/// minutes; criterion's options (`--measurement-time`, ...) change them.
+/// Two seconds per case are enough to see a change of some per cent and keep the total under four minutes.
+/// criterion's options (`--measurement-time`, ...) override them.
 fn quick() -> Criterion {
     Criterion::default()
         .warm_up_time(Duration::from_millis(500))

@@ -1,6 +1,6 @@
 // Trains scale and shift of a layer normalization by gradient descent: forward,
-// loss, backward, step. The loss falls to almost nothing, because the target is
-// the same normalization with other parameters.
+// loss, backward, update. The loss approaches 0, because the target is the same
+// normalization with other parameters.
 //
 //     cargo build --release
 //     c++ -std=c++17 -Iinclude examples/c/layer_norm_training.cpp -Ltarget/release
@@ -29,7 +29,7 @@ int main() try {
             norm::layer_normalization_backward::primitive_desc(engine, norm::prop_kind::backward,
                     matrix, matrix, matrix, epsilon, flags, problem));
 
-    // The program's own buffers; the memories only refer to them.
+    // The program owns the buffers; the memories refer to them.
     std::vector<float> x(rows * cols), y(x.size()), target(x.size()), dy(x.size()), dx(x.size());
     std::vector<float> scale(cols), shift(cols), d_scale(cols), d_shift(cols);
     const memory src(matrix, engine, x.data()), dst(matrix, engine, y.data());

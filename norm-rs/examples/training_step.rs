@@ -1,5 +1,5 @@
-//! A normalization layer learns its scale and shift: forward, loss, backward, update, with the
-//! objects made once and used in every step. `cargo run -p norm-rs --example training_step`.
+//! Trains scale and shift of a normalization layer: forward, loss, backward, update, with objects that
+//! are created once and used in every step. `cargo run -p norm-rs --example training_step`.
 
 use norm_rs::layer_normalization::{Backward, BackwardArgs, Flags, Forward, ForwardArgs};
 use norm_rs::{DataType, Engine, Memory, MemoryDesc, Result, Stream};
@@ -24,12 +24,12 @@ fn main() -> Result<()> {
     let backward =
         Backward::new(&engine, &rows).stats(&stats).epsilon(EPSILON).flags(flags).build()?;
 
-    // The layer is to end up with a scale of 2 and a shift of -1, from rows that are no constants.
+    // The target has scale 2 and shift -1.
     let x: Vec<f32> = (0..ROWS * COLS).map(|i| (i as f32 * 0.7).sin() + (i as f32).cos()).collect();
     let mut target = vec![0.0; x.len()];
     norm_rs::layer_norm(&x, COLS, Some(&[2.0; COLS]), Some(&[-1.0; COLS]), EPSILON, &mut target)?;
 
-    // Borrowed for input; everything that is written is the library's own.
+    // Inputs are borrowed; outputs are allocated by the library.
     let src = Memory::from_slice(&engine, &rows, &x)?;
     let mut dst = Memory::new(&engine, &rows)?;
     let (mut mean, mut variance) = (Memory::new(&engine, &stats)?, Memory::new(&engine, &stats)?);
@@ -59,8 +59,7 @@ fn main() -> Result<()> {
             loss += 0.5 * difference * difference / ROWS as f32;
         }
 
-        // In place: `diff` holds diff_dst now and diff_src afterwards, for the layer before this
-        // one.
+        // In place: `diff` holds diff_dst before and diff_src after the call.
         let args = BackwardArgs::in_place(&src, &mut diff)
             .mean(&mean)
             .variance(&variance)

@@ -1,4 +1,4 @@
-//! What a primitive is told besides its problem: [`Attr`].
+//! Primitive attributes: [`Attr`].
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use crate::handle::Handle;
 use crate::post_ops::PostOps;
 use crate::primitive::Arg;
 
-/// Who provides the temporary memory of an execution.
+/// Who provides the scratchpad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ScratchpadMode {
     /// The library, from a buffer per calling thread that grows on first use.
     #[default]
     Library,
-    /// The caller, as an argument of each execution, described by
+    /// The caller, as an argument of each execution with the descriptor
     /// [`Primitive::scratchpad_desc`](crate::primitive::Primitive::scratchpad_desc).
     User,
 }
@@ -24,7 +24,7 @@ pub enum ScratchpadMode {
 pub struct Attr(Handle<sys::norm_primitive_attr>);
 
 impl Attr {
-    /// The defaults: the library provides the scratchpad.
+    /// Default values: the library provides the scratchpad.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
@@ -33,10 +33,10 @@ impl Attr {
         unsafe { Handle::create(|out| sys::norm_primitive_attr_create(out)) }.map(Self)
     }
 
-    /// Says who provides the temporary memory.
+    /// Sets who provides the scratchpad.
     ///
     /// # Errors
-    /// None in practice; a defect of the library would be one.
+    /// None in practice; only an internal error of the library.
     pub fn set_scratchpad_mode(&mut self, mode: ScratchpadMode) -> Result<()> {
         let mode = match mode {
             ScratchpadMode::Library => sys::norm_scratchpad_mode_library,
@@ -46,9 +46,10 @@ impl Attr {
         check(unsafe { sys::norm_primitive_attr_set_scratchpad_mode(self.0.as_ptr(), mode) })
     }
 
-    /// Gives [`Arg::Src`] or [`Arg::Dst`] scales in f32, which are [`Arg::SrcScale`] and
-    /// [`Arg::DstScale`] of the execution: bit `d` of `mask` asks for one for each index of dimension
-    /// `d`, 0 for one for the tensor. src is multiplied by its scale, dst is divided by its own.
+    /// Adds f32 scales to [`Arg::Src`] or [`Arg::Dst`]. Their values are passed as
+    /// [`Arg::SrcScale`] and [`Arg::DstScale`]. If bit `d` of `mask` is set, there is one scale per
+    /// index of dimension `d`; mask 0 means one scale for the tensor. The source is multiplied by
+    /// its scale, the destination is divided by its scale.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for another argument.
@@ -59,7 +60,7 @@ impl Attr {
         })
     }
 
-    /// Replaces the post-operations by a copy of `list`.
+    /// Replaces the post-operations with a copy of `list`.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
@@ -68,10 +69,10 @@ impl Attr {
         check(unsafe { sys::norm_primitive_attr_set_post_ops(self.0.as_ptr(), list.as_ptr()) })
     }
 
-    /// Who provides the temporary memory.
+    /// Who provides the scratchpad.
     ///
     /// # Errors
-    /// None in practice; a defect of the library would be one.
+    /// None in practice; only an internal error of the library.
     pub fn scratchpad_mode(&self) -> Result<ScratchpadMode> {
         let mut mode = sys::norm_scratchpad_mode_library;
         // SAFETY: the attributes are valid and `mode` is a place for the answer.

@@ -7,8 +7,8 @@ use norm_sys as sys;
 
 /// The type of a tensor's elements.
 ///
-/// Normalization takes [`F32`](Self::F32), [`Bf16`](Self::Bf16) and [`F16`](Self::F16); descriptors
-/// and memory can be made of any.
+/// See [`layer_normalization`](crate::layer_normalization) and [`reorder`](crate::reorder) for the
+/// types that operations support. Descriptors and memory support all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DataType {
@@ -26,14 +26,14 @@ pub enum DataType {
     U8,
     /// IEEE 754 binary64.
     F64,
-    /// The upper half of a binary16.
+    /// The upper half of a binary16, rounded to nearest even.
     F8E5m2,
-    /// 8 bits with four of exponent; no infinity (OCP).
+    /// 8 bits with a 4-bit exponent and no infinity (OCP).
     F8E4m3,
 }
 
 impl DataType {
-    /// Bytes per element.
+    /// Size of an element in bytes.
     pub fn size(self) -> usize {
         match self {
             Self::S8 | Self::U8 | Self::F8E5m2 | Self::F8E4m3 => 1,
@@ -57,7 +57,7 @@ impl DataType {
         }
     }
 
-    /// `None` for "undef" and values that do not exist.
+    /// `None` for "undef" and unknown values.
     pub(crate) fn from_c(data_type: sys::norm_data_type_t) -> Option<Self> {
         Some(match data_type {
             sys::norm_f16 => Self::F16,
@@ -94,17 +94,18 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A Rust type that a tensor's elements can have: `f32`, `f64`, [`bf16`], [`f16`](struct@f16),
-/// `i32`, `i8`, `u8`.
+/// A Rust type for a tensor's elements: `f32`, `f64`, [`bf16`], [`f16`](struct@f16), `i32`, `i8`,
+/// `u8`.
 ///
-/// Sealed, because memory is only as safe as this list is right: every bit pattern of these types
-/// is a value, and their size and alignment are those of the C library's types.
+/// Sealed, because memory safety depends on it: every bit pattern of these types is a valid value,
+/// and their size and alignment match the C library's types.
 pub trait Element: sealed::Sealed + Copy + Send + Sync + fmt::Debug + 'static {
-    /// The same type at run time.
+    /// The corresponding run-time type.
     const DATA_TYPE: DataType;
 }
 
-/// An [`Element`] that normalization computes with: `f32`, [`bf16`], [`f16`](struct@f16).
+/// An [`Element`] for the functions on [slices](crate::slices): `f32`, [`bf16`],
+/// [`f16`](struct@f16).
 pub trait Float: Element + Default {}
 
 macro_rules! elements {

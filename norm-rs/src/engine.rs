@@ -1,4 +1,4 @@
-//! Where primitives run: [`Engine`].
+//! The device that runs primitives: [`Engine`].
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use norm_sys as sys;
 use crate::error::{Error, Result, check};
 use crate::handle::Handle;
 
-/// A sort of engine.
+/// A kind of engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EngineKind {
-    /// The processor.
+    /// The CPU.
     Cpu,
-    /// A graphics processor; the library offers none.
+    /// A GPU. Not available.
     Gpu,
 }
 
@@ -25,14 +25,14 @@ impl EngineKind {
         }
     }
 
-    /// How many engines of this kind there are: 1 for the CPU, 0 for others.
+    /// The number of engines of this kind: 1 for the CPU, 0 for others.
     pub fn count(self) -> usize {
         // SAFETY: no preconditions.
         unsafe { sys::norm_engine_get_count(self.to_c()) }
     }
 }
 
-/// Where primitives run. Everything made from an engine may outlive it.
+/// The device that runs primitives. Objects created with an engine may outlive it.
 pub struct Engine(Handle<sys::norm_engine>);
 
 impl Engine {
@@ -44,7 +44,7 @@ impl Engine {
         Self::new(EngineKind::Cpu, 0)
     }
 
-    /// The engine `index` of a kind, below [`EngineKind::count`].
+    /// Engine number `index` of a kind, less than [`EngineKind::count`].
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if there is no such
@@ -57,7 +57,7 @@ impl Engine {
     /// The kind of this engine.
     ///
     /// # Errors
-    /// None in practice; a defect of the library would be one.
+    /// None in practice; only an internal error of the library.
     pub fn kind(&self) -> Result<EngineKind> {
         let mut kind = sys::norm_any_engine;
         // SAFETY: the engine is valid and `kind` is a place for the answer.

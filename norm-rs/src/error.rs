@@ -1,5 +1,4 @@
-//! What can go wrong: [`Error`], with the library's status as its [`ErrorKind`] and one sentence
-//! that names the argument.
+//! Errors: [`Error`] with an [`ErrorKind`] and a message that names the argument.
 
 use std::borrow::Cow;
 use std::ffi::CStr;
@@ -10,25 +9,25 @@ use norm_sys as sys;
 /// `std::result::Result` with this crate's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The sort of an [`Error`]: the status codes of the C library that a Rust program can meet.
+/// The kind of an [`Error`], from the status codes of the C library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// Memory could not be had (`norm_out_of_memory`).
+    /// An allocation failed (`norm_out_of_memory`).
     OutOfMemory,
     /// An argument is wrong or missing; nothing was done (`norm_invalid_arguments`).
     InvalidArguments,
-    /// Legal, but not built in this library (`norm_unimplemented`).
+    /// Valid, but not implemented (`norm_unimplemented`).
     Unimplemented,
-    /// The object has no answer to this question (`norm_not_required`).
+    /// The queried object does not exist here (`norm_not_required`).
     NotRequired,
-    /// A defect of the library, caught (`norm_runtime_error`).
+    /// An internal error of the library, caught (`norm_runtime_error`).
     RuntimeError,
 }
 
-/// A failed call. `Display` is one sentence that names the argument.
+/// A failed call. `Display` prints one sentence that names the argument.
 ///
-/// Whatever fails has written nothing to its outputs.
+/// A failed call has written nothing to its outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
@@ -37,20 +36,20 @@ pub struct Error {
 }
 
 impl Error {
-    /// The sort of the failure.
+    /// The kind of the failure.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The argument at fault, by its name in the documentation (`"src"`, `"scale"`, `"cols"`, ...).
+    /// The invalid argument, by its name in the documentation (`"src"`, `"scale"`, `"cols"`, ...).
     ///
-    /// `None` if no single argument is, or if the failure comes from the C library and its sentence
-    /// alone says it.
+    /// `None` if there is no single such argument, or if the error comes from the C library, whose
+    /// message names it.
     pub fn argument(&self) -> Option<&str> {
         self.argument.as_deref()
     }
 
-    /// An argument that this crate itself refuses. The sentence begins with the argument's name.
+    /// An argument that this crate rejects. The message begins with the argument's name.
     pub(crate) fn invalid(argument: &'static str, reason: impl fmt::Display) -> Self {
         Self {
             kind: ErrorKind::InvalidArguments,
@@ -59,12 +58,12 @@ impl Error {
         }
     }
 
-    /// What the C library breaks its own contract with; a defect, but no undefined behaviour.
+    /// A violation of the C library's contract: an internal error without undefined behaviour.
     pub(crate) fn defect(message: &'static str) -> Self {
         Self { kind: ErrorKind::RuntimeError, argument: None, message: message.into() }
     }
 
-    /// The failure that the calling thread's last C call ended with.
+    /// The failure of the calling thread's last C call.
     fn from_status(status: sys::norm_status_t) -> Self {
         let kind = match status {
             sys::norm_out_of_memory => ErrorKind::OutOfMemory,
@@ -73,9 +72,8 @@ impl Error {
             sys::norm_last_impl_reached | sys::norm_not_required => ErrorKind::NotRequired,
             _ => ErrorKind::RuntimeError,
         };
-        // SAFETY: the function has no preconditions and returns a NUL-terminated string, never
-        // NULL, that stays valid until the next failing call on this thread; it is copied before
-        // that.
+        // SAFETY: the function has no preconditions. It returns a NUL-terminated string, never
+        // NULL, valid until the next failing call on this thread; it is copied before that.
         let sentence = unsafe { CStr::from_ptr(sys::norm_get_last_error()) }.to_string_lossy();
         let message = if sentence.is_empty() {
             Cow::Borrowed(status_name(status))
@@ -94,7 +92,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Turns the status of the calling thread's last C call into a `Result`.
+/// Converts the status of the calling thread's last C call to a `Result`.
 pub(crate) fn check(status: sys::norm_status_t) -> Result<()> {
     if status == sys::norm_success { Ok(()) } else { Err(Error::from_status(status)) }
 }

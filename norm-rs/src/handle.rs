@@ -1,5 +1,5 @@
-//! Ownership of C objects: [`Handle`] frees what a `*_create` or `*_clone` function returned, once,
-//! with the function that belongs to its type.
+//! Ownership of C objects: [`Handle`] destroys the object that a `*_create` or `*_clone` function
+//! returned, once, with the function for its type.
 
 use std::ptr::{self, NonNull};
 
@@ -7,10 +7,10 @@ use norm_sys as sys;
 
 use crate::error::{Error, Result, check};
 
-/// A type of C object, tied to the function that frees it.
+/// A type of C object, tied to its destructor.
 pub(crate) trait Object {
     /// # Safety
-    /// `object` came from a function that gave it to the caller, and was not destroyed before.
+    /// The caller owns `object` and has not destroyed it before.
     unsafe fn destroy(object: *mut Self) -> sys::norm_status_t;
 }
 
@@ -18,7 +18,7 @@ macro_rules! objects {
     ($($object:ident => $destroy:ident;)*) => {$(
         impl Object for sys::$object {
             unsafe fn destroy(object: *mut Self) -> sys::norm_status_t {
-                // SAFETY: the caller's promise is what the C function asks for.
+                // SAFETY: guaranteed by the caller.
                 unsafe { sys::$destroy(object) }
             }
         }
@@ -38,18 +38,18 @@ objects! {
 /// An owned C object.
 pub(crate) struct Handle<T: Object>(NonNull<T>);
 
-// SAFETY: norm.h, "Threads": an object belongs to no thread; many threads may read it at once, and
-// changing or destroying it needs exclusion. This crate changes objects through `&mut` alone and
-// destroys them in `drop`. Types for which reading is not enough (Stream) take Sync away again.
+// SAFETY: objects are not tied to a thread. Many threads may read one at the same time; modifying
+// or destroying it requires exclusive access (norm.h, "Threads"). This crate modifies objects only
+// through `&mut` and destroys them in `drop`. Types without concurrent reads (Stream) are not Sync.
 unsafe impl<T: Object> Send for Handle<T> {}
 // SAFETY: as for Send.
 unsafe impl<T: Object> Sync for Handle<T> {}
 
 impl<T: Object> Handle<T> {
-    /// Owns what `create` stores through its argument, if it succeeds.
+    /// Owns the object that `create` stores through its argument on success.
     ///
     /// # Safety
-    /// On success `create` has stored an object that the caller is to destroy.
+    /// On success `create` has stored an object that the caller owns.
     pub(crate) unsafe fn create(
         create: impl FnOnce(*mut *mut T) -> sys::norm_status_t,
     ) -> Result<Self> {
@@ -60,8 +60,8 @@ impl<T: Object> Handle<T> {
 
     /// The object, for C functions.
     ///
-    /// The pointer is mutable because C's types ask for it; whether the object may be changed is
-    /// decided by how the owner is borrowed.
+    /// The pointer is mutable because the C types require it. Whether the object may be modified
+    /// depends on how the owner is borrowed.
     pub(crate) fn as_ptr(&self) -> *mut T {
         self.0.as_ptr()
     }
@@ -69,8 +69,8 @@ impl<T: Object> Handle<T> {
 
 impl<T: Object> Drop for Handle<T> {
     fn drop(&mut self) {
-        // SAFETY: `create` promised that the object is ours, and drop runs once. The status says
-        // nothing that a destructor could act on.
+        // SAFETY: the handle owns the object, and drop runs once. A destructor cannot act on the
+        // status.
         let _ = unsafe { T::destroy(self.0.as_ptr()) };
     }
 }

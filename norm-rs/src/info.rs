@@ -1,6 +1,6 @@
-//! The library as a whole: version, instruction set, threads, verbosity.
+//! Library-wide functions: version, instruction set, threads, verbosity.
 //!
-//! These functions govern the whole process. None of the settings changes a bit of a result.
+//! Settings apply to the whole process. None of them changes a bit of a result.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -9,17 +9,16 @@ use norm_sys as sys;
 
 use crate::error::{Error, Result, check};
 
-/// The version of the library that runs (with the `system` feature it may differ from this
-/// crate's).
+/// The version of the running library. With the `system` feature it may differ from this crate's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// Changes when programs must change.
+    /// Incremented for incompatible changes.
     pub major: i32,
-    /// Changes when something was added.
+    /// Incremented for additions.
     pub minor: i32,
-    /// Changes when something was mended.
+    /// Incremented for fixes.
     pub patch: i32,
-    /// The sources' revision, or `""` if not known.
+    /// The source revision, or `""` if not known.
     pub hash: &'static str,
 }
 
@@ -30,7 +29,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// The version of the library that runs.
+/// The version of the running library.
 pub fn version() -> Version {
     // SAFETY: never NULL, and static.
     let version = unsafe { &*sys::norm_version() };
@@ -43,11 +42,11 @@ pub fn version() -> Version {
     Version { major: version.major, minor: version.minor, patch: version.patch, hash }
 }
 
-/// An instruction set that the kernels exist for.
+/// An instruction set that kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CpuIsa {
-    /// Plain code, no vector instructions.
+    /// No explicit vector instructions.
     Portable,
     /// AVX2 with FMA and F16C.
     Avx2,
@@ -68,21 +67,20 @@ impl CpuIsa {
     }
 }
 
-/// Caps the instruction set of the primitives that are created from now on; `None` takes the cap
-/// away.
+/// Limits the instruction set of primitives created from now on. `None` removes the limit.
 ///
-/// Until the first call the environment variable `NORM_MAX_CPU_ISA` sets the cap.
+/// Until the first call the limit comes from the environment variable `NORM_MAX_CPU_ISA`.
 ///
 /// # Errors
-/// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for a level of another
-/// architecture than the machine's.
+/// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for an instruction set of another
+/// architecture.
 pub fn set_max_cpu_isa(isa: Option<CpuIsa>) -> Result<()> {
     let isa = isa.map_or(sys::norm_cpu_isa_default, CpuIsa::to_c);
     // SAFETY: no preconditions.
     check(unsafe { sys::norm_set_max_cpu_isa(isa) })
 }
 
-/// The level that a primitive created now would use.
+/// The instruction set that a primitive created now would use.
 pub fn effective_cpu_isa() -> CpuIsa {
     // SAFETY: no preconditions.
     match unsafe { sys::norm_get_effective_cpu_isa() } {
@@ -93,11 +91,11 @@ pub fn effective_cpu_isa() -> CpuIsa {
     }
 }
 
-/// How many threads, the caller's included, an execution may use. 0 goes back to the default:
-/// `NORM_NUM_THREADS`, or else the processors that the process may run on.
+/// Sets the number of threads of an execution, including the calling thread. 0 restores the
+/// default: `NORM_NUM_THREADS`, or else the number of CPUs available to the process.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) above 1024.
+/// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) above 255.
 pub fn set_num_threads(num_threads: usize) -> Result<()> {
     let num_threads = i32::try_from(num_threads)
         .map_err(|_| Error::invalid("num_threads", format_args!("is {num_threads}")))?;
@@ -105,34 +103,34 @@ pub fn set_num_threads(num_threads: usize) -> Result<()> {
     check(unsafe { sys::norm_set_num_threads(num_threads) })
 }
 
-/// How many threads an execution may use.
+/// The number of threads that an execution may use.
 pub fn num_threads() -> usize {
     // SAFETY: no preconditions.
     usize::try_from(unsafe { sys::norm_get_num_threads() }).unwrap_or(1)
 }
 
-/// How many different threads took part in the calling thread's last execution; 0 before the first.
+/// The number of threads that took part in the calling thread's last execution; 0 before the first.
 pub fn last_num_threads() -> usize {
     // SAFETY: no preconditions.
     usize::try_from(unsafe { sys::norm_get_last_num_threads() }).unwrap_or(0)
 }
 
-/// What the library writes to standard output, in lines that begin with `norm_verbose,`.
+/// What the library prints to standard output, in lines that begin with `norm_verbose,`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Verbose {
     /// Nothing.
     #[default]
     Off,
-    /// Each execution, with its time in milliseconds.
+    /// Executions with their times in milliseconds.
     Executions,
-    /// Also each creation, and why implementations were passed over.
+    /// Also creations, and why implementations were skipped.
     All,
 }
 
-/// Sets what is written. Until the first call the environment variable `NORM_VERBOSE` does.
+/// Sets the verbosity. Until the first call it comes from the environment variable `NORM_VERBOSE`.
 ///
 /// # Errors
-/// None in practice; a defect of the library would be one.
+/// None in practice; only an internal error of the library.
 pub fn set_verbose(verbose: Verbose) -> Result<()> {
     let level = match verbose {
         Verbose::Off => 0,

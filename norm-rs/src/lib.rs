@@ -14,14 +14,15 @@
 //! # Ok::<(), norm_rs::Error>(())
 //! ```
 //!
-//! [`layer_norm`], the forms that work in place, the training forms and their gradients stand in
-//! [`slices`]. The elements are `f32`, [`bf16`] or [`f16`](struct@f16).
+//! [`slices`] has [`layer_norm`], the in-place and training forms, and their gradients. Elements
+//! are `f32`, [`bf16`] or [`f16`](struct@f16).
 //!
 //! # With objects
 //!
-//! The objects are those of oneDNN: an [`Engine`] and [`MemoryDesc`]s make a primitive
-//! ([`layer_normalization::Forward`]), buffers and descriptors make [`Memory`], and the primitive
-//! executes on a [`Stream`]. Any strides, any mix of element types, buffers that are used again.
+//! The objects are those of oneDNN. An [`Engine`] and [`MemoryDesc`]s make a primitive
+//! ([`layer_normalization::Forward`]). A descriptor and a buffer make a [`Memory`]. The primitive
+//! executes on a [`Stream`]. Objects support any strides, any mix of element types and reused
+//! buffers.
 //!
 //! ```
 //! use norm_rs::layer_normalization::{Flags, Forward, ForwardArgs};
@@ -30,7 +31,7 @@
 //! let engine = Engine::cpu()?;
 //! let stream = Stream::new(&engine)?;
 //!
-//! // Two rows of four bf16, each in a frame of six; the result is dense f32.
+//! // Two rows of four bf16, padded to six; the result is dense f32.
 //! let src_desc = MemoryDesc::with_strides(&[2, 4], DataType::Bf16, &[6, 1])?;
 //! let dst_desc = MemoryDesc::dense(&[2, 4], DataType::F32)?;
 //! let layer_norm = Forward::inference(&engine, &src_desc)
@@ -53,12 +54,12 @@
 //! # Ok::<(), norm_rs::Error>(())
 //! ```
 //!
-//! # What the types promise
+//! # Safety and reproducibility
 //!
-//! No call needs `unsafe`, and no safe call reaches undefined behaviour: buffers are checked
-//! against their descriptors, outlive the memory over them, and an output is borrowed exclusively.
-//! Primitives can be shared by threads; each thread has its own [`Stream`] and outputs. The results
-//! have the same bits on every instruction set and for every number of threads.
+//! No call needs `unsafe`, and no safe call causes undefined behaviour. Buffers are checked against
+//! their descriptors and outlive the memory over them. Outputs are borrowed exclusively. Threads
+//! can share primitives; each thread has its own [`Stream`] and outputs. Results have the same bits
+//! on every instruction set and for every number of threads.
 //!
 //! # Linking
 //!
@@ -67,16 +68,17 @@
 //! | `bundled` (default) | the `libnorm` crate, compiled into the program |
 //! | `system` | `-lnorm`: `libnorm.so` of the system, or of the directory `NORM_LIB_DIR` at build time |
 //!
-//! `system` wins where both are on, because it is never on by default: somebody asked for it.
-//! `default-features = false, features = ["system"]` spares compiling the `libnorm` crate.
+//! If both are enabled, `system` wins, because it is never enabled by default. To avoid compiling
+//! the `libnorm` crate, use `default-features = false, features = ["system"]`.
 
 #[cfg(not(any(feature = "bundled", feature = "system")))]
-compile_error!("norm-rs takes the feature `bundled` (the default) or `system`");
+compile_error!("norm-rs needs the feature `bundled` (the default) or `system`");
 
-// Names the crate, so that its exported functions are linked.
+// Names the crate so that its exported functions are linked.
 #[cfg(all(feature = "bundled", not(feature = "system")))]
 use norm as _;
 
+mod args;
 mod handle;
 mod parallel_for;
 
@@ -110,7 +112,7 @@ pub use slices::{
 pub use stream::Stream;
 pub use tag::Tag;
 
-/// The examples of the README, compiled and run with the others.
+/// Compiles and runs the examples of the project's README.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 mod readme_of_the_project {}

@@ -1,8 +1,7 @@
-//! A descriptor and the buffer it describes: [`Memory`].
+//! A descriptor and a buffer: [`Memory`].
 //!
-//! The buffer is the library's own, or a slice that the memory borrows. Borrowing rules are Rust's:
-//! a memory over `&[T]` can be an input alone, a memory over `&mut [T]` is the only way to its
-//! elements while it lives.
+//! The library allocates the buffer, or the memory borrows a slice. Memory over a `&[T]` can only
+//! be an input. Memory over a `&mut [T]` has exclusive access to its elements while it lives.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -21,14 +20,14 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What a [`Memory`] may be used for: [`ReadWrite`] or [`ReadOnly`].
+/// The permitted use of a [`Memory`]: [`ReadWrite`] or [`ReadOnly`].
 pub trait Access: sealed::Sealed + Send + Sync + 'static {}
 
 /// The memory can be an input or an output.
 #[derive(Debug)]
 pub enum ReadWrite {}
 
-/// The memory can be an input alone: it is over a shared slice.
+/// The memory can only be an input: it borrows a shared slice.
 #[derive(Debug)]
 pub enum ReadOnly {}
 
@@ -37,10 +36,10 @@ impl sealed::Sealed for ReadOnly {}
 impl Access for ReadWrite {}
 impl Access for ReadOnly {}
 
-/// A tensor: a [`MemoryDesc`] and its buffer, which is borrowed for `'a` (`'static` if the library
-/// allocated it).
+/// A tensor: a [`MemoryDesc`] and a buffer borrowed for `'a` (`'static` if the library allocated
+/// it).
 ///
-/// The buffer cannot go away first:
+/// The buffer must outlive the memory:
 ///
 /// ```compile_fail,E0597
 /// # use norm_rs::{DataType, Engine, Memory, MemoryDesc};
@@ -54,7 +53,7 @@ impl Access for ReadOnly {}
 /// # Ok::<(), norm_rs::Error>(())
 /// ```
 ///
-/// nor be changed behind the memory's back, nor stand in two memories that may be written:
+/// Two writable memories cannot share a buffer:
 ///
 /// ```compile_fail,E0499
 /// # use norm_rs::{DataType, Engine, Memory, MemoryDesc};
@@ -68,30 +67,30 @@ impl Access for ReadOnly {}
 /// ```
 pub struct Memory<'a, A: Access = ReadWrite> {
     handle: Handle<sys::norm_memory>,
-    /// Where the first element lies; only meaningful if `len` is not 0.
+    /// The address of the first element; meaningful only if `len` is not 0.
     data: *mut u8,
-    /// Elements from the first to the last, gaps included.
+    /// Elements from the first to the last, including gaps.
     len: usize,
     data_type: Option<DataType>,
     buffer: PhantomData<&'a mut [u8]>,
     access: PhantomData<A>,
 }
 
-// SAFETY: a memory is its handle, which is Send, and access to a buffer of plain numbers that is
-// exclusive (ReadWrite) or shared (ReadOnly) for 'a; both kinds of reference to them are Send.
+// SAFETY: a memory is its handle, which is Send, and exclusive (ReadWrite) or shared (ReadOnly)
+// access to a buffer of plain numbers for 'a; references of both kinds are Send.
 unsafe impl<A: Access> Send for Memory<'_, A> {}
-// SAFETY: through `&Memory` the buffer can only be read, and the C object is not changed.
+// SAFETY: `&Memory` only reads the buffer and does not modify the C object.
 unsafe impl<A: Access> Sync for Memory<'_, A> {}
 
 impl Memory<'static> {
-    /// Memory with a buffer of its own: zeros, aligned to 64 bytes.
+    /// Memory with a zero-filled, 64-byte aligned buffer of its own.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), or
-    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the descriptor's
-    /// layout is open ([`Tag::Any`](crate::Tag::Any)).
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the layout is
+    /// [`Tag::Any`](crate::Tag::Any).
     pub fn new(engine: &Engine, desc: &MemoryDesc) -> Result<Self> {
-        // SAFETY: the library allocates what the descriptor needs and keeps it with the memory.
+        // SAFETY: the library allocates the descriptor's size and frees it with the memory.
         unsafe { Self::with_handle(engine, desc, sys::NORM_MEMORY_ALLOCATE) }
     }
 }
@@ -99,23 +98,23 @@ impl Memory<'static> {
 impl<'a> Memory<'a> {
     /// Memory over a borrowed slice, for input and output.
     ///
-    /// The slice may be longer than the tensor; the rest is not touched.
+    /// The slice may be longer than the tensor; the rest is not accessed.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): another element type
-    /// than the descriptor's, or too few elements.
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the element type is not
+    /// the descriptor's, or there are too few elements.
     pub fn from_mut_slice<T: Element>(
         engine: &Engine,
         desc: &MemoryDesc,
         slice: &'a mut [T],
     ) -> Result<Self> {
         fits::<T>(desc, slice.len())?;
-        // SAFETY: the slice has the type and the bytes that the descriptor needs, and is borrowed
-        // exclusively for as long as the memory lives.
+        // SAFETY: the slice has the descriptor's type and at least its size, and is borrowed
+        // exclusively while the memory lives.
         unsafe { Self::with_handle(engine, desc, slice.as_mut_ptr().cast()) }
     }
 
-    /// The elements from the first to the last in memory, gaps of the layout included.
+    /// The elements from the first to the last in memory, including gaps of the layout.
     ///
     /// # Errors
     /// As [`Memory::as_slice`].
@@ -124,16 +123,16 @@ impl<'a> Memory<'a> {
         if self.len == 0 {
             return Ok(&mut []);
         }
-        // SAFETY: the buffer holds `len` initialised elements of this type, aligned for it (checked
-        // when the memory was made); `&mut self` makes the access exclusive.
+        // SAFETY: the buffer holds `len` initialised elements of this type with its alignment
+        // (checked when the memory was created); `&mut self` makes the access exclusive.
         Ok(unsafe { slice::from_raw_parts_mut(self.data.cast(), self.len) })
     }
 
-    /// Copies elements into the buffer, gaps of the layout included.
+    /// Copies elements into the buffer, including gaps of the layout.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): another element type or
-    /// number of elements than the memory's.
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the element type or the
+    /// number of elements is not the memory's.
     pub fn copy_from_slice<T: Element>(&mut self, elements: &[T]) -> Result<()> {
         let buffer = self.as_mut_slice()?;
         if buffer.len() != elements.len() {
@@ -153,32 +152,32 @@ impl<'a> Memory<'a, ReadOnly> {
     /// The slice may be longer than the tensor.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): another element type
-    /// than the descriptor's, or too few elements.
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the element type is not
+    /// the descriptor's, or there are too few elements.
     pub fn from_slice<T: Element>(
         engine: &Engine,
         desc: &MemoryDesc,
         slice: &'a [T],
     ) -> Result<Self> {
         fits::<T>(desc, slice.len())?;
-        // SAFETY: the slice has the type and the bytes that the descriptor needs and is borrowed
-        // for as long as the memory lives. It is not written to: a ReadOnly memory is only ever an
-        // input, and the library does not write to inputs.
+        // SAFETY: the slice has the descriptor's type and at least its size, and is borrowed while
+        // the memory lives. It is not written: a ReadOnly memory is only ever an input, and the
+        // library does not write inputs.
         unsafe { Self::with_handle(engine, desc, slice.as_ptr().cast_mut().cast()) }
     }
 }
 
 impl<A: Access> Memory<'_, A> {
     /// # Safety
-    /// `buffer` is `NORM_MEMORY_ALLOCATE`, or leads to the bytes that `desc` needs, of its type,
-    /// readable (and writable, if `A` is `ReadWrite`) for the lifetime of the result.
+    /// `buffer` is `NORM_MEMORY_ALLOCATE`, or points to a buffer of the type and size of `desc`,
+    /// readable (and writable if `A` is `ReadWrite`) for the lifetime of the result.
     unsafe fn with_handle(
         engine: &Engine,
         desc: &MemoryDesc,
         buffer: *mut std::ffi::c_void,
     ) -> Result<Self> {
-        // SAFETY: descriptor and engine are valid, the buffer is the caller's promise; on success a
-        // memory that the caller owns is stored.
+        // SAFETY: descriptor and engine are valid, and the caller guarantees the buffer; on success
+        // a memory that the caller owns is stored.
         let handle = unsafe {
             Handle::create(|out| {
                 sys::norm_memory_create(out, desc.as_ptr(), engine.as_ptr(), buffer)
@@ -190,7 +189,7 @@ impl<A: Access> Memory<'_, A> {
         let data_type = desc.data_type();
         let len = data_type.map_or(0, |data_type| desc.size() / data_type.size());
         if len != 0 && data.is_null() {
-            return Err(Error::defect("the library gave memory without a buffer"));
+            return Err(Error::defect("the library created memory without a buffer"));
         }
         Ok(Self {
             handle,
@@ -202,18 +201,18 @@ impl<A: Access> Memory<'_, A> {
         })
     }
 
-    /// The elements from the first to the last in memory, gaps of the layout included.
+    /// The elements from the first to the last in memory, including gaps of the layout.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): another element type
-    /// than the memory's.
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the element type is not
+    /// the memory's.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
         self.has_type::<T>()?;
         if self.len == 0 {
             return Ok(&[]);
         }
-        // SAFETY: the buffer holds `len` initialised elements of this type, aligned for it (checked
-        // when the memory was made); nobody writes while `&self` lives.
+        // SAFETY: the buffer holds `len` initialised elements of this type with its alignment
+        // (checked when the memory was created); nothing writes while `&self` lives.
         Ok(unsafe { slice::from_raw_parts(self.data.cast(), self.len) })
     }
 
@@ -255,7 +254,7 @@ pub(crate) unsafe fn desc_of(memory: sys::norm_memory_t) -> Result<sys::const_no
     Ok(desc)
 }
 
-/// Whether a slice of `len` elements can hold the tensor.
+/// Whether a slice of `len` elements is large enough for the tensor.
 fn fits<T: Element>(desc: &MemoryDesc, len: usize) -> Result<()> {
     if let Some(own) = desc.data_type()
         && own != T::DATA_TYPE
@@ -266,7 +265,7 @@ fn fits<T: Element>(desc: &MemoryDesc, len: usize) -> Result<()> {
     if len < needed {
         return Err(Error::invalid(
             "slice",
-            format_args!("has {len} elements, but {desc} takes {needed}"),
+            format_args!("has {len} elements, but {desc} needs {needed}"),
         ));
     }
     Ok(())

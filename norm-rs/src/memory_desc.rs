@@ -11,13 +11,13 @@ use crate::error::{Error, Result, check};
 use crate::handle::Handle;
 use crate::tag::Tag;
 
-/// The largest number of dimensions that a descriptor can have.
+/// Maximum number of dimensions of a descriptor.
 pub const MAX_NDIMS: usize = sys::NORM_MAX_NDIMS as usize;
 
-/// Up to [`MAX_NDIMS`] dimensions or strides. It reads as a slice.
+/// Up to [`MAX_NDIMS`] dimensions or strides. Dereferences to a slice.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dims {
-    // Entries from `len` on are 0, so that equality may compare them.
+    // Entries from `len` on are 0, so that equality may compare whole arrays.
     entries: [usize; MAX_NDIMS],
     len: usize,
 }
@@ -26,8 +26,8 @@ impl Dims {
     /// Copies a slice.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if it is longer than
-    /// [`MAX_NDIMS`].
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the slice is longer
+    /// than [`MAX_NDIMS`].
     pub fn new(dims: &[usize]) -> Result<Self> {
         let mut entries = [0; MAX_NDIMS];
         match entries.get_mut(..dims.len()) {
@@ -35,7 +35,7 @@ impl Dims {
             None => {
                 return Err(Error::invalid(
                     "dims",
-                    format_args!("has {} entries; {MAX_NDIMS} is the most", dims.len()),
+                    format_args!("has {} entries; the maximum is {MAX_NDIMS}", dims.len()),
                 ));
             }
         }
@@ -64,11 +64,11 @@ impl fmt::Debug for Dims {
     }
 }
 
-/// C's form of dimensions or strides; `name` says which in the error.
+/// Dimensions or strides for C; `name` is used in errors.
 fn dims_to_c(name: &'static str, dims: &[usize]) -> Result<sys::norm_dims_t> {
     let mut entries = [0; MAX_NDIMS];
     if dims.len() > MAX_NDIMS {
-        let reason = format_args!("has {} entries; {MAX_NDIMS} is the most", dims.len());
+        let reason = format_args!("has {} entries; the maximum is {MAX_NDIMS}", dims.len());
         return Err(Error::invalid(name, reason));
     }
     for (to, &from) in entries.iter_mut().zip(dims) {
@@ -80,7 +80,8 @@ fn dims_to_c(name: &'static str, dims: &[usize]) -> Result<sys::norm_dims_t> {
 
 /// Dimensions, data type and layout of a tensor, without data.
 ///
-/// Equality is that of the tensors described: dimensions of size 1 have no stride worth comparing.
+/// Two descriptors are equal if they describe the same tensor; strides of dimensions of size 1 are
+/// ignored.
 pub struct MemoryDesc(Handle<sys::norm_memory_desc>);
 
 impl MemoryDesc {
@@ -93,8 +94,7 @@ impl MemoryDesc {
         Self::from_parts(dims, data_type, None)
     }
 
-    /// A dense tensor with the layout that `tag` names, or, with [`Tag::Any`], one whose layout a
-    /// primitive chooses.
+    /// A dense tensor with the layout of `tag`. With [`Tag::Any`] a primitive chooses the layout.
     ///
     /// ```
     /// use norm_rs::{DataType, MemoryDesc, Tag};
@@ -104,7 +104,8 @@ impl MemoryDesc {
     /// ```
     ///
     /// # Errors
-    /// As [`MemoryDesc::dense`]; also if the tag has another number of letters than `dims` entries.
+    /// As [`MemoryDesc::dense`]; also if the tag's number of letters is not the number of
+    /// dimensions.
     pub fn with_tag(dims: &[usize], data_type: DataType, tag: Tag) -> Result<Self> {
         let c_dims = dims_to_c("dims", dims)?;
         let ndims = dims.len() as i32; // at most MAX_NDIMS
@@ -124,13 +125,13 @@ impl MemoryDesc {
         handle.map(Self)
     }
 
-    /// A tensor with the given strides, in elements: `(i0, i1, ...)` lies at `i0*strides[0] +
+    /// A tensor with the given strides, in elements: `(i0, i1, ...)` is at `i0*strides[0] +
     /// i1*strides[1] + ...`.
     ///
-    /// A stride of 0 repeats an element; that is for inputs only.
+    /// A stride of 0 broadcasts one element; it is valid for inputs only.
     ///
     /// # Errors
-    /// As [`MemoryDesc::dense`]; also if the slices differ in length.
+    /// As [`MemoryDesc::dense`]; also if the slices have different lengths.
     pub fn with_strides(dims: &[usize], data_type: DataType, strides: &[usize]) -> Result<Self> {
         Self::from_parts(dims, data_type, Some(strides))
     }
@@ -141,7 +142,7 @@ impl MemoryDesc {
             Some(strides) if strides.len() != dims.len() => {
                 return Err(Error::invalid(
                     "strides",
-                    format_args!("has {} entries and dims {}", strides.len(), dims.len()),
+                    format_args!("has {} entries, but dims has {}", strides.len(), dims.len()),
                 ));
             }
             Some(strides) => Some(dims_to_c("strides", strides)?),
@@ -174,13 +175,12 @@ impl MemoryDesc {
         unsafe { Handle::create(|out| sys::norm_memory_desc_clone(out, desc)) }.map(Self)
     }
 
-    /// The logical dimensions; none for an empty descriptor.
+    /// The logical dimensions; empty for an empty descriptor.
     pub fn dims(&self) -> Dims {
         self.query_dims(sys::norm_query_dims).unwrap_or(Dims { entries: [0; MAX_NDIMS], len: 0 })
     }
 
-    /// The strides in elements; `None` if the layout is still open ([`Tag::Any`]) or the descriptor
-    /// empty.
+    /// The strides in elements; `None` for [`Tag::Any`] and for an empty descriptor.
     pub fn strides(&self) -> Option<Dims> {
         self.query_dims(sys::norm_query_strides)
     }
@@ -193,8 +193,7 @@ impl MemoryDesc {
         DataType::from_c(data_type)
     }
 
-    /// Bytes from the first element to one past the last; 0 if the layout is still open or a
-    /// dimension is 0.
+    /// Size in bytes of a buffer for the tensor; 0 for [`Tag::Any`] or if a dimension is 0.
     pub fn size(&self) -> usize {
         // SAFETY: the descriptor is valid.
         unsafe { sys::norm_memory_desc_get_size(self.as_ptr()) }
@@ -208,14 +207,14 @@ impl MemoryDesc {
             self.query(sys::norm_query_ndims_s32, (&raw mut ndims).cast()).ok()?;
             self.query(what, (&raw mut entries).cast()).ok()?;
         }
-        // SAFETY: the pointer is NULL or leads to NORM_MAX_NDIMS entries that live as long as the
+        // SAFETY: the pointer is NULL or points to NORM_MAX_NDIMS entries that live as long as the
         // descriptor.
         let entries = unsafe { entries.as_ref() }?;
         entries.get(..usize::try_from(ndims).ok()?).map(Dims::from_c)
     }
 
     /// # Safety
-    /// `result` points to a place for the type that norm_query_t tells for `what`.
+    /// `result` points to the type that norm_query_t specifies for `what`.
     unsafe fn query(&self, what: sys::norm_query_t, result: *mut std::ffi::c_void) -> Result<()> {
         // SAFETY: the descriptor is valid; the rest is the caller's promise.
         check(unsafe { sys::norm_memory_desc_query(self.as_ptr(), what, result) })
@@ -228,7 +227,7 @@ impl MemoryDesc {
 
 impl Clone for MemoryDesc {
     /// # Panics
-    /// If there is no memory for the copy.
+    /// If the copy cannot be allocated.
     fn clone(&self) -> Self {
         // SAFETY: the descriptor is valid.
         unsafe { Self::copy_of(self.as_ptr()) }.expect("memory for a descriptor")

@@ -1,8 +1,8 @@
 //! The caller's threads behind C's `parallel_for` callback.
 //!
-//! The C library trusts the callback to run each piece exactly once. A safe closure cannot be
-//! trusted with that (two threads in one piece would race), so every piece is claimed before it
-//! runs, and what is left over runs at the end.
+//! The C library requires the callback to run each piece exactly once. A safe closure does not
+//! guarantee that, and two threads in one piece would race. Every piece is therefore claimed before
+//! it runs, and leftover pieces run at the end.
 
 use std::any::Any;
 use std::ffi::{c_int, c_void};
@@ -15,10 +15,10 @@ use norm_sys as sys;
 /// The caller's closure: runs `body` for each index below the count.
 pub(crate) type ParallelFor<'p> = dyn Fn(usize, &(dyn Fn(usize) + Sync)) + Send + Sync + 'p;
 
-/// What a panic carries.
+/// The payload of a panic.
 type Payload = Box<dyn Any + Send>;
 
-/// The caller's closure, and its panic if it had one.
+/// The caller's closure, and the payload of its panic, if any.
 pub(crate) struct Pool<'p> {
     parallel_for: Box<ParallelFor<'p>>,
     panic: Mutex<Option<Payload>>,
@@ -29,7 +29,7 @@ impl<'p> Pool<'p> {
         Self { parallel_for, panic: Mutex::new(None) }
     }
 
-    /// The panic that the closure ended with since the last call.
+    /// The payload of a panic since the last call.
     pub(crate) fn take_panic(&self) -> Option<Payload> {
         self.panic.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
     }
@@ -53,8 +53,8 @@ impl<'p> Pool<'p> {
 /// C's callback (`norm_parallel_for_t`).
 ///
 /// # Safety
-/// `pool` leads to a [`Pool`]; `body` may be called from any thread with each index below `count`,
-/// once, until this function returns.
+/// `pool` points to a [`Pool`]. Until this function returns, `body` may be called from any thread,
+/// once for each index below `count`.
 pub(crate) unsafe extern "C" fn run_on_pool(
     pool: *mut c_void,
     count: c_int,
@@ -62,7 +62,7 @@ pub(crate) unsafe extern "C" fn run_on_pool(
     body_context: *mut c_void,
 ) {
     struct Context(*mut c_void);
-    // SAFETY: norm_parallel_body_t may be called on any thread with its context.
+    // SAFETY: a norm_parallel_body_t may be called on any thread with its context.
     unsafe impl Sync for Context {}
     impl Context {
         fn get(&self) -> *mut c_void {
@@ -72,18 +72,18 @@ pub(crate) unsafe extern "C" fn run_on_pool(
 
     let (Some(body), Ok(count)) = (body, usize::try_from(count)) else { return };
     let context = Context(body_context);
-    // SAFETY: the stream that registered the pool keeps it alive for as long as it executes.
+    // SAFETY: the stream that registered the pool keeps it alive while it executes.
     let pool = unsafe { &*pool.cast_const().cast::<Pool<'_>>() };
-    // SAFETY: `run` hands out each index below `count` once and returns when all calls have
-    // returned, because the closure gets `body` for the time of the call only. The index fits: it
-    // is below a c_int.
+    // SAFETY: `run` hands out each index below `count` once and returns after all calls have
+    // returned, because the closure borrows `body` only for the call. The index fits: it is less
+    // than a c_int.
     pool.run(count, |index| unsafe { body(index as c_int, context.get()) });
 }
 
-/// One bit per piece: taken or not.
+/// One bit per piece: claimed or not.
 struct Claims {
     count: usize,
-    /// Enough for all but the largest problems, so that executing allocates nothing.
+    /// Enough for all but the largest problems, so that executions do not allocate.
     inline: [AtomicU64; Self::INLINE],
     overflow: Vec<AtomicU64>,
 }
@@ -100,7 +100,7 @@ impl Claims {
         }
     }
 
-    /// Takes a piece: true for the first caller, false for later ones and for an index out of
+    /// Claims a piece. True for the first caller, false for later ones and for an index out of
     /// range.
     fn claim(&self, index: usize) -> bool {
         if index >= self.count {
@@ -111,7 +111,7 @@ impl Claims {
             Some(word) => word,
             None => &self.overflow[word - Self::INLINE],
         };
-        // Relaxed: the bit guards no data, it only decides who runs the piece.
+        // Relaxed: the bit guards no data; it only decides who runs the piece.
         word.fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicUsize;
 
-    /// Runs a pool over 3000 pieces (past the inline claims) and asserts that each ran once.
+    /// Runs a pool over 3000 pieces (more than the inline claims) and checks that each ran once.
     fn each_runs_once(parallel_for: Box<ParallelFor<'_>>) -> Option<Payload> {
         let count = 3000;
         let runs: Vec<_> = (0..count).map(|_| AtomicUsize::new(0)).collect();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_pool_runs_each_piece_once() {
+    fn a_correct_pool_runs_each_piece_once() {
         assert!(each_runs_once(Box::new(|count, body| (0..count).for_each(body))).is_none());
     }
 

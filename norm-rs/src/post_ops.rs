@@ -1,4 +1,4 @@
-//! What is done to each element of an output before it is rounded: [`PostOps`].
+//! Functions applied to each element of an output before it is rounded: [`PostOps`].
 
 use std::fmt;
 
@@ -70,7 +70,7 @@ algorithms! {
 }
 
 algorithms! {
-    /// A function of an element `x` and one of another tensor, `y`. Comparisons give 1 or 0.
+    /// A function of an element `x` and an element `y` of another tensor. Comparisons return 1 or 0.
     Binary {
         /// `x + y`
         Add = norm_binary_add;
@@ -99,10 +99,10 @@ algorithms! {
     }
 }
 
-/// A list of at most 32 post-operations, in the order in which they are done.
+/// A list of at most 32 post-operations, in execution order.
 ///
-/// The operand of entry `i` is bound with [`Args::operand`](crate::primitive::Args::operand). It has
-/// as many dimensions as the output, each of the same size or 1, which repeats it.
+/// The operand of entry `i` is bound with [`Args::operand`](crate::primitive::Args::operand). It
+/// has as many dimensions as the output; each has the output's size or 1, which broadcasts it.
 ///
 /// ```
 /// use norm_rs::post_ops::{Binary, Eltwise, PostOps};
@@ -127,39 +127,39 @@ impl PostOps {
         unsafe { Handle::create(|out| sys::norm_post_ops_create(out)) }.map(Self)
     }
 
-    /// Adds an elementwise function.
+    /// Appends an elementwise function.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the bounds of a clip
-    /// are in the wrong order, [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if the list
-    /// is full; likewise below.
+    /// are in the wrong order. [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if the
+    /// list is full; this also applies to the functions below.
     pub fn eltwise(self, algorithm: Eltwise, alpha: f32, beta: f32) -> Result<Self> {
-        // SAFETY: the list is valid and owned, so nobody else uses it.
+        // SAFETY: the list is valid and not shared.
         check(unsafe {
             sys::norm_post_ops_append_eltwise(self.0.as_ptr(), algorithm.to_c(), alpha, beta)
         })?;
         Ok(self)
     }
 
-    /// Adds a function of another tensor.
+    /// Appends a function of another tensor.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for an empty descriptor.
     pub fn binary(self, algorithm: Binary, operand: &MemoryDesc) -> Result<Self> {
-        // SAFETY: as above; the descriptor is valid and copied.
+        // SAFETY: the list is valid and not shared; the descriptor is valid and copied.
         check(unsafe {
             sys::norm_post_ops_append_binary(self.0.as_ptr(), algorithm.to_c(), operand.as_ptr())
         })?;
         Ok(self)
     }
 
-    /// Adds `condition != 0 ? x : otherwise`. The condition is bound with
+    /// Appends `condition != 0 ? x : otherwise`. The condition is bound with
     /// [`Args::condition`](crate::primitive::Args::condition).
     ///
     /// # Errors
     /// As [`binary`](Self::binary).
     pub fn select(self, otherwise: &MemoryDesc, condition: &MemoryDesc) -> Result<Self> {
-        // SAFETY: as above.
+        // SAFETY: as for `binary`.
         check(unsafe {
             sys::norm_post_ops_append_binary_v2(
                 self.0.as_ptr(),
@@ -171,12 +171,12 @@ impl PostOps {
         Ok(self)
     }
 
-    /// Adds `scale` times what the output held before.
+    /// Appends `scale` times the previous content of the output.
     ///
     /// # Errors
     /// See [`eltwise`](Self::eltwise).
     pub fn sum(self, scale: f32) -> Result<Self> {
-        // SAFETY: as above.
+        // SAFETY: the list is valid and not shared.
         check(unsafe {
             sys::norm_post_ops_append_sum(self.0.as_ptr(), scale, 0, sys::norm_data_type_undef)
         })?;
@@ -189,7 +189,7 @@ impl PostOps {
         unsafe { sys::norm_post_ops_len(self.0.as_ptr()) as usize }
     }
 
-    /// Whether there is no entry.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

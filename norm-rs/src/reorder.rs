@@ -1,13 +1,13 @@
-//! A tensor brought into another layout and element type: [`Reorder`].
+//! Copies a tensor into another layout and data type: [`Reorder`].
 //!
 //! ```text
 //! x   = src_scale * src
-//! x  += sum_scale * dst        (with PostOps::sum; dst as it was before)
+//! x  += sum_scale * dst        (with PostOps::sum; dst is the previous content)
 //! dst = x / dst_scale
 //! ```
 //!
-//! rounded to nearest even; integers saturate, and NaN becomes 0. Without attributes and with one
-//! type the bytes are copied.
+//! The result is rounded to nearest even. Integers saturate, and NaN becomes 0. Without attributes
+//! and with equal types the bytes are copied.
 
 use std::fmt;
 use std::ptr;
@@ -23,7 +23,7 @@ use crate::memory_desc::MemoryDesc;
 use crate::primitive::{Arg, Args, Primitive};
 use crate::stream::Stream;
 
-/// A reorder, ready to run. It can be shared by threads.
+/// An executable reorder. Threads can share it.
 ///
 /// ```
 /// use norm_rs::reorder::{Reorder, ReorderArgs};
@@ -42,10 +42,11 @@ use crate::stream::Stream;
 pub struct Reorder(Primitive);
 
 impl Reorder {
-    /// From `src` to `dst`, which have the same dimensions and layouts of their own.
+    /// A reorder from `src` to `dst`, which have the same dimensions and any layouts except
+    /// [`Tag::Any`](crate::Tag::Any).
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if they do not.
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) otherwise.
     pub fn new(engine: &Engine, src: &MemoryDesc, dst: &MemoryDesc) -> Result<Self> {
         Self::create(engine, src, dst, ptr::null())
     }
@@ -88,7 +89,7 @@ impl Reorder {
         Primitive::new(&desc).map(Self)
     }
 
-    /// Brings the data over. It is complete on return.
+    /// Copies the data. The output is complete on return.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument. On
@@ -100,7 +101,7 @@ impl Reorder {
         self.0.execute(stream, args.0)
     }
 
-    /// What was built: descriptors of the arguments, name of the implementation.
+    /// The primitive: descriptors of the arguments, name of the implementation.
     pub fn primitive(&self) -> &Primitive {
         &self.0
     }
@@ -123,12 +124,12 @@ impl<'x> ReorderArgs<'x> {
         Self(Args::new().input(Arg::Src, src).output(Arg::Dst, dst))
     }
 
-    /// What src is multiplied by, with [`Attr::set_scales`].
+    /// The scale of the source, with [`Attr::set_scales`].
     pub fn src_scale<A: Access>(self, scale: &'x Memory<'_, A>) -> Self {
         Self(self.0.input(Arg::SrcScale, scale))
     }
 
-    /// What dst is divided by, with [`Attr::set_scales`].
+    /// The scale of the destination, with [`Attr::set_scales`].
     pub fn dst_scale<A: Access>(self, scale: &'x Memory<'_, A>) -> Self {
         Self(self.0.input(Arg::DstScale, scale))
     }

@@ -1,4 +1,4 @@
-//! What executes primitives: [`Stream`], on the library's threads or on the caller's.
+//! Execution of primitives on the library's threads or on the caller's: [`Stream`].
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,12 +13,11 @@ use crate::error::{Error, Result, check};
 use crate::handle::Handle;
 use crate::parallel_for::{Pool, run_on_pool};
 
-/// What executes primitives, in the order of the calls. An execution is finished when `execute`
-/// returns.
+/// Executes primitives in call order. An execution has finished when `execute` returns.
 ///
-/// `'p` is the lifetime of what the closure given to [`set_parallel_for`](Self::set_parallel_for)
-/// borrows. A stream may move to another thread but serves one thread at a time; streams are cheap,
-/// give each thread its own:
+/// `'p` is the lifetime of the closure passed to [`set_parallel_for`](Self::set_parallel_for). A
+/// stream can move to another thread but is used by one thread at a time. Streams are cheap; give
+/// each thread its own:
 ///
 /// ```compile_fail,E0277
 /// # let engine = norm_rs::Engine::cpu()?;
@@ -27,10 +26,11 @@ use crate::parallel_for::{Pool, run_on_pool};
 /// # Ok::<(), norm_rs::Error>(())
 /// ```
 pub struct Stream<'p> {
-    // Before `pool`: fields are dropped in this order, and the C stream knows the pool's address.
+    // Declared before `pool`: fields are dropped in this order, and the C stream holds the pool's
+    // address.
     handle: Handle<sys::norm_stream>,
     pool: Option<RegisteredPool<'p>>,
-    /// Takes Sync away: norm.h allows concurrent use of primitives, not of one stream.
+    /// Makes the type !Sync: norm.h allows concurrent use of primitives, not of one stream.
     not_sync: PhantomData<Cell<()>>,
 }
 
@@ -47,15 +47,15 @@ impl<'p> Stream<'p> {
         Ok(Self { handle, pool: None, not_sync: PhantomData })
     }
 
-    /// Makes every execution on this stream use the caller's threads instead of the library's.
+    /// Makes executions on this stream use the caller's threads instead of the library's.
     ///
-    /// `parallel_for(count, body)` is to run `body(0)` ... `body(count - 1)`, each once, in any
-    /// order and on any threads, and to return when all have returned. `num_threads` (1 or more) is
-    /// how many threads are worth splitting for. The results have the same bits either way.
+    /// `parallel_for(count, body)` must run `body(0)` ... `body(count - 1)`, each once, in any
+    /// order and on any threads, and return after all of them have returned. `num_threads` is the
+    /// number of threads to split work over, 1 to 255. Results have the same bits either way.
     ///
-    /// A careless closure does no harm: an index that it repeats is ignored, one that it leaves out
-    /// is run by the calling thread afterwards, and if it panics, the execution is finished first
-    /// and the panic then goes on in the caller of `execute`.
+    /// An incorrect closure is harmless. A repeated index is ignored, and a missing index runs on
+    /// the calling thread afterwards. If the closure panics, the execution is completed first, and
+    /// the panic continues in the caller of `execute`.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -78,7 +78,7 @@ impl<'p> Stream<'p> {
     /// # Ok::<(), norm_rs::Error>(())
     /// ```
     ///
-    /// What the closure borrows must outlive the stream:
+    /// Data that the closure borrows must outlive the stream:
     ///
     /// ```compile_fail,E0597
     /// # let engine = norm_rs::Engine::cpu()?;
@@ -96,7 +96,7 @@ impl<'p> Stream<'p> {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if `num_threads` is 0 or
-    /// too large. The stream then keeps what it had.
+    /// above 255. The stream is then unchanged.
     pub fn set_parallel_for<F>(&mut self, num_threads: usize, parallel_for: F) -> Result<()>
     where
         F: Fn(usize, &(dyn Fn(usize) + Sync)) + Send + Sync + 'p,
@@ -105,7 +105,7 @@ impl<'p> Stream<'p> {
             .map_err(|_| Error::invalid("num_threads", format_args!("is {num_threads}")))?;
         let pool = RegisteredPool::new(Pool::new(Box::new(parallel_for)));
         // SAFETY: the stream is valid and `&mut self` makes the change exclusive. The pool lives
-        // until the stream is given another one or is destroyed: `pool` is dropped after both.
+        // until the stream gets another one or is destroyed: `pool` is dropped after both.
         check(unsafe {
             sys::norm_stream_set_parallel_for(
                 self.as_ptr(),
@@ -118,10 +118,10 @@ impl<'p> Stream<'p> {
         Ok(())
     }
 
-    /// Goes back to the library's threads.
+    /// Restores the library's threads.
     ///
     /// # Errors
-    /// None in practice; a defect of the library would be one.
+    /// None in practice; only an internal error of the library.
     pub fn use_library_threads(&mut self) -> Result<()> {
         // SAFETY: the stream is valid and `&mut self` makes the change exclusive.
         check(unsafe {
@@ -131,16 +131,16 @@ impl<'p> Stream<'p> {
         Ok(())
     }
 
-    /// Waits until everything on the stream has finished. On the CPU that is so already.
+    /// Waits until everything on the stream has finished. On the CPU that is always the case.
     ///
     /// # Errors
-    /// None in practice; a defect of the library would be one.
+    /// None in practice; only an internal error of the library.
     pub fn wait(&self) -> Result<()> {
         // SAFETY: the stream is valid.
         check(unsafe { sys::norm_stream_wait(self.as_ptr()) })
     }
 
-    /// Lets a panic of the caller's closure go on, now that no C function is on the stack.
+    /// Resumes a panic of the caller's closure, now that no C function is on the stack.
     pub(crate) fn resume_panic(&self) {
         if let Some(payload) = self.pool.as_ref().and_then(|pool| pool.get().take_panic()) {
             panic::resume_unwind(payload);
@@ -158,10 +158,10 @@ impl fmt::Debug for Stream<'_> {
     }
 }
 
-/// A pool that C knows the address of.
+/// A pool whose address C holds.
 ///
-/// A raw pointer and not a `Box`, because moving a `Box` claims that nobody else points to its
-/// content.
+/// A raw pointer instead of a `Box`, because moving a `Box` asserts that no other pointer to its
+/// content exists.
 struct RegisteredPool<'p>(*mut Pool<'p>);
 
 // SAFETY: it owns a Pool, which is Send (checked below).
@@ -177,7 +177,7 @@ impl<'p> RegisteredPool<'p> {
     }
 
     fn get(&self) -> &Pool<'p> {
-        // SAFETY: from Box::into_raw, and freed by drop alone.
+        // SAFETY: from Box::into_raw, and only drop frees it.
         unsafe { &*self.0 }
     }
 }

@@ -7,16 +7,16 @@ use norm_sys as sys;
 
 macro_rules! tags {
     ($($variant:ident = $constant:ident,)*) => {
-        /// How the elements of a tensor lie in memory.
+        /// The layout of a tensor in memory.
         ///
-        /// The letters are the logical dimensions, outermost in memory first: a 2D tensor with
-        /// [`Tag::Ba`] has its first dimension contiguous. Names by meaning (batch `N`, time `T`,
+        /// The letters are the logical dimensions, outermost in memory first: in a 2D tensor with
+        /// [`Tag::Ba`] the first dimension is contiguous. Semantic names (batch `N`, time `T`,
         /// channels `C`, and depth, height, width) are constants: [`Tag::TNC`] is [`Tag::Abc`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[allow(missing_docs)] // The letters say it.
+        #[allow(missing_docs)] // The letters are the documentation.
         #[non_exhaustive]
         pub enum Tag {
-            /// The layout is left to the primitive.
+            /// The primitive chooses the layout.
             Any,
             $($variant,)*
         }
@@ -81,8 +81,8 @@ tags! {
     Dabc = norm_dabc,
 }
 
-/// Names by meaning.
-#[allow(missing_docs)] // The letters say it.
+/// Semantic names.
+#[allow(missing_docs)] // The letters are the documentation.
 impl Tag {
     pub const X: Self = Self::A;
     pub const NC: Self = Self::Ab;
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn names_by_meaning_have_the_values_of_the_header() {
+    fn semantic_names_match_the_header() {
         for (tag, c) in [
             (Tag::X, sys::norm_x),
             (Tag::NC, sys::norm_nc),

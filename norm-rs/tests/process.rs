@@ -1,16 +1,16 @@
-//! The settings of the whole process, in a process of their own.
+//! Process-wide settings, tested in a separate process.
 
 use norm_rs::info::{self, CpuIsa, Verbose};
 use norm_rs::layer_normalization::Forward;
 use norm_rs::{DataType, Engine, ErrorKind, MemoryDesc};
 
-/// One test, because the settings are shared.
+/// A single test, because the settings are shared.
 #[test]
 fn settings() {
     let version = info::version();
     assert_eq!(version.to_string(), env!("CARGO_PKG_VERSION"));
 
-    // The instruction set governs what is created from now on, and not a bit of the result.
+    // The instruction set applies to primitives created from now on and changes no bit of a result.
     let engine = Engine::cpu().unwrap();
     let desc = MemoryDesc::dense(&[3, 40], DataType::F32).unwrap();
     let implementation = || {

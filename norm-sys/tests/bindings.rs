@@ -1,6 +1,6 @@
-//! `src/bindings.rs` is what bindgen makes of `include/norm.h`.
+//! `src/bindings.rs` is bindgen's output for `include/norm.h`.
 //!
-//! bindgen opens libclang at run time; where there is none the comparison cannot be made and says so.
+//! bindgen loads libclang at run time. Without libclang the test prints that it did not compare.
 //! `NORM_BLESS=1` writes the file instead.
 
 use std::path::Path;
@@ -22,7 +22,7 @@ fn generate() -> Option<String> {
             )
             .generate()
     });
-    // A missing libclang is a panic of clang-sys; a bad header is an error.
+    // A missing libclang is a panic in clang-sys; a bad header is an error.
     made.ok().map(|b| b.expect("bindgen reads norm.h").to_string())
 }
 

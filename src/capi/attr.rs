@@ -8,21 +8,21 @@ use norm_sys as sys;
 use std::ffi::c_int;
 
 exported! {
-    /// Attributes with their defaults.
+    /// Attributes with default values.
     fn norm_primitive_attr_create as dnnl_primitive_attr_create(attr: *mut sys::norm_primitive_attr_t) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Out::new(attr, "attr") }?.set(Attr::default().into_c());
         Ok(())
     }
 }
 
 exported! {
-    /// A copy.
+    /// A copy of attributes.
     fn norm_primitive_attr_clone as dnnl_primitive_attr_clone(
         attr: *mut sys::norm_primitive_attr_t,
         existing_attr: sys::const_norm_primitive_attr_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let out = Out::new(attr, "attr")?;
             out.set(Attr::get(existing_attr, "existing_attr")?.clone().into_c());
@@ -34,14 +34,14 @@ exported! {
 exported! {
     /// Frees attributes.
     fn norm_primitive_attr_destroy as dnnl_primitive_attr_destroy(attr: sys::norm_primitive_attr_t) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Attr::destroy(attr) };
         Ok(())
     }
 }
 
-/// A mode that does not exist.
-pub(super) fn no_mode(mode: u32, what: &str) -> Error {
+/// The error for an unknown mode.
+pub(super) fn unknown_mode(mode: u32, what: &str) -> Error {
     Error::invalid(format!("mode: {} is not {what}", mode as i32))
 }
 
@@ -51,7 +51,7 @@ exported! {
         attr: sys::const_norm_primitive_attr_t,
         mode: *mut sys::norm_scratchpad_mode_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let attr = Attr::get(attr, "attr")?;
             Out::new(mode, "mode")?.set(attr.scratchpad_mode.code());
@@ -61,25 +61,25 @@ exported! {
 }
 
 exported! {
-    /// Decides who provides the scratchpad.
+    /// Sets who provides the scratchpad.
     fn norm_primitive_attr_set_scratchpad_mode as dnnl_primitive_attr_set_scratchpad_mode(
         attr: sys::norm_primitive_attr_t,
         mode: sys::norm_scratchpad_mode_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-        attr.scratchpad_mode = ScratchpadMode::of_code(mode).ok_or_else(|| no_mode(mode, "a scratchpad mode"))?;
+        attr.scratchpad_mode = ScratchpadMode::of_code(mode).ok_or_else(|| unknown_mode(mode, "a scratchpad mode"))?;
         Ok(())
     }
 }
 
 exported! {
-    /// The type of sums.
+    /// The type of accumulators.
     fn norm_primitive_attr_get_accumulation_mode as dnnl_primitive_attr_get_accumulation_mode(
         attr: sys::const_norm_primitive_attr_t,
         mode: *mut sys::norm_accumulation_mode_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let attr = Attr::get(attr, "attr")?;
             Out::new(mode, "mode")?.set(attr.accumulation_mode.code());
@@ -89,14 +89,14 @@ exported! {
 }
 
 exported! {
-    /// Sets the type of sums.
+    /// Sets the type of accumulators.
     fn norm_primitive_attr_set_accumulation_mode as dnnl_primitive_attr_set_accumulation_mode(
         attr: sys::norm_primitive_attr_t,
         mode: sys::norm_accumulation_mode_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-        attr.accumulation_mode = AccumulationMode::of_code(mode).ok_or_else(|| no_mode(mode, "an accumulation mode"))?;
+        attr.accumulation_mode = AccumulationMode::of_code(mode).ok_or_else(|| unknown_mode(mode, "an accumulation mode"))?;
         Ok(())
     }
 }
@@ -107,7 +107,7 @@ exported! {
         attr: sys::const_norm_primitive_attr_t,
         mode: *mut sys::norm_fpmath_mode_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let attr = Attr::get(attr, "attr")?;
             Out::new(mode, "mode")?.set(attr.fpmath_mode.code());
@@ -117,13 +117,13 @@ exported! {
 }
 
 exported! {
-    /// The same, and whether that holds for integers.
+    /// The same, with whether it applies to integers.
     fn norm_primitive_attr_get_fpmath_mode_v2 as dnnl_primitive_attr_get_fpmath_mode_v2(
         attr: sys::const_norm_primitive_attr_t,
         mode: *mut sys::norm_fpmath_mode_t,
         apply_to_int: *mut c_int,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let attr = Attr::get(attr, "attr")?;
             put_optional(mode, attr.fpmath_mode.code());
@@ -139,19 +139,19 @@ exported! {
         attr: sys::norm_primitive_attr_t,
         mode: sys::norm_fpmath_mode_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { set_fpmath_mode(attr, mode, false) }
     }
 }
 
 exported! {
-    /// The same, for integers too.
+    /// The same, optionally for integers too.
     fn norm_primitive_attr_set_fpmath_mode_v2 as dnnl_primitive_attr_set_fpmath_mode_v2(
         attr: sys::norm_primitive_attr_t,
         mode: sys::norm_fpmath_mode_t,
         apply_to_int: c_int,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { set_fpmath_mode(attr, mode, apply_to_int != 0) }
     }
 }
@@ -163,20 +163,21 @@ unsafe fn set_fpmath_mode(
     mode: sys::norm_fpmath_mode_t,
     apply_to_int: bool,
 ) -> Result<()> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-    attr.fpmath_mode = FpmathMode::of_code(mode).ok_or_else(|| no_mode(mode, "a math mode"))?;
+    attr.fpmath_mode =
+        FpmathMode::of_code(mode).ok_or_else(|| unknown_mode(mode, "a math mode"))?;
     attr.fpmath_applies_to_int = apply_to_int;
     Ok(())
 }
 
 exported! {
-    /// Whether equal bits were asked for.
+    /// Whether determinism was requested.
     fn norm_primitive_attr_get_deterministic as dnnl_primitive_attr_get_deterministic(
         attr: sys::const_norm_primitive_attr_t,
         value: *mut c_int,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let attr = Attr::get(attr, "attr")?;
             Out::new(value, "value")?.set(attr.deterministic);
@@ -186,22 +187,22 @@ exported! {
 }
 
 exported! {
-    /// Asks for equal bits.
+    /// Requests determinism.
     fn norm_primitive_attr_set_deterministic as dnnl_primitive_attr_set_deterministic(attr: sys::norm_primitive_attr_t, value: c_int) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Attr::get_mut(attr, "attr") }?.deterministic = c_int::from(value != 0);
         Ok(())
     }
 }
 
 exported! {
-    /// How an argument is rounded.
+    /// The rounding mode of an argument.
     fn norm_primitive_attr_get_rounding as dnnl_primitive_attr_get_rounding(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
         mode: *mut sys::norm_rounding_mode_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let attr = Attr::get(attr, "attr")?;
             Out::new(mode, "mode")?.set(attr.rounding_of(arg).code());
@@ -211,15 +212,15 @@ exported! {
 }
 
 exported! {
-    /// Decides how an argument is rounded.
+    /// Sets the rounding mode of an argument.
     fn norm_primitive_attr_set_rounding as dnnl_primitive_attr_set_rounding(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
         mode: sys::norm_rounding_mode_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-        let mode = RoundingMode::of_code(mode).ok_or_else(|| no_mode(mode, "a rounding mode"))?;
+        let mode = RoundingMode::of_code(mode).ok_or_else(|| unknown_mode(mode, "a rounding mode"))?;
         attr.set_rounding(arg, mode)
     }
 }
@@ -230,7 +231,7 @@ exported! {
         attr: sys::const_norm_primitive_attr_t,
         post_ops: *mut sys::const_norm_post_ops_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let attr = Attr::get(attr, "attr")?;
             Out::new(post_ops, "post_ops")?.set(attr.post_ops.lend());
@@ -245,10 +246,10 @@ exported! {
         attr: sys::norm_primitive_attr_t,
         post_ops: sys::const_norm_post_ops_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let attr = Attr::get_mut(attr, "attr")?;
-            // The copy comes first: the list may be the one that is replaced.
+            // Clone first: the list may be the one that is replaced.
             attr.post_ops = PostOps::get(post_ops, "post_ops")?.clone();
         }
         Ok(())

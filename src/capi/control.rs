@@ -1,6 +1,6 @@
-//! What governs the whole library: instruction set, threads, verbosity.
+//! Process-wide settings: instruction set, threads, verbosity.
 
-use super::attr::no_mode;
+use super::attr::unknown_mode;
 use super::exported;
 use super::handle::Out;
 use crate::error::Error;
@@ -14,25 +14,25 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 exported! {
-    /// Caps the instruction set.
+    /// Limits the instruction set.
     fn norm_set_max_cpu_isa(isa: sys::norm_cpu_isa_t) {
         set_cap(isa)
     }
 }
 
 exported! {
-    /// The instruction set in force.
+    /// The instruction set in use.
     fn norm_get_effective_cpu_isa() -> sys::norm_cpu_isa_t, else sys::norm_cpu_isa_portable; {
         Ok(CpuIsa::of_level(effective_level()))
     }
 }
 
-/// What is kept for programs that ask for it, without effect.
+/// Stored for programs that read them back, without effect.
 static ISA_HINTS: AtomicU32 = AtomicU32::new(sys::norm_cpu_isa_no_hints);
 static CACHE_CAPACITY: AtomicI32 = AtomicI32::new(1024);
 
 exported! {
-    /// Sets what instructions to prefer.
+    /// Sets the preferred instructions.
     fn norm_set_cpu_isa_hints as dnnl_set_cpu_isa_hints(isa_hints: sys::norm_cpu_isa_hints_t) {
         if !matches!(isa_hints, sys::norm_cpu_isa_no_hints | sys::norm_cpu_isa_prefer_ymm) {
             let value = isa_hints as i32;
@@ -44,23 +44,23 @@ exported! {
 }
 
 exported! {
-    /// What instructions to prefer.
+    /// The preferred instructions.
     fn norm_get_cpu_isa_hints as dnnl_get_cpu_isa_hints() -> sys::norm_cpu_isa_hints_t, else sys::norm_cpu_isa_no_hints; {
         Ok(ISA_HINTS.load(Ordering::Relaxed))
     }
 }
 
 exported! {
-    /// The capacity of a cache of primitives.
+    /// The capacity of the primitive cache.
     fn norm_get_primitive_cache_capacity as dnnl_get_primitive_cache_capacity(capacity: *mut c_int) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Out::new(capacity, "capacity") }?.set(CACHE_CAPACITY.load(Ordering::Relaxed));
         Ok(())
     }
 }
 
 exported! {
-    /// Sets the capacity of a cache of primitives.
+    /// Sets the capacity of the primitive cache.
     fn norm_set_primitive_cache_capacity as dnnl_set_primitive_cache_capacity(capacity: c_int) {
         if capacity < 0 {
             return Err(Error::invalid(format!("capacity: {capacity} is negative")));
@@ -71,17 +71,17 @@ exported! {
 }
 
 exported! {
-    /// Sets the math mode of attributes made from now on.
+    /// Sets the math mode of attributes created from now on.
     fn norm_set_default_fpmath_mode as dnnl_set_default_fpmath_mode(mode: sys::norm_fpmath_mode_t) {
-        set_default_fpmath_mode(FpmathMode::of_code(mode).ok_or_else(|| no_mode(mode, "a math mode"))?);
+        set_default_fpmath_mode(FpmathMode::of_code(mode).ok_or_else(|| unknown_mode(mode, "a math mode"))?);
         Ok(())
     }
 }
 
 exported! {
-    /// The math mode of attributes made now.
+    /// The math mode of attributes created now.
     fn norm_get_default_fpmath_mode as dnnl_get_default_fpmath_mode(mode: *mut sys::norm_fpmath_mode_t) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Out::new(mode, "mode") }?.set(default_fpmath_mode().code());
         Ok(())
     }
@@ -100,17 +100,17 @@ exported! {
 }
 
 exported! {
-    /// The number of threads in force.
+    /// The number of threads in use.
     fn norm_get_num_threads() -> c_int, else 1; {
         Ok(threads() as c_int)
     }
 }
 
 exported! {
-    /// Sets what is printed.
+    /// Sets the verbosity.
     fn norm_set_verbose as dnnl_set_verbose(level: c_int) {
         let verbosity = Verbosity::from_level(level)
-            .ok_or_else(|| Error::invalid(format!("level: {level} is none of 0, 1 and 2")))?;
+            .ok_or_else(|| Error::invalid(format!("level: {level} is not 0, 1 or 2")))?;
         set_verbosity(verbosity);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Enumerators that arrive from C as integers.
+//! Conversion of enumerators, which C passes as integers.
 
 use super::exported;
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::primitive::PropKind;
 use crate::tensor::DataType;
 use norm_sys as sys;
 
-/// A data type that has elements.
+/// A data type that tensors can have.
 pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<DataType> {
     Ok(match value {
         sys::norm_f16 => DataType::F16,
@@ -18,9 +18,11 @@ pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<Data
         sys::norm_f64 => DataType::F64,
         sys::norm_f8_e5m2 => DataType::F8E5m2,
         sys::norm_f8_e4m3 => DataType::F8E4m3,
-        _ if not_built_data_type(value).is_some() => {
-            let (found, _) = not_built_data_type(value).unwrap_or_default();
-            return Err(Error::unimplemented(format!("{name}: tensors of {found} are not built")));
+        _ if unimplemented_data_type(value).is_some() => {
+            let (found, _) = unimplemented_data_type(value).unwrap_or_default();
+            return Err(Error::unimplemented(format!(
+                "{name}: tensors of {found} are not implemented"
+            )));
         }
         _ => {
             let value = value as i32;
@@ -31,8 +33,11 @@ pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<Data
     })
 }
 
-/// The name and the bytes, rounded up, of a data type that is known and of which nothing can be made.
-pub(super) fn not_built_data_type(value: sys::norm_data_type_t) -> Option<(&'static str, usize)> {
+/// The name and the element size, rounded up to bytes, of a data type that exists but is not
+/// implemented.
+pub(super) fn unimplemented_data_type(
+    value: sys::norm_data_type_t,
+) -> Option<(&'static str, usize)> {
     Some(match value {
         sys::norm_boolean => ("boolean", 1),
         sys::norm_s4 => ("s4", 1),
@@ -45,7 +50,7 @@ pub(super) fn not_built_data_type(value: sys::norm_data_type_t) -> Option<(&'sta
     })
 }
 
-/// A data type, or none.
+/// A data type; `norm_data_type_undef` is `None`.
 pub(super) fn optional_data_type(
     value: sys::norm_data_type_t,
     name: &str,
@@ -78,7 +83,7 @@ pub(super) fn prop_kind(value: sys::norm_prop_kind_t) -> Result<PropKind> {
         _ => {
             let value = value as i32;
             return Err(Error::invalid(format!(
-                "prop_kind: {value} is none of forward_training, forward_inference, backward and \
+                "prop_kind: {value} is not forward_training, forward_inference, backward or \
                  backward_data"
             )));
         }
@@ -95,9 +100,9 @@ pub(super) fn prop_kind_code(prop_kind: PropKind) -> sys::norm_prop_kind_t {
 }
 
 exported! {
-    /// Bytes per element.
+    /// Size of an element in bytes.
     fn norm_data_type_size as dnnl_data_type_size(data_type_value: sys::norm_data_type_t) -> usize, else 0; {
-        let not_built = || not_built_data_type(data_type_value).map_or(0, |(_, size)| size);
-        Ok(data_type(data_type_value, "data_type").map_or_else(|_| not_built(), DataType::size))
+        let unimplemented = || unimplemented_data_type(data_type_value).map_or(0, |(_, size)| size);
+        Ok(data_type(data_type_value, "data_type").map_or_else(|_| unimplemented(), DataType::size))
     }
 }

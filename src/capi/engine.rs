@@ -1,11 +1,11 @@
-//! Engines: there is one, the CPU.
+//! Engines. There is one, the CPU.
 
 use super::exported;
 use super::handle::{Handle, Out};
 use crate::error::{Error, Result};
 use norm_sys as sys;
 
-/// Where primitives run.
+/// The device that runs primitives.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Engine;
 
@@ -14,19 +14,19 @@ impl Handle for Engine {
 }
 
 impl Engine {
-    /// As a handle that the object it lives in owns; the C type of such handles is not const.
+    /// A handle owned by the object that contains this engine. Its C type is not const.
     pub(super) fn lend_mut(&self) -> sys::norm_engine_t {
         self.lend().cast_mut()
     }
 }
 
-/// How many engines there are of a kind.
+/// The number of engines of a kind.
 fn count(kind: sys::norm_engine_kind_t) -> usize {
     usize::from(matches!(kind, sys::norm_cpu | sys::norm_any_engine))
 }
 
 exported! {
-    /// How many engines there are of a kind.
+    /// The number of engines of a kind.
     fn norm_engine_get_count as dnnl_engine_get_count(kind: sys::norm_engine_kind_t) -> usize, else 0; {
         Ok(count(kind))
     }
@@ -39,7 +39,7 @@ exported! {
         kind: sys::norm_engine_kind_t,
         index: usize,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let out = unsafe { Out::new(engine, "engine") }?;
         check(kind, index)?;
         out.set(Engine.into_c());
@@ -53,7 +53,9 @@ fn check(kind: sys::norm_engine_kind_t, index: usize) -> Result<()> {
     }
     match count(kind) {
         0 => Err(Error::invalid(format!("kind: {} is not an engine kind", kind as i32))),
-        n if index >= n => Err(Error::invalid(format!("index: {index}, but there is one engine"))),
+        n if index >= n => {
+            Err(Error::invalid(format!("index: {index}, but the only engine is number 0")))
+        }
         _ => Ok(()),
     }
 }
@@ -61,7 +63,7 @@ fn check(kind: sys::norm_engine_kind_t, index: usize) -> Result<()> {
 exported! {
     /// The kind of an engine.
     fn norm_engine_get_kind as dnnl_engine_get_kind(engine: sys::norm_engine_t, kind: *mut sys::norm_engine_kind_t) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             Engine::get(engine, "engine")?;
             Out::new(kind, "kind")?.set(sys::norm_cpu);
@@ -73,7 +75,7 @@ exported! {
 exported! {
     /// Frees an engine.
     fn norm_engine_destroy as dnnl_engine_destroy(engine: sys::norm_engine_t) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Engine::destroy(engine) };
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! What every call from C goes through: a panic becomes `norm_runtime_error`, a failure becomes a
-//! status and this thread's last error.
+//! Wraps every call from C: a panic becomes `norm_runtime_error`, and a failure becomes a status
+//! and this thread's last error.
 
 use super::last_error;
 use super::status::code;
@@ -40,15 +40,15 @@ fn fail(function: &str, error: &Error) -> sys::norm_status_t {
 }
 
 fn panicked() -> Error {
-    Error::new(Status::RuntimeError, "a defect of the library was caught")
+    Error::new(Status::RuntimeError, "internal error")
 }
 
-/// Declares an exported function: `fn norm_x as dnnl_x(...)`. The second name is exported with the feature
-/// `onednn-abi` alone; a function that oneDNN does not have, or has in another sense, goes without.
-/// `fn dnnl_x like norm_x(...)` is oneDNN's sense of such a one.
+/// Declares an exported function: `fn norm_x as dnnl_x(...)`. The second name is exported only with
+/// the feature `onednn-abi`. It is omitted for functions that oneDNN lacks or defines differently.
+/// `fn dnnl_x like norm_x(...)` declares oneDNN's version of the latter.
 ///
-/// Without a value after `else` the function returns a status and the body a `Result<()>`; with one, the
-/// body is a `Result` of the return type and the value stands for failure.
+/// Without `else`, the function returns a status and the body is a `Result<()>`. With `else value`,
+/// the body is a `Result` of the return type, and the value is returned on failure.
 macro_rules! exported {
     ($(#[$meta:meta])* fn $name:ident $($link:ident $other:ident)?($($arg:ident: $ty:ty),* $(,)?) $body:block) => {
         crate::capi::guard::exported! {
@@ -76,32 +76,32 @@ macro_rules! exported {
             $body
         }
     };
-    // The type is that of the header's declaration.
+    // Checks the prototype against the header's declaration.
     (@link $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         const _: unsafe extern "C" fn($($ty),*) -> $ret = norm_sys::$name;
     };
     (@link $name:ident like $declared:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         const _: unsafe extern "C" fn($($ty),*) -> $ret = norm_sys::$declared;
     };
-    // A function of its own: an alias made by the linker is not exported from a shared library.
+    // A separate function, because a linker alias is not exported from a shared library.
     (@link $name:ident as $twin:ident($($arg:ident: $ty:ty),*) -> $ret:ty) => {
         const _: unsafe extern "C" fn($($ty),*) -> $ret = norm_sys::$name;
         #[cfg(feature = "onednn-abi")]
         const _: () = {
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $twin($($arg: $ty),*) -> $ret {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 unsafe { $name($($arg),*) }
             }
-            assert!(crate::capi::guard::are_twins(stringify!($name), stringify!($twin)));
+            assert!(crate::capi::guard::differ_in_prefix(stringify!($name), stringify!($twin)));
         };
     };
 }
 pub(super) use exported;
 
-/// Whether two names differ in their prefix alone.
+/// Whether two names differ only in their prefix.
 #[cfg(feature = "onednn-abi")]
-pub(super) const fn are_twins(name: &str, twin: &str) -> bool {
+pub(super) const fn differ_in_prefix(name: &str, twin: &str) -> bool {
     let (name, twin) = (name.as_bytes(), twin.as_bytes());
     let mut i = "norm".len();
     while i < name.len() && i < twin.len() && name[i] == twin[i] {

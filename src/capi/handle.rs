@@ -1,4 +1,4 @@
-//! C handles: which Rust type stands behind which, and who owns it.
+//! C handles: the Rust type behind each, and its ownership.
 
 use crate::error::{Error, Result};
 use crate::primitive::{Attr, PostOps};
@@ -6,8 +6,9 @@ use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::{CStr, c_char};
 
-/// A Rust value that C holds by pointer. C owns what [`into_c`](Handle::into_c) gave until it hands it
-/// to [`destroy`](Handle::destroy); pointers from [`lend`](Handle::lend) stay the library's.
+/// A Rust value that C holds by pointer. C owns the result of [`into_c`](Handle::into_c) until it
+/// passes it to [`destroy`](Handle::destroy). The library keeps ownership of pointers from
+/// [`lend`](Handle::lend).
 pub(super) trait Handle: Sized {
     /// The opaque C struct.
     type C;
@@ -23,21 +24,21 @@ pub(super) trait Handle: Sized {
     /// # Safety
     /// `p` is NULL or a live handle of this type.
     unsafe fn get<'a>(p: *const Self::C, name: &str) -> Result<&'a Self> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self::get_optional(p) }.ok_or_else(|| is_null(name))
     }
 
     /// # Safety
     /// As [`get`](Handle::get).
     unsafe fn get_optional<'a>(p: *const Self::C) -> Option<&'a Self> {
-        // SAFETY: the caller's; the alignment is that of the box it came from.
+        // SAFETY: guaranteed by the caller; the alignment is that of the box it came from.
         unsafe { p.cast::<Self>().as_ref() }
     }
 
     /// # Safety
-    /// As [`get`](Handle::get), and nobody else uses the object during the call.
+    /// As [`get`](Handle::get), and no other reference to the object is used during the call.
     unsafe fn get_mut<'a>(p: *mut Self::C, name: &str) -> Result<&'a mut Self> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { p.cast::<Self>().as_mut() }.ok_or_else(|| is_null(name))
     }
 
@@ -45,7 +46,7 @@ pub(super) trait Handle: Sized {
     /// `p` is NULL or came from [`into_c`](Handle::into_c), and is not used again.
     unsafe fn destroy(p: *mut Self::C) {
         if !p.is_null() {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             drop(unsafe { Box::from_raw(p.cast::<Self>()) });
         }
     }
@@ -67,18 +68,18 @@ pub(super) fn is_null(name: &str) -> Error {
     Error::invalid(format!("{name} is NULL"))
 }
 
-/// Where a result goes.
+/// An output parameter that is not NULL.
 pub(super) struct Out<T>(*mut T);
 
 impl<T> Out<T> {
     /// # Safety
-    /// `p` is NULL or can be written.
+    /// `p` is NULL or writable.
     pub(super) unsafe fn new(p: *mut T, name: &str) -> Result<Self> {
         if p.is_null() { Err(is_null(name)) } else { Ok(Self(p)) }
     }
 
     pub(super) fn set(self, value: T) {
-        // SAFETY: `new`'s caller said so.
+        // SAFETY: guaranteed by the caller of `new`.
         unsafe { self.0.write_unaligned(value) }
     }
 }
@@ -86,7 +87,7 @@ impl<T> Out<T> {
 /// A C array as a slice.
 ///
 /// # Safety
-/// `p` is NULL or has `len` readable elements that live as long as the call.
+/// `p` is NULL or points to `len` readable elements that stay valid during the call.
 pub(super) unsafe fn slice<'a, T>(p: *const T, len: usize, name: &str) -> Result<&'a [T]> {
     if len == 0 {
         return Ok(&[]);
@@ -94,30 +95,30 @@ pub(super) unsafe fn slice<'a, T>(p: *const T, len: usize, name: &str) -> Result
     if p.is_null() {
         return Err(is_null(name));
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     Ok(unsafe { std::slice::from_raw_parts(p, len) })
 }
 
 /// A C string.
 ///
 /// # Safety
-/// `p` is NULL or a string that lives as long as the call.
+/// `p` is NULL or a string that stays valid during the call.
 pub(super) unsafe fn text<'a>(p: *const c_char, name: &str) -> Result<&'a str> {
     if p.is_null() {
         return Err(is_null(name));
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let text = unsafe { CStr::from_ptr(p) };
     text.to_str().map_err(|_| Error::invalid(format!("{name}: {text:?} is not UTF-8")))
 }
 
-/// Writes a result that the caller may not want.
+/// Writes an output unless it is NULL.
 ///
 /// # Safety
-/// `p` is NULL or can be written.
+/// `p` is NULL or writable.
 pub(super) unsafe fn put_optional<T>(p: *mut T, value: T) {
     if !p.is_null() {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { p.write_unaligned(value) }
     }
 }

@@ -1,4 +1,4 @@
-//! Layer normalization's constructors.
+//! The constructors of layer normalization.
 
 use super::convert::{data_type, prop_kind};
 use super::exported;
@@ -24,7 +24,7 @@ exported! {
         flags: c_uint,
         attr: sys::const_norm_primitive_attr_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             create(primitive_desc, engine, attr, |attr| {
                 forward(prop_kind, [src_desc, dst_desc, stat_desc], sys::norm_f32, epsilon, flags, attr)
@@ -34,7 +34,7 @@ exported! {
 }
 
 exported! {
-    /// Forward with scale and shift of a given type.
+    /// Forward with scale and shift of a given data type.
     fn norm_layer_normalization_forward_primitive_desc_create_v2 as dnnl_layer_normalization_forward_primitive_desc_create_v2(
         primitive_desc: *mut sys::norm_primitive_desc_t,
         engine: sys::norm_engine_t,
@@ -47,7 +47,7 @@ exported! {
         flags: c_uint,
         attr: sys::const_norm_primitive_attr_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             create(primitive_desc, engine, attr, |attr| {
                 let descs = [src_desc, dst_desc, stat_desc];
@@ -67,7 +67,7 @@ unsafe fn forward(
     flags: c_uint,
     attr: &Attr,
 ) -> Result<LayerNormalization> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         LayerNormalization::forward(&ForwardParameters {
             prop_kind: prop_kind(kind)?,
@@ -99,7 +99,7 @@ exported! {
     ) {
         let descs = [diff_src_desc, diff_dst_desc, src_desc, stat_desc];
         let types = [sys::norm_f32; 2];
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             Descriptor::get_optional(hint_fwd_pd);
             create(primitive_desc, engine, attr, |attr| {
@@ -110,7 +110,7 @@ exported! {
 }
 
 exported! {
-    /// Backward with scale and shift, and their gradients, of given types.
+    /// Backward with scale and shift, and their gradients, of given data types.
     fn norm_layer_normalization_backward_primitive_desc_create_v2 as dnnl_layer_normalization_backward_primitive_desc_create_v2(
         primitive_desc: *mut sys::norm_primitive_desc_t,
         engine: sys::norm_engine_t,
@@ -128,7 +128,7 @@ exported! {
     ) {
         let descs = [diff_src_desc, diff_dst_desc, src_desc, stat_desc];
         let types = [diff_scale_shift_data_type, scale_shift_data_type];
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             Descriptor::get_optional(hint_fwd_pd);
             create(primitive_desc, engine, attr, |attr| {
@@ -148,7 +148,7 @@ unsafe fn backward(
     flags: c_uint,
     attr: &Attr,
 ) -> Result<LayerNormalization> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         LayerNormalization::backward(&BackwardParameters {
             prop_kind: prop_kind(kind)?,

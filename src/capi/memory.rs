@@ -1,4 +1,4 @@
-//! Memory: a descriptor and a buffer.
+//! Memory objects: a descriptor and a buffer.
 
 use super::engine::Engine;
 use super::exported;
@@ -10,10 +10,10 @@ use norm_sys as sys;
 use std::alloc::Layout as Allocation;
 use std::ffi::{c_int, c_void};
 
-/// Alignment of the buffers that the library allocates: a cache line, and the widest vector.
+/// Alignment of allocated buffers: a cache line and the widest vector.
 const ALIGN: usize = 64;
 
-/// A buffer that the library owns.
+/// A buffer owned by the library.
 #[derive(Debug)]
 struct Owned {
     start: *mut u8,
@@ -25,11 +25,11 @@ impl Owned {
         let refused = || {
             Error::new(
                 Status::OutOfMemory,
-                format!("handle: a buffer of {size} bytes cannot be had"),
+                format!("handle: cannot allocate a buffer of {size} bytes"),
             )
         };
         let allocation = Allocation::from_size_align(size, ALIGN).map_err(|_| refused())?;
-        // SAFETY: the caller makes no buffer of 0 bytes.
+        // SAFETY: the caller does not ask for 0 bytes.
         let start = unsafe { std::alloc::alloc_zeroed(allocation) };
         if start.is_null() { Err(refused()) } else { Ok(Self { start, allocation }) }
     }
@@ -37,19 +37,19 @@ impl Owned {
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: `new` made it with this layout.
+        // SAFETY: allocated by `new` with this layout.
         unsafe { std::alloc::dealloc(self.start, self.allocation) };
     }
 }
 
-/// A tensor.
+/// A tensor with data.
 #[derive(Debug)]
 pub(super) struct Memory {
     engine: Engine,
     pub(super) desc: MemoryDesc,
-    /// What the descriptor says, counted once.
+    /// The size of the descriptor, computed once.
     pub(super) size: usize,
-    /// Null without a buffer.
+    /// Null if there is no buffer.
     pub(super) data: *mut u8,
     owned: Option<Owned>,
 }
@@ -66,13 +66,13 @@ exported! {
         engine: sys::norm_engine_t,
         handle: *mut c_void,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { create(memory, memory_desc, engine, handle) }
     }
 }
 
 exported! {
-    /// Creates memory of as many buffers as the descriptor has.
+    /// Creates memory from a list of handles.
     fn norm_memory_create_v2 as dnnl_memory_create_v2(
         memory: *mut sys::norm_memory_t,
         memory_desc: sys::const_norm_memory_desc_t,
@@ -80,7 +80,7 @@ exported! {
         nhandles: c_int,
         handles: *mut *mut c_void,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let desc = MemoryDesc::get(memory_desc, "memory_desc")?;
             let handle = match (nhandles, desc.ndims()) {
@@ -105,7 +105,7 @@ unsafe fn create(
     engine: sys::norm_engine_t,
     handle: *mut c_void,
 ) -> Result<()> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let (out, desc, engine) = unsafe {
         (
             Out::new(memory, "memory")?,
@@ -114,7 +114,9 @@ unsafe fn create(
         )
     };
     if desc.layout() == Layout::Any {
-        return Err(Error::invalid("memory_desc: the layout is `any`; ask a primitive descriptor"));
+        return Err(Error::invalid(
+            "memory_desc: the layout is `any`; use the descriptor that a primitive descriptor chose",
+        ));
     }
     let size = desc.size();
     let owned = match size {
@@ -131,21 +133,21 @@ unsafe fn create(
 }
 
 exported! {
-    /// Frees memory, with its buffer if the library allocated it.
+    /// Frees memory, and its buffer if the library allocated it.
     fn norm_memory_destroy as dnnl_memory_destroy(memory: sys::norm_memory_t) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Memory::destroy(memory) };
         Ok(())
     }
 }
 
 exported! {
-    /// The descriptor.
+    /// The descriptor of a memory.
     fn norm_memory_get_memory_desc as dnnl_memory_get_memory_desc(
         memory: sys::const_norm_memory_t,
         memory_desc: *mut sys::const_norm_memory_desc_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let memory = Memory::get(memory, "memory")?;
             Out::new(memory_desc, "memory_desc")?.set(memory.desc.lend());
@@ -155,12 +157,12 @@ exported! {
 }
 
 exported! {
-    /// The engine.
+    /// The engine of a memory.
     fn norm_memory_get_engine as dnnl_memory_get_engine(
         memory: sys::const_norm_memory_t,
         engine: *mut sys::norm_engine_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let memory = Memory::get(memory, "memory")?;
             Out::new(engine, "engine")?.set(memory.engine.lend_mut());
@@ -170,25 +172,25 @@ exported! {
 }
 
 exported! {
-    /// The buffer.
+    /// The buffer of a memory.
     fn norm_memory_get_data_handle as dnnl_memory_get_data_handle(
         memory: sys::const_norm_memory_t,
         handle: *mut *mut c_void,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { address(memory, handle, "handle") }
     }
 }
 
 exported! {
-    /// The buffer with a number.
+    /// Buffer number `index` of a memory.
     fn norm_memory_get_data_handle_v2 as dnnl_memory_get_data_handle_v2(
         memory: sys::const_norm_memory_t,
         handle: *mut *mut c_void,
         index: c_int,
     ) {
         check_index(index)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { address(memory, handle, "handle") }
     }
 }
@@ -202,7 +204,7 @@ unsafe fn address(
     out: *mut *mut c_void,
     name: &str,
 ) -> Result<()> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let memory = Memory::get(memory, "memory")?;
         Out::new(out, name)?.set(memory.data.cast());
@@ -213,7 +215,7 @@ unsafe fn address(
 exported! {
     /// Replaces the buffer.
     fn norm_memory_set_data_handle as dnnl_memory_set_data_handle(memory: sys::norm_memory_t, handle: *mut c_void) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { set_address(memory, handle) }
     }
 }
@@ -226,7 +228,7 @@ exported! {
         index: c_int,
     ) {
         check_index(index)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { set_address(memory, handle) }
     }
 }
@@ -234,10 +236,12 @@ exported! {
 /// # Safety
 /// The handle is NULL or live.
 unsafe fn set_address(memory: sys::norm_memory_t, handle: *mut c_void) -> Result<()> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let memory = unsafe { Memory::get_mut(memory, "memory") }?;
     if handle == sys::NORM_MEMORY_ALLOCATE {
-        return Err(Error::invalid("handle: NORM_MEMORY_ALLOCATE is for norm_memory_create"));
+        return Err(Error::invalid(
+            "handle: NORM_MEMORY_ALLOCATE is only valid for norm_memory_create",
+        ));
     }
     if memory.data.cast() != handle {
         memory.owned = None;
@@ -252,7 +256,7 @@ exported! {
         memory: sys::const_norm_memory_t,
         mapped_ptr: *mut *mut c_void,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { address(memory, mapped_ptr, "mapped_ptr") }
     }
 }
@@ -265,7 +269,7 @@ exported! {
         index: c_int,
     ) {
         check_index(index)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { address(memory, mapped_ptr, "mapped_ptr") }
     }
 }
@@ -273,7 +277,7 @@ exported! {
 exported! {
     /// Ends a mapping.
     fn norm_memory_unmap_data as dnnl_memory_unmap_data(memory: sys::const_norm_memory_t, mapped_ptr: *mut c_void) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { unmap(memory, mapped_ptr) }
     }
 }
@@ -286,7 +290,7 @@ exported! {
         index: c_int,
     ) {
         check_index(index)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { unmap(memory, mapped_ptr) }
     }
 }
@@ -294,11 +298,13 @@ exported! {
 /// # Safety
 /// The handle is NULL or live.
 unsafe fn unmap(memory: sys::const_norm_memory_t, mapped_ptr: *mut c_void) -> Result<()> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let memory = unsafe { Memory::get(memory, "memory") }?;
     if memory.data.cast() == mapped_ptr {
         Ok(())
     } else {
-        Err(Error::invalid("mapped_ptr: not what norm_memory_map_data gave for this memory"))
+        Err(Error::invalid(
+            "mapped_ptr: not the address that norm_memory_map_data returned for this memory",
+        ))
     }
 }

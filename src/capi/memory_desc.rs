@@ -8,10 +8,10 @@ use crate::tensor::{BLOB_SIZE, Layout, MAX_NDIMS, MemoryDesc};
 use norm_sys as sys;
 use std::ffi::{c_char, c_int, c_void};
 
-/// What padded offsets are here: nothing is padded in front.
+/// The padded offsets of every descriptor: there is no padding in front.
 static ZEROS: [i64; MAX_NDIMS] = [0; MAX_NDIMS];
 
-/// `ndims` as a count.
+/// Checks the number of dimensions.
 fn dimensions(ndims: c_int) -> Result<usize> {
     usize::try_from(ndims)
         .ok()
@@ -28,7 +28,7 @@ exported! {
         data_type_value: sys::norm_data_type_t,
         tag: sys::norm_format_tag_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (out, dims) = unsafe {
             (Out::new(memory_desc, "memory_desc")?, slice(dims, dimensions(ndims)?, "dims")?)
         };
@@ -43,7 +43,7 @@ exported! {
 }
 
 exported! {
-    /// A descriptor with the layout that letters name.
+    /// A descriptor with the layout of a tag given as text.
     fn norm_memory_desc_create_with_string_tag as dnnl_memory_desc_create_with_string_tag(
         memory_desc: *mut sys::norm_memory_desc_t,
         ndims: c_int,
@@ -51,14 +51,14 @@ exported! {
         data_type_value: sys::norm_data_type_t,
         tag: *const c_char,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (out, dims) = unsafe {
             (Out::new(memory_desc, "memory_desc")?, slice(dims, dimensions(ndims)?, "dims")?)
         };
         let desc = if dims.is_empty() {
             MemoryDesc::EMPTY
         } else {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let letters = unsafe { text(tag, "tag") }?;
             MemoryDesc::with_letters(dims, data_type(data_type_value, "data_type")?, letters)?
         };
@@ -68,12 +68,12 @@ exported! {
 }
 
 exported! {
-    /// Changes the type of the elements.
+    /// Changes the data type.
     fn norm_memory_desc_set_data_type as dnnl_memory_desc_set_data_type(
         memory_desc: sys::norm_memory_desc_t,
         data_type_value: sys::norm_data_type_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let desc = unsafe { MemoryDesc::get_mut(memory_desc, "memory_desc") }?;
         *desc = desc.with_data_type(data_type(data_type_value, "data_type")?)?;
         Ok(())
@@ -89,7 +89,7 @@ exported! {
         data_type_value: sys::norm_data_type_t,
         strides: *const i64,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (out, dims) = unsafe {
             (Out::new(memory_desc, "memory_desc")?, slice(dims, dimensions(ndims)?, "dims")?)
         };
@@ -98,7 +98,7 @@ exported! {
         } else if strides.is_null() {
             MemoryDesc::dense(dims, data_type(data_type_value, "data_type")?)?
         } else {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             let strides = unsafe { slice(strides, dims.len(), "strides") }?;
             MemoryDesc::with_strides(dims, data_type(data_type_value, "data_type")?, strides)?
         };
@@ -108,12 +108,12 @@ exported! {
 }
 
 exported! {
-    /// A copy.
+    /// A copy of a descriptor.
     fn norm_memory_desc_clone as dnnl_memory_desc_clone(
         memory_desc: *mut sys::norm_memory_desc_t,
         existing_memory_desc: sys::const_norm_memory_desc_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let out = Out::new(memory_desc, "memory_desc")?;
             let desc = MemoryDesc::get(existing_memory_desc, "existing_memory_desc")?;
@@ -126,7 +126,7 @@ exported! {
 exported! {
     /// Frees a descriptor.
     fn norm_memory_desc_destroy as dnnl_memory_desc_destroy(memory_desc: sys::norm_memory_desc_t) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { MemoryDesc::destroy(memory_desc) };
         Ok(())
     }
@@ -138,28 +138,28 @@ exported! {
         lhs: sys::const_norm_memory_desc_t,
         rhs: sys::const_norm_memory_desc_t,
     ) -> c_int, else 0; {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (lhs, rhs) = unsafe { (MemoryDesc::get_optional(lhs), MemoryDesc::get_optional(rhs)) };
         Ok(c_int::from(lhs == rhs))
     }
 }
 
 exported! {
-    /// Bytes of a buffer for the tensor.
+    /// Size in bytes of a buffer for the tensor.
     fn norm_memory_desc_get_size as dnnl_memory_desc_get_size(memory_desc: sys::const_norm_memory_desc_t) -> usize, else 0; {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { MemoryDesc::get(memory_desc, "memory_desc") }.map(MemoryDesc::size)
     }
 }
 
 exported! {
-    /// The same, of one of the buffers.
+    /// The same for one buffer.
     fn norm_memory_desc_get_size_v2 as dnnl_memory_desc_get_size_v2(
         memory_desc: sys::const_norm_memory_desc_t,
         index: c_int,
     ) -> usize, else 0; {
         check_index(index)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { MemoryDesc::get(memory_desc, "memory_desc") }.map(MemoryDesc::size)
     }
 }
@@ -172,7 +172,7 @@ exported! {
         dims: *const i64,
         offsets: *const i64,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let out = Out::new(memory_desc, "memory_desc")?;
             let parent = MemoryDesc::get(parent_memory_desc, "parent_memory_desc")?;
@@ -184,20 +184,20 @@ exported! {
 }
 
 exported! {
-    /// A tensor as one of other dimensions.
+    /// A tensor with other dimensions.
     fn norm_memory_desc_reshape as dnnl_memory_desc_reshape(
         out_memory_desc: *mut sys::norm_memory_desc_t,
         in_memory_desc: sys::const_norm_memory_desc_t,
         ndims: c_int,
         dims: *const i64,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let out = Out::new(out_memory_desc, "out_memory_desc")?;
             let desc = MemoryDesc::get(in_memory_desc, "in_memory_desc")?;
             let dims = slice(dims, dimensions(ndims)?, "dims")?;
             if desc.ndims() == 0 || dims.is_empty() {
-                return Err(Error::invalid("in_memory_desc: nothing is no tensor of other dimensions"));
+                return Err(Error::invalid("in_memory_desc: an empty descriptor cannot be reshaped"));
             }
             out.set(desc.reshaped(dims)?.into_c());
         }
@@ -206,13 +206,13 @@ exported! {
 }
 
 exported! {
-    /// A tensor with its dimensions in another order.
+    /// A tensor with permuted dimensions.
     fn norm_memory_desc_permute_axes as dnnl_memory_desc_permute_axes(
         out_memory_desc: *mut sys::norm_memory_desc_t,
         in_memory_desc: sys::const_norm_memory_desc_t,
         permutation: *const c_int,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (out, desc, permutation) = unsafe {
             let out = Out::new(out_memory_desc, "out_memory_desc")?;
             let desc = MemoryDesc::get(in_memory_desc, "in_memory_desc")?;
@@ -224,7 +224,7 @@ exported! {
                 Ok(axis) if axis < permutation.len() && !to.contains(&axis) => to.push(axis),
                 _ => {
                     return Err(Error::invalid(format!(
-                        "permutation: {permutation:?} does not name each of {} axes once",
+                        "permutation: {permutation:?} is not a permutation of {} axes",
                         permutation.len()
                     )));
                 }
@@ -236,13 +236,13 @@ exported! {
 }
 
 exported! {
-    /// The descriptor as bytes, or how many they are.
+    /// Serializes a descriptor, or returns the size of the blob.
     fn norm_memory_desc_get_blob as dnnl_memory_desc_get_blob(
         blob: *mut u8,
         size: *mut usize,
         memory_desc: sys::const_norm_memory_desc_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let desc = MemoryDesc::get(memory_desc, "memory_desc")?;
             let size = size.as_mut().ok_or_else(|| is_null("size"))?;
@@ -251,7 +251,7 @@ exported! {
                 return Ok(());
             }
             if *size < BLOB_SIZE {
-                return Err(Error::invalid(format!("size: {size} bytes, but the blob has {BLOB_SIZE}")));
+                return Err(Error::invalid(format!("size: {size} bytes, but the blob needs {BLOB_SIZE}")));
             }
             blob.copy_from_nonoverlapping(desc.to_blob().as_ptr(), BLOB_SIZE);
         }
@@ -260,12 +260,12 @@ exported! {
 }
 
 exported! {
-    /// The descriptor that bytes stand for.
+    /// Restores a descriptor from a blob.
     fn norm_memory_desc_create_with_blob as dnnl_memory_desc_create_with_blob(
         memory_desc: *mut sys::norm_memory_desc_t,
         blob: *const u8,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let out = Out::new(memory_desc, "memory_desc")?;
             let mut bytes = [0; BLOB_SIZE];
@@ -283,13 +283,13 @@ exported! {
         what: sys::norm_query_t,
         result: *mut c_void,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { query(memory_desc, what, result) }
     }
 }
 
 exported! {
-    /// Answers a query about one of the buffers, of which there is one.
+    /// Answers a query about one buffer. There is only one.
     fn norm_memory_desc_query_v2 as dnnl_memory_desc_query_v2(
         memory_desc: sys::const_norm_memory_desc_t,
         what: sys::norm_query_t,
@@ -297,27 +297,27 @@ exported! {
         result: *mut c_void,
     ) {
         check_index(index)?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { query(memory_desc, what, result) }
     }
 }
 
-/// The number of a buffer of a memory.
+/// Checks the index of a buffer.
 pub(super) fn check_index(index: c_int) -> Result<()> {
     match index {
         0 => Ok(()),
-        _ => Err(Error::invalid(format!("index: {index}, but there is one buffer, number 0"))),
+        _ => Err(Error::invalid(format!("index: {index}, but the only buffer is number 0"))),
     }
 }
 
 /// # Safety
-/// The handle is NULL or live, and `result` is as the header says.
+/// The handle is NULL or live, and `result` is as the header describes.
 unsafe fn query(
     memory_desc: sys::const_norm_memory_desc_t,
     what: sys::norm_query_t,
     result: *mut c_void,
 ) -> Result<()> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let desc = unsafe { MemoryDesc::get(memory_desc, "memory_desc") }?;
     if result.is_null() {
         return Err(is_null("result"));
@@ -328,7 +328,7 @@ unsafe fn query(
         Layout::Any => sys::norm_format_kind_any,
         Layout::Strided => sys::norm_blocked,
     };
-    // SAFETY: the header says what `result` points to for each query.
+    // SAFETY: the header specifies the type of `result` for each query.
     unsafe {
         match what {
             sys::norm_query_ndims_s32 => put(result, desc.ndims() as c_int),
@@ -353,15 +353,15 @@ unsafe fn query(
             | sys::norm_query_inner_nblks_s32
             | sys::norm_query_inner_blks
             | sys::norm_query_inner_idxs => {
-                return Err(Error::invalid("what: the descriptor has no strides and blocks"));
+                return Err(Error::invalid("what: the descriptor has no strides or blocks"));
             }
             sys::norm_query_sparse_encoding | sys::norm_query_nnz_s64 => {
-                return Err(Error::invalid("what: the descriptor is not a sparse one"));
+                return Err(Error::invalid("what: the descriptor is not sparse"));
             }
             _ => {
                 let what = what as i32;
                 return Err(Error::unimplemented(format!(
-                    "what: {what} is not asked of a memory descriptor"
+                    "what: {what} is not a query of memory descriptors"
                 )));
             }
         }
@@ -374,6 +374,6 @@ unsafe fn query(
 /// # Safety
 /// `result` points to a `T`.
 pub(super) unsafe fn put<T>(result: *mut c_void, value: T) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { result.cast::<T>().write_unaligned(value) }
 }

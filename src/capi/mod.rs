@@ -1,9 +1,8 @@
-//! The C boundary: pointers, checks, statuses, the panic guard. No maths.
+//! The C boundary: pointers, argument checks, statuses and the panic guard. No maths.
 //!
-//! One file per C object and one per operation. Every exported function is declared with
-//! [`exported!`], which wraps it in the guard and asserts that its prototype is the header's. Inside,
-//! pointers become references first ([`handle`]) and everything behind is safe code that never heard
-//! of C.
+//! There is one file per C object and one per operation. Every exported function is declared with
+//! [`exported!`], which wraps it in the guard and checks its prototype against the header. Pointers
+//! become references first ([`handle`]); everything behind that is safe code independent of C.
 
 mod attr;
 mod control;

@@ -1,6 +1,6 @@
-//! The names of enumerators that can be printed.
+//! The names of enumerators, for printing.
 
-use super::convert::{data_type, not_built_data_type, prop_kind_code};
+use super::convert::{data_type, prop_kind_code, unimplemented_data_type};
 use super::exported;
 use crate::ops::softmax::SoftmaxAlgorithm;
 use crate::primitive::{
@@ -12,9 +12,9 @@ use norm_sys as sys;
 use std::ffi::{CStr, CString, c_char};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// NUL-terminated copies of static names, made on first use; C strings for every name would stand twice.
-/// Nobody waits for who makes them: after fork() it may not be there. Of two that come at once, one
-/// throws its copies away.
+/// NUL-terminated copies of static names, created on first use, so that no name is written twice.
+/// Not a `OnceLock`: after fork() the thread that holds it may not exist. If two threads create the
+/// copies at once, one of them drops its own.
 pub(super) struct Names<K>(AtomicPtr<Vec<(K, CString)>>);
 
 impl<K: Copy + PartialEq> Names<K> {
@@ -22,7 +22,7 @@ impl<K: Copy + PartialEq> Names<K> {
         Self(AtomicPtr::new(std::ptr::null_mut()))
     }
 
-    /// The name of `key`, which lives as long as the process.
+    /// The name of `key`, valid for the life of the process.
     pub(super) fn get<N: Into<Vec<u8>>>(
         &'static self,
         key: K,
@@ -32,19 +32,19 @@ impl<K: Copy + PartialEq> Names<K> {
         if all.is_null() {
             let c_string = |name: N| CString::new(name).unwrap_or_default();
             let copies = names().into_iter().map(|(key, name)| (key, c_string(name))).collect();
-            all = self.keep_first(copies);
+            all = self.publish(copies);
         }
-        // SAFETY: what was kept is never freed.
+        // SAFETY: published copies are never freed.
         let all = unsafe { &*all };
         all.iter().find(|(k, _)| *k == key).map(|(_, name)| name.as_ptr())
     }
 
-    fn keep_first(&self, copies: Vec<(K, CString)>) -> *mut Vec<(K, CString)> {
+    fn publish(&self, copies: Vec<(K, CString)>) -> *mut Vec<(K, CString)> {
         let (none, mine) = (std::ptr::null_mut(), Box::into_raw(Box::new(copies)));
         match self.0.compare_exchange(none, mine, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => mine,
             Err(first) => {
-                // SAFETY: nobody else has seen these.
+                // SAFETY: no other thread has seen these.
                 drop(unsafe { Box::from_raw(mine) });
                 first
             }
@@ -59,7 +59,7 @@ exported! {
         static NAMES: Names<sys::norm_data_type_t> = Names::new();
         let found = NAMES.get(data_type_value, || {
             let name = |v| {
-                data_type(v, "").map(DataType::name).ok().or_else(|| not_built_data_type(v).map(|(name, _)| name))
+                data_type(v, "").map(DataType::name).ok().or_else(|| unimplemented_data_type(v).map(|(name, _)| name))
             };
             let types = (1..=sys::norm_s64).filter_map(|v| Some((v, name(v)?)));
             types.chain([(sys::norm_data_type_undef, "undef")]).collect()
@@ -166,7 +166,7 @@ exported! {
     }
 }
 
-/// Algorithms that have a name and nothing else.
+/// Algorithms that are not implemented and only have a name.
 const OTHER_ALGORITHMS: [(sys::norm_alg_kind_t, &str); 8] = [
     (sys::norm_alg_kind_undef, "undef"),
     (sys::norm_eltwise_relu_use_dst_for_bwd, "eltwise_relu_use_dst_for_bwd"),
@@ -178,7 +178,7 @@ const OTHER_ALGORITHMS: [(sys::norm_alg_kind_t, &str); 8] = [
     (sys::norm_eltwise_clip_v2_use_dst_for_bwd, "eltwise_clip_v2_use_dst_for_bwd"),
 ];
 
-/// The name at the place of a value.
+/// The name at index `value`.
 fn numbered(value: u32, names: &[&'static CStr], unknown: &'static CStr) -> *const c_char {
     names.get(value as usize).copied().unwrap_or(unknown).as_ptr()
 }

@@ -9,21 +9,21 @@ use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::c_int;
 
-/// The descriptor of an operand that there is not.
+/// The descriptor of an absent operand.
 static EMPTY: MemoryDesc = MemoryDesc::EMPTY;
 
-/// The bits of the f32 by which oneDNN marks a value that is not known yet.
+/// The bits of the f32 that oneDNN uses for values unknown at creation.
 const RUNTIME_F32_BITS: u32 = 0x7fc0_00d0;
 
-/// Refuses that mark.
+/// Refuses that value.
 fn check_known(name: &str, value: f32) -> Result<()> {
     if value.to_bits() == RUNTIME_F32_BITS {
-        return Err(Error::invalid(format!("{name}: the value must be known")));
+        return Err(Error::invalid(format!("{name}: runtime values are not supported")));
     }
     Ok(())
 }
 
-fn no_algorithm(code: sys::norm_alg_kind_t, kind: &str) -> Error {
+fn unknown_algorithm(code: sys::norm_alg_kind_t, kind: &str) -> Error {
     let code = code as i32;
     Error::invalid(format!("alg_kind: {code:#x} is not {kind}"))
 }
@@ -33,7 +33,7 @@ fn no_algorithm(code: sys::norm_alg_kind_t, kind: &str) -> Error {
 /// # Safety
 /// `post_ops` is NULL or a live handle.
 unsafe fn entry<'a>(post_ops: sys::const_norm_post_ops_t, index: c_int) -> Result<&'a PostOp> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let list = unsafe { PostOps::get(post_ops, "post_ops") }?;
     let found = usize::try_from(index).ok().and_then(|at| list.get(at));
     found.ok_or_else(|| {
@@ -41,26 +41,26 @@ unsafe fn entry<'a>(post_ops: sys::const_norm_post_ops_t, index: c_int) -> Resul
     })
 }
 
-fn another_kind(index: c_int, found: &PostOp) -> Error {
-    Error::invalid(format!("index: entry {index} is of another kind, {}", found.name()))
+fn wrong_kind(index: c_int, found: &PostOp) -> Error {
+    Error::invalid(format!("index: entry {index} is of kind {}", found.name()))
 }
 
 exported! {
     /// An empty list.
     fn norm_post_ops_create as dnnl_post_ops_create(post_ops: *mut sys::norm_post_ops_t) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Out::new(post_ops, "post_ops") }?.set(PostOps::default().into_c());
         Ok(())
     }
 }
 
 exported! {
-    /// A copy.
+    /// A copy of a list.
     fn norm_post_ops_clone as dnnl_post_ops_clone(
         post_ops: *mut sys::norm_post_ops_t,
         existing_post_ops: sys::const_norm_post_ops_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let out = Out::new(post_ops, "post_ops")?;
             out.set(PostOps::get(existing_post_ops, "existing_post_ops")?.clone().into_c());
@@ -72,7 +72,7 @@ exported! {
 exported! {
     /// Frees a list.
     fn norm_post_ops_destroy as dnnl_post_ops_destroy(post_ops: sys::norm_post_ops_t) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { PostOps::destroy(post_ops) };
         Ok(())
     }
@@ -81,7 +81,7 @@ exported! {
 exported! {
     /// The number of entries.
     fn norm_post_ops_len as dnnl_post_ops_len(post_ops: sys::const_norm_post_ops_t) -> c_int, else 0; {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         Ok(unsafe { PostOps::get_optional(post_ops) }.map_or(0, |list| list.len() as c_int))
     }
 }
@@ -92,20 +92,20 @@ exported! {
         post_ops: sys::const_norm_post_ops_t,
         index: c_int,
     ) -> sys::norm_primitive_kind_t, else sys::norm_undefined_primitive; {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { entry(post_ops, index) }.map(PostOp::kind)
     }
 }
 
 exported! {
-    /// Adds what the output held before.
+    /// Appends a sum with the previous output.
     fn norm_post_ops_append_sum as dnnl_post_ops_append_sum(
         post_ops: sys::norm_post_ops_t,
         scale: f32,
         zero_point: i32,
         data_type: sys::norm_data_type_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let list = unsafe { PostOps::get_mut(post_ops, "post_ops") }?;
         check_known("scale", scale)?;
         let data_type = optional_data_type(data_type, "data_type")?;
@@ -122,7 +122,7 @@ exported! {
         zero_point: *mut i32,
         data_type: *mut sys::norm_data_type_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match entry(post_ops, index)? {
                 PostOp::Sum { scale: its_scale, zero_point: its_point, data_type: its_type } => {
@@ -131,30 +131,30 @@ exported! {
                     put_optional(data_type, data_type_code(*its_type));
                     Ok(())
                 }
-                other => Err(another_kind(index, other)),
+                other => Err(wrong_kind(index, other)),
             }
         }
     }
 }
 
 exported! {
-    /// Adds an elementwise function.
+    /// Appends an elementwise function.
     fn norm_post_ops_append_eltwise as dnnl_post_ops_append_eltwise(
         post_ops: sys::norm_post_ops_t,
         alg_kind: sys::norm_alg_kind_t,
         alpha: f32,
         beta: f32,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let list = unsafe { PostOps::get_mut(post_ops, "post_ops") }?;
         let algorithm = eltwise_algorithm(alg_kind)?;
         check_known("alpha", alpha)?;
         check_known("beta", beta)?;
         let clips = matches!(algorithm, EltwiseAlgorithm::Clip | EltwiseAlgorithm::ClipV2);
-        // NaN is not in order either.
+        // NaN is not ordered either.
         if clips && alpha.partial_cmp(&beta).is_none_or(std::cmp::Ordering::is_gt) {
             return Err(Error::invalid(format!(
-                "beta: {beta} is below alpha, {alpha}, which bounds the clip from below"
+                "beta: the upper bound {beta} of the clip is less than alpha, the lower bound {alpha}"
             )));
         }
         list.append(PostOp::Eltwise { algorithm, alpha, beta })
@@ -167,10 +167,11 @@ fn eltwise_algorithm(code: sys::norm_alg_kind_t) -> Result<EltwiseAlgorithm> {
         sys::norm_eltwise_relu_use_dst_for_bwd..=sys::norm_eltwise_clip_v2_use_dst_for_bwd
     ) {
         return Err(Error::unimplemented(
-            "alg_kind: the algorithms for a gradient that is taken from dst are not built",
+            "alg_kind: the algorithms whose gradient uses dst are not implemented",
         ));
     }
-    EltwiseAlgorithm::of_code(code).ok_or_else(|| no_algorithm(code, "an elementwise function"))
+    EltwiseAlgorithm::of_code(code)
+        .ok_or_else(|| unknown_algorithm(code, "an elementwise function"))
 }
 
 exported! {
@@ -182,7 +183,7 @@ exported! {
         alpha: *mut f32,
         beta: *mut f32,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match entry(post_ops, index)? {
                 PostOp::Eltwise { algorithm, alpha: its_alpha, beta: its_beta } => {
@@ -191,33 +192,33 @@ exported! {
                     put_optional(beta, *its_beta);
                     Ok(())
                 }
-                other => Err(another_kind(index, other)),
+                other => Err(wrong_kind(index, other)),
             }
         }
     }
 }
 
 exported! {
-    /// Adds a function of another tensor.
+    /// Appends a binary function.
     fn norm_post_ops_append_binary as dnnl_post_ops_append_binary(
         post_ops: sys::norm_post_ops_t,
         alg_kind: sys::norm_alg_kind_t,
         src1_desc: sys::const_norm_memory_desc_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { append_binary(post_ops, alg_kind, src1_desc, std::ptr::null()) }
     }
 }
 
 exported! {
-    /// Adds a function of one or two other tensors.
+    /// Appends a binary or ternary function.
     fn norm_post_ops_append_binary_v2 as dnnl_post_ops_append_binary_v2(
         post_ops: sys::norm_post_ops_t,
         alg_kind: sys::norm_alg_kind_t,
         src1_desc: sys::const_norm_memory_desc_t,
         src2_desc: sys::const_norm_memory_desc_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { append_binary(post_ops, alg_kind, src1_desc, src2_desc) }
     }
 }
@@ -230,14 +231,14 @@ unsafe fn append_binary(
     src1_desc: sys::const_norm_memory_desc_t,
     src2_desc: sys::const_norm_memory_desc_t,
 ) -> Result<()> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let list = unsafe { PostOps::get_mut(post_ops, "post_ops") }?;
     let algorithm = BinaryAlgorithm::of_code(alg_kind)
-        .ok_or_else(|| no_algorithm(alg_kind, "a binary function"))?;
-    // SAFETY: the caller's.
+        .ok_or_else(|| unknown_algorithm(alg_kind, "a binary function"))?;
+    // SAFETY: guaranteed by the caller.
     let src1 = unsafe { operand(src1_desc, "src1_desc") }?;
     let src2 = match algorithm {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         BinaryAlgorithm::Select => Some(unsafe { operand(src2_desc, "src2_desc") }?),
         _ => None,
     };
@@ -247,7 +248,7 @@ unsafe fn append_binary(
 /// # Safety
 /// `desc` is NULL or a live handle.
 unsafe fn operand(desc: sys::const_norm_memory_desc_t, name: &str) -> Result<Box<MemoryDesc>> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let desc = unsafe { MemoryDesc::get(desc, name) }?;
     if desc.ndims() == 0 {
         return Err(Error::invalid(format!("{name}: an empty descriptor")));
@@ -263,13 +264,13 @@ exported! {
         alg_kind: *mut sys::norm_alg_kind_t,
         src1_desc: *mut sys::const_norm_memory_desc_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { binary_parameters(post_ops, index, alg_kind, src1_desc, std::ptr::null_mut()) }
     }
 }
 
 exported! {
-    /// The parameters of a binary function, and its third tensor.
+    /// The parameters of a binary or ternary function.
     fn norm_post_ops_get_params_binary_v2 as dnnl_post_ops_get_params_binary_v2(
         post_ops: sys::const_norm_post_ops_t,
         index: c_int,
@@ -277,13 +278,13 @@ exported! {
         src1_desc: *mut sys::const_norm_memory_desc_t,
         src2_desc: *mut sys::const_norm_memory_desc_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { binary_parameters(post_ops, index, alg_kind, src1_desc, src2_desc) }
     }
 }
 
 /// # Safety
-/// The handle is NULL or live, results are NULL or can be written.
+/// The handle is NULL or live, and outputs are NULL or writable.
 unsafe fn binary_parameters(
     post_ops: sys::const_norm_post_ops_t,
     index: c_int,
@@ -291,7 +292,7 @@ unsafe fn binary_parameters(
     src1_desc: *mut sys::const_norm_memory_desc_t,
     src2_desc: *mut sys::const_norm_memory_desc_t,
 ) -> Result<()> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match entry(post_ops, index)? {
             PostOp::Binary { algorithm, src1, src2 } => {
@@ -300,41 +301,41 @@ unsafe fn binary_parameters(
                 put_optional(src2_desc, src2.as_deref().unwrap_or(&EMPTY).lend());
                 Ok(())
             }
-            other => Err(another_kind(index, other)),
+            other => Err(wrong_kind(index, other)),
         }
     }
 }
 
 exported! {
-    /// Adds a parametric relu.
+    /// Appends a parametric ReLU.
     fn norm_post_ops_append_prelu as dnnl_post_ops_append_prelu(post_ops: sys::norm_post_ops_t, mask: c_int) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { PostOps::get_mut(post_ops, "post_ops") }?.append(PostOp::Prelu { mask })
     }
 }
 
 exported! {
-    /// The parameter of a parametric relu.
+    /// The parameters of a parametric ReLU.
     fn norm_post_ops_get_params_prelu as dnnl_post_ops_get_params_prelu(
         post_ops: sys::const_norm_post_ops_t,
         index: c_int,
         mask: *mut c_int,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match entry(post_ops, index)? {
                 PostOp::Prelu { mask: its_mask } => {
                     put_optional(mask, *its_mask);
                     Ok(())
                 }
-                other => Err(another_kind(index, other)),
+                other => Err(wrong_kind(index, other)),
             }
         }
     }
 }
 
 exported! {
-    /// Adds a depthwise convolution.
+    /// Appends a depthwise convolution.
     fn norm_post_ops_append_dw as dnnl_post_ops_append_dw(
         post_ops: sys::norm_post_ops_t,
         weights_data_type: sys::norm_data_type_t,
@@ -344,16 +345,16 @@ exported! {
         stride_size: i64,
         padding_l_size: i64,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let list = unsafe { PostOps::get_mut(post_ops, "post_ops") }?;
         for (name, value) in [("kernel_size", kernel_size), ("stride_size", stride_size)] {
             if value <= 0 {
-                return Err(Error::invalid(format!("{name}: {value} is not above 0")));
+                return Err(Error::invalid(format!("{name}: {value} is not positive")));
             }
         }
         if padding_l_size >= kernel_size {
             return Err(Error::invalid(format!(
-                "padding_l_size: {padding_l_size} is not below kernel_size, {kernel_size}"
+                "padding_l_size: {padding_l_size} is not less than kernel_size, {kernel_size}"
             )));
         }
         list.append(PostOp::Depthwise(Depthwise {
@@ -379,7 +380,7 @@ exported! {
         stride_size: *mut i64,
         padding_l_size: *mut i64,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match entry(post_ops, index)? {
                 PostOp::Depthwise(dw) => {
@@ -391,7 +392,7 @@ exported! {
                     put_optional(padding_l_size, dw.padding);
                     Ok(())
                 }
-                other => Err(another_kind(index, other)),
+                other => Err(wrong_kind(index, other)),
             }
         }
     }

@@ -13,11 +13,11 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::c_int;
 
-/// A problem ready to run.
+/// An executable problem.
 struct Primitive {
     descriptor: Descriptor,
     needed: Box<[Needed]>,
-    /// The caller's, if it is the one to give it.
+    /// The scratchpad argument in user mode.
     scratchpad: Option<Needed>,
 }
 
@@ -38,7 +38,7 @@ impl Handle for Primitive {
 }
 
 thread_local! {
-    /// Threads that took part in this thread's last execution.
+    /// The number of threads in this thread's last execution.
     static LAST_THREADS: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -48,7 +48,7 @@ exported! {
         primitive: *mut sys::norm_primitive_t,
         primitive_desc: sys::const_norm_primitive_desc_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let out = Out::new(primitive, "primitive")?;
             let descriptor = Descriptor::get(primitive_desc, "primitive_desc")?.clone();
@@ -66,12 +66,12 @@ exported! {
         nargs: c_int,
         args: *const sys::norm_exec_arg_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (primitive, stream) =
             unsafe { (Primitive::get(primitive, "primitive")?, Stream::get(stream, "stream")?) };
         let nargs = usize::try_from(nargs)
             .map_err(|_| Error::invalid(format!("nargs: {nargs} is negative")))?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let args = unsafe { slice(args, nargs, "args") }?;
         let desc = &primitive.descriptor.desc;
 
@@ -90,13 +90,13 @@ exported! {
     }
 }
 
-/// An argument that every execution has to give.
+/// A required argument of an execution.
 struct Needed {
     id: c_int,
     name: Cow<'static, str>,
     data_type: Option<DataType>,
     size: usize,
-    /// Bytes of the buffer before the tensor's first element.
+    /// Offset in bytes of the tensor's first element in the buffer.
     offset: usize,
 }
 
@@ -107,11 +107,12 @@ impl Needed {
         Self { id, name, data_type: desc.data_type(), size: desc.size(), offset }
     }
 
-    /// The buffer given for it, if that is of the right type and large enough; of several the last.
+    /// The buffer passed for it, if its type and size are right. If an id is repeated, the last
+    /// argument counts.
     #[inline]
     fn find(&self, args: &[sys::norm_exec_arg_t]) -> Result<*mut u8> {
         let given = args.iter().rev().find(|arg| arg.arg == self.id);
-        // SAFETY: the header asks for live handles.
+        // SAFETY: the header requires live handles.
         let memory = given.and_then(|arg| unsafe { Memory::get_optional(arg.memory) });
         match memory {
             Some(m) if self.fits(m) && !(m.data.is_null() && self.size > 0) => {
@@ -131,7 +132,7 @@ impl Needed {
         desc.data_type() == self.data_type || desc.ndims() == 0
     }
 
-    /// Why [`find`](Self::find) found nothing.
+    /// The reason why [`find`](Self::find) failed.
     #[cold]
     fn refuse(&self, is_given: bool, memory: Option<&Memory>) -> Error {
         let name = |data_type: Option<DataType>| data_type.map_or("undef", DataType::name);
@@ -151,12 +152,12 @@ impl Needed {
 }
 
 exported! {
-    /// The primitive descriptor.
+    /// The primitive descriptor of a primitive.
     fn norm_primitive_get_primitive_desc as dnnl_primitive_get_primitive_desc(
         primitive: sys::const_norm_primitive_t,
         primitive_desc: *mut sys::const_norm_primitive_desc_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let primitive = Primitive::get(primitive, "primitive")?;
             Out::new(primitive_desc, "primitive_desc")?.set(primitive.descriptor.lend());
@@ -168,14 +169,14 @@ exported! {
 exported! {
     /// Frees a primitive.
     fn norm_primitive_destroy as dnnl_primitive_destroy(primitive: sys::norm_primitive_t) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Primitive::destroy(primitive) };
         Ok(())
     }
 }
 
 exported! {
-    /// Threads that took part in this thread's last execution.
+    /// The number of threads in this thread's last execution.
     fn norm_get_last_num_threads() -> c_int, else 0; {
         Ok(LAST_THREADS.get() as c_int)
     }

@@ -1,4 +1,4 @@
-//! Primitive descriptors: queries and the walk over implementations.
+//! Primitive descriptors: queries, and iteration over implementations.
 
 use super::convert::prop_kind_code;
 use super::engine::Engine;
@@ -12,7 +12,7 @@ use norm_sys as sys;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// What C holds: the descriptor and the engine it was made with.
+/// The C object: the descriptor and its engine.
 #[derive(Clone)]
 pub(super) struct Descriptor {
     pub(super) engine: Engine,
@@ -23,10 +23,10 @@ impl Handle for Descriptor {
     type C = sys::norm_primitive_desc;
 }
 
-/// Descriptor of what a problem does not have.
+/// The descriptor of an absent tensor.
 static EMPTY: MemoryDesc = MemoryDesc::EMPTY;
 
-/// What the `*_primitive_desc_create` functions of operations share: makes the problem and writes the
+/// The common part of the `*_primitive_desc_create` functions: creates the problem and writes the
 /// handle.
 ///
 /// # Safety
@@ -51,7 +51,7 @@ pub(super) unsafe fn create<O: Op + 'static>(
 }
 
 impl Descriptor {
-    /// The descriptor that a `norm_query_*_md` names; an empty one for what the problem lacks.
+    /// The descriptor of a `norm_query_*_md` query; empty if the problem does not use it.
     fn memory_desc(&self, what: sys::norm_query_t, index: c_int) -> Result<&MemoryDesc> {
         let op = self.desc.op();
         Ok(match what {
@@ -111,7 +111,7 @@ impl Descriptor {
     }
 
     /// # Safety
-    /// `result` points to what the header says for `what`.
+    /// `result` points to the type that the header specifies for `what`.
     unsafe fn query(
         &self,
         what: sys::norm_query_t,
@@ -162,7 +162,7 @@ impl Descriptor {
 }
 
 exported! {
-    /// Moves to the next implementation.
+    /// Switches to the next implementation.
     fn norm_primitive_desc_next_impl as dnnl_primitive_desc_next_impl(primitive_desc: sys::norm_primitive_desc_t) {
         // SAFETY: the caller's.
         unsafe { Descriptor::get_mut(primitive_desc, "primitive_desc") }?.desc.next_implementation()
@@ -170,7 +170,7 @@ exported! {
 }
 
 exported! {
-    /// A copy.
+    /// A copy of a primitive descriptor.
     fn norm_primitive_desc_clone as dnnl_primitive_desc_clone(
         primitive_desc: *mut sys::norm_primitive_desc_t,
         existing_primitive_desc: sys::const_norm_primitive_desc_t,
@@ -195,7 +195,7 @@ exported! {
 }
 
 exported! {
-    /// The attributes.
+    /// The attributes of a primitive descriptor.
     fn norm_primitive_desc_get_attr as dnnl_primitive_desc_get_attr(
         primitive_desc: sys::const_norm_primitive_desc_t,
         attr: *mut sys::const_norm_primitive_attr_t,
@@ -228,7 +228,7 @@ exported! {
 }
 
 exported! {
-    /// A memory descriptor of the problem.
+    /// The answer to a memory descriptor query.
     fn norm_primitive_desc_query_md as dnnl_primitive_desc_query_md(
         primitive_desc: sys::const_norm_primitive_desc_t,
         what: sys::norm_query_t,
@@ -241,7 +241,7 @@ exported! {
 }
 
 exported! {
-    /// An integer of the problem.
+    /// The answer to an integer query.
     fn norm_primitive_desc_query_s32 as dnnl_primitive_desc_query_s32(
         primitive_desc: sys::const_norm_primitive_desc_t,
         what: sys::norm_query_t,

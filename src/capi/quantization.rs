@@ -1,4 +1,4 @@
-//! The attributes that are scales and zero points.
+//! Scales and zero points of attributes.
 
 use super::convert::data_type;
 use super::exported;
@@ -9,14 +9,14 @@ use crate::tensor::DataType;
 use norm_sys as sys;
 use std::ffi::c_int;
 
-/// What an argument gets.
+/// The kind of quantization values.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Scales,
     ZeroPoints,
 }
 
-/// What the functions are given for one argument.
+/// The arguments of a setter.
 struct Parameters {
     arg: c_int,
     mask: c_int,
@@ -41,7 +41,7 @@ impl Kind {
             return Ok(());
         }
         let what = self.name();
-        Err(Error::invalid(format!("arg: {arg} is not one that has {what}")))
+        Err(Error::invalid(format!("arg: argument {arg} cannot have {what}")))
     }
 
     fn check_type(self, arg: c_int, data_type: DataType) -> Result<()> {
@@ -52,18 +52,18 @@ impl Kind {
         };
         if !types.contains(&data_type) {
             let (what, name) = (self.name(), data_type.name());
-            return Err(Error::invalid(format!("data_type: {what} are not {name}")));
+            return Err(Error::invalid(format!("data_type: {what} cannot be {name}")));
         }
         let is_input = [sys::NORM_ARG_SRC, sys::NORM_ARG_WEIGHTS].contains(&arg);
         if self == Self::ZeroPoints && !is_input && data_type != S32 {
-            return Err(Error::invalid("data_type: zero points other than of inputs are s32"));
+            return Err(Error::invalid("data_type: zero points of this argument must be s32"));
         }
         Ok(())
     }
 }
 
 impl Parameters {
-    /// One value, or one for each index of the dimensions in `mask`, in the usual type.
+    /// Values in the default data type, without groups.
     fn plain(arg: c_int, mask: c_int, data_type: sys::norm_data_type_t) -> Self {
         Self { arg, mask, group_ndims: 0, group_dims: std::ptr::null(), data_type, is_on_host: 0 }
     }
@@ -76,7 +76,7 @@ impl Parameters {
             .ok()
             .filter(|n| *n <= sys::NORM_MAX_NDIMS as usize)
             .ok_or_else(|| Error::invalid(format!("group_ndims: {ndims} is out of range")))?;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let groups = unsafe { slice(self.group_dims, len, "group_dims") }?;
         kind.check_argument(self.arg)?;
         let Ok(mask) = u32::try_from(self.mask) else {
@@ -85,23 +85,25 @@ impl Parameters {
         let data_type = data_type(self.data_type, "data_type")?;
         kind.check_type(self.arg, data_type)?;
         if let Some(group) = groups.iter().find(|group| **group <= 0) {
-            return Err(Error::invalid(format!("group_dims: {group} is not above 0")));
+            return Err(Error::invalid(format!("group_dims: {group} is not positive")));
         }
         let what = kind.name();
         if !groups.is_empty() {
             if mask == 0 {
-                return Err(Error::invalid("mask: groups need a dimension that they divide"));
+                return Err(Error::invalid(
+                    "mask: groups need a mask with the dimensions that they divide",
+                ));
             }
             return Err(Error::unimplemented(format!(
-                "group_ndims: groups of {what} are not built"
+                "group_ndims: groups of {what} are not implemented"
             )));
         }
         if self.is_on_host != 0 {
             if mask != 0 {
-                return Err(Error::invalid("mask: there is one value on the host, for mask 0"));
+                return Err(Error::invalid("mask: a value on the host needs mask 0"));
             }
             return Err(Error::unimplemented(format!(
-                "is_on_host: {what} are arguments of the execution"
+                "is_on_host: {what} on the host are not implemented"
             )));
         }
         Ok(Quantized { mask, data_type })
@@ -109,9 +111,9 @@ impl Parameters {
 }
 
 /// # Safety
-/// `attr` is NULL or a live handle; the groups are NULL or as many as said.
+/// `attr` is NULL or a live handle. The group dimensions are NULL or `group_ndims` elements.
 unsafe fn set(attr: sys::norm_primitive_attr_t, kind: Kind, given: &Parameters) -> Result<()> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let (attr, quantized) = unsafe { (Attr::get_mut(attr, "attr")?, given.checked(kind)?) };
     match kind {
         Kind::Scales => attr.scales.set(given.arg, quantized),
@@ -121,19 +123,19 @@ unsafe fn set(attr: sys::norm_primitive_attr_t, kind: Kind, given: &Parameters) 
 }
 
 exported! {
-    /// Scales in f32.
+    /// Sets scales in f32.
     fn norm_primitive_attr_set_scales_mask as dnnl_primitive_attr_set_scales_mask(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
         mask: c_int,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { set(attr, Kind::Scales, &Parameters::plain(arg, mask, sys::norm_f32)) }
     }
 }
 
 exported! {
-    /// Scales of a type.
+    /// Sets scales of a data type.
     fn norm_primitive_attr_set_scales as dnnl_primitive_attr_set_scales(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
@@ -143,13 +145,13 @@ exported! {
         data_type: sys::norm_data_type_t,
     ) {
         let given = Parameters { arg, mask, group_ndims, group_dims, data_type, is_on_host: 0 };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { set(attr, Kind::Scales, &given) }
     }
 }
 
 exported! {
-    /// Scales, as an argument or from the host.
+    /// Sets scales that are execution arguments or on the host.
     fn norm_primitive_attr_set_scales_v2 as dnnl_primitive_attr_set_scales_v2(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
@@ -161,13 +163,13 @@ exported! {
     ) {
         let given =
             Parameters { arg, mask, group_ndims: ndims, group_dims, data_type, is_on_host };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { set(attr, Kind::Scales, &given) }
     }
 }
 
 exported! {
-    /// Scales, given or taken from the data.
+    /// Sets scales that are static or computed from the data.
     fn norm_primitive_attr_set_scales_v3 as dnnl_primitive_attr_set_scales_v3(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
@@ -181,7 +183,7 @@ exported! {
         match qmode {
             sys::norm_quantization_mode_static_sazp => (),
             sys::norm_quantization_mode_dynamic_mx | sys::norm_quantization_mode_dynamic_fp => {
-                return Err(Error::unimplemented("qmode: scales taken from the data are not built"));
+                return Err(Error::unimplemented("qmode: dynamic scales are not implemented"));
             }
             _ => {
                 let qmode = qmode as i32;
@@ -190,25 +192,25 @@ exported! {
         }
         let given =
             Parameters { arg, mask, group_ndims: ndims, group_dims, data_type, is_on_host };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { set(attr, Kind::Scales, &given) }
     }
 }
 
 exported! {
-    /// Zero points in s32.
+    /// Sets zero points in s32.
     fn norm_primitive_attr_set_zero_points_mask as dnnl_primitive_attr_set_zero_points_mask(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
         mask: c_int,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { set(attr, Kind::ZeroPoints, &Parameters::plain(arg, mask, sys::norm_s32)) }
     }
 }
 
 exported! {
-    /// Zero points of a type.
+    /// Sets zero points of a data type.
     fn norm_primitive_attr_set_zero_points as dnnl_primitive_attr_set_zero_points(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
@@ -218,13 +220,13 @@ exported! {
         data_type: sys::norm_data_type_t,
     ) {
         let given = Parameters { arg, mask, group_ndims, group_dims, data_type, is_on_host: 0 };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { set(attr, Kind::ZeroPoints, &given) }
     }
 }
 
 exported! {
-    /// Zero points, as an argument or from the host.
+    /// Sets zero points that are execution arguments or on the host.
     fn norm_primitive_attr_set_zero_points_v2 as dnnl_primitive_attr_set_zero_points_v2(
         attr: sys::norm_primitive_attr_t,
         arg: c_int,
@@ -236,7 +238,7 @@ exported! {
     ) {
         let given =
             Parameters { arg, mask, group_ndims: ndims, group_dims, data_type, is_on_host };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { set(attr, Kind::ZeroPoints, &given) }
     }
 }

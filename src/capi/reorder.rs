@@ -1,4 +1,4 @@
-//! Reorder's constructor.
+//! The constructor of reorder.
 
 use super::engine::Engine;
 use super::exported;
@@ -9,7 +9,7 @@ use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 
 exported! {
-    /// A tensor in another layout and type.
+    /// A reorder between layouts and data types.
     fn norm_reorder_primitive_desc_create as dnnl_reorder_primitive_desc_create(
         reorder_primitive_desc: *mut sys::norm_primitive_desc_t,
         src_desc: sys::const_norm_memory_desc_t,
@@ -18,7 +18,7 @@ exported! {
         dst_engine: sys::norm_engine_t,
         attr: sys::const_norm_primitive_attr_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             Out::new(reorder_primitive_desc, "reorder_primitive_desc")?;
             Engine::get(src_engine, "src_engine")?;

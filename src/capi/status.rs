@@ -33,13 +33,13 @@ exported! {
     }
 }
 
-/// A version is the same for the whole process.
+/// The version, shareable between threads.
 struct Version(sys::norm_version_t);
 
 // SAFETY: its only pointer is to a static string.
 unsafe impl Sync for Version {}
 
-/// Digits of a version of Cargo's.
+/// Parses a component of the Cargo version.
 const fn number(text: &str) -> i32 {
     let (bytes, mut value, mut i) = (text.as_bytes(), 0, 0);
     while i < bytes.len() {

@@ -1,4 +1,4 @@
-//! Streams: in what order, and on whose threads, primitives are executed.
+//! Streams: the order of executions, and the threads that run them.
 
 use super::engine::Engine;
 use super::exported;
@@ -8,7 +8,7 @@ use crate::threads::{CallerPool, MAX_THREADS, Threads};
 use norm_sys as sys;
 use std::ffi::{c_int, c_uint, c_void};
 
-/// What executes primitives.
+/// Executes primitives.
 #[derive(Debug)]
 pub(super) struct Stream {
     engine: Engine,
@@ -26,7 +26,7 @@ exported! {
         engine: sys::norm_engine_t,
         flags: c_uint,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (out, engine) = unsafe { (Out::new(stream, "stream")?, Engine::get(engine, "engine")?) };
         if !matches!(flags, sys::norm_stream_in_order | sys::norm_stream_out_of_order) {
             return Err(Error::invalid(format!(
@@ -44,7 +44,7 @@ exported! {
         stream: sys::const_norm_stream_t,
         engine: *mut sys::norm_engine_t,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let stream = Stream::get(stream, "stream")?;
             Out::new(engine, "engine")?.set(stream.engine.lend_mut());
@@ -54,9 +54,9 @@ exported! {
 }
 
 exported! {
-    /// Waits for the executions, which are finished.
+    /// Waits for executions, which are synchronous and so have finished.
     fn norm_stream_wait as dnnl_stream_wait(stream: sys::norm_stream_t) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Stream::get(stream, "stream") }.map(|_| ())
     }
 }
@@ -64,21 +64,21 @@ exported! {
 exported! {
     /// Frees a stream.
     fn norm_stream_destroy as dnnl_stream_destroy(stream: sys::norm_stream_t) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Stream::destroy(stream) };
         Ok(())
     }
 }
 
 exported! {
-    /// Uses the caller's threads, or the library's again.
+    /// Selects the caller's threads or the library's.
     fn norm_stream_set_parallel_for(
         stream: sys::norm_stream_t,
         parallel_for: sys::norm_parallel_for_t,
         pool: *mut c_void,
         num_threads: c_int,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let stream = unsafe { Stream::get_mut(stream, "stream") }?;
         stream.threads = match parallel_for {
             None => Threads::Library,

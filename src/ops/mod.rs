@@ -1,4 +1,5 @@
-//! The operations. Each owns its formula, its checks and its implementations, and imports no other.
+//! The operations. Each owns its formula, checks and implementations, and imports no other
+//! operation.
 
 pub(crate) mod layer_normalization;
 pub(crate) mod reorder;

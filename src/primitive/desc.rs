@@ -1,4 +1,4 @@
-//! Primitive descriptors: an operation's problem, and which of its implementations runs it.
+//! Primitive descriptors: an operation's problem and the implementation that runs it.
 
 use super::{
     Attr, MAX_POST_OPS, ScratchpadMode, effective_level, verbose, verbosity, with_scratchpad,
@@ -14,7 +14,7 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The direction of a problem.
+/// The propagation kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PropKind {
     ForwardTraining,
@@ -45,11 +45,11 @@ pub(crate) enum Usage {
     Output,
 }
 
-/// An argument that a problem has.
+/// An execution argument of a problem.
 #[derive(Clone, Debug)]
 pub(crate) struct OpArgument {
     pub(crate) id: i32,
-    /// The name after `NORM_ARG_`, in lower case.
+    /// The name without `NORM_ARG_`, in lower case.
     pub(crate) name: Cow<'static, str>,
     pub(crate) usage: Usage,
     pub(crate) desc: MemoryDesc,
@@ -81,7 +81,7 @@ pub(crate) enum Answer {
     U32(u32),
 }
 
-/// A checked problem of an operation.
+/// A validated problem of an operation.
 pub(crate) trait Op: Send + Sync {
     fn kind(&self) -> sys::norm_primitive_kind_t;
     fn name(&self) -> &'static str;
@@ -106,29 +106,29 @@ pub(crate) trait Op: Send + Sync {
     }
     /// What else defines the problem, for verbose lines.
     fn auxiliary(&self) -> String;
-    /// The implementations, best first; the list is the same for every problem.
+    /// The implementations, best first; the same list for every problem.
     fn variants(&self) -> &'static [Variant] {
         &BY_LEVEL
     }
-    /// Makes one of them, or says why it does not fit.
+    /// Creates an implementation, or returns the reason why it does not support the problem.
     fn implement(
         &self,
         variant: &'static Variant,
     ) -> std::result::Result<Box<dyn Implementation>, String>;
-    /// What must hold between the buffers of one execution.
+    /// Checks the relations between the buffers of an execution.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()>;
 }
 
-/// A row of an operation's list of implementations.
+/// An entry of an operation's list of implementations.
 #[derive(Debug)]
 pub(crate) struct Variant {
-    /// What `norm_query_impl_info_str` gives.
+    /// The answer to `norm_query_impl_info_str`.
     pub(crate) name: &'static std::ffi::CStr,
-    /// The level it is compiled for; `None` runs everywhere and is not capped.
+    /// The level it is compiled for. `None` runs everywhere, whatever the limit.
     pub(crate) level: Option<Level>,
 }
 
-/// The list of an operation that has one kernel for every level, and a reference implementation.
+/// The list of operations with one kernel for every level and a reference implementation.
 static BY_LEVEL: [Variant; 5] = [
     Variant { name: c"simd:avx512", level: Some(Level::Avx512) },
     Variant { name: c"simd:avx2", level: Some(Level::Avx2) },
@@ -137,12 +137,12 @@ static BY_LEVEL: [Variant; 5] = [
     Variant { name: c"ref:any", level: None },
 ];
 
-/// A way to run a problem.
+/// An implementation of a problem.
 pub(crate) trait Implementation: Send + Sync {
     fn variant(&self) -> &'static Variant;
-    /// Bytes of temporary memory, whose address is aligned to 64.
+    /// Size of the scratchpad in bytes; it is 64-byte aligned.
     fn scratchpad_size(&self) -> usize;
-    /// Runs it and gives the number of threads that took part.
+    /// Runs the problem. Returns the number of threads that took part.
     fn execute(&self, execution: &Execution<'_>) -> usize;
 
     fn name(&self) -> &'static str {
@@ -150,7 +150,7 @@ pub(crate) trait Implementation: Send + Sync {
     }
 }
 
-/// One execution, checked: every argument that the problem has is there and large enough.
+/// One validated execution: every argument is present and large enough.
 pub(crate) struct Execution<'a> {
     pub(crate) arguments: &'a Arguments,
     pub(crate) scratchpad: *mut u8,
@@ -168,7 +168,7 @@ pub(crate) struct Arguments {
     len: usize,
 }
 
-// SAFETY: it gives addresses away and reads or writes nothing through them.
+// SAFETY: it only hands out addresses and does not access memory through them.
 unsafe impl Sync for Arguments {}
 
 impl Arguments {
@@ -183,7 +183,7 @@ impl Arguments {
         self.len += 1;
     }
 
-    /// The address of an argument; null if the problem does not have it.
+    /// The address of an argument; null if the problem does not use it.
     #[inline]
     pub(crate) fn get(&self, id: i32) -> *mut u8 {
         // SAFETY: `push` wrote the first `len`.
@@ -199,17 +199,17 @@ impl Arguments {
 pub(crate) struct PrimitiveDesc {
     op: Arc<dyn Op>,
     attr: Attr,
-    /// The level in force when this was made; later caps do not reach it.
+    /// The level at creation; later limits do not affect it.
     level: Level,
     position: usize,
     implementation: Arc<dyn Implementation>,
-    /// Bytes of temporary memory that the implementation wants.
+    /// Size of the implementation's scratchpad in bytes.
     scratchpad_size: usize,
     scratchpad: MemoryDesc,
 }
 
 impl PrimitiveDesc {
-    /// Chooses the first implementation that fits.
+    /// Chooses the first implementation that supports the problem.
     pub(crate) fn new(op: Arc<dyn Op>, attr: Attr) -> Result<Self> {
         let begin = Instant::now();
         let level = effective_level();
@@ -229,7 +229,7 @@ impl PrimitiveDesc {
         Ok(desc)
     }
 
-    /// Moves on to the next implementation that fits.
+    /// Switches to the next implementation that supports the problem.
     pub(crate) fn next_implementation(&mut self) -> Result<()> {
         let (position, implementation) = choose(&*self.op, self.level, self.position + 1)
             .ok_or_else(|| {
@@ -255,13 +255,13 @@ impl PrimitiveDesc {
         &*self.implementation
     }
 
-    /// The scratchpad that the caller provides: empty if the library does.
+    /// The descriptor of the caller's scratchpad; empty in library mode.
     pub(crate) fn scratchpad_desc(&self) -> &MemoryDesc {
         &self.scratchpad
     }
 
-    /// Runs the problem on buffers that were checked, with the caller's scratchpad if it is the one
-    /// to give it. Gives the number of threads that took part.
+    /// Runs the problem on validated buffers. `scratchpad` is the caller's, in user mode. Returns
+    /// the number of threads that took part.
     pub(crate) fn execute(
         &self,
         arguments: &Arguments,
@@ -285,7 +285,7 @@ impl PrimitiveDesc {
     }
 }
 
-/// The first implementation from `position` on that fits, and its position.
+/// The first implementation from `position` on that supports the problem, and its position.
 fn choose(op: &dyn Op, level: Level, position: usize) -> Option<(usize, Arc<dyn Implementation>)> {
     let report = verbosity() >= Verbosity::Creation;
     for (at, variant) in op.variants().iter().enumerate().skip(position) {
@@ -306,7 +306,7 @@ fn choose(op: &dyn Op, level: Level, position: usize) -> Option<(usize, Arc<dyn 
     None
 }
 
-/// What the caller has to provide, with room to align it.
+/// The descriptor of the caller's scratchpad, with room for alignment.
 fn scratchpad_desc(size: usize, attr: &Attr) -> Result<MemoryDesc> {
     if attr.scratchpad_mode == ScratchpadMode::Library || size == 0 {
         return Ok(MemoryDesc::EMPTY);

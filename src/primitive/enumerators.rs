@@ -1,8 +1,8 @@
-//! Enumerations that C gives as integers: each with its C value and its name, in one row.
+//! Enumerations that C passes as integers: each variant with its C value and its name.
 
 use norm_sys as sys;
 
-/// An enumeration whose rows say the Rust name, the C constant and the text.
+/// Defines an enumeration from rows of Rust name, C constant and text.
 macro_rules! enumerators {
     ($(#[$meta:meta])* $name:ident: $code:ident {
         $($(#[$row:meta])* $variant:ident = $value:ident, $text:literal;)*
@@ -36,7 +36,7 @@ macro_rules! enumerators {
 pub(crate) use enumerators;
 
 enumerators! {
-    /// Who provides temporary memory.
+    /// Who provides the scratchpad.
     #[derive(Default)]
     ScratchpadMode: norm_scratchpad_mode_t {
         #[default]
@@ -59,7 +59,7 @@ enumerators! {
 }
 
 enumerators! {
-    /// The type of sums.
+    /// The type of accumulators.
     #[derive(Default)]
     AccumulationMode: norm_accumulation_mode_t {
         #[default]
@@ -73,7 +73,7 @@ enumerators! {
 }
 
 enumerators! {
-    /// How an output is rounded.
+    /// The rounding of an output.
     #[derive(Default)]
     RoundingMode: norm_rounding_mode_t {
         #[default]
@@ -83,7 +83,7 @@ enumerators! {
 }
 
 enumerators! {
-    /// An elementwise function; the formulas stand in `norm_types.h`.
+    /// An elementwise function; see `norm_types.h` for the formulas.
     EltwiseAlgorithm: norm_alg_kind_t {
         Relu = norm_eltwise_relu, "eltwise_relu";
         Tanh = norm_eltwise_tanh, "eltwise_tanh";
@@ -110,7 +110,7 @@ enumerators! {
 }
 
 enumerators! {
-    /// A function of two elements, or of three.
+    /// A function of two or three elements.
     BinaryAlgorithm: norm_alg_kind_t {
         Add = norm_binary_add, "binary_add";
         Mul = norm_binary_mul, "binary_mul";

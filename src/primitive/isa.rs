@@ -1,5 +1,4 @@
-//! The cap on the instruction set: what was asked for, by call or environment, and the level that
-//! follows from it.
+//! The limit on the instruction set, set by a call or the environment, and the resulting level.
 
 use super::environment::variable;
 use crate::error::{Error, Result};
@@ -7,7 +6,7 @@ use crate::simd::Level;
 use norm_sys as sys;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A value of `norm_cpu_isa_t`, its name and the level it allows; `None` for no cap.
+/// A value of `norm_cpu_isa_t`, its name and the level that it allows; `None` means no limit.
 pub(crate) struct CpuIsa {
     pub(crate) value: sys::norm_cpu_isa_t,
     pub(crate) name: &'static str,
@@ -20,7 +19,7 @@ macro_rules! isa {
     };
 }
 
-/// Every value that exists, by its first name.
+/// Every value, by its primary name.
 const ISAS: &[CpuIsa] = &[
     isa!(norm_cpu_isa_default, "default", None),
     isa!(norm_cpu_isa_portable, "portable", Some(Level::Portable)),
@@ -40,7 +39,7 @@ const ISAS: &[CpuIsa] = &[
     isa!(norm_cpu_isa_avx10_2_512_amx_2, "avx10_2_amx_2", Some(Level::Avx512)),
 ];
 
-/// Second names that the environment variable understands.
+/// Other names that the environment variable accepts.
 const ALIASES: &[(&str, sys::norm_cpu_isa_t)] = &[
     ("all", sys::norm_cpu_isa_default),
     ("avx512", sys::norm_cpu_isa_avx512_core),
@@ -57,12 +56,12 @@ impl CpuIsa {
         ISAS.iter().find(|isa| isa.value == value)
     }
 
-    /// Every value that exists, with its name.
+    /// Every value with its name.
     pub(crate) fn all() -> impl Iterator<Item = (sys::norm_cpu_isa_t, &'static str)> {
         ISAS.iter().map(|isa| (isa.value, isa.name))
     }
 
-    /// The row of a name as the environment gives it: any case.
+    /// The row of a name from the environment, in any case.
     fn find_name(name: &str) -> Option<&'static Self> {
         let name = name.trim().to_ascii_lowercase();
         let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
@@ -71,7 +70,7 @@ impl CpuIsa {
             .or_else(|| ISAS.iter().find(|isa| isa.name == name))
     }
 
-    /// The value that stands for a level.
+    /// The value of a level.
     pub(crate) fn of_level(level: Level) -> sys::norm_cpu_isa_t {
         match level {
             Level::Portable => sys::norm_cpu_isa_portable,
@@ -81,7 +80,7 @@ impl CpuIsa {
         }
     }
 
-    /// Whether this machine's architecture has the level.
+    /// Whether the level belongs to this machine's architecture.
     fn is_of_this_architecture(&self) -> bool {
         match self.level {
             None | Some(Level::Portable) => true,
@@ -91,41 +90,41 @@ impl CpuIsa {
     }
 }
 
-/// What was set by call or found in the environment; `UNSET` until then.
+/// The limit set by a call or the environment; `UNSET` before the first use.
 static CAP: AtomicU32 = AtomicU32::new(UNSET);
 const UNSET: u32 = u32::MAX;
 
-/// Caps what primitive descriptors made from now on use.
+/// Limits the instruction set of primitive descriptors created from now on.
 pub(crate) fn set_cap(value: sys::norm_cpu_isa_t) -> Result<()> {
     check(value)?;
     CAP.store(value, Ordering::Relaxed);
     Ok(())
 }
 
-/// The same in oneDNN's sense: once, and before anybody has asked for the cap.
+/// The same with oneDNN's restriction: once, and before the limit is first used.
 #[cfg(feature = "onednn-abi")]
 pub(crate) fn set_cap_once(value: sys::norm_cpu_isa_t) -> Result<()> {
     check(value)?;
     match CAP.compare_exchange(UNSET, value, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => Ok(()),
-        Err(_) => Err(Error::invalid("isa: the instruction set was set or used before")),
+        Err(_) => Err(Error::invalid("isa: the instruction set was already set or used")),
     }
 }
 
-/// Refuses what is no instruction set of this architecture.
+/// Rejects unknown values and instruction sets of other architectures.
 fn check(value: sys::norm_cpu_isa_t) -> Result<()> {
     let isa = CpuIsa::find(value)
         .ok_or_else(|| Error::invalid(format!("isa: {value:#x} is not a norm_cpu_isa_t")))?;
     if !isa.is_of_this_architecture() {
         return Err(Error::unimplemented(format!(
-            "isa: {} is for another architecture than this machine's",
+            "isa: {} belongs to another architecture",
             isa.name
         )));
     }
     Ok(())
 }
 
-/// The best level of the machine within the cap.
+/// The best level of the machine within the limit.
 pub(crate) fn effective_level() -> Level {
     let value = match CAP.load(Ordering::Relaxed) {
         UNSET => cap_of_environment(),
@@ -136,8 +135,8 @@ pub(crate) fn effective_level() -> Level {
     Level::available().iter().find(within).copied().unwrap_or(Level::Portable)
 }
 
-/// Makes the environment's cap the one in force, unless one was set meanwhile. Nobody waits for who
-/// reads it: after fork() it may not be there.
+/// Applies the environment's limit, unless one was set in the meantime. Not a `OnceLock`: after
+/// fork() the thread that holds it may not exist.
 #[cold]
 fn cap_of_environment() -> sys::norm_cpu_isa_t {
     let isa = variable("MAX_CPU_ISA").and_then(|name| CpuIsa::find_name(&name));
@@ -154,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_environment_are_found() {
+    fn environment_names_are_recognised() {
         let level = |name| CpuIsa::find_name(name).map(|isa| isa.level);
         assert_eq!(level("portable"), Some(Some(Level::Portable)));
         assert_eq!(level(" AVX2 "), Some(Some(Level::Avx2)));

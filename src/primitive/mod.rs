@@ -1,8 +1,8 @@
-//! What every operation shares: the primitive descriptor with its list of implementations, attributes,
-//! execution arguments, the scratchpad, the instruction-set cap and verbose lines.
+//! Code shared by all operations: primitive descriptors and their implementation lists, attributes,
+//! execution arguments, the scratchpad, the instruction-set limit and verbose lines.
 //!
-//! An operation implements [`Op`] and lists its [`Implementation`]s; nothing here knows a formula, and
-//! nothing knows C beyond its numbers.
+//! An operation implements [`Op`] and lists its [`Implementation`]s. This module contains no
+//! formulas and knows C only by its constants.
 
 mod attr;
 mod desc;
@@ -10,8 +10,8 @@ mod enumerators;
 mod environment;
 mod isa;
 mod padding;
+mod post_op_chain;
 mod scratchpad;
-mod steps;
 mod verbose;
 
 pub(crate) use attr::{
@@ -30,6 +30,8 @@ pub(crate) use enumerators::{
 pub(crate) use isa::set_cap_once;
 pub(crate) use isa::{CpuIsa, effective_level, set_cap};
 pub(crate) use padding::Padding;
+pub(crate) use post_op_chain::{
+    BoundChain, ChainEntry, PostOpChain, Rows, apply_chain, chain_entry,
+};
 pub(crate) use scratchpad::with_scratchpad;
-pub(crate) use steps::{BoundSteps, Rows, StepEntry, Steps, step_entry, take_steps};
 pub(crate) use verbose::{Verbosity, set_verbosity, verbosity};

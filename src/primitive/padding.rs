@@ -1,21 +1,21 @@
-//! What fills up the blocks of an output: zeros.
+//! Zeroes the block padding of an output.
 
-use crate::tensor::{DataType, MemoryDesc, Places};
+use crate::tensor::{DataType, MemoryDesc, Offsets};
 use std::cmp::Ordering;
 
-/// The elements of a tensor's memory that are none of the tensor.
+/// The padding of a tensor: elements of its memory outside its dimensions.
 pub(crate) struct Padding {
-    places: Places,
-    /// Bytes of an element.
+    offsets: Offsets,
+    /// Size of an element in bytes.
     size: usize,
-    /// Boxes of indices, a range for each dimension.
+    /// Boxes of indices, with a range for each dimension.
     boxes: Vec<Vec<(i64, i64)>>,
 }
 
 impl Padding {
     pub(crate) fn of(desc: &MemoryDesc) -> Self {
-        // For each dimension what lies past its end; within the ends of those before it, so that
-        // nothing comes twice.
+        // One box per padded dimension. It stays within the unpadded size of the dimensions before,
+        // so that boxes do not overlap.
         let range = |past: usize, d: usize| match d.cmp(&past) {
             Ordering::Less => (0, desc.dims()[d]),
             Ordering::Equal => (desc.dims()[d], desc.padded_dims()[d]),
@@ -25,7 +25,7 @@ impl Padding {
         let past_end = (0..desc.ndims()).filter(|d| is_padded(d) && !desc.has_zero_dim());
         let boxes = past_end.map(|past| (0..desc.ndims()).map(|d| range(past, d)).collect());
         Self {
-            places: Places::of_padded(desc),
+            offsets: Offsets::of_padded(desc),
             size: desc.data_type().map_or(0, DataType::size),
             boxes: boxes.collect(),
         }
@@ -34,11 +34,11 @@ impl Padding {
     /// Writes the zeros.
     ///
     /// # Safety
-    /// `start` is the first element of a tensor with this layout, which may be written.
+    /// `start` points to the first element of a writable tensor with this layout.
     pub(crate) unsafe fn clear(&self, start: *mut u8) {
         for ranges in &self.boxes {
-            self.places.each_offset(ranges, |offset| {
-                // SAFETY: the caller's; the place lies within the tensor's memory.
+            self.offsets.each_offset(ranges, |offset| {
+                // SAFETY: guaranteed by the caller; the offset is within the tensor's memory.
                 unsafe { start.add(offset * self.size).write_bytes(0, self.size) };
             });
         }
@@ -51,16 +51,16 @@ mod tests {
     use norm_sys as sys;
 
     #[test]
-    fn every_byte_that_is_no_element_is_cleared() {
+    fn exactly_the_padding_is_cleared() {
         for tag in [sys::norm_ABc16b16a, sys::norm_aBc16b, sys::norm_Abc4a, sys::norm_abc] {
             let desc = MemoryDesc::with_tag(&[5, 18, 3], DataType::F16, tag).unwrap();
             let mut bytes = vec![1u8; desc.size()];
-            // SAFETY: there are as many bytes as the tensor has.
+            // SAFETY: the buffer has the size of the tensor.
             unsafe { Padding::of(&desc).clear(bytes.as_mut_ptr()) };
             let mut expected = vec![0u8; desc.size()];
-            let places = Places::of(&desc);
+            let offsets = Offsets::of(&desc);
             for flat in 0..5 * 18 * 3 {
-                expected[places.offset(flat) * 2..][..2].fill(1);
+                expected[offsets.offset(flat) * 2..][..2].fill(1);
             }
             assert_eq!(bytes, expected, "{tag}");
         }

@@ -1,13 +1,13 @@
-//! Temporary memory that the library provides: one buffer per thread that grows on first use.
+//! Library scratchpads: one buffer per thread, which grows on first use.
 
 use crate::error::{Error, Result, Status};
 use std::alloc::Layout;
 use std::cell::Cell;
 
-/// Alignment of every scratchpad: a cache line, and the widest vector.
+/// Alignment of every scratchpad: a cache line and the widest vector.
 pub(super) const ALIGN: usize = 64;
 
-/// The first aligned address of a caller's scratchpad; null stays null.
+/// The first aligned address of a caller's scratchpad. Null stays null.
 pub(super) fn align(p: *mut u8) -> *mut u8 {
     p.wrapping_add(p.addr().wrapping_neg() % ALIGN)
 }
@@ -23,7 +23,7 @@ impl Buffer {
 
     fn new(size: usize) -> Option<Self> {
         let layout = Layout::from_size_align(size, ALIGN).ok()?;
-        // SAFETY: the size is not 0, as the only caller grows from 0.
+        // SAFETY: the size is not 0, because the only caller grows from 0.
         let start = unsafe { std::alloc::alloc(layout) };
         (!start.is_null()).then_some(Self { start, size })
     }
@@ -32,7 +32,7 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         if !self.start.is_null() {
-            // SAFETY: `new` made it with this layout, which was valid then.
+            // SAFETY: allocated by `new` with this layout.
             unsafe {
                 let layout = Layout::from_size_align_unchecked(self.size, ALIGN);
                 std::alloc::dealloc(self.start, layout);
@@ -45,9 +45,9 @@ thread_local! {
     static BUFFER: Cell<Buffer> = const { Cell::new(Buffer::EMPTY) };
 }
 
-/// Calls `f` with `size` bytes, 64-byte aligned and not initialised; nothing is allocated if this
-/// thread has used as much before. The buffer is taken away while `f` runs, so that an execution
-/// within an execution (a caller's pool may do that on a waiting thread) gets another.
+/// Calls `f` with `size` uninitialised bytes, 64-byte aligned. Allocates only if this thread has
+/// not used as much before. The buffer is taken while `f` runs, so that a nested execution (a
+/// caller's pool may run one on a waiting thread) gets a buffer of its own.
 pub(crate) fn with_scratchpad<T>(size: usize, f: impl FnOnce(*mut u8) -> T) -> Result<T> {
     if size == 0 {
         return Ok(f(std::ptr::null_mut()));
@@ -55,11 +55,11 @@ pub(crate) fn with_scratchpad<T>(size: usize, f: impl FnOnce(*mut u8) -> T) -> R
     let mut buffer = BUFFER.try_with(|cell| cell.replace(Buffer::EMPTY)).unwrap_or(Buffer::EMPTY);
     if buffer.size < size {
         buffer = Buffer::new(size).ok_or_else(|| {
-            Error::new(Status::OutOfMemory, format!("a scratchpad of {size} bytes cannot be had"))
+            Error::new(Status::OutOfMemory, format!("cannot allocate a scratchpad of {size} bytes"))
         })?;
     }
     let result = f(buffer.start);
-    // A thread that is ending has no place for it any more; then it is freed here.
+    // On an exiting thread the storage is gone and the buffer is freed here.
     let _ = BUFFER.try_with(move |cell| cell.set(buffer));
     Ok(result)
 }
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_out_of_memory() {
+    fn a_huge_scratchpad_is_out_of_memory() {
         let error = with_scratchpad(isize::MAX as usize - 64, |_| ()).unwrap_err();
         assert_eq!(error.status, Status::OutOfMemory);
     }

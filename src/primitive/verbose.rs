@@ -1,5 +1,5 @@
-//! Verbose lines, in oneDNN's format: what was created, what was executed and how long it took, and
-//! why an implementation was passed over.
+//! Verbose lines in oneDNN's format: creations, executions with their times, and why
+//! implementations were skipped.
 
 use super::environment::variable;
 use super::{Op, PrimitiveDesc, PropKind};
@@ -19,7 +19,7 @@ impl Verbosity {
         [Self::Silent, Self::Execution, Self::Creation].get(usize::try_from(level).ok()?).copied()
     }
 
-    /// What the environment asks for: a level, or oneDNN's words for it, separated by commas.
+    /// Parses the environment variable: a level, or oneDNN's words separated by commas.
     fn from_text(text: &str) -> Option<Self> {
         if let Ok(level) = text.trim().parse() {
             return Self::from_level(level);
@@ -34,7 +34,7 @@ impl Verbosity {
     }
 }
 
-/// What was set by call or found in the environment; `UNSET` until then.
+/// The level set by a call or the environment; `UNSET` before the first use.
 static LEVEL: AtomicI32 = AtomicI32::new(UNSET);
 const UNSET: i32 = -1;
 
@@ -43,14 +43,14 @@ pub(crate) fn set_verbosity(verbosity: Verbosity) {
     print_header(verbosity);
 }
 
-/// The level in force: the one set, or that of `NORM_VERBOSE`.
+/// The current level: the one set, or that of `NORM_VERBOSE`.
 #[inline]
 pub(crate) fn verbosity() -> Verbosity {
     Verbosity::from_level(LEVEL.load(Ordering::Relaxed)).unwrap_or_else(verbosity_of_environment)
 }
 
-/// Makes the environment's level the one in force, unless one was set meanwhile. Nobody waits for who
-/// reads it: after fork() it may not be there.
+/// Applies the environment's level, unless one was set in the meantime. Not a `OnceLock`: after
+/// fork() the thread that holds it may not exist.
 #[cold]
 fn verbosity_of_environment() -> Verbosity {
     let asked = variable("VERBOSE").and_then(|text| Verbosity::from_text(&text));
@@ -65,7 +65,7 @@ fn verbosity_of_environment() -> Verbosity {
     }
 }
 
-/// Which library this is, once, before the first line.
+/// Identifies the library once, before the first line.
 fn print_header(verbosity: Verbosity) {
     static PRINTED: AtomicBool = AtomicBool::new(false);
     if verbosity == Verbosity::Silent || PRINTED.swap(true, Ordering::Relaxed) {
@@ -80,20 +80,20 @@ fn print_header(verbosity: Verbosity) {
     );
 }
 
-/// What each line begins with: programs that read oneDNN's lines look for its marker.
+/// The prefix of each line. Tools that parse oneDNN's output look for oneDNN's.
 const MARKER: &str = if cfg!(feature = "onednn-abi") { "onednn_verbose" } else { "norm_verbose" };
 
-/// A closed standard output is not this library's affair.
+/// Prints a line. Errors are ignored, for example if standard output is closed.
 fn line(text: &str) {
     write(format!("{MARKER},v1,{text}\n").as_bytes());
 }
 
-/// Writes to standard output, past the standard library's lock: a child of fork() would wait for ever
-/// for a thread that held it.
+/// Writes to standard output without the standard library's lock: a child of fork() would wait
+/// forever for a thread that held it.
 #[cfg(unix)]
 fn write(mut rest: &[u8]) {
     while !rest.is_empty() {
-        // SAFETY: the bytes are there.
+        // SAFETY: the slice is readable.
         let written = unsafe { libc::write(libc::STDOUT_FILENO, rest.as_ptr().cast(), rest.len()) };
         match usize::try_from(written) {
             Ok(written) => rest = &rest[written..],
@@ -118,17 +118,17 @@ fn milliseconds(time: Duration) -> String {
     format!("{:.6}", time.as_secs_f64() * 1e3)
 }
 
-/// A primitive was executed.
+/// Reports an execution.
 pub(crate) fn executed(desc: &PrimitiveDesc, time: Duration) {
     line(&format!("primitive,exec,cpu,{},{}", describe(desc), milliseconds(time)));
 }
 
-/// A primitive descriptor was created.
+/// Reports the creation of a primitive descriptor.
 pub(crate) fn created(desc: &PrimitiveDesc, time: Duration) {
     line(&format!("primitive,create,cpu,{},{}", describe(desc), milliseconds(time)));
 }
 
-/// An implementation was passed over.
+/// Reports an implementation that was skipped.
 pub(crate) fn passed_over(op: &dyn Op, name: &str, reason: &str) {
     let (kind, problem) = (op.name(), op.problem());
     line(&format!("primitive,create:dispatch,{kind},{name},{problem},{reason}"));
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_of_the_environment_are_numbers_or_words() {
+    fn environment_levels_are_numbers_or_words() {
         assert_eq!(Verbosity::from_text(" 1 "), Some(Verbosity::Execution));
         assert_eq!(Verbosity::from_text("3"), None);
         assert_eq!(Verbosity::from_text("all"), Some(Verbosity::Creation));

@@ -1,6 +1,6 @@
 //! AVX2 with FMA and F16C: the 16 lanes are two registers.
 
-use super::{LanesOfRows, Quad, Simd, operations};
+use super::{LanesOfRows, Quad, Simd, operations, unroll};
 use std::arch::x86_64::*;
 
 /// AVX2, FMA and F16C.
@@ -315,9 +315,9 @@ impl Simd for Avx2 {
     #[inline(always)]
     unsafe fn wide_stream(p: *mut f64, v: Self::D) {
         unsafe {
-            for k in 0..4 {
+            unroll!(k in 4, {
                 _mm256_stream_pd(p.add(4 * k), v[k]);
-            }
+            });
         }
     }
     #[inline(always)]

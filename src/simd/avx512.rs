@@ -1,6 +1,6 @@
 //! AVX-512 (F, BW, DQ, VL): one register holds the 16 lanes.
 
-use super::{Bf16Rounding, LanesOfRows, Simd, operations};
+use super::{Bf16Rounding, LanesOfRows, Simd, operations, unroll};
 use std::arch::x86_64::*;
 
 /// AVX-512 F, BW, DQ and VL, with AVX2's FMA and F16C.
@@ -128,10 +128,10 @@ unsafe fn load_widened(p: *const f32) -> (__m512d, __m512d) {
 unsafe fn any_subnormal<const N: usize>(v: &[__m512; N]) -> bool {
     const SUBNORMAL: i32 = 0x20;
     let mut found = 0;
-    for k in 0..N {
+    unroll!(k in N, {
         // SAFETY: the caller's.
         found |= unsafe { _mm512_fpclass_ps_mask::<SUBNORMAL>(v[k]) };
-    }
+    });
     found != 0
 }
 

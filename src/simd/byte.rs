@@ -1,6 +1,6 @@
 //! The integers of 8 bits as element types, and what scales do to them.
 
-use super::{Element, LANES, Simd};
+use super::{Element, LANES, Simd, unroll};
 use crate::tensor::DataType;
 
 /// What results are multiplied by, one after the other, before they become integers: a scale, and the reciprocal
@@ -91,9 +91,9 @@ impl Element for Byte {
     unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
         unsafe {
             let codes = self.codes::<S, N>(v);
-            for k in 0..N {
+            unroll!(k in N, {
                 S::store_bytes(p.add(i + k * LANES), codes[k]);
-            }
+            });
         }
     }
     #[inline(always)]
@@ -108,9 +108,9 @@ impl Element for Byte {
     unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
         unsafe {
             let codes = self.codes::<S, N>(v);
-            for k in 0..N {
+            unroll!(k in N, {
                 S::stream_bytes(p.add(i + k * LANES), codes[k]);
-            }
+            });
         }
     }
 }
@@ -126,13 +126,13 @@ impl Byte {
         // SAFETY: the caller's.
         unsafe {
             if !self.factors.are_ones() {
-                for k in 0..N {
+                unroll!(k in N, {
                     v[k] = self.factors.apply::<S>(v[k]);
-                }
+                });
             }
-            for k in 0..N {
+            unroll!(k in N, {
                 v[k] = S::within(v[k], self.low, self.high);
-            }
+            });
         }
         v
     }

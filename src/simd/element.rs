@@ -1,6 +1,6 @@
 //! Element types: how 16 of them become f32 lanes and back.
 
-use super::{Bf16Rounding, Byte, Factors, Finish, LANES, Simd};
+use super::{Bf16Rounding, Byte, Factors, FusedPostOps, LANES, Simd, unroll};
 use crate::tensor::DataType;
 
 /// An element type of a tensor. Values are f32 in the lanes; only loads and stores differ.
@@ -30,7 +30,7 @@ pub(crate) trait Element: Copy + 'static {
     /// # Safety
     /// The ramps are there, then and while anything is stored.
     #[inline(always)]
-    unsafe fn finished(self, _finish: Finish) -> Self {
+    unsafe fn with_post_ops(self, _finish: FusedPostOps) -> Self {
         self
     }
     /// The same, told whether many results are 0.
@@ -58,10 +58,10 @@ pub(crate) trait Element: Copy + 'static {
     /// `N` vectors, one after another.
     #[inline(always)]
     unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
-        for k in 0..N {
+        unroll!(k in N, {
             // SAFETY: the caller's.
             unsafe { self.store::<S>(p, i + k * LANES, v[k]) }
-        }
+        });
     }
     /// Whether [`stream`](Element::stream) goes past the caches for rows that begin at `p`.
     #[inline(always)]
@@ -77,10 +77,10 @@ pub(crate) trait Element: Copy + 'static {
     /// `N` of them, one after another.
     #[inline(always)]
     unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
-        for k in 0..N {
+        unroll!(k in N, {
             // SAFETY: the caller's.
             unsafe { self.stream::<S>(p, i + k * LANES, v[k]) }
-        }
+        });
     }
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct F16;
 pub(crate) struct Runtime {
     data_type: DataType,
     factors: Factors,
-    finish: Finish,
+    finish: FusedPostOps,
     again: bool,
 }
 
@@ -308,14 +308,14 @@ impl Element for Runtime {
 
     #[inline(always)]
     fn of(data_type: DataType) -> Self {
-        Self { data_type, factors: Factors::NONE, finish: Finish::NONE, again: false }
+        Self { data_type, factors: Factors::NONE, finish: FusedPostOps::NONE, again: false }
     }
     #[inline(always)]
     fn scaled(self, factors: Factors) -> Self {
         Self { factors, ..self }
     }
     #[inline(always)]
-    unsafe fn finished(self, finish: Finish) -> Self {
+    unsafe fn with_post_ops(self, finish: FusedPostOps) -> Self {
         Self { finish, ..self }
     }
     #[inline(always)]

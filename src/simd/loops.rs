@@ -17,7 +17,7 @@
 //! 4 ulp for rows of any length, and a long row can be split at blocks without changing a bit.
 
 use super::terms::{Chain, Fold, Sums, Term};
-use super::{LANES, Simd};
+use super::{LANES, Simd, unroll};
 
 /// Vectors in a chain.
 pub(crate) const CHAIN: usize = 4;
@@ -94,9 +94,9 @@ pub(crate) unsafe fn fold_beside<S: Simd, const K: usize, T: Fold<S, K>, M: Map<
         let end = cols.min(begin + BLOCK);
         // SAFETY: all elements named lie below `end`.
         let [sums] = unsafe { block::<S, K, 1, T, M>(begin, end, std::array::from_ref(terms), op) };
-        for k in 0..K {
+        unroll!(k in K, {
             total.products[k] += sums.products[k];
-        }
+        });
         total.terms += sums.terms;
         begin = end;
     }
@@ -194,15 +194,15 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
             let c3 = chain::<S, K, R, T, M>(i + 3 * CHAIN * LANES, terms, op, &mut running);
             let high = join_all::<S, K, R, T>(&c2, &c3);
             let group = join_all::<S, K, R, T>(&low, &high);
-            for r in 0..R {
+            unroll!(r in R, {
                 running[r].add_group::<T>(&group[r]);
-            }
+            });
             i += GROUP;
         }
         if i < end {
-            for r in 0..R {
+            unroll!(r in R, {
                 running[r].add_partial(i, end - i, &terms[r]);
-            }
+            });
             while i + LANES <= end {
                 op.apply(i);
                 i += LANES;
@@ -212,14 +212,14 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
             }
         }
         let mut sums = [Sums { products: [0.0; K], terms: 0.0 }; R];
-        for r in 0..R {
-            for k in 0..K {
+        unroll!(r in R, {
+            unroll!(k in K, {
                 sums[r].products[k] = S::wide_sum(running[r].products[k]);
-            }
+            });
             if T::TERM != Term::None {
                 sums[r].terms = S::wide_sum(running[r].terms);
             }
-        }
+        });
         sums
     }
 }
@@ -241,9 +241,9 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
         let mut chains = [Chain::zero(); R];
         for v in 0..CHAIN {
             let at = i + v * LANES;
-            for r in 0..R {
+            unroll!(r in R, {
                 terms[r].terms(at).add::<T>(&mut chains[r], &mut running[r].terms);
-            }
+            });
             if M::UNROLL != CHAIN {
                 op.apply(at);
             }
@@ -263,10 +263,10 @@ unsafe fn join_all<S: Simd, const K: usize, const R: usize, T: Fold<S, K>>(
     b: &[Chain<S, K>; R],
 ) -> [Chain<S, K>; R] {
     let mut sums = *a;
-    for r in 0..R {
+    unroll!(r in R, {
         // SAFETY: the caller's.
         sums[r] = unsafe { a[r].join::<T>(&b[r]) };
-    }
+    });
     sums
 }
 
@@ -277,9 +277,9 @@ impl<S: Simd, const K: usize> Running<S, K> {
     unsafe fn add_group<T: Fold<S, K>>(&mut self, group: &Chain<S, K>) {
         // SAFETY: the caller's.
         unsafe {
-            for k in 0..K {
+            unroll!(k in K, {
                 self.products[k] = S::wide_add(self.products[k], S::widen(group.products[k]));
-            }
+            });
             if T::TERM == Term::Narrow {
                 self.terms = S::wide_add(self.terms, S::widen(group.narrow));
             }

@@ -16,7 +16,7 @@ mod byte;
 pub(crate) mod codes;
 mod element;
 mod fenv;
-mod finish;
+mod fused;
 pub(crate) mod lanes;
 mod levels;
 mod loops;
@@ -27,12 +27,13 @@ pub(crate) mod portable;
 mod quad;
 mod scalar;
 mod terms;
+mod unroll;
 mod wide_element;
 
 pub(crate) use byte::{Byte, Factors};
 pub(crate) use element::{Bf16, Element, F16, F32, HalfAsF32, Runtime};
 pub(crate) use fenv::DefaultEnvironment;
-pub(crate) use finish::{Finish, Finished, Ramp};
+pub(crate) use fused::{FusedOp, FusedPostOps, WithPostOps};
 pub(crate) use levels::{Level, entry_points};
 pub(crate) use loops::{
     BLOCK, CHAIN, GROUP, Map, add_wide, fold, fold_beside, lane_sums, map, map_and_fold,
@@ -42,6 +43,7 @@ pub(crate) use scalar::{
     bf16_bits, f16_bits, f16_value, read_scalar, read_wide, write_scalar, write_wide,
 };
 pub(crate) use terms::{Fold, Sums, Term, Terms};
+pub(crate) use unroll::unroll;
 pub(crate) use wide_element::{AnyWide, F64, Number, WideElement, load_lanes, store_lanes};
 
 use std::mem::MaybeUninit;
@@ -163,13 +165,13 @@ pub(crate) trait Simd: Copy + 'static {
         _conversion: Bf16Rounding,
         streams: bool,
     ) {
-        for k in 0..N {
+        unroll!(k in N, {
             // SAFETY: the caller's.
             unsafe {
                 let (at, half) = (p.add(k * LANES), Self::to_bf16(v[k]));
                 if streams { Self::stream_half(at, half) } else { Self::store_half(at, half) }
             }
-        }
+        });
     }
     /// 16 bytes, each xor `flip`, as the numbers from 0 to 255 that they are then, less `bias`, a byte too.
     unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F;

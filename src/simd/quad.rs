@@ -1,5 +1,6 @@
 //! Four numbers in f64, one of each of as many rows: what rows' sums come to.
 
+use super::unroll;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
@@ -76,18 +77,18 @@ impl Quad for [f64; FOUR] {
     #[inline(always)]
     unsafe fn sums(rows: [Self; FOUR]) -> Self {
         let mut sums = [0.0; FOUR];
-        for i in 0..FOUR {
+        unroll!(i in FOUR, {
             let [a, b, c, d] = rows[i];
             sums[i] = (a + c) + (b + d);
-        }
+        });
         sums
     }
     #[inline(always)]
     unsafe fn all_between(v: Self, low: Self, high: Self) -> bool {
         let mut all = true;
-        for i in 0..FOUR {
+        unroll!(i in FOUR, {
             all &= (v[i] >= low[i]) & (v[i] <= high[i]);
-        }
+        });
         all
     }
 }

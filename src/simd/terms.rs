@@ -1,6 +1,6 @@
 //! What folds sum: the terms of a vector, and the chains that they are added to.
 
-use super::Simd;
+use super::{Simd, unroll};
 
 /// What a [`fold`](super::fold) sums: for the vector that begins at element `i`, `K` products in f32, and a term of its own
 /// if there is one.
@@ -56,9 +56,9 @@ impl<S: Simd, const K: usize> Chain<S, K> {
         let mut sums = *self;
         // SAFETY: the caller's.
         unsafe {
-            for k in 0..K {
+            unroll!(k in K, {
                 sums.products[k] = S::add(sums.products[k], other.products[k]);
-            }
+            });
             if T::TERM == Term::Narrow {
                 sums.narrow = S::add(sums.narrow, other.narrow);
             }
@@ -106,10 +106,10 @@ impl<S: Simd, const K: usize> Terms<S, K> {
     pub(super) unsafe fn add<T: Fold<S, K>>(&self, chain: &mut Chain<S, K>, wide: &mut S::D) {
         // SAFETY: the caller's.
         unsafe {
-            for k in 0..K {
+            unroll!(k in K, {
                 let (a, b) = self.factors[k];
                 chain.products[k] = S::fma(a, b, chain.products[k]);
-            }
+            });
             match T::TERM {
                 Term::None => (),
                 Term::Wide => *wide = S::wide_add(*wide, self.wide),
@@ -126,10 +126,10 @@ impl<S: Simd, const K: usize> Terms<S, K> {
     pub(super) unsafe fn first_n<T: Fold<S, K>>(mut self, n: usize) -> Self {
         // SAFETY: the caller's.
         unsafe {
-            for k in 0..K {
+            unroll!(k in K, {
                 let (a, b) = self.factors[k];
                 self.factors[k] = (S::first_n(a, n), S::first_n(b, n));
-            }
+            });
             match T::TERM {
                 Term::None => (),
                 Term::Wide => self.wide = S::wide_first_n(self.wide, n),

@@ -1,7 +1,7 @@
 //! Element types whose values are f64 in the lanes.
 
 use super::scalar::rounded_to_odd;
-use super::{Element, Factors, Finish, LANES, Runtime, Simd};
+use super::{Element, Factors, FusedPostOps, LANES, Runtime, Simd};
 use crate::tensor::DataType;
 
 /// An element type whose values are f64 in the lanes.
@@ -20,7 +20,7 @@ pub(crate) trait WideElement: Copy + 'static {
     /// # Safety
     /// As there.
     #[inline(always)]
-    unsafe fn finished(self, _finish: Finish) -> Self {
+    unsafe fn with_post_ops(self, _finish: FusedPostOps) -> Self {
         self
     }
     /// The same, told that f32 which is written will be rounded again to fewer bits.
@@ -80,8 +80,8 @@ impl WideElement for Number {
         Element::scaled(self, factors)
     }
     #[inline(always)]
-    unsafe fn finished(self, finish: Finish) -> Self {
-        unsafe { Element::finished(self, finish) }
+    unsafe fn with_post_ops(self, finish: FusedPostOps) -> Self {
+        unsafe { Element::with_post_ops(self, finish) }
     }
     #[inline(always)]
     fn rounded_again(self, again: bool) -> Self {

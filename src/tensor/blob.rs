@@ -1,16 +1,16 @@
-//! Descriptors as bytes, to be kept or sent: numbers of 8 bytes in this machine's order.
+//! Serialized descriptors: 8-byte numbers in the machine's byte order.
 
 use super::{DataType, Layout, MAX_NDIMS, MemoryDesc};
 use crate::error::{Error, Result};
 
-/// What bytes of a descriptor begin with; its last digit is the version of the format.
+/// The first number of a blob; its last digit is the format version.
 const MARK: i64 = i64::from_ne_bytes(*b"normmd01");
 /// The mark, five numbers, five arrays and a checksum.
 const NUMBERS: usize = 6 + 5 * MAX_NDIMS + 1;
-/// Bytes of every descriptor.
+/// Size of every blob in bytes.
 pub(crate) const BLOB_SIZE: usize = NUMBERS * 8;
 
-/// The data types by number; a new one goes to the end.
+/// The numbers of the data types. Add new ones at the end.
 const TYPES: [DataType; 9] = [
     DataType::F16,
     DataType::Bf16,
@@ -56,9 +56,9 @@ impl MemoryDesc {
         blob
     }
 
-    /// The descriptor of such bytes, if nobody has changed them.
+    /// The descriptor of a blob, if it was not modified.
     pub(crate) fn of_blob(blob: &[u8; BLOB_SIZE]) -> Result<Self> {
-        let refused = || Error::invalid("blob: not the bytes of a memory descriptor, or damaged");
+        let refused = || Error::invalid("blob: not a valid memory descriptor");
         let mut numbers = [0i64; NUMBERS];
         for (number, bytes) in numbers.iter_mut().zip(blob.as_chunks::<8>().0) {
             *number = i64::from_ne_bytes(*bytes);
@@ -88,7 +88,7 @@ impl MemoryDesc {
             block_sizes: array(3),
             block_dims: array(4),
         };
-        // The checksum finds damage; this finds what was made up.
+        // The checksum detects damage; these checks detect forged blobs.
         let block = |(d, size): (usize, i64)| d < desc.ndims && (1..=1 << 20).contains(&size);
         let padded = |d: usize| desc.padded_dims[d] >= desc.dims[d];
         let described = match desc.layout {
@@ -114,7 +114,7 @@ mod tests {
     use norm_sys as sys;
 
     #[test]
-    fn what_was_made_up_is_refused() {
+    fn forged_blobs_are_rejected() {
         let sound = MemoryDesc::with_tag(&[4, 8], DataType::F32, sys::norm_ab).unwrap();
         let mut undef = sound.clone();
         undef.layout = Layout::Undef;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_back_as_the_descriptor() {
+    fn blobs_round_trip() {
         let blocked = MemoryDesc::with_tag(&[20, 30], DataType::S8, sys::norm_AB16b16a).unwrap();
         let part = blocked.part(&[4, 14], &[16, 16]).unwrap();
         let any = MemoryDesc::with_tag(&[2], DataType::F64, sys::norm_format_tag_any).unwrap();

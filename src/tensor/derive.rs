@@ -1,5 +1,4 @@
-//! Descriptors made from others: a layout taken over, a part, another order or grouping of the
-//! dimensions.
+//! Descriptors derived from others: the same layout, a part, permuted or regrouped dimensions.
 
 use super::desc::check_dims;
 use super::tags::Order;
@@ -7,30 +6,30 @@ use super::{DataType, Layout, MemoryDesc};
 use crate::error::{Error, Result};
 
 impl MemoryDesc {
-    /// This descriptor in the layout of `other`, which has the same number of dimensions, without
-    /// gaps: the order of the strides is kept, and the blocks are.
+    /// This descriptor in the layout of `other`, which has the same number of dimensions. Keeps the
+    /// order of the strides and the blocks; gaps are removed.
     pub(crate) fn resolved_like(&self, other: &Self) -> Result<Self> {
         let Some(data_type) = self.data_type else { return Ok(Self::EMPTY) };
         Self::ordered(self.dims(), data_type, &other.order_and_blocks())
     }
 
-    /// This descriptor dense, outermost dimension first.
+    /// This descriptor, dense row-major.
     pub(crate) fn resolved_dense(&self) -> Result<Self> {
         self.data_type.map_or(Ok(Self::EMPTY), |data_type| Self::dense(self.dims(), data_type))
     }
 
-    /// An f32 descriptor of the rows' statistics: this one without its last dimension, in the same
-    /// order of strides.
+    /// The f32 descriptor of row statistics: this one without its last dimension, in the same order
+    /// of strides.
     pub(crate) fn statistics(&self) -> Result<Self> {
         let n = self.ndims - 1;
         let dims = self.order()[..self.ndims].iter().copied().filter(|&d| d != n).collect();
         Self::ordered(&self.dims[..n], DataType::F32, &Order { dims, blocks: Vec::new() })
     }
 
-    /// The part that begins at `offsets`.
+    /// The part that starts at `offsets`.
     pub(crate) fn part(&self, dims: &[i64], offsets: &[i64]) -> Result<Self> {
         if self.layout != Layout::Strided {
-            return Err(Error::unimplemented("parent_memory_desc: it has no layout"));
+            return Err(Error::unimplemented("parent_memory_desc: the descriptor has no layout"));
         }
         let mut part = self.clone();
         for d in 0..self.ndims {
@@ -40,14 +39,14 @@ impl MemoryDesc {
             }
             if offset < 0 || offset.checked_add(dim).is_none_or(|end| end > self.dims[d]) {
                 return Err(Error::invalid(format!(
-                    "offsets: {dim} from {offset} on are not within the {} of dimension {d}",
+                    "offsets: {dim} elements from {offset} are outside dimension {d} of size {}",
                     self.dims[d]
                 )));
             }
             let reaches_end = offset + dim == self.dims[d];
             if offset % block != 0 || !(reaches_end || dim % block == 0 || dim < block) {
                 return Err(Error::unimplemented(format!(
-                    "offsets: dimension {d} is cut into blocks of {block}, which a part must not cut"
+                    "offsets: a part must not split the blocks of {block} in dimension {d}"
                 )));
             }
             part.dims[d] = dim;
@@ -71,14 +70,13 @@ impl MemoryDesc {
         permuted
     }
 
-    /// The same elements, in the same places and the same logical order, as a tensor of other
-    /// dimensions.
+    /// The same elements at the same addresses, in the same logical order, with other dimensions.
     pub(crate) fn reshaped(&self, dims: &[i64]) -> Result<Self> {
         check_dims(dims)?;
         let volume = |dims: &[i64]| dims.iter().try_fold(1i64, |n, &d| n.checked_mul(d));
         if volume(dims) != volume(self.dims()) {
             return Err(Error::invalid(format!(
-                "dims: {dims:?} has not as many elements as {:?}",
+                "dims: {dims:?} has another number of elements than {:?}",
                 self.dims()
             )));
         }
@@ -91,12 +89,12 @@ impl MemoryDesc {
         }
     }
 
-    /// [`reshaped`](Self::reshaped) of a tensor with elements: groups of dimensions with the same number
-    /// of elements, innermost first, are laid out anew.
+    /// [`reshaped`](Self::reshaped) for a tensor with elements. Groups of old and new dimensions
+    /// with equal numbers of elements, innermost first, get new strides.
     fn regrouped(&self, dims: &[i64], data_type: DataType) -> Result<Self> {
         let split = || {
             Err(Error::invalid(format!(
-                "dims: {dims:?} cuts or joins dimensions of {:?} that do not lie densely",
+                "dims: {dims:?} splits or merges dimensions of {:?} that are not dense",
                 self.dims()
             )))
         };
@@ -104,34 +102,22 @@ impl MemoryDesc {
         made.layout = Layout::Strided;
         made.offset = self.offset;
         (made.block_count, made.block_sizes) = (self.block_count, self.block_sizes);
-        // Dimensions of 1 with nothing to fill up come and go.
+        // Unpadded dimensions of size 1 can be added and removed freely.
         let is_one = |d: usize| self.dims[d] == 1 && self.padded_dims[d] == 1;
         let old: Vec<usize> = (0..self.ndims).filter(|&d| !is_one(d)).collect();
+        let old_dims: Vec<i64> = old.iter().map(|&d| self.dims[d]).collect();
         let (mut i, mut o) = (old.len(), dims.len());
         while i > 0 || o > 0 {
-            // A padded 1 needs a 1 to become.
-            let padded_one = i > 0 && self.dims[old[i - 1]] == 1;
+            // A padded dimension of size 1 must map to one of size 1.
+            let padded_one = i > 0 && old_dims[i - 1] == 1;
             if o > 0 && dims[o - 1] == 1 && !padded_one {
                 o -= 1;
                 made.strides[o] = 1;
                 continue;
             }
             let (old_end, new_end) = (i, o);
-            let (mut old_volume, mut new_volume) = (1i64, 1i64);
-            loop {
-                if i > 0 && (i == old_end || old_volume < new_volume) {
-                    i -= 1;
-                    old_volume *= self.dims[old[i]];
-                } else if o > 0 && (o == new_end || new_volume < old_volume) {
-                    o -= 1;
-                    new_volume *= dims[o];
-                } else {
-                    return split();
-                }
-                if i < old_end && o < new_end && old_volume == new_volume {
-                    break;
-                }
-            }
+            let Some(begins) = innermost_group(&old_dims[..i], &dims[..o]) else { return split() };
+            (i, o) = begins;
             let group = &old[i..old_end];
             if group.len() == 1 && new_end - o == 1 {
                 let d = group[0];
@@ -159,9 +145,29 @@ impl MemoryDesc {
     }
 }
 
+/// The start indices of the shortest non-empty suffixes of `old` and `new` with equal products.
+fn innermost_group(old: &[i64], new: &[i64]) -> Option<(usize, usize)> {
+    let (mut i, mut o) = (old.len(), new.len());
+    let (mut old_volume, mut new_volume) = (1i64, 1i64);
+    loop {
+        if i > 0 && (i == old.len() || old_volume < new_volume) {
+            i -= 1;
+            old_volume *= old[i];
+        } else if o > 0 && (o == new.len() || new_volume < old_volume) {
+            o -= 1;
+            new_volume *= new[o];
+        } else {
+            return None;
+        }
+        if i < old.len() && o < new.len() && old_volume == new_volume {
+            return Some((i, o));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::Places;
+    use super::super::Offsets;
     use super::*;
     use crate::error::Status;
     use norm_sys as sys;
@@ -177,19 +183,19 @@ mod tests {
         all
     }
 
-    /// Offsets of all elements in logical order, the descriptor's own included.
-    fn places(desc: &MemoryDesc) -> Vec<i64> {
-        let all = Places::of(desc);
+    /// Offsets of all elements in logical order, including the descriptor's own offset.
+    fn offsets(desc: &MemoryDesc) -> Vec<i64> {
+        let all = Offsets::of(desc);
         indices(desc.dims()).iter().map(|i| desc.offset() + all.offset_of(i) as i64).collect()
     }
 
     #[test]
-    fn a_part_lies_where_its_elements_did() {
+    fn a_part_keeps_its_elements_offsets() {
         let tags = [sys::norm_abc, sys::norm_cab, sys::norm_aBc16b, sys::norm_ABc16b16a];
         for tag in tags {
             let whole = MemoryDesc::with_tag(&[32, 48, 3], DataType::F16, tag).unwrap();
             let part = whole.part(&[16, 16, 2], &[16, 32, 1]).unwrap();
-            let (all, of_part) = (Places::of(&whole), places(&part));
+            let (all, of_part) = (Offsets::of(&whole), offsets(&part));
             for (index, at) in indices(&[16, 16, 2]).iter().zip(of_part) {
                 let index = [index[0] + 16, index[1] + 32, index[2] + 1];
                 assert_eq!(at, all.offset_of(&index) as i64, "{tag}");
@@ -207,27 +213,27 @@ mod tests {
     }
 
     #[test]
-    fn permuted_and_reshaped_keep_places() {
+    fn permuting_and_reshaping_keep_offsets() {
         let desc = MemoryDesc::with_tag(&[20, 3, 4], DataType::F32, sys::norm_Abc16a).unwrap();
         let permuted = desc.permuted(&[2, 0, 1]);
         assert_eq!(permuted.dims(), [3, 4, 20]);
-        let (before, after) = (Places::of(&desc), Places::of(&permuted));
+        let (before, after) = (Offsets::of(&desc), Offsets::of(&permuted));
         for index in indices(&[20, 3, 4]) {
             let to = [index[1], index[2], index[0]];
             assert_eq!(before.offset_of(&index), after.offset_of(&to));
         }
         let joined = desc.reshaped(&[20, 12]).unwrap();
-        assert_eq!(places(&joined), places(&desc));
+        assert_eq!(offsets(&joined), offsets(&desc));
         assert_eq!(joined.reshaped(&[1, 20, 2, 1, 6, 1]).unwrap().size(), desc.size());
-        assert_eq!(places(&joined.reshaped(&[1, 20, 2, 1, 6, 1]).unwrap()), places(&desc));
+        assert_eq!(offsets(&joined.reshaped(&[1, 20, 2, 1, 6, 1]).unwrap()), offsets(&desc));
         assert!(desc.reshaped(&[10, 2, 12]).is_err());
         assert!(desc.reshaped(&[20, 13]).is_err());
         let loose = MemoryDesc::with_strides(&[4, 6], DataType::F32, &[8, 1]).unwrap();
         assert!(loose.reshaped(&[24]).is_err());
-        assert_eq!(places(&loose.reshaped(&[2, 2, 3, 2]).unwrap()), places(&loose));
+        assert_eq!(offsets(&loose.reshaped(&[2, 2, 3, 2]).unwrap()), offsets(&loose));
         let padded = MemoryDesc::with_tag(&[1, 5], DataType::F32, sys::norm_AB16b16a).unwrap();
         assert!(padded.reshaped(&[5]).is_err());
-        assert_eq!(places(&padded.reshaped(&[1, 5]).unwrap()), places(&padded));
+        assert_eq!(offsets(&padded.reshaped(&[1, 5]).unwrap()), offsets(&padded));
         let empty = MemoryDesc::dense(&[0, 3], DataType::F32).unwrap();
         assert_eq!(empty.reshaped(&[3, 0]).unwrap().size(), 0);
     }

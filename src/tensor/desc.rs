@@ -1,39 +1,39 @@
-//! Memory descriptors: dimensions, element type and layout of a tensor, checked when made.
+//! Memory descriptors: dimensions, element type and layout of a tensor, validated on creation.
 
 use super::tags::Order;
 use super::{DataType, letters_of};
 use crate::error::{Error, Result};
 use norm_sys as sys;
 
-/// The largest number of dimensions.
+/// Maximum number of dimensions.
 pub(crate) const MAX_NDIMS: usize = sys::NORM_MAX_NDIMS as usize;
 
-/// How elements are placed.
+/// The placement of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// Nothing is described: an argument that a problem does not have.
+    /// No tensor: an argument that the problem does not use.
     Undef,
-    /// To be chosen by a primitive descriptor.
+    /// A primitive descriptor chooses the layout.
     Any,
-    /// By strides, counted in elements, and blocks within.
+    /// Strides, counted in elements, and inner blocks.
     Strided,
 }
 
-/// A tensor without data. Its byte size fits `isize`, so offsets never overflow.
+/// A tensor without data. Its size in bytes fits `isize`, so offsets never overflow.
 ///
-/// A dimension may be cut into blocks, more than once: then its stride is that of the outermost blocks,
-/// and the elements of all inner blocks lie densely, the last block innermost. What fills up the last
-/// block, up to the padded dimension, belongs to the tensor's memory and not to the tensor.
+/// A dimension may be blocked, more than once. Its stride is then that of the outermost blocks. The
+/// inner blocks are dense, with the last one innermost. Padding up to the padded dimension belongs
+/// to the tensor's memory but not to the tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryDesc {
     pub(super) ndims: usize,
     pub(super) dims: [i64; MAX_NDIMS],
     pub(super) padded_dims: [i64; MAX_NDIMS],
     pub(super) strides: [i64; MAX_NDIMS],
-    /// Elements before the first.
+    /// The offset of the first element.
     pub(super) offset: i64,
     pub(super) block_count: usize,
-    /// Sizes of the inner blocks, outermost first, and the dimensions that they cut.
+    /// Sizes of the inner blocks, outermost first, and the dimensions that they divide.
     pub(super) block_sizes: [i64; MAX_NDIMS],
     pub(super) block_dims: [i64; MAX_NDIMS],
     pub(super) data_type: Option<DataType>,
@@ -41,7 +41,7 @@ pub(crate) struct MemoryDesc {
 }
 
 impl MemoryDesc {
-    /// The descriptor of nothing.
+    /// The empty descriptor.
     pub(crate) const EMPTY: Self = Self {
         ndims: 0,
         dims: [0; MAX_NDIMS],
@@ -55,13 +55,13 @@ impl MemoryDesc {
         layout: Layout::Undef,
     };
 
-    /// Dense, outermost dimension first.
+    /// Dense row-major.
     pub(crate) fn dense(dims: &[i64], data_type: DataType) -> Result<Self> {
         let order = Order { dims: (0..dims.len()).collect(), blocks: Vec::new() };
         Self::ordered(dims, data_type, &order)
     }
 
-    /// The layout that a tag names.
+    /// The layout of a tag.
     pub(crate) fn with_tag(
         dims: &[i64],
         data_type: DataType,
@@ -76,21 +76,21 @@ impl MemoryDesc {
         Self::named(dims, data_type, &Order::of(letters), letters)
     }
 
-    /// The layout that letters name as those of tags do.
+    /// The layout of a tag given as text.
     pub(crate) fn with_letters(dims: &[i64], data_type: DataType, letters: &str) -> Result<Self> {
         let order = Order::parse(letters).ok_or_else(|| {
             Error::invalid(format!(
-                "tag: '{letters}' is not each dimension's letter once and then blocks"
+                "tag: '{letters}' is not a list of dimensions, each once, and of blocks"
             ))
         })?;
         Self::named(dims, data_type, &order, letters)
     }
 
-    /// Dense, in the order that a name stands for.
+    /// Dense, in the order of a named layout.
     fn named(dims: &[i64], data_type: DataType, order: &Order, name: &str) -> Result<Self> {
         if order.dims.len() != dims.len() {
             return Err(Error::invalid(format!(
-                "tag: {name} is for {} dimensions, ndims is {}",
+                "tag: {name} has {} dimensions, but ndims is {}",
                 order.dims.len(),
                 dims.len()
             )));
@@ -98,17 +98,18 @@ impl MemoryDesc {
         Self::ordered(dims, data_type, order)
     }
 
-    /// The same with elements of another type.
+    /// A copy with another data type.
     pub(crate) fn with_data_type(&self, data_type: DataType) -> Result<Self> {
         if self.ndims == 0 {
-            return Err(Error::invalid("memory_desc: an empty descriptor has no elements"));
+            return Err(Error::invalid("memory_desc: an empty descriptor has no data type"));
         }
         let changed = Self { data_type: Some(data_type), ..self.clone() };
-        let too_large = |_| Error::invalid("data_type: the tensor is larger than an address space");
+        let too_large =
+            |_| Error::invalid("data_type: the tensor is larger than the address space");
         changed.checked().map_err(too_large)
     }
 
-    /// A layout that is to be chosen.
+    /// A layout to be chosen later.
     pub(super) fn any(dims: &[i64], data_type: DataType) -> Result<Self> {
         check_dims(dims)?;
         let mut any = Self::EMPTY;
@@ -141,7 +142,7 @@ impl MemoryDesc {
         desc.checked().map_err(|_| too_large())
     }
 
-    /// Any strides, 0 or more.
+    /// Arbitrary strides, 0 or more.
     pub(crate) fn with_strides(dims: &[i64], data_type: DataType, strides: &[i64]) -> Result<Self> {
         let mut desc = Self::any(dims, data_type)?;
         desc.layout = Layout::Strided;
@@ -149,7 +150,7 @@ impl MemoryDesc {
         desc.checked()
     }
 
-    /// This descriptor, if it is one: sizes within an address space, nothing negative.
+    /// Validates: no negative values, sizes within the address space.
     pub(super) fn checked(self) -> Result<Self> {
         check_dims(self.dims())?;
         if self.layout != Layout::Strided {
@@ -169,8 +170,8 @@ impl MemoryDesc {
             let reach = steps.checked_mul(self.strides[d]).ok_or_else(too_far)?;
             last = last.checked_add(reach).ok_or_else(too_far)?;
         }
-        // Both the span and the number of elements are bounded, so that products of dimensions are
-        // safe too when a stride is 0.
+        // Both the span and the number of elements are bounded, so that products of dimensions do
+        // not overflow when a stride is 0.
         let size = self.data_type.map_or(1, DataType::size) as i64;
         let inside = self.inner_size();
         last.checked_add(inside).and_then(|n| n.checked_mul(size)).ok_or_else(too_far)?;
@@ -184,28 +185,28 @@ impl MemoryDesc {
         both.map(|(d, size)| (*d as usize, *size))
     }
 
-    /// Whether a dimension is cut into blocks.
+    /// Whether any dimension is blocked.
     pub(crate) fn is_blocked(&self) -> bool {
         self.block_count > 0
     }
 
-    /// What a step of a dimension's stride covers: 1 without blocks.
+    /// The number of indices per step of a dimension's stride: 1 without blocks.
     pub(super) fn block_of(&self, dim: usize) -> i64 {
         self.blocks().filter(|(d, _)| *d == dim).map(|(_, size)| size).product()
     }
 
-    /// How many steps of its stride a dimension has.
+    /// The number of steps of its stride in a dimension.
     pub(super) fn outer_count(&self, dim: usize) -> i64 {
         let block = self.block_of(dim);
         self.padded_dims[dim] / block + i64::from(self.padded_dims[dim] % block != 0)
     }
 
-    /// Elements of the innermost tile of all blocks.
+    /// Elements in the tile formed by all blocks.
     fn inner_size(&self) -> i64 {
         self.blocks().map(|(_, size)| size).product()
     }
 
-    /// The order of strides and the blocks.
+    /// The order of strides, and the blocks.
     pub(super) fn order_and_blocks(&self) -> Order {
         Order { dims: self.order()[..self.ndims].to_vec(), blocks: self.blocks().collect() }
     }
@@ -236,7 +237,7 @@ impl MemoryDesc {
         &self.strides[..self.ndims]
     }
 
-    /// Elements of the buffer before the first of the tensor. Executions add it to the address.
+    /// The offset of the first element in the buffer. Executions add it to the address.
     pub(crate) fn offset(&self) -> i64 {
         self.offset
     }
@@ -278,8 +279,7 @@ impl MemoryDesc {
         self.dims().contains(&0)
     }
 
-    /// Bytes of a buffer that holds it: to one past the last element, padding included, from the
-    /// buffer's start on.
+    /// Size in bytes of a buffer, from its start to the end of the last element, including padding.
     pub(crate) fn size(&self) -> usize {
         if self.layout != Layout::Strided || self.ndims == 0 || self.has_zero_dim() {
             return 0;
@@ -289,8 +289,8 @@ impl MemoryDesc {
         elements as usize * self.data_type.map_or(0, DataType::size)
     }
 
-    /// Whether two elements share an address. Sorted by stride, each dimension must step past all
-    /// that lies within it.
+    /// Whether two elements share an address. In order of strides, each stride must exceed the span
+    /// of the smaller dimensions.
     pub(crate) fn overlaps_itself(&self) -> bool {
         if self.has_zero_dim() {
             return false;
@@ -300,7 +300,7 @@ impl MemoryDesc {
             .filter(|(_, count)| *count > 1)
             .collect();
         inner.sort_unstable();
-        // The elements of a tile lie densely.
+        // The elements of a tile are dense.
         let mut reach = self.inner_size() - 1;
         inner.iter().any(|&(stride, count)| {
             let overlap = stride <= reach;
@@ -309,12 +309,12 @@ impl MemoryDesc {
         })
     }
 
-    /// Whether the elements lie alike, wherever the first is.
-    pub(crate) fn lies_like(&self, other: &Self) -> bool {
+    /// Whether both have the same layout, apart from the offset.
+    pub(crate) fn same_layout(&self, other: &Self) -> bool {
         Self { offset: 0, ..self.clone() } == Self { offset: 0, ..other.clone() }
     }
 
-    /// Whether nothing lies between the elements but what fills up blocks.
+    /// Whether there are no gaps between elements except block padding.
     pub(crate) fn is_dense(&self) -> bool {
         let elements: i64 = self.padded_dims().iter().product();
         let size = (elements + self.offset) as usize * self.data_type.map_or(0, DataType::size);
@@ -356,7 +356,7 @@ impl PartialEq for MemoryDesc {
 
 pub(super) fn check_dims(dims: &[i64]) -> Result<()> {
     if dims.len() > MAX_NDIMS {
-        return Err(Error::invalid(format!("ndims: {} is above {MAX_NDIMS}", dims.len())));
+        return Err(Error::invalid(format!("ndims: {} exceeds {MAX_NDIMS}", dims.len())));
     }
     match dims.iter().position(|&d| d < 0) {
         Some(d) => Err(Error::invalid(format!("dims: dims[{d}] = {} is negative", dims[d]))),
@@ -365,11 +365,11 @@ pub(super) fn check_dims(dims: &[i64]) -> Result<()> {
 }
 
 fn too_large() -> Error {
-    Error::invalid("dims: the tensor is larger than an address space")
+    Error::invalid("dims: the tensor is larger than the address space")
 }
 
 fn too_far() -> Error {
-    Error::invalid("strides: the tensor spans more than an address space")
+    Error::invalid("strides: the tensor spans more than the address space")
 }
 
 #[cfg(test)]
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_stand_for_what_tags_do_and_more() {
+    fn letters_describe_tags_and_other_layouts() {
         let dims = [20, 30, 2];
         let of = |letters| MemoryDesc::with_letters(&dims, DataType::F32, letters).unwrap();
         let tag = |tag| MemoryDesc::with_tag(&dims, DataType::F32, tag).unwrap();
@@ -417,11 +417,11 @@ mod tests {
             (halves.size() * 2, halves.describe()),
             (odd.size(), "f16::blocked:cBA6a7b".into())
         );
-        assert!(halves.lies_like(&odd.with_data_type(DataType::F16).unwrap()));
+        assert!(halves.same_layout(&odd.with_data_type(DataType::F16).unwrap()));
     }
 
     #[test]
-    fn overlap_is_found() {
+    fn overlap_is_detected() {
         let desc = |dims: &[i64], strides: &[i64]| {
             MemoryDesc::with_strides(dims, DataType::F32, strides).unwrap().overlaps_itself()
         };
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_overflow_are_refused() {
+    fn overflowing_sizes_are_rejected() {
         let huge = i64::MAX / 2;
         assert!(MemoryDesc::dense(&[huge, 3], DataType::F32).is_err());
         assert!(MemoryDesc::with_strides(&[huge, 3], DataType::F32, &[0, 1]).is_err());

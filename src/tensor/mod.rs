@@ -1,19 +1,20 @@
-//! What a tensor is: element type, dimensions, layout.
+//! Tensors: element type, dimensions and layout.
 //!
-//! Owns [`DataType`], [`MemoryDesc`], [`Places`], which finds the elements of any layout, and [`RowMap`],
-//! the view of a plain tensor as rows of its last dimension. Imports nothing but `error`; knows neither kernels nor C.
+//! Owns [`DataType`], [`MemoryDesc`], [`Offsets`] (the offsets of elements in any layout) and
+//! [`RowMap`] (a plain tensor as rows of its last dimension). Imports only `error`; independent of
+//! kernels and of C.
 
 mod blob;
 mod derive;
 mod desc;
-mod places;
+mod offsets;
 mod rows;
 mod tag_names;
 mod tags;
 
 pub(crate) use blob::BLOB_SIZE;
 pub(crate) use desc::{Layout, MAX_NDIMS, MemoryDesc};
-pub(crate) use places::{DimPlaces, Places};
+pub(crate) use offsets::{DimOffsets, Offsets};
 pub(crate) use rows::RowMap;
 pub(crate) use tags::{all_tags, letters_of};
 
@@ -41,7 +42,7 @@ impl DataType {
         }
     }
 
-    /// Whether it is a floating-point type of 16 bits.
+    /// Whether it is a 16-bit floating-point type.
     pub(crate) fn is_half(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16)
     }

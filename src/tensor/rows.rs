@@ -1,7 +1,7 @@
-//! A tensor seen as rows: where row `i` of the flattened outer dimensions begins.
+//! A tensor as rows: the offset of row `i` of the flattened outer dimensions.
 
-/// Offsets, in elements, of the rows that the outer dimensions count. Neighbouring dimensions that
-/// step alike are merged, so most tensors end up with one stride.
+/// The offsets, in elements, of rows over the outer dimensions. Adjacent dimensions with compatible
+/// strides are merged, so most tensors have a single stride.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RowMap {
     levels: usize,
@@ -36,20 +36,20 @@ impl RowMap {
         map
     }
 
-    /// Rows that are all `step` elements from each other, however many there are.
+    /// Any number of rows, `step` elements apart.
     pub(crate) fn every(step: usize) -> Self {
         let (mut dims, mut strides) = ([1; 5], [0; 5]);
         (dims[0], strides[0]) = (usize::MAX, step);
         Self { levels: 1, dims, strides }
     }
 
-    /// How far rows are from each other, if all are equally far.
+    /// The distance between rows, if it is constant.
     #[inline(always)]
     pub(crate) fn step(&self) -> Option<usize> {
         (self.levels <= 1).then_some(self.strides[0])
     }
 
-    /// How far rows are from each other that lie in one innermost level, and how many do.
+    /// The distance between rows within the innermost level, and the number of rows in it.
     #[inline(always)]
     pub(crate) fn innermost(&self) -> (usize, usize) {
         let last = self.levels.saturating_sub(1);
@@ -67,7 +67,7 @@ impl RowMap {
         let mut level = self.levels;
         while level > 1 {
             level -= 1;
-            // Levels below `levels` have a dimension of 2 or more, or there are no rows at all.
+            // Levels below `levels` have a dimension of 2 or more, unless there are no rows.
             let dim = self.dims[level].max(1);
             offset += rest % dim * self.strides[level];
             rest /= dim;
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn permuted_rows_keep_their_places() {
+    fn permuted_rows_keep_their_offsets() {
         let (dims, strides) = ([2, 3, 4], [10, 20, 300]);
         let map = RowMap::new(&dims, &strides);
         let mut row = 0;

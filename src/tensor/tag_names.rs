@@ -1,4 +1,4 @@
-//! The letters of every tag, in the order of their C values from 2 on. A test compares them with
+//! The letters of every tag in the order of their C values, from 2 on. A test compares them with
 //! `include/norm_tags.h`.
 
 pub(super) const FIRST: u32 = 2;

@@ -1,24 +1,23 @@
-//! Format tags: each names an order of the dimensions, outermost first, and the blocks that some of them
-//! are cut into.
+//! Format tags: each names an order of the dimensions, outermost first, and the inner blocks.
 //!
-//! The letters say it all: in `aBc16b` the second dimension is cut into blocks of 16, whose elements lie
-//! innermost; in `AB16b16a` tiles of 16 times 16 follow each other, each with 16 rows of `b` by `a`.
+//! In `aBc16b` the second dimension is divided into blocks of 16, which are innermost. `AB16b16a`
+//! is a matrix of tiles of 16 times 16, each with 16 rows of `b` by `a`.
 
 use super::MAX_NDIMS;
 use super::tag_names::{FIRST, NAMES};
 use norm_sys as sys;
 
-/// The letters of a tag that names a layout; `None` for `undef`, `any` and unknown values.
+/// The letters of a tag; `None` for `undef`, `any` and unknown values.
 pub(crate) fn letters_of(tag: sys::norm_format_tag_t) -> Option<&'static str> {
     NAMES.split_ascii_whitespace().nth(tag.checked_sub(FIRST)? as usize)
 }
 
-/// Every tag that names a layout, with its letters.
+/// Every tag with a layout, and its letters.
 pub(crate) fn all_tags() -> impl Iterator<Item = (sys::norm_format_tag_t, &'static str)> {
     (FIRST..).zip(NAMES.split_ascii_whitespace())
 }
 
-/// An order of dimensions and the blocks within, both outermost first.
+/// An order of dimensions and of inner blocks, both outermost first.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Order {
     pub(super) dims: Vec<usize>,
@@ -27,11 +26,11 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// What letters mean that need not be a tag's: each dimension once, outermost first, then sizes and dimensions of
-    /// blocks. A dimension may be a capital or not. `None` if they mean nothing.
+    /// Parses letters that need not be a tag: each dimension once, outermost first, then sizes and
+    /// dimensions of blocks. Case does not matter. `None` if the text is not valid.
     pub(super) fn parse(letters: &str) -> Option<Self> {
         let bytes = letters.as_bytes();
-        // Few enough for the sizes to fit, and for their number.
+        // Limits the number of blocks and the digits of a size.
         let sizes = bytes.split(u8::is_ascii_alphabetic).filter(|digits| !digits.is_empty());
         if sizes.clone().count() > MAX_NDIMS || sizes.clone().any(|digits| digits.len() > 9) {
             return None;
@@ -44,12 +43,12 @@ impl Order {
         sorted.sort_unstable();
         let once = sorted.iter().enumerate().all(|(i, dim)| i == *dim);
         let known = order.blocks.iter().all(|(dim, size)| *dim < sorted.len() && *size > 0);
-        // A block of one element cuts nothing.
+        // A block of one element has no effect.
         order.blocks.retain(|(_, size)| *size > 1);
         (once && known && !sorted.is_empty()).then_some(order)
     }
 
-    /// What letters mean; they are those of a tag, or were checked.
+    /// Parses letters that are valid.
     pub(super) fn of(letters: &str) -> Self {
         let dim = |letter: u8| usize::from(letter.to_ascii_lowercase() - b'a');
         let outer = letters.find(|c: char| c.is_ascii_digit()).unwrap_or(letters.len());
@@ -67,7 +66,7 @@ impl Order {
         Self { dims: outer.bytes().map(dim).collect(), blocks }
     }
 
-    /// The letters: [`of`](Order::of) backwards.
+    /// The letters; the inverse of [`of`](Order::of).
     pub(super) fn letters(&self) -> String {
         let letter = |dim: usize| char::from(b'a' + dim as u8);
         let is_cut = |dim| self.blocks.iter().any(|(d, _)| *d == dim);
@@ -85,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tag_is_read_and_stands_once() {
+    fn tags_are_parsed_and_unique() {
         let all: Vec<_> = all_tags().collect();
         for (i, (value, letters)) in all.iter().enumerate() {
             let order = Order::of(letters);
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_read_that_no_tag_has() {
+    fn letters_without_a_tag_are_parsed() {
         for (letters, dims, blocks) in [
             ("ba", vec![1, 0], vec![]),
             ("BcA7b3a", vec![1, 2, 0], vec![(1, 7), (0, 3)]),
@@ -136,7 +135,7 @@ mod tests {
         assert!(all_tags().all(|(_, letters)| Order::parse(letters) == Some(Order::of(letters))));
     }
 
-    /// `include/norm_tags.h` has the same names at the same values.
+    /// `include/norm_tags.h` has the same names with the same values.
     #[test]
     fn the_header_has_the_same_tags() {
         let header = concat!(env!("CARGO_MANIFEST_DIR"), "/include/norm_tags.h");

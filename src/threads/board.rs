@@ -1,43 +1,45 @@
-//! Where jobs are published and workers look for them.
+//! The board on which callers publish jobs and workers find them.
 //!
-//! An execution publishes a job in a slot; whoever runs claims its blocks, the caller included: those of
-//! its own share first, so that rows stay in the caches where they are, then whatever is left. The caller
-//! returns when every claimed block is done: it never waits for a thread that has claimed
-//! none, so a worker that the scheduler has not run yet costs nothing. Workers look for work a short
-//! while after their last block and then sleep.
+//! An execution publishes a job in a slot. The caller and the workers claim its blocks. Each thread
+//! claims the blocks of its own share first, so that rows stay in the cache of one core, and then
+//! blocks left in other shares. The caller returns when every block is done. It never waits for a
+//! thread that has claimed nothing, so a worker that the scheduler has not run yet costs nothing.
+//! Workers spin for a short time after their last block and then sleep.
 //!
-//! A worker on its caller's processor keeps the caller from running. The scheduler puts it there when
-//! others keep the rest busy, or to let the rest sleep; it then keeps off that processor, and if it has no other takes no
-//! block and sleeps at once.
+//! A worker on its caller's CPU keeps the caller from running. The scheduler puts it there when
+//! other processes keep the remaining CPUs busy, or to let those CPUs sleep. The worker then
+//! excludes that CPU from its affinity mask. If no other CPU is left, it claims nothing and sleeps
+//! at once.
 //!
-//! Publishing, claiming and finishing allocate nothing. What threads share here comes from `sync`
-//! alone, so that a model checker can run it.
+//! Publishing, claiming and finishing do not allocate. All shared state comes from types in `sync`,
+//! which a model checker replaces.
 
-use super::bell::Bell;
+use super::event_count::EventCount;
 use super::share::MAX_BLOCKS;
 use super::slot::{MAX_WIDTH, Outcome, Slot};
-use super::sync::{CallerPlace, Patience, WorkerPlace, Zeal};
+use super::sync::{CallerCpu, SpinBudget, WakeThrottle, WorkerAffinity};
 use super::{Body, Length};
 
-/// `SLOTS` jobs can be in flight at once; an execution that finds no free slot runs on its own thread.
+/// Up to `SLOTS` jobs in flight. An execution that finds no free slot runs on the calling thread.
 pub(super) struct Board<const SLOTS: usize> {
     slots: [Slot; SLOTS],
-    pub(super) bell: Bell,
-    zeal: Zeal,
-    caller: CallerPlace,
+    pub(super) events: EventCount,
+    throttle: WakeThrottle,
+    caller: CallerCpu,
 }
 
 impl<const SLOTS: usize> Board<SLOTS> {
     pub(super) fn new() -> Self {
         Self {
             slots: std::array::from_fn(|_| Slot::new()),
-            bell: Bell::new(),
-            zeal: Zeal::new(),
-            caller: CallerPlace::new(),
+            events: EventCount::new(),
+            throttle: WakeThrottle::new(),
+            caller: CallerCpu::new(),
         }
     }
 
-    /// Runs `body(0)` to `body(blocks - 1)`, each once, on this thread and workers, `width` in all.
+    /// Runs `body(0)` to `body(blocks - 1)`, each once, on at most `width` threads including this
+    /// one.
     pub(super) fn run(
         &self,
         blocks: usize,
@@ -45,7 +47,7 @@ impl<const SLOTS: usize> Board<SLOTS> {
         length: Length,
         body: Body<'_>,
     ) -> Outcome {
-        // A slot is taken only if the job fits its shares.
+        // Reserve a slot only if the job's blocks fit the shares.
         let fits = blocks <= MAX_BLOCKS;
         let slot = if fits { self.slots.iter().find(|slot| slot.take()) } else { None };
         let Some(slot) = slot else {
@@ -53,44 +55,45 @@ impl<const SLOTS: usize> Board<SLOTS> {
             return Outcome { threads: 1, panicked: false };
         };
         let width = width.min(MAX_WIDTH);
-        self.caller.note();
+        self.caller.record();
         let mut woke = false;
         let outcome = slot.run(blocks, width, body, || {
-            let sleepers = self.bell.ring();
-            woke = sleepers > 0 && (length == Length::Long || self.zeal.wakes());
+            let sleepers = self.events.advance();
+            woke = sleepers > 0 && (length == Length::Long || self.throttle.should_wake());
             if woke {
-                self.bell.wake(sleepers.min(width - 1));
+                self.events.wake(sleepers.min(width - 1));
             }
         });
-        // Of a short job, who was woken for it takes what the caller would have done meanwhile.
+        // A worker woken for a short job only does what the caller would have done during the wake.
         if outcome.threads > 1 && (length == Length::Long || !woke) {
-            self.zeal.helped();
+            self.throttle.helped();
         }
         outcome
     }
 
-    /// The life of worker number `worker`, from 1: until `ends`, of which a ring tells.
+    /// The main loop of worker `worker`, counted from 1. Returns once `ends` is true, which the
+    /// event count must announce.
     pub(super) fn serve(&self, worker: usize, ends: impl Fn() -> bool) {
-        let mut patience = Patience::new();
-        let mut place = WorkerPlace::new();
+        let mut budget = SpinBudget::new();
+        let mut affinity = WorkerAffinity::new();
         loop {
-            let heard = self.bell.listen();
+            let seen = self.events.epoch();
             if ends() {
                 return;
             }
             let mut worked = false;
-            if !self.caller.is_mine() || place.leave(&self.caller) {
+            if !self.caller.is_current() || affinity.move_off(&self.caller) {
                 for slot in &self.slots {
                     worked |= slot.help(worker);
                 }
             }
             if worked {
-                patience = Patience::new();
+                budget = SpinBudget::new();
             }
-            while self.bell.listen() == heard {
-                if patience.ends() || self.caller.is_mine() {
-                    self.bell.sleep(heard);
-                    patience = Patience::new();
+            while self.events.epoch() == seen {
+                if budget.is_spent() || self.caller.is_current() {
+                    self.events.wait(seen);
+                    budget = SpinBudget::new();
                 }
             }
         }

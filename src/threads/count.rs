@@ -1,16 +1,16 @@
-//! How many threads an execution may use.
+//! The number of threads that an execution may use.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The largest count that can be asked for.
+/// The largest thread count that can be set.
 pub(crate) const MAX_THREADS: usize = 255;
 
-/// What was set; 0 for the default.
+/// The count that was set; 0 means the default.
 static SET: AtomicUsize = AtomicUsize::new(0);
 
-/// `NORM_NUM_THREADS`, or the processors that the process may run on.
+/// `NORM_NUM_THREADS`, or the number of CPUs available to the process.
 pub(crate) fn default_threads() -> usize {
-    /// 0 until it is known. Nobody waits for who finds out: after fork() it may not be there.
+    /// 0 until computed. Not a `OnceLock`: after fork() the thread that holds it may not exist.
     static DEFAULT: AtomicUsize = AtomicUsize::new(0);
     let known = DEFAULT.load(Ordering::Relaxed);
     if known > 0 {
@@ -27,7 +27,7 @@ pub(crate) fn default_threads() -> usize {
     }
 }
 
-/// The count in force, the calling thread included.
+/// The current count, including the calling thread.
 pub(crate) fn threads() -> usize {
     match SET.load(Ordering::Relaxed) {
         0 => default_threads(),
@@ -35,7 +35,7 @@ pub(crate) fn threads() -> usize {
     }
 }
 
-/// Sets the count; 0 for the default.
+/// Sets the count. 0 restores the default.
 pub(crate) fn set_threads(count: usize) {
     SET.store(count.min(MAX_THREADS), Ordering::Relaxed);
 }

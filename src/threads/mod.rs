@@ -1,12 +1,13 @@
-//! Splitting an execution over threads.
+//! Runs the blocks of an execution on several threads.
 //!
-//! [`Threads`] runs numbered blocks on the library's own team or on the caller's pool. What a block is
-//! belongs to the operation; its result must not depend on who runs it. Imports nothing of the
-//! library: the floating-point environment is the caller's affair, inside the block.
+//! [`Threads`] runs numbered blocks on the library's own team or on the caller's pool. An operation
+//! defines its blocks; a block's result must not depend on the thread that runs it. This module
+//! imports nothing else from the library. The body of a block sets the floating-point environment
+//! itself.
 
-mod bell;
 mod board;
 mod count;
+mod event_count;
 mod policy;
 mod share;
 mod slot;
@@ -22,18 +23,18 @@ use std::os::raw::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The most shares that a job is cut into. Who finds none left has looked at all of them, each on a cache
-/// line of its own; beyond, threads have shares in common.
+/// Maximum number of shares per job. A thread that finds no work has scanned every share, and each
+/// share is on its own cache line. Jobs with more threads share the shares.
 const MAX_SHARES: usize = 32;
 
-/// How long a piece of work takes: whether it lasts until a thread that sleeps has been woken.
+/// Whether a job runs longer than it takes to wake a sleeping thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Length {
     Short,
     Long,
 }
 
-/// A piece of work: called once for each block.
+/// The work of a job, called once per block.
 pub(crate) type Body<'a> = &'a (dyn Fn(usize) + Sync);
 
 /// `norm_parallel_for_t`, not NULL.
@@ -44,7 +45,7 @@ type ParallelFor = unsafe extern "C" fn(
     context: *mut c_void,
 );
 
-/// The caller's own pool, as registered with a stream.
+/// The caller's thread pool, as registered with a stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallerPool {
     pub(crate) parallel_for: ParallelFor,
@@ -52,13 +53,13 @@ pub(crate) struct CallerPool {
     pub(crate) threads: usize,
 }
 
-// SAFETY: the pool pointer is only handed back to the caller's function, which the header asks to
-// work from whatever thread executes on the stream.
+// SAFETY: the pool pointer is only passed back to the caller's function, which the header requires
+// to work from any thread that executes on the stream.
 unsafe impl Send for CallerPool {}
 // SAFETY: as above.
 unsafe impl Sync for CallerPool {}
 
-/// Whose threads an execution uses.
+/// The threads that an execution uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Threads {
     Library,
@@ -66,7 +67,7 @@ pub(crate) enum Threads {
 }
 
 impl Threads {
-    /// How many threads are worth splitting for.
+    /// The number of threads available to an execution.
     pub(crate) fn count(&self) -> usize {
         match self {
             Self::Library => threads(),
@@ -74,8 +75,8 @@ impl Threads {
         }
     }
 
-    /// Runs `body(0)` to `body(blocks - 1)`, each once, on at most `width` threads, the caller's
-    /// among them, and gives the number of threads that ran a block. Returns when all have run.
+    /// Runs `body(0)` to `body(blocks - 1)`, each once, on at most `width` threads including the
+    /// calling one. Returns the number of threads that ran a block, after all blocks have finished.
     pub(crate) fn run(&self, blocks: usize, width: usize, length: Length, body: Body<'_>) -> usize {
         let width = width.min(blocks);
         if width <= 1 {
@@ -89,7 +90,7 @@ impl Threads {
     }
 }
 
-/// What the callback gets: the body, and who has run.
+/// The context passed to the callback.
 struct CallerJob<'a> {
     body: Body<'a>,
     blocks: usize,
@@ -98,8 +99,8 @@ struct CallerJob<'a> {
     panicked: AtomicBool,
 }
 
-/// The caller's pool is asked for `width` pieces, and each claims blocks until none is left: the
-/// blocks stay small for balance, and the callbacks few.
+/// Submits `width` pieces to the caller's pool. Each piece claims blocks until none is left. Blocks
+/// stay small for load balance while the number of callbacks stays low.
 fn run_on_caller_pool(pool: &CallerPool, blocks: usize, width: usize, body: Body<'_>) -> usize {
     unsafe extern "C" fn piece(_index: c_int, context: *mut c_void) {
         // SAFETY: `context` is the job below, which outlives the call to `parallel_for`.
@@ -125,7 +126,8 @@ fn run_on_caller_pool(pool: &CallerPool, blocks: usize, width: usize, body: Body
         ran: AtomicUsize::new(0),
         panicked: AtomicBool::new(false),
     };
-    // SAFETY: the function and its pool are the caller's, registered together; the job outlives it.
+    // SAFETY: the caller registered the function and its pool together, and the job outlives the
+    // call.
     unsafe {
         (pool.parallel_for)(
             pool.pool,

@@ -1,113 +1,115 @@
-//! What is tuned: how long a thread looks before it sleeps, and when a sleeping one is worth waking. Nothing
-//! is wrong with any answer; it only takes longer.
+//! Tuning: how long a thread spins before it sleeps, and when to wake sleeping workers. These
+//! choices affect speed only, never correctness.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a thread keeps looking before it sleeps. Longer than the gap between two executions of a
-/// program that does little else, far shorter than a scheduler's slice.
-const LOOK_FOR: Duration = Duration::from_micros(50);
-/// Looks between two readings of the clock.
-const LOOKS: u32 = 64;
+/// How long a thread spins before it sleeps. Longer than the gap between back-to-back executions,
+/// far shorter than a scheduler time slice.
+const SPIN_TIME: Duration = Duration::from_micros(50);
+/// Spins between two readings of the clock.
+const SPINS_PER_CLOCK: u32 = 64;
 
-/// How long a thread looks for a change before it sleeps.
-pub(super) struct Patience {
+/// How long a thread spins before it sleeps.
+pub(super) struct SpinBudget {
     since: Instant,
-    looks: u32,
+    spins: u32,
 }
 
-impl Patience {
+impl SpinBudget {
     pub(super) fn new() -> Self {
-        Self { since: Instant::now(), looks: 0 }
+        Self { since: Instant::now(), spins: 0 }
     }
 
-    /// Counts a look that found nothing; true if it was the last one.
-    pub(super) fn ends(&mut self) -> bool {
-        self.looks += 1;
-        if self.looks < LOOKS {
+    /// Spins once. True if the budget is used up.
+    pub(super) fn is_spent(&mut self) -> bool {
+        self.spins += 1;
+        if self.spins < SPINS_PER_CLOCK {
             spin_loop();
             return false;
         }
-        self.looks = 0;
-        self.since.elapsed() >= LOOK_FOR
+        self.spins = 0;
+        self.since.elapsed() >= SPIN_TIME
     }
 }
 
-/// Whether sleeping workers are worth waking for a short job; for a long one they always are. Waking costs the
-/// caller a system call, and helps only if a worker gets a processor before this job, or one that follows
-/// closely, is over. After each wake in vain, twice as many jobs go by before the next.
-pub(super) struct Zeal {
+/// Decides whether a short job wakes sleeping workers. Long jobs always do.
+///
+/// Waking costs the caller a system call. It pays only if a worker gets a CPU before this job, or
+/// one soon after it, has finished. After each wake that did not help, the number of jobs until the
+/// next wake doubles.
+pub(super) struct WakeThrottle {
     /// Wakes since a worker last helped.
-    in_vain: AtomicU32,
-    /// Jobs gone by since the last wake.
-    passed: AtomicU32,
+    useless: AtomicU32,
+    /// Jobs since the last wake.
+    skipped: AtomicU32,
 }
 
-/// The most wakes in vain that count: of 32 jobs one wakes somebody, even if that never helps. So
-/// less than one call of 20 is slow for it.
-const MOST_IN_VAIN: u32 = 5;
+/// Limits the backoff to one wake per 32 jobs, so that at most one call in 20 pays for a useless
+/// wake.
+const MAX_BACKOFF: u32 = 5;
 
-impl Zeal {
+impl WakeThrottle {
     pub(super) const fn new() -> Self {
-        Self { in_vain: AtomicU32::new(0), passed: AtomicU32::new(0) }
+        Self { useless: AtomicU32::new(0), skipped: AtomicU32::new(0) }
     }
 
-    /// Whether a job is to wake who sleeps.
-    pub(super) fn wakes(&self) -> bool {
-        let in_vain = self.in_vain.load(Ordering::Relaxed);
-        let passed = self.passed.load(Ordering::Relaxed) + 1;
-        if passed >> in_vain == 0 {
-            self.passed.store(passed, Ordering::Relaxed);
+    /// Whether this job should wake sleeping workers.
+    pub(super) fn should_wake(&self) -> bool {
+        let useless = self.useless.load(Ordering::Relaxed);
+        let skipped = self.skipped.load(Ordering::Relaxed) + 1;
+        if skipped >> useless == 0 {
+            self.skipped.store(skipped, Ordering::Relaxed);
             return false;
         }
-        self.passed.store(0, Ordering::Relaxed);
-        self.in_vain.store((in_vain + 1).min(MOST_IN_VAIN), Ordering::Relaxed);
+        self.skipped.store(0, Ordering::Relaxed);
+        self.useless.store((useless + 1).min(MAX_BACKOFF), Ordering::Relaxed);
         true
     }
 
-    /// A worker took part in a job.
+    /// Records that a worker took part in a job.
     pub(super) fn helped(&self) {
-        if self.in_vain.load(Ordering::Relaxed) > 0 {
-            self.in_vain.store(0, Ordering::Relaxed);
+        if self.useless.load(Ordering::Relaxed) > 0 {
+            self.useless.store(0, Ordering::Relaxed);
         }
     }
 }
 
-/// The processor of the last caller.
-pub(super) struct CallerPlace(AtomicUsize);
+/// The CPU that the most recent caller ran on.
+pub(super) struct CallerCpu(AtomicUsize);
 
-const NOWHERE: usize = usize::MAX;
+const UNKNOWN_CPU: usize = usize::MAX;
 
-impl CallerPlace {
+impl CallerCpu {
     pub(super) const fn new() -> Self {
-        Self(AtomicUsize::new(NOWHERE))
+        Self(AtomicUsize::new(UNKNOWN_CPU))
     }
 
-    /// The caller is this thread. Workers look here all the time, so the place is written only if it is
-    /// another.
-    pub(super) fn note(&self) {
-        let place = processor().unwrap_or(NOWHERE);
-        if self.0.load(Ordering::Relaxed) != place {
-            self.0.store(place, Ordering::Relaxed);
+    /// Records the calling thread's CPU. Workers poll this value, so it is only written when it
+    /// changes.
+    pub(super) fn record(&self) {
+        let cpu = current_cpu().unwrap_or(UNKNOWN_CPU);
+        if self.0.load(Ordering::Relaxed) != cpu {
+            self.0.store(cpu, Ordering::Relaxed);
         }
     }
 
-    /// Whether this thread, which is not the caller, keeps it from running.
-    pub(super) fn is_mine(&self) -> bool {
-        processor() == Some(self.0.load(Ordering::Relaxed))
+    /// Whether this worker runs on the caller's CPU and so keeps the caller from running.
+    pub(super) fn is_current(&self) -> bool {
+        current_cpu() == Some(self.0.load(Ordering::Relaxed))
     }
 }
 
-/// Where a worker may run. The scheduler may wake it on its caller's processor while others idle, and leave it there:
-/// then it keeps off that one by itself.
-pub(super) struct WorkerPlace {
-    /// Where it may run by itself, and where it was last told to.
+/// A worker's CPU affinity. The scheduler may wake a worker on its caller's CPU while other CPUs
+/// are idle, and leave it there. The worker then excludes that CPU from its own mask.
+pub(super) struct WorkerAffinity {
+    /// The worker's original mask, and the mask that it last set.
     #[cfg(target_os = "linux")]
     masks: Option<(libc::cpu_set_t, libc::cpu_set_t)>,
 }
 
-impl WorkerPlace {
+impl WorkerAffinity {
     pub(super) fn new() -> Self {
         Self {
             #[cfg(target_os = "linux")]
@@ -115,41 +117,41 @@ impl WorkerPlace {
         }
     }
 
-    /// Moves away from the caller's processor; whether this thread is elsewhere then.
+    /// Moves off the caller's CPU. Returns whether this thread now runs elsewhere.
     #[cfg(target_os = "linux")]
-    pub(super) fn leave(&mut self, caller: &CallerPlace) -> bool {
-        let place = caller.0.load(Ordering::Relaxed);
-        let (Some((own, told)), Some(now)) = (&mut self.masks, affinity()) else { return false };
-        // SAFETY: sets are plain memory, and `place` is checked against their size.
+    pub(super) fn move_off(&mut self, caller: &CallerCpu) -> bool {
+        let cpu = caller.0.load(Ordering::Relaxed);
+        let (Some((own, current)), Some(now)) = (&mut self.masks, affinity()) else { return false };
+        // SAFETY: the sets are plain memory, and `cpu` is checked against their size.
         unsafe {
-            if place >= libc::CPU_SETSIZE as usize {
+            if cpu >= libc::CPU_SETSIZE as usize {
                 return false;
             }
-            // Somebody else has set it meanwhile.
-            if !libc::CPU_EQUAL(&now, told) {
+            // Another part of the process has changed the mask since.
+            if !libc::CPU_EQUAL(&now, current) {
                 *own = now;
             }
-            *told = *own;
-            libc::CPU_CLR(place, told);
+            *current = *own;
+            libc::CPU_CLR(cpu, current);
             let size = size_of::<libc::cpu_set_t>();
-            if libc::CPU_COUNT(told) == 0 || libc::sched_setaffinity(0, size, told) != 0 {
-                *told = now;
+            if libc::CPU_COUNT(current) == 0 || libc::sched_setaffinity(0, size, current) != 0 {
+                *current = now;
                 return false;
             }
         }
-        !caller.is_mine()
+        !caller.is_current()
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn leave(&mut self, _caller: &CallerPlace) -> bool {
+    pub(super) fn move_off(&mut self, _caller: &CallerCpu) -> bool {
         false
     }
 }
 
-/// Where this thread may run.
+/// The CPUs that this thread may run on.
 #[cfg(target_os = "linux")]
 fn affinity() -> Option<libc::cpu_set_t> {
-    // SAFETY: a set is plain memory; the call writes it.
+    // SAFETY: the set is plain memory, and the call writes it.
     unsafe {
         let mut mask: libc::cpu_set_t = std::mem::zeroed();
         let size = size_of::<libc::cpu_set_t>();
@@ -157,8 +159,8 @@ fn affinity() -> Option<libc::cpu_set_t> {
     }
 }
 
-/// The processor that runs this thread, if the system says so cheaply.
-fn processor() -> Option<usize> {
+/// The CPU that this thread runs on, where the system reports it cheaply.
+fn current_cpu() -> Option<usize> {
     #[cfg(target_os = "linux")]
     {
         // SAFETY: no arguments.
@@ -173,32 +175,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waking_in_vain_becomes_rare_and_help_makes_it_common() {
-        let zeal = Zeal::new();
-        let gaps: Vec<_> = (0..8).map(|_| (1..).find(|_| zeal.wakes())).collect();
+    fn useless_wakes_back_off_and_help_resets() {
+        let throttle = WakeThrottle::new();
+        let gaps: Vec<_> = (0..8).map(|_| (1..).find(|_| throttle.should_wake())).collect();
         assert_eq!(gaps, [1, 2, 4, 8, 16, 32, 32, 32].map(Some));
-        zeal.helped();
-        assert!(zeal.wakes());
+        throttle.helped();
+        assert!(throttle.should_wake());
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_worker_leaves_its_callers_processor_and_may_come_back() {
+    fn a_worker_moves_off_its_callers_cpu() {
         std::thread::spawn(|| {
             let Some(own) = affinity() else { return };
-            // SAFETY: a set that was read.
+            // SAFETY: the set was read from the system.
             let processors = unsafe { libc::CPU_COUNT(&own) };
-            let mut worker = WorkerPlace::new();
+            let mut worker = WorkerAffinity::new();
             for _ in 0..4 {
-                let caller = CallerPlace::new();
-                caller.note();
-                let place = caller.0.load(Ordering::Relaxed);
-                assert_eq!(worker.leave(&caller), processors > 1);
+                let caller = CallerCpu::new();
+                caller.record();
+                let cpu = caller.0.load(Ordering::Relaxed);
+                assert_eq!(worker.move_off(&caller), processors > 1);
                 if processors > 1 {
-                    assert_ne!(processor(), Some(place));
-                    let told = affinity().expect("it was read before");
+                    assert_ne!(current_cpu(), Some(cpu));
+                    let current = affinity().expect("it was read before");
                     // SAFETY: as above.
-                    assert_eq!(unsafe { libc::CPU_COUNT(&told) }, processors - 1);
+                    assert_eq!(unsafe { libc::CPU_COUNT(&current) }, processors - 1);
                 }
             }
         })

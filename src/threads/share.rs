@@ -1,23 +1,23 @@
-//! A job's blocks cut into shares, one for each thread, so that a block meets the same thread, and its rows
-//! that thread's caches, from one execution to the next.
+//! Splits a job's blocks into one share per thread. A block goes to the same thread in every
+//! execution, so its rows stay in that thread's caches.
 
 use super::MAX_SHARES;
 use std::ops::Range;
 
-/// What is left of a share in one word, so that one compare-and-swap claims a block of this very job:
-/// generation in the upper 32 bits, then the next block (16), then the end (16).
+/// The unclaimed blocks of a share in one word: generation (upper 32 bits), next block (16), end
+/// (16). One compare-and-swap claims a block, and only of the right job.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Share(pub(super) u64);
 
-/// The most blocks that a share can count.
+/// Maximum number of blocks per job.
 pub(super) const MAX_BLOCKS: usize = (1 << Share::BLOCK_BITS) - 1;
 
 impl Share {
     const BLOCK_BITS: u32 = 16;
     const ONE: u64 = 1 << Self::BLOCK_BITS;
 
-    /// Of a job's blocks, cut into `shares` runs of about the same length, the run number `index`. The first
-    /// ones are the longer: their thread, the caller, is the first to begin.
+    /// Share number `index` when a job's blocks are split evenly into `shares` ranges. The first
+    /// ranges are the longer ones, because the caller starts first.
     pub(super) fn new(generation: u32, blocks: usize, shares: usize, index: usize) -> Self {
         let begin = (blocks * index).div_ceil(shares) as u64;
         let end = (blocks * (index + 1)).div_ceil(shares) as u64;
@@ -28,14 +28,15 @@ impl Share {
         (self.0 >> (2 * Self::BLOCK_BITS)) as u32
     }
 
-    /// The blocks that nobody has claimed.
+    /// The unclaimed blocks.
     fn blocks(self) -> Range<usize> {
         let place = |word: u64| (word & (Self::ONE - 1)) as usize;
         place(self.0 >> Self::BLOCK_BITS)..place(self.0)
     }
 
-    /// A block, and the share without it, if the share is of that generation and has one left: the first for
-    /// its own thread, the last for others, who so take what that thread would come to last.
+    /// Claims a block and returns it with the share that remains. `None` if the share is empty or
+    /// belongs to another generation. The owner claims from the front. Other threads claim from the
+    /// end, which the owner reaches last.
     pub(super) fn claim(self, generation: u32, is_own: bool) -> Option<(usize, Self)> {
         let blocks = self.blocks();
         if blocks.is_empty() || self.generation() != generation {
@@ -48,13 +49,14 @@ impl Share {
     }
 }
 
-/// How many shares a job for `width` threads has.
+/// The number of shares in a job for `width` threads.
 pub(super) fn shares(width: usize) -> usize {
     width.min(MAX_SHARES)
 }
 
-/// The share that a worker begins with, and keeps from job to job of the same width. Workers count from 1;
-/// the first share is the caller's, and the others are dealt out in turns, as any worker may take part.
+/// The share that a worker starts with, the same for every job of one width. Workers count from 1.
+/// The first share is the caller's. The others are assigned round-robin, because any worker may
+/// take part.
 pub(super) fn own_share(worker: usize, width: usize) -> usize {
     let place = 1 + (worker - 1) % (width - 1).max(1);
     place % shares(width)
@@ -65,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_runs_of_about_the_same_length() {
+    fn shares_are_even_and_cover_all_blocks() {
         for blocks in [0, 1, 2, 7, 8, 33, 1000, MAX_BLOCKS] {
             for shares in 1..=MAX_SHARES {
                 let runs: Vec<_> = (0..shares)
@@ -81,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_owner_takes_the_first_block_and_others_the_last() {
+    fn the_owner_claims_from_the_front_and_others_from_the_end() {
         for generation in [0, 1, u32::MAX] {
             let mut share = Share::new(generation, 10, 2, 1);
             let mut claimed = vec![];
@@ -97,11 +99,11 @@ mod tests {
     }
 
     #[test]
-    fn each_worker_has_a_share_of_its_own_while_there_are_enough() {
+    fn workers_have_distinct_shares_up_to_the_maximum() {
         for width in 2..=MAX_SHARES {
             let own: Vec<_> = (1..width).map(|worker| own_share(worker, width)).collect();
             assert_eq!(own, (1..width).collect::<Vec<_>>());
-            // More workers than the job has room for spare the caller's.
+            // Surplus workers do not start on the caller's share.
             assert!((width..=255).all(|worker| (1..width).contains(&own_share(worker, width))));
         }
         assert!((1..=255).all(|worker| own_share(worker, 255) < MAX_SHARES));

@@ -1,21 +1,21 @@
-//! A place where one job at a time is published, its blocks are claimed and their ends are counted.
+//! Holds one job at a time: publishes it, hands out its blocks and counts their completion.
 
 use super::share::{MAX_BLOCKS, Share, own_share, shares};
 use super::sync::{
-    AtomicBool, AtomicPtr, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, Patience, spin_loop,
+    AtomicBool, AtomicPtr, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, SpinBudget, spin_loop,
 };
 use super::{Body, MAX_SHARES};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
-/// A job, and who may still join it: generation in the upper 32 bits, then its width (16), then the seats
-/// that are free (16). The generation is that of the job's shares.
+/// A job and its free seats in one word: generation (upper 32 bits), width (16 bits), free seats
+/// (16 bits). The job's shares have the same generation.
 #[derive(Clone, Copy)]
 struct Job(u64);
 
 impl Job {
     fn new(generation: u32, width: usize) -> Self {
-        // The caller has its seat from the start.
+        // The caller has a seat from the start.
         Self(u64::from(generation) << 32 | (width as u64) << 16 | (width as u64 - 1))
     }
     fn generation(self) -> u32 {
@@ -27,17 +27,17 @@ impl Job {
     fn seats(self) -> u64 {
         self.0 & 0xffff
     }
-    fn with_seat_taken(self) -> Self {
+    fn take_seat(self) -> Self {
         Self(self.0 - 1)
     }
 }
 
-/// The most threads of a job.
+/// Maximum number of threads per job.
 pub(super) const MAX_WIDTH: usize = super::MAX_THREADS;
 const _: () = assert!(MAX_WIDTH < 1 << 16);
 
-/// How far a job is: blocks that are not done (32), then the threads that ran one, then whether the caller
-/// sleeps until the last is done.
+/// A job's progress in one word: unfinished blocks (lower 32 bits), threads that ran a block, and
+/// the top bit, set while the caller sleeps until the last block finishes.
 #[derive(Clone, Copy)]
 struct Progress(u64);
 
@@ -57,9 +57,9 @@ impl Progress {
 }
 const _: () = assert!((MAX_BLOCKS as u64) < Progress::ONE_THREAD);
 
-/// A share on a cache line of its own: what its thread claims there concerns nobody else.
+/// A share on a cache line of its own, so that claiming a block does not disturb other threads.
 #[repr(align(64))]
-struct Line(AtomicU64);
+struct PaddedShare(AtomicU64);
 
 #[repr(align(128))]
 pub(super) struct Slot {
@@ -70,12 +70,12 @@ pub(super) struct Slot {
     progress: AtomicU64,
     lock: Mutex<()>,
     all_done: Condvar,
-    shares: [Line; MAX_SHARES],
+    shares: [PaddedShare; MAX_SHARES],
 }
 
-/// How a job went.
+/// The outcome of a job.
 pub(super) struct Outcome {
-    /// Threads that ran a block.
+    /// The number of threads that ran a block.
     pub(super) threads: usize,
     pub(super) panicked: bool,
 }
@@ -90,28 +90,29 @@ impl Slot {
             progress: AtomicU64::new(0),
             lock: Mutex::new(()),
             all_done: Condvar::new(),
-            shares: std::array::from_fn(|_| Line(AtomicU64::new(0))),
+            shares: std::array::from_fn(|_| PaddedShare(AtomicU64::new(0))),
         }
     }
 
-    /// Takes the slot for a job; false if another has it.
+    /// Reserves the slot for a job. False if it is in use.
     pub(super) fn take(&self) -> bool {
         !self.taken.load(Ordering::Relaxed) && !self.taken.swap(true, Ordering::Acquire)
     }
 
-    /// Publishes a job in a slot that was taken, lets `ring` tell of it, takes part, waits for the
-    /// blocks that others have claimed, and gives the slot back.
+    /// Publishes a job in a reserved slot, calls `announce` to announce it, runs blocks, waits for the
+    /// blocks that other threads have claimed, and frees the slot.
     pub(super) fn run(
         &self,
         blocks: usize,
         width: usize,
         body: Body<'_>,
-        ring: impl FnOnce(),
+        announce: impl FnOnce(),
     ) -> Outcome {
-        // The body is a fat reference on this stack frame; the slot carries the frame's address.
+        // The body is a fat reference on this stack frame; the slot stores the address of that
+        // reference.
         let context: *const Body<'_> = &raw const body;
         let job = self.publish(blocks, width, context.cast());
-        ring();
+        announce();
         self.work_on(job, 0, true);
         let threads = self.wait().threads();
         let panicked = self.panicked.load(Ordering::Relaxed);
@@ -119,8 +120,9 @@ impl Slot {
         Outcome { threads, panicked }
     }
 
-    /// Writes a job. Nothing is left of the shares of the job before, so a thread that still looks for it
-    /// claims nothing meanwhile; whoever sees this job sees all that is written here before it.
+    /// Writes a job. The previous job's shares are empty, so a thread that still looks for that job
+    /// claims nothing in the meantime. A thread that sees this job also sees everything written
+    /// before it.
     fn publish(&self, blocks: usize, width: usize, body: *const ()) -> Job {
         let last = Job(self.job.load(Ordering::Relaxed)).generation();
         let job = Job::new(last.wrapping_add(1), width);
@@ -136,8 +138,8 @@ impl Slot {
         job
     }
 
-    /// Claims and runs blocks of the job that is there as worker number `worker`, from 1, until none is left
-    /// or if the job has its threads; says whether there was one.
+    /// Joins the current job as worker number `worker` (from 1) and runs blocks until none is left.
+    /// Returns whether this worker ran a block; it runs none if the job has no free seat.
     pub(super) fn help(&self, worker: usize) -> bool {
         if !self.taken.load(Ordering::Relaxed) {
             return false;
@@ -146,10 +148,10 @@ impl Slot {
         self.work_on(job, own_share(worker, job.width()), false)
     }
 
-    /// Claims and runs blocks of a job until none is left, those of the share `own` first; says whether there
-    /// was one.
+    /// Claims and runs blocks until none is left, starting with share `own`. Returns whether this
+    /// thread ran a block.
     fn work_on(&self, job: Job, own: usize, is_caller: bool) -> bool {
-        // This job's body, or that of a later one if nothing is left to claim of this.
+        // This job's body, or a later job's if nothing of this one is left to claim.
         let context = self.body.load(Ordering::Relaxed);
         let (mut has_seat, mut ran) = (is_caller, false);
         let count = shares(job.width());
@@ -168,7 +170,7 @@ impl Slot {
                     spin_loop();
                     continue;
                 }
-                // SAFETY: the block is claimed and not done, so the caller's frame is alive.
+                // SAFETY: the block is claimed but not finished, so the caller's frame is alive.
                 let run = AssertUnwindSafe(|| unsafe { call_body(context, block) });
                 if catch_unwind(run).is_err() {
                     self.panicked.store(true, Ordering::Relaxed);
@@ -183,11 +185,11 @@ impl Slot {
         ran
     }
 
-    /// Joins a job if it is still the one, and has not as many threads as it may.
+    /// Takes a seat if the slot still holds this job and a seat is free.
     fn take_seat(&self, job: Job) -> bool {
         let (relaxed, mut seen) = (Ordering::Relaxed, self.job.load(Ordering::Relaxed));
         while Job(seen).generation() == job.generation() && Job(seen).seats() > 0 {
-            let taken = Job(seen).with_seat_taken().0;
+            let taken = Job(seen).take_seat().0;
             match self.job.compare_exchange_weak(seen, taken, relaxed, relaxed) {
                 Ok(_) => return true,
                 Err(now) => seen = now,
@@ -196,28 +198,28 @@ impl Slot {
         false
     }
 
-    /// Counts blocks that this thread has done, its first ones or not.
+    /// Counts blocks that this thread has finished. `first` marks the thread's first count.
     fn count(&self, blocks: u64, first: bool) {
         let threads = if first { Progress::ONE_THREAD } else { 0 };
-        // What the blocks wrote is the caller's once it has seen the count.
+        // Release ordering makes the blocks' writes visible to the caller that reads the count.
         let change = threads.wrapping_sub(blocks);
         let before = Progress(self.progress.fetch_add(change, Ordering::Release));
         if before.caller_sleeps() && before.blocks_left() == blocks {
-            // The caller holds the lock from its sign until it waits.
+            // The caller holds the lock from setting its bit until it waits.
             drop(self.lock());
             self.all_done.notify_one();
         }
     }
 
-    /// Waits until every block is done. All are claimed, so each is being run.
+    /// Waits until every block has finished. All of them are claimed, so all of them are running.
     fn wait(&self) -> Progress {
-        let mut patience = None;
+        let mut budget = None;
         loop {
             let progress = Progress(self.progress.load(Ordering::Acquire));
             if progress.blocks_left() == 0 {
                 return progress;
             }
-            if patience.get_or_insert_with(Patience::new).ends() {
+            if budget.get_or_insert_with(SpinBudget::new).is_spent() {
                 return self.sleep();
             }
         }
@@ -225,8 +227,8 @@ impl Slot {
 
     fn sleep(&self) -> Progress {
         let mut guard = self.lock();
-        let sign = Progress::CALLER_SLEEPS;
-        let mut progress = Progress(self.progress.fetch_or(sign, Ordering::Acquire));
+        let flag = Progress::CALLER_SLEEPS;
+        let mut progress = Progress(self.progress.fetch_or(flag, Ordering::Acquire));
         while progress.blocks_left() > 0 {
             guard = self.all_done.wait(guard).unwrap_or_else(PoisonError::into_inner);
             progress = Progress(self.progress.load(Ordering::Acquire));
@@ -241,9 +243,9 @@ impl Slot {
 }
 
 /// # Safety
-/// `context` is the address of a `Body` that is alive.
+/// `context` points to a live `Body`.
 unsafe fn call_body(context: *const (), block: usize) {
-    // SAFETY: the caller's; the lifetime is only as long as this call.
+    // SAFETY: guaranteed by the caller; the reference does not outlive this call.
     let body: Body<'_> = unsafe { *context.cast::<Body<'_>>() };
     body(block);
 }

@@ -1,7 +1,7 @@
-//! What the board is built of. The models in `tests/model` put a model checker's own types in this
-//! place, so the board names nothing else that threads share.
+//! The synchronisation primitives of the board. `tests/model` replaces this module with a model
+//! checker's types, so the board uses no other shared state.
 
-pub(super) use super::policy::{CallerPlace, Patience, WorkerPlace, Zeal};
+pub(super) use super::policy::{CallerCpu, SpinBudget, WakeThrottle, WorkerAffinity};
 pub(super) use std::hint::spin_loop;
 pub(super) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 pub(super) use std::sync::{Condvar, Mutex, MutexGuard};

@@ -1,7 +1,7 @@
-//! The library's own threads, which serve a board of jobs.
+//! The library's own worker threads, which serve a board of jobs.
 //!
-//! The team is never freed, so a worker that wakes late reads valid memory and finds nothing to claim.
-//! A child of fork() has none of the workers; it starts a team of its own.
+//! The team is never freed, so a worker that wakes late reads valid memory and finds nothing to
+//! claim. A child of fork() has none of the workers and starts its own team.
 
 use super::board::Board;
 use super::slot::MAX_WIDTH;
@@ -10,18 +10,18 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Jobs that can be in flight at once.
+/// Maximum number of jobs in flight.
 const SLOTS: usize = 16;
 
 struct Team {
     board: Board<SLOTS>,
-    /// Workers that exist.
+    /// The number of workers started.
     workers: Mutex<usize>,
-    /// What was asked for when workers were last started, be it had or not.
+    /// The count last requested, whether or not that many workers could be started.
     worker_count: AtomicUsize,
-    /// Workers that have come to look for work, and the sign that one more has.
-    begun: Mutex<usize>,
-    one_more: Condvar,
+    /// The number of workers that have entered their main loop; `started` signals each.
+    running: Mutex<usize>,
+    started: Condvar,
 }
 
 static TEAM: AtomicPtr<Team> = AtomicPtr::new(std::ptr::null_mut());
@@ -44,31 +44,31 @@ impl Team {
             board: Board::new(),
             workers: Mutex::new(0),
             worker_count: AtomicUsize::new(0),
-            begun: Mutex::new(0),
-            one_more: Condvar::new(),
+            running: Mutex::new(0),
+            started: Condvar::new(),
         }
     }
 
-    /// This process's team, made on first use.
+    /// This process's team, created on first use.
     fn get() -> &'static Self {
         let team = TEAM.load(Ordering::Acquire);
         if team.is_null() {
-            return Self::first();
+            return Self::create();
         }
         // SAFETY: a team is never freed once published.
         unsafe { &*team }
     }
 
     #[cold]
-    fn first() -> &'static Self {
-        forget_team_in_children();
+    fn create() -> &'static Self {
+        reset_team_in_children();
         let fresh = Box::into_raw(Box::new(Self::new()));
         let none = std::ptr::null_mut();
         match TEAM.compare_exchange(none, fresh, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: a team is never freed once published.
             Ok(_) => unsafe { &*fresh },
             Err(published) => {
-                // SAFETY: nobody else has seen this one.
+                // SAFETY: no other thread has seen this one.
                 drop(unsafe { Box::from_raw(fresh) });
                 // SAFETY: as above.
                 unsafe { &*published }
@@ -76,8 +76,9 @@ impl Team {
         }
     }
 
-    /// Starts workers until there are `count`, and waits until they have begun: a thread allocates as it
-    /// starts, and no later execution may. If the system gives none, fewer do the work.
+    /// Starts workers until there are `count` and waits until they run. A starting thread
+    /// allocates, and later executions must not. If the system refuses to start more, fewer threads
+    /// do the work.
     #[inline]
     fn grow(&'static self, count: usize) {
         if self.worker_count.load(Ordering::Relaxed) < count {
@@ -98,23 +99,23 @@ impl Team {
             *workers += 1;
         }
         drop(signals);
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        while *begun < *workers {
-            begun = self.one_more.wait(begun).unwrap_or_else(PoisonError::into_inner);
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        while *running < *workers {
+            running = self.started.wait(running).unwrap_or_else(PoisonError::into_inner);
         }
-        drop(begun);
+        drop(running);
         self.worker_count.fetch_max(count, Ordering::Relaxed);
     }
 
     fn serve(&self, worker: usize) {
-        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.one_more.notify_all();
+        *self.running.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.started.notify_all();
         self.board.serve(worker, || false);
     }
 }
 
-/// Keeps signals from the threads that are started while this lives: they are for the program's own.
-/// Those that a thread causes itself stay, so that the program hears of a fault.
+/// Blocks signals while worker threads start, so that the program's own threads handle them.
+/// Synchronous faults stay unblocked, so that the program learns of them.
 struct BlockedSignals {
     #[cfg(unix)]
     previous: libc::sigset_t,
@@ -142,7 +143,7 @@ impl BlockedSignals {
 impl Drop for BlockedSignals {
     fn drop(&mut self) {
         #[cfg(unix)]
-        // SAFETY: the mask that was in force.
+        // SAFETY: the mask was read from the system.
         unsafe {
             libc::pthread_sigmask(
                 libc::SIG_SETMASK,
@@ -153,10 +154,11 @@ impl Drop for BlockedSignals {
     }
 }
 
-/// After fork() the child has only the forking thread: it must not wait for workers that are gone, nor
-/// touch locks that one of them may have held. Nothing here waits for another thread, which may be
-/// gone as well: two that come at once register twice, which does no harm.
-fn forget_team_in_children() {
+/// Makes a child of fork() start its own team. The child has only the forking thread: it must not
+/// wait for the parent's workers, nor touch locks that they may have held. This function waits for
+/// no other thread either, because that thread may be missing in a child. Two threads may both
+/// register the handler, which is harmless.
+fn reset_team_in_children() {
     #[cfg(unix)]
     {
         extern "C" fn forget() {
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_from_many_threads_do_not_mix() {
+    fn concurrent_jobs_do_not_mix() {
         std::thread::scope(|scope| {
             for _ in 0..24 {
                 scope.spawn(|| {
@@ -207,7 +209,7 @@ mod tests {
         });
     }
 
-    /// A slot that is used again for a larger job gives no block of it away before it is written.
+    /// A slot reused for a larger job hands out no block before that job is written.
     #[test]
     fn jobs_of_changing_size_run_every_block_once() {
         std::thread::scope(|scope| {
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_reaches_the_caller_and_the_team_lives_on() {
+    fn a_panic_reaches_the_caller_and_the_team_survives() {
         let caught = catch_unwind(|| run(8, 2, Length::Long, &|block| assert!(block != 5)));
         assert!(caught.is_err());
         let ran = AtomicUsize::new(0);

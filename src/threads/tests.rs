@@ -1,13 +1,13 @@
-//! Who runs which block.
+//! Which thread runs which block.
 
 use super::slot::{MAX_WIDTH, Slot};
 use std::collections::HashMap;
 use std::sync::{Barrier, Mutex};
 use std::thread::{ThreadId, current, scope};
 
-/// Runs a job of a slot on this thread and the workers of these numbers, each block beside one of every
-/// other thread, and gives the blocks of each in its order.
-fn in_step(slot: &Slot, blocks: usize, workers: &[usize]) -> Vec<Vec<usize>> {
+/// Runs a job on this thread and the given workers in lockstep, one block per thread and step.
+/// Returns each thread's blocks in order.
+fn lockstep(slot: &Slot, blocks: usize, workers: &[usize]) -> Vec<Vec<usize>> {
     let width = workers.len() + 1;
     let step = Barrier::new(width);
     let ran = Mutex::new(HashMap::<ThreadId, Vec<usize>>::new());
@@ -32,18 +32,18 @@ fn in_step(slot: &Slot, blocks: usize, workers: &[usize]) -> Vec<Vec<usize>> {
 }
 
 #[test]
-fn a_block_meets_the_same_thread_in_every_job() {
+fn a_block_goes_to_the_same_thread_in_every_job() {
     let slot = Slot::new();
     for _ in 0..20 {
-        assert_eq!(in_step(&slot, 8, &[1]), [[0, 1, 2, 3], [4, 5, 6, 7]]);
-        assert_eq!(in_step(&slot, 6, &[2, 1]), [[0, 1], [4, 5], [2, 3]]);
-        // More workers than the job has room for: any of them may come.
-        assert_eq!(in_step(&slot, 6, &[5, 4]), [[0, 1], [2, 3], [4, 5]]);
+        assert_eq!(lockstep(&slot, 8, &[1]), [[0, 1, 2, 3], [4, 5, 6, 7]]);
+        assert_eq!(lockstep(&slot, 6, &[2, 1]), [[0, 1], [4, 5], [2, 3]]);
+        // Surplus workers: any of them may take part.
+        assert_eq!(lockstep(&slot, 6, &[5, 4]), [[0, 1], [2, 3], [4, 5]]);
     }
 }
 
 #[test]
-fn who_is_alone_runs_all_blocks() {
+fn a_lone_caller_runs_every_block() {
     let slot = Slot::new();
     for width in [2, 3, 32, 33, MAX_WIDTH] {
         assert!(slot.take());
@@ -60,24 +60,24 @@ fn who_is_alone_runs_all_blocks() {
 }
 
 #[test]
-fn no_more_threads_take_part_than_may() {
+fn a_job_admits_no_more_threads_than_its_width() {
     let slot = Slot::new();
     assert!(slot.take());
     let mut helped = true;
     let outcome = scope(|scope| {
-        let (begun, went) = (Barrier::new(2), Barrier::new(2));
+        let (joined, tried) = (Barrier::new(2), Barrier::new(2));
         let body = |block| {
-            // The worker with the seat stays in its own block until the one without was there.
+            // The worker with a seat stays in its block until the other one has tried to join.
             if block == 1 {
-                begun.wait();
-                went.wait();
+                joined.wait();
+                tried.wait();
             }
         };
         slot.run(2, 2, &body, || {
             scope.spawn(|| slot.help(1));
-            begun.wait();
+            joined.wait();
             helped = slot.help(2);
-            went.wait();
+            tried.wait();
         })
     });
     assert_eq!((outcome.threads, helped), (2, false));

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * No memory is allocated from the second execution on. The program defines the
- * allocation functions itself: the library's calls come here, on every thread.
+ * No memory is allocated from the second execution on. The program replaces the
+ * allocation functions, so that it sees the library's calls on every thread.
  *
- * With the argument "emulated", for valgrind: fewer executions, on whatever threads
- * its scheduler lets run.
+ * With the argument "emulated", for valgrind: fewer executions, on however many threads
+ * its scheduler runs.
  */
 #define _GNU_SOURCE
 #include "formula.h"
-#include "patience.h"
+#include "thread_wait.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 
 static int emulated;
-static volatile long allocations; /* changed with __sync_fetch_and_add */
+static volatile long allocations; /* updated with __sync_fetch_and_add */
 
 static void *(*next_malloc)(size_t);
 static void *(*next_calloc)(size_t, size_t);
@@ -24,7 +24,7 @@ static void (*next_free)(void *);
 static int (*next_posix_memalign)(void **, size_t, size_t);
 static void *(*next_aligned_alloc)(size_t, size_t);
 
-/* dlsym may itself allocate before the next functions are known. */
+/* dlsym itself may allocate before the next functions are known. */
 static union {
     char bytes[8192];
     long double aligned;
@@ -44,7 +44,7 @@ static int is_early(const void *p) {
             && (const char *)p < early.bytes + sizeof early.bytes;
 }
 
-/* POSIX promises that dlsym's answer converts to a function; C does not. */
+/* POSIX guarantees that dlsym's result converts to a function; C does not. */
 static void find_next(void) {
     looking = 1;
     *(void **)&next_malloc = dlsym(RTLD_NEXT, "malloc");
@@ -109,22 +109,22 @@ static void from_the_second_on(norm_engine_t engine, norm_prop_kind_t kind, norm
     problem_t p;
     const long before_making = allocations;
     EXPECT(problem_make(&p, &spec, engine));
-    EXPECT(allocations > before_making); /* the count counts */
+    EXPECT(allocations > before_making); /* the counter works */
     EXPECT(problem_execute(&p, stream) == norm_success);
     const long before = allocations;
-    /* On a busy machine it takes a while until several threads take part. */
+    /* On a busy machine it may take a while until several threads take part. */
     const int several = rows * cols > 100000 && !emulated ? threads : 1;
     int failures = 0, most = 0;
-    patience_t patience = {0, 0, 0};
-    for (int i = 0; i < (emulated ? 5 : 300) || (most < several && patience_lasts(&patience)); ++i) {
+    thread_wait_t waiting = {0, 0, 0};
+    for (int i = 0; i < (emulated ? 5 : 300) || (most < several && thread_wait_continues(&waiting)); ++i) {
         failures += problem_execute(&p, stream) != norm_success;
         if (norm_get_last_num_threads() > most) most = norm_get_last_num_threads();
     }
     const long during = allocations - before;
-    if (most < several) patience_returns(&patience);
+    if (most < several) thread_wait_retries(&waiting);
     if (!EXPECT(failures == 0 && during == 0))
         fprintf(stderr, "    %ld allocations, %d failures\n", during, failures);
-    EXPECT(most <= threads && (most >= several || patience.excused));
+    EXPECT(most <= threads && (most >= several || waiting.excused));
     formula_check(&p);
     problem_free(&p);
     MUST(norm_stream_destroy(stream));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * What is set in attributes and lists of post-operations is found there again, and
- * what does not exist is refused.
+ * Attributes and lists of post-operations return what was set, and reject what does not
+ * exist.
  */
 #include "refused.h"
 #include "tensor.h"
@@ -209,7 +209,7 @@ static void expect_one_of_each(
             == norm_success);
     EXPECT(types[0] == norm_s8 && types[1] == norm_data_type_undef && types[2] == norm_u8);
     EXPECT(sizes[0] == 3 && sizes[1] == 2 && sizes[2] == 1);
-    /* Nobody has to take a result. */
+    /* Outputs may be NULL. */
     EXPECT(norm_post_ops_get_params_sum(list, 0, NULL, NULL, NULL) == norm_success);
     EXPECT(norm_post_ops_get_params_eltwise(list, 1, NULL, NULL, NULL) == norm_success);
     EXPECT(norm_post_ops_get_params_binary(list, 2, NULL, NULL) == norm_success);
@@ -327,7 +327,7 @@ static void bad_post_operations(void) {
     MUST(norm_memory_desc_destroy(src1));
 }
 
-/* What an operation cannot do is said when its descriptor is made. */
+/* Creating a descriptor rejects attributes that the operation does not support. */
 static void refused_by_an_operation(void) {
     const norm_dims_t dims = {4, 8};
     norm_memory_desc_t desc = NULL;
@@ -338,7 +338,7 @@ static void refused_by_an_operation(void) {
         norm_post_ops_t list = NULL;
         MUST(norm_primitive_attr_create(&attr));
         MUST(norm_post_ops_create(&list));
-        /* A sum that would read dst in wider elements than it has. */
+        /* A sum that would read dst with wider elements. */
         if (i == 5)
             MUST(norm_post_ops_append_sum(list, 1.f, 0, norm_f64));
         else
@@ -360,7 +360,8 @@ static void refused_by_an_operation(void) {
     MUST(norm_memory_desc_destroy(desc));
 }
 
-/* The residual is added where it lies: dst is an operand too, and is read before it is written. */
+/* Adds the residual in place: dst is also an operand, and is read before it is
+ * written. */
 static void operand_where_dst_lies(void) {
     enum { ROWS = 3, COLS = 20 };
     const norm_dims_t dims = {ROWS, COLS};

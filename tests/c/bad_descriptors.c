@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Bad input to the functions that make and ask primitive descriptors and
- * primitives: a good problem with one thing wrong at a time.
+ * Invalid input to the functions of primitive descriptors and primitives: a valid
+ * problem with one error at a time.
  */
 #include "refused.h"
 
 #include <math.h>
 
 static norm_engine_t engine;
-/* What a problem can be described with, and what it cannot. */
+/* Valid and invalid parts of problems. */
 static norm_memory_desc_t good, stats, other_dims, any, empty, flat, deep, overlapping;
 static norm_memory_desc_t stats_f16, stats_short, stats_deep;
 
@@ -21,7 +21,7 @@ static norm_memory_desc_t describe(
     return desc;
 }
 
-/* Both forward functions; the row says what is given and what is wrong with it. */
+/* Both forward functions; the row gives the arguments and the error. */
 #define FORWARD(want, parameter, out, engine, prop, src, dst, stat, eps, flags, attr) \
     do { \
         REFUSED(want, parameter, norm_layer_normalization_forward_primitive_desc_create, \
@@ -136,7 +136,7 @@ static void backward(void) {
     EXPECT(out == UNTOUCHED);
 }
 
-/* Element types that exist, but that layer normalization does not take. */
+/* Element types that layer normalization does not support. */
 static void types_not_built(void) {
     static const norm_data_type_t types[] = {norm_s32};
     norm_primitive_desc_t out = UNTOUCHED;
@@ -197,7 +197,7 @@ static void questions(void) {
         FAILS_WITH(NULL, "what", norm_primitive_desc_query_md, (pd, what, 0));
         FAILS_WITH(0, "what", norm_primitive_desc_query_s32, (pd, what, 0));
     }
-    /* rms_norm has no mean: the query has no answer, the descriptor is empty. */
+    /* rms_norm has no mean: the query fails, and the descriptor is empty. */
     EXPECT(norm_primitive_desc_query(pd, norm_query_exec_arg_md, NORM_ARG_MEAN, result)
             == norm_not_required);
     MUST(norm_memory_desc_query(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Executions with a bad argument: refused before anything is written. And odd
- * ones that are allowed: arguments nobody uses, an argument given twice.
+ * Executions with an invalid argument: rejected before anything is written. Also
+ * unusual but valid ones: unused arguments and repeated ids.
  */
 #include "formula.h"
 #include "refused.h"
@@ -23,7 +23,7 @@ static problem_spec_t spec_of(norm_prop_kind_t kind, unsigned flags) {
     return s;
 }
 
-/* The name by which a sentence calls an argument. */
+/* The argument's name in messages. */
 static const char *argument_name(int id) {
     switch (id) {
         case NORM_ARG_SRC: return "NORM_ARG_SRC";
@@ -40,7 +40,7 @@ static const char *argument_name(int id) {
     }
 }
 
-/* Whether the problem uses the argument, as the tables of norm.h say. */
+/* Whether the problem uses the argument, according to the tables in norm.h. */
 static int uses(const problem_spec_t *s, int id) {
     const int global = (s->flags & norm_use_global_stats) != 0;
     const int rms = (s->flags & norm_rms_norm) != 0;
@@ -55,7 +55,7 @@ static int uses(const problem_spec_t *s, int id) {
             return s->prop_kind == norm_backward && (s->flags & norm_use_scale) != 0;
         case NORM_ARG_DIFF_SHIFT:
             return s->prop_kind == norm_backward && (s->flags & norm_use_shift) != 0;
-        default: return 1; /* the tensors of either direction, the scratchpad */
+        default: return 1; /* tensors of either direction, the scratchpad */
     }
 }
 
@@ -69,8 +69,8 @@ static int nothing_written(const problem_t *p) {
                     || (tensor_untouched(&p->mean) && tensor_untouched(&p->variance)));
 }
 
-/* Each argument of the problem wrong in each way. A wrong argument that is not
- * used changes nothing. */
+/* Each argument of the problem, invalid in each way. An invalid argument that is not
+ * used has no effect. */
 static void wrong_arguments(norm_prop_kind_t kind, unsigned flags, int user_scratchpad) {
     problem_spec_t spec = spec_of(kind, flags);
     spec.user_scratchpad = user_scratchpad;
@@ -97,9 +97,9 @@ static void wrong_arguments(norm_prop_kind_t kind, unsigned flags, int user_scra
         MUST(norm_memory_create(&wrong[1], short_desc, engine, NORM_MEMORY_ALLOCATE));
         MUST(norm_memory_create(&wrong[2], odd_desc, engine, NORM_MEMORY_ALLOCATE));
         MUST(norm_memory_create(&wrong[3], desc, engine, NORM_MEMORY_NONE));
-        /* 0: NULL, 1: too few bytes, 2: another type, 3: no buffer, 4: left out */
+        /* 0: NULL, 1: too few bytes, 2: another type, 3: no buffer, 4: missing */
         for (int way = 0; way < 5; ++way) {
-            /* Bytes are bytes: what counts for a scratchpad is how many. */
+            /* Only the size of a scratchpad matters. */
             if (way == 2 && kept.arg == NORM_ARG_SCRATCHPAD) continue;
             p.args[i].memory = wrong[way];
             if (way == 4) p.args[i] = p.args[i == 0 ? 1 : 0];
@@ -114,7 +114,7 @@ static void wrong_arguments(norm_prop_kind_t kind, unsigned flags, int user_scra
         MUST(norm_memory_desc_destroy(short_desc));
         MUST(norm_memory_desc_destroy(odd_desc));
     }
-    /* The same primitive, asked properly, works. */
+    /* With valid arguments the same primitive works. */
     EXPECT(problem_execute(&p, stream) == norm_success);
     formula_check(&p);
     problem_free(&p);
@@ -134,8 +134,7 @@ static void wrong_calls(void) {
     problem_free(&p);
 }
 
-/* Ids that the problem does not use, whatever hangs on them; and of a repeated id
- * the last. */
+/* Unused ids, with any memory; of a repeated id the last counts. */
 static void odd_but_allowed(void) {
     const problem_spec_t spec = spec_of(norm_forward_inference, norm_rms_norm);
     problem_t p, other;
@@ -151,7 +150,7 @@ static void odd_but_allowed(void) {
     problem_free(&other);
 }
 
-/* A failure of execution leaves the count of the last execution as it was. */
+/* A failed execution does not change the thread count of the last execution. */
 static void last_num_threads(void) {
     const problem_spec_t spec = spec_of(norm_forward_inference, norm_rms_norm);
     problem_t p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Bad input to the functions of engine, stream, memory descriptor, memory and
- * attributes, and to those that set something for the whole library.
+ * Invalid input to the functions of engines, streams, memory descriptors, memory and
+ * attributes, and to the process-wide settings.
  */
 #include "refused.h"
 
@@ -154,7 +154,7 @@ static void memories(void) {
     MUST(norm_memory_desc_destroy(any));
 }
 
-/* Sizes that no machine has; above 2^47 no address space of a process has room. */
+/* Impossible sizes: more than 2^47 bytes exceed any process's address space. */
 static void absurd_sizes(void) {
     static const int bits[] = {48, 52, 56, 60};
     for (int i = 0; i < 4; ++i) {

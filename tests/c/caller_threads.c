@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * A stream that runs on the caller's own threads: any order, any thread, one by
- * one or at once. The results have the bits of the library's own threads.
+ * A stream on the caller's own threads: in any order, on any thread, one by one or
+ * concurrently. Results have the same bits as on the library's threads.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "formula.h"
@@ -10,12 +10,12 @@
 
 #define POOL_THREADS 3
 
-/* A pool that starts its threads for each call: slow, but a whole one. */
+/* A pool that starts threads for each call; slow but correct. */
 typedef struct {
     norm_parallel_body_t body;
     void *context;
     int count, next, finished, calls, pieces;
-    int workers_only; /* the calling thread takes no piece */
+    int workers_only; /* the calling thread runs no piece */
     pthread_mutex_t lock;
 } pool_t;
 
@@ -26,7 +26,7 @@ static void *take_pieces(void *argument) {
         const int index = pool->next++;
         pthread_mutex_unlock(&pool->lock);
         if (index >= pool->count) return NULL;
-        /* The last piece first: an order that nobody may rely on. */
+        /* The last piece first, because no order is guaranteed. */
         pool->body(pool->count - 1 - index, pool->context);
         pthread_mutex_lock(&pool->lock);
         ++pool->finished;
@@ -85,7 +85,7 @@ static void same_bits(norm_engine_t engine, norm_prop_kind_t kind, norm_dim_t ro
     MUST(norm_stream_set_parallel_for(pooled, run, &pool, POOL_THREADS + 1));
     EXPECT(problem_execute(&got, pooled) == norm_success);
     EXPECT(problem_same_bits(&expected, &got));
-    /* Many rows are split, and the pool is what runs the pieces. */
+    /* Many rows are split, and the pool runs the pieces. */
     const int calls = pool.calls;
     EXPECT(rows < 100 || (calls >= 1 && pool.pieces >= 2));
     EXPECT(norm_get_last_num_threads() >= 1

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * Rows that plain f32 arithmetic gets wrong: squares that overflow or vanish,
- * constants, small steps on a large offset, zeros without epsilon, beginnings that
- * do not tell where the mean is, and all of these among each other. Against the
- * formulas on every level, forward and backward, with equal bits.
+ * constants, small differences at a large offset, zeros without epsilon, prefixes far
+ * from the mean, and mixtures of all of these. Compared with the formulas on every
+ * level, forward and backward, with equal bits.
  *
- * With the argument "emulated", for valgrind: no comparison of bits, because its
- * fused multiply-add rounds twice.
+ * With the argument "emulated", for valgrind: bits are not compared, because its fused
+ * multiply-add rounds twice.
  */
 #include "formula.h"
 #include "levels.h"
@@ -15,7 +15,7 @@ static norm_engine_t engine;
 static norm_stream_t stream;
 static int emulated;
 
-/* Whether a type can hold such rows. */
+/* Whether a type can represent such rows. */
 static int holds(norm_data_type_t type, int rows) {
     const int extreme = rows == ROWS_HUGE || rows == ROWS_TINY || rows == ROWS_SUBNORMAL;
     if (rows == ROWS_MIXED) return type == norm_f32;
@@ -39,7 +39,8 @@ static long all_rows(norm_cpu_isa_t level, problem_t *first, size_t *index) {
                 spec.ndims = 2;
                 spec.dims[0] = rows == ROWS_MIXED ? 23 : 3;
                 spec.dims[1] = cols[i / 8];
-                /* Long, so that the mean lies many deviations from the beginning. */
+                /* Long, so that the mean is many standard deviations from the first
+                 * elements. */
                 if (rows == ROWS_STEP && spec.dims[1] == 1030) spec.dims[1] = 20011;
                 spec.prop_kind = kinds[i & 1];
                 spec.flags = (unsigned)norm_use_shift | (i & 2 ? (unsigned)norm_rms_norm : 0);
@@ -65,7 +66,7 @@ static long all_rows(norm_cpu_isa_t level, problem_t *first, size_t *index) {
     return cases;
 }
 
-/* With epsilon 0, a row of zeros is the shift, and has no gradient of its own. */
+/* With epsilon 0, a row of zeros gives the shift, and its gradient is 0. */
 static void zero_row(void) {
     problem_spec_t spec;
     memset(&spec, 0, sizeof spec);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Elements of a tensor as doubles: f32, bf16 and f16. Written from the formats'
- * definitions, not from the library.
+ * Elements of a tensor as doubles: f32, bf16 and f16. Written from the definitions of
+ * the formats, independently of the library.
  */
 #ifndef ELEMENT_H
 #define ELEMENT_H
@@ -16,7 +16,7 @@ static inline size_t element_bytes(norm_data_type_t type) {
     return type == norm_f32 ? 4 : 2;
 }
 
-/* Bits of the fraction, and the exponent of the smallest normal number. */
+/* Fraction bits, and the exponent of the smallest normal number. */
 static inline int element_fraction_bits(norm_data_type_t type) {
     return type == norm_f32 ? 23 : type == norm_bf16 ? 7 : 10;
 }
@@ -30,7 +30,7 @@ static inline double element_largest(norm_data_type_t type) {
     return ldexp(2 - ldexp(1, -bits), type == norm_f16 ? 15 : 127);
 }
 
-/* The distance between neighbours of `value` in `type`. */
+/* The distance between adjacent numbers of `type` at `value`. */
 static inline double element_ulp(norm_data_type_t type, double value) {
     int exponent = element_least_exponent(type);
     if (value != 0 && isfinite(value) && ilogb(value) > exponent) exponent = ilogb(value);
@@ -58,7 +58,7 @@ static inline double element_get(norm_data_type_t type, const void *data, size_t
     return sign * ldexp(fraction + 1024, exponent - 25);
 }
 
-/* Stores the neighbour of a finite `value` that rounding to nearest even picks. */
+/* Stores a finite `value`, rounded to nearest even. */
 static inline void element_set(norm_data_type_t type, void *data, size_t index, double value) {
     if (type == norm_f32) {
         const float narrow = (float)value;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Expectations of the test programs. A program goes on after a failure, prints
- * each with its line, and main returns expect_summary(): 0 only if something was
- * checked and nothing failed.
+ * Expectations of the test programs. A program continues after a failure and prints
+ * each one with its line. main returns expect_summary(), which is 0 only if something
+ * was checked and nothing failed.
  */
 #ifndef EXPECT_H
 #define EXPECT_H
@@ -16,7 +16,7 @@
 #define EXPECT_PRINTED_AT_MOST 20
 
 static long expect_checked, expect_failed;
-/* What is being checked, for the messages; programs set it as they go. */
+/* The current case, for messages; set by the programs. */
 static char expect_case[512];
 
 static inline int expect_that(int holds, const char *file, int line, const char *what) {
@@ -27,10 +27,10 @@ static inline int expect_that(int holds, const char *file, int line, const char 
     return holds;
 }
 
-/* Expects a condition; its value is the condition's. */
+/* Checks a condition and returns its value. */
 #define EXPECT(condition) expect_that(!!(condition), __FILE__, __LINE__, #condition)
 
-/* A call without which the program cannot go on. */
+/* A call that must succeed for the program to continue. */
 #define MUST(call) \
     do { \
         if (!EXPECT((call) == norm_success)) exit(1); \

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The caller's floating-point environment changes nothing and is not changed:
- * upward rounding, flush-to-zero, denormals-are-zero, no exception masked. The
- * library's threads are first started from such a caller, and inherit it.
+ * The caller's floating-point environment has no effect and is preserved: upward
+ * rounding, flush-to-zero, denormals-are-zero, unmasked exceptions. The library's
+ * threads are first started by such a caller and inherit its environment.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "formula.h"
 #include "levels.h"
-#include "patience.h"
+#include "thread_wait.h"
 
 #include <fenv.h>
 #if defined(__SSE__)
 #include <xmmintrin.h>
 
-/* Rounding upward, FTZ and DAZ set, all six exceptions unmasked. */
+/* Rounding upwards, FTZ and DAZ set, all six exceptions unmasked. */
 #define HOSTILE 0xC040u
 #define CONTROL_BITS 0xFFC0u
 
@@ -24,7 +24,7 @@ static void set_environment(unsigned control) {
     _mm_setcsr(control);
 }
 #elif defined(__aarch64__)
-/* FZ and rounding towards +Inf. */
+/* FZ, and rounding towards +Inf. */
 #define HOSTILE ((1u << 24) | (1u << 22))
 
 static unsigned environment(void) {
@@ -50,7 +50,7 @@ static void set_environment(unsigned control) {
 static norm_engine_t engine;
 static norm_stream_t stream;
 
-/* Executes under the hostile environment; restores this program's own. */
+/* Executes in the hostile environment, then restores this program's own. */
 static void execute_hostile(const problem_t *p) {
     const unsigned own = environment();
     const int rounding = fegetround();
@@ -66,8 +66,8 @@ static void execute_hostile(const problem_t *p) {
     EXPECT(rounding_after == FE_UPWARD || rounding_after == rounding);
 }
 
-/* The environment is hostile indeed: what it does to this program's arithmetic.
- * Exceptions stay masked for this one. */
+/* Checks that the environment affects this program's arithmetic. Exceptions stay
+ * masked for this. */
 static void it_is_hostile(void) {
     const unsigned own = environment();
     volatile float tiny = 1e-39f, one = 1, speck = 1e-9f, product, sum;
@@ -115,16 +115,16 @@ static void same_bits(norm_cpu_isa_t level, norm_prop_kind_t kind, int rows, uns
     execute_hostile(&got);
     EXPECT(problem_same_bits(&expected, &got));
     int most = norm_get_last_num_threads();
-    static patience_t patience;
-    patience.begun = 0, patience.rounds = 0;
+    static thread_wait_t waiting;
+    waiting.begun = 0, waiting.rounds = 0;
     do
-        while (most < threads && patience_lasts(&patience)) {
+        while (most < threads && thread_wait_continues(&waiting)) {
             execute_hostile(&got);
             EXPECT(problem_same_bits(&expected, &got));
             most = norm_get_last_num_threads();
         }
-    while (most < threads && patience_returns(&patience));
-    EXPECT(most == threads || patience.excused);
+    while (most < threads && thread_wait_retries(&waiting));
+    EXPECT(most == threads || waiting.excused);
     problem_free(&expected);
     problem_free(&got);
 }

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * fork() in a host whose library threads are running; the child then executes.
- * Once while the library is idle, and again and again while another thread of the
- * host executes. A child that hangs is ended by its own alarm, and counts as failed.
+ * fork() in a host with running library threads; the child then executes. Once while
+ * the library is idle, then repeatedly while another thread of the host executes. A
+ * child that hangs is killed by its own alarm and counts as a failure.
  *
- * With the argument "emulated", for valgrind: fewer forks, and on whatever threads
- * its scheduler lets run.
+ * With the argument "emulated", for valgrind: fewer forks, on however many threads its
+ * scheduler runs.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "formula.h"
-#include "patience.h"
+#include "thread_wait.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Only ever reached by a child that hangs. */
+/* Only reached by a child that hangs. */
 #define CHILD_SECONDS 120
 
 static norm_engine_t engine;
-static int several = 2; /* threads that have to take part */
+static int several = 2; /* threads that must take part */
 
 static problem_spec_t spec_of(norm_prop_kind_t kind) {
     problem_spec_t s;
@@ -34,19 +34,19 @@ static problem_spec_t spec_of(norm_prop_kind_t kind) {
     return s;
 }
 
-/* Executes `fresh`, once at least, until several threads took part, or the machine will
- * not have it. */
+/* Executes `fresh` at least once, until several threads took part or the wait gives
+ * up. */
 static int execute_on_threads(problem_t *fresh, norm_stream_t stream) {
-    static patience_t patience;
-    patience.begun = 0, patience.rounds = 0;
+    static thread_wait_t waiting;
+    waiting.begun = 0, waiting.rounds = 0;
     int most = 0;
     do
         do {
             if (problem_execute(fresh, stream) != norm_success) return -1;
             if (norm_get_last_num_threads() > most) most = norm_get_last_num_threads();
-        } while (most < several && patience_lasts(&patience));
-    while (most < several && patience_returns(&patience));
-    return patience.excused ? several : most;
+        } while (most < several && thread_wait_continues(&waiting));
+    while (most < several && thread_wait_retries(&waiting));
+    return waiting.excused ? several : most;
 }
 
 /* In the child: both directions, on several threads, with the parent's bits. */
@@ -61,7 +61,7 @@ static int child(const problem_t *forward, const problem_t *backward) {
         if (!problem_make(&own, &parents[i]->spec, engine)) return 3;
         if (execute_on_threads(&own, stream) < several) return 4;
         if (!problem_same_bits(parents[i], &own)) return 5;
-        /* The primitive of the parent serves as well. */
+        /* The parent's primitive also works. */
         if (norm_primitive_execute(parents[i]->primitive, stream, own.nargs, own.args)
                 != norm_success)
             return 6;
@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
     pthread_mutex_unlock(&lock);
     EXPECT(pthread_join(thread, NULL) == 0 && loads > 0);
 
-    /* The parent goes on as before. */
+    /* The parent continues as before. */
     problem_t again;
     EXPECT(problem_make(&again, &specs[1], engine));
     EXPECT(execute_on_threads(&again, stream) >= several && problem_same_bits(&backward, &again));

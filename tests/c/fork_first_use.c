@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * fork() again and again while other threads of the host use the library for the
- * first time: what they have begun and the child can never see finished must not
- * keep the child. A first use comes once a process, so the program starts itself
- * again for each round; a number as argument is one round, in this process. A child
- * that hangs is ended by its own alarm.
+ * fork(), repeatedly, while other threads of the host use the library for the first
+ * time. A first use that is unfinished in the child must not block it. First use
+ * happens once per process, so the program restarts itself for each round; a number as
+ * argument runs that round in this process. A child that hangs is killed by its own
+ * alarm.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "formula.h"
@@ -16,10 +16,10 @@
 #define ROUNDS 60
 #define THREADS 4
 #define FORKS 12
-/* Only ever reached by a child that hangs. */
+/* Only reached by a child that hangs. */
 #define CHILD_SECONDS 60
 
-static volatile int begin; /* read and written with __sync_fetch_and_add */
+static volatile int begin; /* accessed with __sync_fetch_and_add */
 
 static int names(void) {
     return norm_dt2str(norm_f32)[0] == 'f' && norm_fmt_tag2str(norm_ab)[0] == 'a'
@@ -27,7 +27,7 @@ static int names(void) {
             && norm_cpu_isa2str(norm_cpu_isa_avx2)[0] == 'a';
 }
 
-/* Everything that the library finds out or makes on first use, the threads included. */
+/* Everything that the library initialises on first use, including its threads. */
 static int execute(void) {
     problem_spec_t spec;
     problem_t p;

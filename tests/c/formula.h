@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The formulas of norm.h as plain loops in double, and how far the library may be
- * from them:
+ * The formulas of norm.h as plain loops in double, and the error bounds of the
+ * library:
  *
  *     results      1 ulp of the result + 2^-22 * (the sizes of its terms)
  *     variance     4 ulp
@@ -15,7 +15,7 @@
 
 #define FORMULA_SLACK (1.0 / 4194304) /* 2^-22 */
 
-/* Expects got to be within `terms` * 2^-22 and an ulp of want. */
+/* Expects got to be within `terms` * 2^-22 plus one ulp of want. */
 static inline void formula_near(
         const tensor_t *t, size_t row, size_t col, double want, double terms) {
     const double got = tensor_get(t, row, col);
@@ -30,7 +30,7 @@ static inline void formula_near(
 static inline void formula_statistic(
         const tensor_t *t, size_t row, double want, double ulp_of) {
     const double got = tensor_get(t, row / t->cols, row % t->cols);
-    /* What f32 cannot hold saturates. */
+    /* Overflow of f32 saturates. */
     const int overflown = want > element_largest(norm_f32) && got == (double)INFINITY;
     if (!EXPECT(overflown || fabs(got - want) <= 4 * element_ulp(norm_f32, ulp_of)))
         fprintf(stderr, "    statistic of row %zu: got %.9g, want %.17g\n", row, got, want);
@@ -45,7 +45,7 @@ static inline double formula_reciprocal(double variance, float epsilon) {
     return under_root == 0 ? 0 : 1 / sqrt(under_root);
 }
 
-/* The statistics that a row is normalized with. */
+/* The statistics that normalize a row. */
 static inline formula_row_t formula_row(const problem_t *p, size_t row, int given) {
     const size_t cols = p->src.cols;
     const double *x = p->src_before + row * cols;
@@ -54,7 +54,7 @@ static inline formula_row_t formula_row(const problem_t *p, size_t row, int give
     if (given) {
         const double variance
                 = tensor_get(&p->variance, row / p->variance.cols, row % p->variance.cols);
-        /* Rows whose variance cannot be trusted are taken anew, unless global. */
+        /* Untrusted variances are recomputed, unless they are global. */
         given = (p->spec.flags & norm_use_global_stats)
                 || (variance >= ldexp(1, -126) && isfinite(variance));
         s.variance = variance;

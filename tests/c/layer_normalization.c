@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Layer and RMS normalization against plain double loops: every propagation kind
- * and flag set on every level and implementation, over shapes of 2 to 5
- * dimensions, with types, layouts, epsilon, in place and scratchpad drawn anew
+ * Layer and RMS normalization compared with plain double loops: every propagation kind
+ * and combination of flags on every level and implementation, over shapes of 2 to 5
+ * dimensions. Types, layouts, epsilon, in place and scratchpad mode are drawn at random
  * for each. Every implementation must give the bits of the first.
  *
- * With the argument "emulated", for valgrind: a few shapes, and no comparison of
- * bits, because its fused multiply-add rounds twice.
+ * With the argument "emulated", for valgrind: a few shapes, without comparison of bits,
+ * because its fused multiply-add rounds twice.
  */
 #include "formula.h"
 #include "levels.h"
@@ -15,7 +15,7 @@
 #define CASES_MAX 4096
 
 static const struct {
-    int ndims, emulated; /* whether it is one of the few */
+    int ndims, emulated; /* whether valgrind runs it */
     norm_dims_t dims;
 } shapes[] = {
         {2, 0, {3, 5}}, {2, 0, {2, 16}}, {2, 1, {4, 17}}, {2, 0, {1, 1}}, {2, 0, {5, 33}},
@@ -45,7 +45,7 @@ static problem_spec_t draw(size_t shape, norm_prop_kind_t prop_kind, unsigned fl
     s.parameters = types[random_bits(&state) % 3];
     s.diff_parameters = types[random_bits(&state) % 3];
     if (random_bits(&state) % 2) s.parameters = s.diff_parameters = norm_f32;
-    /* Dense half of the time: that is where the fast path is. */
+    /* Dense half of the time, because dense layouts use the fast path. */
     s.src_layout = random_bits(&state) % 2 ? LAYOUT_DENSE : (int)(random_bits(&state) % LAYOUTS);
     s.dst_layout = random_bits(&state) % 2 ? LAYOUT_DENSE : (int)(random_bits(&state) % LAYOUTS);
     s.stat_layout = (int)(random_bits(&state) % LAYOUTS);
@@ -72,7 +72,7 @@ static uint64_t digest(const problem_t *p) {
 static uint64_t first_bits[CASES_MAX];
 static char first_seen[CASES_MAX];
 
-/* All cases on one implementation; how many it could run. */
+/* All cases on one implementation; returns how many it could run. */
 static long run_all(const char *level, int implementation, int emulated, norm_engine_t engine,
         norm_stream_t stream) {
     long ran = 0;
@@ -112,7 +112,7 @@ int main(int argc, char **argv) {
             const char *level = norm_cpu_isa2str(levels[i]);
             const long ran = run_all(level, implementation, emulated, engine, stream);
             if (ran > 0) printf("%s, implementation %d: %ld cases\n", level, implementation, ran);
-            /* The first implementation takes every case. */
+            /* The first implementation supports every case. */
             EXPECT(implementation > 0 || ran >= (emulated ? 300 : 1000));
         }
     }

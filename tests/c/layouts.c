@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Descriptors with blocks, made from others and as bytes; what they say is where
- * layer normalization finds the elements.
+ * Descriptors with blocks, derived from others and restored from blobs. Layer
+ * normalization finds the elements at the offsets that they describe.
  */
-#include "places.h"
+#include "offsets.h"
 #include "refused.h"
 #include "tensor.h"
 
@@ -24,7 +24,7 @@ static int same(const norm_dim_t *got, norm_dim_t a, norm_dim_t b) {
 static void blocks(void) {
     const norm_dims_t dims = {20, 30};
     norm_memory_desc_t desc = desc_of(2, dims, norm_f32, norm_AB16b16a);
-    const places_t p = places_of(desc);
+    const offsets_t p = offsets_of(desc);
     EXPECT(same(p.dims, 20, 30) && same(p.padded, 32, 32) && same(p.strides, 512, 256));
     EXPECT(p.blocks == 2 && same(p.sizes, 16, 16) && same(p.cut, 1, 0) && p.offset == 0);
     EXPECT(norm_memory_desc_get_size(desc) == 32 * 32 * 4);
@@ -51,7 +51,7 @@ static void parts(void) {
     norm_memory_desc_t whole = desc_of(2, dims, norm_f32, norm_ba), part = NULL;
     norm_memory_desc_t out = UNTOUCHED;
     MUST(norm_memory_desc_create_submemory(&part, whole, part_dims, offsets));
-    const places_t p = places_of(part);
+    const offsets_t p = offsets_of(part);
     EXPECT(same(p.dims, 16, 20) && same(p.strides, 1, 32) && p.offset == 16 + 4 * 32);
     EXPECT(norm_memory_desc_get_size(part) == (16 + 4 * 32 + 15 + 19 * 32 + 1) * 4);
     INVALID("memory_desc", norm_memory_desc_create_submemory, (NULL, whole, part_dims, offsets));
@@ -77,10 +77,10 @@ static void other_dimensions(void) {
     norm_memory_desc_t desc = desc_of(3, dims, norm_f32, norm_Abc16a);
     norm_memory_desc_t made = NULL, out = UNTOUCHED;
     MUST(norm_memory_desc_reshape(&made, desc, 2, joined));
-    const places_t before = places_of(desc), after = places_of(made);
+    const offsets_t before = offsets_of(desc), after = offsets_of(made);
     EXPECT(after.ndims == 2 && same(after.dims, 20, 12) && after.blocks == 1);
     for (norm_dim_t i = 0; i < 240; ++i)
-        EXPECT(places_flat(&before, i) == places_flat(&after, i));
+        EXPECT(offsets_flat(&before, i) == offsets_flat(&after, i));
     INVALID("dims", norm_memory_desc_reshape, (&out, desc, 2, wrong));
     INVALID("dims", norm_memory_desc_reshape, (&out, desc, 2, cut));
     INVALID("dims", norm_memory_desc_reshape, (&out, desc, 2, NULL));
@@ -91,13 +91,13 @@ static void other_dimensions(void) {
     MUST(norm_memory_desc_destroy(made));
 
     MUST(norm_memory_desc_permute_axes(&made, desc, rotated));
-    const places_t turned = places_of(made);
+    const offsets_t turned = offsets_of(made);
     EXPECT(turned.dims[0] == 3 && turned.dims[1] == 4 && turned.dims[2] == 20);
     for (norm_dim_t i = 0; i < 240; ++i) {
         norm_dims_t index;
-        places_index(before.dims, 3, i, index);
+        offsets_index(before.dims, 3, i, index);
         const norm_dim_t to[] = {index[1], index[2], index[0]};
-        EXPECT(places_at(&before, index) == places_at(&turned, to));
+        EXPECT(offsets_at(&before, index) == offsets_at(&turned, to));
     }
     INVALID("permutation", norm_memory_desc_permute_axes, (&out, desc, twice));
     INVALID("permutation", norm_memory_desc_permute_axes, (&out, desc, far));
@@ -130,10 +130,10 @@ static void by_letters(void) {
 
     /* No tag: c outermost, then blocks of 7 and 6. */
     MUST(norm_memory_desc_create_with_string_tag(&made, 3, dims, norm_s8, "cBA6a7b"));
-    const places_t places = places_of(made);
+    const offsets_t places = offsets_of(made);
     const norm_dim_t index[] = {13, 22, 1};
     EXPECT(norm_memory_desc_get_size(made) == 24 * 35 * 2);
-    EXPECT(places_at(&places, index) == ((1 * 5 + 22 / 7) * 4 + 13 / 6) * 42 + 13 % 6 * 7 + 22 % 7);
+    EXPECT(offsets_at(&places, index) == ((1 * 5 + 22 / 7) * 4 + 13 / 6) * 42 + 13 % 6 * 7 + 22 % 7);
     MUST(norm_memory_desc_destroy(made));
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i)
@@ -213,26 +213,26 @@ static void buffers_by_number(void) {
 }
 
 /* Layer normalization of `tag` has the bits of the plain layout, forward and
- * backward, and what fills up blocks becomes zeros. */
+ * backward, and block padding becomes zeros. */
 static void normalized(int ndims, const norm_dim_t *dims, norm_format_tag_t plain_tag,
         norm_format_tag_t tag) {
     static const int ids[] = {NORM_ARG_SRC, NORM_ARG_DST, NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC};
     unsigned char *data[2][4];
-    places_t p[2];
+    offsets_t p[2];
     snprintf(expect_case, sizeof expect_case, "%s", norm_fmt_tag2str(tag));
     for (int blocked = 0; blocked < 2; ++blocked) {
         norm_memory_desc_t desc
                 = desc_of(ndims, dims, norm_f32, blocked ? tag : plain_tag);
         const size_t size = norm_memory_desc_get_size(desc);
         norm_memory_t memories[4];
-        p[blocked] = places_of(desc);
+        p[blocked] = offsets_of(desc);
         for (int i = 0; i < 4; ++i) {
             data[blocked][i] = malloc(size);
             memset(data[blocked][i], 0xA5, size);
             uint64_t state = 7 + (uint64_t)i;
-            for (norm_dim_t e = 0; e < places_count(&p[blocked]); ++e) {
+            for (norm_dim_t e = 0; e < offsets_count(&p[blocked]); ++e) {
                 const float x = (float)random_between(&state, -1, 3);
-                memcpy(data[blocked][i] + 4 * places_flat(&p[blocked], e), &x, 4);
+                memcpy(data[blocked][i] + 4 * offsets_flat(&p[blocked], e), &x, 4);
             }
             MUST(norm_memory_create(&memories[i], desc, engine, data[blocked][i]));
         }
@@ -264,20 +264,20 @@ static void normalized(int ndims, const norm_dim_t *dims, norm_format_tag_t plai
         MUST(norm_memory_desc_destroy(desc));
     }
     for (int i = 1; i < 4; i += 2)
-        for (norm_dim_t e = 0; e < places_count(&p[0]); ++e)
-            EXPECT(memcmp(data[0][i] + 4 * places_flat(&p[0], e),
-                           data[1][i] + 4 * places_flat(&p[1], e), 4)
+        for (norm_dim_t e = 0; e < offsets_count(&p[0]); ++e)
+            EXPECT(memcmp(data[0][i] + 4 * offsets_flat(&p[0], e),
+                           data[1][i] + 4 * offsets_flat(&p[1], e), 4)
                     == 0);
     norm_dim_t all = 1;
     for (int d = 0; d < ndims; ++d) all *= p[1].padded[d];
     for (norm_dim_t e = 0; e < all; ++e) {
         norm_dims_t index;
-        places_index(p[1].padded, ndims, e, index);
+        offsets_index(p[1].padded, ndims, e, index);
         int outside = 0;
         for (int d = 0; d < ndims; ++d) outside |= index[d] >= dims[d];
         float x[2];
-        memcpy(&x[0], data[1][1] + 4 * places_at(&p[1], index), 4);
-        memcpy(&x[1], data[1][3] + 4 * places_at(&p[1], index), 4);
+        memcpy(&x[0], data[1][1] + 4 * offsets_at(&p[1], index), 4);
+        memcpy(&x[1], data[1][3] + 4 * offsets_at(&p[1], index), 4);
         if (outside) EXPECT(x[0] == 0 && x[1] == 0);
     }
     for (int i = 0; i < 4; ++i) {
@@ -287,7 +287,7 @@ static void normalized(int ndims, const norm_dim_t *dims, norm_format_tag_t plai
     expect_case[0] = 0;
 }
 
-/* A part of a larger tensor is normalized in place, and the rest stays. */
+/* A part of a larger tensor is normalized in place; the rest is unchanged. */
 static void normalized_part(void) {
     const norm_dims_t dims = {6, 40}, part_dims = {3, 24}, offsets = {2, 10};
     float data[240], plain[72];

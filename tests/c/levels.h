@@ -9,8 +9,8 @@
 
 #define LEVELS_MAX 4
 
-/* Writes the levels that exist here, portable last; returns how many. Leaves no
- * cap behind. A level counts only if the library really takes it. */
+/* Writes the levels of this machine, portable last, and returns their number.
+ * Removes the limit afterwards. A level only counts if the library uses it. */
 static inline int levels_here(norm_cpu_isa_t levels[LEVELS_MAX]) {
     static const norm_cpu_isa_t all[LEVELS_MAX]
             = {norm_cpu_isa_avx512_core, norm_cpu_isa_avx2, norm_cpu_isa_neon,
@@ -22,7 +22,7 @@ static inline int levels_here(norm_cpu_isa_t levels[LEVELS_MAX]) {
             levels[count++] = all[i];
     MUST(norm_set_max_cpu_isa(norm_cpu_isa_default));
     EXPECT(count >= 1 && levels[count - 1] == norm_cpu_isa_portable);
-    /* Without a cap the library takes the best of them. */
+    /* Without a limit the library uses the best level. */
     EXPECT(count >= 1 && norm_get_effective_cpu_isa() == levels[0]);
     printf("levels:");
     for (int i = 0; i < count; ++i) printf(" %s", norm_cpu_isa2str(levels[i]));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Names, the version, and what is set for the whole library.
+ * Names, the version, and process-wide settings.
  */
 #include "expect.h"
 
@@ -131,7 +131,7 @@ static void levels(void) {
     for (int i = 0; i < 6; ++i) {
         const norm_status_t status = norm_set_max_cpu_isa(as_avx512[i]);
         EXPECT(status == norm_success || status == norm_unimplemented);
-        /* A cap above the machine is the machine's best. */
+        /* A limit above the machine's best level has no effect. */
         EXPECT(status != norm_success || norm_get_effective_cpu_isa() == best);
     }
 #if defined(__x86_64__)
@@ -160,7 +160,7 @@ static void engines(void) {
 }
 
 int main(void) {
-    /* Nothing has failed yet. */
+    /* There was no failure yet. */
     EXPECT(same(norm_get_last_error(), ""));
     names();
     sizes();

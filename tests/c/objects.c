@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The life of every object, and what it answers to every query.
+ * The lifetime of every object, and the answer to every query.
  */
 #include "tensor.h"
 
@@ -16,7 +16,7 @@ static void engine_and_stream(void) {
     MUST(norm_stream_create(&stream, any, norm_stream_out_of_order));
     EXPECT(norm_stream_get_engine(stream, &of_stream) == norm_success && of_stream != NULL);
     EXPECT(norm_stream_wait(stream) == norm_success);
-    /* What a stream was made from may go first; the stream keeps its own. */
+    /* Objects that a stream was created from may be destroyed first. */
     MUST(norm_engine_destroy(any));
     EXPECT(norm_stream_get_engine(stream, &of_stream) == norm_success);
     EXPECT(norm_engine_get_kind(of_stream, &kind) == norm_success && kind == norm_cpu);
@@ -109,7 +109,7 @@ static void descriptors(void) {
     MUST(norm_memory_desc_destroy(any));
 }
 
-/* Each tag against the strides that its letters say. */
+/* Compares each tag with the strides that its letters imply. */
 static void tags(void) {
     int value = 2;
     for (; strcmp(norm_fmt_tag2str((norm_format_tag_t)value), "unknown format tag"); ++value) {
@@ -173,7 +173,7 @@ static void memories(void) {
     EXPECT(norm_memory_set_data_handle(none, buffer) == norm_success);
     EXPECT(norm_memory_get_data_handle(none, &handle) == norm_success && handle == buffer);
     EXPECT(norm_memory_get_data_handle(given, &handle) == norm_success && handle == buffer);
-    /* The buffer that the library allocated goes; valgrind sees if it does not. */
+    /* The library's buffer is freed; valgrind would report a leak. */
     EXPECT(norm_memory_set_data_handle(own, buffer) == norm_success);
     EXPECT(norm_memory_get_data_handle(own, &handle) == norm_success && handle == buffer);
     EXPECT(norm_memory_set_data_handle(own, NULL) == norm_success);
@@ -208,7 +208,7 @@ static void attributes(void) {
     MUST(norm_primitive_attr_destroy(clone));
 }
 
-/* Whether the answer for an argument is a descriptor with these dimensions. */
+/* Whether an argument's descriptor has these dimensions. */
 static int argument_is(const_norm_primitive_desc_t pd, int arg, norm_data_type_t type, int ndims) {
     const_norm_memory_desc_t desc = norm_primitive_desc_query_md(pd, norm_query_exec_arg_md, arg);
     int number = -1;
@@ -289,7 +289,7 @@ static void primitive_descriptors(void) {
     EXPECT(argument_is(pd, NORM_ARG_SHIFT, norm_f32, 1));
     EXPECT(argument_is(pd, NORM_ARG_DIFF_SRC, norm_f32, 0));
     EXPECT(query_ndims(pd, norm_query_src_md, 0) == 3);
-    EXPECT(query_ndims(pd, norm_query_src_md, 1) == 0); /* no input here */
+    EXPECT(query_ndims(pd, norm_query_src_md, 1) == 0); /* not an input here */
     EXPECT(query_ndims(pd, norm_query_dst_md, 0) == 3);
     EXPECT(query_ndims(pd, norm_query_dst_md, 1) == 2);
     EXPECT(query_ndims(pd, norm_query_dst_md, 2) == 2);
@@ -304,7 +304,7 @@ static void primitive_descriptors(void) {
     EXPECT(by_query != NULL && dims_of(by_query, norm_query_strides)[0] == 144
             && dims_of(by_query, norm_query_strides)[2] == 1);
 
-    /* A clone moves on by itself; the last implementation is a stop. */
+    /* A clone moves on independently; the last implementation ends the list. */
     MUST(norm_primitive_desc_clone(&clone, pd));
     norm_status_t status = norm_success;
     int implementations = 1;
@@ -334,7 +334,7 @@ static void primitive_descriptors(void) {
     EXPECT(query_ndims(backward, norm_query_diff_weights_md, 0) == 1);
     MUST(norm_primitive_desc_destroy(backward));
 
-    /* Everything the primitive was made from goes first. */
+    /* The objects that the primitive was created from are destroyed first. */
     norm_primitive_t primitive = NULL;
     const_norm_primitive_desc_t its_pd = NULL;
     MUST(norm_primitive_create(&primitive, pd));
@@ -347,7 +347,8 @@ static void primitive_descriptors(void) {
     MUST(norm_primitive_destroy(primitive));
 }
 
-/* With the argument "leak", one object stays: the memory checker has to say so. */
+/* With the argument "leak", one object is not destroyed; the memory checker must
+ * report it. */
 int main(int argc, char **argv) {
     MUST(norm_engine_create(&engine, norm_cpu, 0));
     if (argc > 1 && strcmp(argv[1], "leak") == 0) {

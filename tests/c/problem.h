@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * A layer normalization problem of the tests: what it is (problem_spec_t) and
- * everything that is needed to run it (problem_t). Every argument is handed over
- * every time, so that the ones a problem does not use can be seen to stay as
- * they were.
+ * A layer normalization problem of the tests: its parameters (problem_spec_t) and the
+ * objects to run it (problem_t). Every argument is always passed, so that tests see
+ * that unused ones stay unchanged.
  */
 #ifndef PROBLEM_H
 #define PROBLEM_H
@@ -18,19 +17,19 @@ enum {
     LAYOUTS
 };
 
-/* What the rows of src hold. */
+/* The contents of src rows. */
 enum {
     ROWS_RANDOM,    /* [-3, 5) */
     ROWS_HUGE,      /* about 1e20: squares overflow f32 */
     ROWS_TINY,      /* about 1e-30: squares vanish in f32 */
     ROWS_SUBNORMAL, /* below the smallest normal f32 */
-    ROWS_CONSTANT,  /* 3.7 and nothing else */
+    ROWS_CONSTANT,  /* all 3.7 */
     ROWS_OFFSET,    /* 1e6 + {-1, 0, 1, 1.25} */
     ROWS_ULPS,      /* 1 + k ulp of the type, k = 0 to 3 */
     ROWS_ZERO,
     ROWS_STEP,      /* the first 64 elements far from the others */
     ROWS_OUTLIER,   /* one element of the first 64 far from all others */
-    ROWS_MIXED,     /* each row another of the above */
+    ROWS_MIXED,     /* a different kind for each row */
     ROWS
 };
 
@@ -45,7 +44,7 @@ typedef struct {
     norm_data_type_t parameters, diff_parameters;
     int src_layout, dst_layout, stat_layout;
     int in_place, user_scratchpad;
-    int implementation; /* how often to call norm_primitive_desc_next_impl */
+    int implementation; /* number of norm_primitive_desc_next_impl calls */
     int rows; /* ROWS_* */
     uint64_t seed;
 } problem_spec_t;
@@ -54,7 +53,7 @@ typedef struct {
     problem_spec_t spec;
     tensor_t src, dst, mean, variance, scale, shift;
     tensor_t diff_dst, diff_src, diff_scale, diff_shift, scratchpad;
-    double *src_before, *diff_dst_before; /* rows x cols; in place destroys them */
+    double *src_before, *diff_dst_before; /* rows x cols, copied before in-place runs */
     norm_primitive_desc_t primitive_desc;
     norm_primitive_t primitive;
     norm_exec_arg_t args[12];
@@ -136,7 +135,7 @@ static inline double problem_src(
     }
 }
 
-/* Statistics as inputs: any for use_global_stats, else those of src. */
+/* Statistics as inputs: arbitrary for use_global_stats, otherwise those of src. */
 static inline void problem_give_statistics(problem_t *p, uint64_t *state) {
     const size_t cols = p->src.cols;
     for (size_t row = 0; row < p->src.rows; ++row) {
@@ -157,8 +156,8 @@ static inline void problem_give_statistics(problem_t *p, uint64_t *state) {
     }
 }
 
-/* Makes everything; inputs are random, outputs hold the filling. Returns 0, with
- * nothing made, if there is no such implementation. */
+/* Creates all objects; inputs are random, outputs have the fill pattern. Returns 0,
+ * without a primitive, if there is no such implementation. */
 static inline int problem_make(problem_t *p, const problem_spec_t *spec, norm_engine_t engine) {
     memset(p, 0, sizeof *p);
     p->spec = *spec;
@@ -247,8 +246,8 @@ static inline void problem_free(problem_t *p) {
     memset(p, 0, sizeof *p);
 }
 
-/* Whether two runs of equal problems gave the same bits in every output; NaNs
- * do not occur. Tensors that are no output are equal by construction. */
+/* Whether two runs of equal problems gave the same bits in every output. NaNs do not
+ * occur. Tensors that are not outputs are equal by construction. */
 static inline int problem_same_bits(const problem_t *a, const problem_t *b) {
     const tensor_t *left[] = {&a->dst, &a->diff_src, &a->mean, &a->variance, &a->diff_scale,
             &a->diff_shift};
@@ -261,7 +260,7 @@ static inline int problem_same_bits(const problem_t *a, const problem_t *b) {
     return 1;
 }
 
-/* A word for the messages. */
+/* Names the case for messages. */
 static inline void problem_name(const problem_spec_t *s, const char *level) {
     int used = snprintf(expect_case, sizeof expect_case, "%s %s flags=%s%s%s%s %s:%s:%s ss=%s:%s "
             "layout=%d:%d:%d eps=%g inplace=%d scratchpad=%d impl=%d rows=%d seed=%lu ",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Calls that must be refused: with a certain status, a last-error sentence that
- * names the function and the parameter, and nothing written.
+ * Calls that must be rejected: with the given status and a last-error message that
+ * names the function and the parameter, and without writing anything.
  */
 #ifndef REFUSED_H
 #define REFUSED_H
@@ -11,14 +11,14 @@
 #include <ctype.h>
 #include <limits.h>
 
-/* Values that no enumeration has. */
+/* Values of no enumerator. */
 static const int no_enumerator[] = {-1, 1000, INT_MAX};
 #define NO_ENUMERATORS 3
 
-/* What outputs hold before a call, and must hold after it. */
+/* The content of outputs before a call, and after it. */
 #define UNTOUCHED ((void *)(size_t)0x5A5A5A50)
 
-/* Whether `word` stands in `text` with no letter of a name on either side. */
+/* Whether `text` contains `word` as a whole word. */
 static inline int refused_names(const char *text, const char *word) {
     const size_t length = strlen(word);
     for (const char *at = strstr(text, word); at != NULL; at = strstr(at + 1, word)) {
@@ -28,7 +28,7 @@ static inline int refused_names(const char *text, const char *word) {
     return 0;
 }
 
-/* Leaves another sentence behind, so that an old one cannot pass for a new one. */
+/* Causes another error first, so that an old message cannot pass for the new one. */
 static inline void refused_forget(const char *function) {
     if (strcmp(function, "norm_set_verbose") == 0)
         EXPECT(norm_set_num_threads(-7) == norm_invalid_arguments);
@@ -59,11 +59,11 @@ static inline void refused_sentence(
                     norm_status2str(want)); \
     } while (0)
 
-/* norm_invalid_arguments, the status of nearly all of them. */
+/* norm_invalid_arguments, the most common status. */
 #define INVALID(parameter, function, arguments) \
     REFUSED(norm_invalid_arguments, parameter, function, arguments)
 
-/* Of a function without a status: the value that stands for failure. */
+/* A function without a status: the value that it returns on failure. */
 #define FAILS_WITH(value, parameter, function, arguments) \
     do { \
         refused_forget(#function); \

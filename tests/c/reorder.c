@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Reorder between layouts and types, with what attributes add, against the formula;
- * the same bits at every level and with any number of threads.
+ * Reorder between layouts and types, with attributes, compared with the formula. Bits
+ * are the same at every level and for every number of threads.
  */
 #include "levels.h"
-#include "places.h"
+#include "offsets.h"
 #include "refused.h"
 #include "tensor.h"
 
@@ -24,7 +24,7 @@ static norm_memory_desc_t desc_of(
     return desc;
 }
 
-/* The number that a code of 8 bits stands for. */
+/* The number that an 8-bit code represents. */
 static double float8(int code, int fraction_bits, int bias) {
     const int exponent = (code & 0x7f) >> fraction_bits, ones = 0x7f >> fraction_bits;
     const int fraction = code & ((1 << fraction_bits) - 1);
@@ -50,7 +50,7 @@ static double get(norm_data_type_t type, const void *data, size_t i) {
     }
 }
 
-/* Stores a number that the type holds exactly. */
+/* Stores a number that is exact in the type. */
 static void set(norm_data_type_t type, void *data, size_t i, double x) {
     const int32_t number = (int32_t)x;
     switch (type) {
@@ -87,13 +87,13 @@ static void run(norm_memory_desc_t src_desc, norm_memory_desc_t dst_desc,
     MUST(norm_primitive_desc_destroy(pd));
 }
 
-/* Small integers, which every type holds: they arrive where they belong, whatever
- * is cut into blocks, with zeros between. */
+/* Small integers, exact in every type, arrive at the right offsets in every layout;
+ * block padding is zero. */
 static void between_layouts(int ndims, const norm_dim_t *dims, norm_format_tag_t from,
         norm_format_tag_t to, norm_data_type_t from_type, norm_data_type_t to_type) {
     norm_memory_desc_t src_desc = desc_of(ndims, dims, from_type, from);
     norm_memory_desc_t dst_desc = desc_of(ndims, dims, to_type, to);
-    const places_t in = places_of(src_desc), out = places_of(dst_desc);
+    const offsets_t in = offsets_of(src_desc), out = offsets_of(dst_desc);
     const size_t size = norm_memory_desc_get_size(dst_desc);
     const size_t to_size = norm_data_type_size(to_type);
     unsigned char *src = malloc(norm_memory_desc_get_size(src_desc));
@@ -101,19 +101,19 @@ static void between_layouts(int ndims, const norm_dim_t *dims, norm_format_tag_t
     memset(src, 0x33, norm_memory_desc_get_size(src_desc));
     snprintf(expect_case, sizeof expect_case, "%s:%s %s:%s", norm_dt2str(from_type),
             norm_fmt_tag2str(from), norm_dt2str(to_type), norm_fmt_tag2str(to));
-    for (norm_dim_t i = 0; i < places_count(&in); ++i) {
+    for (norm_dim_t i = 0; i < offsets_count(&in); ++i) {
         const double x = (double)(i * 7 % 9);
-        set(from_type, src, places_flat(&in, i), x);
-        set(to_type, expected, places_flat(&out, i), x);
+        set(from_type, src, offsets_flat(&in, i), x);
+        set(to_type, expected, offsets_flat(&out, i), x);
     }
-    /* What nobody described is not written. */
+    /* Bytes outside the tensor are not written. */
     norm_dim_t all = 1;
     for (int d = 0; d < ndims; ++d) all *= out.padded[d];
     unsigned char *described = calloc(size, 1);
     for (norm_dim_t i = 0; i < all; ++i) {
         norm_dims_t index;
-        places_index(out.padded, ndims, i, index);
-        memset(described + places_at(&out, index) * to_size, 1, to_size);
+        offsets_index(out.padded, ndims, i, index);
+        memset(described + offsets_at(&out, index) * to_size, 1, to_size);
     }
     for (size_t i = 0; i < size; ++i)
         if (!described[i]) expected[i] = 0xA5;
@@ -155,7 +155,7 @@ static void layouts(int emulated) {
         }
     between_layouts(3, empty, norm_abc, norm_ABc16b16a, norm_f32, norm_f16);
     if (emulated) return;
-    /* Enough for several threads. */
+    /* Large enough for several threads. */
     const norm_dims_t rows = {300, 700};
     between_layouts(2, rows, norm_ab, norm_ab, norm_f32, norm_bf16);
     between_layouts(2, rows, norm_ab, norm_ba, norm_f32, norm_f32);
@@ -170,7 +170,7 @@ static void attributes(int src_mask, int dst_mask, int points, int sum) {
     const norm_dims_t dims = {4, 6, 5};
     norm_memory_desc_t src_desc = desc_of(3, dims, norm_s8, norm_abc);
     norm_memory_desc_t dst_desc = desc_of(3, dims, norm_s32, norm_cab);
-    const places_t in = places_of(src_desc), out = places_of(dst_desc);
+    const offsets_t in = offsets_of(src_desc), out = offsets_of(dst_desc);
     int8_t src[120];
     int32_t dst[120], before[120];
     norm_primitive_attr_t attr = NULL;
@@ -183,7 +183,7 @@ static void attributes(int src_mask, int dst_mask, int points, int sum) {
     snprintf(expect_case, sizeof expect_case, "masks %d %d points %d sum %d", src_mask, dst_mask,
             points, sum);
     for (int i = 0; i < 120; ++i) {
-        src[places_flat(&in, i)] = (int8_t)(i - 60);
+        src[offsets_flat(&in, i)] = (int8_t)(i - 60);
         before[i] = dst[i] = 4 * i;
         scales[0][i] = (float)(1 << (i % 3 + 2));
         scales[1][i] = i % 2 ? 0.5f : 2.f;
@@ -219,13 +219,13 @@ static void attributes(int src_mask, int dst_mask, int points, int sum) {
     run(src_desc, dst_desc, attr, src, dst, count, more);
     for (int i = 0; i < 120; ++i) {
         norm_dims_t index;
-        places_index(dims, 3, i, index);
+        offsets_index(dims, 3, i, index);
         int at[2] = {0, 0};
         for (int side = 0; side < 2; ++side)
             for (int d = 0; d < 3; ++d)
                 if ((side ? dst_mask : src_mask) >> d & 1)
                     at[side] = at[side] * (int)dims[d] + (int)index[d];
-        const size_t place = places_flat(&out, i);
+        const size_t place = offsets_flat(&out, i);
         double x = scales[0][at[0]] * (double)(i - 60 - zeros[0]);
         if (sum) x += 0.5 * before[place];
         EXPECT(dst[place] == nearbyint(x / scales[1][at[1]] + zeros[1]));
@@ -237,7 +237,7 @@ static void attributes(int src_mask, int dst_mask, int points, int sum) {
     expect_case[0] = 0;
 }
 
-/* Rounding to nearest even, and what is out of range. */
+/* Rounding to nearest even, and values out of range. */
 static void rounding(void) {
     static const float values[] = {0.5f, 1.5f, -0.5f, -2.5f, 127.4f, 127.5f, 1e9f, -1e9f,
             (float)INFINITY, -(float)INFINITY, (float)NAN, 254.5f, 3e9f};
@@ -262,7 +262,7 @@ static void rounding(void) {
         EXPECT(memcmp(got, as_u8, 13) == 0);
         run(src, s32, NULL, copy, got, 0, NULL);
         EXPECT(memcmp(got, as_s32, sizeof as_s32) == 0);
-        /* No infinity: NaN. 254.5 lies between 240 and 256. */
+        /* No infinity, so NaN. 254.5 is between 240 and 256. */
         run(src, e4m3, NULL, copy, got, 0, NULL);
         EXPECT(got[0] == 0x30 && got[6] == 0x7f && got[7] == 0xff && (got[10] & 0x7f) == 0x7f);
         EXPECT(float8(got[11], 3, 7) == 256 && float8(got[4], 3, 7) == 128);
@@ -279,7 +279,7 @@ static void rounding(void) {
     MUST(norm_memory_desc_destroy(e5m2));
 }
 
-/* Each code of 8 bits is the number of its definition, and comes back. */
+/* Each 8-bit code has the value of its definition and round-trips. */
 static void float8_codes(void) {
     const norm_dim_t n = 256;
     uint8_t codes[256], again[256];
@@ -395,7 +395,7 @@ static void queries_and_refusals(void) {
     MUST(norm_memory_desc_destroy(overlapping));
 }
 
-/* With the argument "emulated" (a memory checker runs the program) less of it. */
+/* With the argument "emulated", for memory checkers, fewer cases. */
 int main(int argc, char **argv) {
     const int emulated = argc > 1 && strcmp(argv[1], "emulated") == 0;
     MUST(norm_engine_create(&engine, norm_cpu, 0));

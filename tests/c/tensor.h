@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * A tensor of the tests: a descriptor, a buffer and a memory over it. Elements
- * are addressed as row and column: the last dimension is the column, the others
- * in row-major order are the row, wherever strides put them.
+ * A tensor of the tests: a descriptor, a buffer and a memory over it. Elements are
+ * addressed by row and column. The last dimension is the column; the others, in
+ * row-major order, are the row, whatever the strides.
  */
 #ifndef TENSOR_H
 #define TENSOR_H
@@ -10,7 +10,7 @@
 #include "element.h"
 #include "expect.h"
 
-/* Fills buffers before use, so that bytes that nobody should write are seen. */
+/* Fill pattern of buffers, to detect unexpected writes. */
 #define TENSOR_FILL 0xA5
 
 typedef struct {
@@ -20,15 +20,15 @@ typedef struct {
     size_t rows, cols, bytes;
     norm_memory_desc_t desc;
     norm_memory_t memory;
-    unsigned char *data; /* of the caller, or own_data */
+    unsigned char *data; /* the caller's, or own_data */
     void *own_data;
 } tensor_t;
 
-/* Where tensors take their buffers from; NULL: malloc. A program may set it. */
+/* Allocates the buffers of tensors; NULL means malloc. A program may set it. */
 static void *(*tensor_place)(size_t bytes);
 
-/* Makes a tensor whose descriptor exists already in `desc` (the tensor takes it
- * over). `data` NULL makes a buffer. */
+/* Creates a tensor from an existing descriptor, which it takes over. If `data` is
+ * NULL, it allocates a buffer. */
 static inline tensor_t tensor_of_desc(
         norm_memory_desc_t desc, norm_engine_t engine, void *data) {
     tensor_t t;
@@ -63,7 +63,7 @@ static inline tensor_t tensor_of_desc(
     return t;
 }
 
-/* `strides` NULL: dense, row-major. */
+/* `strides` NULL means dense row-major. */
 static inline tensor_t tensor_make(norm_data_type_t type, int ndims, const norm_dim_t *dims,
         const norm_dim_t *strides, norm_engine_t engine) {
     norm_memory_desc_t desc = NULL;
@@ -71,7 +71,7 @@ static inline tensor_t tensor_make(norm_data_type_t type, int ndims, const norm_
     return tensor_of_desc(desc, engine, NULL);
 }
 
-/* A tensor like the one that a library's descriptor tells. */
+/* Creates a tensor with a copy of the library's descriptor. */
 static inline tensor_t tensor_like(const_norm_memory_desc_t existing, norm_engine_t engine) {
     norm_memory_desc_t desc = NULL;
     MUST(norm_memory_desc_clone(&desc, existing));
@@ -86,7 +86,7 @@ static inline void tensor_free(tensor_t *t) {
     memset(t, 0, sizeof *t);
 }
 
-/* The element's place in the buffer, counted in elements. */
+/* The offset of an element in the buffer, in elements. */
 static inline size_t tensor_index(const tensor_t *t, size_t row, size_t col) {
     size_t index = col * (size_t)t->strides[t->ndims - 1];
     for (int i = t->ndims - 2; i >= 0; --i) {
@@ -109,7 +109,7 @@ static inline void tensor_fill_random(tensor_t *t, uint64_t *state, double low, 
             tensor_set(t, row, col, random_between(state, low, high));
 }
 
-/* Whether the bytes between the elements still have the filling. */
+/* Whether the bytes between elements still have the fill pattern. */
 static inline int tensor_gaps_untouched(const tensor_t *t) {
     const size_t size = element_bytes(t->type);
     unsigned char *element = calloc(t->bytes + 1, 1);
@@ -123,7 +123,7 @@ static inline int tensor_gaps_untouched(const tensor_t *t) {
     return untouched;
 }
 
-/* Whether nothing was written since the tensor was made. */
+/* Whether nothing was written since the tensor was created. */
 static inline int tensor_untouched(const tensor_t *t) {
     for (size_t i = 0; i < t->bytes; ++i)
         if (t->data[i] != TENSOR_FILL) return 0;

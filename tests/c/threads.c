@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * One primitive from eight threads at once, each with its own outputs and the
- * library's scratchpad; and the last error, which each thread has for itself.
+ * One primitive on eight threads at once, each with its own outputs and the library's
+ * scratchpad. Also the last error, which is per thread.
  *
  * With the argument "emulated", for valgrind: fewer rounds.
  */
@@ -31,8 +31,8 @@ static problem_spec_t spec_of(norm_prop_kind_t kind, norm_dim_t rows) {
 
 typedef struct {
     pthread_barrier_t *start;
-    const problem_t *shared; /* whose primitive is executed */
-    problem_t own;           /* whose tensors are the arguments */
+    const problem_t *shared; /* its primitive is executed */
+    problem_t own;           /* its tensors are the arguments */
     long good;
 } worker_t;
 
@@ -91,7 +91,7 @@ typedef struct {
     int nothing_before, own_after, own_kept;
 } failing_t;
 
-/* Two threads fail at different functions, in turns that the barrier fixes. */
+/* Two threads fail in different functions, in an order fixed by the barrier. */
 static void *fail(void *argument) {
     failing_t *f = argument;
     f->nothing_before = norm_get_last_error()[0] == 0;
@@ -104,7 +104,7 @@ static void *fail(void *argument) {
     const char *sentence = norm_get_last_error();
     f->own_after = strstr(sentence, mine) != NULL;
     pthread_barrier_wait(f->step);
-    /* The other thread has failed since; and success leaves the sentence. */
+    /* The other thread has failed since; and success does not clear the message. */
     f->own_kept = norm_set_verbose(0) == norm_success && norm_get_last_error() == sentence
             && strstr(sentence, mine) != NULL;
     return NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// Everything that norm.hpp offers, and what it does when a call fails.
+// All of norm.hpp, and its behaviour when a call fails.
 #include "norm.hpp"
 
 #include <cmath>
@@ -24,7 +24,7 @@ static void expect_that(bool holds, int line, const char *what) {
 }
 #define EXPECT(condition) expect_that((condition), __LINE__, #condition)
 
-// Expects `call` to throw `code` with a sentence that holds `word`.
+// Expects `call` to throw `code` with a message that contains `word`.
 template <typename Call>
 static void expect_error(int line, norm_status_t code, const char *word, Call call) {
     try {
@@ -50,7 +50,7 @@ static void engines_and_streams(const norm::engine &engine) {
         norm::stream stream(engine, norm::stream::flags::out_of_order);
         outlives = stream.wait().get_engine();
     }
-    // The answer keeps what it came from.
+    // The answer keeps its owner alive.
     EXPECT(outlives && outlives.get_kind() == norm::engine::kind::cpu);
     norm::engine copy = engine;
     EXPECT(copy == engine && copy != outlives);
@@ -234,7 +234,7 @@ static bool near(double got, double want) {
     return std::fabs(got - want) <= 1e-6 * (1 + std::fabs(want));
 }
 
-// Two rows, all features at once, against the formula.
+// Two rows with all features at once, compared with the formula.
 static void forward_and_backward(const norm::engine &engine) {
     norm::stream stream(engine);
     const memory::desc rows({2, 4}, dt::f32, tag::ab), stat({2}, dt::f32, tag::a),
@@ -291,7 +291,7 @@ static void forward_and_backward(const norm::engine &engine) {
     }
     THROWS(norm_invalid_arguments, "NORM_ARG_DST", training.execute(stream, {{NORM_ARG_SRC, src}}));
 
-    // RMS gradient: neither a mean nor a sum(d) term.
+    // The RMS gradient has neither a mean nor a sum(d) term.
     float dy[8] = {1, 1, 2, -1, 3, 0, 1, 1}, dx[8], squares[2], d_scale[4];
     const backward::primitive_desc gradient(engine, norm::prop_kind::backward, rows, rows, rows,
             dt::f32, dt::f32, 0.25f, flags::use_scale | flags::rms_norm, problem);
@@ -324,7 +324,7 @@ static void forward_and_backward(const norm::engine &engine) {
     }
     for (int i = 0; i < 4; ++i) EXPECT(near(d_scale[i], sums[i]));
 
-    // The other ways to describe a problem.
+    // The other constructors.
     const forward::primitive_desc half(engine, norm::prop_kind::forward_inference, rows, rows,
             dt::bf16, 0.0f, flags::use_scale);
     EXPECT(half.weights_desc().get_data_type() == dt::bf16);

@@ -1,6 +1,5 @@
-//! Whatever stands in several places is the same: the functions that `norm.h` declares, those
-//! that the library exports, those that `norm.hpp` reaches, those that the programs call and the lists in
-//! `tests/symbols/`, which a reviewer sees change.
+//! Lists of functions agree: the functions that `norm.h` declares, that the library exports, that
+//! `norm.hpp` uses, that the C programs call, and the reviewed lists in `tests/symbols/`.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +8,7 @@ use crate::toolchain::{Language, build, command, has, library_dir, root, run};
 
 type Names = BTreeSet<String>;
 
-/// C text without its comments.
+/// C text without comments.
 fn without_comments(text: &str) -> String {
     let mut code = String::new();
     let mut rest = text;
@@ -38,7 +37,7 @@ fn header(name: &str) -> String {
     std::fs::read_to_string(root().join("include").join(name)).expect("the header can be read")
 }
 
-/// Symbols of `nm -D` with the given option; versions (`@...`) cut off.
+/// Symbols of `nm -D` with the given option, without versions (`@...`).
 fn symbols(option: &str, file: &std::path::Path) -> Names {
     let table = run(command("nm").arg("-D").arg(option).arg(file));
     let last = |line: &str| line.split_whitespace().last().map(str::to_owned);
@@ -49,7 +48,7 @@ fn of_the_interface(names: Names) -> Names {
     names.into_iter().filter(|name| name.starts_with("norm_")).collect()
 }
 
-/// Fails with what stands on one side alone.
+/// Fails if a name is on one side only.
 fn expect_same(left: (&str, &Names), right: (&str, &Names)) {
     for ((name, names), (other, others)) in [(left, right), (right, left)] {
         let alone: Vec<_> = names.difference(others).collect();
@@ -64,7 +63,7 @@ fn declarations_are_found_in_a_header() {
     assert_eq!(declared(sample).into_iter().collect::<Vec<_>>(), ["norm_a", "norm_b", "norm_c"]);
 }
 
-/// A committed list of names, sorted, one a line.
+/// A committed list of names, sorted, one per line.
 fn committed(list: &str) -> Names {
     let path = root().join("tests/symbols").join(list);
     let text = std::fs::read_to_string(path).expect("the list can be read");
@@ -94,7 +93,7 @@ fn the_library_exports_what_the_header_declares() {
     expect_same(("exported", &other), ("listed in tests/symbols/onednn.txt", &feature));
 }
 
-/// The words of a code that begin with `prefix`.
+/// The words in code that begin with `prefix`.
 fn words(prefix: &str, code: &str) -> Names {
     let words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
     words.filter(|word| word.starts_with(prefix)).map(str::to_owned).collect()
@@ -113,10 +112,10 @@ fn boundary(folder: &std::path::Path, code: &mut Vec<(std::path::PathBuf, String
     }
 }
 
-/// Every function of oneDNN is either built or among the unbuilt, which the feature's build alone would
-/// see otherwise.
+/// Every oneDNN function is either implemented or in the list of unimplemented ones. Otherwise only
+/// a build with the feature would notice.
 #[test]
-fn onednn_functions_are_built_or_unbuilt() {
+fn onednn_functions_are_implemented_or_listed() {
     let mut code = Vec::new();
     boundary(&root().join("src/capi"), &mut code);
     let (lists, sources): (Vec<_>, Vec<_>) =
@@ -128,7 +127,7 @@ fn onednn_functions_are_built_or_unbuilt() {
     let listed = committed("onednn.txt");
     let all: Names = built.union(&unbuilt).cloned().collect();
     expect_same(("built or unbuilt", &all), ("listed in tests/symbols/onednn.txt", &listed));
-    // A function that got built under its own name alone leaves its stub behind.
+    // A function implemented only under its own name has left its stub in place.
     let own: Names = sources.iter().flat_map(|(_, text)| words("norm_", text)).collect();
     let twin = |name: &String| own.contains(&name.replacen("dnnl_", "norm_", 1));
     let forgotten: Vec<_> = unbuilt.iter().filter(|name| twin(name)).collect();

@@ -1,6 +1,6 @@
 //! Consumers of the library: C and C++ programs are built against `include/` and the fresh
-//! `libnorm.so`, as a user would, and run. What a program checks stands in the program
-//! (`tests/c/`, `examples/c/`); what stands here is how it is built and under what it runs.
+//! `libnorm.so`, as a user would do, and run. The checks are in the programs (`tests/c/`,
+//! `examples/c/`); this folder builds and runs them.
 #![cfg(target_os = "linux")]
 
 mod exports;

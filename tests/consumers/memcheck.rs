@@ -1,9 +1,9 @@
-//! The programs under valgrind's memcheck: no error, no leak of any kind (`memcheck.supp` holds
-//! the one exception, which is glibc's; children of fork() are the other).
+//! The programs under valgrind's memcheck: no errors and no leaks of any kind. `memcheck.supp` has
+//! the one exception, which is glibc's; children of fork() are the other.
 //!
-//! valgrind knows no AVX-512, so this sees the levels below it; `guard_pages` sees all, and memcheck can
-//! add nothing to a program that lives from faults. `float_environment` needs rounding modes that
-//! valgrind does not emulate. Threads run one at a time under valgrind.
+//! valgrind does not support AVX-512, so this covers the levels below it. `guard_pages` covers all
+//! levels, and memcheck cannot run it because it relies on faults. `float_environment` needs
+//! rounding modes that valgrind does not emulate. valgrind runs one thread at a time.
 
 use std::process::Command;
 
@@ -23,9 +23,9 @@ fn memcheck(leaks: Leaks, source: &str, arguments: &[&str]) -> Command {
         .arg(if leaks == Leaks::Errors { "--leak-check=full" } else { "--leak-check=no" })
         .args(["--show-leak-kinds=definite,indirect,possible"])
         .args(["--errors-for-leak-kinds=definite,indirect,possible"])
-        // Without it, a thread that looks for work keeps the others waiting for theirs.
+        // Otherwise a spinning thread keeps the others from running.
         .arg("--fair-sched=yes")
-        // A program's own malloc, as that of `allocations`, is not replaced; the next one, glibc's, is.
+        // A program's own malloc, as in `allocations`, is not replaced; glibc's is.
         .arg("--soname-synonyms=somalloc=nouserintercepts")
         .arg(format!("--suppressions={}", root().join("tests/consumers/memcheck.supp").display()))
         .arg(build(source, language))
@@ -63,9 +63,9 @@ clean! {
     training_example: "examples/c/layer_norm_training.cpp";
 }
 
-/// A child has lost what only the threads that are not in it knew.
+/// A forked child loses the memory that only the parent's other threads pointed to.
 #[test]
-fn forks() {
+fn children_of_fork() {
     if has("valgrind") {
         run(&mut memcheck(Leaks::Allowed, "tests/c/fork.c", &["emulated"]));
         run(&mut memcheck(Leaks::Allowed, "tests/c/fork_first_use.c", &["0"]));
@@ -73,7 +73,7 @@ fn forks() {
 }
 
 #[test]
-fn a_leak_is_seen() {
+fn a_leak_is_detected() {
     if has("valgrind") {
         let output = memcheck(Leaks::Errors, "tests/c/objects.c", &["leak"])
             .output()

@@ -2,7 +2,7 @@
 
 use crate::toolchain::{Language, build, command, root, run};
 
-/// Runs a C program; its summary must say that it checked something.
+/// Runs a C program; its summary must report checks.
 fn check(source: &str) {
     let printed = run(&mut command(build(source, Language::C99)));
     let summary = printed.lines().last().unwrap_or_default();
@@ -40,7 +40,7 @@ fn wrapper_as_cpp17_and_cpp20() {
 }
 
 #[test]
-fn guard_pages_see_an_overrun() {
+fn guard_pages_detect_an_overrun() {
     let program = build("tests/c/guard_pages.c", Language::C99);
     let output = command(program).arg("overrun").output().expect("the program runs");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -49,7 +49,7 @@ fn guard_pages_see_an_overrun() {
 }
 
 #[test]
-fn no_program_is_left_out() {
+fn every_program_has_a_test() {
     let mut found: Vec<_> = std::fs::read_dir(root().join("tests/c"))
         .expect("tests/c can be read")
         .map(|file| file.expect("tests/c can be read").file_name().to_string_lossy().into_owned())
@@ -63,9 +63,9 @@ fn no_program_is_left_out() {
 }
 
 #[test]
-fn the_examples_print_what_they_say() {
+fn the_examples_print_the_documented_output() {
     let printed = run(&mut command(build("examples/c/rms_norm.c", Language::C99)));
-    // 1 2 3 4 over sqrt(7.5), and the negated double of it, which has the same norm.
+    // 1 2 3 4 divided by sqrt(7.5), and its negated double, which normalizes to the negative.
     let lines: Vec<_> = printed.lines().take(2).collect();
     assert_eq!(lines, ["0.3651 0.7303 1.0954 1.4606", "-0.3651 -0.7303 -1.0954 -1.4606"]);
     let printed = run(&mut command(build("examples/c/layer_norm_training.cpp", Language::Cpp17)));

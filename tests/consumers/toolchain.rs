@@ -1,11 +1,11 @@
-//! Finds the compilers and the fresh shared library, builds programs, runs them.
+//! Finds the compilers and the fresh shared library, builds programs and runs them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The folder with the `libnorm.so` of this build: cargo puts it beside the test's own
-/// executable. The one a level up may be of an older build.
+/// The folder with this build's `libnorm.so`, which cargo puts beside the test executable. The one
+/// in the parent folder may be older.
 pub(crate) fn library_dir() -> PathBuf {
     let test = std::env::current_exe().expect("the test knows its executable");
     let dir = test.parent().expect("the executable lies in a folder").to_path_buf();
@@ -17,8 +17,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The languages that consumers are written in; the C99 flags ask for POSIX where a program
-/// says so itself.
+/// The languages of the programs. The C99 flags request POSIX where the program asks for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Language {
     C99,
@@ -44,7 +43,7 @@ impl Language {
     }
 }
 
-/// Builds `source` (from the repository's root) and returns the executable. Warnings are errors.
+/// Builds `source` (relative to the repository) and returns the executable. Warnings are errors.
 pub(crate) fn build(source: &str, language: Language) -> PathBuf {
     static BUILT: AtomicUsize = AtomicUsize::new(0);
     let library = library_dir();
@@ -52,13 +51,14 @@ pub(crate) fn build(source: &str, language: Language) -> PathBuf {
     std::fs::create_dir_all(&out).expect("a folder for the programs can be made");
     let stem = Path::new(source).file_stem().expect("a source has a name").to_string_lossy();
     let program = out.join(format!("{stem}-{language:?}"));
-    // Tests run at once, in threads and in processes: each writes a file of its own, then moves.
+    // Tests run concurrently, in threads and processes: each writes its own file and then renames
+    // it.
     let serial = BUILT.fetch_add(1, Ordering::Relaxed);
     let fresh = out.join(format!("{stem}-{}-{serial}", std::process::id()));
     let output = Command::new(language.compiler())
         .arg(language.standard())
         .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1", "-g"])
-        // Products and sums as written: the programs' own formulas must not be fused.
+        // No contraction, so that the programs' own formulas are not fused.
         .args(["-ffp-contract=off", "-pthread"])
         .arg(format!("-I{}", root().join("include").display()))
         .arg(root().join(source))
@@ -74,7 +74,7 @@ pub(crate) fn build(source: &str, language: Language) -> PathBuf {
     program
 }
 
-/// A command for `program` whose environment says nothing to the library.
+/// A command for `program` without the library's environment variables.
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
@@ -87,7 +87,7 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// Runs a command that must succeed; returns what it printed on standard output.
+/// Runs a command that must succeed, and returns its standard output.
 pub(crate) fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     assert!(output.status.success(), "{command:?}: {}\n{}", output.status, text(&output));
@@ -95,7 +95,7 @@ pub(crate) fn run(command: &mut Command) -> String {
     String::from_utf8(output.stdout).expect("programs print text")
 }
 
-/// Whether a tool can be run here; says so if not.
+/// Whether a tool is installed; prints a note if not.
 pub(crate) fn has(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok_and(|o| o.status.success());
     if !found {

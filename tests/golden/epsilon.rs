@@ -1,5 +1,5 @@
-//! Published numbers: how much epsilon matters for small activations, and a worked example that is
-//! often worked wrongly.
+//! Published numbers: the effect of epsilon on small activations, and a worked example that is
+//! often computed wrongly.
 
 use crate::formula::{self, statistics};
 use crate::library::{Forward, Inputs, Problem, round_to};
@@ -14,7 +14,8 @@ fn f32s(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     values.into_iter().map(|x| round_to(norm_f32, x)).collect()
 }
 
-/// One f32 row through every implementation, each result within the bounds of the f64 formula.
+/// Runs one f32 row on every implementation; each result must be within the bounds of the f64
+/// formula.
 fn run(
     flags: norm_normalization_flags_t,
     epsilon: f32,
@@ -42,10 +43,11 @@ fn near(actual: f64, published: f64, tolerance: f64) {
     assert!(error <= tolerance, "{actual} is not {published}: off by {error}");
 }
 
-/// f32 carries about 7 digits, which is as many as were published.
+/// f32 has about 7 digits, as many as were published.
 const RELATIVE: f64 = 2e-7;
 
-/// n = 2048, x_i = 0.007*sin(i/100), weight 0.046, epsilon 1e-5. Leaving epsilon out gives 0.046.
+/// n = 2048, x_i = 0.007*sin(i/100), weight 0.046, epsilon 1e-5. Without epsilon the result is
+/// 0.046.
 #[test]
 fn small_activations_are_damped_by_epsilon() {
     let src = f32s((0..2048).map(|i| 0.007 * (f64::from(i) / 100.0).sin()));
@@ -64,7 +66,7 @@ fn small_activations_are_damped_by_epsilon() {
 
 /// The root mean square after normalization is rms/sqrt(rms^2 + epsilon).
 #[test]
-fn ratio_law() {
+fn output_rms_ratio() {
     for size in [1.0, 0.1, 0.01, 0.005, 1e-3, 1e-4] {
         for epsilon in [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3] {
             let size = round_to(norm_f32, size);
@@ -77,7 +79,7 @@ fn ratio_law() {
             }
         }
     }
-    // Two entries of the table, with the digits that were worked out apart from this code.
+    // Two entries of the table, with digits computed independently of this code.
     for (size, published) in [(0.1, 0.9995004), (0.005, 0.8451543)] {
         for result in run(norm_rms_norm, 1e-5, f32s([size; 17]), vec![]) {
             near(rms(&result.dst), published, 1.5e-7);
@@ -85,10 +87,10 @@ fn ratio_law() {
     }
 }
 
-/// With weights, the rms of the output is sqrt(sum((x*w)^2))/(r*sqrt(n)): ratio*rms(w) only if w
-/// does not go with |x|.
+/// With weights, the rms of the output is sqrt(sum((x*w)^2))/(r*sqrt(n)). It is ratio*rms(w) only
+/// if w is not correlated with |x|.
 #[test]
-fn weights_that_go_with_activations() {
+fn weights_correlated_with_activations() {
     let src = f32s((0..500).map(|i| 0.007 * (f64::from(i) / 50.0).sin()));
     let aligned = f32s(src.iter().map(|x| 0.002 + 8.0 * x.abs()));
     let uniform = f32s([0.046; 500]);
@@ -107,10 +109,10 @@ fn weights_that_go_with_activations() {
     }
 }
 
-/// x = [1, 3, 5, 7]: the root of the mean square is sqrt(21), the population deviation sqrt(5). The
-/// deviation of a sample, 2.58, is what layer normalization does not use.
+/// x = [1, 3, 5, 7]: the root of the mean square is sqrt(21), the population standard deviation
+/// sqrt(5). Layer normalization does not use the sample standard deviation, 2.58.
 #[test]
-fn one_three_five_seven() {
+fn population_variance() {
     let src = vec![1.0, 3.0, 5.0, 7.0];
     for result in run(norm_rms_norm, 0.0, src.clone(), vec![]) {
         assert_eq!(result.variance, [21.0]);

@@ -1,10 +1,10 @@
-//! The formulas in f64, with the size of the terms that a result is made of, which say how far an
-//! f32 computation may be off.
+//! The formulas in f64, with the magnitude of each result's terms, which bounds the error of an f32
+//! computation.
 
 use crate::library::{Inputs, Problem};
 use norm_sys::*;
 
-/// What an output should be. `terms` is the sum of the absolute values of all that it is a sum of.
+/// The expected output. `terms` is the sum of the absolute values of its summands.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Expected {
     pub(crate) value: Vec<f64>,
@@ -12,7 +12,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// The same terms with other values: those of an outside authority.
+    /// The same terms with values from another source.
     pub(crate) fn with(&self, value: &[f64]) -> Self {
         assert_eq!(value.len(), self.value.len());
         Expected { value: value.to_vec(), terms: self.terms.clone() }
@@ -22,9 +22,9 @@ impl Expected {
 #[derive(Clone, Copy)]
 pub(crate) enum Gradient {
     True,
-    /// oneDNN's with rms_norm: subtracts the mean of d although no mean was subtracted forward.
+    /// oneDNN's with rms_norm: subtracts the mean of d although forward subtracts no mean.
     KeepsMean,
-    /// Leaves 1/sqrt out of the second term.
+    /// Omits 1/sqrt in the second term.
     MissesDivision,
 }
 
@@ -65,7 +65,7 @@ fn scale(problem: &Problem, inputs: &Inputs, col: usize) -> f64 {
     if problem.has(norm_use_scale) { inputs.scale[col] } else { 1.0 }
 }
 
-/// dst, from the statistics in `inputs`.
+/// dst from the statistics in `inputs`.
 pub(crate) fn forward(problem: &Problem, inputs: &Inputs) -> Expected {
     let mut dst = Expected::default();
     for row in rows(problem, inputs) {
@@ -79,8 +79,8 @@ pub(crate) fn forward(problem: &Problem, inputs: &Inputs) -> Expected {
     dst
 }
 
-/// diff_src, from the statistics in `inputs`. Its terms are those inside its sums: to round a
-/// product in f32 costs part of that product, however small the sum of all.
+/// diff_src from the statistics in `inputs`. Its terms are those inside its sums: rounding a
+/// product in f32 costs part of that product, however small the sum is.
 pub(crate) fn diff_src(problem: &Problem, inputs: &Inputs, which: Gradient) -> Expected {
     let count = problem.cols as f64;
     let mut result = Expected::default();
@@ -129,9 +129,9 @@ pub(crate) fn columns(problem: &Problem, inputs: &Inputs) -> (Expected, Expected
     (diff_scale, diff_shift)
 }
 
-/// How much results may change when backward reads `used` instead of the exact statistics (both as
-/// `inputs`): first-order terms with absolute values, and 1% for those of higher order. diff_src,
-/// then diff_scale.
+/// How much results may change when backward reads `used` instead of the exact statistics (both
+/// like `inputs`): first-order terms with absolute values, plus 1% for higher orders. Returns
+/// diff_src, then diff_scale.
 ///
 /// With r' = r*(1 + p), mean' = mean + m:  xhat' = (xhat - m*r)*(1 + p), and so on.
 pub(crate) fn sensitivity(
@@ -161,7 +161,7 @@ pub(crate) fn sensitivity(
     (diff_src, diff_scale)
 }
 
-/// The distance between neighbouring numbers of the type at a value.
+/// The distance between adjacent numbers of the type at a value.
 pub(crate) fn ulp(data_type: norm_data_type_t, value: f64) -> f64 {
     let (digits, least) = match data_type {
         norm_f32 => (24, -126),
@@ -176,13 +176,13 @@ pub(crate) fn ulp(data_type: norm_data_type_t, value: f64) -> f64 {
     2f64.powi(exponent + 1 - digits)
 }
 
-/// How far each element of dst or diff_src may be off: 1 ulp and 2^-22 of its terms.
+/// Error bounds of dst or diff_src: 1 ulp plus 2^-22 of the terms.
 pub(crate) fn element_bounds(problem: &Problem, expected: &Expected) -> Vec<f64> {
     let pairs = expected.value.iter().zip(&expected.terms);
     pairs.map(|(v, t)| ulp(problem.data, *v) + 2f64.powi(-22) * t).collect()
 }
 
-/// How far column sums may be off: 4 f32 ulp of the sum of |term|, and the rounding to half types.
+/// Error bounds of column sums: 4 f32 ulp of the sum of |term|, plus the rounding to half types.
 pub(crate) fn column_bounds(problem: &Problem, expected: &Expected) -> Vec<f64> {
     let rounding = |value| match problem.parameters {
         norm_f32 => 0.0,
@@ -192,12 +192,12 @@ pub(crate) fn column_bounds(problem: &Problem, expected: &Expected) -> Vec<f64> 
     pairs.map(|(v, t)| 4.0 * ulp(norm_f32, *t) + rounding(*v)).collect()
 }
 
-/// How far statistics may be off: 4 ulp of the variance, 4 ulp of mean|x| for the mean.
+/// Error bounds of statistics: 4 ulp of the variance, and 4 ulp of mean|x| for the mean.
 pub(crate) fn statistic_bounds(sizes: &[f64]) -> Vec<f64> {
     sizes.iter().map(|size| 4.0 * ulp(norm_f32, *size)).collect()
 }
 
-/// The largest error in units of the bound; above 1 is wrong. NaN is infinitely wrong.
+/// The largest error in units of its bound; above 1 is wrong. NaN counts as infinite.
 pub(crate) fn worst(actual: &[f64], expected: &[f64], bounds: &[f64]) -> f64 {
     assert_eq!(actual.len(), expected.len());
     assert_eq!(actual.len(), bounds.len());

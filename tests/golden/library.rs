@@ -24,8 +24,8 @@ impl Problem {
     }
 }
 
-/// Everything that execution reads. Values must be exact in their types; what the flags leave out
-/// is not read and may be empty.
+/// The inputs of an execution. Values must be exact in their types. Inputs that the flags exclude
+/// are not read and may be empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inputs {
     pub(crate) src: Vec<f64>,
@@ -37,7 +37,7 @@ pub(crate) struct Inputs {
     pub(crate) variance: Vec<f64>,
 }
 
-/// What forward training writes; `mean` and `variance` are empty where they are no outputs.
+/// The outputs of forward training; `mean` and `variance` are empty if they are not outputs.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Forward {
     pub(crate) implementation: String,
@@ -46,7 +46,7 @@ pub(crate) struct Forward {
     pub(crate) variance: Vec<f64>,
 }
 
-/// What backward writes; `diff_scale` and `diff_shift` are empty where they are no outputs.
+/// The outputs of backward; `diff_scale` and `diff_shift` are empty if they are not outputs.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Backward {
     pub(crate) implementation: String,
@@ -55,7 +55,7 @@ pub(crate) struct Backward {
     pub(crate) diff_shift: Vec<f64>,
 }
 
-/// The number nearest to `value` (ties to even) that the type has.
+/// Rounds `value` to the type, ties to even.
 pub(crate) fn round_to(data_type: norm_data_type_t, value: f64) -> f64 {
     match data_type {
         norm_f32 => f64::from(value as f32),
@@ -89,7 +89,7 @@ fn decode(data_type: norm_data_type_t, bytes: &[u8]) -> Vec<f64> {
     }
 }
 
-/// A handle of the library, destroyed with its owner.
+/// An owned handle of the library.
 struct Handle<T> {
     pointer: *mut T,
     destroy: unsafe extern "C" fn(*mut T) -> norm_status_t,
@@ -97,8 +97,8 @@ struct Handle<T> {
 
 impl<T> Drop for Handle<T> {
     fn drop(&mut self) {
-        // SAFETY: `pointer` came from the create function that belongs to `destroy`, and is
-        // destroyed once.
+        // SAFETY: `pointer` came from the create function that matches `destroy`, and is destroyed
+        // once.
         unsafe { (self.destroy)(self.pointer) };
     }
 }
@@ -134,7 +134,7 @@ fn memory_desc(dims: &[usize], data_type: norm_data_type_t) -> MemoryDesc {
     }
     let count = dims.len() as i32;
     Handle::new(norm_memory_desc_destroy, |out| {
-        // SAFETY: `sizes` holds NORM_MAX_NDIMS entries; no strides mean dense row-major.
+        // SAFETY: `sizes` has NORM_MAX_NDIMS entries; no strides mean dense row-major.
         unsafe {
             let strides = std::ptr::null();
             let sizes = sizes.as_ptr();
@@ -143,7 +143,7 @@ fn memory_desc(dims: &[usize], data_type: norm_data_type_t) -> MemoryDesc {
     })
 }
 
-/// One argument of an execution: its id, dimensions, type, and data if it is an input.
+/// An execution argument: its id, dimensions, type, and data if it is an input.
 struct Argument {
     id: i32,
     dims: Vec<usize>,
@@ -151,7 +151,7 @@ struct Argument {
     input: Option<Vec<u8>>,
 }
 
-/// Executes and returns the bytes of every output, in the order given.
+/// Executes and returns the bytes of every output, in the given order.
 fn execute(engine: &Engine, desc: &PrimitiveDesc, arguments: &[Argument]) -> Vec<Vec<u8>> {
     let primitive = Handle::new(norm_primitive_destroy, |out| {
         // SAFETY: `desc` is alive.
@@ -166,7 +166,7 @@ fn execute(engine: &Engine, desc: &PrimitiveDesc, arguments: &[Argument]) -> Vec
         let desc = memory_desc(&argument.dims, argument.data_type);
         // SAFETY: `desc` is alive.
         let size = unsafe { norm_memory_desc_get_size(desc.pointer) };
-        // An output that is left alone is NaN in every type.
+        // Outputs start as NaN in every type.
         let bytes = argument.input.clone().unwrap_or_else(|| vec![0xff; size]);
         assert_eq!(bytes.len(), size, "argument {}", argument.id);
         let memory = Handle::new(norm_memory_destroy, |out| {
@@ -202,7 +202,7 @@ fn execute(engine: &Engine, desc: &PrimitiveDesc, arguments: &[Argument]) -> Vec
     outputs.map(read).collect()
 }
 
-/// Moves to implementation `number` of the list; None if the list is shorter.
+/// Switches to implementation `number`; None if the list is shorter.
 fn choose(desc: &PrimitiveDesc, number: usize) -> Option<String> {
     for _ in 0..number {
         // SAFETY: the handle is alive.
@@ -242,11 +242,11 @@ impl Problem {
         (engine, data, memory_desc(&[self.rows], norm_f32))
     }
 
-    /// Forward training by implementation `number`; None if there are fewer.
+    /// Forward training on implementation `number`; None if there are fewer.
     pub(crate) fn forward(&self, inputs: &Inputs, number: usize) -> Option<Forward> {
         let (engine, data, stat) = self.descs();
         let desc = Handle::new(norm_primitive_desc_destroy, |out| {
-            // SAFETY: all handles are alive; no attributes is allowed.
+            // SAFETY: all handles are alive; attributes may be NULL.
             unsafe {
                 norm_layer_normalization_forward_primitive_desc_create_v2(
                     out,
@@ -279,11 +279,11 @@ impl Problem {
         Some(Forward { implementation, dst, variance: next(norm_f32), mean: next(norm_f32) })
     }
 
-    /// Backward by implementation `number`; None if there are fewer.
+    /// Backward on implementation `number`; None if there are fewer.
     pub(crate) fn backward(&self, inputs: &Inputs, number: usize) -> Option<Backward> {
         let (engine, data, stat) = self.descs();
         let desc = Handle::new(norm_primitive_desc_destroy, |out| {
-            // SAFETY: all handles are alive; no hint and no attributes are allowed.
+            // SAFETY: all handles are alive; the hint and the attributes may be NULL.
             unsafe {
                 norm_layer_normalization_backward_primitive_desc_create_v2(
                     out,

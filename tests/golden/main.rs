@@ -1,13 +1,12 @@
-//! Golden values from outside: what the library computes against PyTorch's autograd in f64 and
-//! against published numbers.
+//! Golden values: the library compared with PyTorch's autograd in f64 and with published numbers.
 //!
-//! - `vectors` takes the small hand-made vectors of `tests/data/golden.txt`, every flag set;
-//! - `real` takes the layers of a real transformer in `benchdnn/inputs/real`;
-//! - `epsilon` takes published analyses of small activations and two worked examples.
+//! - `vectors`: the small hand-made vectors of `tests/data/golden.txt`, for every combination of
+//!   flags
+//! - `real`: layers of a real transformer in `benchdnn/inputs/real`
+//! - `epsilon`: published analyses of small activations and two worked examples
 //!
-//! `library` calls the C functions, `formula` has the f64 formulas, the two wrong gradients that
-//! circulate, and how far a result may be off. Every problem runs on every implementation that the
-//! machine has.
+//! `library` calls the C functions. `formula` has the f64 formulas, two well-known wrong gradients,
+//! and the error bounds. Every problem runs on every implementation available on the machine.
 
 #![expect(non_upper_case_globals, reason = "constants that patterns name are those of C")]
 

@@ -1,9 +1,9 @@
-//! Normalization layers of a real transformer (`benchdnn/inputs/real`): what PyTorch's autograd
-//! makes of them in f64 is what the library has to give.
+//! Normalization layers of a real transformer (`benchdnn/inputs/real`), compared with PyTorch's
+//! autograd in f64.
 //!
-//! Autograd has the statistics in f64, the library's backward reads them in f32. So backward is
-//! compared with the f64 formula of those f32 statistics, within the bound; and that with autograd,
-//! within what the difference of the statistics explains to first order.
+//! Autograd has f64 statistics, but the library's backward reads f32 statistics. So backward is
+//! compared with the f64 formula on the f32 statistics, within the bound. That formula is compared
+//! with autograd, within the first-order effect of the difference in statistics.
 
 use crate::formula::{self, Gradient};
 use crate::library::{Inputs, Problem, round_to};
@@ -11,7 +11,7 @@ use crate::vectors;
 use norm_sys::*;
 use std::path::Path;
 
-/// File prefix, flags and epsilon, as the README there says.
+/// File prefix, flags and epsilon, as listed in the README of that folder.
 const PROBLEMS: [(&str, norm_normalization_flags_t, f32); 3] = [
     ("minilm_embeddings", norm_use_scale | norm_use_shift, 1e-12),
     ("minilm_attention2", norm_use_scale | norm_use_shift, 1e-12),
@@ -37,7 +37,7 @@ fn expected(prefix: &str, argument: i32) -> Vec<f64> {
     bytes(&name).chunks_exact(8).map(number).collect()
 }
 
-/// A problem with the statistics that are committed for it: those of f64, rounded to f32.
+/// A problem with its committed statistics: f64 statistics rounded to f32.
 fn load(number: usize) -> (&'static str, Problem, Inputs) {
     let (prefix, flags, epsilon) = PROBLEMS[number];
     let (data, parameters) = (norm_f32, norm_f32);
@@ -72,9 +72,9 @@ fn tiny(terms: &[f64]) -> Vec<f64> {
     terms.iter().map(|term| 1e-12 * term).collect()
 }
 
-/// What stands in for PyTorch below, with inputs that were not given to PyTorch, agrees with it.
+/// The formulas that replace PyTorch below, for inputs that PyTorch did not see, agree with it.
 #[test]
-fn formulas_are_pytorchs() {
+fn formulas_match_pytorch() {
     for number in 0..PROBLEMS.len() {
         let (prefix, problem, inputs) = load(number);
         let exact = with_exact_statistics(&problem, &inputs);
@@ -99,7 +99,7 @@ fn formulas_are_pytorchs() {
 }
 
 #[test]
-fn forward_is_pytorchs() {
+fn forward_matches_pytorch() {
     for number in 0..PROBLEMS.len() {
         let (prefix, problem, inputs) = load(number);
         let exact = with_exact_statistics(&problem, &inputs);
@@ -126,9 +126,9 @@ fn forward_is_pytorchs() {
     }
 }
 
-/// Backward after forward training, as a program runs them, and with the committed statistics.
+/// Backward after forward training, as in a program, and with the committed statistics.
 #[test]
-fn backward_is_pytorchs() {
+fn backward_matches_pytorch() {
     for number in 0..PROBLEMS.len() {
         let (prefix, problem, committed) = load(number);
         let exact = with_exact_statistics(&problem, &committed);
@@ -169,10 +169,10 @@ fn backward_is_pytorchs() {
     }
 }
 
-/// The same layers with inputs rounded to bf16 and f16, against the formulas that agreed with
-/// PyTorch above, from the rounded inputs.
+/// The same layers with inputs rounded to bf16 and f16, compared with the formulas that agreed with
+/// PyTorch above.
 #[test]
-fn half_types_are_as_close() {
+fn half_types_match_the_formulas() {
     let mut executed = 0;
     for number in 0..PROBLEMS.len() {
         for (data, parameters) in
@@ -218,9 +218,9 @@ fn half_types_are_as_close() {
     assert!(executed >= PROBLEMS.len() * 4 * 2, "implementations are missing");
 }
 
-/// Real data tells the wrong RMS gradients from the right one, too.
+/// Real data also distinguishes the wrong RMS gradients from the right one.
 #[test]
-fn wrong_rms_gradients_miss() {
+fn wrong_rms_gradients_are_detected() {
     let (prefix, problem, inputs) = load(2);
     let exact = with_exact_statistics(&problem, &inputs);
     let right = expected(prefix, NORM_ARG_DIFF_SRC);

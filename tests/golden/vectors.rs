@@ -1,6 +1,6 @@
-//! The vectors of `tests/data/golden.txt`: PyTorch's autograd in f64 for every flag set. Inputs and
-//! statistics are exact in f32, bf16 and f16 (statistics in f32), so nothing is allowed for but the
-//! library's own rounding.
+//! The vectors of `tests/data/golden.txt`: PyTorch's autograd in f64 for every combination of
+//! flags. Inputs and statistics are exact in f32, bf16 and f16 (statistics in f32), so the bounds
+//! only cover the library's own rounding.
 
 use crate::formula::{self, Expected, Gradient};
 use crate::library::{Inputs, Problem};
@@ -11,7 +11,7 @@ const TYPES: [norm_data_type_t; 3] = [norm_f32, norm_bf16, norm_f16];
 
 type Tensors = HashMap<String, Vec<f64>>;
 
-/// The shared inputs, and the results of each flag set.
+/// The shared inputs, and the results for each combination of flags.
 fn read() -> (Tensors, Vec<(norm_normalization_flags_t, Tensors)>) {
     let mut shared = Tensors::new();
     let mut sets = Vec::new();
@@ -68,9 +68,9 @@ fn close(what: &str, context: &str, actual: &[f64], expected: &[f64], bounds: &[
     assert!(worst <= 1.0, "{what} is off by {worst:.3} times the bound: {context}");
 }
 
-/// The vectors and the formulas of these tests were written apart: they must agree in f64.
+/// The vectors and these formulas were written independently and must agree in f64.
 #[test]
-fn formulas_are_pytorchs() {
+fn formulas_match_pytorch() {
     let (shared, sets) = read();
     assert_eq!(sets.len(), 16);
     for (flags, results) in &sets {
@@ -93,7 +93,7 @@ fn formulas_are_pytorchs() {
 }
 
 #[test]
-fn forward_of_every_flag_set() {
+fn forward_with_every_flag_combination() {
     let (shared, sets) = read();
     let mut executed = 0;
     for (flags, results) in &sets {
@@ -128,7 +128,7 @@ pub(crate) fn mean_sizes(problem: &Problem, src: &[f64], count: usize) -> Vec<f6
 }
 
 #[test]
-fn backward_of_every_flag_set() {
+fn backward_with_every_flag_combination() {
     let (shared, sets) = read();
     let mut executed = 0;
     for (flags, results) in &sets {
@@ -159,9 +159,9 @@ fn backward_of_every_flag_set() {
     assert!(executed >= 16 * 9 * 2, "only {executed} executions: implementations are missing");
 }
 
-/// Data with which a wrong gradient passes is worth nothing: here both known ones miss in each row.
+/// The data must detect wrong gradients: both well-known ones are far off in every row.
 #[test]
-fn wrong_rms_gradients_miss() {
+fn wrong_rms_gradients_are_detected() {
     let (shared, sets) = read();
     let mut shown = 0;
     for (flags, results) in &sets {
@@ -178,7 +178,7 @@ fn wrong_rms_gradients_miss() {
     assert_eq!(shown, 4 * 2);
 }
 
-/// Asserts that a wrong gradient misses the right one by 100 times the bound in every row.
+/// Asserts that a wrong gradient differs from the right one by 100 times the bound in every row.
 #[track_caller]
 pub(crate) fn misses(problem: &Problem, inputs: &Inputs, right: &[f64], wrong: Gradient) {
     let expected = formula::diff_src(problem, inputs, Gradient::True).with(right);

@@ -1,5 +1,5 @@
-//! Models of the board: callers and workers, jobs one after another. The checker ends with an error if a
-//! thread sleeps for ever.
+//! Models of the board: callers and workers running successive jobs. The checker reports a thread
+//! that sleeps forever.
 
 use crate::Length;
 use crate::board::Board;
@@ -13,8 +13,8 @@ struct Scene<const SLOTS: usize> {
     ends: AtomicBool,
 }
 
-/// Runs every order of `callers` beside `workers` workers, with at most `preemptions` threads stopped
-/// against their will in each.
+/// Explores the interleavings of `callers` and `workers` workers with at most `preemptions`
+/// preemptions.
 fn explore<const SLOTS: usize>(
     preemptions: usize,
     workers: usize,
@@ -44,15 +44,15 @@ fn explore<const SLOTS: usize>(
             caller.join().expect("a caller ends well");
         }
         scene.ends.store(true, Ordering::Relaxed);
-        scene.board.bell.ring();
-        scene.board.bell.wake(workers);
+        scene.board.events.advance();
+        scene.board.events.wake(workers);
         for worker in serving {
             worker.join().expect("a worker ends well");
         }
     });
 }
 
-/// Runs a job of a number of blocks on two threads.
+/// Runs a job of `blocks` blocks on two threads.
 fn share<const SLOTS: usize>(board: &Board<SLOTS>, blocks: usize) {
     Runners::of(blocks, 2, |body| board.run(blocks, 2, Length::Long, body));
 }

@@ -1,5 +1,5 @@
-//! The board of `src/threads`, compiled with a model checker's atomics, locks and threads, and run in
-//! every order that they allow within a bound.
+//! The board of `src/threads`, compiled with a model checker's atomics, locks and threads. The
+//! checker explores every interleaving within a preemption bound.
 #![cfg(test)]
 
 mod boards;
@@ -7,21 +7,21 @@ mod runners;
 mod slots;
 mod sync;
 
-#[path = "../../src/threads/bell.rs"]
-mod bell;
 #[path = "../../src/threads/board.rs"]
 mod board;
+#[path = "../../src/threads/event_count.rs"]
+mod event_count;
 #[path = "../../src/threads/share.rs"]
 mod share;
 #[path = "../../src/threads/slot.rs"]
 mod slot;
 
-/// What `src/threads` defines for its files.
+/// Definitions from `src/threads/mod.rs` that its files import.
 type Body<'a> = &'a (dyn Fn(usize) + Sync);
 #[derive(PartialEq)]
 enum Length {
     Long,
 }
 const MAX_THREADS: usize = 255;
-/// Fewer than there, so that threads have shares in common.
+/// Smaller than in the library, so that the models cover threads that share a share.
 const MAX_SHARES: usize = 2;

@@ -1,8 +1,8 @@
-//! What a model looks at: who ran each block of a job.
+//! Records which thread ran each block of a job.
 //!
-//! A block writes a cell that nothing protects; its caller reads it after the job. The checker ends
-//! with an error if the two are not ordered, if a block runs twice or not at all, and if the threads
-//! that ran one are miscounted.
+//! A block writes an unsynchronised cell, and the caller reads it after the job. The checker
+//! reports unordered accesses. The assertions here check that each block runs exactly once and that
+//! the thread count is right.
 
 use crate::Body;
 use crate::slot::Outcome;
@@ -10,24 +10,24 @@ use loom::cell::UnsafeCell;
 use loom::thread::{self, ThreadId};
 use std::collections::HashSet;
 
-/// Who ran each block of a job.
+/// The thread that ran each block.
 pub(super) struct Runners(Vec<UnsafeCell<Option<ThreadId>>>);
 
-// SAFETY: the checker's cells report accesses that are not ordered.
+// SAFETY: the checker's cells report unordered accesses.
 unsafe impl Send for Runners {}
 // SAFETY: as above.
 unsafe impl Sync for Runners {}
 
 impl Runners {
     fn note(&self, block: usize) {
-        // SAFETY: the checker reports another access at the same time.
+        // SAFETY: the checker reports a concurrent access.
         let before =
             self.0[block].with_mut(|runner| unsafe { (*runner).replace(thread::current().id()) });
         assert!(before.is_none(), "block {block} runs twice");
     }
 
-    /// Finds that `run` runs each block of a job once on at most `width` threads, and counts them. True for
-    /// blocks that this thread ran.
+    /// Checks that `run` runs each block once on at most `width` threads and counts the threads
+    /// correctly. Returns, per block, whether this thread ran it.
     pub(super) fn of(
         blocks: usize,
         width: usize,

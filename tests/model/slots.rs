@@ -1,5 +1,5 @@
-//! Models of one slot: who may claim which block. A worker looks for work some times and does not sleep; it
-//! comes before a job, at any time of it, or after.
+//! Models of one slot: who may claim which block. A worker looks for work a fixed number of times
+//! and does not sleep. It may arrive before, during or after a job.
 
 use crate::runners::Runners;
 use crate::slot::Slot;
@@ -7,8 +7,8 @@ use loom::sync::Arc;
 use loom::thread;
 use std::sync::Mutex;
 
-/// Runs every order of a caller beside `workers` workers that look `looks` times, with at most
-/// `preemptions` threads stopped against their will in each.
+/// Explores the interleavings of a caller and `workers` workers that each look for work `looks`
+/// times, with at most `preemptions` preemptions.
 fn explore(preemptions: usize, workers: usize, looks: usize, caller: fn(&Slot)) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
@@ -27,13 +27,13 @@ fn explore(preemptions: usize, workers: usize, looks: usize, caller: fn(&Slot)) 
     });
 }
 
-/// Runs a job, and gives true for the blocks that this thread ran.
+/// Runs a job. Returns, per block, whether this thread ran it.
 fn run(slot: &Slot, blocks: usize, width: usize) -> Vec<bool> {
     assert!(slot.take());
     Runners::of(blocks, width, |body| slot.run(blocks, width, body, || ()))
 }
 
-/// One of the two may find the slot taken.
+/// One of the two callers may find the slot taken.
 #[test]
 fn two_callers_and_one_slot() {
     const CALLER: fn(&Slot) = |slot| {
@@ -52,10 +52,10 @@ fn two_callers_and_one_slot() {
     });
 }
 
-/// The caller's share and the worker's, each run by its own thread or the other: also where one of them
-/// comes late or never.
+/// The caller's share and the worker's may each be run by either thread, even if the worker comes
+/// late or never.
 #[test]
-fn a_share_is_run_by_its_thread_or_the_other() {
+fn either_thread_may_run_a_share() {
     static SEEN: Mutex<Vec<Vec<bool>>> = Mutex::new(vec![]);
     explore(3, 1, 1, |slot| {
         let by_caller = run(slot, 2, 2);
@@ -70,7 +70,7 @@ fn a_share_is_run_by_its_thread_or_the_other() {
     }
 }
 
-/// The worker may still be at a share of the first job while the second is written.
+/// The worker may still hold a share of the first job while the second is written.
 #[test]
 fn a_worker_is_late_for_a_job() {
     explore(3, 1, 1, |slot| {
@@ -88,7 +88,7 @@ fn a_worker_is_late_for_a_job_of_another_size() {
 }
 
 #[test]
-fn two_workers_and_room_for_one() {
+fn two_workers_and_one_seat() {
     explore(2, 2, 1, |slot| _ = run(slot, 3, 2));
 }
 

@@ -1,61 +1,61 @@
-//! The model checker's side of `src/threads/sync.rs`.
+//! The model checker's counterpart of `src/threads/sync.rs`.
 
 pub(super) use loom::hint::spin_loop;
 pub(super) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 pub(super) use loom::sync::{Condvar, Mutex, MutexGuard};
 
-/// Nobody looks twice: looking again takes the model nowhere new, and sleeping is what has to be right.
-pub(super) struct Patience;
+/// Never spins: polling again reaches no new state, and the model must cover sleeping.
+pub(super) struct SpinBudget;
 
-impl Patience {
+impl SpinBudget {
     pub(super) fn new() -> Self {
         Self
     }
 
-    pub(super) fn ends(&mut self) -> bool {
+    pub(super) fn is_spent(&mut self) -> bool {
         true
     }
 }
 
-/// Everybody is woken.
-pub(super) struct Zeal;
+/// Always wakes.
+pub(super) struct WakeThrottle;
 
-impl Zeal {
+impl WakeThrottle {
     pub(super) fn new() -> Self {
         Self
     }
 
-    pub(super) fn wakes(&self) -> bool {
+    pub(super) fn should_wake(&self) -> bool {
         true
     }
 
     pub(super) fn helped(&self) {}
 }
 
-/// Nobody is in another's way.
-pub(super) struct CallerPlace;
+/// No worker is ever on its caller's CPU.
+pub(super) struct CallerCpu;
 
-impl CallerPlace {
+impl CallerCpu {
     pub(super) fn new() -> Self {
         Self
     }
 
-    pub(super) fn note(&self) {}
+    pub(super) fn record(&self) {}
 
-    pub(super) fn is_mine(&self) -> bool {
+    pub(super) fn is_current(&self) -> bool {
         false
     }
 }
 
-/// See [`CallerPlace`].
-pub(super) struct WorkerPlace;
+/// See [`CallerCpu`].
+pub(super) struct WorkerAffinity;
 
-impl WorkerPlace {
+impl WorkerAffinity {
     pub(super) fn new() -> Self {
         Self
     }
 
-    pub(super) fn leave(&mut self, _caller: &CallerPlace) -> bool {
+    pub(super) fn move_off(&mut self, _caller: &CallerCpu) -> bool {
         false
     }
 }

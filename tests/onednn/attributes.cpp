@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// Attributes and post-operations as objects: what is set comes back, what is wrong is refused.
+// Attributes and post-operations as objects: getters return what was set, and invalid
+// values are rejected.
 
 #include "print.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Backward: every flag, both kinds, types, layouts, in place. The gradient with rms_norm is judged
- * by this program's own formula, as oneDNN's is another; where sum(scale*diff_dst) is 0 in every row
- * both agree.
+ * Backward: every flag, both kinds, types, layouts, in place. The gradient with
+ * rms_norm is compared with this program's own formula, because oneDNN's differs. If
+ * sum(scale*diff_dst) is 0 in every row, both agree.
  */
 #include "problem.h"
 
@@ -35,7 +35,7 @@ static int is_right(const struct tensor *diff_src, unsigned flags) {
     return worst < 1e-4;
 }
 
-/* What a problem is made of; the descriptors are consumed. */
+/* The parameters of a problem; the descriptors are consumed. */
 struct problem {
     dnnl_memory_desc_t src, diff_src, diff_dst, stat;
     dnnl_prop_kind_t prop_kind;
@@ -43,8 +43,8 @@ struct problem {
     int in_place;
 };
 
-/* Executes one problem; prints its results or, if the libraries are known to differ for a reason,
- * whether diff_src is right. */
+/* Executes one problem and prints its results or, where the libraries differ for a
+ * known reason, whether diff_src is right. */
 static void backward(const char *known, const char *name, struct problem p, int digits) {
     const unsigned flags = p.flags;
     dnnl_primitive_desc_t hint = NULL, problem;
@@ -127,7 +127,7 @@ static void flags_and_kinds(void) {
             for (int f = 0; f < FLAGS; ++f)
                 for (int in_place = 0; in_place < 2; ++in_place) {
                     const unsigned flags = every_flags[f].flags;
-                    /* oneDNN wants weights to have gradients. */
+                    /* oneDNN requires weights to have gradients. */
                     const char *known = !all && flags & 6 ? "frozen weights"
                             : (flags & 33) == 32          ? "rms_norm gradient"
                                                           : NULL;
@@ -147,7 +147,7 @@ static void flags_and_kinds(void) {
                 }
 }
 
-/* Gradients at which a mean that is not subtracted makes no difference. */
+/* Gradients for which subtracting the mean makes no difference. */
 static void rms_norm_without_a_mean(void) {
     const dnnl_dims_t dims = {4, 8};
     exact_data(&data, 4, 8, 1);
@@ -199,7 +199,7 @@ static void layouts(void) {
     }
 }
 
-/* No rows: the gradients of the weights are zeros. */
+/* No rows: the gradients of the weights are zero. */
 static void nothing(void) {
     const dnnl_dims_t dims = {0, 8};
     exact_data(&data, 1, 8, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * What is refused, and with which status.
+ * Rejected calls and their statuses.
  */
 #include "problem.h"
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Forward: every flag, inference and training, types, numbers of dimensions, layouts, in place.
+ * Forward: every flag, inference and training, types, numbers of dimensions, layouts,
+ * in place.
  */
 #include "problem.h"
 
 static struct data data;
 
-/* Whether dst is what the formula says for the data, in the order of the logical indices. */
+/* Whether dst matches the formula, in the order of the logical indices. */
 static int is_right(const struct tensor *dst, unsigned flags) {
     const int cols = (int)dst->dims[dst->ndims - 1], rows = dst->count / cols;
     float got[MAX_ELEMENTS];
@@ -18,15 +19,15 @@ static int is_right(const struct tensor *dst, unsigned flags) {
                     / sqrt(data.variance[r] + data.epsilon);
             const double want = x * (flags & 2 ? data.scale[c] : 1)
                     + (flags & 4 ? data.shift[c] : 0);
-            /* Not greater or NaN. */
+            /* Not greater, or NaN. */
             const double error = fabs(got[r * cols + c] - want);
             if (!(error <= worst)) worst = error;
         }
     return worst < 1e-5;
 }
 
-/* Executes one problem; prints its results or, if the libraries are known to differ for a reason,
- * whether they are right. Consumes the descriptors. */
+/* Executes one problem and prints its results or, where the libraries differ for a
+ * known reason, whether they are right. Consumes the descriptors. */
 static void forward(const char *known, const char *name, dnnl_prop_kind_t prop_kind, dnnl_memory_desc_t src,
         dnnl_memory_desc_t dst, dnnl_memory_desc_t stat, unsigned flags, int in_place,
         int digits) {
@@ -117,7 +118,7 @@ static void types(void) {
             char name[80];
             snprintf(name, sizeof name, "%s to %s", dnnl_dt2str(float_types[s]),
                     dnnl_dt2str(float_types[d]));
-            /* oneDNN has f16 where the processor has its arithmetic. */
+            /* oneDNN supports f16 only on CPUs with f16 arithmetic. */
             forward(s == 2 || d == 2 ? "f16" : NULL, name, dnnl_forward_training,
                     with_tag(2, dims, float_types[s], dnnl_ab),
                     with_tag(2, dims, float_types[d], dnnl_ab),
@@ -147,13 +148,13 @@ static void layouts(void) {
                 dnnl_fmt_tag2str(cases[i].src), dnnl_fmt_tag2str(cases[i].dst),
                 dnnl_fmt_tag2str(cases[i].stat));
         exact_data(&data, 8, 8, 0);
-        /* oneDNN writes such a dst as if it lay like src. */
+        /* oneDNN writes such a dst in the layout of src. */
         forward(cases[i].dst == dnnl_ba ? "last dim of dst not dense" : NULL, name, dnnl_forward_training,
                 with_tag(n, dims[n - 2], dnnl_f32, cases[i].src),
                 with_tag(n, dims[n - 2], dnnl_f32, cases[i].dst),
                 with_tag(n - 1, dims[n - 2], dnnl_f32, cases[i].stat), 6, 0, 6);
     }
-    /* Rows with a gap behind each: oneDNN computes as if there were none. */
+    /* Rows with a gap after each: oneDNN ignores the gap. */
     const dnnl_dims_t strides = {36, 12, 1};
     dnnl_memory_desc_t src, dst;
     OK(dnnl_memory_desc_create_with_strides(&src, 3, dims[1], dnnl_f32, strides));
@@ -166,7 +167,7 @@ static void layouts(void) {
             with_tag(2, dims[1], dnnl_f32, dnnl_ab), 2, 1, 6);
 }
 
-/* Nothing, one row, one column. */
+/* No rows, one row, one column. */
 static void small(void) {
     static const dnnl_dims_t shapes[] = {{1, 8}, {0, 8}, {5, 1}};
     for (int i = 0; i < 3; ++i) {

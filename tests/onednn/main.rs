@@ -1,9 +1,9 @@
-//! oneDNN's programs on this library: the programs of this folder are compiled with oneDNN's headers,
-//! linked with oneDNN, and run on both libraries by changing the loader's path alone. They must print
-//! the same, except for what [`KNOWN`] says.
+//! oneDNN programs on this library. The programs in this folder are compiled with oneDNN's headers,
+//! linked with oneDNN, and run on both libraries by changing only the loader's path. Their output
+//! must be the same, except for the entries of [`KNOWN`].
 //!
-//! `ONEDNN_ROOT` names a folder with `include/` and `lib/` of oneDNN 3.13 or later, such as a virtual
-//! environment with PyPI's `onednn` and `onednn-devel`; without it nothing runs.
+//! `ONEDNN_ROOT` names a folder with `include/` and `lib/` of oneDNN 3.13 or later, for example a
+//! virtual environment with PyPI's `onednn` and `onednn-devel`. Without it the tests are skipped.
 #![cfg(target_os = "linux")]
 
 #[path = "../consumers/toolchain.rs"]
@@ -17,7 +17,7 @@ use std::process::Command;
 
 use toolchain::{Language, command, library_dir, root, text};
 
-/// A reason why the libraries differ, which `docs/onednn.md` explains, and what each prints then.
+/// A reason for a difference, explained in `docs/onednn.md`, and the output of each library.
 struct Known {
     reason: &'static str,
     onednn: &'static [&'static str],
@@ -48,11 +48,11 @@ const KNOWN: &[Known] = &[
     Known { reason: "f8", onednn: &["unimplemented"], libnorm: &["success"] },
     Known { reason: "sum post-operation", onednn: &["unimplemented"], libnorm: &["success"] },
     Known { reason: "scales without integers", onednn: &["unimplemented"], libnorm: &["success"] },
-    // It depends on the processor there.
+    // Depends on the CPU.
     Known { reason: "f16", onednn: &["unimplemented", "right"], libnorm: &["right"] },
 ];
 
-/// What `ONEDNN_ROOT` names; says so if nothing.
+/// The folder in `ONEDNN_ROOT`; prints a note if it is not set.
 fn onednn() -> Option<PathBuf> {
     let root = std::env::var_os("ONEDNN_ROOT").map(PathBuf::from);
     if root.is_none() {
@@ -61,7 +61,7 @@ fn onednn() -> Option<PathBuf> {
     root
 }
 
-/// A folder in which this library has oneDNN's file name.
+/// A folder with this library under oneDNN's file name.
 fn folder_of_libnorm() -> PathBuf {
     let folder = library_dir().join("onednn");
     std::fs::create_dir_all(&folder).expect("a folder can be made");
@@ -74,7 +74,7 @@ fn folder_of_libnorm() -> PathBuf {
     folder
 }
 
-/// Compiles and links a program as one for oneDNN, with no word of where the library will lie.
+/// Compiles and links a program against oneDNN, without a run path.
 fn build(source: &Path, onednn: &Path) -> PathBuf {
     let is_c = source.extension().is_some_and(|e| e == "c");
     let language = if is_c { Language::C99 } else { Language::Cpp17 };
@@ -88,7 +88,7 @@ fn build(source: &Path, onednn: &Path) -> PathBuf {
         .arg("-o")
         .arg(&program)
         .arg(format!("-L{}", onednn.join("lib").display()))
-        // oneDNN's own dependencies are looked for when it is loaded.
+        // oneDNN's own dependencies are resolved at load time.
         .args(["-ldnnl", "-lm", "-Wl,--allow-shlib-undefined"])
         .output()
         .expect("there is a compiler");
@@ -96,12 +96,12 @@ fn build(source: &Path, onednn: &Path) -> PathBuf {
     program
 }
 
-/// What a program prints with the library that the loader finds in `folder`.
+/// The output of a program with the library that the loader finds in `folder`.
 fn printed(program: &Path, folder: &Path) -> String {
     let mut command = command(program);
-    // oneDNN prints errors unless told otherwise.
+    // Silences oneDNN's error messages.
     command.env("LD_LIBRARY_PATH", folder).env("ONEDNN_VERBOSE", "none");
-    // The SYCL build of oneDNN finds the processor as an OpenCL device.
+    // The SYCL build of oneDNN finds the CPU as an OpenCL device.
     let device = folder.join("libintelocl.so");
     if device.exists() {
         command.env("OCL_ICD_FILENAMES", device);
@@ -111,14 +111,15 @@ fn printed(program: &Path, folder: &Path) -> String {
     String::from_utf8(output.stdout).expect("programs print text")
 }
 
-/// A line `* reason: case: result`.
+/// Parses a line `* reason: case: result`.
 fn known_difference(line: &str) -> Option<(&str, &str, &str)> {
     let (reason, rest) = line.strip_prefix("* ")?.split_once(": ")?;
     let (case, result) = rest.rsplit_once(": ")?;
     Some((reason, case, result))
 }
 
-/// Compares two outputs line by line; returns the reasons that were met, or what is wrong.
+/// Compares two outputs line by line. Returns the known reasons that occurred, or the first unknown
+/// difference.
 fn compare(theirs: &str, ours: &str) -> Result<BTreeSet<String>, String> {
     let mut reasons = BTreeSet::new();
     let mut wrong = Vec::new();
@@ -176,9 +177,9 @@ fn programs_print_the_same_on_both_libraries() {
     assert_eq!(reasons, known, "reasons that the programs met (left) and that are listed (right)");
 }
 
-/// With the feature oneDNN's variables are understood, and verbose lines have its marker.
+/// With the feature, oneDNN's variables are read and verbose lines have its prefix.
 #[test]
-fn variables_of_onednn_are_read() {
+fn onednn_variables_are_read() {
     let program = toolchain::build("examples/c/rms_norm.c", Language::C99);
     let lines = |variables: &[(&str, &str)]| {
         let output = toolchain::run(command(&program).envs(variables.iter().copied()));
@@ -199,9 +200,9 @@ fn variables_of_onednn_are_read() {
     assert!(lines(&[("NORM_VERBOSE", "0"), ("ONEDNN_VERBOSE", "1")]).is_empty(), "ours come first");
 }
 
-/// Each of `src/capi/onednn/unbuilt.rs`.
+/// Calls each function of `src/capi/onednn/unbuilt.rs`.
 #[test]
-fn unbuilt_functions_say_so() {
+fn unimplemented_functions_say_so() {
     let path = root().join("src/capi/onednn/unbuilt.rs");
     let text = std::fs::read_to_string(path).expect("the list can be read");
     let list = text.split("unbuilt! {\n").nth(1).expect("there is a list");
@@ -222,7 +223,7 @@ fn unbuilt_functions_say_so() {
         unsafe { std::mem::transmute(symbol("norm_get_last_error")) };
     let mut called = 0;
     for name in list.split_whitespace() {
-        // SAFETY: a stub reads no argument.
+        // SAFETY: a stub reads no arguments.
         let stub: extern "C" fn() -> u32 = unsafe { std::mem::transmute(symbol(name)) };
         assert_eq!(stub(), 3, "{name}: dnnl_unimplemented");
         // SAFETY: a string of the library's.
@@ -243,7 +244,7 @@ fn every_known_difference_is_explained() {
 }
 
 #[test]
-fn differences_are_seen() {
+fn differences_are_detected() {
     let wrong = |theirs, ours| compare(theirs, ours).is_err();
     assert!(!wrong("a: success\n", "a: success\n"));
     assert!(wrong("a: success\n", "a: unimplemented\n"));

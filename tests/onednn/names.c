@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Names of enumerators, sizes of types, what is set for the whole library.
+ * Names of enumerators, sizes of types, process-wide settings.
  */
 #include "print.h"
 
@@ -82,7 +82,7 @@ static void version(void) {
     printf("* version: whose: %s\n", strncmp(version->hash, "libnorm-", 8) ? "oneDNN" : "libnorm");
 }
 
-/* The instruction set is set once, and before it is used. */
+/* The instruction set can be set once, before its first use. */
 static void levels(void) {
     STATUS("no such isa", dnnl_set_max_cpu_isa((dnnl_cpu_isa_t)0x5000));
     STATUS("avx2", dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2));

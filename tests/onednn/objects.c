@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Engines, streams, memory, attributes, scratchpads: what programs do around an execution.
+ * Engines, streams, memory, attributes, scratchpads: the objects around an execution.
  */
 #include "problem.h"
 
@@ -80,7 +80,7 @@ static void memories(void) {
     OK(dnnl_memory_desc_destroy(desc));
 }
 
-/* Exported, and declared in no header of oneDNN. */
+/* Exported, but not declared in any oneDNN header. */
 dnnl_status_t dnnl_memory_desc_create_with_string_tag(dnnl_memory_desc_t *memory_desc, int ndims,
         const dnnl_dims_t dims, dnnl_data_type_t data_type, const char *tag);
 dnnl_status_t dnnl_memory_desc_set_data_type(

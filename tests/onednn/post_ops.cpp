@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// Layer normalization with scales and post-operations: which are taken, and what they give.
+// Layer normalization with scales and post-operations: which are supported, and their
+// results.
 
 #include "print.h"
 
@@ -26,7 +27,7 @@ static memory filled(const dnnl::engine &engine, const memory::desc &desc, float
     const size_t count = desc.get_size() / memory::data_type_size(desc.get_data_type());
     void *data = m.map_data();
     for (size_t i = 0; i < count; ++i) {
-        // No two rows alike, nothing at the edge of a rounding.
+        // All rows differ, and no value is close to a rounding boundary.
         const float value = first + step * float(i * 7 % 11) + 0.013f * float(i);
         switch (desc.get_data_type()) {
             case dt::f32: static_cast<float *>(data)[i] = value; break;
@@ -51,7 +52,7 @@ static void print(const char *name, const memory &m) {
     print_values(name, values.data(), rows * cols, 3);
 }
 
-// One problem with attributes; `known` is why the libraries differ.
+// One problem with attributes; `known` is the reason for a difference.
 static void run(const char *name, dt src_type, dt dst_type, const primitive_attr &attr,
         const std::unordered_map<int, memory> &more, const char *known = nullptr) {
     static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -212,7 +213,7 @@ static void others() {
     run("binary of another shape", dt::f32, dt::f32, wrong, {});
 }
 
-// Backward takes the modes and nothing else.
+// Backward supports only the modes.
 static void backward() {
     const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
     const memory::desc data({rows, cols}, dt::f32, tag::ab);

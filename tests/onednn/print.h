@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * What the programs print: statuses by name and values with stated digits. The text of both libraries
- * is compared as it is, so no value may lie where a difference of a last bit changes a printed digit:
- * such a value is printed as EDGE, which fails the test, and wants other data.
+ * Output of the programs: statuses by name, and values with fixed digits. The output of
+ * both libraries is compared literally, so a value must not be where a difference in
+ * the last bit changes a printed digit. Such a value is printed as EDGE, which fails
+ * the test; choose other data.
  *
- * A line "* reason: case: result" is one where the libraries are known to differ; main.rs has the
- * reasons and what each library prints for them.
+ * A line "* reason: case: result" marks a known difference; main.rs lists the reasons
+ * and what each library prints.
  */
 #ifndef PRINT_H
 #define PRINT_H
@@ -19,7 +20,7 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <oneapi/dnnl/dnnl_debug.h>
 
-/* Calls what must succeed. */
+/* Calls that must succeed. */
 #define OK(call) \
     do { \
         const dnnl_status_t ok_status = (call); \
@@ -30,10 +31,10 @@
         } \
     } while (0)
 
-/* Calls something and prints its status under a name. */
+/* Prints the status of a call with a name. */
 #define STATUS(name, call) printf("%s: %s\n", name, dnnl_status2str(call))
 
-/* Prints one value with `digits` decimals. */
+/* Prints a value with `digits` decimals. */
 static inline void print_value(double value, int digits) {
     const double unit = pow(10, digits), scaled = value * unit;
     const double from_edge = fabs(scaled - floor(scaled) - 0.5);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * One layer normalization: the objects, the data, the execution. Included by one C program each.
+ * One layer normalization: objects, data, execution. Included once per C program.
  *
- * The exact data give statistics, results and gradients that all types hold exactly and every order
- * of summation gives: a row is its mean plus or minus a power of two, epsilon is 0.
+ * The exact data has statistics, results and gradients that are exact in all types and
+ * for every order of summation: each element is the row's mean plus or minus a power of
+ * two, and epsilon is 0.
  */
 #ifndef PROBLEM_H
 #define PROBLEM_H
@@ -17,7 +18,7 @@ struct flags_name {
     const char *name;
 };
 
-/* Every combination that the interface has, named as benchdnn does. */
+/* Every combination of flags, named as in benchdnn. */
 static const struct flags_name every_flags[] = {{0, "none"}, {1, "G"}, {2, "C"},
         {3, "GC"}, {4, "H"}, {5, "GH"}, {6, "CH"}, {7, "GCH"}, {32, "M"},
         {33, "GM"}, {34, "CM"}, {35, "GCM"}, {36, "HM"}, {37, "GHM"},
@@ -49,7 +50,7 @@ static inline float of_bits(uint32_t bits) {
     return value;
 }
 
-/* f16 of a number that it holds exactly and that is normal there, or 0. */
+/* f16 of a number that is exact and normal in f16, or 0. */
 static inline uint16_t to_f16(float value) {
     const uint32_t bits = bits_of(value);
     if (value == 0) return (uint16_t)(bits >> 16 & 0x8000);
@@ -92,7 +93,7 @@ static inline dnnl_memory_desc_t with_tag(int ndims, const dnnl_dims_t dims,
     return desc;
 }
 
-/* A tensor: its memory and what the descriptor says of its layout. */
+/* A tensor: its memory and its layout. */
 struct tensor {
     dnnl_memory_t memory;
     dnnl_data_type_t type;
@@ -102,7 +103,8 @@ struct tensor {
     int count;
 };
 
-/* A tensor with a descriptor, which stays the caller's; the library allocates. */
+/* A tensor with a descriptor that the caller keeps; the library allocates the
+ * buffer. */
 static inline struct tensor tensor_of(const_dnnl_memory_desc_t desc) {
     struct tensor t;
     const dnnl_dims_t *dims, *strides;
@@ -120,7 +122,7 @@ static inline struct tensor tensor_of(const_dnnl_memory_desc_t desc) {
     return t;
 }
 
-/* Where the element of a logical index lies. */
+/* The offset of a logical index. */
 static inline size_t place(const struct tensor *t, int index) {
     dnnl_dim_t at = t->offset;
     for (int i = t->ndims - 1; i >= 0; --i) {
@@ -152,19 +154,19 @@ static inline void print_tensor(const char *name, const struct tensor *t, int di
     print_values(name, values, t->count, digits);
 }
 
-/* The same of the descriptor that a primitive descriptor has for an argument. */
+/* The same with the descriptor of a primitive descriptor's argument. */
 static inline struct tensor argument(const_dnnl_primitive_desc_t problem, int id) {
     return tensor_of(dnnl_primitive_desc_query_md(problem, dnnl_query_exec_arg_md, id));
 }
 
-/* Data: of the problem's rows of C elements. */
+/* Data for the problem's rows of C elements. */
 struct data {
     float src[MAX_ELEMENTS], mean[MAX_ELEMENTS], variance[MAX_ELEMENTS];
     float scale[MAX_ELEMENTS], shift[MAX_ELEMENTS], diff_dst[MAX_ELEMENTS];
     float epsilon;
 };
 
-/* `rms` for data whose squares have the mean that the variance says. */
+/* With `rms`, data whose mean square is the variance. */
 static inline void exact_data(struct data *d, int rows, int cols, int rms) {
     for (int r = 0; r < rows; ++r) {
         const float mean = rms ? 0.f : (float)(r % 5 - 2);
@@ -173,7 +175,7 @@ static inline void exact_data(struct data *d, int rows, int cols, int rms) {
         d->variance[r] = half * half;
         for (int c = 0; c < cols; ++c) {
             d->src[r * cols + c] = mean + (c % 2 ? half : -half);
-            /* Sums of multiples of 8 over 8 elements stay short. */
+            /* Sums of multiples of 8 over 8 elements are exact. */
             d->diff_dst[r * cols + c] = (float)((c * 3 + r * 5) % 8 - 2);
         }
     }
@@ -184,7 +186,7 @@ static inline void exact_data(struct data *d, int rows, int cols, int rms) {
     d->epsilon = 0;
 }
 
-/* Data with nothing special, for f32. */
+/* Ordinary data for f32. */
 static inline void general_data(struct data *d, int rows, int cols, uint32_t seed) {
     float *const all[] = {d->src, d->diff_dst, d->scale, d->shift, d->mean, d->variance};
     for (int a = 0; a < 6; ++a)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * What memory descriptors and primitive descriptors say of themselves.
+ * Queries of memory descriptors and primitive descriptors.
  */
 #include "problem.h"
 
@@ -14,7 +14,7 @@ static void print_dims(const char *name, const_dnnl_memory_desc_t desc, dnnl_que
     printf("\n");
 }
 
-/* Where there are gaps the libraries count bytes in different ways. */
+/* With gaps, the libraries compute different sizes. */
 static int is_dense(const_dnnl_memory_desc_t desc, int ndims) {
     const dnnl_dims_t *dims, *strides;
     dnnl_dim_t count = 1, reach = 1;
@@ -99,7 +99,7 @@ static void descriptors(void) {
     OK(dnnl_memory_desc_destroy(tagged));
 }
 
-/* Submemory, another shape, another order, a round trip through bytes. */
+/* Submemory, another shape, another order, and a blob round trip. */
 static void derived(void) {
     const dnnl_dims_t dims = {4, 6, 8}, part = {2, 3, 8}, at = {1, 2, 0}, too_far = {3, 2, 0};
     const dnnl_dims_t flat = {24, 8}, split = {4, 6, 2, 4}, joined = {4, 48}, wrong = {5, 7};
@@ -135,7 +135,8 @@ static void derived(void) {
     OK(dnnl_memory_desc_destroy(desc));
 }
 
-/* The descriptor of an argument or, if the problem does not use it, whether it is empty. */
+/* The descriptor of an argument or, if the problem does not use it, that it is
+ * empty. */
 static void describe_used(int used, const char *problem, const char *name,
         const_dnnl_memory_desc_t desc) {
     if (used) {
@@ -241,7 +242,7 @@ static void problems(void) {
             printf(" inputs again: %d\n",
                     dnnl_primitive_desc_query_s32(its, dnnl_query_num_of_inputs_s32, 0));
             OK(dnnl_primitive_destroy(primitive));
-            /* The walk ends. */
+            /* The list of implementations ends. */
             dnnl_status_t status;
             while ((status = dnnl_primitive_desc_next_impl(problem)) == dnnl_success) {}
             printf(" walked: %s\n", dnnl_status2str(status));

@@ -34,7 +34,7 @@ struct side {
     dnnl_format_tag_t tag;
 };
 
-/* There from f32 and abc..., on to the second side, and read back. */
+/* Reorders from dense f32 to the second layout and back. */
 static void reorder(int ndims, const dnnl_dims_t dims, struct side from, struct side to,
         dnnl_primitive_attr_t attr, const float *scale, const char *known) {
     static const dnnl_format_tag_t plain[]
@@ -174,7 +174,7 @@ static void refused(void) {
 
 int main(void) {
     begin();
-    /* Halves between integers are rounded to the even one, and what is too large stops. */
+    /* Ties round to even, and values out of range saturate. */
     for (int i = 0; i < MAX_ELEMENTS; ++i)
         values[i] = (float)((i * 37) % 61 - 20) * 0.5f;
     values[3] = 300;

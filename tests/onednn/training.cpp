@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// A training step and an inference through dnnl.hpp: forward, its statistics handed to backward, the
-// weights' gradients, submemory as input, exceptions.
+// A training step and inference through dnnl.hpp: forward, backward with its
+// statistics, weight gradients, submemory as input, exceptions.
 
 #include "print.h"
 
@@ -84,7 +84,7 @@ static void training(const dnnl::engine &engine, normalization_flags flags) {
     print("in place", src);
 }
 
-// Whole rows of a larger tensor: their memory is dense, so that both libraries agree.
+// Whole rows of a larger tensor: their memory is dense, so both libraries agree.
 static void rows_of_a_larger_tensor(const dnnl::engine &engine) {
     dnnl::stream stream(engine);
     const memory::desc whole({4, 4}, dt::f32, tag::ab);
@@ -128,7 +128,7 @@ static void errors(const dnnl::engine &engine) {
         layer_normalization_forward::primitive_desc(engine, prop_kind::forward_inference, {},
                 data, 0.5f, normalization_flags::none);
     });
-    // Nothing thrown, an empty object instead.
+    // An empty object instead of an exception.
     const layer_normalization_forward::primitive_desc empty(engine,
             prop_kind::forward_inference, data, other, 0.5f, normalization_flags::none, {}, true);
     std::printf("empty: %d\n", !empty);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * What libnorm does not have says so, and touches nothing.
+ * Functions that libnorm does not implement say so and write nothing.
  */
 #include "problem.h"
 

@@ -50,7 +50,7 @@ const BINARY: [u32; 12] = [
 const OPERANDS: [u32; 6] =
     [sys::norm_f32, sys::norm_bf16, sys::norm_f16, sys::norm_s8, sys::norm_u8, sys::norm_s32];
 
-/// Attributes under construction, and what they read.
+/// Attributes under construction, and the memories that they read.
 struct Attributes<'a> {
     library: &'a Library,
     post_ops: sys::norm_post_ops_t,
@@ -111,7 +111,7 @@ impl<'a> Attributes<'a> {
         unsafe { check(sys::norm_post_ops_append_binary_v2(self.post_ops, kind, src1, src2)) };
         self.operand(other, &[], sys::norm_f32, sys::NORM_ARG_SRC_1);
         self.operand(condition, &[], sys::norm_s8, sys::NORM_ARG_SRC_2);
-        // Some are 0.
+        // Some elements are 0.
         let buffer = self.buffers.last_mut().expect("a condition");
         buffer.bytes.iter_mut().step_by(3).for_each(|byte| *byte = 0);
         self.count += 1;
@@ -144,7 +144,7 @@ fn inference(dims: &[i64], types: [u32; 3], flags: u32) -> Problem {
     Problem::dense(sys::norm_forward_inference, dims, types, flags)
 }
 
-/// What the algorithms are, written once more.
+/// Independent formulas of the algorithms.
 fn formula(algorithm: u32, a: f64, b: f64, x: f64) -> f64 {
     let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
     let hard = |x: f64| (a * x + b).clamp(0.0, 1.0);
@@ -227,7 +227,7 @@ fn every_eltwise_algorithm_after_every_type() {
         [sys::norm_f16, sys::norm_f8_e5m2, sys::norm_f32],
     ];
     for (i, (algorithm, a, b)) in ELTWISE.into_iter().enumerate() {
-        // These give NaN, of which any equals any.
+        // These give NaN; any NaN equals any other.
         let partial = [sys::norm_eltwise_sqrt, sys::norm_eltwise_log, sys::norm_eltwise_pow];
         let types = if partial.contains(&algorithm) { types[1] } else { types[i % types.len()] };
         let problem = inference(&[17, 300], types, CH);
@@ -259,7 +259,7 @@ fn every_binary_algorithm_type_and_broadcast() {
                 .outputs(&problem);
         }
     }
-    // Operands in layouts of their own.
+    // Operands with various layouts.
     for strides in [[1i64, 3, 21], [7 * 90 * 2, 90 * 2, 2], [90, 270, 1]] {
         Attributes::new(&library)
             .binary(sys::norm_binary_add, &dims, &strides, sys::norm_f32)
@@ -268,7 +268,7 @@ fn every_binary_algorithm_type_and_broadcast() {
 }
 
 #[test]
-fn binary_algorithms_are_what_they_say() {
+fn binary_algorithms_match_their_formulas() {
     let library = Library::new();
     let problem = inference(&[4, 50], F32, CH);
     let before = f32s(&Attributes::new(&library).outputs(&problem)[0]);
@@ -306,7 +306,7 @@ fn binary_algorithms_are_what_they_say() {
 }
 
 #[test]
-fn sums_take_what_dst_was() {
+fn sums_read_the_previous_dst() {
     let library = Library::new();
     for dst in [sys::norm_f32, sys::norm_s8, sys::norm_bf16] {
         let types = [sys::norm_s8, dst, sys::norm_f32];
@@ -317,7 +317,7 @@ fn sums_take_what_dst_was() {
         let attributes = Attributes::new(&library).sum(1.0, 0, read_as);
         attributes.binary(sys::norm_binary_add, &[1, 33], &[], sys::norm_f32).outputs(&problem);
     }
-    // The pattern that outputs begin with.
+    // Outputs start with this pattern.
     let problem = inference(&[4, 50], F32, CH);
     let before = f32s(&Attributes::new(&library).outputs(&problem)[0]);
     let was = f32::from_le_bytes([0x5a; 4]);
@@ -329,7 +329,7 @@ fn sums_take_what_dst_was() {
 }
 
 #[test]
-fn scales_come_before_and_after_post_operations() {
+fn scales_apply_before_and_after_post_operations() {
     let library = Library::new();
     let problem = inference(&[4, 50], F32, CH);
     let before = f32s(&Attributes::new(&library).outputs(&problem)[0]);
@@ -359,9 +359,10 @@ fn scales_come_before_and_after_post_operations() {
     }
 }
 
-/// Products, sums and cuts are taken by the kernels themselves, where types and flags have one; elsewhere on a stage.
+/// Kernels fuse products, sums and clips for the types and flags that have such a kernel; otherwise
+/// they run on a staged row.
 #[test]
-fn lines_and_cuts_in_every_type_and_layout() {
+fn linear_and_clip_in_every_type_and_layout() {
     const RMS: u32 = sys::norm_rms_norm;
     let library = Library::new();
     let types = [
@@ -400,7 +401,7 @@ fn lines_and_cuts_in_every_type_and_layout() {
     }
 }
 
-/// Chains on every kind of layout, with statistics of their own.
+/// Chains on every kind of layout, with statistics as outputs.
 #[test]
 fn chains_in_other_layouts() {
     let library = Library::new();
@@ -423,7 +424,7 @@ fn chains_in_other_layouts() {
 }
 
 #[test]
-fn what_is_refused_says_why() {
+fn refusals_name_the_reason() {
     let library = Library::new();
     let attributes = Attributes::new(&library).eltwise(sys::norm_eltwise_relu, 0.0, 0.0);
     // SAFETY: live handles.

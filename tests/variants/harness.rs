@@ -1,4 +1,4 @@
-//! Problems, their data, and the bits that each implementation makes of them.
+//! Problems, their data, and the output bits of each implementation.
 
 use norm as _;
 use norm_sys as sys;
@@ -7,7 +7,7 @@ use std::ptr::{null, null_mut};
 
 pub(crate) fn check(status: sys::norm_status_t) {
     if status != sys::norm_success {
-        // SAFETY: the message is this thread's, and lives until its next failure.
+        // SAFETY: the message belongs to this thread and is valid until its next failure.
         let text = unsafe { CStr::from_ptr(sys::norm_get_last_error()) };
         panic!("status {status}: {}", text.to_string_lossy());
     }
@@ -18,7 +18,7 @@ pub(crate) fn size_of_type(data_type: u32) -> usize {
     unsafe { sys::norm_data_type_size(data_type) }
 }
 
-/// Numbers that look random, the same everywhere.
+/// Reproducible pseudo-random numbers.
 pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
@@ -28,12 +28,12 @@ impl Numbers {
         self.0 >> 33
     }
 
-    /// From -4 to 4.
+    /// Between -4 and 4.
     pub(crate) fn small(&mut self) -> f64 {
         (self.next() as f64 - (1u64 << 30) as f64) / (1u64 << 28) as f64
     }
 
-    /// `count` elements of a type, of which no code is NaN or infinite.
+    /// `count` elements of a type without NaN and infinities.
     pub(crate) fn bytes(&mut self, data_type: u32, count: usize) -> Vec<u8> {
         let mut bytes = Vec::new();
         for _ in 0..count {
@@ -45,7 +45,7 @@ impl Numbers {
                 sys::norm_f16 => bytes.extend(half::f16::from_f64(x).to_le_bytes()),
                 sys::norm_s32 => bytes.extend(((x * 100.0) as i32).to_le_bytes()),
                 sys::norm_s8 | sys::norm_u8 => bytes.push(self.next() as u8),
-                // Exponents that are neither all ones nor far from 1.
+                // Finite, with exponents near that of 1.
                 sys::norm_f8_e4m3 | sys::norm_f8_e5m2 => bytes.push(self.next() as u8 & 0xb7),
                 other => panic!("no numbers of type {other}"),
             }
@@ -61,8 +61,8 @@ pub(crate) struct Tensor {
     pub(crate) strides: Vec<i64>,
 }
 
-/// Strides of a dense tensor whose dimensions lie in this order, outermost first, with `gap` more elements
-/// behind each innermost row.
+/// Strides of a dense tensor with its dimensions in this order, outermost first, and `gap` extra
+/// elements after each innermost row.
 pub(crate) fn strides_of(dims: &[i64], order: &[usize], gap: i64) -> Vec<i64> {
     let mut strides = vec![0; dims.len()];
     let mut stride = 1;
@@ -78,17 +78,18 @@ pub(crate) struct Problem {
     pub(crate) kind: u32,
     pub(crate) dims: Vec<i64>,
     pub(crate) src: Tensor,
-    /// diff_dst backward.
+    /// diff_dst in backward.
     pub(crate) dst: Tensor,
     pub(crate) diff_src: Tensor,
     pub(crate) flags: u32,
     pub(crate) scale_shift: u32,
-    /// Rows of a dense f32 src that are multiplied, and by what: beyond what f32 carries, for instance.
+    /// Rows of a dense f32 src to be multiplied, and the factor; for example to leave the range of
+    /// f32.
     pub(crate) scaled_rows: Vec<(usize, f32)>,
 }
 
 impl Problem {
-    /// Dense tensors of types.
+    /// Dense tensors of the given types.
     pub(crate) fn dense(kind: u32, dims: &[i64], types: [u32; 3], flags: u32) -> Self {
         let order: Vec<usize> = (0..dims.len()).collect();
         let strides = strides_of(dims, &order, 0);
@@ -103,7 +104,7 @@ impl Problem {
     }
 }
 
-/// A memory with its bytes, which live as long as the test.
+/// A memory and its bytes, which live as long as the test.
 pub(crate) struct Buffer {
     pub(crate) bytes: Vec<u8>,
     pub(crate) memory: sys::norm_memory_t,
@@ -128,7 +129,7 @@ impl Library {
     pub(crate) fn desc(dims: &[i64], data_type: u32, strides: &[i64]) -> sys::norm_memory_desc_t {
         let mut desc = null_mut();
         let strides = if strides.is_empty() { null() } else { strides.as_ptr() };
-        // SAFETY: the dimensions and strides are as many as said.
+        // SAFETY: the dimensions and strides have `ndims` entries.
         unsafe {
             check(sys::norm_memory_desc_create_with_strides(
                 &raw mut desc,
@@ -144,7 +145,7 @@ impl Library {
     pub(crate) fn buffer(&self, desc: sys::norm_memory_desc_t, mut bytes: Vec<u8>) -> Buffer {
         let mut memory = null_mut();
         let handle: *mut c_void = bytes.as_mut_ptr().cast();
-        // SAFETY: the buffer is as large as the descriptor says, and kept with the memory.
+        // SAFETY: the buffer has the size of the descriptor and is kept with the memory.
         unsafe { check(sys::norm_memory_create(&raw mut memory, desc, self.engine, handle)) };
         Buffer { bytes, memory }
     }
@@ -161,7 +162,7 @@ impl Library {
         self.buffer(desc, Numbers(seed).bytes(data_type, size / size_of_type(data_type)))
     }
 
-    /// A memory of a pattern, which gaps must still have in the end.
+    /// A memory filled with a pattern; gaps must keep it.
     pub(crate) fn blank(&self, desc: sys::norm_memory_desc_t) -> Buffer {
         // SAFETY: a live descriptor.
         let size = unsafe { sys::norm_memory_desc_get_size(desc) };
@@ -171,7 +172,7 @@ impl Library {
 
 /// The name and the outputs of each implementation of a problem.
 pub(crate) fn run(library: &Library, problem: &Problem) -> Vec<(String, Vec<Vec<u8>>)> {
-    // SAFETY: a new attribute of default values, destroyed below.
+    // SAFETY: new attributes, destroyed below.
     unsafe {
         let mut attr = null_mut();
         check(sys::norm_primitive_attr_create(&raw mut attr));
@@ -181,7 +182,7 @@ pub(crate) fn run(library: &Library, problem: &Problem) -> Vec<(String, Vec<Vec<
     }
 }
 
-/// As [`run`], with attributes and what these read.
+/// As [`run`], with attributes and the memories that they read.
 pub(crate) fn run_with(
     library: &Library,
     problem: &Problem,
@@ -208,7 +209,7 @@ pub(crate) fn run_with(
             break;
         }
     }
-    // SAFETY: nothing uses it any more.
+    // SAFETY: it is not used again.
     unsafe {
         check(sys::norm_primitive_desc_destroy(desc));
     }
@@ -331,7 +332,7 @@ fn execute(
     .map(|(arg, buffer)| sys::norm_exec_arg_t { arg, memory: buffer.memory })
     .collect();
     args.extend(more);
-    // SAFETY: everything is alive, and buffers are as large as their descriptors say.
+    // SAFETY: all handles are alive, and buffers have the sizes of their descriptors.
     unsafe {
         let mut primitive = null_mut();
         check(sys::norm_primitive_create(&raw mut primitive, desc));
@@ -343,7 +344,7 @@ fn execute(
     buffers
         .into_iter()
         .map(|buffer| {
-            // SAFETY: nobody uses it any more.
+            // SAFETY: it is not used again.
             unsafe { check(sys::norm_memory_destroy(buffer.memory)) };
             buffer.bytes
         })
@@ -360,7 +361,7 @@ fn scale_rows(problem: &Problem, src: &mut [u8]) {
     }
 }
 
-/// All implementations agree, and there is a vector one among them; gives the outputs.
+/// Asserts that all implementations agree and that a vector one is among them. Returns the outputs.
 pub(crate) fn assert_same(problem: &Problem, all: &[(String, Vec<Vec<u8>>)]) -> Vec<Vec<u8>> {
     let (last, expected) = all.last().expect("an implementation");
     assert_eq!(last, "ref:any");
@@ -380,7 +381,7 @@ pub(crate) fn assert_same(problem: &Problem, all: &[(String, Vec<Vec<u8>>)]) -> 
 
 pub(crate) const CH: u32 = sys::norm_use_scale | sys::norm_use_shift;
 
-/// dst of each implementation for a given dense src, with a mean of 0 and a variance of 1 less epsilon.
+/// dst of each implementation for a given dense src, with mean 0 and variance 1 - epsilon.
 pub(crate) fn convert_with(library: &Library, problem: &Problem, src: Vec<u8>) -> Vec<Vec<u8>> {
     let stat = Library::desc(&problem.dims[..1], sys::norm_f32, &[]);
     let rows = problem.dims[0] as usize;
@@ -389,7 +390,7 @@ pub(crate) fn convert_with(library: &Library, problem: &Problem, src: Vec<u8>) -
     let variance = library.buffer(stat, 1f32.to_le_bytes().repeat(rows));
     let mut all = Vec::new();
     let mut desc = null_mut();
-    // SAFETY: everything is alive, and buffers are as large as their descriptors say.
+    // SAFETY: all handles are alive, and buffers have the sizes of their descriptors.
     unsafe {
         check(sys::norm_layer_normalization_forward_primitive_desc_create(
             &raw mut desc,

@@ -3,7 +3,7 @@
 use crate::harness::*;
 use norm_sys as sys;
 
-/// Every order of `n` dimensions.
+/// Every permutation of `n` dimensions.
 fn orders(n: usize) -> Vec<Vec<usize>> {
     if n == 0 {
         return vec![vec![]];
@@ -79,9 +79,9 @@ fn every_order_of_the_dimensions() {
     }
 }
 
-/// Long rows side by side, and more rows than go on a stage at once.
+/// Long rows that are interleaved, and more rows than one stage holds.
 #[test]
-fn rows_side_by_side() {
+fn interleaved_rows() {
     let library = Library::new();
     for (rows, cols) in [(100, 1), (1, 100), (200, 64), (33, 3000), (70, 257)] {
         for types in TYPES {
@@ -97,9 +97,9 @@ fn rows_side_by_side() {
     }
 }
 
-/// Elements apart, with gaps that nobody writes.
+/// Strided elements; the gaps are not written.
 #[test]
-fn strides_of_no_tag() {
+fn strides_without_a_tag() {
     let library = Library::new();
     for types in TYPES {
         let mut problem = Problem::dense(sys::norm_forward_training, &[5, 7, 40], types, CH);
@@ -109,9 +109,9 @@ fn strides_of_no_tag() {
     }
 }
 
-/// A row's bits are the same in any layout.
+/// A row's bits are the same in every layout.
 #[test]
-fn bits_do_not_show_the_layout() {
+fn bits_do_not_depend_on_the_layout() {
     let library = Library::new();
     let library = &library;
     for types in [TYPES[0], TYPES[1], TYPES[3]] {
@@ -125,8 +125,8 @@ fn bits_do_not_show_the_layout() {
     }
 }
 
-/// Bytes of scratchpad of a backward problem whose rows lie side by side.
-fn scratchpad_of_turned(library: &Library, rows: i64, cols: i64) -> i64 {
+/// Scratchpad size of a backward problem with interleaved rows.
+fn scratchpad_of_interleaved(library: &Library, rows: i64, cols: i64) -> i64 {
     let problem = Problem::dense(sys::norm_backward, &[rows, cols], TYPES[0], CH);
     let problem = with_layouts(&problem, [&[1, 0]; 3], 0);
     let (status, desc) = try_create(library, &problem, std::ptr::null_mut());
@@ -141,25 +141,25 @@ fn scratchpad_of_turned(library: &Library, rows: i64, cols: i64) -> i64 {
     bytes
 }
 
-/// Besides the sums of the columns, 64 MiB or an eighth of the tensors.
+/// The limit is 64 MiB or an eighth of the tensors, in addition to the column sums.
 #[test]
-fn stages_do_not_grow_with_the_blocks_of_rows() {
+fn staging_does_not_grow_with_the_row_blocks() {
     let library = Library::new();
     for (rows, cols) in
         [(4096, 4096), (128, 65_536), (512, 1 << 20), (4096, 1 << 18), (16, 1 << 22)]
     {
-        // Of at most 32 blocks, diff_scale and diff_shift in f64 and their chains in f32.
+        // At most 32 blocks: diff_scale and diff_shift in f64, and their chains in f32.
         let blocks = (rows / 16).min(32);
         let sums = blocks * cols * 2 * (8 + 4);
         let tensors = 3 * rows * cols * 4;
         let one_stage = 3 * 16 * cols * 4;
         let most = sums + (64 << 20).max(tensors / 8).max(one_stage);
-        let found = scratchpad_of_turned(&library, rows, cols);
+        let found = scratchpad_of_interleaved(&library, rows, cols);
         assert!(found <= most && found >= one_stage, "{rows}x{cols}: {found} of {most}");
     }
 }
 
-/// More blocks of rows than stages, on more threads than stages.
+/// More row blocks than stages, and more threads than stages.
 #[test]
 fn blocks_share_stages() {
     let library = Library::new();

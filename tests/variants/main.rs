@@ -1,5 +1,6 @@
-//! Every implementation of a problem gives the same bits: the vector ones of each level that the machine has,
-//! and the plain loops, for every type, layout and attribute that layer normalization takes.
+//! Every implementation of a problem gives the same bits: the vector implementations of each level
+//! that the machine supports, and the reference, for every type, layout and attribute of layer
+//! normalization.
 
 mod attributes;
 mod harness;

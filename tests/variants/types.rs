@@ -16,7 +16,7 @@ const FORWARD: [u32; 8] = [
 const BACKWARD: [u32; 4] = [sys::norm_f32, sys::norm_bf16, sys::norm_f16, sys::norm_f64];
 
 #[test]
-fn every_pair_forward() {
+fn forward_with_every_type_pair() {
     let library = Library::new();
     let flags = [0, CH, sys::norm_use_scale | sys::norm_rms_norm, CH | sys::norm_use_global_stats];
     for src in FORWARD {
@@ -55,7 +55,7 @@ fn lengths_around_every_tail() {
 }
 
 #[test]
-fn every_triple_backward() {
+fn backward_with_every_type_triple() {
     let library = Library::new();
     let flags = [CH, CH | sys::norm_rms_norm, 0, CH | sys::norm_use_global_stats];
     for src in BACKWARD {
@@ -73,7 +73,7 @@ fn every_triple_backward() {
 }
 
 #[test]
-fn rows_that_f32_does_not_carry() {
+fn rows_outside_the_range_of_f32() {
     let library = Library::new();
     for dst in FORWARD {
         let types = [sys::norm_f32, dst, sys::norm_f32];
@@ -83,9 +83,9 @@ fn rows_that_f32_does_not_carry() {
     }
 }
 
-/// Numbers of rows around what a turn of the loop takes and what is known ahead.
+/// Row counts around the block size of the loop and its lookahead.
 #[test]
-fn dense_rows_of_a_few_vectors() {
+fn short_dense_rows() {
     let library = Library::new();
     let rms = sys::norm_rms_norm;
     for (src, dst) in [
@@ -109,9 +109,9 @@ fn dense_rows_of_a_few_vectors() {
     }
 }
 
-/// The loop over dense rows stops at them, and goes on after them.
+/// The loop over dense rows stops at rows outside the range of f32 and resumes after them.
 #[test]
-fn dense_rows_among_which_f32_does_not_carry_some() {
+fn dense_rows_with_some_outside_the_range_of_f32() {
     let library = Library::new();
     let huge = 2f32.powi(100);
     for flags in [CH, sys::norm_use_scale | sys::norm_rms_norm] {
@@ -133,7 +133,7 @@ fn dense_rows_among_which_f32_does_not_carry_some() {
     }
 }
 
-/// With a mean of 0, a variance of 1 and no epsilon to speak of, dst is src in another type.
+/// With mean 0, variance 1 and a negligible epsilon, dst is src in another type.
 fn converted(values: &[f32], data_type: u32) -> Vec<Vec<u8>> {
     let library = Library::new();
     let dims = [1, values.len() as i64];
@@ -185,8 +185,8 @@ fn integers_saturate_and_round_to_even() {
 }
 
 #[test]
-fn floats_of_8_bits_round_to_even() {
-    // 1, 1.0625 and 1.1875 (ties), 464 and 57344 (the last that round down), what overflows.
+fn eight_bit_floats_round_to_even() {
+    // 1, 1.0625 and 1.1875 (ties), 464 and 57344 (the largest that round down), and overflow.
     let values =
         [1.0, 1.0625, 1.1875, 464.0, 465.0, 57344.0, 61439.0, 61440.0, -1.0, 2f32.powi(-9)];
     let e4m3 = [0x38, 0x38, 0x3a, 0x7e, 0x7f, 0x7f, 0x7f, 0x7f, 0xb8, 0x01];

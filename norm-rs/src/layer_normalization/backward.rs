@@ -17,7 +17,7 @@ use crate::memory_desc::MemoryDesc;
 use crate::primitive::{Arg, Args, Primitive, PropKind};
 use crate::stream::Stream;
 
-/// Describes a backward pass; made by [`Backward::new`] and [`Backward::data`].
+/// Builds a [`Backward`]; see [`Backward::new`] and [`Backward::data`].
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct BackwardBuilder<'b> {
@@ -51,20 +51,20 @@ impl<'b> BackwardBuilder<'b> {
         }
     }
 
-    /// The gradient with respect to `src`: its dimensions, f32, bf16 or f16. Default: type and
-    /// layout of `src`.
+    /// The gradient with respect to `src`: the dimensions of `src`; f32, bf16, f16 or f64. Default:
+    /// type and layout of `src`.
     pub fn diff_src(self, desc: &'b MemoryDesc) -> Self {
         Self { diff_src: Some(desc), ..self }
     }
 
-    /// The gradient with respect to `dst`: the dimensions of `src`, f32, bf16 or f16. Default: type
-    /// and layout of `src`.
+    /// The gradient with respect to `dst`: the dimensions of `src`; f32, bf16, f16 or f64. Default:
+    /// type and layout of `src`.
     pub fn diff_dst(self, desc: &'b MemoryDesc) -> Self {
         Self { diff_dst: Some(desc), ..self }
     }
 
-    /// Mean and variance: f32, the dimensions of `src` without the last. Default: in the order of
-    /// `src`.
+    /// Mean and variance: f32, the dimensions of `src` without the last. Default: the dimension
+    /// order of `src`.
     pub fn stats(self, desc: &'b MemoryDesc) -> Self {
         Self { stats: Some(desc), ..self }
     }
@@ -79,7 +79,7 @@ impl<'b> BackwardBuilder<'b> {
         Self { diff_scale_shift_type: data_type, ..self }
     }
 
-    /// What was added to the variance inside the root, finite and not negative. Default:
+    /// Added to the variance under the root in the forward pass; finite and not negative. Default:
     /// [`DEFAULT_EPSILON`].
     pub fn epsilon(self, epsilon: f32) -> Self {
         Self { epsilon, ..self }
@@ -90,16 +90,18 @@ impl<'b> BackwardBuilder<'b> {
         Self { flags, ..self }
     }
 
-    /// Attributes, copied by `build`.
+    /// Attributes; `build` copies them.
     pub fn attr(self, attr: &'b Attr) -> Self {
         Self { attr: Some(attr), ..self }
     }
 
-    /// Checks the problem and chooses the implementation.
+    /// Validates the problem and chooses the implementation.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if types, dimensions,
-    /// epsilon or flags do not fit each other.
+    /// epsilon or flags are inconsistent.
+    /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for attributes that the
+    /// operation does not support.
     pub fn build(self) -> Result<Backward> {
         let like_src = match (self.diff_src, self.diff_dst) {
             (Some(_), Some(_)) => None,
@@ -139,10 +141,10 @@ impl<'b> BackwardBuilder<'b> {
     }
 }
 
-/// The backward pass of layer or RMS normalization, ready to run. The formula stands at the
-/// [module](super).
+/// The backward pass of layer or RMS normalization. The formulas are at the [module](super).
 ///
-/// It can be shared by threads and executed by them at the same time. `examples/training_step.rs`
+/// Threads can share it and execute it at the same time. `examples/training_step.rs` has both
+/// passes.
 /// has both passes.
 pub struct Backward {
     primitive: Primitive,
@@ -154,26 +156,27 @@ pub struct Backward {
 impl Backward {
     /// The gradients of the source and, with their flags, of scale and shift.
     ///
-    /// `src` has 2 to 5 dimensions, f32, bf16 or f16, and a layout of its own.
+    /// `src` has 2 to 5 dimensions, f32, bf16, f16 or f64, and any layout except
+    /// [`Tag::Any`](crate::Tag::Any).
     #[expect(clippy::new_ret_no_self, reason = "builders read Forward::training, Backward::new")]
     pub fn new<'b>(engine: &'b Engine, src: &'b MemoryDesc) -> BackwardBuilder<'b> {
         BackwardBuilder::of_kind(engine, PropKind::Backward, src)
     }
 
-    /// The gradient of the source alone, for frozen parameters; `scale` is still read with its
-    /// flag.
+    /// The gradient of the source only, for frozen parameters. `scale` is still read with its flag.
     ///
-    /// `src` has 2 to 5 dimensions, f32, bf16 or f16, and a layout of its own.
+    /// `src` has 2 to 5 dimensions, f32, bf16, f16 or f64, and any layout except
+    /// [`Tag::Any`](crate::Tag::Any).
     pub fn data<'b>(engine: &'b Engine, src: &'b MemoryDesc) -> BackwardBuilder<'b> {
         BackwardBuilder::of_kind(engine, PropKind::BackwardData, src)
     }
 
-    /// Computes the gradients. The outputs are complete when it returns.
+    /// Computes the gradients. The outputs are complete on return.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument:
-    /// one is missing, not used with these flags, or has another descriptor than the primitive's.
-    /// On failure nothing is written.
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it
+    /// is missing, not used with these flags, or has another descriptor than the primitive's. On
+    /// failure nothing is written.
     ///
     /// # Panics
     /// As [`Primitive::execute`].
@@ -185,17 +188,17 @@ impl Backward {
         self.primitive
     }
 
-    /// What was built: descriptors of the arguments, name of the implementation, scratchpad.
+    /// The primitive: descriptors of the arguments, name of the implementation, scratchpad.
     pub fn primitive(&self) -> &Primitive {
         &self.primitive
     }
 
-    /// Backward, or backward for the source alone.
+    /// `Backward` or `BackwardData`.
     pub fn prop_kind(&self) -> PropKind {
         self.prop_kind
     }
 
-    /// What is added to the variance inside the root.
+    /// Added to the variance under the root.
     pub fn epsilon(&self) -> f32 {
         self.epsilon
     }
@@ -219,8 +222,9 @@ impl fmt::Debug for Backward {
 
 /// The memories of one backward execution.
 ///
-/// Always: `src`, `diff_dst`, `diff_src`, [`variance`](Self::variance) (an input, from the forward
-/// pass). Except with [`Flags::RMS_NORM`]: [`mean`](Self::mean). The others with their flags.
+/// Required: `src`, `diff_dst`, `diff_src`, [`variance`](Self::variance) (an input, from the
+/// forward pass) and, without [`Flags::RMS_NORM`], [`mean`](Self::mean). The others depend on their
+/// flags.
 #[derive(Debug)]
 #[must_use]
 pub struct BackwardArgs<'x>(Args<'x>);
@@ -241,7 +245,7 @@ impl<'x> BackwardArgs<'x> {
         Self(Args::new().input(Arg::Src, src).in_place(Arg::DiffDst, Arg::DiffSrc, diff))
     }
 
-    /// Input from the forward pass, except with [`Flags::RMS_NORM`].
+    /// Input from the forward pass, without [`Flags::RMS_NORM`].
     pub fn mean<A: Access>(self, mean: &'x Memory<'_, A>) -> Self {
         Self(self.0.input(Arg::Mean, mean))
     }
@@ -266,7 +270,7 @@ impl<'x> BackwardArgs<'x> {
         Self(self.0.output(Arg::DiffShift, diff_shift))
     }
 
-    /// Temporary memory of [`Primitive::scratchpad_desc`], with
+    /// The scratchpad, with the descriptor [`Primitive::scratchpad_desc`] and
     /// [`ScratchpadMode::User`](crate::attr::ScratchpadMode::User).
     pub fn scratchpad(self, scratchpad: &'x mut Memory<'_>) -> Self {
         Self(self.0.output(Arg::Scratchpad, scratchpad))

@@ -17,7 +17,7 @@ use crate::primitive::{Arg, Args, Primitive, PropKind};
 use crate::stream::Stream;
 use crate::tag::Tag;
 
-/// Describes a forward pass; made by [`Forward::training`] and [`Forward::inference`].
+/// Builds a [`Forward`]; see [`Forward::training`] and [`Forward::inference`].
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct ForwardBuilder<'b> {
@@ -47,13 +47,14 @@ impl<'b> ForwardBuilder<'b> {
         }
     }
 
-    /// The result: the dimensions of `src`, f32, bf16 or f16. Default: type and layout of `src`.
+    /// The destination: the dimensions of `src`, and a type that the [module](super) lists.
+    /// Default: type and layout of `src`.
     pub fn dst(self, desc: &'b MemoryDesc) -> Self {
         Self { dst: Some(desc), ..self }
     }
 
-    /// Mean and variance: f32, the dimensions of `src` without the last. Default: in the order of
-    /// `src`.
+    /// Mean and variance: f32, the dimensions of `src` without the last. Default: the dimension
+    /// order of `src`.
     pub fn stats(self, desc: &'b MemoryDesc) -> Self {
         Self { stats: Some(desc), ..self }
     }
@@ -63,8 +64,7 @@ impl<'b> ForwardBuilder<'b> {
         Self { scale_shift_type: data_type, ..self }
     }
 
-    /// What is added to the variance inside the root, finite and not negative. Default:
-    /// [`DEFAULT_EPSILON`].
+    /// Added to the variance under the root; finite and not negative. Default: [`DEFAULT_EPSILON`].
     pub fn epsilon(self, epsilon: f32) -> Self {
         Self { epsilon, ..self }
     }
@@ -74,16 +74,18 @@ impl<'b> ForwardBuilder<'b> {
         Self { flags, ..self }
     }
 
-    /// Attributes, copied by `build`.
+    /// Attributes; `build` copies them.
     pub fn attr(self, attr: &'b Attr) -> Self {
         Self { attr: Some(attr), ..self }
     }
 
-    /// Checks the problem and chooses the implementation.
+    /// Validates the problem and chooses the implementation.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if types, dimensions,
-    /// epsilon or flags do not fit each other.
+    /// epsilon or flags are inconsistent.
+    /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for attributes that the
+    /// operation does not support.
     pub fn build(self) -> Result<Forward> {
         let like_src;
         let dst = match self.dst {
@@ -121,17 +123,16 @@ impl<'b> ForwardBuilder<'b> {
     }
 }
 
-/// The dimensions and type of a tensor, its layout left to the primitive.
+/// The dimensions and type of a tensor, with the layout open.
 pub(super) fn any_like(src: &MemoryDesc) -> Result<MemoryDesc> {
     let data_type =
         src.data_type().ok_or_else(|| Error::invalid("src", "is an empty descriptor"))?;
     MemoryDesc::with_tag(&src.dims(), data_type, Tag::Any)
 }
 
-/// The forward pass of layer or RMS normalization, ready to run. The formula stands at the
-/// [module](super).
+/// The forward pass of layer or RMS normalization. The formulas are at the [module](super).
 ///
-/// It can be shared by threads and executed by them at the same time.
+/// Threads can share it and execute it at the same time.
 ///
 /// ```
 /// use norm_rs::layer_normalization::{Flags, Forward, ForwardArgs};
@@ -158,26 +159,28 @@ pub struct Forward {
 }
 
 impl Forward {
-    /// A forward pass that gives mean and variance for the backward pass.
+    /// A forward pass with mean and variance as outputs for the backward pass.
     ///
-    /// `src` has 2 to 5 dimensions, f32, bf16 or f16, and a layout of its own.
+    /// `src` has 2 to 5 dimensions, a type that the [module](super) lists, and any layout except
+    /// [`Tag::Any`](crate::Tag::Any).
     pub fn training<'b>(engine: &'b Engine, src: &'b MemoryDesc) -> ForwardBuilder<'b> {
         ForwardBuilder::new(engine, PropKind::ForwardTraining, src)
     }
 
-    /// A forward pass that keeps the statistics to itself.
+    /// A forward pass without statistics as outputs.
     ///
-    /// `src` has 2 to 5 dimensions, f32, bf16 or f16, and a layout of its own.
+    /// `src` has 2 to 5 dimensions, a type that the [module](super) lists, and any layout except
+    /// [`Tag::Any`](crate::Tag::Any).
     pub fn inference<'b>(engine: &'b Engine, src: &'b MemoryDesc) -> ForwardBuilder<'b> {
         ForwardBuilder::new(engine, PropKind::ForwardInference, src)
     }
 
-    /// Normalizes. The outputs are complete when it returns.
+    /// Normalizes. The outputs are complete on return.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument:
-    /// one is missing, not used with these flags, or has another descriptor than the primitive's.
-    /// On failure nothing is written.
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it
+    /// is missing, not used with these flags, or has another descriptor than the primitive's. On
+    /// failure nothing is written.
     ///
     /// # Panics
     /// As [`Primitive::execute`].
@@ -189,7 +192,7 @@ impl Forward {
         self.primitive
     }
 
-    /// What was built: descriptors of the arguments, name of the implementation, scratchpad.
+    /// The primitive: descriptors of the arguments, name of the implementation, scratchpad.
     pub fn primitive(&self) -> &Primitive {
         &self.primitive
     }
@@ -199,7 +202,7 @@ impl Forward {
         self.prop_kind
     }
 
-    /// What is added to the variance inside the root.
+    /// Added to the variance under the root.
     pub fn epsilon(&self) -> f32 {
         self.epsilon
     }
@@ -230,7 +233,7 @@ impl fmt::Debug for Forward {
 /// | `GLOBAL_STATS` | with their flags | `mean`, `variance` |
 /// | `RMS_NORM` | with their flags | as above without the mean |
 ///
-/// One memory cannot be source and destination by accident:
+/// One memory cannot be source and destination by accident; use [`in_place`](Self::in_place):
 ///
 /// ```compile_fail,E0502
 /// # use norm_rs::layer_normalization::ForwardArgs;
@@ -266,7 +269,7 @@ impl<'x> ForwardArgs<'x> {
         Self(self.0.input(Arg::Shift, shift))
     }
 
-    /// Input with [`Flags::GLOBAL_STATS`], except with [`Flags::RMS_NORM`].
+    /// Input with [`Flags::GLOBAL_STATS`], without [`Flags::RMS_NORM`].
     pub fn mean<A: Access>(self, mean: &'x Memory<'_, A>) -> Self {
         Self(self.0.input(Arg::Mean, mean))
     }
@@ -276,7 +279,7 @@ impl<'x> ForwardArgs<'x> {
         Self(self.0.input(Arg::Variance, variance))
     }
 
-    /// Output of training, except with [`Flags::RMS_NORM`].
+    /// Output of training, without [`Flags::RMS_NORM`].
     pub fn mean_out(self, mean: &'x mut Memory<'_>) -> Self {
         Self(self.0.output(Arg::Mean, mean))
     }
@@ -286,13 +289,13 @@ impl<'x> ForwardArgs<'x> {
         Self(self.0.output(Arg::Variance, variance))
     }
 
-    /// What the result is multiplied by before post-operations, with [`Attr::set_scales`] of
-    /// [`Arg::Src`].
+    /// The scale that the result is multiplied by before post-operations, with [`Attr::set_scales`]
+    /// of [`Arg::Src`].
     pub fn src_scale<A: Access>(self, scale: &'x Memory<'_, A>) -> Self {
         Self(self.0.input(Arg::SrcScale, scale))
     }
 
-    /// What the result is divided by before it is rounded, with [`Attr::set_scales`] of
+    /// The scale that the result is divided by before it is rounded, with [`Attr::set_scales`] of
     /// [`Arg::Dst`].
     pub fn dst_scale<A: Access>(self, scale: &'x Memory<'_, A>) -> Self {
         Self(self.0.input(Arg::DstScale, scale))
@@ -303,12 +306,12 @@ impl<'x> ForwardArgs<'x> {
         Self(self.0.operand(index, operand))
     }
 
-    /// The condition of entry `index`, a [`select`](crate::post_ops::PostOps::select).
+    /// The condition of entry `index`, which is a [`select`](crate::post_ops::PostOps::select).
     pub fn condition<A: Access>(self, index: usize, condition: &'x Memory<'_, A>) -> Self {
         Self(self.0.condition(index, condition))
     }
 
-    /// Temporary memory of [`Primitive::scratchpad_desc`], with
+    /// The scratchpad, with the descriptor [`Primitive::scratchpad_desc`] and
     /// [`ScratchpadMode::User`](crate::attr::ScratchpadMode::User).
     pub fn scratchpad(self, scratchpad: &'x mut Memory<'_>) -> Self {
         Self(self.0.output(Arg::Scratchpad, scratchpad))

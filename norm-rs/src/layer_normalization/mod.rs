@@ -1,7 +1,7 @@
 //! Layer normalization and RMS normalization, forward ([`Forward`]) and backward ([`Backward`]).
 //!
-//! Rows are normalized along the last logical dimension, of size `C`; all other dimensions together
-//! count `N` rows. Per row `x`, with `epsilon` inside the root:
+//! Rows are normalized along the last logical dimension, of size `C`. The other dimensions together
+//! hold `N` rows. For each row `x`:
 //!
 //! ```text
 //! layer norm     mean     = sum(x) / C
@@ -15,8 +15,8 @@
 //! Normalization*, 2019.) Without [`Flags::SCALE`] the scale is 1, without [`Flags::SHIFT`] the
 //! shift is 0. With [`Flags::GLOBAL_STATS`] mean and variance are inputs.
 //!
-//! The gradient, with `r = 1/sqrt(variance + epsilon)`, `d = scale*diff_dst` and
-//! `xhat = (src - mean)*r` (RMS norm: `src*r`), per row:
+//! The gradient for each row, with `r = 1/sqrt(variance + epsilon)`, `d = scale*diff_dst` and `xhat
+//! = (src - mean)*r` (RMS norm: `src*r`):
 //!
 //! ```text
 //! layer norm     diff_src = r*(d - sum(d)/C - xhat*sum(d*xhat)/C)
@@ -25,11 +25,12 @@
 //! over all rows  diff_scale = sum(diff_dst*xhat),  diff_shift = sum(diff_dst)
 //! ```
 //!
-//! Where `variance + epsilon` is 0, `r` is taken as 0.
+//! If `variance + epsilon` is 0, `r` is 0.
 //!
 //! | tensor | dimensions | element type |
 //! |---|---|---|
-//! | `src`, `dst`, `diff_src`, `diff_dst` | 2 to 5, the last is `C` | f32, bf16, f16, in any mix |
+//! | `src`, `dst` | 2 to 5, the last is `C` | f32, bf16, f16, f64; forward also s8, u8, f8_e4m3, f8_e5m2; in any mix |
+//! | `diff_src`, `diff_dst` | those of `src` | f32, bf16, f16, f64, in any mix |
 //! | `mean`, `variance` | those of `src` without the last | f32 |
 //! | `scale`, `shift`, `diff_scale`, `diff_shift` | `[C]`, dense | f32, bf16, f16 |
 
@@ -44,10 +45,9 @@ use std::ops::{BitOr, BitOrAssign};
 
 use norm_sys as sys;
 
-/// The epsilon of [`Forward`] and [`Backward`] if none is given: `1e-5`, that of PyTorch's
-/// `LayerNorm`.
+/// The default epsilon of [`Forward`] and [`Backward`]: `1e-5`, as in PyTorch's `LayerNorm`.
 ///
-/// Models differ (BERT has `1e-12`, Llama `1e-5` or `1e-6`): a model's own value is the one to use.
+/// Models differ (BERT uses `1e-12`, Llama `1e-5` or `1e-6`); use the model's own value.
 pub const DEFAULT_EPSILON: f32 = 1e-5;
 
 /// Flags of a normalization, combined with `|`.
@@ -57,13 +57,13 @@ pub struct Flags(u32);
 impl Flags {
     /// No flags: layer normalization without scale and shift.
     pub const NONE: Self = Self(sys::norm_normalization_flags_none);
-    /// Mean and variance are inputs forward, and constants for the gradient.
+    /// Mean and variance are inputs of forward and constants in the gradient.
     pub const GLOBAL_STATS: Self = Self(sys::norm_use_global_stats);
-    /// The result is multiplied by `scale` (gamma), per column.
+    /// Multiplies the result by `scale` (gamma), per column.
     pub const SCALE: Self = Self(sys::norm_use_scale);
-    /// `shift` (beta) is added to the result, per column.
+    /// Adds `shift` (beta) to the result, per column.
     pub const SHIFT: Self = Self(sys::norm_use_shift);
-    /// RMS normalization: no mean anywhere, and `variance` is the mean of the squares.
+    /// RMS normalization: there is no mean, and `variance` is the mean of the squares.
     pub const RMS_NORM: Self = Self(sys::norm_rms_norm);
 
     const NAMES: [(Self, &str); 4] = [

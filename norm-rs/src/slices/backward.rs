@@ -1,4 +1,4 @@
-//! Backward, on slices.
+//! Backward functions on slices.
 
 use super::cache::{Problem, plan};
 use super::forward::Statistics;
@@ -9,26 +9,26 @@ use crate::layer_normalization::Flags;
 use crate::memory::Memory;
 use crate::primitive::{Arg, Args, PropKind};
 
-/// Where the gradients of the parameters go; [`Gradients::none`] for frozen parameters.
+/// Outputs for the gradients of the parameters; [`Gradients::none`] for frozen parameters.
 ///
-/// They are sums over all rows: `diff_scale = sum(diff_dst*xhat)`, `diff_shift = sum(diff_dst)`, of
-/// `cols` elements each.
+/// They are sums over all rows, of `cols` elements each: `diff_scale = sum(diff_dst*xhat)` and
+/// `diff_shift = sum(diff_dst)`.
 #[derive(Debug)]
 pub struct Gradients<'a, T> {
-    /// The gradient of the scale; it takes a scale to have one.
+    /// The gradient of the scale; requires a scale.
     pub diff_scale: Option<&'a mut [T]>,
     /// The gradient of the shift.
     pub diff_shift: Option<&'a mut [T]>,
 }
 
 impl<T> Gradients<'_, T> {
-    /// No gradients of parameters.
+    /// No parameter gradients.
     pub fn none() -> Self {
         Self { diff_scale: None, diff_shift: None }
     }
 }
 
-/// Where the gradient comes from and where it goes.
+/// The incoming gradient and its destination.
 enum Data<'a, T> {
     Apart { diff_dst: &'a [T], diff_src: &'a mut [T] },
     InPlace(&'a mut [T]),
@@ -46,7 +46,7 @@ fn backward<T: Float>(
     let rows = statistics.rows();
     let Gradients { diff_scale, diff_shift } = gradients;
     if statistics.norm != norm {
-        return Err(Error::invalid("statistics", "come from the other normalization"));
+        return Err(Error::invalid("statistics", "belong to the other normalization"));
     }
     expect_len("src", src.len(), rows * cols)?;
     match &data {
@@ -60,7 +60,7 @@ fn backward<T: Float>(
     if let Some(diff_scale) = &diff_scale {
         expect_len("diff_scale", diff_scale.len(), cols)?;
         if scale.is_none() {
-            return Err(Error::invalid("diff_scale", "is asked for without a scale"));
+            return Err(Error::invalid("diff_scale", "needs a scale"));
         }
     }
     if let Some(diff_shift) = &diff_shift {
@@ -99,7 +99,7 @@ fn backward<T: Float>(
         scale_memory = Memory::from_slice(engine, &plan.params, scale)?;
         args = args.input(Arg::Scale, &scale_memory);
         if !frozen {
-            // The primitive writes both gradients or none: one that nobody asked for goes nowhere.
+            // The primitive writes both gradients or neither; an unrequested one is discarded.
             diff_scale_memory = match diff_scale {
                 Some(diff_scale) => Memory::from_mut_slice(engine, &plan.params, diff_scale)?,
                 None => Memory::new(engine, &plan.params)?,
@@ -114,11 +114,12 @@ fn backward<T: Float>(
     plan.primitive.execute(&plan.stream, args)
 }
 
-/// The gradient of [`layer_norm`](super::layer_norm): `diff_src` and, as asked for, those of the
+/// The gradient of [`layer_norm`](super::layer_norm): `diff_src` and, if requested, those of the
 /// parameters.
 ///
-/// `statistics` come from [`layer_norm_training`](super::layer_norm_training) with the same `src`;
-/// `scale` is the one given there. `src`, `diff_dst` and `diff_src` hold the same number of rows.
+/// `statistics` must come from [`layer_norm_training`](super::layer_norm_training) with the same
+/// `src`, and `scale` must be the same. `src`, `diff_dst` and `diff_src` have the same number of
+/// rows.
 ///
 /// ```
 /// use norm_rs::{Gradients, layer_norm_backward, layer_norm_training};
@@ -137,7 +138,7 @@ fn backward<T: Float>(
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): a length that does not fit,
+/// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): a wrong length,
 /// `diff_scale` without `scale`, or statistics of the other normalization.
 pub fn layer_norm_backward<T: Float>(
     src: &[T],
@@ -151,11 +152,11 @@ pub fn layer_norm_backward<T: Float>(
     backward(Flags::NONE, src, statistics, scale, data, gradients)
 }
 
-/// The gradient of [`rms_norm`](super::rms_norm): `diff_src` and, as asked for, those of the
+/// The gradient of [`rms_norm`](super::rms_norm): `diff_src` and, if requested, those of the
 /// parameters.
 ///
-/// `statistics` come from [`rms_norm_training`](super::rms_norm_training) with the same `src`; the
-/// rest is as in [`layer_norm_backward`].
+/// `statistics` must come from [`rms_norm_training`](super::rms_norm_training) with the same `src`;
+/// otherwise as [`layer_norm_backward`].
 ///
 /// # Errors
 /// As [`layer_norm_backward`].

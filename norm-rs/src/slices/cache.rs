@@ -1,4 +1,4 @@
-//! The primitives that a thread used last.
+//! The primitives that a thread used most recently.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,13 +12,13 @@ use crate::memory_desc::MemoryDesc;
 use crate::primitive::{Primitive, PropKind};
 use crate::stream::Stream;
 
-/// How many primitives each thread keeps for the functions on slices.
+/// The number of primitives that each thread keeps for the functions on slices.
 ///
-/// A model has few distinct problems: its widths times forward and backward, for one or two batch
-/// sizes at a time.
+/// A model has few distinct problems: its widths, forward and backward, for one or two batch sizes
+/// at a time.
 pub const CACHED: usize = 32;
 
-/// What makes two calls the same problem.
+/// The key of a problem.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Problem {
     pub(super) prop_kind: PropKind,
@@ -29,7 +29,7 @@ pub(super) struct Problem {
     pub(super) epsilon: f32,
 }
 
-/// A primitive and what its arguments are made with.
+/// A primitive and the objects for its arguments.
 pub(super) struct Plan {
     pub(super) engine: Engine,
     pub(super) stream: Stream<'static>,
@@ -72,11 +72,11 @@ impl Plan {
     }
 }
 
-/// Primitives in the order of their last use, latest first.
+/// Primitives, most recently used first.
 #[derive(Default)]
 struct Cache {
-    // The cap on the instruction set may be changed between calls and governs new primitives, so it
-    // is part of what makes a primitive the same.
+    // The instruction-set limit may change between calls and governs new primitives, so it is part
+    // of the key.
     plans: Vec<(Problem, CpuIsa, Rc<Plan>)>,
 }
 
@@ -99,10 +99,10 @@ thread_local! {
     static CACHE: RefCell<Cache> = RefCell::default();
 }
 
-/// The primitive for a problem: one that this thread used lately, or a new one.
+/// The primitive for a problem, from the cache or new.
 pub(super) fn plan(problem: &Problem) -> Result<Rc<Plan>> {
     let isa = effective_cpu_isa();
-    // The cache is gone while the thread's other thread-local values are destroyed.
+    // The cache is gone while the thread destroys its thread-local values.
     CACHE
         .try_with(|cache| cache.borrow_mut().get(problem, isa))
         .unwrap_or_else(|_| Plan::new(problem).map(Rc::new))
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_problem_gets_the_same_primitive_and_another_does_not() {
+    fn equal_problems_share_a_primitive() {
         let first = plan(&problem(3)).unwrap();
         for other in [
             problem(2),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_primitive_goes_first() {
+    fn the_least_recently_used_primitive_is_evicted() {
         let mut cache = Cache::default();
         let isa = effective_cpu_isa();
         let oldest = cache.get(&problem(0), isa).unwrap();

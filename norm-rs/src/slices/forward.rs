@@ -1,4 +1,4 @@
-//! Forward, on slices.
+//! Forward functions on slices.
 
 use super::cache::{Problem, plan};
 use super::{expect_len, flag_if, rows};
@@ -8,7 +8,7 @@ use crate::layer_normalization::Flags;
 use crate::memory::Memory;
 use crate::primitive::{Arg, Args, PropKind};
 
-/// What a training forward pass found out about each row, and the backward pass needs.
+/// Row statistics of a training forward pass, for the backward pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
     pub(super) cols: usize,
@@ -19,13 +19,13 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// The mean of each row; empty for RMS normalization, which has none.
+    /// The mean of each row; empty for RMS normalization.
     pub fn mean(&self) -> &[f32] {
         &self.mean
     }
 
-    /// The population variance of each row, or, for RMS normalization, the mean of its squares;
-    /// without epsilon.
+    /// The population variance of each row, without epsilon. For RMS normalization, the mean of its
+    /// squares.
     pub fn variance(&self) -> &[f32] {
         &self.variance
     }
@@ -46,7 +46,7 @@ impl Statistics {
     }
 }
 
-/// Where the rows are and where the result goes.
+/// The source and the destination.
 enum Data<'a, T> {
     Apart { src: &'a [T], dst: &'a mut [T] },
     InPlace(&'a mut [T]),
@@ -61,7 +61,7 @@ impl<T> Data<'_, T> {
     }
 }
 
-/// What the forward functions have in common; `norm` is `NONE` or `RMS_NORM`.
+/// Common arguments of the forward functions; `norm` is `NONE` or `RMS_NORM`.
 struct Call<'a, T> {
     norm: Flags,
     cols: usize,
@@ -84,7 +84,7 @@ impl<T: Float> Call<'_, T> {
         Ok(Statistics { cols, epsilon, norm, mean, variance })
     }
 
-    /// `mean` and `variance` are looked at in training only.
+    /// `mean` and `variance` are only used in training.
     fn run(
         &self,
         prop_kind: PropKind,
@@ -152,8 +152,8 @@ impl<T: Float> Call<'_, T> {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): a length that does not fit,
-/// `cols` 0, or an epsilon that is negative or not finite.
+/// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): a wrong length, `cols` 0,
+/// or an epsilon that is negative or not finite.
 pub fn layer_norm<T: Float>(
     src: &[T],
     cols: usize,
@@ -218,7 +218,8 @@ pub fn rms_norm_in_place<T: Float>(
     Call { norm: Flags::RMS_NORM, cols, scale, shift, epsilon }.inference(Data::InPlace(src_dst))
 }
 
-/// [`layer_norm`] that also gives what [`layer_norm_backward`](super::layer_norm_backward) needs.
+/// [`layer_norm`] that also returns the statistics for
+/// [`layer_norm_backward`](super::layer_norm_backward).
 ///
 /// # Errors
 /// As [`layer_norm`].
@@ -233,7 +234,8 @@ pub fn layer_norm_training<T: Float>(
     Call { norm: Flags::NONE, cols, scale, shift, epsilon }.training(Data::Apart { src, dst })
 }
 
-/// [`rms_norm`] that also gives what [`rms_norm_backward`](super::rms_norm_backward) needs.
+/// [`rms_norm`] that also returns the statistics for
+/// [`rms_norm_backward`](super::rms_norm_backward).
 ///
 /// # Errors
 /// As [`layer_norm`].

@@ -1,22 +1,20 @@
-//! One line per normalization, on slices: [`layer_norm`], [`rms_norm`] and their in-place, training
-//! and backward forms. Everything here is also at the crate's root.
+//! Normalization of slices in one call: [`layer_norm`], [`rms_norm`] and their in-place, training
+//! and backward forms. The crate root re-exports everything here.
 //!
 //! A slice holds dense rows of `cols` elements; the number of rows is its length divided by `cols`.
-//! All slices of one call have one element type (statistics are `f32`); other mixes, other layouts
-//! and more than one precision per call are for
-//! [`layer_normalization`](crate::layer_normalization). The formulas stand there too.
+//! All slices of a call have the same element type (statistics are `f32`). For mixed types and
+//! other layouts use [`layer_normalization`](crate::layer_normalization), which also has the
+//! formulas.
 //!
 //! # Cost
 //!
 //! The first call with a combination of function, rows, `cols`, element type, epsilon and optional
-//! arguments creates a primitive: a few microseconds. Each thread keeps the last [`CACHED`] that it
-//! used, so that later calls only look theirs up and wrap the slices: a few tenths of a microsecond
-//! on top of the execution, and a few small allocations. Where that matters, objects that are made
-//! once save it.
+//! arguments creates a primitive, which takes a few microseconds. Each thread caches the last
+//! [`CACHED`] primitives. A later call adds a few tenths of a microsecond to the execution and
+//! makes a few small allocations. To avoid that, create the objects once and reuse them.
 //!
-//! The functions use the library's threads
-//! ([`set_num_threads`](crate::info::set_num_threads)); for threads of your own there is
-//! [`Stream::set_parallel_for`](crate::Stream::set_parallel_for).
+//! The functions use the library's threads ([`set_num_threads`](crate::info::set_num_threads)). To
+//! use your own threads, see [`Stream::set_parallel_for`](crate::Stream::set_parallel_for).
 
 mod backward;
 mod cache;
@@ -35,7 +33,7 @@ pub use forward::{
 use crate::error::{Error, Result};
 use crate::layer_normalization::Flags;
 
-/// How many rows of `cols` elements a slice of `len` holds.
+/// The number of rows of `cols` elements in a slice of `len`.
 fn rows(len: usize, cols: usize) -> Result<usize> {
     if cols == 0 {
         return Err(Error::invalid("cols", "is 0"));
@@ -43,13 +41,13 @@ fn rows(len: usize, cols: usize) -> Result<usize> {
     if !len.is_multiple_of(cols) {
         return Err(Error::invalid(
             "src",
-            format_args!("has {len} elements: no multiple of {cols}"),
+            format_args!("has {len} elements, not a multiple of {cols}"),
         ));
     }
     Ok(len / cols)
 }
 
-/// Refuses a slice that has another length than it should.
+/// Rejects a slice of the wrong length.
 fn expect_len(name: &'static str, len: usize, expected: usize) -> Result<()> {
     if len == expected {
         return Ok(());
@@ -57,7 +55,7 @@ fn expect_len(name: &'static str, len: usize, expected: usize) -> Result<()> {
     Err(Error::invalid(name, format_args!("has {len} elements instead of {expected}")))
 }
 
-/// `flag` if an argument is given.
+/// `flag` if an argument is present.
 fn flag_if(given: bool, flag: Flags) -> Flags {
     if given { flag } else { Flags::NONE }
 }

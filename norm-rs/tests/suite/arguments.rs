@@ -1,4 +1,4 @@
-//! What executions and builders refuse, and that nothing is written then.
+//! Errors of executions and builders; a failed call writes nothing.
 
 use norm_rs::layer_normalization::{Backward, BackwardArgs, Flags, Forward, ForwardArgs};
 use norm_rs::primitive::{Arg, Args};
@@ -6,7 +6,7 @@ use norm_rs::{DataType, Engine, ErrorKind, Memory, MemoryDesc, Result, Stream, T
 
 use crate::data::*;
 
-/// Asserts the kind and the argument of a failure, and that its sentence names the argument.
+/// Asserts the kind and the argument of an error, and that its message names the argument.
 #[track_caller]
 fn refused<T>(result: Result<T>, argument: &str) {
     let Err(error) = result else { panic!("{argument} was accepted") };
@@ -15,7 +15,7 @@ fn refused<T>(result: Result<T>, argument: &str) {
     assert!(error.to_string().contains(argument), "{error}");
 }
 
-/// As `refused`, for what the C library finds out: its sentence names the argument.
+/// As `refused`, for errors of the C library, whose message names the argument.
 #[track_caller]
 fn refused_by_library<T>(result: Result<T>, argument: &str) {
     let Err(error) = result else { panic!("{argument} was accepted") };
@@ -117,7 +117,7 @@ fn each_missing_backward_argument_is_named() {
 }
 
 #[test]
-fn arguments_that_the_flags_leave_out_are_refused() {
+fn arguments_excluded_by_the_flags_are_rejected() {
     let Objects { engine, stream, desc, rows, cols, stats } = objects();
     let mut dst = memory(&engine, &[2, 3], &[9f32; 6]);
     let mut out = memory(&engine, &[2], &[9f32; 2]);
@@ -128,13 +128,13 @@ fn arguments_that_the_flags_leave_out_are_refused() {
     let args = ForwardArgs::new(&rows, &mut dst).variance_out(&mut out);
     refused(plain.execute(&stream, args), "variance");
 
-    // RMS normalization has no mean anywhere.
+    // RMS normalization has no mean.
     let rms = Forward::training(&engine, &desc).flags(Flags::RMS_NORM).build().unwrap();
     let mut variance = memory(&engine, &[2], &[9f32; 2]);
     let args = ForwardArgs::new(&rows, &mut dst).variance_out(&mut variance).mean_out(&mut out);
     refused(rms.execute(&stream, args), "mean");
 
-    // The gradients of parameters are not part of the gradient of the source alone.
+    // The gradient of the source alone has no parameter gradients.
     let data = Backward::data(&engine, &desc).flags(Flags::SCALE).build().unwrap();
     let mut diff_scale = memory(&engine, &[3], &[9f32; 3]);
     let args = BackwardArgs::new(&rows, &rows, &mut dst).mean(&stats).variance(&stats);
@@ -147,16 +147,16 @@ fn arguments_that_the_flags_leave_out_are_refused() {
 }
 
 #[test]
-fn statistics_in_the_wrong_direction_are_refused() {
+fn statistics_in_the_wrong_direction_are_rejected() {
     let Objects { engine, stream, desc, rows, stats, .. } = objects();
     let mut dst = memory(&engine, &[2, 3], &[9f32; 6]);
     let mut out = memory(&engine, &[2], &[9f32; 2]);
-    // Training writes the statistics: a memory lent for reading must not be taken for that.
+    // Training writes the statistics; a memory lent for reading must not be accepted.
     let training = Forward::training(&engine, &desc).flags(Flags::RMS_NORM).build().unwrap();
     let args = ForwardArgs::new(&rows, &mut dst).variance(&stats);
     refused(training.execute(&stream, args), "variance");
     assert_eq!(elements::<f32>(&stats), [1.0, 2.0]);
-    // Global statistics are read: who waits for them as an output waits in vain.
+    // Global statistics are read; an output would never be written.
     let flags = Flags::RMS_NORM | Flags::GLOBAL_STATS;
     let global = Forward::training(&engine, &desc).flags(flags).build().unwrap();
     let args = ForwardArgs::new(&rows, &mut dst).variance_out(&mut out);
@@ -168,14 +168,14 @@ fn statistics_in_the_wrong_direction_are_refused() {
 }
 
 #[test]
-fn memory_of_another_descriptor_is_refused() {
+fn memory_with_another_descriptor_is_rejected() {
     let Objects { engine, stream, desc, rows, cols, .. } = objects();
     let forward = Forward::inference(&engine, &desc).flags(Flags::SCALE).build().unwrap();
     let mut dst = memory(&engine, &[2, 3], &[9f32; 6]);
 
     let fewer = memory(&engine, &[1, 3], &[1f32; 3]);
     refused(forward.execute(&stream, ForwardArgs::new(&fewer, &mut dst).scale(&cols)), "src");
-    // The same bytes in another shape are another tensor, too.
+    // The same bytes in another shape are another tensor.
     let turned = memory(&engine, &[3, 2], &[1f32; 6]);
     refused(forward.execute(&stream, ForwardArgs::new(&turned, &mut dst).scale(&cols)), "src");
     let wider = memory(&engine, &[2, 3], &[1f64; 6]);
@@ -192,7 +192,7 @@ fn memory_of_another_descriptor_is_refused() {
 }
 
 #[test]
-fn one_memory_for_unrelated_arguments_is_refused() {
+fn one_memory_for_unrelated_arguments_is_rejected() {
     let Objects { engine, stream, desc, rows, .. } = objects();
     let forward = Forward::inference(&engine, &desc).flags(Flags::SCALE).build().unwrap();
     let wide = MemoryDesc::dense(&[3], DataType::F32).unwrap();
@@ -200,7 +200,7 @@ fn one_memory_for_unrelated_arguments_is_refused() {
     let args = Args::new().input(Arg::Src, &rows).in_place(Arg::Scale, Arg::Dst, &mut both);
     refused(forward.primitive().execute(&stream, args), "dst");
 
-    // Even where the descriptors agree: src and diff_src.
+    // Also if the descriptors agree: src and diff_src.
     let column = dense::<f32>(&[4, 1]);
     let backward = Backward::data(&engine, &column).flags(Flags::RMS_NORM).build().unwrap();
     let src = memory(&engine, &[4, 1], &[1f32; 4]);
@@ -213,7 +213,7 @@ fn one_memory_for_unrelated_arguments_is_refused() {
 }
 
 #[test]
-fn in_place_with_unequal_types_is_refused() {
+fn in_place_with_different_types_is_rejected() {
     let Objects { engine, stream, desc, .. } = objects();
     let half = dense::<norm_rs::bf16>(&[2, 3]);
     let forward = Forward::inference(&engine, &desc).dst(&half).build().unwrap();
@@ -235,7 +235,7 @@ fn a_later_binding_replaces_an_earlier_one() {
 }
 
 #[test]
-fn builders_refuse_what_does_not_fit() {
+fn builders_reject_inconsistent_problems() {
     let Objects { engine, desc, .. } = objects();
     let forward = || Forward::training(&engine, &desc);
     for epsilon in [-1e-5, f32::NAN, f32::INFINITY] {
@@ -255,7 +255,7 @@ fn builders_refuse_what_does_not_fit() {
 }
 
 #[test]
-fn types_that_exist_but_are_not_built_are_refused() {
+fn unimplemented_types_are_rejected() {
     let Objects { engine, desc, .. } = objects();
     for result in [
         Forward::inference(&engine, &dense::<i32>(&[2, 3])).build(),

@@ -10,9 +10,9 @@ use crate::data::*;
 const ROWS: usize = 5;
 const COLS: usize = 21;
 
-/// `clip(max(xhat*src_scale + residual, floor), -1, 2) / dst_scale` as s8, where a condition holds.
+/// `clip(max(xhat*src_scale + residual, floor), -1, 2) / dst_scale` as s8, selected by a condition.
 #[test]
-fn a_chain_is_applied_in_its_order() {
+fn post_ops_are_applied_in_order() {
     let engine = Engine::cpu().unwrap();
     let stream = Stream::new(&engine).unwrap();
     let rows = MemoryDesc::dense(&[ROWS, COLS], DataType::F32).unwrap();
@@ -53,7 +53,7 @@ fn a_chain_is_applied_in_its_order() {
     let dst_scale = Memory::from_slice(&engine, &one, &[0.02f32]).unwrap();
     let mut dst = Memory::new(&engine, &out).unwrap();
 
-    // Everything but the condition, and a tensor of other dimensions for an operand.
+    // A missing condition, and an operand of other dimensions.
     let args = ForwardArgs::new(&src, &mut dst).src_scale(&src_scale).dst_scale(&dst_scale);
     let args = args.operand(0, &residual).operand(1, &floors).operand(2, &floors);
     let error = layer_norm.execute(&stream, args).unwrap_err();
@@ -85,7 +85,7 @@ fn a_chain_is_applied_in_its_order() {
 }
 
 #[test]
-fn operands_that_nobody_reads_are_refused() {
+fn unused_operands_are_rejected() {
     let engine = Engine::cpu().unwrap();
     let stream = Stream::new(&engine).unwrap();
     let rows = MemoryDesc::dense(&[2, 4], DataType::F32).unwrap();

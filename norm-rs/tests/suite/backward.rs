@@ -18,8 +18,8 @@ fn check<S: Number, D: Number, R: Number, P: Number, G: Number>(
     data_alone: bool,
     in_place: bool,
 ) {
-    // Neither centred nor of unit size, scale not 1 and the mean of scale*diff_dst not 0, so that
-    // every term of the formula counts.
+    // Neither centred nor of unit variance, with scale not 1 and the mean of scale*diff_dst not 0,
+    // so that every term of the formula matters.
     let src: Vec<S> = numbers(1, ROWS * cols, -1.0, 4.0);
     let diff_dst: Vec<D> = numbers(2, ROWS * cols, -1.0, 2.0);
     let scale: Vec<P> = numbers(3, cols, 0.5, 2.5);
@@ -35,7 +35,7 @@ fn check<S: Number, D: Number, R: Number, P: Number, G: Number>(
         mean: &f64s(&numbers::<f32>(4, ROWS, 0.5, 2.0)),
         variance: &f64s(&numbers::<f32>(5, ROWS, 0.5, 3.0)),
     };
-    // As a forward pass would give them (with global statistics: the global ones), in f32.
+    // As from a forward pass (the global statistics with that flag), in f32.
     let forward = problem.forward();
     let f32s = |values: &[(f64, f64)]| values.iter().map(|v| v.0 as f32).collect::<Vec<_>>();
     let (mean, variance) = (f32s(&forward.mean), f32s(&forward.variance));

@@ -1,4 +1,4 @@
-//! One primitive on many threads, and the caller's threads under one execution.
+//! One primitive on many threads, and the caller's threads in one execution.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use norm_rs::{Attr, Engine, Memory, MemoryDesc, Stream};
 use crate::data::*;
 use crate::oracle::Problem;
 
-/// What may be shared and what may only be sent.
+/// Which types are Send and which are Sync.
 #[test]
 fn send_and_sync() {
     fn send<T: Send>() {}
@@ -81,7 +81,7 @@ fn eight_threads_execute_one_primitive() {
     });
 }
 
-/// A backward pass that is large enough to be split, with everything on the heap once.
+/// A backward pass large enough to be split, with its data allocated once.
 struct Large {
     engine: Engine,
     backward: Backward,
@@ -136,7 +136,7 @@ fn all_bits(outputs: &[Memory<'static>; 2]) -> Vec<u32> {
     outputs.iter().flat_map(|memory| bits(&elements::<f32>(memory))).collect()
 }
 
-/// Runs the pieces on `num_threads` threads, the caller's included.
+/// Runs the pieces on `num_threads` threads, including the calling one.
 fn on_threads(num_threads: usize, count: usize, body: &(dyn Fn(usize) + Sync)) {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -157,7 +157,7 @@ fn on_threads(num_threads: usize, count: usize, body: &(dyn Fn(usize) + Sync)) {
 }
 
 #[test]
-fn threads_of_the_caller_do_the_work_with_the_same_bits() {
+fn caller_threads_give_the_same_bits() {
     let large = Large::new();
     let expected = large.bits(&Stream::new(&large.engine).unwrap());
     let oracle = Problem {
@@ -173,7 +173,7 @@ fn threads_of_the_caller_do_the_work_with_the_same_bits() {
     .backward(&f64s(&elements::<f32>(&large.diff_dst)));
 
     for num_threads in [1, 2, 3] {
-        // The pool is borrowed: it outlives the stream.
+        // The stream borrows the pool, which outlives it.
         let calls = AtomicUsize::new(0);
         let most = AtomicUsize::new(0);
         let workers = Mutex::new(HashSet::new());
@@ -198,7 +198,7 @@ fn threads_of_the_caller_do_the_work_with_the_same_bits() {
             assert!(most.load(Ordering::Relaxed) > 1, "the work was not split");
         }
 
-        // Back on the library's threads the closure rests.
+        // With the library's threads the closure is not called.
         let before = calls.load(Ordering::Relaxed);
         stream.use_library_threads().unwrap();
         assert_eq!(large.bits(&stream), expected);
@@ -207,7 +207,7 @@ fn threads_of_the_caller_do_the_work_with_the_same_bits() {
 }
 
 #[test]
-fn careless_pools_do_no_harm() {
+fn incorrect_pools_are_harmless() {
     let large = Large::new();
     let mut stream = Stream::new(&large.engine).unwrap();
     let expected = large.bits(&stream);
@@ -223,7 +223,7 @@ fn careless_pools_do_no_harm() {
 }
 
 #[test]
-fn the_panic_of_a_pool_arrives_after_the_work_is_done() {
+fn a_pool_panic_is_raised_after_completion() {
     let large = Large::new();
     let mut stream = Stream::new(&large.engine).unwrap();
     let expected = large.bits(&stream);
@@ -239,7 +239,7 @@ fn the_panic_of_a_pool_arrives_after_the_work_is_done() {
     assert_eq!(payload.downcast_ref::<&str>(), Some(&"the pool is closed"));
     assert_eq!(all_bits(&outputs), expected);
 
-    // The stream is still good, and the panic is not kept for later.
+    // The stream is still usable, and the panic is not raised again.
     stream.set_parallel_for(2, |count, body| (0..count).for_each(body)).unwrap();
     assert_eq!(large.bits(&stream), expected);
 }
@@ -265,7 +265,7 @@ fn a_stream_moves_with_its_pool() {
 }
 
 #[test]
-fn no_threads_are_refused() {
+fn invalid_thread_counts_are_rejected() {
     let engine = Engine::cpu().unwrap();
     let mut stream = Stream::new(&engine).unwrap();
     for num_threads in [0, usize::MAX] {

@@ -1,19 +1,19 @@
-//! Test data: the three element types as f64, numbers that are the same in every run, and
-//! comparison with a tolerance that is an error bound.
+//! Test data: the three element types as f64, reproducible numbers, and comparison within an error
+//! bound.
 
 use norm_rs::layer_normalization::Flags;
 use norm_rs::{DataType, Element, Engine, Float, Memory, MemoryDesc, bf16, f16};
 
 /// An element type that the oracle can read.
 pub(crate) trait Number: Float {
-    /// Bits of the significand behind the point, and the exponent of the smallest subnormal.
+    /// Fraction bits of the significand, and the exponent of the smallest subnormal.
     const FRACTION: i32;
     const SMALLEST: i32;
     fn of(x: f64) -> Self;
     fn to(self) -> f64;
     fn bits(self) -> u32;
 
-    /// The distance of neighbouring numbers of this type at `x`.
+    /// The distance between adjacent numbers of this type at `x`.
     fn ulp(x: f64) -> f64 {
         let exponent = if x == 0.0 { Self::SMALLEST } else { x.abs().log2().floor() as i32 };
         2f64.powi((exponent - Self::FRACTION).max(Self::SMALLEST))
@@ -41,7 +41,7 @@ number!(f32, 23, -149, |x| x as f32, f64::from, f32::to_bits);
 number!(bf16, 7, -133, bf16::from_f64, bf16::to_f64, |x: bf16| x.to_bits().into());
 number!(f16, 10, -24, f16::from_f64, f16::to_f64, |x: f16| x.to_bits().into());
 
-/// Numbers between `low` and `high`, the same for the same seed (SplitMix64).
+/// Numbers between `low` and `high`, reproducible by seed (SplitMix64).
 pub(crate) fn numbers<T: Number>(seed: u64, count: usize, low: f64, high: f64) -> Vec<T> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let next = || {
@@ -63,7 +63,7 @@ pub(crate) fn bits<T: Number>(elements: &[T]) -> Vec<u32> {
     elements.iter().map(|x| x.bits()).collect()
 }
 
-/// Asserts that each element is its expected value within one ulp of its type and a bound.
+/// Asserts that each element matches its expected value within one ulp of its type plus a bound.
 #[track_caller]
 pub(crate) fn assert_close<T: Number>(what: &str, got: &[T], expected: &[(f64, f64)]) {
     assert_eq!(got.len(), expected.len(), "{what}");
@@ -78,7 +78,7 @@ pub(crate) fn assert_close<T: Number>(what: &str, got: &[T], expected: &[(f64, f
     }
 }
 
-/// Every set of flags.
+/// Every combination of flags.
 pub(crate) fn flag_sets() -> impl Iterator<Item = Flags> {
     let all = [Flags::GLOBAL_STATS, Flags::SCALE, Flags::SHIFT, Flags::RMS_NORM];
     (0..16).map(move |set| {
@@ -97,7 +97,7 @@ pub(crate) fn stats_desc(dims: &[usize]) -> MemoryDesc {
     MemoryDesc::dense(dims, DataType::F32).unwrap()
 }
 
-/// Memory with a copy of some elements, dense.
+/// Dense memory with a copy of some elements.
 pub(crate) fn memory<T: Element>(
     engine: &Engine,
     dims: &[usize],

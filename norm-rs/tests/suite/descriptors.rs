@@ -19,7 +19,7 @@ fn engines() {
 }
 
 #[test]
-fn descriptors_tell_what_they_were_made_of() {
+fn descriptors_report_their_parameters() {
     let desc = MemoryDesc::with_strides(&[2, 3, 4], DataType::Bf16, &[50, 4, 1]).unwrap();
     assert_eq!(desc.dims()[..], [2, 3, 4]);
     assert_eq!(desc.strides().unwrap()[..], [50, 4, 1]);
@@ -42,7 +42,7 @@ fn descriptors_tell_what_they_were_made_of() {
 }
 
 #[test]
-fn descriptors_refuse_what_does_not_fit() {
+fn descriptors_reject_invalid_parameters() {
     let too_many = [1; 13];
     let f32 = DataType::F32;
     let kind = |result: norm_rs::Result<MemoryDesc>| result.unwrap_err().kind();
@@ -52,7 +52,7 @@ fn descriptors_refuse_what_does_not_fit() {
     assert_eq!(error.argument(), Some("strides"));
     let error = MemoryDesc::dense(&[usize::MAX], f32).unwrap_err();
     assert_eq!(error.argument(), Some("dims"));
-    // Each dimension fits, their product does not.
+    // Each dimension is valid, but their product is too large.
     let huge = 1usize << 40;
     for result in [
         MemoryDesc::dense(&[huge, huge], f32),
@@ -66,7 +66,7 @@ fn descriptors_refuse_what_does_not_fit() {
 }
 
 #[test]
-fn memory_of_its_own_is_zeros_and_keeps_what_is_copied_in() {
+fn allocated_memory_is_zeroed_and_writable() {
     let engine = Engine::cpu().unwrap();
     let desc = MemoryDesc::with_strides(&[2, 3], DataType::F32, &[5, 1]).unwrap();
     let mut memory = Memory::new(&engine, &desc).unwrap();
@@ -111,12 +111,12 @@ fn memory_over_slices() {
 }
 
 #[test]
-fn memory_refuses_slices_that_do_not_fit() {
+fn memory_rejects_unsuitable_slices() {
     let engine = Engine::cpu().unwrap();
     let desc = MemoryDesc::with_strides(&[2, 3], DataType::F32, &[5, 1]).unwrap();
     let mut short = [0f32; 7];
     let error = Memory::from_slice(&engine, &desc, &short).unwrap_err();
-    assert_eq!(error.to_string(), "slice has 7 elements, but f32 [2, 3] strides [5, 1] takes 8");
+    assert_eq!(error.to_string(), "slice has 7 elements, but f32 [2, 3] strides [5, 1] needs 8");
     assert!(Memory::from_mut_slice(&engine, &desc, &mut short).is_err());
     for result in [
         Memory::from_slice(&engine, &desc, &[0i32; 8]).map(drop),
@@ -133,7 +133,7 @@ fn memory_refuses_slices_that_do_not_fit() {
 }
 
 #[test]
-fn a_buffer_that_cannot_be_had_is_an_error() {
+fn a_failed_allocation_is_an_error() {
     let engine = Engine::cpu().unwrap();
     let desc = MemoryDesc::dense(&[1 << 58], DataType::U8).unwrap();
     let error = Memory::new(&engine, &desc).map(drop).unwrap_err();

@@ -26,7 +26,7 @@ impl<S: Number, P: Number> Case<S, P> {
         Self {
             cols,
             flags,
-            // Neither centred nor of unit size, so that every term of the formula counts.
+            // Neither centred nor of unit variance, so that every term of the formula matters.
             src: numbers(1, ROWS * cols, -1.0, 4.0),
             scale: numbers(2, cols, 0.5, 2.5),
             shift: numbers(3, cols, -3.0, 1.0),
@@ -163,7 +163,7 @@ fn default_epsilon_is_1e_minus_5() {
     let engine = Engine::cpu().unwrap();
     let stream = Stream::new(&engine).unwrap();
     let desc = dense::<f32>(&[1, 2]);
-    // A mean square of 1e-5, which epsilon doubles: each element is divided by sqrt(2e-5).
+    // A mean square of 1e-5, doubled by epsilon: each element is divided by sqrt(2e-5).
     let x = 1e-5f32.sqrt();
     let src = memory(&engine, &[1, 2], &[x, -x]);
     let mut dst = Memory::new(&engine, &desc).unwrap();
@@ -199,7 +199,7 @@ fn no_rows_and_no_columns() {
         let args = ForwardArgs::new(&src, &mut dst);
         let args = args.mean_out(&mut mean_memory).variance_out(&mut variance_memory);
         forward.execute(&stream, args).unwrap();
-        // Without rows there is nothing to write; of no elements the statistics are 0.
+        // Without rows nothing is written; without columns the statistics are 0.
         let expected = if rows == 0 { vec![7.0; 3] } else { vec![0.0; 3] };
         assert_eq!((&mean, &variance), (&expected, &expected), "{rows} x {cols}");
     }

@@ -1,4 +1,4 @@
-//! Several implementations of one problem, and scratchpads of the caller.
+//! Several implementations of one problem, and caller-provided scratchpads.
 
 use norm_rs::layer_normalization::{Backward, Flags, Forward};
 use norm_rs::primitive::{Arg, Args, Primitive};
@@ -89,7 +89,7 @@ fn every_implementation_gives_the_same_bits() {
         names.push(primitive.implementation().to_string());
         next = primitive.next_implementation().unwrap();
     }
-    // The plain loops are always there, last, and there is more than them.
+    // The reference implementation is always last, and never the only one.
     assert_eq!(names.last().map(String::as_str), Some("ref:any"));
     assert!(names.len() > 1, "{names:?}");
     let distinct: std::collections::HashSet<_> = names.iter().collect();
@@ -107,7 +107,7 @@ fn every_implementation_gives_the_same_bits() {
 }
 
 #[test]
-fn scratchpad_of_the_caller() {
+fn user_scratchpad() {
     let inputs = inputs();
     let Inputs { engine, desc, .. } = &inputs;
     let flags = Flags::SCALE | Flags::SHIFT;
@@ -129,7 +129,7 @@ fn scratchpad_of_the_caller() {
                 let mut scratchpad = Memory::new(engine, &scratchpad_desc).unwrap();
                 assert_eq!(inputs.backward(primitive, Some(&mut scratchpad)), expected);
                 if scratchpad_desc.data_type() == Some(DataType::U8) {
-                    // Neither its content nor its alignment matters.
+                    // Neither the content nor the alignment of the scratchpad matters.
                     let mut bytes = vec![0xff_u8; scratchpad_desc.size() + 1];
                     let odd = usize::from(bytes.as_ptr().addr().is_multiple_of(2));
                     let mut scratchpad =
@@ -152,7 +152,7 @@ fn scratchpad_of_the_caller() {
 }
 
 #[test]
-fn a_scratchpad_that_is_not_needed_is_let_pass() {
+fn an_unneeded_scratchpad_is_ignored() {
     let inputs = inputs();
     let flags = Flags::SCALE | Flags::SHIFT;
     let backward = Backward::new(&inputs.engine, &inputs.desc).flags(flags).build().unwrap();

@@ -10,14 +10,14 @@ use crate::oracle::Problem;
 const GAP: f32 = -77.0;
 const EPSILON: f32 = 1e-3;
 
-/// Where each element lies in memory, in logical order.
+/// The offset of each element, in logical order.
 fn offsets(dims: &[usize], strides: &[usize]) -> Vec<usize> {
     dims.iter().zip(strides).fold(vec![0], |offsets, (&dim, &stride)| {
         offsets.iter().flat_map(|base| (0..dim).map(move |i| base + i * stride)).collect()
     })
 }
 
-/// Memory in which the elements of a dense tensor lie as a descriptor says, and gaps hold `GAP`.
+/// Memory with the elements of a dense tensor in the layout of a descriptor, and `GAP` in the gaps.
 fn laid_out(engine: &Engine, desc: &MemoryDesc, dense: &[f32]) -> Memory<'static> {
     let mut memory = Memory::new(engine, desc).unwrap();
     let buffer = memory.as_mut_slice::<f32>().unwrap();
@@ -28,7 +28,7 @@ fn laid_out(engine: &Engine, desc: &MemoryDesc, dense: &[f32]) -> Memory<'static
     memory
 }
 
-/// The elements in logical order. Asserts that the gaps are as they were.
+/// The elements in logical order. Asserts that the gaps are unchanged.
 fn gathered(memory: &Memory<'_>) -> Vec<f32> {
     let desc = memory.desc().unwrap();
     let buffer = memory.as_slice::<f32>().unwrap();
@@ -88,7 +88,7 @@ fn check(src: &MemoryDesc, dst: &MemoryDesc, stats: &MemoryDesc) {
     assert_close(&format!("mean {name}"), &gathered(&mean), &expected.mean);
     assert_close(&format!("variance {name}"), &gathered(&variance), &expected.variance);
 
-    // Backward: src and dst trade the roles of diff_src and diff_dst.
+    // In backward, diff_src and diff_dst have the layouts of src and dst swapped.
     let backward = Backward::new(&engine, src)
         .diff_dst(dst)
         .diff_src(src)
@@ -123,7 +123,7 @@ fn check(src: &MemoryDesc, dst: &MemoryDesc, stats: &MemoryDesc) {
         &expected.diff_shift,
     );
 
-    // In place where that is possible, refused where not.
+    // In place if supported, otherwise rejected.
     let mut src_dst = laid_out(&engine, src, &x);
     let args = ForwardArgs::in_place(&mut src_dst)
         .scale(&scale_memory)
@@ -156,7 +156,7 @@ fn padded_rows() {
 }
 
 #[test]
-fn elements_apart() {
+fn strided_elements() {
     let stats = strided(&[3], &[2]);
     check(&strided(&[3, 21], &[64, 3]), &strided(&[3, 21], &[21, 1]), &stats);
     check(&strided(&[3, 21], &[1, 5]), &strided(&[3, 21], &[1, 5]), &stats);
@@ -178,8 +178,8 @@ fn tags_in_two_to_five_dimensions() {
 }
 
 #[test]
-fn one_source_row_for_all() {
-    // A stride of 0 repeats the row; it is an input, so that is fine.
+fn broadcast_source_row() {
+    // A stride of 0 broadcasts the row, which is valid for an input.
     let engine = Engine::cpu().unwrap();
     let stream = Stream::new(&engine).unwrap();
     let src_desc = strided(&[3, 5], &[0, 1]);

@@ -1,4 +1,4 @@
-//! Everything that norm-rs computes and refuses, against plain f64 loops.
+//! All of norm-rs, compared with plain f64 loops.
 
 mod arguments;
 mod attributes;

@@ -1,5 +1,5 @@
-//! The formulas in f64, as plain loops. Each value comes with the part of its error bound that is
-//! not the rounding to its type: 2^-22 of the terms it is the sum of.
+//! The formulas in f64, as plain loops. Each value has the part of its error bound beyond the
+//! rounding to its type: 2^-22 of the terms of its sum.
 
 use norm_rs::layer_normalization::Flags;
 
@@ -10,7 +10,7 @@ const TERMS: f64 = 1.0 / (1u32 << 22) as f64;
 /// Four ulp of f32.
 const FOUR_ULP: f64 = 1.0 / (1u32 << 21) as f64;
 
-/// A normalization of dense rows; scale and shift as given, whatever the flags say.
+/// A normalization of dense rows. Scale and shift are used whatever the flags say.
 pub(crate) struct Problem<'a> {
     pub(crate) flags: Flags,
     pub(crate) epsilon: f64,
@@ -18,7 +18,7 @@ pub(crate) struct Problem<'a> {
     pub(crate) src: &'a [f64],
     pub(crate) scale: &'a [f64],
     pub(crate) shift: &'a [f64],
-    /// Inputs: global ones forward, those of the forward pass backward.
+    /// Inputs: global statistics in forward, those of the forward pass in backward.
     pub(crate) mean: &'a [f64],
     pub(crate) variance: &'a [f64],
 }

@@ -1,4 +1,4 @@
-//! Reorder, and the attributes that it takes.
+//! Reorder and the attributes that it supports.
 
 use norm_rs::post_ops::{Binary, Eltwise, PostOps};
 use norm_rs::primitive::Arg;
@@ -8,7 +8,7 @@ use norm_rs::{Attr, DataType, Engine, ErrorKind, Memory, MemoryDesc, Stream, Tag
 use crate::data::*;
 
 #[test]
-fn rows_are_turned_and_rounded() {
+fn rows_are_transposed_and_rounded() {
     let engine = Engine::cpu().unwrap();
     let stream = Stream::new(&engine).unwrap();
     let (rows, cols) = (37, 53);
@@ -55,7 +55,7 @@ fn scales_and_sum_are_applied() {
 }
 
 #[test]
-fn other_attributes_are_refused() {
+fn other_attributes_are_rejected() {
     let engine = Engine::cpu().unwrap();
     let desc = MemoryDesc::dense(&[2, 3], DataType::F32).unwrap();
     let lists = [

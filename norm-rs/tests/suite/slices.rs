@@ -90,7 +90,7 @@ fn check<T: Number>(norm: &Norm<T>, rows: usize, cols: usize, with_scale: bool, 
     let (mean, variance) = (f64s(statistics.mean()), f64s(statistics.variance()));
     let expected =
         Problem { mean: &mean, variance: &variance, ..problem }.backward(&f64s(&diff_dst));
-    // Each gradient of a parameter is wanted or not.
+    // With and without each parameter gradient.
     for (want_scale, want_shift) in [(false, false), (false, true), (true, false), (true, true)] {
         if want_scale && !with_scale {
             continue;
@@ -129,7 +129,7 @@ fn check_all<T: Number>() {
             for (with_scale, with_shift) in
                 [(false, false), (false, true), (true, false), (true, true)]
             {
-                // Twice: the second time with the primitives that the first left behind.
+                // Twice: the second run uses cached primitives.
                 for _ in 0..2 {
                     check(&norm, rows, cols, with_scale, with_shift);
                 }
@@ -185,7 +185,7 @@ fn refused<T>(result: Result<T>, argument: &str) {
 }
 
 #[test]
-fn lengths_that_do_not_fit_are_named_and_nothing_is_written() {
+fn wrong_lengths_are_named_and_nothing_is_written() {
     let src = [1f32, 2.0, 3.0, 4.0, 5.0, 6.0];
     let mut dst = [9f32; 6];
     for norm in norms::<f32>() {
@@ -232,7 +232,7 @@ fn lengths_that_do_not_fit_are_named_and_nothing_is_written() {
 }
 
 #[test]
-fn statistics_of_the_other_normalization_are_refused() {
+fn statistics_of_the_other_normalization_are_rejected() {
     let src = [1f32, 2.0, 3.0];
     let mut dst = [9f32; 3];
     let layer = layer_norm_training(&src, 3, None, None, 1e-5, &mut dst).unwrap();
@@ -245,7 +245,7 @@ fn statistics_of_the_other_normalization_are_refused() {
 }
 
 #[test]
-fn threads_do_not_disturb_each_other() {
+fn threads_do_not_interfere() {
     std::thread::scope(|s| {
         for seed in 0..8 {
             s.spawn(move || {
@@ -287,7 +287,7 @@ fn usable_while_a_thread_ends() {
     }
     let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        // Made before the cache, so it is destroyed after it.
+        // Created before the cache, so it is destroyed after it.
         AT_THE_END.with_borrow_mut(|slot| *slot = Some(AtTheEnd(sender)));
         let mut dst = [0f32; 2];
         rms_norm(&[3.0, 4.0], 2, None, None, 0.0, &mut dst).unwrap();

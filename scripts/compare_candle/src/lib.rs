@@ -1,16 +1,16 @@
 //! candle's layer and RMS normalization behind C functions, so that compare_frameworks.py can time
-//! it by turns with the others in one process.
+//! candle and the other libraries in one process.
 //!
 //! `RUSTFLAGS=-Ctarget-cpu=native cargo build --release --manifest-path scripts/compare_candle/Cargo.toml`
 
 use candle_core::{DType, Device, Result, Tensor};
 use half::{bf16, f16};
 
-/// A problem with what its last run came to.
+/// A problem and the result of its last run.
 pub struct Problem {
     x: Tensor,
     scale: Tensor,
-    /// None: RMS normalization.
+    /// `None` for RMS normalization.
     shift: Option<Tensor>,
     epsilon: f32,
     result: Option<Tensor>,
@@ -30,7 +30,7 @@ impl Problem {
 /// f32 numbers as a tensor of another type.
 ///
 /// # Safety
-/// There are as many numbers as the dimensions say.
+/// `numbers` points to as many numbers as the product of the dimensions.
 unsafe fn tensor(numbers: *const f32, dims: &[usize], dtype: DType) -> Result<Tensor> {
     let count = dims.iter().product();
     // SAFETY: the caller's.
@@ -48,7 +48,7 @@ unsafe fn tensor(numbers: *const f32, dims: &[usize], dtype: DType) -> Result<Te
     }
 }
 
-/// A problem on copies of f32 numbers; NULL if candle refuses. `shift` is NULL for RMS
+/// Creates a problem from copies of f32 numbers; NULL if candle refuses. `shift` is NULL for RMS
 /// normalization; `bits` is 32, or 16 for f16, or -16 for bf16.
 ///
 /// # Safety
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn candle_norm_new(
     make().map_or(std::ptr::null_mut(), |problem| Box::into_raw(Box::new(problem)))
 }
 
-/// Runs it; 0, or 1 if candle refuses.
+/// Runs the problem; returns 0, or 1 if candle refuses.
 ///
 /// # Safety
 /// `problem` is from `candle_norm_new`.
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn candle_norm_run(problem: *mut Problem) -> i32 {
     i32::from(unsafe { &mut *problem }.run().is_err())
 }
 
-/// Writes the last result as f32; 0, or 1 if there is none.
+/// Writes the last result as f32; returns 0, or 1 if there is none.
 ///
 /// # Safety
 /// `problem` is from `candle_norm_new`, and `result` has room for `rows * cols` numbers.
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn candle_norm_result(problem: *mut Problem, result: *mut 
     0
 }
 
-/// Frees it.
+/// Frees the problem.
 ///
 /// # Safety
 /// `problem` is from `candle_norm_new` and is not used any more.

@@ -1,11 +1,12 @@
-//! What the feature `onednn-abi` adds to the second names that [`exported!`](super::exported) makes: functions
-//! that oneDNN has in another sense or alone, and those that this library does not have.
+//! Functions of the feature `onednn-abi` that [`exported!`](super::exported) does not generate:
+//! those that oneDNN defines differently, those that only oneDNN has, and those that are not
+//! implemented.
 
 mod names;
 mod own_sense;
 mod unbuilt;
 
-/// oneDNN exports it for its own tools; nothing is profiled here.
+/// Exported for oneDNN's own tools. There is no profiling.
 #[unsafe(no_mangle)]
 extern "C" fn dnnl_verbose_profiling_enabled() -> std::ffi::c_int {
     0

@@ -3,7 +3,7 @@
 use crate::capi::guard;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
-/// A function from a value to the name beside it.
+/// Defines functions from a value to its name.
 macro_rules! names {
     ($($function:ident($ty:ty) { $($value:literal => $name:literal,)* else $unknown:literal })*) => {$(
         #[unsafe(no_mangle)]
@@ -28,7 +28,7 @@ names! {
         256 => c"OpenCL",
         512 => c"SYCL",
         1024 => c"Level Zero",
-        // dnnl_version()'s: the library's own threads.
+        // The runtime of dnnl_version(): the library's own threads.
         0x0100_0000 => c"own",
         else c"unknown"
     }

@@ -1,4 +1,4 @@
-//! Functions that mean something else to each library.
+//! Functions whose meaning differs between the two libraries.
 
 use crate::capi::exported;
 use crate::capi::names::Names;
@@ -7,8 +7,8 @@ use crate::simd::Level;
 use norm_sys as sys;
 use std::ffi::c_char;
 
-/// The version of oneDNN's interface that is offered. Programs that must know whose library runs see it
-/// by the hash.
+/// The version of the oneDNN API that is implemented. Programs can identify this library by the
+/// hash.
 struct Version(sys::norm_version_t);
 
 // SAFETY: its only pointer is to a static string.
@@ -26,31 +26,31 @@ static VERSION: Version = Version(sys::norm_version_t {
 const HASH: &str = concat!("libnorm-", env!("CARGO_PKG_VERSION"), "\0");
 
 exported! {
-    /// The interface's version.
+    /// The version of the API.
     fn dnnl_version like norm_version() -> *const sys::norm_version_t, else &raw const VERSION.0; {
         Ok(&raw const VERSION.0)
     }
 }
 
-/// oneDNN counts instruction sets per architecture; on aarch64 all of its values include NEON.
+/// oneDNN numbers instruction sets per architecture. On aarch64 all of its values include NEON.
 fn from_onednn(isa: sys::norm_cpu_isa_t) -> sys::norm_cpu_isa_t {
     match isa {
         0x1 | 0x3 | 0x7 | 0xf if cfg!(target_arch = "aarch64") => sys::norm_cpu_isa_neon,
-        // oneDNN has no such value, so nobody means it.
+        // oneDNN has no such values.
         sys::norm_cpu_isa_portable | sys::norm_cpu_isa_neon => u32::MAX as sys::norm_cpu_isa_t,
         other => other,
     }
 }
 
 exported! {
-    /// Caps the instruction set, once and before its first use.
+    /// Limits the instruction set, once and before its first use.
     fn dnnl_set_max_cpu_isa like norm_set_max_cpu_isa(isa: sys::norm_cpu_isa_t) {
         set_cap_once(from_onednn(isa))
     }
 }
 
 exported! {
-    /// The instruction set in force, as oneDNN would call it; portable code is under its lowest.
+    /// The instruction set in use, as a oneDNN value. Portable code maps to the lowest.
     fn dnnl_get_effective_cpu_isa like norm_get_effective_cpu_isa() -> sys::norm_cpu_isa_t,
         else sys::norm_cpu_isa_default; {
         Ok(match effective_level() {

@@ -1,25 +1,25 @@
-//! The functions of oneDNN that this library does not have: each says so.
+//! oneDNN functions that are not implemented. Each returns `norm_unimplemented`.
 //!
-//! Together with those that are built they are `tests/symbols/onednn.txt`. A function that gets built leaves this
-//! list: a name in both places does not link, and `tests/consumers/exports.rs` tells which it is.
+//! Together with the implemented functions they are the list in `tests/symbols/onednn.txt`. When a
+//! function is implemented, remove it here: a duplicate name fails to link, and
+//! `tests/consumers/exports.rs` reports it.
 //!
-//! The bodies take no arguments. In the C calling conventions of x86-64 and aarch64 the caller
-//! places the arguments and takes them away again, so a function may leave all of them unread. All
-//! return a status.
+//! The bodies have no parameters. In the C calling conventions of x86-64 and aarch64 the caller
+//! sets up and removes the arguments, so a function may ignore them. All of them return a status.
 
 use crate::capi::guard;
 use crate::error::{Error, Result};
 use norm_sys as sys;
 
-fn not_built() -> Result<()> {
-    Err(Error::unimplemented("libnorm does not have it"))
+fn unimplemented() -> Result<()> {
+    Err(Error::unimplemented("libnorm does not implement this function"))
 }
 
 macro_rules! unbuilt {
     ($($name:ident)*) => {$(
         #[unsafe(no_mangle)]
         extern "C" fn $name() -> sys::norm_status_t {
-            guard::status(stringify!($name), not_built)
+            guard::status(stringify!($name), unimplemented)
         }
     )*};
 }

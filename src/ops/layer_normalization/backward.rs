@@ -11,14 +11,14 @@
 //! Two sweeps: one over each row for its sums; one over two rows at once, which writes diff_src and adds
 //! column terms to chains in f32. Rows that f32 does not carry are left to `wide`.
 
-use super::columns::{CHAIN_ROWS, ColumnSums};
 use super::gradient::{
     GLOBAL, Gradient, Kind, LAYER, RMS, Row, RowSums, SUM_BOTH, SUM_SCALE, Stream, TILE, Types,
 };
 use super::job::{Backward, Given};
 use super::row::{Statistics, per_col, reciprocal};
 use super::types::KernelTypes;
-use crate::simd::{Bf16, Element, F16, F32, Level, Simd, entry_points, fold, map};
+use crate::rows::{CHAIN_ROWS, ColumnSums};
+use crate::simd::{Bf16, Element, F16, F32, Level, Simd, entry_points, fold, map, unroll};
 use crate::tensor::DataType;
 
 const GLOBAL_RMS: u8 = GLOBAL | RMS;
@@ -49,7 +49,7 @@ unsafe fn backward_rows<
             diff_dst: Dd::of(job.diff_dst_type),
             diff_src: Ds::of(job.diff_src_type),
         },
-        sums: job.sums(sums),
+        sums: job.column_sums(sums),
     };
     let mut row = first;
     // SAFETY: the caller's.
@@ -171,15 +171,15 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
     unsafe fn write_past_caches<S: Simd>(&self, rows: [Row; TILE], next: usize) {
         let gradient = self.gradient(rows);
         let mut streams = true;
-        for r in 0..TILE {
+        unroll!(r in TILE, {
             streams &= self.types.diff_src.streams(rows[r].diff_src);
-        }
+        });
         unsafe {
             if streams {
                 let mut ahead = [(self.job.src, self.job.diff_dst); TILE];
-                for i in 0..TILE {
+                unroll!(i in TILE, {
                     ahead[i] = (self.src(next + i), self.diff_dst(next + i));
-                }
+                });
                 map::<S, _>(self.job.cols, &Stream { gradient, next: ahead });
             } else {
                 map::<S, _>(self.job.cols, &gradient);

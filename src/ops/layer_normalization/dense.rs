@@ -98,7 +98,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let (first_src, first_dst) = (self.src(first), self.dst(first));
             let past_caches = self.past_caches(first, dst_step);
             // Rows of a line or less come by themselves.
-            let far = job.streams || RMS && !job.resident && src_step <= LONGEST_FETCHED;
+            let far = job.streams || RMS && !job.schedule.resident && src_step <= LONGEST_FETCHED;
             let fetches = src_step > 64 && far;
             // How many rows each stage has taken, and how many there are.
             let (mut met, mut known, mut row) = (0, 0, 0);

@@ -6,23 +6,20 @@
 //! enters by a fused multiply-add, as do scale and shift. Rows that f32 does not carry, or whose statistics take
 //! another sweep, are left to `wide`.
 
-use super::caches::rows_stay;
 use super::job::{Forward, StatisticsUse};
 use super::normalize::{BOTH, Fetch, Normalize, SCALE, Stream, Written};
 use super::problem::Flags;
 use super::row::{Moments, Statistics, reciprocal};
 use super::types::KernelTypes;
 use crate::simd::{
-    BLOCK, Bf16, Byte, Element, F16, F32, Finished, HalfAsF32, Level, Simd, entry_points, fold,
-    fold_beside, map, map_and_fold,
+    BLOCK, Bf16, Byte, Element, F16, F32, HalfAsF32, Level, Simd, WithPostOps, entry_points, fold,
+    fold_beside, map, map_and_fold, unroll,
 };
 use crate::tensor::DataType;
 
 /// The most rows whose statistics are known before they are written: while one row's lanes are joined, and
 /// its root and quotient taken, other rows' sweeps run.
 const DEPTH: usize = 4;
-/// How much of src and dst the rows in work may be, so that they stay in a first-level cache of 48 KiB.
-const ROWS_IN_CACHE: usize = 32 * 1024;
 /// How many bytes of src or dst a row may have so that another's statistics are taken along: with RMS, where there is
 /// little to compute, and with mean and variance; the first where src and dst stay in the second-level cache, the
 /// others where they do not.
@@ -190,10 +187,10 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let moments = [self.moments::<S>(next), self.moments::<S>(next + 1)];
             let normalize = self.known::<S, 2>(known);
             let sums = map_and_fold::<S, 1, 2, _, _>(cols, &normalize, &moments);
-            for r in 0..2 {
+            unroll!(r in 2, {
                 let Some(found) = moments[r].statistics(cols, &sums[r]) else { return r };
                 known.add(self.ready(next + r, &found));
-            }
+            });
             2
         }
     }
@@ -203,14 +200,14 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     fn goes_along<S: Simd>(&self) -> bool {
         let job = self.job;
         let (src, dst) = (job.cols * self.src_type.size(), job.cols * self.dst_type.size());
-        let fits = match (RMS, job.resident) {
+        let fits = match (RMS, job.schedule.resident) {
             (true, true) => src.max(dst) <= LONGEST_RMS_ALONG,
             (true, false) => !job.streams && src.max(dst) <= LONGEST_RMS_ALONG_BEYOND,
             (false, _) if Dst::LOOKS && !Src::HALF && !job.streams => {
                 src.max(dst) <= LONGEST_WIDE_ALONG
             }
             (false, true) => true,
-            (false, false) if job.streams => rows_stay(src + dst),
+            (false, false) if job.streams => src + dst <= job.schedule.caches.row_pair(),
             (false, false) => src.max(dst) <= LONGEST_ALONG_BEYOND,
         };
         let given = job.statistics == StatisticsUse::Given;
@@ -257,19 +254,19 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
 ) -> usize {
     let src_type = Src::of(job.src_type);
     // SAFETY: the job's ramps are there.
-    let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).finished(job.finish) };
+    let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.finish) };
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
     let row_bytes = job.cols * src_type.size().max(dst_type.size());
     let along = kernel.goes_along::<S>();
     // Stores that look at several vectors of a row do so less often for rows one by one.
-    let pairs = S::MANY_REGISTERS && !RMS && job.resident && !(Dst::LOOKS && along);
+    let pairs = S::MANY_REGISTERS && !RMS && job.schedule.resident && !(Dst::LOOKS && along);
     let rows_at_once = if pairs { 2 } else { 1 };
-    let in_cache = ROWS_IN_CACHE / row_bytes;
+    let in_cache = job.schedule.caches.working_set() / row_bytes;
     let depth = if along && in_cache < 3 * rows_at_once {
         rows_at_once
     } else if along {
         2 * rows_at_once
-    } else if RMS && !job.resident {
+    } else if RMS && !job.schedule.resident {
         // Its sweeps are memory's: the row that was summed is written while it is near.
         1
     } else {
@@ -345,8 +342,8 @@ pub(super) fn entry(level: Level, types: &KernelTypes, flags: Flags) -> Option<E
     let entry = match pair {
         (_, S8 | U8) if rms && flags.shift() => at::<F32, Byte, true, BOTH>(level),
         _ if rms && flags.shift() => at::<F32, F32, true, BOTH>(level),
-        (F, F) if types.fused => typed::<F32, Finished<F32>>(level, rms),
-        (B, B) if types.fused => typed::<Bf16, Finished<Bf16>>(level, rms),
+        (F, F) if types.fused => typed::<F32, WithPostOps<F32>>(level, rms),
+        (B, B) if types.fused => typed::<Bf16, WithPostOps<Bf16>>(level, rms),
         (F, F) if bare && !dst.half => bare_entry::<F32, F32>(level, rms),
         (B, B) if bare => bare_entry::<Bf16, Bf16>(level, rms),
         (H, H) if bare => bare_entry::<F16, F16>(level, rms),

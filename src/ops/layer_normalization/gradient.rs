@@ -1,9 +1,9 @@
 //! The two sweeps of backward: the sums of a row, and the one that writes diff_src and adds column terms.
 
-use super::columns::ColumnSums;
 use super::problem::LayerNormalization;
 use super::types::KernelTypes;
-use crate::simd::{Element, Fold, LANES, Level, Map, Simd, Terms};
+use crate::rows::ColumnSums;
+use crate::simd::{Element, Fold, LANES, Level, Map, Simd, Terms, unroll};
 
 /// How the statistics enter the gradient.
 pub(super) const LAYER: u8 = 0;
@@ -221,7 +221,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8, con
             let mut scale_chain = load_if::<S>(SUMS & SUM_SCALE != 0, self.sums.scale_chain, i, n);
             let mut shift_chain = load_if::<S>(SUMS & SUM_SHIFT != 0, self.sums.shift_chain, i, n);
             let mut outs = [zero; R];
-            for r in 0..R {
+            unroll!(r in R, {
                 let row = &self.rows[r];
                 let (x, dd) = if n == LANES {
                     let x = self.types.src.load::<S>(row.src, i);
@@ -239,7 +239,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8, con
                 let mut chains = (scale_chain, shift_chain);
                 outs[r] = vectors.gradient::<MODE, SUMS>(x, dd, scale, &mut chains);
                 (scale_chain, shift_chain) = chains;
-            }
+            });
             store_if::<S>(SUMS & SUM_SCALE != 0, self.sums.scale_chain, i, scale_chain, n);
             store_if::<S>(SUMS & SUM_SHIFT != 0, self.sums.shift_chain, i, shift_chain, n);
             outs
@@ -296,9 +296,9 @@ impl<
         // SAFETY: the caller's.
         unsafe {
             let outs = self.at::<S>(i, LANES);
-            for r in 0..R {
+            unroll!(r in R, {
                 self.types.diff_src.store_all::<S, 1>(self.rows[r].diff_src, i, &[outs[r]]);
-            }
+            });
         }
     }
     #[inline(always)]
@@ -306,9 +306,9 @@ impl<
         // SAFETY: the caller's.
         unsafe {
             let outs = self.at::<S>(i, n);
-            for r in 0..R {
+            unroll!(r in R, {
                 self.types.diff_src.store_n::<S>(self.rows[r].diff_src, i, outs[r], n);
-            }
+            });
         }
     }
 }
@@ -330,15 +330,15 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS
         let Gradient { types, rows, .. } = &self.gradient;
         // SAFETY: the caller's.
         unsafe {
-            for r in 0..TILE {
+            unroll!(r in TILE, {
                 let (src, diff_dst) = self.next[r];
                 S::prefetch(src.wrapping_add(i * types.src.size()));
                 S::prefetch(diff_dst.wrapping_add(i * types.diff_dst.size()));
-            }
+            });
             let outs = self.gradient.at::<S>(i, LANES);
-            for r in 0..TILE {
+            unroll!(r in TILE, {
                 types.diff_src.stream_all::<S, 1>(rows[r].diff_src, i, &[outs[r]]);
-            }
+            });
         }
     }
     #[inline(always)]

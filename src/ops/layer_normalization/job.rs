@@ -1,10 +1,10 @@
 //! What a kernel is told of one execution, forward or backward: addresses, types, where rows begin.
 
-use super::columns::ColumnSums;
 use super::row::{Statistics, mean_in_range, variance_tells};
 use super::short::Short;
 use super::short_backward;
-use crate::simd::{Factors, Finish};
+use crate::rows::{ColumnSums, RowTensor, Schedule, TENSORS};
+use crate::simd::{Factors, FusedPostOps};
 use crate::tensor::{DataType, RowMap};
 
 /// Where the statistics come from and go.
@@ -21,8 +21,6 @@ pub(super) enum StatisticsUse {
 /// One forward execution.
 #[derive(Clone, Copy)]
 pub(super) struct Forward {
-    /// Of the problem.
-    pub(super) rows: usize,
     pub(super) cols: usize,
     pub(super) epsilon: f64,
     pub(super) src_type: DataType,
@@ -44,9 +42,8 @@ pub(super) struct Forward {
     /// What integers are multiplied and divided by before they are stored.
     pub(super) factors: Factors,
     /// What all results go through before they are stored.
-    pub(super) finish: Finish,
-    /// Whether src and dst stay in a core's own caches.
-    pub(super) resident: bool,
+    pub(super) finish: FusedPostOps,
+    pub(super) schedule: Schedule,
     /// Whether dst is too large to stay in a cache.
     pub(super) streams: bool,
     /// Whether src comes from memory, so that a row is asked for while another is summed.
@@ -59,6 +56,22 @@ pub(super) struct Forward {
 unsafe impl Sync for Forward {}
 
 impl Forward {
+    /// The same with src and dst on a stage.
+    pub(super) fn on(&self, [src, dst, _]: &[RowTensor; TENSORS]) -> Self {
+        Self {
+            src: src.address,
+            src_type: src.data_type,
+            src_rows: src.rows,
+            dst: dst.address,
+            dst_type: dst.data_type,
+            dst_rows: dst.rows,
+            // What is read again soon stays in the caches.
+            streams: self.streams && !dst.staged,
+            fetches: self.fetches && !src.staged,
+            ..*self
+        }
+    }
+
     /// The statistics given for a row; `None` if f32 does not carry them.
     ///
     /// # Safety
@@ -144,8 +157,7 @@ pub(super) struct Backward {
     pub(super) global_stats: bool,
     pub(super) rms: bool,
     /// Whether diff_scale and diff_shift are summed.
-    pub(super) sums_scale: bool,
-    pub(super) sums_shift: bool,
+    pub(super) sums: [bool; 2],
     /// Whether diff_src is too large to stay in a cache.
     pub(super) streams: bool,
     /// The scalars of several rows at once, if rows are short.
@@ -166,10 +178,27 @@ pub(super) enum Given {
 }
 
 impl Backward {
+    /// The same with its tensors on a stage.
+    pub(super) fn on(&self, [src, diff_dst, diff_src]: &[RowTensor; TENSORS]) -> Self {
+        Self {
+            src: src.address,
+            src_type: src.data_type,
+            src_rows: src.rows,
+            diff_dst: diff_dst.address,
+            diff_dst_type: diff_dst.data_type,
+            diff_dst_rows: diff_dst.rows,
+            diff_src: diff_src.address,
+            diff_src_type: diff_src.data_type,
+            diff_src_rows: diff_src.rows,
+            streams: self.streams && !diff_src.staged,
+            ..*self
+        }
+    }
+
     /// The column sums of the block whose part of the scratchpad begins at `block`.
     #[inline(always)]
-    pub(super) fn sums(&self, block: *mut f64) -> ColumnSums {
-        ColumnSums::new(self, block)
+    pub(super) fn column_sums(&self, block: *mut f64) -> ColumnSums {
+        ColumnSums::new(self.cols, self.sums, block)
     }
 
     /// The statistics given for a row.

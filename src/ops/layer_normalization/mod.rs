@@ -11,15 +11,11 @@
 //! Layer Normalization" (2019).
 
 mod backward;
-mod caches;
-mod carry;
-mod columns;
 mod dense;
 mod forward;
 mod gradient;
 mod job;
 mod normalize;
-mod parameter;
 mod plan;
 mod problem;
 mod reference;
@@ -28,8 +24,6 @@ mod short;
 mod short_backward;
 mod short_forward;
 mod simd_impl;
-mod staged;
-mod stages;
 mod types;
 mod wide;
 mod wide_backward;

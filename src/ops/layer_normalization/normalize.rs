@@ -3,7 +3,7 @@
 use super::forward::Row;
 use super::gradient::load_if;
 use super::short::Scalars;
-use crate::simd::{Element, LANES, Map, Simd};
+use crate::simd::{Element, LANES, Map, Simd, unroll};
 
 /// Vectors that are written in one turn of the loop.
 const TURN: usize = 4;
@@ -87,11 +87,11 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
             let scale = load_if::<S>(AFFINE & SCALE != 0, self.scale, at, LANES);
             let shift = load_if::<S>(AFFINE & SHIFT != 0, self.shift, at, LANES);
             let mut values = [S::splat(0.0); R];
-            for r in 0..R {
+            unroll!(r in R, {
                 let row = &self.rows[r];
                 let x = self.src_type.load::<S>(row.src, at);
                 values[r] = Self::value(row, x, scale, shift);
-            }
+            });
             values
         }
     }
@@ -110,10 +110,10 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
         // SAFETY: the caller's.
         unsafe {
             let mut values = [[S::splat(0.0); R]; TURN];
-            for v in 0..TURN / R {
+            unroll!(v in TURN / R, {
                 values[v] = self.values(i, v);
-            }
-            for r in 0..R {
+            });
+            unroll!(r in R, {
                 let row = &self.rows[r];
                 let [a, b, c, d] = [values[0][r], values[1][r], values[2][r], values[3][r]];
                 match TURN / R {
@@ -121,7 +121,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
                     2 => self.dst_type.store_all::<S, 2>(row.dst, i, &[a, b]),
                     _ => self.dst_type.store_all::<S, 1>(row.dst, i, &[a]),
                 }
-            }
+            });
         }
     }
     #[inline(always)]
@@ -129,9 +129,9 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
         // SAFETY: the caller's.
         unsafe {
             let values = self.values(i, 0);
-            for r in 0..R {
+            unroll!(r in R, {
                 self.dst_type.store_all::<S, 1>(self.rows[r].dst, i, &[values[r]]);
-            }
+            });
         }
     }
     #[inline(always)]
@@ -140,12 +140,12 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
         unsafe {
             let scale = load_if::<S>(AFFINE & SCALE != 0, self.scale, i, n);
             let shift = load_if::<S>(AFFINE & SHIFT != 0, self.shift, i, n);
-            for r in 0..R {
+            unroll!(r in R, {
                 let row = &self.rows[r];
                 let x = self.src_type.load_n::<S>(row.src, i, n);
                 let value = Self::value(row, x, scale, shift);
                 self.dst_type.store_n::<S>(row.dst, i, value, n);
-            }
+            });
         }
     }
 }
@@ -192,12 +192,12 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         // SAFETY: the caller's.
         unsafe {
             let mut values = [S::splat(0.0); N];
-            for v in 0..N {
+            unroll!(v in N, {
                 if !self.next.is_null() {
                     S::prefetch(self.next.wrapping_add((i + v * LANES) * src_type.size()));
                 }
                 [values[v]] = self.normalize.values(i, v);
-            }
+            });
             if self.past_caches {
                 dst_type.stream_all::<S, N>(row.dst, i, &values);
             } else {

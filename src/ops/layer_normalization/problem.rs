@@ -470,7 +470,7 @@ impl Op for LayerNormalization {
         if !shared.is_null()
             && shared == arguments.get(output.1)
             && !input.0.has_zero_dim()
-            && !input.0.lies_like(output.0)
+            && !input.0.same_layout(output.0)
         {
             return Err(Error::invalid(format!(
                 "args: {names} share a buffer, which takes one data type and layout for both"

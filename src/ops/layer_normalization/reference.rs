@@ -4,7 +4,6 @@
 //! so that its results have the same bits: it runs what the vector implementations refuse, and shows
 //! in tests that they do what is written down.
 
-use super::columns::{CHAIN_ROWS, join_entry};
 use super::forward::low_term;
 use super::job::{Backward, Forward, Given, StatisticsUse};
 use super::plan::Plan;
@@ -15,13 +14,14 @@ use super::row::{
 use super::short::Short;
 use super::types::{has_chain, post_ops_fit};
 use crate::primitive::{
-    BoundSteps, Execution, Implementation, Padding, Steps, Variant, take_steps,
+    BoundChain, Execution, Implementation, Padding, PostOpChain, Variant, apply_chain,
 };
+use crate::rows::{CHAIN_ROWS, join_entry};
 use crate::simd::{
     BLOCK, CHAIN, DefaultEnvironment, GROUP, LANES, Level, read_scalar, read_wide, write_scalar,
     write_wide,
 };
-use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places};
+use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets};
 use norm_sys as sys;
 
 /// Takes every problem.
@@ -32,12 +32,12 @@ pub(super) fn make(
     let forward = problem.prop_kind.is_forward();
     Box::new(Reference {
         variant,
-        plan: Plan::new(problem),
+        plan: Plan::reference(problem),
         src: Tensor::new(&problem.src),
         dst: Tensor::new(&problem.dst),
         diff_src: Tensor::new(&problem.diff_src),
         padding: Padding::of(if forward { &problem.dst } else { &problem.diff_src }),
-        steps: Steps::new(&problem.attr, &problem.dst, None),
+        steps: PostOpChain::new(&problem.attr, &problem.dst, None),
         wide_sums: has_chain(problem) && !post_ops_fit(problem),
         forward,
         rms: problem.flags.rms(),
@@ -46,13 +46,13 @@ pub(super) fn make(
 
 /// Where the elements of a tensor lie.
 struct Tensor {
-    rows: Places,
-    cols: DimPlaces,
+    rows: Offsets,
+    cols: DimOffsets,
 }
 
 impl Tensor {
     fn new(desc: &MemoryDesc) -> Self {
-        let (rows, cols) = Places::of(desc).split_last();
+        let (rows, cols) = Offsets::of(desc).split_last();
         Self { rows, cols }
     }
 
@@ -71,7 +71,7 @@ struct Reference {
     /// Of the output.
     padding: Padding,
     /// What attributes do to dst.
-    steps: Option<Steps>,
+    steps: Option<PostOpChain>,
     /// Whether the statistics are those of an f32 dst, which it is before steps are taken.
     wide_sums: bool,
     forward: bool,
@@ -116,7 +116,7 @@ struct RowView<'a> {
     data_type: DataType,
     start: *mut u8,
     offset: usize,
-    cols: &'a DimPlaces,
+    cols: &'a DimOffsets,
 }
 
 impl RowView<'_> {
@@ -150,10 +150,10 @@ impl RowView<'_> {
 }
 
 /// An element of dst after the steps of the attributes.
-fn stepped(bound: &BoundSteps<'_>, value: f32, row: usize, col: usize) -> f32 {
+fn stepped(bound: &BoundChain<'_>, value: f32, row: usize, col: usize) -> f32 {
     let mut one = [value];
     // SAFETY: the execution's buffers were checked, and the element exists.
-    unsafe { take_steps(bound, &mut one, (row, col), [&mut [0.0], &mut [0.0]]) };
+    unsafe { apply_chain(bound, &mut one, (row, col), [&mut [0.0], &mut [0.0]]) };
     one[0]
 }
 
@@ -217,7 +217,7 @@ impl Columns<'_> {
             // SAFETY: the block's part of the scratchpad is this thread's.
             unsafe { std::slice::from_raw_parts_mut(start, cols) }
         }
-        let sums = job.sums(block);
+        let sums = job.column_sums(block);
         Self {
             scale: slice(sums.diff_scale, job.cols),
             shift: slice(sums.diff_shift, job.cols),
@@ -373,7 +373,7 @@ fn first_mean(src: RowView<'_>, cols: usize, rms: bool, dst: DataType) -> f64 {
 }
 
 impl Reference {
-    fn forward_row(&self, job: &Forward, row: usize, bound: Option<&BoundSteps<'_>>) {
+    fn forward_row(&self, job: &Forward, row: usize, bound: Option<&BoundChain<'_>>) {
         let src = self.src.row(job.src_type, job.src.cast_mut(), row);
         let dst = self.dst.row(job.dst_type, job.dst, row);
         let given = job.statistics == StatisticsUse::Given;

@@ -3,14 +3,14 @@
 //! bits are those of row after row.
 
 use super::backward::Kernel;
-use super::columns::CHAIN_ROWS;
 use super::gradient::{Kind, LAYER, RMS, RowSums, SUM_SCALE, SUM_SHIFT, Vectors};
 use super::job::Backward;
 use super::row::LARGEST_MEAN;
 use super::types::KernelTypes;
+use crate::rows::CHAIN_ROWS;
 use crate::simd::{
     Bf16, Element, F16, F32, GROUP, LANES, LanesOfRows, Level, Simd, add_wide, entry_points,
-    lane_sums,
+    lane_sums, unroll,
 };
 use crate::tensor::DataType;
 use std::mem::MaybeUninit;
@@ -369,18 +369,18 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
         unsafe {
             let zero = S::splat(0.0);
             let mut scale = [zero; N];
-            for v in 0..N {
+            unroll!(v in N, {
                 scale[v] = S::load(self.job.scale.add(i + v * LANES));
-            }
+            });
             let mut chains = [(zero, zero); N];
             for row in 0..CHAIN_ROWS {
                 let (vectors, src, diff_dst, diff_src) = rows.row::<S>(row);
                 let mut outs = [zero; N];
-                for v in 0..N {
+                unroll!(v in N, {
                     let x = types.src.load::<S>(src, i + v * LANES);
                     let dd = types.diff_dst.load::<S>(diff_dst, i + v * LANES);
                     outs[v] = vectors.gradient::<MODE, SUMS>(x, dd, scale[v], &mut chains[v]);
-                }
+                });
                 if rows.fetches {
                     rows.fetch::<S, _>(types.src, (src, rows.steps.0), i, N * LANES);
                     rows.fetch::<S, _>(types.diff_dst, (diff_dst, rows.steps.1), i, N * LANES);
@@ -391,9 +391,9 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
                     types.diff_src.store_all::<S, N>(diff_src, i, &outs);
                 }
             }
-            for v in 0..N {
+            unroll!(v in N, {
                 self.add_columns::<S>(i + v * LANES, LANES, chains[v]);
-            }
+            });
         }
     }
 

@@ -1,7 +1,6 @@
 //! The vector implementations: one per level.
 
 use super::backward;
-use super::columns::{JoinEntry, join_entry};
 use super::dense::Dense;
 use super::forward;
 use super::gradient::Kind;
@@ -13,6 +12,7 @@ use super::types::KernelTypes;
 use super::wide;
 use super::wide_backward;
 use crate::primitive::{Execution, Implementation, Variant};
+use crate::rows::{JoinEntry, join_entry};
 use crate::simd::Level;
 use crate::tensor::MemoryDesc;
 

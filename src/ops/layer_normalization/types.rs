@@ -5,7 +5,7 @@
 
 use super::problem::LayerNormalization;
 use super::row::sums_narrowly;
-use crate::primitive::Steps;
+use crate::primitive::PostOpChain;
 use crate::simd::Level;
 use crate::tensor::DataType;
 
@@ -147,7 +147,7 @@ pub(super) fn post_ops_fit(p: &LayerNormalization) -> bool {
         && usual(&p.src)
         && matches!(dst, DataType::F32 | DataType::Bf16)
         && (parameters == (false, false) || parameters == all)
-        && Steps::new(&p.attr, &p.dst, None).is_some_and(|steps| steps.are_ramps())
+        && PostOpChain::new(&p.attr, &p.dst, None).is_some_and(|steps| steps.is_fusible())
 }
 
 /// A floating-point type that kernels load and store, or f32, which others are converted to.

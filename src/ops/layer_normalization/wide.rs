@@ -10,7 +10,7 @@ use super::job::{Forward, StatisticsUse};
 use super::row::{NEAR, Statistics, again, reciprocal};
 use crate::simd::{
     BLOCK, Element, F64, LANES, Level, Map, Number, Simd, WideElement, entry_points, load_lanes,
-    map, store_lanes,
+    map, store_lanes, unroll,
 };
 use crate::tensor::DataType;
 use std::ptr::null;
@@ -50,15 +50,15 @@ pub(super) unsafe fn totals<S: Simd, T: TwoTerms<S>>(
                     }
                 }
                 let terms = terms.terms(i, n);
-                for k in 0..2 {
+                unroll!(k in 2, {
                     let term = if n == LANES { terms[k] } else { S::wide_first_n(terms[k], n) };
                     lanes[k] = S::wide_add(lanes[k], term);
-                }
+                });
                 i += LANES;
             }
-            for k in 0..2 {
+            unroll!(k in 2, {
                 totals[k] += S::wide_sum(lanes[k]);
-            }
+            });
         }
     }
     totals
@@ -222,7 +222,7 @@ impl<S: Simd> Map<S> for NarrowNormalize<'_> {
             let scale = load_f32::<S>(job.scale, i, n);
             let value = S::fma(xhat, scale, load_f32::<S>(job.shift, i, n));
             let element = Element::scaled(<Number as Element>::of(job.dst_type), job.factors);
-            let element = Element::finished(element, job.finish);
+            let element = Element::with_post_ops(element, job.finish);
             store_lanes::<S>(element, self.dst, i, value, n);
         }
     }
@@ -265,7 +265,7 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
         let mean = S::wide_splat(found.mean);
         let r = S::wide_splat(reciprocal(found.variance, job.epsilon));
         let src_type = Src::of(job.src_type);
-        let dst_type = Dst::of(job.dst_type).scaled(job.factors).finished(job.finish);
+        let dst_type = Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.finish);
         let dst_type = dst_type.rounded_again(job.rounded_again);
         let streams = job.streams && dst_type.streams(dst);
         map(

@@ -1,11 +1,11 @@
 //! Backward in f64, for the rows of which [`wide`](super::wide) says it. The formulas are those of `backward`.
 
-use super::columns::ColumnSums;
 use super::job::{Backward, Given};
 use super::row::reciprocal;
 use super::wide::{TwoTerms, load_parameter, statistics, totals};
+use crate::rows::ColumnSums;
 use crate::simd::{
-    AnyWide, F64, LANES, Level, Map, Number, Simd, WideElement, add_wide, entry_points, map,
+    AnyWide, F64, LANES, Level, Map, Number, Simd, WideElement, add_wide, entry_points, map, unroll,
 };
 use crate::tensor::DataType;
 use std::ptr::null;
@@ -94,7 +94,7 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
         // SAFETY: the caller's; sums are null or as long as a row.
         unsafe {
             let mut terms = [[S::wide_splat(0.0); 2]; R];
-            for r in 0..R {
+            unroll!(r in R, {
                 let row = &self.rows[r];
                 let job = row.job;
                 let (dd, xhat) = row.load(i, n);
@@ -111,9 +111,9 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
                 } else {
                     row.types.diff_src.put::<S>(row.diff_src, i, value, n);
                 }
-            }
+            });
             let all_sums = [self.diff_scale, self.diff_shift];
-            for t in 0..2 {
+            unroll!(t in 2, {
                 if !all_sums[t].is_null() {
                     let mut column = [terms[0][t]; R];
                     for r in 1..R {
@@ -121,7 +121,7 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
                     }
                     add_wide::<S, R>(all_sums[t].add(i), column, n);
                 }
-            }
+            });
         }
     }
 }
@@ -185,15 +185,15 @@ unsafe fn backward_some<S: Simd, E: WideElement, const R: usize>(
 ) {
     // SAFETY: the caller's.
     unsafe {
-        let ColumnSums { diff_scale, diff_shift, .. } = job.sums(sums);
+        let ColumnSums { diff_scale, diff_shift, .. } = job.column_sums(sums);
         let mut rows = [gradient_row::<S, E>(job, first); R];
         for r in 1..R {
             rows[r] = gradient_row::<S, E>(job, first + r);
         }
         let mut streams = job.streams;
-        for r in 0..R {
+        unroll!(r in R, {
             streams &= rows[r].types.diff_src.streams(rows[r].diff_src);
-        }
+        });
         map(job.cols, &Gradients { rows, diff_scale, diff_shift, streams });
     }
 }

@@ -1,19 +1,19 @@
-//! A run of numbers converted: read into f32 or f64, computed with, rounded and written.
+//! Conversion of runs of numbers: load as f32 or f64, compute, round and store.
 //!
-//! Loops over one type each are free of branches, so that they become vectors in the entries of each
+//! Each loop handles one type without branches, so that the compiler vectorises it for each
 //! instruction set.
 
 use crate::simd::{LANES, Simd, entry_points, read_scalar, read_wide, write_scalar, write_wide};
 use crate::tensor::DataType;
 
-/// Numbers that are on their way at once: they stay in the nearest cache.
+/// Elements converted at once; they stay in the first-level cache.
 pub(super) const CHUNK: usize = 256;
 
 /// `x = src_scale*(src - src_zero) + sum*old; dst = x/dst_scale + dst_zero`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arithmetic {
-    /// Nothing of this is asked for.
-    pub(super) is_none: bool,
+    /// There is no arithmetic.
+    pub(super) is_identity: bool,
     pub(super) src_scale: f64,
     pub(super) src_zero: f64,
     pub(super) sum: f64,
@@ -21,7 +21,7 @@ pub(super) struct Arithmetic {
     pub(super) dst_zero: f64,
 }
 
-/// The arithmetic in a type, step by step.
+/// The arithmetic in one type, step by step.
 macro_rules! apply {
     ($arithmetic:expr, $x:expr, $old:expr, $type:ty) => {{
         let a = $arithmetic;
@@ -31,7 +31,7 @@ macro_rules! apply {
     }};
 }
 
-/// Types, and whether f32 carries them.
+/// The types of a conversion and its arithmetic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conversion {
     pub(super) src_type: DataType,
@@ -40,25 +40,25 @@ pub(super) struct Conversion {
 }
 
 impl Conversion {
-    /// Whether numbers pass through f64.
+    /// Whether the arithmetic is f64.
     #[inline(always)]
     fn is_wide(&self) -> bool {
         let wide = |t| matches!(t, DataType::F64 | DataType::S32);
         wide(self.src_type) || wide(self.dst_type)
     }
 
-    /// Whether the bytes of src are those of dst.
+    /// Whether the bytes are copied.
     pub(super) fn is_copy(&self) -> bool {
-        self.arithmetic.is_none && self.src_type == self.dst_type
+        self.arithmetic.is_identity && self.src_type == self.dst_type
     }
 
-    /// One element.
+    /// Converts one element.
     ///
     /// # Safety
-    /// The element `i` of src may be read, and the element `o` of dst read and written.
-    pub(super) unsafe fn one(&self, src: *const u8, i: usize, dst: *mut u8, o: usize) {
+    /// Element `i` of src is readable, and element `o` of dst is readable and writable.
+    pub(super) unsafe fn convert_element(&self, src: *const u8, i: usize, dst: *mut u8, o: usize) {
         let a = &self.arithmetic;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if self.is_copy() {
                 let size = self.src_type.size();
@@ -66,19 +66,19 @@ impl Conversion {
             } else if self.is_wide() {
                 let x = read_wide(self.src_type, src, i);
                 let old = if a.sum == 0.0 { 0.0 } else { read_wide(self.dst_type, dst, o) };
-                let x = if a.is_none { x } else { apply!(a, x, old, f64) };
+                let x = if a.is_identity { x } else { apply!(a, x, old, f64) };
                 write_wide(self.dst_type, dst, o, x);
             } else {
                 let x = read_scalar(self.src_type, src, i);
                 let old = if a.sum == 0.0 { 0.0 } else { read_scalar(self.dst_type, dst, o) };
-                let x = if a.is_none { x } else { apply!(a, x, old, f32) };
+                let x = if a.is_identity { x } else { apply!(a, x, old, f32) };
                 write_scalar(self.dst_type, dst, o, x);
             }
         }
     }
 }
 
-/// `$body` with `$type` as a constant, for each type; other types than those named do not come.
+/// Instantiates `$body` with `$type` as a constant for each listed type. Other types do not occur.
 macro_rules! for_type {
     ($data_type:expr, |$type:ident| $body:expr) => {
         for_type!($data_type, [F32 F64 S32 S8 U8 Bf16 F16 F8E4m3 F8E5m2], |$type| $body)
@@ -96,28 +96,28 @@ macro_rules! for_type {
 }
 
 entry_points! {
-    /// Runs converted.
+    /// Conversion of runs, compiled for each level.
     mod entries: convert<>(
         conversion: &Conversion, src: *const u8, dst: *mut u8, n: usize
     ) -> ();
 }
 
-/// How a run is converted at a level.
+/// The conversion of runs at a level.
 pub(super) type Entry = unsafe fn(&Conversion, *const u8, *mut u8, usize);
 
 pub(super) fn entry(level: crate::simd::Level) -> Entry {
     entries::at(level).unwrap_or(entries::portable::entry_portable)
 }
 
-/// Converts `n` elements that lie densely at both ends, at most [`CHUNK`] at a time.
+/// Converts `n` elements that are dense in both tensors, at most [`CHUNK`] at a time.
 ///
 /// # Safety
-/// `src` has as many elements, and `dst`, which may be written, too.
+/// `src` has `n` readable elements, and `dst` has `n` writable ones.
 #[inline(always)]
 unsafe fn convert<S: Simd>(c: &Conversion, src: *const u8, dst: *mut u8, n: usize) {
     let (from, to) = (c.src_type.size(), c.dst_type.size());
     let mut at = 0;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         while at < n {
             let count = (n - at).min(CHUNK);
@@ -138,10 +138,10 @@ unsafe fn convert<S: Simd>(c: &Conversion, src: *const u8, dst: *mut u8, n: usiz
 unsafe fn convert_narrow<S: Simd>(c: &Conversion, src: *const u8, dst: *mut u8, n: usize) {
     let mut values = [0.0f32; CHUNK];
     let a = &c.arithmetic;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         load::<S>(c.src_type, src, &mut values, n);
-        if !a.is_none {
+        if !a.is_identity {
             let mut old = [0.0f32; CHUNK];
             if a.sum != 0.0 {
                 load::<S>(c.dst_type, dst, &mut old, n);
@@ -160,12 +160,12 @@ unsafe fn convert_narrow<S: Simd>(c: &Conversion, src: *const u8, dst: *mut u8, 
 unsafe fn convert_wide(c: &Conversion, src: *const u8, dst: *mut u8, n: usize) {
     let mut values = [0.0f64; CHUNK];
     let a = &c.arithmetic;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for_type!(c.src_type, |TYPE| for (i, value) in values[..n].iter_mut().enumerate() {
             *value = read_wide(TYPE, src, i);
         });
-        if !a.is_none {
+        if !a.is_identity {
             let mut old = [0.0f64; CHUNK];
             if a.sum != 0.0 {
                 for_type!(c.dst_type, |TYPE| for (i, value) in old[..n].iter_mut().enumerate() {
@@ -182,13 +182,13 @@ unsafe fn convert_wide(c: &Conversion, src: *const u8, dst: *mut u8, n: usize) {
     }
 }
 
-/// Numbers as f32.
+/// Loads elements as f32.
 ///
 /// # Safety
 /// `p` has `n` elements, at most [`CHUNK`].
 #[inline(always)]
 unsafe fn load<S: Simd>(data_type: DataType, p: *const u8, values: &mut [f32; CHUNK], n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match data_type {
             DataType::F32 => {
@@ -209,7 +209,7 @@ unsafe fn load<S: Simd>(data_type: DataType, p: *const u8, values: &mut [f32; CH
 /// As [`Simd`].
 #[inline(always)]
 unsafe fn widen<S: Simd, const BF16: bool>(v: S::H) -> S::F {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { if BF16 { S::from_bf16(v) } else { S::from_f16(v) } }
 }
 
@@ -217,11 +217,11 @@ unsafe fn widen<S: Simd, const BF16: bool>(v: S::H) -> S::F {
 /// As [`Simd`].
 #[inline(always)]
 unsafe fn narrow<S: Simd, const BF16: bool>(v: S::F) -> S::H {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { if BF16 { S::to_bf16(v) } else { S::to_f16(v) } }
 }
 
-/// bf16, or f16.
+/// Loads bf16 or f16.
 ///
 /// # Safety
 /// As [`load`].
@@ -229,7 +229,7 @@ unsafe fn narrow<S: Simd, const BF16: bool>(v: S::F) -> S::H {
 unsafe fn load_half<S: Simd, const BF16: bool>(p: *const u8, values: &mut [f32; CHUNK], n: usize) {
     let (p, out) = (p.cast::<u16>(), values.as_mut_ptr());
     let (whole, rest) = (n - n % LANES, n % LANES);
-    // SAFETY: the caller's; the values have room for whole vectors.
+    // SAFETY: guaranteed by the caller; the array has room for whole vectors.
     unsafe {
         for i in (0..whole).step_by(LANES) {
             S::store(out.add(i), widen::<S, BF16>(S::load_half(p.add(i))));
@@ -240,13 +240,13 @@ unsafe fn load_half<S: Simd, const BF16: bool>(p: *const u8, values: &mut [f32; 
     }
 }
 
-/// Numbers rounded and written.
+/// Rounds and stores elements.
 ///
 /// # Safety
 /// `p` has room for `n` elements, at most [`CHUNK`].
 #[inline(always)]
 unsafe fn store<S: Simd>(data_type: DataType, p: *mut u8, values: &[f32; CHUNK], n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match data_type {
             DataType::F32 => {
@@ -263,7 +263,7 @@ unsafe fn store<S: Simd>(data_type: DataType, p: *mut u8, values: &[f32; CHUNK],
     }
 }
 
-/// bf16, or f16.
+/// Stores bf16 or f16.
 ///
 /// # Safety
 /// As [`store`].
@@ -271,7 +271,7 @@ unsafe fn store<S: Simd>(data_type: DataType, p: *mut u8, values: &[f32; CHUNK],
 unsafe fn store_half<S: Simd, const BF16: bool>(p: *mut u8, values: &[f32; CHUNK], n: usize) {
     let (p, from) = (p.cast::<u16>(), values.as_ptr());
     let (whole, rest) = (n - n % LANES, n % LANES);
-    // SAFETY: the caller's; the values are there in whole vectors.
+    // SAFETY: guaranteed by the caller; the array has whole vectors.
     unsafe {
         for i in (0..whole).step_by(LANES) {
             S::store_half(p.add(i), narrow::<S, BF16>(S::load(from.add(i))));
@@ -322,20 +322,20 @@ mod tests {
         bytes
     }
 
-    /// Runs at every level, and elements one by one, have the same bits.
+    /// Runs at every level have the same bits as single elements.
     #[test]
     fn levels_agree_with_single_elements() {
         let values = values();
         let n = values.len();
         let none = Arithmetic {
-            is_none: true,
+            is_identity: true,
             src_scale: 1.0,
             src_zero: 0.0,
             sum: 0.0,
             dst_scale: 1.0,
             dst_zero: 0.0,
         };
-        let some = Arithmetic { is_none: false, src_scale: 0.375, src_zero: 3.0, ..none };
+        let some = Arithmetic { is_identity: false, src_scale: 0.375, src_zero: 3.0, ..none };
         let all = Arithmetic { sum: -0.5, dst_scale: 1.7, dst_zero: -5.0, ..some };
         let mut compared = 0;
         for (src_type, dst_type) in ALL.iter().flat_map(|s| ALL.map(|d| (*s, d))) {
@@ -346,7 +346,7 @@ mod tests {
                 let mut expected = before.clone();
                 for i in 0..n {
                     // SAFETY: the elements are there.
-                    unsafe { c.one(src.as_ptr(), i, expected.as_mut_ptr(), i) };
+                    unsafe { c.convert_element(src.as_ptr(), i, expected.as_mut_ptr(), i) };
                 }
                 for level in Level::available() {
                     for first in [0, 3] {
@@ -375,9 +375,9 @@ mod tests {
         assert!(compared > 1_000_000);
     }
 
-    /// Rounded once, from f64, against integer arithmetic on the nearest neighbours.
+    /// Conversion from f64 rounds to nearest even; checked against the neighbouring codes.
     #[test]
-    fn every_type_takes_the_nearest() {
+    fn every_type_rounds_to_nearest() {
         for data_type in ALL {
             for x in values().into_iter().filter(|x| x.abs() < 1e15) {
                 let mut code = [0u8; 8];

@@ -1,9 +1,10 @@
-//! Reorder: a tensor brought into another layout and another element type.
+//! Reorder: copies a tensor into another layout and data type.
 //!
-//! Each element: `x = src_scale*(src - src_zero_point)`; with a sum, `x += sum_scale*dst`, dst as it was before;
-//! `dst = x/dst_scale + dst_zero_point`, rounded to nearest even; integers saturate and NaN becomes 0. What fills
-//! up the blocks of dst becomes zeros. Arithmetic is f32, or f64 where one of the types is s32 or f64, each step
-//! rounded by itself, so that every implementation gives the same bits.
+//! For each element `x = src_scale*(src - src_zero_point)`; with a sum, `x += sum_scale*dst`, where
+//! dst is the previous content; `dst = x/dst_scale + dst_zero_point`, rounded to nearest even.
+//! Integers saturate and NaN becomes 0. Block padding of dst is set to zero. Arithmetic is f32, or
+//! f64 if a type is s32 or f64. Every step is rounded separately, so that all implementations give
+//! the same bits.
 
 mod convert;
 mod nest;

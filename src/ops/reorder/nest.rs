@@ -1,8 +1,8 @@
-//! Two layouts of the same tensor as one nest of loops.
+//! Two layouts of one tensor as a loop nest.
 
-use crate::tensor::{MemoryDesc, Places};
+use crate::tensor::{MemoryDesc, Offsets};
 
-/// One loop: how often, and how far apart the elements lie in src and in dst.
+/// One loop: its trip count, and its strides in src and dst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loop {
     pub(super) count: usize,
@@ -10,10 +10,10 @@ pub(super) struct Loop {
     pub(super) dst: usize,
 }
 
-/// The loops over all elements, that of the smallest step in dst last; `None` where blocks of src and dst do
-/// not divide each other, or a dimension.
+/// The loops over all elements, with the smallest stride in dst innermost. `None` if the blocks of
+/// src and dst do not divide each other, or do not divide a dimension.
 pub(super) fn loops(src: &MemoryDesc, dst: &MemoryDesc) -> Option<Vec<Loop>> {
-    let (from, to) = (Places::of(src), Places::of(dst));
+    let (from, to) = (Offsets::of(src), Offsets::of(dst));
     let mut loops = Vec::new();
     for d in 0..src.ndims() {
         let (size, from, to) = (src.dims()[d] as usize, from.dim(d), to.dim(d));
@@ -76,7 +76,7 @@ mod tests {
                     .flat_map(|&(a, b)| (0..l.count).map(move |i| (a + i * l.src, b + i * l.dst)))
                     .collect();
             }
-            let (from, to) = (Places::of(&src), Places::of(&dst));
+            let (from, to) = (Offsets::of(&src), Offsets::of(&dst));
             let mut expected: Vec<_> =
                 (0..32 * 48 * 3).map(|i| (from.offset(i), to.offset(i))).collect();
             pairs.sort_unstable();
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn ragged_blocks_are_no_nest() {
+    fn ragged_blocks_have_no_loop_nest() {
         let (plain, blocked) =
             (desc(&[20, 3, 2], sys::norm_abc), desc(&[20, 3, 2], sys::norm_Abc16a));
         assert_eq!(loops(&plain, &blocked), None);

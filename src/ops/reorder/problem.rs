@@ -1,4 +1,4 @@
-//! The problem: what was asked for, checked.
+//! The validated problem.
 
 use super::convert::Arithmetic;
 use super::{reference, runs};
@@ -11,30 +11,30 @@ use crate::simd::read_wide;
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
 
-/// A checked problem.
+/// A validated problem.
 #[derive(Clone, Debug)]
 pub(crate) struct Reorder {
     pub(super) src: MemoryDesc,
     pub(super) dst: MemoryDesc,
     pub(super) src_type: DataType,
     pub(super) dst_type: DataType,
-    pub(super) quantized: Quantities,
+    pub(super) quantized: Quantizations,
     arguments: Vec<OpArgument>,
 }
 
-/// What is done to the numbers on their way.
+/// The scales, zero points and sum of a reorder.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Quantities {
+pub(super) struct Quantizations {
     pub(super) src_scale: Option<Quantized>,
     pub(super) dst_scale: Option<Quantized>,
     pub(super) src_zero: Option<Quantized>,
     pub(super) dst_zero: Option<Quantized>,
-    /// What dst as it was is multiplied by, before it is added; 0 without a sum.
+    /// The factor of the previous dst in a sum; 0 without a sum.
     pub(super) sum: f32,
 }
 
-impl Quantities {
-    /// Each with the argument that carries its values.
+impl Quantizations {
+    /// Each with the argument that holds its values.
     pub(super) fn all(&self) -> [(Option<Quantized>, i32); 4] {
         let (scales, points) = (sys::NORM_ARG_ATTR_SCALES, sys::NORM_ARG_ATTR_ZERO_POINTS);
         [
@@ -45,31 +45,38 @@ impl Quantities {
         ]
     }
 
-    /// Whether numbers are converted and nothing else.
-    pub(super) fn is_none(&self) -> bool {
+    /// Whether elements are converted without arithmetic.
+    pub(super) fn is_identity(&self) -> bool {
         self.sum == 0.0 && self.all().iter().all(|(quantized, _)| quantized.is_none())
     }
 
-    /// Whether one value of each serves all elements.
+    /// Whether there is at most one value per tensor.
     pub(super) fn is_uniform(&self) -> bool {
         self.all().iter().all(|(quantized, _)| quantized.is_none_or(|q| q.mask == 0))
     }
 
-    /// The arithmetic with the values at places of the arguments, in the order of [`all`](Self::all).
+    /// The arithmetic with the values at the given indices, in the order of [`all`](Self::all).
     ///
     /// # Safety
-    /// The arguments were checked, and the places are within them.
+    /// The arguments were checked, and the indices are within them.
     pub(super) unsafe fn arithmetic(&self, arguments: &Arguments, at: [usize; 4]) -> Arithmetic {
         let mut values = [1.0, 0.0, 1.0, 0.0];
         for ((value, (quantized, id)), at) in values.iter_mut().zip(self.all()).zip(at) {
             if let Some(quantized) = quantized {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 *value = unsafe { read_wide(quantized.data_type, arguments.get(id), at) };
             }
         }
         let [src_scale, src_zero, dst_scale, dst_zero] = values;
         let sum = f64::from(self.sum);
-        Arithmetic { is_none: self.is_none(), src_scale, src_zero, sum, dst_scale, dst_zero }
+        Arithmetic {
+            is_identity: self.is_identity(),
+            src_scale,
+            src_zero,
+            sum,
+            dst_scale,
+            dst_zero,
+        }
     }
 }
 
@@ -85,7 +92,7 @@ impl Reorder {
             )));
         }
         if dst.overlaps_itself() {
-            return Err(Error::invalid("dst_desc: elements of an output share an address"));
+            return Err(Error::invalid("dst_desc: elements of an output overlap"));
         }
         attr.check("reorder", &ACCEPTED)?;
         let point = |arg, name: &str, data_type: DataType| {
@@ -93,12 +100,12 @@ impl Reorder {
             if found.is_some() && !data_type.is_integer() {
                 let what = data_type.name();
                 return Err(Error::invalid(format!(
-                    "attr: {name} is {what}, which has no zero point"
+                    "attr: {name} is {what}, which cannot have a zero point"
                 )));
             }
             Ok(found)
         };
-        let quantized = Quantities {
+        let quantized = Quantizations {
             src_scale: attr.scales.get(sys::NORM_ARG_SRC),
             dst_scale: attr.scales.get(sys::NORM_ARG_DST),
             src_zero: point(sys::NORM_ARG_SRC, "src", src_type)?,
@@ -125,7 +132,7 @@ impl Reorder {
     }
 }
 
-/// What a reorder can do.
+/// What a reorder supports.
 const ACCEPTED: Accepted = Accepted {
     scales: &[sys::NORM_ARG_SRC, sys::NORM_ARG_DST],
     zero_points: &[sys::NORM_ARG_SRC, sys::NORM_ARG_DST],
@@ -133,15 +140,15 @@ const ACCEPTED: Accepted = Accepted {
     post_op: |post_op| matches!(post_op, PostOp::Sum { zero_point: 0, .. }),
 };
 
-/// The factor of the sum, 0 without one.
+/// The factor of the sum; 0 without one.
 fn sum_of(attr: &Attr, dst: DataType) -> Result<f32> {
     match &attr.post_ops[..] {
         [] => Ok(0.0),
         [PostOp::Sum { scale, data_type, .. }] if data_type.is_none_or(|t| t == dst) => Ok(*scale),
-        [_] => Err(Error::unimplemented("attr: a reorder sums in the type of dst")),
+        [_] => Err(Error::unimplemented("attr: the sum of a reorder must have the type of dst")),
         more => {
             let count = more.len();
-            Err(Error::unimplemented(format!("attr: a reorder takes one sum, not {count}")))
+            Err(Error::unimplemented(format!("attr: a reorder supports one sum, not {count}")))
         }
     }
 }
@@ -149,9 +156,7 @@ fn sum_of(attr: &Attr, dst: DataType) -> Result<f32> {
 fn checked_type(name: &str, desc: &MemoryDesc) -> Result<DataType> {
     match (desc.layout(), desc.data_type()) {
         (Layout::Strided, Some(data_type)) => Ok(data_type),
-        (Layout::Any, _) => {
-            Err(Error::invalid(format!("{name}: the layout must be given, not `any`")))
-        }
+        (Layout::Any, _) => Err(Error::invalid(format!("{name}: the layout must not be `any`"))),
         _ => Err(Error::invalid(format!("{name}: an empty descriptor"))),
     }
 }
@@ -200,10 +205,10 @@ impl Op for Reorder {
 
     fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
         let shared = arguments.get(sys::NORM_ARG_SRC);
-        let is_same = self.src_type == self.dst_type && self.src.lies_like(&self.dst);
+        let is_same = self.src_type == self.dst_type && self.src.same_layout(&self.dst);
         if !shared.is_null() && shared == arguments.get(sys::NORM_ARG_DST) && !is_same {
             return Err(Error::invalid(
-                "args: SRC and DST share a buffer, which takes one data type and layout for both",
+                "args: SRC and DST share a buffer but not their data type and layout",
             ));
         }
         Ok(())

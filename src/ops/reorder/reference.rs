@@ -1,36 +1,36 @@
-//! One element after the other, for any layouts and any scales.
+//! The reference implementation: element by element, for any layouts and any scales.
 
 use super::convert::Conversion;
 use super::problem::Reorder;
 use crate::primitive::{Execution, Implementation, Padding, Variant};
 use crate::simd::DefaultEnvironment;
-use crate::tensor::Places;
+use crate::tensor::Offsets;
 use crate::threads::Length;
 use norm_sys as sys;
 
-/// Elements that are worth a thread.
+/// Minimum number of elements per thread.
 const ELEMENTS_PER_THREAD: usize = 4096;
 
-/// Takes every problem.
+/// Supports every problem.
 pub(super) fn make(problem: &Reorder, variant: &'static Variant) -> Box<dyn Implementation> {
     let dims: Vec<usize> = problem.src.dims().iter().map(|d| *d as usize).collect();
     Box::new(Reference {
         variant,
         problem: problem.clone(),
-        src: Places::of(&problem.src),
-        dst: Places::of(&problem.dst),
+        src: Offsets::of(&problem.src),
+        dst: Offsets::of(&problem.dst),
         count: dims.iter().product(),
         values: problem.quantized.all().map(|(quantized, _)| {
-            ValuePlaces::new(&dims, quantized.map_or(0, |quantized| quantized.mask))
+            ValueIndices::new(&dims, quantized.map_or(0, |quantized| quantized.mask))
         }),
         padding: Padding::of(&problem.dst),
     })
 }
 
-/// Where the scale, or zero point, of an element is: steps in each dimension, innermost first.
-struct ValuePlaces(Vec<(usize, usize)>);
+/// The index of an element's scale or zero point: sizes and strides, innermost dimension first.
+struct ValueIndices(Vec<(usize, usize)>);
 
-impl ValuePlaces {
+impl ValueIndices {
     fn new(dims: &[usize], mask: u32) -> Self {
         if mask == 0 {
             return Self(Vec::new());
@@ -58,10 +58,10 @@ impl ValuePlaces {
 struct Reference {
     variant: &'static Variant,
     problem: Reorder,
-    src: Places,
-    dst: Places,
+    src: Offsets,
+    dst: Offsets,
     count: usize,
-    values: [ValuePlaces; 4],
+    values: [ValueIndices; 4],
     padding: Padding,
 }
 
@@ -85,13 +85,18 @@ impl Implementation for Reference {
                     (arguments.get(sys::NORM_ARG_SRC), arguments.get(sys::NORM_ARG_DST));
                 let end = self.count.min((block + 1) * per_block);
                 for flat in block * per_block..end {
-                    // SAFETY: the buffers were checked, and each element is one block's.
+                    // SAFETY: the buffers were checked, and each element belongs to one block.
                     unsafe {
-                        let at = self.values.each_ref().map(|places| places.at(flat));
+                        let at = self.values.each_ref().map(|indices| indices.at(flat));
                         let arithmetic = p.quantized.arithmetic(arguments, at);
                         let (src_type, dst_type) = (p.src_type, p.dst_type);
                         let conversion = Conversion { src_type, dst_type, arithmetic };
-                        conversion.one(src, self.src.offset(flat), dst, self.dst.offset(flat));
+                        conversion.convert_element(
+                            src,
+                            self.src.offset(flat),
+                            dst,
+                            self.dst.offset(flat),
+                        );
                     }
                 }
             });

@@ -1,5 +1,5 @@
-//! The vector implementations: runs of elements that lie densely in dst are converted at once. Where they do
-//! not lie so in src, tiles are turned around on the way.
+//! The vector implementations. Runs that are dense in dst are converted at once. If they are not
+//! dense in src, tiles are transposed first.
 
 use super::convert::{Conversion, Entry, entry};
 use super::nest::{Loop, loops};
@@ -9,23 +9,24 @@ use crate::simd::{DefaultEnvironment, Level};
 use crate::threads::Length;
 use norm_sys as sys;
 
-/// Elements that are worth a thread.
+/// Minimum number of elements per thread.
 const ELEMENTS_PER_THREAD: usize = 16 * 1024;
-/// Elements of a run that one block of a split has at least.
+/// Elements of a run per block of a split.
 const RUN: usize = 4096;
-/// The lines of a tile that is turned around: neighbours in src, a few cache lines of any type.
+/// Lines of a transposed tile: adjacent elements in src, a few cache lines for any type.
 const LINES: usize = 32;
-/// Elements of a line: enough for a call of the conversion, with a tile that stays in the nearest caches.
+/// Elements per line of a tile: enough for one call of the conversion, while the tile stays in
+/// cache.
 const LINE: usize = 128;
 
-/// The vector implementation at a level, or why it does not fit.
+/// The vector implementation at a level, or why it does not support the problem.
 pub(super) fn make(
     problem: &Reorder,
     variant: &'static Variant,
     level: Level,
 ) -> Result<Box<dyn Implementation>, String> {
     if !problem.quantized.is_uniform() {
-        return Err("there are several scales or zero points for a tensor".into());
+        return Err("a tensor has several scales or zero points".into());
     }
     let mut outer = loops(&problem.src, &problem.dst)
         .ok_or("the blocks of src, of dst and the dimensions do not divide each other")?;
@@ -34,7 +35,7 @@ pub(super) fn make(
         Some(last) if last.dst == 1 => outer.pop().unwrap_or(unit),
         _ => unit,
     };
-    // Of a run whose elements are apart in src, the loop that takes neighbours there.
+    // If the run is strided in src, the loop that is contiguous there.
     let across = match outer.iter().position(|l| l.src == 1) {
         Some(at) if run.src != 1 => outer.remove(at),
         _ => Loop { count: 1, src: 0, dst: 0 },
@@ -42,7 +43,7 @@ pub(super) fn make(
     if problem.dst.has_zero_dim() {
         outer = vec![Loop { count: 0, src: 0, dst: 0 }];
     }
-    // Long runs are split between threads, too.
+    // Long runs are split between threads too.
     let pieces = if run.src == 1 && across.count == 1 { run.count.div_ceil(RUN) } else { 1 };
     Ok(Box::new(Runs {
         variant,
@@ -60,13 +61,13 @@ struct Runs {
     variant: &'static Variant,
     problem: Reorder,
     convert: Entry,
-    /// What counts the runs, or the tiles' planes.
+    /// The loops around the runs, or around the planes of tiles.
     outer: Vec<Loop>,
     /// The lines of a tile.
     across: Loop,
-    /// Dense in dst.
+    /// The loop that is dense in dst.
     run: Loop,
-    /// How many parts a run is cut into.
+    /// The number of pieces per run.
     pieces: usize,
     padding: Padding,
 }
@@ -82,16 +83,16 @@ impl Implementation for Runs {
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
         let (p, arguments) = (&self.problem, execution.arguments);
-        // Before the data: at the ends of blocks both lie in one cache line.
+        // Before the data: at block ends, padding and data share a cache line.
         // SAFETY: the buffers were checked.
         unsafe { self.padding.clear(arguments.get(sys::NORM_ARG_DST)) };
         let (src_type, dst_type) = (p.src_type, p.dst_type);
         let environment = DefaultEnvironment::enter();
-        // SAFETY: the buffers were checked; one value serves all.
+        // SAFETY: the buffers were checked; there is one value per tensor.
         let arithmetic = unsafe { p.quantized.arithmetic(arguments, [0; 4]) };
         drop(environment);
         let conversion = Conversion { src_type, dst_type, arithmetic };
-        // Planes of tiles are cut along the lines of src, runs into pieces.
+        // Planes of tiles are split along the lines of src, runs into pieces.
         let strips =
             if self.across.count > 1 { self.across.count.div_ceil(LINES) } else { self.pieces };
         let planes: usize = self.outer.iter().map(|l| l.count).product();
@@ -108,8 +109,8 @@ impl Implementation for Runs {
                     arguments.get(sys::NORM_ARG_SRC).wrapping_add(src_offset * src_type.size());
                 let dst =
                     arguments.get(sys::NORM_ARG_DST).wrapping_add(dst_offset * dst_type.size());
-                // SAFETY: the buffers were checked, the loops stay within them, each unit is one
-                // block's, and the machine has the level.
+                // SAFETY: the buffers were checked, the loops stay within them, each unit belongs
+                // to one block, and the CPU supports the level.
                 unsafe {
                     if self.run.src == 1 {
                         self.piece(&conversion, src, dst, unit % strips);
@@ -124,7 +125,7 @@ impl Implementation for Runs {
 }
 
 impl Runs {
-    /// Where a plane begins in src and in dst.
+    /// The offsets of a plane in src and dst.
     fn plane(&self, plane: usize) -> (usize, usize) {
         let mut rest = plane;
         let mut at = (0, 0);
@@ -136,25 +137,25 @@ impl Runs {
         at
     }
 
-    /// Part of a run that is dense at both ends.
+    /// Converts a piece of a run that is dense in both tensors.
     ///
     /// # Safety
-    /// The run begins at these addresses, and the machine has the level.
+    /// The run starts at these addresses, and the CPU supports the level.
     unsafe fn piece(&self, c: &Conversion, src: *const u8, dst: *mut u8, piece: usize) {
         let first = piece * RUN;
         let count = if self.pieces == 1 { self.run.count } else { RUN.min(self.run.count - first) };
         let (from, to) = (first * c.src_type.size(), first * c.dst_type.size());
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.convert_run(c, src.add(from), dst.add(to), count) };
     }
 
     /// # Safety
-    /// There are `count` elements at both ends, and the machine has the level.
+    /// Both addresses have `count` elements, and the CPU supports the level.
     unsafe fn convert_run(&self, c: &Conversion, src: *const u8, dst: *mut u8, count: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if c.is_copy() {
-                // In place, both are the same.
+                // They may be the same buffer.
                 std::ptr::copy(src, dst, count * c.src_type.size());
             } else {
                 (self.convert)(c, src, dst, count);
@@ -162,10 +163,10 @@ impl Runs {
         }
     }
 
-    /// Up to [`LINES`] neighbours in src, each the begin of a run in dst, tile by tile.
+    /// Converts up to [`LINES`] runs of dst that are adjacent in src, tile by tile.
     ///
     /// # Safety
-    /// The plane begins at these addresses, and the machine has the level.
+    /// The plane starts at these addresses, and the CPU supports the level.
     unsafe fn strip(&self, c: &Conversion, src: *const u8, dst: *mut u8, strip: usize) {
         let first = strip * LINES;
         let lines = LINES.min(self.across.count - first);
@@ -173,7 +174,7 @@ impl Runs {
             let count = LINE.min(self.run.count - begin);
             let from = (first * self.across.src + begin * self.run.src) * c.src_type.size();
             let to = (first * self.across.dst + begin) * c.dst_type.size();
-            // SAFETY: the caller's; the tile lies within the plane.
+            // SAFETY: guaranteed by the caller; the tile is within the plane.
             unsafe {
                 let (src, dst) = (src.add(from), dst.add(to));
                 match c.src_type.size() {
@@ -186,10 +187,10 @@ impl Runs {
         }
     }
 
-    /// A tile of elements of src that are as large as a `T`: turned around, then converted line by line.
+    /// Transposes a tile of elements with the size of `T`, then converts it line by line.
     ///
     /// # Safety
-    /// The tile begins at these addresses, and the machine has the level.
+    /// The tile starts at these addresses, and the CPU supports the level.
     unsafe fn tile<T: Copy>(
         &self,
         c: &Conversion,
@@ -198,9 +199,10 @@ impl Runs {
         lines: usize,
         count: usize,
     ) {
-        let mut turned = [std::mem::MaybeUninit::<T>::uninit(); LINES * LINE];
-        let start = turned.as_mut_ptr().cast::<T>();
-        // SAFETY: the caller's; a tile has room for its lines, and addresses need no alignment.
+        let mut transposed = [std::mem::MaybeUninit::<T>::uninit(); LINES * LINE];
+        let start = transposed.as_mut_ptr().cast::<T>();
+        // SAFETY: guaranteed by the caller; the buffer has room for the lines, and accesses may be
+        // unaligned.
         unsafe {
             for i in 0..count {
                 let from = src.cast::<T>().add(i * self.run.src);

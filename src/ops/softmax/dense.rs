@@ -3,7 +3,7 @@
 use super::kernel::{Entry, Job, Tensor, backward_entry, forward_entry, store_entry};
 use super::problem::{Softmax, SoftmaxAlgorithm};
 use crate::primitive::{
-    BoundSteps, Execution, Implementation, Rows, StepEntry, Steps, Variant, step_entry,
+    BoundChain, ChainEntry, Execution, Implementation, PostOpChain, Rows, Variant, chain_entry,
 };
 use crate::simd::{DefaultEnvironment, Level};
 use crate::tensor::{DataType, MemoryDesc, RowMap};
@@ -48,7 +48,7 @@ pub(super) fn make(
     let dst = p.axis_last(&p.dst);
     let last = dst.ndims() - 1;
     let order: Vec<usize> = dst.order()[..=last].iter().copied().filter(|d| *d != last).collect();
-    let steps = Steps::new(&p.attr_axis_last(), &dst, Some(&order));
+    let steps = PostOpChain::new(&p.attr_axis_last(), &dst, Some(&order));
     let tensor = |id, desc: &MemoryDesc| Source::new(id, &p.axis_last(desc), &order);
     let types = [&p.dst, input, output].map(type_of);
     let stepped = if steps.is_some() { DataType::F32 } else { types[2] };
@@ -72,7 +72,7 @@ pub(super) fn make(
         output: tensor(ids[1], output),
         dst: tensor(sys::NORM_ARG_DST, &p.dst),
         entry,
-        steps: steps.map(|steps| (steps, step_entry(level))),
+        steps: steps.map(|steps| (steps, chain_entry(level))),
         store: store_entry(level),
         stage_step: if keeps { p.cols.next_multiple_of(LINE) } else { 0 },
     }))
@@ -118,7 +118,7 @@ struct Dense {
     output: Source,
     dst: Source,
     entry: Entry,
-    steps: Option<(Steps, StepEntry)>,
+    steps: Option<(PostOpChain, ChainEntry)>,
     /// Rounds a row of f32 to the type of dst.
     store: Entry,
     /// Elements of a block's row of f32; 0 without.
@@ -201,7 +201,7 @@ impl Dense {
     unsafe fn stepped_rows(
         &self,
         job: &Job,
-        (steps, entry): &(BoundSteps<'_>, StepEntry),
+        (steps, entry): &(BoundChain<'_>, ChainEntry),
         stage: *mut f32,
         (first, last): (usize, usize),
     ) {

@@ -289,7 +289,7 @@ impl Op for Softmax {
                 && shared == arguments.get(output.id)
                 && !output.desc.has_zero_dim()
                 && !input.is_of_attribute()
-                && !input.desc.lies_like(&output.desc)
+                && !input.desc.same_layout(&output.desc)
             {
                 return Err(Error::invalid(format!(
                     "args: {} and {} share a buffer, which takes one data type and layout for both",

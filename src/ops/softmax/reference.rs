@@ -3,14 +3,14 @@
 use super::dense::Stages;
 use super::problem::{Softmax, SoftmaxAlgorithm};
 use crate::primitive::{
-    BoundSteps, Execution, Implementation, Padding, Rows, Steps, Variant, step_entry,
+    BoundChain, Execution, Implementation, Padding, PostOpChain, Rows, Variant, chain_entry,
 };
 use crate::simd::lanes::Lanes;
 use crate::simd::portable::Portable;
 use crate::simd::{
     BLOCK, CHAIN, DefaultEnvironment, GROUP, LANES, Level, math, read_scalar, write_scalar,
 };
-use crate::tensor::{DataType, DimPlaces, MemoryDesc, Places};
+use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets};
 use crate::threads::Length;
 use norm_sys as sys;
 
@@ -38,20 +38,20 @@ pub(super) fn make(problem: &Softmax, variant: &'static Variant) -> Box<dyn Impl
         input: tensor(input),
         output: tensor(output),
         dst: tensor(&p.dst),
-        steps: Steps::new(&p.attr_axis_last(), &p.axis_last(&p.dst), None),
+        steps: PostOpChain::new(&p.attr_axis_last(), &p.axis_last(&p.dst), None),
         padding: Padding::of(output),
     })
 }
 
 struct Tensor {
     data_type: DataType,
-    rows: Places,
-    cols: DimPlaces,
+    rows: Offsets,
+    cols: DimOffsets,
 }
 
 impl Tensor {
     fn new(desc: &MemoryDesc) -> Self {
-        let (rows, cols) = Places::of(desc).split_last();
+        let (rows, cols) = Offsets::of(desc).split_last();
         Self { data_type: desc.data_type().unwrap_or(DataType::F32), rows, cols }
     }
 
@@ -95,7 +95,7 @@ struct Reference {
     /// dst, or diff_src.
     output: Tensor,
     dst: Tensor,
-    steps: Option<Steps>,
+    steps: Option<PostOpChain>,
     /// Of the output.
     padding: Padding,
 }
@@ -199,11 +199,11 @@ impl Reference {
 }
 
 /// Takes the steps of attributes on a row.
-fn step(bound: Option<&BoundSteps<'_>>, values: &mut [f32], row: usize) {
+fn step(bound: Option<&BoundChain<'_>>, values: &mut [f32], row: usize) {
     let Some(bound) = bound else { return };
     let rows = Rows { start: values.as_mut_ptr(), step: values.len(), cols: values.len() };
     // SAFETY: the row is there, and so are the execution's buffers; every machine has the level.
-    unsafe { step_entry(Level::Portable)(bound, &rows, row, row + 1) }
+    unsafe { chain_entry(Level::Portable)(bound, &rows, row, row + 1) }
 }
 
 /// A function of every value.

@@ -1,8 +1,8 @@
-//! Primitive attributes: how a primitive is to be made, beyond its operation.
+//! Primitive attributes.
 //!
-//! Everything that C can set is kept, so that it can be asked for again. An operation names what it
-//! can do ([`Accepted`]) and [`Attr::check`] refuses the rest; what attributes add to the arguments of an
-//! execution comes from [`Attr::arguments`].
+//! Every attribute that C sets is stored and can be queried. An operation declares what it supports
+//! in [`Accepted`], and [`Attr::check`] rejects the rest. [`Attr::arguments`] lists the execution
+//! arguments that attributes add.
 
 mod post_ops;
 mod quantization;
@@ -16,35 +16,35 @@ use quantization::Quantization;
 pub(crate) use quantization::Quantized;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How a primitive is to be made.
+/// The attributes of a primitive.
 #[derive(Clone, Debug)]
 pub(crate) struct Attr {
     pub(crate) scratchpad_mode: ScratchpadMode,
     pub(crate) fpmath_mode: FpmathMode,
     pub(crate) fpmath_applies_to_int: bool,
     pub(crate) accumulation_mode: AccumulationMode,
-    /// Whether equal bits were asked for; they are given anyway.
+    /// Whether determinism was requested. Results are always deterministic.
     pub(crate) deterministic: i32,
-    /// The arguments that are not rounded as the environment says.
+    /// Arguments whose rounding mode is not the environment's.
     rounding: Vec<(i32, RoundingMode)>,
     pub(crate) scales: Quantization,
     pub(crate) zero_points: Quantization,
     pub(crate) post_ops: PostOps,
 }
 
-/// What an operation can do of the attributes; the rest has to be as it is by default.
+/// The attributes that an operation supports; all others must have their default values.
 pub(crate) struct Accepted {
-    /// Arguments that may have a scale.
+    /// Arguments that may have scales.
     pub(crate) scales: &'static [i32],
-    /// Arguments that may have a zero point.
+    /// Arguments that may have zero points.
     pub(crate) zero_points: &'static [i32],
-    /// Whether there may be several scales and zero points for a tensor.
+    /// Whether scales and zero points may vary along a tensor.
     pub(crate) masks: bool,
     pub(crate) post_op: fn(&PostOp) -> bool,
 }
 
 impl Accepted {
-    /// The defaults alone.
+    /// No attributes.
     pub(crate) const NOTHING: Self =
         Self { scales: &[], zero_points: &[], masks: false, post_op: |_| false };
 }
@@ -66,12 +66,12 @@ impl Default for Attr {
 }
 
 impl Attr {
-    /// Only an output may be rounded another way than the environment says.
+    /// Only outputs can have another rounding mode than the environment's.
     pub(crate) fn set_rounding(&mut self, arg: i32, mode: RoundingMode) -> Result<()> {
         let outputs = [sys::NORM_ARG_DST, sys::NORM_ARG_DIFF_SRC];
         if mode != RoundingMode::Environment && !outputs.contains(&arg) {
             return Err(Error::invalid(format!(
-                "arg: {arg} is not an output that can be rounded so"
+                "arg: argument {arg} cannot have this rounding mode"
             )));
         }
         self.rounding.retain(|(a, _)| *a != arg);
@@ -86,15 +86,15 @@ impl Attr {
         found.map_or(RoundingMode::Environment, |(_, mode)| *mode)
     }
 
-    /// Refuses, as not built, what the operation `name` cannot do.
+    /// Rejects attributes that operation `name` does not support as unimplemented.
     pub(crate) fn check(&self, name: &str, accepted: &Accepted) -> Result<()> {
         let refused =
-            |what: &str| Err(Error::unimplemented(format!("attr: {name} takes no {what}")));
+            |what: &str| Err(Error::unimplemented(format!("attr: {name} does not support {what}")));
         if let Some((arg, _)) = self.rounding.first() {
-            return refused(&format!("rounding mode for the argument {arg}"));
+            return refused(&format!("a rounding mode for argument {arg}"));
         }
         if self.fpmath_applies_to_int && self.fpmath_mode != FpmathMode::Strict {
-            return refused("math mode that applies to integers");
+            return refused("a math mode that applies to integers");
         }
         if !matches!(
             self.accumulation_mode,
@@ -112,8 +112,8 @@ impl Attr {
         }
     }
 
-    /// What an execution has to bring beside the operation's own arguments: scales and zero points of
-    /// `tensors`, and the tensors of post-operations on `dst`, which must be resolved.
+    /// The execution arguments that the attributes add: scales and zero points of `tensors`, and
+    /// the operands of post-operations on `dst`. The layout of `dst` must be resolved.
     pub(crate) fn arguments(
         &self,
         tensors: &[(i32, &MemoryDesc)],
@@ -128,7 +128,7 @@ impl Attr {
         Ok(arguments)
     }
 
-    /// For verbose lines; empty for the defaults.
+    /// The attributes for verbose lines; empty for the defaults.
     pub(crate) fn describe(&self) -> String {
         let mut parts = Vec::new();
         if self.scratchpad_mode != ScratchpadMode::Library {

@@ -1,4 +1,4 @@
-//! Post-operations: what is done to each element of an output before it is scaled and rounded.
+//! Post-operations, applied to each element of an output before it is scaled and rounded.
 
 use super::super::{BinaryAlgorithm, EltwiseAlgorithm, OpArgument, Usage};
 use crate::error::{Error, Result, Status};
@@ -6,13 +6,14 @@ use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
 use std::ops::Deref;
 
-/// The largest number of entries of a list.
+/// Maximum number of entries in a list.
 pub(crate) const MAX_POST_OPS: usize = 32;
 
-/// One entry. `x` is the element so far.
+/// One entry. `x` is the result of the previous entries.
 #[derive(Clone, Debug)]
 pub(crate) enum PostOp {
-    /// `x + scale*(dst - zero_point)`, dst as it was before, read as the type (or its own).
+    /// `x + scale*(dst - zero_point)`, where dst is its previous content, read as `data_type` or as
+    /// dst's own type.
     Sum {
         scale: f32,
         zero_point: i32,
@@ -28,7 +29,7 @@ pub(crate) enum PostOp {
     Binary {
         algorithm: BinaryAlgorithm,
         src1: Box<MemoryDesc>,
-        /// Of `Select` only.
+        /// Only for `Select`.
         src2: Option<Box<MemoryDesc>>,
     },
     /// `x > 0 ? x : weight*x`.
@@ -60,7 +61,7 @@ impl PostOp {
         }
     }
 
-    /// The tensors that it reads, apart from the output.
+    /// The tensors that it reads, except the output.
     pub(crate) fn operands(&self) -> impl Iterator<Item = &MemoryDesc> {
         let (src1, src2) = match self {
             Self::Binary { src1, src2, .. } => (Some(&**src1), src2.as_deref()),
@@ -79,7 +80,7 @@ impl PostOp {
         }
     }
 
-    /// As on benchdnn's command line.
+    /// In the syntax of benchdnn's command line.
     fn describe(&self) -> String {
         match self {
             Self::Sum { scale, zero_point, data_type } => {
@@ -95,7 +96,7 @@ impl PostOp {
     }
 }
 
-/// A list of post-operations, in the order in which they are done.
+/// A list of post-operations in execution order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PostOps(Vec<PostOp>);
 
@@ -110,15 +111,15 @@ impl Deref for PostOps {
 impl PostOps {
     pub(crate) fn append(&mut self, post_op: PostOp) -> Result<()> {
         if self.0.len() == MAX_POST_OPS {
-            let text = format!("post_ops: the list has {MAX_POST_OPS} entries already");
+            let text = format!("post_ops: the list already has {MAX_POST_OPS} entries");
             return Err(Error::new(Status::OutOfMemory, text));
         }
         self.0.push(post_op);
         Ok(())
     }
 
-    /// The list for an output: the tensors of its entries fit, and `any` has become a layout, that of
-    /// the output or, with one dimension that is more than 1, the dense one.
+    /// The list for an output: checks the shapes of operands and replaces the layout `any`. It
+    /// becomes the output's layout, or the dense one if at most one dimension is not 1.
     pub(crate) fn resolved(&self, dst: &MemoryDesc) -> Result<Self> {
         let mut resolved = self.clone();
         for (at, post_op) in resolved.0.iter_mut().enumerate() {
@@ -141,7 +142,7 @@ impl PostOps {
         Ok(resolved)
     }
 
-    /// What the entries of a resolved list read.
+    /// The operands of a resolved list.
     pub(super) fn arguments(&self) -> Vec<OpArgument> {
         let mut arguments = Vec::new();
         for (at, post_op) in self.iter().enumerate() {
@@ -167,12 +168,12 @@ impl PostOps {
     }
 }
 
-/// An operand has the dimensions of the output, or 1 where it is repeated.
+/// Each dimension of an operand is the output's or 1, which broadcasts it.
 fn check_operand(name: &str, desc: &MemoryDesc, dst: &MemoryDesc) -> Result<()> {
     let fits = |(d, dim): (&i64, &i64)| *d == 1 || d == dim;
     if desc.ndims() != dst.ndims() || !desc.dims().iter().zip(dst.dims()).all(fits) {
         return Err(Error::invalid(format!(
-            "{name}: dimensions {:?} are neither 1 nor those of the output, {:?}",
+            "{name}: dimensions {:?} do not broadcast to those of the output, {:?}",
             desc.dims(),
             dst.dims()
         )));
@@ -181,7 +182,7 @@ fn check_operand(name: &str, desc: &MemoryDesc, dst: &MemoryDesc) -> Result<()> 
         return Err(Error::invalid(format!("{name}: an empty descriptor")));
     }
     if desc.data_type() == Some(DataType::F64) {
-        return Err(Error::invalid(format!("{name}: operands are not f64")));
+        return Err(Error::invalid(format!("{name}: operands cannot be f64")));
     }
     Ok(())
 }
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn operands_that_do_not_fit_are_refused() {
+    fn mismatched_operands_are_rejected() {
         let dst = MemoryDesc::dense(&[2, 3], DataType::F32).unwrap();
         for dims in [&[2i64, 2][..], &[3], &[2, 3, 1]] {
             let tag = [sys::norm_a, sys::norm_ab, sys::norm_abc][dims.len() - 1];
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_an_end() {
+    fn a_list_has_a_maximum_length() {
         let mut list = PostOps::default();
         for _ in 0..MAX_POST_OPS {
             list.append(PostOp::Prelu { mask: 0 }).unwrap();

@@ -1,22 +1,22 @@
-//! Scales and zero points: which arguments have some, of what type and along which dimensions.
+//! Scales and zero points: which arguments have them, their data types and masks.
 
 use super::super::{OpArgument, Usage};
 use crate::error::{Error, Result};
 use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 
-/// The scales, or zero points, of one argument.
+/// The scales or the zero points of one argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quantized {
-    /// Bit d: one for each index of dimension d.
+    /// If bit d is set, there is one value per index of dimension d.
     pub(crate) mask: u32,
     pub(crate) data_type: DataType,
 }
 
-/// The scales, or the zero points, of all arguments.
+/// The scales or the zero points of all arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct Quantization {
-    /// What an argument's id has added for the one that carries the values.
+    /// Added to an argument's id for the id of its values.
     base: i32,
     what: &'static str,
     entries: Vec<(i32, Quantized)>,
@@ -31,7 +31,7 @@ impl Quantization {
         self.entries.is_empty()
     }
 
-    /// Those of an argument.
+    /// The values of an argument.
     pub(crate) fn get(&self, arg: i32) -> Option<Quantized> {
         self.entries.iter().find(|(a, _)| *a == arg).map(|(_, quantized)| *quantized)
     }
@@ -47,13 +47,13 @@ impl Quantization {
             let arg_name = name_of(*arg);
             if !accepted.contains(arg) {
                 return Err(Error::unimplemented(format!(
-                    "attr: {name} takes no {} for {arg_name}",
+                    "attr: {name} does not support a {} for {arg_name}",
                     self.what
                 )));
             }
             if quantized.mask != 0 && !masks {
                 return Err(Error::unimplemented(format!(
-                    "attr: {name} takes one {} for {arg_name}, mask {:#x} asks for more",
+                    "attr: {name} supports a single {} for {arg_name}, not mask {:#x}",
                     self.what, quantized.mask
                 )));
             }
@@ -61,14 +61,14 @@ impl Quantization {
         Ok(())
     }
 
-    /// The argument that carries those of `arg`, whose tensor this is: its dimensions in the mask,
-    /// and 1 for the others.
+    /// The argument that holds the values of `arg`. It has the dimensions of `tensor` that are in
+    /// the mask, and 1 for the others.
     pub(super) fn argument(&self, arg: i32, tensor: &MemoryDesc) -> Result<Option<OpArgument>> {
         let Some(quantized) = self.get(arg) else { return Ok(None) };
         let kept = |(d, dim): (usize, &i64)| if quantized.mask >> d & 1 == 1 { *dim } else { 1 };
         if quantized.mask >> tensor.ndims() != 0 {
             return Err(Error::invalid(format!(
-                "attr: the mask {:#x} of {}'s {} names dimensions that it does not have",
+                "attr: mask {:#x} of {}'s {} has dimensions that the tensor lacks",
                 quantized.mask,
                 name_of(arg),
                 self.what
@@ -85,7 +85,7 @@ impl Quantization {
         }))
     }
 
-    /// `src:0:f32+dst:0:f32`, as on benchdnn's command line.
+    /// `src:0:f32+dst:0:f32`, the syntax of benchdnn's command line.
     pub(super) fn describe(&self) -> String {
         let one = |(arg, q): &(i32, Quantized)| {
             format!("{}:{}:{}", name_of(*arg).to_lowercase(), q.mask, q.data_type.name())
@@ -94,7 +94,7 @@ impl Quantization {
     }
 }
 
-/// The name behind `NORM_ARG_`, or the number.
+/// The argument's name without `NORM_ARG_`, or its number.
 fn name_of(arg: i32) -> String {
     match arg {
         sys::NORM_ARG_SRC => "SRC".into(),

@@ -1,0 +1,219 @@
+//! The arguments of an execution: [`Arg`] and their memories ([`Args`]).
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr;
+
+use norm_sys as sys;
+
+use crate::memory::{Access, Memory};
+
+macro_rules! args {
+    ($($(#[$doc:meta])* $arg:ident = $constant:expr, $name:literal;)*) => {
+        /// An argument of an execution.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Arg {
+            $($(#[$doc])* $arg,)*
+        }
+
+        impl Arg {
+            pub(crate) const ALL: &[Self] = &[$(Self::$arg,)*];
+
+            /// The argument's name in errors and formulas: `"src"`, `"diff_scale"`, ...
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$arg => $name,)*
+                }
+            }
+
+            pub(crate) fn to_c(self) -> i32 {
+                match self {
+                    $(Self::$arg => $constant,)*
+                }
+            }
+        }
+    };
+}
+args! {
+    /// The source.
+    Src = sys::NORM_ARG_SRC, "src";
+    /// The destination.
+    Dst = sys::NORM_ARG_DST, "dst";
+    /// The mean of each row.
+    Mean = sys::NORM_ARG_MEAN, "mean";
+    /// The variance of each row; with RMS normalization, the mean of its squares.
+    Variance = sys::NORM_ARG_VARIANCE, "variance";
+    /// The factor of each column.
+    Scale = sys::NORM_ARG_SCALE, "scale";
+    /// The offset of each column.
+    Shift = sys::NORM_ARG_SHIFT, "shift";
+    /// The scratchpad.
+    Scratchpad = sys::NORM_ARG_SCRATCHPAD, "scratchpad";
+    /// The gradient with respect to the source.
+    DiffSrc = sys::NORM_ARG_DIFF_SRC, "diff_src";
+    /// The gradient with respect to the destination.
+    DiffDst = sys::NORM_ARG_DIFF_DST, "diff_dst";
+    /// The gradient with respect to the scale.
+    DiffScale = sys::NORM_ARG_DIFF_SCALE, "diff_scale";
+    /// The gradient with respect to the shift.
+    DiffShift = sys::NORM_ARG_DIFF_SHIFT, "diff_shift";
+    /// The scale that the source is multiplied by.
+    SrcScale = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_SRC, "src_scale";
+    /// The scale that the destination is divided by.
+    DstScale = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_DST, "dst_scale";
+}
+
+impl Arg {
+    pub(crate) const COUNT: usize = Self::ALL.len();
+
+    /// Whether an input may share its memory with an output.
+    pub(crate) fn may_be_in_place(input: Self, output: Self) -> bool {
+        matches!((input, output), (Self::Src, Self::Dst) | (Self::DiffDst, Self::DiffSrc))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Direction {
+    Input,
+    Output,
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Input => "an input",
+            Self::Output => "an output",
+        })
+    }
+}
+
+/// The memories of one execution, borrowed for `'x`: inputs shared, outputs exclusively.
+///
+/// One memory cannot be input and output by accident; use [`in_place`](Self::in_place):
+///
+/// ```compile_fail,E0502
+/// # use norm_rs::primitive::{Arg, Args};
+/// # use norm_rs::{DataType, Engine, Memory, MemoryDesc};
+/// # let engine = Engine::cpu()?;
+/// # let desc = MemoryDesc::dense(&[2, 3], DataType::F32)?;
+/// let mut x = Memory::new(&engine, &desc)?;
+/// let args = Args::new().input(Arg::Src, &x).output(Arg::Dst, &mut x);
+/// # Ok::<(), norm_rs::Error>(())
+/// ```
+///
+/// Memory over a `&[T]` cannot be an output:
+///
+/// ```compile_fail,E0308
+/// # use norm_rs::primitive::{Arg, Args};
+/// # use norm_rs::{DataType, Engine, Memory, MemoryDesc};
+/// # let engine = Engine::cpu()?;
+/// # let desc = MemoryDesc::dense(&[3], DataType::F32)?;
+/// let x = [1.0f32, 2.0, 3.0];
+/// let mut memory = Memory::from_slice(&engine, &desc, &x)?;
+/// let args = Args::new().output(Arg::Dst, &mut memory);
+/// # Ok::<(), norm_rs::Error>(())
+/// ```
+pub struct Args<'x> {
+    slots: [Slot; Arg::COUNT],
+    /// Operands of post-operations, by their C argument ids.
+    pub(crate) operands: Vec<(i32, sys::norm_memory_t)>,
+    memories: PhantomData<&'x mut ()>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Slot {
+    /// NULL if nothing is bound.
+    pub(crate) memory: sys::norm_memory_t,
+    pub(crate) direction: Direction,
+}
+
+impl Slot {
+    const UNBOUND: Self = Self { memory: ptr::null_mut(), direction: Direction::Input };
+
+    pub(crate) fn is_bound(self) -> bool {
+        !self.memory.is_null()
+    }
+}
+
+impl Default for Args<'_> {
+    fn default() -> Self {
+        Self { slots: [Slot::UNBOUND; Arg::COUNT], operands: Vec::new(), memories: PhantomData }
+    }
+}
+
+impl<'x> Args<'x> {
+    /// No arguments yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Binds an input. Binding an argument again replaces its memory.
+    #[must_use]
+    pub fn input<A: Access>(self, arg: Arg, memory: &'x Memory<'_, A>) -> Self {
+        self.bind(arg, memory.as_ptr(), Direction::Input)
+    }
+
+    /// Binds an output.
+    #[must_use]
+    pub fn output(self, arg: Arg, memory: &'x mut Memory<'_>) -> Self {
+        self.bind(arg, memory.as_ptr(), Direction::Output)
+    }
+
+    /// Binds one memory as `input` and `output`: `Src` and `Dst`, or `DiffDst` and `DiffSrc`. The
+    /// primitive must have the same descriptor for both.
+    #[must_use]
+    pub fn in_place(self, input: Arg, output: Arg, memory: &'x mut Memory<'_>) -> Self {
+        let memory = memory.as_ptr();
+        self.bind(input, memory, Direction::Input).bind(output, memory, Direction::Output)
+    }
+
+    /// Binds the operand of entry `index` of the [post-operations](crate::post_ops::PostOps).
+    #[must_use]
+    pub fn operand<A: Access>(self, index: usize, memory: &'x Memory<'_, A>) -> Self {
+        self.bind_operand(operand_id(index, sys::NORM_ARG_SRC_1), memory.as_ptr())
+    }
+
+    /// Binds the condition of entry `index`, which is a
+    /// [`select`](crate::post_ops::PostOps::select).
+    #[must_use]
+    pub fn condition<A: Access>(self, index: usize, memory: &'x Memory<'_, A>) -> Self {
+        self.bind_operand(operand_id(index, sys::NORM_ARG_SRC_2), memory.as_ptr())
+    }
+
+    fn bind_operand(mut self, id: i32, memory: sys::norm_memory_t) -> Self {
+        self.operands.retain(|(bound, _)| *bound != id);
+        self.operands.push((id, memory));
+        self
+    }
+
+    fn bind(mut self, arg: Arg, memory: sys::norm_memory_t, direction: Direction) -> Self {
+        self.slots[arg as usize] = Slot { memory, direction };
+        self
+    }
+
+    pub(crate) fn slot(&self, arg: Arg) -> Slot {
+        self.slots[arg as usize]
+    }
+
+    /// Another argument that is bound to the memory of an output.
+    pub(crate) fn shares(&self, output: Arg, memory: sys::norm_memory_t) -> Option<Arg> {
+        let mut others = Arg::ALL.iter().copied().filter(|&arg| arg != output);
+        others.find(|&arg| self.slot(arg).memory == memory)
+    }
+}
+
+impl fmt::Debug for Args<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bound = Arg::ALL.iter().filter(|&&arg| self.slot(arg).is_bound());
+        f.debug_list().entries(bound).finish()
+    }
+}
+
+/// Maximum number of entries in a list.
+pub(crate) const MAX_POST_OPS: usize = 32;
+
+/// The C argument id of an operand of entry `index`; an invalid id if `index` is out of range.
+pub(crate) fn operand_id(index: usize, arg: i32) -> i32 {
+    if index < MAX_POST_OPS { sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(index as i32) | arg } else { -1 }
+}

@@ -1,0 +1,499 @@
+//! Applies the attributes to rows of an output, in f32 and in order: the scale of src, the
+//! post-operations, the scale of dst.
+
+use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, PostOp};
+use crate::simd::lanes::Lanes;
+use crate::simd::math::{self, Exponent};
+use crate::simd::portable::Portable;
+use crate::simd::{FusedOp, LANES, Level, Simd, entry_points, read_scalar};
+use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets, RowMap};
+use norm_sys as sys;
+
+/// Elements that pass through the whole chain at once; they stay in the first-level cache.
+const CHUNK: usize = 1024;
+
+/// A tensor that a step reads, broadcast to the shape of the output.
+struct Operand {
+    argument: i32,
+    data_type: DataType,
+    place: Place,
+    /// Whether it has a single element.
+    single: bool,
+}
+
+/// The location of a row's elements.
+enum Place {
+    /// Rows in an order chosen by the caller, with a constant stride within a row.
+    Strided { rows: RowMap, step: usize },
+    /// Rows in logical order, in any layout.
+    Any { rows: Offsets, cols: DimOffsets },
+}
+
+impl Operand {
+    /// An operand for an output of dimensions `dims`. Rows are counted in the given order of the
+    /// outer dimensions, or in logical order.
+    fn new(
+        argument: i32,
+        desc: &MemoryDesc,
+        data_type: DataType,
+        dims: &[i64],
+        order: Option<&[usize]>,
+    ) -> Self {
+        let place = match order {
+            Some(order) => {
+                let stride = |d: &usize| match desc.dims()[*d] {
+                    1 => 0,
+                    _ => desc.strides()[*d],
+                };
+                let sizes: Vec<i64> = order.iter().map(|d| dims[*d]).collect();
+                let strides: Vec<i64> = order.iter().map(stride).collect();
+                let rows = RowMap::new(&sizes, &strides);
+                Place::Strided { rows, step: stride(&(dims.len() - 1)) as usize }
+            }
+            None => {
+                let (rows, cols) = Offsets::of(desc).broadcast(dims).split_last();
+                Place::Any { rows, cols }
+            }
+        };
+        let single = desc.dims().iter().all(|dim| *dim == 1);
+        Self { argument, data_type, place, single }
+    }
+
+    /// Elements `col` to `col + to.len() - 1` of a row, as f32: in place if possible, otherwise
+    /// copied to `to`.
+    ///
+    /// # Safety
+    /// The elements are readable, counted from `start`.
+    #[inline(always)]
+    #[allow(clippy::undocumented_unsafe_blocks)]
+    unsafe fn read<'a>(
+        &self,
+        start: *const u8,
+        row: usize,
+        col: usize,
+        to: &'a mut [f32],
+    ) -> &'a [f32] {
+        // SAFETY of the blocks below: guaranteed by the caller.
+        match &self.place {
+            Place::Strided { rows, step: 0 } => {
+                to.fill(unsafe { read_scalar(self.data_type, start, rows.offset(row)) });
+            }
+            Place::Strided { rows, step: 1 } => {
+                let first = rows.offset(row) + col;
+                let there = start.cast::<f32>().wrapping_add(first);
+                if self.data_type == DataType::F32 && there.is_aligned() {
+                    return unsafe { std::slice::from_raw_parts(there, to.len()) };
+                }
+                // Matches the type once per run, not per element.
+                macro_rules! read_all {
+                    ($($data_type:ident),*) => {
+                        match self.data_type {
+                            $(DataType::$data_type => {
+                                for (i, to) in to.iter_mut().enumerate() {
+                                    *to = unsafe {
+                                        read_scalar(DataType::$data_type, start, first + i)
+                                    };
+                                }
+                            })*
+                        }
+                    };
+                }
+                read_all!(F32, Bf16, F16, S8, U8, S32, F64, F8E4m3, F8E5m2);
+            }
+            Place::Strided { rows, step } => {
+                let first = rows.offset(row) + col * step;
+                for (i, to) in to.iter_mut().enumerate() {
+                    *to = unsafe { read_scalar(self.data_type, start, first + i * step) };
+                }
+            }
+            Place::Any { rows, cols } => {
+                let first = rows.offset(row);
+                for (i, to) in to.iter_mut().enumerate() {
+                    let at = first + cols.offset(col + i);
+                    *to = unsafe { read_scalar(self.data_type, start, at) };
+                }
+            }
+        }
+        to
+    }
+}
+
+/// One step. `x` is the element so far.
+enum Step {
+    /// Multiplies `x` by the scale of an argument.
+    Multiply(i32, DataType),
+    /// Multiplies `x` by the reciprocal of a scale.
+    Divide(i32, DataType),
+    Eltwise {
+        algorithm: EltwiseAlgorithm,
+        alpha: f32,
+        beta: f32,
+        exponent: Exponent,
+    },
+    Binary {
+        algorithm: BinaryAlgorithm,
+        first: Operand,
+        second: Option<Operand>,
+    },
+    Sum {
+        scale: f32,
+        zero_point: f32,
+        dst: Operand,
+    },
+}
+
+impl Step {
+    /// The argument and type of the single element that the step reads.
+    fn value(&self) -> Option<(i32, DataType)> {
+        match self {
+            Self::Multiply(id, data_type) | Self::Divide(id, data_type) => Some((*id, *data_type)),
+            Self::Binary { first, second: None, .. } if first.single => {
+                Some((first.argument, first.data_type))
+            }
+            _ => None,
+        }
+    }
+
+    /// The step as a fused operation for the value that it reads, if it is one.
+    fn fused(&self, value: Option<f32>) -> Option<FusedOp> {
+        use {BinaryAlgorithm as B, EltwiseAlgorithm as E};
+        Some(match (self, value) {
+            (Self::Multiply(..), Some(value)) => FusedOp::times(value),
+            (Self::Divide(..), Some(value)) => FusedOp::times(1.0 / value),
+            (Self::Binary { algorithm: B::Add, .. }, Some(value)) => FusedOp::plus(value),
+            (Self::Binary { algorithm: B::Sub, .. }, Some(value)) => FusedOp::plus(-value),
+            (Self::Binary { algorithm: B::Mul, .. }, Some(value)) => FusedOp::times(value),
+            (Self::Eltwise { algorithm, alpha, beta, .. }, _) => match algorithm {
+                E::Relu if *alpha == 0.0 => FusedOp::between(0.0, f32::INFINITY),
+                E::Linear => FusedOp::linear(*alpha, *beta),
+                E::Clip | E::ClipV2 => FusedOp::between(*alpha, *beta),
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// Maximum number of steps: both scales and every post-operation.
+const MAX_STEPS: usize = super::MAX_POST_OPS + 2;
+
+/// The steps of a primitive.
+pub(crate) struct PostOpChain(Vec<Step>);
+
+/// The argument id of an operand of post-operation `at`.
+fn post_op_argument(at: usize, arg: i32) -> i32 {
+    sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(at as i32) | arg
+}
+
+/// A chain with the addresses of an execution.
+pub(crate) struct BoundChain<'a> {
+    steps: &'a PostOpChain,
+    /// The factor of each step, and the tensors that it reads.
+    factors: [f32; MAX_STEPS],
+    operands: [[*const u8; 2]; MAX_STEPS],
+}
+
+// SAFETY: the addresses are only read, except that each row of dst belongs to one thread.
+unsafe impl Sync for BoundChain<'_> {}
+
+/// The steps of an execution as fused operations.
+pub(crate) struct FusedOps {
+    ops: [FusedOp; MAX_STEPS],
+    count: usize,
+}
+
+impl std::ops::Deref for FusedOps {
+    type Target = [FusedOp];
+    fn deref(&self) -> &[FusedOp] {
+        &self.ops[..self.count]
+    }
+}
+
+impl BoundChain<'_> {
+    /// Whether a step reads a tensor that starts at an address.
+    pub(crate) fn read(&self, address: *const u8) -> bool {
+        self.operands.iter().flatten().any(|operand| *operand == address)
+    }
+}
+
+impl PostOpChain {
+    /// The chain of attributes whose post-operations are resolved. `order` is the order in which
+    /// rows are counted; `None` means logical order. `None` if there is nothing to apply.
+    pub(crate) fn new(attr: &Attr, dst: &MemoryDesc, order: Option<&[usize]>) -> Option<Self> {
+        let operand = |argument, desc: &MemoryDesc, data_type: Option<DataType>| {
+            let data_type = data_type.or(desc.data_type()).unwrap_or(DataType::F32);
+            Operand::new(argument, desc, data_type, dst.dims(), order)
+        };
+        let scale = |arg| {
+            let scale = attr.scales.get(arg)?;
+            Some((sys::NORM_ARG_ATTR_SCALES | arg, scale.data_type))
+        };
+        let mut steps = Vec::new();
+        steps.extend(scale(sys::NORM_ARG_SRC).map(|(id, kind)| Step::Multiply(id, kind)));
+        for (at, post_op) in attr.post_ops.iter().enumerate() {
+            steps.extend(match post_op {
+                PostOp::Eltwise { algorithm, alpha, beta } => Some(Step::Eltwise {
+                    algorithm: *algorithm,
+                    alpha: *alpha,
+                    beta: *beta,
+                    exponent: Exponent::new(*beta),
+                }),
+                PostOp::Binary { algorithm, src1, src2 } => Some(Step::Binary {
+                    algorithm: *algorithm,
+                    first: operand(post_op_argument(at, sys::NORM_ARG_SRC_1), src1, None),
+                    second: src2
+                        .as_ref()
+                        .map(|src2| operand(post_op_argument(at, sys::NORM_ARG_SRC_2), src2, None)),
+                }),
+                PostOp::Sum { scale, zero_point, data_type } => Some(Step::Sum {
+                    scale: *scale,
+                    zero_point: *zero_point as f32,
+                    dst: operand(sys::NORM_ARG_DST, dst, *data_type),
+                }),
+                PostOp::Prelu { .. } | PostOp::Depthwise(_) => None,
+            });
+        }
+        steps.extend(scale(sys::NORM_ARG_DST).map(|(id, kind)| Step::Divide(id, kind)));
+        (!steps.is_empty()).then_some(Self(steps))
+    }
+
+    /// Whether every step can be fused.
+    pub(crate) fn is_fusible(&self) -> bool {
+        self.0.iter().all(|step| step.fused(step.value().map(|_| 1.0)).is_some())
+    }
+
+    /// The fused operations of one execution.
+    ///
+    /// # Safety
+    /// The buffers were checked.
+    pub(crate) unsafe fn fused(&self, arguments: &Arguments) -> FusedOps {
+        let mut fused = FusedOps { ops: [FusedOp::NONE; MAX_STEPS], count: self.0.len() };
+        for (op, step) in fused.ops.iter_mut().zip(&self.0) {
+            // SAFETY: a single element is read.
+            let value = step.value().map(|(argument, data_type)| unsafe {
+                read_scalar(data_type, arguments.get(argument), 0)
+            });
+            *op = step.fused(value).unwrap_or(FusedOp::NONE);
+        }
+        fused
+    }
+
+    /// The chain of one execution.
+    ///
+    /// # Safety
+    /// The buffers were checked.
+    #[allow(clippy::undocumented_unsafe_blocks)]
+    pub(crate) unsafe fn bind(&self, arguments: &Arguments) -> BoundChain<'_> {
+        let mut bound = BoundChain {
+            steps: self,
+            factors: [1.0; MAX_STEPS],
+            operands: [[std::ptr::null(); 2]; MAX_STEPS],
+        };
+        let address = |operand: &Operand| arguments.get(operand.argument).cast_const();
+        for (i, step) in self.0.iter().enumerate() {
+            match step {
+                // SAFETY of both: a scale is a single element.
+                Step::Multiply(id, data_type) => {
+                    bound.factors[i] = unsafe { read_scalar(*data_type, arguments.get(*id), 0) };
+                }
+                Step::Divide(id, data_type) => {
+                    let scale = unsafe { read_scalar(*data_type, arguments.get(*id), 0) };
+                    bound.factors[i] = 1.0 / scale;
+                }
+                Step::Binary { first, second, .. } => {
+                    bound.operands[i][0] = address(first);
+                    bound.operands[i][1] = second.as_ref().map_or(std::ptr::null(), address);
+                }
+                Step::Sum { dst, .. } => bound.operands[i][0] = address(dst),
+                Step::Eltwise { .. } => {}
+            }
+        }
+        bound
+    }
+}
+
+/// Replaces the elements of a chunk with the value of an expression of vectors of them, and of others.
+macro_rules! each {
+    ($chunk:expr, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {{
+        let len = $chunk.len();
+        let whole = len - len % LANES;
+        let mut i = 0;
+        // SAFETY: the loop stays within the chunk and the others; the caller guarantees the instruction set.
+        unsafe {
+            while i < whole {
+                let $x = Lanes::<S>::load($chunk.as_ptr().add(i), LANES);
+                $(let $y = Lanes::<S>::load($others.as_ptr().add(i), LANES);)*
+                ($value).store($chunk.as_mut_ptr().add(i), LANES);
+                i += LANES;
+            }
+            if i < len {
+                let $x = Lanes::<S>::load($chunk.as_ptr().add(i), len - i);
+                $(let $y = Lanes::<S>::load($others.as_ptr().add(i), len - i);)*
+                ($value).store($chunk.as_mut_ptr().add(i), len - i);
+            }
+        }
+    }};
+}
+
+/// # Safety
+/// The CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn eltwise<S: Simd>(
+    chunk: &mut [f32],
+    algorithm: EltwiseAlgorithm,
+    (a, b): (f32, f32),
+    exponent: Exponent,
+) {
+    use EltwiseAlgorithm as E;
+    match algorithm {
+        E::Relu if a == 0.0 => each!(chunk, |x| x.lt(0.0).select(0.0, x)),
+        E::Relu => each!(chunk, |x| x.all(0.0).lt(x).select(x, x * a)),
+        E::Tanh => each!(chunk, |x| math::tanh(x)),
+        E::Elu => each!(chunk, |x| math::elu(x, a)),
+        E::Square => each!(chunk, |x| x * x),
+        E::Abs => each!(chunk, |x| x.abs()),
+        E::Sqrt => each!(chunk, |x| x.sqrt()),
+        E::Linear => each!(chunk, |x| x.mul_add(a, b)),
+        E::SoftRelu => each!(chunk, |x| math::softplus(x * a) / a),
+        E::Hardsigmoid => each!(chunk, |x| x.mul_add(a, b).within(0.0, 1.0)),
+        E::Logistic => each!(chunk, |x| math::logistic(x)),
+        E::Exp => each!(chunk, |x| math::exp(x)),
+        E::GeluTanh => each!(chunk, |x| math::gelu_tanh(x)),
+        E::Swish => each!(chunk, |x| x * math::logistic(x * a)),
+        E::Log => each!(chunk, |x| math::log(x)),
+        E::Clip | E::ClipV2 => each!(chunk, |x| x.within(a, b)),
+        E::Pow => each!(chunk, |x| math::pow(x, exponent) * a),
+        E::GeluErf => each!(chunk, |x| math::gelu_erf(x)),
+        E::Round => each!(chunk, |x| math::round(x)),
+        E::Mish => each!(chunk, |x| math::mish(x)),
+        E::Hardswish => each!(chunk, |x| x * x.mul_add(a, b).within(0.0, 1.0)),
+    }
+}
+
+/// # Safety
+/// There are as many others as elements of the chunk. The CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn binary<S: Simd>(chunk: &mut [f32], algorithm: BinaryAlgorithm, others: &[f32]) {
+    use BinaryAlgorithm as B;
+    match algorithm {
+        B::Add => each!(chunk, |x, y: others| x + y),
+        B::Mul => each!(chunk, |x, y: others| x * y),
+        B::Max => each!(chunk, |x, y: others| x.max(y)),
+        B::Min => each!(chunk, |x, y: others| x.min(y)),
+        B::Div => each!(chunk, |x, y: others| x / y),
+        B::Sub => each!(chunk, |x, y: others| x - y),
+        B::Ge => each!(chunk, |x, y: others| y.le(x).select(1.0, 0.0)),
+        B::Gt => each!(chunk, |x, y: others| y.lt(x).select(1.0, 0.0)),
+        B::Le => each!(chunk, |x, y: others| x.le(y).select(1.0, 0.0)),
+        B::Lt => each!(chunk, |x, y: others| x.lt(y).select(1.0, 0.0)),
+        B::Eq => each!(chunk, |x, y: others| x.eq(y).select(1.0, 0.0)),
+        B::Ne => each!(chunk, |x, y: others| x.eq(y).select(0.0, 1.0)),
+        // `Select` needs the condition; see `select`.
+        B::Select => {}
+    }
+}
+
+/// # Safety
+/// As [`binary`].
+#[inline(always)]
+unsafe fn select<S: Simd>(chunk: &mut [f32], others: &[f32], conditions: &[f32]) {
+    each!(chunk, |x, y: others, condition: conditions| condition.eq(0.0).select(y, x));
+}
+
+/// [`apply`] without vectors, for reference implementations.
+///
+/// # Safety
+/// As [`apply`].
+pub(crate) unsafe fn apply_chain(
+    bound: &BoundChain<'_>,
+    chunk: &mut [f32],
+    at: (usize, usize),
+    others: [&mut [f32]; 2],
+) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { apply::<Portable>(bound, chunk, at, others) }
+}
+
+/// Applies all steps to the elements of a row from `col` on. `others` are buffers for operands, as
+/// long as `chunk`.
+///
+/// # Safety
+/// The operands have this row and these elements, and no other thread writes them. The CPU supports the
+/// instruction set of `S`.
+#[inline(always)]
+#[allow(clippy::undocumented_unsafe_blocks)]
+unsafe fn apply<S: Simd>(
+    bound: &BoundChain<'_>,
+    chunk: &mut [f32],
+    (row, col): (usize, usize),
+    others: [&mut [f32]; 2],
+) {
+    let [ys, zs] = others;
+    for (i, step) in bound.steps.0.iter().enumerate() {
+        let (factor, operands) = (bound.factors[i], bound.operands[i]);
+        // SAFETY: guaranteed by the caller.
+        match step {
+            Step::Multiply(..) | Step::Divide(..) => each!(chunk, |x| x * factor),
+            Step::Eltwise { algorithm, alpha, beta, exponent } => unsafe {
+                eltwise::<S>(chunk, *algorithm, (*alpha, *beta), *exponent);
+            },
+            Step::Binary { algorithm, first, second: None } => unsafe {
+                let ys = first.read(operands[0], row, col, ys);
+                binary::<S>(chunk, *algorithm, ys);
+            },
+            Step::Binary { first, second: Some(second), .. } => unsafe {
+                let ys = first.read(operands[0], row, col, ys);
+                let zs = second.read(operands[1], row, col, zs);
+                select::<S>(chunk, ys, zs);
+            },
+            Step::Sum { scale, zero_point, dst } => {
+                let ys = unsafe { dst.read(operands[0], row, col, ys) };
+                each!(chunk, |x, y: ys| (y - *zero_point).mul_add(*scale, x));
+            }
+        }
+    }
+}
+
+/// Rows of f32, `step` elements apart.
+pub(crate) struct Rows {
+    pub(crate) start: *mut f32,
+    pub(crate) step: usize,
+    pub(crate) cols: usize,
+}
+
+/// Applies all steps to rows `first` to `last - 1`. `rows` starts at row `first`.
+///
+/// # Safety
+/// The rows are aligned, writable and not used by another thread. The operands are readable and do
+/// not overlap them. The CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn apply_to_rows<S: Simd>(bound: &BoundChain<'_>, rows: &Rows, first: usize, last: usize) {
+    let (mut ys, mut zs) = ([0.0; CHUNK], [0.0; CHUNK]);
+    for row in first..last {
+        let start = rows.start.wrapping_add((row - first) * rows.step);
+        let mut col = 0;
+        while col < rows.cols {
+            let len = CHUNK.min(rows.cols - col);
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                let chunk = std::slice::from_raw_parts_mut(start.add(col), len);
+                apply::<S>(bound, chunk, (row, col), [&mut ys[..len], &mut zs[..len]]);
+            }
+            col += len;
+        }
+    }
+}
+
+entry_points! {
+    /// The chain, compiled for each level.
+    mod entries: apply_to_rows<>(
+        bound: &BoundChain<'_>, rows: &Rows, first: usize, last: usize
+    ) -> ();
+}
+
+/// Applies all steps to rows; see [`apply_to_rows`].
+pub(crate) type ChainEntry = unsafe fn(&BoundChain<'_>, &Rows, usize, usize);
+
+pub(crate) fn chain_entry(level: Level) -> ChainEntry {
+    entries::at(level).unwrap_or(entries::portable::entry_portable)
+}

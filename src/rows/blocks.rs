@@ -1,0 +1,78 @@
+//! How rows are split into blocks of work.
+
+use super::CHAIN_ROWS;
+use std::ops::Range;
+
+/// The most blocks that rows are cut into. More would balance more threads, but each takes room in the
+/// scratchpad and is read once more when they are joined.
+const MOST_BLOCKS: usize = 32;
+/// The most blocks as long as they would not have [`ELEMENTS_OF_MANY`] elements each.
+const FEW_BLOCKS: usize = 8;
+const ELEMENTS_OF_MANY: usize = 512 * 1024;
+/// Elements that pay for a block of their own.
+const ELEMENTS_OF_ONE: usize = 32 * 1024;
+
+/// How rows are cut.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocks {
+    rows: usize,
+    pub(crate) rows_per_block: usize,
+}
+
+impl Blocks {
+    /// The blocks of the column sums of a problem: whole chains, except at the end.
+    pub(crate) fn of_column_sums(rows: usize, cols: usize) -> Self {
+        let elements = rows.saturating_mul(cols);
+        let few = (elements / ELEMENTS_OF_ONE).clamp(1, FEW_BLOCKS);
+        let count = few.max(elements / ELEMENTS_OF_MANY).min(MOST_BLOCKS);
+        let rows_per_block = rows.div_ceil(count).next_multiple_of(CHAIN_ROWS).max(CHAIN_ROWS);
+        Self { rows, rows_per_block }
+    }
+
+    /// About `count` blocks, for work whose result does not depend on the cut.
+    pub(crate) fn about(rows: usize, count: usize) -> Self {
+        const SOME_ROWS: usize = 4;
+        let rows_per_block = rows.div_ceil(count.max(1)).next_multiple_of(SOME_ROWS).max(1);
+        Self { rows, rows_per_block: if rows < count * SOME_ROWS { 1 } else { rows_per_block } }
+    }
+
+    /// At most `count` blocks, of whole `step` rows except at the end.
+    pub(crate) fn at_most(rows: usize, count: usize, step: usize) -> Self {
+        let rows_per_block = rows.div_ceil(count.max(1)).max(1).next_multiple_of(step);
+        Self { rows, rows_per_block }
+    }
+
+    pub(crate) fn count(self) -> usize {
+        self.rows.div_ceil(self.rows_per_block)
+    }
+
+    pub(crate) fn range(self, block: usize) -> Range<usize> {
+        let first = block * self.rows_per_block;
+        first..self.rows.min(first + self.rows_per_block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_cover_every_row_once_in_whole_chains() {
+        for rows in 0..5000 {
+            let cols = rows % 7 * 1000;
+            for blocks in [Blocks::of_column_sums(rows, cols), Blocks::about(rows, 7)] {
+                let mut next = 0;
+                for block in 0..blocks.count() {
+                    let range = blocks.range(block);
+                    assert_eq!(range.start, next);
+                    assert!(range.end > range.start);
+                    next = range.end;
+                }
+                assert_eq!(next, rows);
+            }
+            let blocks = Blocks::of_column_sums(rows, cols);
+            assert!(blocks.count() <= MOST_BLOCKS);
+            assert!(blocks.rows_per_block.is_multiple_of(CHAIN_ROWS));
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The sums over rows, diff_scale and diff_shift: which rows make a block, and how blocks are joined.
+//!
+//! Rows are cut into blocks whose size depends on the shape alone. In a block, up to
+//! [`CHAIN_ROWS`] rows that f32 carries make a chain per column, in f32 and in order; a chain ends there,
+//! before a row that f32 does not carry, and with the block, and is then added in f64. The blocks are
+//! joined by a fixed binary tree. So neither the threads nor the instruction set change a bit, and a
+//! kernel may take any number of rows at once.
+
+use crate::simd::{Element, LANES, Level, Map, Runtime, Simd, add_wide, entry_points, map};
+use crate::tensor::DataType;
+
+/// Rows whose terms are summed in f32, one after another, before they are added in f64.
+pub(crate) const CHAIN_ROWS: usize = 16;
+
+/// Where a block has its sums; null for those that are not asked for.
+pub(crate) struct ColumnSums {
+    pub(crate) diff_scale: *mut f64,
+    pub(crate) diff_shift: *mut f64,
+    /// The chains that are not ended yet.
+    pub(crate) scale_chain: *mut f32,
+    pub(crate) shift_chain: *mut f32,
+}
+
+impl ColumnSums {
+    /// How many f64 take the sums of a block with `count` of diff_scale and diff_shift.
+    pub(crate) fn size(count: usize, cols: usize) -> usize {
+        let sums = count.saturating_mul(cols);
+        sums.saturating_add(sums.div_ceil(2)).checked_next_multiple_of(8).unwrap_or(usize::MAX)
+    }
+
+    /// The sums over `cols` columns of the block whose part of the scratchpad begins at `block`: of diff_scale, of
+    /// diff_shift, or of both.
+    #[inline(always)]
+    pub(crate) fn new(cols: usize, [scale, shift]: [bool; 2], block: *mut f64) -> Self {
+        let at = |index: bool, wanted: bool| {
+            let sums = block.wrapping_add(usize::from(index) * cols);
+            if wanted { sums } else { std::ptr::null_mut() }
+        };
+        let chains = block.wrapping_add((usize::from(scale) + usize::from(shift)) * cols);
+        let chain = |index: bool, wanted: bool| {
+            let chain = chains.cast::<f32>().wrapping_add(usize::from(index) * cols);
+            if wanted { chain } else { std::ptr::null_mut() }
+        };
+        Self {
+            diff_scale: at(false, scale),
+            diff_shift: at(scale, shift),
+            scale_chain: chain(false, scale),
+            shift_chain: chain(scale, shift),
+        }
+    }
+
+    /// Adds the chains to the sums and begins new ones.
+    ///
+    /// # Safety
+    /// The sums have `cols` columns and are this thread's; the instruction set of `S` is there.
+    #[inline(always)]
+    pub(crate) unsafe fn end_chains<S: Simd>(&self, cols: usize) {
+        let both = [(self.diff_scale, self.scale_chain), (self.diff_shift, self.shift_chain)];
+        for (sums, chain) in both {
+            if !sums.is_null() {
+                // SAFETY: the caller's.
+                unsafe { map::<S, _>(cols, &EndChain { sums, chain }) };
+            }
+        }
+    }
+}
+
+/// Adds a chain to its sum and begins a new one.
+struct EndChain {
+    sums: *mut f64,
+    chain: *mut f32,
+}
+
+impl<S: Simd> Map<S> for EndChain {
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            let chain = self.chain.add(i);
+            add_wide::<S, 1>(self.sums.add(i), [S::widen(S::load(chain))], LANES);
+            S::store(chain, S::splat(0.0));
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            let chain = self.chain.add(i);
+            add_wide::<S, 1>(self.sums.add(i), [S::widen(S::load_n(chain, n))], n);
+            S::store_n(chain, S::splat(0.0), n);
+        }
+    }
+}
+
+/// The sums of one output in all blocks, of which one begins `stride` f64 after the other.
+#[derive(Clone, Copy)]
+pub(crate) struct Partial {
+    pub(crate) first: *mut f64,
+    pub(crate) blocks: usize,
+    pub(crate) stride: usize,
+}
+
+/// Joins partial sums and writes them out: blocks `i` and `i + 1`, then `i` and `i + 2`, and so on.
+struct Join {
+    partial: Partial,
+    out_type: Runtime,
+    out: *mut u8,
+}
+
+impl Join {
+    /// # Safety
+    /// As [`Map`]; `n` is 16 for a whole vector.
+    #[inline(always)]
+    unsafe fn at<S: Simd>(&self, i: usize, n: usize) {
+        let Partial { first, blocks, stride } = self.partial;
+        // SAFETY: the caller's.
+        unsafe {
+            let mut step = 1;
+            while step < blocks {
+                let mut left = 0;
+                while left + step < blocks {
+                    let right = first.add((left + step) * stride + i);
+                    let terms =
+                        if n == LANES { S::wide_load(right) } else { S::wide_load_n(right, n) };
+                    add_wide::<S, 1>(first.add(left * stride + i), [terms], n);
+                    left += 2 * step;
+                }
+                step *= 2;
+            }
+            let total = match (blocks, n == LANES) {
+                (0, _) => S::wide_splat(0.0),
+                (_, true) => S::wide_load(first.add(i)),
+                (_, false) => S::wide_load_n(first.add(i), n),
+            };
+            if n == LANES {
+                self.out_type.store::<S>(self.out, i, S::narrow(total));
+            } else {
+                self.out_type.store_n::<S>(self.out, i, S::narrow(total), n);
+            }
+        }
+    }
+}
+
+impl<S: Simd> Map<S> for Join {
+    const UNROLL: usize = 1;
+
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.at::<S>(i, LANES) }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.at::<S>(i, n) }
+    }
+}
+
+/// Joins the partial sums of `cols` columns and writes the totals; zeros if there are no blocks.
+///
+/// # Safety
+/// The partial sums are there and nobody else uses them; `out` takes `cols` elements of the type; the
+/// instruction set of `S` is there.
+#[inline(always)]
+unsafe fn join_columns<S: Simd>(partial: &Partial, cols: usize, out_type: DataType, out: *mut u8) {
+    // SAFETY: the caller's.
+    unsafe {
+        map::<S, _>(cols, &Join { partial: *partial, out_type: <Runtime>::of(out_type), out })
+    }
+}
+
+entry_points! {
+    /// The join, per level.
+    mod entries: join_columns<>(
+        partial: &Partial, cols: usize, out_type: DataType, out: *mut u8
+    ) -> ();
+}
+
+/// Joins partial sums; see [`join_columns`].
+pub(crate) type JoinEntry = unsafe fn(&Partial, usize, DataType, *mut u8);
+
+pub(crate) fn join_entry(level: Level) -> JoinEntry {
+    entries::at(level).unwrap_or(entries::portable::entry_portable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_join_is_the_sum() {
+        for (blocks, cols) in (0..20).flat_map(|blocks| [2, 16, 37].map(|cols| (blocks, cols))) {
+            let stride = cols + 1;
+            let mut sums: Vec<f64> = (0..blocks * stride).map(|i| i as f64).collect();
+            let mut out = vec![7.0f32; cols];
+            let partial = Partial { first: sums.as_mut_ptr(), blocks, stride };
+            // SAFETY: blocks of `stride`, of which `cols` columns are joined, anywhere.
+            unsafe {
+                join_entry(Level::Portable)(&partial, cols, DataType::F32, out.as_mut_ptr().cast());
+            }
+            for (col, &total) in out.iter().enumerate() {
+                let want: usize = (0..blocks).map(|b| b * stride + col).sum();
+                assert_eq!(total, want as f32);
+            }
+        }
+    }
+}

@@ -1,0 +1,407 @@
+//! Rows moved between a tensor and a stage: elements become f32 there or stay what they are, and a strided last
+//! dimension becomes dense.
+//!
+//! The order does not matter here, so most of these are plain loops over numbers, which the compiler vectorises for the
+//! level of the entry.
+
+use crate::simd::{
+    Bf16, Element, F16, F32, LANES, Level, Map, Simd, bf16_bits, codes, entry_points, f16_bits,
+    f16_value, map,
+};
+use crate::tensor::{DataType, RowMap};
+use std::marker::PhantomData;
+
+/// Rows of a tensor, and the stage that they are packed to or unpacked from.
+pub(super) struct Packing {
+    pub(super) tensor: *mut u8,
+    pub(super) data_type: DataType,
+    pub(super) rows: RowMap,
+    /// Between neighbours in a row of the tensor, in elements.
+    pub(super) step: usize,
+    pub(super) cols: usize,
+    /// The first of the rows there.
+    pub(super) stage: *mut u8,
+    /// f32, or the tensor's.
+    pub(super) stage_type: DataType,
+    /// Between rows there, in elements.
+    pub(super) stage_step: usize,
+    /// Whether rows are stored non-temporally on their way back, where their alignment allows.
+    pub(super) streams: bool,
+}
+
+/// Rows and columns of a tile that is transposed at once: a column of f32 is a cache line.
+const TILE: usize = 16;
+
+/// The conversion of an element.
+trait Code {
+    type Raw: Copy;
+    type Value: Copy + Default;
+    fn decode(raw: Self::Raw) -> Self::Value;
+    fn encode(value: Self::Value) -> Self::Raw;
+}
+
+/// No conversion.
+struct Same<T>(PhantomData<T>);
+
+impl<T: Copy + Default> Code for Same<T> {
+    type Raw = T;
+    type Value = T;
+    #[inline(always)]
+    fn decode(raw: T) -> T {
+        raw
+    }
+    #[inline(always)]
+    fn encode(value: T) -> T {
+        value
+    }
+}
+
+macro_rules! code {
+    ($name:ident, $raw:ty, $decode:expr, $encode:expr) => {
+        struct $name;
+
+        impl Code for $name {
+            type Raw = $raw;
+            type Value = f32;
+            #[inline(always)]
+            fn decode(raw: $raw) -> f32 {
+                $decode(raw)
+            }
+            #[inline(always)]
+            fn encode(value: f32) -> $raw {
+                $encode(value)
+            }
+        }
+    };
+}
+code!(S8, u8, codes::s8_value, codes::s8_code);
+code!(U8, u8, codes::u8_value, codes::u8_code);
+code!(E4m3, u8, codes::e4m3_value, codes::e4m3_code);
+code!(E5m2, u8, codes::e5m2_value, codes::e5m2_code);
+code!(FromBf16, u16, bf16_value, bf16_bits);
+code!(FromF16, u16, f16_value, f16_bits);
+
+#[inline(always)]
+fn bf16_value(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
+}
+
+/// `$call` with the code between a tensor's type and that of the stage.
+macro_rules! by_code {
+    ($packing:expr, $packs:ident, $call:ident($($arg:expr),*)) => {
+        match ($packing.data_type, $packing.stage_type) {
+            (DataType::S8 | DataType::U8, DataType::S8 | DataType::U8) => {
+                $call::<Same<u8>, $packs>($($arg),*)
+            }
+            (DataType::S8, _) => $call::<S8, $packs>($($arg),*),
+            (DataType::U8, _) => $call::<U8, $packs>($($arg),*),
+            (DataType::F8E4m3, _) => $call::<E4m3, $packs>($($arg),*),
+            (DataType::F8E5m2, _) => $call::<E5m2, $packs>($($arg),*),
+            (DataType::Bf16, DataType::F32) => $call::<FromBf16, $packs>($($arg),*),
+            (DataType::F16, DataType::F32) => $call::<FromF16, $packs>($($arg),*),
+            (DataType::Bf16 | DataType::F16, _) => $call::<Same<u16>, $packs>($($arg),*),
+            (DataType::F64, _) => $call::<Same<u64>, $packs>($($arg),*),
+            (DataType::F32 | DataType::S32, _) => $call::<Same<u32>, $packs>($($arg),*),
+        }
+    };
+}
+
+/// A row converted to f32 by the instruction set.
+struct Widened<E> {
+    element: E,
+    from: *const u8,
+    to: *mut u8,
+}
+
+impl<S: Simd, E: Element> Map<S> for Widened<E> {
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: the caller's.
+        unsafe { single().store::<S>(self.to, i, self.element.load::<S>(self.from, i)) }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        debug_assert!(n < LANES);
+        // SAFETY: the caller's.
+        unsafe { single().store_n::<S>(self.to, i, self.element.load_n::<S>(self.from, i, n), n) }
+    }
+}
+
+/// A row of f32 rounded to a floating-point type.
+struct Rounded<E> {
+    element: E,
+    from: *const u8,
+    to: *mut u8,
+    streams: bool,
+}
+
+/// Vectors that one turn of the loop rounds.
+const TURN: usize = 4;
+
+impl<E: Element> Rounded<E> {
+    /// # Safety
+    /// As [`Map::apply`], for `N` vectors.
+    #[inline(always)]
+    unsafe fn vectors<S: Simd, const N: usize>(&self, i: usize) {
+        // SAFETY: the caller's.
+        unsafe {
+            let mut values = [S::splat(0.0); N];
+            for v in 0..N {
+                values[v] = single().load::<S>(self.from, i + v * LANES);
+            }
+            if self.streams {
+                self.element.stream_all::<S, N>(self.to, i, &values);
+            } else {
+                self.element.store_all::<S, N>(self.to, i, &values);
+            }
+        }
+    }
+}
+
+impl<S: Simd, E: Element> Map<S> for Rounded<E> {
+    const UNROLL: usize = TURN;
+
+    #[inline(always)]
+    unsafe fn turn(&self, i: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.vectors::<S, TURN>(i) }
+    }
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.vectors::<S, 1>(i) }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        debug_assert!(n < LANES);
+        // SAFETY: the caller's.
+        unsafe { self.element.store_n::<S>(self.to, i, single().load_n::<S>(self.from, i, n), n) }
+    }
+}
+
+#[inline(always)]
+fn single() -> F32 {
+    <F32 as Element>::of(DataType::F32)
+}
+
+/// # Safety
+/// As [`move_rows`], for dense rows of 16-bit elements and a stage in f32.
+#[inline(always)]
+unsafe fn load_dense<S: Simd, E: Element>(c: &Packing, first: usize, last: usize) {
+    let element = E::of(c.data_type);
+    for row in first..last {
+        let from = c.tensor.wrapping_add(c.rows.offset(row) * element.size());
+        let to = c.stage.wrapping_add((row - first) * c.stage_step * 4);
+        // SAFETY: the caller's.
+        unsafe { map::<S, _>(c.cols, &Widened { element, from, to }) };
+    }
+}
+
+/// # Safety
+/// As [`move_rows`], for dense rows of floating-point elements and a stage in f32.
+#[inline(always)]
+unsafe fn store_dense<S: Simd, E: Element>(c: &Packing, first: usize, last: usize) {
+    let element = E::of(c.data_type);
+    for row in first..last {
+        let from = c.stage.wrapping_add((row - first) * c.stage_step * 4);
+        let to = c.tensor.wrapping_add(c.rows.offset(row) * element.size());
+        let streams = c.streams && element.streams(to);
+        // SAFETY: the caller's.
+        unsafe { map::<S, _>(c.cols, &Rounded { element, from, to, streams }) };
+    }
+    if c.streams {
+        // SAFETY: the instruction set is there.
+        unsafe { S::stream_fence() }
+    }
+}
+
+/// Moves rows `first` to `last - 1` to the stage, or back.
+///
+/// # Safety
+/// They and the stage exist, nobody else writes them, and the machine has the instruction set of `S`.
+#[inline(always)]
+unsafe fn move_rows<S: Simd, const PACKS: bool>(packing: &Packing, first: usize, last: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        let (c, dense) = (packing, packing.step == 1 && packing.stage_type == DataType::F32);
+        match (PACKS, packing.data_type) {
+            (true, DataType::Bf16) if dense => load_dense::<S, Bf16>(c, first, last),
+            (true, DataType::F16) if dense => load_dense::<S, F16>(c, first, last),
+            (false, DataType::F32) if dense => store_dense::<S, F32>(c, first, last),
+            (false, DataType::Bf16) if dense => store_dense::<S, Bf16>(c, first, last),
+            (false, DataType::F16) if dense => store_dense::<S, F16>(c, first, last),
+            _ => by_code!(packing, PACKS, move_coded(packing, first, last)),
+        }
+    }
+}
+
+/// # Safety
+/// As [`move_rows`].
+#[inline(always)]
+unsafe fn pack_rows<S: Simd>(packing: &Packing, first: usize, last: usize) {
+    // SAFETY: the caller's.
+    unsafe { move_rows::<S, true>(packing, first, last) };
+}
+
+/// # Safety
+/// As [`move_rows`].
+#[inline(always)]
+unsafe fn unpack_rows<S: Simd>(packing: &Packing, first: usize, last: usize) {
+    // SAFETY: the caller's.
+    unsafe { move_rows::<S, false>(packing, first, last) };
+}
+
+/// Neighbouring rows, whose elements share cache lines.
+struct Run<C: Code> {
+    /// The first element of the first row.
+    tensor: *mut C::Raw,
+    step: usize,
+    stage: *mut C::Value,
+    stage_step: usize,
+}
+
+impl<C: Code> Run<C> {
+    #[inline(always)]
+    fn new(c: &Packing, first: usize, row: usize) -> Self {
+        Self {
+            tensor: c.tensor.cast::<C::Raw>().wrapping_add(c.rows.offset(row)),
+            step: c.step,
+            stage: c.stage.cast::<C::Value>().wrapping_add((row - first) * c.stage_step),
+            stage_step: c.stage_step,
+        }
+    }
+
+    #[inline(always)]
+    fn raw(&self, row: usize, col: usize) -> *mut C::Raw {
+        self.tensor.wrapping_add(col * self.step + row)
+    }
+
+    #[inline(always)]
+    fn value(&self, row: usize, col: usize) -> *mut C::Value {
+        self.stage.wrapping_add(row * self.stage_step + col)
+    }
+
+    /// # Safety
+    /// As [`move_rows`]; addresses need no alignment.
+    #[inline(always)]
+    unsafe fn move_element<const PACKS: bool>(&self, row: usize, col: usize) {
+        let (raw, value) = (self.raw(row, col), self.value(row, col));
+        // SAFETY: the caller's.
+        unsafe {
+            if PACKS {
+                value.write_unaligned(C::decode(raw.read_unaligned()));
+            } else {
+                raw.write_unaligned(C::encode(value.read_unaligned()));
+            }
+        }
+    }
+}
+
+/// How many rows from `row` on are neighbours in memory, up to `last`.
+#[inline(always)]
+fn run_of(c: &Packing, row: usize, last: usize) -> usize {
+    match c.rows.innermost() {
+        (1, level) => (level - row % level).min(last - row),
+        _ => 1,
+    }
+}
+
+/// # Safety
+/// As [`move_rows`].
+#[inline(always)]
+unsafe fn move_coded<C: Code, const PACKS: bool>(c: &Packing, first: usize, last: usize) {
+    let mut row = first;
+    while row < last {
+        let run = Run::<C>::new(c, first, row);
+        // SAFETY: the caller's.
+        unsafe {
+            if c.step == 1 {
+                for i in 0..c.cols {
+                    run.move_element::<PACKS>(0, i);
+                }
+                row += 1;
+                continue;
+            }
+            let rows = run_of(c, row, last);
+            let mut col = 0;
+            while col < c.cols {
+                let cols = TILE.min(c.cols - col);
+                let mut at = 0;
+                while at < rows {
+                    let height = TILE.min(rows - at);
+                    match (height, cols) {
+                        (TILE, TILE) if PACKS => load_tile::<C>(&run, at, col),
+                        (TILE, TILE) => store_tile::<C>(&run, at, col),
+                        _ => {
+                            for j in col..col + cols {
+                                for i in at..at + height {
+                                    run.move_element::<PACKS>(i, j);
+                                }
+                            }
+                        }
+                    }
+                    at += TILE;
+                }
+                col += TILE;
+            }
+            row += rows;
+        }
+    }
+}
+
+/// # Safety
+/// As [`move_rows`].
+#[inline(always)]
+unsafe fn load_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
+    let mut tile = [[C::Value::default(); TILE]; TILE];
+    // SAFETY: the caller's.
+    unsafe {
+        for j in 0..TILE {
+            for i in 0..TILE {
+                tile[i][j] = C::decode(run.raw(row + i, col + j).read_unaligned());
+            }
+        }
+        for i in 0..TILE {
+            run.value(row + i, col).cast::<[C::Value; TILE]>().write_unaligned(tile[i]);
+        }
+    }
+}
+
+/// # Safety
+/// As [`move_rows`].
+#[inline(always)]
+unsafe fn store_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
+    let mut tile = [[C::Value::default(); TILE]; TILE];
+    // SAFETY: the caller's.
+    unsafe {
+        for i in 0..TILE {
+            tile[i] = run.value(row + i, col).cast::<[C::Value; TILE]>().read_unaligned();
+        }
+        for j in 0..TILE {
+            for i in 0..TILE {
+                run.raw(row + i, col + j).write_unaligned(C::encode(tile[i][j]));
+            }
+        }
+    }
+}
+
+entry_points! {
+    /// To the stage, for each level.
+    mod pack_entries: pack_rows<>(packing: &Packing, first: usize, last: usize) -> ();
+}
+
+entry_points! {
+    /// Back from it, for each level.
+    mod unpack_entries: unpack_rows<>(packing: &Packing, first: usize, last: usize) -> ();
+}
+
+/// Moves rows one way; see [`move_rows`].
+pub(super) type Entry = unsafe fn(&Packing, usize, usize);
+
+/// The functions that pack and unpack.
+pub(super) fn entries(level: Level) -> (Entry, Entry) {
+    (
+        pack_entries::at(level).unwrap_or(pack_entries::portable::entry_portable),
+        unpack_entries::at(level).unwrap_or(unpack_entries::portable::entry_portable),
+    )
+}

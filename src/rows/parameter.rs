@@ -1,0 +1,88 @@
+//! Parameters of columns as the kernels read them: f32, and neutral values for those that a problem does not have.
+//!
+//! So one kernel serves all combinations, with the bits of each: `fma(x, 1, b) = x + b` and `fma(x, a, -0) = a*x`,
+//! both rounded once.
+
+use super::pack::{Entry, Packing, entries};
+use crate::simd::Level;
+use crate::tensor::{DataType, RowMap};
+
+/// Columns for which neutral values need no room in the scratchpad.
+const COLS: usize = 8192;
+
+/// As many as a row has.
+#[repr(align(64))]
+struct Values([f32; COLS]);
+
+static ONES: Values = Values([1.0; COLS]);
+static MINUS_ZEROS: Values = Values([-0.0; COLS]);
+
+/// The value of a parameter that changes nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Neutral {
+    /// Of a scale.
+    One,
+    /// Of a shift.
+    MinusZero,
+}
+
+/// How the parameters of an operation become f32.
+pub(crate) struct Parameters {
+    cols: usize,
+    data_type: DataType,
+    /// Whether those that are not given are neutral values; else they are null.
+    neutral: bool,
+    pack: Entry,
+}
+
+impl Parameters {
+    pub(crate) fn new(level: Level, cols: usize, data_type: DataType, neutral: bool) -> Self {
+        Self { cols, data_type, neutral, pack: entries(level).0 }
+    }
+
+    /// Bytes of scratchpad for one of them, a multiple of a cache line.
+    pub(crate) fn room(&self) -> usize {
+        let size = self.cols.saturating_mul(size_of::<f32>()).min(usize::MAX / 4);
+        let needed = self.data_type != DataType::F32 || self.neutral && self.cols > COLS;
+        if needed { size.next_multiple_of(64) } else { 0 }
+    }
+
+    /// A parameter as f32: `given` itself, a copy in `room`, or neutral values.
+    ///
+    /// # Safety
+    /// `given` is null or has a value for each column; `room` has as many bytes as [`room`](Self::room) says.
+    pub(crate) unsafe fn get(&self, given: *mut u8, neutral: Neutral, room: *mut u8) -> *const f32 {
+        if !given.is_null() && self.data_type != DataType::F32 {
+            let packing = Packing {
+                tensor: given,
+                data_type: self.data_type,
+                rows: RowMap::every(0),
+                step: 1,
+                cols: self.cols,
+                stage: room,
+                stage_type: DataType::F32,
+                stage_step: self.cols,
+                streams: false,
+            };
+            // SAFETY: the caller's.
+            unsafe { (self.pack)(&packing, 0, 1) };
+            return room.cast();
+        }
+        if !given.is_null() || !self.neutral {
+            return given.cast();
+        }
+        let (values, value) = match neutral {
+            Neutral::One => (&ONES, 1.0),
+            Neutral::MinusZero => (&MINUS_ZEROS, -0.0),
+        };
+        if self.cols <= COLS {
+            return values.0.as_ptr();
+        }
+        let room = room.cast::<f32>();
+        for i in 0..self.cols {
+            // SAFETY: the caller's.
+            unsafe { room.add(i).write(value) };
+        }
+        room
+    }
+}

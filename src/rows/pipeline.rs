@@ -1,0 +1,212 @@
+//! The way of a problem's rows through blocks, threads and stages.
+
+use super::blocks::Blocks;
+use super::columns::{ColumnSums, JoinEntry, Partial};
+use super::row_map;
+use super::schedule::{BLOCKS_PER_THREAD, ELEMENTS_PER_THREAD, ELEMENTS_TO_WAKE_FOR};
+use super::slots::Slots;
+use super::stage::{Operand, RowTensor, Stage, TENSORS};
+use crate::primitive::{Execution, PostOpChain};
+use crate::simd::{DefaultEnvironment, Level};
+use crate::tensor::{DataType, RowMap};
+use crate::threads::Length;
+
+/// What an operation asks of a pipeline.
+pub(crate) struct Spec<'a> {
+    /// `None` if the rows are read and written where they are, whatever their layout.
+    pub(crate) level: Option<Level>,
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    /// The tensors; dst, to which post-operations are applied, is the second.
+    pub(crate) operands: [Operand<'a>; TENSORS],
+    /// The outer dimensions, in the order in which rows are taken.
+    pub(crate) order: &'a [usize],
+    /// Post-operations that the kernels do not fuse.
+    pub(crate) chain: Option<PostOpChain>,
+    /// Whether diff_scale and diff_shift are summed over the rows.
+    pub(crate) sums: [bool; 2],
+    /// Bytes at the beginning of the scratchpad that the operation keeps for itself: a multiple of 64.
+    pub(crate) room: usize,
+}
+
+/// A function that computes a range of rows, and adds to the column sums that begin at the last argument.
+pub(crate) type Kernel<'a> = dyn Fn(&[RowTensor; TENSORS], usize, usize, *mut f64) + Sync + 'a;
+
+/// How the rows of a problem are computed.
+pub(crate) struct Pipeline {
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    types: [DataType; TENSORS],
+    maps: [RowMap; TENSORS],
+    stage: Option<Stage>,
+    sums: [bool; 2],
+    /// Bytes of the operation's own, and of those and the column sums.
+    room: usize,
+    stages_at: usize,
+}
+
+impl Pipeline {
+    pub(crate) fn new(spec: Spec<'_>) -> Self {
+        let Spec { level, rows, cols, operands, order, chain, sums, room } = spec;
+        let maps = operands.map(|operand| row_map(operand.desc, order));
+        let types = operands.map(|operand| operand.desc.data_type().unwrap_or(DataType::F32));
+        let whole_chains = sums.contains(&true);
+        let stage = level
+            .and_then(|level| Stage::new(level, &operands, (rows, &maps), chain, whole_chains));
+        let mut pipeline = Self { rows, cols, types, maps, stage, sums, room, stages_at: 0 };
+        // What exceeds an address space saturates, and the allocation fails.
+        let blocks = if whole_chains { Blocks::of_column_sums(rows, cols).count() } else { 0 };
+        let bytes = pipeline.stride().saturating_mul(blocks * size_of::<f64>());
+        pipeline.stages_at = room.saturating_add(bytes);
+        pipeline
+    }
+
+    /// Bytes of an execution's scratchpad: the operation's own, column sums, stages.
+    pub(crate) fn scratchpad_size(&self) -> usize {
+        let stages = self.stage.as_ref().map_or(0, |stage| {
+            let blocks = if self.sums.contains(&true) {
+                Blocks::of_column_sums(self.rows, self.cols).count()
+            } else {
+                stage.blocks(self.rows, usize::MAX).count()
+            };
+            stage.bytes().saturating_mul(blocks.min(stage.most(self.rows)))
+        });
+        self.stages_at.saturating_add(stages)
+    }
+
+    /// How many threads the problem is worth.
+    pub(crate) fn width(&self, execution: &Execution<'_>) -> usize {
+        let worth = self.rows * self.cols / ELEMENTS_PER_THREAD;
+        if worth <= 1 { 1 } else { execution.threads.count().min(worth) }
+    }
+
+    /// The tensors at their addresses in an execution.
+    pub(crate) fn tensors(&self, addresses: [*mut u8; TENSORS]) -> [RowTensor; TENSORS] {
+        [0, 1, 2].map(|i| RowTensor {
+            address: addresses[i],
+            data_type: self.types[i],
+            rows: self.maps[i],
+            staged: false,
+        })
+    }
+
+    /// f64 of the column sums of a block.
+    fn stride(&self) -> usize {
+        let count = usize::from(self.sums[0]) + usize::from(self.sums[1]);
+        ColumnSums::size(count, self.cols)
+    }
+
+    /// The split of rows for a number of threads.
+    fn blocks(&self, width: usize) -> Blocks {
+        let wanted = if width == 1 { 1 } else { width * BLOCKS_PER_THREAD };
+        match &self.stage {
+            _ if self.sums.contains(&true) => Blocks::of_column_sums(self.rows, self.cols),
+            None => Blocks::about(self.rows, wanted),
+            Some(stage) => stage.blocks(self.rows, wanted),
+        }
+    }
+
+    /// Runs a kernel over all rows on up to `width` threads, and gives the number of those that took part. With
+    /// `streams` the results may leave a stage non-temporally.
+    pub(crate) fn run(
+        &self,
+        execution: &Execution<'_>,
+        tensors: &[RowTensor; TENSORS],
+        (width, streams): (usize, bool),
+        kernel: &Kernel<'_>,
+    ) -> usize {
+        let blocks = self.blocks(width);
+        let long = self.rows * self.cols >= ELEMENTS_TO_WAKE_FOR;
+        let length = if long { Length::Long } else { Length::Short };
+        let stride = self.stride();
+        let sums = Part(execution.scratchpad.wrapping_add(self.room).cast::<f64>());
+        let start = |block: usize| {
+            let sums = sums.at(block * stride);
+            if stride > 0 {
+                // SAFETY: the block's part of the scratchpad.
+                unsafe { sums.write_bytes(0, stride) };
+            }
+            sums
+        };
+        let Some(stage) = &self.stage else {
+            let tensors = Shared(tensors);
+            return execution.threads.run(blocks.count(), width, length, &|block| {
+                let _environment = DefaultEnvironment::enter();
+                let range = blocks.range(block);
+                kernel(tensors.get(), range.start, range.end, start(block));
+            });
+        };
+        let bound = {
+            let _environment = DefaultEnvironment::enter();
+            // SAFETY: the execution's buffers were checked.
+            unsafe { stage.bind(execution.arguments) }
+        };
+        // Each thread at work has a stage; there may be more blocks.
+        let count = blocks.count().min(stage.most(self.rows));
+        let slots = Slots::new(count);
+        let stages = Part(execution.scratchpad.wrapping_add(self.stages_at));
+        let tensors = Shared(tensors);
+        execution.threads.run(blocks.count(), width.min(count), length, &|block| {
+            let _environment = DefaultEnvironment::enter();
+            let (slot, sums) = (slots.take(), start(block));
+            let place = stages.at(slot.number() * stage.bytes());
+            // SAFETY: the block's rows, and a stage that nobody else has.
+            unsafe {
+                stage.run(
+                    tensors.get(),
+                    place,
+                    blocks.range(block),
+                    (bound.as_ref(), streams),
+                    &|tensors, first, last| kernel(tensors, first, last, sums),
+                );
+            }
+        })
+    }
+
+    /// Joins the sums of diff_scale, or with `shift` of diff_shift, and writes them out.
+    ///
+    /// # Safety
+    /// [`run`](Self::run) has summed them in this execution, and `out` has room for a row of the type.
+    pub(crate) unsafe fn join(
+        &self,
+        execution: &Execution<'_>,
+        join: JoinEntry,
+        shift: bool,
+        (out_type, out): (DataType, *mut u8),
+    ) {
+        let _environment = DefaultEnvironment::enter();
+        let sums = execution.scratchpad.wrapping_add(self.room).cast::<f64>();
+        let offset = if shift && self.sums[0] { self.cols } else { 0 };
+        let blocks = Blocks::of_column_sums(self.rows, self.cols).count();
+        let first = sums.wrapping_add(offset);
+        // SAFETY: every block has written its sums; the rest is the caller's.
+        unsafe {
+            join(&Partial { first, blocks, stride: self.stride() }, self.cols, out_type, out)
+        };
+    }
+}
+
+/// A part of the scratchpad of which each block has its own.
+#[derive(Clone, Copy)]
+struct Part<T>(*mut T);
+
+impl<T> Part<T> {
+    fn at(self, offset: usize) -> *mut T {
+        self.0.wrapping_add(offset)
+    }
+}
+
+// SAFETY: each block writes its own.
+unsafe impl<T> Sync for Part<T> {}
+
+/// Tensors that several threads write, each its own rows.
+struct Shared<'a>(&'a [RowTensor; TENSORS]);
+
+impl<'a> Shared<'a> {
+    fn get(&self) -> &'a [RowTensor; TENSORS] {
+        self.0
+    }
+}
+
+// SAFETY: threads write different rows through these addresses.
+unsafe impl Sync for Shared<'_> {}

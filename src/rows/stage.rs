@@ -1,0 +1,297 @@
+//! Rows that the kernels cannot read or write where they are: of other types, with a strided last dimension, or with
+//! post-operations that the kernels do not fuse.
+//!
+//! A few rows at a time are packed into the scratchpad, where they are dense and of a type that the kernels have. The
+//! kernels run there, the post-operations follow, and the results are unpacked. A row's bits are those of the same
+//! elements in any other layout.
+
+use super::CHAIN_ROWS;
+use super::blocks::Blocks;
+use super::pack::{Entry, Packing, entries};
+use super::schedule::{
+    BYTES_OF_STAGES, BYTES_TO_TRANSPOSE, Caches, MOST_STAGES, PART_OF_ROWS, ROWS_TO_TRANSPOSE,
+    STREAMED_BYTES_OF_STAGED,
+};
+use crate::primitive::{Arguments, BoundChain, ChainEntry, PostOpChain, Rows, chain_entry};
+use crate::simd::Level;
+use crate::tensor::{DataType, MemoryDesc, RowMap};
+
+/// The most tensors that an operation reads or writes row by row.
+pub(crate) const TENSORS: usize = 3;
+/// The one that post-operations change.
+const DST: usize = 1;
+/// Bytes of a cache line, at multiples of which staged rows begin.
+const LINE: usize = 64;
+
+/// A tensor of rows in a problem.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand<'a> {
+    pub(crate) desc: &'a MemoryDesc,
+    /// Its type in the kernels.
+    pub(crate) kernel_type: DataType,
+    pub(crate) output: bool,
+}
+
+/// A tensor of rows in an execution, as the kernels see it.
+#[derive(Clone, Copy)]
+pub(crate) struct RowTensor {
+    /// Of row 0, which need not exist.
+    pub(crate) address: *mut u8,
+    pub(crate) data_type: DataType,
+    pub(crate) rows: RowMap,
+    pub(crate) staged: bool,
+}
+
+/// How one tensor is staged.
+struct Side {
+    data_type: DataType,
+    stage_type: DataType,
+    rows: RowMap,
+    /// Between neighbours in a row, in elements.
+    step: usize,
+    output: bool,
+    /// Where its rows are on the stage; `None` if it is not staged.
+    offset: Option<usize>,
+    /// Between rows there, in elements.
+    stage_step: usize,
+}
+
+impl Side {
+    fn new(operand: &Operand<'_>, rows: RowMap) -> Self {
+        let Operand { desc, kernel_type: stage_type, output } = *operand;
+        let data_type = desc.data_type().unwrap_or(DataType::F32);
+        let cols = desc.dims().last().map_or(0, |cols| *cols as usize);
+        let staged = stage_type != data_type || !is_dense(desc);
+        let per_line = LINE / stage_type.size();
+        Self {
+            data_type,
+            stage_type,
+            rows,
+            step: desc.strides().last().map_or(1, |step| *step as usize),
+            output,
+            offset: staged.then_some(0),
+            stage_step: cols.checked_next_multiple_of(per_line).unwrap_or(usize::MAX / LINE),
+        }
+    }
+
+    /// Bytes of a row on the stage.
+    fn row_bytes(&self) -> usize {
+        match self.offset {
+            Some(_) => self.stage_step.saturating_mul(self.stage_type.size()),
+            None => 0,
+        }
+    }
+
+    /// How its rows are moved to and from the stage at `slot`.
+    fn packing(&self, tensor: &RowTensor, cols: usize, slot: *mut u8) -> Packing {
+        Packing {
+            tensor: tensor.address,
+            data_type: self.data_type,
+            rows: self.rows,
+            step: self.step,
+            cols,
+            stage: slot.wrapping_add(self.offset.unwrap_or(0)),
+            stage_type: self.stage_type,
+            stage_step: self.stage_step,
+            streams: false,
+        }
+    }
+
+    /// The tensor on the stage at `slot`, whose first row is row `first`.
+    fn on_stage(&self, slot: *mut u8, first: usize) -> RowTensor {
+        let before = first * self.stage_step * self.stage_type.size();
+        RowTensor {
+            address: slot.wrapping_add(self.offset.unwrap_or(0)).wrapping_sub(before),
+            data_type: self.stage_type,
+            rows: RowMap::every(self.stage_step),
+            staged: true,
+        }
+    }
+}
+
+/// Whether neighbours in a row are neighbours in memory.
+fn is_dense(desc: &MemoryDesc) -> bool {
+    match (desc.dims().last(), desc.strides().last()) {
+        (Some(dim), Some(step)) => *dim <= 1 || *step == 1,
+        _ => true,
+    }
+}
+
+/// How rows are staged.
+pub(super) struct Stage {
+    cols: usize,
+    sides: [Side; TENSORS],
+    /// The post-operations, and what applies them.
+    chain: Option<(PostOpChain, ChainEntry)>,
+    /// Whether they may be applied to dst itself, if its rows are aligned and equally far from each other.
+    in_place: bool,
+    rows_at_once: usize,
+    /// Bytes of one stage.
+    bytes: usize,
+    pack: Entry,
+    unpack: Entry,
+}
+
+impl Stage {
+    /// For operands whose `count` rows begin as `rows` say; `None` if none is staged. With `whole_chains` column sums run over
+    /// the rows, so that a stage has whole chains of them.
+    pub(super) fn new(
+        level: Level,
+        operands: &[Operand<'_>; TENSORS],
+        (count, rows): (usize, &[RowMap; TENSORS]),
+        chain: Option<PostOpChain>,
+        whole_chains: bool,
+    ) -> Option<Self> {
+        let mut sides = [0, 1, 2].map(|i| Side::new(&operands[i], rows[i]));
+        let chain = chain.map(|chain| (chain, chain_entry(level)));
+        let dst = &mut sides[DST];
+        let in_place =
+            chain.is_some() && dst.data_type == DataType::F32 && is_dense(operands[DST].desc);
+        if chain.is_some() {
+            dst.offset = Some(0);
+        }
+        if sides.iter().all(|side| side.offset.is_none()) {
+            return None;
+        }
+        let transposes = operands.iter().any(|operand| !is_dense(operand.desc));
+        let row_bytes = sides.iter().fold(0usize, |sum, side| sum.saturating_add(side.row_bytes()));
+        let rows_at_once =
+            rows_at_once(row_bytes.max(1), transposes, whole_chains).min(count.max(1));
+        let mut bytes = 0usize;
+        for side in &mut sides {
+            let size = side.row_bytes().saturating_mul(rows_at_once);
+            if let Some(offset) = &mut side.offset {
+                *offset = bytes;
+                bytes = bytes.saturating_add(size);
+            }
+        }
+        let cols = operands[0].desc.dims().last().map_or(0, |cols| *cols as usize);
+        let (pack, unpack) = entries(level);
+        Some(Self { cols, sides, chain, in_place, rows_at_once, bytes, pack, unpack })
+    }
+
+    /// Bytes of one stage.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many stages there may be for a number of rows.
+    pub(super) fn most(&self, rows: usize) -> usize {
+        let part = rows / self.rows_at_once / PART_OF_ROWS;
+        (BYTES_OF_STAGES / self.bytes.max(1)).max(part).clamp(1, MOST_STAGES)
+    }
+
+    /// The split of rows where it is free: `wanted` blocks, or as many as there may be stages.
+    pub(super) fn blocks(&self, rows: usize, wanted: usize) -> Blocks {
+        Blocks::at_most(rows, wanted.min(self.most(rows)), self.rows_at_once)
+    }
+
+    /// The post-operations of an execution, if there are any.
+    ///
+    /// # Safety
+    /// The execution's buffers were checked.
+    pub(super) unsafe fn bind(&self, arguments: &Arguments) -> Option<BoundChain<'_>> {
+        // SAFETY: the caller's.
+        self.chain.as_ref().map(|(chain, _)| unsafe { chain.bind(arguments) })
+    }
+
+    /// Runs `kernel(tensors, first, last)` over a block of rows by way of the stage at `slot`. With `streams` the
+    /// results may be stored non-temporally.
+    ///
+    /// # Safety
+    /// The rows and the stage exist, and nobody else uses them.
+    pub(super) unsafe fn run(
+        &self,
+        tensors: &[RowTensor; TENSORS],
+        slot: *mut u8,
+        block: std::ops::Range<usize>,
+        (bound, streams): (Option<&BoundChain<'_>>, bool),
+        kernel: &dyn Fn(&[RowTensor; TENSORS], usize, usize),
+    ) {
+        let mut packing = [0, 1, 2].map(|i| self.sides[i].packing(&tensors[i], self.cols, slot));
+        packing[DST].streams = self.streams(block.end, streams);
+        let direct = self.direct(&tensors[DST], bound, packing[DST].streams);
+        for first in block.clone().step_by(self.rows_at_once) {
+            let last = block.end.min(first + self.rows_at_once);
+            let mut parts = *tensors;
+            for (i, side) in self.sides.iter().enumerate() {
+                if side.offset.is_none() || (i == DST && direct.is_some()) {
+                    continue;
+                }
+                parts[i] = side.on_stage(slot, first);
+                if !side.output {
+                    // SAFETY: the caller's.
+                    unsafe { (self.pack)(&packing[i], first, last) };
+                }
+            }
+            kernel(&parts, first, last);
+            // SAFETY: the caller's.
+            unsafe { self.finish(tensors, &packing, (first, last), direct, bound) };
+        }
+    }
+
+    /// Whether results of a problem with so many rows leave the stage non-temporally.
+    fn streams(&self, rows: usize, wanted: bool) -> bool {
+        let [src, dst, _] = &self.sides;
+        let row = self.cols * (src.data_type.size() + dst.data_type.size());
+        wanted && rows * row >= STREAMED_BYTES_OF_STAGED
+    }
+
+    /// Between rows of dst, in elements, if the post-operations are applied there.
+    fn direct(
+        &self,
+        dst: &RowTensor,
+        bound: Option<&BoundChain<'_>>,
+        streams: bool,
+    ) -> Option<usize> {
+        // What dst held is read before it is written, by a sum or as an operand in the same place.
+        let apart = bound.is_none_or(|chain| !chain.read(dst.address));
+        let usable = self.in_place && apart && !streams && dst.address.cast::<f32>().is_aligned();
+        dst.rows.step().filter(|_| usable)
+    }
+
+    /// Applies the post-operations to rows that the kernel has written, and unpacks outputs.
+    ///
+    /// # Safety
+    /// As [`run`](Stage::run).
+    unsafe fn finish(
+        &self,
+        tensors: &[RowTensor; TENSORS],
+        packing: &[Packing; TENSORS],
+        (first, last): (usize, usize),
+        direct: Option<usize>,
+        bound: Option<&BoundChain<'_>>,
+    ) {
+        if let (Some((_, apply)), Some(bound)) = (&self.chain, bound) {
+            let dst = &tensors[DST];
+            let (start, step) = match direct {
+                Some(step) => {
+                    (dst.address.cast::<f32>().wrapping_add(dst.rows.offset(first)), step)
+                }
+                None => (packing[DST].stage.cast(), self.sides[DST].stage_step),
+            };
+            // SAFETY: the caller's.
+            unsafe { apply(bound, &Rows { start, step, cols: self.cols }, first, last) };
+        }
+        for (i, side) in self.sides.iter().enumerate() {
+            let on_stage = side.offset.is_some() && !(i == DST && direct.is_some());
+            if side.output && on_stage {
+                // SAFETY: the caller's.
+                unsafe { (self.unpack)(&packing[i], first, last) };
+            }
+        }
+    }
+}
+
+/// How many rows a stage has.
+fn rows_at_once(row_bytes: usize, transposes: bool, whole_chains: bool) -> usize {
+    let mut rows = (Caches::get().working_set() / row_bytes).max(1);
+    if transposes {
+        rows = rows.max(ROWS_TO_TRANSPOSE.min(BYTES_TO_TRANSPOSE / row_bytes));
+    }
+    if transposes || whole_chains {
+        rows = rows.max(CHAIN_ROWS);
+    }
+    // Whole chains of column sums, and vectors of 16 rows' scalars.
+    if rows > CHAIN_ROWS { rows - rows % CHAIN_ROWS } else { rows }
+}

@@ -1,0 +1,20 @@
+//! The library's unit tests, in a program of their own.
+//!
+//! They stand beside the code that they test, and the modules are included here by their paths. A test build of the
+//! library itself would compile every kernel a second time; here only what the tests reach is compiled.
+#![allow(dead_code, unused_imports, missing_docs, reason = "the tests reach a part of the library")]
+
+#[path = "../src/error.rs"]
+mod error;
+#[path = "../src/ops/mod.rs"]
+mod ops;
+#[path = "../src/primitive/mod.rs"]
+mod primitive;
+#[path = "../src/rows/mod.rs"]
+mod rows;
+#[path = "../src/simd/mod.rs"]
+mod simd;
+#[path = "../src/tensor/mod.rs"]
+mod tensor;
+#[path = "../src/threads/mod.rs"]
+mod threads;

@@ -1,0 +1,113 @@
+//! The project's task runner, `cargo xtask TASK`. It needs cargo alone; a task may need the tools that
+//! CONTRIBUTING.md lists for it. Each step prints its command, so that a failing one can be repeated by hand.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+const HELP: &str = "\
+Usage: cargo xtask TASK [ARGUMENTS]
+
+  quick   Format, clippy, unit tests, layering, links and two small benchdnn batches
+  full    Everything that must hold before a change lands: runs .ci/run
+  bench   cargo bench -p norm-benches; ARGUMENTS go to criterion
+  bless   Regenerate every recorded file: Rust declarations, symbol lists, instruction counts
+
+CONTRIBUTING.md says what each check proves and how long it takes.";
+
+/// One command of a task: the program, its arguments and extra environment variables.
+struct Step {
+    words: Vec<String>,
+    environment: &'static [(&'static str, &'static str)],
+}
+
+impl Step {
+    fn new(line: &str) -> Self {
+        Self { words: line.split(' ').map(str::to_owned).collect(), environment: &[] }
+    }
+
+    /// The same with the variable that makes tests write their records instead of comparing them.
+    fn blessing(line: &str) -> Self {
+        Self { environment: &[("NORM_BLESS", "1")], ..Self::new(line) }
+    }
+
+    /// Runs the command in the root of the workspace.
+    fn run(&self) -> Result<(), String> {
+        let variables = self.environment.iter().map(|(name, value)| format!("{name}={value}"));
+        let shown: Vec<String> = variables.chain(self.words.iter().cloned()).collect();
+        let shown = shown.join(" ");
+        println!("\n== {shown}");
+        let begin = Instant::now();
+        let status = Command::new(&self.words[0])
+            .args(&self.words[1..])
+            .envs(self.environment.iter().copied())
+            .current_dir(root())
+            .status()
+            .map_err(|error| format!("{shown}: {error}"))?;
+        if !status.success() {
+            return Err(format!("{shown}: {status}"));
+        }
+        println!("== {:.0} s", begin.elapsed().as_secs_f64());
+        Ok(())
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")
+}
+
+fn quick() -> Vec<Step> {
+    [
+        "cargo fmt --all --check",
+        "cargo clippy --release --workspace --all-targets -- -D warnings",
+        "cargo test --release --workspace --lib",
+        "cargo test --release -p libnorm --test layering --test docs_links",
+        "cargo run --release -p benchdnn -- --batch=test_lnorm_smoke",
+        "cargo run --release -p benchdnn -- --reorder --batch=test_reorder_smoke",
+    ]
+    .map(Step::new)
+    .into()
+}
+
+fn bench(arguments: &[String]) -> Vec<Step> {
+    let mut step = Step::new("cargo bench -p norm-benches --");
+    step.words.extend_from_slice(arguments);
+    vec![step]
+}
+
+fn bless() -> Vec<Step> {
+    vec![
+        Step::blessing("cargo test -p norm-sys"),
+        Step::blessing("cargo test --release -p libnorm --test consumers exports"),
+        Step::new("cargo build --release -p libnorm -p benchdnn"),
+        Step::new("python3 scripts/instructions.py --bless"),
+        Step::new("python3 scripts/loop_instructions.py --bless"),
+    ]
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (task, rest) =
+        arguments.split_first().map_or(("", &[][..]), |(t, rest)| (t.as_str(), rest));
+    let steps = match task {
+        "quick" if rest.is_empty() => quick(),
+        "full" if rest.is_empty() => vec![Step::new(".ci/run")],
+        "bench" => bench(rest),
+        "bless" if rest.is_empty() => bless(),
+        "-h" | "--help" | "help" => {
+            println!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    for step in steps {
+        if let Err(message) = step.run() {
+            eprintln!("xtask: {message}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
