@@ -5,7 +5,7 @@ use super::exported;
 use super::handle::Handle;
 use super::primitive_desc::{Descriptor, create};
 use crate::error::{Error, Result};
-use crate::ops::softmax::{BackwardParameters, ForwardParameters, Softmax, SoftmaxAlgorithm};
+use crate::ops::softmax::{Softmax, SoftmaxAlgorithm};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::c_int;
@@ -32,14 +32,9 @@ exported! {
         // SAFETY: the caller's.
         unsafe {
             create(primitive_desc, engine, attr, |attr| {
-                Softmax::forward(&ForwardParameters {
-                    prop_kind: prop_kind(kind)?,
-                    algorithm: algorithm(alg_kind)?,
-                    src: MemoryDesc::get(src_desc, "src_desc")?,
-                    dst: MemoryDesc::get(dst_desc, "dst_desc")?,
-                    axis: softmax_axis,
-                    attr,
-                })
+                let descs =
+                    [MemoryDesc::get(src_desc, "src_desc")?, MemoryDesc::get(dst_desc, "dst_desc")?];
+                Softmax::forward(prop_kind(kind)?, algorithm(alg_kind)?, descs, softmax_axis, attr)
             })
         }
     }
@@ -62,14 +57,12 @@ exported! {
         unsafe {
             Descriptor::get_optional(hint_fwd_pd);
             create(primitive_desc, engine, attr, |attr| {
-                Softmax::backward(&BackwardParameters {
-                    algorithm: algorithm(alg_kind)?,
-                    diff_src: MemoryDesc::get(diff_src_desc, "diff_src_desc")?,
-                    diff_dst: MemoryDesc::get(diff_dst_desc, "diff_dst_desc")?,
-                    dst: MemoryDesc::get(dst_desc, "dst_desc")?,
-                    axis: softmax_axis,
-                    attr,
-                })
+                let descs = [
+                    MemoryDesc::get(diff_src_desc, "diff_src_desc")?,
+                    MemoryDesc::get(diff_dst_desc, "diff_dst_desc")?,
+                    MemoryDesc::get(dst_desc, "dst_desc")?,
+                ];
+                Softmax::backward(algorithm(alg_kind)?, descs, softmax_axis, attr)
             })
         }
     }

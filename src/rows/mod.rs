@@ -10,6 +10,7 @@ mod columns;
 mod pack;
 mod parameter;
 mod pipeline;
+mod plain;
 pub(crate) mod schedule;
 mod slots;
 mod stage;
@@ -17,6 +18,7 @@ mod stage;
 pub(crate) use columns::{CHAIN_ROWS, ColumnSums, JoinEntry, join_entry};
 pub(crate) use parameter::{Neutral, Parameters};
 pub(crate) use pipeline::{Pipeline, Spec};
+pub(crate) use plain::{PlainRow, PlainTensor, plain_fold};
 pub(crate) use schedule::Schedule;
 pub(crate) use stage::{Operand, RowTensor, TENSORS};
 

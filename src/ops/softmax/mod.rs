@@ -8,9 +8,9 @@
 //! [`fold`](crate::simd::fold) over f32, whatever the types, and the quotient is a product with the reciprocal of the f64 sum,
 //! rounded once. A row whose maximum is infinite is NaN.
 
-mod dense;
 mod kernel;
 mod problem;
 mod reference;
+mod vector;
 
-pub(crate) use problem::{BackwardParameters, ForwardParameters, Softmax, SoftmaxAlgorithm};
+pub(crate) use problem::{Softmax, SoftmaxAlgorithm};

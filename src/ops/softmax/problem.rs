@@ -1,6 +1,6 @@
 //! The problem: what was asked for, checked, with every layout decided.
 
-use super::{dense, reference};
+use super::{reference, vector};
 use crate::error::{Error, Result};
 use crate::primitive::{
     Accepted, Answer, Arguments, Attr, Implementation, Op, OpArgument, PostOp, PostOps, PropKind,
@@ -15,26 +15,6 @@ enumerators! {
         Accurate = norm_softmax_accurate, "softmax_accurate";
         Log = norm_softmax_log, "softmax_log";
     }
-}
-
-/// What `softmax_forward_primitive_desc_create` is given.
-pub(crate) struct ForwardParameters<'a> {
-    pub(crate) prop_kind: PropKind,
-    pub(crate) algorithm: SoftmaxAlgorithm,
-    pub(crate) src: &'a MemoryDesc,
-    pub(crate) dst: &'a MemoryDesc,
-    pub(crate) axis: i32,
-    pub(crate) attr: &'a Attr,
-}
-
-/// What `softmax_backward_primitive_desc_create` is given.
-pub(crate) struct BackwardParameters<'a> {
-    pub(crate) algorithm: SoftmaxAlgorithm,
-    pub(crate) diff_src: &'a MemoryDesc,
-    pub(crate) diff_dst: &'a MemoryDesc,
-    pub(crate) dst: &'a MemoryDesc,
-    pub(crate) axis: i32,
-    pub(crate) attr: &'a Attr,
 }
 
 /// A checked problem.
@@ -57,30 +37,41 @@ pub(crate) struct Softmax {
 }
 
 impl Softmax {
-    pub(crate) fn forward(p: &ForwardParameters<'_>) -> Result<Self> {
-        if !p.prop_kind.is_forward() {
-            let name = p.prop_kind.name();
+    pub(crate) fn forward(
+        prop_kind: PropKind,
+        algorithm: SoftmaxAlgorithm,
+        [src, dst]: [&MemoryDesc; 2],
+        axis: i32,
+        attr: &Attr,
+    ) -> Result<Self> {
+        if !prop_kind.is_forward() {
+            let name = prop_kind.name();
             return Err(Error::invalid(format!("prop_kind: {name} is not a forward kind")));
         }
-        let mut problem = Self::of_rows(p.prop_kind, p.algorithm, "src", p.src, p.axis)?;
-        problem.src = p.src.clone();
-        problem.dst = problem.like("dst", p.dst, p.src)?;
+        let mut problem = Self::of_rows(prop_kind, algorithm, "src", src, axis)?;
+        problem.src = src.clone();
+        problem.dst = problem.like("dst", dst, src)?;
         check_output("dst", &problem.dst)?;
         problem.arguments = vec![
             argument(sys::NORM_ARG_SRC, "src", Usage::Input, &problem.src),
             argument(sys::NORM_ARG_DST, "dst", Usage::Output, &problem.dst),
         ];
-        problem.take_attributes(p.attr)?;
+        problem.take_attributes(attr)?;
         Ok(problem)
     }
 
-    pub(crate) fn backward(p: &BackwardParameters<'_>) -> Result<Self> {
-        let mut problem = Self::of_rows(PropKind::BackwardData, p.algorithm, "dst", p.dst, p.axis)?;
-        problem.dst = p.dst.clone();
-        problem.diff_dst = problem.like("diff_dst", p.diff_dst, p.dst)?;
-        problem.diff_src = problem.like("diff_src", p.diff_src, &problem.diff_dst)?;
+    pub(crate) fn backward(
+        algorithm: SoftmaxAlgorithm,
+        [diff_src, diff_dst, dst]: [&MemoryDesc; 3],
+        axis: i32,
+        attr: &Attr,
+    ) -> Result<Self> {
+        let mut problem = Self::of_rows(PropKind::BackwardData, algorithm, "dst", dst, axis)?;
+        problem.dst = dst.clone();
+        problem.diff_dst = problem.like("diff_dst", diff_dst, dst)?;
+        problem.diff_src = problem.like("diff_src", diff_src, &problem.diff_dst)?;
         check_output("diff_src", &problem.diff_src)?;
-        p.attr.check("backward softmax", &Accepted::NOTHING)?;
+        attr.check("backward softmax", &Accepted::NOTHING)?;
         problem.arguments = vec![
             argument(sys::NORM_ARG_DST, "dst", Usage::Input, &problem.dst),
             argument(sys::NORM_ARG_DIFF_DST, "diff_dst", Usage::Input, &problem.diff_dst),
@@ -274,7 +265,7 @@ impl Op for Softmax {
         variant: &'static Variant,
     ) -> std::result::Result<Box<dyn Implementation>, String> {
         match variant.level {
-            Some(level) => dense::make(self, variant, level),
+            Some(level) => vector::make(self, variant, level),
             None => Ok(reference::make(self, variant)),
         }
     }

@@ -1,16 +1,14 @@
 //! The formula as plain loops over scalars, for any layout and types, with the bits of the vector implementations.
 
-use super::dense::Stages;
 use super::problem::{Softmax, SoftmaxAlgorithm};
 use crate::primitive::{
     BoundChain, Execution, Implementation, Padding, PostOpChain, Rows, Variant, chain_entry,
 };
+use crate::rows::{PlainRow, PlainTensor, plain_fold};
 use crate::simd::lanes::Lanes;
 use crate::simd::portable::Portable;
-use crate::simd::{
-    BLOCK, CHAIN, DefaultEnvironment, GROUP, LANES, Level, math, read_scalar, write_scalar,
-};
-use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets};
+use crate::simd::{DefaultEnvironment, LANES, Level, math};
+use crate::tensor::MemoryDesc;
 use crate::threads::Length;
 use norm_sys as sys;
 
@@ -21,7 +19,7 @@ const MAX_BLOCKS: usize = 16;
 pub(super) fn make(problem: &Softmax, variant: &'static Variant) -> Box<dyn Implementation> {
     let p = problem;
     let forward = p.prop_kind.is_forward();
-    let tensor = |desc: &MemoryDesc| Tensor::new(&p.axis_last(desc));
+    let tensor = |desc: &MemoryDesc| PlainTensor::new(&p.axis_last(desc));
     let (input, output) = if forward { (&p.src, &p.dst) } else { (&p.diff_dst, &p.diff_src) };
     let ids = if forward {
         [sys::NORM_ARG_SRC, sys::NORM_ARG_DST]
@@ -43,45 +41,6 @@ pub(super) fn make(problem: &Softmax, variant: &'static Variant) -> Box<dyn Impl
     })
 }
 
-struct Tensor {
-    data_type: DataType,
-    rows: Offsets,
-    cols: DimOffsets,
-}
-
-impl Tensor {
-    fn new(desc: &MemoryDesc) -> Self {
-        let (rows, cols) = Offsets::of(desc).split_last();
-        Self { data_type: desc.data_type().unwrap_or(DataType::F32), rows, cols }
-    }
-
-    fn row(&self, start: *mut u8, row: usize) -> RowView<'_> {
-        RowView { tensor: self, start, offset: self.rows.offset(row) }
-    }
-}
-
-/// A row of a tensor.
-#[derive(Clone, Copy)]
-struct RowView<'a> {
-    tensor: &'a Tensor,
-    start: *mut u8,
-    offset: usize,
-}
-
-impl RowView<'_> {
-    fn get(self, col: usize) -> f32 {
-        let at = self.offset + self.tensor.cols.offset(col);
-        // SAFETY: the execution's buffers were checked to hold every element of the descriptor.
-        unsafe { read_scalar(self.tensor.data_type, self.start, at) }
-    }
-
-    fn set(self, col: usize, value: f32) {
-        let at = self.offset + self.tensor.cols.offset(col);
-        // SAFETY: as above, and rows of an output do not overlap.
-        unsafe { write_scalar(self.tensor.data_type, self.start, at, value) }
-    }
-}
-
 struct Reference {
     variant: &'static Variant,
     forward: bool,
@@ -91,10 +50,10 @@ struct Reference {
     /// The arguments of input and output.
     ids: [i32; 2],
     /// src, or diff_dst.
-    input: Tensor,
+    input: PlainTensor,
     /// dst, or diff_src.
-    output: Tensor,
-    dst: Tensor,
+    output: PlainTensor,
+    dst: PlainTensor,
     steps: Option<PostOpChain>,
     /// Of the output.
     padding: Padding,
@@ -118,21 +77,27 @@ impl Implementation for Reference {
         let bound = self.steps.as_ref().map(|steps| unsafe { steps.bind(arguments) });
         drop(environment);
         let (blocks, width) = (self.blocks(), execution.threads.count());
-        let stages = Stages::new(execution);
+        let values = Values(execution.scratchpad.cast());
         let threads = execution.threads.run(blocks, width, Length::Long, &|block| {
             let _environment = DefaultEnvironment::enter();
-            let start = stages.at(block * self.cols);
-            // SAFETY: the block's part of the scratchpad, which is aligned.
-            let values = unsafe { std::slice::from_raw_parts_mut(start, self.cols) };
+            // SAFETY: the block's part of the scratchpad.
+            let values = unsafe { values.of_block(block, self.cols) };
             let [input, output] = self.ids.map(|id| arguments.get(id));
             let dst = arguments.get(sys::NORM_ARG_DST);
             for row in self.rows * block / blocks..self.rows * (block + 1) / blocks {
-                let (input, output) = (self.input.row(input, row), self.output.row(output, row));
+                // SAFETY: the execution's buffers were checked, and rows are given out once.
+                let (input, output, dst) = unsafe {
+                    (
+                        self.input.row(input, row),
+                        self.output.row(output, row),
+                        self.dst.row(dst, row),
+                    )
+                };
                 if self.forward {
                     self.forward_row(input, values);
                     step(bound.as_ref(), values, row);
                 } else {
-                    self.backward_row(input, self.dst.row(dst, row), values);
+                    self.backward_row(input, dst, values);
                 }
                 for (col, value) in values.iter().enumerate() {
                     output.set(col, *value);
@@ -143,12 +108,28 @@ impl Implementation for Reference {
     }
 }
 
+/// Rows of f32 in the scratchpad.
+struct Values(*mut f32);
+
+// SAFETY: each is one block's.
+unsafe impl Sync for Values {}
+
+impl Values {
+    /// # Safety
+    /// The scratchpad has a row for the block, which is this thread's.
+    #[allow(clippy::mut_from_ref, reason = "each block has a row of its own")]
+    unsafe fn of_block(&self, block: usize, cols: usize) -> &mut [f32] {
+        // SAFETY: the caller's; the scratchpad is aligned.
+        unsafe { std::slice::from_raw_parts_mut(self.0.wrapping_add(block * cols), cols) }
+    }
+}
+
 impl Reference {
     fn blocks(&self) -> usize {
         if self.cols == 0 { 0 } else { self.rows.min(MAX_BLOCKS) }
     }
 
-    fn forward_row(&self, src: RowView<'_>, values: &mut [f32]) {
+    fn forward_row(&self, src: PlainRow<'_>, values: &mut [f32]) {
         let max = (0..self.cols).fold(f32::NEG_INFINITY, |max, col| {
             let x = src.get(col);
             if x > max { x } else { max }
@@ -158,7 +139,7 @@ impl Reference {
             *value = distance(col);
         }
         each(values, math::exp);
-        let sum = fold(self.cols, |col| (values[col], 1.0));
+        let sum = plain_fold(self.cols, |col| (values[col], 1.0));
         match self.algorithm {
             SoftmaxAlgorithm::Accurate => {
                 let reciprocal = (1.0 / sum) as f32;
@@ -176,19 +157,19 @@ impl Reference {
         }
     }
 
-    fn backward_row(&self, diff_dst: RowView<'_>, dst: RowView<'_>, values: &mut [f32]) {
+    fn backward_row(&self, diff_dst: PlainRow<'_>, dst: PlainRow<'_>, values: &mut [f32]) {
         for (col, value) in values.iter_mut().enumerate() {
             *value = dst.get(col);
         }
         match self.algorithm {
             SoftmaxAlgorithm::Accurate => {
-                let sum = fold(self.cols, |col| (diff_dst.get(col), values[col])) as f32;
+                let sum = plain_fold(self.cols, |col| (diff_dst.get(col), values[col])) as f32;
                 for (col, value) in values.iter_mut().enumerate() {
                     *value *= diff_dst.get(col) - sum;
                 }
             }
             SoftmaxAlgorithm::Log => {
-                let sum = fold(self.cols, |col| (diff_dst.get(col), 1.0)) as f32;
+                let sum = plain_fold(self.cols, |col| (diff_dst.get(col), 1.0)) as f32;
                 each(values, math::exp);
                 for (col, value) in values.iter_mut().enumerate() {
                     *value = (-*value).mul_add(sum, diff_dst.get(col));
@@ -214,36 +195,4 @@ fn each(values: &mut [f32], f: fn(Lanes<Portable>) -> Lanes<Portable>) {
             f(Lanes::load(values.as_ptr(), values.len())).store(values.as_mut_ptr(), values.len())
         }
     }
-}
-
-/// `simd::fold`, one lane at a time: the sum of `a*b` over `(a, b) = terms(col)`.
-fn fold(cols: usize, terms: impl Fn(usize) -> (f32, f32)) -> f64 {
-    let mut total = 0.0;
-    for block in (0..cols).step_by(BLOCK) {
-        let block_end = cols.min(block + BLOCK);
-        let mut lanes = [0.0f64; LANES];
-        for group in (block..block_end).step_by(GROUP) {
-            let mut chains = [[0.0f32; LANES]; GROUP / LANES / CHAIN];
-            for col in group..block_end.min(group + GROUP) {
-                let (vector, lane) = ((col - group) / LANES, (col - group) % LANES);
-                let (a, b) = terms(col);
-                let sum = &mut chains[vector / CHAIN][lane];
-                *sum = a.mul_add(b, *sum);
-            }
-            for lane in 0..LANES {
-                let [a, b, c, d] = chains.map(|chain| chain[lane]);
-                lanes[lane] += f64::from((a + b) + (c + d));
-            }
-        }
-        // By halves.
-        let mut half = LANES / 2;
-        while half > 0 {
-            for lane in 0..half {
-                lanes[lane] += lanes[lane + half];
-            }
-            half /= 2;
-        }
-        total += lanes[0];
-    }
-    total
 }
