@@ -401,6 +401,12 @@ impl Problem for SoftmaxProblem {
             let message = "--check=grad is for --dir=BWD_D; forward has no gradients";
             return Err(message.to_owned());
         }
+        // The step follows the deviation of a slice, whose rows lie far from each other.
+        if self.rows().inner != 1 {
+            return Err(
+                "--check=grad: a softmax is differentiated along the last dimension".to_owned()
+            );
+        }
         let backward = SoftmaxProblem { inplace: false, ..self.clone() };
         let (direction, dst_dt) = (Direction::ForwardTraining, DataType::F32);
         let forward = SoftmaxProblem { direction, dst_dt, ..backward.clone() };
