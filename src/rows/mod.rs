@@ -10,6 +10,7 @@ mod columns;
 mod pack;
 mod parameter;
 mod pipeline;
+mod plain;
 mod schedule;
 mod slots;
 mod stage;
@@ -17,8 +18,9 @@ mod stage;
 pub(crate) use columns::{CHAIN_ROWS, ColumnSums, JoinEntry, join_entry};
 pub(crate) use parameter::{Neutral, Parameters};
 pub(crate) use pipeline::{Pipeline, Spec};
+pub(crate) use plain::{PlainRow, PlainTensor, plain_fold};
 pub(crate) use schedule::{Caches, Schedule};
-pub(crate) use stage::{Operand, Staged};
+pub(crate) use stage::{Operand, RowTensor, Staged, TENSORS};
 
 use crate::tensor::{MemoryDesc, RowMap};
 
