@@ -20,9 +20,12 @@ pub(crate) use attr::{
     Accepted, Attr, Depthwise, MAX_POST_OPS, PostOp, PostOps, Quantized, default_fpmath_mode,
     set_default_fpmath_mode,
 };
-pub(crate) use desc::{Arguments, Execution, Implementation, Op, PrimitiveDesc, PropKind, Variant};
+pub(crate) use desc::{
+    Answer, Arguments, Execution, Implementation, Op, PrimitiveDesc, PropKind, Variant,
+};
 pub(crate) use enumerators::{
     AccumulationMode, BinaryAlgorithm, EltwiseAlgorithm, FpmathMode, RoundingMode, ScratchpadMode,
+    enumerators,
 };
 #[cfg(feature = "onednn-abi")]
 pub(crate) use isa::set_cap_once;

@@ -12,8 +12,8 @@ use crate::tensor::DataType;
 /// Rows whose terms are summed in f32, one after another, before they are added in f64.
 pub(crate) const CHAIN_ROWS: usize = 16;
 
-/// f64 of room for the number of rows in open chains.
-const OPEN: usize = 1;
+/// f64 of room for the number of rows in open chains: a cache line, so that sums are aligned.
+const OPEN: usize = 8;
 
 /// Where a block has its sums; null for those that are not asked for.
 pub(crate) struct ColumnSums {

@@ -10,15 +10,17 @@ mod columns;
 mod pack;
 mod parameter;
 mod pipeline;
-pub(crate) mod schedule;
+mod plain;
+mod schedule;
 mod slots;
 mod stage;
 
 pub(crate) use columns::{CHAIN_ROWS, ColumnSums, JoinEntry, join_entry};
 pub(crate) use parameter::{Neutral, Parameters};
 pub(crate) use pipeline::{Pipeline, Spec};
-pub(crate) use schedule::Schedule;
-pub(crate) use stage::{Operand, Staged};
+pub(crate) use plain::{PlainRow, PlainTensor, plain_fold};
+pub(crate) use schedule::{Caches, Schedule};
+pub(crate) use stage::{Operand, RowTensor, Staged, TENSORS};
 
 use crate::tensor::{MemoryDesc, RowMap};
 

@@ -39,8 +39,12 @@ pub(crate) struct RowTensor {
     pub(crate) address: *mut u8,
     pub(crate) data_type: DataType,
     pub(crate) rows: RowMap,
+    /// Whether it is on a stage, or read again by post-operations soon.
     pub(crate) staged: bool,
 }
+
+// SAFETY: threads write different rows through the address.
+unsafe impl Sync for RowTensor {}
 
 /// Rows of a block, on a stage where they have to be.
 pub(crate) struct Staged<'a> {
@@ -133,6 +137,8 @@ pub(super) struct Stage {
     /// Whether they may be applied to dst itself, if its rows are aligned and equally far from each other.
     in_place: bool,
     rows_at_once: usize,
+    /// Whether results may leave the stage non-temporally.
+    streams: bool,
     /// Bytes of one stage.
     bytes: usize,
     pack: Entry,
@@ -174,7 +180,9 @@ impl Stage {
         }
         let cols = operands[0].desc.dims().last().map_or(0, |cols| *cols as usize);
         let (pack, unpack) = entries(level);
-        Some(Self { cols, sides, chain, in_place, rows_at_once, bytes, pack, unpack })
+        let row = cols.saturating_mul(sides[0].data_type.size() + sides[DST].data_type.size());
+        let streams = count.saturating_mul(row) >= STREAMED_BYTES_OF_STAGED;
+        Some(Self { cols, sides, chain, in_place, rows_at_once, streams, bytes, pack, unpack })
     }
 
     /// Bytes of one stage.
@@ -216,13 +224,17 @@ impl Stage {
         kernel: &dyn Fn(&Staged<'_>, usize, usize),
     ) {
         let mut packing = [0, 1, 2].map(|i| self.sides[i].packing(&tensors[i], self.cols, slot));
-        packing[DST].streams = self.streams(block.end, streams);
+        packing[DST].streams = streams && self.streams;
         let direct = self.direct(&tensors[DST], bound, packing[DST].streams);
         for first in block.clone().step_by(self.rows_at_once) {
             let last = block.end.min(first + self.rows_at_once);
             let mut parts = *tensors;
             for (i, side) in self.sides.iter().enumerate() {
-                if side.offset.is_none() || (i == DST && direct.is_some()) {
+                if i == DST && direct.is_some() {
+                    parts[i].staged = true;
+                    continue;
+                }
+                if side.offset.is_none() {
                     continue;
                 }
                 parts[i] = side.on_stage(slot, first);
@@ -235,13 +247,6 @@ impl Stage {
             // SAFETY: the caller's.
             unsafe { self.finish(tensors, &packing, (first, last), direct, bound) };
         }
-    }
-
-    /// Whether results of a problem with so many rows leave the stage non-temporally.
-    fn streams(&self, rows: usize, wanted: bool) -> bool {
-        let [src, dst, _] = &self.sides;
-        let row = self.cols * (src.data_type.size() + dst.data_type.size());
-        wanted && rows * row >= STREAMED_BYTES_OF_STAGED
     }
 
     /// Between rows of dst, in elements, if the post-operations are applied there.

@@ -3,7 +3,9 @@
 //! bits are those of row after row.
 
 use super::backward::Kernel;
-use super::gradient::{Kind, LAYER, RMS, RowSums, SUM_SCALE, SUM_SHIFT, Vectors};
+use super::gradient::{
+    Kind, LAYER, READ_SCALE, RMS, RowSums, SUM_SCALE, SUM_SHIFT, Vectors, load_if,
+};
 use super::job::Backward;
 use super::row::LARGEST_MEAN;
 use super::types::KernelTypes;
@@ -57,7 +59,10 @@ impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
     /// # Safety
     /// The row is one of the chain; the instruction set of `S` is there.
     #[inline(always)]
-    unsafe fn row<S: Simd, const MODE: u8>(&self, row: usize) -> RowSums<S, Src, Dd, MODE> {
+    unsafe fn row<S: Simd, const MODE: u8>(
+        &self,
+        row: usize,
+    ) -> RowSums<S, Src, Dd, MODE, READ_SCALE> {
         // SAFETY: the caller's.
         unsafe {
             RowSums {
@@ -274,8 +279,8 @@ pub(super) fn entry(level: Level, types: &KernelTypes, kind: Kind, cols: usize) 
 // SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
 // of `S` is there, by the contract of `backward_rows`.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
-    Kernel<'_, Src, Dd, Ds, MODE, SUMS>
+impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
+    Kernel<'_, Src, Dd, Ds, MODE, PARAMS>
 {
     /// Chains of short rows and their ends, as many as there are; gives the row it stopped at.
     ///
@@ -370,7 +375,12 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
             let zero = S::splat(0.0);
             let mut scale = [zero; N];
             unroll!(v in N, {
-                scale[v] = S::load(self.job.scale.add(i + v * LANES));
+                scale[v] = load_if::<S>(
+                    PARAMS & READ_SCALE != 0,
+                    self.job.scale,
+                    i + v * LANES,
+                    LANES,
+                );
             });
             let mut chains = [(zero, zero); N];
             for row in 0..CHAIN_ROWS {
@@ -379,7 +389,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
                 unroll!(v in N, {
                     let x = types.src.load::<S>(src, i + v * LANES);
                     let dd = types.diff_dst.load::<S>(diff_dst, i + v * LANES);
-                    outs[v] = vectors.gradient::<MODE, SUMS>(x, dd, scale[v], &mut chains[v]);
+                    outs[v] = vectors.gradient::<MODE, PARAMS>(x, dd, scale[v], &mut chains[v]);
                 });
                 if rows.fetches {
                     rows.fetch::<S, _>(types.src, (src, rows.steps.0), i, N * LANES);
@@ -402,13 +412,13 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
     unsafe fn write_last<S: Simd>(&self, rows: &Written<'_>, i: usize, n: usize) {
         let types = &self.types;
         unsafe {
-            let scale = S::load_n(self.job.scale.add(i), n);
+            let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.job.scale, i, n);
             let mut chains = (S::splat(0.0), S::splat(0.0));
             for row in 0..CHAIN_ROWS {
                 let (vectors, src, diff_dst, diff_src) = rows.row::<S>(row);
                 let x = types.src.load_n::<S>(src, i, n);
                 let dd = types.diff_dst.load_n::<S>(diff_dst, i, n);
-                let out = vectors.gradient::<MODE, SUMS>(x, dd, scale, &mut chains);
+                let out = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
                 types.diff_src.store_n::<S>(diff_src, i, out, n);
             }
             self.add_columns::<S>(i, n, chains);
@@ -419,10 +429,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
     #[inline(always)]
     unsafe fn add_columns<S: Simd>(&self, i: usize, n: usize, chains: (S::F, S::F)) {
         unsafe {
-            if SUMS & SUM_SCALE != 0 {
+            if PARAMS & SUM_SCALE != 0 {
                 add_wide::<S, 1>(self.sums.diff_scale.add(i), [S::widen(chains.0)], n);
             }
-            if SUMS & SUM_SHIFT != 0 {
+            if PARAMS & SUM_SHIFT != 0 {
                 add_wide::<S, 1>(self.sums.diff_shift.add(i), [S::widen(chains.1)], n);
             }
         }
