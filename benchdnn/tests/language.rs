@@ -454,6 +454,26 @@ fn help_is_general_or_about_a_driver() {
 }
 
 #[test]
+fn the_manual_names_options_that_exist() {
+    let helps =
+        ["--lnorm", "--reorder", "--softmax"].map(|driver| match request(&[driver, "-h"]) {
+            Ok(Request::Help(text)) => text,
+            _ => panic!("{driver} has help"),
+        });
+    let manual = include_str!("../../docs/benchdnn.md");
+    let mut count = 0;
+    for (at, _) in manual.match_indices("--") {
+        let name = manual[at..].split(|c: char| !(c.is_ascii_lowercase() || "-_".contains(c)));
+        let name = name.clone().next().unwrap_or_default().trim_end_matches('-');
+        if name.len() > 2 && !manual[..at].ends_with('-') {
+            count += 1;
+            assert!(helps.iter().any(|help| help.contains(name)), "{name}");
+        }
+    }
+    assert!(count > 60, "only {count} options were found");
+}
+
+#[test]
 fn the_examples_of_the_help_are_understood() {
     let Ok(Request::Help(text)) = request(&["--help"]) else { panic!("it asks for help") };
     let examples: Vec<&str> =
