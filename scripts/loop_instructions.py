@@ -47,13 +47,13 @@ NORMALIZATION = [
     ("dense", "F32, F32, true, 1, 8"),
     ("short", "F32, F32, false"),
     ("short", "F32, F32, true"),
-    ("backward", "F32, F32, F32, 0, 3"),
-    ("backward", "F32, F32, F32, 1, 1"),
-    ("backward", "Bf16, Bf16, Bf16, 0, 3"),
-    ("backward", "Bf16, Bf16, Bf16, 1, 1"),
+    ("backward", "F32, F32, F32, 0, 7"),
+    ("backward", "F32, F32, F32, 1, 5"),
+    ("backward", "Bf16, Bf16, Bf16, 0, 7"),
+    ("backward", "Bf16, Bf16, Bf16, 1, 5"),
 ]
 KERNELS = [(f"layer_normalization::{module}", made_for) for module, made_for in NORMALIZATION]
-KERNELS.append(("rows::columns", ""))
+KERNELS += [("rows::columns", ""), ("softmax::kernel", "")]
 MEMORY = re.compile(r"(-?0x[0-9a-f]+)?\((%\w+)?(?:,(%\w+)(?:,([1248]))?)?\)")
 
 
