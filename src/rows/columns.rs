@@ -73,7 +73,7 @@ impl ColumnSums {
     /// The sums are this thread's, if there are any.
     #[inline(always)]
     pub(crate) unsafe fn open_rows(&self) -> usize {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         if self.open.is_null() { 0 } else { unsafe { self.open.read() as usize } }
     }
 
@@ -84,7 +84,7 @@ impl ColumnSums {
     #[inline(always)]
     pub(crate) unsafe fn leave_open(&self, rows: usize) {
         if !self.open.is_null() {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.open.write(rows as u64) }
         }
     }
@@ -92,13 +92,13 @@ impl ColumnSums {
     /// Adds the chains to the sums and begins new ones.
     ///
     /// # Safety
-    /// The sums have `cols` columns and are this thread's; the instruction set of `S` is there.
+    /// The sums have `cols` columns and are this thread's, and the CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(crate) unsafe fn end_chains<S: Simd>(&self, cols: usize) {
         let both = [(self.diff_scale, self.scale_chain), (self.diff_shift, self.shift_chain)];
         for (sums, chain) in both {
             if !sums.is_null() {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 unsafe { map::<S, _>(cols, &EndChain { sums, chain }) };
             }
         }
@@ -114,7 +114,7 @@ struct EndChain {
 impl<S: Simd> Map<S> for EndChain {
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let chain = self.chain.add(i);
             add_wide::<S, 1>(self.sums.add(i), [S::widen(S::load(chain))], LANES);
@@ -123,7 +123,7 @@ impl<S: Simd> Map<S> for EndChain {
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let chain = self.chain.add(i);
             add_wide::<S, 1>(self.sums.add(i), [S::widen(S::load_n(chain, n))], n);
@@ -153,7 +153,7 @@ impl Join {
     #[inline(always)]
     unsafe fn at<S: Simd>(&self, i: usize, n: usize) {
         let Partial { first, blocks, stride } = self.partial;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut step = 1;
             while step < blocks {
@@ -186,12 +186,12 @@ impl<S: Simd> Map<S> for Join {
 
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.at::<S>(i, LANES) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.at::<S>(i, n) }
     }
 }
@@ -199,11 +199,11 @@ impl<S: Simd> Map<S> for Join {
 /// Joins the partial sums of `cols` columns and writes the totals; zeros if there are no blocks.
 ///
 /// # Safety
-/// The partial sums are there and nobody else uses them; `out` takes `cols` elements of the type; the
-/// instruction set of `S` is there.
+/// The partial sums are there and nobody else uses them; `out` takes `cols` elements of the type,
+/// and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn join_columns<S: Simd>(partial: &Partial, cols: usize, out_type: DataType, out: *mut u8) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         map::<S, _>(cols, &Join { partial: *partial, out_type: <Runtime>::of(out_type), out })
     }

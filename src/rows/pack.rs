@@ -116,13 +116,13 @@ struct Widened<E> {
 impl<S: Simd, E: Element> Map<S> for Widened<E> {
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { single().store::<S>(self.to, i, self.element.load::<S>(self.from, i)) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
         debug_assert!(n < LANES);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { single().store_n::<S>(self.to, i, self.element.load_n::<S>(self.from, i, n), n) }
     }
 }
@@ -143,7 +143,7 @@ impl<E: Element> Rounded<E> {
     /// As [`Map::apply`], for `N` vectors.
     #[inline(always)]
     unsafe fn vectors<S: Simd, const N: usize>(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut values = [S::splat(0.0); N];
             for v in 0..N {
@@ -163,18 +163,18 @@ impl<S: Simd, E: Element> Map<S> for Rounded<E> {
 
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.vectors::<S, TURN>(i) }
     }
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.vectors::<S, 1>(i) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
         debug_assert!(n < LANES);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.element.store_n::<S>(self.to, i, single().load_n::<S>(self.from, i, n), n) }
     }
 }
@@ -192,7 +192,7 @@ unsafe fn load_dense<S: Simd, E: Element>(c: &Packing, first: usize, last: usize
     for row in first..last {
         let from = c.tensor.wrapping_add(c.rows.offset(row) * element.size());
         let to = c.stage.wrapping_add((row - first) * c.stage_step * 4);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { map::<S, _>(c.cols, &Widened { element, from, to }) };
     }
 }
@@ -206,7 +206,7 @@ unsafe fn store_dense<S: Simd, E: Element>(c: &Packing, first: usize, last: usiz
         let from = c.stage.wrapping_add((row - first) * c.stage_step * 4);
         let to = c.tensor.wrapping_add(c.rows.offset(row) * element.size());
         let streams = c.streams && element.streams(to);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { map::<S, _>(c.cols, &Rounded { element, from, to, streams }) };
     }
     if c.streams {
@@ -221,7 +221,7 @@ unsafe fn store_dense<S: Simd, E: Element>(c: &Packing, first: usize, last: usiz
 /// They and the stage exist, nobody else writes them, and the machine has the instruction set of `S`.
 #[inline(always)]
 unsafe fn move_rows<S: Simd, const PACKS: bool>(packing: &Packing, first: usize, last: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (c, dense) = (packing, packing.step == 1 && packing.stage_type == DataType::F32);
         match (PACKS, packing.data_type) {
@@ -239,7 +239,7 @@ unsafe fn move_rows<S: Simd, const PACKS: bool>(packing: &Packing, first: usize,
 /// As [`move_rows`].
 #[inline(always)]
 unsafe fn pack_rows<S: Simd>(packing: &Packing, first: usize, last: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { move_rows::<S, true>(packing, first, last) };
 }
 
@@ -247,7 +247,7 @@ unsafe fn pack_rows<S: Simd>(packing: &Packing, first: usize, last: usize) {
 /// As [`move_rows`].
 #[inline(always)]
 unsafe fn unpack_rows<S: Simd>(packing: &Packing, first: usize, last: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { move_rows::<S, false>(packing, first, last) };
 }
 
@@ -286,7 +286,7 @@ impl<C: Code> Run<C> {
     #[inline(always)]
     unsafe fn move_element<const PACKS: bool>(&self, row: usize, col: usize) {
         let (raw, value) = (self.raw(row, col), self.value(row, col));
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if PACKS {
                 value.write_unaligned(C::decode(raw.read_unaligned()));
@@ -313,7 +313,7 @@ unsafe fn move_coded<C: Code, const PACKS: bool>(c: &Packing, first: usize, last
     let mut row = first;
     while row < last {
         let run = Run::<C>::new(c, first, row);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if c.step == 1 {
                 for i in 0..c.cols {
@@ -354,7 +354,7 @@ unsafe fn move_coded<C: Code, const PACKS: bool>(c: &Packing, first: usize, last
 #[inline(always)]
 unsafe fn load_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
     let mut tile = [[C::Value::default(); TILE]; TILE];
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for j in 0..TILE {
             for i in 0..TILE {
@@ -372,7 +372,7 @@ unsafe fn load_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
 #[inline(always)]
 unsafe fn store_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
     let mut tile = [[C::Value::default(); TILE]; TILE];
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for i in 0..TILE {
             tile[i] = run.value(row + i, col).cast::<[C::Value; TILE]>().read_unaligned();

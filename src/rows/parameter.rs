@@ -65,7 +65,7 @@ impl Parameters {
                 stage_step: self.cols,
                 streams: false,
             };
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { (self.pack)(&packing, 0, 1) };
             return room.cast();
         }
@@ -81,7 +81,7 @@ impl Parameters {
         }
         let room = room.cast::<f32>();
         for i in 0..self.cols {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { room.add(i).write(value) };
         }
         room

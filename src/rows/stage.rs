@@ -198,7 +198,7 @@ impl Stage {
     /// # Safety
     /// The execution's buffers were checked.
     pub(super) unsafe fn bind(&self, arguments: &Arguments) -> Option<BoundChain<'_>> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         self.chain.as_ref().map(|(chain, _)| unsafe { chain.bind(arguments) })
     }
 
@@ -227,12 +227,12 @@ impl Stage {
                 }
                 parts[i] = side.on_stage(slot, first);
                 if !side.output {
-                    // SAFETY: the caller's.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { (self.pack)(&packing[i], first, last) };
                 }
             }
             kernel(&Staged { tensors: &parts, more: last < block.end }, first, last);
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.finish(tensors, &packing, (first, last), direct, bound) };
         }
     }
@@ -277,13 +277,13 @@ impl Stage {
                 }
                 None => (packing[DST].stage.cast(), self.sides[DST].stage_step),
             };
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { apply(bound, &Rows { start, step, cols: self.cols }, first, last) };
         }
         for (i, side) in self.sides.iter().enumerate() {
             let on_stage = side.offset.is_some() && !(i == DST && direct.is_some());
             if side.output && on_stage {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 unsafe { (self.unpack)(&packing[i], first, last) };
             }
         }

@@ -26,10 +26,10 @@ impl Factors {
     }
 
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn apply<S: Simd>(&self, v: S::F) -> S::F {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::mul(S::mul(v, S::splat(self.scale)), S::splat(self.reciprocal)) }
     }
 }
@@ -119,11 +119,11 @@ impl Byte {
     /// What is rounded to integers.
     ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn codes<S: Simd, const N: usize>(self, v: &[S::F; N]) -> [S::F; N] {
         let mut v = *v;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if !self.factors.are_ones() {
                 unroll!(k in N, {

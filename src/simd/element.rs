@@ -16,7 +16,7 @@ pub(crate) trait Element: Copy + 'static {
     /// Whether f32 sums of a group of values are exact.
     const EXACT: bool = false;
     /// Whether stores look at what they store, so that several vectors at once are cheaper.
-    const LOOKS: bool = false;
+    const BATCHED_STORE: bool = false;
 
     /// The token of a type, which is the one that the kernel was made for.
     fn of(data_type: DataType) -> Self;
@@ -49,8 +49,8 @@ pub(crate) trait Element: Copy + 'static {
     unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F;
     /// A vector in f64.
     #[inline(always)]
-    unsafe fn load_wide<S: Simd>(self, p: *const u8, i: usize) -> S::D {
-        // SAFETY: the caller's.
+    unsafe fn load_f64<S: Simd>(self, p: *const u8, i: usize) -> S::D {
+        // SAFETY: guaranteed by the caller.
         unsafe { S::widen(self.load::<S>(p, i)) }
     }
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F);
@@ -59,26 +59,26 @@ pub(crate) trait Element: Copy + 'static {
     #[inline(always)]
     unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
         unroll!(k in N, {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.store::<S>(p, i + k * LANES, v[k]) }
         });
     }
-    /// Whether [`stream`](Element::stream) goes past the caches for rows that begin at `p`.
+    /// Whether [`stream`](Element::stream) goes non-temporally for rows that begin at `p`.
     #[inline(always)]
     fn streams(self, _p: *const u8) -> bool {
         false
     }
-    /// A store past the caches, if [`streams`](Element::streams) said so.
+    /// A store non-temporally, if [`streams`](Element::streams) said so.
     #[inline(always)]
     unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.store::<S>(p, i, v) }
     }
     /// `N` of them, one after another.
     #[inline(always)]
     unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
         unroll!(k in N, {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.stream::<S>(p, i + k * LANES, v[k]) }
         });
     }
@@ -114,7 +114,7 @@ pub(crate) struct F16;
 pub(crate) struct Runtime {
     data_type: DataType,
     factors: Factors,
-    finish: FusedPostOps,
+    post_ops: FusedPostOps,
     again: bool,
 }
 
@@ -140,7 +140,7 @@ impl Element for F32 {
         unsafe { S::load_n(p.cast::<f32>().add(i), n) }
     }
     #[inline(always)]
-    unsafe fn load_wide<S: Simd>(self, p: *const u8, i: usize) -> S::D {
+    unsafe fn load_f64<S: Simd>(self, p: *const u8, i: usize) -> S::D {
         unsafe { S::load_widened(p.cast::<f32>().add(i)) }
     }
     #[inline(always)]
@@ -202,7 +202,7 @@ macro_rules! half_element {
     };
 }
 half_element! { Bf16, from_bf16, to_bf16;
-    const LOOKS: bool = true;
+    const BATCHED_STORE: bool = true;
 
     #[inline(always)]
     fn of(_: DataType) -> Self {
@@ -297,7 +297,7 @@ impl Runtime {
     /// Whether f32 that is written is rounded to fewer bits, at once or later.
     #[inline(always)]
     pub(super) fn rounds_again(self) -> bool {
-        self.again || (self.data_type.size() < 4 && self.finish.is_none())
+        self.again || (self.data_type.size() < 4 && self.post_ops.is_none())
     }
 }
 
@@ -308,15 +308,15 @@ impl Element for Runtime {
 
     #[inline(always)]
     fn of(data_type: DataType) -> Self {
-        Self { data_type, factors: Factors::NONE, finish: FusedPostOps::NONE, again: false }
+        Self { data_type, factors: Factors::NONE, post_ops: FusedPostOps::NONE, again: false }
     }
     #[inline(always)]
     fn scaled(self, factors: Factors) -> Self {
         Self { factors, ..self }
     }
     #[inline(always)]
-    unsafe fn with_post_ops(self, finish: FusedPostOps) -> Self {
-        Self { finish, ..self }
+    unsafe fn with_post_ops(self, post_ops: FusedPostOps) -> Self {
+        Self { post_ops, ..self }
     }
     #[inline(always)]
     fn size(self) -> usize {
@@ -337,14 +337,14 @@ impl Element for Runtime {
     #[inline(always)]
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
         unsafe {
-            let [v] = self.finish.apply::<S, 1>([v]);
+            let [v] = self.post_ops.apply::<S, 1>([v]);
             by_type!(self, |t| t.store::<S>(p, i, v))
         }
     }
     #[inline(always)]
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
         unsafe {
-            let [v] = self.finish.apply::<S, 1>([v]);
+            let [v] = self.post_ops.apply::<S, 1>([v]);
             by_type!(self, |t| t.store_n::<S>(p, i, v, n))
         }
     }

@@ -100,7 +100,7 @@ macro_rules! entry_points {
                 /// What the kernel asks for, and AVX-512 F, BW, DQ and VL.
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
                 pub(super) unsafe fn entry_avx512<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
-                    // SAFETY: the caller's.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::avx512::Avx512, $($ty),* $(, $($cn),*)?>($($arg),*) }
                 }
             }
@@ -111,7 +111,7 @@ macro_rules! entry_points {
                 /// What the kernel asks for, and AVX2, FMA and F16C.
                 #[target_feature(enable = "avx2,fma,f16c")]
                 pub(super) unsafe fn entry_avx2<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
-                    // SAFETY: the caller's.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::avx2::Avx2, $($ty),* $(, $($cn),*)?>($($arg),*) }
                 }
             }
@@ -122,7 +122,7 @@ macro_rules! entry_points {
                 /// What the kernel asks for, and NEON.
                 #[target_feature(enable = "neon")]
                 pub(super) unsafe fn entry_neon<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
-                    // SAFETY: the caller's.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::neon::Neon, $($ty),* $(, $($cn),*)?>($($arg),*) }
                 }
             }
@@ -132,7 +132,7 @@ macro_rules! entry_points {
                 /// What the kernel asks for.
                 #[allow(dead_code, reason = "what pays for vectors alone has no portable entry")]
                 pub(in super::super) unsafe fn entry_portable<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
-                    // SAFETY: the caller's.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::portable::Portable, $($ty),* $(, $($cn),*)?>($($arg),*) }
                 }
             }

@@ -46,7 +46,7 @@ pub(crate) trait Map<S: Simd> {
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
         for v in 0..Self::UNROLL {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.apply(i + v * LANES) }
         }
     }
@@ -67,21 +67,21 @@ impl<S: Simd> Map<S> for Nothing {
 /// The sums over `cols` elements.
 ///
 /// # Safety
-/// Elements 0 to `cols - 1` are there; the instruction set of `S` is too.
+/// Elements 0 to `cols - 1` are there, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn fold<S: Simd, const K: usize, T: Fold<S, K>>(
     cols: usize,
     terms: &T,
 ) -> Sums<K> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { fold_beside::<S, K, T, Nothing>(cols, terms, &Nothing) }
 }
 
 /// [`fold`], with `op` applied to each vector after it was summed.
 ///
 /// # Safety
-/// Elements 0 to `cols - 1` are there for both, and what `op` writes `terms` does not read; the instruction
-/// set of `S` is there.
+/// Elements 0 to `cols - 1` are there for both, and what `op` writes `terms` does not read,
+/// and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn fold_beside<S: Simd, const K: usize, T: Fold<S, K>, M: Map<S>>(
     cols: usize,
@@ -108,7 +108,7 @@ pub(crate) unsafe fn fold_beside<S: Simd, const K: usize, T: Fold<S, K>, M: Map<
 ///
 /// # Safety
 /// Elements 0 to `cols - 1` are there for all, `cols` is at most [`BLOCK`], and what `op` writes `terms` do
-/// not read; the instruction set of `S` is there.
+/// not read, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn map_and_fold<
     S: Simd,
@@ -121,7 +121,7 @@ pub(crate) unsafe fn map_and_fold<
     op: &M,
     terms: &[T; R],
 ) -> [Sums<K>; R] {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { block::<S, K, R, T, M>(0, cols, terms, op) }
 }
 
@@ -136,13 +136,13 @@ pub(crate) struct Running<S: Simd, const K: usize> {
 /// [`wide_sum`](Simd::wide_sum).
 ///
 /// # Safety
-/// Elements 0 to `cols - 1` are there, at least one; the instruction set of `S` is too.
+/// Elements 0 to `cols - 1` are there, at least one, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn lane_sums<S: Simd, const K: usize, T: Fold<S, K>>(
     cols: usize,
     terms: &T,
 ) -> Running<S, K> {
-    // SAFETY: the caller's. Chains that are not there are zero.
+    // SAFETY: guaranteed by the caller. Chains that are not there are zero.
     unsafe {
         let zero = S::wide_splat(0.0);
         let mut running = [Running { products: [zero; K], terms: zero }];
@@ -173,7 +173,7 @@ pub(crate) unsafe fn lane_sums<S: Simd, const K: usize, T: Fold<S, K>>(
 /// `R` folds over elements `begin` to `end - 1`, at most a block of them, and `op` applied to each vector.
 ///
 /// # Safety
-/// The elements are there; the instruction set of `S` is too.
+/// The elements are there, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S>>(
     begin: usize,
@@ -228,7 +228,7 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
 /// as long as a chain.
 ///
 /// # Safety
-/// The vectors from `i` on are there; the instruction set of `S` is too.
+/// The vectors from `i` on are there, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S>>(
     i: usize,
@@ -236,7 +236,7 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
     op: &M,
     running: &mut [Running<S, K>; R],
 ) -> [Chain<S, K>; R] {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut chains = [Chain::zero(); R];
         for v in 0..CHAIN {
@@ -256,7 +256,7 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
 }
 
 /// # Safety
-/// The instruction set of `S` is there.
+/// The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn join_all<S: Simd, const K: usize, const R: usize, T: Fold<S, K>>(
     a: &[Chain<S, K>; R],
@@ -264,7 +264,7 @@ unsafe fn join_all<S: Simd, const K: usize, const R: usize, T: Fold<S, K>>(
 ) -> [Chain<S, K>; R] {
     let mut sums = *a;
     unroll!(r in R, {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         sums[r] = unsafe { a[r].join::<T>(&b[r]) };
     });
     sums
@@ -272,16 +272,16 @@ unsafe fn join_all<S: Simd, const K: usize, const R: usize, T: Fold<S, K>>(
 
 impl<S: Simd, const K: usize> Running<S, K> {
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn add_group<T: Fold<S, K>>(&mut self, group: &Chain<S, K>) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             unroll!(k in K, {
                 self.products[k] = S::wide_add(self.products[k], S::widen(group.products[k]));
             });
-            if T::TERM == Term::Narrow {
-                self.terms = S::wide_add(self.terms, S::widen(group.narrow));
+            if T::TERM == Term::F32 {
+                self.terms = S::wide_add(self.terms, S::widen(group.f32_term));
             }
         }
     }
@@ -289,11 +289,11 @@ impl<S: Simd, const K: usize> Running<S, K> {
     /// A group of at most [`GROUP`] elements.
     ///
     /// # Safety
-    /// Elements `i` to `i + len - 1` are there, `len` is between 1 and `GROUP`; the instruction set
-    /// of `S` is there.
+    /// Elements `i` to `i + len - 1` are there, `len` is between 1 and `GROUP`,
+    /// and the CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn add_partial<T: Fold<S, K>>(&mut self, i: usize, len: usize, terms: &T) {
-        // SAFETY: the caller's; each vector is whole or cut at `len`.
+        // SAFETY: guaranteed by the caller; each vector is whole or cut at `len`.
         unsafe {
             let mut chains = [Chain::zero(); CHAINS];
             let mut at = i;
@@ -310,7 +310,7 @@ impl<S: Simd, const K: usize> Running<S, K> {
 /// The chain of elements `begin` to `end - 1`, which may be none, and their terms in f64.
 ///
 /// # Safety
-/// They are there, at most [`CHAIN`] vectors; the instruction set of `S` is there.
+/// They are there, at most [`CHAIN`] vectors, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn partial_chain<S: Simd, const K: usize, T: Fold<S, K>>(
     begin: usize,
@@ -320,7 +320,7 @@ unsafe fn partial_chain<S: Simd, const K: usize, T: Fold<S, K>>(
     wide: &mut S::D,
 ) {
     let mut at = begin;
-    // SAFETY: the caller's; each vector is whole or cut at `end`.
+    // SAFETY: guaranteed by the caller; each vector is whole or cut at `end`.
     unsafe {
         while at + LANES <= end {
             terms.terms(at).add::<T>(chain, wide);
@@ -336,7 +336,7 @@ unsafe fn partial_chain<S: Simd, const K: usize, T: Fold<S, K>>(
 /// Chain `index`, if it is one of the first `chains`, or zeros.
 ///
 /// # Safety
-/// The elements of those are there; the instruction set of `S` is too.
+/// The elements of those are there, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn whole_chain<S: Simd, const K: usize, T: Fold<S, K>>(
     index: usize,
@@ -344,7 +344,7 @@ unsafe fn whole_chain<S: Simd, const K: usize, T: Fold<S, K>>(
     terms: &T,
     running: &mut [Running<S, K>; 1],
 ) -> Chain<S, K> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if index >= chains {
             return Chain::zero();
@@ -356,19 +356,19 @@ unsafe fn whole_chain<S: Simd, const K: usize, T: Fold<S, K>>(
 }
 
 /// # Safety
-/// The instruction set of `S` is there.
+/// The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn join_chains<S: Simd, const K: usize, T: Fold<S, K>>(
     [a, b, c, d]: &[Chain<S, K>; CHAINS],
 ) -> Chain<S, K> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { a.join::<T>(b).join::<T>(&c.join::<T>(d)) }
 }
 
 /// Applies `op` to `cols` elements, each vector once.
 ///
 /// # Safety
-/// Elements 0 to `cols - 1` are there; the instruction set of `S` is too.
+/// Elements 0 to `cols - 1` are there, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
     let mut i = 0;
@@ -393,10 +393,10 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
 /// Adds the first `n` lanes of vectors, one after another, to sums in memory; `n` is 16 for all.
 ///
 /// # Safety
-/// `n` sums are there; the instruction set of `S` is too.
+/// `n` sums are there, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn add_wide<S: Simd, const R: usize>(sums: *mut f64, terms: [S::D; R], n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sum = if n == LANES { S::wide_load(sums) } else { S::wide_load_n(sums, n) };
         for term in terms {

@@ -25,7 +25,7 @@ macro_rules! each {
 #[inline(always)]
 unsafe fn read<T: Copy + Default>(p: *const T, n: usize) -> [T; LANES] {
     let mut out = [T::default(); LANES];
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::ptr::copy_nonoverlapping(p, out.as_mut_ptr(), n) };
     out
 }
@@ -34,7 +34,7 @@ unsafe fn read<T: Copy + Default>(p: *const T, n: usize) -> [T; LANES] {
 /// `n` elements, at most 16, are writable.
 #[inline(always)]
 unsafe fn write<T: Copy>(p: *mut T, v: [T; LANES], n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::ptr::copy_nonoverlapping(v.as_ptr(), p, n) };
 }
 

@@ -9,7 +9,7 @@ use crate::tensor::DataType;
 /// Element `i`, of this type and counted from `p`, is there.
 #[inline(always)]
 pub(crate) unsafe fn read_scalar(data_type: DataType, p: *const u8, i: usize) -> f32 {
-    // SAFETY: the caller's; addresses need no alignment.
+    // SAFETY: guaranteed by the caller; addresses need no alignment.
     unsafe {
         match data_type {
             DataType::F32 => p.cast::<f32>().add(i).read_unaligned(),
@@ -33,7 +33,7 @@ pub(crate) unsafe fn read_scalar(data_type: DataType, p: *const u8, i: usize) ->
 /// As [`read_scalar`].
 #[inline(always)]
 pub(crate) unsafe fn read_wide(data_type: DataType, p: *const u8, i: usize) -> f64 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match data_type {
             DataType::F64 => p.cast::<f64>().add(i).read_unaligned(),
@@ -49,7 +49,7 @@ pub(crate) unsafe fn read_wide(data_type: DataType, p: *const u8, i: usize) -> f
 /// Element `i`, of this type and counted from `p`, may be written.
 #[inline(always)]
 pub(crate) unsafe fn write_scalar(data_type: DataType, p: *mut u8, i: usize, x: f32) {
-    // SAFETY: the caller's; addresses need no alignment.
+    // SAFETY: guaranteed by the caller; addresses need no alignment.
     unsafe {
         match data_type {
             DataType::F32 => p.cast::<f32>().add(i).write_unaligned(x),
@@ -72,7 +72,7 @@ pub(crate) unsafe fn write_scalar(data_type: DataType, p: *mut u8, i: usize, x: 
 /// As [`write_scalar`].
 #[inline(always)]
 pub(crate) unsafe fn write_wide(data_type: DataType, p: *mut u8, i: usize, x: f64) {
-    // SAFETY: the caller's; addresses need no alignment.
+    // SAFETY: guaranteed by the caller; addresses need no alignment.
     unsafe {
         match data_type {
             DataType::F64 => p.cast::<f64>().add(i).write_unaligned(x),

@@ -31,7 +31,7 @@ pub(crate) trait WideElement: Copy + 'static {
     /// `n` elements, 16 for a whole vector.
     ///
     /// # Safety
-    /// They are there; the instruction set of `S` is too.
+    /// They are there, and the CPU supports the instruction set of `S`.
     unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D;
     /// Rounds once and writes `n` elements, 16 for a whole vector. Factors and ramps are for f32, to which values that
     /// go through them are rounded before.
@@ -44,13 +44,13 @@ pub(crate) trait WideElement: Copy + 'static {
     fn streams(self, _p: *const u8) -> bool {
         false
     }
-    /// A whole vector past the caches, if [`streams`](WideElement::streams) said so.
+    /// A whole vector non-temporally, if [`streams`](WideElement::streams) said so.
     ///
     /// # Safety
     /// As [`get`](WideElement::get).
     #[inline(always)]
     unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::D) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.put::<S>(p, i, v, LANES) }
     }
 }
@@ -80,8 +80,8 @@ impl WideElement for Number {
         Element::scaled(self, factors)
     }
     #[inline(always)]
-    unsafe fn with_post_ops(self, finish: FusedPostOps) -> Self {
-        unsafe { Element::with_post_ops(self, finish) }
+    unsafe fn with_post_ops(self, post_ops: FusedPostOps) -> Self {
+        unsafe { Element::with_post_ops(self, post_ops) }
     }
     #[inline(always)]
     fn rounded_again(self, again: bool) -> Self {
@@ -165,11 +165,11 @@ impl WideElement for AnyWide {
 /// Lanes that round to fewer bits as those of `v` do.
 ///
 /// # Safety
-/// The instruction set of `S` is there.
+/// The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn narrow_to_odd<S: Simd>(v: S::D) -> S::F {
     let (mut wide, mut lanes) = ([0.0; LANES], [0.0; LANES]);
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         S::wide_store(wide.as_mut_ptr(), v);
         for i in 0..LANES {
@@ -182,7 +182,7 @@ unsafe fn narrow_to_odd<S: Simd>(v: S::D) -> S::F {
 /// `n` elements in f32, 16 for a whole vector.
 ///
 /// # Safety
-/// They are there; the instruction set of `S` is too.
+/// They are there, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn load_lanes<S: Simd>(
     element: Number,
@@ -190,7 +190,7 @@ pub(crate) unsafe fn load_lanes<S: Simd>(
     i: usize,
     n: usize,
 ) -> S::F {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { if n == LANES { element.load::<S>(p, i) } else { element.load_n::<S>(p, i, n) } }
 }
 
@@ -206,7 +206,7 @@ pub(crate) unsafe fn store_lanes<S: Simd>(
     v: S::F,
     n: usize,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if n == LANES { element.store::<S>(p, i, v) } else { element.store_n::<S>(p, i, v, n) }
     }

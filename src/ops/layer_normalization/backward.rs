@@ -27,7 +27,7 @@ const GLOBAL_RMS: u8 = GLOBAL | RMS;
 /// at. Adds to the block's column sums at `sums`.
 ///
 /// # Safety
-/// The rows and sums are there and this thread's; `cols` is not 0; the instruction set of `S` is there.
+/// The rows and sums are there and this thread's; `cols` is not 0, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn backward_rows<
     S: Simd,
@@ -52,7 +52,7 @@ unsafe fn backward_rows<
         sums: job.column_sums(sums),
     };
     let mut row = first;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         // Rows of a chain that an earlier call has left open.
         let mut open = kernel.sums.open_rows();
@@ -63,14 +63,14 @@ unsafe fn backward_rows<
             let chain_end = last.min(row + CHAIN_ROWS - open);
             let chain_first = row;
             while row < chain_end {
-                let ready = kernel.narrow_rows(row, chain_end);
+                let ready = kernel.f32_rows(row, chain_end);
                 let mut rows = [Row::NOTHING; TILE];
                 for i in 0..ready {
                     rows[i] = kernel.prepare::<S>(row + i);
                 }
                 match ready {
                     0 => break,
-                    TILE if job.streams => kernel.write_past_caches::<S>(rows, row + TILE),
+                    TILE if job.streams => kernel.write_non_temporal::<S>(rows, row + TILE),
                     TILE => map::<S, _>(job.cols, &kernel.gradient(rows)),
                     _ => map::<S, _>(job.cols, &kernel.gradient([rows[0]])),
                 }
@@ -110,10 +110,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
 {
     /// How many rows from `first` on f32 carries, up to a tile.
     #[inline(always)]
-    unsafe fn narrow_rows(&self, first: usize, last: usize) -> usize {
+    unsafe fn f32_rows(&self, first: usize, last: usize) -> usize {
         let end = last.min(first + TILE);
         let mut row = first;
-        while row < end && matches!(unsafe { self.job.given(row) }, Given::Narrow(_)) {
+        while row < end && matches!(unsafe { self.job.given(row) }, Given::F32(_)) {
             row += 1;
         }
         row - first
@@ -142,9 +142,9 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
         let job = self.job;
         unsafe {
             let found = match job.given(row) {
-                Given::Narrow(found) | Given::Wide(found) => found,
+                Given::F32(found) | Given::F64(found) => found,
                 // Not among the rows that are taken here.
-                Given::Anew => Statistics { mean: 0.0, variance: 0.0 },
+                Given::Recompute => Statistics { mean: 0.0, variance: 0.0 },
             };
             let (mean, r) = (found.mean as f32, reciprocal(found.variance, job.epsilon) as f32);
             let (src, diff_dst) = (self.src(row), self.diff_dst(row));
@@ -176,7 +176,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
 
     /// The second sweep of a tile, of which `next` comes next.
     #[inline(always)]
-    unsafe fn write_past_caches<S: Simd>(&self, rows: [Row; TILE], next: usize) {
+    unsafe fn write_non_temporal<S: Simd>(&self, rows: [Row; TILE], next: usize) {
         let gradient = self.gradient(rows);
         let mut streams = true;
         unroll!(r in TILE, {

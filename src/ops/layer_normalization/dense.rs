@@ -2,16 +2,19 @@
 //! elements is most of the work there.
 //!
 //! Four rows at a time go through three stages, a few rows apart, so that nothing waits for a root or a quotient: their
-//! means, or pilots, unless RMS; the squares about those and all that follows from them; dst. The numbers of four rows
+//! means, or provisional, unless RMS; the squares about those and all that follows from them; dst. The numbers of four rows
 //! are one vector. In one turn each stage takes its four, row by row, so that loads and stores take turns. The bits are
 //! those of row after row: the formulas are those of `row` and, for 16 rows, of `short`.
 
-use super::forward::{Kernel, Row};
+use super::forward::Kernel;
 use super::job::{Forward, StatisticsUse};
-use super::normalize::{BOTH, SCALE, Stream, Written};
+use super::normalize::{BOTH, Row, RowParams, SCALE, Stream};
 use super::problem::Flags;
-use super::row::{LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes, value_lanes};
-use super::short_forward::fetch;
+use super::row::{
+    LARGEST_MEAN_SQUARE, Moments, NEAR, PROVISIONAL_COLS, SMALLEST_MEAN_SQUARE, Statistics,
+    provisional_lanes, value_lanes,
+};
+use super::short_forward::prefetch;
 use super::types::KernelTypes;
 use crate::simd::{
     Bf16, Element, F16, F32, FOUR, LANES, Level, Quad, Simd, entry_points, lane_sums, map,
@@ -25,16 +28,16 @@ const AHEAD: usize = 3 * ROWS;
 /// The most rows of which something is known, in fours.
 const KNOWN: usize = 8;
 /// How many rows further on than the last that is read rows are asked for, if they come from memory.
-const FETCHED: usize = 32;
+const PREFETCH_ROWS: usize = 32;
 /// The longest RMS rows, in bytes, that are asked for also where they come from a cache which cores share.
-const LONGEST_FETCHED: usize = 128;
+const LONGEST_PREFETCHED: usize = 128;
 
 /// What is known of [`ROWS`] rows.
 #[derive(Clone, Copy)]
 struct Scalars {
-    /// Between the stages, of rows of up to [`PILOT`] elements.
+    /// Between the stages, of rows of up to [`PROVISIONAL_COLS`] elements.
     mean: [f64; ROWS],
-    /// The mean rounded to f32, or at first the pilot.
+    /// The mean rounded to f32, or at first the provisional.
     high: [f32; ROWS],
     /// What the mean is short of `high`, times `r`.
     low: [f32; ROWS],
@@ -50,10 +53,10 @@ fn place(row: usize) -> usize {
 /// What the sweeps of a turn left of sums, a quarter of a vector of lanes for each row.
 #[derive(Clone, Copy)]
 struct Sums<S: Simd> {
-    /// Of the values, or of those that make the pilots.
+    /// Of the values, or of those that make the provisional.
     values: [S::Q; ROWS],
     squares: [S::Q; ROWS],
-    /// Of the values or distances, beside the squares.
+    /// Of the values or deviations, beside the squares.
     terms: [S::Q; ROWS],
 }
 
@@ -69,8 +72,8 @@ struct Turn {
     meets: bool,
     knows: bool,
     writes: bool,
-    fetches: bool,
-    past_caches: bool,
+    prefetches: bool,
+    non_temporal: bool,
     met_src: *const u8,
     known_src: *const u8,
     row_src: *const u8,
@@ -96,10 +99,11 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let mut ring = [nothing; KNOWN];
         unsafe {
             let (first_src, first_dst) = (self.src(first), self.dst(first));
-            let past_caches = self.past_caches(first, dst_step);
+            let non_temporal = self.non_temporal(first, dst_step);
             // Rows of a line or less come by themselves.
-            let far = job.streams || RMS && !job.schedule.resident && src_step <= LONGEST_FETCHED;
-            let fetches = src_step > 64 && far;
+            let far =
+                job.streams || RMS && !job.schedule.resident && src_step <= LONGEST_PREFETCHED;
+            let prefetches = src_step > 64 && far;
             // How many rows each stage has taken, and how many there are.
             let (mut met, mut known, mut row) = (0, 0, 0);
             let end = (last - first) / ROWS * ROWS;
@@ -110,8 +114,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     meets: !RMS && met < end.min(known + AHEAD + ROWS),
                     knows: RMS || met >= end.min(known + AHEAD),
                     writes: known >= row + AHEAD,
-                    fetches,
-                    past_caches,
+                    prefetches,
+                    non_temporal,
                     met_src: first_src.wrapping_add(met * src_step),
                     known_src: first_src.wrapping_add(known * src_step),
                     row_src: first_src.wrapping_add(row * src_step),
@@ -122,26 +126,26 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     self.roots::<S>(&found, &mut ring[place(known - ROWS)]);
                 }
                 let mut sums = Sums::<S> { values: zero, squares: zero, terms: zero };
-                let (pilots, written) = (&ring[place(known)].high, &ring[place(row)]);
-                if NV * LANES <= PILOT {
+                let (provisional, written) = (&ring[place(known)].high, &ring[place(row)]);
+                if NV * LANES <= PROVISIONAL_COLS {
                     // Spelled out: what a loop makes may go through memory.
-                    self.take::<S, NV>(0, &turn, pilots, written, &mut sums);
-                    self.take::<S, NV>(1, &turn, pilots, written, &mut sums);
-                    self.take::<S, NV>(2, &turn, pilots, written, &mut sums);
-                    self.take::<S, NV>(3, &turn, pilots, written, &mut sums);
+                    self.take::<S, NV>(0, &turn, provisional, written, &mut sums);
+                    self.take::<S, NV>(1, &turn, provisional, written, &mut sums);
+                    self.take::<S, NV>(2, &turn, provisional, written, &mut sums);
+                    self.take::<S, NV>(3, &turn, provisional, written, &mut sums);
                 } else {
                     for i in 0..ROWS {
-                        self.take::<S, NV>(i, &turn, pilots, written, &mut sums);
+                        self.take::<S, NV>(i, &turn, provisional, written, &mut sums);
                     }
                 }
                 if turn.writes {
                     row += ROWS;
                 }
                 if turn.meets {
-                    let of_values = 1.0 / (NV * LANES).min(PILOT) as f64;
+                    let of_values = 1.0 / (NV * LANES).min(PROVISIONAL_COLS) as f64;
                     let scalars = &mut ring[place(met)];
                     let mean = S::Q::mul(S::Q::sums(sums.values), S::Q::splat(of_values));
-                    if NV * LANES <= PILOT {
+                    if NV * LANES <= PROVISIONAL_COLS {
                         S::Q::store(scalars.mean.as_mut_ptr(), mean);
                     }
                     S::Q::store_narrowed(scalars.high.as_mut_ptr(), mean);
@@ -164,7 +168,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 let src = first_src.wrapping_add(row * src_step);
                 let dst = first_dst.wrapping_add(row * dst_step);
                 let written = &ring[place(row)];
-                self.write_dense::<S, NV>((src, dst), written, row % ROWS, past_caches);
+                self.write_dense::<S, NV>((src, dst), written, row % ROWS, non_temporal);
                 row += 1;
             }
             first + row
@@ -177,29 +181,30 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         &self,
         i: usize,
         turn: &Turn,
-        pilots: &[f32; ROWS],
+        provisional: &[f32; ROWS],
         written: &Scalars,
         sums: &mut Sums<S>,
     ) {
         let src_at = i * NV * LANES * self.src_type.size();
         let dst_at = i * NV * LANES * self.dst_type.size();
         unsafe {
-            if turn.fetches {
+            if turn.prefetches {
                 let far = if RMS { turn.known_src } else { turn.met_src };
-                let far = far.wrapping_add(FETCHED * NV * LANES * self.src_type.size() + src_at);
-                fetch::<S>(far, NV * LANES * self.src_type.size());
+                let far =
+                    far.wrapping_add(PREFETCH_ROWS * NV * LANES * self.src_type.size() + src_at);
+                prefetch::<S>(far, NV * LANES * self.src_type.size());
             }
             if turn.meets {
                 sums.values[i] = self.values::<S, NV>(turn.met_src.wrapping_add(src_at));
             }
             if turn.knows {
                 let src = turn.known_src.wrapping_add(src_at);
-                (sums.squares[i], sums.terms[i]) = self.squares::<S, NV>(src, &pilots[i]);
+                (sums.squares[i], sums.terms[i]) = self.squares::<S, NV>(src, &provisional[i]);
             }
             if turn.writes {
                 let (src, dst) = (turn.row_src, turn.row_dst);
                 let at = (src.wrapping_add(src_at), dst.wrapping_add(dst_at));
-                self.write_dense::<S, NV>(at, written, i, turn.past_caches);
+                self.write_dense::<S, NV>(at, written, i, turn.non_temporal);
             }
         }
     }
@@ -211,12 +216,12 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         (src, dst): (*const u8, *mut u8),
         scalars: &Scalars,
         i: usize,
-        past_caches: bool,
+        non_temporal: bool,
     ) {
         let row = Row { src, dst, high: scalars.high[i], low: scalars.low[i], r: scalars.r[i] };
         unsafe {
-            let normalize = self.normalize::<S, 1>([Written::new(&row)]);
-            let op = Stream { normalize, past_caches, next: std::ptr::null() };
+            let normalize = self.normalize::<S, 1>([RowParams::new(&row)]);
+            let op = Stream { normalize, non_temporal, next: std::ptr::null() };
             match NV {
                 1 => op.vectors::<1>(0),
                 2 => op.vectors::<2>(0),
@@ -226,34 +231,34 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// A quarter of the sum of a row's values, or of those that make its pilot.
+    /// A quarter of the sum of a row's values, or of those that make its provisional.
     #[inline(always)]
     unsafe fn values<S: Simd, const NV: usize>(&self, src: *const u8) -> S::Q {
         unsafe {
-            S::wide_quarter(if NV * LANES > PILOT {
-                pilot_lanes::<S, Src>(self.src_type, src)
+            S::wide_quarter(if NV * LANES > PROVISIONAL_COLS {
+                provisional_lanes::<S, Src>(self.src_type, src)
             } else {
                 value_lanes::<S, Src, Dst>(self.src_type, src, NV * LANES)
             })
         }
     }
 
-    /// A quarter of the sum of a row's squares about its pilot, and of its terms where the mean is not known yet.
+    /// A quarter of the sum of a row's squares about its provisional, and of its terms where the mean is not known yet.
     #[inline(always)]
     unsafe fn squares<S: Simd, const NV: usize>(
         &self,
         src: *const u8,
-        pilot: &f32,
+        provisional: &f32,
     ) -> (S::Q, S::Q) {
-        let about = if RMS { 0.0 } else { *pilot };
+        let about = if RMS { 0.0 } else { *provisional };
         let moments = Moments::<Src, Dst, RMS>::about(self.src_type, src, about);
         unsafe {
             let nothing = S::Q::splat(0.0);
-            if NV * LANES <= PILOT {
+            if NV * LANES <= PROVISIONAL_COLS {
                 // A single chain: the others of its group are zero.
                 let mut chain = S::splat(0.0);
                 for v in 0..NV {
-                    let d = moments.distance::<S>(self.src_type.load::<S>(src, v * LANES));
+                    let d = moments.deviation::<S>(self.src_type.load::<S>(src, v * LANES));
                     chain = S::fma(d, d, chain);
                 }
                 return (S::wide_quarter(S::widen(chain)), nothing);
@@ -277,31 +282,32 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         unsafe {
             let per_col = S::Q::splat(1.0 / (NV * LANES) as f64);
             let mean_square = S::Q::mul(S::Q::sums(sums.squares), per_col);
-            let (smallest, largest) = (S::Q::splat(SMALLEST), S::Q::splat(LARGEST));
-            let mut carried = S::Q::all_between(mean_square, smallest, largest);
+            let (smallest, largest) =
+                (S::Q::splat(SMALLEST_MEAN_SQUARE), S::Q::splat(LARGEST_MEAN_SQUARE));
+            let mut trusted = S::Q::all_between(mean_square, smallest, largest);
             let mut found = Found::<S> { mean: S::Q::splat(0.0), variance: mean_square };
             if !RMS {
-                let pilots = S::Q::load_widened(scalars.high.as_ptr());
-                found.mean = if NV * LANES <= PILOT {
+                let provisional = S::Q::load_widened(scalars.high.as_ptr());
+                found.mean = if NV * LANES <= PROVISIONAL_COLS {
                     S::Q::load(scalars.mean.as_ptr())
                 } else {
-                    // Of the values, or of the distances.
+                    // Of the values, or of the deviations.
                     let terms = S::Q::mul(S::Q::sums(sums.terms), per_col);
-                    if Dst::HALF { S::Q::add(pilots, terms) } else { terms }
+                    if Dst::HALF { S::Q::add(provisional, terms) } else { terms }
                 };
-                let offset = S::Q::sub(found.mean, pilots);
+                let offset = S::Q::sub(found.mean, provisional);
                 let square = S::Q::mul(offset, offset);
                 let near = S::Q::mul(mean_square, S::Q::splat(NEAR));
-                carried &= S::Q::all_between(square, S::Q::splat(0.0), near);
+                trusted &= S::Q::all_between(square, S::Q::splat(0.0), near);
                 found.variance = S::Q::sub(mean_square, square);
             }
-            if carried && job.writes_statistics() && job.stat_rows.step() == Some(1) {
+            if trusted && job.writes_statistics() && job.stat_rows.step() == Some(1) {
                 let at = job.stat_rows.offset(row);
                 if !RMS {
                     S::Q::store_narrowed(job.mean.add(at), found.mean);
                 }
                 S::Q::store_narrowed(job.variance.add(at), found.variance);
-            } else if carried && job.writes_statistics() {
+            } else if trusted && job.writes_statistics() {
                 let (mut means, mut variances) = ([0.0f64; ROWS], [0.0f64; ROWS]);
                 S::Q::store(means.as_mut_ptr(), found.mean);
                 S::Q::store(variances.as_mut_ptr(), found.variance);
@@ -309,7 +315,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     job.write(row + r, &Statistics { mean: means[r], variance: variances[r] });
                 }
             }
-            carried.then_some(found)
+            trusted.then_some(found)
         }
     }
 
@@ -334,7 +340,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 ///
 /// # Safety
 /// The rows are there and this thread's, of `NV` vectors and dense, of the types and flags that the function is made
-/// for, and their statistics are computed; the instruction set of `S` is there.
+/// for, and their statistics are computed, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn dense_rows<
     S: Simd,
@@ -350,7 +356,7 @@ unsafe fn dense_rows<
 ) -> usize {
     let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let row = kernel.by_fours::<S, NV>(first, last);
         if job.streams {
@@ -408,7 +414,7 @@ impl Dense {
                     && job.dst_rows.step() == dense
                     && job.statistics != StatisticsUse::Given =>
             {
-                // SAFETY: the caller's; the rows are dense.
+                // SAFETY: guaranteed by the caller; the rows are dense.
                 unsafe { entry(job, first, last) }
             }
             _ => first,

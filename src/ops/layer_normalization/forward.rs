@@ -1,15 +1,15 @@
 //! Forward: `dst = (src - mean) * r * scale + shift` with `r = 1/sqrt(variance + epsilon)`.
 //!
-//! Per row: one sweep for its statistics, one that writes dst. The second takes along the first of rows
-//! further on where that pays: while the one waits for memory, the other computes. The mean is carried
+//! Per row: one sweep for its statistics, one that writes dst. The second takes overlapped the first of rows
+//! further on where that pays: while the one waits for memory, the other computes. The mean is trusted
 //! as `high`, an f32, and what is left of it: `src - high` is exact where it is small, and the rest
 //! enters by a fused multiply-add, as do scale and shift. Rows that f32 does not carry, or whose statistics take
 //! another sweep, are left to `wide`.
 
 use super::job::{Forward, StatisticsUse};
-use super::normalize::{BOTH, Fetch, Normalize, SCALE, Stream, Written};
+use super::normalize::{BOTH, Normalize, Prefetch, Row, RowParams, SCALE, Stream};
 use super::problem::Flags;
-use super::row::{Moments, Statistics, reciprocal};
+use super::row::{Moments, Statistics, mean_residual, reciprocal};
 use super::types::KernelTypes;
 use crate::simd::{
     BLOCK, Bf16, Byte, Element, F16, F32, HalfAsF32, Level, Simd, WithPostOps, entry_points, fold,
@@ -20,32 +20,14 @@ use crate::tensor::DataType;
 /// The most rows whose statistics are known before they are written: while one row's lanes are joined, and
 /// its root and quotient taken, other rows' sweeps run.
 const DEPTH: usize = 4;
-/// How many bytes of src or dst a row may have so that another's statistics are taken along: with RMS, where there is
+/// How many bytes of src or dst a row may have so that another's statistics are taken overlapped: with RMS, where there is
 /// little to compute, and with mean and variance; the first where src and dst stay in the second-level cache, the
 /// others where they do not.
-const LONGEST_RMS_ALONG: usize = 8 * 1024;
-const LONGEST_RMS_ALONG_BEYOND: usize = 4 * 1024;
-const LONGEST_ALONG_BEYOND: usize = 20 * 1024;
+const LONGEST_RMS_OVERLAPPED: usize = 8 * 1024;
+const LONGEST_RMS_OVERLAPPED_NOT_RESIDENT: usize = 4 * 1024;
+const LONGEST_OVERLAPPED_NOT_RESIDENT: usize = 20 * 1024;
 /// The same from f32 to bf16, in any cache.
-const LONGEST_WIDE_ALONG: usize = 8 * 1024;
-
-/// What `xhat = (x - high)*r + low` takes besides the mean rounded to f32. `x - high` is 0, or at least
-/// as large as what the rounding left, so the term's own rounding is never magnified.
-#[inline(always)]
-pub(super) fn low_term(mean: f64, high: f32, r: f32) -> f32 {
-    ((f64::from(high) - mean) * f64::from(r)) as f32
-}
-
-/// A row, ready to be written.
-#[derive(Clone, Copy)]
-pub(super) struct Row {
-    pub(super) src: *const u8,
-    pub(super) dst: *mut u8,
-    pub(super) high: f32,
-    /// What the mean is short of `high`, times `r`.
-    pub(super) low: f32,
-    pub(super) r: f32,
-}
+const LONGEST_F32_TO_BF16_OVERLAPPED: usize = 8 * 1024;
 
 /// A job with the types and flags of its kernel.
 pub(super) struct Kernel<'a, Src, Dst, const RMS: bool, const AFFINE: u8> {
@@ -79,13 +61,14 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 job.given(row)?
             } else {
                 let moments = self.moments::<S>(row);
-                let sums = if job.fetches
+                let sums = if job.prefetches
                     && !(RMS && job.streams && self.dst_type.streams(self.dst(row)))
                 {
                     // The memory has nothing else to do in this sweep, which takes a while: the next row may
-                    // come. RMS asks while it writes, where it writes past the caches.
-                    let fetch = Fetch { row: self.src_ahead(row + 1), size: self.src_type.size() };
-                    fold_beside::<S, 1, _, _>(job.cols, &moments, &fetch)
+                    // come. RMS asks while it writes, where it writes non-temporally.
+                    let prefetch =
+                        Prefetch { row: self.src_ahead(row + 1), size: self.src_type.size() };
+                    fold_beside::<S, 1, _, _>(job.cols, &moments, &prefetch)
                 } else {
                     fold::<S, 1, _>(job.cols, &moments)
                 };
@@ -109,7 +92,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             job.write(row, found);
             let high = found.mean as f32;
             let r = reciprocal(found.variance, job.epsilon) as f32;
-            let low = if RMS { 0.0 } else { low_term(found.mean, high, r) };
+            let low = if RMS { 0.0 } else { mean_residual(found.mean, high, r) };
             Row { src: self.src(row), dst: self.dst(row), high, low, r }
         }
     }
@@ -122,7 +105,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     #[inline(always)]
     pub(super) fn normalize<S: Simd, const R: usize>(
         &self,
-        rows: [Written<S>; R],
+        rows: [RowParams<S>; R],
     ) -> Normalize<S, Src, Dst, RMS, AFFINE, R> {
         let (scale, shift) = (self.job.scale, self.job.shift);
         Normalize { src_type: self.src_type, dst_type: self.dst_type, rows, scale, shift }
@@ -136,9 +119,9 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     ) -> Normalize<S, Src, Dst, RMS, AFFINE, R> {
         let rows = known.take::<R>();
         unsafe {
-            let mut written = [Written::new(&rows[0]); R];
+            let mut written = [RowParams::new(&rows[0]); R];
             for r in 1..R {
-                written[r] = Written::new(&rows[r]);
+                written[r] = RowParams::new(&rows[r]);
             }
             self.normalize::<S, R>(written)
         }
@@ -146,20 +129,20 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 
     /// Writes one row, of which `next` comes next.
     #[inline(always)]
-    unsafe fn write_past_caches<S: Simd>(&self, row: Row, next: usize) {
+    unsafe fn write_non_temporal<S: Simd>(&self, row: Row, next: usize) {
         unsafe {
-            let normalize = self.normalize::<S, 1>([Written::new(&row)]);
+            let normalize = self.normalize::<S, 1>([RowParams::new(&row)]);
             if self.dst_type.streams(row.dst) {
                 let fetched = !RMS && self.job.statistics != StatisticsUse::Given;
                 let next = if fetched { std::ptr::null() } else { self.src_ahead(next) };
-                map::<S, _>(self.job.cols, &Stream { normalize, past_caches: true, next });
+                map::<S, _>(self.job.cols, &Stream { normalize, non_temporal: true, next });
             } else {
                 map::<S, _>(self.job.cols, &normalize);
             }
         }
     }
 
-    /// Writes a row and takes along the statistics of row `next`, which follows those that are known already; gives
+    /// Writes a row and takes overlapped the statistics of row `next`, which follows those that are known already; gives
     /// how many there are before one that f32 does not carry.
     #[inline(always)]
     unsafe fn write_one_and_fold<S: Simd>(&self, known: &mut Known, next: usize) -> usize {
@@ -167,11 +150,11 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         unsafe {
             let moments = [self.moments::<S>(next)];
             let [row] = known.take();
-            let normalize = self.normalize::<S, 1>([Written::new(&row)]);
-            let past_caches = job.streams && self.dst_type.streams(row.dst);
+            let normalize = self.normalize::<S, 1>([RowParams::new(&row)]);
+            let non_temporal = job.streams && self.dst_type.streams(row.dst);
             // The row after the one that is summed, if it comes from memory.
             let far = if job.streams { self.src_ahead(next + 1) } else { std::ptr::null() };
-            let op = Stream { normalize, past_caches, next: far };
+            let op = Stream { normalize, non_temporal, next: far };
             let [sums] = map_and_fold::<S, 1, 1, _, _>(job.cols, &op, &moments);
             let Some(found) = moments[0].statistics(job.cols, &sums) else { return 0 };
             known.add(self.ready(next, &found));
@@ -195,20 +178,20 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// Whether rows take along the statistics of others.
+    /// Whether rows take overlapped the statistics of others.
     #[inline(always)]
-    fn goes_along<S: Simd>(&self) -> bool {
+    fn overlaps<S: Simd>(&self) -> bool {
         let job = self.job;
         let (src, dst) = (job.cols * self.src_type.size(), job.cols * self.dst_type.size());
         let fits = match (RMS, job.schedule.resident) {
-            (true, true) => src.max(dst) <= LONGEST_RMS_ALONG,
-            (true, false) => !job.streams && src.max(dst) <= LONGEST_RMS_ALONG_BEYOND,
-            (false, _) if Dst::LOOKS && !Src::HALF && !job.streams => {
-                src.max(dst) <= LONGEST_WIDE_ALONG
+            (true, true) => src.max(dst) <= LONGEST_RMS_OVERLAPPED,
+            (true, false) => !job.streams && src.max(dst) <= LONGEST_RMS_OVERLAPPED_NOT_RESIDENT,
+            (false, _) if Dst::BATCHED_STORE && !Src::HALF && !job.streams => {
+                src.max(dst) <= LONGEST_F32_TO_BF16_OVERLAPPED
             }
             (false, true) => true,
             (false, false) if job.streams => src + dst <= job.schedule.caches.row_pair(),
-            (false, false) => src.max(dst) <= LONGEST_ALONG_BEYOND,
+            (false, false) => src.max(dst) <= LONGEST_OVERLAPPED_NOT_RESIDENT,
         };
         let given = job.statistics == StatisticsUse::Given;
         S::MANY_REGISTERS && !given && job.cols <= BLOCK && fits
@@ -245,7 +228,7 @@ impl Known {
 /// at.
 ///
 /// # Safety
-/// The rows are there and this thread's; `cols` is not 0; the instruction set of `S` is there.
+/// The rows are there and this thread's; `cols` is not 0, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>(
     job: &Forward,
@@ -254,17 +237,18 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
 ) -> usize {
     let src_type = Src::of(job.src_type);
     // SAFETY: the job's ramps are there.
-    let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.finish) };
+    let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.post_ops) };
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
     let row_bytes = job.cols * src_type.size().max(dst_type.size());
-    let along = kernel.goes_along::<S>();
+    let overlapped = kernel.overlaps::<S>();
     // Stores that look at several vectors of a row do so less often for rows one by one.
-    let pairs = S::MANY_REGISTERS && !RMS && job.schedule.resident && !(Dst::LOOKS && along);
+    let pairs =
+        S::MANY_REGISTERS && !RMS && job.schedule.resident && !(Dst::BATCHED_STORE && overlapped);
     let rows_at_once = if pairs { 2 } else { 1 };
     let in_cache = job.schedule.caches.working_set() / row_bytes;
-    let depth = if along && in_cache < 3 * rows_at_once {
+    let depth = if overlapped && in_cache < 3 * rows_at_once {
         rows_at_once
-    } else if along {
+    } else if overlapped {
         2 * rows_at_once
     } else if RMS && !job.schedule.resident {
         // Its sweeps are memory's: the row that was summed is written while it is near.
@@ -272,7 +256,7 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     } else {
         (in_cache / 4).clamp(1, DEPTH)
     };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let nothing = Row { src: job.src, dst: job.dst, high: 0.0, low: 0.0, r: 0.0 };
         let mut known = Known { rows: [nothing; DEPTH], first: 0, len: 0 };
@@ -290,13 +274,13 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
                 known.add(ready);
                 next += 1;
             }
-            let folded = if along && pairs && known.len >= 2 && next + 2 <= end {
+            let folded = if overlapped && pairs && known.len >= 2 && next + 2 <= end {
                 kernel.write_two_and_fold::<S>(&mut known, next)
-            } else if along && !pairs && known.len >= 1 && next < end {
+            } else if overlapped && !pairs && known.len >= 1 && next < end {
                 kernel.write_one_and_fold::<S>(&mut known, next)
             } else if job.streams && known.len >= 1 {
                 let [row] = known.take();
-                kernel.write_past_caches::<S>(row, next);
+                kernel.write_non_temporal::<S>(row, next);
                 continue;
             } else if pairs && known.len >= 2 {
                 map::<S, _>(job.cols, &kernel.known::<S, 2>(&mut known));

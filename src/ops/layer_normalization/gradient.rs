@@ -1,6 +1,7 @@
 //! The two sweeps of backward: the sums of a row, and the one that writes diff_src and adds column terms.
 
 use super::problem::LayerNormalization;
+use super::row::{load_if, store_if};
 use super::types::KernelTypes;
 use crate::rows::ColumnSums;
 use crate::simd::{Element, Fold, LANES, Level, Map, Simd, Terms, unroll};
@@ -90,13 +91,13 @@ pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8> {
 }
 
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> RowSums<S, Src, Dd, MODE> {
-    /// `d` and `xhat` of a vector; `n` is 16 for a whole one.
+    /// `d` and `xhat` of a vector; `n` is 16 for a full one.
     ///
     /// # Safety
     /// As [`Fold`]; scale is as long as a row.
     #[inline(always)]
     pub(super) unsafe fn at(&self, i: usize, n: usize) -> (S::F, S::F) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (x, dd) = if n == LANES {
                 (self.src_type.load::<S>(self.src, i), self.dd_type.load::<S>(self.diff_dst, i))
@@ -112,10 +113,10 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> RowSums<S, Src, Dd, MOD
 }
 
 /// # Safety
-/// The instruction set of `S` is there.
+/// The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn xhat<S: Simd, const MODE: u8>(x: S::F, mean: S::F, r: S::F) -> S::F {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { if MODE & RMS != 0 { S::mul(x, r) } else { S::mul(S::sub(x, mean), r) } }
 }
 
@@ -123,12 +124,12 @@ unsafe fn xhat<S: Simd, const MODE: u8>(x: S::F, mean: S::F, r: S::F) -> S::F {
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> Fold<S, 1> for RowSums<S, Src, Dd, MODE> {
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Terms::products([self.at(i, LANES)]) }
     }
     #[inline(always)]
     unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Terms::products([self.at(i, n)]) }
     }
 }
@@ -137,7 +138,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> Fold<S, 1> for RowSums<
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> Fold<S, 2> for RowSums<S, Src, Dd, MODE> {
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 2> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (d, xhat) = self.at(i, LANES);
             Terms::products([(d, S::splat(1.0)), (d, xhat)])
@@ -145,7 +146,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> Fold<S, 2> for RowSums<
     }
     #[inline(always)]
     unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 2> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (d, xhat) = self.at(i, n);
             Terms::products([(d, S::splat(1.0)), (d, xhat)])
@@ -165,7 +166,7 @@ impl<S: Simd> Vectors<S> {
     /// A vector of diff_src, whose column terms are added to the chains of diff_scale and diff_shift.
     ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn gradient<const MODE: u8, const SUMS: u8>(
         &self,
@@ -174,7 +175,7 @@ impl<S: Simd> Vectors<S> {
         scale: S::F,
         (scale_chain, shift_chain): &mut (S::F, S::F),
     ) -> S::F {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let xhat = xhat::<S, MODE>(x, self.mean, self.r);
             if SUMS & SUM_SCALE != 0 {
@@ -214,7 +215,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8, con
     /// As [`Map`]; scale and the sums that SUMS names are as long as a row.
     #[inline(always)]
     unsafe fn at<S: Simd>(&self, i: usize, n: usize) -> [S::F; R] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let zero = S::splat(0.0);
             let scale = load_if::<S>(true, self.scale, i, n);
@@ -247,38 +248,6 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8, con
     }
 }
 
-/// Writes `n` elements, 16 for a whole vector, if they are wanted.
-///
-/// # Safety
-/// As [`load_if`].
-#[inline(always)]
-unsafe fn store_if<S: Simd>(wanted: bool, p: *mut f32, i: usize, v: S::F, n: usize) {
-    // SAFETY: the caller's.
-    unsafe {
-        match (wanted, n == LANES) {
-            (false, _) => (),
-            (true, true) => S::store(p.add(i), v),
-            (true, false) => S::store_n(p.add(i), v, n),
-        }
-    }
-}
-
-/// `n` elements, 16 for a whole vector, or zeros.
-///
-/// # Safety
-/// Elements `i` to `i + n - 1` are there if they are wanted; the instruction set of `S` is too.
-#[inline(always)]
-pub(super) unsafe fn load_if<S: Simd>(wanted: bool, p: *const f32, i: usize, n: usize) -> S::F {
-    // SAFETY: the caller's.
-    unsafe {
-        match (wanted, n == LANES) {
-            (false, _) => S::splat(0.0),
-            (true, true) => S::load(p.add(i)),
-            (true, false) => S::load_n(p.add(i), n),
-        }
-    }
-}
-
 impl<
     S: Simd,
     Src: Element,
@@ -293,7 +262,7 @@ impl<
 
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let outs = self.at::<S>(i, LANES);
             unroll!(r in R, {
@@ -303,7 +272,7 @@ impl<
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let outs = self.at::<S>(i, n);
             unroll!(r in R, {
@@ -313,7 +282,7 @@ impl<
     }
 }
 
-/// [`Gradient`] of rows whose diff_src is stored past the caches, while the rows that come next are fetched.
+/// [`Gradient`] of rows whose diff_src is stored non-temporally, while the rows that come next are fetched.
 pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const SUMS: u8> {
     pub(super) gradient: Gradient<'a, Src, Dd, Ds, MODE, SUMS, TILE>,
     /// Where the next rows of src and diff_dst begin, if there are any.
@@ -328,7 +297,7 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
         let Gradient { types, rows, .. } = &self.gradient;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             unroll!(r in TILE, {
                 let (src, diff_dst) = self.next[r];
@@ -343,7 +312,7 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Map::<S>::apply_n(&self.gradient, i, n) }
     }
 }

@@ -1,8 +1,7 @@
 //! The sweep that writes rows: `(x - mean) * r`, then scale and shift.
 
-use super::forward::Row;
-use super::gradient::load_if;
-use super::short::Scalars;
+use super::job::ShortScalars;
+use super::row::load_if;
 use crate::simd::{Element, LANES, Map, Simd, unroll};
 
 /// Vectors that are written in one turn of the loop.
@@ -13,9 +12,20 @@ pub(super) const SCALE: u8 = 1;
 const SHIFT: u8 = 2;
 pub(super) const BOTH: u8 = SCALE | SHIFT;
 
+/// A row, ready to be written.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    pub(super) src: *const u8,
+    pub(super) dst: *mut u8,
+    pub(super) high: f32,
+    /// What the mean is short of `high`, times `r`.
+    pub(super) low: f32,
+    pub(super) r: f32,
+}
+
 /// A row to be written, its scalars in all lanes.
 #[derive(Clone, Copy)]
-pub(super) struct Written<S: Simd> {
+pub(super) struct RowParams<S: Simd> {
     src: *const u8,
     dst: *mut u8,
     high: S::F,
@@ -23,24 +33,29 @@ pub(super) struct Written<S: Simd> {
     r: S::F,
 }
 
-impl<S: Simd> Written<S> {
+impl<S: Simd> RowParams<S> {
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn new(row: &Row) -> Self {
         let &Row { src, dst, high, low, r } = row;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self { src, dst, high: S::splat(high), low: S::splat(low), r: S::splat(r) } }
     }
 
     /// The row whose scalars are lane `i`.
     ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    pub(super) unsafe fn short(scalars: &Scalars, i: usize, src: *const u8, dst: *mut u8) -> Self {
-        let Scalars { high, low, r } = scalars;
-        // SAFETY: the caller's.
+    pub(super) unsafe fn from_lane(
+        scalars: &ShortScalars,
+        i: usize,
+        src: *const u8,
+        dst: *mut u8,
+    ) -> Self {
+        let ShortScalars { high, low, r } = scalars;
+        // SAFETY: guaranteed by the caller.
         unsafe {
             Self { src, dst, high: S::splat(high[i]), low: S::splat(low[i]), r: S::splat(r[i]) }
         }
@@ -51,7 +66,7 @@ impl<S: Simd> Written<S> {
 pub(super) struct Normalize<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8, const R: usize> {
     pub(super) src_type: Src,
     pub(super) dst_type: Dst,
-    pub(super) rows: [Written<S>; R],
+    pub(super) rows: [RowParams<S>; R],
     pub(super) scale: *const f32,
     pub(super) shift: *const f32,
 }
@@ -60,10 +75,10 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     Normalize<S, Src, Dst, RMS, AFFINE, R>
 {
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn value(row: &Written<S>, x: S::F, scale: S::F, shift: S::F) -> S::F {
-        // SAFETY: the caller's.
+    unsafe fn value(row: &RowParams<S>, x: S::F, scale: S::F, shift: S::F) -> S::F {
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let xhat =
                 if RMS { S::mul(x, row.r) } else { S::fma(S::sub(x, row.high), row.r, row.low) };
@@ -81,7 +96,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     /// As [`Map::apply`]; scale and shift are as long as a row.
     #[inline(always)]
     unsafe fn values(&self, i: usize, v: usize) -> [S::F; R] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let at = i + v * LANES;
             let scale = load_if::<S>(AFFINE & SCALE != 0, self.scale, at, LANES);
@@ -107,7 +122,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
         const { assert!(TURN.is_multiple_of(R)) };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut values = [[S::splat(0.0); R]; TURN];
             unroll!(v in TURN / R, {
@@ -126,7 +141,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     }
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let values = self.values(i, 0);
             unroll!(r in R, {
@@ -136,7 +151,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let scale = load_if::<S>(AFFINE & SCALE != 0, self.scale, i, n);
             let shift = load_if::<S>(AFFINE & SHIFT != 0, self.shift, i, n);
@@ -151,31 +166,31 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
 }
 
 /// Asks for a row, while another is read.
-pub(super) struct Fetch {
+pub(super) struct Prefetch {
     pub(super) row: *const u8,
     /// Of an element.
     pub(super) size: usize,
 }
 
-impl<S: Simd> Map<S> for Fetch {
+impl<S: Simd> Map<S> for Prefetch {
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::prefetch(self.row.wrapping_add(i * self.size)) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, _n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Map::<S>::apply(self, i) }
     }
 }
 
-/// [`Normalize`] of a row whose dst may be stored past the caches.
+/// [`Normalize`] of a row whose dst may be stored non-temporally.
 pub(super) struct Stream<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8> {
     pub(super) normalize: Normalize<S, Src, Dst, RMS, AFFINE, 1>,
     /// Whether it is; the address allows it then.
-    pub(super) past_caches: bool,
-    /// A row to fetch meanwhile, or null.
+    pub(super) non_temporal: bool,
+    /// A row to prefetch meanwhile, or null.
     pub(super) next: *const u8,
 }
 
@@ -189,7 +204,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     #[inline(always)]
     pub(super) unsafe fn vectors<const N: usize>(&self, i: usize) {
         let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut values = [S::splat(0.0); N];
             unroll!(v in N, {
@@ -198,7 +213,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 }
                 [values[v]] = self.normalize.values(i, v);
             });
-            if self.past_caches {
+            if self.non_temporal {
                 dst_type.stream_all::<S, N>(row.dst, i, &values);
             } else {
                 dst_type.store_all::<S, N>(row.dst, i, &values);
@@ -214,17 +229,17 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
 
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.vectors::<TURN>(i) }
     }
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.vectors::<1>(i) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.normalize.apply_n(i, n) }
     }
 }

@@ -3,11 +3,9 @@
 //! The vector implementations and the reference implementation share it.
 
 use super::gradient::{Kind, SUM_SCALE, SUM_SHIFT};
-use super::job::{Backward, Forward, StatisticsUse};
+use super::job::{Backward, ChainEntry, Forward, ShortRows, StatisticsUse};
 use super::problem::LayerNormalization;
 use super::row::Statistics;
-use super::short::Short;
-use super::short_backward;
 use super::types::{KernelTypes, has_chain};
 use crate::primitive::{Arguments, Execution, PostOpChain, PropKind};
 use crate::rows::{
@@ -34,7 +32,7 @@ pub(super) struct Plan {
     scales: Option<[Option<(i32, DataType)>; 2]>,
     /// Post-operations that the kernels apply.
     fused: Option<PostOpChain>,
-    /// Whether what the kernels write to dst, or to diff_src, is rounded again to fewer bits.
+    /// Whether what the kernels write to dst, or to diff_src, is rounded two_pass to fewer bits.
     rounded_again: bool,
 }
 
@@ -157,7 +155,7 @@ impl Plan {
     pub(super) fn run_forward(
         &self,
         execution: &Execution<'_>,
-        short: Short,
+        short: ShortRows,
         rows: &(dyn Fn(&Forward, usize, usize) + Sync),
     ) -> usize {
         let args: &Arguments = execution.arguments;
@@ -195,11 +193,11 @@ impl Plan {
             statistics: self.statistics,
             rms: self.rms,
             factors,
-            finish: fused.as_ref().map_or(FusedPostOps::NONE, |ops| FusedPostOps::new(ops)),
+            post_ops: fused.as_ref().map_or(FusedPostOps::NONE, |ops| FusedPostOps::new(ops)),
             streams: schedule.streams && src != dst,
-            fetches: schedule.streams || (!self.rms && !schedule.resident),
+            prefetches: schedule.streams || (!self.rms && !schedule.resident),
             schedule,
-            short: if self.statistics == StatisticsUse::Given { Short::No } else { short },
+            short: if self.statistics == StatisticsUse::Given { ShortRows::None } else { short },
         };
         if pipeline.cols == 0 {
             // The statistics of nothing are 0.
@@ -223,7 +221,7 @@ impl Plan {
     pub(super) fn run_backward(
         &self,
         execution: &Execution<'_>,
-        (join, short): (JoinEntry, Option<short_backward::Entry>),
+        (join, short): (JoinEntry, Option<ChainEntry>),
         rows: &(dyn Fn(&Backward, usize, usize, *mut f64) + Sync),
     ) -> usize {
         let args: &Arguments = execution.arguments;
@@ -286,6 +284,6 @@ impl Plan {
 
 /// An f32 of 0 or more as f64, also where the thread's floating-point mode takes subnormals for zeros.
 fn exact(x: f32) -> f64 {
-    const SMALLEST: f64 = f64::from_bits((1023 - 149) << 52);
-    if x.is_subnormal() { f64::from(x.to_bits()) * SMALLEST } else { f64::from(x) }
+    const SMALLEST_MEAN_SQUARE: f64 = f64::from_bits((1023 - 149) << 52);
+    if x.is_subnormal() { f64::from(x.to_bits()) * SMALLEST_MEAN_SQUARE } else { f64::from(x) }
 }

@@ -1,19 +1,16 @@
 //! The problem: what was asked for, checked, with every layout decided.
 
-use super::{reference, simd_impl};
 use crate::error::{Error, Result};
-use crate::primitive::{
-    Accepted, Arguments, Attr, Implementation, Op, OpArgument, PostOp, PropKind, Usage, Variant,
-};
+use crate::primitive::{Accepted, Attr, OpArgument, PostOp, PropKind, Usage};
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
 
 /// The normalization flags, as their C bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flags(u32);
+pub(crate) struct Flags(pub(super) u32);
 
 impl Flags {
-    const LETTERS: [(u32, char); 4] = [
+    pub(super) const LETTERS: [(u32, char); 4] = [
         (sys::norm_use_global_stats, 'G'),
         (sys::norm_use_scale, 'C'),
         (sys::norm_use_shift, 'H'),
@@ -89,7 +86,7 @@ pub(crate) struct LayerNormalization {
     pub(super) cols: usize,
     /// What is done to dst, with its tensors resolved; forward only.
     pub(super) attr: Attr,
-    arguments: Vec<OpArgument>,
+    pub(super) arguments: Vec<OpArgument>,
 }
 
 impl LayerNormalization {
@@ -379,102 +376,4 @@ fn check_parameter_type(name: &str, data_type: DataType) -> Result<()> {
 
 fn overlap(name: &str) -> Error {
     Error::invalid(format!("{name}: elements of an output share an address"))
-}
-
-impl Op for LayerNormalization {
-    fn kind(&self) -> sys::norm_primitive_kind_t {
-        sys::norm_layer_normalization
-    }
-
-    fn name(&self) -> &'static str {
-        "layer_normalization"
-    }
-
-    fn prop_kind(&self) -> Option<PropKind> {
-        Some(self.prop_kind)
-    }
-
-    fn epsilon(&self) -> Option<f32> {
-        Some(self.epsilon)
-    }
-
-    fn flags(&self) -> Option<u32> {
-        Some(self.flags.0)
-    }
-
-    fn arguments(&self) -> &[OpArgument] {
-        &self.arguments
-    }
-
-    fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc> {
-        let forward = self.prop_kind.is_forward();
-        let stat = |usage: Usage, name: &str| {
-            let present = self.statistics_usage() == Some(usage);
-            self.arguments.iter().find(|a| present && a.name == name).map(|a| &a.desc)
-        };
-        let statistics = |usage| match index {
-            1 => stat(usage, "mean"),
-            2 => stat(usage, "variance"),
-            _ => None,
-        };
-        let first = |desc| (index == 0).then_some(desc);
-        match what {
-            sys::norm_query_src_md => first(&self.src).or_else(|| statistics(Usage::Input)),
-            sys::norm_query_dst_md if forward => {
-                first(&self.dst).or_else(|| statistics(Usage::Output))
-            }
-            sys::norm_query_diff_dst_md if !forward => first(&self.dst),
-            sys::norm_query_diff_src_md if !forward => first(&self.diff_src),
-            // As oneDNN has it: one descriptor for both weights, under two indices where shift is looked at.
-            sys::norm_query_weights_md if forward && index == 1 => Some(&self.scale_shift),
-            sys::norm_query_weights_md => first(&self.scale_shift),
-            sys::norm_query_diff_weights_md if matches!(index, 0 | 1) => {
-                (self.writes_scale() || self.writes_shift()).then_some(&self.diff_scale_shift)
-            }
-            sys::norm_query_exec_arg_md => {
-                self.arguments.iter().find(|a| a.id == index).map(|a| &a.desc)
-            }
-            _ => None,
-        }
-    }
-
-    fn auxiliary(&self) -> String {
-        let letters = Flags::LETTERS.iter().filter(|(bit, _)| self.flags.0 & bit != 0);
-        let letters: String = letters.map(|(_, letter)| letter).collect();
-        format!("flags:{letters} eps:{}", self.epsilon)
-    }
-
-    fn implement(
-        &self,
-        variant: &'static Variant,
-    ) -> std::result::Result<Box<dyn Implementation>, String> {
-        match variant.level {
-            Some(level) => simd_impl::make(self, variant, level),
-            None => Ok(reference::make(self, variant)),
-        }
-    }
-
-    fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
-        let (input, output, names) = if self.prop_kind.is_forward() {
-            ((&self.src, sys::NORM_ARG_SRC), (&self.dst, sys::NORM_ARG_DST), "SRC and DST")
-        } else {
-            (
-                (&self.dst, sys::NORM_ARG_DIFF_DST),
-                (&self.diff_src, sys::NORM_ARG_DIFF_SRC),
-                "DIFF_DST and DIFF_SRC",
-            )
-        };
-        let shared = arguments.get(input.1);
-        // Tensors without elements share nothing, whatever their addresses are.
-        if !shared.is_null()
-            && shared == arguments.get(output.1)
-            && !input.0.has_zero_dim()
-            && !input.0.same_layout(output.0)
-        {
-            return Err(Error::invalid(format!(
-                "args: {names} share a buffer, which takes one data type and layout for both"
-            )));
-        }
-        Ok(())
-    }
 }

@@ -1,16 +1,17 @@
 //! The vector implementations: one per level.
 
 use super::backward;
+use super::chain;
 use super::dense::Dense;
+use super::f64_backward;
+use super::f64_forward;
 use super::forward;
 use super::gradient::Kind;
+use super::job::{ChainEntry, ShortRows};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
-use super::short::{self, Short};
-use super::short_backward;
+use super::short;
 use super::types::KernelTypes;
-use super::wide;
-use super::wide_backward;
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::rows::{JoinEntry, join_entry};
 use crate::simd::Level;
@@ -41,14 +42,14 @@ pub(super) fn make(
             forward::entry(level, &types, p.flags),
             short::of_rows(level, &types, rms, p.cols),
             Dense::new(level, &types, p.flags, p.cols),
-            wide::entry(level, src, dst),
+            f64_forward::entry(level, src, dst),
         )
     } else {
         let kind = Kind::new(p, level, &types);
         Run::Backward(
             backward::entry(level, &types, kind),
-            short_backward::entry(level, &types, kind, p.cols),
-            wide_backward::entry(level, types.all()),
+            chain::entry(level, &types, kind, p.cols),
+            f64_backward::entry(level, types.all()),
             join_entry(level),
         )
     };
@@ -61,13 +62,8 @@ const AFTER_A_STOP: usize = 16;
 
 /// The kernels of a direction, and the one for rows that they stop at.
 enum Run {
-    Forward(Option<forward::Entry>, Short, Dense, wide::Entry),
-    Backward(
-        Option<backward::Entry>,
-        Option<short_backward::Entry>,
-        wide_backward::Entry,
-        JoinEntry,
-    ),
+    Forward(Option<forward::Entry>, ShortRows, Dense, f64_forward::Entry),
+    Backward(Option<backward::Entry>, Option<ChainEntry>, f64_backward::Entry, JoinEntry),
 }
 
 struct Vectorized {

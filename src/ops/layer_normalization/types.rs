@@ -4,7 +4,7 @@
 //! [`HalfAsF32`](crate::simd::HalfAsF32), which sums as those do.
 
 use super::problem::LayerNormalization;
-use super::row::sums_narrowly;
+use super::row::at_most_16_bits;
 use crate::primitive::PostOpChain;
 use crate::simd::Level;
 use crate::tensor::DataType;
@@ -15,13 +15,13 @@ pub(super) struct KernelType {
     pub(super) data_type: DataType,
     /// Whether sums take it for 16 bits or fewer.
     pub(super) half: bool,
-    /// Whether what is written is rounded again to fewer bits, so that f64 has to be rounded to odd.
+    /// Whether what is written is rounded two_pass to fewer bits, so that f64 has to be rounded to odd.
     pub(super) rounded_again: bool,
 }
 
 impl KernelType {
     fn own(data_type: DataType) -> Self {
-        Self { data_type, half: sums_narrowly(data_type), rounded_again: false }
+        Self { data_type, half: at_most_16_bits(data_type), rounded_again: false }
     }
 
     fn staged(half: bool) -> Self {

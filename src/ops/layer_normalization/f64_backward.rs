@@ -1,8 +1,8 @@
 //! Backward in f64, for the rows of which [`wide`](super::wide) says it. The formulas are those of `backward`.
 
+use super::f64_forward::{TwoTerms, load_parameter, statistics, totals};
 use super::job::{Backward, Given};
 use super::row::reciprocal;
-use super::wide::{TwoTerms, load_parameter, statistics, totals};
 use crate::rows::ColumnSums;
 use crate::simd::{
     AnyWide, F64, LANES, Level, Map, Number, Simd, WideElement, add_wide, entry_points, map, unroll,
@@ -40,7 +40,7 @@ impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
     /// As [`Map`].
     #[inline(always)]
     unsafe fn load(&self, i: usize, n: usize) -> (S::D, S::D) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let x = self.types.src.get::<S>(self.src, i, n);
             let dd = self.types.diff_dst.get::<S>(self.diff_dst, i, n);
@@ -55,14 +55,14 @@ impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
 /// As [`Map`]; scale is as long as a row.
 #[inline(always)]
 unsafe fn scaled<S: Simd>(job: &Backward, dd: S::D, i: usize, n: usize) -> S::D {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { S::wide_mul(load_parameter::<S>(job.scale, i, n), dd) }
 }
 
 impl<S: Simd, E: WideElement> TwoTerms<S> for GradientRow<'_, S, E> {
     #[inline(always)]
     unsafe fn terms(&self, i: usize, n: usize) -> [S::D; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (dd, xhat) = self.load(i, n);
             let d = scaled::<S>(self.job, dd, i, n);
@@ -77,7 +77,7 @@ struct Gradients<'a, S: Simd, E, const R: usize> {
     /// The block's sums; null for those that are not asked for.
     diff_scale: *mut f64,
     diff_shift: *mut f64,
-    /// Whether diff_src is written past the caches.
+    /// Whether diff_src is written non-temporally.
     streams: bool,
 }
 
@@ -86,12 +86,12 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
 
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.apply_n(i, LANES) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's; sums are null or as long as a row.
+        // SAFETY: guaranteed by the caller; sums are null or as long as a row.
         unsafe {
             let mut terms = [[S::wide_splat(0.0); 2]; R];
             unroll!(r in R, {
@@ -129,14 +129,14 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
 /// What a row backward is.
 ///
 /// # Safety
-/// The row is there and this thread's; `cols` is not 0; the instruction set of `S` is there.
+/// The row is there and this thread's; `cols` is not 0, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn gradient_row<S: Simd, E: WideElement>(
     job: &Backward,
     row: usize,
 ) -> GradientRow<'_, S, E> {
     let cols = job.cols;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let src = job.src.wrapping_add(job.src_rows.offset(row) * job.src_type.size());
         let types = Types {
@@ -146,7 +146,7 @@ unsafe fn gradient_row<S: Simd, E: WideElement>(
         };
         let found = match job.given(row) {
             // In f32 the statistics given are too coarse for what is computed in f64.
-            Given::Narrow(found) | Given::Wide(found) if job.global_stats || !E::DOUBLE => found,
+            Given::F32(found) | Given::F64(found) if job.global_stats || !E::DOUBLE => found,
             _ => statistics::<S, _>(types.src, src, cols, job.rms, null()),
         };
         let r = reciprocal(found.variance, job.epsilon);
@@ -175,15 +175,15 @@ unsafe fn gradient_row<S: Simd, E: WideElement>(
 /// `R` rows backward.
 ///
 /// # Safety
-/// The rows and their block's sums are there and this thread's; `cols` is not 0; the instruction set of
-/// `S` is there.
+/// The rows and their block's sums are there and this thread's; `cols` is not 0,
+/// and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn backward_some<S: Simd, E: WideElement, const R: usize>(
     job: &Backward,
     first: usize,
     sums: *mut f64,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let ColumnSums { diff_scale, diff_shift, .. } = job.column_sums(sums);
         let mut rows = [gradient_row::<S, E>(job, first); R];
@@ -209,7 +209,7 @@ unsafe fn backward_rows<S: Simd, E: WideElement>(
     last: usize,
     sums: *mut f64,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut row = first;
         while row + 2 <= last {

@@ -3,11 +3,10 @@
 //! statistics take another sweep.
 //!
 //! The latter are rare, so one function per level looks types and flags up as it goes. The formulas are
-//! those of `forward`; `wide_backward` is the other direction.
+//! those of `forward`; `f64_backward` is the other direction.
 
-use super::forward::low_term;
 use super::job::{Forward, StatisticsUse};
-use super::row::{NEAR, Statistics, again, reciprocal};
+use super::row::{NEAR, Statistics, load_if, mean_residual, reciprocal, two_pass};
 use crate::simd::{
     BLOCK, Element, F64, LANES, Level, Map, Number, Simd, WideElement, entry_points, load_lanes,
     map, store_lanes, unroll,
@@ -36,7 +35,7 @@ pub(super) unsafe fn totals<S: Simd, T: TwoTerms<S>>(
     next: *const u8,
 ) -> [f64; 2] {
     let mut totals = [0.0; 2];
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for block in (0..cols).step_by(BLOCK) {
             let end = cols.min(block + BLOCK);
@@ -64,17 +63,17 @@ pub(super) unsafe fn totals<S: Simd, T: TwoTerms<S>>(
     totals
 }
 
-/// A row's distances from a value, and their squares.
-struct Distances<S: Simd, E> {
+/// A row's deviations from a value, and their squares.
+struct Deviations<S: Simd, E> {
     element: E,
     src: *const u8,
     about: S::D,
 }
 
-impl<S: Simd, E: WideElement> TwoTerms<S> for Distances<S, E> {
+impl<S: Simd, E: WideElement> TwoTerms<S> for Deviations<S, E> {
     #[inline(always)]
     unsafe fn terms(&self, i: usize, n: usize) -> [S::D; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let d = S::wide_sub(self.element.get::<S>(self.src, i, n), self.about);
             [d, S::wide_mul(d, d)]
@@ -88,25 +87,15 @@ impl<S: Simd, E: WideElement> TwoTerms<S> for Distances<S, E> {
 /// As [`load_lanes`].
 #[inline(always)]
 pub(super) unsafe fn load_parameter<S: Simd>(p: *const f32, i: usize, n: usize) -> S::D {
-    // SAFETY: the caller's.
-    unsafe { S::widen(load_f32::<S>(p, i, n)) }
-}
-
-/// The same in f32.
-///
-/// # Safety
-/// As [`load_lanes`].
-#[inline(always)]
-unsafe fn load_f32<S: Simd>(p: *const f32, i: usize, n: usize) -> S::F {
-    // SAFETY: the caller's.
-    unsafe { if n == LANES { S::load(p.add(i)) } else { S::load_n(p.add(i), n) } }
+    // SAFETY: guaranteed by the caller.
+    unsafe { S::widen(load_if::<S>(true, p, i, n)) }
 }
 
 /// The statistics of a row: the sums are taken about the mean of its first vector, and where that lies far from the
 /// mean the squares once more. Meanwhile `next` is asked for, a row as long.
 ///
 /// # Safety
-/// `cols` elements are there, at least one; the instruction set of `S` is too.
+/// `cols` elements are there, at least one, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(super) unsafe fn statistics<S: Simd, E: WideElement>(
     element: E,
@@ -116,11 +105,11 @@ pub(super) unsafe fn statistics<S: Simd, E: WideElement>(
     next: *const u8,
 ) -> Statistics {
     let n = cols as f64;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let moments = |cols, about, next| {
-            let distances = Distances::<S, E> { element, src, about: S::wide_splat(about) };
-            totals::<S, _>(cols, &distances, next)
+            let deviations = Deviations::<S, E> { element, src, about: S::wide_splat(about) };
+            totals::<S, _>(cols, &deviations, next)
         };
         if rms {
             let [_, squares] = moments(cols, 0.0, next);
@@ -151,7 +140,7 @@ struct Normalize<'a, S: Simd, Src, Dst> {
     dst: *mut u8,
     mean: S::D,
     r: S::D,
-    /// Whether dst is written past the caches.
+    /// Whether dst is written non-temporally.
     streams: bool,
 }
 
@@ -160,13 +149,13 @@ impl<S: Simd, Src: WideElement, Dst: WideElement> Map<S> for Normalize<'_, S, Sr
 
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.apply_n(i, LANES) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
         let job = self.job;
-        // SAFETY: the caller's; scale and shift are null or as long as a row.
+        // SAFETY: guaranteed by the caller; scale and shift are null or as long as a row.
         unsafe {
             let x = self.src_type.get::<S>(self.src, i, n);
             let xhat = S::wide_mul(S::wide_sub(x, self.mean), self.r);
@@ -182,7 +171,7 @@ impl<S: Simd, Src: WideElement, Dst: WideElement> Map<S> for Normalize<'_, S, Sr
 }
 
 /// The same in f32, with the roundings of `forward`.
-struct NarrowNormalize<'a> {
+struct F32Normalize<'a> {
     job: &'a Forward,
     src: *const u8,
     dst: *mut u8,
@@ -191,27 +180,27 @@ struct NarrowNormalize<'a> {
     r: f32,
 }
 
-impl<'a> NarrowNormalize<'a> {
+impl<'a> F32Normalize<'a> {
     #[inline(always)]
     fn new(job: &'a Forward, src: *const u8, dst: *mut u8, found: &Statistics) -> Self {
         let high = found.mean as f32;
         let r = reciprocal(found.variance, job.epsilon) as f32;
-        Self { job, src, dst, high, low: low_term(found.mean, high, r), r }
+        Self { job, src, dst, high, low: mean_residual(found.mean, high, r), r }
     }
 }
 
-impl<S: Simd> Map<S> for NarrowNormalize<'_> {
+impl<S: Simd> Map<S> for F32Normalize<'_> {
     const UNROLL: usize = 1;
 
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Map::<S>::apply_n(self, i, LANES) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
         let job = self.job;
-        // SAFETY: the caller's; scale and shift are null or as long as a row.
+        // SAFETY: guaranteed by the caller; scale and shift are null or as long as a row.
         unsafe {
             let x = load_lanes::<S>(Element::of(job.src_type), self.src, i, n);
             let r = S::splat(self.r);
@@ -220,10 +209,10 @@ impl<S: Simd> Map<S> for NarrowNormalize<'_> {
             } else {
                 S::fma(S::sub(x, S::splat(self.high)), r, S::splat(self.low))
             };
-            let scale = load_f32::<S>(job.scale, i, n);
-            let value = S::fma(xhat, scale, load_f32::<S>(job.shift, i, n));
+            let scale = load_if::<S>(true, job.scale, i, n);
+            let value = S::fma(xhat, scale, load_if::<S>(true, job.shift, i, n));
             let element = Element::scaled(<Number as Element>::of(job.dst_type), job.factors);
-            let element = Element::with_post_ops(element, job.finish);
+            let element = Element::with_post_ops(element, job.post_ops);
             store_lanes::<S>(element, self.dst, i, value, n);
         }
     }
@@ -232,10 +221,10 @@ impl<S: Simd> Map<S> for NarrowNormalize<'_> {
 /// One row forward.
 ///
 /// # Safety
-/// The row is there and this thread's; `cols` is not 0; the instruction set of `S` is there.
+/// The row is there and this thread's; `cols` is not 0, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward, row: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let src = job.src.wrapping_add(job.src_rows.offset(row) * job.src_type.size());
         let dst = job.dst.wrapping_add(job.dst_rows.offset(row) * job.dst_type.size());
@@ -245,17 +234,19 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
         } else {
             let narrow = match (Src::DOUBLE || Dst::DOUBLE, job.rms) {
                 (true, _) => None,
-                (false, true) => again::<S, Number, true>(Element::of(job.src_type), src, job.cols),
+                (false, true) => {
+                    two_pass::<S, Number, true>(Element::of(job.src_type), src, job.cols)
+                }
                 (false, false) => {
-                    again::<S, Number, false>(Element::of(job.src_type), src, job.cols)
+                    two_pass::<S, Number, false>(Element::of(job.src_type), src, job.cols)
                 }
             };
             if let Some(found) = narrow {
                 job.write(row, &found);
-                map::<S, _>(job.cols, &NarrowNormalize::new(job, src, dst, &found));
+                map::<S, _>(job.cols, &F32Normalize::new(job, src, dst, &found));
                 return;
             }
-            let next = if job.fetches {
+            let next = if job.prefetches {
                 job.src.wrapping_add(job.src_rows.offset(row + 1) * job.src_type.size())
             } else {
                 null()
@@ -266,7 +257,7 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
         let mean = S::wide_splat(found.mean);
         let r = S::wide_splat(reciprocal(found.variance, job.epsilon));
         let src_type = Src::of(job.src_type);
-        let dst_type = Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.finish);
+        let dst_type = Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.post_ops);
         let dst_type = dst_type.rounded_again(job.rounded_again);
         let streams = job.streams && dst_type.streams(dst);
         map(
@@ -286,7 +277,7 @@ unsafe fn forward_rows<S: Simd, Src: WideElement, Dst: WideElement>(
     first: usize,
     last: usize,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for row in first..last {
             forward_row::<S, Src, Dst>(job, row);
