@@ -1,29 +1,30 @@
-//! The sweep that writes rows: `(x - mean) * r`, then scale and shift.
+//! The sweep that stores rows: `(x - mean) * r`, then scale and shift.
 
 use super::job::ShortScalars;
 use super::row::load_if;
 use crate::simd::{Element, LANES, Map, Simd, unroll};
 
-/// Vectors that are written in one turn of the loop.
+/// Vectors stored per iteration.
 const TURN: usize = 4;
 
-/// The parameters that a kernel reads.
+/// Which of scale and shift a kernel reads.
 pub(super) const SCALE: u8 = 1;
 const SHIFT: u8 = 2;
 pub(super) const BOTH: u8 = SCALE | SHIFT;
 
-/// A row, ready to be written.
+/// A row whose statistics are computed.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub(super) src: *const u8,
     pub(super) dst: *mut u8,
+    /// The mean rounded to f32.
     pub(super) high: f32,
-    /// What the mean is short of `high`, times `r`.
+    /// `(high - mean) * r`; see [`mean_residual`](super::row::mean_residual).
     pub(super) low: f32,
     pub(super) r: f32,
 }
 
-/// A row to be written, its scalars in all lanes.
+/// A row whose scalars are broadcast to all lanes.
 #[derive(Clone, Copy)]
 pub(super) struct RowParams<S: Simd> {
     src: *const u8,
@@ -43,7 +44,7 @@ impl<S: Simd> RowParams<S> {
         unsafe { Self { src, dst, high: S::splat(high), low: S::splat(low), r: S::splat(r) } }
     }
 
-    /// The row whose scalars are lane `i`.
+    /// The row with the scalars of lane `i`.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
@@ -62,7 +63,7 @@ impl<S: Simd> RowParams<S> {
     }
 }
 
-/// Writes `R` rows at once: scale and shift are loaded once.
+/// Stores `R` rows at once, so that scale and shift are loaded once for all.
 pub(super) struct Normalize<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8, const R: usize> {
     pub(super) src_type: Src,
     pub(super) dst_type: Dst,
@@ -90,10 +91,10 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
         }
     }
 
-    /// The vectors of all rows `v` vectors after element `i`; `v` is below [`TURN`].
+    /// The results of all rows for the `v`th vector after element `i`.
     ///
     /// # Safety
-    /// As [`Map::apply`]; scale and shift are as long as a row.
+    /// As [`Map::apply`], and scale and shift are as long as a row.
     #[inline(always)]
     unsafe fn values(&self, i: usize, v: usize) -> [S::F; R] {
         // SAFETY: guaranteed by the caller.
@@ -117,8 +118,8 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
 {
     const UNROLL: usize = TURN / R;
 
-    // All rows are loaded before one is stored: a load that follows a store to an address a multiple of 4 KiB
-    // away waits for it.
+    // All rows are loaded before any is stored: a load after a store to an address that differs by a multiple of 4 KiB
+    // waits for the store (4K aliasing).
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
         const { assert!(TURN.is_multiple_of(R)) };
@@ -165,10 +166,10 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     }
 }
 
-/// Asks for a row, while another is read.
+/// Prefetches a row while another is read.
 pub(super) struct Prefetch {
     pub(super) row: *const u8,
-    /// Of an element.
+    /// Bytes of an element.
     pub(super) size: usize,
 }
 
@@ -185,19 +186,19 @@ impl<S: Simd> Map<S> for Prefetch {
     }
 }
 
-/// [`Normalize`] of a row whose dst may be stored non-temporally.
+/// [`Normalize`] of one row, with non-temporal stores or prefetching.
 pub(super) struct Stream<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8> {
     pub(super) normalize: Normalize<S, Src, Dst, RMS, AFFINE, 1>,
-    /// Whether it is; the address allows it then.
+    /// Whether dst is stored non-temporally; its alignment must allow that.
     pub(super) non_temporal: bool,
-    /// A row to prefetch meanwhile, or null.
+    /// A row to prefetch, or null.
     pub(super) next: *const u8,
 }
 
 impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     Stream<S, Src, Dst, RMS, AFFINE>
 {
-    /// `N` vectors at element `i`.
+    /// Stores `N` vectors at element `i`.
     ///
     /// # Safety
     /// As [`Map::apply`].

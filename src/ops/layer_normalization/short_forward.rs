@@ -1,4 +1,4 @@
-//! Forward over rows so short that a root and a quotient per row would be most of the work: 16 at once.
+//! Forward over rows so short that the per-row scalar work would dominate: 16 rows at once.
 
 use super::forward::Kernel;
 use super::job::{ROWS_AT_ONCE, ShortRows, ShortScalars, ShortStatistics};
@@ -6,22 +6,23 @@ use super::normalize::{RowParams, Stream};
 use super::short::SumsOfRows;
 use crate::simd::{Element, Simd, map};
 
-/// The longest rows, in bytes, of which the statistics of the next ones are computed before some are written.
+/// The longest rows, in bytes, whose next 16 have their statistics computed before 16 are stored.
 const LONGEST_AHEAD: usize = 256;
 const LONGEST_AHEAD_OF_STREAMS: usize = 64;
-/// From how many bytes on RMS rows are summed while others are written; more than [`PROVISIONAL_COLS`](super::row::PROVISIONAL_COLS) elements
-/// always are.
+/// The shortest RMS rows, in bytes, whose sums overlap with stores. Rows of more than
+/// [`PROVISIONAL_COLS`](super::row::PROVISIONAL_COLS) elements always overlap.
 const SHORTEST_OVERLAPPED: usize = 256;
-/// How many rows further on than the one that is written rows are asked for.
+/// The prefetch distance in rows, from the row that is stored.
 const PREFETCH_ROWS: usize = 2 * ROWS_AT_ONCE;
 
-// SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
-// of `S` is there, by the contract of `forward_rows`.
+// SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
+// instruction set of `S`, by the contract of `forward_rows`.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     Kernel<'_, Src, Dst, RMS, AFFINE>
 {
-    /// Writes short rows, as many at once as there are; gives the row it stopped at.
+    /// Runs short rows from `first` on, 16 at a time, up to `last` or to 16 that the row-by-row kernel must handle.
+    /// Returns the row it stopped at.
     #[inline(always)]
     pub(super) unsafe fn short_rows<S: Simd>(&self, first: usize, last: usize) -> usize {
         let job = self.job;
@@ -44,8 +45,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// While a row is written, the one 16 rows further on is summed: loads and stores take turns, as they do in a copy,
-    /// and roots and quotients are not waited for.
+    /// Storing a row overlaps with summing the row 16 later: loads and stores alternate, as in a copy, and nothing waits
+    /// for a square root or a division.
     #[inline(always)]
     unsafe fn overlapped_rows<S: Simd>(
         &self,
@@ -57,7 +58,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let (cols, src_type) = (job.cols, self.src_type);
         let mut sums = SumsOfRows::<S>::NONE;
         let mut scalars = ShortScalars::NONE;
-        // Rows before `row` are written; the scalars are those of `row` on, if they are ready.
+        // Rows before `row` are stored. If `ready`, the scalars are those of the 16 rows from `row` on.
         let (mut row, mut ready) = (first, false);
         unsafe {
             let non_temporal = self.non_temporal(row, dst_step);
@@ -97,31 +98,28 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// Of src.
+    /// Bytes of a row of src.
     #[inline(always)]
     fn row_bytes(&self) -> usize {
         self.job.cols * self.src_type.size()
     }
 
-    /// How many bytes of a row are asked for before it is read: all if rows come from memory, but those of a line or less
-    /// come by themselves.
+    /// How many bytes of a row are prefetched: all if rows come from memory, unless they are so short that the hardware
+    /// prefetches them.
     #[inline(always)]
     fn prefetch_bytes(&self) -> usize {
         let bytes = self.row_bytes();
         if self.job.streams && bytes > 64 { bytes } else { 0 }
     }
 
-    /// Whether rows from one on are stored non-temporally.
+    /// Whether rows from `row` on are stored non-temporally.
     #[inline(always)]
-    pub(super) unsafe fn non_temporal(&self, row: usize, dst_step: usize) -> bool {
-        unsafe {
-            self.job.streams && self.dst_type.streams(self.dst(row)) && dst_step.is_multiple_of(64)
-        }
+    pub(super) fn non_temporal(&self, row: usize, dst_step: usize) -> bool {
+        self.job.streams && self.dst_type.streams(self.dst(row)) && dst_step.is_multiple_of(64)
     }
 
-    /// What writing rows takes is a few vectors for all: no row is looked at by itself. Of very short rows the
-    /// statistics of those that come next are computed before: each root and quotient waits for the one before, and
-    /// the writes do not.
+    /// The scalars of 16 rows are computed as vectors, then the rows are stored. For very short rows the next 16 rows'
+    /// scalars are computed first, so that the stores hide the latency of their square roots and divisions.
     #[inline(always)]
     unsafe fn separate_rows<S: Simd>(
         &self,
@@ -133,32 +131,32 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let job = self.job;
         let mut row = first;
         let mut scalars = [ShortScalars::NONE; 2];
-        let [mut written, mut next] = scalars.each_mut();
+        let [mut current, mut next] = scalars.each_mut();
         unsafe {
-            let known = |row: usize, scalars: &mut ShortScalars| {
+            let compute = |row: usize, scalars: &mut ShortScalars| {
                 row + ROWS_AT_ONCE <= last && statistics(job, row, steps.0, scalars)
             };
             let longest = if job.streams { LONGEST_AHEAD_OF_STREAMS } else { LONGEST_AHEAD };
             let ahead = self.row_bytes() <= longest;
-            let mut ready = known(row, written);
+            let mut ready = compute(row, current);
             while ready {
                 if ahead {
-                    ready = known(row + ROWS_AT_ONCE, next);
+                    ready = compute(row + ROWS_AT_ONCE, next);
                 }
-                self.write_short::<S>(row, written, steps);
+                self.store_short::<S>(row, current, steps);
                 if !ahead {
-                    ready = known(row + ROWS_AT_ONCE, next);
+                    ready = compute(row + ROWS_AT_ONCE, next);
                 }
-                std::mem::swap(&mut written, &mut next);
+                std::mem::swap(&mut current, &mut next);
                 row += ROWS_AT_ONCE;
             }
         }
         row
     }
 
-    /// Writes [`ROWS_AT_ONCE`] rows from `row` on.
+    /// Stores [`ROWS_AT_ONCE`] rows from `row` on.
     #[inline(always)]
-    unsafe fn write_short<S: Simd>(
+    unsafe fn store_short<S: Simd>(
         &self,
         row: usize,
         scalars: &ShortScalars,
@@ -170,7 +168,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let (mut src, mut dst) = (self.src(row), self.dst(row));
             if self.non_temporal(row, dst_step) {
                 let fetched = self.prefetch_bytes();
-                // One after another: stores non-temporally want to come in order.
+                // One row at a time: non-temporal stores are fastest at consecutive addresses.
                 for i in 0..ROWS_AT_ONCE {
                     prefetch::<S>(src.wrapping_add(PREFETCH_ROWS * src_step), fetched);
                     let row = RowParams::from_lane(scalars, i, src, dst);
@@ -187,7 +185,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     |j: usize| src.wrapping_add(j * src_step),
                     |j: usize| dst.wrapping_add(j * dst_step),
                 );
-                // Spelled out: what a loop makes goes through memory.
+                // Written out: the arrays of a loop may go through memory.
                 let rows = [
                     RowParams::from_lane(scalars, i, src, dst),
                     RowParams::from_lane(scalars, i + 1, src_at(1), dst_at(1)),
@@ -203,7 +201,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     }
 }
 
-/// Asks for so many bytes, which need not be there.
+/// Prefetches a number of bytes, which need not exist.
 ///
 /// # Safety
 /// The CPU supports the instruction set of `S`.
