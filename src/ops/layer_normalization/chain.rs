@@ -1,6 +1,5 @@
-//! Backward over rows so short that joining lanes, a root and a quotient per row would be most of the work: a
-//! chain of them at once, whose scalars are the lanes of a vector and whose column terms stay in registers. The
-//! bits are those of row after row.
+//! The scalars of short rows backward, a chain of column sums at a time, as the lanes of a vector. The bits are those of
+//! the row-by-row kernel.
 
 use super::gradient::{Kind, LAYER, RMS, RowSums};
 use super::job::{Backward, ChainEntry, ChainScalars};
@@ -13,16 +12,16 @@ use crate::simd::{
 use crate::tensor::DataType;
 use std::mem::MaybeUninit;
 
-/// The longest row of src or diff_dst that is taken so, in bytes: a chain of them stays in a first-level cache.
+/// The longest row of src or diff_dst, in bytes, for which a chain of rows stays in the first-level cache.
 const LONGEST: usize = 1024;
 
-/// The rows of a chain, to be summed.
+/// The rows of a chain, with the scalars that their sums need.
 struct Rows<'a, Src, Dd> {
     src_type: Src,
     dd_type: Dd,
     src: *const u8,
     diff_dst: *const u8,
-    /// Between rows, in bytes.
+    /// The distances between rows, in bytes.
     src_step: usize,
     dd_step: usize,
     scale: *const f32,
@@ -32,7 +31,7 @@ struct Rows<'a, Src, Dd> {
 
 impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
     /// # Safety
-    /// The row is one of the chain, and the CPU supports the instruction set of `S`.
+    /// The row is in the chain, and the CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn row<S: Simd, const MODE: u8>(&self, row: usize) -> RowSums<S, Src, Dd, MODE> {
         // SAFETY: guaranteed by the caller.
@@ -50,8 +49,8 @@ impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
     }
 }
 
-/// `sum(d)`, or with `XHAT` `sum(d*xhat)`, of rows of `NV` whole vectors: one chain, as the others of its group are
-/// zero.
+/// `sum(d)`, or `sum(d*xhat)` with `XHAT`, of rows of `NV` full vectors: a single chain, because the other chains of the
+/// fold's group are zero.
 struct SumsOf<'a, Src, Dd, const MODE: u8, const NV: usize, const XHAT: bool>(
     &'a Rows<'a, Src, Dd>,
 );
@@ -74,10 +73,10 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const NV: usize, const 
     }
 }
 
-/// `sum(d)`, which RMS leaves alone, and `sum(d*xhat)` of each row.
+/// `sum(d)` (0 with RMS) and `sum(d*xhat)` of each row.
 ///
 /// # Safety
-/// The rows are there, and the CPU supports the instruction set of `S`.
+/// The rows exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn sums<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
     rows: &Rows<'_, Src, Dd>,
@@ -138,10 +137,10 @@ unsafe fn sums_of_any<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
     }
 }
 
-/// Means or variances of a chain's rows.
+/// The means or variances of a chain's rows.
 ///
 /// # Safety
-/// They are there, and the CPU supports the instruction set of `S`.
+/// They exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn statistics<S: Simd>(job: &Backward, given: *const f32, first: usize) -> S::F {
     // SAFETY: guaranteed by the caller.
@@ -157,11 +156,11 @@ unsafe fn statistics<S: Simd>(job: &Backward, given: *const f32, first: usize) -
     }
 }
 
-/// What the rows of the chain that begins at `first` take to be written; false if f32 does not carry one of them.
+/// Computes the scalars of the chain that begins at `first`. Returns false if one of its rows needs f64.
 ///
 /// # Safety
-/// The rows are there, `src_step` and `dd_step` bytes from each other, and `cols` is not 0,
-/// and the CPU supports the instruction set of `S`.
+/// The rows exist, are `src_step` and `dd_step` bytes apart and have at least one column, and the CPU supports the
+/// instruction set of `S`.
 #[inline(always)]
 unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
     job: &Backward,
@@ -178,7 +177,7 @@ unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
         if MODE == LAYER {
             S::store(mean.as_mut_ptr(), statistics::<S>(job, job.mean, first));
         }
-        // What `Backward::given` takes for narrow.
+        // As `Backward::given` decides that f32 is usable.
         let normal = (f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
         let largest = f64::from(LARGEST_MEAN.next_down());
         let mut trusted = S::wide_all_between(variance, normal.0, normal.1);
@@ -221,7 +220,7 @@ entry_points! {
     ) -> bool;
 }
 
-/// The scalars of a problem's chains, if rows are short and the level has vectors.
+/// The entry for a problem; `None` if its rows are not short or the level has no vectors.
 pub(super) fn entry(
     level: Level,
     types: &KernelTypes,

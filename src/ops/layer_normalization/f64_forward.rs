@@ -1,9 +1,8 @@
-//! Rows in f64: all those of a problem with a tensor of that type, and those that the kernels leave, because
-//! f32 does not carry them (squares that overflow or vanish, means too large to subtract) or because their
-//! statistics take another sweep.
+//! Forward in f64: all rows of a problem with an f64 tensor, and the rows that `forward` leaves because f32 is not
+//! accurate enough (squares overflow or vanish, or the mean is too large to subtract) or because they need a second
+//! pass.
 //!
-//! The latter are rare, so one function per level looks types and flags up as it goes. The formulas are
-//! those of `forward`; `f64_backward` is the other direction.
+//! Such rows are rare otherwise, so one function per level serves all types and flags and looks them up at run time.
 
 use super::job::{Forward, StatisticsUse};
 use super::row::{NEAR, Statistics, load_if, mean_residual, reciprocal, two_pass};
@@ -17,14 +16,14 @@ use std::ptr::null;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Two terms in f64 for each element.
+/// Two f64 terms per element.
 pub(super) trait TwoTerms<S: Simd> {
     /// # Safety
-    /// Elements `i` to `i + n - 1` are there; `n` is 16 for a whole vector.
+    /// Elements `i` to `i + n - 1` exist; `n` is 16 for a full vector.
     unsafe fn terms(&self, i: usize, n: usize) -> [S::D; 2];
 }
 
-/// The sums of a row's terms, each in the order of a fold. Meanwhile `next` is asked for, a row as long, or null.
+/// The sums of a row's terms, each in the order of a fold. `next`, a row as long or null, is prefetched.
 ///
 /// # Safety
 /// As [`fold`](crate::simd::fold).
@@ -63,7 +62,7 @@ pub(super) unsafe fn totals<S: Simd, T: TwoTerms<S>>(
     totals
 }
 
-/// A row's deviations from a value, and their squares.
+/// The deviations of a row from a value, and their squares.
 struct Deviations<S: Simd, E> {
     element: E,
     src: *const u8,
@@ -81,21 +80,21 @@ impl<S: Simd, E: WideElement> TwoTerms<S> for Deviations<S, E> {
     }
 }
 
-/// `n` parameters, 16 for a whole vector.
+/// `n` parameters in f64, 16 for a full vector.
 ///
 /// # Safety
-/// As [`load_lanes`].
+/// As [`load_if`].
 #[inline(always)]
 pub(super) unsafe fn load_parameter<S: Simd>(p: *const f32, i: usize, n: usize) -> S::D {
     // SAFETY: guaranteed by the caller.
     unsafe { S::widen(load_if::<S>(true, p, i, n)) }
 }
 
-/// The statistics of a row: the sums are taken about the mean of its first vector, and where that lies far from the
-/// mean the squares once more. Meanwhile `next` is asked for, a row as long.
+/// The statistics of a row. The sums are about the mean of the first vector; if that is far from the row's mean, the
+/// squares are summed again about the mean. `next`, a row as long or null, is prefetched.
 ///
 /// # Safety
-/// `cols` elements are there, at least one, and the CPU supports the instruction set of `S`.
+/// There are `cols` elements, at least one, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(super) unsafe fn statistics<S: Simd, E: WideElement>(
     element: E,
@@ -140,7 +139,7 @@ struct Normalize<'a, S: Simd, Src, Dst> {
     dst: *mut u8,
     mean: S::D,
     r: S::D,
-    /// Whether dst is written non-temporally.
+    /// Whether dst is stored non-temporally.
     streams: bool,
 }
 
@@ -155,7 +154,7 @@ impl<S: Simd, Src: WideElement, Dst: WideElement> Map<S> for Normalize<'_, S, Sr
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
         let job = self.job;
-        // SAFETY: guaranteed by the caller; scale and shift are null or as long as a row.
+        // SAFETY: guaranteed by the caller; scale and shift are as long as a row.
         unsafe {
             let x = self.src_type.get::<S>(self.src, i, n);
             let xhat = S::wide_mul(S::wide_sub(x, self.mean), self.r);
@@ -170,7 +169,7 @@ impl<S: Simd, Src: WideElement, Dst: WideElement> Map<S> for Normalize<'_, S, Sr
     }
 }
 
-/// The same in f32, with the roundings of `forward`.
+/// `(x - mean) * r`, then scale and shift, with the f32 roundings of `forward`.
 struct F32Normalize<'a> {
     job: &'a Forward,
     src: *const u8,
@@ -200,7 +199,7 @@ impl<S: Simd> Map<S> for F32Normalize<'_> {
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
         let job = self.job;
-        // SAFETY: guaranteed by the caller; scale and shift are null or as long as a row.
+        // SAFETY: guaranteed by the caller; scale and shift are as long as a row.
         unsafe {
             let x = load_lanes::<S>(Element::of(job.src_type), self.src, i, n);
             let r = S::splat(self.r);
@@ -218,10 +217,10 @@ impl<S: Simd> Map<S> for F32Normalize<'_> {
     }
 }
 
-/// One row forward.
+/// Forward over one row.
 ///
 /// # Safety
-/// The row is there and this thread's; `cols` is not 0, and the CPU supports the instruction set of `S`.
+/// The row exists and belongs to this thread, `cols` is not 0, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward, row: usize) {
     // SAFETY: guaranteed by the caller.
@@ -232,7 +231,7 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
             let (mean, variance) = job.given_values(row);
             Statistics { mean: f64::from(mean), variance: f64::from(variance) }
         } else {
-            let narrow = match (Src::DOUBLE || Dst::DOUBLE, job.rms) {
+            let in_f32 = match (Src::DOUBLE || Dst::DOUBLE, job.rms) {
                 (true, _) => None,
                 (false, true) => {
                     two_pass::<S, Number, true>(Element::of(job.src_type), src, job.cols)
@@ -241,7 +240,7 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
                     two_pass::<S, Number, false>(Element::of(job.src_type), src, job.cols)
                 }
             };
-            if let Some(found) = narrow {
+            if let Some(found) = in_f32 {
                 job.write(row, &found);
                 map::<S, _>(job.cols, &F32Normalize::new(job, src, dst, &found));
                 return;
@@ -267,7 +266,7 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
     }
 }
 
-/// Rows forward.
+/// Forward over rows.
 ///
 /// # Safety
 /// As [`forward_row`].
@@ -289,16 +288,16 @@ unsafe fn forward_rows<S: Simd, Src: WideElement, Dst: WideElement>(
 }
 
 entry_points! {
-    /// Rows forward, per level.
+    /// Forward in f64, per level.
     mod entries: forward_rows<Src: WideElement, Dst: WideElement>(
         job: &Forward, first: usize, last: usize
     ) -> ();
 }
 
-/// Runs rows of a job.
+/// Runs rows from a first to before a last one.
 pub(super) type Entry = unsafe fn(&Forward, usize, usize);
 
-/// For rows of these types; one of them is f64, or rows that the kernels leave come here.
+/// The entry for types of src and dst.
 pub(super) fn entry(level: Level, src: DataType, dst: DataType) -> Entry {
     fn typed<Src: WideElement, Dst: WideElement>(level: Level) -> Entry {
         entries::at::<Src, Dst>(level).unwrap_or(entries::portable::entry_portable::<Src, Dst>)

@@ -1,4 +1,4 @@
-//! The two sweeps of backward: the sums of a row, and the one that writes diff_src and adds column terms.
+//! The two sweeps of backward: one sums a row, the other stores diff_src and adds column terms.
 
 use super::problem::LayerNormalization;
 use super::row::{load_if, store_if};
@@ -6,19 +6,19 @@ use super::types::KernelTypes;
 use crate::rows::ColumnSums;
 use crate::simd::{Element, Fold, LANES, Level, Map, Simd, Terms, unroll};
 
-/// How the statistics enter the gradient.
+/// The modes of a gradient.
 pub(super) const LAYER: u8 = 0;
 pub(super) const RMS: u8 = 1;
-/// Added to one of the above: the statistics are constants.
+/// Combined with one of the above: the statistics are constants.
 pub(super) const GLOBAL: u8 = 2;
 
-/// Which sums over rows a kernel adds to: those of diff_scale, diff_shift, or both.
+/// Which column sums a kernel adds to: diff_scale, diff_shift, or both.
 pub(super) const SUM_SCALE: u8 = 1;
 pub(super) const SUM_SHIFT: u8 = 2;
 pub(super) const SUM_BOTH: u8 = SUM_SCALE | SUM_SHIFT;
 
-/// What a kernel computes: how the statistics enter, and the sums over rows. Some kernels add to sums that the problem
-/// does not have; these are not joined.
+/// What a kernel computes: the mode and the column sums. Some kernels add to sums that the problem does not have, which
+/// are then not joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     pub(super) mode: u8,
@@ -41,10 +41,10 @@ impl Kind {
     }
 }
 
-/// Rows written at once: scale and the column chains are loaded once for all.
+/// Rows stored at once, so that scale and the column chains are loaded once for all.
 pub(super) const TILE: usize = 2;
 
-/// A row, ready to be written.
+/// A row whose statistics and sums are computed.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub(super) src: *const u8,
@@ -59,8 +59,8 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// What a row is before it is prepared; one loop that prepares is one copy of the sweep.
-    pub(super) const NOTHING: Self = Self {
+    /// A placeholder. Rows are prepared in one loop, so that the sweep is compiled once.
+    pub(super) const EMPTY: Self = Self {
         src: std::ptr::null(),
         diff_dst: std::ptr::null(),
         diff_src: std::ptr::null_mut(),
@@ -79,7 +79,7 @@ pub(super) struct Types<Src, Dd, Ds> {
     pub(super) diff_src: Ds,
 }
 
-/// `sum(d)` and `sum(d*xhat)`; the first is left out with RMS.
+/// `sum(d)` and `sum(d*xhat)` of a row, without the first with RMS.
 pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8> {
     pub(super) src_type: Src,
     pub(super) dd_type: Dd,
@@ -94,7 +94,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> RowSums<S, Src, Dd, MOD
     /// `d` and `xhat` of a vector; `n` is 16 for a full one.
     ///
     /// # Safety
-    /// As [`Fold`]; scale is as long as a row.
+    /// As [`Fold`], and scale is as long as a row.
     #[inline(always)]
     pub(super) unsafe fn at(&self, i: usize, n: usize) -> (S::F, S::F) {
         // SAFETY: guaranteed by the caller.
@@ -120,7 +120,7 @@ unsafe fn xhat<S: Simd, const MODE: u8>(x: S::F, mean: S::F, r: S::F) -> S::F {
     unsafe { if MODE & RMS != 0 { S::mul(x, r) } else { S::mul(S::sub(x, mean), r) } }
 }
 
-/// `d*xhat` alone.
+/// Sums `d*xhat`.
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> Fold<S, 1> for RowSums<S, Src, Dd, MODE> {
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
@@ -134,7 +134,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> Fold<S, 1> for RowSums<
     }
 }
 
-/// `d` and `d*xhat`.
+/// Sums `d` and `d*xhat`.
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> Fold<S, 2> for RowSums<S, Src, Dd, MODE> {
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 2> {
@@ -154,7 +154,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> Fold<S, 2> for RowSums<
     }
 }
 
-/// A row's scalars, each in all lanes.
+/// A row's scalars, broadcast to all lanes.
 pub(super) struct Vectors<S: Simd> {
     pub(super) mean: S::F,
     pub(super) r: S::F,
@@ -163,7 +163,7 @@ pub(super) struct Vectors<S: Simd> {
 }
 
 impl<S: Simd> Vectors<S> {
-    /// A vector of diff_src, whose column terms are added to the chains of diff_scale and diff_shift.
+    /// A vector of diff_src. Its column terms are added to the chains of diff_scale and diff_shift.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
@@ -194,7 +194,7 @@ impl<S: Simd> Vectors<S> {
     }
 }
 
-/// Writes diff_src of `R` rows and adds their column terms.
+/// Stores diff_src of `R` rows and adds their column terms.
 pub(super) struct Gradient<'a, Src, Dd, Ds, const MODE: u8, const SUMS: u8, const R: usize> {
     pub(super) types: Types<Src, Dd, Ds>,
     pub(super) rows: [Row; R],
@@ -205,14 +205,13 @@ pub(super) struct Gradient<'a, Src, Dd, Ds, const MODE: u8, const SUMS: u8, cons
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8, const R: usize>
     Gradient<'_, Src, Dd, Ds, MODE, SUMS, R>
 {
-    /// The vectors of diff_src at element `i`, whose column terms are added; `n` is 16 for a whole
-    /// vector.
+    /// The vectors of diff_src at element `i`, after their column terms are added; `n` is 16 for a full vector.
     ///
-    /// All rows are loaded before one is stored: a load that follows a store to an address a multiple of
-    /// 4 KiB away waits for it.
+    /// All rows are loaded before any is stored: a load after a store to an address that differs by a multiple of 4 KiB
+    /// waits for the store (4K aliasing).
     ///
     /// # Safety
-    /// As [`Map`]; scale and the sums that SUMS names are as long as a row.
+    /// As [`Map`], and scale and the sums in SUMS are as long as a row.
     #[inline(always)]
     unsafe fn at<S: Simd>(&self, i: usize, n: usize) -> [S::F; R] {
         // SAFETY: guaranteed by the caller.
@@ -282,10 +281,10 @@ impl<
     }
 }
 
-/// [`Gradient`] of rows whose diff_src is stored non-temporally, while the rows that come next are fetched.
+/// [`Gradient`] with non-temporal stores, while the next rows are prefetched.
 pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const SUMS: u8> {
     pub(super) gradient: Gradient<'a, Src, Dd, Ds, MODE, SUMS, TILE>,
-    /// Where the next rows of src and diff_dst begin, if there are any.
+    /// The next rows of src and diff_dst, which need not exist.
     pub(super) next: [(*const u8, *const u8); TILE],
 }
 

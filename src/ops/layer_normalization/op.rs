@@ -51,7 +51,7 @@ impl Op for LayerNormalization {
             }
             sys::norm_query_diff_dst_md if !forward => first(&self.dst),
             sys::norm_query_diff_src_md if !forward => first(&self.diff_src),
-            // As oneDNN has it: one descriptor for both weights, under two indices where shift is looked at.
+            // As in oneDNN: scale and shift share a descriptor, and forward has it under two indices.
             sys::norm_query_weights_md if forward && index == 1 => Some(&self.scale_shift),
             sys::norm_query_weights_md => first(&self.scale_shift),
             sys::norm_query_diff_weights_md if matches!(index, 0 | 1) => {
@@ -91,7 +91,7 @@ impl Op for LayerNormalization {
             )
         };
         let shared = arguments.get(input.1);
-        // Tensors without elements share nothing, whatever their addresses are.
+        // Empty tensors share nothing, whatever their addresses are.
         if !shared.is_null()
             && shared == arguments.get(output.1)
             && !input.0.has_zero_dim()

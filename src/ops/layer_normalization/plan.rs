@@ -1,6 +1,5 @@
-//! What an execution needs to know of a problem, and the jobs that the kernels get.
-//!
-//! The vector implementations and the reference implementation share it.
+//! The plan of a problem, made at creation: the pipeline of its rows and everything that an execution needs to fill in
+//! the kernels' jobs.
 
 use super::gradient::{Kind, SUM_SCALE, SUM_SHIFT};
 use super::job::{Backward, ChainEntry, Forward, ShortRows, StatisticsUse};
@@ -18,7 +17,7 @@ use norm_sys as sys;
 pub(super) struct Plan {
     pipeline: Pipeline,
     parameters: Parameters,
-    /// Bytes of scratchpad for scale.
+    /// Bytes of the scratchpad for scale.
     scale_room: usize,
     epsilon: f64,
     statistics: StatisticsUse,
@@ -26,23 +25,23 @@ pub(super) struct Plan {
     rms: bool,
     diff_scale_type: DataType,
     stat_rows: RowMap,
-    /// Which of diff_scale and diff_shift the kernels sum.
+    /// Whether the kernels sum diff_scale and diff_shift.
     sums: [bool; 2],
-    /// The arguments and types of src's and dst's scales, if the kernels apply them.
+    /// The argument ids and types of the scales of src and dst, if the kernels apply them.
     scales: Option<[Option<(i32, DataType)>; 2]>,
     /// Post-operations that the kernels apply.
     fused: Option<PostOpChain>,
-    /// Whether what the kernels write to dst, or to diff_src, is rounded two_pass to fewer bits.
+    /// Whether the kernels' dst or diff_src is rounded to fewer bits by a later step.
     rounded_again: bool,
 }
 
 impl Plan {
-    /// For the reference implementation, which reads rows where they are, in logical order.
+    /// For the reference implementation, which accesses rows in place, in logical order.
     pub(super) fn reference(problem: &LayerNormalization) -> Self {
         Self::new(problem, None)
     }
 
-    /// For kernels of a level that see the tensors as `types`.
+    /// For the kernels of a level, with the tensors as `types`.
     pub(super) fn staged(problem: &LayerNormalization, level: Level, types: &KernelTypes) -> Self {
         Self::new(problem, Some((level, types)))
     }
@@ -123,7 +122,7 @@ impl Plan {
         self.pipeline.scratchpad_size()
     }
 
-    /// Scale or shift as the kernels read it.
+    /// Scale or shift in f32.
     ///
     /// # Safety
     /// The execution's buffers were checked.
@@ -200,10 +199,10 @@ impl Plan {
             short: if self.statistics == StatisticsUse::Given { ShortRows::None } else { short },
         };
         if pipeline.cols == 0 {
-            // The statistics of nothing are 0.
+            // The statistics of empty rows are 0.
             for row in 0..pipeline.rows {
                 let zero = Statistics { mean: 0.0, variance: 0.0 };
-                // SAFETY: the row exists, and nobody else runs.
+                // SAFETY: the row exists, and no other thread runs.
                 unsafe { job.write(row, &zero) };
             }
             return 1;
@@ -274,7 +273,7 @@ impl Plan {
         for (shift, id) in [(false, sys::NORM_ARG_DIFF_SCALE), (true, sys::NORM_ARG_DIFF_SHIFT)] {
             let out = args.get(id);
             if !out.is_null() {
-                // SAFETY: `out` was checked, and the kernels sum what is an argument.
+                // SAFETY: `out` was checked, and the kernels sum every output.
                 unsafe { pipeline.join(execution, join, shift, (self.diff_scale_type, out)) };
             }
         }
@@ -282,7 +281,7 @@ impl Plan {
     }
 }
 
-/// An f32 of 0 or more as f64, also where the thread's floating-point mode takes subnormals for zeros.
+/// A non-negative f32 as f64, even if the thread's floating-point mode treats subnormals as zeros.
 fn exact(x: f32) -> f64 {
     const SMALLEST_MEAN_SQUARE: f64 = f64::from_bits((1023 - 149) << 52);
     if x.is_subnormal() { f64::from(x.to_bits()) * SMALLEST_MEAN_SQUARE } else { f64::from(x) }

@@ -1,4 +1,4 @@
-//! The problem: what was asked for, checked, with every layout decided.
+//! The problem: its parameters, checked, with all layouts resolved.
 
 use crate::error::{Error, Result};
 use crate::primitive::{Accepted, Attr, OpArgument, PostOp, PropKind, Usage};
@@ -41,7 +41,7 @@ impl Flags {
     }
 }
 
-/// What `layer_normalization_forward_primitive_desc_create` is given.
+/// The parameters of `layer_normalization_forward_primitive_desc_create`.
 pub(crate) struct ForwardParameters<'a> {
     pub(crate) prop_kind: PropKind,
     pub(crate) src: &'a MemoryDesc,
@@ -53,7 +53,7 @@ pub(crate) struct ForwardParameters<'a> {
     pub(crate) attr: &'a Attr,
 }
 
-/// What `layer_normalization_backward_primitive_desc_create` is given.
+/// The parameters of `layer_normalization_backward_primitive_desc_create`.
 pub(crate) struct BackwardParameters<'a> {
     pub(crate) prop_kind: PropKind,
     pub(crate) diff_src: &'a MemoryDesc,
@@ -74,17 +74,17 @@ pub(crate) struct LayerNormalization {
     pub(super) flags: Flags,
     pub(super) epsilon: f32,
     pub(super) src: MemoryDesc,
-    /// `dst` forward, `diff_dst` backward.
+    /// dst in forward, diff_dst in backward.
     pub(super) dst: MemoryDesc,
     /// Backward only.
     pub(super) diff_src: MemoryDesc,
     pub(super) stat: MemoryDesc,
-    /// Scale and shift; empty without both.
+    /// Scale and shift; empty if the problem has neither.
     pub(super) scale_shift: MemoryDesc,
     pub(super) diff_scale_shift: MemoryDesc,
     pub(super) rows: usize,
     pub(super) cols: usize,
-    /// What is done to dst, with its tensors resolved; forward only.
+    /// Attributes of dst, with their tensors resolved; forward only.
     pub(super) attr: Attr,
     pub(super) arguments: Vec<OpArgument>,
 }
@@ -101,7 +101,7 @@ impl LayerNormalization {
             Self::common(p.prop_kind, p.src, p.stat, p.scale_shift, p.epsilon, p.flags)?;
         problem.dst = problem.output_like_src("dst", p.dst)?;
         problem.list_arguments();
-        problem.take_attributes(p.attr)?;
+        problem.add_attributes(p.attr)?;
         Ok(problem)
     }
 
@@ -122,11 +122,11 @@ impl LayerNormalization {
                 MemoryDesc::dense(&[problem.cols as i64], p.diff_scale_shift)?;
         }
         problem.list_arguments();
-        problem.take_attributes(p.attr)?;
+        problem.add_attributes(p.attr)?;
         Ok(problem)
     }
 
-    /// What both directions check and decide alike.
+    /// The part that both directions share.
     fn common(
         prop_kind: PropKind,
         src: &MemoryDesc,
@@ -176,7 +176,7 @@ impl LayerNormalization {
         Ok(problem)
     }
 
-    /// The statistics' descriptor: the one given, or that of the rows in the order of src.
+    /// The descriptor of the statistics: the given one, or a default in the order of src.
     fn statistics(&self, stat: Option<&MemoryDesc>) -> Result<MemoryDesc> {
         let default = self.src.statistics()?;
         let Some(stat) = stat.filter(|stat| stat.layout() != Layout::Undef) else {
@@ -204,7 +204,7 @@ impl LayerNormalization {
         Ok(stat.clone())
     }
 
-    /// A tensor with the dimensions of src; `any` becomes the order of src.
+    /// The descriptor of a tensor with the dimensions of src; `any` becomes the order of src.
     fn tensor_like_src(&self, name: &str, desc: &MemoryDesc) -> Result<MemoryDesc> {
         if desc.dims() != self.src.dims() {
             return Err(Error::invalid(format!(
@@ -215,7 +215,7 @@ impl LayerNormalization {
         }
         check_data_type(&format!("{name}_desc"), desc, self.prop_kind.is_forward())?;
         match desc.layout() {
-            // The very layout of src, gaps and all, where its elements take the same room.
+            // The exact layout of src, including gaps, if the data types agree.
             Layout::Any
                 if desc.data_type() == self.src.data_type() && !self.src.overlaps_itself() =>
             {
@@ -234,7 +234,7 @@ impl LayerNormalization {
         Ok(desc)
     }
 
-    /// Whether the statistics are arguments, and which way they go.
+    /// How the statistics are used; `None` if they are not arguments.
     pub(super) fn statistics_usage(&self) -> Option<Usage> {
         match self.prop_kind {
             _ if self.flags.global_stats() => Some(Usage::Input),
@@ -299,8 +299,8 @@ impl LayerNormalization {
             .collect();
     }
 
-    /// Checks the attributes and adds what they read to the arguments.
-    fn take_attributes(&mut self, attr: &Attr) -> Result<()> {
+    /// Checks the attributes and adds their tensors to the arguments.
+    fn add_attributes(&mut self, attr: &Attr) -> Result<()> {
         const FORWARD: Accepted = Accepted {
             scales: &[sys::NORM_ARG_SRC, sys::NORM_ARG_DST],
             zero_points: &[],
@@ -336,13 +336,13 @@ impl LayerNormalization {
         Ok(())
     }
 
-    /// The type of a tensor that was checked to have one; f32 of nothing.
+    /// The data type of a tensor; f32 for an empty descriptor.
     pub(super) fn type_of(desc: &MemoryDesc) -> DataType {
         desc.data_type().unwrap_or(DataType::F32)
     }
 }
 
-/// The types that tensors of rows can have. Gradients are of no integers, and of nothing with 8 bits.
+/// Checks the data type of a tensor of rows. Backward supports no 8-bit types.
 fn check_data_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
     match desc.data_type() {
         Some(DataType::F32 | DataType::Bf16 | DataType::F16 | DataType::F64) => Ok(()),
@@ -363,7 +363,7 @@ fn check_data_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
     }
 }
 
-/// The types that scale and shift can have.
+/// Checks the data type of scale and shift.
 fn check_parameter_type(name: &str, data_type: DataType) -> Result<()> {
     match data_type {
         DataType::F32 | DataType::Bf16 | DataType::F16 => Ok(()),

@@ -1,8 +1,8 @@
-//! The statistics of rows so short that joining lanes, a root and two quotients per row would be most of the
-//! work: 16 rows at once, whose scalars are the lanes of a vector. The bits are those of row after row.
+//! The statistics of rows so short that the per-row scalar work would dominate: 16 rows at once, whose scalars are the
+//! lanes of a vector. The bits are those of the row-by-row kernel.
 //!
-//! Rows of up to [`PROVISIONAL_COLS`] elements are summed here, by functions of their own. Longer ones are summed by the kernels
-//! while others are written; what the sums come to is computed here for both.
+//! Rows of up to [`PROVISIONAL_COLS`] elements have entries of their own here. Longer ones are summed by the forward
+//! kernel while other rows are stored; their scalars are computed here, too.
 
 use super::job::{Forward, ROWS_AT_ONCE, ShortRows, ShortScalars};
 use super::row::{
@@ -18,10 +18,10 @@ use crate::tensor::DataType;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// The longest row that is taken so.
+/// The longest row, in elements, that this module handles.
 const LONGEST: usize = GROUP;
 
-/// Rows of `NV` whole vectors, for their values to be summed.
+/// The sums of the values of rows of `NV` full vectors.
 struct Values<Src, Dst, const NV: usize> {
     element: Src,
     first_row: *const u8,
@@ -51,7 +51,7 @@ impl<S: Simd, Src: Element, Dst: Element, const NV: usize> LanesOfRows<S> for Va
     }
 }
 
-/// Rows of `NV` whole vectors, for their squares about their provisional to be summed.
+/// The sums of the squares about the provisional means, for rows of `NV` full vectors.
 struct Squares<'a, Src, const RMS: bool, const NV: usize> {
     element: Src,
     first_row: *const u8,
@@ -65,7 +65,7 @@ impl<S: Simd, Src: Element, const RMS: bool, const NV: usize> LanesOfRows<S>
     #[inline(always)]
     unsafe fn lanes(&self, row: usize) -> S::D {
         let src = self.first_row.wrapping_add(row * self.step);
-        // SAFETY: guaranteed by the caller. A single chain: the others of its group are zero.
+        // SAFETY: guaranteed by the caller. A single chain: the other chains of the fold's group are zero.
         unsafe {
             let about = S::splat(if RMS { 0.0 } else { self.provisional[row] });
             let mut chain = S::splat(0.0);
@@ -89,29 +89,29 @@ unsafe fn per_col<S: Simd>(v: S::D, cols: usize) -> S::D {
     unsafe { S::wide_mul(v, S::wide_splat(1.0 / cols as f64)) }
 }
 
-/// Rows that are taken at once.
+/// [`ROWS_AT_ONCE`] rows.
 struct Rows<Src> {
     element: Src,
     first_row: *const u8,
-    /// Between rows, in bytes.
+    /// The distance between rows, in bytes.
     step: usize,
     cols: usize,
 }
 
-/// The moments of rows.
-struct Found<S: Simd> {
+/// The moments of [`ROWS_AT_ONCE`] rows.
+struct RowMoments<S: Simd> {
     provisional: [f32; ROWS_AT_ONCE],
     mean: S::D,
-    /// Of the deviations from the provisional.
+    /// Of the deviations from the provisional means.
     mean_square: S::D,
 }
 
-/// The statistics of rows `first` to `first + ROWS_AT_ONCE - 1`, which are written if they are outputs; false, and
-/// nothing is written, if f32 does not carry one of them or its sums have to be taken once more.
+/// Computes the scalars of [`ROWS_AT_ONCE`] rows from `first` on and stores their statistics if they are outputs.
+/// Returns false, with nothing stored, if one of the rows needs a second pass or f64.
 ///
 /// # Safety
-/// The rows are there and this thread's, of at most [`PROVISIONAL_COLS`] and at least one element, `src_step` bytes
-/// from each other, and the CPU supports the instruction set of `S`.
+/// The rows exist, belong to this thread, have 1 to [`PROVISIONAL_COLS`] elements and are `src_step` bytes apart, and the
+/// CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn short_statistics<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
     job: &Forward,
@@ -135,14 +135,14 @@ unsafe fn short_statistics<S: Simd, Src: Element, Dst: Element, const RMS: bool>
     }
 }
 
-/// The moments of rows of `NV` whole vectors, each of which is a few instructions.
+/// The moments of rows of `NV` full vectors, a few instructions each.
 ///
 /// # Safety
 /// As [`short_statistics`].
 #[inline(always)]
 unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const NV: usize>(
     rows: &Rows<Src>,
-) -> Found<S> {
+) -> RowMoments<S> {
     let cols = NV * LANES;
     let &Rows { element, first_row, step, .. } = rows;
     let mut provisional = [0.0; ROWS_AT_ONCE];
@@ -157,7 +157,7 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
         let squares =
             Squares::<Src, RMS, NV> { element, first_row, step, provisional: &provisional };
         let mean_square = per_col::<S>(S::wide_sums(&squares), cols);
-        Found { provisional, mean, mean_square }
+        RowMoments { provisional, mean, mean_square }
     }
 }
 
@@ -168,10 +168,10 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
 #[inline(always)]
 unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
     rows: &Rows<Src>,
-) -> Found<S> {
+) -> RowMoments<S> {
     let &Rows { element, first_row, step, cols, .. } = rows;
     let mut provisional = [0.0; ROWS_AT_ONCE];
-    // Every one is written before it is read; to write them twice would take as long as a row.
+    // Uninitialised, because zeroing all would take as long as a row. Each is written before it is read.
     let mut sums = [const { MaybeUninit::uninit() }; ROWS_AT_ONCE];
     // SAFETY: guaranteed by the caller.
     unsafe {
@@ -190,11 +190,11 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
             let [squares] = lane_sums::<S, 1, _>(cols, &moments).products;
             sums[r].write(squares);
         }
-        Found { provisional, mean, mean_square: per_col::<S>(S::wide_sums(&sums), cols) }
+        RowMoments { provisional, mean, mean_square: per_col::<S>(S::wide_sums(&sums), cols) }
     }
 }
 
-/// The sums of rows of more than [`PROVISIONAL_COLS`] elements, or with RMS of any, whose lanes are not joined, about their provisional.
+/// The lane sums of rows about their provisional means: rows of more than [`PROVISIONAL_COLS`] elements, or any with RMS.
 pub(super) struct SumsOfRows<S: Simd> {
     provisional: [f32; ROWS_AT_ONCE],
     squares: [MaybeUninit<S::D>; ROWS_AT_ONCE],
@@ -208,10 +208,10 @@ impl<S: Simd> SumsOfRows<S> {
         terms: [const { MaybeUninit::uninit() }; ROWS_AT_ONCE],
     };
 
-    /// Begins with rows at `first_row`, `step` bytes from each other.
+    /// Starts with rows at `first_row`, `step` bytes apart.
     ///
     /// # Safety
-    /// They are there, and the CPU supports the instruction set of `S`.
+    /// They exist, and the CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn begin<Src: Element, const RMS: bool>(
         &mut self,
@@ -235,8 +235,8 @@ impl<S: Simd> SumsOfRows<S> {
     /// Sums row `r`.
     ///
     /// # Safety
-    /// It has `cols` elements, of which there are more than [`PROVISIONAL_COLS`] and at most [`LONGEST`],
-    /// and the CPU supports the instruction set of `S`.
+    /// It has `cols` elements, more than [`PROVISIONAL_COLS`] unless RMS and at most [`LONGEST`], and the CPU supports the
+    /// instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn sum<Src: Element, Dst: Element, const RMS: bool>(
         &mut self,
@@ -253,7 +253,7 @@ impl<S: Simd> SumsOfRows<S> {
         }
     }
 
-    /// The scalars of rows `first` on, all of which were summed; as [`short_statistics`].
+    /// As [`short_statistics`], for rows from `first` on that were summed.
     ///
     /// # Safety
     /// As [`short_statistics`].
@@ -268,20 +268,20 @@ impl<S: Simd> SumsOfRows<S> {
         unsafe {
             let mut mean = S::wide_splat(0.0);
             if !RMS {
-                // Of the values, or of the deviations.
+                // The terms are the values, or the deviations.
                 mean = per_col::<S>(S::wide_sums(&self.terms), job.cols);
                 if Dst::HALF {
                     mean = S::wide_add(S::widen(S::load(self.provisional.as_ptr())), mean);
                 }
             }
             let mean_square = per_col::<S>(S::wide_sums(&self.squares), job.cols);
-            let found = Found { provisional: self.provisional, mean, mean_square };
+            let found = RowMoments { provisional: self.provisional, mean, mean_square };
             statistics_of::<S, RMS>(job, first, &found, scalars)
         }
     }
 }
 
-/// What moments come to; as [`short_statistics`].
+/// As [`short_statistics`], from the moments.
 ///
 /// # Safety
 /// As [`short_statistics`].
@@ -289,10 +289,10 @@ impl<S: Simd> SumsOfRows<S> {
 unsafe fn statistics_of<S: Simd, const RMS: bool>(
     job: &Forward,
     first: usize,
-    found: &Found<S>,
+    found: &RowMoments<S>,
     scalars: &mut ShortScalars,
 ) -> bool {
-    let Found { provisional, mean, mean_square } = *found;
+    let RowMoments { provisional, mean, mean_square } = *found;
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut variance = mean_square;
@@ -331,13 +331,13 @@ unsafe fn statistics_of<S: Simd, const RMS: bool>(
 }
 
 entry_points! {
-    /// The statistics of short rows, per level; of Dst it matters whether it has 16 bits.
+    /// The statistics of short rows, per level. Of `Dst` only `HALF` matters.
     mod entries: short_statistics<Src: Element, Dst: Element; const RMS: bool>(
         job: &Forward, first: usize, src_step: usize, scalars: &mut ShortScalars
     ) -> bool;
 }
 
-/// How the statistics of a problem's rows are computed.
+/// How the statistics of a problem's short rows are computed.
 pub(super) fn of_rows(level: Level, types: &KernelTypes, rms: bool, cols: usize) -> ShortRows {
     use DataType::{Bf16 as B, F16 as H, S8, U8};
     if cols > LONGEST || level == Level::Portable || types.double() {
@@ -347,7 +347,7 @@ pub(super) fn of_rows(level: Level, types: &KernelTypes, rms: bool, cols: usize)
         return ShortRows::Overlapped;
     }
     let (src, dst) = (types.src, types.dst);
-    // With RMS there are no values to sum.
+    // RMS sums no values, so dst does not matter.
     let entry = match (src.data_type, dst.half && !rms, rms) {
         (B, true, _) => entries::at::<Bf16, F16, false>(level),
         (H, true, _) => entries::at::<F16, F16, false>(level),

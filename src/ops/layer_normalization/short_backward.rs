@@ -9,21 +9,22 @@ use super::job::ChainScalars;
 use crate::rows::CHAIN_ROWS;
 use crate::simd::{Element, LANES, Simd, add_wide, unroll};
 
-/// The longest where diff_src is stored non-temporally: longer ones reach memory in pieces.
+/// The longest rows, in bytes, if diff_src is stored non-temporally: longer ones would be stored in pieces, alternating
+/// between the rows of a chain.
 const LONGEST_STREAMED: usize = 512;
-/// The longest of which the next chain's scalars are computed before a chain is written.
+/// The longest rows, in bytes, whose next chain has its scalars computed before a chain is stored.
 const LONGEST_AHEAD: usize = 256;
 
-// SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
-// of `S` is there, by the contract of `backward_rows`.
+// SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
+// instruction set of `S`, by the contract of `backward_rows`.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
     Kernel<'_, Src, Dd, Ds, MODE, SUMS>
 {
-    /// Chains of short rows and their ends, as many as there are; gives the row it stopped at.
+    /// Runs whole chains of short rows from `first` on; returns the row it stopped at.
     ///
-    /// A chain's scalars are computed before the one before is written: each root and quotient waits for the one
-    /// before, and the writes do not.
+    /// The scalars of very short rows are computed a chain ahead, so that the stores hide the latency of their square
+    /// roots and divisions.
     #[inline(always)]
     pub(super) unsafe fn short_chains<S: Simd>(&self, first: usize, last: usize) -> usize {
         let job = self.job;
@@ -49,65 +50,65 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
             && ds_step == job.cols * types.diff_src.size()
             && ds_step.is_multiple_of(64);
         let mut scalars = [ChainScalars::NONE; 2];
-        let [mut written, mut next] = scalars.each_mut();
+        let [mut current, mut next] = scalars.each_mut();
         unsafe {
-            let known = |row: usize, scalars: &mut ChainScalars| {
+            let compute_chain = |row: usize, scalars: &mut ChainScalars| {
                 row + CHAIN_ROWS <= last && compute(job, row, steps, scalars)
             };
-            let mut ready = known(row, written);
+            let mut ready = compute_chain(row, current);
             while ready {
                 if ahead {
-                    ready = known(row + CHAIN_ROWS, next);
+                    ready = compute_chain(row + CHAIN_ROWS, next);
                 }
                 let rows = ChainRows {
                     src: self.src(row),
                     diff_dst: self.diff_dst(row),
                     diff_src: self.diff_src(row),
                     steps: (steps.0, steps.1, ds_step),
-                    scalars: written,
+                    scalars: current,
                     streams,
                     prefetches: streams && ahead,
                 };
-                self.write_short::<S>(&rows);
+                self.store_chain::<S>(&rows);
                 if !ahead {
-                    ready = known(row + CHAIN_ROWS, next);
+                    ready = compute_chain(row + CHAIN_ROWS, next);
                 }
-                std::mem::swap(&mut written, &mut next);
+                std::mem::swap(&mut current, &mut next);
                 row += CHAIN_ROWS;
             }
         }
         row
     }
 
-    /// A chain of rows, and their column terms.
+    /// Stores a chain of rows and adds their column terms.
     #[inline(always)]
-    unsafe fn write_short<S: Simd>(&self, rows: &ChainRows<'_>) {
+    unsafe fn store_chain<S: Simd>(&self, rows: &ChainRows<'_>) {
         let cols = self.job.cols;
         let mut i = 0;
         unsafe {
             if S::MANY_REGISTERS {
                 while i + 4 * LANES <= cols {
-                    self.write_columns::<S, 4>(rows, i);
+                    self.store_columns::<S, 4>(rows, i);
                     i += 4 * LANES;
                 }
                 if i + 2 * LANES <= cols {
-                    self.write_columns::<S, 2>(rows, i);
+                    self.store_columns::<S, 2>(rows, i);
                     i += 2 * LANES;
                 }
             }
             while i + LANES <= cols {
-                self.write_columns::<S, 1>(rows, i);
+                self.store_columns::<S, 1>(rows, i);
                 i += LANES;
             }
             if i < cols {
-                self.write_last::<S>(rows, i, cols - i);
+                self.store_tail::<S>(rows, i, cols - i);
             }
         }
     }
 
-    /// `N` vectors of all rows from element `i` on, and their column terms.
+    /// Stores `N` vectors of each row from element `i` on and adds their column terms.
     #[inline(always)]
-    unsafe fn write_columns<S: Simd, const N: usize>(&self, rows: &ChainRows<'_>, i: usize) {
+    unsafe fn store_columns<S: Simd, const N: usize>(&self, rows: &ChainRows<'_>, i: usize) {
         let types = &self.types;
         unsafe {
             let zero = S::splat(0.0);
@@ -140,9 +141,9 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
         }
     }
 
-    /// The last `n` elements of all rows, fewer than a vector, and their column terms.
+    /// Stores the last `n` elements of each row, fewer than a vector, and adds their column terms.
     #[inline(always)]
-    unsafe fn write_last<S: Simd>(&self, rows: &ChainRows<'_>, i: usize, n: usize) {
+    unsafe fn store_tail<S: Simd>(&self, rows: &ChainRows<'_>, i: usize, n: usize) {
         let types = &self.types;
         unsafe {
             let scale = S::load_n(self.job.scale.add(i), n);
@@ -158,7 +159,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
         }
     }
 
-    /// Ends the chains of `n` columns.
+    /// Adds the chains of `n` columns to the column sums.
     #[inline(always)]
     unsafe fn add_columns<S: Simd>(&self, i: usize, n: usize, chains: (S::F, S::F)) {
         unsafe {
@@ -172,22 +173,22 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
     }
 }
 
-/// The rows of a chain, to be written.
+/// The rows of a chain, ready to be stored.
 struct ChainRows<'a> {
     src: *const u8,
     diff_dst: *const u8,
     diff_src: *mut u8,
-    /// Between rows of src, diff_dst and diff_src, in bytes.
+    /// The distances between rows of src, diff_dst and diff_src, in bytes.
     steps: (usize, usize, usize),
     scalars: &'a ChainScalars,
     /// Whether diff_src is stored non-temporally.
     streams: bool,
-    /// Whether the chain after the next one is asked for meanwhile.
+    /// Whether the chain after the next one is prefetched.
     prefetches: bool,
 }
 
 impl ChainRows<'_> {
-    /// Asks for `n` elements from `i` on of the row two chains after one, which need not be there.
+    /// Prefetches `n` elements from `i` on of the row two chains later, which need not exist.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
@@ -206,10 +207,10 @@ impl ChainRows<'_> {
         }
     }
 
-    /// A row's scalars and where it begins in src, diff_dst and diff_src.
+    /// A row's scalars and its addresses in src, diff_dst and diff_src.
     ///
     /// # Safety
-    /// The row is one of the chain, and the CPU supports the instruction set of `S`.
+    /// The row is in the chain, and the CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn row<S: Simd>(&self, row: usize) -> (Vectors<S>, *const u8, *const u8, *mut u8) {
         let (src_step, dd_step, ds_step) = self.steps;
