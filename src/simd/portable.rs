@@ -1,15 +1,15 @@
-//! Plain arrays: the level for machines without a faster one, and the measure of the others.
+//! Plain arrays: the level for machines without a faster one, and the model for the others.
 //!
-//! It is there to be right, so arithmetic is not inlined: a kernel is a few calls a vector, which keeps portable code
-//! small and quick to compile.
+//! It favours size over speed: arithmetic is not inlined, so a kernel is a few calls per vector, small and quick to
+//! compile.
 
 use super::{FOUR, LANES, Simd, bf16_bits, codes, f16_bits, f16_value};
 
-/// No instruction set in particular.
+/// No particular instruction set.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
-/// An expression for each lane, spelled out: what a closure holds need not be inlined.
+/// An array with an expression per lane. A macro, because a closure may not be inlined.
 macro_rules! each {
     (|$i:ident| $value:expr) => {{
         let mut out = [Default::default(); LANES];
@@ -38,7 +38,7 @@ unsafe fn write<T: Copy>(p: *mut T, v: [T; LANES], n: usize) {
     unsafe { std::ptr::copy_nonoverlapping(v.as_ptr(), p, n) };
 }
 
-// SAFETY of every block below: the caller's addresses, passed through.
+// SAFETY of every block below: the addresses are guaranteed by the caller.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Simd for Portable {
     type F = [f32; LANES];

@@ -1,21 +1,21 @@
-//! What folds sum: the terms of a vector, and the chains that they are added to.
+//! The terms that folds sum, and the chains that accumulate them.
 
 use super::{Simd, unroll};
 
-/// What a [`fold`](super::fold) sums: for the vector that begins at element `i`, `K` products in f32, and a term of its own
-/// if there is one.
+/// The terms of a [`fold`](super::fold): for the vector that begins at element `i`, `K` products in f32 and at most one
+/// other term.
 pub(crate) trait Fold<S: Simd, const K: usize> {
     const TERM: Term = Term::None;
 
     /// # Safety
-    /// Elements `i` to `i + 15` are there.
+    /// Elements `i` to `i + 15` exist.
     unsafe fn terms(&self, i: usize) -> Terms<S, K>;
     /// # Safety
-    /// Elements `i` to `i + n - 1` are there; what the other lanes hold does not matter.
+    /// Elements `i` to `i + n - 1` exist. The other lanes of the result are ignored.
     unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, K>;
 }
 
-/// What a fold sums besides products.
+/// The term of a fold besides its products.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Term {
     None,
@@ -32,7 +32,7 @@ pub(crate) struct Terms<S: Simd, const K: usize> {
     f32_term: S::F,
 }
 
-/// The sums of the terms of a few vectors, in f32.
+/// The f32 sums of the terms of a few vectors.
 #[derive(Clone, Copy)]
 pub(super) struct Chain<S: Simd, const K: usize> {
     pub(super) products: [S::F; K],
@@ -68,7 +68,7 @@ impl<S: Simd, const K: usize> Chain<S, K> {
 }
 
 impl<S: Simd, const K: usize> Terms<S, K> {
-    /// Products alone.
+    /// Products only.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
@@ -78,7 +78,7 @@ impl<S: Simd, const K: usize> Terms<S, K> {
         unsafe { Self { factors, f64_term: S::wide_splat(0.0), f32_term: S::splat(0.0) } }
     }
 
-    /// Products, and a term in f64.
+    /// Products and an f64 term.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
@@ -88,7 +88,7 @@ impl<S: Simd, const K: usize> Terms<S, K> {
         Self { factors, f64_term, f32_term: unsafe { S::splat(0.0) } }
     }
 
-    /// Products, and a term in f32.
+    /// Products and an f32 term.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
@@ -98,7 +98,7 @@ impl<S: Simd, const K: usize> Terms<S, K> {
         Self { factors, f64_term: unsafe { S::wide_splat(0.0) }, f32_term }
     }
 
-    /// Adds what is summed in f32 to a chain and the term in f64 to a sum.
+    /// Adds the products and the f32 term to a chain, or the f64 term to a sum.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
@@ -118,7 +118,7 @@ impl<S: Simd, const K: usize> Terms<S, K> {
         }
     }
 
-    /// The first `n` lanes, and zeros.
+    /// The first `n` lanes, and zeros in the others.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
@@ -140,11 +140,11 @@ impl<S: Simd, const K: usize> Terms<S, K> {
     }
 }
 
-/// What a fold comes to.
+/// The results of a fold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sums<const K: usize> {
-    /// Of the products of each pair of factors.
+    /// The sum of each product.
     pub(crate) products: [f64; K],
-    /// Of the terms of their own.
+    /// The sum of the other term.
     pub(crate) terms: f64,
 }
