@@ -1,6 +1,6 @@
 //! The split of rows into blocks of work.
 
-use super::CHAIN_ROWS;
+use super::columns::CHAIN_ROWS;
 use std::ops::Range;
 
 /// The most blocks with column sums. More would balance more threads, but each needs scratchpad, which the join reads once

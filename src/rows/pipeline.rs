@@ -2,7 +2,7 @@
 
 use super::blocks::Blocks;
 use super::columns::{ColumnSums, JoinEntry, Partial};
-use super::row_map;
+use super::order::row_map;
 use super::schedule::{BLOCKS_PER_THREAD, ELEMENTS_PER_THREAD, ELEMENTS_TO_WAKE_FOR};
 use super::slots::Slots;
 use super::stage::{Operand, RowTensor, Stage, Staged, TENSORS};
