@@ -3,8 +3,8 @@
 use super::columns::CHAIN_ROWS;
 use std::ops::Range;
 
-/// The most blocks with column sums. More would balance more threads, but each needs scratchpad, which the join reads once
-/// more.
+/// The most blocks with column sums. More would balance more threads, but each needs scratchpad, which the join reads
+/// once more.
 const MOST_BLOCKS: usize = 32;
 /// The most blocks of fewer than [`ELEMENTS_OF_MANY`] elements.
 const FEW_BLOCKS: usize = 8;

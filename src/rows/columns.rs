@@ -1,10 +1,10 @@
 //! Column sums: the sums over rows of diff_scale and diff_shift.
 //!
-//! Rows are split into blocks whose size depends on the shape alone. In a block, each column has a chain: the f32 sum, in
-//! order, of up to [`CHAIN_ROWS`] consecutive rows that are computed in f32. Chains end after that many rows, before a row
-//! that is computed in f64, and at the end of the block, and are added to an f64 sum. The sums of blocks are joined by a
-//! fixed binary tree. So the bits depend neither on threads nor on the instruction set nor on how many rows a kernel
-//! processes at once.
+//! Rows are split into blocks whose size depends on the shape alone. In a block, each column has a chain: the f32 sum,
+//! in order, of up to [`CHAIN_ROWS`] consecutive rows that are computed in f32. Chains end after that many rows,
+//! before a row that is computed in f64, and at the end of the block, and are added to an f64 sum. The sums of blocks
+//! are joined by a fixed binary tree. So the bits depend neither on threads nor on the instruction set nor on how many
+//! rows a kernel processes at once.
 
 use crate::simd::{Element, LANES, Level, Map, Runtime, Simd, add_wide, entry_points, map};
 use crate::tensor::DataType;
@@ -198,7 +198,7 @@ impl<S: Simd> Map<S> for Join {
 /// Joins the partial sums of `cols` columns and stores the totals, which are zeros without blocks.
 ///
 /// # Safety
-/// The partial sums are there and nobody else uses them; `out` takes `cols` elements of the type,
+/// The partial sums exist, no other thread uses them, and `out` has `cols` elements of the type,
 /// and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn join_columns<S: Simd>(partial: &Partial, cols: usize, out_type: DataType, out: *mut u8) {
@@ -233,7 +233,7 @@ mod tests {
             let mut sums: Vec<f64> = (0..blocks * stride).map(|i| i as f64).collect();
             let mut out = vec![7.0f32; cols];
             let partial = Partial { first: sums.as_mut_ptr(), blocks, stride };
-            // SAFETY: blocks of `stride`, of which `cols` columns are joined, anywhere.
+            // SAFETY: the blocks have `stride` sums each, and `out` has `cols` elements.
             unsafe {
                 join_entry(Level::Portable)(&partial, cols, DataType::F32, out.as_mut_ptr().cast());
             }

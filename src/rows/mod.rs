@@ -1,8 +1,8 @@
 //! Processing of tensors row by row, shared by all operations.
 //!
-//! A [`Pipeline`] splits the rows of a problem into blocks, runs the blocks on threads, and stages rows that the kernels
-//! cannot access in place. An operation supplies descriptors and a function that computes a range of rows. [`ColumnSums`]
-//! are sums over rows whose bits do not depend on the threads. [`schedule`] holds all tuning constants.
+//! A [`Pipeline`] splits the rows of a problem into blocks, runs the blocks on threads, and stages rows that the
+//! kernels cannot access in place. An operation supplies descriptors and a function that computes a range of rows.
+//! [`ColumnSums`] are sums over rows whose bits do not depend on the threads. [`schedule`] holds all tuning constants.
 
 mod blocks;
 mod columns;

@@ -1,7 +1,7 @@
 //! Per-column parameters in f32, as the kernels read them, with neutral values for absent ones.
 //!
-//! So one kernel serves all combinations and has the bits of each: `fma(x, 1, b) = x + b` and `fma(x, a, -0) = a*x`, both
-//! rounded once.
+//! So one kernel serves all combinations and has the bits of each: `fma(x, 1, b) = x + b` and `fma(x, a, -0) = a*x`,
+//! both rounded once.
 
 use super::pack::{Entry, Packing, entries};
 use crate::simd::Level;

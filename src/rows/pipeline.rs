@@ -29,8 +29,8 @@ pub(crate) struct Spec<'a> {
     pub(crate) room: usize,
 }
 
-/// Computes rows from the first to before the last and adds to the column sums at the last argument. Without `Staged`, the
-/// tensors are in place.
+/// Computes rows from the first to before the last and adds to the column sums at the last argument. Without `Staged`,
+/// the tensors are in place.
 pub(crate) type Kernel<'a> = dyn Fn(Option<&Staged<'_>>, usize, usize, *mut f64) + Sync + 'a;
 
 /// How the rows of a problem are computed.
@@ -109,8 +109,8 @@ impl Pipeline {
         }
     }
 
-    /// Runs a kernel over all rows of the tensors at `addresses` on up to `width` threads. Returns the number of threads
-    /// that took part. With `streams`, outputs may be unpacked with non-temporal stores.
+    /// Runs a kernel over all rows of the tensors at `addresses` on up to `width` threads. Returns the number of
+    /// threads that took part. With `streams`, outputs may be unpacked with non-temporal stores.
     pub(crate) fn run(
         &self,
         execution: &Execution<'_>,

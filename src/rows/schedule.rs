@@ -1,7 +1,7 @@
 //! The tuning constants. None of them changes a bit of the results.
 //!
-//! Limits that depend on a core's own caches are fractions of their sizes, which are read from the machine. The others were
-//! measured on machines with 32 MiB of last-level cache or more.
+//! Limits that depend on a core's own caches are fractions of their sizes, which are read from the machine. The others
+//! were measured on machines with 32 MiB of last-level cache or more.
 
 use crate::tensor::DataType;
 use std::sync::OnceLock;
@@ -17,8 +17,8 @@ pub(super) const BLOCKS_PER_THREAD: usize = 4;
 /// The size of all tensors, in bytes, from which outputs are stored non-temporally: they would not stay in a cache for
 /// the next reader, and the stores do not read the lines first.
 const STREAMED_BYTES: usize = 16 << 20;
-/// The limit for src alone if the current rows stay in the first-level cache. Then no load waits for a line that a store
-/// evicted, and dst may fill a cache as long as src fits, too.
+/// The limit for src alone if the current rows stay in the first-level cache. Then no load waits for a line that a
+/// store evicted, and dst may fill a cache as long as src fits, too.
 const STREAMED_SRC_BYTES: usize = 10 << 20;
 /// The limit for src and dst with rows of up to [`SHORT_COLS`] columns, where non-temporal stores cost more.
 const STREAMED_BYTES_OF_SHORT: usize = 24 << 20;

@@ -139,8 +139,8 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// For operands with `count` rows at the offsets `rows`; `None` if none is staged. With `whole_chains`, a stage holds
-    /// whole chains of column sums.
+    /// For operands with `count` rows at the offsets `rows`; `None` if none is staged. With `whole_chains`, a stage
+    /// holds whole chains of column sums.
     pub(super) fn new(
         level: Level,
         operands: &[Operand<'_>; TENSORS],
@@ -201,8 +201,8 @@ impl Stage {
         self.chain.as_ref().map(|(chain, _)| unsafe { chain.bind(arguments) })
     }
 
-    /// Runs `kernel(staged, first, last)` over a block of rows through the stage at `slot`. With `streams`, outputs may be
-    /// stored non-temporally.
+    /// Runs `kernel(staged, first, last)` over a block of rows through the stage at `slot`. With `streams`, outputs
+    /// may be stored non-temporally.
     ///
     /// # Safety
     /// The rows and the stage exist and belong to this thread.

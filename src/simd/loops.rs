@@ -1,5 +1,5 @@
-//! The loops, which own the order of sums, unrolling and tails: [`fold`] reduces a row to sums, [`map`] computes rows from
-//! rows, and [`map_and_fold`] does both in one sweep.
+//! The loops, which own the order of sums, unrolling and tails: [`fold`] reduces a row to sums, [`map`] computes rows
+//! from rows, and [`map_and_fold`] does both in one sweep.
 //!
 //! The order of a sum is part of the numerics contract. The reference implementation repeats it with scalars, lane by
 //! lane:
@@ -80,7 +80,8 @@ pub(crate) unsafe fn fold<S: Simd, const K: usize, T: Fold<S, K>>(
 /// [`fold`], with `op` applied to each vector after it is summed.
 ///
 /// # Safety
-/// Elements 0 to `cols - 1` exist for both, `terms` reads nothing that `op` writes, and the CPU supports the instruction set of `S`.
+/// Elements 0 to `cols - 1` exist for both, `terms` reads nothing that `op` writes, and the CPU supports the
+/// instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn fold_beside<S: Simd, const K: usize, T: Fold<S, K>, M: Map<S>>(
     cols: usize,
@@ -106,8 +107,8 @@ pub(crate) unsafe fn fold_beside<S: Simd, const K: usize, T: Fold<S, K>, M: Map<
 /// computes. The bits are those of separate sweeps.
 ///
 /// # Safety
-/// Elements 0 to `cols - 1` are there for all, `cols` is at most [`BLOCK`], and what `op` writes `terms` do
-/// not read, and the CPU supports the instruction set of `S`.
+/// Elements 0 to `cols - 1` exist for all, `cols` is at most [`BLOCK`], `terms` read nothing that `op` writes, and the
+/// CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn map_and_fold<
     S: Simd,
@@ -222,8 +223,8 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
     }
 }
 
-/// One chain of each of `R` folds: four vectors. `op` follows the folds vector by vector, or after the whole chain if it
-/// is unrolled by as many vectors.
+/// One chain of each of `R` folds: four vectors. `op` follows the folds vector by vector, or after the whole chain if
+/// it is unrolled by as many vectors.
 ///
 /// # Safety
 /// The four vectors from `i` on exist, and the CPU supports the instruction set of `S`.

@@ -8,8 +8,8 @@ use std::arch::x86_64::*;
 pub(crate) const FOUR: usize = 4;
 
 /// # Safety
-/// Every function needs the instruction set of the level that uses the type. Loads and stores need four valid elements, of
-/// any alignment.
+/// Every function needs the instruction set of the level that uses the type. Loads and stores need four valid
+/// elements, of any alignment.
 pub(crate) trait Quad: Copy {
     unsafe fn splat(x: f64) -> Self;
     unsafe fn load(p: *const f64) -> Self;

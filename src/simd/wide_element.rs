@@ -33,8 +33,8 @@ pub(crate) trait WideElement: Copy + 'static {
     /// # Safety
     /// They exist, and the CPU supports the instruction set of `S`.
     unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D;
-    /// Rounds once and stores `n` elements, 16 for a full vector. Scales and post-operations are applied in f32, so values
-    /// are rounded to f32 before them.
+    /// Rounds once and stores `n` elements, 16 for a full vector. Scales and post-operations are applied in f32, so
+    /// values are rounded to f32 before them.
     ///
     /// # Safety
     /// As [`get`](WideElement::get).

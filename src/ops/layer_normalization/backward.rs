@@ -23,8 +23,8 @@ use crate::tensor::DataType;
 
 const GLOBAL_RMS: u8 = GLOBAL | RMS;
 
-/// Runs rows from `first` on, up to `last` or to one that needs f64, and adds to the block's column sums at `sums`. Returns
-/// the row it stopped at.
+/// Runs rows from `first` on, up to `last` or to one that needs f64, and adds to the block's column sums at `sums`.
+/// Returns the row it stopped at.
 ///
 /// # Safety
 /// The rows and sums exist and belong to this thread, `cols` is not 0, and the CPU supports the instruction set of `S`.
@@ -215,8 +215,8 @@ entry_points! {
     ) -> usize;
 }
 
-/// Runs rows from a first to before a last one and adds to a block's column sums. Returns the last, or the row it stopped
-/// at, which `f64_backward` takes over.
+/// Runs rows from a first to before a last one and adds to a block's column sums. Returns the last, or the row it
+/// stopped at, which `f64_backward` takes over.
 pub(super) type Entry = unsafe fn(&Backward, usize, usize, *mut f64) -> usize;
 
 /// The kernel for a problem's types and outputs; `None` if all rows are computed in f64.

@@ -1,5 +1,5 @@
-//! The scalars of short rows backward, a chain of column sums at a time, as the lanes of a vector. The bits are those of
-//! the row-by-row kernel.
+//! The scalars of short rows backward, a chain of column sums at a time, as the lanes of a vector. The bits are those
+//! of the row-by-row kernel.
 
 use super::gradient::{Kind, LAYER, RMS, RowSums};
 use super::job::{Backward, ChainEntry, ChainScalars};
@@ -49,8 +49,8 @@ impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
     }
 }
 
-/// `sum(d)`, or `sum(d*xhat)` with `XHAT`, of rows of `NV` full vectors: a single chain, because the other chains of the
-/// fold's group are zero.
+/// `sum(d)`, or `sum(d*xhat)` with `XHAT`, of rows of `NV` full vectors: a single chain, because the other chains of
+/// the fold's group are zero.
 struct SumsOf<'a, Src, Dd, const MODE: u8, const NV: usize, const XHAT: bool>(
     &'a Rows<'a, Src, Dd>,
 );

@@ -1,4 +1,4 @@
-//! Forward over dense rows of a few whole vectors, as in attention heads, where the per-row scalar work dominates.
+//! Forward over dense rows of a few full vectors, as in attention heads, where the per-row scalar work dominates.
 //!
 //! Groups of four rows go through three pipeline stages, a few groups apart, so that nothing waits for a square root or
 //! a division: the mean (or the provisional mean; none with RMS), the variance, the store. Each stage handles the
@@ -145,14 +145,28 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             if variances > 0 {
                 self.reciprocals::<S>(&group, &mut ring[place(variances - ROWS)]);
             }
-            while stored < variances {
-                let src = first_src.wrapping_add(stored * src_step);
-                let dst = first_dst.wrapping_add(stored * dst_step);
-                let params = &ring[place(stored)];
-                self.store_row::<S, NV>((src, dst), params, stored % ROWS, non_temporal);
-                stored += 1;
+            self.drain::<S, NV>((first_src, first_dst), stored..variances, &ring, non_temporal);
+            first + variances
+        }
+    }
+
+    /// Stores the rows that are left in the ring.
+    #[inline(always)]
+    unsafe fn drain<S: Simd, const NV: usize>(
+        &self,
+        (first_src, first_dst): (*const u8, *mut u8),
+        rows: std::ops::Range<usize>,
+        ring: &[Scalars; RING],
+        non_temporal: bool,
+    ) {
+        let mut row = rows.start;
+        while row < rows.end {
+            let src = first_src.wrapping_add(row * NV * LANES * self.src_type.size());
+            let dst = first_dst.wrapping_add(row * NV * LANES * self.dst_type.size());
+            unsafe {
+                self.store_row::<S, NV>((src, dst), &ring[place(row)], row % ROWS, non_temporal);
             }
-            first + stored
+            row += 1;
         }
     }
 

@@ -48,11 +48,6 @@ impl Plan {
 
     fn new(p: &LayerNormalization, kernels: Option<(Level, &KernelTypes)>) -> Self {
         let forward = p.prop_kind.is_forward();
-        let statistics = match (p.flags.global_stats(), p.prop_kind) {
-            (true, _) => StatisticsUse::Given,
-            (false, PropKind::ForwardTraining) => StatisticsUse::Written,
-            (false, _) => StatisticsUse::Hidden,
-        };
         let own = |desc| LayerNormalization::type_of(desc);
         let types = match kernels {
             Some((_, types)) => types.all(),
@@ -92,12 +87,7 @@ impl Plan {
             sums,
             room: scale_room.saturating_add(shift_room),
         });
-        let scale = |arg: i32| {
-            let scale = p.attr.scales.get(arg)?;
-            Some((sys::NORM_ARG_ATTR_SCALES | arg, scale.data_type))
-        };
-        let scales = [sys::NORM_ARG_SRC, sys::NORM_ARG_DST].map(scale);
-        let applies_scales = kernels.is_some() && !has_chain(p) && scales != [None; 2];
+        let applies_scales = kernels.is_some() && !has_chain(p);
         let rounded_again = kernels.is_some_and(|(_, types)| {
             if forward { types.dst.rounded_again } else { types.diff_src.rounded_again }
         });
@@ -106,13 +96,13 @@ impl Plan {
             parameters,
             scale_room,
             epsilon: exact(p.epsilon),
-            statistics,
+            statistics: statistics_use(p),
             global_stats: p.flags.global_stats(),
             rms: p.flags.rms(),
             diff_scale_type: own(&p.diff_scale_shift),
             stat_rows: row_map(&p.stat, &order),
             sums,
-            scales: applies_scales.then_some(scales),
+            scales: if applies_scales { scales(p) } else { None },
             fused: if fuses { chain() } else { None },
             rounded_again,
         }
@@ -199,12 +189,7 @@ impl Plan {
             short: if self.statistics == StatisticsUse::Given { ShortRows::None } else { short },
         };
         if pipeline.cols == 0 {
-            // The statistics of empty rows are 0.
-            for row in 0..pipeline.rows {
-                let zero = Statistics { mean: 0.0, variance: 0.0 };
-                // SAFETY: the row exists, and no other thread runs.
-                unsafe { job.write(row, &zero) };
-            }
+            write_zeros(&job, pipeline.rows);
             return 1;
         }
         let addresses = [src, dst, std::ptr::null_mut()];
@@ -270,15 +255,47 @@ impl Plan {
                     Some(staged) => rows(&job.on(staged), first, last, sums),
                 }
             });
-        for (shift, id) in [(false, sys::NORM_ARG_DIFF_SCALE), (true, sys::NORM_ARG_DIFF_SHIFT)] {
-            let out = args.get(id);
-            if !out.is_null() {
-                // SAFETY: `out` was checked, and the kernels sum every output.
-                unsafe { pipeline.join(execution, join, shift, (self.diff_scale_type, out)) };
-            }
-        }
+        self.join_sums(execution, join);
         threads.max(1)
     }
+
+    /// Joins the column sums into diff_scale and diff_shift, if they are arguments.
+    fn join_sums(&self, execution: &Execution<'_>, join: JoinEntry) {
+        for (shift, id) in [(false, sys::NORM_ARG_DIFF_SCALE), (true, sys::NORM_ARG_DIFF_SHIFT)] {
+            let out = execution.arguments.get(id);
+            if !out.is_null() {
+                // SAFETY: `out` was checked, and the kernels sum every output.
+                unsafe { self.pipeline.join(execution, join, shift, (self.diff_scale_type, out)) };
+            }
+        }
+    }
+}
+
+/// The statistics of empty rows are 0.
+fn write_zeros(job: &Forward, rows: usize) {
+    for row in 0..rows {
+        let zero = Statistics { mean: 0.0, variance: 0.0 };
+        // SAFETY: the row exists, and no other thread runs.
+        unsafe { job.write(row, &zero) };
+    }
+}
+
+fn statistics_use(p: &LayerNormalization) -> StatisticsUse {
+    match (p.flags.global_stats(), p.prop_kind) {
+        (true, _) => StatisticsUse::Given,
+        (false, PropKind::ForwardTraining) => StatisticsUse::Written,
+        (false, _) => StatisticsUse::Hidden,
+    }
+}
+
+/// The argument ids and types of the scales of src and dst, if there are any.
+fn scales(p: &LayerNormalization) -> Option<[Option<(i32, DataType)>; 2]> {
+    let scale = |arg: i32| {
+        let scale = p.attr.scales.get(arg)?;
+        Some((sys::NORM_ARG_ATTR_SCALES | arg, scale.data_type))
+    };
+    let scales = [sys::NORM_ARG_SRC, sys::NORM_ARG_DST].map(scale);
+    (scales != [None; 2]).then_some(scales)
 }
 
 /// A non-negative f32 as f64, even if the thread's floating-point mode treats subnormals as zeros.

@@ -17,8 +17,8 @@ pub(super) struct Statistics {
     pub(super) variance: f64,
 }
 
-/// The range of mean squares for which f32 sums are accurate. Above 2^128 squares overflow. From 2^-120 on, what squares
-/// lose to underflow, at most 2^-150 each, is at most 2^-30 of their mean.
+/// The range of mean squares for which f32 sums are accurate. Above 2^128 squares overflow. From 2^-120 on, what
+/// squares lose to underflow, at most 2^-150 each, is at most 2^-30 of their mean.
 pub(super) const SMALLEST_MEAN_SQUARE: f64 = f64::from_bits((1023 - 120) << 52);
 pub(super) const LARGEST_MEAN_SQUARE: f64 = f32::MAX as f64;
 
@@ -63,8 +63,8 @@ pub(super) fn per_col(sum: f64, cols: usize) -> f64 {
     sum * (1.0 / cols as f64)
 }
 
-/// The mean of the first [`PROVISIONAL_COLS`] elements, roughly, or of all elements of a shorter row; 0 with RMS. Rounded
-/// to f32, it is the value about which the sums of a row are taken.
+/// The mean of the first [`PROVISIONAL_COLS`] elements, roughly, or of all elements of a shorter row; 0 with RMS.
+/// Rounded to f32, it is the value about which the sums of a row are taken.
 ///
 /// # Safety
 /// There are `cols` elements, at least one, and the CPU supports the instruction set of `S`.
@@ -136,8 +136,8 @@ pub(super) unsafe fn value_lanes<S: Simd, E: Element, Dst: Element>(
     }
 }
 
-/// Whether the values of a row of at most [`PROVISIONAL_COLS`] elements are summed in f32, a chain per lane. The rounding
-/// errors do not matter where both src and dst have 16 bits or fewer.
+/// Whether the values of a row of at most [`PROVISIONAL_COLS`] elements are summed in f32, a chain per lane. The
+/// rounding errors do not matter where both src and dst have 16 bits or fewer.
 #[inline(always)]
 pub(super) fn sums_values_in_f32<Src: Element, Dst: Element>(src: Src) -> bool {
     src.half() && Dst::HALF || Src::EXACT
@@ -152,8 +152,8 @@ pub(super) fn at_most_16_bits(dst: DataType) -> bool {
 /// How many elements the provisional mean is taken from.
 pub(super) const PROVISIONAL_COLS: usize = 4 * LANES;
 
-/// The terms of a row's statistics: the squares of the deviations from `about` and, unless RMS, the values in f64. If dst
-/// has 16 bits or fewer, the deviations in f32 replace the values: they are as small as the row's spread.
+/// The terms of a row's statistics: the squares of the deviations from `about` and, unless RMS, the values in f64. If
+/// dst has 16 bits or fewer, the deviations in f32 replace the values: they are as small as the row's spread.
 #[derive(Clone, Copy)]
 pub(super) struct Moments<E, Dst, const RMS: bool> {
     pub(super) element: E,
@@ -250,8 +250,8 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
         }
     }
 
-    /// The statistics from the sums; `None` if the row needs f64, or [`two_pass`] because the provisional mean is too far
-    /// from the mean.
+    /// The statistics from the sums; `None` if the row needs f64, or [`two_pass`] because the provisional mean is too
+    /// far from the mean.
     #[inline(always)]
     pub(super) fn statistics(&self, cols: usize, sums: &Sums<1>) -> Option<Statistics> {
         let mean_square = per_col(sums.products[0], cols);
@@ -295,8 +295,8 @@ pub(super) unsafe fn two_pass<S: Simd, E: Element, const RMS: bool>(
     }
 }
 
-/// The largest part of the mean square that the squared error of the provisional mean may be. With half, the variance is
-/// at least the other half, so subtracting at most doubles the relative error.
+/// The largest part of the mean square that the squared error of the provisional mean may be. With half, the variance
+/// is at least the other half, so subtracting at most doubles the relative error.
 pub(super) const NEAR: f64 = 0.5;
 
 /// The squares of a row's deviations from `about` in f64, where they do not underflow.

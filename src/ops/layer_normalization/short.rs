@@ -110,8 +110,8 @@ struct RowMoments<S: Simd> {
 /// Returns false, with nothing stored, if one of the rows needs a second pass or f64.
 ///
 /// # Safety
-/// The rows exist, belong to this thread, have 1 to [`PROVISIONAL_COLS`] elements and are `src_step` bytes apart, and the
-/// CPU supports the instruction set of `S`.
+/// The rows exist, belong to this thread, have 1 to [`PROVISIONAL_COLS`] elements and are `src_step` bytes apart, and
+/// the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn short_statistics<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
     job: &Forward,
@@ -194,7 +194,8 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
     }
 }
 
-/// The lane sums of rows about their provisional means: rows of more than [`PROVISIONAL_COLS`] elements, or any with RMS.
+/// The lane sums of rows about their provisional means: rows of more than [`PROVISIONAL_COLS`] elements, or any with
+/// RMS.
 pub(super) struct SumsOfRows<S: Simd> {
     provisional: [f32; ROWS_AT_ONCE],
     squares: [MaybeUninit<S::D>; ROWS_AT_ONCE],
@@ -235,8 +236,8 @@ impl<S: Simd> SumsOfRows<S> {
     /// Sums row `r`.
     ///
     /// # Safety
-    /// It has `cols` elements, more than [`PROVISIONAL_COLS`] unless RMS and at most [`LONGEST`], and the CPU supports the
-    /// instruction set of `S`.
+    /// It has `cols` elements, more than [`PROVISIONAL_COLS`] unless RMS and at most [`LONGEST`], and the CPU supports
+    /// the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn sum<Src: Element, Dst: Element, const RMS: bool>(
         &mut self,

@@ -45,8 +45,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// Storing a row overlaps with summing the row 16 later: loads and stores alternate, as in a copy, and nothing waits
-    /// for a square root or a division.
+    /// Storing a row overlaps with summing the row 16 later: loads and stores alternate, as in a copy, and nothing
+    /// waits for a square root or a division.
     #[inline(always)]
     unsafe fn overlapped_rows<S: Simd>(
         &self,

@@ -133,8 +133,8 @@ pub(super) fn has_chain(problem: &LayerNormalization) -> bool {
     !attr.post_ops.is_empty() || !(attr.scales.is_empty() || integers)
 }
 
-/// Whether the kernels can fuse the post-operations. If so, the statistics are summed as for the type of dst, even if it is
-/// staged.
+/// Whether the kernels can fuse the post-operations. If so, the statistics are summed as for the type of dst, even if
+/// it is staged.
 pub(super) fn post_ops_fit(p: &LayerNormalization) -> bool {
     let usual = |desc| {
         matches!(floating(LayerNormalization::type_of(desc)), DataType::F32 | DataType::Bf16)

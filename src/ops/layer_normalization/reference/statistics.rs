@@ -31,8 +31,8 @@ pub(super) fn f64_statistics(src: RowView<'_>, cols: usize, rms: bool) -> Statis
     Statistics { mean, variance }
 }
 
-/// The statistics of a row for a type of dst; `None` if f32 does not carry it. As `Moments::statistics` and, where
-/// that does not tell, `row::two_pass`.
+/// The statistics of a row for a type of dst; `None` if the row needs f64. As `Moments::statistics`, and
+/// `row::two_pass` if that gives none.
 pub(super) fn statistics(
     src: RowView<'_>,
     cols: usize,
