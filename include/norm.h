@@ -642,6 +642,60 @@ NORM_API norm_status_t norm_layer_normalization_backward_primitive_desc_create_v
         const_norm_primitive_attr_t attr);
 
 /* ------------------------------------------------------------------------ */
+/* Softmax                                                                  */
+/* ------------------------------------------------------------------------ */
+
+/* Softmax along one dimension. Per row x of C elements, with m = max(x) and
+ * s = sum(exp(x - m)):
+ *
+ *   norm_softmax_accurate   dst = exp(x - m) / s
+ *   norm_softmax_log        dst = (x - m) - log(s)
+ *
+ * Arithmetic is f32, sums of more than a few hundred elements f64; the bits depend
+ * on none of the instruction set, the threads and the layouts. A row with NaN or
+ * +Inf, or of -Inf alone, becomes NaN.
+ *
+ * prop_kind      norm_forward_training or norm_forward_inference, which are the same
+ * alg_kind       norm_softmax_accurate or norm_softmax_log
+ * src_desc       1 to 12 dimensions; f32, bf16, f16, s8, u8, f8_e5m2 or f8_e4m3; a
+ *                layout of its own
+ * dst_desc       the same dimensions, any of these types, any layout or "any" (then
+ *                as src)
+ * softmax_axis   the dimension of the rows, from 0
+ * attr           may be NULL. Scales of SRC and DST, one for the tensor; eltwise and
+ *                binary post-operations. The scale of SRC multiplies the result of
+ *                the formula, as in oneDNN, then come the post-operations, then the
+ *                division by the scale of DST
+ *
+ * Arguments: in SRC, and what the attributes ask for; out DST. SRC and DST may be
+ * one buffer if their types and layouts are the same. */
+NORM_API norm_status_t norm_softmax_forward_primitive_desc_create(
+        norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
+        norm_prop_kind_t prop_kind, norm_alg_kind_t alg_kind,
+        const_norm_memory_desc_t src_desc, const_norm_memory_desc_t dst_desc,
+        int softmax_axis, const_norm_primitive_attr_t attr);
+
+/* The gradient, from dst as forward gave it. Per row:
+ *
+ *   norm_softmax_accurate   diff_src = dst*(diff_dst - sum(diff_dst*dst))
+ *   norm_softmax_log        diff_src = diff_dst - exp(dst)*sum(diff_dst)
+ *
+ * diff_src_desc  f32, bf16 or f16, any layout or "any" (then as diff_dst)
+ * diff_dst_desc  likewise (then as dst)
+ * dst_desc       f32, bf16 or f16, a layout of its own
+ * attr           may be NULL; neither scales nor post-operations
+ * hint_fwd_pd    may be NULL; not needed
+ *
+ * Arguments: in DST, DIFF_DST; out DIFF_SRC, which may be one buffer with either if
+ * the types and layouts are the same. */
+NORM_API norm_status_t norm_softmax_backward_primitive_desc_create(
+        norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
+        norm_alg_kind_t alg_kind, const_norm_memory_desc_t diff_src_desc,
+        const_norm_memory_desc_t diff_dst_desc, const_norm_memory_desc_t dst_desc,
+        int softmax_axis, const_norm_primitive_desc_t hint_fwd_pd,
+        const_norm_primitive_attr_t attr);
+
+/* ------------------------------------------------------------------------ */
 /* Reorder                                                                  */
 /* ------------------------------------------------------------------------ */
 

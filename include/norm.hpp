@@ -165,6 +165,62 @@ struct layer_normalization_backward : public primitive {
 };
 
 // ---------------------------------------------------------------------------
+// Softmax
+// ---------------------------------------------------------------------------
+
+// Along dimension `axis`: algorithm::softmax_accurate or softmax_log. Arguments
+// NORM_ARG_SRC and NORM_ARG_DST, and what the attributes ask for: see
+// norm_softmax_forward_primitive_desc_create.
+struct softmax_forward : public primitive {
+    class primitive_desc : public primitive_desc_base {
+    public:
+        primitive_desc() = default;
+        primitive_desc(const engine &on, prop_kind kind, algorithm of, const memory::desc &src,
+                const memory::desc &dst, int axis, const primitive_attr &attr = primitive_attr(),
+                bool allow_empty = false)
+            : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
+                return norm_softmax_forward_primitive_desc_create(object, on.get(),
+                        static_cast<norm_prop_kind_t>(kind), static_cast<norm_alg_kind_t>(of),
+                        src.get(), dst.get(), axis, attr.get());
+            })) {}
+
+        algorithm get_algorithm() const {
+            return static_cast<algorithm>(ask<norm_alg_kind_t>(query::alg_kind));
+        }
+        int get_axis() const { return ask<int>(query::axis_s32); }
+    };
+
+    softmax_forward() = default;
+    explicit softmax_forward(const primitive_desc &problem) : primitive(problem) {}
+};
+
+// The gradient of softmax_forward, from its dst. The forward descriptor is a hint and
+// may be empty.
+struct softmax_backward : public primitive {
+    class primitive_desc : public primitive_desc_base {
+    public:
+        primitive_desc() = default;
+        primitive_desc(const engine &on, algorithm of, const memory::desc &diff_src,
+                const memory::desc &diff_dst, const memory::desc &dst, int axis,
+                const softmax_forward::primitive_desc &forward = {},
+                const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
+            : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
+                return norm_softmax_backward_primitive_desc_create(object, on.get(),
+                        static_cast<norm_alg_kind_t>(of), diff_src.get(), diff_dst.get(),
+                        dst.get(), axis, forward.get_or_null(), attr.get());
+            })) {}
+
+        algorithm get_algorithm() const {
+            return static_cast<algorithm>(ask<norm_alg_kind_t>(query::alg_kind));
+        }
+        int get_axis() const { return ask<int>(query::axis_s32); }
+    };
+
+    softmax_backward() = default;
+    explicit softmax_backward(const primitive_desc &problem) : primitive(problem) {}
+};
+
+// ---------------------------------------------------------------------------
 // Reorder
 // ---------------------------------------------------------------------------
 

@@ -122,6 +122,8 @@ enum class algorithm {
     binary_eq = norm_binary_eq,
     binary_ne = norm_binary_ne,
     binary_select = norm_binary_select,
+    softmax_accurate = norm_softmax_accurate,
+    softmax_log = norm_softmax_log,
 };
 
 enum class normalization_flags : unsigned {
@@ -195,6 +197,8 @@ enum class query {
     prop_kind = norm_query_prop_kind,
     epsilon_f32 = norm_query_epsilon_f32,
     flags = norm_query_flags,
+    alg_kind = norm_query_alg_kind,
+    axis_s32 = norm_query_axis_s32,
     some_md = norm_query_some_md,
     src_md = norm_query_src_md,
     diff_src_md = norm_query_diff_src_md,

@@ -162,10 +162,10 @@ typedef enum {
     norm_query_padding_r = 17,
     norm_query_epsilon_f32 = 18,          /* float */
     norm_query_flags = 19,                /* unsigned */
-    norm_query_alg_kind = 20,
+    norm_query_alg_kind = 20,             /* norm_alg_kind_t, of a softmax */
     norm_query_alpha_f32 = 21,
     norm_query_beta_f32 = 22,
-    norm_query_axis_s32 = 23,
+    norm_query_axis_s32 = 23,             /* int, of a softmax */
     norm_query_local_size_s64 = 24,
     norm_query_k_f32 = 25,
     norm_query_p_f32 = 26,
@@ -318,7 +318,9 @@ typedef enum {
     norm_binary_lt = 0x1fff9,
     norm_binary_eq = 0x1fffa,
     norm_binary_ne = 0x1fffb,
-    norm_binary_select = 0x1fffc /* src2 != 0 ? x : src1 */
+    norm_binary_select = 0x1fffc, /* src2 != 0 ? x : src1 */
+    norm_softmax_accurate = 0x30000,
+    norm_softmax_log = 0x30001 /* the logarithm of the above */
 } norm_alg_kind_t;
 
 /* Functions applied in order to each element of a primitive's output before
@@ -334,8 +336,9 @@ typedef const struct norm_post_ops *const_norm_post_ops_t;
 typedef enum {
     norm_undefined_primitive = 0,
     norm_reorder = 1,
-    norm_shuffle = 2, /* of the kinds from here on only layer_normalization is */
-    norm_concat = 3,  /* implemented; some are kinds of post-operations */
+    norm_shuffle = 2, /* of the kinds from here on only softmax and */
+    norm_concat = 3,  /* layer_normalization are implemented; some are kinds of
+                       * post-operations */
     norm_sum = 4,
     norm_convolution = 5,
     norm_deconvolution = 6,

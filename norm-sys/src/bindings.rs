@@ -1197,6 +1197,8 @@ pub const norm_binary_lt: norm_alg_kind_t = 131065;
 pub const norm_binary_eq: norm_alg_kind_t = 131066;
 pub const norm_binary_ne: norm_alg_kind_t = 131067;
 pub const norm_binary_select: norm_alg_kind_t = 131068;
+pub const norm_softmax_accurate: norm_alg_kind_t = 196608;
+pub const norm_softmax_log: norm_alg_kind_t = 196609;
 pub type norm_alg_kind_t = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug)]
@@ -1956,6 +1958,31 @@ unsafe extern "C" {
         scale_shift_data_type: norm_data_type_t,
         epsilon: f32,
         flags: ::core::ffi::c_uint,
+        hint_fwd_pd: const_norm_primitive_desc_t,
+        attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_softmax_forward_primitive_desc_create(
+        primitive_desc: *mut norm_primitive_desc_t,
+        engine: norm_engine_t,
+        prop_kind: norm_prop_kind_t,
+        alg_kind: norm_alg_kind_t,
+        src_desc: const_norm_memory_desc_t,
+        dst_desc: const_norm_memory_desc_t,
+        softmax_axis: ::core::ffi::c_int,
+        attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_softmax_backward_primitive_desc_create(
+        primitive_desc: *mut norm_primitive_desc_t,
+        engine: norm_engine_t,
+        alg_kind: norm_alg_kind_t,
+        diff_src_desc: const_norm_memory_desc_t,
+        diff_dst_desc: const_norm_memory_desc_t,
+        dst_desc: const_norm_memory_desc_t,
+        softmax_axis: ::core::ffi::c_int,
         hint_fwd_pd: const_norm_primitive_desc_t,
         attr: const_norm_primitive_attr_t,
     ) -> norm_status_t;

@@ -22,6 +22,7 @@ mod primitive;
 mod primitive_desc;
 mod quantization;
 mod reorder;
+mod softmax;
 mod status;
 mod stream;
 

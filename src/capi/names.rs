@@ -2,6 +2,7 @@
 
 use super::convert::{data_type, prop_kind_code, unimplemented_data_type};
 use super::exported;
+use crate::ops::softmax::SoftmaxAlgorithm;
 use crate::primitive::{
     AccumulationMode, BinaryAlgorithm, CpuIsa, EltwiseAlgorithm, FpmathMode, PropKind,
     RoundingMode, ScratchpadMode,
@@ -158,7 +159,8 @@ exported! {
         let all = || {
             let eltwise = EltwiseAlgorithm::ALL.iter().map(|a| (a.code(), a.name()));
             let binary = BinaryAlgorithm::ALL.iter().map(|a| (a.code(), a.name()));
-            eltwise.chain(binary).chain(OTHER_ALGORITHMS).collect()
+            let softmax = SoftmaxAlgorithm::ALL.iter().map(|a| (a.code(), a.name()));
+            eltwise.chain(binary).chain(softmax).chain(OTHER_ALGORITHMS).collect()
         };
         Ok(NAMES.get(alg_kind, all).unwrap_or(c"unknown alg_kind".as_ptr()))
     }

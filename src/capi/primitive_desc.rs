@@ -6,7 +6,7 @@ use super::exported;
 use super::handle::{Handle, Out, is_null};
 use super::memory_desc::put;
 use crate::error::{Error, Result, Status};
-use crate::primitive::{Attr, Op, PrimitiveDesc, ScratchpadMode, Usage};
+use crate::primitive::{Answer, Attr, Op, OpArgument, PrimitiveDesc, ScratchpadMode, Usage};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::{c_int, c_void};
@@ -83,21 +83,31 @@ impl Descriptor {
         })
     }
 
-    fn number(&self, what: sys::norm_query_t) -> Result<c_int> {
+    /// The answer to a query that has a number or an enumerator for one.
+    fn value(&self, what: sys::norm_query_t) -> Result<Answer> {
+        let op = self.desc.op();
         // Scales and zero points do not count, operands of post-operations do.
-        let not_counted = sys::NORM_ARG_ATTR_SCALES..sys::NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE;
-        let arguments = self.desc.op().arguments();
-        let of = |usage| {
-            arguments.iter().filter(|a| a.usage == usage && !not_counted.contains(&a.id)).count()
+        let arguments = |usage| {
+            let counts = |a: &&OpArgument| a.usage == usage && !a.is_quantization();
+            Answer::S32(op.arguments().iter().filter(counts).count() as i32)
         };
-        match what {
-            sys::norm_query_num_of_inputs_s32 => Ok(of(Usage::Input) as c_int),
-            sys::norm_query_num_of_outputs_s32 => Ok(of(Usage::Output) as c_int),
-            _ => {
-                let what = what as i32;
-                Err(Error::invalid(format!("what: {what} is not an s32 of a primitive descriptor")))
+        let answer = match what {
+            sys::norm_query_num_of_inputs_s32 => Some(arguments(Usage::Input)),
+            sys::norm_query_num_of_outputs_s32 => Some(arguments(Usage::Output)),
+            sys::norm_query_memory_consumption_s64 => {
+                let library = self.desc.attr().scratchpad_mode == ScratchpadMode::Library;
+                let size = self.desc.implementation().scratchpad_size();
+                Some(Answer::S64(if library { size as i64 } else { 0 }))
             }
-        }
+            sys::norm_query_primitive_kind => Some(Answer::U32(op.kind())),
+            sys::norm_query_prop_kind => op.prop_kind().map(prop_kind_code).map(Answer::U32),
+            sys::norm_query_cache_blob_id_size_s64 => Some(Answer::S64(0)),
+            _ => op.query(what),
+        };
+        answer.ok_or_else(|| {
+            let what = what as i32;
+            Error::unimplemented(format!("what: {what} is not asked of a {}", op.name()))
+        })
     }
 
     /// # Safety
@@ -116,36 +126,24 @@ impl Descriptor {
                 sys::norm_query_engine | sys::norm_query_scratchpad_engine => {
                     put(result, self.engine.lend_mut());
                 }
-                sys::norm_query_primitive_kind => put(result, op.kind()),
                 sys::norm_query_reorder_src_engine | sys::norm_query_reorder_dst_engine
                     if op.kind() == sys::norm_reorder =>
                 {
                     put(result, self.engine.lend_mut());
                 }
-                sys::norm_query_prop_kind => {
-                    put(result, prop_kind_code(op.prop_kind().ok_or_else(|| lacks(op, what))?));
-                }
-                sys::norm_query_epsilon_f32 => {
-                    put(result, op.epsilon().ok_or_else(|| lacks(op, what))?);
-                }
-                sys::norm_query_flags => put(result, op.flags().ok_or_else(|| lacks(op, what))?),
-                sys::norm_query_cache_blob_id_size_s64 => put(result, 0i64),
-                sys::norm_query_reorder_src_engine..=sys::norm_query_group_size_s64 => {
-                    return Err(lacks(op, what));
-                }
                 sys::norm_query_impl_info_str => {
                     put(result, implementation.variant().name.as_ptr())
-                }
-                sys::norm_query_memory_consumption_s64 => {
-                    let library = self.desc.attr().scratchpad_mode == ScratchpadMode::Library;
-                    let size = implementation.scratchpad_size();
-                    put(result, if library { size as i64 } else { 0 });
                 }
                 sys::norm_query_time_estimate_f64 => {
                     return Err(Error::unimplemented("what: times are not estimated"));
                 }
-                sys::norm_query_num_of_inputs_s32 | sys::norm_query_num_of_outputs_s32 => {
-                    put(result, self.number(what)?);
+                sys::norm_query_primitive_kind..=sys::norm_query_group_size_s64 => {
+                    match self.value(what)? {
+                        Answer::S32(value) => put(result, value),
+                        Answer::S64(value) => put(result, value),
+                        Answer::F32(value) => put(result, value),
+                        Answer::U32(value) => put(result, value),
+                    }
                 }
                 _ => {
                     let desc = self.memory_desc(what, index)?;
@@ -161,11 +159,6 @@ impl Descriptor {
         }
         Ok(())
     }
-}
-
-/// What an operation is not asked for.
-fn lacks(op: &dyn Op, what: sys::norm_query_t) -> Error {
-    Error::unimplemented(format!("what: {what} is not asked of a {}", op.name()))
 }
 
 exported! {
@@ -255,6 +248,10 @@ exported! {
         _index: c_int,
     ) -> c_int, else 0; {
         // SAFETY: the caller's.
-        unsafe { Descriptor::get(primitive_desc, "primitive_desc") }?.number(what)
+        let descriptor = unsafe { Descriptor::get(primitive_desc, "primitive_desc") }?;
+        match descriptor.value(what)? {
+            Answer::S32(value) => Ok(value),
+            _ => Err(Error::invalid(format!("what: the answer to {} is not an s32", what as i32))),
+        }
     }
 }

@@ -3,3 +3,4 @@
 
 pub(crate) mod layer_normalization;
 pub(crate) mod reorder;
+pub(crate) mod softmax;

@@ -56,28 +56,50 @@ pub(crate) struct OpArgument {
 }
 
 impl OpArgument {
+    /// The bit of argument ids that oneDNN does not have.
+    const OWN: i32 = 0x4000_0000;
+
     /// Whether it belongs to an attribute and not to the operation.
     pub(crate) fn is_of_attribute(&self) -> bool {
-        self.id >= sys::NORM_ARG_ATTR_SCALES
+        self.id & !Self::OWN >= sys::NORM_ARG_ATTR_SCALES
     }
+
+    /// Whether it holds scales or zero points.
+    pub(crate) fn is_quantization(&self) -> bool {
+        let ids = sys::NORM_ARG_ATTR_SCALES..sys::NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE;
+        ids.contains(&(self.id & !Self::OWN))
+    }
+}
+
+/// The answer to a query, of the C type that the header states.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Answer {
+    S32(i32),
+    S64(i64),
+    F32(f32),
+    /// An enumerator, or flags.
+    U32(u32),
 }
 
 /// A validated problem of an operation.
 pub(crate) trait Op: Send + Sync {
     fn kind(&self) -> sys::norm_primitive_kind_t;
     fn name(&self) -> &'static str;
-    /// What an operation has no such thing as is `None`.
+    /// `None` if not applicable.
     fn prop_kind(&self) -> Option<PropKind>;
-    fn epsilon(&self) -> Option<f32>;
-    fn flags(&self) -> Option<u32>;
+    /// A parameter of the operation, such as its epsilon, axis or algorithm; `None` if not applicable.
+    fn query(&self, _what: sys::norm_query_t) -> Option<Answer> {
+        None
+    }
     /// Everything that an execution reads or writes, what attributes ask for included, without the
     /// scratchpad.
     fn arguments(&self) -> &[OpArgument];
     /// The descriptor that a `norm_query_*_md` names; `None` if the problem has none of the kind.
     fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc>;
-    /// The problem's dimensions, those of src, as on benchdnn's command line.
+    /// The problem's dimensions, those of src or else of dst, as on benchdnn's command line.
     fn problem(&self) -> String {
         let src = self.query_md(sys::norm_query_src_md, 0);
+        let src = src.or_else(|| self.query_md(sys::norm_query_dst_md, 0));
         let dims: Vec<String> =
             src.into_iter().flat_map(MemoryDesc::dims).map(i64::to_string).collect();
         dims.join("x")
@@ -135,9 +157,9 @@ pub(crate) struct Execution<'a> {
     pub(crate) threads: Threads,
 }
 
-/// As many as an operation can have, so that executions allocate nothing: its own, scales and zero
-/// points, and two for each post-operation.
-const MAX_ARGUMENTS: usize = 16 + 2 * MAX_POST_OPS;
+/// Room for an operation's own arguments with their scales and zero points, and for two of each
+/// post-operation, so that executions allocate nothing. [`PrimitiveDesc::new`] refuses more.
+const MAX_ARGUMENTS: usize = 64 + 2 * MAX_POST_OPS;
 
 /// The addresses of an execution's arguments. What lies past the last is never initialised: most
 /// executions have a few.
@@ -191,6 +213,11 @@ impl PrimitiveDesc {
     pub(crate) fn new(op: Arc<dyn Op>, attr: Attr) -> Result<Self> {
         let begin = Instant::now();
         let level = effective_level();
+        if op.arguments().len() > MAX_ARGUMENTS {
+            let count = op.arguments().len();
+            let text = format!("the problem has {count} arguments, more than {MAX_ARGUMENTS}");
+            return Err(Error::unimplemented(text));
+        }
         let (position, implementation) = choose(&*op, level, 0)
             .ok_or_else(|| Error::unimplemented("no implementation takes this problem"))?;
         let scratchpad_size = implementation.scratchpad_size();
@@ -288,4 +315,43 @@ fn scratchpad_desc(size: usize, attr: &Attr) -> Result<MemoryDesc> {
         Error::new(Status::OutOfMemory, "the scratchpad would be larger than an address space")
     })?;
     MemoryDesc::dense(&[size], DataType::U8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argument(id: i32) -> OpArgument {
+        OpArgument { id, name: "".into(), usage: Usage::Input, desc: MemoryDesc::EMPTY }
+    }
+
+    #[test]
+    fn own_ids_are_no_attributes() {
+        let own = |n| OpArgument::OWN | n;
+        for id in [sys::NORM_ARG_SRC, sys::NORM_ARG_DIFF_SHIFT, own(1), own(38), own(1023)] {
+            assert!(!argument(id).is_of_attribute(), "{id}");
+            assert!(!argument(id).is_quantization(), "{id}");
+        }
+        for base in [sys::NORM_ARG_ATTR_SCALES, sys::NORM_ARG_ATTR_ZERO_POINTS] {
+            for id in [base | sys::NORM_ARG_DST, base | own(38)] {
+                assert!(argument(id).is_of_attribute() && argument(id).is_quantization(), "{id}");
+            }
+        }
+        let operand = argument(sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(31) | sys::NORM_ARG_SRC_1);
+        assert!(operand.is_of_attribute() && !operand.is_quantization());
+    }
+
+    #[test]
+    fn every_argument_is_found() {
+        let mut arguments = Arguments::new();
+        let mut bytes = [0u8; MAX_ARGUMENTS];
+        let first = bytes.as_mut_ptr();
+        for n in 0..MAX_ARGUMENTS {
+            arguments.push(OpArgument::OWN | n as i32, first.wrapping_add(n));
+        }
+        for n in 0..MAX_ARGUMENTS {
+            assert_eq!(arguments.get(OpArgument::OWN | n as i32), first.wrapping_add(n));
+        }
+        assert!(arguments.get(sys::NORM_ARG_SRC).is_null());
+    }
 }

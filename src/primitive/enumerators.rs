@@ -33,6 +33,8 @@ macro_rules! enumerators {
     };
 }
 
+pub(crate) use enumerators;
+
 enumerators! {
     /// Who provides the scratchpad.
     #[derive(Default)]

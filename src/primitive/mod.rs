@@ -19,10 +19,12 @@ pub(crate) use attr::{
     set_default_fpmath_mode,
 };
 pub(crate) use desc::{
-    Arguments, Execution, Implementation, Op, OpArgument, PrimitiveDesc, PropKind, Usage, Variant,
+    Answer, Arguments, Execution, Implementation, Op, OpArgument, PrimitiveDesc, PropKind, Usage,
+    Variant,
 };
 pub(crate) use enumerators::{
     AccumulationMode, BinaryAlgorithm, EltwiseAlgorithm, FpmathMode, RoundingMode, ScratchpadMode,
+    enumerators,
 };
 #[cfg(feature = "onednn-abi")]
 pub(crate) use isa::set_cap_once;

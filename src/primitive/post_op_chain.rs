@@ -2,8 +2,10 @@
 //! post-operations, the scale of dst.
 
 use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, PostOp};
+use crate::simd::lanes::Lanes;
 use crate::simd::math::{self, Exponent};
-use crate::simd::{FusedOp, Level, Simd, entry_points, read_scalar};
+use crate::simd::portable::Portable;
+use crate::simd::{FusedOp, LANES, Level, Simd, entry_points, read_scalar};
 use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets, RowMap};
 use norm_sys as sys;
 
@@ -310,102 +312,117 @@ impl PostOpChain {
     }
 }
 
-/// Replaces each element of a chunk with the value of an expression.
+/// Replaces the elements of a chunk with the value of an expression of vectors of them, and of others.
 macro_rules! each {
-    ($chunk:expr, |$x:ident| $value:expr) => {
-        for element in $chunk.iter_mut() {
-            let $x = *element;
-            *element = $value;
+    ($chunk:expr, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {{
+        let len = $chunk.len();
+        let whole = len - len % LANES;
+        let mut i = 0;
+        // SAFETY: the loop stays within the chunk and the others; the caller guarantees the instruction set.
+        unsafe {
+            while i < whole {
+                let $x = Lanes::<S>::load($chunk.as_ptr().add(i), LANES);
+                $(let $y = Lanes::<S>::load($others.as_ptr().add(i), LANES);)*
+                ($value).store($chunk.as_mut_ptr().add(i), LANES);
+                i += LANES;
+            }
+            if i < len {
+                let $x = Lanes::<S>::load($chunk.as_ptr().add(i), len - i);
+                $(let $y = Lanes::<S>::load($others.as_ptr().add(i), len - i);)*
+                ($value).store($chunk.as_mut_ptr().add(i), len - i);
+            }
         }
-    };
-    ($chunk:expr, $others:expr, |$x:ident, $y:ident| $value:expr) => {
-        for (element, other) in $chunk.iter_mut().zip($others.iter()) {
-            let ($x, $y) = (*element, *other);
-            *element = $value;
-        }
-    };
+    }};
 }
 
+/// # Safety
+/// The CPU supports the instruction set of `S`.
 #[inline(always)]
-fn eltwise(chunk: &mut [f32], algorithm: EltwiseAlgorithm, (a, b): (f32, f32), exponent: Exponent) {
+unsafe fn eltwise<S: Simd>(
+    chunk: &mut [f32],
+    algorithm: EltwiseAlgorithm,
+    (a, b): (f32, f32),
+    exponent: Exponent,
+) {
     use EltwiseAlgorithm as E;
     match algorithm {
-        E::Relu if a == 0.0 => each!(chunk, |x| if x < 0.0 { 0.0 } else { x }),
-        E::Relu => each!(chunk, |x| if x > 0.0 { x } else { x * a }),
+        E::Relu if a == 0.0 => each!(chunk, |x| x.lt(0.0).select(0.0, x)),
+        E::Relu => each!(chunk, |x| x.all(0.0).lt(x).select(x, x * a)),
         E::Tanh => each!(chunk, |x| math::tanh(x)),
         E::Elu => each!(chunk, |x| math::elu(x, a)),
         E::Square => each!(chunk, |x| x * x),
         E::Abs => each!(chunk, |x| x.abs()),
         E::Sqrt => each!(chunk, |x| x.sqrt()),
         E::Linear => each!(chunk, |x| x.mul_add(a, b)),
-        E::SoftRelu => each!(chunk, |x| math::softplus(a * x) / a),
-        E::Hardsigmoid => each!(chunk, |x| hardsigmoid(x, a, b)),
+        E::SoftRelu => each!(chunk, |x| math::softplus(x * a) / a),
+        E::Hardsigmoid => each!(chunk, |x| x.mul_add(a, b).within(0.0, 1.0)),
         E::Logistic => each!(chunk, |x| math::logistic(x)),
         E::Exp => each!(chunk, |x| math::exp(x)),
         E::GeluTanh => each!(chunk, |x| math::gelu_tanh(x)),
-        E::Swish => each!(chunk, |x| x * math::logistic(a * x)),
+        E::Swish => each!(chunk, |x| x * math::logistic(x * a)),
         E::Log => each!(chunk, |x| math::log(x)),
-        E::Clip | E::ClipV2 => each!(chunk, |x| {
-            let x = if x < a { a } else { x };
-            if x > b { b } else { x }
-        }),
-        E::Pow => each!(chunk, |x| a * math::pow(x, exponent)),
+        E::Clip | E::ClipV2 => each!(chunk, |x| x.within(a, b)),
+        E::Pow => each!(chunk, |x| math::pow(x, exponent) * a),
         E::GeluErf => each!(chunk, |x| math::gelu_erf(x)),
         E::Round => each!(chunk, |x| math::round(x)),
         E::Mish => each!(chunk, |x| math::mish(x)),
-        E::Hardswish => each!(chunk, |x| x * hardsigmoid(x, a, b)),
+        E::Hardswish => each!(chunk, |x| x * x.mul_add(a, b).within(0.0, 1.0)),
     }
 }
 
+/// # Safety
+/// There are as many others as elements of the chunk. The CPU supports the instruction set of `S`.
 #[inline(always)]
-fn hardsigmoid(x: f32, a: f32, b: f32) -> f32 {
-    let v = x.mul_add(a, b);
-    let v = if v < 0.0 { 0.0 } else { v };
-    if v > 1.0 { 1.0 } else { v }
-}
-
-/// 1 if true, 0 if false.
-#[inline(always)]
-fn truth(x: bool) -> f32 {
-    if x { 1.0 } else { 0.0 }
-}
-
-#[inline(always)]
-fn binary(chunk: &mut [f32], algorithm: BinaryAlgorithm, others: &[f32]) {
+unsafe fn binary<S: Simd>(chunk: &mut [f32], algorithm: BinaryAlgorithm, others: &[f32]) {
     use BinaryAlgorithm as B;
     match algorithm {
-        B::Add => each!(chunk, others, |x, y| x + y),
-        B::Mul => each!(chunk, others, |x, y| x * y),
-        B::Max => each!(chunk, others, |x, y| math::most(x, y)),
-        B::Min => each!(chunk, others, |x, y| math::least(x, y)),
-        B::Div => each!(chunk, others, |x, y| x / y),
-        B::Sub => each!(chunk, others, |x, y| x - y),
-        B::Ge => each!(chunk, others, |x, y| truth(x >= y)),
-        B::Gt => each!(chunk, others, |x, y| truth(x > y)),
-        B::Le => each!(chunk, others, |x, y| truth(x <= y)),
-        B::Lt => each!(chunk, others, |x, y| truth(x < y)),
-        B::Eq => each!(chunk, others, |x, y| truth(x == y)),
-        B::Ne => each!(chunk, others, |x, y| truth(x != y)),
+        B::Add => each!(chunk, |x, y: others| x + y),
+        B::Mul => each!(chunk, |x, y: others| x * y),
+        B::Max => each!(chunk, |x, y: others| x.max(y)),
+        B::Min => each!(chunk, |x, y: others| x.min(y)),
+        B::Div => each!(chunk, |x, y: others| x / y),
+        B::Sub => each!(chunk, |x, y: others| x - y),
+        B::Ge => each!(chunk, |x, y: others| y.le(x).select(1.0, 0.0)),
+        B::Gt => each!(chunk, |x, y: others| y.lt(x).select(1.0, 0.0)),
+        B::Le => each!(chunk, |x, y: others| x.le(y).select(1.0, 0.0)),
+        B::Lt => each!(chunk, |x, y: others| x.lt(y).select(1.0, 0.0)),
+        B::Eq => each!(chunk, |x, y: others| x.eq(y).select(1.0, 0.0)),
+        B::Ne => each!(chunk, |x, y: others| x.eq(y).select(0.0, 1.0)),
         // `Select` needs the condition; see `select`.
         B::Select => {}
     }
 }
 
+/// # Safety
+/// As [`binary`].
 #[inline(always)]
-fn select(chunk: &mut [f32], others: &[f32], conditions: &[f32]) {
-    for ((x, other), condition) in chunk.iter_mut().zip(others).zip(conditions) {
-        *x = if *condition != 0.0 { *x } else { *other };
-    }
+unsafe fn select<S: Simd>(chunk: &mut [f32], others: &[f32], conditions: &[f32]) {
+    each!(chunk, |x, y: others, condition: conditions| condition.eq(0.0).select(y, x));
+}
+
+/// [`apply`] without vectors, for reference implementations.
+///
+/// # Safety
+/// As [`apply`].
+pub(crate) unsafe fn apply_chain(
+    bound: &BoundChain<'_>,
+    chunk: &mut [f32],
+    at: (usize, usize),
+    others: [&mut [f32]; 2],
+) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { apply::<Portable>(bound, chunk, at, others) }
 }
 
 /// Applies all steps to the elements of a row from `col` on. `others` are buffers for operands, as
 /// long as `chunk`.
 ///
 /// # Safety
-/// The operands have this row and these elements, and no other thread writes them.
+/// The operands have this row and these elements, and no other thread writes them. The CPU supports the
+/// instruction set of `S`.
 #[inline(always)]
 #[allow(clippy::undocumented_unsafe_blocks)]
-pub(crate) unsafe fn apply_chain(
+unsafe fn apply<S: Simd>(
     bound: &BoundChain<'_>,
     chunk: &mut [f32],
     (row, col): (usize, usize),
@@ -414,24 +431,24 @@ pub(crate) unsafe fn apply_chain(
     let [ys, zs] = others;
     for (i, step) in bound.steps.0.iter().enumerate() {
         let (factor, operands) = (bound.factors[i], bound.operands[i]);
+        // SAFETY: guaranteed by the caller.
         match step {
             Step::Multiply(..) | Step::Divide(..) => each!(chunk, |x| x * factor),
-            Step::Eltwise { algorithm, alpha, beta, exponent } => {
-                eltwise(chunk, *algorithm, (*alpha, *beta), *exponent);
-            }
-            // SAFETY of the reads: guaranteed by the caller.
-            Step::Binary { algorithm, first, second: None } => {
-                let ys = unsafe { first.read(operands[0], row, col, ys) };
-                binary(chunk, *algorithm, ys);
-            }
-            Step::Binary { first, second: Some(second), .. } => {
-                let ys = unsafe { first.read(operands[0], row, col, ys) };
-                let zs = unsafe { second.read(operands[1], row, col, zs) };
-                select(chunk, ys, zs);
-            }
+            Step::Eltwise { algorithm, alpha, beta, exponent } => unsafe {
+                eltwise::<S>(chunk, *algorithm, (*alpha, *beta), *exponent);
+            },
+            Step::Binary { algorithm, first, second: None } => unsafe {
+                let ys = first.read(operands[0], row, col, ys);
+                binary::<S>(chunk, *algorithm, ys);
+            },
+            Step::Binary { first, second: Some(second), .. } => unsafe {
+                let ys = first.read(operands[0], row, col, ys);
+                let zs = second.read(operands[1], row, col, zs);
+                select::<S>(chunk, ys, zs);
+            },
             Step::Sum { scale, zero_point, dst } => {
                 let ys = unsafe { dst.read(operands[0], row, col, ys) };
-                each!(chunk, ys, |x, y| (y - zero_point).mul_add(*scale, x));
+                each!(chunk, |x, y: ys| (y - *zero_point).mul_add(*scale, x));
             }
         }
     }
@@ -451,8 +468,6 @@ pub(crate) struct Rows {
 /// not overlap them. The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn apply_to_rows<S: Simd>(bound: &BoundChain<'_>, rows: &Rows, first: usize, last: usize) {
-    // `S` only selects the instruction set that this is compiled for.
-    let _ = S::UNROLLS;
     let (mut ys, mut zs) = ([0.0; CHUNK], [0.0; CHUNK]);
     for row in first..last {
         let start = rows.start.wrapping_add((row - first) * rows.step);
@@ -462,7 +477,7 @@ unsafe fn apply_to_rows<S: Simd>(bound: &BoundChain<'_>, rows: &Rows, first: usi
             // SAFETY: guaranteed by the caller.
             unsafe {
                 let chunk = std::slice::from_raw_parts_mut(start.add(col), len);
-                apply_chain(bound, chunk, (row, col), [&mut ys[..len], &mut zs[..len]]);
+                apply::<S>(bound, chunk, (row, col), [&mut ys[..len], &mut zs[..len]]);
             }
             col += len;
         }

@@ -48,6 +48,7 @@ thread_local! {
 /// Calls `f` with `size` uninitialised bytes, 64-byte aligned. Allocates only if this thread has
 /// not used as much before. The buffer is taken while `f` runs, so that a nested execution (a
 /// caller's pool may run one on a waiting thread) gets a buffer of its own.
+#[inline]
 pub(crate) fn with_scratchpad<T>(size: usize, f: impl FnOnce(*mut u8) -> T) -> Result<T> {
     if size == 0 {
         return Ok(f(std::ptr::null_mut()));

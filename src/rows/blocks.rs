@@ -21,6 +21,7 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// Blocks of whole chains of column sums, except at the end. The split depends on the shape alone.
+    #[inline]
     pub(crate) fn of_column_sums(rows: usize, cols: usize) -> Self {
         let elements = rows.saturating_mul(cols);
         let few = (elements / ELEMENTS_OF_ONE).clamp(1, FEW_BLOCKS);
@@ -30,6 +31,7 @@ impl Blocks {
     }
 
     /// About `count` blocks, for work whose results do not depend on the split.
+    #[inline]
     pub(crate) fn about(rows: usize, count: usize) -> Self {
         const SOME_ROWS: usize = 4;
         let rows_per_block = rows.div_ceil(count.max(1)).next_multiple_of(SOME_ROWS).max(1);
@@ -37,15 +39,18 @@ impl Blocks {
     }
 
     /// At most `count` blocks, each of a multiple of `step` rows except at the end.
+    #[inline]
     pub(crate) fn at_most(rows: usize, count: usize, step: usize) -> Self {
         let rows_per_block = rows.div_ceil(count.max(1)).max(1).next_multiple_of(step);
         Self { rows, rows_per_block }
     }
 
+    #[inline]
     pub(crate) fn count(self) -> usize {
         self.rows.div_ceil(self.rows_per_block)
     }
 
+    #[inline]
     pub(crate) fn range(self, block: usize) -> Range<usize> {
         let first = block * self.rows_per_block;
         first..self.rows.min(first + self.rows_per_block)

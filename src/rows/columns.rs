@@ -12,8 +12,8 @@ use crate::tensor::DataType;
 /// The most rows in a chain.
 pub(crate) const CHAIN_ROWS: usize = 16;
 
-/// The f64 that hold the number of rows in open chains.
-const OPEN: usize = 1;
+/// The f64 that hold the number of rows in open chains: a cache line, so that sums are aligned.
+const OPEN: usize = 8;
 
 /// The addresses of a block's sums and chains; null if not wanted.
 pub(crate) struct ColumnSums {

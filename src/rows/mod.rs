@@ -10,7 +10,8 @@ mod order;
 mod pack;
 mod parameter;
 mod pipeline;
-pub(crate) mod schedule;
+mod plain;
+mod schedule;
 mod slots;
 mod stage;
 
@@ -18,5 +19,6 @@ pub(crate) use columns::{CHAIN_ROWS, ColumnSums, JoinEntry, join_entry};
 pub(crate) use order::{row_map, row_order};
 pub(crate) use parameter::{Neutral, Parameters};
 pub(crate) use pipeline::{Pipeline, Spec};
-pub(crate) use schedule::Schedule;
-pub(crate) use stage::{Operand, Staged};
+pub(crate) use plain::{PlainRow, PlainTensor, plain_fold};
+pub(crate) use schedule::{Caches, Schedule};
+pub(crate) use stage::{Operand, RowTensor, Staged, TENSORS};

@@ -52,6 +52,7 @@ impl Parameters {
     ///
     /// # Safety
     /// `given` is null or has a value per column, and `room` has the bytes of [`room`](Self::room).
+    #[inline]
     pub(crate) unsafe fn get(&self, given: *mut u8, neutral: Neutral, room: *mut u8) -> *const f32 {
         if !given.is_null() && self.data_type != DataType::F32 {
             let packing = Packing {

@@ -83,7 +83,7 @@ impl Pipeline {
     }
 
     /// The tensors at their addresses in an execution.
-    fn tensors(&self, addresses: [*mut u8; TENSORS]) -> [RowTensor; TENSORS] {
+    pub(crate) fn tensors(&self, addresses: [*mut u8; TENSORS]) -> [RowTensor; TENSORS] {
         let tensor = |i: usize| RowTensor {
             address: addresses[i],
             data_type: self.types[i],
@@ -118,10 +118,16 @@ impl Pipeline {
         (width, streams): (usize, bool),
         kernel: &Kernel<'_>,
     ) -> usize {
+        let stride = self.stride();
+        if width == 1 && stride == 0 && self.stage.is_none() && self.rows > 0 {
+            // One block: the way of small problems, where every step counts.
+            let _environment = DefaultEnvironment::enter();
+            kernel(None, 0, self.rows, std::ptr::null_mut());
+            return 1;
+        }
         let blocks = self.blocks(width);
         let long = self.rows * self.cols >= ELEMENTS_TO_WAKE_FOR;
         let length = if long { Length::Long } else { Length::Short };
-        let stride = self.stride();
         let sums = Part(execution.scratchpad.wrapping_add(self.room).cast::<f64>());
         let start = |block: usize| {
             let sums = sums.at(block * stride);
@@ -147,7 +153,7 @@ impl Pipeline {
         let count = blocks.count().min(stage.most(self.rows));
         let slots = Slots::new(count);
         let stages = Part(execution.scratchpad.wrapping_add(self.stages_at));
-        let tensors = Shared(self.tensors(addresses));
+        let tensors = self.tensors(addresses);
         execution.threads.run(blocks.count(), width.min(count), length, &|block| {
             let _environment = DefaultEnvironment::enter();
             let (slot, sums) = (slots.take(), start(block));
@@ -155,7 +161,7 @@ impl Pipeline {
             // SAFETY: the rows belong to the block, and the stage to the slot.
             unsafe {
                 stage.run(
-                    tensors.get(),
+                    &tensors,
                     place,
                     blocks.range(block),
                     (bound.as_ref(), streams),
@@ -200,15 +206,3 @@ impl<T> Part<T> {
 
 // SAFETY: each block writes its own part only.
 unsafe impl<T> Sync for Part<T> {}
-
-/// Tensors that several threads write, each its own rows.
-struct Shared([RowTensor; TENSORS]);
-
-impl Shared {
-    fn get(&self) -> &[RowTensor; TENSORS] {
-        &self.0
-    }
-}
-
-// SAFETY: threads write disjoint rows through these pointers.
-unsafe impl Sync for Shared {}

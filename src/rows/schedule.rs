@@ -99,13 +99,14 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     /// For `rows` rows of `cols` columns, data types of src and dst, and a number of threads.
+    #[inline]
     pub(crate) fn new(
+        caches: Caches,
         (rows, cols): (usize, usize),
         (src, dst): (DataType, DataType),
         threads: usize,
     ) -> Self {
-        let caches = Caches::get();
-        let [src, dst] = [src, dst].map(|data_type| cols.saturating_mul(data_type.size()));
+        let (src, dst) = (cols.saturating_mul(src.size()), cols.saturating_mul(dst.size()));
         let row = src.saturating_add(dst);
         let both = rows.saturating_mul(row);
         let streams = if threads > 1 {

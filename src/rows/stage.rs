@@ -38,8 +38,12 @@ pub(crate) struct RowTensor {
     pub(crate) address: *mut u8,
     pub(crate) data_type: DataType,
     pub(crate) rows: RowMap,
+    /// Whether it is on a stage, or read again by post-operations soon.
     pub(crate) staged: bool,
 }
+
+// SAFETY: threads write disjoint rows through the address.
+unsafe impl Sync for RowTensor {}
 
 /// A range of rows of a block, with some tensors on a stage.
 pub(crate) struct Staged<'a> {
@@ -132,6 +136,8 @@ pub(super) struct Stage {
     /// Whether the chain may be applied to dst in place, if its rows are aligned and equidistant.
     in_place: bool,
     rows_at_once: usize,
+    /// Whether results may leave the stage non-temporally.
+    streams: bool,
     /// Bytes of one stage.
     bytes: usize,
     pack: Entry,
@@ -173,7 +179,9 @@ impl Stage {
         }
         let cols = operands[0].desc.dims().last().map_or(0, |cols| *cols as usize);
         let (pack, unpack) = entries(level);
-        Some(Self { cols, sides, chain, in_place, rows_at_once, bytes, pack, unpack })
+        let row = cols.saturating_mul(sides[0].data_type.size() + sides[DST].data_type.size());
+        let streams = count.saturating_mul(row) >= STREAMED_BYTES_OF_STAGED;
+        Some(Self { cols, sides, chain, in_place, rows_at_once, streams, bytes, pack, unpack })
     }
 
     /// Bytes of one stage.
@@ -215,13 +223,17 @@ impl Stage {
         kernel: &dyn Fn(&Staged<'_>, usize, usize),
     ) {
         let mut packing = [0, 1, 2].map(|i| self.sides[i].packing(&tensors[i], self.cols, slot));
-        packing[DST].streams = self.streams(block.end, streams);
+        packing[DST].streams = streams && self.streams;
         let direct = self.direct(&tensors[DST], bound, packing[DST].streams);
         for first in block.clone().step_by(self.rows_at_once) {
             let last = block.end.min(first + self.rows_at_once);
             let mut parts = *tensors;
             for (i, side) in self.sides.iter().enumerate() {
-                if side.offset.is_none() || (i == DST && direct.is_some()) {
+                if i == DST && direct.is_some() {
+                    parts[i].staged = true;
+                    continue;
+                }
+                if side.offset.is_none() {
                     continue;
                 }
                 parts[i] = side.on_stage(slot, first);
@@ -234,13 +246,6 @@ impl Stage {
             // SAFETY: guaranteed by the caller.
             unsafe { self.complete(tensors, &packing, (first, last), direct, bound) };
         }
-    }
-
-    /// Whether outputs of `rows` rows are stored non-temporally.
-    fn streams(&self, rows: usize, wanted: bool) -> bool {
-        let [src, dst, _] = &self.sides;
-        let row = self.cols * (src.data_type.size() + dst.data_type.size());
-        wanted && rows * row >= STREAMED_BYTES_OF_STAGED
     }
 
     /// The distance between rows of dst, in elements, if the chain is applied in place.

@@ -1,11 +1,35 @@
 //! AVX2 with FMA and F16C: the 16 lanes are two registers.
 
-use super::{LanesOfRows, Quad, Simd, unroll};
+use super::{LanesOfRows, Quad, Simd, operations, unroll};
 use std::arch::x86_64::*;
 
 /// AVX2, FMA and F16C.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2;
+
+/// An operation on each register of the operands.
+macro_rules! on_both {
+    ($operation:path, $($v:expr),*) => { ($operation($($v.0),*), $operation($($v.1),*)) };
+}
+
+/// An integer operation on the bits of f32 lanes.
+macro_rules! on_bits {
+    ($operation:ident($($v:expr),*$(; $count:expr)?)) => {(
+        _mm256_castsi256_ps($operation($(_mm256_castps_si256($v.0)),*$(, $count)?)),
+        _mm256_castsi256_ps($operation($(_mm256_castps_si256($v.1)),*$(, $count)?)),
+    )};
+}
+
+/// An integer operation on the bits of f64 lanes.
+macro_rules! on_wide_bits {
+    ($operation:ident($($v:expr),*$(; $count:expr)?)) => {{
+        let mut out = [_mm256_setzero_pd(); 4];
+        for i in 0..4 {
+            out[i] = _mm256_castsi256_pd($operation($(_mm256_castpd_si256($v[i])),*$(, $count)?));
+        }
+        out
+    }};
+}
 
 /// All-ones lanes below `n`, as two registers.
 ///
@@ -80,6 +104,7 @@ impl Simd for Avx2 {
     type F = (__m256, __m256);
     type D = [__m256d; 4];
     type H = (__m128i, __m128i);
+    type M = (__m256, __m256);
     type Q = __m256d;
 
     #[inline(always)]
@@ -178,26 +203,6 @@ impl Simd for Avx2 {
                 _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v.1),
             )
         }
-    }
-    #[inline(always)]
-    unsafe fn add(a: Self::F, b: Self::F) -> Self::F {
-        unsafe { (_mm256_add_ps(a.0, b.0), _mm256_add_ps(a.1, b.1)) }
-    }
-    #[inline(always)]
-    unsafe fn sub(a: Self::F, b: Self::F) -> Self::F {
-        unsafe { (_mm256_sub_ps(a.0, b.0), _mm256_sub_ps(a.1, b.1)) }
-    }
-    #[inline(always)]
-    unsafe fn mul(a: Self::F, b: Self::F) -> Self::F {
-        unsafe { (_mm256_mul_ps(a.0, b.0), _mm256_mul_ps(a.1, b.1)) }
-    }
-    #[inline(always)]
-    unsafe fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
-        unsafe { (_mm256_fmadd_ps(a.0, b.0, c.0), _mm256_fmadd_ps(a.1, b.1, c.1)) }
-    }
-    #[inline(always)]
-    unsafe fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
-        unsafe { (_mm256_fnmadd_ps(a.0, b.0, c.0), _mm256_fnmadd_ps(a.1, b.1, c.1)) }
     }
     #[inline(always)]
     unsafe fn within(v: Self::F, low: f32, high: f32) -> Self::F {
@@ -425,5 +430,58 @@ impl Simd for Avx2 {
     #[inline(always)]
     unsafe fn wide_quarter(v: Self::D) -> Self::Q {
         unsafe { _mm256_add_pd(_mm256_add_pd(v[0], v[2]), _mm256_add_pd(v[1], v[3])) }
+    }
+
+    operations! {
+        fn add(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_add_ps, a, b);
+        fn sub(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_sub_ps, a, b);
+        fn mul(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_mul_ps, a, b);
+        fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F = on_both!(_mm256_fmadd_ps, a, b, c);
+        fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F = on_both!(_mm256_fnmadd_ps, a, b, c);
+        fn div(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_div_ps, a, b);
+        fn sqrt(v: Self::F) -> Self::F = on_both!(_mm256_sqrt_ps, v);
+        fn max(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_max_ps, a, b);
+        fn min(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_min_ps, a, b);
+        fn lt(a: Self::F, b: Self::F) -> Self::M = on_both!(_mm256_cmp_ps::<_CMP_LT_OQ>, a, b);
+        fn le(a: Self::F, b: Self::F) -> Self::M = on_both!(_mm256_cmp_ps::<_CMP_LE_OQ>, a, b);
+        fn eq(a: Self::F, b: Self::F) -> Self::M = on_both!(_mm256_cmp_ps::<_CMP_EQ_OQ>, a, b);
+        fn select(m: Self::M, a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_blendv_ps, b, a, m);
+        fn bits_and(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_and_ps, a, b);
+        fn bits_and_not(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_andnot_ps, b, a);
+        fn bits_xor(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_xor_ps, a, b);
+        fn bits_add(a: Self::F, b: Self::F) -> Self::F = on_bits!(_mm256_add_epi32(a, b));
+        fn bits_sub(a: Self::F, b: Self::F) -> Self::F = on_bits!(_mm256_sub_epi32(a, b));
+        fn shift_left(v: Self::F, n: i32) -> Self::F = on_bits!(_mm256_sllv_epi32(v; _mm256_set1_epi32(n)));
+        fn shift_right(v: Self::F, n: i32) -> Self::F = on_bits!(_mm256_srav_epi32(v; _mm256_set1_epi32(n)));
+        fn from_integer(v: Self::F) -> Self::F =
+            (_mm256_cvtepi32_ps(_mm256_castps_si256(v.0)), _mm256_cvtepi32_ps(_mm256_castps_si256(v.1)));
+        fn wide_bits_add(a: Self::D, b: Self::D) -> Self::D = on_wide_bits!(_mm256_add_epi64(a, b));
+        fn wide_bits_sub(a: Self::D, b: Self::D) -> Self::D = on_wide_bits!(_mm256_sub_epi64(a, b));
+        fn wide_shift_left(v: Self::D, n: i32) -> Self::D =
+            on_wide_bits!(_mm256_sllv_epi64(v; _mm256_set1_epi64x(n.into())));
+        fn wide_shift_right(v: Self::D, n: i32) -> Self::D =
+            on_wide_bits!(_mm256_srlv_epi64(v; _mm256_set1_epi64x(n.into())));
+    }
+    #[inline(always)]
+    unsafe fn swap<const D: usize>(v: Self::F) -> Self::F {
+        unsafe {
+            match D {
+                1 => on_both!(_mm256_permute_ps::<0b10_11_00_01>, v),
+                2 => on_both!(_mm256_permute_ps::<0b01_00_11_10>, v),
+                4 => on_both!(_mm256_permute2f128_ps::<1>, v, v),
+                _ => (v.1, v.0),
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_within(mut v: Self::D, low: f64, high: f64) -> Self::D {
+        unsafe {
+            let (low, high) = (_mm256_set1_pd(low), _mm256_set1_pd(high));
+            for v in &mut v {
+                // Of two operands with a NaN the second is the result.
+                *v = _mm256_min_pd(high, _mm256_max_pd(low, *v));
+            }
+        }
+        v
     }
 }

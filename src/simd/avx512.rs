@@ -1,11 +1,21 @@
 //! AVX-512 (F, BW, DQ, VL): one register holds the 16 lanes.
 
-use super::{Bf16Rounding, LanesOfRows, Simd, unroll};
+use super::{Bf16Rounding, LanesOfRows, Simd, operations, unroll};
 use std::arch::x86_64::*;
 
 /// AVX-512 F, BW, DQ and VL, with AVX2's FMA and F16C.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512;
+
+/// An integer operation on the bits of f32 or f64 lanes.
+macro_rules! on_bits {
+    ($operation:ident($($v:expr),*$(; $count:expr)?)) => {
+        _mm512_castsi512_ps($operation($(_mm512_castps_si512($v)),*$(, $count)?))
+    };
+    (wide $operation:ident($($v:expr),*$(; $count:expr)?)) => {
+        _mm512_castsi512_pd($operation($(_mm512_castpd_si512($v)),*$(, $count)?))
+    };
+}
 
 /// The mask of the first `n` lanes.
 #[inline(always)]
@@ -156,13 +166,10 @@ impl Simd for Avx512 {
     type F = __m512;
     type D = (__m512d, __m512d);
     type H = __m256i;
+    type M = __mmask16;
     type Q = __m256d;
     const MANY_REGISTERS: bool = true;
 
-    #[inline(always)]
-    unsafe fn splat(x: f32) -> Self::F {
-        unsafe { _mm512_set1_ps(x) }
-    }
     #[inline(always)]
     unsafe fn load(p: *const f32) -> Self::F {
         unsafe { _mm512_loadu_ps(p) }
@@ -293,34 +300,6 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn from_f16(v: Self::H) -> Self::F {
-        unsafe { _mm512_cvtph_ps(v) }
-    }
-    #[inline(always)]
-    unsafe fn to_f16(v: Self::F) -> Self::H {
-        unsafe { _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v) }
-    }
-    #[inline(always)]
-    unsafe fn add(a: Self::F, b: Self::F) -> Self::F {
-        unsafe { _mm512_add_ps(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn sub(a: Self::F, b: Self::F) -> Self::F {
-        unsafe { _mm512_sub_ps(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn mul(a: Self::F, b: Self::F) -> Self::F {
-        unsafe { _mm512_mul_ps(a, b) }
-    }
-    #[inline(always)]
-    unsafe fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
-        unsafe { _mm512_fmadd_ps(a, b, c) }
-    }
-    #[inline(always)]
-    unsafe fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
-        unsafe { _mm512_fnmadd_ps(a, b, c) }
-    }
-    #[inline(always)]
     unsafe fn within(v: Self::F, low: f32, high: f32) -> Self::F {
         // Of two operands with a NaN the second is the result.
         unsafe { _mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), v)) }
@@ -366,10 +345,6 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_splat(x: f64) -> Self::D {
-        unsafe { (_mm512_set1_pd(x), _mm512_set1_pd(x)) }
-    }
-    #[inline(always)]
     unsafe fn wide_load(p: *const f64) -> Self::D {
         unsafe { (_mm512_loadu_pd(p), _mm512_loadu_pd(p.add(8))) }
     }
@@ -404,35 +379,11 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_add(a: Self::D, b: Self::D) -> Self::D {
-        unsafe { (_mm512_add_pd(a.0, b.0), _mm512_add_pd(a.1, b.1)) }
-    }
-    #[inline(always)]
-    unsafe fn wide_sub(a: Self::D, b: Self::D) -> Self::D {
-        unsafe { (_mm512_sub_pd(a.0, b.0), _mm512_sub_pd(a.1, b.1)) }
-    }
-    #[inline(always)]
-    unsafe fn wide_mul(a: Self::D, b: Self::D) -> Self::D {
-        unsafe { (_mm512_mul_pd(a.0, b.0), _mm512_mul_pd(a.1, b.1)) }
-    }
-    #[inline(always)]
-    unsafe fn wide_fma(a: Self::D, b: Self::D, c: Self::D) -> Self::D {
-        unsafe { (_mm512_fmadd_pd(a.0, b.0, c.0), _mm512_fmadd_pd(a.1, b.1, c.1)) }
-    }
-    #[inline(always)]
     unsafe fn wide_first_n(v: Self::D, n: usize) -> Self::D {
         unsafe {
             let (low, high) = first_wide(n);
             (_mm512_maskz_mov_pd(low, v.0), _mm512_maskz_mov_pd(high, v.1))
         }
-    }
-    #[inline(always)]
-    unsafe fn wide_div(a: Self::D, b: Self::D) -> Self::D {
-        unsafe { (_mm512_div_pd(a.0, b.0), _mm512_div_pd(a.1, b.1)) }
-    }
-    #[inline(always)]
-    unsafe fn wide_sqrt(v: Self::D) -> Self::D {
-        unsafe { (_mm512_sqrt_pd(v.0), _mm512_sqrt_pd(v.1)) }
     }
     #[inline(always)]
     unsafe fn wide_all_between(v: Self::D, low: f64, high: f64) -> bool {
@@ -461,6 +412,78 @@ impl Simd for Avx512 {
         unsafe {
             let eight = _mm512_add_pd(v.0, v.1);
             _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd::<1>(eight))
+        }
+    }
+
+    operations! {
+        fn add(a: Self::F, b: Self::F) -> Self::F = _mm512_add_ps(a, b);
+        fn sub(a: Self::F, b: Self::F) -> Self::F = _mm512_sub_ps(a, b);
+        fn mul(a: Self::F, b: Self::F) -> Self::F = _mm512_mul_ps(a, b);
+        fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F = _mm512_fmadd_ps(a, b, c);
+        fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F = _mm512_fnmadd_ps(a, b, c);
+        fn from_f16(v: Self::H) -> Self::F = _mm512_cvtph_ps(v);
+        fn to_f16(v: Self::F) -> Self::H = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v);
+        fn splat(x: f32) -> Self::F = _mm512_set1_ps(x);
+        fn div(a: Self::F, b: Self::F) -> Self::F = _mm512_div_ps(a, b);
+        fn sqrt(v: Self::F) -> Self::F = _mm512_sqrt_ps(v);
+        fn max(a: Self::F, b: Self::F) -> Self::F = _mm512_max_ps(a, b);
+        fn min(a: Self::F, b: Self::F) -> Self::F = _mm512_min_ps(a, b);
+        fn lt(a: Self::F, b: Self::F) -> Self::M = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b);
+        fn le(a: Self::F, b: Self::F) -> Self::M = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(a, b);
+        fn eq(a: Self::F, b: Self::F) -> Self::M = _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b);
+        fn select(m: Self::M, a: Self::F, b: Self::F) -> Self::F = _mm512_mask_blend_ps(m, b, a);
+        fn bits_and(a: Self::F, b: Self::F) -> Self::F = _mm512_and_ps(a, b);
+        fn bits_and_not(a: Self::F, b: Self::F) -> Self::F = _mm512_andnot_ps(b, a);
+        fn bits_xor(a: Self::F, b: Self::F) -> Self::F = _mm512_xor_ps(a, b);
+        fn bits_add(a: Self::F, b: Self::F) -> Self::F = on_bits!(_mm512_add_epi32(a, b));
+        fn bits_sub(a: Self::F, b: Self::F) -> Self::F = on_bits!(_mm512_sub_epi32(a, b));
+        fn shift_left(v: Self::F, n: i32) -> Self::F = on_bits!(_mm512_sllv_epi32(v; _mm512_set1_epi32(n)));
+        fn shift_right(v: Self::F, n: i32) -> Self::F = on_bits!(_mm512_srav_epi32(v; _mm512_set1_epi32(n)));
+        fn from_integer(v: Self::F) -> Self::F = _mm512_cvtepi32_ps(_mm512_castps_si512(v));
+        fn wide_splat(x: f64) -> Self::D = (_mm512_set1_pd(x), _mm512_set1_pd(x));
+        fn wide_add(a: Self::D, b: Self::D) -> Self::D = (_mm512_add_pd(a.0, b.0), _mm512_add_pd(a.1, b.1));
+        fn wide_sub(a: Self::D, b: Self::D) -> Self::D = (_mm512_sub_pd(a.0, b.0), _mm512_sub_pd(a.1, b.1));
+        fn wide_mul(a: Self::D, b: Self::D) -> Self::D = (_mm512_mul_pd(a.0, b.0), _mm512_mul_pd(a.1, b.1));
+        fn wide_fma(a: Self::D, b: Self::D, c: Self::D) -> Self::D = (_mm512_fmadd_pd(a.0, b.0, c.0), _mm512_fmadd_pd(a.1, b.1, c.1));
+        fn wide_div(a: Self::D, b: Self::D) -> Self::D = (_mm512_div_pd(a.0, b.0), _mm512_div_pd(a.1, b.1));
+        fn wide_sqrt(v: Self::D) -> Self::D = (_mm512_sqrt_pd(v.0), _mm512_sqrt_pd(v.1));
+        fn wide_bits_add(a: Self::D, b: Self::D) -> Self::D =
+            (on_bits!(wide _mm512_add_epi64(a.0, b.0)), on_bits!(wide _mm512_add_epi64(a.1, b.1)));
+        fn wide_bits_sub(a: Self::D, b: Self::D) -> Self::D =
+            (on_bits!(wide _mm512_sub_epi64(a.0, b.0)), on_bits!(wide _mm512_sub_epi64(a.1, b.1)));
+    }
+    #[inline(always)]
+    unsafe fn swap<const D: usize>(v: Self::F) -> Self::F {
+        unsafe {
+            match D {
+                1 => _mm512_permute_ps::<0b10_11_00_01>(v),
+                2 => _mm512_permute_ps::<0b01_00_11_10>(v),
+                4 => _mm512_shuffle_f32x4::<0b10_11_00_01>(v, v),
+                _ => _mm512_shuffle_f32x4::<0b01_00_11_10>(v, v),
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_within(v: Self::D, low: f64, high: f64) -> Self::D {
+        unsafe {
+            let (low, high) = (_mm512_set1_pd(low), _mm512_set1_pd(high));
+            // Of two operands with a NaN the second is the result.
+            let above = (_mm512_max_pd(low, v.0), _mm512_max_pd(low, v.1));
+            (_mm512_min_pd(high, above.0), _mm512_min_pd(high, above.1))
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_shift_left(v: Self::D, n: i32) -> Self::D {
+        unsafe {
+            let n = _mm512_set1_epi64(n.into());
+            (on_bits!(wide _mm512_sllv_epi64(v.0; n)), on_bits!(wide _mm512_sllv_epi64(v.1; n)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_shift_right(v: Self::D, n: i32) -> Self::D {
+        unsafe {
+            let n = _mm512_set1_epi64(n.into());
+            (on_bits!(wide _mm512_srlv_epi64(v.0; n)), on_bits!(wide _mm512_srlv_epi64(v.1; n)))
         }
     }
 }

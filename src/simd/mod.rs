@@ -17,6 +17,7 @@ pub(crate) mod codes;
 mod element;
 mod fenv;
 mod fused;
+pub(crate) mod lanes;
 mod levels;
 mod loops;
 pub(crate) mod math;
@@ -69,6 +70,23 @@ pub(crate) enum Bf16Rounding {
     ProcessorsOfZeros,
 }
 
+/// Functions of a [`Simd`] that are one expression each.
+macro_rules! operations {
+    (out of line: $(fn $name:ident($($arg:ident: $ty:ty),*) -> $result:ty = $value:expr;)*) => {$(
+        #[inline(never)]
+        unsafe fn $name($($arg: $ty),*) -> $result {
+            $value
+        }
+    )*};
+    ($(fn $name:ident($($arg:ident: $ty:ty),*) -> $result:ty = $value:expr;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name($($arg: $ty),*) -> $result {
+            unsafe { $value }
+        }
+    )*};
+}
+use operations;
+
 /// Vector operations over 16 lanes of f32 (`F`) and 16 of f64 (`D`).
 ///
 /// # Safety
@@ -80,6 +98,8 @@ pub(crate) trait Simd: Copy + 'static {
     type D: Copy;
     /// 16 lanes of 16 bits.
     type H: Copy;
+    /// 16 lanes of true or false.
+    type M: Copy;
     /// Four of f64.
     type Q: Quad;
     /// Whether unrolled loops pay; they do not where a vector is many instructions already.
@@ -198,6 +218,34 @@ pub(crate) trait Simd: Copy + 'static {
     /// The first `n` lanes, and zeros.
     unsafe fn first_n(v: Self::F, n: usize) -> Self::F;
 
+    unsafe fn div(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn sqrt(v: Self::F) -> Self::F;
+    /// `a` where it is above `b`, else `b`, also where one is NaN.
+    unsafe fn max(a: Self::F, b: Self::F) -> Self::F;
+    /// `a` where it is below `b`, else `b`, also where one is NaN.
+    unsafe fn min(a: Self::F, b: Self::F) -> Self::F;
+    /// `a < b`; false for NaN, as the other comparisons.
+    unsafe fn lt(a: Self::F, b: Self::F) -> Self::M;
+    unsafe fn le(a: Self::F, b: Self::F) -> Self::M;
+    unsafe fn eq(a: Self::F, b: Self::F) -> Self::M;
+    /// `a` where the mask is true, else `b`.
+    unsafe fn select(mask: Self::M, a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn bits_and(a: Self::F, b: Self::F) -> Self::F;
+    /// The bits of `a` that `b` does not have.
+    unsafe fn bits_and_not(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn bits_xor(a: Self::F, b: Self::F) -> Self::F;
+    /// The sum of the bits as integers of 32 bits, modulo 2^32.
+    unsafe fn bits_add(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn bits_sub(a: Self::F, b: Self::F) -> Self::F;
+    /// The bits shifted by less than 32.
+    unsafe fn shift_left(v: Self::F, n: i32) -> Self::F;
+    /// The same, with copies of the sign bit from above.
+    unsafe fn shift_right(v: Self::F, n: i32) -> Self::F;
+    /// The bits as a signed integer, rounded to f32.
+    unsafe fn from_integer(v: Self::F) -> Self::F;
+    /// Lane `i` is lane `i ^ D` of `v`, with `D` 1 (neighbours), 2, 4 or 8 (halves).
+    unsafe fn swap<const D: usize>(v: Self::F) -> Self::F;
+
     unsafe fn widen(v: Self::F) -> Self::D;
     /// A vector in f64.
     #[inline(always)]
@@ -226,6 +274,15 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn wide_first_n(v: Self::D, n: usize) -> Self::D;
     unsafe fn wide_div(a: Self::D, b: Self::D) -> Self::D;
     unsafe fn wide_sqrt(v: Self::D) -> Self::D;
+    /// As [`within`](Simd::within).
+    unsafe fn wide_within(v: Self::D, low: f64, high: f64) -> Self::D;
+    /// The sum of the bits as integers of 64 bits, modulo 2^64.
+    unsafe fn wide_bits_add(a: Self::D, b: Self::D) -> Self::D;
+    unsafe fn wide_bits_sub(a: Self::D, b: Self::D) -> Self::D;
+    /// The bits shifted by less than 64.
+    unsafe fn wide_shift_left(v: Self::D, n: i32) -> Self::D;
+    /// The same, with zeros from above.
+    unsafe fn wide_shift_right(v: Self::D, n: i32) -> Self::D;
     /// Whether all lanes lie between two bounds, which are among them. NaN does not.
     unsafe fn wide_all_between(v: Self::D, low: f64, high: f64) -> bool;
     /// The sum of the lanes: halves are added until one lane is left, `(i) + (i + 8)`, then

@@ -1,6 +1,6 @@
 //! NEON: the 16 lanes are four registers of f32, eight of f64.
 
-use super::{FOUR, LANES, Simd};
+use super::{FOUR, LANES, Simd, operations};
 use std::arch::aarch64::*;
 use std::arch::asm;
 
@@ -53,6 +53,24 @@ unsafe fn narrow_half(v: float32x4_t) -> uint16x4_t {
     out
 }
 
+/// An operation on the bits of f32 lanes.
+macro_rules! on_bits {
+    ($operation:ident($($v:expr),*$(; $count:expr)?)) => {
+        each!(4, vdupq_n_f32(0.0), |i| {
+            vreinterpretq_f32_u32($operation($(vreinterpretq_u32_f32($v[i])),*$(, $count)?))
+        })
+    };
+}
+
+/// An operation on the bits of f64 lanes.
+macro_rules! on_wide_bits {
+    ($operation:ident($($v:expr),*$(; $count:expr)?)) => {
+        each!(8, vdupq_n_f64(0.0), |i| {
+            vreinterpretq_f64_u64($operation($(vreinterpretq_u64_f64($v[i])),*$(, $count)?))
+        })
+    };
+}
+
 /// One operation on each register of the operands.
 macro_rules! each {
     ($n:literal, $zero:expr, |$i:ident| $value:expr) => {{
@@ -72,6 +90,7 @@ impl Simd for Neon {
     type F = [float32x4_t; 4];
     type D = [float64x2_t; 8];
     type H = [uint16x4_t; 4];
+    type M = [uint32x4_t; 4];
     type Q = [f64; FOUR];
 
     #[inline(always)]
@@ -301,6 +320,57 @@ impl Simd for Neon {
             vst1q_f64(sums.as_mut_ptr(), vaddq_f64(eight[0], eight[2]));
             vst1q_f64(sums.as_mut_ptr().add(2), vaddq_f64(eight[1], eight[3]));
             sums
+        }
+    }
+
+    operations! {
+        fn div(a: Self::F, b: Self::F) -> Self::F = each!(4, vdupq_n_f32(0.0), |i| vdivq_f32(a[i], b[i]));
+        fn sqrt(v: Self::F) -> Self::F = each!(4, vdupq_n_f32(0.0), |i| vsqrtq_f32(v[i]));
+        // Not by vmaxq and vminq, whose result is NaN where one operand is.
+        fn max(a: Self::F, b: Self::F) -> Self::F =
+            each!(4, vdupq_n_f32(0.0), |i| vbslq_f32(vcgtq_f32(a[i], b[i]), a[i], b[i]));
+        fn min(a: Self::F, b: Self::F) -> Self::F =
+            each!(4, vdupq_n_f32(0.0), |i| vbslq_f32(vcltq_f32(a[i], b[i]), a[i], b[i]));
+        fn lt(a: Self::F, b: Self::F) -> Self::M = each!(4, vdupq_n_u32(0), |i| vcltq_f32(a[i], b[i]));
+        fn le(a: Self::F, b: Self::F) -> Self::M = each!(4, vdupq_n_u32(0), |i| vcleq_f32(a[i], b[i]));
+        fn eq(a: Self::F, b: Self::F) -> Self::M = each!(4, vdupq_n_u32(0), |i| vceqq_f32(a[i], b[i]));
+        fn select(m: Self::M, a: Self::F, b: Self::F) -> Self::F =
+            each!(4, vdupq_n_f32(0.0), |i| vbslq_f32(m[i], a[i], b[i]));
+        fn bits_and(a: Self::F, b: Self::F) -> Self::F = on_bits!(vandq_u32(a, b));
+        fn bits_and_not(a: Self::F, b: Self::F) -> Self::F = on_bits!(vbicq_u32(a, b));
+        fn bits_xor(a: Self::F, b: Self::F) -> Self::F = on_bits!(veorq_u32(a, b));
+        fn bits_add(a: Self::F, b: Self::F) -> Self::F = on_bits!(vaddq_u32(a, b));
+        fn bits_sub(a: Self::F, b: Self::F) -> Self::F = on_bits!(vsubq_u32(a, b));
+        fn shift_left(v: Self::F, n: i32) -> Self::F = on_bits!(vshlq_u32(v; vdupq_n_s32(n)));
+        fn shift_right(v: Self::F, n: i32) -> Self::F = each!(4, vdupq_n_f32(0.0), |i| {
+            vreinterpretq_f32_s32(vshlq_s32(vreinterpretq_s32_f32(v[i]), vdupq_n_s32(-n)))
+        });
+        fn from_integer(v: Self::F) -> Self::F =
+            each!(4, vdupq_n_f32(0.0), |i| vcvtq_f32_s32(vreinterpretq_s32_f32(v[i])));
+        fn wide_bits_add(a: Self::D, b: Self::D) -> Self::D = on_wide_bits!(vaddq_u64(a, b));
+        fn wide_bits_sub(a: Self::D, b: Self::D) -> Self::D = on_wide_bits!(vsubq_u64(a, b));
+        fn wide_shift_left(v: Self::D, n: i32) -> Self::D = on_wide_bits!(vshlq_u64(v; vdupq_n_s64(n.into())));
+        fn wide_shift_right(v: Self::D, n: i32) -> Self::D = on_wide_bits!(vshlq_u64(v; vdupq_n_s64((-n).into())));
+    }
+    #[inline(always)]
+    unsafe fn swap<const D: usize>(v: Self::F) -> Self::F {
+        unsafe {
+            match D {
+                1 => each!(4, vdupq_n_f32(0.0), |i| vrev64q_f32(v[i])),
+                2 => each!(4, vdupq_n_f32(0.0), |i| vextq_f32::<2>(v[i], v[i])),
+                4 => [v[1], v[0], v[3], v[2]],
+                _ => [v[2], v[3], v[0], v[1]],
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn wide_within(v: Self::D, low: f64, high: f64) -> Self::D {
+        unsafe {
+            let (low, high) = (vdupq_n_f64(low), vdupq_n_f64(high));
+            each!(8, vdupq_n_f64(0.0), |i| {
+                let x = vbslq_f64(vcltq_f64(v[i], low), low, v[i]);
+                vbslq_f64(vcgtq_f64(x, high), high, x)
+            })
         }
     }
 }

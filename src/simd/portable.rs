@@ -3,7 +3,7 @@
 //! It favours size over speed: arithmetic is not inlined, so a kernel is a few calls per vector, small and quick to
 //! compile.
 
-use super::{FOUR, LANES, Simd, bf16_bits, codes, f16_bits, f16_value};
+use super::{FOUR, LANES, Simd, bf16_bits, codes, f16_bits, f16_value, operations};
 
 /// No particular instruction set.
 #[derive(Clone, Copy)]
@@ -44,6 +44,7 @@ impl Simd for Portable {
     type F = [f32; LANES];
     type D = [f64; LANES];
     type H = [u16; LANES];
+    type M = [bool; LANES];
     type Q = [f64; FOUR];
     const UNROLLS: bool = false;
 
@@ -233,5 +234,41 @@ impl Simd for Portable {
             *sum = (v[i] + v[i + 8]) + (v[i + 4] + v[i + 12]);
         }
         sums
+    }
+
+    operations! { out of line:
+        fn div(a: Self::F, b: Self::F) -> Self::F = each!(|i| a[i] / b[i]);
+        fn sqrt(v: Self::F) -> Self::F = each!(|i| v[i].sqrt());
+        fn max(a: Self::F, b: Self::F) -> Self::F = each!(|i| if a[i] > b[i] { a[i] } else { b[i] });
+        fn min(a: Self::F, b: Self::F) -> Self::F = each!(|i| if a[i] < b[i] { a[i] } else { b[i] });
+        fn lt(a: Self::F, b: Self::F) -> Self::M = each!(|i| a[i] < b[i]);
+        fn le(a: Self::F, b: Self::F) -> Self::M = each!(|i| a[i] <= b[i]);
+        fn eq(a: Self::F, b: Self::F) -> Self::M = each!(|i| a[i] == b[i]);
+        fn select(m: Self::M, a: Self::F, b: Self::F) -> Self::F = each!(|i| if m[i] { a[i] } else { b[i] });
+        fn bits_and(a: Self::F, b: Self::F) -> Self::F = each!(|i| f32::from_bits(a[i].to_bits() & b[i].to_bits()));
+        fn bits_and_not(a: Self::F, b: Self::F) -> Self::F = each!(|i| f32::from_bits(a[i].to_bits() & !b[i].to_bits()));
+        fn bits_xor(a: Self::F, b: Self::F) -> Self::F = each!(|i| f32::from_bits(a[i].to_bits() ^ b[i].to_bits()));
+        fn bits_add(a: Self::F, b: Self::F) -> Self::F =
+            each!(|i| f32::from_bits(a[i].to_bits().wrapping_add(b[i].to_bits())));
+        fn bits_sub(a: Self::F, b: Self::F) -> Self::F =
+            each!(|i| f32::from_bits(a[i].to_bits().wrapping_sub(b[i].to_bits())));
+        fn shift_left(v: Self::F, n: i32) -> Self::F = each!(|i| f32::from_bits(v[i].to_bits() << n));
+        fn shift_right(v: Self::F, n: i32) -> Self::F =
+            each!(|i| f32::from_bits((v[i].to_bits().cast_signed() >> n).cast_unsigned()));
+        fn from_integer(v: Self::F) -> Self::F = each!(|i| v[i].to_bits().cast_signed() as f32);
+        fn wide_within(v: Self::D, low: f64, high: f64) -> Self::D = each!(|i| {
+            let x = if v[i] < low { low } else { v[i] };
+            if x > high { high } else { x }
+        });
+        fn wide_bits_add(a: Self::D, b: Self::D) -> Self::D =
+            each!(|i| f64::from_bits(a[i].to_bits().wrapping_add(b[i].to_bits())));
+        fn wide_bits_sub(a: Self::D, b: Self::D) -> Self::D =
+            each!(|i| f64::from_bits(a[i].to_bits().wrapping_sub(b[i].to_bits())));
+        fn wide_shift_left(v: Self::D, n: i32) -> Self::D = each!(|i| f64::from_bits(v[i].to_bits() << n));
+        fn wide_shift_right(v: Self::D, n: i32) -> Self::D = each!(|i| f64::from_bits(v[i].to_bits() >> n));
+    }
+    #[inline(always)]
+    unsafe fn swap<const D: usize>(v: Self::F) -> Self::F {
+        each!(|i| v[i ^ D])
     }
 }

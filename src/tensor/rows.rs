@@ -10,7 +10,8 @@ pub(crate) struct RowMap {
 }
 
 impl RowMap {
-    const MAX_LEVELS: usize = 5;
+    /// The most dimensions that can count rows.
+    pub(crate) const MAX_LEVELS: usize = 5;
 
     /// Rows over `dims` with `strides`, both outermost first.
     pub(crate) fn new(dims: &[i64], strides: &[i64]) -> Self {

@@ -77,6 +77,7 @@ impl Threads {
 
     /// Runs `body(0)` to `body(blocks - 1)`, each once, on at most `width` threads including the
     /// calling one. Returns the number of threads that ran a block, after all blocks have finished.
+    #[inline]
     pub(crate) fn run(&self, blocks: usize, width: usize, length: Length, body: Body<'_>) -> usize {
         let width = width.min(blocks);
         if width <= 1 {

@@ -2,10 +2,11 @@
 
 pub mod lnorm;
 pub mod reorder;
+pub mod softmax;
 
 use crate::driver::Driver;
 
 /// Every driver, at its default options; the first is the default driver.
 pub fn all() -> Vec<Box<dyn Driver>> {
-    vec![lnorm::ROW.driver(), reorder::ROW.driver()]
+    vec![lnorm::ROW.driver(), reorder::ROW.driver(), softmax::ROW.driver()]
 }

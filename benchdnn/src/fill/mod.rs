@@ -8,9 +8,11 @@ mod attribute;
 mod generator;
 pub mod lnorm;
 mod reorder;
+mod softmax;
 
 pub use attribute::{attribute, before};
 pub use reorder::reorder;
+pub use softmax::{SoftmaxData, softmax};
 
 /// What data is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,4 +7,5 @@ pub mod estimate;
 pub mod lnorm;
 pub mod post_ops;
 pub mod reorder;
+pub mod softmax;
 mod sum;

@@ -95,8 +95,6 @@ unbuilt! {
     dnnl_sgemm
     dnnl_shuffle_backward_primitive_desc_create
     dnnl_shuffle_forward_primitive_desc_create
-    dnnl_softmax_backward_primitive_desc_create
-    dnnl_softmax_forward_primitive_desc_create
     dnnl_sum_primitive_desc_create
     dnnl_vanilla_rnn_backward_primitive_desc_create
     dnnl_vanilla_rnn_forward_primitive_desc_create

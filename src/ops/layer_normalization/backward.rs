@@ -12,7 +12,8 @@
 //! f32. Rows that need f64 are left to `f64_backward`.
 
 use super::gradient::{
-    GLOBAL, Gradient, Kind, LAYER, RMS, Row, RowSums, SUM_BOTH, SUM_SCALE, Stream, TILE, Types,
+    GLOBAL, Gradient, Kind, LAYER, READ_SCALE, RMS, Row, RowSums, SUM_BOTH, SUM_SCALE, Stream,
+    TILE, Types,
 };
 use super::job::{Backward, Given};
 use super::row::{Statistics, per_col, reciprocal};
@@ -22,6 +23,7 @@ use crate::simd::{Bf16, Element, F16, F32, Level, Simd, entry_points, fold, map,
 use crate::tensor::DataType;
 
 const GLOBAL_RMS: u8 = GLOBAL | RMS;
+const ALL: u8 = READ_SCALE | SUM_BOTH;
 
 /// Runs rows from `first` on, up to `last` or to one that needs f64, and adds to the block's column sums at `sums`.
 /// Returns the row it stopped at.
@@ -35,14 +37,14 @@ unsafe fn backward_rows<
     Dd: Element,
     Ds: Element,
     const MODE: u8,
-    const SUMS: u8,
+    const PARAMS: u8,
 >(
     job: &Backward,
     first: usize,
     last: usize,
     sums: *mut f64,
 ) -> usize {
-    let kernel = Kernel::<Src, Dd, Ds, MODE, SUMS> {
+    let kernel = Kernel::<Src, Dd, Ds, MODE, PARAMS> {
         job,
         types: Types {
             src: Src::of(job.src_type),
@@ -89,7 +91,7 @@ unsafe fn backward_rows<
 }
 
 /// A job with the types of its kernel.
-pub(super) struct Kernel<'a, Src, Dd, Ds, const MODE: u8, const SUMS: u8> {
+pub(super) struct Kernel<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
     pub(super) job: &'a Backward,
     pub(super) types: Types<Src, Dd, Ds>,
     /// The sums of the block.
@@ -99,8 +101,8 @@ pub(super) struct Kernel<'a, Src, Dd, Ds, const MODE: u8, const SUMS: u8> {
 // SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
 // instruction set of `S`, by the contract of `backward_rows`.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
-    Kernel<'_, Src, Dd, Ds, MODE, SUMS>
+impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
+    Kernel<'_, Src, Dd, Ds, MODE, PARAMS>
 {
     /// Both sweeps over `count` rows, at most a tile.
     #[inline(always)]
@@ -160,7 +162,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
             let (mean, r) = (found.mean as f32, reciprocal(found.variance, job.epsilon) as f32);
             let (src, diff_dst) = (self.src(row), self.diff_dst(row));
             let diff_src = self.diff_src(row);
-            let sums = RowSums::<S, Src, Dd, MODE> {
+            let sums = RowSums::<S, Src, Dd, MODE, PARAMS> {
                 src_type: self.types.src,
                 dd_type: self.types.diff_dst,
                 src,
@@ -181,7 +183,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
     }
 
     #[inline(always)]
-    fn gradient<const R: usize>(&self, rows: [Row; R]) -> Gradient<'_, Src, Dd, Ds, MODE, SUMS, R> {
+    fn gradient<const R: usize>(
+        &self,
+        rows: [Row; R],
+    ) -> Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R> {
         Gradient { types: self.types, rows, scale: self.job.scale, sums: &self.sums }
     }
 
@@ -210,7 +215,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
 entry_points! {
     /// Backward, per level.
     mod entries: backward_rows<Src: Element, Dd: Element, Ds: Element;
-        const MODE: u8, const SUMS: u8>(
+        const MODE: u8, const PARAMS: u8>(
         job: &Backward, first: usize, last: usize, sums: *mut f64
     ) -> usize;
 }
@@ -229,26 +234,28 @@ pub(super) fn entry(level: Level, types: &KernelTypes, kind: Kind) -> Option<Ent
         [F, B, F] => usual::<F32, Bf16, F32>(level, kind),
         [B, F, B] => usual::<Bf16, F32, Bf16>(level, kind),
         _ => match (kind.mode, kind.sums) {
-            (RMS, SUM_BOTH) => entries::at::<F32, F32, F32, RMS, SUM_BOTH>(level),
-            (GLOBAL, _) => entries::at::<F32, F32, F32, GLOBAL, SUM_BOTH>(level),
-            (GLOBAL_RMS, _) => entries::at::<F32, F32, F32, GLOBAL_RMS, SUM_BOTH>(level),
+            (RMS, SUM_BOTH) => entries::at::<F32, F32, F32, RMS, ALL>(level),
+            (GLOBAL, _) => entries::at::<F32, F32, F32, GLOBAL, ALL>(level),
+            (GLOBAL_RMS, _) => entries::at::<F32, F32, F32, GLOBAL_RMS, ALL>(level),
             _ => usual::<F32, F32, F32>(level, kind),
         },
     };
     use entries::portable::entry_portable as portable;
     Some(entry.unwrap_or(match kind.mode {
-        LAYER => portable::<F32, F32, F32, LAYER, SUM_BOTH>,
-        RMS => portable::<F32, F32, F32, RMS, SUM_BOTH>,
-        GLOBAL => portable::<F32, F32, F32, GLOBAL, SUM_BOTH>,
-        _ => portable::<F32, F32, F32, GLOBAL_RMS, SUM_BOTH>,
+        LAYER => portable::<F32, F32, F32, LAYER, ALL>,
+        RMS => portable::<F32, F32, F32, RMS, ALL>,
+        GLOBAL => portable::<F32, F32, F32, GLOBAL, ALL>,
+        _ => portable::<F32, F32, F32, GLOBAL_RMS, ALL>,
     }))
 }
 
 fn usual<Src: Element, Dd: Element, Ds: Element>(level: Level, kind: Kind) -> Option<Entry> {
-    match (kind.mode, kind.sums) {
-        (RMS, 0) => entries::at::<Src, Dd, Ds, RMS, 0>(level),
-        (RMS, _) => entries::at::<Src, Dd, Ds, RMS, SUM_SCALE>(level),
-        (_, 0) => entries::at::<Src, Dd, Ds, LAYER, 0>(level),
-        _ => entries::at::<Src, Dd, Ds, LAYER, SUM_BOTH>(level),
+    match (kind.mode, kind.sums, kind.scaled) {
+        (RMS, 0, false) => entries::at::<Src, Dd, Ds, RMS, 0>(level),
+        (RMS, 0, true) => entries::at::<Src, Dd, Ds, RMS, READ_SCALE>(level),
+        (RMS, _, _) => entries::at::<Src, Dd, Ds, RMS, { READ_SCALE | SUM_SCALE }>(level),
+        (_, 0, false) => entries::at::<Src, Dd, Ds, LAYER, 0>(level),
+        (_, 0, true) => entries::at::<Src, Dd, Ds, LAYER, READ_SCALE>(level),
+        _ => entries::at::<Src, Dd, Ds, LAYER, ALL>(level),
     }
 }

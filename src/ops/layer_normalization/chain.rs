@@ -1,7 +1,7 @@
 //! The scalars of short rows backward, a chain of column sums at a time, as the lanes of a vector. The bits are those
 //! of the row-by-row kernel.
 
-use super::gradient::{Kind, LAYER, RMS, RowSums};
+use super::gradient::{Kind, LAYER, READ_SCALE, RMS, RowSums};
 use super::job::{Backward, ChainEntry, ChainScalars};
 use super::row::LARGEST_MEAN;
 use super::types::KernelTypes;
@@ -33,7 +33,10 @@ impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
     /// # Safety
     /// The row is in the chain, and the CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn row<S: Simd, const MODE: u8>(&self, row: usize) -> RowSums<S, Src, Dd, MODE> {
+    unsafe fn row<S: Simd, const MODE: u8>(
+        &self,
+        row: usize,
+    ) -> RowSums<S, Src, Dd, MODE, READ_SCALE> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             RowSums {

@@ -12,10 +12,11 @@ pub(super) const RMS: u8 = 1;
 /// Combined with one of the above: the statistics are constants.
 pub(super) const GLOBAL: u8 = 2;
 
-/// Which column sums a kernel adds to: diff_scale, diff_shift, or both.
+/// How a kernel uses the parameters: the column sums that it adds to, and whether it reads scale.
 pub(super) const SUM_SCALE: u8 = 1;
 pub(super) const SUM_SHIFT: u8 = 2;
 pub(super) const SUM_BOTH: u8 = SUM_SCALE | SUM_SHIFT;
+pub(super) const READ_SCALE: u8 = 4;
 
 /// What a kernel computes: the mode and the column sums. Some kernels add to sums that the problem does not have, which
 /// are then not joined.
@@ -23,6 +24,8 @@ pub(super) const SUM_BOTH: u8 = SUM_SCALE | SUM_SHIFT;
 pub(super) struct Kind {
     pub(super) mode: u8,
     pub(super) sums: u8,
+    /// Whether the problem has a scale. Kernels that add to column sums read one in any case.
+    pub(super) scaled: bool,
 }
 
 impl Kind {
@@ -37,7 +40,7 @@ impl Kind {
             (_, 0) | (RMS, SUM_SCALE) => wanted,
             _ => SUM_BOTH,
         };
-        Self { mode, sums }
+        Self { mode, sums, scaled: p.flags.scale() }
     }
 }
 
@@ -80,7 +83,7 @@ pub(super) struct Types<Src, Dd, Ds> {
 }
 
 /// `sum(d)` and `sum(d*xhat)` of a row, without the first with RMS.
-pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8> {
+pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8, const PARAMS: u8> {
     pub(super) src_type: Src,
     pub(super) dd_type: Dd,
     pub(super) src: *const u8,
@@ -90,7 +93,9 @@ pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8> {
     pub(super) r: S::F,
 }
 
-impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> RowSums<S, Src, Dd, MODE> {
+impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
+    RowSums<S, Src, Dd, MODE, PARAMS>
+{
     /// `d` and `xhat` of a vector; `n` is 16 for a full one.
     ///
     /// # Safety
@@ -105,8 +110,11 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> RowSums<S, Src, Dd, MOD
                 let x = self.src_type.load_n::<S>(self.src, i, n);
                 (x, self.dd_type.load_n::<S>(self.diff_dst, i, n))
             };
-            let scale = load_if::<S>(true, self.scale, i, n);
-            let d = S::mul(scale, dd);
+            let d = if PARAMS & READ_SCALE == 0 {
+                dd
+            } else {
+                S::mul(load_if::<S>(true, self.scale, i, n), dd)
+            };
             (d, xhat::<S, MODE>(x, self.mean, self.r))
         }
     }
@@ -121,7 +129,9 @@ unsafe fn xhat<S: Simd, const MODE: u8>(x: S::F, mean: S::F, r: S::F) -> S::F {
 }
 
 /// Sums `d*xhat`.
-impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> Fold<S, 1> for RowSums<S, Src, Dd, MODE> {
+impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 1>
+    for RowSums<S, Src, Dd, MODE, PARAMS>
+{
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
         // SAFETY: guaranteed by the caller.
@@ -135,7 +145,9 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> Fold<S, 1> for RowSums<
 }
 
 /// Sums `d` and `d*xhat`.
-impl<S: Simd, Src: Element, Dd: Element, const MODE: u8> Fold<S, 2> for RowSums<S, Src, Dd, MODE> {
+impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 2>
+    for RowSums<S, Src, Dd, MODE, PARAMS>
+{
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 2> {
         // SAFETY: guaranteed by the caller.
@@ -168,7 +180,7 @@ impl<S: Simd> Vectors<S> {
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    pub(super) unsafe fn gradient<const MODE: u8, const SUMS: u8>(
+    pub(super) unsafe fn gradient<const MODE: u8, const PARAMS: u8>(
         &self,
         x: S::F,
         dd: S::F,
@@ -178,13 +190,13 @@ impl<S: Simd> Vectors<S> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let xhat = xhat::<S, MODE>(x, self.mean, self.r);
-            if SUMS & SUM_SCALE != 0 {
+            if PARAMS & SUM_SCALE != 0 {
                 *scale_chain = S::fma(dd, xhat, *scale_chain);
             }
-            if SUMS & SUM_SHIFT != 0 {
+            if PARAMS & SUM_SHIFT != 0 {
                 *shift_chain = S::add(*shift_chain, dd);
             }
-            let d = S::mul(scale, dd);
+            let d = if PARAMS & READ_SCALE == 0 { dd } else { S::mul(scale, dd) };
             match MODE {
                 LAYER => S::fnma(xhat, self.slope, S::fma(d, self.r, self.shift)),
                 RMS => S::fnma(xhat, self.slope, S::mul(d, self.r)),
@@ -195,15 +207,15 @@ impl<S: Simd> Vectors<S> {
 }
 
 /// Stores diff_src of `R` rows and adds their column terms.
-pub(super) struct Gradient<'a, Src, Dd, Ds, const MODE: u8, const SUMS: u8, const R: usize> {
+pub(super) struct Gradient<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8, const R: usize> {
     pub(super) types: Types<Src, Dd, Ds>,
     pub(super) rows: [Row; R],
     pub(super) scale: *const f32,
     pub(super) sums: &'a ColumnSums,
 }
 
-impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8, const R: usize>
-    Gradient<'_, Src, Dd, Ds, MODE, SUMS, R>
+impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, const R: usize>
+    Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R>
 {
     /// The vectors of diff_src at element `i`, after their column terms are added; `n` is 16 for a full vector.
     ///
@@ -211,15 +223,17 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8, con
     /// waits for the store (4K aliasing).
     ///
     /// # Safety
-    /// As [`Map`], and scale and the sums in SUMS are as long as a row.
+    /// As [`Map`], and scale and the sums in PARAMS are as long as a row.
     #[inline(always)]
     unsafe fn at<S: Simd>(&self, i: usize, n: usize) -> [S::F; R] {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let zero = S::splat(0.0);
-            let scale = load_if::<S>(true, self.scale, i, n);
-            let mut scale_chain = load_if::<S>(SUMS & SUM_SCALE != 0, self.sums.scale_chain, i, n);
-            let mut shift_chain = load_if::<S>(SUMS & SUM_SHIFT != 0, self.sums.shift_chain, i, n);
+            let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.scale, i, n);
+            let mut scale_chain =
+                load_if::<S>(PARAMS & SUM_SCALE != 0, self.sums.scale_chain, i, n);
+            let mut shift_chain =
+                load_if::<S>(PARAMS & SUM_SHIFT != 0, self.sums.shift_chain, i, n);
             let mut outs = [zero; R];
             unroll!(r in R, {
                 let row = &self.rows[r];
@@ -237,11 +251,11 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8, con
                     slope: S::splat(row.slope),
                 };
                 let mut chains = (scale_chain, shift_chain);
-                outs[r] = vectors.gradient::<MODE, SUMS>(x, dd, scale, &mut chains);
+                outs[r] = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
                 (scale_chain, shift_chain) = chains;
             });
-            store_if::<S>(SUMS & SUM_SCALE != 0, self.sums.scale_chain, i, scale_chain, n);
-            store_if::<S>(SUMS & SUM_SHIFT != 0, self.sums.shift_chain, i, shift_chain, n);
+            store_if::<S>(PARAMS & SUM_SCALE != 0, self.sums.scale_chain, i, scale_chain, n);
+            store_if::<S>(PARAMS & SUM_SHIFT != 0, self.sums.shift_chain, i, shift_chain, n);
             outs
         }
     }
@@ -253,9 +267,9 @@ impl<
     Dd: Element,
     Ds: Element,
     const MODE: u8,
-    const SUMS: u8,
+    const PARAMS: u8,
     const R: usize,
-> Map<S> for Gradient<'_, Src, Dd, Ds, MODE, SUMS, R>
+> Map<S> for Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R>
 {
     const UNROLL: usize = 1;
 
@@ -282,14 +296,14 @@ impl<
 }
 
 /// [`Gradient`] with non-temporal stores, while the next rows are prefetched.
-pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const SUMS: u8> {
-    pub(super) gradient: Gradient<'a, Src, Dd, Ds, MODE, SUMS, TILE>,
+pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
+    pub(super) gradient: Gradient<'a, Src, Dd, Ds, MODE, PARAMS, TILE>,
     /// The next rows of src and diff_dst, which need not exist.
     pub(super) next: [(*const u8, *const u8); TILE],
 }
 
-impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8> Map<S>
-    for Stream<'_, Src, Dd, Ds, MODE, SUMS>
+impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8> Map<S>
+    for Stream<'_, Src, Dd, Ds, MODE, PARAMS>
 {
     const UNROLL: usize = 1;
 

@@ -3,7 +3,9 @@
 use super::problem::{Flags, LayerNormalization};
 use super::{reference, simd_impl};
 use crate::error::{Error, Result};
-use crate::primitive::{Arguments, Implementation, Op, OpArgument, PropKind, Usage, Variant};
+use crate::primitive::{
+    Answer, Arguments, Implementation, Op, OpArgument, PropKind, Usage, Variant,
+};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 
@@ -20,12 +22,12 @@ impl Op for LayerNormalization {
         Some(self.prop_kind)
     }
 
-    fn epsilon(&self) -> Option<f32> {
-        Some(self.epsilon)
-    }
-
-    fn flags(&self) -> Option<u32> {
-        Some(self.flags.0)
+    fn query(&self, what: sys::norm_query_t) -> Option<Answer> {
+        match what {
+            sys::norm_query_epsilon_f32 => Some(Answer::F32(self.epsilon)),
+            sys::norm_query_flags => Some(Answer::U32(self.flags.0)),
+            _ => None,
+        }
     }
 
     fn arguments(&self) -> &[OpArgument] {

@@ -8,7 +8,7 @@ use super::row::Statistics;
 use super::types::{KernelTypes, has_chain};
 use crate::primitive::{Arguments, Execution, PostOpChain, PropKind};
 use crate::rows::{
-    JoinEntry, Neutral, Operand, Parameters, Pipeline, Schedule, Spec, row_map, row_order,
+    Caches, JoinEntry, Neutral, Operand, Parameters, Pipeline, Schedule, Spec, row_map, row_order,
 };
 use crate::simd::{DefaultEnvironment, Factors, FusedPostOps, Level, read_scalar};
 use crate::tensor::{DataType, RowMap};
@@ -16,6 +16,7 @@ use norm_sys as sys;
 
 pub(super) struct Plan {
     pipeline: Pipeline,
+    caches: Caches,
     parameters: Parameters,
     /// Bytes of the scratchpad for scale.
     scale_room: usize,
@@ -93,6 +94,7 @@ impl Plan {
         });
         Self {
             pipeline,
+            caches: Caches::get(),
             parameters,
             scale_room,
             epsilon: exact(p.epsilon),
@@ -150,7 +152,7 @@ impl Plan {
         let args: &Arguments = execution.arguments;
         let pipeline = &self.pipeline;
         let width = pipeline.width(execution);
-        let [src, dst] = [sys::NORM_ARG_SRC, sys::NORM_ARG_DST].map(|id| args.get(id));
+        let (src, dst) = (args.get(sys::NORM_ARG_SRC), args.get(sys::NORM_ARG_DST));
         let environment = DefaultEnvironment::enter();
         // SAFETY: the buffers were checked.
         let (scale, shift, factors, fused) = unsafe {
@@ -163,7 +165,8 @@ impl Plan {
         };
         drop(environment);
         let [src_type, dst_type, _] = pipeline.types;
-        let schedule = Schedule::new((pipeline.rows, pipeline.cols), (src_type, dst_type), width);
+        let schedule =
+            Schedule::new(self.caches, (pipeline.rows, pipeline.cols), (src_type, dst_type), width);
         let job = Forward {
             cols: pipeline.cols,
             epsilon: self.epsilon,
@@ -210,8 +213,8 @@ impl Plan {
     ) -> usize {
         let args: &Arguments = execution.arguments;
         let pipeline = &self.pipeline;
-        let ids = [sys::NORM_ARG_SRC, sys::NORM_ARG_DIFF_DST, sys::NORM_ARG_DIFF_SRC];
-        let [src, diff_dst, diff_src] = ids.map(|id| args.get(id));
+        let (src, diff_dst) = (args.get(sys::NORM_ARG_SRC), args.get(sys::NORM_ARG_DIFF_DST));
+        let diff_src = args.get(sys::NORM_ARG_DIFF_SRC);
         let [src_type, diff_dst_type, diff_src_type] = pipeline.types;
         let environment = DefaultEnvironment::enter();
         // SAFETY: the buffers were checked.

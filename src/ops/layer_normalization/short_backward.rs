@@ -4,8 +4,9 @@
 //! row-by-row kernel.
 
 use super::backward::Kernel;
-use super::gradient::{SUM_SCALE, SUM_SHIFT, Vectors};
+use super::gradient::{READ_SCALE, SUM_SCALE, SUM_SHIFT, Vectors};
 use super::job::ChainScalars;
+use super::row::load_if;
 use crate::rows::CHAIN_ROWS;
 use crate::simd::{Element, LANES, Simd, add_wide, unroll};
 
@@ -18,8 +19,8 @@ const LONGEST_AHEAD: usize = 256;
 // SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
 // instruction set of `S`, by the contract of `backward_rows`.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
-    Kernel<'_, Src, Dd, Ds, MODE, SUMS>
+impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
+    Kernel<'_, Src, Dd, Ds, MODE, PARAMS>
 {
     /// Runs whole chains of short rows from `first` on; returns the row it stopped at.
     ///
@@ -114,7 +115,12 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
             let zero = S::splat(0.0);
             let mut scale = [zero; N];
             unroll!(v in N, {
-                scale[v] = S::load(self.job.scale.add(i + v * LANES));
+                scale[v] = load_if::<S>(
+                    PARAMS & READ_SCALE != 0,
+                    self.job.scale,
+                    i + v * LANES,
+                    LANES,
+                );
             });
             let mut chains = [(zero, zero); N];
             for row in 0..CHAIN_ROWS {
@@ -123,7 +129,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
                 unroll!(v in N, {
                     let x = types.src.load::<S>(src, i + v * LANES);
                     let dd = types.diff_dst.load::<S>(diff_dst, i + v * LANES);
-                    outs[v] = vectors.gradient::<MODE, SUMS>(x, dd, scale[v], &mut chains[v]);
+                    outs[v] = vectors.gradient::<MODE, PARAMS>(x, dd, scale[v], &mut chains[v]);
                 });
                 if rows.prefetches {
                     rows.prefetch::<S, _>(types.src, (src, rows.steps.0), i, N * LANES);
@@ -146,13 +152,13 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
     unsafe fn store_tail<S: Simd>(&self, rows: &ChainRows<'_>, i: usize, n: usize) {
         let types = &self.types;
         unsafe {
-            let scale = S::load_n(self.job.scale.add(i), n);
+            let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.job.scale, i, n);
             let mut chains = (S::splat(0.0), S::splat(0.0));
             for row in 0..CHAIN_ROWS {
                 let (vectors, src, diff_dst, diff_src) = rows.row::<S>(row);
                 let x = types.src.load_n::<S>(src, i, n);
                 let dd = types.diff_dst.load_n::<S>(diff_dst, i, n);
-                let out = vectors.gradient::<MODE, SUMS>(x, dd, scale, &mut chains);
+                let out = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
                 types.diff_src.store_n::<S>(diff_src, i, out, n);
             }
             self.add_columns::<S>(i, n, chains);
@@ -163,10 +169,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const SUMS: u8>
     #[inline(always)]
     unsafe fn add_columns<S: Simd>(&self, i: usize, n: usize, chains: (S::F, S::F)) {
         unsafe {
-            if SUMS & SUM_SCALE != 0 {
+            if PARAMS & SUM_SCALE != 0 {
                 add_wide::<S, 1>(self.sums.diff_scale.add(i), [S::widen(chains.0)], n);
             }
-            if SUMS & SUM_SHIFT != 0 {
+            if PARAMS & SUM_SHIFT != 0 {
                 add_wide::<S, 1>(self.sums.diff_shift.add(i), [S::widen(chains.1)], n);
             }
         }

@@ -174,14 +174,6 @@ impl Op for Reorder {
         None
     }
 
-    fn epsilon(&self) -> Option<f32> {
-        None
-    }
-
-    fn flags(&self) -> Option<u32> {
-        None
-    }
-
     fn arguments(&self) -> &[OpArgument] {
         &self.arguments
     }

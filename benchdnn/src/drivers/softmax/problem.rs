@@ -1,0 +1,424 @@
+//! One softmax, its tensors, and its line.
+
+use super::request::{Request, Wanted};
+use super::settings::OPTIONS;
+use crate::attributes::{ATTRIBUTES, AttributeTensor, Attributes, Context, PostOp, Value};
+use crate::check::Kind;
+use crate::data_type::DataType;
+use crate::execution::Role;
+use crate::fill::{self, Fill, SoftmaxData};
+use crate::language::descriptor;
+use crate::language::options::word as shared_word;
+use crate::library::{self, has_tag};
+use crate::oracle::softmax::{Rows, backward, forward};
+use crate::post_op_chain::Chain;
+use crate::problem::{
+    Data, Dependence, Expected, Gradient, Gradients, Key, Part, Problem, Slices, Spec,
+};
+use crate::tensor::{Layout, Tag};
+use norm_sys::{NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC};
+use std::ops::RangeInclusive;
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Forward for training.
+    #[default]
+    ForwardTraining,
+    /// Forward for inference, which computes the same.
+    ForwardInference,
+    /// The gradient of src.
+    Backward,
+}
+
+impl Direction {
+    /// Names and directions for `--dir`.
+    pub const NAMES: [(&'static str, Direction); 3] = [
+        ("FWD_D", Direction::ForwardTraining),
+        ("FWD_I", Direction::ForwardInference),
+        ("BWD_D", Direction::Backward),
+    ];
+
+    /// Whether it is a forward direction.
+    pub fn is_forward(self) -> bool {
+        self != Direction::Backward
+    }
+
+    fn name(self) -> &'static str {
+        Direction::NAMES[self as usize].0
+    }
+}
+
+/// What is computed of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// The quotients of the exponentials and their sum.
+    #[default]
+    Softmax,
+    /// Their logarithms.
+    Logsoftmax,
+}
+
+impl Algorithm {
+    /// Names and algorithms for `--alg`; the short ones come first.
+    pub const NAMES: [(&'static str, Algorithm); 4] = [
+        ("SOFTMAX", Algorithm::Softmax),
+        ("LOGSOFTMAX", Algorithm::Logsoftmax),
+        ("softmax_accurate", Algorithm::Softmax),
+        ("softmax_log", Algorithm::Logsoftmax),
+    ];
+
+    fn name(self) -> &'static str {
+        Algorithm::NAMES[self as usize].0
+    }
+}
+
+/// The numbers of dimensions that the primitive supports.
+pub(super) const DIMENSIONS: RangeInclusive<usize> = 1..=12;
+
+/// One problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SoftmaxProblem {
+    /// Dimensions.
+    pub dims: Vec<usize>,
+    /// Its name; often empty.
+    pub name: String,
+    /// What is computed.
+    pub direction: Direction,
+    /// Of a row.
+    pub algorithm: Algorithm,
+    /// The dimension of the rows.
+    pub axis: usize,
+    /// Type of src and diff_src.
+    pub src_dt: DataType,
+    /// Type of dst and diff_dst.
+    pub dst_dt: DataType,
+    /// Layout of src.
+    pub src_tag: Tag,
+    /// Layout of dst.
+    pub dst_tag: Tag,
+    /// Scales and post-ops.
+    pub attributes: Attributes,
+    /// Threads for creating the primitive and for executing it.
+    pub contexts: [Context; 2],
+    /// Whether dst shares the buffer of src, or diff_src that of diff_dst.
+    pub inplace: bool,
+}
+
+impl Default for SoftmaxProblem {
+    /// No dimensions, and the simplest of everything else.
+    fn default() -> SoftmaxProblem {
+        SoftmaxProblem {
+            dims: Vec::new(),
+            name: String::new(),
+            direction: Direction::default(),
+            algorithm: Algorithm::default(),
+            axis: 1,
+            src_dt: DataType::F32,
+            dst_dt: DataType::F32,
+            src_tag: Tag::parse("abx").expect("a tag"),
+            dst_tag: Tag::Any,
+            attributes: Attributes::default(),
+            contexts: [Context::default(); 2],
+            inplace: false,
+        }
+    }
+}
+
+impl SoftmaxProblem {
+    fn rows(&self) -> Rows {
+        Rows::of(&self.dims, self.axis)
+    }
+
+    fn log(&self) -> bool {
+        self.algorithm == Algorithm::Logsoftmax
+    }
+
+    fn create_from(&self) -> Request {
+        let wanted =
+            |tag: &Tag| match tag.order(self.dims.len()).expect("checked with the descriptor") {
+                None => Wanted::Any,
+                Some(order) => Wanted::Ordered(order),
+            };
+        Request {
+            direction: self.direction,
+            algorithm: self.algorithm,
+            dims: self.dims.clone(),
+            axis: self.axis,
+            src_dt: self.src_dt,
+            dst_dt: self.dst_dt,
+            forward: [wanted(&self.src_tag), wanted(&self.dst_tag)],
+            backward: [Wanted::Any, Wanted::Any],
+            attributes: self.attributes.clone(),
+        }
+    }
+
+    fn descriptor(&self) -> String {
+        descriptor::text(&self.dims, &self.name)
+    }
+
+    /// The factor that scales apply to the result.
+    fn gain(&self) -> f32 {
+        let scale = |argument| match self.attributes.scale(argument).map(|scale| scale.value) {
+            Some(Value::Given(value)) if value > 0.0 => value,
+            _ => 1.0,
+        };
+        scale(NORM_ARG_SRC) / scale(NORM_ARG_DST)
+    }
+
+    /// Why all results would be the same.
+    fn untold(&self) -> Option<String> {
+        if !self.direction.is_forward() {
+            return None;
+        }
+        if self.log() && self.rows().cols == 1 {
+            return Some("the logarithm of a single element's share is 0".to_owned());
+        }
+        if !self.dst_dt.is_integer() {
+            return None;
+        }
+        let name = self.dst_dt.name();
+        // A sixth of the elements have most of the sum.
+        let largest = self.gain() * 6.0 / self.rows().cols.max(6) as f32;
+        match self.algorithm {
+            Algorithm::Logsoftmax if self.dst_dt == DataType::U8 || self.gain() > 8.0 => {
+                Some(format!("logarithms are outside of {name}"))
+            }
+            Algorithm::Softmax if largest < 1.0 => Some(format!("results round to 0 in {name}")),
+            _ => None,
+        }
+    }
+}
+
+impl Problem for SoftmaxProblem {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn line(&self, canonical: bool) -> String {
+        let word = |name, text: &str| shared_word(OPTIONS, name, text, canonical);
+        let mut words: Vec<String> = [
+            word("dir", self.direction.name()),
+            word("sdt", self.src_dt.name()),
+            word("ddt", self.dst_dt.name()),
+            word("stag", &self.src_tag.to_string()),
+            word("dtag", &self.dst_tag.to_string()),
+            word("alg", self.algorithm.name()),
+            word("axis", &self.axis.to_string()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        words.extend(self.attributes.words(canonical));
+        for (name, context) in ["ctx-init", "ctx-exe"].into_iter().zip(self.contexts) {
+            words.extend(shared_word(ATTRIBUTES, name, &context.text(), canonical));
+        }
+        words.extend(word("inplace", &self.inplace.to_string()));
+        words.push(self.descriptor());
+        words.join(" ")
+    }
+
+    fn entry(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "desc" => self.descriptor(),
+            "dir" => self.direction.name().to_owned(),
+            "sdt" => self.src_dt.name().to_owned(),
+            "ddt" => self.dst_dt.name().to_owned(),
+            "dt" => format!("{}:{}", self.src_dt.name(), self.dst_dt.name()),
+            "stag" => self.src_tag.to_string(),
+            "dtag" => self.dst_tag.to_string(),
+            "tag" => format!("{}:{}", self.src_tag, self.dst_tag),
+            "alg" => self.algorithm.name().to_owned(),
+            "axis" => self.axis.to_string(),
+            "attr" => self.attributes.words(false).join(" "),
+            _ => return None,
+        })
+    }
+
+    fn unlisted_tag(&self) -> Option<String> {
+        let tags = [(&self.src_tag, "stag"), (&self.dst_tag, "dtag")];
+        tags.into_iter().find_map(|(tag, option)| {
+            let order = tag.order(self.dims.len()).expect("checked with the descriptor")?;
+            let letters = Tag::letters(&order);
+            (!has_tag(&order)).then(|| format!("no tag {letters}, for --{option}"))
+        })
+    }
+
+    fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    fn without_attributes(&self) -> Box<dyn Problem> {
+        Box::new(SoftmaxProblem { attributes: Attributes::default(), ..self.clone() })
+    }
+
+    fn attribute_tensors(&self) -> Vec<AttributeTensor> {
+        self.attributes.tensors(&self.dims, 1)
+    }
+
+    fn contexts(&self) -> [Context; 2] {
+        self.contexts
+    }
+
+    fn own_tensors(&self) -> Vec<Spec> {
+        use Role::{Input, Output};
+        let tensor = |id, name, role, data_type| Spec {
+            part: Part::Main,
+            sliced: self.axis > 0,
+            ..Spec::new(id, name, role, self.dims.clone(), data_type)
+        };
+        match self.direction.is_forward() {
+            true => vec![
+                tensor(NORM_ARG_SRC, "src", Input, self.src_dt),
+                tensor(NORM_ARG_DST, "dst", Output, self.dst_dt),
+            ],
+            false => vec![
+                tensor(NORM_ARG_DST, "dst", Input, self.dst_dt),
+                tensor(NORM_ARG_DIFF_DST, "diff_dst", Input, self.dst_dt),
+                tensor(NORM_ARG_DIFF_SRC, "diff_src", Output, self.src_dt),
+            ],
+        }
+    }
+
+    fn inplace_pair(&self) -> Option<(i32, i32)> {
+        Some(match self.direction.is_forward() {
+            true => (NORM_ARG_SRC, NORM_ARG_DST),
+            false => (NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC),
+        })
+    }
+
+    fn works_in_place(&self) -> bool {
+        self.inplace
+    }
+
+    fn skip_reason(&self) -> Option<String> {
+        if self.inplace && self.src_dt != self.dst_dt {
+            return Some("in place needs src and dst of one type".to_owned());
+        }
+        let same_tags = [&Tag::Any, &self.src_tag].contains(&&self.dst_tag);
+        if self.inplace && self.direction.is_forward() && !same_tags {
+            return Some("in place needs src and dst of one layout".to_owned());
+        }
+        self.untold()
+    }
+
+    /// oneDNN's batches use types and post-ops of other machines and primitives, too.
+    fn unimplemented_reason(&self) -> Option<String> {
+        let double = [self.src_dt, self.dst_dt].contains(&DataType::F64);
+        let other = self.attributes.post_ops.value.iter().find_map(|post_op| match post_op {
+            PostOp::Sum { .. } => Some("post-op sum"),
+            PostOp::Depthwise { .. } => Some("post-op dw"),
+            PostOp::Prelu(_) => Some("post-op prelu"),
+            PostOp::Eltwise { .. } | PostOp::Binary(_) => None,
+        });
+        let what = double.then_some("f64").or(other)?;
+        Some(format!("softmax has no {what}"))
+    }
+
+    fn request(&self) -> Box<dyn library::Request> {
+        Box::new(self.create_from())
+    }
+
+    fn request_with(&self, layouts: &[(i32, Layout)]) -> Option<Box<dyn library::Request>> {
+        let mut request = self.create_from();
+        for (id, layout) in layouts {
+            let place = match *id {
+                NORM_ARG_SRC => &mut request.forward[0],
+                NORM_ARG_DST => &mut request.forward[1],
+                NORM_ARG_DIFF_SRC => &mut request.backward[0],
+                NORM_ARG_DIFF_DST => &mut request.backward[1],
+                _ => return None,
+            };
+            *place = Wanted::Strided(layout.clone());
+        }
+        Some(Box::new(request))
+    }
+
+    fn fill(&self, fill: Fill) -> Data {
+        let types = (self.src_dt, self.dst_dt);
+        let SoftmaxData { src, dst, diff_dst } =
+            fill::softmax(self.rows(), types, self.log(), fill);
+        Data::from([(NORM_ARG_SRC, src), (NORM_ARG_DST, dst), (NORM_ARG_DIFF_DST, diff_dst)])
+    }
+
+    fn expected(&self, data: &Data) -> Vec<Expected> {
+        let (rows, log) = (self.rows(), self.log());
+        vec![if self.direction.is_forward() {
+            let output = forward(rows, data.get(NORM_ARG_SRC), log);
+            Expected::new(NORM_ARG_DST, Kind::Chain, output.values, output.terms)
+        } else {
+            let (dst, diff_dst) = (data.get(NORM_ARG_DST), data.get(NORM_ARG_DIFF_DST));
+            let output = backward(rows, dst, diff_dst, log);
+            Expected::new(NORM_ARG_DIFF_SRC, Kind::Result, output.values, output.terms)
+        }]
+    }
+
+    fn with_attributes(&self, data: &Data, plain: &[Expected]) -> Vec<Expected> {
+        let tensors = self.attribute_tensors();
+        let chain = Chain {
+            attributes: &self.attributes,
+            dims: &self.dims,
+            tensors: &tensors,
+            data,
+            before: &[],
+            held: self.dst_dt,
+        };
+        plain.iter().map(|expected| chain.applied_to(expected)).collect()
+    }
+
+    fn key(&self) -> Option<Key> {
+        let types = (self.src_dt, self.dst_dt);
+        let plain = format!(
+            "{:?} {} {types:?} {:?} {}",
+            self.dims,
+            self.axis,
+            self.algorithm,
+            self.direction.is_forward()
+        );
+        let attributes = &self.attributes;
+        Some(Key {
+            family: format!("{types:?}"),
+            plain,
+            attributes: (!attributes.is_default()).then(|| format!("{attributes:?}")),
+        })
+    }
+
+    fn slices(&self) -> Option<Slices> {
+        if self.axis == 0 {
+            return None;
+        }
+        let mut dims = vec![1; self.axis];
+        dims.extend(&self.dims[self.axis..]);
+        Some(Slices {
+            dims: self.dims[..self.axis].to_vec(),
+            noun: "slice",
+            one: Box::new(SoftmaxProblem { dims, ..self.clone() }),
+        })
+    }
+
+    fn gradients(&self) -> Result<Gradients, String> {
+        if self.direction.is_forward() {
+            let message = "--check=grad is for --dir=BWD_D; forward has no gradients";
+            return Err(message.to_owned());
+        }
+        // The step follows the deviation of a slice, whose rows lie far from each other.
+        if self.rows().inner != 1 {
+            return Err(
+                "--check=grad: a softmax is differentiated along the last dimension".to_owned()
+            );
+        }
+        let backward = SoftmaxProblem { inplace: false, ..self.clone() };
+        let (direction, dst_dt) = (Direction::ForwardTraining, DataType::F32);
+        let forward = SoftmaxProblem { direction, dst_dt, ..backward.clone() };
+        let dependence =
+            Dependence::Parts { count: self.rows().outer, centred: true, noun: "slice" };
+        Ok(Gradients {
+            forward: Box::new(forward),
+            backward: Box::new(backward),
+            result: NORM_ARG_DST,
+            weights: NORM_ARG_DIFF_DST,
+            saved: vec![NORM_ARG_DST],
+            of: vec![Gradient { input: NORM_ARG_SRC, output: NORM_ARG_DIFF_SRC, dependence }],
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! The options of the driver, and how their lists multiply out.
+
+use super::problem::{Algorithm, DIMENSIONS, Direction, SoftmaxProblem};
+use crate::attributes::AttributeSettings;
+use crate::data_type::DataType;
+use crate::language::descriptor::Descriptor;
+use crate::language::options::{Info, Opt, multiply};
+use crate::language::value::{BadValue, boolean, integer, list, one_of};
+use crate::tensor::Tag;
+
+/// The values of the driver's options.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    directions: Vec<Direction>,
+    src_dts: Vec<DataType>,
+    dst_dts: Vec<DataType>,
+    src_tags: Vec<Tag>,
+    dst_tags: Vec<Tag>,
+    algorithms: Vec<Algorithm>,
+    axes: Vec<usize>,
+    inplace: Vec<bool>,
+}
+
+impl Settings {
+    /// Every combination of the options for one descriptor.
+    pub(super) fn problems(
+        &self,
+        attributes: &AttributeSettings,
+        descriptor: &str,
+    ) -> Result<Vec<SoftmaxProblem>, BadValue> {
+        let Descriptor { dims, name } = Descriptor::parse(descriptor, &DIMENSIONS)?;
+        for (tags, option) in [(&self.src_tags, "stag"), (&self.dst_tags, "dtag")] {
+            for tag in tags {
+                tag.order(dims.len())
+                    .map_err(|message| BadValue::new(format!("--{option}: {message}")))?;
+            }
+        }
+        if let Some(axis) = self.axes.iter().find(|axis| **axis >= dims.len()) {
+            let count = dims.len();
+            let message = format!("--axis: {axis} is not one of {count} dimensions");
+            return Err(BadValue::new(message));
+        }
+        // The first option varies slowest, as in oneDNN.
+        let mut problems = vec![SoftmaxProblem { dims, name, ..SoftmaxProblem::default() }];
+        multiply(&mut problems, &self.directions, |problem, &value| problem.direction = value);
+        multiply(&mut problems, &self.src_dts, |problem, &value| problem.src_dt = value);
+        multiply(&mut problems, &self.dst_dts, |problem, &value| problem.dst_dt = value);
+        multiply(&mut problems, &self.src_tags, |problem, tag| problem.src_tag = tag.clone());
+        multiply(&mut problems, &self.dst_tags, |problem, tag| problem.dst_tag = tag.clone());
+        multiply(&mut problems, &self.algorithms, |problem, &value| problem.algorithm = value);
+        multiply(&mut problems, &self.axes, |problem, &value| problem.axis = value);
+        multiply(&mut problems, &attributes.combinations(), |problem, value| {
+            problem.attributes = value.clone();
+        });
+        multiply(&mut problems, &attributes.contexts(), |problem, &contexts| {
+            problem.contexts = contexts;
+        });
+        multiply(&mut problems, &self.inplace, |problem, &value| problem.inplace = value);
+        Ok(problems)
+    }
+}
+
+const fn row(
+    name: &'static str,
+    value: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> Info {
+    Info {
+        name,
+        short: None,
+        value,
+        topic: "Problems of softmax (lists multiply out)",
+        default,
+        help,
+    }
+}
+
+/// The driver's options.
+pub(super) const OPTIONS: &[Opt<Settings>] = &[
+    Opt {
+        info: row(
+            "dir",
+            "LIST",
+            "FWD_D",
+            "FWD_D: forward for training; FWD_I: for inference; BWD_D: gradient of src",
+        ),
+        set: |state, text| {
+            let direction = |item: &str| one_of(item, &Direction::NAMES);
+            list(text, ',', direction).map(|list| state.directions = list)
+        },
+    },
+    Opt {
+        info: row(
+            "sdt",
+            "LIST",
+            "f32",
+            "Types of src: f32, bf16, f16; forward also s8, u8, f8_e5m2, f8_e4m3",
+        ),
+        set: |state, text| list(text, ',', DataType::parse).map(|list| state.src_dts = list),
+    },
+    Opt {
+        info: row("ddt", "LIST", "f32", "Types of dst: the same"),
+        set: |state, text| list(text, ',', DataType::parse).map(|list| state.dst_dts = list),
+    },
+    Opt {
+        info: row(
+            "stag",
+            "LIST",
+            "abx",
+            "Layouts of src: abx, axb, xba, letters (acb) or names (tnc)",
+        ),
+        set: |state, text| list(text, ',', Tag::parse).map(|list| state.src_tags = list),
+    },
+    Opt {
+        info: row("dtag", "LIST", "any", "Layouts of dst; any: the library chooses"),
+        set: |state, text| list(text, ',', Tag::parse).map(|list| state.dst_tags = list),
+    },
+    Opt {
+        info: row("alg", "LIST", "SOFTMAX", "SOFTMAX (softmax_accurate), LOGSOFTMAX (softmax_log)"),
+        set: |state, text| {
+            let algorithm = |item: &str| one_of(item, &Algorithm::NAMES);
+            list(text, ',', algorithm).map(|list| state.algorithms = list)
+        },
+    },
+    Opt {
+        info: row("axis", "LIST", "1", "The dimension of the rows, from 0"),
+        set: |state, text| {
+            let axis = |item: &str| integer(item, 0..=11).map(|axis| axis as usize);
+            list(text, ',', axis).map(|list| state.axes = list)
+        },
+    },
+    Opt {
+        info: row("inplace", "LIST", "false", "Whether dst shares the buffer of src: true, false"),
+        set: |state, text| list(text, ',', boolean).map(|list| state.inplace = list),
+    },
+];

@@ -1,0 +1,173 @@
+//! Softmax and logsoftmax in f64.
+//!
+//! ```text
+//! m = max(x), s = sum(exp(x - m))
+//! forward   softmax      exp(x - m) / s
+//!           logsoftmax   (x - m) - ln(s)
+//! backward  softmax      y*(g - sum(g*y))        y = dst, g = diff_dst
+//!           logsoftmax   g - exp(y)*sum(g)
+//! ```
+
+use super::sum::pairwise;
+
+/// How a tensor falls into rows along an axis: element `c` of the row `(o, i)` is at
+/// `(o*cols + c)*inner + i`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// The product of the dimensions before the axis.
+    pub outer: usize,
+    /// The elements of a row.
+    pub cols: usize,
+    /// The product of the dimensions after the axis.
+    pub inner: usize,
+}
+
+impl Rows {
+    /// Along the dimension `axis`.
+    pub fn of(dims: &[usize], axis: usize) -> Rows {
+        let product = |dims: &[usize]| dims.iter().product();
+        Rows { outer: product(&dims[..axis]), cols: dims[axis], inner: product(&dims[axis + 1..]) }
+    }
+
+    /// Calls `f` with the places of each row's elements.
+    fn each(&self, mut f: impl FnMut(&dyn Fn(usize) -> usize)) {
+        let &Rows { outer, cols, inner } = self;
+        for row in 0..outer * inner {
+            let (o, i) = (row / inner, row % inner);
+            f(&|c| (o * cols + c) * inner + i);
+        }
+    }
+}
+
+/// The values of an output, and what their errors are proportional to or bounded by.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Output {
+    /// The values.
+    pub values: Vec<f64>,
+    /// Forward the bounds of the error, backward the sums of absolute terms.
+    pub terms: Vec<f64>,
+}
+
+/// Half an ulp of f32, relative to the value.
+const HALF_ULP: f64 = 1.0 / 16_777_216.0;
+/// The smallest f32, since results below the normal numbers have its spacing.
+const SMALLEST: f64 = f32::from_bits(1) as f64;
+
+/// What dst should be, and how far an f32 result may be off: 3 ulp, and the relative error of the
+/// exponential that comes from rounding `x - m`, or 2 ulp and that of the sum in its logarithm.
+pub fn forward(rows: Rows, src: &[f64], log: bool) -> Output {
+    let mut output = Output { values: vec![0.0; src.len()], terms: vec![0.0; src.len()] };
+    rows.each(|at| {
+        let max = (0..rows.cols).map(|c| src[at(c)]).fold(f64::NEG_INFINITY, |max, x| {
+            // NaN stays, whichever side it is on.
+            if max.is_nan() || max > x { max } else { x }
+        });
+        let [sum] = pairwise(rows.cols, &|c| [(src[at(c)] - max).exp()]);
+        for c in 0..rows.cols {
+            let distance = src[at(c)] - max;
+            let (value, bound) = if log {
+                let value = distance - sum.ln();
+                (value, 4.0 * HALF_ULP * (value.abs() + 1.0))
+            } else {
+                let value = distance.exp() / sum;
+                (value, HALF_ULP * value * (6.0 + 2.0 * distance.abs()))
+            };
+            output.values[at(c)] = value;
+            output.terms[at(c)] = bound + 2.0 * SMALLEST;
+        }
+    });
+    output
+}
+
+/// What diff_src should be, and its terms.
+pub fn backward(rows: Rows, dst: &[f64], diff_dst: &[f64], log: bool) -> Output {
+    let mut output = Output { values: vec![0.0; dst.len()], terms: vec![0.0; dst.len()] };
+    rows.each(|at| {
+        let [sum, total] = pairwise(rows.cols, &|c| {
+            let term = if log { diff_dst[at(c)] } else { diff_dst[at(c)] * dst[at(c)] };
+            [term, term.abs()]
+        });
+        for c in 0..rows.cols {
+            let (y, g) = (dst[at(c)], diff_dst[at(c)]);
+            (output.values[at(c)], output.terms[at(c)]) = if log {
+                (g - y.exp() * sum, g.abs() + y.exp() * total)
+            } else {
+                (y * (g - sum), y.abs() * (g.abs() + total))
+            };
+        }
+    });
+    output
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_known_values() {
+        let src = [0.0, f64::ln(2.0), f64::ln(5.0)];
+        let rows = Rows::of(&[3], 0);
+        for shift in [0.0, 1000.0, -1000.0] {
+            let src = src.map(|x| x + shift);
+            let close = |got: &[f64], want: [f64; 3]| {
+                got.iter().zip(want).all(|(got, want)| (got - want).abs() < 1e-12)
+            };
+            let plain = forward(rows, &src, false).values;
+            assert!(close(&plain, [0.125, 0.25, 0.625]), "{plain:?}");
+            let log = forward(rows, &src, true).values;
+            assert!(close(&log, [0.125, 0.25, 0.625].map(f64::ln)), "{log:?}");
+        }
+        // dst = [1/4, 3/4], diff_dst = [4, 8]: the sum is 7.
+        let back = backward(Rows::of(&[2], 0), &[0.25, 0.75], &[4.0, 8.0], false).values;
+        assert_eq!(back, [0.25 * -3.0, 0.75]);
+        let back = backward(Rows::of(&[2], 0), &[0.0, 0.0], &[4.0, 8.0], true).values;
+        assert_eq!(back, [4.0 - 12.0, 8.0 - 12.0]);
+    }
+
+    #[test]
+    fn an_axis_is_any_dimension() {
+        let src: Vec<f64> = (0..24).map(f64::from).collect();
+        for axis in 0..3 {
+            let rows = Rows::of(&[2, 3, 4], axis);
+            let values = forward(rows, &src, false).values;
+            let mut sums = Vec::new();
+            rows.each(|at| sums.push((0..rows.cols).map(|c| values[at(c)]).sum::<f64>()));
+            assert_eq!(sums.len(), 24 / rows.cols);
+            assert!(sums.iter().all(|sum| (sum - 1.0).abs() < 1e-12), "{axis}: {sums:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_stays_in_its_row() {
+        let src =
+            [f64::NEG_INFINITY, f64::NEG_INFINITY, 0.0, f64::NAN, f64::INFINITY, 1.0, 2.0, 2.0];
+        let values = forward(Rows::of(&[4, 2], 1), &src, false).values;
+        assert!(values[..6].iter().all(|y| y.is_nan()));
+        assert_eq!(values[6..], [0.5, 0.5]);
+    }
+
+    /// Differences of the forward formula.
+    #[test]
+    fn gradients_are_those_of_forward() {
+        let src = [0.3, -1.2, 0.7, 0.1];
+        let diff_dst = [0.5, -0.25, 1.0, 0.75];
+        let rows = Rows::of(&[4], 0);
+        for log in [false, true] {
+            let loss = |src: &[f64]| -> f64 {
+                let dst = forward(rows, src, log).values;
+                dst.iter().zip(diff_dst).map(|(y, g)| y * g).sum()
+            };
+            let dst = forward(rows, &src, log).values;
+            let claimed = backward(rows, &dst, &diff_dst, log).values;
+            for (i, claimed) in claimed.iter().enumerate() {
+                let moved = |by: f64| {
+                    let mut src = src;
+                    src[i] += by;
+                    loss(&src)
+                };
+                let found = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+                assert!((found - claimed).abs() < 1e-9, "{log} {i}: {found}, not {claimed}");
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The formula over rows of f32 that lie densely: three sweeps forward, two backward.
+//!
+//! ```text
+//! forward            max = max(x)
+//!   accurate         dst = exp(x - max);  sum = fold(dst);  dst = dst * (1/sum)
+//!   log              sum = fold(exp(x - max));              dst = (x - max) - log(sum)
+//! backward accurate  sum = fold(diff_dst*dst);         diff_src = dst * (diff_dst - sum)
+//!   log              sum = fold(diff_dst);             diff_src = diff_dst - exp(dst)*sum
+//! ```
+
+use super::problem::SoftmaxAlgorithm;
+use crate::rows::{RowTensor, TENSORS};
+use crate::simd::lanes::Lanes;
+use crate::simd::{Fold, LANES, Level, Map, Simd, Terms, entry_points, fold, map, math};
+
+/// What a kernel is told of a range of rows.
+pub(super) struct Job<'a> {
+    pub(super) cols: usize,
+    pub(super) forward: bool,
+    pub(super) algorithm: SoftmaxAlgorithm,
+    /// src and dst, or dst, diff_dst and diff_src, in f32.
+    pub(super) tensors: &'a [RowTensor; TENSORS],
+}
+
+impl Job<'_> {
+    #[inline(always)]
+    fn row(&self, tensor: usize, row: usize) -> *mut f32 {
+        let tensor = &self.tensors[tensor];
+        tensor.address.cast::<f32>().wrapping_add(tensor.rows.offset(row))
+    }
+}
+
+/// The largest of `cols` elements, NaN left aside.
+///
+/// # Safety
+/// They are there, at least one; the instruction set of `S` is too.
+#[inline(always)]
+unsafe fn largest<S: Simd>(row: *const f32, cols: usize) -> f32 {
+    // SAFETY: the caller's; the last vector covers some elements again.
+    unsafe {
+        let lowest = Lanes::<S>::new(S::splat(f32::NEG_INFINITY));
+        if cols < LANES {
+            let there = Lanes::<S>::new(S::first_n(S::splat(1.0), cols)).eq(1.0);
+            return there.select(Lanes::load(row, cols), lowest).largest();
+        }
+        let load = |i: usize| row.wrapping_add(i);
+        let (mut a, mut b, mut c, mut d) = (lowest, lowest, lowest, lowest);
+        let mut i = 0;
+        while i + 4 * LANES <= cols {
+            a = Lanes::load(load(i), LANES).max(a);
+            b = Lanes::load(load(i + LANES), LANES).max(b);
+            c = Lanes::load(load(i + 2 * LANES), LANES).max(c);
+            d = Lanes::load(load(i + 3 * LANES), LANES).max(d);
+            i += 4 * LANES;
+        }
+        while i + LANES <= cols {
+            a = Lanes::load(load(i), LANES).max(a);
+            i += LANES;
+        }
+        b = Lanes::load(load(cols - LANES), LANES).max(b);
+        a.max(b).max(c.max(d)).largest()
+    }
+}
+
+/// A row forward. With `LOG` the factor is the logarithm of the sum, else its reciprocal.
+struct Forward<const LOG: bool> {
+    src: *const f32,
+    dst: *mut f32,
+    max: f32,
+    factor: f32,
+}
+
+/// A row backward.
+struct Backward<const LOG: bool> {
+    dst: *const f32,
+    diff_dst: *const f32,
+    diff_src: *mut f32,
+    sum: f32,
+}
+
+/// `Fold` and `Map` of a row, each from one function for whole and partial vectors.
+macro_rules! sweeps {
+    ($row:ident, |$self:ident, $i:ident, $n:ident| $factors:expr, $value:expr) => {
+        // SAFETY of the blocks below: the traits' contracts, passed through.
+        #[allow(clippy::undocumented_unsafe_blocks)]
+        impl<S: Simd, const LOG: bool> Fold<S, 1> for $row<LOG> {
+            #[inline(always)]
+            unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
+                unsafe { self.terms_n(i, LANES) }
+            }
+            #[inline(always)]
+            unsafe fn terms_n(&$self, $i: usize, $n: usize) -> Terms<S, 1> {
+                unsafe {
+                    let (a, b): (Lanes<S>, Lanes<S>) = $factors;
+                    Terms::products([(a.vector(), b.vector())])
+                }
+            }
+        }
+        #[allow(clippy::undocumented_unsafe_blocks)]
+        impl<S: Simd, const LOG: bool> Map<S> for $row<LOG> {
+            const UNROLL: usize = 2;
+
+            #[inline(always)]
+            unsafe fn apply(&self, i: usize) {
+                unsafe { Map::<S>::apply_n(self, i, LANES) }
+            }
+            #[inline(always)]
+            unsafe fn apply_n(&$self, $i: usize, $n: usize) {
+                unsafe {
+                    let (value, to): (Lanes<S>, *mut f32) = $value;
+                    value.store(to.add($i), $n);
+                }
+            }
+        }
+    };
+}
+
+sweeps! { Forward, |self, i, n|
+    {
+        let value = math::exp(Lanes::load(self.src.add(i), n) - self.max);
+        if !LOG {
+            value.store(self.dst.add(i), n);
+        }
+        (value, value.all(1.0))
+    },
+    if LOG {
+        (Lanes::load(self.src.add(i), n) - self.max - self.factor, self.dst)
+    } else {
+        (Lanes::load(self.dst.add(i), n) * self.factor, self.dst)
+    }
+}
+
+sweeps! { Backward, |self, i, n|
+    {
+        let diff_dst = Lanes::load(self.diff_dst.add(i), n);
+        (diff_dst, if LOG { diff_dst.all(1.0) } else { Lanes::load(self.dst.add(i), n) })
+    },
+    {
+        let (dst, diff_dst) = (Lanes::load(self.dst.add(i), n), Lanes::load(self.diff_dst.add(i), n));
+        let value = if LOG {
+            math::exp(dst).neg_mul_add(self.sum, diff_dst)
+        } else {
+            dst * (diff_dst - self.sum)
+        };
+        (value, self.diff_src)
+    }
+}
+
+/// # Safety
+/// The row is there, in f32 and this thread's; the instruction set of `S` is too.
+#[inline(always)]
+unsafe fn forward_row<S: Simd, const LOG: bool>(job: &Job<'_>, row: usize) {
+    let (src, dst) = (job.row(0, row), job.row(1, row));
+    // SAFETY: the caller's.
+    unsafe {
+        let mut row = Forward::<LOG> { src, dst, max: largest::<S>(src, job.cols), factor: 0.0 };
+        let sum = fold::<S, 1, _>(job.cols, &row).products[0];
+        // All lanes of the logarithm are the same.
+        let log = || math::log(Lanes::<S>::new(S::splat(sum as f32))).largest();
+        row.factor = if LOG { log() } else { (1.0 / sum) as f32 };
+        map::<S, _>(job.cols, &row);
+    }
+}
+
+/// # Safety
+/// As [`forward_row`].
+#[inline(always)]
+unsafe fn backward_row<S: Simd, const LOG: bool>(job: &Job<'_>, row: usize) {
+    let (dst, diff_dst, diff_src) = (job.row(0, row), job.row(1, row), job.row(2, row));
+    // SAFETY: the caller's.
+    unsafe {
+        let mut row = Backward::<LOG> { dst, diff_dst, diff_src, sum: 0.0 };
+        row.sum = fold::<S, 1, _>(job.cols, &row).products[0] as f32;
+        map::<S, _>(job.cols, &row);
+    }
+}
+
+/// Rows `first` to `last - 1`.
+///
+/// # Safety
+/// As [`forward_row`], for all of them.
+#[inline(always)]
+unsafe fn rows<S: Simd>(job: &Job<'_>, first: usize, last: usize) {
+    for row in first..last {
+        // SAFETY: the caller's.
+        unsafe {
+            match (job.forward, job.algorithm) {
+                (true, SoftmaxAlgorithm::Accurate) => forward_row::<S, false>(job, row),
+                (true, SoftmaxAlgorithm::Log) => forward_row::<S, true>(job, row),
+                (false, SoftmaxAlgorithm::Accurate) => backward_row::<S, false>(job, row),
+                (false, SoftmaxAlgorithm::Log) => backward_row::<S, true>(job, row),
+            }
+        }
+    }
+}
+
+entry_points! {
+    /// Rows, per level.
+    mod entries: rows<>(job: &Job<'_>, first: usize, last: usize) -> ();
+}
+
+pub(super) type Entry = unsafe fn(&Job<'_>, usize, usize);
+
+pub(super) fn entry(level: Level) -> Entry {
+    entries::at(level).unwrap_or(entries::portable::entry_portable)
+}

@@ -1,0 +1,90 @@
+//! The vector implementations: rows in f32, where they are or on a stage.
+
+use super::kernel::{Entry, Job, entry};
+use super::problem::{Softmax, SoftmaxAlgorithm};
+use crate::primitive::{Execution, Implementation, PostOpChain, Variant};
+use crate::rows::{Operand, Pipeline, Spec, TENSORS, row_order};
+use crate::simd::Level;
+use crate::tensor::{DataType, RowMap};
+use norm_sys as sys;
+
+/// The vector implementation at a level, or why it does not fit.
+pub(super) fn make(
+    problem: &Softmax,
+    variant: &'static Variant,
+    level: Level,
+) -> Result<Box<dyn Implementation>, String> {
+    let p = problem;
+    if let Some(blocked) = p.tensors().find(|argument| argument.desc.is_blocked()) {
+        return Err(format!("the layout of {} is cut into blocks", blocked.name));
+    }
+    if p.dst.ndims() > RowMap::MAX_LEVELS + 1 {
+        return Err(format!("{} dimensions", p.dst.ndims()));
+    }
+    let forward = p.prop_kind.is_forward();
+    let (ids, descs) = if forward {
+        ([sys::NORM_ARG_SRC, sys::NORM_ARG_DST, 0], [&p.src, &p.dst, &p.diff_src])
+    } else {
+        (
+            [sys::NORM_ARG_DST, sys::NORM_ARG_DIFF_DST, sys::NORM_ARG_DIFF_SRC],
+            [&p.dst, &p.diff_dst, &p.diff_src],
+        )
+    };
+    let descs = descs.map(|desc| p.axis_last(desc));
+    let order = row_order(&descs[0], false);
+    let output = if forward { 1 } else { 2 };
+    let pipeline = Pipeline::new(Spec {
+        level: Some(level),
+        rows: p.rows,
+        cols: p.cols,
+        operands: [0, 1, 2].map(|i| Operand {
+            desc: &descs[i],
+            kernel_type: DataType::F32,
+            output: i == output,
+        }),
+        order: &order,
+        chain: PostOpChain::new(&p.attr_axis_last(), &p.axis_last(&p.dst), Some(&order)),
+        sums: [false; 2],
+        room: 0,
+    });
+    let (algorithm, entry) = (p.algorithm, entry(level));
+    Ok(Box::new(Vectorized { variant, forward, algorithm, pipeline, ids, entry }))
+}
+
+struct Vectorized {
+    variant: &'static Variant,
+    forward: bool,
+    algorithm: SoftmaxAlgorithm,
+    pipeline: Pipeline,
+    /// The arguments of the pipeline's tensors.
+    ids: [i32; TENSORS],
+    entry: Entry,
+}
+
+impl Implementation for Vectorized {
+    fn variant(&self) -> &'static Variant {
+        self.variant
+    }
+
+    fn scratchpad_size(&self) -> usize {
+        self.pipeline.scratchpad_size()
+    }
+
+    fn execute(&self, execution: &Execution<'_>) -> usize {
+        let &Self { forward, algorithm, ref pipeline, .. } = self;
+        let cols = pipeline.cols;
+        if cols == 0 {
+            return 1;
+        }
+        let addresses = self.ids.map(|id| execution.arguments.get(id));
+        let tensors = pipeline.tensors(addresses);
+        let width = pipeline.width(execution);
+        let threads =
+            pipeline.run(execution, addresses, (width, false), &|staged, first, last, _| {
+                let tensors = staged.map_or(&tensors, |staged| staged.tensors);
+                // SAFETY: the execution's buffers were checked, rows are given out once, and the machine has the level.
+                unsafe { (self.entry)(&Job { cols, forward, algorithm, tensors }, first, last) }
+            });
+        threads.max(1)
+    }
+}

@@ -1,0 +1,80 @@
+//! Rows as reference implementations see them: one element at a time, in any layout and type.
+
+use crate::simd::{BLOCK, CHAIN, GROUP, LANES, read_scalar, write_scalar};
+use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets};
+
+/// The rows of a tensor of any layout.
+pub(crate) struct PlainTensor {
+    data_type: DataType,
+    rows: Offsets,
+    cols: DimOffsets,
+}
+
+impl PlainTensor {
+    pub(crate) fn new(desc: &MemoryDesc) -> Self {
+        let (rows, cols) = Offsets::of(desc).split_last();
+        Self { data_type: desc.data_type().unwrap_or(DataType::F32), rows, cols }
+    }
+
+    /// A row of the tensor whose first element is at `start`.
+    ///
+    /// # Safety
+    /// The tensor is there while the row is used, and no other thread writes the row.
+    pub(crate) unsafe fn row(&self, start: *mut u8, row: usize) -> PlainRow<'_> {
+        PlainRow { tensor: self, start, offset: self.rows.offset(row) }
+    }
+}
+
+/// A row of a tensor.
+#[derive(Clone, Copy)]
+pub(crate) struct PlainRow<'a> {
+    tensor: &'a PlainTensor,
+    start: *mut u8,
+    offset: usize,
+}
+
+impl PlainRow<'_> {
+    pub(crate) fn get(self, col: usize) -> f32 {
+        let at = self.offset + self.tensor.cols.offset(col);
+        // SAFETY: who made the row vouched for it.
+        unsafe { read_scalar(self.tensor.data_type, self.start, at) }
+    }
+
+    pub(crate) fn set(self, col: usize, value: f32) {
+        let at = self.offset + self.tensor.cols.offset(col);
+        // SAFETY: as above.
+        unsafe { write_scalar(self.tensor.data_type, self.start, at, value) }
+    }
+}
+
+/// `simd::fold`, one lane at a time: the sum of `a*b` over `(a, b) = terms(col)`.
+pub(crate) fn plain_fold(cols: usize, terms: impl Fn(usize) -> (f32, f32)) -> f64 {
+    let mut total = 0.0;
+    for block in (0..cols).step_by(BLOCK) {
+        let block_end = cols.min(block + BLOCK);
+        let mut lanes = [0.0f64; LANES];
+        for group in (block..block_end).step_by(GROUP) {
+            let mut chains = [[0.0f32; LANES]; GROUP / LANES / CHAIN];
+            for col in group..block_end.min(group + GROUP) {
+                let (vector, lane) = ((col - group) / LANES, (col - group) % LANES);
+                let (a, b) = terms(col);
+                let sum = &mut chains[vector / CHAIN][lane];
+                *sum = a.mul_add(b, *sum);
+            }
+            for lane in 0..LANES {
+                let [a, b, c, d] = chains.map(|chain| chain[lane]);
+                lanes[lane] += f64::from((a + b) + (c + d));
+            }
+        }
+        // By halves.
+        let mut half = LANES / 2;
+        while half > 0 {
+            for lane in 0..half {
+                lanes[lane] += lanes[lane + half];
+            }
+            half /= 2;
+        }
+        total += lanes[0];
+    }
+    total
+}

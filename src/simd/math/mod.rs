@@ -1,0 +1,269 @@
+//! Elementary functions of 16 lanes, free of branches, from additions, multiplications, fused multiply-adds, quotients, roots and
+//! integer operations alone, so that every instruction set gives the same bits.
+//!
+//! Each says its largest error, in units of the last place of the result (ulp), which the tests measure. The
+//! polynomials are minimax fits over the ranges named, made for this library.
+
+#[cfg_attr(not(test), expect(dead_code, reason = "no operation turns angles yet"))]
+mod angle;
+mod pow;
+#[cfg(test)]
+mod tests;
+
+use super::Simd;
+use super::lanes::Lanes;
+#[cfg_attr(not(test), expect(unused_imports, reason = "no operation turns angles yet"))]
+pub(crate) use angle::{cos, sin};
+pub(crate) use pow::{Exponent, pow};
+
+/// Adding this to a number below 2^22 rounds it to an integer, to nearest even, in the lowest bits.
+const TO_INTEGER: f32 = 12_582_912.0;
+/// The same for f64 below 2^51.
+const TO_WIDE_INTEGER: f64 = 6_755_399_441_055_744.0;
+const LOG2_E: f32 = std::f32::consts::LOG2_E;
+/// `ln 2`, the first part with zeros at its end, so that its multiples by an exponent are exact.
+const LN2_HIGH: f32 = 0.693_145_75;
+const LN2_LOW: f32 = 1.428_606_8e-6;
+
+/// A polynomial, coefficients from the lowest power on: the even powers and the odd ones side by side, as what
+/// limits these functions is that each instruction waits for the one before.
+#[inline(always)]
+fn polynomial<S: Simd, const N: usize>(x: Lanes<S>, coefficients: [f32; N]) -> Lanes<S> {
+    let square = x * x;
+    let mut sums = [x; 2];
+    let mut i = N;
+    while i > 0 {
+        i -= 1;
+        let sum = &mut sums[i % 2];
+        *sum =
+            if i + 2 >= N { x.all(coefficients[i]) } else { sum.mul_add(square, coefficients[i]) };
+    }
+    sums[1].mul_add(x, sums[0])
+}
+
+/// An integer as the bits of a lane.
+#[inline(always)]
+fn integer(n: i32) -> f32 {
+    f32::from_bits(n.cast_unsigned())
+}
+
+/// `2^n`, for integers n from -126 to 127.
+#[inline(always)]
+fn power_of_2<S: Simd>(n: Lanes<S>) -> Lanes<S> {
+    n.bits_add(integer(127)).shift_left(23)
+}
+
+/// `(1 + q) 2^n`, for integers n from -252 to 254, in two steps: the result may be subnormal, and 2^n no f32.
+#[inline(always)]
+fn scaled<S: Simd>(n: Lanes<S>, q: Lanes<S>) -> Lanes<S> {
+    let half = n.shift_right(1);
+    (q + 1.0) * power_of_2(half) * power_of_2(n.bits_sub(half))
+}
+
+/// The integer `n` and `e^r - 1` with `x = n ln 2 + r`, for |x| below 2^21.
+#[inline(always)]
+fn reduced_exp<S: Simd>(x: Lanes<S>) -> (Lanes<S>, Lanes<S>) {
+    let shifted = x.mul_add(LOG2_E, TO_INTEGER);
+    let n = shifted - TO_INTEGER;
+    let r = n.neg_mul_add(LN2_HIGH, x);
+    let r = n.neg_mul_add(LN2_LOW, r);
+    // (e^r - 1 - r)/r^2 for |r| to ln 2/2.
+    const C: [f32; 6] =
+        [0.5, 0.166_666_67, 0.041_666_463, 0.008_333_286, 0.001_393_368_8, 0.000_199_076_4];
+    let q = polynomial(r, C);
+    (shifted.bits_sub(TO_INTEGER), (r * r).mul_add(q, r))
+}
+
+/// `e^x`, 1 ulp.
+#[inline(always)]
+pub(crate) fn exp<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    let (n, q) = reduced_exp(x.within(-110.0, 100.0));
+    scaled(n, q)
+}
+
+/// `2^x`, 1 ulp.
+#[inline(always)]
+pub(crate) fn exp2<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    let x = x.within(-152.0, 130.0);
+    let shifted = x + TO_INTEGER;
+    let r = x - (shifted - TO_INTEGER);
+    // (2^r - 1 - r ln 2)/r^2 for |r| to 1/2.
+    const C: [f32; 5] =
+        [0.240_226_5, 0.055_503_57, 0.009_618_031, 0.001_339_086_7, 0.000_154_697_35];
+    let q = r.mul_add(std::f32::consts::LN_2, r * r * polynomial(r, C));
+    scaled(shifted.bits_sub(TO_INTEGER), q)
+}
+
+/// `e^x - 1` for x up to 40 and any for larger x, 2 ulp.
+#[inline(always)]
+fn exp_m1<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    let (n, q) = reduced_exp(x.all(-40.0).max(x));
+    let power = power_of_2(n);
+    q.mul_add(power, power - 1.0)
+}
+
+/// `ln x`, 1 ulp.
+#[inline(always)]
+pub(crate) fn log<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    let subnormal = x.lt(f32::MIN_POSITIVE);
+    let normal = subnormal.select(x * 33_554_432.0, x);
+    // The fraction from sqrt(1/2) to sqrt(2).
+    let exponent = normal.bits_sub(integer(0x3f35_04f3)).shift_right(23);
+    let f = normal.bits_sub(exponent.shift_left(23)) - 1.0;
+    let n = exponent.as_integer() - subnormal.select(25.0, 0.0);
+    // (ln(1 + f) - f + f^2/2)/f^3.
+    const C: [f32; 9] = [
+        0.333_333_3,
+        -0.249_999_8,
+        0.200_006_93,
+        -0.166_691_68,
+        0.142_509_88,
+        -0.123_962_26,
+        0.116_360_64,
+        -0.116_638_31,
+        0.073_330_04,
+    ];
+    let square = f * f;
+    let rest = (square * f).mul_add(polynomial(f, C), square * -0.5);
+    let value = n.mul_add(LN2_HIGH, n.mul_add(LN2_LOW, rest) + f);
+    let value = x.eq(f32::INFINITY).select(x, value);
+    let value = x.eq(0.0).select(f32::NEG_INFINITY, value);
+    let value = x.lt(0.0).select(f32::NAN, value);
+    x.eq(x).select(value, x)
+}
+
+/// `tanh x`, 3 ulp.
+#[inline(always)]
+pub(crate) fn tanh<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    let t = exp_m1(x.all(20.0).min(x.abs()) * 2.0);
+    (t / (t + 2.0)).copysign(x)
+}
+
+/// `1/(1 + e^-x)`, 3 ulp.
+#[inline(always)]
+pub(crate) fn logistic<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    let e = exp(-x.abs());
+    x.lt(0.0).select(e, 1.0) / (e + 1.0)
+}
+
+/// `ln(1 + e^x)`, 4 ulp.
+#[inline(always)]
+pub(crate) fn softplus<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    let e = exp(-x.abs());
+    // ln(1 + e): what 1 + e rounds off is put right.
+    let sum = e + 1.0;
+    let correction = (e - (sum - 1.0)) / sum;
+    let value = x.max(0.0) + (log(sum) + correction);
+    x.eq(x).select(value, x)
+}
+
+/// The error function, 2 ulp.
+#[cfg_attr(not(test), expect(dead_code, reason = "no operation has it yet"))]
+#[inline(always)]
+pub(crate) fn erf<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    // erf(x)/x - 1 over x^2, to 1.
+    const NEAR: [f32; 7] = [
+        0.128_379_17,
+        -0.376_126_26,
+        0.112_835_854,
+        -0.026_853_813,
+        0.005_188_327_7,
+        -0.000_801_019_37,
+        0.000_078_538_615,
+    ];
+    // -log2(1 - erf(x)) from 1 to 4, beyond which the result is 1.
+    const FAR: [f32; 7] = [
+        0.000_510_312_8,
+        1.625_975,
+        0.920_765_04,
+        0.148_651_48,
+        -0.031_458_41,
+        0.004_240_954,
+        -0.000_267_726_37,
+    ];
+    let t = x.all(4.0).min(x.abs());
+    let near = x.mul_add(polynomial(x * x, NEAR), x);
+    let far = (x.all(1.0) - exp2(-polynomial(t, FAR))).copysign(x);
+    t.lt(1.0).select(near, far)
+}
+
+/// The part of a normal distribution that lies below x: 2^-23 times 1 in all, 64 ulp down to x = -5, and below
+/// x = -6 a hundredth.
+#[inline(always)]
+fn normal_below<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    // -log2 of the part below -t, to 6; beyond, a parabola.
+    const NEAR: [f32; 11] = [
+        1.0,
+        1.151_106_5,
+        0.459_196_27,
+        0.052_527_092,
+        -0.007_085_743,
+        0.000_120_455_54,
+        0.000_219_405_18,
+        -0.000_058_571_193,
+        0.000_007_862_698,
+        -5.680_754e-7,
+        1.749_629_2e-8,
+    ];
+    const FAR: [f32; 2] = [8.866, 0.713_7];
+    // 2^r for |r| to 1/2.
+    const POWER: [f32; 7] = [
+        1.0,
+        std::f32::consts::LN_2,
+        0.240_226_46,
+        0.055_503_286,
+        0.009_618_489,
+        0.001_339_993_1,
+        0.000_153_458_12,
+    ];
+    let t = x.all(14.5).min(x.abs());
+    let near = x.all(6.0).min(t);
+    let far = t - near;
+    let log = far.mul_add(polynomial(far, FAR), polynomial(near, NEAR));
+    let shifted = log + TO_INTEGER;
+    let power = polynomial((shifted - TO_INTEGER) - log, POWER);
+    // The lowest bits are the integer; 0 where the result is below all exponents.
+    let bits = power.bits_sub(shifted.shift_left(23));
+    let tail = bits.bits_and_not(bits.shift_right(31));
+    x.lt(0.0).select(tail, x.all(1.0) - tail)
+}
+
+/// `x (1 + erf(x/sqrt(2)))/2`, 2^-22 times |x|.
+#[inline(always)]
+pub(crate) fn gelu_erf<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    x * normal_below(x)
+}
+
+/// `x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))/2`, 2^-22 times |x|.
+#[inline(always)]
+pub(crate) fn gelu_tanh<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    // 2 sqrt(2/pi), and that times 0.044715.
+    const LINEAR: f32 = 1.595_769_2;
+    const CUBIC: f32 = 0.071_354_814;
+    let bounded = x.within(-20.0, 20.0);
+    let g = bounded * (bounded * bounded).mul_add(CUBIC, LINEAR);
+    x * logistic(g)
+}
+
+/// `x tanh(ln(1 + e^x))`, 6 ulp where e^x is not subnormal.
+#[inline(always)]
+pub(crate) fn mish<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    let e = exp(x.all(20.0).min(x));
+    let t = e * (e + 2.0);
+    x * (t / (t + 2.0))
+}
+
+/// `x`, or `a (e^x - 1)` below 0; 3 ulp.
+#[inline(always)]
+pub(crate) fn elu<S: Simd>(x: Lanes<S>, a: f32) -> Lanes<S> {
+    x.all(0.0).lt(x).select(x, exp_m1(x) * a)
+}
+
+/// The nearest integer, ties to even; exact.
+#[inline(always)]
+pub(crate) fn round<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    const INTEGERS: f32 = 8_388_608.0;
+    let t = x.abs();
+    let rounded = ((t + INTEGERS) - INTEGERS).copysign(x);
+    t.lt(INTEGERS).select(rounded, x)
+}
