@@ -31,7 +31,7 @@ RECORD = ROOT / "scripts" / "loop_instructions.csv"
 # Instructions per 64 bytes. One more instruction per vector is at least 1.
 SLACK = 0.75
 VECTOR = 64
-# A kernel's module in src/ops/layer_normalization, and its type and const parameters.
+# A kernel's module in src/ops/layer_normalization or src/rows, and its type and const parameters.
 KERNELS = [
     ("forward", "F32, F32, false, 3"),
     ("forward", "F32, F32, true, 1"),
@@ -53,6 +53,7 @@ KERNELS = [
     ("backward", "Bf16, Bf16, Bf16, 1, 3"),
     ("columns", ""),
 ]
+ENTRY = re.compile(r"(?:19layer_normalization|4rows)\d+([a-z_]+?)\d+entries6avx51212entry_avx512")
 MEMORY = re.compile(r"(-?0x[0-9a-f]+)?\((%\w+)?(?:,(%\w+)(?:,([1248]))?)?\)")
 
 
@@ -70,7 +71,7 @@ def entries(library):
     modules = {}
     for line in run("nm", "--defined-only", library).splitlines():
         words = line.split()
-        module = re.search(r"19layer_normalization\d+([a-z_]+?)\d+entries12entry_avx512", words[-1])
+        module = ENTRY.search(words[-1])
         if module:
             modules[int(words[0], 16)] = module[1]
     found, low, high = {}, 0, 0
