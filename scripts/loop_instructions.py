@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts the instructions in the loops of the AVX-512 kernels and compares them with the recorded counts.
 
-    cargo build --release
+    cargo build --release -p benchdnn
     scripts/loop_instructions.py            # compares
     scripts/loop_instructions.py --bless    # records
 
@@ -31,8 +31,8 @@ RECORD = ROOT / "scripts" / "loop_instructions.csv"
 # Instructions per 64 bytes. One more instruction per vector is at least 1.
 SLACK = 0.75
 VECTOR = 64
-# A kernel's module in src/ops/layer_normalization or src/rows, and its type and const parameters.
-KERNELS = [
+# A kernel's module, below src/ops/ or src/, and its type and const parameters.
+NORMALIZATION = [
     ("forward", "F32, F32, false, 3"),
     ("forward", "F32, F32, true, 1"),
     ("forward", "Bf16, Bf16, false, 3"),
@@ -48,12 +48,12 @@ KERNELS = [
     ("short", "F32, F32, false"),
     ("short", "F32, F32, true"),
     ("backward", "F32, F32, F32, 0, 7"),
-    ("backward", "F32, F32, F32, 1, 3"),
+    ("backward", "F32, F32, F32, 1, 5"),
     ("backward", "Bf16, Bf16, Bf16, 0, 7"),
-    ("backward", "Bf16, Bf16, Bf16, 1, 3"),
-    ("columns", ""),
+    ("backward", "Bf16, Bf16, Bf16, 1, 5"),
 ]
-ENTRY = re.compile(r"(?:19layer_normalization|4rows)\d+([a-z_]+?)\d+entries6avx51212entry_avx512")
+KERNELS = [(f"layer_normalization::{module}", made_for) for module, made_for in NORMALIZATION]
+KERNELS += [("rows::columns", ""), ("softmax::kernel", "")]
 MEMORY = re.compile(r"(-?0x[0-9a-f]+)?\((%\w+)?(?:,(%\w+)(?:,([1248]))?)?\)")
 
 
@@ -69,9 +69,9 @@ def run(*command):
 def entries(library):
     """Address and size of each AVX-512 entry, by module and arguments."""
     modules = {}
-    for line in run("nm", "--defined-only", library).splitlines():
-        words = line.split()
-        module = ENTRY.search(words[-1])
+    for line in run("nm", "-C", "--defined-only", library).splitlines():
+        words = line.split(maxsplit=2)
+        module = re.match(r"norm::(?:ops::)?([\w:]+)::entries::avx512::entry_avx512", words[-1])
         if module:
             modules[int(words[0], 16)] = module[1]
     found, low, high = {}, 0, 0
@@ -284,7 +284,7 @@ def main():
     for kernel, loops in counted.items():
         said = verdict(loops, record.get(kernel, []))
         wrong += bool(said)
-        print(f"{' '.join(kernel):34} {said or 'ok'}: {shown(loops)}")
+        print(f"{' '.join(kernel):55} {said or 'ok'}: {shown(loops)}")
     return 1 if wrong else 0
 
 

@@ -57,18 +57,18 @@ const BATCH: Info = Info {
     name: "batch",
     short: None,
     value: "FILE",
-    topic: "Which problems",
+    topic: "Problems",
     default: "",
-    help: "Read options and problems from a file: beside the one that includes it,\n\
-           or one of those that come with the driver (shapes_*, test_*, perf_*)",
+    help: "Read options and problems from a file or a pipe (/dev/stdin): a path from the file\n\
+           that includes it, or one of the driver's batches (shapes_*, test_*, perf_*)",
 };
 const RESET: Info = Info {
     name: "reset",
     short: None,
     value: "",
-    topic: "Which problems",
+    topic: "Problems",
     default: "",
-    help: "Set the driver's options, --match, --impl and --skip-impl back to their defaults",
+    help: "Restore the defaults of the driver's options, --match, --impl and --skip-impl",
 };
 const HELP: Info = Info {
     name: "help",
@@ -76,7 +76,7 @@ const HELP: Info = Info {
     value: "",
     topic: "Drivers and help",
     default: "",
-    help: "Print this; after a driver's name, that driver's help",
+    help: "Print this text; after a driver's name, the help of that driver",
 };
 const VERSION: Info = Info {
     name: "version",
@@ -340,7 +340,7 @@ fn makes_sense(run: &Run, problem: &dyn Problem) -> Result<(), String> {
     }
     if run.gradient {
         if !checks.correctness {
-            return Err(format!("--check=grad is about mode C, not {letters}"));
+            return Err(format!("--check=grad needs mode C, not {letters}"));
         }
         problem.gradients()?;
     }
@@ -369,8 +369,9 @@ fn grammar(drivers: &[Box<dyn Driver>], active: usize, named: bool) -> Grammar {
     } else {
         (
             "benchdnn [driver] [options] problem ... [options] problem ...".to_owned(),
-            "Checks and times primitives. Options hold for the problems after them; lists\n\
-             (a,b) multiply out. Exit status: 0 fine, 1 something failed, 2 not understood.",
+            "Checks and times primitives. Options apply to the problems after them; lists\n\
+             (a,b) multiply out. Exit status: 0 if everything passed, 1 if something failed,\n\
+             2 if the command line was not understood.",
         )
     };
     Grammar::new(infos, &usage, about, driver.manual())

@@ -248,7 +248,7 @@ impl Entry {
                 let names: Vec<&str> = ENTRIES.iter().map(|(name, _)| *name).collect();
                 let names = names.join(", ");
                 Err(BadValue::new(format!(
-                    "'{text}' is no entry: after -, 0, + or ~ and K, M or G, where wanted, one of \
+                    "'{text}' is not an entry: after -, 0, + or ~ and K, M or G, where wanted, one of \
                      {names}"
                 )))
             }
@@ -268,24 +268,9 @@ impl Entry {
 
     fn value(&self, facts: &Facts<'_>) -> Value {
         let performance = facts.performance;
-        let Performance { against, roof, .. } = performance;
-        let unit = match self.unit {
-            None => 1.0,
-            Some('K') => 1e3,
-            Some('M') => 1e6,
-            Some(_) => 1e9,
-        };
-        let time = |timing: &Timing, unsaid: Which| match self.which {
-            Which::Unsaid => pick(timing, unsaid),
-            which => pick(timing, which),
-        };
-        let least = |timing: &Timing| time(timing, Which::Least);
-        let milliseconds = |ms: f64| Value::Number(ms / unit, 6);
+        let most = |timing: &Timing| self.time(timing, Which::Most);
         let bytes = performance.input_bytes + performance.output_bytes;
-        let count = |count: u64| Value::Number(count as f64 / unit, if unit > 1.0 { 6 } else { 0 });
-        let share =
-            |share: Option<f64>| share.map_or(Value::Missing, |s| Value::Number(s / unit, 4));
-        let ratio = against.as_ref().map(|against| against.ratio);
+        let count = |count: u64| self.number(count as f64, if self.unit.is_some() { 6 } else { 0 });
         match self.what {
             What::Problem => Value::Text(facts.line.to_owned()),
             What::Name => Value::Text(facts.name.to_owned()),
@@ -295,43 +280,63 @@ impl Entry {
             What::Index => Value::Number(facts.number as f64, 0),
             What::Threads => Value::Number(facts.threads as f64, 0),
             What::OfProblem => Value::Text((facts.entry)(self.name).unwrap_or_default()),
-            What::Time => milliseconds(least(&performance.timing)),
+            What::Time => self.least(&performance.timing),
             What::Bandwidth => {
-                let ms = least(&performance.timing);
-                let rate = if ms > 0.0 { bytes as f64 / ms * 1e3 } else { 0.0 };
-                Value::Number(rate / unit, 3)
+                let ms = self.time(&performance.timing, Which::Least);
+                self.number(if ms > 0.0 { bytes as f64 / ms * 1e3 } else { 0.0 }, 3)
             }
             What::InputBytes => count(performance.input_bytes),
             What::OutputBytes => count(performance.output_bytes),
             What::Bytes => count(bytes),
             // Without a letter, the slow first creation is meant.
-            What::DescriptorTime => milliseconds(time(&performance.descriptor, Which::Most)),
-            What::PrimitiveTime => milliseconds(time(&performance.primitive, Which::Most)),
-            What::CreationTime => milliseconds(
-                time(&performance.descriptor, Which::Most)
-                    + time(&performance.primitive, Which::Most),
-            ),
-            What::PeerImplementation => match against {
-                Some(against) => Value::Text(against.implementation.clone()),
-                None => Value::Missing,
-            },
-            What::PeerTime => match against {
-                Some(against) => milliseconds(least(&against.timing)),
-                None => Value::Missing,
-            },
-            What::Ratio => share(ratio.map(|ratio| ratio.median)),
-            What::RatioLow => share(ratio.map(|ratio| ratio.low)),
-            What::RatioHigh => share(ratio.map(|ratio| ratio.high)),
-            What::Copy => match roof {
-                Some(roof) => Value::Text(roof.copy.clone()),
-                None => Value::Missing,
-            },
-            What::CopyTime => match roof {
-                Some(roof) => milliseconds(least(&roof.timing)),
-                None => Value::Missing,
-            },
-            What::Roof => share(roof.as_ref().map(|roof| roof.share.median)),
+            What::DescriptorTime => self.number(most(&performance.descriptor), 6),
+            What::PrimitiveTime => self.number(most(&performance.primitive), 6),
+            What::CreationTime => {
+                self.number(most(&performance.descriptor) + most(&performance.primitive), 6)
+            }
+            _ => self.beside(performance).unwrap_or(Value::Missing),
         }
+    }
+
+    /// The entries of `--compare` and `--roofline`; `None` if it was not measured.
+    fn beside(&self, performance: &Performance) -> Option<Value> {
+        let Performance { against, roof, .. } = performance;
+        let (against, roof) = (against.as_ref(), roof.as_ref());
+        Some(match self.what {
+            What::PeerImplementation => Value::Text(against?.implementation.clone()),
+            What::PeerTime => self.least(&against?.timing),
+            What::Ratio => self.number(against?.ratio.median, 4),
+            What::RatioLow => self.number(against?.ratio.low, 4),
+            What::RatioHigh => self.number(against?.ratio.high, 4),
+            What::Copy => Value::Text(roof?.copy.clone()),
+            What::CopyTime => self.least(&roof?.timing),
+            What::Roof => self.number(roof?.share.median, 4),
+            _ => return None,
+        })
+    }
+
+    /// One of the times; `unsaid` if the entry has no letter for it.
+    fn time(&self, timing: &Timing, unsaid: Which) -> f64 {
+        match self.which {
+            Which::Unsaid => pick(timing, unsaid),
+            which => pick(timing, which),
+        }
+    }
+
+    /// A time, the minimum without a letter.
+    fn least(&self, timing: &Timing) -> Value {
+        self.number(self.time(timing, Which::Least), 6)
+    }
+
+    /// A number in the entry's unit, with so many decimals.
+    fn number(&self, value: f64, decimals: usize) -> Value {
+        let unit = match self.unit {
+            None => 1.0,
+            Some('K') => 1e3,
+            Some('M') => 1e6,
+            Some(_) => 1e9,
+        };
+        Value::Number(value / unit, decimals)
     }
 }
 

@@ -149,7 +149,7 @@ fn mistakes_are_pointed_at() {
     let chain = vec!["relu"; 33].join("+");
     assert_eq!(at("attr-post-ops", &chain), 32 * 5);
     let (_, message) = wrong("attr-post-ops", "rleu");
-    assert!(message.starts_with("'rleu' is no post-op: sum, dw, prelu, abs"), "{message}");
+    assert!(message.starts_with("'rleu' is not a post-op: sum, dw, prelu, abs"), "{message}");
 }
 
 /// Lines repeat the attributes in one order, without those at their defaults.

@@ -84,7 +84,7 @@ fn what_is_not_understood_makes_the_status_2() {
             &["--dt=f33", "5x33"],
             "command line, argument 1, column 6: --dt: 'f33' is none of f32, bf16, f16",
         ),
-        (&["5x33", "5z33"], "command line, argument 2, column 2: '5z33' is no problem"),
+        (&["5x33", "5z33"], "command line, argument 2, column 2: '5z33' is not a problem"),
         (&["--batch=nowhere"], "command line, argument 1, column 9: no such batch file: nowhere"),
         (&[], "no problem given\nusage: benchdnn [driver] [options] problem ..."),
     ] {
@@ -293,7 +293,7 @@ fn times_are_printed_as_the_template_says() {
     }
     assert!(json[1].contains(r#""ratio":null"#), "{json:?}");
     let message = run(2, &["--perf-template=%prb%,%tme%", "5x33"]);
-    assert!(message.contains("argument 1, column 24: --perf-template: 'tme' is no entry"));
+    assert!(message.contains("argument 1, column 24: --perf-template: 'tme' is not an entry"));
 }
 
 #[test]

@@ -129,14 +129,8 @@ fn options_without_effect_in_the_mode_are_refused() {
     for (arguments, message) in [
         (&["--check=grad", "5x3"][..], grad),
         (&["--check=grad", "--dir=BWD_D,FWD_I", "5x3"], grad),
-        (
-            &["--mode=P", "--check=grad", "--dir=BWD_D", "5x3"],
-            "--check=grad is about mode C, not P",
-        ),
-        (
-            &["--mode=B", "--check=grad", "--dir=BWD_D", "5x3"],
-            "--check=grad is about mode C, not B",
-        ),
+        (&["--mode=P", "--check=grad", "--dir=BWD_D", "5x3"], "--check=grad needs mode C, not P"),
+        (&["--mode=B", "--check=grad", "--dir=BWD_D", "5x3"], "--check=grad needs mode C, not B"),
         (&["--reorder", "--check=grad", "5x3"], "--check=grad: a reorder has no gradients"),
         (&["--roofline", "5x3"], "--roofline needs a mode that measures, P or F, not C"),
         (
@@ -157,7 +151,7 @@ fn slips_in_dimensions_get_a_hint() {
     let message = error(&["4096,4096"]);
     assert_eq!(
         message,
-        "command line, argument 1, column 5: '4096,4096' is no problem such as 8x128x1024 or \
+        "command line, argument 1, column 5: '4096,4096' is not a problem such as 8x128x1024 or \
          8x128x1024_n\"name\": dimensions are joined by x, as in 4096x4096"
     );
     assert!(error(&["4096x"]).ends_with(": a dimension is missing after the last x"));
@@ -183,8 +177,8 @@ fn the_driver_may_be_named_and_values_have_their_case() {
     assert_eq!(lines(&["--inplace=TRUE", "2x3"]), ["--lnorm --inplace=true 2x3"]);
     assert!(error(&["--dt=F32", "2x3"]).contains("'F32' is none of f32, bf16, f16"));
     assert_eq!(lines(&["--flags=cm", "2x3"]), ["--lnorm --flags=CM 2x3"]);
-    assert!(error(&["--flags=x", "2x3"]).contains("'x' is no combination of G"));
-    assert!(error(&["--tag=ABX", "2x3"]).contains("'ABX' is no layout"));
+    assert!(error(&["--flags=x", "2x3"]).contains("'x' is not a combination of G"));
+    assert!(error(&["--tag=ABX", "2x3"]).contains("'ABX' is not a layout"));
 }
 
 #[test]
@@ -325,12 +319,12 @@ fn mistakes_in_arguments_are_pointed_at() {
         ),
         (
             &["-v100"],
-            "command line, argument 1, column 3: --verbose: '100' is no whole number from 0 to 99",
+            "command line, argument 1, column 3: --verbose: '100' is not an integer from 0 to 99",
         ),
         (&["--reset=1"], "command line, argument 1, column 1: '--reset' takes no value"),
         (
             &["4x5", "4y5"],
-            "command line, argument 2, column 2: '4y5' is no problem such as 8x128x1024 or 8x128x1024_n\"name\"",
+            "command line, argument 2, column 2: '4y5' is not a problem such as 8x128x1024 or 8x128x1024_n\"name\"",
         ),
         (
             &["--tag=acb", "4x5"],
@@ -342,7 +336,7 @@ fn mistakes_in_arguments_are_pointed_at() {
         ),
         (
             &["4x99999999999999"],
-            "command line, argument 1, column 3: '99999999999999' is no dimension: \
+            "command line, argument 1, column 3: '99999999999999' is not a dimension: \
              17592186044416 is the most",
         ),
         (
@@ -457,6 +451,26 @@ fn help_is_general_or_about_a_driver() {
             assert!(text.contains(part), "{part} in {text}");
         }
     }
+}
+
+#[test]
+fn the_manual_names_options_that_exist() {
+    let helps =
+        ["--lnorm", "--reorder", "--softmax"].map(|driver| match request(&[driver, "-h"]) {
+            Ok(Request::Help(text)) => text,
+            _ => panic!("{driver} has help"),
+        });
+    let manual = include_str!("../../docs/benchdnn.md");
+    let mut count = 0;
+    for (at, _) in manual.match_indices("--") {
+        let name = manual[at..].split(|c: char| !(c.is_ascii_lowercase() || "-_".contains(c)));
+        let name = name.clone().next().unwrap_or_default().trim_end_matches('-');
+        if name.len() > 2 && !manual[..at].ends_with('-') {
+            count += 1;
+            assert!(helps.iter().any(|help| help.contains(name)), "{name}");
+        }
+    }
+    assert!(count > 60, "only {count} options were found");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Primitive descriptors: an operation's problem and the implementation that runs it.
 
 use super::{
-    Attr, MAX_POST_OPS, ScratchpadMode, effective_level, verbose, verbosity, with_scratchpad,
+    Attr, MAX_POST_OPS, OpArgument, ScratchpadMode, effective_level, verbose, verbosity,
+    with_scratchpad,
 };
 use super::{Verbosity, scratchpad};
 use crate::error::{Error, Result, Status};
@@ -9,7 +10,6 @@ use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc};
 use crate::threads::Threads;
 use norm_sys as sys;
-use std::borrow::Cow;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,39 +35,6 @@ impl PropKind {
             Self::Backward => "backward",
             Self::BackwardData => "backward_data",
         }
-    }
-}
-
-/// Whether an execution reads or writes an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Usage {
-    Input,
-    Output,
-}
-
-/// An execution argument of a problem.
-#[derive(Clone, Debug)]
-pub(crate) struct OpArgument {
-    pub(crate) id: i32,
-    /// The name without `NORM_ARG_`, in lower case.
-    pub(crate) name: Cow<'static, str>,
-    pub(crate) usage: Usage,
-    pub(crate) desc: MemoryDesc,
-}
-
-impl OpArgument {
-    /// The bit of argument ids that oneDNN does not have.
-    const OWN: i32 = 0x4000_0000;
-
-    /// Whether it belongs to an attribute and not to the operation.
-    pub(crate) fn is_of_attribute(&self) -> bool {
-        self.id & !Self::OWN >= sys::NORM_ARG_ATTR_SCALES
-    }
-
-    /// Whether it holds scales or zero points.
-    pub(crate) fn is_quantization(&self) -> bool {
-        let ids = sys::NORM_ARG_ATTR_SCALES..sys::NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE;
-        ids.contains(&(self.id & !Self::OWN))
     }
 }
 
@@ -224,7 +191,8 @@ impl PrimitiveDesc {
         let scratchpad = scratchpad_desc(scratchpad_size, &attr)?;
         let desc = Self { op, attr, level, position, implementation, scratchpad_size, scratchpad };
         if verbosity() >= Verbosity::Creation {
-            verbose::created(&desc, begin.elapsed());
+            let time = begin.elapsed();
+            verbose::created(&desc.describe(), time);
         }
         Ok(desc)
     }
@@ -241,6 +209,27 @@ impl PrimitiveDesc {
         self.position = position;
         self.implementation = implementation;
         Ok(())
+    }
+
+    /// The problem and the implementation for verbose lines.
+    fn describe(&self) -> String {
+        let op = self.op();
+        let descs: Vec<String> = op
+            .arguments()
+            .iter()
+            .filter(|argument| !argument.is_of_attribute())
+            .map(|argument| format!("{}:{}", argument.name, argument.desc.describe()))
+            .collect();
+        format!(
+            "{},{},{},{},{},{},{}",
+            op.name(),
+            self.implementation().name(),
+            op.prop_kind().map_or("undef", PropKind::name),
+            descs.join(" "),
+            self.attr().describe(),
+            op.auxiliary(),
+            op.problem()
+        )
     }
 
     pub(crate) fn op(&self) -> &dyn Op {
@@ -273,7 +262,8 @@ impl PrimitiveDesc {
         let timed = |scratchpad| {
             let begin = Instant::now();
             let count = run(scratchpad);
-            verbose::executed(self, begin.elapsed());
+            let time = begin.elapsed();
+            verbose::executed(&self.describe(), time);
             count
         };
         let verbose = verbosity() >= Verbosity::Execution;
@@ -300,7 +290,8 @@ fn choose(op: &dyn Op, level: Level, position: usize) -> Option<(usize, Arc<dyn 
             },
         };
         if report {
-            verbose::passed_over(op, variant.name.to_str().unwrap_or(""), &refusal);
+            let name = variant.name.to_str().unwrap_or("");
+            verbose::passed_over((op.name(), &op.problem()), name, &refusal);
         }
     }
     None
@@ -320,26 +311,6 @@ fn scratchpad_desc(size: usize, attr: &Attr) -> Result<MemoryDesc> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn argument(id: i32) -> OpArgument {
-        OpArgument { id, name: "".into(), usage: Usage::Input, desc: MemoryDesc::EMPTY }
-    }
-
-    #[test]
-    fn own_ids_are_no_attributes() {
-        let own = |n| OpArgument::OWN | n;
-        for id in [sys::NORM_ARG_SRC, sys::NORM_ARG_DIFF_SHIFT, own(1), own(38), own(1023)] {
-            assert!(!argument(id).is_of_attribute(), "{id}");
-            assert!(!argument(id).is_quantization(), "{id}");
-        }
-        for base in [sys::NORM_ARG_ATTR_SCALES, sys::NORM_ARG_ATTR_ZERO_POINTS] {
-            for id in [base | sys::NORM_ARG_DST, base | own(38)] {
-                assert!(argument(id).is_of_attribute() && argument(id).is_quantization(), "{id}");
-            }
-        }
-        let operand = argument(sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(31) | sys::NORM_ARG_SRC_1);
-        assert!(operand.is_of_attribute() && !operand.is_quantization());
-    }
 
     #[test]
     fn every_argument_is_found() {

@@ -4,6 +4,7 @@
 //! An operation implements [`Op`] and lists its [`Implementation`]s. This module contains no
 //! formulas and knows C only by its constants.
 
+mod argument;
 mod attr;
 mod desc;
 mod enumerators;
@@ -14,13 +15,13 @@ mod post_op_chain;
 mod scratchpad;
 mod verbose;
 
+pub(crate) use argument::{OpArgument, Usage};
 pub(crate) use attr::{
     Accepted, Attr, Depthwise, MAX_POST_OPS, PostOp, PostOps, Quantized, default_fpmath_mode,
     set_default_fpmath_mode,
 };
 pub(crate) use desc::{
-    Answer, Arguments, Execution, Implementation, Op, OpArgument, PrimitiveDesc, PropKind, Usage,
-    Variant,
+    Answer, Arguments, Execution, Implementation, Op, PrimitiveDesc, PropKind, Variant,
 };
 pub(crate) use enumerators::{
     AccumulationMode, BinaryAlgorithm, EltwiseAlgorithm, FpmathMode, RoundingMode, ScratchpadMode,

@@ -2,7 +2,6 @@
 //! implementations were skipped.
 
 use super::environment::variable;
-use super::{Op, PrimitiveDesc, PropKind};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
@@ -118,40 +117,19 @@ fn milliseconds(time: Duration) -> String {
     format!("{:.6}", time.as_secs_f64() * 1e3)
 }
 
-/// Reports an execution.
-pub(crate) fn executed(desc: &PrimitiveDesc, time: Duration) {
-    line(&format!("primitive,exec,cpu,{},{}", describe(desc), milliseconds(time)));
+/// Reports an execution of a primitive with this description.
+pub(crate) fn executed(primitive: &str, time: Duration) {
+    line(&format!("primitive,exec,cpu,{primitive},{}", milliseconds(time)));
 }
 
 /// Reports the creation of a primitive descriptor.
-pub(crate) fn created(desc: &PrimitiveDesc, time: Duration) {
-    line(&format!("primitive,create,cpu,{},{}", describe(desc), milliseconds(time)));
+pub(crate) fn created(primitive: &str, time: Duration) {
+    line(&format!("primitive,create,cpu,{primitive},{}", milliseconds(time)));
 }
 
-/// Reports an implementation that was skipped.
-pub(crate) fn passed_over(op: &dyn Op, name: &str, reason: &str) {
-    let (kind, problem) = (op.name(), op.problem());
+/// Reports an implementation that was skipped for a problem of an operation.
+pub(crate) fn passed_over((kind, problem): (&str, &str), name: &str, reason: &str) {
     line(&format!("primitive,create:dispatch,{kind},{name},{problem},{reason}"));
-}
-
-fn describe(desc: &PrimitiveDesc) -> String {
-    let op = desc.op();
-    let descs: Vec<String> = op
-        .arguments()
-        .iter()
-        .filter(|argument| !argument.is_of_attribute())
-        .map(|argument| format!("{}:{}", argument.name, argument.desc.describe()))
-        .collect();
-    format!(
-        "{},{},{},{},{},{},{}",
-        op.name(),
-        desc.implementation().name(),
-        op.prop_kind().map_or("undef", PropKind::name),
-        descs.join(" "),
-        desc.attr().describe(),
-        op.auxiliary(),
-        op.problem()
-    )
 }
 
 #[cfg(test)]

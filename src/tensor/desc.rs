@@ -1,12 +1,9 @@
 //! Memory descriptors: dimensions, element type and layout of a tensor, validated on creation.
 
 use super::tags::Order;
-use super::{DataType, letters_of};
+use super::{DataType, MAX_NDIMS, letters_of};
 use crate::error::{Error, Result};
 use norm_sys as sys;
-
-/// Maximum number of dimensions.
-pub(crate) const MAX_NDIMS: usize = sys::NORM_MAX_NDIMS as usize;
 
 /// The placement of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

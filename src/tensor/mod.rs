@@ -13,10 +13,15 @@ mod tag_names;
 mod tags;
 
 pub(crate) use blob::BLOB_SIZE;
-pub(crate) use desc::{Layout, MAX_NDIMS, MemoryDesc};
+pub(crate) use desc::{Layout, MemoryDesc};
 pub(crate) use offsets::{DimOffsets, Offsets};
 pub(crate) use rows::RowMap;
 pub(crate) use tags::{all_tags, letters_of};
+
+use norm_sys as sys;
+
+/// Maximum number of dimensions.
+pub(crate) const MAX_NDIMS: usize = sys::NORM_MAX_NDIMS as usize;
 
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -11,7 +11,7 @@ Usage: cargo xtask TASK [ARGUMENTS]
   quick   Format, clippy, unit tests, layering, links and two small benchdnn batches
   full    Everything that must hold before a change lands: runs .ci/run
   bench   cargo bench -p norm-benches; ARGUMENTS go to criterion
-  bless   Regenerate every recorded file: Rust declarations, symbol lists, instruction counts
+  bless   Regenerate every recorded file: Rust declarations, symbol lists, instruction counts, code size
 
 CONTRIBUTING.md says what each check proves and how long it takes.";
 
@@ -61,7 +61,7 @@ fn quick() -> Vec<Step> {
         "cargo fmt --all --check",
         "cargo clippy --release --workspace --all-targets -- -D warnings",
         "cargo test --release --workspace --lib",
-        "cargo test --release -p libnorm --test layering --test docs_links",
+        "cargo test --release -p libnorm --test unit --test layering --test house --test docs_links",
         "cargo run --release -p benchdnn -- --batch=test_lnorm_smoke",
         "cargo run --release -p benchdnn -- --reorder --batch=test_reorder_smoke",
     ]
@@ -82,6 +82,7 @@ fn bless() -> Vec<Step> {
         Step::new("cargo build --release -p libnorm -p benchdnn"),
         Step::new("python3 scripts/instructions.py --bless"),
         Step::new("python3 scripts/loop_instructions.py --bless"),
+        Step::new("python3 scripts/code_size.py --bless"),
     ]
 }
 

@@ -34,7 +34,7 @@ pub(super) fn argument(text: &str) -> Result<i32, BadValue> {
     }
     let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
     Err(BadValue::new(format!(
-        "'{text}' is no argument: {} or msrc and a number",
+        "'{text}' is not an argument: {} or msrc and a number",
         names.join(", ")
     )))
 }

@@ -112,7 +112,7 @@ pub struct Dropout {
 /// The attributes of one problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attributes {
-    /// Factors of tensors.
+    /// Scales of tensors.
     pub scales: Written<Vec<Quantization>>,
     /// Zero points of tensors.
     pub zero_points: Written<Vec<Quantization>>,
@@ -245,7 +245,7 @@ pub struct AttributeTensor {
 /// What a tensor of an attribute holds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// Factors or zero points.
+    /// Scales or zero points.
     Quantization(Quantization),
     /// The second operand of a binary post-op.
     Operand(Binary),

@@ -138,7 +138,7 @@ fn rounding(text: &str) -> Result<RoundingModes, BadValue> {
 }
 
 fn whole(text: &str) -> Result<i64, BadValue> {
-    text.parse().map_err(|_| BadValue::new(format!("'{text}' is no whole number")))
+    text.parse().map_err(|_| BadValue::new(format!("'{text}' is not an integer")))
 }
 
 fn dropout(text: &str) -> Result<Option<Dropout>, BadValue> {
@@ -149,7 +149,7 @@ fn dropout(text: &str) -> Result<Option<Dropout>, BadValue> {
     let at = |index: usize| pieces.get(index).copied();
     let probability = number(pieces[0].0)?;
     if !(0.0..=1.0).contains(&probability) {
-        return Err(BadValue::new(format!("'{}' is no probability from 0 to 1", pieces[0].0)));
+        return Err(BadValue::new(format!("'{}' is not a probability from 0 to 1", pieces[0].0)));
     }
     let mut dropout =
         Dropout { probability, seed: 0, tag: Tag::Any, offset: 0, host_scalars: false };
@@ -203,7 +203,7 @@ pub const ATTRIBUTES: &[Opt<AttributeSettings>] = &[
             "attr-scales",
             "LIST",
             "",
-            "Factors of tensors: ARG:POLICY[:VALUE[:TYPE]][+...], as in src:common:64+dst:common:0.5\n\
+            "Scales of tensors: ARG:POLICY[:VALUE[:TYPE]][+...], as in src:common:64+dst:common:0.5\n\
              (ARG: src, dst, ...; POLICY: common, per_oc, per_dim_0, per_dim_1, per_dim_01, ...)",
         ),
         set: |state, text| {
@@ -227,14 +227,19 @@ pub const ATTRIBUTES: &[Opt<AttributeSettings>] = &[
             "attr-post-ops",
             "LIST",
             "",
-            "Operations on the result, joined by +: ELTWISE[:ALPHA[:BETA]], BINARY:TYPE[:MASK[:TAG]],\n\
+            "Post-operations on dst, joined by +: ELTWISE[:ALPHA[:BETA]], BINARY:TYPE[:MASK[:TAG]],\n\
              select:TYPE[.MASK[.TAG]], sum[:SCALE[:ZERO_POINT[:TYPE]]], prelu[:POLICY],\n\
              dw:kKsSpP[:TYPE]; a MASK is a policy or a number whose bits are dimensions",
         ),
         set: |state, text| each(text, post_ops::parse).map(|list| state.post_ops = list),
     },
     Opt {
-        info: row("attr-scratchpad", "LIST", "library", "Who brings the scratchpad: library, user"),
+        info: row(
+            "attr-scratchpad",
+            "LIST",
+            "library",
+            "Who allocates the scratchpad: library, user",
+        ),
         set: |state, text| {
             let mode = |item: &str| {
                 post_ops::choose(
@@ -250,8 +255,8 @@ pub const ATTRIBUTES: &[Opt<AttributeSettings>] = &[
             "attr-fpmath",
             "LIST",
             "strict",
-            "Precision of the arithmetic: strict, bf16, f16, tf32, any, and :true for whole\n\
-             numbers too",
+            "Lowest precision of the arithmetic: strict, bf16, f16, tf32, any; with :true also for\n\
+             integers",
         ),
         set: |state, text| each(text, math_mode).map(|list| state.math_modes = list),
     },
@@ -260,7 +265,7 @@ pub const ATTRIBUTES: &[Opt<AttributeSettings>] = &[
             "attr-acc-mode",
             "LIST",
             "strict",
-            "What sums are taken in: strict, relaxed, any, f32, s32, f16",
+            "Precision of sums: strict, relaxed, any, f32, s32, f16",
         ),
         set: |state, text| each(text, accumulation).map(|list| state.accumulations = list),
     },
@@ -269,7 +274,7 @@ pub const ATTRIBUTES: &[Opt<AttributeSettings>] = &[
             "attr-deterministic",
             "LIST",
             "false",
-            "Whether the same call must give the same bits: true, false",
+            "Whether repeated calls must give the same bits: true, false",
         ),
         set: |state, text| each(text, boolean).map(|list| state.deterministic = list),
     },
@@ -278,7 +283,7 @@ pub const ATTRIBUTES: &[Opt<AttributeSettings>] = &[
             "attr-rounding-mode",
             "LIST",
             "",
-            "How results are rounded: ARG:MODE[:SEED][+...], MODE environment or stochastic",
+            "Rounding of results: ARG:MODE[:SEED][+...]; MODE: environment, stochastic",
         ),
         set: |state, text| each(text, rounding).map(|list| state.rounding = list),
     },
@@ -287,7 +292,7 @@ pub const ATTRIBUTES: &[Opt<AttributeSettings>] = &[
             "attr-dropout",
             "LIST",
             "",
-            "Zeros at random places: PROBABILITY[:SEED[:TAG[:OFFSET[:HOST_SCALARS]]]]",
+            "Dropout: PROBABILITY[:SEED[:TAG[:OFFSET[:HOST_SCALARS]]]]",
         ),
         set: |state, text| each(text, dropout).map(|list| state.dropouts = list),
     },
@@ -296,12 +301,12 @@ pub const ATTRIBUTES: &[Opt<AttributeSettings>] = &[
             "ctx-init",
             "LIST",
             "auto",
-            "Threads while the primitive is created: N or auto (N:auto:auto is the same)",
+            "Threads during creation: N or auto (N:auto:auto is the same); no effect",
         ),
         set: |state, text| list(text, ',', context).map(|list| state.contexts[0] = list),
     },
     Opt {
-        info: row("ctx-exe", "LIST", "auto", "Threads of the execution: N, or auto for --threads"),
+        info: row("ctx-exe", "LIST", "auto", "Threads during execution: N, or auto for --threads"),
         set: |state, text| list(text, ',', context).map(|list| state.contexts[1] = list),
     },
 ];

@@ -157,7 +157,7 @@ fn one(text: &str) -> Result<PostOp, BadValue> {
                 eltwise(&mut pieces, algorithm)?
             } else {
                 return Err(BadValue::new(format!(
-                    "'{name}' is no post-op: sum, dw, prelu, {} or {}",
+                    "'{name}' is not a post-op: sum, dw, prelu, {} or {}",
                     EltwiseAlgorithm::names().join(", "),
                     BinaryAlgorithm::names().join(", ")
                 )));
@@ -217,11 +217,11 @@ fn mask(text: &str) -> Result<Mask, BadValue> {
 }
 
 fn whole(text: &str) -> Result<i32, BadValue> {
-    text.parse().map_err(|_| BadValue::new(format!("'{text}' is no whole number")))
+    text.parse().map_err(|_| BadValue::new(format!("'{text}' is not an integer")))
 }
 
 fn depthwise(text: &str) -> Result<(u32, u32, u32), BadValue> {
-    let bad = || BadValue::new(format!("'{text}' is no kernel such as k3s1p1"));
+    let bad = || BadValue::new(format!("'{text}' is not a kernel such as k3s1p1"));
     let rest = text.strip_prefix('k').ok_or_else(bad)?;
     let (kernel, rest) = rest.split_once('s').ok_or_else(bad)?;
     let (stride, padding) = rest.split_once('p').ok_or_else(bad)?;

@@ -51,7 +51,7 @@ pub(super) const ZERO_POINTS: Kind = Kind {
     neutral: 0.0,
     data_type: DataType::S32,
     check: |value| {
-        if value.fract() == 0.0 { Ok(()) } else { Err("a zero point is a whole number") }
+        if value.fract() == 0.0 { Ok(()) } else { Err("a zero point is an integer") }
     },
 };
 
@@ -115,6 +115,6 @@ fn value(text: &str, kind: &Kind) -> Result<f32, BadValue> {
 pub(super) fn number(text: &str) -> Result<f32, BadValue> {
     match text.parse::<f32>() {
         Ok(number) if number.is_finite() => Ok(number),
-        _ => Err(BadValue::new(format!("'{text}' is no finite number"))),
+        _ => Err(BadValue::new(format!("'{text}' is not a finite number"))),
     }
 }

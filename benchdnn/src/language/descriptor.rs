@@ -32,14 +32,14 @@ impl Descriptor {
             integer(item, 0..=MOST_ELEMENTS).map_err(|_| {
                 if digits == item.len() && digits > 0 {
                     return BadValue::new(format!(
-                        "'{item}' is no dimension: {MOST_ELEMENTS} is the most"
+                        "'{item}' is not a dimension: {MOST_ELEMENTS} is the most"
                     ));
                 }
                 let hint = hint(dims);
                 BadValue::at(
                     digits,
                     format!(
-                        "'{text}' is no problem such as 8x128x1024 or 8x128x1024_n\"name\"{hint}"
+                        "'{text}' is not a problem such as 8x128x1024 or 8x128x1024_n\"name\"{hint}"
                     ),
                 )
             })

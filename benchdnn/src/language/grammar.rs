@@ -89,7 +89,7 @@ impl Grammar {
             .find(|info| {
                 matches.value_source(info.name) == Some(clap::parser::ValueSource::CommandLine)
             })
-            .ok_or_else(|| BadValue::new(format!("'{word}' is no option")))?;
+            .ok_or_else(|| BadValue::new(format!("'{word}' is not an option")))?;
         let value = (!written.value.is_empty()).then(|| {
             if written.value == SWITCH && !word.contains('=') {
                 return (word.len(), "true".to_owned());
@@ -207,7 +207,7 @@ mod tests {
         );
         assert_eq!(message("--dir"), "'--dir' needs a value: --dir=DIR");
         assert_eq!(message("--reset=1"), "'--reset' takes no value");
-        assert_eq!(message("--"), "'--' is no option");
+        assert_eq!(message("--"), "'--' is not an option");
         assert!(message("-5x3").starts_with("unknown option '-5x3'"));
     }
 

@@ -95,13 +95,13 @@ pub fn boolean(text: &str) -> Result<bool, BadValue> {
     one_of(text, &[("true", true), ("false", false), ("1", true), ("0", false)])
 }
 
-/// Reads a whole number of the range.
+/// Reads an integer of the range.
 pub fn integer(text: &str, range: RangeInclusive<u64>) -> Result<u64, BadValue> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match text.parse() {
         Ok(number) if digits && range.contains(&number) => Ok(number),
         _ => Err(BadValue::new(format!(
-            "'{text}' is no whole number from {} to {}",
+            "'{text}' is not an integer from {} to {}",
             range.start(),
             range.end()
         ))),

@@ -183,6 +183,26 @@ impl Builder<'_> {
             let status = unsafe { (self.functions.primitive_attr_set_fpmath_mode)(attr, mode) };
             connection.check("primitive_attr_set_fpmath_mode", status)?;
         }
+        let later = whole
+            || attributes.accumulation.value != Accumulation::Strict
+            || attributes.deterministic.value
+            || !attributes.rounding.value.modes.is_empty();
+        if !later {
+            return Ok(());
+        }
+        if whole {
+            let modes = table!(connection, Modes);
+            // SAFETY: as above.
+            let status = unsafe { (modes.primitive_attr_set_fpmath_mode_v2)(attr, mode, 1) };
+            connection.check("primitive_attr_set_fpmath_mode_v2", status)?;
+        }
+        self.later_modes(attributes)
+    }
+
+    /// The modes whose functions a library may lack, as far as they are not the defaults.
+    fn later_modes(&self, attributes: &Attributes) -> Result<(), Refusal> {
+        let (connection, attr) = (self.connection, self.attr.raw());
+        let modes = table!(connection, Modes);
         let accumulation = match attributes.accumulation.value {
             Accumulation::Strict => norm_accumulation_mode_strict,
             Accumulation::Relaxed => norm_accumulation_mode_relaxed,
@@ -191,21 +211,8 @@ impl Builder<'_> {
             Accumulation::S32 => norm_accumulation_mode_s32,
             Accumulation::F16 => norm_accumulation_mode_f16,
         };
-        let rounding = &attributes.rounding.value.modes;
-        let later = whole
-            || accumulation != norm_accumulation_mode_strict
-            || attributes.deterministic.value
-            || !rounding.is_empty();
-        if !later {
-            return Ok(());
-        }
-        let modes = table!(connection, Modes);
-        // SAFETY: as above.
+        // SAFETY: the attributes are alive, and any value is checked.
         unsafe {
-            if whole {
-                let status = (modes.primitive_attr_set_fpmath_mode_v2)(attr, mode, 1);
-                connection.check("primitive_attr_set_fpmath_mode_v2", status)?;
-            }
             if accumulation != norm_accumulation_mode_strict {
                 let status = (modes.primitive_attr_set_accumulation_mode)(attr, accumulation);
                 connection.check("primitive_attr_set_accumulation_mode", status)?;
@@ -214,7 +221,7 @@ impl Builder<'_> {
                 let status = (modes.primitive_attr_set_deterministic)(attr, 1);
                 connection.check("primitive_attr_set_deterministic", status)?;
             }
-            for &(argument, mode) in rounding {
+            for &(argument, mode) in &attributes.rounding.value.modes {
                 let mode = match mode {
                     Rounding::Environment => norm_rounding_mode_environment,
                     Rounding::Stochastic => norm_rounding_mode_stochastic,

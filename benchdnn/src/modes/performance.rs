@@ -29,8 +29,7 @@ pub(super) fn measure(
     let (descriptor, primitive) = creation(case)?;
     let tensors = case.tensors(prepared, Fill::Perf, reporter)?;
     let specs = case.problem.tensors();
-    let weights: Vec<i32> =
-        specs.iter().filter(|spec| spec.part == Part::Weights).map(|spec| spec.id).collect();
+    let weights = weights(&specs);
     let placed = sets(&tensors, case.placement(), run.cold_cache, &weights, reporter);
     let (turn, own_turn) = (Turn::default(), Turn::default());
     let ours = rotation(prepared, &placed, &turn, false)?;
@@ -86,6 +85,11 @@ pub(super) fn measure(
         roof,
     };
     Ok((performance, compared))
+}
+
+/// The arguments that `--cold-cache=wei` is about.
+fn weights(specs: &[Spec]) -> Vec<i32> {
+    specs.iter().filter(|spec| spec.part == Part::Weights).map(|spec| spec.id).collect()
 }
 
 /// Another contestant's time, and the ratios of its times to the problem's.

@@ -9,11 +9,11 @@ use crate::template::Template;
 use regex::Regex;
 use std::rc::Rc;
 
-const WHAT: &str = "What to do";
-const LIBRARY: &str = "How the library runs";
+const WHAT: &str = "Modes";
+const LIBRARY: &str = "Library";
 const TIMING: &str = "Timing (modes P and F)";
-const PRINTED: &str = "What is printed";
-const WHICH: &str = "Which problems";
+const PRINTED: &str = "Output";
+const WHICH: &str = "Problems";
 
 const fn row(
     name: &'static str,
@@ -31,7 +31,7 @@ fn only(text: &str, values: &[&str]) -> Result<(), BadValue> {
         return Ok(());
     }
     let message = match values {
-        [""] => format!("'{text}' is not built"),
+        [""] => format!("'{text}' is not implemented"),
         _ => format!("'{text}' is none of {}", values.join(", ")),
     };
     Err(BadValue::new(message))
@@ -45,9 +45,9 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "MODE",
             WHAT,
             "C",
-            "C: check against the oracle; B: compare bits over levels, threads\n\
-             and placements; P: measure time; F: measure briefly; R: run only;\n\
-             I: create the primitive only; L: list only. C, B and P combine (CP)",
+            "C: check against the oracle; B: compare bits across instruction sets, threads,\n\
+             batches, positions and alignments; P: time; F: time briefly; R: run once without\n\
+             checking; I: create the primitive only; L: list the problems; C, B and P combine (CP)",
         ),
         set: |state, text| Mode::parse(text).map(|mode| state.run.mode = mode),
     },
@@ -57,8 +57,8 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "HOW",
             WHAT,
             "oracle",
-            "What mode C checks. oracle: all results against f64; grad: backward against\n\
-             differences of the library's own forward",
+            "What mode C checks. oracle: all results against the f64 oracle; grad: backward against\n\
+             finite differences of the library's own forward (with --dir=BWD_D or BWD_DW)",
         ),
         set: |state, text| {
             let how = [("oracle", false), ("grad", true)];
@@ -71,7 +71,7 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "PREFIX",
             WHAT,
             "",
-            "Read input data from PREFIX.<argument id>.bin where that file exists",
+            "Read input tensors from PREFIX.<argument id>.bin where that file exists",
         ),
         set: |state, text| {
             state.run.buffer_prefix = text.to_owned();
@@ -110,7 +110,13 @@ pub const RUN: &[Opt<RunSettings>] = &[
         },
     },
     Opt {
-        info: row("threads", "LIST", LIBRARY, "0", "Numbers of threads; 0: the library's default"),
+        info: row(
+            "threads",
+            "LIST",
+            LIBRARY,
+            "0",
+            "Numbers of threads; 0 is the library's default",
+        ),
         set: |state, text| {
             list(text, ',', |item| integer(item, 0..=255)).map(|list| state.threads = list)
         },
@@ -141,39 +147,33 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "BOOL",
             LIBRARY,
             "false",
-            "Refuse orders of dimensions that norm_format_tag_t has no name for; otherwise they\n\
-             are passed by their strides",
+            "Refuse orders of dimensions without a tag in norm_format_tag_t; otherwise they are\n\
+             passed by strides",
         ),
         set: |state, text| boolean(text).map(|value| state.run.enum_tags_only = value),
     },
     Opt {
-        info: row("start", "N", WHICH, "0", "Skip the problems before the one of this number"),
+        info: row("start", "N", WHICH, "0", "Skip the problems before number N"),
         set: |state, text| integer(text, 0..=u64::MAX).map(|n| state.run.start = n),
     },
     Opt {
-        info: row("engine", "KIND[:INDEX]", LIBRARY, "cpu", "What it runs on: cpu"),
+        info: row("engine", "KIND[:INDEX]", LIBRARY, "cpu", "Engine: cpu"),
         set: |_, text| only(text, &["cpu", "cpu:0"]),
     },
     Opt {
-        info: row("execution-mode", "MODE", LIBRARY, "direct", "How it is executed: direct"),
+        info: row("execution-mode", "MODE", LIBRARY, "direct", "Execution mode: direct"),
         set: |_, text| only(text, &["direct"]),
     },
     Opt {
-        info: row("memory-kind", "KIND", LIBRARY, "usm", "No effect on cpu: usm, buffer"),
+        info: row("memory-kind", "KIND", LIBRARY, "usm", "No effect: usm, buffer"),
         set: |_, text| only(text, &["usm", "buffer"]),
     },
     Opt {
-        info: row(
-            "stream-kind",
-            "KIND",
-            LIBRARY,
-            "def",
-            "The same to this library: def, in_order, out_of_order",
-        ),
+        info: row("stream-kind", "KIND", LIBRARY, "def", "No effect: def, in_order, out_of_order"),
         set: |_, text| only(text, &["def", "in_order", "out_of_order"]),
     },
     Opt {
-        info: row("num-streams", "N", LIBRARY, "1", "Streams that are measured: 1"),
+        info: row("num-streams", "N", LIBRARY, "1", "Number of streams: 1"),
         set: |_, text| only(text, &["1"]),
     },
     Opt {
@@ -182,16 +182,16 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "HINTS",
             LIBRARY,
             "none",
-            "The same to this library: none, no_hints, prefer_ymm",
+            "No effect: none, no_hints, prefer_ymm",
         ),
         set: |_, text| only(text, &["none", "no_hints", "prefer_ymm"]),
     },
     Opt {
-        info: row("mem-check", "BOOL", LIBRARY, "true", "No effect on cpu"),
+        info: row("mem-check", "BOOL", LIBRARY, "true", "No effect"),
         set: |_, text| boolean(text).map(drop),
     },
     Opt {
-        info: row("fast-ref", "BOOL", LIBRARY, "true", "The oracle is the same either way"),
+        info: row("fast-ref", "BOOL", LIBRARY, "true", "No effect"),
         set: |_, text| boolean(text).map(drop),
     },
     Opt {
@@ -200,7 +200,7 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "LETTERS",
             WHAT,
             "",
-            "None: P (created in parallel) and M (without reference memory) are not built",
+            "Only empty: P (parallel creation) and M (no reference memory) are not implemented",
         ),
         set: |_, text| only(text, &[""]),
     },
@@ -210,7 +210,7 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "N",
             TIMING,
             "",
-            "Measure a problem for about N milliseconds (10 to 60000) [3000; in mode F 10]",
+            "Time each problem for about N milliseconds (10 to 60000) [3000; in mode F 10]",
         ),
         set: |state, text| {
             state.run.max_ms = match text {
@@ -226,8 +226,8 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "N",
             TIMING,
             "0",
-            "Measure exactly N executions, or N rounds with --compare and --roofline;\n\
-             0: as many as the time allows",
+            "Time exactly N executions, or N rounds with --compare and --roofline;\n\
+             0: as many as fit the time",
         ),
         set: |state, text| integer(text, 0..=1_000_000_000).map(|n| state.run.fix_times = n),
     },
@@ -237,8 +237,8 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "WHAT",
             TIMING,
             "none",
-            "Use other buffers in each execution, so many that they are not in the cache:\n\
-             none, wei (scale and shift) or all",
+            "Give each execution buffers that no recent one used: none, wei (scale and shift)\n\
+             or all",
         ),
         set: |state, text| {
             exactly_one_of(text, &ColdCache::NAMES).map(|cold| state.run.cold_cache = cold)
@@ -250,8 +250,8 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "[BOOL]",
             TIMING,
             "false",
-            "Time the best plain copy of the problem's bytes too, in alternation, and print\n\
-             the problem's fraction of its speed",
+            "Also time the best plain copy of the problem's bytes, in the same rounds, and print\n\
+             the problem's share of its speed",
         ),
         set: |state, text| boolean(text).map(|value| state.run.roofline = value),
     },
@@ -261,10 +261,10 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "LIB[,NAME=VALUE...]",
             WHAT,
             "",
-            "Open the shared library LIB with oneDNN's C interface, with these environment\n\
-             variables, and run every problem on both: mode C reports where they differ and\n\
-             which is nearer to the oracle, modes P and F alternate and print the ratio of\n\
-             times (above 1: this library is faster), mode I those of creation",
+            "Open the shared library LIB, which has oneDNN's C API, with these environment\n\
+             variables, and run every problem on both libraries: mode C prints where they\n\
+             differ and which is nearer to the oracle, modes P and F alternate and print the\n\
+             ratio of times (above 1: libnorm is faster), mode I times the creation",
         ),
         set: |state, text| Peer::parse(text).map(|peer| state.run.peer = peer.map(Rc::new)),
     },
@@ -287,8 +287,8 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "FILE",
             PRINTED,
             "",
-            "Write the lines of --perf-template to FILE, which is overwritten; results and the\n\
-             summary stay on standard output",
+            "Write the lines of --perf-template to FILE, which is overwritten; status lines and\n\
+             the summary stay on standard output",
         ),
         set: |state, text| {
             state.run.output = (!text.is_empty()).then(|| text.into());
@@ -301,19 +301,13 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "[no-]WHAT[+...]",
             PRINTED,
             "failures+impl+no-impl-csv",
-            "What the summary shows besides counts: failures (the first ten), impl,\n\
-             impl-csv (implementations and how many problems each ran)",
+            "What precedes the counts in the summary: failures (the first ten), impl, impl-csv\n\
+             (the implementations and how many problems each ran)",
         ),
         set: |state, text| state.run.sections.set(text),
     },
     Opt {
-        info: row(
-            "canonical",
-            "BOOL",
-            PRINTED,
-            "false",
-            "Name options at their defaults in result lines, too",
-        ),
+        info: row("canonical", "BOOL", PRINTED, "false", "Print options at their defaults, too"),
         set: |state, text| boolean(text).map(|value| state.run.canonical = value),
     },
 ];
@@ -326,13 +320,13 @@ pub const SELECTION: &[Opt<Selection>] = &[
             "REGEX",
             WHICH,
             "",
-            "Leave out problems whose line the regular expression does not match",
+            "Leave out problems whose line does not match the regular expression",
         ),
         set: |state, text| {
             let regex = Regex::new(text).map_err(|error| {
                 let reason = error.to_string();
                 let reason = reason.lines().last().unwrap_or_default().trim();
-                BadValue::new(format!("'{text}' is no regular expression: {reason}"))
+                BadValue::new(format!("'{text}' is not a regular expression: {reason}"))
             })?;
             state.pattern = (!text.is_empty()).then_some(regex);
             Ok(())
@@ -344,8 +338,8 @@ pub const SELECTION: &[Opt<Selection>] = &[
             "NAMES",
             LIBRARY,
             "",
-            "Only implementations whose name contains one of NAMES; a name that no\n\
-             implementation of this machine contains is refused",
+            "Only implementations whose name contains one of NAMES; a name that is part of no\n\
+             implementation on this machine is an error",
         ),
         set: |state, text| {
             ImplFilter::parse(text, ImplFilter::Only).map(|filter| state.filter = filter)

@@ -106,7 +106,7 @@ impl Tag {
             || LETTERS.chars().take(named.len()).all(|letter| named.contains(letter));
         if letters.is_empty() || !known || !distinct || !complete {
             return Err(BadValue::new(format!(
-                "'{text}' is no layout: abx, axb, xba and the like, letters (acb), \
+                "'{text}' is not a layout: abx, axb, xba and the like, letters (acb), \
                  a name (tnc), any or undef"
             )));
         }

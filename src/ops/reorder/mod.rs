@@ -8,6 +8,7 @@
 
 mod convert;
 mod nest;
+mod op;
 mod problem;
 mod reference;
 mod runs;

@@ -1,12 +1,8 @@
 //! The validated problem.
 
 use super::convert::Arithmetic;
-use super::{reference, runs};
 use crate::error::{Error, Result};
-use crate::primitive::{
-    Accepted, Arguments, Attr, Implementation, Op, OpArgument, PostOp, PropKind, Quantized, Usage,
-    Variant,
-};
+use crate::primitive::{Accepted, Arguments, Attr, OpArgument, PostOp, Quantized, Usage};
 use crate::simd::read_wide;
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
@@ -19,7 +15,7 @@ pub(crate) struct Reorder {
     pub(super) src_type: DataType,
     pub(super) dst_type: DataType,
     pub(super) quantized: Quantizations,
-    arguments: Vec<OpArgument>,
+    pub(super) arguments: Vec<OpArgument>,
 }
 
 /// The scales, zero points and sum of a reorder.
@@ -158,59 +154,5 @@ fn checked_type(name: &str, desc: &MemoryDesc) -> Result<DataType> {
         (Layout::Strided, Some(data_type)) => Ok(data_type),
         (Layout::Any, _) => Err(Error::invalid(format!("{name}: the layout must not be `any`"))),
         _ => Err(Error::invalid(format!("{name}: an empty descriptor"))),
-    }
-}
-
-impl Op for Reorder {
-    fn kind(&self) -> sys::norm_primitive_kind_t {
-        sys::norm_reorder
-    }
-
-    fn name(&self) -> &'static str {
-        "reorder"
-    }
-
-    fn prop_kind(&self) -> Option<PropKind> {
-        None
-    }
-
-    fn arguments(&self) -> &[OpArgument] {
-        &self.arguments
-    }
-
-    fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc> {
-        match what {
-            sys::norm_query_src_md if index == 0 => Some(&self.src),
-            sys::norm_query_dst_md if index == 0 => Some(&self.dst),
-            sys::norm_query_exec_arg_md => {
-                self.arguments.iter().find(|a| a.id == index).map(|a| &a.desc)
-            }
-            _ => None,
-        }
-    }
-
-    fn auxiliary(&self) -> String {
-        String::new()
-    }
-
-    fn implement(
-        &self,
-        variant: &'static Variant,
-    ) -> std::result::Result<Box<dyn Implementation>, String> {
-        match variant.level {
-            Some(level) => runs::make(self, variant, level),
-            None => Ok(reference::make(self, variant)),
-        }
-    }
-
-    fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
-        let shared = arguments.get(sys::NORM_ARG_SRC);
-        let is_same = self.src_type == self.dst_type && self.src.same_layout(&self.dst);
-        if !shared.is_null() && shared == arguments.get(sys::NORM_ARG_DST) && !is_same {
-            return Err(Error::invalid(
-                "args: SRC and DST share a buffer but not their data type and layout",
-            ));
-        }
-        Ok(())
     }
 }

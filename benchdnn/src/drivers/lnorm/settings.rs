@@ -75,8 +75,8 @@ fn flags(text: &str) -> Result<Flags, BadValue> {
             'M' => flags.rms_norm = true,
             _ => {
                 return Err(BadValue::new(format!(
-                    "'{text}' is no combination of G (global statistics), C (scale), H (shift) \
-                     and M (RMS)"
+                    "'{text}' is not a combination of G (global statistics), C (scale), H (shift) \
+                     and M (RMS norm)"
                 )));
             }
         }
@@ -87,7 +87,7 @@ fn flags(text: &str) -> Result<Flags, BadValue> {
 fn epsilon(text: &str) -> Result<f32, BadValue> {
     match text.parse::<f32>() {
         Ok(epsilon) if epsilon.is_finite() && epsilon >= 0.0 => Ok(epsilon.abs()),
-        _ => Err(BadValue::new(format!("'{text}' is no finite number from 0 upwards"))),
+        _ => Err(BadValue::new(format!("'{text}' is not a finite number from 0 upwards"))),
     }
 }
 
@@ -127,7 +127,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "dt",
             "LIST",
             "f32",
-            "Types of src and dst: f32, bf16, f16, f64, s8, u8, f8_e4m3, f8_e5m2 or SRC:DST",
+            "Data types of src and dst: f32, bf16, f16, f64, s8, u8, f8_e4m3, f8_e5m2 or SRC:DST",
         ),
         set: |state, text| {
             let types = |item: &str| pair(item, DataType::parse, |&src| src);
@@ -140,7 +140,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "LIST",
             "abx",
             "Layouts of src and dst: abx, axb, xba, letters (acb), names (tnc) or SRC:DST;\n\
-             dst may be any, and is if left out",
+             dst may be any, which is its default",
         ),
         set: |state, text| {
             let tags = |item: &str| pair(item, Tag::parse, |_| Tag::Any);
@@ -157,7 +157,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         set: |state, text| list(text, ',', Tag::parse).map(|list| state.stat_tags = list),
     },
     Opt {
-        info: row("ss_dt", "LIST", "f32", "Types of scale and shift: f32, bf16, f16"),
+        info: row("ss_dt", "LIST", "f32", "Data types of scale and shift: f32, bf16, f16"),
         set: |state, text| list(text, ',', DataType::parse).map(|list| state.ss_dts = list),
     },
     Opt {
@@ -165,12 +165,12 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "flags",
             "LIST",
             "",
-            "Any of G (statistics are given), C (scale), H (shift), M (RMS), as in CM",
+            "Any of G (global statistics), C (scale), H (shift), M (RMS norm), in either case, as in CM",
         ),
         set: |state, text| list(text, ',', flags).map(|list| state.flags = list),
     },
     Opt {
-        info: row("eps", "LIST", "0.0625", "Epsilons, added to the variance inside the root"),
+        info: row("eps", "LIST", "0.0625", "Epsilons, added to the variance"),
         set: |state, text| list(text, ',', epsilon).map(|list| state.epsilons = list),
     },
     Opt {

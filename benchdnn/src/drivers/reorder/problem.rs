@@ -195,10 +195,10 @@ impl Problem for ReorderProblem {
 
     fn skip_reason(&self) -> Option<String> {
         if !self.extra.is_empty() {
-            return Some("compensation for convolutions is not built".to_owned());
+            return Some("compensation for convolutions is not implemented".to_owned());
         }
         if self.runtime_dims != 0 {
-            return Some("dimensions known at execution alone are not built".to_owned());
+            return Some("dimensions known only at execution are not implemented".to_owned());
         }
         let sides = [(NORM_ARG_SRC, self.src_dt), (NORM_ARG_DST, self.dst_dt)];
         sides.into_iter().find_map(|(argument, data_type)| {
@@ -206,7 +206,7 @@ impl Problem for ReorderProblem {
             let name = data_type.name();
             zero_point
                 .filter(|_| !data_type.is_integer())
-                .map(|_| format!("zero points are for whole numbers, not {name}"))
+                .map(|_| format!("zero points are for integers, not {name}"))
         })
     }
 

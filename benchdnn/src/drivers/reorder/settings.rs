@@ -117,12 +117,12 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "sdt",
             "LIST",
             "f32",
-            "Types of src: f32, bf16, f16, f64, f8_e5m2, f8_e4m3, s32, s8, u8",
+            "Data types of src: f32, bf16, f16, f64, f8_e5m2, f8_e4m3, s32, s8, u8",
         ),
         set: |state, text| list(text, ',', DataType::parse).map(|list| state.src_dts = list),
     },
     Opt {
-        info: row("ddt", "LIST", "f32", "Types of dst: the same"),
+        info: row("ddt", "LIST", "f32", "Data types of dst: the same"),
         set: |state, text| list(text, ',', DataType::parse).map(|list| state.dst_dts = list),
     },
     Opt {
@@ -144,7 +144,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "strides",
             "LIST",
             "",
-            "Strides instead of tags, SRC:DST, as in 8x1:1x4; either may be left out",
+            "Strides in place of tags, SRC:DST, as in 8x1:1x4; either may be empty",
         ),
         set: |state, text| list(text, ',', strides).map(|list| state.strides = list),
     },
@@ -153,12 +153,12 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "oflag",
             "LIST",
             "",
-            "Compensation for a convolution, FLAG:MASK[+...]: s8s8_comp, zp_comp; skipped",
+            "Compensation for convolutions, FLAG:MASK[+...]: s8s8_comp, zp_comp; problems with it are skipped",
         ),
         set: |state, text| list(text, ',', extra).map(|list| state.extras = list),
     },
     Opt {
-        info: row("cross-engine", "LIST", "none", "From one engine to another: none"),
+        info: row("cross-engine", "LIST", "none", "Reorders between engines: none"),
         set: |_, text| list(text, ',', |item| exactly_one_of(item, &[("none", ())])).map(drop),
     },
     Opt {
@@ -166,7 +166,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "runtime-dim-mask",
             "LIST",
             "0",
-            "Bits of the dimensions that are known only at execution; others than 0 are skipped",
+            "Bits of the dimensions that are known only at execution; problems with any are skipped",
         ),
         set: |state, text| {
             list(text, ',', |item| integer(item, 0..=(1 << 12) - 1))

@@ -1,0 +1,112 @@
+//! Source files as tests read them: which there are, and their code without comments and literals.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The root of the workspace.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The files with one of these extensions that git does not ignore, or all outside build folders without git; relative to the
+/// root, sorted.
+pub(crate) fn files(extensions: &[&str]) -> Vec<PathBuf> {
+    let listed = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root())
+        .output();
+    let listed = listed.ok().filter(|output| output.status.success());
+    let mut found: Vec<PathBuf> = listed.map_or_else(Vec::new, |output| {
+        String::from_utf8_lossy(&output.stdout).lines().map(PathBuf::from).collect()
+    });
+    if found.is_empty() {
+        walk(root(), &mut found);
+    }
+    let has = |path: &Path| {
+        path.extension().is_some_and(|e| extensions.contains(&e.to_string_lossy().as_ref()))
+    };
+    found.retain(|path| has(path) && root().join(path).exists());
+    found.sort();
+    found
+}
+
+fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if !path.is_dir() {
+            found.push(path.strip_prefix(root()).expect("it is below the root").to_path_buf());
+        } else if !name.starts_with("target") && !name.starts_with(".git") {
+            walk(&path, found);
+        }
+    }
+}
+
+/// The text of a file below the root.
+pub(crate) fn text(file: &Path) -> String {
+    std::fs::read_to_string(root().join(file)).expect("sources are text")
+}
+
+/// Rust code with spaces in place of comments, strings and characters. Lines and columns stay.
+pub(crate) fn code(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = bytes.to_vec();
+    let mut at = 0;
+    while at < bytes.len() {
+        let in_word = at > 0 && is_word(bytes[at - 1]);
+        let end = at + literal(&bytes[at..], in_word);
+        for byte in &mut out[at..end] {
+            if *byte != b'\n' {
+                *byte = b' ';
+            }
+        }
+        at = end.max(at + 1);
+    }
+    String::from_utf8(out).expect("whole characters were replaced")
+}
+
+/// Whether the byte may be part of a name.
+pub(crate) fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// The length of the comment, string or character that the text begins with; 0 if there is none.
+fn literal(text: &[u8], in_word: bool) -> usize {
+    let until = |from: usize, end: &[u8]| {
+        let rest = text.get(from..).unwrap_or_default();
+        rest.windows(end.len()).position(|w| w == end).map_or(text.len(), |i| from + i + end.len())
+    };
+    match text {
+        [b'/', b'/', ..] => until(0, b"\n") - usize::from(text.contains(&b'\n')),
+        [b'/', b'*', ..] => until(2, b"*/"),
+        [b'"', ..] => quoted(text),
+        [b'r', b'"' | b'#', ..] if !in_word => {
+            let marks = text[1..].iter().take_while(|byte| **byte == b'#').count();
+            if text.get(1 + marks) != Some(&b'"') {
+                return 0; // r#name
+            }
+            let end: Vec<u8> = [b"\"".as_slice(), &text[1..=marks]].concat();
+            until(2 + marks, &end)
+        }
+        [b'\'', b'\\', ..] => until(3, b"'"),
+        // A character, not a lifetime: at most four bytes.
+        [b'\'', rest @ ..] => match rest.iter().take(5).position(|byte| *byte == b'\'') {
+            Some(length) if length == 1 || (length > 1 && !rest[0].is_ascii()) => length + 2,
+            _ => 0,
+        },
+        _ => 0,
+    }
+}
+
+/// The length of a string in quotes.
+fn quoted(text: &[u8]) -> usize {
+    let mut at = 1;
+    while at < text.len() {
+        match text[at] {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
