@@ -222,9 +222,8 @@ impl Stage {
         (bound, streams): (Option<&BoundChain<'_>>, bool),
         kernel: &dyn Fn(&Staged<'_>, usize, usize),
     ) {
-        let mut packing = [0, 1, 2].map(|i| self.sides[i].packing(&tensors[i], self.cols, slot));
-        packing[DST].streams = streams && self.streams;
-        let direct = self.direct(&tensors[DST], bound, packing[DST].streams);
+        let streams = streams && self.streams;
+        let direct = self.direct(&tensors[DST], bound, streams);
         for first in block.clone().step_by(self.rows_at_once) {
             let last = block.end.min(first + self.rows_at_once);
             let mut parts = *tensors;
@@ -239,12 +238,14 @@ impl Stage {
                 parts[i] = side.on_stage(slot, first);
                 if !side.output {
                     // SAFETY: guaranteed by the caller.
-                    unsafe { (self.pack)(&packing[i], first, last) };
+                    unsafe {
+                        (self.pack)(&side.packing(&tensors[i], self.cols, slot), first, last)
+                    };
                 }
             }
             kernel(&Staged { tensors: &parts, more: last < block.end }, first, last);
             // SAFETY: guaranteed by the caller.
-            unsafe { self.complete(tensors, &packing, (first, last), direct, bound) };
+            unsafe { self.complete(tensors, (slot, streams), (first, last), direct, bound) };
         }
     }
 
@@ -268,7 +269,7 @@ impl Stage {
     unsafe fn complete(
         &self,
         tensors: &[RowTensor; TENSORS],
-        packing: &[Packing; TENSORS],
+        (slot, streams): (*mut u8, bool),
         (first, last): (usize, usize),
         direct: Option<usize>,
         bound: Option<&BoundChain<'_>>,
@@ -279,7 +280,10 @@ impl Stage {
                 Some(step) => {
                     (dst.address.cast::<f32>().wrapping_add(dst.rows.offset(first)), step)
                 }
-                None => (packing[DST].stage.cast(), self.sides[DST].stage_step),
+                None => {
+                    let side = &self.sides[DST];
+                    (slot.wrapping_add(side.offset.unwrap_or(0)).cast(), side.stage_step)
+                }
             };
             // SAFETY: guaranteed by the caller.
             unsafe { apply(bound, &Rows { start, step, cols: self.cols }, first, last) };
@@ -287,8 +291,10 @@ impl Stage {
         for (i, side) in self.sides.iter().enumerate() {
             let on_stage = side.offset.is_some() && !(i == DST && direct.is_some());
             if side.output && on_stage {
+                let mut packing = side.packing(&tensors[i], self.cols, slot);
+                packing.streams = streams && i == DST;
                 // SAFETY: guaranteed by the caller.
-                unsafe { (self.unpack)(&packing[i], first, last) };
+                unsafe { (self.unpack)(&packing, first, last) };
             }
         }
     }
