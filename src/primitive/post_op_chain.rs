@@ -10,7 +10,7 @@ use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets, RowMap};
 use norm_sys as sys;
 
 /// Elements that pass through the whole chain at once; they stay in the first-level cache.
-const CHUNK: usize = 1024;
+const CHUNK: usize = 256;
 
 /// A tensor that a step reads, broadcast to the shape of the output.
 struct Operand {
@@ -76,7 +76,11 @@ impl Operand {
         // SAFETY of the blocks below: guaranteed by the caller.
         match &self.place {
             Place::Strided { rows, step: 0 } => {
-                to.fill(unsafe { read_scalar(self.data_type, start, rows.offset(row)) });
+                let value = unsafe { read_scalar(self.data_type, start, rows.offset(row)) };
+                // Not `fill`, which may stay a call.
+                for i in 0..to.len() {
+                    to[i] = value;
+                }
             }
             Place::Strided { rows, step: 1 } => {
                 let first = rows.offset(row) + col;

@@ -1,18 +1,18 @@
-//! How rows are split into blocks of work.
+//! The split of rows into blocks of work.
 
-use super::CHAIN_ROWS;
+use super::columns::CHAIN_ROWS;
 use std::ops::Range;
 
-/// The most blocks that rows are cut into. More would balance more threads, but each takes room in the
-/// scratchpad and is read once more when they are joined.
+/// The most blocks with column sums. More would balance more threads, but each needs scratchpad, which the join reads
+/// once more.
 const MOST_BLOCKS: usize = 32;
-/// The most blocks as long as they would not have [`ELEMENTS_OF_MANY`] elements each.
+/// The most blocks of fewer than [`ELEMENTS_OF_MANY`] elements.
 const FEW_BLOCKS: usize = 8;
 const ELEMENTS_OF_MANY: usize = 512 * 1024;
-/// Elements that pay for a block of their own.
+/// The fewest elements of a block, unless there is only one.
 const ELEMENTS_OF_ONE: usize = 32 * 1024;
 
-/// How rows are cut.
+/// A split of rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks {
     rows: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks of the column sums of a problem: whole chains, except at the end.
+    /// Blocks of whole chains of column sums, except at the end. The split depends on the shape alone.
     #[inline]
     pub(crate) fn of_column_sums(rows: usize, cols: usize) -> Self {
         let elements = rows.saturating_mul(cols);
@@ -30,7 +30,7 @@ impl Blocks {
         Self { rows, rows_per_block }
     }
 
-    /// About `count` blocks, for work whose result does not depend on the cut.
+    /// About `count` blocks, for work whose results do not depend on the split.
     #[inline]
     pub(crate) fn about(rows: usize, count: usize) -> Self {
         const SOME_ROWS: usize = 4;
@@ -38,7 +38,7 @@ impl Blocks {
         Self { rows, rows_per_block: if rows < count * SOME_ROWS { 1 } else { rows_per_block } }
     }
 
-    /// At most `count` blocks, of whole `step` rows except at the end.
+    /// At most `count` blocks, each of a multiple of `step` rows except at the end.
     #[inline]
     pub(crate) fn at_most(rows: usize, count: usize, step: usize) -> Self {
         let rows_per_block = rows.div_ceil(count.max(1)).max(1).next_multiple_of(step);

@@ -1,25 +1,25 @@
-//! The sums over rows, diff_scale and diff_shift: which rows make a block, and how blocks are joined.
+//! Column sums: the sums over rows of diff_scale and diff_shift.
 //!
-//! Rows are cut into blocks whose size depends on the shape alone. In a block, up to
-//! [`CHAIN_ROWS`] rows that f32 carries make a chain per column, in f32 and in order; a chain ends there,
-//! before a row that f32 does not carry, and with the block, and is then added in f64. The blocks are
-//! joined by a fixed binary tree. So neither the threads nor the instruction set change a bit, and a
-//! kernel may take any number of rows at once.
+//! Rows are split into blocks whose size depends on the shape alone. In a block, each column has a chain: the f32 sum,
+//! in order, of up to [`CHAIN_ROWS`] consecutive rows that are computed in f32. Chains end after that many rows,
+//! before a row that is computed in f64, and at the end of the block, and are added to an f64 sum. The sums of blocks
+//! are joined by a fixed binary tree. So the bits depend neither on threads nor on the instruction set nor on how many
+//! rows a kernel processes at once.
 
 use crate::simd::{Element, LANES, Level, Map, Runtime, Simd, add_wide, entry_points, map};
 use crate::tensor::DataType;
 
-/// Rows whose terms are summed in f32, one after another, before they are added in f64.
+/// The most rows in a chain.
 pub(crate) const CHAIN_ROWS: usize = 16;
 
-/// f64 of room for the number of rows in open chains: a cache line, so that sums are aligned.
+/// The f64 that hold the number of rows in open chains: a cache line, so that sums are aligned.
 const OPEN: usize = 8;
 
-/// Where a block has its sums; null for those that are not asked for.
+/// The addresses of a block's sums and chains; null if not wanted.
 pub(crate) struct ColumnSums {
     pub(crate) diff_scale: *mut f64,
     pub(crate) diff_shift: *mut f64,
-    /// How many rows the chains have that are not ended yet; null without sums.
+    /// The number of rows in open chains; null without sums.
     pub(crate) open: *mut u64,
     /// The chains.
     pub(crate) scale_chain: *mut f32,
@@ -27,7 +27,7 @@ pub(crate) struct ColumnSums {
 }
 
 impl ColumnSums {
-    /// How many f64 take the sums of a block with `count` of diff_scale and diff_shift.
+    /// The size in f64 of a block with `count` of diff_scale and diff_shift.
     pub(crate) fn size(count: usize, cols: usize) -> usize {
         if count == 0 {
             return 0;
@@ -37,8 +37,7 @@ impl ColumnSums {
         all.checked_next_multiple_of(8).unwrap_or(usize::MAX)
     }
 
-    /// The sums over `cols` columns of the block whose part of the scratchpad begins at `block`: of diff_scale, of
-    /// diff_shift, or of both.
+    /// The sums of `cols` columns of the block whose scratchpad begins at `block`: diff_scale, diff_shift or both.
     #[inline(always)]
     pub(crate) fn new(cols: usize, [scale, shift]: [bool; 2], block: *mut f64) -> Self {
         let open = block.cast::<u64>();
@@ -61,51 +60,51 @@ impl ColumnSums {
         }
     }
 
-    /// The first sum of the block whose part of the scratchpad begins at `block`.
+    /// The first sum of the block whose scratchpad begins at `block`.
     #[inline(always)]
     pub(crate) fn first(block: *mut f64) -> *mut f64 {
         block.wrapping_add(OPEN)
     }
 
-    /// How many rows the chains have that are not ended yet.
+    /// The number of rows in open chains.
     ///
     /// # Safety
-    /// The sums are this thread's, if there are any.
+    /// The sums, if any, belong to this thread.
     #[inline(always)]
     pub(crate) unsafe fn open_rows(&self) -> usize {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         if self.open.is_null() { 0 } else { unsafe { self.open.read() as usize } }
     }
 
-    /// Leaves chains of so many rows open.
+    /// Leaves chains of `rows` rows open.
     ///
     /// # Safety
     /// As [`open_rows`](Self::open_rows).
     #[inline(always)]
     pub(crate) unsafe fn leave_open(&self, rows: usize) {
         if !self.open.is_null() {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.open.write(rows as u64) }
         }
     }
 
-    /// Adds the chains to the sums and begins new ones.
+    /// Adds the chains to the sums and starts new ones.
     ///
     /// # Safety
-    /// The sums have `cols` columns and are this thread's; the instruction set of `S` is there.
+    /// The sums have `cols` columns and belong to this thread, and the CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(crate) unsafe fn end_chains<S: Simd>(&self, cols: usize) {
         let both = [(self.diff_scale, self.scale_chain), (self.diff_shift, self.shift_chain)];
         for (sums, chain) in both {
             if !sums.is_null() {
-                // SAFETY: the caller's.
+                // SAFETY: guaranteed by the caller.
                 unsafe { map::<S, _>(cols, &EndChain { sums, chain }) };
             }
         }
     }
 }
 
-/// Adds a chain to its sum and begins a new one.
+/// Adds a chain to its sum and starts a new one.
 struct EndChain {
     sums: *mut f64,
     chain: *mut f32,
@@ -114,7 +113,7 @@ struct EndChain {
 impl<S: Simd> Map<S> for EndChain {
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let chain = self.chain.add(i);
             add_wide::<S, 1>(self.sums.add(i), [S::widen(S::load(chain))], LANES);
@@ -123,7 +122,7 @@ impl<S: Simd> Map<S> for EndChain {
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let chain = self.chain.add(i);
             add_wide::<S, 1>(self.sums.add(i), [S::widen(S::load_n(chain, n))], n);
@@ -132,7 +131,7 @@ impl<S: Simd> Map<S> for EndChain {
     }
 }
 
-/// The sums of one output in all blocks, of which one begins `stride` f64 after the other.
+/// The sums of one output in all blocks, `stride` f64 apart.
 #[derive(Clone, Copy)]
 pub(crate) struct Partial {
     pub(crate) first: *mut f64,
@@ -140,7 +139,7 @@ pub(crate) struct Partial {
     pub(crate) stride: usize,
 }
 
-/// Joins partial sums and writes them out: blocks `i` and `i + 1`, then `i` and `i + 2`, and so on.
+/// Joins partial sums and stores the total: first blocks `i` and `i + 1`, then `i` and `i + 2`, and so on.
 struct Join {
     partial: Partial,
     out_type: Runtime,
@@ -149,11 +148,11 @@ struct Join {
 
 impl Join {
     /// # Safety
-    /// As [`Map`]; `n` is 16 for a whole vector.
+    /// As [`Map`], where `n` is 16 for a full vector.
     #[inline(always)]
     unsafe fn at<S: Simd>(&self, i: usize, n: usize) {
         let Partial { first, blocks, stride } = self.partial;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut step = 1;
             while step < blocks {
@@ -186,24 +185,24 @@ impl<S: Simd> Map<S> for Join {
 
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.at::<S>(i, LANES) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.at::<S>(i, n) }
     }
 }
 
-/// Joins the partial sums of `cols` columns and writes the totals; zeros if there are no blocks.
+/// Joins the partial sums of `cols` columns and stores the totals, which are zeros without blocks.
 ///
 /// # Safety
-/// The partial sums are there and nobody else uses them; `out` takes `cols` elements of the type; the
-/// instruction set of `S` is there.
+/// The partial sums exist, no other thread uses them, and `out` has `cols` elements of the type,
+/// and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn join_columns<S: Simd>(partial: &Partial, cols: usize, out_type: DataType, out: *mut u8) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         map::<S, _>(cols, &Join { partial: *partial, out_type: <Runtime>::of(out_type), out })
     }
@@ -234,7 +233,7 @@ mod tests {
             let mut sums: Vec<f64> = (0..blocks * stride).map(|i| i as f64).collect();
             let mut out = vec![7.0f32; cols];
             let partial = Partial { first: sums.as_mut_ptr(), blocks, stride };
-            // SAFETY: blocks of `stride`, of which `cols` columns are joined, anywhere.
+            // SAFETY: the blocks have `stride` sums each, and `out` has `cols` elements.
             unsafe {
                 join_entry(Level::Portable)(&partial, cols, DataType::F32, out.as_mut_ptr().cast());
             }

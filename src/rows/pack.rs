@@ -1,8 +1,8 @@
-//! Rows moved between a tensor and a stage: elements become f32 there or stay what they are, and a strided last
+//! Packing of rows from a tensor to a stage, and unpacking: elements are converted to f32 or copied, and a strided last
 //! dimension becomes dense.
 //!
-//! The order does not matter here, so most of these are plain loops over numbers, which the compiler vectorises for the
-//! level of the entry.
+//! There is no order of operations to keep, so most of these are plain scalar loops, which the compiler vectorises for
+//! the level of the entry.
 
 use crate::simd::{
     Bf16, Element, F16, F32, LANES, Level, Map, Simd, bf16_bits, codes, entry_points, f16_bits,
@@ -11,29 +11,29 @@ use crate::simd::{
 use crate::tensor::{DataType, RowMap};
 use std::marker::PhantomData;
 
-/// Rows of a tensor, and the stage that they are packed to or unpacked from.
+/// The rows of a tensor and their stage.
 pub(super) struct Packing {
     pub(super) tensor: *mut u8,
     pub(super) data_type: DataType,
     pub(super) rows: RowMap,
-    /// Between neighbours in a row of the tensor, in elements.
+    /// The stride of the tensor's last dimension, in elements.
     pub(super) step: usize,
     pub(super) cols: usize,
-    /// The first of the rows there.
+    /// The address of the first row on the stage.
     pub(super) stage: *mut u8,
-    /// f32, or the tensor's.
+    /// f32, or the tensor's data type.
     pub(super) stage_type: DataType,
-    /// Between rows there, in elements.
+    /// The distance between rows on the stage, in elements.
     pub(super) stage_step: usize,
-    /// Whether rows are stored non-temporally on their way back, where their alignment allows.
+    /// Whether rows are unpacked with non-temporal stores, if their alignment allows.
     pub(super) streams: bool,
 }
 
-/// Rows and columns of a tile that is transposed at once: a column of f32 is a cache line.
+/// Rows and columns of a tile that is transposed at once: 16 f32 are a cache line.
 const TILE: usize = 16;
 
 /// The conversion of an element.
-trait Code {
+trait Conversion {
     type Raw: Copy;
     type Value: Copy + Default;
     fn decode(raw: Self::Raw) -> Self::Value;
@@ -43,7 +43,7 @@ trait Code {
 /// No conversion.
 struct Same<T>(PhantomData<T>);
 
-impl<T: Copy + Default> Code for Same<T> {
+impl<T: Copy + Default> Conversion for Same<T> {
     type Raw = T;
     type Value = T;
     #[inline(always)]
@@ -56,11 +56,11 @@ impl<T: Copy + Default> Code for Same<T> {
     }
 }
 
-macro_rules! code {
+macro_rules! conversion {
     ($name:ident, $raw:ty, $decode:expr, $encode:expr) => {
         struct $name;
 
-        impl Code for $name {
+        impl Conversion for $name {
             type Raw = $raw;
             type Value = f32;
             #[inline(always)]
@@ -74,20 +74,20 @@ macro_rules! code {
         }
     };
 }
-code!(S8, u8, codes::s8_value, codes::s8_code);
-code!(U8, u8, codes::u8_value, codes::u8_code);
-code!(E4m3, u8, codes::e4m3_value, codes::e4m3_code);
-code!(E5m2, u8, codes::e5m2_value, codes::e5m2_code);
-code!(FromBf16, u16, bf16_value, bf16_bits);
-code!(FromF16, u16, f16_value, f16_bits);
+conversion!(S8, u8, codes::s8_value, codes::s8_code);
+conversion!(U8, u8, codes::u8_value, codes::u8_code);
+conversion!(E4m3, u8, codes::e4m3_value, codes::e4m3_code);
+conversion!(E5m2, u8, codes::e5m2_value, codes::e5m2_code);
+conversion!(FromBf16, u16, bf16_value, bf16_bits);
+conversion!(FromF16, u16, f16_value, f16_bits);
 
 #[inline(always)]
 fn bf16_value(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
-/// `$call` with the code between a tensor's type and that of the stage.
-macro_rules! by_code {
+/// `$call` with the conversion between the types of the tensor and the stage.
+macro_rules! by_conversion {
     ($packing:expr, $packs:ident, $call:ident($($arg:expr),*)) => {
         match ($packing.data_type, $packing.stage_type) {
             (DataType::S8 | DataType::U8, DataType::S8 | DataType::U8) => {
@@ -106,7 +106,7 @@ macro_rules! by_code {
     };
 }
 
-/// A row converted to f32 by the instruction set.
+/// Converts a row to f32 with vector instructions.
 struct Widened<E> {
     element: E,
     from: *const u8,
@@ -116,18 +116,18 @@ struct Widened<E> {
 impl<S: Simd, E: Element> Map<S> for Widened<E> {
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { single().store::<S>(self.to, i, self.element.load::<S>(self.from, i)) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
         debug_assert!(n < LANES);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { single().store_n::<S>(self.to, i, self.element.load_n::<S>(self.from, i, n), n) }
     }
 }
 
-/// A row of f32 rounded to a floating-point type.
+/// Rounds a row of f32 to a floating-point type with vector instructions.
 struct Rounded<E> {
     element: E,
     from: *const u8,
@@ -135,7 +135,7 @@ struct Rounded<E> {
     streams: bool,
 }
 
-/// Vectors that one turn of the loop rounds.
+/// Vectors per iteration.
 const TURN: usize = 4;
 
 impl<E: Element> Rounded<E> {
@@ -143,7 +143,7 @@ impl<E: Element> Rounded<E> {
     /// As [`Map::apply`], for `N` vectors.
     #[inline(always)]
     unsafe fn vectors<S: Simd, const N: usize>(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut values = [S::splat(0.0); N];
             for v in 0..N {
@@ -163,18 +163,18 @@ impl<S: Simd, E: Element> Map<S> for Rounded<E> {
 
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.vectors::<S, TURN>(i) }
     }
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.vectors::<S, 1>(i) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
         debug_assert!(n < LANES);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.element.store_n::<S>(self.to, i, single().load_n::<S>(self.from, i, n), n) }
     }
 }
@@ -185,20 +185,20 @@ fn single() -> F32 {
 }
 
 /// # Safety
-/// As [`move_rows`], for dense rows of 16-bit elements and a stage in f32.
+/// As [`move_rows`], for dense rows of 16-bit elements and an f32 stage.
 #[inline(always)]
 unsafe fn load_dense<S: Simd, E: Element>(c: &Packing, first: usize, last: usize) {
     let element = E::of(c.data_type);
     for row in first..last {
         let from = c.tensor.wrapping_add(c.rows.offset(row) * element.size());
         let to = c.stage.wrapping_add((row - first) * c.stage_step * 4);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { map::<S, _>(c.cols, &Widened { element, from, to }) };
     }
 }
 
 /// # Safety
-/// As [`move_rows`], for dense rows of floating-point elements and a stage in f32.
+/// As [`move_rows`], for dense rows of floating-point elements and an f32 stage.
 #[inline(always)]
 unsafe fn store_dense<S: Simd, E: Element>(c: &Packing, first: usize, last: usize) {
     let element = E::of(c.data_type);
@@ -206,22 +206,22 @@ unsafe fn store_dense<S: Simd, E: Element>(c: &Packing, first: usize, last: usiz
         let from = c.stage.wrapping_add((row - first) * c.stage_step * 4);
         let to = c.tensor.wrapping_add(c.rows.offset(row) * element.size());
         let streams = c.streams && element.streams(to);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { map::<S, _>(c.cols, &Rounded { element, from, to, streams }) };
     }
     if c.streams {
-        // SAFETY: the instruction set is there.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::stream_fence() }
     }
 }
 
-/// Moves rows `first` to `last - 1` to the stage, or back.
+/// Packs rows `first` to `last - 1` to the stage, or unpacks them.
 ///
 /// # Safety
-/// They and the stage exist, nobody else writes them, and the machine has the instruction set of `S`.
+/// They and the stage exist, no other thread writes them, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn move_rows<S: Simd, const PACKS: bool>(packing: &Packing, first: usize, last: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (c, dense) = (packing, packing.step == 1 && packing.stage_type == DataType::F32);
         match (PACKS, packing.data_type) {
@@ -230,7 +230,7 @@ unsafe fn move_rows<S: Simd, const PACKS: bool>(packing: &Packing, first: usize,
             (false, DataType::F32) if dense => store_dense::<S, F32>(c, first, last),
             (false, DataType::Bf16) if dense => store_dense::<S, Bf16>(c, first, last),
             (false, DataType::F16) if dense => store_dense::<S, F16>(c, first, last),
-            _ => by_code!(packing, PACKS, move_coded(packing, first, last)),
+            _ => by_conversion!(packing, PACKS, move_converted(packing, first, last)),
         }
     }
 }
@@ -239,7 +239,7 @@ unsafe fn move_rows<S: Simd, const PACKS: bool>(packing: &Packing, first: usize,
 /// As [`move_rows`].
 #[inline(always)]
 unsafe fn pack_rows<S: Simd>(packing: &Packing, first: usize, last: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { move_rows::<S, true>(packing, first, last) };
 }
 
@@ -247,12 +247,12 @@ unsafe fn pack_rows<S: Simd>(packing: &Packing, first: usize, last: usize) {
 /// As [`move_rows`].
 #[inline(always)]
 unsafe fn unpack_rows<S: Simd>(packing: &Packing, first: usize, last: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { move_rows::<S, false>(packing, first, last) };
 }
 
-/// Neighbouring rows, whose elements share cache lines.
-struct Run<C: Code> {
+/// Adjacent rows, whose elements share cache lines.
+struct Run<C: Conversion> {
     /// The first element of the first row.
     tensor: *mut C::Raw,
     step: usize,
@@ -260,7 +260,7 @@ struct Run<C: Code> {
     stage_step: usize,
 }
 
-impl<C: Code> Run<C> {
+impl<C: Conversion> Run<C> {
     #[inline(always)]
     fn new(c: &Packing, first: usize, row: usize) -> Self {
         Self {
@@ -282,11 +282,11 @@ impl<C: Code> Run<C> {
     }
 
     /// # Safety
-    /// As [`move_rows`]; addresses need no alignment.
+    /// As [`move_rows`]. Addresses need no alignment.
     #[inline(always)]
     unsafe fn move_element<const PACKS: bool>(&self, row: usize, col: usize) {
         let (raw, value) = (self.raw(row, col), self.value(row, col));
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if PACKS {
                 value.write_unaligned(C::decode(raw.read_unaligned()));
@@ -297,7 +297,7 @@ impl<C: Code> Run<C> {
     }
 }
 
-/// How many rows from `row` on are neighbours in memory, up to `last`.
+/// How many rows from `row` on are adjacent in memory, up to `last`.
 #[inline(always)]
 fn run_of(c: &Packing, row: usize, last: usize) -> usize {
     match c.rows.innermost() {
@@ -309,11 +309,11 @@ fn run_of(c: &Packing, row: usize, last: usize) -> usize {
 /// # Safety
 /// As [`move_rows`].
 #[inline(always)]
-unsafe fn move_coded<C: Code, const PACKS: bool>(c: &Packing, first: usize, last: usize) {
+unsafe fn move_converted<C: Conversion, const PACKS: bool>(c: &Packing, first: usize, last: usize) {
     let mut row = first;
     while row < last {
         let run = Run::<C>::new(c, first, row);
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if c.step == 1 {
                 for i in 0..c.cols {
@@ -352,9 +352,9 @@ unsafe fn move_coded<C: Code, const PACKS: bool>(c: &Packing, first: usize, last
 /// # Safety
 /// As [`move_rows`].
 #[inline(always)]
-unsafe fn load_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
+unsafe fn load_tile<C: Conversion>(run: &Run<C>, row: usize, col: usize) {
     let mut tile = [[C::Value::default(); TILE]; TILE];
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for j in 0..TILE {
             for i in 0..TILE {
@@ -370,9 +370,9 @@ unsafe fn load_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
 /// # Safety
 /// As [`move_rows`].
 #[inline(always)]
-unsafe fn store_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
+unsafe fn store_tile<C: Conversion>(run: &Run<C>, row: usize, col: usize) {
     let mut tile = [[C::Value::default(); TILE]; TILE];
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for i in 0..TILE {
             tile[i] = run.value(row + i, col).cast::<[C::Value; TILE]>().read_unaligned();
@@ -386,16 +386,16 @@ unsafe fn store_tile<C: Code>(run: &Run<C>, row: usize, col: usize) {
 }
 
 entry_points! {
-    /// To the stage, for each level.
+    /// Packing, per level.
     mod pack_entries: pack_rows<>(packing: &Packing, first: usize, last: usize) -> ();
 }
 
 entry_points! {
-    /// Back from it, for each level.
+    /// Unpacking, per level.
     mod unpack_entries: unpack_rows<>(packing: &Packing, first: usize, last: usize) -> ();
 }
 
-/// Moves rows one way; see [`move_rows`].
+/// Packs or unpacks rows; see [`move_rows`].
 pub(super) type Entry = unsafe fn(&Packing, usize, usize);
 
 /// The functions that pack and unpack.

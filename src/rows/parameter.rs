@@ -1,36 +1,36 @@
-//! Parameters of columns as the kernels read them: f32, and neutral values for those that a problem does not have.
+//! Per-column parameters in f32, as the kernels read them, with neutral values for absent ones.
 //!
-//! So one kernel serves all combinations, with the bits of each: `fma(x, 1, b) = x + b` and `fma(x, a, -0) = a*x`,
+//! So one kernel serves all combinations and has the bits of each: `fma(x, 1, b) = x + b` and `fma(x, a, -0) = a*x`,
 //! both rounded once.
 
 use super::pack::{Entry, Packing, entries};
 use crate::simd::Level;
 use crate::tensor::{DataType, RowMap};
 
-/// Columns for which neutral values need no room in the scratchpad.
+/// The most columns whose neutral values are static, not in the scratchpad.
 const COLS: usize = 8192;
 
-/// As many as a row has.
+/// The values of a row.
 #[repr(align(64))]
 struct Values([f32; COLS]);
 
 static ONES: Values = Values([1.0; COLS]);
 static MINUS_ZEROS: Values = Values([-0.0; COLS]);
 
-/// The value of a parameter that changes nothing.
+/// The value of a parameter that has no effect.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Neutral {
-    /// Of a scale.
+    /// For a scale.
     One,
-    /// Of a shift.
+    /// For a shift.
     MinusZero,
 }
 
-/// How the parameters of an operation become f32.
+/// The conversion of an operation's parameters to f32.
 pub(crate) struct Parameters {
     cols: usize,
     data_type: DataType,
-    /// Whether those that are not given are neutral values; else they are null.
+    /// Whether absent parameters become neutral values rather than null.
     neutral: bool,
     pack: Entry,
 }
@@ -40,7 +40,7 @@ impl Parameters {
         Self { cols, data_type, neutral, pack: entries(level).0 }
     }
 
-    /// Bytes of scratchpad for one that is given, or is not: a multiple of a cache line.
+    /// Bytes of scratchpad for a parameter that is given or absent: a multiple of a cache line.
     pub(crate) fn room(&self, given: bool) -> usize {
         let size = self.cols.saturating_mul(size_of::<f32>()).min(usize::MAX / 4);
         let needed =
@@ -51,7 +51,7 @@ impl Parameters {
     /// A parameter as f32: `given` itself, a copy in `room`, or neutral values.
     ///
     /// # Safety
-    /// `given` is null or has a value for each column; there is as much room as [`room`](Self::room) says.
+    /// `given` is null or has a value per column, and `room` has the bytes of [`room`](Self::room).
     #[inline]
     pub(crate) unsafe fn get(&self, given: *mut u8, neutral: Neutral, room: *mut u8) -> *const f32 {
         if !given.is_null() && self.data_type != DataType::F32 {
@@ -66,7 +66,7 @@ impl Parameters {
                 stage_step: self.cols,
                 streams: false,
             };
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { (self.pack)(&packing, 0, 1) };
             return room.cast();
         }
@@ -82,7 +82,7 @@ impl Parameters {
         }
         let room = room.cast::<f32>();
         for i in 0..self.cols {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { room.add(i).write(value) };
         }
         room

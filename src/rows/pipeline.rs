@@ -1,8 +1,8 @@
-//! The way of a problem's rows through blocks, threads and stages.
+//! Runs the rows of a problem through blocks, threads and stages.
 
 use super::blocks::Blocks;
 use super::columns::{ColumnSums, JoinEntry, Partial};
-use super::row_map;
+use super::order::row_map;
 use super::schedule::{BLOCKS_PER_THREAD, ELEMENTS_PER_THREAD, ELEMENTS_TO_WAKE_FOR};
 use super::slots::Slots;
 use super::stage::{Operand, RowTensor, Stage, Staged, TENSORS};
@@ -11,26 +11,26 @@ use crate::simd::{DefaultEnvironment, Level};
 use crate::tensor::{DataType, RowMap};
 use crate::threads::Length;
 
-/// What an operation asks of a pipeline.
+/// The parameters of a [`Pipeline`].
 pub(crate) struct Spec<'a> {
-    /// `None` if the rows are read and written where they are, whatever their layout.
+    /// The level of the kernels; `None` if rows of any layout are accessed in place.
     pub(crate) level: Option<Level>,
     pub(crate) rows: usize,
     pub(crate) cols: usize,
-    /// The tensors; dst, to which post-operations are applied, is the second.
+    /// The tensors. The second is dst, to which post-operations are applied.
     pub(crate) operands: [Operand<'a>; TENSORS],
-    /// The outer dimensions, in the order in which rows are taken.
+    /// The outer dimensions in the order in which rows are processed.
     pub(crate) order: &'a [usize],
     /// Post-operations that the kernels do not fuse.
     pub(crate) chain: Option<PostOpChain>,
     /// Whether diff_scale and diff_shift are summed over the rows.
     pub(crate) sums: [bool; 2],
-    /// Bytes at the beginning of the scratchpad that the operation keeps for itself: a multiple of 64.
+    /// Bytes at the start of the scratchpad reserved for the operation, a multiple of 64.
     pub(crate) room: usize,
 }
 
-/// A function that computes a range of rows, and adds to the column sums that begin at the last argument. The tensors are
-/// where the caller has them, or partly on a stage.
+/// Computes rows from the first to before the last and adds to the column sums at the last argument. Without `Staged`,
+/// the tensors are in place.
 pub(crate) type Kernel<'a> = dyn Fn(Option<&Staged<'_>>, usize, usize, *mut f64) + Sync + 'a;
 
 /// How the rows of a problem are computed.
@@ -38,11 +38,11 @@ pub(crate) struct Pipeline {
     pub(crate) rows: usize,
     pub(crate) cols: usize,
     pub(crate) types: [DataType; TENSORS],
-    /// Where the rows of the tensors begin.
+    /// The row offsets of the tensors.
     pub(crate) maps: [RowMap; TENSORS],
     stage: Option<Stage>,
     sums: [bool; 2],
-    /// Bytes of the operation's own, and of those and the column sums.
+    /// Bytes of scratchpad reserved for the operation, and the offset of the stages after it and the column sums.
     room: usize,
     stages_at: usize,
 }
@@ -56,14 +56,14 @@ impl Pipeline {
         let stage = level
             .and_then(|level| Stage::new(level, &operands, (rows, &maps), chain, whole_chains));
         let mut pipeline = Self { rows, cols, types, maps, stage, sums, room, stages_at: 0 };
-        // What exceeds an address space saturates, and the allocation fails.
+        // Sizes beyond the address space saturate, and the allocation fails.
         let blocks = if whole_chains { Blocks::of_column_sums(rows, cols).count() } else { 0 };
         let bytes = pipeline.stride().saturating_mul(blocks * size_of::<f64>());
         pipeline.stages_at = room.saturating_add(bytes);
         pipeline
     }
 
-    /// Bytes of an execution's scratchpad: the operation's own, column sums, stages.
+    /// Bytes of an execution's scratchpad: the operation's, the column sums, the stages.
     pub(crate) fn scratchpad_size(&self) -> usize {
         let stages = self.stage.as_ref().map_or(0, |stage| {
             let blocks = if self.sums.contains(&true) {
@@ -76,7 +76,7 @@ impl Pipeline {
         self.stages_at.saturating_add(stages)
     }
 
-    /// How many threads the problem is worth.
+    /// The number of threads that pay for the problem.
     pub(crate) fn width(&self, execution: &Execution<'_>) -> usize {
         let worth = self.rows * self.cols / ELEMENTS_PER_THREAD;
         if worth <= 1 { 1 } else { execution.threads.count().min(worth) }
@@ -93,7 +93,7 @@ impl Pipeline {
         [tensor(0), tensor(1), tensor(2)]
     }
 
-    /// f64 of the column sums of a block.
+    /// The size of a block's column sums, in f64.
     fn stride(&self) -> usize {
         let count = usize::from(self.sums[0]) + usize::from(self.sums[1]);
         ColumnSums::size(count, self.cols)
@@ -109,8 +109,8 @@ impl Pipeline {
         }
     }
 
-    /// Runs a kernel over all rows of the tensors at `addresses`, on up to `width` threads, and gives the number of those
-    /// that took part. With `streams` the results may leave a stage non-temporally.
+    /// Runs a kernel over all rows of the tensors at `addresses` on up to `width` threads. Returns the number of
+    /// threads that took part. With `streams`, outputs may be unpacked with non-temporal stores.
     pub(crate) fn run(
         &self,
         execution: &Execution<'_>,
@@ -132,7 +132,7 @@ impl Pipeline {
         let start = |block: usize| {
             let sums = sums.at(block * stride);
             if stride > 0 {
-                // SAFETY: the block's part of the scratchpad.
+                // SAFETY: this part of the scratchpad belongs to the block.
                 unsafe { sums.write_bytes(0, stride) };
             }
             sums
@@ -149,7 +149,7 @@ impl Pipeline {
             // SAFETY: the execution's buffers were checked.
             unsafe { stage.bind(execution.arguments) }
         };
-        // Each thread at work has a stage; there may be more blocks.
+        // Each thread needs one stage at a time, so there may be fewer stages than blocks.
         let count = blocks.count().min(stage.most(self.rows));
         let slots = Slots::new(count);
         let stages = Part(execution.scratchpad.wrapping_add(self.stages_at));
@@ -158,7 +158,7 @@ impl Pipeline {
             let _environment = DefaultEnvironment::enter();
             let (slot, sums) = (slots.take(), start(block));
             let place = stages.at(slot.number() * stage.bytes());
-            // SAFETY: the block's rows, and a stage that nobody else has.
+            // SAFETY: the rows belong to the block, and the stage to the slot.
             unsafe {
                 stage.run(
                     &tensors,
@@ -171,10 +171,10 @@ impl Pipeline {
         })
     }
 
-    /// Joins the sums of diff_scale, or with `shift` of diff_shift, and writes them out.
+    /// Joins the block sums of diff_scale, or of diff_shift with `shift`, and stores the result.
     ///
     /// # Safety
-    /// [`run`](Self::run) has summed them in this execution, and `out` has room for a row of the type.
+    /// [`run`](Self::run) has computed them in this execution, and `out` has a row of the type.
     pub(crate) unsafe fn join(
         &self,
         execution: &Execution<'_>,
@@ -187,14 +187,14 @@ impl Pipeline {
         let offset = if shift && self.sums[0] { self.cols } else { 0 };
         let blocks = Blocks::of_column_sums(self.rows, self.cols).count();
         let first = ColumnSums::first(sums).wrapping_add(offset);
-        // SAFETY: every block has written its sums; the rest is the caller's.
+        // SAFETY: every block has stored its sums; the rest is guaranteed by the caller.
         unsafe {
             join(&Partial { first, blocks, stride: self.stride() }, self.cols, out_type, out)
         };
     }
 }
 
-/// A part of the scratchpad of which each block has its own.
+/// A region of the scratchpad with a part for each block.
 #[derive(Clone, Copy)]
 struct Part<T>(*mut T);
 
@@ -204,5 +204,5 @@ impl<T> Part<T> {
     }
 }
 
-// SAFETY: each block writes its own.
+// SAFETY: each block writes its own part only.
 unsafe impl<T> Sync for Part<T> {}

@@ -1,38 +1,39 @@
-//! Every constant that decides how rows are read and written. None of them changes a bit.
+//! The tuning constants. None of them changes a bit of the results.
 //!
-//! Limits that depend on the caches near a core are parts of their sizes, which are read from the machine. The others
+//! Limits that depend on a core's own caches are fractions of their sizes, which are read from the machine. The others
 //! were measured on machines with 32 MiB of last-level cache or more.
 
 use crate::tensor::DataType;
 use std::sync::OnceLock;
 
-/// Elements for which a thread is worth its start; with fewer, the hand-over costs more than it saves.
+/// The fewest elements per thread; with fewer, handing over the work costs more than it saves.
 pub(super) const ELEMENTS_PER_THREAD: usize = 24 * 1024;
-/// Elements for which it pays to wake a sleeping thread. With fewer, only threads that still spin after an earlier
+/// The fewest elements for which sleeping threads are woken. With fewer, only threads that still spin after an earlier
 /// execution take part.
 pub(super) const ELEMENTS_TO_WAKE_FOR: usize = 512 * 1024;
-/// Blocks for each thread where the split is free, so that a thread that is held up delays the others little.
+/// Blocks per thread if the results do not depend on the split, so that a delayed thread holds up the others little.
 pub(super) const BLOCKS_PER_THREAD: usize = 4;
 
-/// Bytes of a problem's tensors from which outputs are stored non-temporally: the next reader would not find them in its
-/// cache anyway, and the lines are not read before they are written.
+/// The size of all tensors, in bytes, from which outputs are stored non-temporally: they would not stay in a cache for
+/// the next reader, and the stores do not read the lines first.
 const STREAMED_BYTES: usize = 16 << 20;
-/// The same of src alone where the rows at work stay in the first-level cache: then a load never waits for a line that a
-/// store evicted, and dst may fill a cache as long as src stays there too.
+/// The limit for src alone if the current rows stay in the first-level cache. Then no load waits for a line that a
+/// store evicted, and dst may fill a cache as long as src fits, too.
 const STREAMED_SRC_BYTES: usize = 10 << 20;
-/// The same of src and dst for rows of up to [`SHORT_COLS`] columns, where non-temporal stores cost more.
+/// The limit for src and dst with rows of up to [`SHORT_COLS`] columns, where non-temporal stores cost more.
 const STREAMED_BYTES_OF_SHORT: usize = 24 << 20;
 const SHORT_COLS: usize = 256;
-/// The same of src and dst for several threads: stores to a shared cache get faster with each, stores to memory do not.
+/// The limit for src and dst with several threads: the bandwidth to a shared cache scales with threads, that to memory
+/// does not.
 const STREAMED_BYTES_OF_SEVERAL: usize = 48 << 20;
-/// The same for rows that leave a stage: what is computed on the way gives the last-level cache time.
+/// The limit for rows that are unpacked from a stage: the computation in between gives the last-level cache time.
 pub(super) const STREAMED_BYTES_OF_STAGED: usize = 64 << 20;
 
-/// Rows at once where the last dimension is strided, if that many bytes suit a second-level cache: neighbouring rows
+/// Rows per stage if the last dimension is strided, as far as they fit these bytes of second-level cache: adjacent rows
 /// share cache lines.
 pub(super) const ROWS_TO_TRANSPOSE: usize = 32;
 pub(super) const BYTES_TO_TRANSPOSE: usize = 512 * 1024;
-/// The most stages, and what they may take together: so many bytes, or a part of what all rows would take.
+/// The most stages, and their total size: a number of bytes, or a fraction of the size of all rows.
 pub(super) const MOST_STAGES: usize = 64;
 pub(super) const BYTES_OF_STAGES: usize = 64 << 20;
 pub(super) const PART_OF_ROWS: usize = 8;
@@ -45,10 +46,10 @@ pub(crate) struct Caches {
 }
 
 impl Caches {
-    /// What most server cores have at least.
+    /// Sizes that most server cores have at least.
     const USUAL: Self = Self { first: 48 << 10, second: 1 << 20 };
 
-    /// Those of this machine; the usual ones where the system does not tell.
+    /// The caches of this machine, or the usual ones if the system does not report them.
     pub(crate) fn get() -> Self {
         static CACHES: OnceLock<Caches> = OnceLock::new();
         *CACHES.get_or_init(Self::read)
@@ -59,7 +60,7 @@ impl Caches {
         let size = |name, usual| {
             // SAFETY: no pointers.
             match unsafe { libc::sysconf(name) } {
-                // Sizes of no real cache are an emulator's or a hypervisor's.
+                // Emulators and hypervisors may report sizes that no real cache has.
                 bytes if (16 << 10..=64 << 20).contains(&bytes) => bytes as usize,
                 _ => usual,
             }
@@ -75,18 +76,18 @@ impl Caches {
         Self::USUAL
     }
 
-    /// Bytes of src and dst that the rows at work may have to stay in the first-level cache.
+    /// Bytes of src and dst rows that stay in the first-level cache.
     pub(crate) fn working_set(self) -> usize {
         self.first / 3 * 2
     }
 
-    /// Bytes of a row of src and one of dst that stay there together with the next ones of each.
+    /// Bytes of a row of src and one of dst that stay there together with the next row of each.
     pub(crate) fn row_pair(self) -> usize {
         self.first / 12 * 5
     }
 }
 
-/// Where a forward problem's tensors live, and so how its rows are read and written.
+/// How the rows of a forward problem are read and written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     pub(crate) caches: Caches,
@@ -97,7 +98,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// For rows of `cols` columns of src and dst, on a number of threads.
+    /// For `rows` rows of `cols` columns, data types of src and dst, and a number of threads.
     #[inline]
     pub(crate) fn new(
         caches: Caches,
@@ -120,7 +121,7 @@ impl Schedule {
         Self { caches, resident: both <= threads * caches.second, streams }
     }
 
-    /// Whether an output of tensors with so many bytes in all is stored non-temporally.
+    /// Whether outputs are stored non-temporally if all tensors have `bytes` bytes.
     pub(crate) fn streams_bytes(bytes: usize) -> bool {
         bytes >= STREAMED_BYTES
     }

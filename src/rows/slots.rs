@@ -1,23 +1,23 @@
-//! Which stages are free: a block of rows takes one and gives it back.
+//! The allocation of stages: a block of rows takes a free stage and returns it.
 //!
-//! There are as many stages as threads at work, so that one is free for whoever asks.
+//! There are as many stages as threads, so one is always free.
 
 use super::schedule::MOST_STAGES;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const _: () = assert!(MOST_STAGES <= u64::BITS as usize);
 
-/// Slots by their numbers, a bit each: 1 is free.
+/// A bit per slot: 1 means free.
 pub(super) struct Slots(AtomicU64);
 
 impl Slots {
-    /// So many, all free; of more than [`MOST_STAGES`], those.
+    /// `count` free slots, at most [`MOST_STAGES`].
     pub(super) fn new(count: usize) -> Self {
         let free = u64::MAX >> (u64::BITS as usize - count.clamp(1, MOST_STAGES));
         Self(AtomicU64::new(free))
     }
 
-    /// Takes the first free one. No more threads may ask at a time than there are stages.
+    /// Takes the first free slot. There must be at least as many slots as threads that take one.
     pub(super) fn take(&self) -> Slot<'_> {
         let mut free = self.0.load(Ordering::Relaxed);
         loop {
@@ -27,7 +27,7 @@ impl Slots {
                 free = self.0.load(Ordering::Relaxed);
                 continue;
             }
-            // What its last owner wrote there comes before what the next one does.
+            // Acquire: the previous owner's accesses to the stage happen before the new owner's.
             let taken = self.0.compare_exchange_weak(
                 free,
                 free & !first,
@@ -42,7 +42,7 @@ impl Slots {
     }
 }
 
-/// A stage that belongs to whoever holds this.
+/// A taken slot, which is freed on drop.
 pub(super) struct Slot<'s> {
     slots: &'s Slots,
     bit: u64,
@@ -66,7 +66,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     #[test]
-    fn each_is_given_once_and_comes_back() {
+    fn a_slot_is_taken_once_and_returned() {
         let stages = Slots::new(3);
         let (a, b, c) = (stages.take(), stages.take(), stages.take());
         assert_eq!([a.number(), b.number(), c.number()], [0, 1, 2]);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_threads_have_the_same() {
+    fn no_two_threads_share_a_slot() {
         let stages = Slots::new(4);
         let users: [AtomicUsize; 4] = Default::default();
         std::thread::scope(|scope| {

@@ -1,12 +1,11 @@
-//! Rows that the kernels cannot read or write where they are: of other types, with a strided last dimension, or with
-//! post-operations that the kernels do not fuse.
+//! Staging of rows that the kernels cannot access in place: other data types, a strided last dimension, or
+//! post-operations that are not fused.
 //!
-//! A few rows at a time are packed into the scratchpad, where they are dense and of a type that the kernels have. The
-//! kernels run there, the post-operations follow, and the results are unpacked. A row's bits are those of the same
-//! elements in any other layout.
+//! A few rows at a time are packed into the scratchpad, dense and in a type that the kernels support. The kernels run
+//! there, the post-op chain follows, and the results are unpacked. The layout does not change a bit of the results.
 
-use super::CHAIN_ROWS;
 use super::blocks::Blocks;
+use super::columns::CHAIN_ROWS;
 use super::pack::{Entry, Packing, entries};
 use super::schedule::{
     BYTES_OF_STAGES, BYTES_TO_TRANSPOSE, Caches, MOST_STAGES, PART_OF_ROWS, ROWS_TO_TRANSPOSE,
@@ -18,24 +17,24 @@ use crate::tensor::{DataType, MemoryDesc, RowMap};
 
 /// The most tensors that an operation reads or writes row by row.
 pub(crate) const TENSORS: usize = 3;
-/// The one that post-operations change.
+/// The index of dst, to which post-operations are applied.
 const DST: usize = 1;
-/// Bytes of a cache line, at multiples of which staged rows begin.
+/// The alignment of staged rows in bytes: a cache line.
 const LINE: usize = 64;
 
-/// A tensor of rows in a problem.
+/// A tensor of a problem.
 #[derive(Clone, Copy)]
 pub(crate) struct Operand<'a> {
     pub(crate) desc: &'a MemoryDesc,
-    /// Its type in the kernels.
+    /// Its data type in the kernels.
     pub(crate) kernel_type: DataType,
     pub(crate) output: bool,
 }
 
-/// A tensor of rows in an execution, as the kernels see it.
+/// A tensor of an execution, as the kernels see it.
 #[derive(Clone, Copy)]
 pub(crate) struct RowTensor {
-    /// Of row 0, which need not exist.
+    /// The address of row 0, which need not exist on a stage.
     pub(crate) address: *mut u8,
     pub(crate) data_type: DataType,
     pub(crate) rows: RowMap,
@@ -43,10 +42,10 @@ pub(crate) struct RowTensor {
     pub(crate) staged: bool,
 }
 
-// SAFETY: threads write different rows through the address.
+// SAFETY: threads write disjoint rows through the address.
 unsafe impl Sync for RowTensor {}
 
-/// Rows of a block, on a stage where they have to be.
+/// A range of rows of a block, with some tensors on a stage.
 pub(crate) struct Staged<'a> {
     pub(crate) tensors: &'a [RowTensor; TENSORS],
     /// Whether more rows of the block follow.
@@ -58,12 +57,12 @@ struct Side {
     data_type: DataType,
     stage_type: DataType,
     rows: RowMap,
-    /// Between neighbours in a row, in elements.
+    /// The stride of the last dimension, in elements.
     step: usize,
     output: bool,
-    /// Where its rows are on the stage; `None` if it is not staged.
+    /// The byte offset of its rows on the stage; `None` if it is not staged.
     offset: Option<usize>,
-    /// Between rows there, in elements.
+    /// The distance between rows on the stage, in elements.
     stage_step: usize,
 }
 
@@ -93,7 +92,7 @@ impl Side {
         }
     }
 
-    /// How its rows are moved to and from the stage at `slot`.
+    /// The packing of its rows to and from the stage at `slot`.
     fn packing(&self, tensor: &RowTensor, cols: usize, slot: *mut u8) -> Packing {
         Packing {
             tensor: tensor.address,
@@ -108,7 +107,7 @@ impl Side {
         }
     }
 
-    /// The tensor on the stage at `slot`, whose first row is row `first`.
+    /// The tensor on the stage at `slot`, which begins with row `first`.
     fn on_stage(&self, slot: *mut u8, first: usize) -> RowTensor {
         let before = first * self.stage_step * self.stage_type.size();
         RowTensor {
@@ -120,7 +119,7 @@ impl Side {
     }
 }
 
-/// Whether neighbours in a row are neighbours in memory.
+/// Whether the last dimension is dense.
 fn is_dense(desc: &MemoryDesc) -> bool {
     match (desc.dims().last(), desc.strides().last()) {
         (Some(dim), Some(step)) => *dim <= 1 || *step == 1,
@@ -132,9 +131,9 @@ fn is_dense(desc: &MemoryDesc) -> bool {
 pub(super) struct Stage {
     cols: usize,
     sides: [Side; TENSORS],
-    /// The post-operations, and what applies them.
+    /// The post-op chain and the function that applies it.
     chain: Option<(PostOpChain, ChainEntry)>,
-    /// Whether they may be applied to dst itself, if its rows are aligned and equally far from each other.
+    /// Whether the chain may be applied to dst in place, if its rows are aligned and equidistant.
     in_place: bool,
     rows_at_once: usize,
     /// Whether results may leave the stage non-temporally.
@@ -146,8 +145,8 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// For operands whose `count` rows begin as `rows` say; `None` if none is staged. With `whole_chains` column sums run over
-    /// the rows, so that a stage has whole chains of them.
+    /// For operands with `count` rows at the offsets `rows`; `None` if none is staged. With `whole_chains`, a stage
+    /// holds whole chains of column sums.
     pub(super) fn new(
         level: Level,
         operands: &[Operand<'_>; TENSORS],
@@ -190,31 +189,31 @@ impl Stage {
         self.bytes
     }
 
-    /// How many stages there may be for a number of rows.
+    /// The most stages for a number of rows.
     pub(super) fn most(&self, rows: usize) -> usize {
         let part = rows / self.rows_at_once / PART_OF_ROWS;
         (BYTES_OF_STAGES / self.bytes.max(1)).max(part).clamp(1, MOST_STAGES)
     }
 
-    /// The split of rows where it is free: `wanted` blocks, or as many as there may be stages.
+    /// The split of rows if results do not depend on it: `wanted` blocks, or as many as there may be stages.
     pub(super) fn blocks(&self, rows: usize, wanted: usize) -> Blocks {
         Blocks::at_most(rows, wanted.min(self.most(rows)), self.rows_at_once)
     }
 
-    /// The post-operations of an execution, if there are any.
+    /// The post-op chain of an execution, if there is one.
     ///
     /// # Safety
     /// The execution's buffers were checked.
     pub(super) unsafe fn bind(&self, arguments: &Arguments) -> Option<BoundChain<'_>> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         self.chain.as_ref().map(|(chain, _)| unsafe { chain.bind(arguments) })
     }
 
-    /// Runs `kernel(staged, first, last)` over a block of rows by way of the stage at `slot`. With `streams` the
-    /// results may be stored non-temporally.
+    /// Runs `kernel(staged, first, last)` over a block of rows through the stage at `slot`. With `streams`, outputs
+    /// may be stored non-temporally.
     ///
     /// # Safety
-    /// The rows and the stage exist, and nobody else uses them.
+    /// The rows and the stage exist and belong to this thread.
     pub(super) unsafe fn run(
         &self,
         tensors: &[RowTensor; TENSORS],
@@ -223,9 +222,8 @@ impl Stage {
         (bound, streams): (Option<&BoundChain<'_>>, bool),
         kernel: &dyn Fn(&Staged<'_>, usize, usize),
     ) {
-        let mut packing = [0, 1, 2].map(|i| self.sides[i].packing(&tensors[i], self.cols, slot));
-        packing[DST].streams = streams && self.streams;
-        let direct = self.direct(&tensors[DST], bound, packing[DST].streams);
+        let streams = streams && self.streams;
+        let direct = self.direct(&tensors[DST], bound, streams);
         for first in block.clone().step_by(self.rows_at_once) {
             let last = block.end.min(first + self.rows_at_once);
             let mut parts = *tensors;
@@ -239,37 +237,39 @@ impl Stage {
                 }
                 parts[i] = side.on_stage(slot, first);
                 if !side.output {
-                    // SAFETY: the caller's.
-                    unsafe { (self.pack)(&packing[i], first, last) };
+                    // SAFETY: guaranteed by the caller.
+                    unsafe {
+                        (self.pack)(&side.packing(&tensors[i], self.cols, slot), first, last)
+                    };
                 }
             }
             kernel(&Staged { tensors: &parts, more: last < block.end }, first, last);
-            // SAFETY: the caller's.
-            unsafe { self.finish(tensors, &packing, (first, last), direct, bound) };
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.complete(tensors, (slot, streams), (first, last), direct, bound) };
         }
     }
 
-    /// Between rows of dst, in elements, if the post-operations are applied there.
+    /// The distance between rows of dst, in elements, if the chain is applied in place.
     fn direct(
         &self,
         dst: &RowTensor,
         bound: Option<&BoundChain<'_>>,
         streams: bool,
     ) -> Option<usize> {
-        // What dst held is read before it is written, by a sum or as an operand in the same place.
-        let apart = bound.is_none_or(|chain| !chain.read(dst.address));
-        let usable = self.in_place && apart && !streams && dst.address.cast::<f32>().is_aligned();
+        // A sum, or an operand at the same address, reads dst before it is overwritten.
+        let unread = bound.is_none_or(|chain| !chain.read(dst.address));
+        let usable = self.in_place && unread && !streams && dst.address.cast::<f32>().is_aligned();
         dst.rows.step().filter(|_| usable)
     }
 
-    /// Applies the post-operations to rows that the kernel has written, and unpacks outputs.
+    /// Applies the chain to rows that the kernel has stored, and unpacks outputs.
     ///
     /// # Safety
     /// As [`run`](Stage::run).
-    unsafe fn finish(
+    unsafe fn complete(
         &self,
         tensors: &[RowTensor; TENSORS],
-        packing: &[Packing; TENSORS],
+        (slot, streams): (*mut u8, bool),
         (first, last): (usize, usize),
         direct: Option<usize>,
         bound: Option<&BoundChain<'_>>,
@@ -280,22 +280,27 @@ impl Stage {
                 Some(step) => {
                     (dst.address.cast::<f32>().wrapping_add(dst.rows.offset(first)), step)
                 }
-                None => (packing[DST].stage.cast(), self.sides[DST].stage_step),
+                None => {
+                    let side = &self.sides[DST];
+                    (slot.wrapping_add(side.offset.unwrap_or(0)).cast(), side.stage_step)
+                }
             };
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { apply(bound, &Rows { start, step, cols: self.cols }, first, last) };
         }
         for (i, side) in self.sides.iter().enumerate() {
             let on_stage = side.offset.is_some() && !(i == DST && direct.is_some());
             if side.output && on_stage {
-                // SAFETY: the caller's.
-                unsafe { (self.unpack)(&packing[i], first, last) };
+                let mut packing = side.packing(&tensors[i], self.cols, slot);
+                packing.streams = streams && i == DST;
+                // SAFETY: guaranteed by the caller.
+                unsafe { (self.unpack)(&packing, first, last) };
             }
         }
     }
 }
 
-/// How many rows a stage has.
+/// The number of rows of a stage.
 fn rows_at_once(row_bytes: usize, transposes: bool, whole_chains: bool) -> usize {
     let mut rows = (Caches::get().working_set() / row_bytes).max(1);
     if transposes {
@@ -304,6 +309,6 @@ fn rows_at_once(row_bytes: usize, transposes: bool, whole_chains: bool) -> usize
     if transposes || whole_chains {
         rows = rows.max(CHAIN_ROWS);
     }
-    // Whole chains of column sums, and vectors of 16 rows' scalars.
+    // Whole chains of column sums, and whole groups of short rows.
     if rows > CHAIN_ROWS { rows - rows % CHAIN_ROWS } else { rows }
 }

@@ -1,10 +1,9 @@
-//! The integers of 8 bits as element types, and what scales do to them.
+//! The 8-bit integers as element types, with the scales that are applied before they are stored.
 
 use super::{Element, LANES, Simd, unroll};
 use crate::tensor::DataType;
 
-/// What results are multiplied by, one after the other, before they become integers: a scale, and the reciprocal
-/// of one.
+/// The factors of results before they are rounded to integers: a scale and the reciprocal of another, applied in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Factors {
     scale: f32,
@@ -14,30 +13,30 @@ pub(crate) struct Factors {
 impl Factors {
     pub(crate) const NONE: Self = Self { scale: 1.0, reciprocal: 1.0 };
 
-    /// To multiply by one scale and divide by another, which is to multiply by its reciprocal.
+    /// Multiplies by one scale and by the reciprocal of another.
     pub(crate) fn new(multiply: f32, divide: f32) -> Self {
         Self { scale: multiply, reciprocal: 1.0 / divide }
     }
 
-    /// Whether they change nothing.
+    /// Whether they have no effect.
     #[inline(always)]
     fn are_ones(&self) -> bool {
         self.scale == 1.0 && self.reciprocal == 1.0
     }
 
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn apply<S: Simd>(&self, v: S::F) -> S::F {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::mul(S::mul(v, S::splat(self.scale)), S::splat(self.reciprocal)) }
     }
 }
 
-/// s8 or u8, as the numbers in it say.
+/// s8 or u8, described by numbers, so that both share kernels.
 #[derive(Clone, Copy)]
 pub(crate) struct Byte {
-    /// What makes a code a number from 0 to 255, and what that has more than the value.
+    /// A code xor `flip` is a number from 0 to 255, which exceeds the value by `bias`.
     flip: u8,
     bias: f32,
     low: f32,
@@ -116,14 +115,14 @@ impl Element for Byte {
 }
 
 impl Byte {
-    /// What is rounded to integers.
+    /// The scaled and clamped values, which the store rounds to integers.
     ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn codes<S: Simd, const N: usize>(self, v: &[S::F; N]) -> [S::F; N] {
         let mut v = *v;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if !self.factors.are_ones() {
                 unroll!(k in N, {

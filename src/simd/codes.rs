@@ -1,7 +1,7 @@
-//! Element types of 8 bits: their codes and the f32 values that these stand for.
+//! The codes of 8-bit element types and their f32 values.
 //!
-//! Every function is free of branches and takes one number. A loop over a row becomes vectors by itself, in an
-//! entry compiled for an instruction set, and has the same bits in all of them: there is no order to keep.
+//! Every function is a branch-free scalar conversion, which the compiler vectorises in the entries of each level. The
+//! bits are the same on all levels.
 
 /// Adding this to a number below 2^22 rounds it to an integer, to nearest even, in the lowest bits.
 const TO_INTEGER: f32 = 12_582_912.0;
@@ -20,13 +20,13 @@ pub(crate) fn integer_code(x: f32) -> u8 {
     (x + TO_INTEGER).to_bits() as u8
 }
 
-/// The s8 nearest to `x`; what is out of range saturates, NaN gives 0.
+/// The s8 nearest to `x`, ties to even; saturates, and NaN gives 0.
 #[inline(always)]
 pub(crate) fn s8_code(x: f32) -> u8 {
     saturated(x, -128.0, 127.0)
 }
 
-/// The u8 nearest to `x`; what is out of range saturates, NaN gives 0.
+/// The u8 nearest to `x`, ties to even; saturates, and NaN gives 0.
 #[inline(always)]
 pub(crate) fn u8_code(x: f32) -> u8 {
     saturated(x, 0.0, 255.0)
@@ -42,48 +42,47 @@ pub(crate) fn u8_value(code: u8) -> f32 {
     f32::from(code)
 }
 
-/// A floating-point format of 8 bits.
+/// An 8-bit floating-point format.
 struct Float8 {
     /// Bits of the fraction.
     fraction: u32,
-    /// Of the exponent.
+    /// The exponent bias.
     bias: u32,
-    /// From these f32 bits on, magnitudes have the code `beyond`.
+    /// Magnitudes from these f32 bits on have the code `beyond`.
     too_large: u32,
     beyond: u32,
-    /// The largest code of a number, and what is added to f32's bits of those above.
+    /// The largest code of a finite number.
     largest: u32,
 }
 
-/// The format of the OCP specification with four bits of exponent: no infinities, and one NaN.
+/// E4M3 of the OCP specification: no infinities and one NaN.
 const E4M3: Float8 = Float8 {
     fraction: 3,
     bias: 7,
-    // Just above 464, which lies halfway between 448 and what would come next.
+    // Just above 464, halfway between 448 and the next value if there were one.
     too_large: 0x43e8_0001,
     beyond: 0x7f,
     largest: 0x7e,
 };
 
-/// The one with five: the upper half of a binary16.
+/// E5M2: the upper half of a binary16.
 const E5M2: Float8 = Float8 {
     fraction: 2,
     bias: 15,
-    // 61440, halfway between 57344 and what would come next.
+    // 61440, halfway between 57344 and the next value if there were one.
     too_large: 0x4770_0000,
     beyond: 0x7c,
     largest: 0x7b,
 };
 
 impl Float8 {
-    /// To nearest even, subnormals included. What rounds to more than the largest number becomes an infinity,
-    /// or NaN where there is none.
+    /// Rounds to nearest even, including subnormals. Overflow gives an infinity, or NaN if the format has none.
     #[inline(always)]
     fn code(&self, x: f32) -> u8 {
         let bits = x.to_bits();
         let magnitude = bits & 0x7fff_ffff;
         let drop = 23 - self.fraction;
-        // Subnormal: adding the right power of 2 lines the last places up, and rounds.
+        // Subnormal: adding this power of 2 aligns the last places and rounds.
         let unit = (127 + 23 + 1 - self.bias - self.fraction) << 23;
         let small = (f32::from_bits(magnitude) + f32::from_bits(unit)).to_bits().wrapping_sub(unit);
         let odd = magnitude >> drop & 1;
@@ -135,7 +134,7 @@ pub(crate) fn e5m2_value(code: u8) -> f32 {
 mod tests {
     use super::*;
 
-    /// A number of a format, from the definition: sign, exponent and fraction.
+    /// The value of a code by definition: sign, exponent and fraction.
     fn defined(code: u8, fraction: i32, bias: i32) -> f64 {
         let sign = if code & 0x80 != 0 { -1.0 } else { 1.0 };
         let exponent = i32::from(code & 0x7f) >> fraction;
@@ -165,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Every code comes back, and what lies between two goes to the nearest, ties to the even one.
+    /// Every code round-trips, and values between two codes round to the nearest, ties to the even one.
     #[test]
     fn codes_round_to_nearest_even() {
         type Format = (fn(f32) -> u8, fn(u8) -> f32, u8, u8, f32);

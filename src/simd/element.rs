@@ -1,84 +1,84 @@
-//! Element types: how 16 of them become f32 lanes and back.
+//! Element types: how 16 elements are loaded as f32 lanes and stored.
 
 use super::{Bf16Rounding, Byte, Factors, FusedPostOps, LANES, Simd, unroll};
 use crate::tensor::DataType;
 
 /// An element type of a tensor. Values are f32 in the lanes; only loads and stores differ.
 ///
-/// A type known when the kernel is compiled is a token without size; [`Runtime`] looks its type up at
-/// each access and serves the combinations that are too rare for kernels of their own.
+/// A type that a kernel is compiled for is a token, mostly without size. [`Runtime`] looks the type up at each access;
+/// it serves the combinations that are too rare for kernels of their own.
 ///
 /// # Safety
-/// As [`Simd`]: the elements named, counted from `p`, are there. `n` is 1 to 15.
+/// As for [`Simd`]: the elements, counted from `p`, exist. `n` is 1 to 15.
 pub(crate) trait Element: Copy + 'static {
     /// Whether the type is known to have 16 bits or fewer.
     const HALF: bool;
     /// Whether f32 sums of a group of values are exact.
     const EXACT: bool = false;
-    /// Whether stores look at what they store, so that several vectors at once are cheaper.
-    const LOOKS: bool = false;
+    /// Whether [`store_all`](Element::store_all) is cheaper than separate stores, because a store checks its values.
+    const BATCHED_STORE: bool = false;
 
-    /// The token of a type, which is the one that the kernel was made for.
+    /// The token of the type. `data_type` must be the type that the kernel is compiled for.
     fn of(data_type: DataType) -> Self;
-    /// The same with results multiplied and divided before they are stored, of a type that has that.
+    /// Applies scales before stores, if the type supports that.
     #[inline(always)]
     fn scaled(self, _factors: Factors) -> Self {
         self
     }
-    /// The same with results taken through ramps before they are stored, if the type does that.
+    /// Applies post-operations before stores, if the type supports that.
     ///
     /// # Safety
-    /// The ramps are there, then and while anything is stored.
+    /// The post-operations outlive the token and its copies.
     #[inline(always)]
     unsafe fn with_post_ops(self, _finish: FusedPostOps) -> Self {
         self
     }
-    /// The same, told whether many results are 0.
+    /// Hints whether many stored values are 0.
     #[inline(always)]
     fn with_zeros(self, _zeros: bool) -> Self {
         self
     }
     /// Bytes of one element.
     fn size(self) -> usize;
-    /// Whether the type has 16 bits.
+    /// Whether the type has 16 bits or fewer, which [`Runtime`] knows at run time only.
     #[inline(always)]
     fn half(self) -> bool {
         Self::HALF
     }
     unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F;
     unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F;
-    /// A vector in f64.
+    /// A vector of f64 lanes.
     #[inline(always)]
-    unsafe fn load_wide<S: Simd>(self, p: *const u8, i: usize) -> S::D {
-        // SAFETY: the caller's.
+    unsafe fn load_f64<S: Simd>(self, p: *const u8, i: usize) -> S::D {
+        // SAFETY: guaranteed by the caller.
         unsafe { S::widen(self.load::<S>(p, i)) }
     }
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F);
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize);
-    /// `N` vectors, one after another.
+    /// Stores `N` consecutive vectors.
     #[inline(always)]
     unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
         unroll!(k in N, {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.store::<S>(p, i + k * LANES, v[k]) }
         });
     }
-    /// Whether [`stream`](Element::stream) goes past the caches for rows that begin at `p`.
+    /// Whether [`stream`](Element::stream) may be used for rows that begin at `p`.
     #[inline(always)]
     fn streams(self, _p: *const u8) -> bool {
         false
     }
-    /// A store past the caches, if [`streams`](Element::streams) said so.
+    /// A non-temporal store, if [`streams`](Element::streams) allows it.
     #[inline(always)]
     unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.store::<S>(p, i, v) }
     }
-    /// `N` of them, one after another.
+    /// Non-temporal stores of `N` consecutive vectors.
     #[inline(always)]
     unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
         unroll!(k in N, {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.stream::<S>(p, i + k * LANES, v[k]) }
         });
     }
@@ -90,9 +90,9 @@ pub(crate) struct F32;
 /// The upper half of a binary32.
 #[derive(Clone, Copy)]
 pub(crate) struct Bf16 {
-    /// Whether the processor converts by itself.
+    /// Whether the processor has a conversion instruction.
     converts: bool,
-    /// Whether many results are 0.
+    /// Whether many stored values are 0.
     zeros: bool,
 }
 impl Bf16 {
@@ -109,12 +109,12 @@ impl Bf16 {
 /// IEEE 754 binary16.
 #[derive(Clone, Copy)]
 pub(crate) struct F16;
-/// Any of the above, or an integer of 8 bits, looked up at run time.
+/// Any of the above or an 8-bit integer, looked up at run time.
 #[derive(Clone, Copy)]
 pub(crate) struct Runtime {
     data_type: DataType,
     factors: Factors,
-    finish: FusedPostOps,
+    post_ops: FusedPostOps,
     again: bool,
 }
 
@@ -140,7 +140,7 @@ impl Element for F32 {
         unsafe { S::load_n(p.cast::<f32>().add(i), n) }
     }
     #[inline(always)]
-    unsafe fn load_wide<S: Simd>(self, p: *const u8, i: usize) -> S::D {
+    unsafe fn load_f64<S: Simd>(self, p: *const u8, i: usize) -> S::D {
         unsafe { S::load_widened(p.cast::<f32>().add(i)) }
     }
     #[inline(always)]
@@ -161,7 +161,7 @@ impl Element for F32 {
     }
 }
 
-/// Both 16-bit types differ in the conversions, and in what is said of them.
+/// The 16-bit types. They differ in their conversions.
 macro_rules! half_element {
     ($type:ident, $from:ident, $to:ident; $($own:tt)*) => {
         // SAFETY of the blocks below: the trait's contract, passed through; `n` is below 16.
@@ -202,7 +202,7 @@ macro_rules! half_element {
     };
 }
 half_element! { Bf16, from_bf16, to_bf16;
-    const LOOKS: bool = true;
+    const BATCHED_STORE: bool = true;
 
     #[inline(always)]
     fn of(_: DataType) -> Self {
@@ -228,7 +228,7 @@ half_element! { F16, from_f16, to_f16;
     }
 }
 
-/// f32 that stages values of 16 bits or fewer: sums are those of the narrower type.
+/// f32 that stages values of 16 bits or fewer and is summed like them.
 #[derive(Clone, Copy)]
 pub(crate) struct HalfAsF32;
 
@@ -263,7 +263,7 @@ impl Element for HalfAsF32 {
     }
 }
 
-/// `$call` with the token of a type, which a problem's checks have confined to these.
+/// `$call` with the token of a run-time type. The checks of a problem exclude other types.
 macro_rules! by_type {
     ($runtime:expr, |$token:ident| $call:expr) => {
         match $runtime.data_type {
@@ -288,16 +288,16 @@ macro_rules! by_type {
 }
 
 impl Runtime {
-    /// The same, told that f32 which is written will be rounded again to fewer bits.
+    /// Tells whether a later step rounds the stored f32 to fewer bits.
     #[inline(always)]
     pub(crate) fn rounded_again(self, again: bool) -> Self {
         Self { again, ..self }
     }
 
-    /// Whether f32 that is written is rounded to fewer bits, at once or later.
+    /// Whether stored values are rounded to fewer bits than f32, at once or later.
     #[inline(always)]
     pub(super) fn rounds_again(self) -> bool {
-        self.again || (self.data_type.size() < 4 && self.finish.is_none())
+        self.again || (self.data_type.size() < 4 && self.post_ops.is_none())
     }
 }
 
@@ -308,15 +308,15 @@ impl Element for Runtime {
 
     #[inline(always)]
     fn of(data_type: DataType) -> Self {
-        Self { data_type, factors: Factors::NONE, finish: FusedPostOps::NONE, again: false }
+        Self { data_type, factors: Factors::NONE, post_ops: FusedPostOps::NONE, again: false }
     }
     #[inline(always)]
     fn scaled(self, factors: Factors) -> Self {
         Self { factors, ..self }
     }
     #[inline(always)]
-    unsafe fn with_post_ops(self, finish: FusedPostOps) -> Self {
-        Self { finish, ..self }
+    unsafe fn with_post_ops(self, post_ops: FusedPostOps) -> Self {
+        Self { post_ops, ..self }
     }
     #[inline(always)]
     fn size(self) -> usize {
@@ -337,14 +337,14 @@ impl Element for Runtime {
     #[inline(always)]
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
         unsafe {
-            let [v] = self.finish.apply::<S, 1>([v]);
+            let [v] = self.post_ops.apply::<S, 1>([v]);
             by_type!(self, |t| t.store::<S>(p, i, v))
         }
     }
     #[inline(always)]
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
         unsafe {
-            let [v] = self.finish.apply::<S, 1>([v]);
+            let [v] = self.post_ops.apply::<S, 1>([v]);
             by_type!(self, |t| t.store_n::<S>(p, i, v, n))
         }
     }

@@ -1,7 +1,6 @@
-//! The floating-point environment that the results' bits depend on: round to nearest even, subnormals
-//! kept, no traps.
+//! The floating-point environment that results depend on: round to nearest even, subnormals kept, no traps.
 
-/// Sets the default environment on this thread and puts the previous one back when dropped.
+/// Sets the default environment on this thread and restores the previous one on drop.
 pub(crate) struct DefaultEnvironment {
     previous: Register,
 }
@@ -47,7 +46,7 @@ fn read() -> Register {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn write(value: Register) {
-    // SAFETY: the value is the default or one that was read, so no reserved bit is set.
+    // SAFETY: the value is the default or was read before, so no reserved bit is set.
     unsafe {
         std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack, preserves_flags));
     }
@@ -69,7 +68,7 @@ fn read() -> Register {
 #[cfg(target_arch = "aarch64")]
 #[inline]
 fn write(value: Register) {
-    // SAFETY: the value is the default or one that was read.
+    // SAFETY: the value is the default or was read before.
     unsafe { std::arch::asm!("msr fpcr, {}", in(reg) value, options(nostack)) };
 }
 

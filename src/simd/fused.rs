@@ -124,7 +124,7 @@ impl<E: Element> WithPostOps<E> {
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<E: Element> Element for WithPostOps<E> {
     const HALF: bool = E::HALF;
-    const LOOKS: bool = E::LOOKS;
+    const BATCHED_STORE: bool = E::BATCHED_STORE;
 
     #[inline(always)]
     fn of(data_type: DataType) -> Self {

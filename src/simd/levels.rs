@@ -1,11 +1,10 @@
-//! Instruction-set levels: which exist, which the machine has, and how a kernel becomes one entry
-//! function for each.
+//! Instruction-set levels: which exist, which the machine supports, and the entry functions of a kernel for each.
 
 use std::sync::atomic::AtomicBool;
 #[cfg(target_arch = "x86_64")]
 use std::sync::atomic::Ordering;
 
-/// Whether the processor has AVX512-BF16; false until levels were asked for.
+/// Whether the processor has AVX512-BF16; set by [`Level::available`].
 pub(super) static CONVERTS_BF16: AtomicBool = AtomicBool::new(false);
 
 /// An instruction set that kernels are compiled for, slowest first.
@@ -18,7 +17,7 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// The levels of this architecture, fastest first. A machine that has one has all that follow.
+    /// The levels of this architecture, fastest first. A machine that supports one supports all that follow.
     const ALL: &'static [Self] = if cfg!(target_arch = "x86_64") {
         &[Self::Avx512, Self::Avx2, Self::Portable]
     } else if cfg!(target_arch = "aarch64") {
@@ -27,7 +26,7 @@ impl Level {
         &[Self::Portable]
     };
 
-    /// The levels that this machine has, fastest first.
+    /// The levels that this machine supports, fastest first.
     pub(crate) fn available() -> &'static [Self] {
         #[cfg(target_arch = "x86_64")]
         CONVERTS_BF16.store(std::arch::is_x86_feature_detected!("avx512bf16"), Ordering::Relaxed);
@@ -68,12 +67,12 @@ impl Level {
     }
 }
 
-/// Makes one entry function per level of a kernel that is generic over [`Simd`](super::Simd), and a
-/// function that gives the entry of a level:
+/// Defines an entry function per level for a kernel that is generic over [`Simd`](super::Simd), and a function that
+/// returns the entry of a level:
 ///
 /// ```ignore
 /// entry_points! {
-///     /// Rows forward.
+///     /// Forward.
 ///     mod entries: forward_rows<Src: Element, Dst: Element; const RMS: bool>(
 ///         job: &Forward, first: usize, last: usize
 ///     ) -> usize;
@@ -81,8 +80,7 @@ impl Level {
 /// let run = entries::at::<F32, F32, true>(level).unwrap_or(entries::portable::entry_portable::<F32, F32, true>);
 /// ```
 ///
-/// The entries are the only functions with `#[target_feature]`; the kernel and all below it are
-/// `#[inline(always)]`.
+/// Only the entries have `#[target_feature]`; the kernel and everything that it calls are `#[inline(always)]`.
 macro_rules! entry_points {
     ($(#[$doc:meta])* mod $name:ident: $kernel:ident<
         $($ty:ident: $bound:path),* $(; $(const $cn:ident: $ct:ty),*)?
@@ -92,15 +90,15 @@ macro_rules! entry_points {
             use super::*;
             use $crate::simd::Level;
 
-            // A module for each level, as modules are what the compiler splits its work by.
+            // A module per level: the compiler splits codegen units by module.
             #[cfg(target_arch = "x86_64")]
             pub(super) mod avx512 {
                 use super::*;
                 /// # Safety
-                /// What the kernel asks for, and AVX-512 F, BW, DQ and VL.
+                /// As for the kernel, and the CPU supports AVX-512 F, BW, DQ and VL.
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
                 pub(super) unsafe fn entry_avx512<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
-                    // SAFETY: the caller's.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::avx512::Avx512, $($ty),* $(, $($cn),*)?>($($arg),*) }
                 }
             }
@@ -108,10 +106,10 @@ macro_rules! entry_points {
             pub(super) mod avx2 {
                 use super::*;
                 /// # Safety
-                /// What the kernel asks for, and AVX2, FMA and F16C.
+                /// As for the kernel, and the CPU supports AVX2, FMA and F16C.
                 #[target_feature(enable = "avx2,fma,f16c")]
                 pub(super) unsafe fn entry_avx2<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
-                    // SAFETY: the caller's.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::avx2::Avx2, $($ty),* $(, $($cn),*)?>($($arg),*) }
                 }
             }
@@ -119,26 +117,26 @@ macro_rules! entry_points {
             pub(super) mod neon {
                 use super::*;
                 /// # Safety
-                /// What the kernel asks for, and NEON.
+                /// As for the kernel, and the CPU supports NEON.
                 #[target_feature(enable = "neon")]
                 pub(super) unsafe fn entry_neon<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
-                    // SAFETY: the caller's.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::neon::Neon, $($ty),* $(, $($cn),*)?>($($arg),*) }
                 }
             }
             pub(super) mod portable {
                 use super::*;
                 /// # Safety
-                /// What the kernel asks for.
-                #[allow(dead_code, reason = "what pays for vectors alone has no portable entry")]
+                /// As for the kernel.
+                #[allow(dead_code, reason = "some kernels have no portable entry")]
                 pub(in super::super) unsafe fn entry_portable<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
-                    // SAFETY: the caller's.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::portable::Portable, $($ty),* $(, $($cn),*)?>($($arg),*) }
                 }
             }
 
-            /// The entry of a vector level, which the machine must have when it is called; `None` for
-            /// the portable one, which is made for fewer types.
+            /// The entry of a vector level, which the machine must support when the entry is called. `None` for the
+            /// portable level, which is compiled for fewer types.
             pub(super) fn at<$($ty: $bound),* $(, $(const $cn: $ct),*)?>(
                 level: Level,
             ) -> Option<unsafe fn($($argty),*) -> $ret> {

@@ -1,20 +1,20 @@
-//! The loops that own order, unrolling and tails: [`fold`] turns a row into sums, [`map`] turns rows into
-//! rows, and [`map_and_fold`] does both in one sweep.
+//! The loops, which own the order of sums, unrolling and tails: [`fold`] reduces a row to sums, [`map`] computes rows
+//! from rows, and [`map_and_fold`] does both in one sweep.
 //!
-//! The order of a sum is part of the numerics contract (the reference implementation repeats it with
-//! plain scalars, lane by lane):
+//! The order of a sum is part of the numerics contract. The reference implementation repeats it with scalars, lane by
+//! lane:
 //!
-//! 1. A row is cut into blocks of [`BLOCK`] elements, a block into groups of [`GROUP`], a group into
-//!    vectors of 16 lanes. Only the last of each may be short; missing lanes count as zero.
-//! 2. In a group, four vectors in a row make a chain: each lane starts at zero and takes one fused
-//!    multiply-add per vector. The four chains join as `(c0 + c1) + (c2 + c3)`, still f32.
-//! 3. Group sums are widened to f64 and added lane by lane, in order. A block's 16 lanes join by
-//!    halves; blocks are added in order.
-//! 4. A fold may have a term besides its products. In f32 it is summed as they are; in f64 it is added lane by
-//!    lane, in order, and joined as group sums are.
+//! 1. A row is split into blocks of [`BLOCK`] elements, a block into groups of [`GROUP`], a group into
+//!    vectors of 16 lanes. Only the last of each may be partial; missing lanes count as zero.
+//! 2. In a group, each four consecutive vectors form a chain: each lane starts at zero and accumulates one fused
+//!    multiply-add per vector. The four chains are added as `(c0 + c1) + (c2 + c3)`, in f32.
+//! 3. Group sums are widened to f64 and added lane by lane, in order. The 16 lanes of a block are added pairwise, the
+//!    upper half to the lower one; blocks are added in order.
+//! 4. A fold may have one term besides its products. An f32 term is summed as the products are. An f64 term is added lane
+//!    by lane, in order, and the lanes are added as those of group sums are.
 //!
-//! No f32 sum is longer than 4 + 2 roundings, so the error of a sum of same-signed terms stays below
-//! 4 ulp for rows of any length, and a long row can be split at blocks without changing a bit.
+//! An f32 sum has at most 4 + 2 roundings, so the error of a sum of terms of one sign is below 4 ulp for rows of any
+//! length. A long row can be split at blocks without changing a bit.
 
 use super::terms::{Chain, Fold, Sums, Term};
 use super::{LANES, Simd, unroll};
@@ -25,34 +25,34 @@ pub(crate) const CHAIN: usize = 4;
 const CHAINS: usize = 4;
 /// Elements in a group.
 pub(crate) const GROUP: usize = LANES * CHAIN * CHAINS;
-/// Elements in a block: far more than a thread needs to be worth waking, far fewer than a long row.
+/// Elements in a block: enough to be worth waking a thread for, and few enough to split long rows.
 pub(crate) const BLOCK: usize = 128 * GROUP;
 
-/// What a [`map`] does with the vector that begins at element `i`.
+/// The body of a [`map`], for the vector that begins at element `i`.
 pub(crate) trait Map<S: Simd> {
-    /// How many vectors are taken per turn of the loop; 1 for those that do much with each.
+    /// The vectors per iteration; 1 if each takes many instructions.
     const UNROLL: usize = 4;
 
     /// # Safety
-    /// Elements `i` to `i + 15` are there.
+    /// Elements `i` to `i + 15` exist.
     unsafe fn apply(&self, i: usize);
     /// # Safety
-    /// Elements `i` to `i + n - 1` are there.
+    /// Elements `i` to `i + n - 1` exist.
     unsafe fn apply_n(&self, i: usize, n: usize);
     /// [`apply`](Map::apply) to `UNROLL` vectors.
     ///
     /// # Safety
-    /// They are there.
+    /// They exist.
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
         for v in 0..Self::UNROLL {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { self.apply(i + v * LANES) }
         }
     }
 }
 
-/// What a fold does besides summing, when it does nothing.
+/// A map that does nothing, for folds alone.
 struct Nothing;
 
 impl<S: Simd> Map<S> for Nothing {
@@ -67,21 +67,21 @@ impl<S: Simd> Map<S> for Nothing {
 /// The sums over `cols` elements.
 ///
 /// # Safety
-/// Elements 0 to `cols - 1` are there; the instruction set of `S` is too.
+/// Elements 0 to `cols - 1` exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn fold<S: Simd, const K: usize, T: Fold<S, K>>(
     cols: usize,
     terms: &T,
 ) -> Sums<K> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { fold_beside::<S, K, T, Nothing>(cols, terms, &Nothing) }
 }
 
-/// [`fold`], with `op` applied to each vector after it was summed.
+/// [`fold`], with `op` applied to each vector after it is summed.
 ///
 /// # Safety
-/// Elements 0 to `cols - 1` are there for both, and what `op` writes `terms` does not read; the instruction
-/// set of `S` is there.
+/// Elements 0 to `cols - 1` exist for both, `terms` reads nothing that `op` writes, and the CPU supports the
+/// instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn fold_beside<S: Simd, const K: usize, T: Fold<S, K>, M: Map<S>>(
     cols: usize,
@@ -92,7 +92,7 @@ pub(crate) unsafe fn fold_beside<S: Simd, const K: usize, T: Fold<S, K>, M: Map<
     let mut begin = 0;
     while begin < cols {
         let end = cols.min(begin + BLOCK);
-        // SAFETY: all elements named lie below `end`.
+        // SAFETY: all elements are below `end`.
         let [sums] = unsafe { block::<S, K, 1, T, M>(begin, end, std::array::from_ref(terms), op) };
         unroll!(k in K, {
             total.products[k] += sums.products[k];
@@ -103,12 +103,12 @@ pub(crate) unsafe fn fold_beside<S: Simd, const K: usize, T: Fold<S, K>, M: Map<
     total
 }
 
-/// [`map`] and `R` of [`fold`] in one sweep, for at most a block of elements: while one waits for memory,
-/// the other computes. The bits are those of all apart.
+/// A [`map`] and `R` [`fold`]s in one sweep over at most a block of elements: while one waits for memory, the other
+/// computes. The bits are those of separate sweeps.
 ///
 /// # Safety
-/// Elements 0 to `cols - 1` are there for all, `cols` is at most [`BLOCK`], and what `op` writes `terms` do
-/// not read; the instruction set of `S` is there.
+/// Elements 0 to `cols - 1` exist for all, `cols` is at most [`BLOCK`], `terms` read nothing that `op` writes, and the
+/// CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn map_and_fold<
     S: Simd,
@@ -121,32 +121,31 @@ pub(crate) unsafe fn map_and_fold<
     op: &M,
     terms: &[T; R],
 ) -> [Sums<K>; R] {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { block::<S, K, R, T, M>(0, cols, terms, op) }
 }
 
-/// The f64 sums of a fold over a block, lane by lane: of its products and of its terms.
+/// The f64 sums of a fold over a block, lane by lane.
 #[derive(Clone, Copy)]
 pub(crate) struct Running<S: Simd, const K: usize> {
     pub(crate) products: [S::D; K],
     pub(crate) terms: S::D,
 }
 
-/// The sums over at most [`GROUP`] elements, whose lanes are not joined: [`fold`] joins them by
-/// [`wide_sum`](Simd::wide_sum).
+/// The lane sums over at most [`GROUP`] elements. [`wide_sum`](Simd::wide_sum) of them gives the sums of [`fold`].
 ///
 /// # Safety
-/// Elements 0 to `cols - 1` are there, at least one; the instruction set of `S` is too.
+/// Elements 0 to `cols - 1` exist, at least one, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn lane_sums<S: Simd, const K: usize, T: Fold<S, K>>(
     cols: usize,
     terms: &T,
 ) -> Running<S, K> {
-    // SAFETY: the caller's. Chains that are not there are zero.
+    // SAFETY: guaranteed by the caller. Missing chains are zero.
     unsafe {
         let zero = S::wide_splat(0.0);
         let mut running = [Running { products: [zero; K], terms: zero }];
-        // Spelled out: an index that is not known makes them go through memory.
+        // Written out: an array with a variable index would go through memory.
         let chains = cols / (CHAIN * LANES);
         let mut a = whole_chain::<S, K, T>(0, chains, terms, &mut running);
         let mut b = whole_chain::<S, K, T>(1, chains, terms, &mut running);
@@ -173,7 +172,7 @@ pub(crate) unsafe fn lane_sums<S: Simd, const K: usize, T: Fold<S, K>>(
 /// `R` folds over elements `begin` to `end - 1`, at most a block of them, and `op` applied to each vector.
 ///
 /// # Safety
-/// The elements are there; the instruction set of `S` is too.
+/// The elements exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S>>(
     begin: usize,
@@ -181,7 +180,7 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
     terms: &[T; R],
     op: &M,
 ) -> [Sums<K>; R] {
-    // SAFETY: all elements named lie below `end`.
+    // SAFETY: all elements are below `end`.
     unsafe {
         let zero = S::wide_splat(0.0);
         let mut running = [Running::<S, K> { products: [zero; K], terms: zero }; R];
@@ -224,11 +223,11 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
     }
 }
 
-/// One chain of each of `R` folds: four vectors, which `op` takes after the folds have, one by one unless its turn is
-/// as long as a chain.
+/// One chain of each of `R` folds: four vectors. `op` follows the folds vector by vector, or after the whole chain if
+/// it is unrolled by as many vectors.
 ///
 /// # Safety
-/// The vectors from `i` on are there; the instruction set of `S` is too.
+/// The four vectors from `i` on exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S>>(
     i: usize,
@@ -236,7 +235,7 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
     op: &M,
     running: &mut [Running<S, K>; R],
 ) -> [Chain<S, K>; R] {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut chains = [Chain::zero(); R];
         for v in 0..CHAIN {
@@ -256,7 +255,7 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
 }
 
 /// # Safety
-/// The instruction set of `S` is there.
+/// The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn join_all<S: Simd, const K: usize, const R: usize, T: Fold<S, K>>(
     a: &[Chain<S, K>; R],
@@ -264,7 +263,7 @@ unsafe fn join_all<S: Simd, const K: usize, const R: usize, T: Fold<S, K>>(
 ) -> [Chain<S, K>; R] {
     let mut sums = *a;
     unroll!(r in R, {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         sums[r] = unsafe { a[r].join::<T>(&b[r]) };
     });
     sums
@@ -272,16 +271,16 @@ unsafe fn join_all<S: Simd, const K: usize, const R: usize, T: Fold<S, K>>(
 
 impl<S: Simd, const K: usize> Running<S, K> {
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn add_group<T: Fold<S, K>>(&mut self, group: &Chain<S, K>) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             unroll!(k in K, {
                 self.products[k] = S::wide_add(self.products[k], S::widen(group.products[k]));
             });
-            if T::TERM == Term::Narrow {
-                self.terms = S::wide_add(self.terms, S::widen(group.narrow));
+            if T::TERM == Term::F32 {
+                self.terms = S::wide_add(self.terms, S::widen(group.f32_term));
             }
         }
     }
@@ -289,11 +288,11 @@ impl<S: Simd, const K: usize> Running<S, K> {
     /// A group of at most [`GROUP`] elements.
     ///
     /// # Safety
-    /// Elements `i` to `i + len - 1` are there, `len` is between 1 and `GROUP`; the instruction set
-    /// of `S` is there.
+    /// Elements `i` to `i + len - 1` exist, `len` is between 1 and `GROUP`,
+    /// and the CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn add_partial<T: Fold<S, K>>(&mut self, i: usize, len: usize, terms: &T) {
-        // SAFETY: the caller's; each vector is whole or cut at `len`.
+        // SAFETY: guaranteed by the caller; the last vector may be partial.
         unsafe {
             let mut chains = [Chain::zero(); CHAINS];
             let mut at = i;
@@ -307,10 +306,10 @@ impl<S: Simd, const K: usize> Running<S, K> {
     }
 }
 
-/// The chain of elements `begin` to `end - 1`, which may be none, and their terms in f64.
+/// The chain of elements `begin` to `end - 1`, possibly none, and their f64 terms.
 ///
 /// # Safety
-/// They are there, at most [`CHAIN`] vectors; the instruction set of `S` is there.
+/// They exist and are at most [`CHAIN`] vectors, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn partial_chain<S: Simd, const K: usize, T: Fold<S, K>>(
     begin: usize,
@@ -320,7 +319,7 @@ unsafe fn partial_chain<S: Simd, const K: usize, T: Fold<S, K>>(
     wide: &mut S::D,
 ) {
     let mut at = begin;
-    // SAFETY: the caller's; each vector is whole or cut at `end`.
+    // SAFETY: guaranteed by the caller; the last vector may be partial.
     unsafe {
         while at + LANES <= end {
             terms.terms(at).add::<T>(chain, wide);
@@ -333,10 +332,10 @@ unsafe fn partial_chain<S: Simd, const K: usize, T: Fold<S, K>>(
     }
 }
 
-/// Chain `index`, if it is one of the first `chains`, or zeros.
+/// Chain `index` if it is below `chains`, or zeros.
 ///
 /// # Safety
-/// The elements of those are there; the instruction set of `S` is too.
+/// The elements of `chains` chains exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn whole_chain<S: Simd, const K: usize, T: Fold<S, K>>(
     index: usize,
@@ -344,7 +343,7 @@ unsafe fn whole_chain<S: Simd, const K: usize, T: Fold<S, K>>(
     terms: &T,
     running: &mut [Running<S, K>; 1],
 ) -> Chain<S, K> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if index >= chains {
             return Chain::zero();
@@ -356,23 +355,23 @@ unsafe fn whole_chain<S: Simd, const K: usize, T: Fold<S, K>>(
 }
 
 /// # Safety
-/// The instruction set of `S` is there.
+/// The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn join_chains<S: Simd, const K: usize, T: Fold<S, K>>(
     [a, b, c, d]: &[Chain<S, K>; CHAINS],
 ) -> Chain<S, K> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { a.join::<T>(b).join::<T>(&c.join::<T>(d)) }
 }
 
-/// Applies `op` to `cols` elements, each vector once.
+/// Applies `op` to every vector of `cols` elements.
 ///
 /// # Safety
-/// Elements 0 to `cols - 1` are there; the instruction set of `S` is too.
+/// Elements 0 to `cols - 1` exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
     let mut i = 0;
-    // SAFETY: all elements named lie below `cols`.
+    // SAFETY: all elements are below `cols`.
     unsafe {
         if S::UNROLLS {
             while i + T::UNROLL * LANES <= cols {
@@ -390,13 +389,13 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
     }
 }
 
-/// Adds the first `n` lanes of vectors, one after another, to sums in memory; `n` is 16 for all.
+/// Adds the first `n` lanes of vectors, one vector after another, to sums in memory; `n` is 16 for all lanes.
 ///
 /// # Safety
-/// `n` sums are there; the instruction set of `S` is too.
+/// There are `n` sums, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn add_wide<S: Simd, const R: usize>(sums: *mut f64, terms: [S::D; R], n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sum = if n == LANES { S::wide_load(sums) } else { S::wide_load_n(sums, n) };
         for term in terms {

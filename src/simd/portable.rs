@@ -1,15 +1,15 @@
-//! Plain arrays: the level for machines without a faster one, and the measure of the others.
+//! Plain arrays: the level for machines without a faster one, and the model for the others.
 //!
-//! It is there to be right, so arithmetic is not inlined: a kernel is a few calls a vector, which keeps portable code
-//! small and quick to compile.
+//! It favours size over speed: arithmetic is not inlined, so a kernel is a few calls per vector, small and quick to
+//! compile.
 
 use super::{FOUR, LANES, Simd, bf16_bits, codes, f16_bits, f16_value, operations};
 
-/// No instruction set in particular.
+/// No particular instruction set.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
-/// An expression for each lane, spelled out: what a closure holds need not be inlined.
+/// An array with an expression per lane. A macro, because a closure may not be inlined.
 macro_rules! each {
     (|$i:ident| $value:expr) => {{
         let mut out = [Default::default(); LANES];
@@ -25,7 +25,7 @@ macro_rules! each {
 #[inline(always)]
 unsafe fn read<T: Copy + Default>(p: *const T, n: usize) -> [T; LANES] {
     let mut out = [T::default(); LANES];
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::ptr::copy_nonoverlapping(p, out.as_mut_ptr(), n) };
     out
 }
@@ -34,11 +34,11 @@ unsafe fn read<T: Copy + Default>(p: *const T, n: usize) -> [T; LANES] {
 /// `n` elements, at most 16, are writable.
 #[inline(always)]
 unsafe fn write<T: Copy>(p: *mut T, v: [T; LANES], n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::ptr::copy_nonoverlapping(v.as_ptr(), p, n) };
 }
 
-// SAFETY of every block below: the caller's addresses, passed through.
+// SAFETY of every block below: the addresses are guaranteed by the caller.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Simd for Portable {
     type F = [f32; LANES];

@@ -1,4 +1,4 @@
-//! Four numbers in f64, one of each of as many rows: what rows' sums come to.
+//! Vectors of four f64 lanes, for the scalars of four rows.
 
 use super::unroll;
 #[cfg(target_arch = "x86_64")]
@@ -8,13 +8,13 @@ use std::arch::x86_64::*;
 pub(crate) const FOUR: usize = 4;
 
 /// # Safety
-/// Every function needs the instruction set of the level that has the type; loads and stores need four valid
-/// addresses, of any alignment.
+/// Every function needs the instruction set of the level that uses the type. Loads and stores need four valid
+/// elements, of any alignment.
 pub(crate) trait Quad: Copy {
     unsafe fn splat(x: f64) -> Self;
     unsafe fn load(p: *const f64) -> Self;
     unsafe fn store(p: *mut f64, v: Self);
-    /// f32, widened.
+    /// Four f32, widened.
     unsafe fn load_widened(p: *const f32) -> Self;
     /// Rounded to f32, to nearest even.
     unsafe fn store_narrowed(p: *mut f32, v: Self);
@@ -25,7 +25,7 @@ pub(crate) trait Quad: Copy {
     unsafe fn sqrt(v: Self) -> Self;
     /// Lane `i` is the sum of the lanes of row `i`: `(i) + (i + 2)`, then `(i) + (i + 1)`.
     unsafe fn sums(rows: [Self; FOUR]) -> Self;
-    /// Whether all lanes lie between two bounds' lanes, which are among them. NaN does not.
+    /// Whether `low <= v <= high` in all lanes; false for NaN.
     unsafe fn all_between(v: Self, low: Self, high: Self) -> bool;
 }
 

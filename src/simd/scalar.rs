@@ -1,4 +1,4 @@
-//! One element of any type: read, rounded and written. The bits are those of vectors.
+//! Single elements of any type: load, round and store, with the bits of the vector operations.
 
 use super::codes;
 use crate::tensor::DataType;
@@ -6,10 +6,10 @@ use crate::tensor::DataType;
 /// One element as f32, exactly; s32 and f64 rounded.
 ///
 /// # Safety
-/// Element `i`, of this type and counted from `p`, is there.
+/// Element `i`, of this type and counted from `p`, exists.
 #[inline(always)]
 pub(crate) unsafe fn read_scalar(data_type: DataType, p: *const u8, i: usize) -> f32 {
-    // SAFETY: the caller's; addresses need no alignment.
+    // SAFETY: guaranteed by the caller; addresses need no alignment.
     unsafe {
         match data_type {
             DataType::F32 => p.cast::<f32>().add(i).read_unaligned(),
@@ -33,7 +33,7 @@ pub(crate) unsafe fn read_scalar(data_type: DataType, p: *const u8, i: usize) ->
 /// As [`read_scalar`].
 #[inline(always)]
 pub(crate) unsafe fn read_wide(data_type: DataType, p: *const u8, i: usize) -> f64 {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match data_type {
             DataType::F64 => p.cast::<f64>().add(i).read_unaligned(),
@@ -46,10 +46,10 @@ pub(crate) unsafe fn read_wide(data_type: DataType, p: *const u8, i: usize) -> f
 /// Writes one element, rounded to nearest even: the same bits as a vector store. Integers saturate.
 ///
 /// # Safety
-/// Element `i`, of this type and counted from `p`, may be written.
+/// Element `i`, of this type and counted from `p`, exists and is writable.
 #[inline(always)]
 pub(crate) unsafe fn write_scalar(data_type: DataType, p: *mut u8, i: usize, x: f32) {
-    // SAFETY: the caller's; addresses need no alignment.
+    // SAFETY: guaranteed by the caller; addresses need no alignment.
     unsafe {
         match data_type {
             DataType::F32 => p.cast::<f32>().add(i).write_unaligned(x),
@@ -72,7 +72,7 @@ pub(crate) unsafe fn write_scalar(data_type: DataType, p: *mut u8, i: usize, x: 
 /// As [`write_scalar`].
 #[inline(always)]
 pub(crate) unsafe fn write_wide(data_type: DataType, p: *mut u8, i: usize, x: f64) {
-    // SAFETY: the caller's; addresses need no alignment.
+    // SAFETY: guaranteed by the caller; addresses need no alignment.
     unsafe {
         match data_type {
             DataType::F64 => p.cast::<f64>().add(i).write_unaligned(x),
@@ -89,13 +89,13 @@ pub(super) fn rounded_to_odd(x: f64) -> f32 {
     let nearest = x as f32;
     let back = f64::from(nearest);
     let bits = nearest.to_bits();
-    // Away from zero: one step back. What is lost is said by the last bit.
+    // If rounding moved away from zero, step back. The last bit records that something was lost.
     let truncated = if back.abs() > x.abs() { bits - 1 } else { bits };
     let odd = truncated | u32::from(back != x);
     f32::from_bits(if x.is_nan() { bits } else { odd })
 }
 
-/// The s32 nearest to `x`, ties to even; what is out of range saturates, NaN gives 0.
+/// The s32 nearest to `x`, ties to even; saturates, and NaN gives 0.
 #[inline(always)]
 fn s32_value(x: f64) -> i32 {
     // Adding this to a number below 2^51 rounds it to an integer in the lowest bits.
@@ -106,7 +106,7 @@ fn s32_value(x: f64) -> i32 {
     (x + TO_INTEGER).to_bits() as i32
 }
 
-/// bf16 bits of an f32: round to nearest even on the integer; a NaN keeps its upper half, made quiet.
+/// The bf16 bits of an f32, rounded to nearest even in integer arithmetic; NaN keeps its upper half and becomes quiet.
 #[inline(always)]
 pub(crate) fn bf16_bits(x: f32) -> u16 {
     let bits = x.to_bits();
@@ -116,7 +116,7 @@ pub(crate) fn bf16_bits(x: f32) -> u16 {
     (bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16) as u16
 }
 
-/// binary16 bits of an f32, to nearest even, subnormals included; a NaN becomes a quiet one.
+/// The binary16 bits of an f32, rounded to nearest even, including subnormals; NaN becomes quiet.
 #[inline(always)]
 pub(crate) fn f16_bits(x: f32) -> u16 {
     let bits = x.to_bits();
@@ -129,7 +129,7 @@ pub(crate) fn f16_bits(x: f32) -> u16 {
         return sign | 0x7c00; // 65536 and above; 65520 to 65535 round up below
     }
     if magnitude < 0x3880_0000 {
-        // Below 2^-14: adding 0.5 lines the last place up with binary16's 2^-24 and rounds.
+        // Below 2^-14: adding 0.5 aligns the last place with 2^-24, the unit of binary16's subnormals, and rounds.
         let aligned = f32::from_bits(magnitude) + 0.5;
         return sign | (aligned.to_bits() - 0x3f00_0000) as u16;
     }
@@ -143,7 +143,7 @@ pub(crate) fn f16_value(bits: u16) -> f32 {
     let sign = u32::from(bits & 0x8000) << 16;
     let magnitude = u32::from(bits & 0x7fff);
     let value = if magnitude < 0x400 {
-        // 2^-24 each; exact.
+        // Subnormal: a multiple of 2^-24, exact.
         (magnitude as f32 * f32::from_bits(0x3380_0000)).to_bits()
     } else if magnitude >= 0x7c00 {
         0x7f80_0000 | magnitude << 13 & 0x007f_ffff | u32::from(magnitude > 0x7c00) << 22

@@ -1,66 +1,66 @@
-//! What folds sum: the terms of a vector, and the chains that they are added to.
+//! The terms that folds sum, and the chains that accumulate them.
 
 use super::{Simd, unroll};
 
-/// What a [`fold`](super::fold) sums: for the vector that begins at element `i`, `K` products in f32, and a term of its own
-/// if there is one.
+/// The terms of a [`fold`](super::fold): for the vector that begins at element `i`, `K` products in f32 and at most one
+/// other term.
 pub(crate) trait Fold<S: Simd, const K: usize> {
     const TERM: Term = Term::None;
 
     /// # Safety
-    /// Elements `i` to `i + 15` are there.
+    /// Elements `i` to `i + 15` exist.
     unsafe fn terms(&self, i: usize) -> Terms<S, K>;
     /// # Safety
-    /// Elements `i` to `i + n - 1` are there; what the other lanes hold does not matter.
+    /// Elements `i` to `i + n - 1` exist. The other lanes of the result are ignored.
     unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, K>;
 }
 
-/// What a fold sums besides products.
+/// The term of a fold besides its products.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Term {
     None,
-    /// One in f64.
-    Wide,
-    /// One in f32, in chains as products are.
-    Narrow,
+    /// Summed in f64.
+    F64,
+    /// Summed in f32 chains, as products are.
+    F32,
 }
 
 /// The terms of a vector.
 pub(crate) struct Terms<S: Simd, const K: usize> {
     factors: [(S::F, S::F); K],
-    wide: S::D,
-    narrow: S::F,
+    f64_term: S::D,
+    f32_term: S::F,
 }
 
-/// The sums of the terms of a few vectors, in f32.
+/// The f32 sums of the terms of a few vectors.
 #[derive(Clone, Copy)]
 pub(super) struct Chain<S: Simd, const K: usize> {
     pub(super) products: [S::F; K],
-    pub(super) narrow: S::F,
+    pub(super) f32_term: S::F,
 }
 
 impl<S: Simd, const K: usize> Chain<S, K> {
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn zero() -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let zero = unsafe { S::splat(0.0) };
-        Self { products: [zero; K], narrow: zero }
+        Self { products: [zero; K], f32_term: zero }
     }
 
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn join<T: Fold<S, K>>(&self, other: &Self) -> Self {
         let mut sums = *self;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             unroll!(k in K, {
                 sums.products[k] = S::add(sums.products[k], other.products[k]);
             });
-            if T::TERM == Term::Narrow {
-                sums.narrow = S::add(sums.narrow, other.narrow);
+            if T::TERM == Term::F32 {
+                sums.f32_term = S::add(sums.f32_term, other.f32_term);
             }
         }
         sums
@@ -68,43 +68,43 @@ impl<S: Simd, const K: usize> Chain<S, K> {
 }
 
 impl<S: Simd, const K: usize> Terms<S, K> {
-    /// Products alone.
+    /// Products only.
     ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(crate) unsafe fn products(factors: [(S::F, S::F); K]) -> Self {
-        // SAFETY: the caller's.
-        unsafe { Self { factors, wide: S::wide_splat(0.0), narrow: S::splat(0.0) } }
+        // SAFETY: guaranteed by the caller.
+        unsafe { Self { factors, f64_term: S::wide_splat(0.0), f32_term: S::splat(0.0) } }
     }
 
-    /// Products, and a term in f64.
+    /// Products and an f64 term.
     ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    pub(crate) unsafe fn with_wide(factors: [(S::F, S::F); K], wide: S::D) -> Self {
-        // SAFETY: the caller's.
-        Self { factors, wide, narrow: unsafe { S::splat(0.0) } }
+    pub(crate) unsafe fn with_f64(factors: [(S::F, S::F); K], f64_term: S::D) -> Self {
+        // SAFETY: guaranteed by the caller.
+        Self { factors, f64_term, f32_term: unsafe { S::splat(0.0) } }
     }
 
-    /// Products, and a term in f32.
+    /// Products and an f32 term.
     ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    pub(crate) unsafe fn with_narrow(factors: [(S::F, S::F); K], narrow: S::F) -> Self {
-        // SAFETY: the caller's.
-        Self { factors, wide: unsafe { S::wide_splat(0.0) }, narrow }
+    pub(crate) unsafe fn with_f32(factors: [(S::F, S::F); K], f32_term: S::F) -> Self {
+        // SAFETY: guaranteed by the caller.
+        Self { factors, f64_term: unsafe { S::wide_splat(0.0) }, f32_term }
     }
 
-    /// Adds what is summed in f32 to a chain and the term in f64 to a sum.
+    /// Adds the products and the f32 term to a chain, or the f64 term to a sum.
     ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    pub(super) unsafe fn add<T: Fold<S, K>>(&self, chain: &mut Chain<S, K>, wide: &mut S::D) {
-        // SAFETY: the caller's.
+    pub(super) unsafe fn add<T: Fold<S, K>>(&self, chain: &mut Chain<S, K>, f64_term: &mut S::D) {
+        // SAFETY: guaranteed by the caller.
         unsafe {
             unroll!(k in K, {
                 let (a, b) = self.factors[k];
@@ -112,19 +112,19 @@ impl<S: Simd, const K: usize> Terms<S, K> {
             });
             match T::TERM {
                 Term::None => (),
-                Term::Wide => *wide = S::wide_add(*wide, self.wide),
-                Term::Narrow => chain.narrow = S::add(chain.narrow, self.narrow),
+                Term::F64 => *f64_term = S::wide_add(*f64_term, self.f64_term),
+                Term::F32 => chain.f32_term = S::add(chain.f32_term, self.f32_term),
             }
         }
     }
 
-    /// The first `n` lanes, and zeros.
+    /// The first `n` lanes, and zeros in the others.
     ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn first_n<T: Fold<S, K>>(mut self, n: usize) -> Self {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             unroll!(k in K, {
                 let (a, b) = self.factors[k];
@@ -132,19 +132,19 @@ impl<S: Simd, const K: usize> Terms<S, K> {
             });
             match T::TERM {
                 Term::None => (),
-                Term::Wide => self.wide = S::wide_first_n(self.wide, n),
-                Term::Narrow => self.narrow = S::first_n(self.narrow, n),
+                Term::F64 => self.f64_term = S::wide_first_n(self.f64_term, n),
+                Term::F32 => self.f32_term = S::first_n(self.f32_term, n),
             }
         }
         self
     }
 }
 
-/// What a fold comes to.
+/// The results of a fold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sums<const K: usize> {
-    /// Of the products of each pair of factors.
+    /// The sum of each product.
     pub(crate) products: [f64; K],
-    /// Of the terms of their own.
+    /// The sum of the other term.
     pub(crate) terms: f64,
 }

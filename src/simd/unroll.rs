@@ -1,22 +1,22 @@
-//! Loops over the vectors of an array, written out.
+//! Unrolled loops over arrays of vectors.
 //!
-//! An array whose index is a loop's variable goes through memory unless the optimiser unrolls the loop before it takes
-//! arrays apart, which is a matter of luck in a large function.
+//! An array that is indexed by a loop variable stays in memory unless the optimiser unrolls the loop before it splits
+//! arrays into registers, which large functions cannot rely on.
 
 /// `unroll!(r in R, { ... })` is `for r in 0..R { ... }` with a constant `r`; `R` is a constant up to 4.
 macro_rules! unroll {
     ($i:ident in $n:expr, $body:block) => {{
         const { assert!($n <= 4) };
-        $crate::simd::unroll!(@turn $i, 0, $n, $body);
-        $crate::simd::unroll!(@turn $i, 1, $n, $body);
-        $crate::simd::unroll!(@turn $i, 2, $n, $body);
-        $crate::simd::unroll!(@turn $i, 3, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 0, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 1, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 2, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 3, $n, $body);
     }};
-    (@turn $i:ident, $value:expr, $n:expr, $body:block) => {
+    (@iteration $i:ident, $value:expr, $n:expr, $body:block) => {
         #[allow(
             non_upper_case_globals,
             clippy::out_of_bounds_indexing,
-            reason = "it stands for a loop's variable, and the turns past its end are dead code"
+            reason = "the constant replaces a loop variable, and iterations past the end are dead code"
         )]
         if $value < $n {
             const $i: usize = $value;

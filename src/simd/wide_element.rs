@@ -1,21 +1,21 @@
-//! Element types whose values are f64 in the lanes.
+//! Element types in f64 lanes.
 
 use super::scalar::rounded_to_odd;
 use super::{Element, Factors, FusedPostOps, LANES, Runtime, Simd};
 use crate::tensor::DataType;
 
-/// An element type whose values are f64 in the lanes.
+/// An element type whose values are f64 in the lanes, for the kernels that compute in f64.
 pub(crate) trait WideElement: Copy + 'static {
-    /// Whether it may be f64, so that a row is never taken in f32.
+    /// Whether the type may be f64, so that rows are never computed in f32.
     const DOUBLE: bool;
 
     fn of(data_type: DataType) -> Self;
-    /// As `Element::scaled`.
+    /// As [`Element::scaled`].
     #[inline(always)]
     fn scaled(self, _factors: Factors) -> Self {
         self
     }
-    /// As `Element::finished`.
+    /// As [`Element::with_post_ops`].
     ///
     /// # Safety
     /// As there.
@@ -23,46 +23,46 @@ pub(crate) trait WideElement: Copy + 'static {
     unsafe fn with_post_ops(self, _finish: FusedPostOps) -> Self {
         self
     }
-    /// The same, told that f32 which is written will be rounded again to fewer bits.
+    /// Tells whether a later step rounds the stored f32 to fewer bits.
     #[inline(always)]
     fn rounded_again(self, _again: bool) -> Self {
         self
     }
-    /// `n` elements, 16 for a whole vector.
+    /// Loads `n` elements, 16 for a full vector.
     ///
     /// # Safety
-    /// They are there; the instruction set of `S` is too.
+    /// They exist, and the CPU supports the instruction set of `S`.
     unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D;
-    /// Rounds once and writes `n` elements, 16 for a whole vector. Factors and ramps are for f32, to which values that
-    /// go through them are rounded before.
+    /// Rounds once and stores `n` elements, 16 for a full vector. Scales and post-operations are applied in f32, so
+    /// values are rounded to f32 before them.
     ///
     /// # Safety
     /// As [`get`](WideElement::get).
     unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::D, n: usize);
-    /// As `Element::streams`.
+    /// As [`Element::streams`].
     #[inline(always)]
     fn streams(self, _p: *const u8) -> bool {
         false
     }
-    /// A whole vector past the caches, if [`streams`](WideElement::streams) said so.
+    /// A non-temporal store of a full vector, if [`streams`](WideElement::streams) allows it.
     ///
     /// # Safety
     /// As [`get`](WideElement::get).
     #[inline(always)]
     unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::D) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.put::<S>(p, i, v, LANES) }
     }
 }
 
-/// All that [`Runtime`] looks up.
+/// Any type that [`Runtime`] supports.
 pub(crate) type Number = Runtime;
 
 /// f64.
 #[derive(Clone, Copy)]
 pub(crate) struct F64;
 
-/// f64 or what [`Runtime`] looks up.
+/// f64 or any type that [`Runtime`] supports.
 #[derive(Clone, Copy)]
 pub(crate) struct AnyWide(DataType);
 
@@ -80,8 +80,8 @@ impl WideElement for Number {
         Element::scaled(self, factors)
     }
     #[inline(always)]
-    unsafe fn with_post_ops(self, finish: FusedPostOps) -> Self {
-        unsafe { Element::with_post_ops(self, finish) }
+    unsafe fn with_post_ops(self, post_ops: FusedPostOps) -> Self {
+        unsafe { Element::with_post_ops(self, post_ops) }
     }
     #[inline(always)]
     fn rounded_again(self, again: bool) -> Self {
@@ -162,14 +162,14 @@ impl WideElement for AnyWide {
     }
 }
 
-/// Lanes that round to fewer bits as those of `v` do.
+/// f32 lanes that round to fewer bits as the f64 lanes would.
 ///
 /// # Safety
-/// The instruction set of `S` is there.
+/// The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn narrow_to_odd<S: Simd>(v: S::D) -> S::F {
     let (mut wide, mut lanes) = ([0.0; LANES], [0.0; LANES]);
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         S::wide_store(wide.as_mut_ptr(), v);
         for i in 0..LANES {
@@ -179,10 +179,10 @@ unsafe fn narrow_to_odd<S: Simd>(v: S::D) -> S::F {
     }
 }
 
-/// `n` elements in f32, 16 for a whole vector.
+/// Loads `n` elements as f32, 16 for a full vector.
 ///
 /// # Safety
-/// They are there; the instruction set of `S` is too.
+/// They exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn load_lanes<S: Simd>(
     element: Number,
@@ -190,11 +190,11 @@ pub(crate) unsafe fn load_lanes<S: Simd>(
     i: usize,
     n: usize,
 ) -> S::F {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { if n == LANES { element.load::<S>(p, i) } else { element.load_n::<S>(p, i, n) } }
 }
 
-/// Rounds and writes `n` elements, 16 for a whole vector.
+/// Rounds and stores `n` elements, 16 for a full vector.
 ///
 /// # Safety
 /// As [`load_lanes`].
@@ -206,7 +206,7 @@ pub(crate) unsafe fn store_lanes<S: Simd>(
     v: S::F,
     n: usize,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if n == LANES { element.store::<S>(p, i, v) } else { element.store_n::<S>(p, i, v, n) }
     }

@@ -102,6 +102,7 @@ impl Offsets {
     }
 
     /// Offset of element or row number `flat` in logical order.
+    #[inline(always)]
     pub(crate) fn offset(&self, flat: usize) -> usize {
         let mut rest = flat;
         let mut offset = 0;

@@ -8,8 +8,8 @@
 //! diff_scale += diff_dst*xhat, diff_shift += diff_dst
 //! ```
 //!
-//! Two sweeps: one over each row for its sums; one over two rows at once, which writes diff_src and adds
-//! column terms to chains in f32. Rows that f32 does not carry are left to `wide`.
+//! One sweep sums each row. A second one, over two rows at once, stores diff_src and adds the column terms to chains in
+//! f32. Rows that need f64 are left to `f64_backward`.
 
 use super::gradient::{
     GLOBAL, Gradient, Kind, LAYER, READ_SCALE, RMS, Row, RowSums, SUM_BOTH, SUM_SCALE, Stream,
@@ -25,11 +25,11 @@ use crate::tensor::DataType;
 const GLOBAL_RMS: u8 = GLOBAL | RMS;
 const ALL: u8 = READ_SCALE | SUM_BOTH;
 
-/// Rows from `first` on, up to `last - 1` or to one that f32 does not carry; gives the row it stopped
-/// at. Adds to the block's column sums at `sums`.
+/// Runs rows from `first` on, up to `last` or to one that needs f64, and adds to the block's column sums at `sums`.
+/// Returns the row it stopped at.
 ///
 /// # Safety
-/// The rows and sums are there and this thread's; `cols` is not 0; the instruction set of `S` is there.
+/// The rows and sums exist and belong to this thread, `cols` is not 0, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn backward_rows<
     S: Simd,
@@ -54,9 +54,9 @@ unsafe fn backward_rows<
         sums: job.column_sums(sums),
     };
     let mut row = first;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        // Rows of a chain that an earlier call has left open.
+        // The rows of a chain that an earlier call left open.
         let mut open = kernel.sums.open_rows();
         loop {
             if open == 0 {
@@ -65,17 +65,11 @@ unsafe fn backward_rows<
             let chain_end = last.min(row + CHAIN_ROWS - open);
             let chain_first = row;
             while row < chain_end {
-                let ready = kernel.narrow_rows(row, chain_end);
-                let mut rows = [Row::NOTHING; TILE];
-                for i in 0..ready {
-                    rows[i] = kernel.prepare::<S>(row + i);
+                let ready = kernel.f32_rows(row, chain_end);
+                if ready == 0 {
+                    break;
                 }
-                match ready {
-                    0 => break,
-                    TILE if job.streams => kernel.write_past_caches::<S>(rows, row + TILE),
-                    TILE => map::<S, _>(job.cols, &kernel.gradient(rows)),
-                    _ => map::<S, _>(job.cols, &kernel.gradient([rows[0]])),
-                }
+                kernel.rows::<S>(row, ready);
                 row += ready;
             }
             open += row - chain_first;
@@ -100,22 +94,39 @@ unsafe fn backward_rows<
 pub(super) struct Kernel<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
     pub(super) job: &'a Backward,
     pub(super) types: Types<Src, Dd, Ds>,
-    /// The block's.
+    /// The sums of the block.
     pub(super) sums: ColumnSums,
 }
 
-// SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
-// of `S` is there, by the contract of `backward_rows`.
+// SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
+// instruction set of `S`, by the contract of `backward_rows`.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     Kernel<'_, Src, Dd, Ds, MODE, PARAMS>
 {
-    /// How many rows from `first` on f32 carries, up to a tile.
+    /// Both sweeps over `count` rows, at most a tile.
     #[inline(always)]
-    unsafe fn narrow_rows(&self, first: usize, last: usize) -> usize {
+    unsafe fn rows<S: Simd>(&self, row: usize, count: usize) {
+        let job = self.job;
+        unsafe {
+            let mut rows = [Row::EMPTY; TILE];
+            for i in 0..count {
+                rows[i] = self.prepare::<S>(row + i);
+            }
+            match count {
+                TILE if job.streams => self.write_non_temporal::<S>(rows, row + TILE),
+                TILE => map::<S, _>(job.cols, &self.gradient(rows)),
+                _ => map::<S, _>(job.cols, &self.gradient([rows[0]])),
+            }
+        }
+    }
+
+    /// How many rows from `first` on f32 is accurate enough for, up to a tile.
+    #[inline(always)]
+    unsafe fn f32_rows(&self, first: usize, last: usize) -> usize {
         let end = last.min(first + TILE);
         let mut row = first;
-        while row < end && matches!(unsafe { self.job.given(row) }, Given::Narrow(_)) {
+        while row < end && matches!(unsafe { self.job.given(row) }, Given::F32(_)) {
             row += 1;
         }
         row - first
@@ -138,15 +149,15 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         self.job.diff_src.wrapping_add(offset)
     }
 
-    /// The first sweep of a row.
+    /// The first sweep over a row.
     #[inline(always)]
     unsafe fn prepare<S: Simd>(&self, row: usize) -> Row {
         let job = self.job;
         unsafe {
             let found = match job.given(row) {
-                Given::Narrow(found) | Given::Wide(found) => found,
-                // Not among the rows that are taken here.
-                Given::Anew => Statistics { mean: 0.0, variance: 0.0 },
+                Given::F32(found) | Given::F64(found) => found,
+                // `f32_rows` excludes such rows.
+                Given::Recompute => Statistics { mean: 0.0, variance: 0.0 },
             };
             let (mean, r) = (found.mean as f32, reciprocal(found.variance, job.epsilon) as f32);
             let (src, diff_dst) = (self.src(row), self.diff_dst(row));
@@ -179,9 +190,9 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         Gradient { types: self.types, rows, scale: self.job.scale, sums: &self.sums }
     }
 
-    /// The second sweep of a tile, of which `next` comes next.
+    /// The second sweep over a tile with non-temporal stores, while the rows from `next` on are prefetched.
     #[inline(always)]
-    unsafe fn write_past_caches<S: Simd>(&self, rows: [Row; TILE], next: usize) {
+    unsafe fn write_non_temporal<S: Simd>(&self, rows: [Row; TILE], next: usize) {
         let gradient = self.gradient(rows);
         let mut streams = true;
         unroll!(r in TILE, {
@@ -202,18 +213,18 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
 }
 
 entry_points! {
-    /// Rows backward, per level.
+    /// Backward, per level.
     mod entries: backward_rows<Src: Element, Dd: Element, Ds: Element;
         const MODE: u8, const PARAMS: u8>(
         job: &Backward, first: usize, last: usize, sums: *mut f64
     ) -> usize;
 }
 
-/// Runs rows from `first` on into a block's column sums and gives the row it stopped at: `last`, or one
-/// for `wide`.
+/// Runs rows from a first to before a last one and adds to a block's column sums. Returns the last, or the row it
+/// stopped at, which `f64_backward` takes over.
 pub(super) type Entry = unsafe fn(&Backward, usize, usize, *mut f64) -> usize;
 
-/// The kernel for a problem's types and what is computed; `None` if all rows are computed in f64.
+/// The kernel for a problem's types and outputs; `None` if all rows are computed in f64.
 pub(super) fn entry(level: Level, types: &KernelTypes, kind: Kind) -> Option<Entry> {
     use DataType::{Bf16 as B, F16 as H, F32 as F};
     let entry = match types.all() {

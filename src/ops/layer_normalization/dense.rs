@@ -1,222 +1,245 @@
-//! Forward over dense rows of a few whole vectors, as attention heads and images have: what a row takes besides its
-//! elements is most of the work there.
+//! Forward over dense rows of a few full vectors, as in attention heads, where the per-row scalar work dominates.
 //!
-//! Four rows at a time go through three stages, a few rows apart, so that nothing waits for a root or a quotient: their
-//! means, or pilots, unless RMS; the squares about those and all that follows from them; dst. The numbers of four rows
-//! are one vector. In one turn each stage takes its four, row by row, so that loads and stores take turns. The bits are
-//! those of row after row: the formulas are those of `row` and, for 16 rows, of `short`.
+//! Groups of four rows go through three pipeline stages, a few groups apart, so that nothing waits for a square root or
+//! a division: the mean (or the provisional mean; none with RMS), the variance, the store. Each stage handles the
+//! scalars of its four rows as one vector. One step of the loop advances every stage by one group, row by row, so loads
+//! and stores alternate. The formulas and bits are those of `row`.
 
-use super::forward::{Kernel, Row};
+use super::forward::Kernel;
 use super::job::{Forward, StatisticsUse};
-use super::normalize::{BOTH, SCALE, Stream, Written};
+use super::normalize::{BOTH, Row, RowParams, SCALE, Stream};
 use super::problem::Flags;
-use super::row::{LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes, value_lanes};
-use super::short_forward::fetch;
+use super::row::{
+    LARGEST_MEAN_SQUARE, Moments, NEAR, PROVISIONAL_COLS, SMALLEST_MEAN_SQUARE, Statistics,
+    provisional_lanes, value_lanes,
+};
+use super::short_forward::prefetch;
 use super::types::KernelTypes;
 use crate::simd::{
     Bf16, Element, F16, F32, FOUR, LANES, Level, Quad, Simd, entry_points, lane_sums, map,
 };
 use crate::tensor::DataType;
 
-/// Rows at once.
+/// Rows in a group.
 const ROWS: usize = FOUR;
-/// Rows between one stage and the next: about as many are written while a root and a quotient are taken.
+/// Rows between one stage and the next: storing that many rows covers a square root and a division.
 const AHEAD: usize = 3 * ROWS;
-/// The most rows of which something is known, in fours.
-const KNOWN: usize = 8;
-/// How many rows further on than the last that is read rows are asked for, if they come from memory.
-const FETCHED: usize = 32;
-/// The longest RMS rows, in bytes, that are asked for also where they come from a cache which cores share.
-const LONGEST_FETCHED: usize = 128;
+/// Groups whose scalars are kept.
+const RING: usize = 8;
+/// The prefetch distance in rows, if they come from memory.
+const PREFETCH_ROWS: usize = 32;
+/// The longest RMS rows, in bytes, that are also prefetched from a shared cache.
+const LONGEST_PREFETCHED: usize = 128;
 
-/// What is known of [`ROWS`] rows.
+/// The scalars of a group.
 #[derive(Clone, Copy)]
 struct Scalars {
-    /// Between the stages, of rows of up to [`PILOT`] elements.
+    /// Kept between the first two stages for rows of up to [`PROVISIONAL_COLS`] elements.
     mean: [f64; ROWS],
-    /// The mean rounded to f32, or at first the pilot.
+    /// The mean rounded to f32; the provisional mean until the variance is computed.
     high: [f32; ROWS],
-    /// What the mean is short of `high`, times `r`.
     low: [f32; ROWS],
     r: [f32; ROWS],
 }
 
-/// The place of four rows, the first of which is `row`.
+/// The place in the ring of the group that begins at `row`.
 #[inline(always)]
 fn place(row: usize) -> usize {
-    row / ROWS % KNOWN
+    row / ROWS % RING
 }
 
-/// What the sweeps of a turn left of sums, a quarter of a vector of lanes for each row.
+/// The sums of a group, each a quarter of a vector of lanes per row.
 #[derive(Clone, Copy)]
 struct Sums<S: Simd> {
-    /// Of the values, or of those that make the pilots.
+    /// Of the values that make the mean or the provisional mean.
     values: [S::Q; ROWS],
     squares: [S::Q; ROWS],
-    /// Of the values or distances, beside the squares.
+    /// Of the values or deviations, summed together with the squares.
     terms: [S::Q; ROWS],
 }
 
-/// What four rows' sums came to.
+/// The statistics of a group.
 #[derive(Clone, Copy)]
-struct Found<S: Simd> {
+struct GroupStatistics<S: Simd> {
     mean: S::Q,
     variance: S::Q,
 }
 
-/// What a turn of the loop does, and where: each stage takes its four rows.
-struct Turn {
-    meets: bool,
-    knows: bool,
-    writes: bool,
-    fetches: bool,
-    past_caches: bool,
-    met_src: *const u8,
-    known_src: *const u8,
-    row_src: *const u8,
-    row_dst: *mut u8,
+/// What one step of the loop does: which stages advance, and where their groups begin.
+struct Step {
+    mean: bool,
+    variance: bool,
+    store: bool,
+    prefetches: bool,
+    non_temporal: bool,
+    mean_src: *const u8,
+    variance_src: *const u8,
+    store_src: *const u8,
+    dst: *mut u8,
 }
 
-// SAFETY of every block below: rows exist, are this thread's and dense, of `NV` vectors, and the instruction set of `S`
-// is there, by the contract of the function `dense_rows`.
+// SAFETY of every block below: rows exist, belong to this thread, are dense and have `NV` vectors, and the CPU supports
+// the instruction set of `S`, by the contract of `dense_rows`.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     Kernel<'_, Src, Dst, RMS, AFFINE>
 {
-    /// Rows from `first` on, as many as there are fours of them or up to some that f32 does not carry; gives the row it
-    /// stopped at.
+    /// Runs groups of dense rows from `first` on, up to `last` or to a group with a row that needs another kernel.
+    /// Returns the row it stopped at.
     #[inline(always)]
-    unsafe fn by_fours<S: Simd, const NV: usize>(&self, first: usize, last: usize) -> usize {
-        const { assert!(KNOWN * ROWS >= 2 * (AHEAD + ROWS)) };
+    unsafe fn groups<S: Simd, const NV: usize>(&self, first: usize, last: usize) -> usize {
+        const { assert!(RING * ROWS >= 2 * (AHEAD + ROWS)) };
         let job = self.job;
         let (src_step, dst_step) =
             (NV * LANES * self.src_type.size(), NV * LANES * self.dst_type.size());
         let none = [0.0; ROWS];
-        let nothing = Scalars { mean: [0.0; ROWS], high: none, low: none, r: none };
-        let mut ring = [nothing; KNOWN];
+        let mut ring = [Scalars { mean: [0.0; ROWS], high: none, low: none, r: none }; RING];
         unsafe {
             let (first_src, first_dst) = (self.src(first), self.dst(first));
-            let past_caches = self.past_caches(first, dst_step);
-            // Rows of a line or less come by themselves.
-            let far = job.streams || RMS && !job.schedule.resident && src_step <= LONGEST_FETCHED;
-            let fetches = src_step > 64 && far;
-            // How many rows each stage has taken, and how many there are.
-            let (mut met, mut known, mut row) = (0, 0, 0);
+            let non_temporal = self.non_temporal(first, dst_step);
+            // The hardware prefetches rows of up to a cache line well enough.
+            let far =
+                job.streams || RMS && !job.schedule.resident && src_step <= LONGEST_PREFETCHED;
+            let prefetches = src_step > 64 && far;
+            // The rows that have passed each stage.
+            let (mut means, mut variances, mut stored) = (0, 0, 0);
             let end = (last - first) / ROWS * ROWS;
             let zero = [S::Q::splat(0.0); ROWS];
-            let mut found = Found::<S> { mean: zero[0], variance: zero[0] };
-            while known < end {
-                let turn = Turn {
-                    meets: !RMS && met < end.min(known + AHEAD + ROWS),
-                    knows: RMS || met >= end.min(known + AHEAD),
-                    writes: known >= row + AHEAD,
-                    fetches,
-                    past_caches,
-                    met_src: first_src.wrapping_add(met * src_step),
-                    known_src: first_src.wrapping_add(known * src_step),
-                    row_src: first_src.wrapping_add(row * src_step),
-                    row_dst: first_dst.wrapping_add(row * dst_step),
+            let mut group = GroupStatistics::<S> { mean: zero[0], variance: zero[0] };
+            while variances < end {
+                let step = Step {
+                    mean: !RMS && means < end.min(variances + AHEAD + ROWS),
+                    variance: RMS || means >= end.min(variances + AHEAD),
+                    store: variances >= stored + AHEAD,
+                    prefetches,
+                    non_temporal,
+                    mean_src: first_src.wrapping_add(means * src_step),
+                    variance_src: first_src.wrapping_add(variances * src_step),
+                    store_src: first_src.wrapping_add(stored * src_step),
+                    dst: first_dst.wrapping_add(stored * dst_step),
                 };
-                // Of the four that the turn before summed; nothing in this turn waits for the root and the quotient.
-                if known > 0 {
-                    self.roots::<S>(&found, &mut ring[place(known - ROWS)]);
+                // The group of the previous step: nothing in this step waits for its square root and division.
+                if variances > 0 {
+                    self.reciprocals::<S>(&group, &mut ring[place(variances - ROWS)]);
                 }
                 let mut sums = Sums::<S> { values: zero, squares: zero, terms: zero };
-                let (pilots, written) = (&ring[place(known)].high, &ring[place(row)]);
-                if NV * LANES <= PILOT {
-                    // Spelled out: what a loop makes may go through memory.
-                    self.take::<S, NV>(0, &turn, pilots, written, &mut sums);
-                    self.take::<S, NV>(1, &turn, pilots, written, &mut sums);
-                    self.take::<S, NV>(2, &turn, pilots, written, &mut sums);
-                    self.take::<S, NV>(3, &turn, pilots, written, &mut sums);
-                } else {
-                    for i in 0..ROWS {
-                        self.take::<S, NV>(i, &turn, pilots, written, &mut sums);
-                    }
+                let (provisional, params) = (&ring[place(variances)].high, &ring[place(stored)]);
+                self.sweep::<S, NV>(&step, provisional, params, &mut sums);
+                if step.store {
+                    stored += ROWS;
                 }
-                if turn.writes {
-                    row += ROWS;
+                if step.mean {
+                    store_means::<S, NV>(&sums, &mut ring[place(means)]);
+                    means += ROWS;
                 }
-                if turn.meets {
-                    let of_values = 1.0 / (NV * LANES).min(PILOT) as f64;
-                    let scalars = &mut ring[place(met)];
-                    let mean = S::Q::mul(S::Q::sums(sums.values), S::Q::splat(of_values));
-                    if NV * LANES <= PILOT {
-                        S::Q::store(scalars.mean.as_mut_ptr(), mean);
-                    }
-                    S::Q::store_narrowed(scalars.high.as_mut_ptr(), mean);
-                    met += ROWS;
-                }
-                if turn.knows {
-                    let scalars = &ring[place(known)];
-                    // A branch and no flag: it is predicted, so the next turn does not wait for what this one finds.
-                    match self.find::<S, NV>(first + known, &sums, scalars) {
-                        Some(four) => found = four,
+                if step.variance {
+                    let scalars = &ring[place(variances)];
+                    // A branch rather than a flag: it is predicted, so the next step does not wait for the result.
+                    match self.statistics::<S, NV>(first + variances, &sums, scalars) {
+                        Some(found) => group = found,
                         None => break,
                     }
-                    known += ROWS;
+                    variances += ROWS;
                 }
             }
-            if known > 0 {
-                self.roots::<S>(&found, &mut ring[place(known - ROWS)]);
+            if variances > 0 {
+                self.reciprocals::<S>(&group, &mut ring[place(variances - ROWS)]);
             }
-            while row < known {
-                let src = first_src.wrapping_add(row * src_step);
-                let dst = first_dst.wrapping_add(row * dst_step);
-                let written = &ring[place(row)];
-                self.write_dense::<S, NV>((src, dst), written, row % ROWS, past_caches);
-                row += 1;
-            }
-            first + row
+            self.drain::<S, NV>((first_src, first_dst), stored..variances, &ring, non_temporal);
+            first + variances
         }
     }
 
-    /// A turn's `i`th rows.
+    /// Stores the rows that are left in the ring.
     #[inline(always)]
-    unsafe fn take<S: Simd, const NV: usize>(
+    unsafe fn drain<S: Simd, const NV: usize>(
+        &self,
+        (first_src, first_dst): (*const u8, *mut u8),
+        rows: std::ops::Range<usize>,
+        ring: &[Scalars; RING],
+        non_temporal: bool,
+    ) {
+        let mut row = rows.start;
+        while row < rows.end {
+            let src = first_src.wrapping_add(row * NV * LANES * self.src_type.size());
+            let dst = first_dst.wrapping_add(row * NV * LANES * self.dst_type.size());
+            unsafe {
+                self.store_row::<S, NV>((src, dst), &ring[place(row)], row % ROWS, non_temporal);
+            }
+            row += 1;
+        }
+    }
+
+    /// Advances every stage of a step by a group.
+    #[inline(always)]
+    unsafe fn sweep<S: Simd, const NV: usize>(
+        &self,
+        step: &Step,
+        provisional: &[f32; ROWS],
+        params: &Scalars,
+        sums: &mut Sums<S>,
+    ) {
+        unsafe {
+            if NV * LANES <= PROVISIONAL_COLS {
+                // Written out: the arrays of a loop may go through memory.
+                self.sweep_row::<S, NV>(0, step, provisional, params, sums);
+                self.sweep_row::<S, NV>(1, step, provisional, params, sums);
+                self.sweep_row::<S, NV>(2, step, provisional, params, sums);
+                self.sweep_row::<S, NV>(3, step, provisional, params, sums);
+            } else {
+                for i in 0..ROWS {
+                    self.sweep_row::<S, NV>(i, step, provisional, params, sums);
+                }
+            }
+        }
+    }
+
+    /// Row `i` of each stage's group.
+    #[inline(always)]
+    unsafe fn sweep_row<S: Simd, const NV: usize>(
         &self,
         i: usize,
-        turn: &Turn,
-        pilots: &[f32; ROWS],
-        written: &Scalars,
+        step: &Step,
+        provisional: &[f32; ROWS],
+        params: &Scalars,
         sums: &mut Sums<S>,
     ) {
         let src_at = i * NV * LANES * self.src_type.size();
         let dst_at = i * NV * LANES * self.dst_type.size();
         unsafe {
-            if turn.fetches {
-                let far = if RMS { turn.known_src } else { turn.met_src };
-                let far = far.wrapping_add(FETCHED * NV * LANES * self.src_type.size() + src_at);
-                fetch::<S>(far, NV * LANES * self.src_type.size());
+            if step.prefetches {
+                let far = if RMS { step.variance_src } else { step.mean_src };
+                let distance = PREFETCH_ROWS * NV * LANES * self.src_type.size();
+                let far = far.wrapping_add(distance + src_at);
+                prefetch::<S>(far, NV * LANES * self.src_type.size());
             }
-            if turn.meets {
-                sums.values[i] = self.values::<S, NV>(turn.met_src.wrapping_add(src_at));
+            if step.mean {
+                sums.values[i] = self.values::<S, NV>(step.mean_src.wrapping_add(src_at));
             }
-            if turn.knows {
-                let src = turn.known_src.wrapping_add(src_at);
-                (sums.squares[i], sums.terms[i]) = self.squares::<S, NV>(src, &pilots[i]);
+            if step.variance {
+                let src = step.variance_src.wrapping_add(src_at);
+                (sums.squares[i], sums.terms[i]) = self.squares::<S, NV>(src, &provisional[i]);
             }
-            if turn.writes {
-                let (src, dst) = (turn.row_src, turn.row_dst);
-                let at = (src.wrapping_add(src_at), dst.wrapping_add(dst_at));
-                self.write_dense::<S, NV>(at, written, i, turn.past_caches);
+            if step.store {
+                let at = (step.store_src.wrapping_add(src_at), step.dst.wrapping_add(dst_at));
+                self.store_row::<S, NV>(at, params, i, step.non_temporal);
             }
         }
     }
 
-    /// Writes the `i`th of four rows.
+    /// Stores row `i` of a group.
     #[inline(always)]
-    unsafe fn write_dense<S: Simd, const NV: usize>(
+    unsafe fn store_row<S: Simd, const NV: usize>(
         &self,
         (src, dst): (*const u8, *mut u8),
         scalars: &Scalars,
         i: usize,
-        past_caches: bool,
+        non_temporal: bool,
     ) {
         let row = Row { src, dst, high: scalars.high[i], low: scalars.low[i], r: scalars.r[i] };
         unsafe {
-            let normalize = self.normalize::<S, 1>([Written::new(&row)]);
-            let op = Stream { normalize, past_caches, next: std::ptr::null() };
+            let normalize = self.normalize::<S, 1>([RowParams::new(&row)]);
+            let op = Stream { normalize, non_temporal, next: std::ptr::null() };
             match NV {
                 1 => op.vectors::<1>(0),
                 2 => op.vectors::<2>(0),
@@ -226,82 +249,83 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// A quarter of the sum of a row's values, or of those that make its pilot.
+    /// A quarter of the sum of the values that make a row's mean or provisional mean.
     #[inline(always)]
     unsafe fn values<S: Simd, const NV: usize>(&self, src: *const u8) -> S::Q {
         unsafe {
-            S::wide_quarter(if NV * LANES > PILOT {
-                pilot_lanes::<S, Src>(self.src_type, src)
+            S::wide_quarter(if NV * LANES > PROVISIONAL_COLS {
+                provisional_lanes::<S, Src>(self.src_type, src)
             } else {
                 value_lanes::<S, Src, Dst>(self.src_type, src, NV * LANES)
             })
         }
     }
 
-    /// A quarter of the sum of a row's squares about its pilot, and of its terms where the mean is not known yet.
+    /// A quarter of the sum of a row's squares about its provisional mean, and of the terms that correct it.
     #[inline(always)]
     unsafe fn squares<S: Simd, const NV: usize>(
         &self,
         src: *const u8,
-        pilot: &f32,
+        provisional: &f32,
     ) -> (S::Q, S::Q) {
-        let about = if RMS { 0.0 } else { *pilot };
+        let about = if RMS { 0.0 } else { *provisional };
         let moments = Moments::<Src, Dst, RMS>::about(self.src_type, src, about);
         unsafe {
-            let nothing = S::Q::splat(0.0);
-            if NV * LANES <= PILOT {
-                // A single chain: the others of its group are zero.
+            let zero = S::Q::splat(0.0);
+            if NV * LANES <= PROVISIONAL_COLS {
+                // A single chain: the other chains of the fold's group are zero.
                 let mut chain = S::splat(0.0);
                 for v in 0..NV {
-                    let d = moments.distance::<S>(self.src_type.load::<S>(src, v * LANES));
+                    let d = moments.deviation::<S>(self.src_type.load::<S>(src, v * LANES));
                     chain = S::fma(d, d, chain);
                 }
-                return (S::wide_quarter(S::widen(chain)), nothing);
+                return (S::wide_quarter(S::widen(chain)), zero);
             }
             let sums = lane_sums::<S, 1, _>(NV * LANES, &moments);
-            let terms = if RMS { nothing } else { S::wide_quarter(sums.terms) };
+            let terms = if RMS { zero } else { S::wide_quarter(sums.terms) };
             (S::wide_quarter(sums.products[0]), terms)
         }
     }
 
-    /// What four rows' sums come to, their statistics written if they are outputs; `None`, and nothing is written, if f32
-    /// does not carry one of them or its sums have to be taken once more.
+    /// The statistics of a group, stored if they are outputs. `None`, with nothing stored, if one of the rows needs a
+    /// second pass or f64.
     #[inline(always)]
-    unsafe fn find<S: Simd, const NV: usize>(
+    unsafe fn statistics<S: Simd, const NV: usize>(
         &self,
         row: usize,
         sums: &Sums<S>,
         scalars: &Scalars,
-    ) -> Option<Found<S>> {
+    ) -> Option<GroupStatistics<S>> {
         let job = self.job;
         unsafe {
             let per_col = S::Q::splat(1.0 / (NV * LANES) as f64);
             let mean_square = S::Q::mul(S::Q::sums(sums.squares), per_col);
-            let (smallest, largest) = (S::Q::splat(SMALLEST), S::Q::splat(LARGEST));
-            let mut carried = S::Q::all_between(mean_square, smallest, largest);
-            let mut found = Found::<S> { mean: S::Q::splat(0.0), variance: mean_square };
+            let (smallest, largest) =
+                (S::Q::splat(SMALLEST_MEAN_SQUARE), S::Q::splat(LARGEST_MEAN_SQUARE));
+            let mut trusted = S::Q::all_between(mean_square, smallest, largest);
+            let mut found = GroupStatistics::<S> { mean: S::Q::splat(0.0), variance: mean_square };
             if !RMS {
-                let pilots = S::Q::load_widened(scalars.high.as_ptr());
-                found.mean = if NV * LANES <= PILOT {
+                let provisional = S::Q::load_widened(scalars.high.as_ptr());
+                found.mean = if NV * LANES <= PROVISIONAL_COLS {
                     S::Q::load(scalars.mean.as_ptr())
                 } else {
-                    // Of the values, or of the distances.
+                    // The terms are the values, or the deviations.
                     let terms = S::Q::mul(S::Q::sums(sums.terms), per_col);
-                    if Dst::HALF { S::Q::add(pilots, terms) } else { terms }
+                    if Dst::HALF { S::Q::add(provisional, terms) } else { terms }
                 };
-                let offset = S::Q::sub(found.mean, pilots);
+                let offset = S::Q::sub(found.mean, provisional);
                 let square = S::Q::mul(offset, offset);
                 let near = S::Q::mul(mean_square, S::Q::splat(NEAR));
-                carried &= S::Q::all_between(square, S::Q::splat(0.0), near);
+                trusted &= S::Q::all_between(square, S::Q::splat(0.0), near);
                 found.variance = S::Q::sub(mean_square, square);
             }
-            if carried && job.writes_statistics() && job.stat_rows.step() == Some(1) {
+            if trusted && job.writes_statistics() && job.stat_rows.step() == Some(1) {
                 let at = job.stat_rows.offset(row);
                 if !RMS {
                     S::Q::store_narrowed(job.mean.add(at), found.mean);
                 }
                 S::Q::store_narrowed(job.variance.add(at), found.variance);
-            } else if carried && job.writes_statistics() {
+            } else if trusted && job.writes_statistics() {
                 let (mut means, mut variances) = ([0.0f64; ROWS], [0.0f64; ROWS]);
                 S::Q::store(means.as_mut_ptr(), found.mean);
                 S::Q::store(variances.as_mut_ptr(), found.variance);
@@ -309,13 +333,13 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     job.write(row + r, &Statistics { mean: means[r], variance: variances[r] });
                 }
             }
-            carried.then_some(found)
+            trusted.then_some(found)
         }
     }
 
-    /// The scalars of four rows.
+    /// The scalars of a group, from its statistics.
     #[inline(always)]
-    unsafe fn roots<S: Simd>(&self, found: &Found<S>, scalars: &mut Scalars) {
+    unsafe fn reciprocals<S: Simd>(&self, found: &GroupStatistics<S>, scalars: &mut Scalars) {
         unsafe {
             let root = S::Q::sqrt(S::Q::add(found.variance, S::Q::splat(self.job.epsilon)));
             S::Q::store_narrowed(scalars.r.as_mut_ptr(), S::Q::div(S::Q::splat(1.0), root));
@@ -329,12 +353,28 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     }
 }
 
-/// Dense rows from `first` on, as many as there are fours of them or up to some that f32 does not carry; gives the
-/// row it stopped at.
+/// Stores the means of a group, or its provisional means.
 ///
 /// # Safety
-/// The rows are there and this thread's, of `NV` vectors and dense, of the types and flags that the function is made
-/// for, and their statistics are computed; the instruction set of `S` is there.
+/// The CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn store_means<S: Simd, const NV: usize>(sums: &Sums<S>, scalars: &mut Scalars) {
+    let per_value = 1.0 / (NV * LANES).min(PROVISIONAL_COLS) as f64;
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mean = S::Q::mul(S::Q::sums(sums.values), S::Q::splat(per_value));
+        if NV * LANES <= PROVISIONAL_COLS {
+            S::Q::store(scalars.mean.as_mut_ptr(), mean);
+        }
+        S::Q::store_narrowed(scalars.high.as_mut_ptr(), mean);
+    }
+}
+
+/// Dense rows from `first` on, in groups; returns the row it stopped at.
+///
+/// # Safety
+/// The rows exist, are dense, have `NV` vectors and belong to this thread. The job has the types and flags of the type
+/// parameters and computes its statistics. The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn dense_rows<
     S: Simd,
@@ -350,9 +390,9 @@ unsafe fn dense_rows<
 ) -> usize {
     let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        let row = kernel.by_fours::<S, NV>(first, last);
+        let row = kernel.groups::<S, NV>(first, last);
         if job.streams {
             S::stream_fence();
         }
@@ -370,7 +410,7 @@ entry_points! {
 /// See [`dense_rows`].
 type Entry = unsafe fn(&Forward, usize, usize) -> usize;
 
-/// The kernel for dense rows, if the types, flags and columns have one.
+/// The kernel for dense rows of a problem, if there is one for its types, flags and columns.
 #[derive(Clone, Copy)]
 pub(super) struct Dense(Option<Entry>);
 
@@ -379,7 +419,7 @@ impl Dense {
         self.0.is_some()
     }
 
-    /// For the usual types.
+    /// Only the common types have such kernels.
     pub(super) fn new(level: Level, types: &KernelTypes, flags: Flags, cols: usize) -> Self {
         use DataType::{Bf16 as B, F16 as H, F32 as F};
         let (src, dst, rms) = (types.src, types.dst, flags.rms());
@@ -395,11 +435,11 @@ impl Dense {
         })
     }
 
-    /// Rows from `first` on; gives the row it stopped at.
+    /// Runs rows from `first` on and returns the row it stopped at.
     ///
     /// # Safety
-    /// The job is of the types, flags and columns that this was made for; the rows are there and this thread's; the
-    /// level's instruction set is there.
+    /// The job has the types, flags and columns of this kernel, the rows exist and belong to this thread, and the CPU
+    /// supports the level.
     pub(super) unsafe fn run(&self, job: &Forward, first: usize, last: usize) -> usize {
         let dense = Some(job.cols);
         match self.0 {
@@ -408,7 +448,7 @@ impl Dense {
                     && job.dst_rows.step() == dense
                     && job.statistics != StatisticsUse::Given =>
             {
-                // SAFETY: the caller's; the rows are dense.
+                // SAFETY: guaranteed by the caller, and the rows are dense.
                 unsafe { entry(job, first, last) }
             }
             _ => first,
@@ -428,7 +468,7 @@ fn by_cols<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>(
     level: Level,
     cols: usize,
 ) -> Option<Entry> {
-    // Longer rows of 16 bits gain only where little is computed.
+    // Longer rows of 16-bit elements gain only with few operations per element.
     let light = const { !Src::HALF || RMS && !Dst::HALF };
     match cols {
         16 => entries::at::<Src, Dst, RMS, AFFINE, 1>(level),

@@ -1,15 +1,14 @@
 //! Forward: `dst = (src - mean) * r * scale + shift` with `r = 1/sqrt(variance + epsilon)`.
 //!
-//! Per row: one sweep for its statistics, one that writes dst. The second takes along the first of rows
-//! further on where that pays: while the one waits for memory, the other computes. The mean is carried
-//! as `high`, an f32, and what is left of it: `src - high` is exact where it is small, and the rest
-//! enters by a fused multiply-add, as do scale and shift. Rows that f32 does not carry, or whose statistics take
-//! another sweep, are left to `wide`.
+//! Each row takes two sweeps: one for its statistics, one that stores dst. Where it pays, the store of one row overlaps
+//! with the statistics of a later one: one waits for memory while the other computes. The mean is split into `high`,
+//! rounded to f32, and a remainder: `src - high` is exact where it is small, and the remainder enters by a fused
+//! multiply-add, as scale and shift do. Rows that need a second pass or f64 are left to `f64_forward`.
 
 use super::job::{Forward, StatisticsUse};
-use super::normalize::{BOTH, Fetch, Normalize, SCALE, Stream, Written};
+use super::normalize::{BOTH, Normalize, Prefetch, Row, RowParams, SCALE, Stream};
 use super::problem::Flags;
-use super::row::{Moments, Statistics, reciprocal};
+use super::row::{Moments, Statistics, mean_residual, reciprocal};
 use super::types::KernelTypes;
 use crate::simd::{
     BLOCK, Bf16, Byte, Element, F16, F32, HalfAsF32, Level, Simd, WithPostOps, entry_points, fold,
@@ -17,35 +16,16 @@ use crate::simd::{
 };
 use crate::tensor::DataType;
 
-/// The most rows whose statistics are known before they are written: while one row's lanes are joined, and
-/// its root and quotient taken, other rows' sweeps run.
+/// The most rows whose statistics are computed before they are stored, so that sweeps of other rows hide the latency of
+/// a row's horizontal sum, square root and division.
 const DEPTH: usize = 4;
-/// How many bytes of src or dst a row may have so that another's statistics are taken along: with RMS, where there is
-/// little to compute, and with mean and variance; the first where src and dst stay in the second-level cache, the
-/// others where they do not.
-const LONGEST_RMS_ALONG: usize = 8 * 1024;
-const LONGEST_RMS_ALONG_BEYOND: usize = 4 * 1024;
-const LONGEST_ALONG_BEYOND: usize = 20 * 1024;
-/// The same from f32 to bf16, in any cache.
-const LONGEST_WIDE_ALONG: usize = 8 * 1024;
-
-/// What `xhat = (x - high)*r + low` takes besides the mean rounded to f32. `x - high` is 0, or at least
-/// as large as what the rounding left, so the term's own rounding is never magnified.
-#[inline(always)]
-pub(super) fn low_term(mean: f64, high: f32, r: f32) -> f32 {
-    ((f64::from(high) - mean) * f64::from(r)) as f32
-}
-
-/// A row, ready to be written.
-#[derive(Clone, Copy)]
-pub(super) struct Row {
-    pub(super) src: *const u8,
-    pub(super) dst: *mut u8,
-    pub(super) high: f32,
-    /// What the mean is short of `high`, times `r`.
-    pub(super) low: f32,
-    pub(super) r: f32,
-}
+/// The longest rows of src or dst, in bytes, whose store overlaps with the statistics of a later row. RMS computes
+/// little per element, so its limits are lower. They depend on whether src and dst stay in the second-level cache.
+const LONGEST_RMS_OVERLAPPED: usize = 8 * 1024;
+const LONGEST_RMS_OVERLAPPED_NOT_RESIDENT: usize = 4 * 1024;
+const LONGEST_OVERLAPPED_NOT_RESIDENT: usize = 20 * 1024;
+/// The limit for f32 to bf16, wherever the tensors are.
+const LONGEST_F32_TO_BF16_OVERLAPPED: usize = 8 * 1024;
 
 /// A job with the types and flags of its kernel.
 pub(super) struct Kernel<'a, Src, Dst, const RMS: bool, const AFFINE: u8> {
@@ -54,14 +34,15 @@ pub(super) struct Kernel<'a, Src, Dst, const RMS: bool, const AFFINE: u8> {
     pub(super) dst_type: Dst,
 }
 
-// SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
-// of `S` is there, by the contract of `forward_rows`.
+// SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
+// instruction set of `S`, by the contract of `forward_rows`.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     Kernel<'_, Src, Dst, RMS, AFFINE>
 {
+    /// The address of a row, which need not exist.
     #[inline(always)]
-    pub(super) unsafe fn src(&self, row: usize) -> *const u8 {
+    pub(super) fn src(&self, row: usize) -> *const u8 {
         self.job.src.wrapping_add(self.job.src_rows.offset(row) * self.src_type.size())
     }
 
@@ -70,159 +51,153 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         unsafe { Moments::new::<S>(self.src_type, self.src(row), self.job.cols) }
     }
 
-    /// A row by itself; `None` if f32 does not carry it.
+    /// Computes the statistics of a row; `None` if the row needs a second pass or f64.
     #[inline(always)]
-    unsafe fn alone<S: Simd>(&self, row: usize) -> Option<Row> {
+    unsafe fn prepare<S: Simd>(&self, row: usize) -> Option<Row> {
         let job = self.job;
         unsafe {
             let found = if job.statistics == StatisticsUse::Given {
                 job.given(row)?
             } else {
                 let moments = self.moments::<S>(row);
-                let sums = if job.fetches
+                let sums = if job.prefetches
                     && !(RMS && job.streams && self.dst_type.streams(self.dst(row)))
                 {
-                    // The memory has nothing else to do in this sweep, which takes a while: the next row may
-                    // come. RMS asks while it writes, where it writes past the caches.
-                    let fetch = Fetch { row: self.src_ahead(row + 1), size: self.src_type.size() };
-                    fold_beside::<S, 1, _, _>(job.cols, &moments, &fetch)
+                    // This sweep leaves memory bandwidth for prefetching the next row. RMS prefetches during its
+                    // non-temporal stores instead.
+                    let prefetch = Prefetch { row: self.src(row + 1), size: self.src_type.size() };
+                    fold_beside::<S, 1, _, _>(job.cols, &moments, &prefetch)
                 } else {
                     fold::<S, 1, _>(job.cols, &moments)
                 };
                 moments.statistics(job.cols, &sums)?
             };
-            Some(self.ready(row, &found))
+            Some(self.row(row, &found))
         }
     }
 
-    /// Where a row begins, if it is there.
+    /// The scalars that store a row. Stores its statistics if they are outputs.
     #[inline(always)]
-    fn src_ahead(&self, row: usize) -> *const u8 {
-        self.job.src.wrapping_add(self.job.src_rows.offset(row) * self.src_type.size())
-    }
-
-    /// What writing a row takes; its statistics are written here, if they are outputs.
-    #[inline(always)]
-    unsafe fn ready(&self, row: usize, found: &Statistics) -> Row {
+    unsafe fn row(&self, row: usize, found: &Statistics) -> Row {
         let job = self.job;
         unsafe {
             job.write(row, found);
             let high = found.mean as f32;
             let r = reciprocal(found.variance, job.epsilon) as f32;
-            let low = if RMS { 0.0 } else { low_term(found.mean, high, r) };
+            let low = if RMS { 0.0 } else { mean_residual(found.mean, high, r) };
             Row { src: self.src(row), dst: self.dst(row), high, low, r }
         }
     }
 
     #[inline(always)]
-    pub(super) unsafe fn dst(&self, row: usize) -> *mut u8 {
+    pub(super) fn dst(&self, row: usize) -> *mut u8 {
         self.job.dst.wrapping_add(self.job.dst_rows.offset(row) * self.dst_type.size())
     }
 
     #[inline(always)]
     pub(super) fn normalize<S: Simd, const R: usize>(
         &self,
-        rows: [Written<S>; R],
+        rows: [RowParams<S>; R],
     ) -> Normalize<S, Src, Dst, RMS, AFFINE, R> {
         let (scale, shift) = (self.job.scale, self.job.shift);
         Normalize { src_type: self.src_type, dst_type: self.dst_type, rows, scale, shift }
     }
 
-    /// The first of the rows that are known.
+    /// Takes the first pending rows.
     #[inline(always)]
-    unsafe fn known<S: Simd, const R: usize>(
+    unsafe fn normalize_pending<S: Simd, const R: usize>(
         &self,
-        known: &mut Known,
+        pending: &mut Pending,
     ) -> Normalize<S, Src, Dst, RMS, AFFINE, R> {
-        let rows = known.take::<R>();
+        let rows = pending.take::<R>();
         unsafe {
-            let mut written = [Written::new(&rows[0]); R];
+            let mut params = [RowParams::new(&rows[0]); R];
             for r in 1..R {
-                written[r] = Written::new(&rows[r]);
+                params[r] = RowParams::new(&rows[r]);
             }
-            self.normalize::<S, R>(written)
+            self.normalize::<S, R>(params)
         }
     }
 
-    /// Writes one row, of which `next` comes next.
+    /// Stores a row non-temporally, while `next` is prefetched.
     #[inline(always)]
-    unsafe fn write_past_caches<S: Simd>(&self, row: Row, next: usize) {
+    unsafe fn write_non_temporal<S: Simd>(&self, row: Row, next: usize) {
         unsafe {
-            let normalize = self.normalize::<S, 1>([Written::new(&row)]);
+            let normalize = self.normalize::<S, 1>([RowParams::new(&row)]);
             if self.dst_type.streams(row.dst) {
                 let fetched = !RMS && self.job.statistics != StatisticsUse::Given;
-                let next = if fetched { std::ptr::null() } else { self.src_ahead(next) };
-                map::<S, _>(self.job.cols, &Stream { normalize, past_caches: true, next });
+                let next = if fetched { std::ptr::null() } else { self.src(next) };
+                map::<S, _>(self.job.cols, &Stream { normalize, non_temporal: true, next });
             } else {
                 map::<S, _>(self.job.cols, &normalize);
             }
         }
     }
 
-    /// Writes a row and takes along the statistics of row `next`, which follows those that are known already; gives
-    /// how many there are before one that f32 does not carry.
+    /// Stores the first pending row while the statistics of row `next`, which follows the pending ones, are summed.
+    /// Returns 0 if that row needs a second pass or f64, else 1.
     #[inline(always)]
-    unsafe fn write_one_and_fold<S: Simd>(&self, known: &mut Known, next: usize) -> usize {
+    unsafe fn write_one_and_fold<S: Simd>(&self, pending: &mut Pending, next: usize) -> usize {
         let job = self.job;
         unsafe {
             let moments = [self.moments::<S>(next)];
-            let [row] = known.take();
-            let normalize = self.normalize::<S, 1>([Written::new(&row)]);
-            let past_caches = job.streams && self.dst_type.streams(row.dst);
-            // The row after the one that is summed, if it comes from memory.
-            let far = if job.streams { self.src_ahead(next + 1) } else { std::ptr::null() };
-            let op = Stream { normalize, past_caches, next: far };
+            let [row] = pending.take();
+            let normalize = self.normalize::<S, 1>([RowParams::new(&row)]);
+            let non_temporal = job.streams && self.dst_type.streams(row.dst);
+            // The row after the one that is summed is prefetched if it comes from memory.
+            let far = if job.streams { self.src(next + 1) } else { std::ptr::null() };
+            let op = Stream { normalize, non_temporal, next: far };
             let [sums] = map_and_fold::<S, 1, 1, _, _>(job.cols, &op, &moments);
             let Some(found) = moments[0].statistics(job.cols, &sums) else { return 0 };
-            known.add(self.ready(next, &found));
+            pending.add(self.row(next, &found));
             1
         }
     }
 
-    /// The same for two rows.
+    /// As [`write_one_and_fold`](Self::write_one_and_fold), for two rows; returns how many became pending.
     #[inline(always)]
-    unsafe fn write_two_and_fold<S: Simd>(&self, known: &mut Known, next: usize) -> usize {
+    unsafe fn write_two_and_fold<S: Simd>(&self, pending: &mut Pending, next: usize) -> usize {
         let cols = self.job.cols;
         unsafe {
             let moments = [self.moments::<S>(next), self.moments::<S>(next + 1)];
-            let normalize = self.known::<S, 2>(known);
+            let normalize = self.normalize_pending::<S, 2>(pending);
             let sums = map_and_fold::<S, 1, 2, _, _>(cols, &normalize, &moments);
             unroll!(r in 2, {
                 let Some(found) = moments[r].statistics(cols, &sums[r]) else { return r };
-                known.add(self.ready(next + r, &found));
+                pending.add(self.row(next + r, &found));
             });
             2
         }
     }
 
-    /// Whether rows take along the statistics of others.
+    /// Whether storing a row overlaps with the statistics of a later one.
     #[inline(always)]
-    fn goes_along<S: Simd>(&self) -> bool {
+    fn overlaps<S: Simd>(&self) -> bool {
         let job = self.job;
         let (src, dst) = (job.cols * self.src_type.size(), job.cols * self.dst_type.size());
         let fits = match (RMS, job.schedule.resident) {
-            (true, true) => src.max(dst) <= LONGEST_RMS_ALONG,
-            (true, false) => !job.streams && src.max(dst) <= LONGEST_RMS_ALONG_BEYOND,
-            (false, _) if Dst::LOOKS && !Src::HALF && !job.streams => {
-                src.max(dst) <= LONGEST_WIDE_ALONG
+            (true, true) => src.max(dst) <= LONGEST_RMS_OVERLAPPED,
+            (true, false) => !job.streams && src.max(dst) <= LONGEST_RMS_OVERLAPPED_NOT_RESIDENT,
+            (false, _) if Dst::BATCHED_STORE && !Src::HALF && !job.streams => {
+                src.max(dst) <= LONGEST_F32_TO_BF16_OVERLAPPED
             }
             (false, true) => true,
             (false, false) if job.streams => src + dst <= job.schedule.caches.row_pair(),
-            (false, false) => src.max(dst) <= LONGEST_ALONG_BEYOND,
+            (false, false) => src.max(dst) <= LONGEST_OVERLAPPED_NOT_RESIDENT,
         };
         let given = job.statistics == StatisticsUse::Given;
         S::MANY_REGISTERS && !given && job.cols <= BLOCK && fits
     }
 }
 
-/// The rows whose statistics are known, in order.
-struct Known {
+/// A queue of rows whose statistics are computed and that are not stored yet.
+struct Pending {
     rows: [Row; DEPTH],
     first: usize,
     len: usize,
 }
 
-impl Known {
+impl Pending {
     #[inline(always)]
     fn add(&mut self, row: Row) {
         self.rows[(self.first + self.len) % DEPTH] = row;
@@ -241,11 +216,49 @@ impl Known {
     }
 }
 
-/// Rows from `first` on, up to `last - 1` or to one that f32 does not carry; gives the row it stopped
-/// at.
+/// How rows are pipelined.
+struct Pipelining {
+    /// Whether storing a row overlaps with the statistics of a later one.
+    overlapped: bool,
+    /// Whether two rows are stored at once.
+    pairs: bool,
+    /// How many rows may be pending.
+    depth: usize,
+}
+
+impl Pipelining {
+    #[inline(always)]
+    fn new<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>(
+        kernel: &Kernel<'_, Src, Dst, RMS, AFFINE>,
+    ) -> Self {
+        let job = kernel.job;
+        let row_bytes = job.cols * kernel.src_type.size().max(kernel.dst_type.size());
+        let overlapped = kernel.overlaps::<S>();
+        // Batched stores have fewer vectors to batch where two rows are stored at once.
+        let pairs = S::MANY_REGISTERS
+            && !RMS
+            && job.schedule.resident
+            && !(Dst::BATCHED_STORE && overlapped);
+        let rows_at_once = if pairs { 2 } else { 1 };
+        let in_cache = job.schedule.caches.working_set() / row_bytes;
+        let depth = if overlapped && in_cache < 3 * rows_at_once {
+            rows_at_once
+        } else if overlapped {
+            2 * rows_at_once
+        } else if RMS && !job.schedule.resident {
+            // Both sweeps are bound by memory: a row is stored while it is still in the cache.
+            1
+        } else {
+            (in_cache / 4).clamp(1, DEPTH)
+        };
+        Self { overlapped, pairs, depth }
+    }
+}
+
+/// Runs rows from `first` on, up to `last` or to a row that needs a second pass or f64. Returns the row it stopped at.
 ///
 /// # Safety
-/// The rows are there and this thread's; `cols` is not 0; the instruction set of `S` is there.
+/// The rows exist and belong to this thread, `cols` is not 0, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>(
     job: &Forward,
@@ -253,56 +266,43 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     last: usize,
 ) -> usize {
     let src_type = Src::of(job.src_type);
-    // SAFETY: the job's ramps are there.
-    let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.finish) };
+    // SAFETY: the job's post-operations outlive the call.
+    let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.post_ops) };
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
-    let row_bytes = job.cols * src_type.size().max(dst_type.size());
-    let along = kernel.goes_along::<S>();
-    // Stores that look at several vectors of a row do so less often for rows one by one.
-    let pairs = S::MANY_REGISTERS && !RMS && job.schedule.resident && !(Dst::LOOKS && along);
+    let Pipelining { overlapped, pairs, depth } =
+        Pipelining::new::<S, Src, Dst, RMS, AFFINE>(&kernel);
     let rows_at_once = if pairs { 2 } else { 1 };
-    let in_cache = job.schedule.caches.working_set() / row_bytes;
-    let depth = if along && in_cache < 3 * rows_at_once {
-        rows_at_once
-    } else if along {
-        2 * rows_at_once
-    } else if RMS && !job.schedule.resident {
-        // Its sweeps are memory's: the row that was summed is written while it is near.
-        1
-    } else {
-        (in_cache / 4).clamp(1, DEPTH)
-    };
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        let nothing = Row { src: job.src, dst: job.dst, high: 0.0, low: 0.0, r: 0.0 };
-        let mut known = Known { rows: [nothing; DEPTH], first: 0, len: 0 };
-        // Rows before `next` are written or known; `end` is where they stop.
+        let empty = Row { src: job.src, dst: job.dst, high: 0.0, low: 0.0, r: 0.0 };
+        let mut pending = Pending { rows: [empty; DEPTH], first: 0, len: 0 };
+        // Rows before `next` are stored or pending, and `end` is where the run stops.
         let (mut next, mut end) = (first, last);
         loop {
-            if known.len == 0 {
+            if pending.len == 0 {
                 next = kernel.short_rows::<S>(next, end);
             }
-            while known.len < depth && next < end {
-                let Some(ready) = kernel.alone::<S>(next) else {
+            while pending.len < depth && next < end {
+                let Some(row) = kernel.prepare::<S>(next) else {
                     end = next;
                     break;
                 };
-                known.add(ready);
+                pending.add(row);
                 next += 1;
             }
-            let folded = if along && pairs && known.len >= 2 && next + 2 <= end {
-                kernel.write_two_and_fold::<S>(&mut known, next)
-            } else if along && !pairs && known.len >= 1 && next < end {
-                kernel.write_one_and_fold::<S>(&mut known, next)
-            } else if job.streams && known.len >= 1 {
-                let [row] = known.take();
-                kernel.write_past_caches::<S>(row, next);
+            let folded = if overlapped && pairs && pending.len >= 2 && next + 2 <= end {
+                kernel.write_two_and_fold::<S>(&mut pending, next)
+            } else if overlapped && !pairs && pending.len >= 1 && next < end {
+                kernel.write_one_and_fold::<S>(&mut pending, next)
+            } else if job.streams && pending.len >= 1 {
+                let [row] = pending.take();
+                kernel.write_non_temporal::<S>(row, next);
                 continue;
-            } else if pairs && known.len >= 2 {
-                map::<S, _>(job.cols, &kernel.known::<S, 2>(&mut known));
+            } else if pairs && pending.len >= 2 {
+                map::<S, _>(job.cols, &kernel.normalize_pending::<S, 2>(&mut pending));
                 continue;
-            } else if known.len >= 1 {
-                map::<S, _>(job.cols, &kernel.known::<S, 1>(&mut known));
+            } else if pending.len >= 1 {
+                map::<S, _>(job.cols, &kernel.normalize_pending::<S, 1>(&mut pending));
                 continue;
             } else {
                 break;
@@ -320,13 +320,14 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
 }
 
 entry_points! {
-    /// Rows forward, per level.
+    /// Forward, per level.
     mod entries: forward_rows<Src: Element, Dst: Element; const RMS: bool, const AFFINE: u8>(
         job: &Forward, first: usize, last: usize
     ) -> usize;
 }
 
-/// Runs rows from `first` on and gives the row it stopped at: `last`, or one for `wide`.
+/// Runs rows from a first to before a last one. Returns the last, or the row it stopped at, which `f64_forward` takes
+/// over.
 pub(super) type Entry = unsafe fn(&Forward, usize, usize) -> usize;
 
 /// The kernel for a problem's types and parameters; `None` if all rows are computed in f64.
@@ -360,7 +361,7 @@ pub(super) fn entry(level: Level, types: &KernelTypes, flags: Flags) -> Option<E
         (S8 | U8, F) => typed::<Byte, F32>(level, rms),
         _ => typed::<F32, F32>(level, rms),
     };
-    // At the portable level all is one of these.
+    // The portable level has these kernels only.
     Some(entry.unwrap_or(match (src.half, dst.half, dst.is_byte(), rms) {
         (_, _, true, true) => portable::<F32, Byte, true, BOTH>,
         (true, _, true, false) => portable::<HalfAsF32, Byte, false, BOTH>,

@@ -1,29 +1,30 @@
-//! The two sweeps of backward: the sums of a row, and the one that writes diff_src and adds column terms.
+//! The two sweeps of backward: one sums a row, the other stores diff_src and adds column terms.
 
 use super::problem::LayerNormalization;
+use super::row::{load_if, store_if};
 use super::types::KernelTypes;
 use crate::rows::ColumnSums;
 use crate::simd::{Element, Fold, LANES, Level, Map, Simd, Terms, unroll};
 
-/// How the statistics enter the gradient.
+/// The modes of a gradient.
 pub(super) const LAYER: u8 = 0;
 pub(super) const RMS: u8 = 1;
-/// Added to one of the above: the statistics are constants.
+/// Combined with one of the above: the statistics are constants.
 pub(super) const GLOBAL: u8 = 2;
 
-/// What a kernel does with parameters: the sums over rows that it adds to, and whether it reads scale.
+/// How a kernel uses the parameters: the column sums that it adds to, and whether it reads scale.
 pub(super) const SUM_SCALE: u8 = 1;
 pub(super) const SUM_SHIFT: u8 = 2;
 pub(super) const SUM_BOTH: u8 = SUM_SCALE | SUM_SHIFT;
 pub(super) const READ_SCALE: u8 = 4;
 
-/// What a kernel computes: how the statistics enter, and the sums over rows. Some kernels add to sums that the problem
-/// does not have; these are not joined.
+/// What a kernel computes: the mode and the column sums. Some kernels add to sums that the problem does not have, which
+/// are then not joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     pub(super) mode: u8,
     pub(super) sums: u8,
-    /// Whether the problem has a scale; kernels that add to sums read one in any case.
+    /// Whether the problem has a scale. Kernels that add to column sums read one in any case.
     pub(super) scaled: bool,
 }
 
@@ -43,10 +44,10 @@ impl Kind {
     }
 }
 
-/// Rows written at once: scale and the column chains are loaded once for all.
+/// Rows stored at once, so that scale and the column chains are loaded once for all.
 pub(super) const TILE: usize = 2;
 
-/// A row, ready to be written.
+/// A row whose statistics and sums are computed.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub(super) src: *const u8,
@@ -61,8 +62,8 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// What a row is before it is prepared; one loop that prepares is one copy of the sweep.
-    pub(super) const NOTHING: Self = Self {
+    /// A placeholder. Rows are prepared in one loop, so that the sweep is compiled once.
+    pub(super) const EMPTY: Self = Self {
         src: std::ptr::null(),
         diff_dst: std::ptr::null(),
         diff_src: std::ptr::null_mut(),
@@ -81,7 +82,7 @@ pub(super) struct Types<Src, Dd, Ds> {
     pub(super) diff_src: Ds,
 }
 
-/// `sum(d)` and `sum(d*xhat)`; the first is left out with RMS.
+/// `sum(d)` and `sum(d*xhat)` of a row, without the first with RMS.
 pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8, const PARAMS: u8> {
     pub(super) src_type: Src,
     pub(super) dd_type: Dd,
@@ -95,13 +96,13 @@ pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8, const PARAMS: u8> {
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
     RowSums<S, Src, Dd, MODE, PARAMS>
 {
-    /// `d` and `xhat` of a vector; `n` is 16 for a whole one.
+    /// `d` and `xhat` of a vector; `n` is 16 for a full one.
     ///
     /// # Safety
-    /// As [`Fold`]; scale is as long as a row.
+    /// As [`Fold`], and scale is as long as a row.
     #[inline(always)]
     pub(super) unsafe fn at(&self, i: usize, n: usize) -> (S::F, S::F) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (x, dd) = if n == LANES {
                 (self.src_type.load::<S>(self.src, i), self.dd_type.load::<S>(self.diff_dst, i))
@@ -120,36 +121,36 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
 }
 
 /// # Safety
-/// The instruction set of `S` is there.
+/// The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn xhat<S: Simd, const MODE: u8>(x: S::F, mean: S::F, r: S::F) -> S::F {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { if MODE & RMS != 0 { S::mul(x, r) } else { S::mul(S::sub(x, mean), r) } }
 }
 
-/// `d*xhat` alone.
+/// Sums `d*xhat`.
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 1>
     for RowSums<S, Src, Dd, MODE, PARAMS>
 {
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Terms::products([self.at(i, LANES)]) }
     }
     #[inline(always)]
     unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Terms::products([self.at(i, n)]) }
     }
 }
 
-/// `d` and `d*xhat`.
+/// Sums `d` and `d*xhat`.
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 2>
     for RowSums<S, Src, Dd, MODE, PARAMS>
 {
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 2> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (d, xhat) = self.at(i, LANES);
             Terms::products([(d, S::splat(1.0)), (d, xhat)])
@@ -157,7 +158,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<
     }
     #[inline(always)]
     unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 2> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (d, xhat) = self.at(i, n);
             Terms::products([(d, S::splat(1.0)), (d, xhat)])
@@ -165,7 +166,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<
     }
 }
 
-/// A row's scalars, each in all lanes.
+/// A row's scalars, broadcast to all lanes.
 pub(super) struct Vectors<S: Simd> {
     pub(super) mean: S::F,
     pub(super) r: S::F,
@@ -174,10 +175,10 @@ pub(super) struct Vectors<S: Simd> {
 }
 
 impl<S: Simd> Vectors<S> {
-    /// A vector of diff_src, whose column terms are added to the chains of diff_scale and diff_shift.
+    /// A vector of diff_src. Its column terms are added to the chains of diff_scale and diff_shift.
     ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn gradient<const MODE: u8, const PARAMS: u8>(
         &self,
@@ -186,7 +187,7 @@ impl<S: Simd> Vectors<S> {
         scale: S::F,
         (scale_chain, shift_chain): &mut (S::F, S::F),
     ) -> S::F {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let xhat = xhat::<S, MODE>(x, self.mean, self.r);
             if PARAMS & SUM_SCALE != 0 {
@@ -205,7 +206,7 @@ impl<S: Simd> Vectors<S> {
     }
 }
 
-/// Writes diff_src of `R` rows and adds their column terms.
+/// Stores diff_src of `R` rows and adds their column terms.
 pub(super) struct Gradient<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8, const R: usize> {
     pub(super) types: Types<Src, Dd, Ds>,
     pub(super) rows: [Row; R],
@@ -216,17 +217,16 @@ pub(super) struct Gradient<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8, co
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, const R: usize>
     Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R>
 {
-    /// The vectors of diff_src at element `i`, whose column terms are added; `n` is 16 for a whole
-    /// vector.
+    /// The vectors of diff_src at element `i`, after their column terms are added; `n` is 16 for a full vector.
     ///
-    /// All rows are loaded before one is stored: a load that follows a store to an address a multiple of
-    /// 4 KiB away waits for it.
+    /// All rows are loaded before any is stored: a load after a store to an address that differs by a multiple of 4 KiB
+    /// waits for the store (4K aliasing).
     ///
     /// # Safety
-    /// As [`Map`]; scale and the sums that PARAMS names are as long as a row.
+    /// As [`Map`], and scale and the sums in PARAMS are as long as a row.
     #[inline(always)]
     unsafe fn at<S: Simd>(&self, i: usize, n: usize) -> [S::F; R] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let zero = S::splat(0.0);
             let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.scale, i, n);
@@ -261,38 +261,6 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, c
     }
 }
 
-/// Writes `n` elements, 16 for a whole vector, if they are wanted.
-///
-/// # Safety
-/// As [`load_if`].
-#[inline(always)]
-unsafe fn store_if<S: Simd>(wanted: bool, p: *mut f32, i: usize, v: S::F, n: usize) {
-    // SAFETY: the caller's.
-    unsafe {
-        match (wanted, n == LANES) {
-            (false, _) => (),
-            (true, true) => S::store(p.add(i), v),
-            (true, false) => S::store_n(p.add(i), v, n),
-        }
-    }
-}
-
-/// `n` elements, 16 for a whole vector, or zeros.
-///
-/// # Safety
-/// Elements `i` to `i + n - 1` are there if they are wanted; the instruction set of `S` is too.
-#[inline(always)]
-pub(super) unsafe fn load_if<S: Simd>(wanted: bool, p: *const f32, i: usize, n: usize) -> S::F {
-    // SAFETY: the caller's.
-    unsafe {
-        match (wanted, n == LANES) {
-            (false, _) => S::splat(0.0),
-            (true, true) => S::load(p.add(i)),
-            (true, false) => S::load_n(p.add(i), n),
-        }
-    }
-}
-
 impl<
     S: Simd,
     Src: Element,
@@ -307,7 +275,7 @@ impl<
 
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let outs = self.at::<S>(i, LANES);
             unroll!(r in R, {
@@ -317,7 +285,7 @@ impl<
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let outs = self.at::<S>(i, n);
             unroll!(r in R, {
@@ -327,10 +295,10 @@ impl<
     }
 }
 
-/// [`Gradient`] of rows whose diff_src is stored past the caches, while the rows that come next are fetched.
+/// [`Gradient`] with non-temporal stores, while the next rows are prefetched.
 pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
     pub(super) gradient: Gradient<'a, Src, Dd, Ds, MODE, PARAMS, TILE>,
-    /// Where the next rows of src and diff_dst begin, if there are any.
+    /// The next rows of src and diff_dst, which need not exist.
     pub(super) next: [(*const u8, *const u8); TILE],
 }
 
@@ -342,7 +310,7 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARA
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
         let Gradient { types, rows, .. } = &self.gradient;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             unroll!(r in TILE, {
                 let (src, diff_dst) = self.next[r];
@@ -357,7 +325,7 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARA
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Map::<S>::apply_n(&self.gradient, i, n) }
     }
 }

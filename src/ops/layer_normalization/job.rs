@@ -1,20 +1,19 @@
-//! What a kernel is told of one execution, forward or backward: addresses, types, where rows begin.
+//! The arguments of a kernel in one execution, forward or backward: addresses, types, row offsets, and the scalars
+//! that are computed for several rows at once.
 
-use super::row::{Statistics, mean_in_range, variance_tells};
-use super::short::Short;
-use super::short_backward;
-use crate::rows::{ColumnSums, Schedule, Staged};
-use crate::simd::{Factors, FusedPostOps};
+use super::row::{Statistics, mean_in_range, variance_is_usable};
+use crate::rows::{CHAIN_ROWS, ColumnSums, Schedule, Staged};
+use crate::simd::{Factors, FusedPostOps, LANES};
 use crate::tensor::{DataType, RowMap};
 
-/// Where the statistics come from and go.
+/// Where the statistics come from, and whether they are outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StatisticsUse {
-    /// Computed, not shown.
+    /// Computed for internal use.
     Hidden,
-    /// Computed and written.
+    /// Computed and stored.
     Written,
-    /// Read.
+    /// Inputs.
     Given,
 }
 
@@ -32,31 +31,31 @@ pub(super) struct Forward {
     pub(super) variance: *mut f32,
     pub(super) scale: *const f32,
     pub(super) shift: *const f32,
-    /// Whether dst will be rounded again to fewer bits.
+    /// Whether dst is an intermediate that a later step rounds to fewer bits.
     pub(super) rounded_again: bool,
     pub(super) src_rows: RowMap,
     pub(super) dst_rows: RowMap,
     pub(super) stat_rows: RowMap,
     pub(super) statistics: StatisticsUse,
     pub(super) rms: bool,
-    /// What integers are multiplied and divided by before they are stored.
+    /// Scales applied before results are rounded to integers.
     pub(super) factors: Factors,
-    /// What all results go through before they are stored.
-    pub(super) finish: FusedPostOps,
+    /// Fused post-operations.
+    pub(super) post_ops: FusedPostOps,
     pub(super) schedule: Schedule,
-    /// Whether dst is too large to stay in a cache.
+    /// Whether dst is stored non-temporally.
     pub(super) streams: bool,
-    /// Whether src comes from memory, so that a row is asked for while another is summed.
-    pub(super) fetches: bool,
-    /// How the statistics of short rows are computed; of several at once only if they are computed at all.
-    pub(super) short: Short,
+    /// Whether src comes from memory, so that prefetching the next row pays.
+    pub(super) prefetches: bool,
+    /// How the statistics of short rows are computed.
+    pub(super) short: ShortRows,
 }
 
-// SAFETY: threads write different rows through these addresses; everything else is read.
+// SAFETY: threads write disjoint rows through these pointers and only read the rest.
 unsafe impl Sync for Forward {}
 
 impl Forward {
-    /// The same with src and dst on a stage.
+    /// The same job with src and dst on a stage.
     pub(super) fn on(&self, staged: &Staged<'_>) -> Self {
         let [src, dst, _] = staged.tensors;
         Self {
@@ -66,32 +65,32 @@ impl Forward {
             dst: dst.address,
             dst_type: dst.data_type,
             dst_rows: dst.rows,
-            // What is read again soon stays in the caches.
+            // A stage is read again soon, so it should stay in the cache.
             streams: self.streams && !dst.staged,
-            fetches: self.fetches && !src.staged,
+            prefetches: self.prefetches && !src.staged,
             ..*self
         }
     }
 
-    /// The statistics given for a row; `None` if f32 does not carry them.
+    /// The given statistics of a row; `None` if the row needs f64.
     ///
     /// # Safety
-    /// They are given, and the row exists.
+    /// Statistics are given, and the row exists.
     #[inline(always)]
     pub(super) unsafe fn given(&self, row: usize) -> Option<Statistics> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (mean, variance) = unsafe { self.given_values(row) };
         let found = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
         mean_in_range(mean).then_some(found)
     }
 
-    /// The mean and variance given for a row.
+    /// The given mean and variance of a row.
     ///
     /// # Safety
-    /// They are given, and the row exists.
+    /// Statistics are given, and the row exists.
     #[inline(always)]
     pub(super) unsafe fn given_values(&self, row: usize) -> (f32, f32) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { read_statistics(self.mean, self.variance, self.stat_rows.offset(row)) }
     }
 
@@ -100,34 +99,64 @@ impl Forward {
         self.statistics == StatisticsUse::Written
     }
 
-    /// Writes a row's statistics, if they are outputs.
+    /// Stores a row's statistics if they are outputs.
     ///
     /// # Safety
-    /// The row exists and is this thread's.
+    /// The row exists, and no other thread writes it.
     #[inline(always)]
     pub(super) unsafe fn write(&self, row: usize, statistics: &Statistics) {
         if !self.writes_statistics() {
             return;
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let at = self.stat_rows.offset(row);
             if !self.mean.is_null() {
                 self.mean.add(at).write_unaligned(statistics.mean as f32);
             }
-            // What does not fit saturates to +Inf.
+            // Out-of-range values become +Inf.
             self.variance.add(at).write_unaligned(statistics.variance as f32);
         }
     }
 }
 
-/// A mean, 0 if there are none, and a variance.
+/// How the statistics of short rows are computed.
+#[derive(Clone, Copy)]
+pub(super) enum ShortRows {
+    /// One row at a time, as for long rows.
+    None,
+    /// 16 rows at once, by a function of their own.
+    Separate(ShortStatistics),
+    /// 16 rows at once, while 16 earlier ones are stored.
+    Overlapped,
+}
+
+/// Short rows that are computed together: one per lane.
+pub(super) const ROWS_AT_ONCE: usize = LANES;
+
+/// The scalars of [`ROWS_AT_ONCE`] rows, one per lane; see [`Row`](super::normalize::Row).
+pub(super) struct ShortScalars {
+    pub(super) high: [f32; ROWS_AT_ONCE],
+    pub(super) low: [f32; ROWS_AT_ONCE],
+    pub(super) r: [f32; ROWS_AT_ONCE],
+}
+
+impl ShortScalars {
+    pub(super) const NONE: Self =
+        Self { high: [0.0; ROWS_AT_ONCE], low: [0.0; ROWS_AT_ONCE], r: [0.0; ROWS_AT_ONCE] };
+}
+
+/// Computes the scalars of [`ROWS_AT_ONCE`] rows from a first one on, `src_step` bytes apart. Returns false if one of
+/// them needs the row-by-row kernel.
+pub(super) type ShortStatistics = unsafe fn(&Forward, usize, usize, &mut ShortScalars) -> bool;
+
+/// The mean, or 0 without one, and the variance at an index.
 ///
 /// # Safety
-/// `mean` is null or, as `variance`, has an element `at`.
+/// `mean` is null or has an element `at`, and so does `variance`.
 #[inline(always)]
 unsafe fn read_statistics(mean: *const f32, variance: *const f32, at: usize) -> (f32, f32) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mean = if mean.is_null() { 0.0 } else { mean.add(at).read_unaligned() };
         (mean, variance.add(at).read_unaligned())
@@ -149,7 +178,7 @@ pub(super) struct Backward {
     pub(super) mean: *const f32,
     pub(super) variance: *const f32,
     pub(super) scale: *const f32,
-    /// Whether diff_src will be rounded again to fewer bits.
+    /// Whether diff_src is an intermediate that a later step rounds to fewer bits.
     pub(super) rounded_again: bool,
     pub(super) src_rows: RowMap,
     pub(super) diff_dst_rows: RowMap,
@@ -157,31 +186,31 @@ pub(super) struct Backward {
     pub(super) stat_rows: RowMap,
     pub(super) global_stats: bool,
     pub(super) rms: bool,
-    /// Whether diff_scale and diff_shift are summed.
+    /// Whether the kernel sums diff_scale and diff_shift.
     pub(super) sums: [bool; 2],
     /// Whether more rows of the block follow, so that a chain of column sums may stay open.
     pub(super) more: bool,
-    /// Whether diff_src is too large to stay in a cache.
+    /// Whether diff_src is stored non-temporally.
     pub(super) streams: bool,
-    /// The scalars of several rows at once, if rows are short.
-    pub(super) short: Option<short_backward::Entry>,
+    /// Computes the scalars of a chain of short rows at once; `None` for longer rows.
+    pub(super) short: Option<ChainEntry>,
 }
 
-// SAFETY: threads write different rows through these addresses; everything else is read.
+// SAFETY: threads write disjoint rows through these pointers and only read the rest.
 unsafe impl Sync for Backward {}
 
-/// What a row's statistics are, and whether they are to be trusted in f32.
+/// The given statistics of a row, by the precision that the row needs.
 pub(super) enum Given {
-    /// In f32.
-    Narrow(Statistics),
-    /// In f64.
-    Wide(Statistics),
-    /// In f64, taken anew from src.
-    Anew,
+    /// Usable in f32.
+    F32(Statistics),
+    /// Usable in f64 only.
+    F64(Statistics),
+    /// Unusable: recomputed from src in f64.
+    Recompute,
 }
 
 impl Backward {
-    /// The same with its tensors on a stage.
+    /// The same job with its tensors on a stage.
     pub(super) fn on(&self, staged: &Staged<'_>) -> Self {
         let [src, diff_dst, diff_src] = staged.tensors;
         Self {
@@ -200,28 +229,49 @@ impl Backward {
         }
     }
 
-    /// The column sums of the block whose part of the scratchpad begins at `block`.
+    /// The column sums of the block whose scratchpad begins at `block`.
     #[inline(always)]
     pub(super) fn column_sums(&self, block: *mut f64) -> ColumnSums {
         ColumnSums::new(self.cols, self.sums, block)
     }
 
-    /// The statistics given for a row.
+    /// The given statistics of a row.
     ///
     /// # Safety
     /// The row exists.
     #[inline(always)]
     pub(super) unsafe fn given(&self, row: usize) -> Given {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         let (mean, variance) =
             unsafe { read_statistics(self.mean, self.variance, self.stat_rows.offset(row)) };
         let found = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
-        if !self.global_stats && !variance_tells(variance) {
-            Given::Anew
+        if !self.global_stats && !variance_is_usable(variance) {
+            Given::Recompute
         } else if mean_in_range(mean) {
-            Given::Narrow(found)
+            Given::F32(found)
         } else {
-            Given::Wide(found)
+            Given::F64(found)
         }
     }
 }
+
+/// The scalars of a chain of rows, one per lane.
+pub(super) struct ChainScalars {
+    pub(super) mean: [f32; CHAIN_ROWS],
+    pub(super) r: [f32; CHAIN_ROWS],
+    /// `-r*sum(d)/C`.
+    pub(super) shift: [f32; CHAIN_ROWS],
+    /// `r*sum(d*xhat)/C`.
+    pub(super) slope: [f32; CHAIN_ROWS],
+}
+
+impl ChainScalars {
+    pub(super) const NONE: Self = {
+        let none = [0.0; CHAIN_ROWS];
+        Self { mean: none, r: none, shift: none, slope: none }
+    };
+}
+
+/// Computes the scalars of the chain that begins at a row, with the byte distances between rows of src and diff_dst.
+/// Returns false if one of the rows needs the row-by-row kernel.
+pub(super) type ChainEntry = unsafe fn(&Backward, usize, (usize, usize), &mut ChainScalars) -> bool;

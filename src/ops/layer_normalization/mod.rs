@@ -11,11 +11,15 @@
 //! Layer Normalization" (2019).
 
 mod backward;
+mod chain;
 mod dense;
+mod f64_backward;
+mod f64_forward;
 mod forward;
 mod gradient;
 mod job;
 mod normalize;
+mod op;
 mod plan;
 mod problem;
 mod reference;
@@ -25,7 +29,5 @@ mod short_backward;
 mod short_forward;
 mod simd_impl;
 mod types;
-mod wide;
-mod wide_backward;
 
 pub(crate) use problem::{BackwardParameters, ForwardParameters, LayerNormalization};

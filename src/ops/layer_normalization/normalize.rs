@@ -1,21 +1,32 @@
-//! The sweep that writes rows: `(x - mean) * r`, then scale and shift.
+//! The sweep that stores rows: `(x - mean) * r`, then scale and shift.
 
-use super::forward::Row;
-use super::gradient::load_if;
-use super::short::Scalars;
+use super::job::ShortScalars;
+use super::row::load_if;
 use crate::simd::{Element, LANES, Map, Simd, unroll};
 
-/// Vectors that are written in one turn of the loop.
+/// Vectors stored per iteration.
 const TURN: usize = 4;
 
-/// The parameters that a kernel reads.
+/// Which of scale and shift a kernel reads.
 pub(super) const SCALE: u8 = 1;
 const SHIFT: u8 = 2;
 pub(super) const BOTH: u8 = SCALE | SHIFT;
 
-/// A row to be written, its scalars in all lanes.
+/// A row whose statistics are computed.
 #[derive(Clone, Copy)]
-pub(super) struct Written<S: Simd> {
+pub(super) struct Row {
+    pub(super) src: *const u8,
+    pub(super) dst: *mut u8,
+    /// The mean rounded to f32.
+    pub(super) high: f32,
+    /// `(high - mean) * r`; see [`mean_residual`](super::row::mean_residual).
+    pub(super) low: f32,
+    pub(super) r: f32,
+}
+
+/// A row whose scalars are broadcast to all lanes.
+#[derive(Clone, Copy)]
+pub(super) struct RowParams<S: Simd> {
     src: *const u8,
     dst: *mut u8,
     high: S::F,
@@ -23,35 +34,40 @@ pub(super) struct Written<S: Simd> {
     r: S::F,
 }
 
-impl<S: Simd> Written<S> {
+impl<S: Simd> RowParams<S> {
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn new(row: &Row) -> Self {
         let &Row { src, dst, high, low, r } = row;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Self { src, dst, high: S::splat(high), low: S::splat(low), r: S::splat(r) } }
     }
 
-    /// The row whose scalars are lane `i`.
+    /// The row with the scalars of lane `i`.
     ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    pub(super) unsafe fn short(scalars: &Scalars, i: usize, src: *const u8, dst: *mut u8) -> Self {
-        let Scalars { high, low, r } = scalars;
-        // SAFETY: the caller's.
+    pub(super) unsafe fn from_lane(
+        scalars: &ShortScalars,
+        i: usize,
+        src: *const u8,
+        dst: *mut u8,
+    ) -> Self {
+        let ShortScalars { high, low, r } = scalars;
+        // SAFETY: guaranteed by the caller.
         unsafe {
             Self { src, dst, high: S::splat(high[i]), low: S::splat(low[i]), r: S::splat(r[i]) }
         }
     }
 }
 
-/// Writes `R` rows at once: scale and shift are loaded once.
+/// Stores `R` rows at once, so that scale and shift are loaded once for all.
 pub(super) struct Normalize<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8, const R: usize> {
     pub(super) src_type: Src,
     pub(super) dst_type: Dst,
-    pub(super) rows: [Written<S>; R],
+    pub(super) rows: [RowParams<S>; R],
     pub(super) scale: *const f32,
     pub(super) shift: *const f32,
 }
@@ -60,10 +76,10 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     Normalize<S, Src, Dst, RMS, AFFINE, R>
 {
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn value(row: &Written<S>, x: S::F, scale: S::F, shift: S::F) -> S::F {
-        // SAFETY: the caller's.
+    unsafe fn value(row: &RowParams<S>, x: S::F, scale: S::F, shift: S::F) -> S::F {
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let xhat =
                 if RMS { S::mul(x, row.r) } else { S::fma(S::sub(x, row.high), row.r, row.low) };
@@ -75,13 +91,13 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
         }
     }
 
-    /// The vectors of all rows `v` vectors after element `i`; `v` is below [`TURN`].
+    /// The results of all rows for the `v`th vector after element `i`.
     ///
     /// # Safety
-    /// As [`Map::apply`]; scale and shift are as long as a row.
+    /// As [`Map::apply`], and scale and shift are as long as a row.
     #[inline(always)]
     unsafe fn values(&self, i: usize, v: usize) -> [S::F; R] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let at = i + v * LANES;
             let scale = load_if::<S>(AFFINE & SCALE != 0, self.scale, at, LANES);
@@ -102,12 +118,12 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
 {
     const UNROLL: usize = TURN / R;
 
-    // All rows are loaded before one is stored: a load that follows a store to an address a multiple of 4 KiB
-    // away waits for it.
+    // All rows are loaded before any is stored: a load after a store to an address that differs by a multiple of 4 KiB
+    // waits for the store (4K aliasing).
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
         const { assert!(TURN.is_multiple_of(R)) };
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut values = [[S::splat(0.0); R]; TURN];
             unroll!(v in TURN / R, {
@@ -126,7 +142,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     }
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let values = self.values(i, 0);
             unroll!(r in R, {
@@ -136,7 +152,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let scale = load_if::<S>(AFFINE & SCALE != 0, self.scale, i, n);
             let shift = load_if::<S>(AFFINE & SHIFT != 0, self.shift, i, n);
@@ -150,46 +166,46 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     }
 }
 
-/// Asks for a row, while another is read.
-pub(super) struct Fetch {
+/// Prefetches a row while another is read.
+pub(super) struct Prefetch {
     pub(super) row: *const u8,
-    /// Of an element.
+    /// Bytes of an element.
     pub(super) size: usize,
 }
 
-impl<S: Simd> Map<S> for Fetch {
+impl<S: Simd> Map<S> for Prefetch {
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::prefetch(self.row.wrapping_add(i * self.size)) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, _n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Map::<S>::apply(self, i) }
     }
 }
 
-/// [`Normalize`] of a row whose dst may be stored past the caches.
+/// [`Normalize`] of one row, with non-temporal stores or prefetching.
 pub(super) struct Stream<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8> {
     pub(super) normalize: Normalize<S, Src, Dst, RMS, AFFINE, 1>,
-    /// Whether it is; the address allows it then.
-    pub(super) past_caches: bool,
-    /// A row to fetch meanwhile, or null.
+    /// Whether dst is stored non-temporally; its alignment must allow that.
+    pub(super) non_temporal: bool,
+    /// A row to prefetch, or null.
     pub(super) next: *const u8,
 }
 
 impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     Stream<S, Src, Dst, RMS, AFFINE>
 {
-    /// `N` vectors at element `i`.
+    /// Stores `N` vectors at element `i`.
     ///
     /// # Safety
     /// As [`Map::apply`].
     #[inline(always)]
     pub(super) unsafe fn vectors<const N: usize>(&self, i: usize) {
         let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut values = [S::splat(0.0); N];
             unroll!(v in N, {
@@ -198,7 +214,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 }
                 [values[v]] = self.normalize.values(i, v);
             });
-            if self.past_caches {
+            if self.non_temporal {
                 dst_type.stream_all::<S, N>(row.dst, i, &values);
             } else {
                 dst_type.store_all::<S, N>(row.dst, i, &values);
@@ -214,17 +230,17 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
 
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.vectors::<TURN>(i) }
     }
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.vectors::<1>(i) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.normalize.apply_n(i, n) }
     }
 }

@@ -1,13 +1,10 @@
-//! What an execution needs to know of a problem, and the jobs that the kernels get.
-//!
-//! The vector implementations and the reference implementation share it.
+//! The plan of a problem, made at creation: the pipeline of its rows and everything that an execution needs to fill in
+//! the kernels' jobs.
 
 use super::gradient::{Kind, SUM_SCALE, SUM_SHIFT};
-use super::job::{Backward, Forward, StatisticsUse};
+use super::job::{Backward, ChainEntry, Forward, ShortRows, StatisticsUse};
 use super::problem::LayerNormalization;
 use super::row::Statistics;
-use super::short::Short;
-use super::short_backward;
 use super::types::{KernelTypes, has_chain};
 use crate::primitive::{Arguments, Execution, PostOpChain, PropKind};
 use crate::rows::{
@@ -21,7 +18,7 @@ pub(super) struct Plan {
     pipeline: Pipeline,
     caches: Caches,
     parameters: Parameters,
-    /// Bytes of scratchpad for scale.
+    /// Bytes of the scratchpad for scale.
     scale_room: usize,
     epsilon: f64,
     statistics: StatisticsUse,
@@ -29,34 +26,29 @@ pub(super) struct Plan {
     rms: bool,
     diff_scale_type: DataType,
     stat_rows: RowMap,
-    /// Which of diff_scale and diff_shift the kernels sum.
+    /// Whether the kernels sum diff_scale and diff_shift.
     sums: [bool; 2],
-    /// The arguments and types of src's and dst's scales, if the kernels apply them.
+    /// The argument ids and types of the scales of src and dst, if the kernels apply them.
     scales: Option<[Option<(i32, DataType)>; 2]>,
     /// Post-operations that the kernels apply.
     fused: Option<PostOpChain>,
-    /// Whether what the kernels write to dst, or to diff_src, is rounded again to fewer bits.
+    /// Whether the kernels' dst or diff_src is rounded to fewer bits by a later step.
     rounded_again: bool,
 }
 
 impl Plan {
-    /// For the reference implementation, which reads rows where they are, in logical order.
+    /// For the reference implementation, which accesses rows in place, in logical order.
     pub(super) fn reference(problem: &LayerNormalization) -> Self {
         Self::new(problem, None)
     }
 
-    /// For kernels of a level that see the tensors as `types`.
+    /// For the kernels of a level, with the tensors as `types`.
     pub(super) fn staged(problem: &LayerNormalization, level: Level, types: &KernelTypes) -> Self {
         Self::new(problem, Some((level, types)))
     }
 
     fn new(p: &LayerNormalization, kernels: Option<(Level, &KernelTypes)>) -> Self {
         let forward = p.prop_kind.is_forward();
-        let statistics = match (p.flags.global_stats(), p.prop_kind) {
-            (true, _) => StatisticsUse::Given,
-            (false, PropKind::ForwardTraining) => StatisticsUse::Written,
-            (false, _) => StatisticsUse::Hidden,
-        };
         let own = |desc| LayerNormalization::type_of(desc);
         let types = match kernels {
             Some((_, types)) => types.all(),
@@ -96,12 +88,7 @@ impl Plan {
             sums,
             room: scale_room.saturating_add(shift_room),
         });
-        let scale = |arg: i32| {
-            let scale = p.attr.scales.get(arg)?;
-            Some((sys::NORM_ARG_ATTR_SCALES | arg, scale.data_type))
-        };
-        let scales = [sys::NORM_ARG_SRC, sys::NORM_ARG_DST].map(scale);
-        let applies_scales = kernels.is_some() && !has_chain(p) && scales != [None; 2];
+        let applies_scales = kernels.is_some() && !has_chain(p);
         let rounded_again = kernels.is_some_and(|(_, types)| {
             if forward { types.dst.rounded_again } else { types.diff_src.rounded_again }
         });
@@ -111,13 +98,13 @@ impl Plan {
             parameters,
             scale_room,
             epsilon: exact(p.epsilon),
-            statistics,
+            statistics: statistics_use(p),
             global_stats: p.flags.global_stats(),
             rms: p.flags.rms(),
             diff_scale_type: own(&p.diff_scale_shift),
             stat_rows: row_map(&p.stat, &order),
             sums,
-            scales: applies_scales.then_some(scales),
+            scales: if applies_scales { scales(p) } else { None },
             fused: if fuses { chain() } else { None },
             rounded_again,
         }
@@ -127,7 +114,7 @@ impl Plan {
         self.pipeline.scratchpad_size()
     }
 
-    /// Scale or shift as the kernels read it.
+    /// Scale or shift in f32.
     ///
     /// # Safety
     /// The execution's buffers were checked.
@@ -159,7 +146,7 @@ impl Plan {
     pub(super) fn run_forward(
         &self,
         execution: &Execution<'_>,
-        short: Short,
+        short: ShortRows,
         rows: &(dyn Fn(&Forward, usize, usize) + Sync),
     ) -> usize {
         let args: &Arguments = execution.arguments;
@@ -198,19 +185,14 @@ impl Plan {
             statistics: self.statistics,
             rms: self.rms,
             factors,
-            finish: fused.as_ref().map_or(FusedPostOps::NONE, |ops| FusedPostOps::new(ops)),
+            post_ops: fused.as_ref().map_or(FusedPostOps::NONE, |ops| FusedPostOps::new(ops)),
             streams: schedule.streams && src != dst,
-            fetches: schedule.streams || (!self.rms && !schedule.resident),
+            prefetches: schedule.streams || (!self.rms && !schedule.resident),
             schedule,
-            short: if self.statistics == StatisticsUse::Given { Short::No } else { short },
+            short: if self.statistics == StatisticsUse::Given { ShortRows::None } else { short },
         };
         if pipeline.cols == 0 {
-            // The statistics of nothing are 0.
-            for row in 0..pipeline.rows {
-                let zero = Statistics { mean: 0.0, variance: 0.0 };
-                // SAFETY: the row exists, and nobody else runs.
-                unsafe { job.write(row, &zero) };
-            }
+            write_zeros(&job, pipeline.rows);
             return 1;
         }
         let addresses = [src, dst, std::ptr::null_mut()];
@@ -226,7 +208,7 @@ impl Plan {
     pub(super) fn run_backward(
         &self,
         execution: &Execution<'_>,
-        (join, short): (JoinEntry, Option<short_backward::Entry>),
+        (join, short): (JoinEntry, Option<ChainEntry>),
         rows: &(dyn Fn(&Backward, usize, usize, *mut f64) + Sync),
     ) -> usize {
         let args: &Arguments = execution.arguments;
@@ -276,19 +258,51 @@ impl Plan {
                     Some(staged) => rows(&job.on(staged), first, last, sums),
                 }
             });
+        self.join_sums(execution, join);
+        threads.max(1)
+    }
+
+    /// Joins the column sums into diff_scale and diff_shift, if they are arguments.
+    fn join_sums(&self, execution: &Execution<'_>, join: JoinEntry) {
         for (shift, id) in [(false, sys::NORM_ARG_DIFF_SCALE), (true, sys::NORM_ARG_DIFF_SHIFT)] {
-            let out = args.get(id);
+            let out = execution.arguments.get(id);
             if !out.is_null() {
-                // SAFETY: `out` was checked, and the kernels sum what is an argument.
-                unsafe { pipeline.join(execution, join, shift, (self.diff_scale_type, out)) };
+                // SAFETY: `out` was checked, and the kernels sum every output.
+                unsafe { self.pipeline.join(execution, join, shift, (self.diff_scale_type, out)) };
             }
         }
-        threads.max(1)
     }
 }
 
-/// An f32 of 0 or more as f64, also where the thread's floating-point mode takes subnormals for zeros.
+/// The statistics of empty rows are 0.
+fn write_zeros(job: &Forward, rows: usize) {
+    for row in 0..rows {
+        let zero = Statistics { mean: 0.0, variance: 0.0 };
+        // SAFETY: the row exists, and no other thread runs.
+        unsafe { job.write(row, &zero) };
+    }
+}
+
+fn statistics_use(p: &LayerNormalization) -> StatisticsUse {
+    match (p.flags.global_stats(), p.prop_kind) {
+        (true, _) => StatisticsUse::Given,
+        (false, PropKind::ForwardTraining) => StatisticsUse::Written,
+        (false, _) => StatisticsUse::Hidden,
+    }
+}
+
+/// The argument ids and types of the scales of src and dst, if there are any.
+fn scales(p: &LayerNormalization) -> Option<[Option<(i32, DataType)>; 2]> {
+    let scale = |arg: i32| {
+        let scale = p.attr.scales.get(arg)?;
+        Some((sys::NORM_ARG_ATTR_SCALES | arg, scale.data_type))
+    };
+    let scales = [sys::NORM_ARG_SRC, sys::NORM_ARG_DST].map(scale);
+    (scales != [None; 2]).then_some(scales)
+}
+
+/// A non-negative f32 as f64, even if the thread's floating-point mode treats subnormals as zeros.
 fn exact(x: f32) -> f64 {
-    const SMALLEST: f64 = f64::from_bits((1023 - 149) << 52);
-    if x.is_subnormal() { f64::from(x.to_bits()) * SMALLEST } else { f64::from(x) }
+    const SMALLEST_MEAN_SQUARE: f64 = f64::from_bits((1023 - 149) << 52);
+    if x.is_subnormal() { f64::from(x.to_bits()) * SMALLEST_MEAN_SQUARE } else { f64::from(x) }
 }

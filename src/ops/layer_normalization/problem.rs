@@ -1,20 +1,16 @@
-//! The problem: what was asked for, checked, with every layout decided.
+//! The problem: its parameters, checked, with all layouts resolved.
 
-use super::{reference, simd_impl};
 use crate::error::{Error, Result};
-use crate::primitive::{
-    Accepted, Answer, Arguments, Attr, Implementation, Op, OpArgument, PostOp, PropKind, Usage,
-    Variant,
-};
+use crate::primitive::{Accepted, Attr, OpArgument, PostOp, PropKind, Usage};
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
 
 /// The normalization flags, as their C bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flags(u32);
+pub(crate) struct Flags(pub(super) u32);
 
 impl Flags {
-    const LETTERS: [(u32, char); 4] = [
+    pub(super) const LETTERS: [(u32, char); 4] = [
         (sys::norm_use_global_stats, 'G'),
         (sys::norm_use_scale, 'C'),
         (sys::norm_use_shift, 'H'),
@@ -45,7 +41,7 @@ impl Flags {
     }
 }
 
-/// What `layer_normalization_forward_primitive_desc_create` is given.
+/// The parameters of `layer_normalization_forward_primitive_desc_create`.
 pub(crate) struct ForwardParameters<'a> {
     pub(crate) prop_kind: PropKind,
     pub(crate) src: &'a MemoryDesc,
@@ -57,7 +53,7 @@ pub(crate) struct ForwardParameters<'a> {
     pub(crate) attr: &'a Attr,
 }
 
-/// What `layer_normalization_backward_primitive_desc_create` is given.
+/// The parameters of `layer_normalization_backward_primitive_desc_create`.
 pub(crate) struct BackwardParameters<'a> {
     pub(crate) prop_kind: PropKind,
     pub(crate) diff_src: &'a MemoryDesc,
@@ -78,19 +74,19 @@ pub(crate) struct LayerNormalization {
     pub(super) flags: Flags,
     pub(super) epsilon: f32,
     pub(super) src: MemoryDesc,
-    /// `dst` forward, `diff_dst` backward.
+    /// dst in forward, diff_dst in backward.
     pub(super) dst: MemoryDesc,
     /// Backward only.
     pub(super) diff_src: MemoryDesc,
     pub(super) stat: MemoryDesc,
-    /// Scale and shift; empty without both.
+    /// Scale and shift; empty if the problem has neither.
     pub(super) scale_shift: MemoryDesc,
     pub(super) diff_scale_shift: MemoryDesc,
     pub(super) rows: usize,
     pub(super) cols: usize,
-    /// What is done to dst, with its tensors resolved; forward only.
+    /// Attributes of dst, with their tensors resolved; forward only.
     pub(super) attr: Attr,
-    arguments: Vec<OpArgument>,
+    pub(super) arguments: Vec<OpArgument>,
 }
 
 impl LayerNormalization {
@@ -105,7 +101,7 @@ impl LayerNormalization {
             Self::common(p.prop_kind, p.src, p.stat, p.scale_shift, p.epsilon, p.flags)?;
         problem.dst = problem.output_like_src("dst", p.dst)?;
         problem.list_arguments();
-        problem.take_attributes(p.attr)?;
+        problem.add_attributes(p.attr)?;
         Ok(problem)
     }
 
@@ -126,11 +122,11 @@ impl LayerNormalization {
                 MemoryDesc::dense(&[problem.cols as i64], p.diff_scale_shift)?;
         }
         problem.list_arguments();
-        problem.take_attributes(p.attr)?;
+        problem.add_attributes(p.attr)?;
         Ok(problem)
     }
 
-    /// What both directions check and decide alike.
+    /// The part that both directions share.
     fn common(
         prop_kind: PropKind,
         src: &MemoryDesc,
@@ -180,7 +176,7 @@ impl LayerNormalization {
         Ok(problem)
     }
 
-    /// The statistics' descriptor: the one given, or that of the rows in the order of src.
+    /// The descriptor of the statistics: the given one, or a default in the order of src.
     fn statistics(&self, stat: Option<&MemoryDesc>) -> Result<MemoryDesc> {
         let default = self.src.statistics()?;
         let Some(stat) = stat.filter(|stat| stat.layout() != Layout::Undef) else {
@@ -208,7 +204,7 @@ impl LayerNormalization {
         Ok(stat.clone())
     }
 
-    /// A tensor with the dimensions of src; `any` becomes the order of src.
+    /// The descriptor of a tensor with the dimensions of src; `any` becomes the order of src.
     fn tensor_like_src(&self, name: &str, desc: &MemoryDesc) -> Result<MemoryDesc> {
         if desc.dims() != self.src.dims() {
             return Err(Error::invalid(format!(
@@ -219,7 +215,7 @@ impl LayerNormalization {
         }
         check_data_type(&format!("{name}_desc"), desc, self.prop_kind.is_forward())?;
         match desc.layout() {
-            // The very layout of src, gaps and all, where its elements take the same room.
+            // The exact layout of src, including gaps, if the data types agree.
             Layout::Any
                 if desc.data_type() == self.src.data_type() && !self.src.overlaps_itself() =>
             {
@@ -238,7 +234,7 @@ impl LayerNormalization {
         Ok(desc)
     }
 
-    /// Whether the statistics are arguments, and which way they go.
+    /// How the statistics are used; `None` if they are not arguments.
     pub(super) fn statistics_usage(&self) -> Option<Usage> {
         match self.prop_kind {
             _ if self.flags.global_stats() => Some(Usage::Input),
@@ -303,8 +299,8 @@ impl LayerNormalization {
             .collect();
     }
 
-    /// Checks the attributes and adds what they read to the arguments.
-    fn take_attributes(&mut self, attr: &Attr) -> Result<()> {
+    /// Checks the attributes and adds their tensors to the arguments.
+    fn add_attributes(&mut self, attr: &Attr) -> Result<()> {
         const FORWARD: Accepted = Accepted {
             scales: &[sys::NORM_ARG_SRC, sys::NORM_ARG_DST],
             zero_points: &[],
@@ -340,13 +336,13 @@ impl LayerNormalization {
         Ok(())
     }
 
-    /// The type of a tensor that was checked to have one; f32 of nothing.
+    /// The data type of a tensor; f32 for an empty descriptor.
     pub(super) fn type_of(desc: &MemoryDesc) -> DataType {
         desc.data_type().unwrap_or(DataType::F32)
     }
 }
 
-/// The types that tensors of rows can have. Gradients are of no integers, and of nothing with 8 bits.
+/// Checks the data type of a tensor of rows. Backward supports no 8-bit types.
 fn check_data_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
     match desc.data_type() {
         Some(DataType::F32 | DataType::Bf16 | DataType::F16 | DataType::F64) => Ok(()),
@@ -367,7 +363,7 @@ fn check_data_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
     }
 }
 
-/// The types that scale and shift can have.
+/// Checks the data type of scale and shift.
 fn check_parameter_type(name: &str, data_type: DataType) -> Result<()> {
     match data_type {
         DataType::F32 | DataType::Bf16 | DataType::F16 => Ok(()),
@@ -380,102 +376,4 @@ fn check_parameter_type(name: &str, data_type: DataType) -> Result<()> {
 
 fn overlap(name: &str) -> Error {
     Error::invalid(format!("{name}: elements of an output share an address"))
-}
-
-impl Op for LayerNormalization {
-    fn kind(&self) -> sys::norm_primitive_kind_t {
-        sys::norm_layer_normalization
-    }
-
-    fn name(&self) -> &'static str {
-        "layer_normalization"
-    }
-
-    fn prop_kind(&self) -> Option<PropKind> {
-        Some(self.prop_kind)
-    }
-
-    fn query(&self, what: sys::norm_query_t) -> Option<Answer> {
-        match what {
-            sys::norm_query_epsilon_f32 => Some(Answer::F32(self.epsilon)),
-            sys::norm_query_flags => Some(Answer::U32(self.flags.0)),
-            _ => None,
-        }
-    }
-
-    fn arguments(&self) -> &[OpArgument] {
-        &self.arguments
-    }
-
-    fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc> {
-        let forward = self.prop_kind.is_forward();
-        let stat = |usage: Usage, name: &str| {
-            let present = self.statistics_usage() == Some(usage);
-            self.arguments.iter().find(|a| present && a.name == name).map(|a| &a.desc)
-        };
-        let statistics = |usage| match index {
-            1 => stat(usage, "mean"),
-            2 => stat(usage, "variance"),
-            _ => None,
-        };
-        let first = |desc| (index == 0).then_some(desc);
-        match what {
-            sys::norm_query_src_md => first(&self.src).or_else(|| statistics(Usage::Input)),
-            sys::norm_query_dst_md if forward => {
-                first(&self.dst).or_else(|| statistics(Usage::Output))
-            }
-            sys::norm_query_diff_dst_md if !forward => first(&self.dst),
-            sys::norm_query_diff_src_md if !forward => first(&self.diff_src),
-            // As oneDNN has it: one descriptor for both weights, under two indices where shift is looked at.
-            sys::norm_query_weights_md if forward && index == 1 => Some(&self.scale_shift),
-            sys::norm_query_weights_md => first(&self.scale_shift),
-            sys::norm_query_diff_weights_md if matches!(index, 0 | 1) => {
-                (self.writes_scale() || self.writes_shift()).then_some(&self.diff_scale_shift)
-            }
-            sys::norm_query_exec_arg_md => {
-                self.arguments.iter().find(|a| a.id == index).map(|a| &a.desc)
-            }
-            _ => None,
-        }
-    }
-
-    fn auxiliary(&self) -> String {
-        let letters = Flags::LETTERS.iter().filter(|(bit, _)| self.flags.0 & bit != 0);
-        let letters: String = letters.map(|(_, letter)| letter).collect();
-        format!("flags:{letters} eps:{}", self.epsilon)
-    }
-
-    fn implement(
-        &self,
-        variant: &'static Variant,
-    ) -> std::result::Result<Box<dyn Implementation>, String> {
-        match variant.level {
-            Some(level) => simd_impl::make(self, variant, level),
-            None => Ok(reference::make(self, variant)),
-        }
-    }
-
-    fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
-        let (input, output, names) = if self.prop_kind.is_forward() {
-            ((&self.src, sys::NORM_ARG_SRC), (&self.dst, sys::NORM_ARG_DST), "SRC and DST")
-        } else {
-            (
-                (&self.dst, sys::NORM_ARG_DIFF_DST),
-                (&self.diff_src, sys::NORM_ARG_DIFF_SRC),
-                "DIFF_DST and DIFF_SRC",
-            )
-        };
-        let shared = arguments.get(input.1);
-        // Tensors without elements share nothing, whatever their addresses are.
-        if !shared.is_null()
-            && shared == arguments.get(output.1)
-            && !input.0.has_zero_dim()
-            && !input.0.same_layout(output.0)
-        {
-            return Err(Error::invalid(format!(
-                "args: {names} share a buffer, which takes one data type and layout for both"
-            )));
-        }
-        Ok(())
-    }
 }

@@ -1,10 +1,15 @@
-//! What both directions know of one row: its statistics, and when f32 does not carry them.
+//! The statistics of a row, and when f32 is accurate enough for them.
+//!
+//! One sweep sums the squares of a row about its provisional mean, that of its first elements, and the values or the
+//! deviations from it. The variance is the mean square less the square of the provisional mean's error. If that
+//! correction is too large, [`two_pass`] takes the squares about the mean itself. If squares overflow or vanish in f32,
+//! the row needs f64.
 
 use crate::simd::{Element, F32, Fold, LANES, Simd, Sums, Term, Terms, fold};
 use crate::tensor::DataType;
 use std::marker::PhantomData;
 
-/// The statistics of a row, before rounding.
+/// The statistics of a row, not yet rounded to f32.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Statistics {
     /// 0 with RMS.
@@ -12,19 +17,18 @@ pub(super) struct Statistics {
     pub(super) variance: f64,
 }
 
-/// Below this mean square, squares that f32 loses could be missed in the sum; above 2^128 they
-/// overflow. 2^-120 leaves 2^-30 for C subnormal products of relative error 1.
-pub(super) const SMALLEST: f64 = f64::from_bits((1023 - 120) << 52);
-pub(super) const LARGEST: f64 = f32::MAX as f64;
+/// The range of mean squares for which f32 sums are accurate. Above 2^128 squares overflow. From 2^-120 on, what
+/// squares lose to underflow, at most 2^-150 each, is at most 2^-30 of their mean.
+pub(super) const SMALLEST_MEAN_SQUARE: f64 = f64::from_bits((1023 - 120) << 52);
+pub(super) const LARGEST_MEAN_SQUARE: f64 = f32::MAX as f64;
 
-/// Whether f32 sums of squares with this mean are to be trusted. NaN is not: in f64 it is NaN too.
+/// Whether f32 sums of squares with this mean are accurate. NaN is not, and stays NaN in f64.
 #[inline(always)]
 pub(super) fn in_range(mean_square: f64) -> bool {
-    (SMALLEST..=LARGEST).contains(&mean_square)
+    (SMALLEST_MEAN_SQUARE..=LARGEST_MEAN_SQUARE).contains(&mean_square)
 }
 
-/// The largest mean that can be subtracted from every f32 without overflow: half the spacing below
-/// 2^128.
+/// The bound of means that can be subtracted from every f32 without overflow: half the spacing below 2^128.
 pub(super) const LARGEST_MEAN: f32 = f32::from_bits((127 + 102) << 23);
 
 /// Whether a given mean can be subtracted in f32.
@@ -33,9 +37,9 @@ pub(super) fn mean_in_range(mean: f32) -> bool {
     mean.abs() < LARGEST_MEAN
 }
 
-/// Whether a given variance tells what backward needs; if not, it has saturated or vanished in f32.
+/// Whether backward can use a given variance, which may have overflowed or vanished in f32.
 #[inline(always)]
-pub(super) fn variance_tells(variance: f32) -> bool {
+pub(super) fn variance_is_usable(variance: f32) -> bool {
     variance.is_normal() || variance.is_nan()
 }
 
@@ -46,19 +50,26 @@ pub(super) fn reciprocal(variance: f64, epsilon: f64) -> f64 {
     if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() }
 }
 
-/// `sum / cols`, but for its last bit: the quotient is the same for all rows, and a product is sooner there.
+/// The `low` of `xhat = (x - high)*r + low`, where `high` is the mean rounded to f32. `x - high` is 0 or at least as
+/// large as the rounding error of `high`, so the rounding of `low` is never magnified.
+#[inline(always)]
+pub(super) fn mean_residual(mean: f64, high: f32, r: f32) -> f32 {
+    ((f64::from(high) - mean) * f64::from(r)) as f32
+}
+
+/// `sum / cols` up to its last bit: the reciprocal is the same for all rows, and a product has less latency.
 #[inline(always)]
 pub(super) fn per_col(sum: f64, cols: usize) -> f64 {
     sum * (1.0 / cols as f64)
 }
 
-/// The mean of the first [`PILOT`] elements, near enough, or of all if there are no more; 0 with RMS. Rounded to
-/// f32 it is the pilot, about which the sums of a row are taken.
+/// The mean of the first [`PROVISIONAL_COLS`] elements, roughly, or of all elements of a shorter row; 0 with RMS.
+/// Rounded to f32, it is the value about which the sums of a row are taken.
 ///
 /// # Safety
-/// `cols` elements are there, at least one; the instruction set of `S` is too.
+/// There are `cols` elements, at least one, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn first_mean<S: Simd, E: Element, Dst: Element, const RMS: bool>(
+unsafe fn provisional_mean<S: Simd, E: Element, Dst: Element, const RMS: bool>(
     element: E,
     src: *const u8,
     cols: usize,
@@ -66,24 +77,24 @@ unsafe fn first_mean<S: Simd, E: Element, Dst: Element, const RMS: bool>(
     if RMS {
         return 0.0;
     }
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     let sum = unsafe {
-        S::wide_sum(if cols > PILOT {
-            pilot_lanes::<S, E>(element, src)
+        S::wide_sum(if cols > PROVISIONAL_COLS {
+            provisional_lanes::<S, E>(element, src)
         } else {
             value_lanes::<S, E, Dst>(element, src, cols)
         })
     };
-    per_col(sum, cols.min(PILOT))
+    per_col(sum, cols.min(PROVISIONAL_COLS))
 }
 
-/// The sum of the first [`PILOT`] elements, near enough; the lanes are not joined.
+/// The sum of the first [`PROVISIONAL_COLS`] elements, roughly, lane by lane.
 ///
 /// # Safety
-/// They are there; the instruction set of `S` is too.
+/// They exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-pub(super) unsafe fn pilot_lanes<S: Simd, E: Element>(element: E, src: *const u8) -> S::D {
-    // SAFETY: the caller's.
+pub(super) unsafe fn provisional_lanes<S: Simd, E: Element>(element: E, src: *const u8) -> S::D {
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let low = S::add(element.load::<S>(src, 0), element.load::<S>(src, LANES));
         let third = element.load::<S>(src, 2 * LANES);
@@ -92,19 +103,19 @@ pub(super) unsafe fn pilot_lanes<S: Simd, E: Element>(element: E, src: *const u8
     }
 }
 
-/// The sum of at most [`PILOT`] elements, in the order of a fold; the lanes are not joined.
+/// The sum of at most [`PROVISIONAL_COLS`] elements in the order of a fold, lane by lane.
 ///
 /// # Safety
-/// `cols` elements are there; the instruction set of `S` is too.
+/// There are `cols` elements, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(super) unsafe fn value_lanes<S: Simd, E: Element, Dst: Element>(
     element: E,
     src: *const u8,
     cols: usize,
 ) -> S::D {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
-        // Of the two, one is used.
+        // Only one of them is used.
         let (mut narrow, mut wide) = (S::splat(0.0), S::wide_splat(0.0));
         let mut i = 0;
         while i < cols {
@@ -114,55 +125,55 @@ pub(super) unsafe fn value_lanes<S: Simd, E: Element, Dst: Element>(
             } else {
                 S::first_n(element.load_n::<S>(src, i, n), n)
             };
-            if sums_halves::<E, Dst>(element) {
+            if sums_values_in_f32::<E, Dst>(element) {
                 narrow = S::add(narrow, x);
             } else {
                 wide = S::wide_add(wide, S::widen(x));
             }
             i += LANES;
         }
-        if sums_halves::<E, Dst>(element) { S::widen(narrow) } else { wide }
+        if sums_values_in_f32::<E, Dst>(element) { S::widen(narrow) } else { wide }
     }
 }
 
-/// Whether the values of a row of at most [`PILOT`] elements are summed in f32, a chain per lane: from 16 bits a
-/// value and rounded to 16 bits again, what that rounds off does not show.
+/// Whether the values of a row of at most [`PROVISIONAL_COLS`] elements are summed in f32, a chain per lane. The
+/// rounding errors do not matter where both src and dst have 16 bits or fewer.
 #[inline(always)]
-pub(super) fn sums_halves<Src: Element, Dst: Element>(src: Src) -> bool {
+pub(super) fn sums_values_in_f32<Src: Element, Dst: Element>(src: Src) -> bool {
     src.half() && Dst::HALF || Src::EXACT
 }
 
-/// Whether a row's values are summed in f32 chains, about the pilot, for a type that the kernels write: what they
-/// round off does not show in 16 bits or fewer. As `Element::HALF` says of it.
-pub(super) fn sums_narrowly(dst: DataType) -> bool {
+/// Whether a type of dst has 16 bits or fewer, as `Element::HALF` says. Deviations are then summed in f32 chains, whose
+/// rounding errors do not matter.
+pub(super) fn at_most_16_bits(dst: DataType) -> bool {
     dst.is_half() || matches!(dst, DataType::S8 | DataType::U8)
 }
 
-/// Elements that a pilot is taken from.
-pub(super) const PILOT: usize = 4 * LANES;
+/// How many elements the provisional mean is taken from.
+pub(super) const PROVISIONAL_COLS: usize = 4 * LANES;
 
-/// What a row's statistics are made of: the squares of its distances from `about` and, unless RMS, its values in
-/// f64, or the distances in f32 where the result is rounded to 16 bits: they are as small as its spread.
+/// The terms of a row's statistics: the squares of the deviations from `about` and, unless RMS, the values in f64. If
+/// dst has 16 bits or fewer, the deviations in f32 replace the values: they are as small as the row's spread.
 #[derive(Clone, Copy)]
 pub(super) struct Moments<E, Dst, const RMS: bool> {
     pub(super) element: E,
     pub(super) src: *const u8,
     pub(super) about: f32,
-    /// What [`first_mean`] gave.
-    first_mean: f64,
+    /// The unrounded [`provisional_mean`].
+    provisional_mean: f64,
     dst: PhantomData<Dst>,
 }
 
 impl<S: Simd, E: Element, Dst: Element, const RMS: bool> Fold<S, 1> for Moments<E, Dst, RMS> {
     const TERM: Term = match (RMS, Dst::HALF || E::EXACT) {
         (true, _) => Term::None,
-        (false, true) => Term::Narrow,
-        (false, false) => Term::Wide,
+        (false, true) => Term::F32,
+        (false, false) => Term::F64,
     };
 
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let x = self.element.load::<S>(self.src, i);
             self.of::<S>(x)
@@ -170,7 +181,7 @@ impl<S: Simd, E: Element, Dst: Element, const RMS: bool> Fold<S, 1> for Moments<
     }
     #[inline(always)]
     unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let x = self.element.load_n::<S>(self.src, i, n);
             self.of::<S>(x)
@@ -179,53 +190,53 @@ impl<S: Simd, E: Element, Dst: Element, const RMS: bool> Fold<S, 1> for Moments<
 }
 
 impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
-    /// The sums of a row about a value.
+    /// The moments of a row about a value.
     #[inline(always)]
     pub(super) fn about(element: E, src: *const u8, about: f32) -> Self {
-        Self { element, src, about, first_mean: 0.0, dst: PhantomData }
+        Self { element, src, about, provisional_mean: 0.0, dst: PhantomData }
     }
 
-    /// The distances of a vector of values.
+    /// The deviations of a vector of values.
     ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    pub(super) unsafe fn distance<S: Simd>(&self, x: S::F) -> S::F {
-        // SAFETY: the caller's.
+    pub(super) unsafe fn deviation<S: Simd>(&self, x: S::F) -> S::F {
+        // SAFETY: guaranteed by the caller.
         unsafe { if RMS { x } else { S::sub(x, S::splat(self.about)) } }
     }
 
     /// The terms of a vector of values.
     ///
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn of<S: Simd>(&self, x: S::F) -> Terms<S, 1> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            let d = self.distance::<S>(x);
+            let d = self.deviation::<S>(x);
             if RMS {
                 Terms::products([(d, d)])
             } else if Dst::HALF {
-                Terms::with_narrow([(d, d)], d)
+                Terms::with_f32([(d, d)], d)
             } else if E::EXACT {
-                // The bits of sums in f64.
-                Terms::with_narrow([(d, d)], x)
+                // Exact, so the bits are those of sums in f64.
+                Terms::with_f32([(d, d)], x)
             } else {
-                Terms::with_wide([(d, d)], S::widen(x))
+                Terms::with_f64([(d, d)], S::widen(x))
             }
         }
     }
 
-    /// The moments of a row about its pilot.
+    /// The moments of a row about its provisional mean.
     ///
     /// # Safety
-    /// As [`first_mean`].
+    /// As [`provisional_mean`].
     #[inline(always)]
     pub(super) unsafe fn new<S: Simd>(element: E, src: *const u8, cols: usize) -> Self {
-        // SAFETY: the caller's.
-        let first_mean = unsafe { first_mean::<S, E, Dst, RMS>(element, src, cols) };
-        Self { first_mean, ..Self::about(element, src, first_mean as f32) }
+        // SAFETY: guaranteed by the caller.
+        let provisional_mean = unsafe { provisional_mean::<S, E, Dst, RMS>(element, src, cols) };
+        Self { provisional_mean, ..Self::about(element, src, provisional_mean as f32) }
     }
 
     /// The mean of the row.
@@ -233,14 +244,14 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
     fn mean(&self, cols: usize, terms: f64) -> f64 {
         match (RMS, Dst::HALF) {
             (true, _) => 0.0,
-            _ if cols <= PILOT => self.first_mean,
+            _ if cols <= PROVISIONAL_COLS => self.provisional_mean,
             (false, true) => f64::from(self.about) + per_col(terms, cols),
             (false, false) => per_col(terms, cols),
         }
     }
 
-    /// The statistics that the sums come to; `None` if f32 does not carry them, or if the pilot lies so far
-    /// from the mean that they are taken [`again`].
+    /// The statistics from the sums; `None` if the row needs f64, or [`two_pass`] because the provisional mean is too
+    /// far from the mean.
     #[inline(always)]
     pub(super) fn statistics(&self, cols: usize, sums: &Sums<1>) -> Option<Statistics> {
         let mean_square = per_col(sums.products[0], cols);
@@ -252,18 +263,17 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
     }
 }
 
-/// The statistics of a row whose first sums do not tell: about its mean rounded to f32; `None` if f32 does not
-/// carry them.
+/// The statistics of a row by two passes, the second about the mean rounded to f32; `None` if the row needs f64.
 ///
 /// # Safety
-/// As [`first_mean`].
+/// As [`provisional_mean`].
 #[inline(always)]
-pub(super) unsafe fn again<S: Simd, E: Element, const RMS: bool>(
+pub(super) unsafe fn two_pass<S: Simd, E: Element, const RMS: bool>(
     element: E,
     src: *const u8,
     cols: usize,
 ) -> Option<Statistics> {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut moments = Moments::<E, F32, RMS>::new::<S>(element, src, cols);
         let first = fold::<S, 1, _>(cols, &moments);
@@ -275,9 +285,9 @@ pub(super) unsafe fn again<S: Simd, E: Element, const RMS: bool>(
         }
         let about = moments.about;
         if mean_square == 0.0 {
-            // A row of one value, zeros with RMS, or one whose squares vanish.
-            let distances = Distances { element, src, about };
-            let constant = fold::<S, 0, _>(cols, &distances).terms == 0.0;
+            // All elements are equal (0 with RMS), or their squares underflow.
+            let deviations = Deviations { element, src, about };
+            let constant = fold::<S, 0, _>(cols, &deviations).terms == 0.0;
             return constant.then_some(Statistics { mean: f64::from(about), variance: 0.0 });
         }
         let variance = corrected(mean_square, mean, about);
@@ -285,49 +295,81 @@ pub(super) unsafe fn again<S: Simd, E: Element, const RMS: bool>(
     }
 }
 
-/// The part of the mean square about the pilot that its distance from the mean may be: half, so that the
-/// variance is at least the other half, and its error at most twice that of the sum.
+/// The largest part of the mean square that the squared error of the provisional mean may be. With half, the variance
+/// is at least the other half, so subtracting at most doubles the relative error.
 pub(super) const NEAR: f64 = 0.5;
 
-/// The squares of a row's distances from `about`, in f64, where none of them vanishes.
-struct Distances<E> {
+/// The squares of a row's deviations from `about` in f64, where they do not underflow.
+struct Deviations<E> {
     element: E,
     src: *const u8,
     about: f32,
 }
 
-impl<E> Distances<E> {
+impl<E> Deviations<E> {
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn of<S: Simd>(&self, x: S::F) -> Terms<S, 0> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let d = S::wide_sub(S::widen(x), S::wide_splat(f64::from(self.about)));
-            Terms::with_wide([], S::wide_mul(d, d))
+            Terms::with_f64([], S::wide_mul(d, d))
         }
     }
 }
 
-impl<S: Simd, E: Element> Fold<S, 0> for Distances<E> {
-    const TERM: Term = Term::Wide;
+impl<S: Simd, E: Element> Fold<S, 0> for Deviations<E> {
+    const TERM: Term = Term::F64;
 
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 0> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.of::<S>(self.element.load::<S>(self.src, i)) }
     }
     #[inline(always)]
     unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 0> {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.of::<S>(self.element.load_n::<S>(self.src, i, n)) }
     }
 }
 
-/// The variance from the mean square about `high`, which differs from the mean by less than an ulp.
+/// The variance from the mean square about `high`, which differs from the mean by less than an ulp of f32.
 #[inline(always)]
 pub(super) fn corrected(mean_square: f64, mean: f64, high: f32) -> f64 {
     let low = mean - f64::from(high);
     let variance = mean_square - low * low;
     if variance < 0.0 { 0.0 } else { variance }
+}
+
+/// `n` elements, 16 for a full vector, or zeros if they are not wanted.
+///
+/// # Safety
+/// Elements `i` to `i + n - 1` exist if they are wanted, and the CPU supports the instruction set of `S`.
+#[inline(always)]
+pub(super) unsafe fn load_if<S: Simd>(wanted: bool, p: *const f32, i: usize, n: usize) -> S::F {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match (wanted, n == LANES) {
+            (false, _) => S::splat(0.0),
+            (true, true) => S::load(p.add(i)),
+            (true, false) => S::load_n(p.add(i), n),
+        }
+    }
+}
+
+/// Stores `n` elements, 16 for a full vector, if they are wanted.
+///
+/// # Safety
+/// As [`load_if`].
+#[inline(always)]
+pub(super) unsafe fn store_if<S: Simd>(wanted: bool, p: *mut f32, i: usize, v: S::F, n: usize) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match (wanted, n == LANES) {
+            (false, _) => (),
+            (true, true) => S::store(p.add(i), v),
+            (true, false) => S::store_n(p.add(i), v, n),
+        }
+    }
 }

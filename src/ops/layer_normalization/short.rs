@@ -1,12 +1,13 @@
-//! The statistics of rows so short that joining lanes, a root and two quotients per row would be most of the
-//! work: 16 rows at once, whose scalars are the lanes of a vector. The bits are those of row after row.
+//! The statistics of rows so short that the per-row scalar work would dominate: 16 rows at once, whose scalars are the
+//! lanes of a vector. The bits are those of the row-by-row kernel.
 //!
-//! Rows of up to [`PILOT`] elements are summed here, by functions of their own. Longer ones are summed by the kernels
-//! while others are written; what the sums come to is computed here for both.
+//! Rows of up to [`PROVISIONAL_COLS`] elements have entries of their own here. Longer ones are summed by the forward
+//! kernel while other rows are stored; their scalars are computed here, too.
 
-use super::job::Forward;
+use super::job::{Forward, ROWS_AT_ONCE, ShortRows, ShortScalars};
 use super::row::{
-    LARGEST, Moments, NEAR, PILOT, SMALLEST, Statistics, pilot_lanes, sums_halves, value_lanes,
+    LARGEST_MEAN_SQUARE, Moments, NEAR, PROVISIONAL_COLS, SMALLEST_MEAN_SQUARE, Statistics,
+    provisional_lanes, sums_values_in_f32, value_lanes,
 };
 use super::types::KernelTypes;
 use crate::simd::{
@@ -17,35 +18,10 @@ use crate::tensor::DataType;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// The longest row that is taken so.
+/// The longest row, in elements, that this module handles.
 const LONGEST: usize = GROUP;
 
-/// How the statistics of a problem's rows are computed.
-#[derive(Clone, Copy)]
-pub(super) enum Short {
-    /// Row by row.
-    No,
-    /// 16 rows at once, by a function.
-    Apart(Entry),
-    /// 16 rows at once, while others are written.
-    Along,
-}
-/// Rows at once.
-pub(super) const ROWS: usize = LANES;
-
-/// What writing [`ROWS`] rows takes.
-pub(super) struct Scalars {
-    pub(super) high: [f32; ROWS],
-    /// What the mean is short of `high`, times `r`.
-    pub(super) low: [f32; ROWS],
-    pub(super) r: [f32; ROWS],
-}
-
-impl Scalars {
-    pub(super) const NONE: Self = Self { high: [0.0; ROWS], low: [0.0; ROWS], r: [0.0; ROWS] };
-}
-
-/// Rows of `NV` whole vectors, for their values to be summed.
+/// The sums of the values of rows of `NV` full vectors.
 struct Values<Src, Dst, const NV: usize> {
     element: Src,
     first_row: *const u8,
@@ -57,9 +33,9 @@ impl<S: Simd, Src: Element, Dst: Element, const NV: usize> LanesOfRows<S> for Va
     #[inline(always)]
     unsafe fn lanes(&self, row: usize) -> S::D {
         let (element, src) = (self.element, self.first_row.wrapping_add(row * self.step));
-        // SAFETY: the caller's. The order is that of `value_lanes`.
+        // SAFETY: guaranteed by the caller. The order is that of `value_lanes`.
         unsafe {
-            if sums_halves::<Src, Dst>(element) {
+            if sums_values_in_f32::<Src, Dst>(element) {
                 let mut narrow = S::splat(0.0);
                 for v in 0..NV {
                     narrow = S::add(narrow, element.load::<S>(src, v * LANES));
@@ -68,19 +44,19 @@ impl<S: Simd, Src: Element, Dst: Element, const NV: usize> LanesOfRows<S> for Va
             }
             let mut wide = S::wide_splat(0.0);
             for v in 0..NV {
-                wide = S::wide_add(wide, element.load_wide::<S>(src, v * LANES));
+                wide = S::wide_add(wide, element.load_f64::<S>(src, v * LANES));
             }
             wide
         }
     }
 }
 
-/// Rows of `NV` whole vectors, for their squares about their pilots to be summed.
+/// The sums of the squares about the provisional means, for rows of `NV` full vectors.
 struct Squares<'a, Src, const RMS: bool, const NV: usize> {
     element: Src,
     first_row: *const u8,
     step: usize,
-    pilots: &'a [f32; ROWS],
+    provisional: &'a [f32; ROWS_AT_ONCE],
 }
 
 impl<S: Simd, Src: Element, const RMS: bool, const NV: usize> LanesOfRows<S>
@@ -89,9 +65,9 @@ impl<S: Simd, Src: Element, const RMS: bool, const NV: usize> LanesOfRows<S>
     #[inline(always)]
     unsafe fn lanes(&self, row: usize) -> S::D {
         let src = self.first_row.wrapping_add(row * self.step);
-        // SAFETY: the caller's. A single chain: the others of its group are zero.
+        // SAFETY: guaranteed by the caller. A single chain: the other chains of the fold's group are zero.
         unsafe {
-            let about = S::splat(if RMS { 0.0 } else { self.pilots[row] });
+            let about = S::splat(if RMS { 0.0 } else { self.provisional[row] });
             let mut chain = S::splat(0.0);
             for v in 0..NV {
                 let x = self.element.load::<S>(src, v * LANES);
@@ -106,46 +82,46 @@ impl<S: Simd, Src: Element, const RMS: bool, const NV: usize> LanesOfRows<S>
 /// As [`row::per_col`](super::row::per_col).
 ///
 /// # Safety
-/// The instruction set of `S` is there.
+/// The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn per_col<S: Simd>(v: S::D, cols: usize) -> S::D {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { S::wide_mul(v, S::wide_splat(1.0 / cols as f64)) }
 }
 
-/// Rows that are taken at once.
+/// [`ROWS_AT_ONCE`] rows.
 struct Rows<Src> {
     element: Src,
     first_row: *const u8,
-    /// Between rows, in bytes.
+    /// The distance between rows, in bytes.
     step: usize,
     cols: usize,
 }
 
-/// The moments of rows.
-struct Found<S: Simd> {
-    pilots: [f32; ROWS],
+/// The moments of [`ROWS_AT_ONCE`] rows.
+struct RowMoments<S: Simd> {
+    provisional: [f32; ROWS_AT_ONCE],
     mean: S::D,
-    /// Of the distances from the pilots.
+    /// Of the deviations from the provisional means.
     mean_square: S::D,
 }
 
-/// The statistics of rows `first` to `first + ROWS - 1`, which are written if they are outputs; false, and
-/// nothing is written, if f32 does not carry one of them or its sums have to be taken once more.
+/// Computes the scalars of [`ROWS_AT_ONCE`] rows from `first` on and stores their statistics if they are outputs.
+/// Returns false, with nothing stored, if one of the rows needs a second pass or f64.
 ///
 /// # Safety
-/// The rows are there and this thread's, of at most [`PILOT`] and at least one element, `src_step` bytes
-/// from each other; the instruction set of `S` is there.
+/// The rows exist, belong to this thread, have 1 to [`PROVISIONAL_COLS`] elements and are `src_step` bytes apart, and
+/// the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn short_statistics<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
     job: &Forward,
     first: usize,
     src_step: usize,
-    scalars: &mut Scalars,
+    scalars: &mut ShortScalars,
 ) -> bool {
     let (element, cols) = (Src::of(job.src_type), job.cols);
     let first_row = job.src.wrapping_add(job.src_rows.offset(first) * element.size());
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let rows = Rows { element, first_row, step: src_step, cols };
         let found = match (cols / LANES, cols % LANES) {
@@ -159,82 +135,84 @@ unsafe fn short_statistics<S: Simd, Src: Element, Dst: Element, const RMS: bool>
     }
 }
 
-/// The moments of rows of `NV` whole vectors, each of which is a few instructions.
+/// The moments of rows of `NV` full vectors, a few instructions each.
 ///
 /// # Safety
 /// As [`short_statistics`].
 #[inline(always)]
 unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const NV: usize>(
     rows: &Rows<Src>,
-) -> Found<S> {
+) -> RowMoments<S> {
     let cols = NV * LANES;
     let &Rows { element, first_row, step, .. } = rows;
-    let mut pilots = [0.0; ROWS];
-    // SAFETY: the caller's.
+    let mut provisional = [0.0; ROWS_AT_ONCE];
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut mean = S::wide_splat(0.0);
         if !RMS {
             let values = Values::<Src, Dst, NV> { element, first_row, step, dst: PhantomData };
             mean = per_col::<S>(S::wide_sums(&values), cols);
-            S::store(pilots.as_mut_ptr(), S::narrow(mean));
+            S::store(provisional.as_mut_ptr(), S::narrow(mean));
         }
-        let squares = Squares::<Src, RMS, NV> { element, first_row, step, pilots: &pilots };
+        let squares =
+            Squares::<Src, RMS, NV> { element, first_row, step, provisional: &provisional };
         let mean_square = per_col::<S>(S::wide_sums(&squares), cols);
-        Found { pilots, mean, mean_square }
+        RowMoments { provisional, mean, mean_square }
     }
 }
 
-/// The moments of rows of any length up to [`PILOT`].
+/// The moments of rows of any length up to [`PROVISIONAL_COLS`].
 ///
 /// # Safety
 /// As [`short_statistics`].
 #[inline(always)]
 unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
     rows: &Rows<Src>,
-) -> Found<S> {
+) -> RowMoments<S> {
     let &Rows { element, first_row, step, cols, .. } = rows;
-    let mut pilots = [0.0; ROWS];
-    // Every one is written before it is read; to write them twice would take as long as a row.
-    let mut sums = [const { MaybeUninit::uninit() }; ROWS];
-    // SAFETY: the caller's.
+    let mut provisional = [0.0; ROWS_AT_ONCE];
+    // Uninitialised, because zeroing all would take as long as a row. Each is written before it is read.
+    let mut sums = [const { MaybeUninit::uninit() }; ROWS_AT_ONCE];
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut mean = S::wide_splat(0.0);
         if !RMS {
-            for r in 0..ROWS {
+            for r in 0..ROWS_AT_ONCE {
                 let src = first_row.add(r * step);
                 sums[r].write(value_lanes::<S, Src, Dst>(element, src, cols));
             }
             mean = per_col::<S>(S::wide_sums(&sums), cols);
-            S::store(pilots.as_mut_ptr(), S::narrow(mean));
+            S::store(provisional.as_mut_ptr(), S::narrow(mean));
         }
-        for r in 0..ROWS {
+        for r in 0..ROWS_AT_ONCE {
             let moments =
-                Moments::<Src, Dst, RMS>::about(element, first_row.add(r * step), pilots[r]);
+                Moments::<Src, Dst, RMS>::about(element, first_row.add(r * step), provisional[r]);
             let [squares] = lane_sums::<S, 1, _>(cols, &moments).products;
             sums[r].write(squares);
         }
-        Found { pilots, mean, mean_square: per_col::<S>(S::wide_sums(&sums), cols) }
+        RowMoments { provisional, mean, mean_square: per_col::<S>(S::wide_sums(&sums), cols) }
     }
 }
 
-/// The sums of rows of more than [`PILOT`] elements, or with RMS of any, whose lanes are not joined, about their pilots.
+/// The lane sums of rows about their provisional means: rows of more than [`PROVISIONAL_COLS`] elements, or any with
+/// RMS.
 pub(super) struct SumsOfRows<S: Simd> {
-    pilots: [f32; ROWS],
-    squares: [MaybeUninit<S::D>; ROWS],
-    terms: [MaybeUninit<S::D>; ROWS],
+    provisional: [f32; ROWS_AT_ONCE],
+    squares: [MaybeUninit<S::D>; ROWS_AT_ONCE],
+    terms: [MaybeUninit<S::D>; ROWS_AT_ONCE],
 }
 
 impl<S: Simd> SumsOfRows<S> {
     pub(super) const NONE: Self = Self {
-        pilots: [0.0; ROWS],
-        squares: [const { MaybeUninit::uninit() }; ROWS],
-        terms: [const { MaybeUninit::uninit() }; ROWS],
+        provisional: [0.0; ROWS_AT_ONCE],
+        squares: [const { MaybeUninit::uninit() }; ROWS_AT_ONCE],
+        terms: [const { MaybeUninit::uninit() }; ROWS_AT_ONCE],
     };
 
-    /// Begins with rows at `first_row`, `step` bytes from each other.
+    /// Starts with rows at `first_row`, `step` bytes apart.
     ///
     /// # Safety
-    /// They are there; the instruction set of `S` is too.
+    /// They exist, and the CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn begin<Src: Element, const RMS: bool>(
         &mut self,
@@ -245,21 +223,21 @@ impl<S: Simd> SumsOfRows<S> {
         if RMS {
             return;
         }
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            for r in 0..ROWS {
-                self.terms[r].write(pilot_lanes::<S, Src>(element, first_row.add(r * step)));
+            for r in 0..ROWS_AT_ONCE {
+                self.terms[r].write(provisional_lanes::<S, Src>(element, first_row.add(r * step)));
             }
-            let means = per_col::<S>(S::wide_sums(&self.terms), PILOT);
-            S::store(self.pilots.as_mut_ptr(), S::narrow(means));
+            let means = per_col::<S>(S::wide_sums(&self.terms), PROVISIONAL_COLS);
+            S::store(self.provisional.as_mut_ptr(), S::narrow(means));
         }
     }
 
     /// Sums row `r`.
     ///
     /// # Safety
-    /// It has `cols` elements, of which there are more than [`PILOT`] and at most [`LONGEST`]; the instruction set of
-    /// `S` is there.
+    /// It has `cols` elements, more than [`PROVISIONAL_COLS`] unless RMS and at most [`LONGEST`], and the CPU supports
+    /// the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn sum<Src: Element, Dst: Element, const RMS: bool>(
         &mut self,
@@ -267,8 +245,8 @@ impl<S: Simd> SumsOfRows<S> {
         (element, row): (Src, *const u8),
         cols: usize,
     ) {
-        let moments = Moments::<Src, Dst, RMS>::about(element, row, self.pilots[r]);
-        // SAFETY: the caller's.
+        let moments = Moments::<Src, Dst, RMS>::about(element, row, self.provisional[r]);
+        // SAFETY: guaranteed by the caller.
         let sums = unsafe { lane_sums::<S, 1, _>(cols, &moments) };
         self.squares[r].write(sums.products[0]);
         if !RMS {
@@ -276,7 +254,7 @@ impl<S: Simd> SumsOfRows<S> {
         }
     }
 
-    /// The scalars of rows `first` on, all of which were summed; as [`short_statistics`].
+    /// As [`short_statistics`], for rows from `first` on that were summed.
     ///
     /// # Safety
     /// As [`short_statistics`].
@@ -285,26 +263,26 @@ impl<S: Simd> SumsOfRows<S> {
         &self,
         job: &Forward,
         first: usize,
-        scalars: &mut Scalars,
+        scalars: &mut ShortScalars,
     ) -> bool {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut mean = S::wide_splat(0.0);
             if !RMS {
-                // Of the values, or of the distances.
+                // The terms are the values, or the deviations.
                 mean = per_col::<S>(S::wide_sums(&self.terms), job.cols);
                 if Dst::HALF {
-                    mean = S::wide_add(S::widen(S::load(self.pilots.as_ptr())), mean);
+                    mean = S::wide_add(S::widen(S::load(self.provisional.as_ptr())), mean);
                 }
             }
             let mean_square = per_col::<S>(S::wide_sums(&self.squares), job.cols);
-            let found = Found { pilots: self.pilots, mean, mean_square };
+            let found = RowMoments { provisional: self.provisional, mean, mean_square };
             statistics_of::<S, RMS>(job, first, &found, scalars)
         }
     }
 }
 
-/// What moments come to; as [`short_statistics`].
+/// As [`short_statistics`], from the moments.
 ///
 /// # Safety
 /// As [`short_statistics`].
@@ -312,22 +290,23 @@ impl<S: Simd> SumsOfRows<S> {
 unsafe fn statistics_of<S: Simd, const RMS: bool>(
     job: &Forward,
     first: usize,
-    found: &Found<S>,
-    scalars: &mut Scalars,
+    found: &RowMoments<S>,
+    scalars: &mut ShortScalars,
 ) -> bool {
-    let Found { pilots, mean, mean_square } = *found;
-    // SAFETY: the caller's.
+    let RowMoments { provisional, mean, mean_square } = *found;
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut variance = mean_square;
-        let mut carried = S::wide_all_between(mean_square, SMALLEST, LARGEST);
+        let mut trusted =
+            S::wide_all_between(mean_square, SMALLEST_MEAN_SQUARE, LARGEST_MEAN_SQUARE);
         if !RMS {
-            let offset = S::wide_sub(mean, S::widen(S::load(pilots.as_ptr())));
+            let offset = S::wide_sub(mean, S::widen(S::load(provisional.as_ptr())));
             let square = S::wide_mul(offset, offset);
             variance = S::wide_sub(mean_square, square);
             let near = S::wide_sub(S::wide_mul(mean_square, S::wide_splat(NEAR)), square);
-            carried &= S::wide_all_between(near, 0.0, f64::MAX);
+            trusted &= S::wide_all_between(near, 0.0, f64::MAX);
         }
-        if !carried {
+        if !trusted {
             return false;
         }
         let root = S::wide_sqrt(S::wide_add(variance, S::wide_splat(job.epsilon)));
@@ -340,11 +319,11 @@ unsafe fn statistics_of<S: Simd, const RMS: bool>(
             S::store(scalars.low.as_mut_ptr(), S::narrow(low));
         }
         if job.writes_statistics() {
-            let mut means = [0.0f64; ROWS];
-            let mut variances = [0.0f64; ROWS];
+            let mut means = [0.0f64; ROWS_AT_ONCE];
+            let mut variances = [0.0f64; ROWS_AT_ONCE];
             S::wide_store(means.as_mut_ptr(), mean);
             S::wide_store(variances.as_mut_ptr(), variance);
-            for r in 0..ROWS {
+            for r in 0..ROWS_AT_ONCE {
                 job.write(first + r, &Statistics { mean: means[r], variance: variances[r] });
             }
         }
@@ -353,26 +332,23 @@ unsafe fn statistics_of<S: Simd, const RMS: bool>(
 }
 
 entry_points! {
-    /// The statistics of short rows, per level; of Dst it matters whether it has 16 bits.
+    /// The statistics of short rows, per level. Of `Dst` only `HALF` matters.
     mod entries: short_statistics<Src: Element, Dst: Element; const RMS: bool>(
-        job: &Forward, first: usize, src_step: usize, scalars: &mut Scalars
+        job: &Forward, first: usize, src_step: usize, scalars: &mut ShortScalars
     ) -> bool;
 }
 
-/// See [`short_statistics`].
-pub(super) type Entry = unsafe fn(&Forward, usize, usize, &mut Scalars) -> bool;
-
-/// How the statistics of a problem's rows are computed.
-pub(super) fn of_rows(level: Level, types: &KernelTypes, rms: bool, cols: usize) -> Short {
+/// How the statistics of a problem's short rows are computed.
+pub(super) fn of_rows(level: Level, types: &KernelTypes, rms: bool, cols: usize) -> ShortRows {
     use DataType::{Bf16 as B, F16 as H, S8, U8};
     if cols > LONGEST || level == Level::Portable || types.double() {
-        return Short::No;
+        return ShortRows::None;
     }
-    if cols > PILOT {
-        return Short::Along;
+    if cols > PROVISIONAL_COLS {
+        return ShortRows::Overlapped;
     }
     let (src, dst) = (types.src, types.dst);
-    // With RMS there are no values to sum.
+    // RMS sums no values, so dst does not matter.
     let entry = match (src.data_type, dst.half && !rms, rms) {
         (B, true, _) => entries::at::<Bf16, F16, false>(level),
         (H, true, _) => entries::at::<F16, F16, false>(level),
@@ -386,5 +362,5 @@ pub(super) fn of_rows(level: Level, types: &KernelTypes, rms: bool, cols: usize)
         (S8 | U8, false, true) => entries::at::<Byte, F32, true>(level),
         (_, false, true) => entries::at::<F32, F32, true>(level),
     };
-    entry.map_or(Short::No, Short::Apart)
+    entry.map_or(ShortRows::None, ShortRows::Separate)
 }

@@ -1,26 +1,28 @@
-//! Forward over rows so short that a root and a quotient per row would be most of the work: 16 at once.
+//! Forward over rows so short that the per-row scalar work would dominate: 16 rows at once.
 
 use super::forward::Kernel;
-use super::normalize::{Stream, Written};
-use super::short::{self, ROWS, Scalars, Short, SumsOfRows};
+use super::job::{ROWS_AT_ONCE, ShortRows, ShortScalars, ShortStatistics};
+use super::normalize::{RowParams, Stream};
+use super::short::SumsOfRows;
 use crate::simd::{Element, Simd, map};
 
-/// The longest rows, in bytes, of which the statistics of the next ones are computed before some are written.
+/// The longest rows, in bytes, whose next 16 have their statistics computed before 16 are stored.
 const LONGEST_AHEAD: usize = 256;
 const LONGEST_AHEAD_OF_STREAMS: usize = 64;
-/// From how many bytes on RMS rows are summed while others are written; more than [`PILOT`](super::row::PILOT) elements
-/// always are.
-const SHORTEST_ALONG: usize = 256;
-/// How many rows further on than the one that is written rows are asked for.
-const FETCHED: usize = 2 * ROWS;
+/// The shortest RMS rows, in bytes, whose sums overlap with stores. Rows of more than
+/// [`PROVISIONAL_COLS`](super::row::PROVISIONAL_COLS) elements always overlap.
+const SHORTEST_OVERLAPPED: usize = 256;
+/// The prefetch distance in rows, from the row that is stored.
+const PREFETCH_ROWS: usize = 2 * ROWS_AT_ONCE;
 
-// SAFETY of every block below: rows exist and are this thread's, `cols` is not 0 and the instruction set
-// of `S` is there, by the contract of `forward_rows`.
+// SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
+// instruction set of `S`, by the contract of `forward_rows`.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     Kernel<'_, Src, Dst, RMS, AFFINE>
 {
-    /// Writes short rows, as many at once as there are; gives the row it stopped at.
+    /// Runs short rows from `first` on, 16 at a time, up to `last` or to 16 that the row-by-row kernel must handle.
+    /// Returns the row it stopped at.
     #[inline(always)]
     pub(super) unsafe fn short_rows<S: Simd>(&self, first: usize, last: usize) -> usize {
         let job = self.job;
@@ -32,21 +34,21 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
         let steps = (src_step * self.src_type.size(), dst_step * self.dst_type.size());
         unsafe {
-            let along = RMS && !job.streams && self.row_bytes() >= SHORTEST_ALONG;
+            let overlapped = RMS && !job.streams && self.row_bytes() >= SHORTEST_OVERLAPPED;
             match job.short {
-                Short::No => first,
-                Short::Apart(statistics) if !along => {
-                    self.rows_apart::<S>(first, last, steps, statistics)
+                ShortRows::None => first,
+                ShortRows::Separate(statistics) if !overlapped => {
+                    self.separate_rows::<S>(first, last, steps, statistics)
                 }
-                _ => self.rows_along::<S>(first, last, steps),
+                _ => self.overlapped_rows::<S>(first, last, steps),
             }
         }
     }
 
-    /// While a row is written, the one 16 rows further on is summed: loads and stores take turns, as they do in a copy,
-    /// and roots and quotients are not waited for.
+    /// Storing a row overlaps with summing the row 16 later: loads and stores alternate, as in a copy, and nothing
+    /// waits for a square root or a division.
     #[inline(always)]
-    unsafe fn rows_along<S: Simd>(
+    unsafe fn overlapped_rows<S: Simd>(
         &self,
         first: usize,
         last: usize,
@@ -55,15 +57,15 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let job = self.job;
         let (cols, src_type) = (job.cols, self.src_type);
         let mut sums = SumsOfRows::<S>::NONE;
-        let mut scalars = Scalars::NONE;
-        // Rows before `row` are written; the scalars are those of `row` on, if they are ready.
+        let mut scalars = ShortScalars::NONE;
+        // Rows before `row` are stored. If `ready`, the scalars are those of the 16 rows from `row` on.
         let (mut row, mut ready) = (first, false);
         unsafe {
-            let past_caches = self.past_caches(row, dst_step);
-            let fetched = self.fetched_bytes();
+            let non_temporal = self.non_temporal(row, dst_step);
+            let fetched = self.prefetch_bytes();
             loop {
-                let next = if ready { row + ROWS } else { row };
-                let sum = next + ROWS <= last;
+                let next = if ready { row + ROWS_AT_ONCE } else { row };
+                let sum = next + ROWS_AT_ONCE <= last;
                 if !(sum || ready) {
                     return row;
                 }
@@ -71,21 +73,22 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 if sum {
                     sums.begin::<Src, RMS>(src_type, summed, src_step);
                 }
-                for i in 0..ROWS {
+                for i in 0..ROWS_AT_ONCE {
                     if sum {
-                        fetch::<S>(summed.wrapping_add(ROWS * src_step), fetched);
+                        prefetch::<S>(summed.wrapping_add(ROWS_AT_ONCE * src_step), fetched);
                         sums.sum::<Src, Dst, RMS>(i, (src_type, summed), cols);
                         summed = summed.wrapping_add(src_step);
                     }
                     if ready {
-                        let normalize = self.normalize([Written::short(&scalars, i, src, dst)]);
-                        let op = Stream { normalize, past_caches, next: std::ptr::null() };
+                        let normalize =
+                            self.normalize([RowParams::from_lane(&scalars, i, src, dst)]);
+                        let op = Stream { normalize, non_temporal, next: std::ptr::null() };
                         map::<S, _>(cols, &op);
                         (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
                     }
                 }
                 if ready {
-                    row += ROWS;
+                    row += ROWS_AT_ONCE;
                 }
                 ready = sum && sums.scalars::<Dst, RMS>(job, next, &mut scalars);
                 if !ready {
@@ -95,102 +98,99 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// Of src.
+    /// Bytes of a row of src.
     #[inline(always)]
     fn row_bytes(&self) -> usize {
         self.job.cols * self.src_type.size()
     }
 
-    /// How many bytes of a row are asked for before it is read: all if rows come from memory, but those of a line or less
-    /// come by themselves.
+    /// How many bytes of a row are prefetched: all if rows come from memory, unless they are so short that the hardware
+    /// prefetches them.
     #[inline(always)]
-    fn fetched_bytes(&self) -> usize {
+    fn prefetch_bytes(&self) -> usize {
         let bytes = self.row_bytes();
         if self.job.streams && bytes > 64 { bytes } else { 0 }
     }
 
-    /// Whether rows from one on are stored past the caches.
+    /// Whether rows from `row` on are stored non-temporally.
     #[inline(always)]
-    pub(super) unsafe fn past_caches(&self, row: usize, dst_step: usize) -> bool {
-        unsafe {
-            self.job.streams && self.dst_type.streams(self.dst(row)) && dst_step.is_multiple_of(64)
-        }
+    pub(super) fn non_temporal(&self, row: usize, dst_step: usize) -> bool {
+        self.job.streams && self.dst_type.streams(self.dst(row)) && dst_step.is_multiple_of(64)
     }
 
-    /// What writing rows takes is a few vectors for all: no row is looked at by itself. Of very short rows the
-    /// statistics of those that come next are computed before: each root and quotient waits for the one before, and
-    /// the writes do not.
+    /// The scalars of 16 rows are computed as vectors, then the rows are stored. For very short rows the next 16 rows'
+    /// scalars are computed first, so that the stores hide the latency of their square roots and divisions.
     #[inline(always)]
-    unsafe fn rows_apart<S: Simd>(
+    unsafe fn separate_rows<S: Simd>(
         &self,
         first: usize,
         last: usize,
         steps: (usize, usize),
-        statistics: short::Entry,
+        statistics: ShortStatistics,
     ) -> usize {
         let job = self.job;
         let mut row = first;
-        let mut scalars = [Scalars::NONE; 2];
-        let [mut written, mut next] = scalars.each_mut();
+        let mut scalars = [ShortScalars::NONE; 2];
+        let [mut current, mut next] = scalars.each_mut();
         unsafe {
-            let known = |row: usize, scalars: &mut Scalars| {
-                row + ROWS <= last && statistics(job, row, steps.0, scalars)
+            let compute = |row: usize, scalars: &mut ShortScalars| {
+                row + ROWS_AT_ONCE <= last && statistics(job, row, steps.0, scalars)
             };
             let longest = if job.streams { LONGEST_AHEAD_OF_STREAMS } else { LONGEST_AHEAD };
             let ahead = self.row_bytes() <= longest;
-            let mut ready = known(row, written);
+            let mut ready = compute(row, current);
             while ready {
                 if ahead {
-                    ready = known(row + ROWS, next);
+                    ready = compute(row + ROWS_AT_ONCE, next);
                 }
-                self.write_short::<S>(row, written, steps);
+                self.store_short::<S>(row, current, steps);
                 if !ahead {
-                    ready = known(row + ROWS, next);
+                    ready = compute(row + ROWS_AT_ONCE, next);
                 }
-                std::mem::swap(&mut written, &mut next);
-                row += ROWS;
+                std::mem::swap(&mut current, &mut next);
+                row += ROWS_AT_ONCE;
             }
         }
         row
     }
 
-    /// Writes [`ROWS`] rows from `row` on.
+    /// Stores [`ROWS_AT_ONCE`] rows from `row` on.
     #[inline(always)]
-    unsafe fn write_short<S: Simd>(
+    unsafe fn store_short<S: Simd>(
         &self,
         row: usize,
-        scalars: &Scalars,
+        scalars: &ShortScalars,
         (src_step, dst_step): (usize, usize),
     ) {
         const AT_ONCE: usize = 4;
         let job = self.job;
         unsafe {
             let (mut src, mut dst) = (self.src(row), self.dst(row));
-            if self.past_caches(row, dst_step) {
-                let fetched = self.fetched_bytes();
-                // One after another: stores past the caches want to come in order.
-                for i in 0..ROWS {
-                    fetch::<S>(src.wrapping_add(FETCHED * src_step), fetched);
-                    let row = Written::short(scalars, i, src, dst);
+            if self.non_temporal(row, dst_step) {
+                let fetched = self.prefetch_bytes();
+                // One row at a time: non-temporal stores are fastest at consecutive addresses.
+                for i in 0..ROWS_AT_ONCE {
+                    prefetch::<S>(src.wrapping_add(PREFETCH_ROWS * src_step), fetched);
+                    let row = RowParams::from_lane(scalars, i, src, dst);
                     let next = std::ptr::null();
                     let normalize = self.normalize::<S, 1>([row]);
-                    map::<S, _>(job.cols, &Stream { normalize, past_caches: true, next });
+                    map::<S, _>(job.cols, &Stream { normalize, non_temporal: true, next });
                     (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
                 }
                 return;
             }
             let mut i = 0;
-            while i < ROWS {
+            while i < ROWS_AT_ONCE {
                 let (src_at, dst_at) = (
                     |j: usize| src.wrapping_add(j * src_step),
                     |j: usize| dst.wrapping_add(j * dst_step),
                 );
-                // Spelled out: what a loop makes goes through memory.
+                // Written out: the arrays of a loop may go through memory.
                 let rows = [
-                    Written::short(scalars, i, src, dst),
-                    Written::short(scalars, i + 1, src_at(1), dst_at(1)),
-                    Written::short(scalars, i + 2, src_at(2), dst_at(2)),
-                    Written::short(scalars, i + 3, src_at(3), dst_at(3)),
+                    RowParams::from_lane(scalars, i, src, dst),
+                    RowParams::from_lane(scalars, i + 1, src_at(1), dst_at(1)),
+                    RowParams::from_lane(scalars, i + 2, src_at(2), dst_at(2)),
+                    RowParams::from_lane(scalars, i + 3, src_at(3), dst_at(3)),
                 ];
                 map::<S, _>(job.cols, &self.normalize::<S, AT_ONCE>(rows));
                 src = src.wrapping_add(AT_ONCE * src_step);
@@ -201,14 +201,14 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     }
 }
 
-/// Asks for so many bytes, which need not be there.
+/// Prefetches a number of bytes, which need not exist.
 ///
 /// # Safety
-/// The instruction set of `S` is there.
+/// The CPU supports the instruction set of `S`.
 #[inline(always)]
-pub(super) unsafe fn fetch<S: Simd>(row: *const u8, bytes: usize) {
+pub(super) unsafe fn prefetch<S: Simd>(row: *const u8, bytes: usize) {
     for line in (0..bytes).step_by(64) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::prefetch(row.wrapping_add(line)) }
     }
 }

@@ -1,22 +1,23 @@
 //! The vector implementations: one per level.
 
 use super::backward;
+use super::chain;
 use super::dense::Dense;
+use super::f64_backward;
+use super::f64_forward;
 use super::forward;
 use super::gradient::Kind;
+use super::job::{ChainEntry, ShortRows};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
-use super::short::{self, Short};
-use super::short_backward;
+use super::short;
 use super::types::KernelTypes;
-use super::wide;
-use super::wide_backward;
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::rows::{JoinEntry, join_entry};
 use crate::simd::Level;
 use crate::tensor::MemoryDesc;
 
-/// The vector implementation at a level, or why it does not fit.
+/// The vector implementation of a level, or why it does not support the problem.
 pub(super) fn make(
     problem: &LayerNormalization,
     variant: &'static Variant,
@@ -41,14 +42,14 @@ pub(super) fn make(
             forward::entry(level, &types, p.flags),
             short::of_rows(level, &types, rms, p.cols),
             Dense::new(level, &types, p.flags, p.cols),
-            wide::entry(level, src, dst),
+            f64_forward::entry(level, src, dst),
         )
     } else {
         let kind = Kind::new(p, level, &types);
         Run::Backward(
             backward::entry(level, &types, kind),
-            short_backward::entry(level, &types, kind, p.cols),
-            wide_backward::entry(level, types.all()),
+            chain::entry(level, &types, kind, p.cols),
+            f64_backward::entry(level, types.all()),
             join_entry(level),
         )
     };
@@ -56,18 +57,13 @@ pub(super) fn make(
     Ok(Box::new(Vectorized { variant, plan, run }))
 }
 
-/// How many rows the kernel for all rows takes after one that it left.
-const AFTER_A_STOP: usize = 16;
+/// How many rows the general kernel runs after an f64 row, before the dense kernel is tried again.
+const ROWS_AFTER_F64: usize = 16;
 
-/// The kernels of a direction, and the one for rows that they stop at.
+/// The kernels of a direction; the f64 one runs the rows that the others leave.
 enum Run {
-    Forward(Option<forward::Entry>, Short, Dense, wide::Entry),
-    Backward(
-        Option<backward::Entry>,
-        Option<short_backward::Entry>,
-        wide_backward::Entry,
-        JoinEntry,
-    ),
+    Forward(Option<forward::Entry>, ShortRows, Dense, f64_forward::Entry),
+    Backward(Option<backward::Entry>, Option<ChainEntry>, f64_backward::Entry, JoinEntry),
 }
 
 struct Vectorized {
@@ -88,18 +84,18 @@ impl Implementation for Vectorized {
     fn execute(&self, execution: &Execution<'_>) -> usize {
         let plan = &self.plan;
         match self.run {
-            Run::Forward(entry, short, dense, wide) => {
+            Run::Forward(entry, short, dense, f64_rows) => {
                 plan.run_forward(execution, short, &|job, mut row, last| {
-                    // SAFETY: the execution's buffers were checked, rows are given out once, and the
-                    // machine has the level.
+                    // SAFETY: the execution's buffers were checked, each row is run once, and the CPU supports the
+                    // level.
                     unsafe {
-                        let Some(entry) = entry else { return wide(job, row, last) };
-                        // Rows that the kernels leave come in runs, as padding does, and dense ones take a while
-                        // to get going.
-                        let mut stumbled = false;
+                        let Some(entry) = entry else { return f64_rows(job, row, last) };
+                        // F64 rows come in runs, as padding does, and the dense kernel is slow to start.
+                        let mut left_a_row = false;
                         loop {
-                            let end = if stumbled { last.min(row + AFTER_A_STOP) } else { last };
-                            if !stumbled {
+                            let end =
+                                if left_a_row { last.min(row + ROWS_AFTER_F64) } else { last };
+                            if !left_a_row {
                                 row = dense.run(job, row, last);
                             }
                             row = entry(job, row, end);
@@ -107,26 +103,26 @@ impl Implementation for Vectorized {
                                 return;
                             }
                             let stops = row < end;
-                            stumbled = stops && dense.is_some();
+                            left_a_row = stops && dense.is_some();
                             if stops {
-                                wide(job, row, row + 1);
+                                f64_rows(job, row, row + 1);
                                 row += 1;
                             }
                         }
                     }
                 })
             }
-            Run::Backward(entry, short, wide, join) => {
+            Run::Backward(entry, short, f64_rows, join) => {
                 plan.run_backward(execution, (join, short), &|job, mut row, last, sums| {
                     // SAFETY: as above; each block has sums of its own.
                     unsafe {
                         loop {
-                            let Some(entry) = entry else { return wide(job, row, last, sums) };
+                            let Some(entry) = entry else { return f64_rows(job, row, last, sums) };
                             row = entry(job, row, last, sums);
                             if row == last {
                                 return;
                             }
-                            wide(job, row, row + 1, sums);
+                            f64_rows(job, row, row + 1, sums);
                             row += 1;
                         }
                     }

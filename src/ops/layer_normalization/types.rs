@@ -1,10 +1,10 @@
-//! The types that the kernels see: each level has kernels for the usual combinations, and the rest is staged as f32.
+//! The types that the kernels see: each level has kernels for the common combinations, and the rest is staged as f32.
 //!
-//! Staging changes no bit. Where sums depend on a tensor having 16 bits or fewer, its stage is
-//! [`HalfAsF32`](crate::simd::HalfAsF32), which sums as those do.
+//! Staging changes no bit. Where sums depend on a tensor having 16 bits or fewer, its stage has the type
+//! [`HalfAsF32`](crate::simd::HalfAsF32), which sums like a 16-bit type.
 
 use super::problem::LayerNormalization;
-use super::row::sums_narrowly;
+use super::row::at_most_16_bits;
 use crate::primitive::PostOpChain;
 use crate::simd::Level;
 use crate::tensor::DataType;
@@ -13,15 +13,15 @@ use crate::tensor::DataType;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KernelType {
     pub(super) data_type: DataType,
-    /// Whether sums take it for 16 bits or fewer.
+    /// Whether it is summed as a type of 16 bits or fewer.
     pub(super) half: bool,
-    /// Whether what is written is rounded again to fewer bits, so that f64 has to be rounded to odd.
+    /// Whether a later step rounds the output to fewer bits, so that f64 must be rounded to odd first.
     pub(super) rounded_again: bool,
 }
 
 impl KernelType {
     fn own(data_type: DataType) -> Self {
-        Self { data_type, half: sums_narrowly(data_type), rounded_again: false }
+        Self { data_type, half: at_most_16_bits(data_type), rounded_again: false }
     }
 
     fn staged(half: bool) -> Self {
@@ -37,7 +37,7 @@ impl KernelType {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KernelTypes {
     pub(super) src: KernelType,
-    /// Of diff_dst backward.
+    /// diff_dst in backward.
     pub(super) dst: KernelType,
     pub(super) diff_src: KernelType,
     /// Whether the kernels apply all post-operations.
@@ -66,7 +66,7 @@ impl KernelTypes {
         use DataType::{Bf16, F16, F32, F64, S8, U8};
         let [src, dst] = [&p.src, &p.dst].map(LayerNormalization::type_of);
         let post_ops_fit = post_ops_fit(p);
-        // Other post-operations are computed in f32. Scales of integers are the kernels' work, also from a stage.
+        // Chains that are not fused are applied in f32. The kernels apply the scales of integers themselves.
         let dst = match dst {
             _ if post_ops_fit => dst,
             _ if has_chain(p) => F32,
@@ -92,7 +92,7 @@ impl KernelTypes {
             _ => false,
         };
         if !native {
-            // RMS sums alike for all types, and what is exact in f32 as well.
+            // RMS sums the same way for all types.
             let half = dst.half && !p.flags.rms();
             src = KernelType::staged(half && src.data_type.is_half());
             if !byte {
@@ -126,15 +126,15 @@ impl KernelTypes {
     }
 }
 
-/// Whether attributes do more to dst than what [`Factors`](crate::simd::Factors) do to integers.
+/// Whether the attributes need a post-op chain, beyond the [`Factors`](crate::simd::Factors) of integers.
 pub(super) fn has_chain(problem: &LayerNormalization) -> bool {
     let attr = &problem.attr;
     let integers = matches!(problem.dst.data_type(), Some(DataType::S8 | DataType::U8));
     !attr.post_ops.is_empty() || !(attr.scales.is_empty() || integers)
 }
 
-/// Whether the post-operations are such as kernels can apply to f32 or bf16 as they store it. Then dst is summed for as
-/// the type that it has, also where a stage is used.
+/// Whether the kernels can fuse the post-operations. If so, the statistics are summed as for the type of dst, even if
+/// it is staged.
 pub(super) fn post_ops_fit(p: &LayerNormalization) -> bool {
     let usual = |desc| {
         matches!(floating(LayerNormalization::type_of(desc)), DataType::F32 | DataType::Bf16)
@@ -147,10 +147,10 @@ pub(super) fn post_ops_fit(p: &LayerNormalization) -> bool {
         && usual(&p.src)
         && matches!(dst, DataType::F32 | DataType::Bf16)
         && (parameters == (false, false) || parameters == all)
-        && PostOpChain::new(&p.attr, &p.dst, None).is_some_and(|steps| steps.is_fusible())
+        && PostOpChain::new(&p.attr, &p.dst, None).is_some_and(|chain| chain.is_fusible())
 }
 
-/// A floating-point type that kernels load and store, or f32, which others are converted to.
+/// The type itself if the kernels load and store it, or else f32, to which the others are converted.
 fn floating(data_type: DataType) -> DataType {
     match data_type {
         DataType::F64 | DataType::F32 | DataType::Bf16 | DataType::F16 => data_type,

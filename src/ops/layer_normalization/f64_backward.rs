@@ -1,8 +1,8 @@
-//! Backward in f64, for the rows of which [`wide`](super::wide) says it. The formulas are those of `backward`.
+//! Backward in f64, for the same rows as [`f64_forward`](super::f64_forward). The formulas are those of `backward`.
 
+use super::f64_forward::{TwoTerms, load_parameter, statistics, totals};
 use super::job::{Backward, Given};
 use super::row::reciprocal;
-use super::wide::{TwoTerms, load_parameter, statistics, totals};
 use crate::rows::ColumnSums;
 use crate::simd::{
     AnyWide, F64, LANES, Level, Map, Number, Simd, WideElement, add_wide, entry_points, map, unroll,
@@ -18,7 +18,7 @@ struct Types<E> {
     diff_src: E,
 }
 
-/// A row backward. What it sums is `d` and `d*xhat`.
+/// The gradient of a row. Its sums are those of `d` and `d*xhat`.
 #[derive(Clone, Copy)]
 struct GradientRow<'a, S: Simd, E> {
     job: &'a Backward,
@@ -28,8 +28,9 @@ struct GradientRow<'a, S: Simd, E> {
     diff_src: *mut u8,
     mean: S::D,
     r: S::D,
-    /// What is subtracted: the mean of `d`, and that of `d*xhat` times `xhat`; times `r`.
+    /// `r*sum(d)/C`.
     shift: S::D,
+    /// `r*sum(d*xhat)/C`.
     slope: S::D,
 }
 
@@ -40,7 +41,7 @@ impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
     /// As [`Map`].
     #[inline(always)]
     unsafe fn load(&self, i: usize, n: usize) -> (S::D, S::D) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let x = self.types.src.get::<S>(self.src, i, n);
             let dd = self.types.diff_dst.get::<S>(self.diff_dst, i, n);
@@ -52,17 +53,17 @@ impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
 /// `scale*diff_dst` of a vector.
 ///
 /// # Safety
-/// As [`Map`]; scale is as long as a row.
+/// As [`Map`], and scale is as long as a row.
 #[inline(always)]
 unsafe fn scaled<S: Simd>(job: &Backward, dd: S::D, i: usize, n: usize) -> S::D {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe { S::wide_mul(load_parameter::<S>(job.scale, i, n), dd) }
 }
 
 impl<S: Simd, E: WideElement> TwoTerms<S> for GradientRow<'_, S, E> {
     #[inline(always)]
     unsafe fn terms(&self, i: usize, n: usize) -> [S::D; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let (dd, xhat) = self.load(i, n);
             let d = scaled::<S>(self.job, dd, i, n);
@@ -71,13 +72,13 @@ impl<S: Simd, E: WideElement> TwoTerms<S> for GradientRow<'_, S, E> {
     }
 }
 
-/// Rows whose diff_src is written at once: the sums over rows are loaded and stored once for all.
+/// The gradients of `R` rows, stored at once, so that column sums are loaded and stored once for all.
 struct Gradients<'a, S: Simd, E, const R: usize> {
     rows: [GradientRow<'a, S, E>; R],
-    /// The block's sums; null for those that are not asked for.
+    /// The block's column sums, null if not wanted.
     diff_scale: *mut f64,
     diff_shift: *mut f64,
-    /// Whether diff_src is written past the caches.
+    /// Whether diff_src is stored non-temporally.
     streams: bool,
 }
 
@@ -86,12 +87,12 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
 
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.apply_n(i, LANES) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: the caller's; sums are null or as long as a row.
+        // SAFETY: guaranteed by the caller; the sums are null or as long as a row.
         unsafe {
             let mut terms = [[S::wide_splat(0.0); 2]; R];
             unroll!(r in R, {
@@ -100,11 +101,11 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
                 let (dd, xhat) = row.load(i, n);
                 terms[r] = [S::wide_mul(dd, xhat), dd];
                 let scaled = S::wide_mul(scaled::<S>(job, dd, i, n), row.r);
-                let bend = S::wide_mul(xhat, row.slope);
+                let correction = S::wide_mul(xhat, row.slope);
                 let value = match (job.global_stats, job.rms) {
                     (true, _) => scaled,
-                    (false, true) => S::wide_sub(scaled, bend),
-                    (false, false) => S::wide_sub(S::wide_sub(scaled, row.shift), bend),
+                    (false, true) => S::wide_sub(scaled, correction),
+                    (false, false) => S::wide_sub(S::wide_sub(scaled, row.shift), correction),
                 };
                 if self.streams && n == LANES {
                     row.types.diff_src.stream::<S>(row.diff_src, i, value);
@@ -126,17 +127,17 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
     }
 }
 
-/// What a row backward is.
+/// The first sweep over a row: its statistics and sums.
 ///
 /// # Safety
-/// The row is there and this thread's; `cols` is not 0; the instruction set of `S` is there.
+/// The row exists and belongs to this thread, `cols` is not 0, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn gradient_row<S: Simd, E: WideElement>(
     job: &Backward,
     row: usize,
 ) -> GradientRow<'_, S, E> {
     let cols = job.cols;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let src = job.src.wrapping_add(job.src_rows.offset(row) * job.src_type.size());
         let types = Types {
@@ -145,8 +146,8 @@ unsafe fn gradient_row<S: Simd, E: WideElement>(
             diff_src: E::of(job.diff_src_type).rounded_again(job.rounded_again),
         };
         let found = match job.given(row) {
-            // In f32 the statistics given are too coarse for what is computed in f64.
-            Given::Narrow(found) | Given::Wide(found) if job.global_stats || !E::DOUBLE => found,
+            // The given statistics are f32, too coarse for an f64 gradient.
+            Given::F32(found) | Given::F64(found) if job.global_stats || !E::DOUBLE => found,
             _ => statistics::<S, _>(types.src, src, cols, job.rms, null()),
         };
         let r = reciprocal(found.variance, job.epsilon);
@@ -172,18 +173,18 @@ unsafe fn gradient_row<S: Simd, E: WideElement>(
     }
 }
 
-/// `R` rows backward.
+/// Backward over `R` rows.
 ///
 /// # Safety
-/// The rows and their block's sums are there and this thread's; `cols` is not 0; the instruction set of
-/// `S` is there.
+/// The rows and their block's column sums exist and belong to this thread, `cols` is not 0, and the CPU supports the
+/// instruction set of `S`.
 #[inline(always)]
 unsafe fn backward_some<S: Simd, E: WideElement, const R: usize>(
     job: &Backward,
     first: usize,
     sums: *mut f64,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let ColumnSums { diff_scale, diff_shift, .. } = job.column_sums(sums);
         let mut rows = [gradient_row::<S, E>(job, first); R];
@@ -198,7 +199,7 @@ unsafe fn backward_some<S: Simd, E: WideElement, const R: usize>(
     }
 }
 
-/// Rows backward.
+/// Backward over rows.
 ///
 /// # Safety
 /// As [`backward_some`].
@@ -209,7 +210,7 @@ unsafe fn backward_rows<S: Simd, E: WideElement>(
     last: usize,
     sums: *mut f64,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut row = first;
         while row + 2 <= last {
@@ -226,16 +227,16 @@ unsafe fn backward_rows<S: Simd, E: WideElement>(
 }
 
 entry_points! {
-    /// Rows backward, per level.
+    /// Backward in f64, per level.
     mod entries: backward_rows<E: WideElement>(
         job: &Backward, first: usize, last: usize, sums: *mut f64
     ) -> ();
 }
 
-/// Runs rows of a job into its block's column sums.
+/// Runs rows from a first to before a last one and adds to their block's column sums.
 pub(super) type Entry = unsafe fn(&Backward, usize, usize, *mut f64);
 
-/// For rows of these types of src, diff_dst and diff_src.
+/// The entry for types of src, diff_dst and diff_src.
 pub(super) fn entry(level: Level, types: [DataType; 3]) -> Entry {
     fn typed<E: WideElement>(level: Level) -> Entry {
         entries::at::<E>(level).unwrap_or(entries::portable::entry_portable::<E>)

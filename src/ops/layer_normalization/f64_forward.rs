@@ -1,13 +1,11 @@
-//! Rows in f64: all those of a problem with a tensor of that type, and those that the kernels leave, because
-//! f32 does not carry them (squares that overflow or vanish, means too large to subtract) or because their
-//! statistics take another sweep.
+//! Forward in f64: all rows of a problem with an f64 tensor, and the rows that `forward` leaves because f32 is not
+//! accurate enough (squares overflow or vanish, or the mean is too large to subtract) or because they need a second
+//! pass.
 //!
-//! The latter are rare, so one function per level looks types and flags up as it goes. The formulas are
-//! those of `forward`; `wide_backward` is the other direction.
+//! Such rows are rare otherwise, so one function per level serves all types and flags and looks them up at run time.
 
-use super::forward::low_term;
 use super::job::{Forward, StatisticsUse};
-use super::row::{NEAR, Statistics, again, reciprocal};
+use super::row::{NEAR, Statistics, load_if, mean_residual, reciprocal, two_pass};
 use crate::simd::{
     BLOCK, Element, F64, LANES, Level, Map, Number, Simd, WideElement, entry_points, load_lanes,
     map, store_lanes, unroll,
@@ -18,14 +16,14 @@ use std::ptr::null;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Two terms in f64 for each element.
+/// Two f64 terms per element.
 pub(super) trait TwoTerms<S: Simd> {
     /// # Safety
-    /// Elements `i` to `i + n - 1` are there; `n` is 16 for a whole vector.
+    /// Elements `i` to `i + n - 1` exist; `n` is 16 for a full vector.
     unsafe fn terms(&self, i: usize, n: usize) -> [S::D; 2];
 }
 
-/// The sums of a row's terms, each in the order of a fold. Meanwhile `next` is asked for, a row as long, or null.
+/// The sums of a row's terms, each in the order of a fold. `next`, a row as long or null, is prefetched.
 ///
 /// # Safety
 /// As [`fold`](crate::simd::fold).
@@ -36,7 +34,7 @@ pub(super) unsafe fn totals<S: Simd, T: TwoTerms<S>>(
     next: *const u8,
 ) -> [f64; 2] {
     let mut totals = [0.0; 2];
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for block in (0..cols).step_by(BLOCK) {
             let end = cols.min(block + BLOCK);
@@ -64,17 +62,17 @@ pub(super) unsafe fn totals<S: Simd, T: TwoTerms<S>>(
     totals
 }
 
-/// A row's distances from a value, and their squares.
-struct Distances<S: Simd, E> {
+/// The deviations of a row from a value, and their squares.
+struct Deviations<S: Simd, E> {
     element: E,
     src: *const u8,
     about: S::D,
 }
 
-impl<S: Simd, E: WideElement> TwoTerms<S> for Distances<S, E> {
+impl<S: Simd, E: WideElement> TwoTerms<S> for Deviations<S, E> {
     #[inline(always)]
     unsafe fn terms(&self, i: usize, n: usize) -> [S::D; 2] {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let d = S::wide_sub(self.element.get::<S>(self.src, i, n), self.about);
             [d, S::wide_mul(d, d)]
@@ -82,31 +80,21 @@ impl<S: Simd, E: WideElement> TwoTerms<S> for Distances<S, E> {
     }
 }
 
-/// `n` parameters, 16 for a whole vector.
+/// `n` parameters in f64, 16 for a full vector.
 ///
 /// # Safety
-/// As [`load_lanes`].
+/// As [`load_if`].
 #[inline(always)]
 pub(super) unsafe fn load_parameter<S: Simd>(p: *const f32, i: usize, n: usize) -> S::D {
-    // SAFETY: the caller's.
-    unsafe { S::widen(load_f32::<S>(p, i, n)) }
+    // SAFETY: guaranteed by the caller.
+    unsafe { S::widen(load_if::<S>(true, p, i, n)) }
 }
 
-/// The same in f32.
+/// The statistics of a row. The sums are about the mean of the first vector; if that is far from the row's mean, the
+/// squares are summed again about the mean. `next`, a row as long or null, is prefetched.
 ///
 /// # Safety
-/// As [`load_lanes`].
-#[inline(always)]
-unsafe fn load_f32<S: Simd>(p: *const f32, i: usize, n: usize) -> S::F {
-    // SAFETY: the caller's.
-    unsafe { if n == LANES { S::load(p.add(i)) } else { S::load_n(p.add(i), n) } }
-}
-
-/// The statistics of a row: the sums are taken about the mean of its first vector, and where that lies far from the
-/// mean the squares once more. Meanwhile `next` is asked for, a row as long.
-///
-/// # Safety
-/// `cols` elements are there, at least one; the instruction set of `S` is too.
+/// There are `cols` elements, at least one, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(super) unsafe fn statistics<S: Simd, E: WideElement>(
     element: E,
@@ -116,11 +104,11 @@ pub(super) unsafe fn statistics<S: Simd, E: WideElement>(
     next: *const u8,
 ) -> Statistics {
     let n = cols as f64;
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let moments = |cols, about, next| {
-            let distances = Distances::<S, E> { element, src, about: S::wide_splat(about) };
-            totals::<S, _>(cols, &distances, next)
+            let deviations = Deviations::<S, E> { element, src, about: S::wide_splat(about) };
+            totals::<S, _>(cols, &deviations, next)
         };
         if rms {
             let [_, squares] = moments(cols, 0.0, next);
@@ -151,7 +139,7 @@ struct Normalize<'a, S: Simd, Src, Dst> {
     dst: *mut u8,
     mean: S::D,
     r: S::D,
-    /// Whether dst is written past the caches.
+    /// Whether dst is stored non-temporally.
     streams: bool,
 }
 
@@ -160,13 +148,13 @@ impl<S: Simd, Src: WideElement, Dst: WideElement> Map<S> for Normalize<'_, S, Sr
 
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.apply_n(i, LANES) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
         let job = self.job;
-        // SAFETY: the caller's; scale and shift are null or as long as a row.
+        // SAFETY: guaranteed by the caller; scale and shift are as long as a row.
         unsafe {
             let x = self.src_type.get::<S>(self.src, i, n);
             let xhat = S::wide_mul(S::wide_sub(x, self.mean), self.r);
@@ -181,8 +169,8 @@ impl<S: Simd, Src: WideElement, Dst: WideElement> Map<S> for Normalize<'_, S, Sr
     }
 }
 
-/// The same in f32, with the roundings of `forward`.
-struct NarrowNormalize<'a> {
+/// `(x - mean) * r`, then scale and shift, with the f32 roundings of `forward`.
+struct F32Normalize<'a> {
     job: &'a Forward,
     src: *const u8,
     dst: *mut u8,
@@ -191,27 +179,27 @@ struct NarrowNormalize<'a> {
     r: f32,
 }
 
-impl<'a> NarrowNormalize<'a> {
+impl<'a> F32Normalize<'a> {
     #[inline(always)]
     fn new(job: &'a Forward, src: *const u8, dst: *mut u8, found: &Statistics) -> Self {
         let high = found.mean as f32;
         let r = reciprocal(found.variance, job.epsilon) as f32;
-        Self { job, src, dst, high, low: low_term(found.mean, high, r), r }
+        Self { job, src, dst, high, low: mean_residual(found.mean, high, r), r }
     }
 }
 
-impl<S: Simd> Map<S> for NarrowNormalize<'_> {
+impl<S: Simd> Map<S> for F32Normalize<'_> {
     const UNROLL: usize = 1;
 
     #[inline(always)]
     unsafe fn apply(&self, i: usize) {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe { Map::<S>::apply_n(self, i, LANES) }
     }
     #[inline(always)]
     unsafe fn apply_n(&self, i: usize, n: usize) {
         let job = self.job;
-        // SAFETY: the caller's; scale and shift are null or as long as a row.
+        // SAFETY: guaranteed by the caller; scale and shift are as long as a row.
         unsafe {
             let x = load_lanes::<S>(Element::of(job.src_type), self.src, i, n);
             let r = S::splat(self.r);
@@ -220,22 +208,22 @@ impl<S: Simd> Map<S> for NarrowNormalize<'_> {
             } else {
                 S::fma(S::sub(x, S::splat(self.high)), r, S::splat(self.low))
             };
-            let scale = load_f32::<S>(job.scale, i, n);
-            let value = S::fma(xhat, scale, load_f32::<S>(job.shift, i, n));
+            let scale = load_if::<S>(true, job.scale, i, n);
+            let value = S::fma(xhat, scale, load_if::<S>(true, job.shift, i, n));
             let element = Element::scaled(<Number as Element>::of(job.dst_type), job.factors);
-            let element = Element::with_post_ops(element, job.finish);
+            let element = Element::with_post_ops(element, job.post_ops);
             store_lanes::<S>(element, self.dst, i, value, n);
         }
     }
 }
 
-/// One row forward.
+/// Forward over one row.
 ///
 /// # Safety
-/// The row is there and this thread's; `cols` is not 0; the instruction set of `S` is there.
+/// The row exists and belongs to this thread, `cols` is not 0, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward, row: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let src = job.src.wrapping_add(job.src_rows.offset(row) * job.src_type.size());
         let dst = job.dst.wrapping_add(job.dst_rows.offset(row) * job.dst_type.size());
@@ -243,19 +231,21 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
             let (mean, variance) = job.given_values(row);
             Statistics { mean: f64::from(mean), variance: f64::from(variance) }
         } else {
-            let narrow = match (Src::DOUBLE || Dst::DOUBLE, job.rms) {
+            let in_f32 = match (Src::DOUBLE || Dst::DOUBLE, job.rms) {
                 (true, _) => None,
-                (false, true) => again::<S, Number, true>(Element::of(job.src_type), src, job.cols),
+                (false, true) => {
+                    two_pass::<S, Number, true>(Element::of(job.src_type), src, job.cols)
+                }
                 (false, false) => {
-                    again::<S, Number, false>(Element::of(job.src_type), src, job.cols)
+                    two_pass::<S, Number, false>(Element::of(job.src_type), src, job.cols)
                 }
             };
-            if let Some(found) = narrow {
+            if let Some(found) = in_f32 {
                 job.write(row, &found);
-                map::<S, _>(job.cols, &NarrowNormalize::new(job, src, dst, &found));
+                map::<S, _>(job.cols, &F32Normalize::new(job, src, dst, &found));
                 return;
             }
-            let next = if job.fetches {
+            let next = if job.prefetches {
                 job.src.wrapping_add(job.src_rows.offset(row + 1) * job.src_type.size())
             } else {
                 null()
@@ -266,7 +256,7 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
         let mean = S::wide_splat(found.mean);
         let r = S::wide_splat(reciprocal(found.variance, job.epsilon));
         let src_type = Src::of(job.src_type);
-        let dst_type = Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.finish);
+        let dst_type = Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.post_ops);
         let dst_type = dst_type.rounded_again(job.rounded_again);
         let streams = job.streams && dst_type.streams(dst);
         map(
@@ -276,7 +266,7 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
     }
 }
 
-/// Rows forward.
+/// Forward over rows.
 ///
 /// # Safety
 /// As [`forward_row`].
@@ -286,7 +276,7 @@ unsafe fn forward_rows<S: Simd, Src: WideElement, Dst: WideElement>(
     first: usize,
     last: usize,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for row in first..last {
             forward_row::<S, Src, Dst>(job, row);
@@ -298,16 +288,16 @@ unsafe fn forward_rows<S: Simd, Src: WideElement, Dst: WideElement>(
 }
 
 entry_points! {
-    /// Rows forward, per level.
+    /// Forward in f64, per level.
     mod entries: forward_rows<Src: WideElement, Dst: WideElement>(
         job: &Forward, first: usize, last: usize
     ) -> ();
 }
 
-/// Runs rows of a job.
+/// Runs rows from a first to before a last one.
 pub(super) type Entry = unsafe fn(&Forward, usize, usize);
 
-/// For rows of these types; one of them is f64, or rows that the kernels leave come here.
+/// The entry for types of src and dst.
 pub(super) fn entry(level: Level, src: DataType, dst: DataType) -> Entry {
     fn typed<Src: WideElement, Dst: WideElement>(level: Level) -> Entry {
         entries::at::<Src, Dst>(level).unwrap_or(entries::portable::entry_portable::<Src, Dst>)

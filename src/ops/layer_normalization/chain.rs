@@ -1,0 +1,253 @@
+//! The scalars of short rows backward, a chain of column sums at a time, as the lanes of a vector. The bits are those
+//! of the row-by-row kernel.
+
+use super::gradient::{Kind, LAYER, READ_SCALE, RMS, RowSums};
+use super::job::{Backward, ChainEntry, ChainScalars};
+use super::row::LARGEST_MEAN;
+use super::types::KernelTypes;
+use crate::rows::CHAIN_ROWS;
+use crate::simd::{
+    Bf16, Element, F16, F32, GROUP, LANES, LanesOfRows, Level, Simd, entry_points, lane_sums,
+};
+use crate::tensor::DataType;
+use std::mem::MaybeUninit;
+
+/// The longest row of src or diff_dst, in bytes, for which a chain of rows stays in the first-level cache.
+const LONGEST: usize = 1024;
+
+/// The rows of a chain, with the scalars that their sums need.
+struct Rows<'a, Src, Dd> {
+    src_type: Src,
+    dd_type: Dd,
+    src: *const u8,
+    diff_dst: *const u8,
+    /// The distances between rows, in bytes.
+    src_step: usize,
+    dd_step: usize,
+    scale: *const f32,
+    mean: &'a [f32; CHAIN_ROWS],
+    r: &'a [f32; CHAIN_ROWS],
+}
+
+impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
+    /// # Safety
+    /// The row is in the chain, and the CPU supports the instruction set of `S`.
+    #[inline(always)]
+    unsafe fn row<S: Simd, const MODE: u8>(
+        &self,
+        row: usize,
+    ) -> RowSums<S, Src, Dd, MODE, READ_SCALE> {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            RowSums {
+                src_type: self.src_type,
+                dd_type: self.dd_type,
+                src: self.src.wrapping_add(row * self.src_step),
+                diff_dst: self.diff_dst.wrapping_add(row * self.dd_step),
+                scale: self.scale,
+                mean: S::splat(self.mean[row]),
+                r: S::splat(self.r[row]),
+            }
+        }
+    }
+}
+
+/// `sum(d)`, or `sum(d*xhat)` with `XHAT`, of rows of `NV` full vectors: a single chain, because the other chains of
+/// the fold's group are zero.
+struct SumsOf<'a, Src, Dd, const MODE: u8, const NV: usize, const XHAT: bool>(
+    &'a Rows<'a, Src, Dd>,
+);
+
+impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const NV: usize, const XHAT: bool>
+    LanesOfRows<S> for SumsOf<'_, Src, Dd, MODE, NV, XHAT>
+{
+    #[inline(always)]
+    unsafe fn lanes(&self, row: usize) -> S::D {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let row = self.0.row::<S, MODE>(row);
+            let mut chain = S::splat(0.0);
+            for v in 0..NV {
+                let (d, xhat) = row.at(v * LANES, LANES);
+                chain = if XHAT { S::fma(d, xhat, chain) } else { S::add(d, chain) };
+            }
+            S::widen(chain)
+        }
+    }
+}
+
+/// `sum(d)` (0 with RMS) and `sum(d*xhat)` of each row.
+///
+/// # Safety
+/// The rows exist, and the CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn sums<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
+    rows: &Rows<'_, Src, Dd>,
+    cols: usize,
+) -> [S::D; 2] {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match (cols / LANES, cols % LANES) {
+            (1, 0) => sums_of::<S, Src, Dd, MODE, 1>(rows),
+            (2, 0) => sums_of::<S, Src, Dd, MODE, 2>(rows),
+            (3, 0) => sums_of::<S, Src, Dd, MODE, 3>(rows),
+            (4, 0) => sums_of::<S, Src, Dd, MODE, 4>(rows),
+            _ => sums_of_any::<S, Src, Dd, MODE>(rows, cols),
+        }
+    }
+}
+
+/// # Safety
+/// As [`sums`].
+#[inline(always)]
+unsafe fn sums_of<S: Simd, Src: Element, Dd: Element, const MODE: u8, const NV: usize>(
+    rows: &Rows<'_, Src, Dd>,
+) -> [S::D; 2] {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let d = match MODE {
+            LAYER => S::wide_sums(&SumsOf::<Src, Dd, MODE, NV, false>(rows)),
+            _ => S::wide_splat(0.0),
+        };
+        [d, S::wide_sums(&SumsOf::<Src, Dd, MODE, NV, true>(rows))]
+    }
+}
+
+/// # Safety
+/// As [`sums`].
+#[inline(always)]
+unsafe fn sums_of_any<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
+    rows: &Rows<'_, Src, Dd>,
+    cols: usize,
+) -> [S::D; 2] {
+    let mut sums_d = [const { MaybeUninit::uninit() }; CHAIN_ROWS];
+    let mut sums_d_xhat = [const { MaybeUninit::uninit() }; CHAIN_ROWS];
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        for i in 0..CHAIN_ROWS {
+            let row = rows.row::<S, MODE>(i);
+            if MODE == LAYER {
+                let [d, d_xhat] = lane_sums::<S, 2, _>(cols, &row).products;
+                sums_d[i].write(d);
+                sums_d_xhat[i].write(d_xhat);
+            } else {
+                let [d_xhat] = lane_sums::<S, 1, _>(cols, &row).products;
+                sums_d_xhat[i].write(d_xhat);
+            }
+        }
+        let d = if MODE == LAYER { S::wide_sums(&sums_d) } else { S::wide_splat(0.0) };
+        [d, S::wide_sums(&sums_d_xhat)]
+    }
+}
+
+/// The means or variances of a chain's rows.
+///
+/// # Safety
+/// They exist, and the CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn statistics<S: Simd>(job: &Backward, given: *const f32, first: usize) -> S::F {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if job.stat_rows.step() == Some(1) {
+            return S::load(given.add(job.stat_rows.offset(first)));
+        }
+        let mut values = [0.0; CHAIN_ROWS];
+        for i in 0..CHAIN_ROWS {
+            values[i] = given.add(job.stat_rows.offset(first + i)).read_unaligned();
+        }
+        S::load(values.as_ptr())
+    }
+}
+
+/// Computes the scalars of the chain that begins at `first`. Returns false if one of its rows needs f64.
+///
+/// # Safety
+/// The rows exist, are `src_step` and `dd_step` bytes apart and have at least one column, and the CPU supports the
+/// instruction set of `S`.
+#[inline(always)]
+unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
+    job: &Backward,
+    first: usize,
+    (src_step, dd_step): (usize, usize),
+    scalars: &mut ChainScalars,
+) -> bool {
+    const { assert!(CHAIN_ROWS == LANES) };
+    let (src_type, dd_type) = (Src::of(job.src_type), Dd::of(job.diff_dst_type));
+    let ChainScalars { mean, r, shift, slope } = scalars;
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let variance = S::widen(statistics::<S>(job, job.variance, first));
+        if MODE == LAYER {
+            S::store(mean.as_mut_ptr(), statistics::<S>(job, job.mean, first));
+        }
+        // As `Backward::given` decides that f32 is usable.
+        let normal = (f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
+        let largest = f64::from(LARGEST_MEAN.next_down());
+        let mut trusted = S::wide_all_between(variance, normal.0, normal.1);
+        if MODE == LAYER {
+            let mean = S::widen(S::load(mean.as_ptr()));
+            trusted &= S::wide_all_between(mean, -largest, largest);
+        }
+        if !trusted {
+            return false;
+        }
+        let root = S::wide_sqrt(S::wide_add(variance, S::wide_splat(job.epsilon)));
+        let r_lanes = S::narrow(S::wide_div(S::wide_splat(1.0), root));
+        S::store(r.as_mut_ptr(), r_lanes);
+        let rows = Rows {
+            src_type,
+            dd_type,
+            src: job.src.wrapping_add(job.src_rows.offset(first) * src_type.size()),
+            diff_dst: job.diff_dst.wrapping_add(job.diff_dst_rows.offset(first) * dd_type.size()),
+            src_step,
+            dd_step,
+            scale: job.scale,
+            mean,
+            r,
+        };
+        let [d, d_xhat] = sums::<S, Src, Dd, MODE>(&rows, job.cols);
+        let per_col = S::wide_mul(S::widen(r_lanes), S::wide_splat(1.0 / job.cols as f64));
+        S::store(slope.as_mut_ptr(), S::narrow(S::wide_mul(per_col, d_xhat)));
+        if MODE == LAYER {
+            let of = S::narrow(S::wide_mul(per_col, d));
+            S::store(shift.as_mut_ptr(), S::mul(of, S::splat(-1.0)));
+        }
+    }
+    true
+}
+
+entry_points! {
+    /// The scalars of a chain, per level.
+    mod entries: chain_scalars<Src: Element, Dd: Element; const MODE: u8>(
+        job: &Backward, first: usize, steps: (usize, usize), scalars: &mut ChainScalars
+    ) -> bool;
+}
+
+/// The entry for a problem; `None` if its rows are not short or the level has no vectors.
+pub(super) fn entry(
+    level: Level,
+    types: &KernelTypes,
+    kind: Kind,
+    cols: usize,
+) -> Option<ChainEntry> {
+    use DataType::{Bf16 as B, F16 as H, F32 as F};
+    let [src, diff_dst, _] = types.all();
+    if cols > GROUP || cols * src.size().max(diff_dst.size()) > LONGEST {
+        return None;
+    }
+    fn typed<Src: Element, Dd: Element>(level: Level, kind: Kind) -> Option<ChainEntry> {
+        match kind.mode {
+            LAYER => entries::at::<Src, Dd, LAYER>(level),
+            RMS => entries::at::<Src, Dd, RMS>(level),
+            _ => None,
+        }
+    }
+    match (src, diff_dst) {
+        (F, F) => typed::<F32, F32>(level, kind),
+        (B, B) => typed::<Bf16, Bf16>(level, kind),
+        (H, H) => typed::<F16, F16>(level, kind),
+        (F, B) => typed::<F32, Bf16>(level, kind),
+        (B, F) => typed::<Bf16, F32>(level, kind),
+        _ => None,
+    }
+}

@@ -1,0 +1,108 @@
+//! The operation as the primitives see it: its queries, and which implementation runs it.
+
+use super::problem::{Flags, LayerNormalization};
+use super::{reference, simd_impl};
+use crate::error::{Error, Result};
+use crate::primitive::{
+    Answer, Arguments, Implementation, Op, OpArgument, PropKind, Usage, Variant,
+};
+use crate::tensor::MemoryDesc;
+use norm_sys as sys;
+
+impl Op for LayerNormalization {
+    fn kind(&self) -> sys::norm_primitive_kind_t {
+        sys::norm_layer_normalization
+    }
+
+    fn name(&self) -> &'static str {
+        "layer_normalization"
+    }
+
+    fn prop_kind(&self) -> Option<PropKind> {
+        Some(self.prop_kind)
+    }
+
+    fn query(&self, what: sys::norm_query_t) -> Option<Answer> {
+        match what {
+            sys::norm_query_epsilon_f32 => Some(Answer::F32(self.epsilon)),
+            sys::norm_query_flags => Some(Answer::U32(self.flags.0)),
+            _ => None,
+        }
+    }
+
+    fn arguments(&self) -> &[OpArgument] {
+        &self.arguments
+    }
+
+    fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc> {
+        let forward = self.prop_kind.is_forward();
+        let stat = |usage: Usage, name: &str| {
+            let present = self.statistics_usage() == Some(usage);
+            self.arguments.iter().find(|a| present && a.name == name).map(|a| &a.desc)
+        };
+        let statistics = |usage| match index {
+            1 => stat(usage, "mean"),
+            2 => stat(usage, "variance"),
+            _ => None,
+        };
+        let first = |desc| (index == 0).then_some(desc);
+        match what {
+            sys::norm_query_src_md => first(&self.src).or_else(|| statistics(Usage::Input)),
+            sys::norm_query_dst_md if forward => {
+                first(&self.dst).or_else(|| statistics(Usage::Output))
+            }
+            sys::norm_query_diff_dst_md if !forward => first(&self.dst),
+            sys::norm_query_diff_src_md if !forward => first(&self.diff_src),
+            // As in oneDNN: scale and shift share a descriptor, and forward has it under two indices.
+            sys::norm_query_weights_md if forward && index == 1 => Some(&self.scale_shift),
+            sys::norm_query_weights_md => first(&self.scale_shift),
+            sys::norm_query_diff_weights_md if matches!(index, 0 | 1) => {
+                (self.writes_scale() || self.writes_shift()).then_some(&self.diff_scale_shift)
+            }
+            sys::norm_query_exec_arg_md => {
+                self.arguments.iter().find(|a| a.id == index).map(|a| &a.desc)
+            }
+            _ => None,
+        }
+    }
+
+    fn auxiliary(&self) -> String {
+        let letters = Flags::LETTERS.iter().filter(|(bit, _)| self.flags.0 & bit != 0);
+        let letters: String = letters.map(|(_, letter)| letter).collect();
+        format!("flags:{letters} eps:{}", self.epsilon)
+    }
+
+    fn implement(
+        &self,
+        variant: &'static Variant,
+    ) -> std::result::Result<Box<dyn Implementation>, String> {
+        match variant.level {
+            Some(level) => simd_impl::make(self, variant, level),
+            None => Ok(reference::make(self, variant)),
+        }
+    }
+
+    fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
+        let (input, output, names) = if self.prop_kind.is_forward() {
+            ((&self.src, sys::NORM_ARG_SRC), (&self.dst, sys::NORM_ARG_DST), "SRC and DST")
+        } else {
+            (
+                (&self.dst, sys::NORM_ARG_DIFF_DST),
+                (&self.diff_src, sys::NORM_ARG_DIFF_SRC),
+                "DIFF_DST and DIFF_SRC",
+            )
+        };
+        let shared = arguments.get(input.1);
+        // Empty tensors share nothing, whatever their addresses are.
+        if !shared.is_null()
+            && shared == arguments.get(output.1)
+            && !input.0.has_zero_dim()
+            && !input.0.same_layout(output.0)
+        {
+            return Err(Error::invalid(format!(
+                "args: {names} share a buffer, which takes one data type and layout for both"
+            )));
+        }
+        Ok(())
+    }
+}
