@@ -19,7 +19,7 @@ const WHOLE: &[(&str, &str)] = &[
 ];
 
 /// Files that are too long, and their lines; they may only get shorter.
-const LONG_FILES: &[(&str, usize)] = &[("src/primitive/post_op_chain.rs", 503)];
+const LONG_FILES: &[(&str, usize)] = &[];
 
 /// Functions that are too long: file, name, lines of the body; they may only get shorter.
 const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[];

@@ -10,6 +10,7 @@ mod desc;
 mod enumerators;
 mod environment;
 mod isa;
+mod operand;
 mod padding;
 mod post_op_chain;
 mod scratchpad;

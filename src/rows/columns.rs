@@ -6,7 +6,7 @@
 //! are joined by a fixed binary tree. So the bits depend neither on threads nor on the instruction set nor on how many
 //! rows a kernel processes at once.
 
-use crate::simd::{Element, LANES, Level, Map, Runtime, Simd, add_wide, entry_points, map};
+use crate::simd::{Bf16, Element, F16, F32, LANES, Level, Map, Simd, add_wide, entry_points, map};
 use crate::tensor::DataType;
 
 /// The most rows in a chain.
@@ -140,13 +140,13 @@ pub(crate) struct Partial {
 }
 
 /// Joins partial sums and stores the total: first blocks `i` and `i + 1`, then `i` and `i + 2`, and so on.
-struct Join {
+struct Join<E> {
     partial: Partial,
-    out_type: Runtime,
+    out_type: E,
     out: *mut u8,
 }
 
-impl Join {
+impl<E: Element> Join<E> {
     /// # Safety
     /// As [`Map`], where `n` is 16 for a full vector.
     #[inline(always)]
@@ -180,7 +180,7 @@ impl Join {
     }
 }
 
-impl<S: Simd> Map<S> for Join {
+impl<S: Simd, E: Element> Map<S> for Join<E> {
     const UNROLL: usize = 1;
 
     #[inline(always)]
@@ -202,9 +202,16 @@ impl<S: Simd> Map<S> for Join {
 /// and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn join_columns<S: Simd>(partial: &Partial, cols: usize, out_type: DataType, out: *mut u8) {
+    let partial = *partial;
     // SAFETY: guaranteed by the caller.
     unsafe {
-        map::<S, _>(cols, &Join { partial: *partial, out_type: <Runtime>::of(out_type), out })
+        match out_type {
+            DataType::Bf16 => {
+                map::<S, _>(cols, &Join { partial, out_type: Bf16::of(out_type), out })
+            }
+            DataType::F16 => map::<S, _>(cols, &Join { partial, out_type: F16, out }),
+            _ => map::<S, _>(cols, &Join { partial, out_type: F32, out }),
+        }
     }
 }
 

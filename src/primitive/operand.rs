@@ -1,0 +1,114 @@
+//! Tensors that post-operations read: where the elements of a row are, as f32.
+
+use crate::simd::read_scalar;
+use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets, RowMap};
+
+/// A tensor that a step reads, broadcast to the shape of the output.
+pub(super) struct Operand {
+    pub(super) argument: i32,
+    pub(super) data_type: DataType,
+    place: Place,
+    /// Whether it has a single element.
+    pub(super) single: bool,
+}
+
+/// The location of a row's elements.
+enum Place {
+    /// Rows in an order chosen by the caller, with a constant stride within a row.
+    Strided { rows: RowMap, step: usize },
+    /// Rows in logical order, in any layout.
+    Any { rows: Offsets, cols: DimOffsets },
+}
+
+impl Operand {
+    /// An operand for an output of dimensions `dims`. Rows are counted in the given order of the
+    /// outer dimensions, or in logical order.
+    pub(super) fn new(
+        argument: i32,
+        desc: &MemoryDesc,
+        data_type: DataType,
+        dims: &[i64],
+        order: Option<&[usize]>,
+    ) -> Self {
+        let place = match order {
+            Some(order) => {
+                let stride = |d: &usize| match desc.dims()[*d] {
+                    1 => 0,
+                    _ => desc.strides()[*d],
+                };
+                let sizes: Vec<i64> = order.iter().map(|d| dims[*d]).collect();
+                let strides: Vec<i64> = order.iter().map(stride).collect();
+                let rows = RowMap::new(&sizes, &strides);
+                Place::Strided { rows, step: stride(&(dims.len() - 1)) as usize }
+            }
+            None => {
+                let (rows, cols) = Offsets::of(desc).broadcast(dims).split_last();
+                Place::Any { rows, cols }
+            }
+        };
+        let single = desc.dims().iter().all(|dim| *dim == 1);
+        Self { argument, data_type, place, single }
+    }
+
+    /// Elements `col` to `col + to.len() - 1` of a row, as f32: in place if possible, otherwise
+    /// copied to `to`.
+    ///
+    /// # Safety
+    /// The elements are readable, counted from `start`.
+    #[inline(always)]
+    #[allow(clippy::undocumented_unsafe_blocks)]
+    pub(super) unsafe fn read<'a>(
+        &self,
+        start: *const u8,
+        row: usize,
+        col: usize,
+        to: &'a mut [f32],
+    ) -> &'a [f32] {
+        // SAFETY of the blocks below: guaranteed by the caller.
+        match &self.place {
+            Place::Strided { rows, step: 0 } => {
+                let value = unsafe { read_scalar(self.data_type, start, rows.offset(row)) };
+                // Not `fill`, which may stay a call.
+                for i in 0..to.len() {
+                    to[i] = value;
+                }
+            }
+            Place::Strided { rows, step: 1 } => {
+                let first = rows.offset(row) + col;
+                let there = start.cast::<f32>().wrapping_add(first);
+                if self.data_type == DataType::F32 && there.is_aligned() {
+                    return unsafe { std::slice::from_raw_parts(there, to.len()) };
+                }
+                // Matches the type once per run, not per element.
+                macro_rules! read_all {
+                    ($($data_type:ident),*) => {
+                        match self.data_type {
+                            $(DataType::$data_type => {
+                                for (i, to) in to.iter_mut().enumerate() {
+                                    *to = unsafe {
+                                        read_scalar(DataType::$data_type, start, first + i)
+                                    };
+                                }
+                            })*
+                        }
+                    };
+                }
+                read_all!(F32, Bf16, F16, S8, U8, S32, F64, F8E4m3, F8E5m2);
+            }
+            Place::Strided { rows, step } => {
+                let first = rows.offset(row) + col * step;
+                for (i, to) in to.iter_mut().enumerate() {
+                    *to = unsafe { read_scalar(self.data_type, start, first + i * step) };
+                }
+            }
+            Place::Any { rows, cols } => {
+                let first = rows.offset(row);
+                for (i, to) in to.iter_mut().enumerate() {
+                    let at = first + cols.offset(col + i);
+                    *to = unsafe { read_scalar(self.data_type, start, at) };
+                }
+            }
+        }
+        to
+    }
+}
