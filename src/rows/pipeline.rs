@@ -120,9 +120,13 @@ impl Pipeline {
     ) -> usize {
         let stride = self.stride();
         if width == 1 && stride == 0 && self.stage.is_none() && self.rows > 0 {
-            // One block: the way of small problems, where every step counts.
+            // The short way of small problems, where every step counts.
             let _environment = DefaultEnvironment::enter();
-            kernel(None, 0, self.rows, std::ptr::null_mut());
+            let blocks = Blocks::about(self.rows, 1);
+            for block in 0..blocks.count() {
+                let range = blocks.range(block);
+                kernel(None, range.start, range.end, std::ptr::null_mut());
+            }
             return 1;
         }
         let blocks = self.blocks(width);

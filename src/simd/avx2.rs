@@ -101,22 +101,22 @@ unsafe fn four_sums<T: LanesOfRows<Avx2>>(rows: &T, first: usize) -> __m256d {
 // SAFETY of every block below: the trait's contract gives the instruction set and the addresses.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Simd for Avx2 {
-    type F = (__m256, __m256);
-    type D = [__m256d; 4];
-    type H = (__m128i, __m128i);
+    type F32x16 = (__m256, __m256);
+    type F64x16 = [__m256d; 4];
+    type U16x16 = (__m128i, __m128i);
     type M = (__m256, __m256);
-    type Q = __m256d;
+    type F64x4 = __m256d;
 
     #[inline(always)]
-    unsafe fn splat(x: f32) -> Self::F {
+    unsafe fn splat(x: f32) -> Self::F32x16 {
         unsafe { (_mm256_set1_ps(x), _mm256_set1_ps(x)) }
     }
     #[inline(always)]
-    unsafe fn load(p: *const f32) -> Self::F {
+    unsafe fn load(p: *const f32) -> Self::F32x16 {
         unsafe { (_mm256_loadu_ps(p), _mm256_loadu_ps(p.add(8))) }
     }
     #[inline(always)]
-    unsafe fn load_n(p: *const f32, n: usize) -> Self::F {
+    unsafe fn load_n(p: *const f32, n: usize) -> Self::F32x16 {
         unsafe {
             let (low, high) = first(n);
             // The second address may lie past the buffer, where no lane is loaded.
@@ -124,14 +124,14 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn store(p: *mut f32, v: Self::F) {
+    unsafe fn store(p: *mut f32, v: Self::F32x16) {
         unsafe {
             _mm256_storeu_ps(p, v.0);
             _mm256_storeu_ps(p.add(8), v.1);
         }
     }
     #[inline(always)]
-    unsafe fn store_n(p: *mut f32, v: Self::F, n: usize) {
+    unsafe fn store_n(p: *mut f32, v: Self::F32x16, n: usize) {
         unsafe {
             let (low, high) = first(n);
             _mm256_maskstore_ps(p, low, v.0);
@@ -139,7 +139,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn stream(p: *mut f32, v: Self::F) {
+    unsafe fn stream(p: *mut f32, v: Self::F32x16) {
         unsafe {
             _mm256_stream_ps(p, v.0);
             _mm256_stream_ps(p.add(8), v.1);
@@ -154,25 +154,25 @@ impl Simd for Avx2 {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
     }
     #[inline(always)]
-    unsafe fn load_half(p: *const u16) -> Self::H {
+    unsafe fn load_half(p: *const u16) -> Self::U16x16 {
         unsafe { (_mm_loadu_si128(p.cast()), _mm_loadu_si128(p.add(8).cast())) }
     }
     #[inline(always)]
-    unsafe fn store_half(p: *mut u16, v: Self::H) {
+    unsafe fn store_half(p: *mut u16, v: Self::U16x16) {
         unsafe {
             _mm_storeu_si128(p.cast(), v.0);
             _mm_storeu_si128(p.add(8).cast(), v.1);
         }
     }
     #[inline(always)]
-    unsafe fn stream_half(p: *mut u16, v: Self::H) {
+    unsafe fn stream_half(p: *mut u16, v: Self::U16x16) {
         unsafe {
             _mm_stream_si128(p.cast(), v.0);
             _mm_stream_si128(p.add(8).cast(), v.1);
         }
     }
     #[inline(always)]
-    unsafe fn from_bf16(v: Self::H) -> Self::F {
+    unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16 {
         unsafe {
             let low = _mm256_cvtepu16_epi32(v.0);
             let high = _mm256_cvtepu16_epi32(v.1);
@@ -183,7 +183,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn to_bf16(v: Self::F) -> Self::H {
+    unsafe fn to_bf16(v: Self::F32x16) -> Self::U16x16 {
         unsafe {
             // The pack interleaves the 128-bit halves; the permutation puts them in order.
             let packed = _mm256_packus_epi32(bf16_lanes(v.0), bf16_lanes(v.1));
@@ -192,11 +192,11 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn from_f16(v: Self::H) -> Self::F {
+    unsafe fn from_f16(v: Self::U16x16) -> Self::F32x16 {
         unsafe { (_mm256_cvtph_ps(v.0), _mm256_cvtph_ps(v.1)) }
     }
     #[inline(always)]
-    unsafe fn to_f16(v: Self::F) -> Self::H {
+    unsafe fn to_f16(v: Self::F32x16) -> Self::U16x16 {
         unsafe {
             (
                 _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v.0),
@@ -205,7 +205,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn within(v: Self::F, low: f32, high: f32) -> Self::F {
+    unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16 {
         unsafe {
             let (low, high) = (_mm256_set1_ps(low), _mm256_set1_ps(high));
             // Of two operands with a NaN the second is the result.
@@ -216,7 +216,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F {
+    unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F32x16 {
         unsafe {
             let bytes = _mm_loadu_si128(p.cast());
             let high = _mm_unpackhi_epi64(bytes, bytes);
@@ -232,7 +232,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn store_bytes(p: *mut u8, v: Self::F) {
+    unsafe fn store_bytes(p: *mut u8, v: Self::F32x16) {
         unsafe {
             // NaN becomes 0x80000000.
             let byte = _mm256_set1_epi32(0xff);
@@ -247,7 +247,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn first_n(v: Self::F, n: usize) -> Self::F {
+    unsafe fn first_n(v: Self::F32x16, n: usize) -> Self::F32x16 {
         unsafe {
             let (low, high) = first(n);
             (
@@ -257,7 +257,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn widen(v: Self::F) -> Self::D {
+    unsafe fn widen(v: Self::F32x16) -> Self::F64x16 {
         unsafe {
             [
                 _mm256_cvtps_pd(_mm256_castps256_ps128(v.0)),
@@ -268,7 +268,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn narrow(v: Self::D) -> Self::F {
+    unsafe fn narrow(v: Self::F64x16) -> Self::F32x16 {
         unsafe {
             (
                 _mm256_set_m128(_mm256_cvtpd_ps(v[1]), _mm256_cvtpd_ps(v[0])),
@@ -277,11 +277,11 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_splat(x: f64) -> Self::D {
+    unsafe fn wide_splat(x: f64) -> Self::F64x16 {
         unsafe { [_mm256_set1_pd(x); 4] }
     }
     #[inline(always)]
-    unsafe fn wide_load(p: *const f64) -> Self::D {
+    unsafe fn wide_load(p: *const f64) -> Self::F64x16 {
         unsafe {
             [
                 _mm256_loadu_pd(p),
@@ -292,7 +292,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::D {
+    unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::F64x16 {
         unsafe {
             let mask = first_wide(n);
             [
@@ -304,7 +304,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_store(p: *mut f64, v: Self::D) {
+    unsafe fn wide_store(p: *mut f64, v: Self::F64x16) {
         unsafe {
             _mm256_storeu_pd(p, v[0]);
             _mm256_storeu_pd(p.add(4), v[1]);
@@ -313,7 +313,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_stream(p: *mut f64, v: Self::D) {
+    unsafe fn wide_stream(p: *mut f64, v: Self::F64x16) {
         unsafe {
             unroll!(k in 4, {
                 _mm256_stream_pd(p.add(4 * k), v[k]);
@@ -321,7 +321,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_store_n(p: *mut f64, v: Self::D, n: usize) {
+    unsafe fn wide_store_n(p: *mut f64, v: Self::F64x16, n: usize) {
         unsafe {
             let mask = first_wide(n);
             _mm256_maskstore_pd(p, mask[0], v[0]);
@@ -331,7 +331,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_add(a: Self::D, b: Self::D) -> Self::D {
+    unsafe fn wide_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
         unsafe {
             [
                 _mm256_add_pd(a[0], b[0]),
@@ -342,7 +342,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_sub(a: Self::D, b: Self::D) -> Self::D {
+    unsafe fn wide_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
         unsafe {
             [
                 _mm256_sub_pd(a[0], b[0]),
@@ -353,7 +353,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_mul(a: Self::D, b: Self::D) -> Self::D {
+    unsafe fn wide_mul(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
         unsafe {
             [
                 _mm256_mul_pd(a[0], b[0]),
@@ -364,7 +364,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_fma(a: Self::D, b: Self::D, c: Self::D) -> Self::D {
+    unsafe fn wide_fma(a: Self::F64x16, b: Self::F64x16, c: Self::F64x16) -> Self::F64x16 {
         unsafe {
             [
                 _mm256_fmadd_pd(a[0], b[0], c[0]),
@@ -375,7 +375,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_first_n(v: Self::D, n: usize) -> Self::D {
+    unsafe fn wide_first_n(v: Self::F64x16, n: usize) -> Self::F64x16 {
         unsafe {
             let mask = first_wide(n);
             [
@@ -387,7 +387,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_div(a: Self::D, b: Self::D) -> Self::D {
+    unsafe fn wide_div(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
         unsafe {
             [
                 _mm256_div_pd(a[0], b[0]),
@@ -398,13 +398,13 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_sqrt(v: Self::D) -> Self::D {
+    unsafe fn wide_sqrt(v: Self::F64x16) -> Self::F64x16 {
         unsafe {
             [_mm256_sqrt_pd(v[0]), _mm256_sqrt_pd(v[1]), _mm256_sqrt_pd(v[2]), _mm256_sqrt_pd(v[3])]
         }
     }
     #[inline(always)]
-    unsafe fn wide_all_between(v: Self::D, low: f64, high: f64) -> bool {
+    unsafe fn wide_all_between(v: Self::F64x16, low: f64, high: f64) -> bool {
         unsafe {
             let (low, high) = (_mm256_set1_pd(low), _mm256_set1_pd(high));
             let mut all = _mm256_cmp_pd::<_CMP_GE_OQ>(v[0], low);
@@ -416,11 +416,11 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::D {
+    unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::F64x16 {
         unsafe { [four_sums(rows, 0), four_sums(rows, 4), four_sums(rows, 8), four_sums(rows, 12)] }
     }
     #[inline(always)]
-    unsafe fn wide_sum(v: Self::D) -> f64 {
+    unsafe fn wide_sum(v: Self::F64x16) -> f64 {
         unsafe {
             let four = Self::wide_quarter(v);
             let two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd::<1>(four));
@@ -428,42 +428,42 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_quarter(v: Self::D) -> Self::Q {
+    unsafe fn wide_quarter(v: Self::F64x16) -> Self::F64x4 {
         unsafe { _mm256_add_pd(_mm256_add_pd(v[0], v[2]), _mm256_add_pd(v[1], v[3])) }
     }
 
     operations! {
-        fn add(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_add_ps, a, b);
-        fn sub(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_sub_ps, a, b);
-        fn mul(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_mul_ps, a, b);
-        fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F = on_both!(_mm256_fmadd_ps, a, b, c);
-        fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F = on_both!(_mm256_fnmadd_ps, a, b, c);
-        fn div(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_div_ps, a, b);
-        fn sqrt(v: Self::F) -> Self::F = on_both!(_mm256_sqrt_ps, v);
-        fn max(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_max_ps, a, b);
-        fn min(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_min_ps, a, b);
-        fn lt(a: Self::F, b: Self::F) -> Self::M = on_both!(_mm256_cmp_ps::<_CMP_LT_OQ>, a, b);
-        fn le(a: Self::F, b: Self::F) -> Self::M = on_both!(_mm256_cmp_ps::<_CMP_LE_OQ>, a, b);
-        fn eq(a: Self::F, b: Self::F) -> Self::M = on_both!(_mm256_cmp_ps::<_CMP_EQ_OQ>, a, b);
-        fn select(m: Self::M, a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_blendv_ps, b, a, m);
-        fn bits_and(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_and_ps, a, b);
-        fn bits_and_not(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_andnot_ps, b, a);
-        fn bits_xor(a: Self::F, b: Self::F) -> Self::F = on_both!(_mm256_xor_ps, a, b);
-        fn bits_add(a: Self::F, b: Self::F) -> Self::F = on_bits!(_mm256_add_epi32(a, b));
-        fn bits_sub(a: Self::F, b: Self::F) -> Self::F = on_bits!(_mm256_sub_epi32(a, b));
-        fn shift_left(v: Self::F, n: i32) -> Self::F = on_bits!(_mm256_sllv_epi32(v; _mm256_set1_epi32(n)));
-        fn shift_right(v: Self::F, n: i32) -> Self::F = on_bits!(_mm256_srav_epi32(v; _mm256_set1_epi32(n)));
-        fn from_integer(v: Self::F) -> Self::F =
+        fn add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_add_ps, a, b);
+        fn sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_sub_ps, a, b);
+        fn mul(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_mul_ps, a, b);
+        fn fma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_fmadd_ps, a, b, c);
+        fn fnma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_fnmadd_ps, a, b, c);
+        fn div(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_div_ps, a, b);
+        fn sqrt(v: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_sqrt_ps, v);
+        fn max(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_max_ps, a, b);
+        fn min(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_min_ps, a, b);
+        fn lt(a: Self::F32x16, b: Self::F32x16) -> Self::M = on_both!(_mm256_cmp_ps::<_CMP_LT_OQ>, a, b);
+        fn le(a: Self::F32x16, b: Self::F32x16) -> Self::M = on_both!(_mm256_cmp_ps::<_CMP_LE_OQ>, a, b);
+        fn eq(a: Self::F32x16, b: Self::F32x16) -> Self::M = on_both!(_mm256_cmp_ps::<_CMP_EQ_OQ>, a, b);
+        fn select(m: Self::M, a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_blendv_ps, b, a, m);
+        fn bits_and(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_and_ps, a, b);
+        fn bits_and_not(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_andnot_ps, b, a);
+        fn bits_xor(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_xor_ps, a, b);
+        fn bits_add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(_mm256_add_epi32(a, b));
+        fn bits_sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(_mm256_sub_epi32(a, b));
+        fn shift_left(v: Self::F32x16, n: i32) -> Self::F32x16 = on_bits!(_mm256_sllv_epi32(v; _mm256_set1_epi32(n)));
+        fn shift_right(v: Self::F32x16, n: i32) -> Self::F32x16 = on_bits!(_mm256_srav_epi32(v; _mm256_set1_epi32(n)));
+        fn from_integer(v: Self::F32x16) -> Self::F32x16 =
             (_mm256_cvtepi32_ps(_mm256_castps_si256(v.0)), _mm256_cvtepi32_ps(_mm256_castps_si256(v.1)));
-        fn wide_bits_add(a: Self::D, b: Self::D) -> Self::D = on_wide_bits!(_mm256_add_epi64(a, b));
-        fn wide_bits_sub(a: Self::D, b: Self::D) -> Self::D = on_wide_bits!(_mm256_sub_epi64(a, b));
-        fn wide_shift_left(v: Self::D, n: i32) -> Self::D =
+        fn wide_bits_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 = on_wide_bits!(_mm256_add_epi64(a, b));
+        fn wide_bits_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 = on_wide_bits!(_mm256_sub_epi64(a, b));
+        fn wide_shift_left(v: Self::F64x16, n: i32) -> Self::F64x16 =
             on_wide_bits!(_mm256_sllv_epi64(v; _mm256_set1_epi64x(n.into())));
-        fn wide_shift_right(v: Self::D, n: i32) -> Self::D =
+        fn wide_shift_right(v: Self::F64x16, n: i32) -> Self::F64x16 =
             on_wide_bits!(_mm256_srlv_epi64(v; _mm256_set1_epi64x(n.into())));
     }
     #[inline(always)]
-    unsafe fn swap<const D: usize>(v: Self::F) -> Self::F {
+    unsafe fn swap<const D: usize>(v: Self::F32x16) -> Self::F32x16 {
         unsafe {
             match D {
                 1 => on_both!(_mm256_permute_ps::<0b10_11_00_01>, v),
@@ -474,7 +474,7 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_within(mut v: Self::D, low: f64, high: f64) -> Self::D {
+    unsafe fn wide_within(mut v: Self::F64x16, low: f64, high: f64) -> Self::F64x16 {
         unsafe {
             let (low, high) = (_mm256_set1_pd(low), _mm256_set1_pd(high));
             for v in &mut v {

@@ -163,31 +163,31 @@ unsafe fn to_upper_halves(v: __m512i) -> __m512i {
 // SAFETY of every block below: the trait's contract gives the instruction set and the addresses.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Simd for Avx512 {
-    type F = __m512;
-    type D = (__m512d, __m512d);
-    type H = __m256i;
+    type F32x16 = __m512;
+    type F64x16 = (__m512d, __m512d);
+    type U16x16 = __m256i;
     type M = __mmask16;
-    type Q = __m256d;
+    type F64x4 = __m256d;
     const MANY_REGISTERS: bool = true;
 
     #[inline(always)]
-    unsafe fn load(p: *const f32) -> Self::F {
+    unsafe fn load(p: *const f32) -> Self::F32x16 {
         unsafe { _mm512_loadu_ps(p) }
     }
     #[inline(always)]
-    unsafe fn load_n(p: *const f32, n: usize) -> Self::F {
+    unsafe fn load_n(p: *const f32, n: usize) -> Self::F32x16 {
         unsafe { _mm512_maskz_loadu_ps(first(n), p) }
     }
     #[inline(always)]
-    unsafe fn store(p: *mut f32, v: Self::F) {
+    unsafe fn store(p: *mut f32, v: Self::F32x16) {
         unsafe { _mm512_storeu_ps(p, v) }
     }
     #[inline(always)]
-    unsafe fn store_n(p: *mut f32, v: Self::F, n: usize) {
+    unsafe fn store_n(p: *mut f32, v: Self::F32x16, n: usize) {
         unsafe { _mm512_mask_storeu_ps(p, first(n), v) }
     }
     #[inline(always)]
-    unsafe fn stream(p: *mut f32, v: Self::F) {
+    unsafe fn stream(p: *mut f32, v: Self::F32x16) {
         unsafe { _mm512_stream_ps(p, v) }
     }
     #[inline(always)]
@@ -199,34 +199,34 @@ impl Simd for Avx512 {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
     }
     #[inline(always)]
-    unsafe fn load_half(p: *const u16) -> Self::H {
+    unsafe fn load_half(p: *const u16) -> Self::U16x16 {
         unsafe { _mm256_loadu_si256(p.cast()) }
     }
     #[inline(always)]
-    unsafe fn load_half_n(p: *const u16, n: usize) -> Self::H {
+    unsafe fn load_half_n(p: *const u16, n: usize) -> Self::U16x16 {
         unsafe { _mm256_maskz_loadu_epi16(first(n), p.cast()) }
     }
     #[inline(always)]
-    unsafe fn store_half(p: *mut u16, v: Self::H) {
+    unsafe fn store_half(p: *mut u16, v: Self::U16x16) {
         unsafe { _mm256_storeu_si256(p.cast(), v) }
     }
     #[inline(always)]
-    unsafe fn store_half_n(p: *mut u16, v: Self::H, n: usize) {
+    unsafe fn store_half_n(p: *mut u16, v: Self::U16x16, n: usize) {
         unsafe { _mm256_mask_storeu_epi16(p.cast(), first(n), v) }
     }
     #[inline(always)]
-    unsafe fn stream_half(p: *mut u16, v: Self::H) {
+    unsafe fn stream_half(p: *mut u16, v: Self::U16x16) {
         unsafe { _mm256_stream_si256(p.cast(), v) }
     }
     #[inline(always)]
-    unsafe fn from_bf16(v: Self::H) -> Self::F {
+    unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16 {
         unsafe { _mm512_castsi512_ps(to_upper_halves(_mm512_castsi256_si512(v))) }
     }
     /// The instruction takes subnormals for zeros: where one of its results is 0, the values are looked at.
     #[inline(always)]
     unsafe fn store_bf16<const N: usize>(
         p: *mut u16,
-        v: &[Self::F; N],
+        v: &[Self::F32x16; N],
         conversion: Bf16Rounding,
         streams: bool,
     ) {
@@ -269,7 +269,7 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn to_bf16(v: Self::F) -> Self::H {
+    unsafe fn to_bf16(v: Self::F32x16) -> Self::U16x16 {
         unsafe {
             let bits = _mm512_castps_si512(v);
             let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
@@ -300,12 +300,12 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn within(v: Self::F, low: f32, high: f32) -> Self::F {
+    unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16 {
         // Of two operands with a NaN the second is the result.
         unsafe { _mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), v)) }
     }
     #[inline(always)]
-    unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F {
+    unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F32x16 {
         unsafe {
             // The lowest bits of 2^23 count ones.
             let bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(p.cast()));
@@ -314,42 +314,42 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn stream_bytes(p: *mut u8, v: Self::F) {
+    unsafe fn stream_bytes(p: *mut u8, v: Self::F32x16) {
         unsafe { _mm_stream_si128(p.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v))) }
     }
     #[inline(always)]
-    unsafe fn store_bytes(p: *mut u8, v: Self::F) {
+    unsafe fn store_bytes(p: *mut u8, v: Self::F32x16) {
         // NaN becomes 0x80000000.
         unsafe { _mm_storeu_si128(p.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v))) }
     }
     #[inline(always)]
-    unsafe fn first_n(v: Self::F, n: usize) -> Self::F {
+    unsafe fn first_n(v: Self::F32x16, n: usize) -> Self::F32x16 {
         unsafe { _mm512_maskz_mov_ps(first(n), v) }
     }
     #[inline(always)]
-    unsafe fn widen(v: Self::F) -> Self::D {
+    unsafe fn widen(v: Self::F32x16) -> Self::F64x16 {
         unsafe {
             let low = _mm512_castps512_ps256(v);
             (_mm512_cvtps_pd(low), _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(v)))
         }
     }
     #[inline(always)]
-    unsafe fn load_widened(p: *const f32) -> Self::D {
+    unsafe fn load_widened(p: *const f32) -> Self::F64x16 {
         unsafe { load_widened(p) }
     }
     #[inline(always)]
-    unsafe fn narrow(v: Self::D) -> Self::F {
+    unsafe fn narrow(v: Self::F64x16) -> Self::F32x16 {
         unsafe {
             let low = _mm512_castps256_ps512(_mm512_cvtpd_ps(v.0));
             _mm512_insertf32x8::<1>(low, _mm512_cvtpd_ps(v.1))
         }
     }
     #[inline(always)]
-    unsafe fn wide_load(p: *const f64) -> Self::D {
+    unsafe fn wide_load(p: *const f64) -> Self::F64x16 {
         unsafe { (_mm512_loadu_pd(p), _mm512_loadu_pd(p.add(8))) }
     }
     #[inline(always)]
-    unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::D {
+    unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::F64x16 {
         unsafe {
             let (low, high) = first_wide(n);
             // The second address may lie past the buffer, where no lane is loaded.
@@ -357,21 +357,21 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_store(p: *mut f64, v: Self::D) {
+    unsafe fn wide_store(p: *mut f64, v: Self::F64x16) {
         unsafe {
             _mm512_storeu_pd(p, v.0);
             _mm512_storeu_pd(p.add(8), v.1);
         }
     }
     #[inline(always)]
-    unsafe fn wide_stream(p: *mut f64, v: Self::D) {
+    unsafe fn wide_stream(p: *mut f64, v: Self::F64x16) {
         unsafe {
             _mm512_stream_pd(p, v.0);
             _mm512_stream_pd(p.add(8), v.1);
         }
     }
     #[inline(always)]
-    unsafe fn wide_store_n(p: *mut f64, v: Self::D, n: usize) {
+    unsafe fn wide_store_n(p: *mut f64, v: Self::F64x16, n: usize) {
         unsafe {
             let (low, high) = first_wide(n);
             _mm512_mask_storeu_pd(p, low, v.0);
@@ -379,14 +379,14 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_first_n(v: Self::D, n: usize) -> Self::D {
+    unsafe fn wide_first_n(v: Self::F64x16, n: usize) -> Self::F64x16 {
         unsafe {
             let (low, high) = first_wide(n);
             (_mm512_maskz_mov_pd(low, v.0), _mm512_maskz_mov_pd(high, v.1))
         }
     }
     #[inline(always)]
-    unsafe fn wide_all_between(v: Self::D, low: f64, high: f64) -> bool {
+    unsafe fn wide_all_between(v: Self::F64x16, low: f64, high: f64) -> bool {
         unsafe {
             let (low, high) = (_mm512_set1_pd(low), _mm512_set1_pd(high));
             let mut all = _mm512_cmp_pd_mask::<_CMP_GE_OQ>(v.0, low);
@@ -396,11 +396,11 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::D {
+    unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::F64x16 {
         unsafe { (eight_sums(rows, 0), eight_sums(rows, 8)) }
     }
     #[inline(always)]
-    unsafe fn wide_sum(v: Self::D) -> f64 {
+    unsafe fn wide_sum(v: Self::F64x16) -> f64 {
         unsafe {
             let four = Self::wide_quarter(v);
             let two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd::<1>(four));
@@ -408,7 +408,7 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_quarter(v: Self::D) -> Self::Q {
+    unsafe fn wide_quarter(v: Self::F64x16) -> Self::F64x4 {
         unsafe {
             let eight = _mm512_add_pd(v.0, v.1);
             _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd::<1>(eight))
@@ -416,44 +416,44 @@ impl Simd for Avx512 {
     }
 
     operations! {
-        fn add(a: Self::F, b: Self::F) -> Self::F = _mm512_add_ps(a, b);
-        fn sub(a: Self::F, b: Self::F) -> Self::F = _mm512_sub_ps(a, b);
-        fn mul(a: Self::F, b: Self::F) -> Self::F = _mm512_mul_ps(a, b);
-        fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F = _mm512_fmadd_ps(a, b, c);
-        fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F = _mm512_fnmadd_ps(a, b, c);
-        fn from_f16(v: Self::H) -> Self::F = _mm512_cvtph_ps(v);
-        fn to_f16(v: Self::F) -> Self::H = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v);
-        fn splat(x: f32) -> Self::F = _mm512_set1_ps(x);
-        fn div(a: Self::F, b: Self::F) -> Self::F = _mm512_div_ps(a, b);
-        fn sqrt(v: Self::F) -> Self::F = _mm512_sqrt_ps(v);
-        fn max(a: Self::F, b: Self::F) -> Self::F = _mm512_max_ps(a, b);
-        fn min(a: Self::F, b: Self::F) -> Self::F = _mm512_min_ps(a, b);
-        fn lt(a: Self::F, b: Self::F) -> Self::M = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b);
-        fn le(a: Self::F, b: Self::F) -> Self::M = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(a, b);
-        fn eq(a: Self::F, b: Self::F) -> Self::M = _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b);
-        fn select(m: Self::M, a: Self::F, b: Self::F) -> Self::F = _mm512_mask_blend_ps(m, b, a);
-        fn bits_and(a: Self::F, b: Self::F) -> Self::F = _mm512_and_ps(a, b);
-        fn bits_and_not(a: Self::F, b: Self::F) -> Self::F = _mm512_andnot_ps(b, a);
-        fn bits_xor(a: Self::F, b: Self::F) -> Self::F = _mm512_xor_ps(a, b);
-        fn bits_add(a: Self::F, b: Self::F) -> Self::F = on_bits!(_mm512_add_epi32(a, b));
-        fn bits_sub(a: Self::F, b: Self::F) -> Self::F = on_bits!(_mm512_sub_epi32(a, b));
-        fn shift_left(v: Self::F, n: i32) -> Self::F = on_bits!(_mm512_sllv_epi32(v; _mm512_set1_epi32(n)));
-        fn shift_right(v: Self::F, n: i32) -> Self::F = on_bits!(_mm512_srav_epi32(v; _mm512_set1_epi32(n)));
-        fn from_integer(v: Self::F) -> Self::F = _mm512_cvtepi32_ps(_mm512_castps_si512(v));
-        fn wide_splat(x: f64) -> Self::D = (_mm512_set1_pd(x), _mm512_set1_pd(x));
-        fn wide_add(a: Self::D, b: Self::D) -> Self::D = (_mm512_add_pd(a.0, b.0), _mm512_add_pd(a.1, b.1));
-        fn wide_sub(a: Self::D, b: Self::D) -> Self::D = (_mm512_sub_pd(a.0, b.0), _mm512_sub_pd(a.1, b.1));
-        fn wide_mul(a: Self::D, b: Self::D) -> Self::D = (_mm512_mul_pd(a.0, b.0), _mm512_mul_pd(a.1, b.1));
-        fn wide_fma(a: Self::D, b: Self::D, c: Self::D) -> Self::D = (_mm512_fmadd_pd(a.0, b.0, c.0), _mm512_fmadd_pd(a.1, b.1, c.1));
-        fn wide_div(a: Self::D, b: Self::D) -> Self::D = (_mm512_div_pd(a.0, b.0), _mm512_div_pd(a.1, b.1));
-        fn wide_sqrt(v: Self::D) -> Self::D = (_mm512_sqrt_pd(v.0), _mm512_sqrt_pd(v.1));
-        fn wide_bits_add(a: Self::D, b: Self::D) -> Self::D =
+        fn add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_add_ps(a, b);
+        fn sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_sub_ps(a, b);
+        fn mul(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_mul_ps(a, b);
+        fn fma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16 = _mm512_fmadd_ps(a, b, c);
+        fn fnma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16 = _mm512_fnmadd_ps(a, b, c);
+        fn from_f16(v: Self::U16x16) -> Self::F32x16 = _mm512_cvtph_ps(v);
+        fn to_f16(v: Self::F32x16) -> Self::U16x16 = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v);
+        fn splat(x: f32) -> Self::F32x16 = _mm512_set1_ps(x);
+        fn div(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_div_ps(a, b);
+        fn sqrt(v: Self::F32x16) -> Self::F32x16 = _mm512_sqrt_ps(v);
+        fn max(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_max_ps(a, b);
+        fn min(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_min_ps(a, b);
+        fn lt(a: Self::F32x16, b: Self::F32x16) -> Self::M = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b);
+        fn le(a: Self::F32x16, b: Self::F32x16) -> Self::M = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(a, b);
+        fn eq(a: Self::F32x16, b: Self::F32x16) -> Self::M = _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b);
+        fn select(m: Self::M, a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_mask_blend_ps(m, b, a);
+        fn bits_and(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_and_ps(a, b);
+        fn bits_and_not(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_andnot_ps(b, a);
+        fn bits_xor(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_xor_ps(a, b);
+        fn bits_add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(_mm512_add_epi32(a, b));
+        fn bits_sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(_mm512_sub_epi32(a, b));
+        fn shift_left(v: Self::F32x16, n: i32) -> Self::F32x16 = on_bits!(_mm512_sllv_epi32(v; _mm512_set1_epi32(n)));
+        fn shift_right(v: Self::F32x16, n: i32) -> Self::F32x16 = on_bits!(_mm512_srav_epi32(v; _mm512_set1_epi32(n)));
+        fn from_integer(v: Self::F32x16) -> Self::F32x16 = _mm512_cvtepi32_ps(_mm512_castps_si512(v));
+        fn wide_splat(x: f64) -> Self::F64x16 = (_mm512_set1_pd(x), _mm512_set1_pd(x));
+        fn wide_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 = (_mm512_add_pd(a.0, b.0), _mm512_add_pd(a.1, b.1));
+        fn wide_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 = (_mm512_sub_pd(a.0, b.0), _mm512_sub_pd(a.1, b.1));
+        fn wide_mul(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 = (_mm512_mul_pd(a.0, b.0), _mm512_mul_pd(a.1, b.1));
+        fn wide_fma(a: Self::F64x16, b: Self::F64x16, c: Self::F64x16) -> Self::F64x16 = (_mm512_fmadd_pd(a.0, b.0, c.0), _mm512_fmadd_pd(a.1, b.1, c.1));
+        fn wide_div(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 = (_mm512_div_pd(a.0, b.0), _mm512_div_pd(a.1, b.1));
+        fn wide_sqrt(v: Self::F64x16) -> Self::F64x16 = (_mm512_sqrt_pd(v.0), _mm512_sqrt_pd(v.1));
+        fn wide_bits_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 =
             (on_bits!(wide _mm512_add_epi64(a.0, b.0)), on_bits!(wide _mm512_add_epi64(a.1, b.1)));
-        fn wide_bits_sub(a: Self::D, b: Self::D) -> Self::D =
+        fn wide_bits_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 =
             (on_bits!(wide _mm512_sub_epi64(a.0, b.0)), on_bits!(wide _mm512_sub_epi64(a.1, b.1)));
     }
     #[inline(always)]
-    unsafe fn swap<const D: usize>(v: Self::F) -> Self::F {
+    unsafe fn swap<const D: usize>(v: Self::F32x16) -> Self::F32x16 {
         unsafe {
             match D {
                 1 => _mm512_permute_ps::<0b10_11_00_01>(v),
@@ -464,7 +464,7 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_within(v: Self::D, low: f64, high: f64) -> Self::D {
+    unsafe fn wide_within(v: Self::F64x16, low: f64, high: f64) -> Self::F64x16 {
         unsafe {
             let (low, high) = (_mm512_set1_pd(low), _mm512_set1_pd(high));
             // Of two operands with a NaN the second is the result.
@@ -473,14 +473,14 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn wide_shift_left(v: Self::D, n: i32) -> Self::D {
+    unsafe fn wide_shift_left(v: Self::F64x16, n: i32) -> Self::F64x16 {
         unsafe {
             let n = _mm512_set1_epi64(n.into());
             (on_bits!(wide _mm512_sllv_epi64(v.0; n)), on_bits!(wide _mm512_sllv_epi64(v.1; n)))
         }
     }
     #[inline(always)]
-    unsafe fn wide_shift_right(v: Self::D, n: i32) -> Self::D {
+    unsafe fn wide_shift_right(v: Self::F64x16, n: i32) -> Self::F64x16 {
         unsafe {
             let n = _mm512_set1_epi64(n.into());
             (on_bits!(wide _mm512_srlv_epi64(v.0; n)), on_bits!(wide _mm512_srlv_epi64(v.1; n)))

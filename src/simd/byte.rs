@@ -27,7 +27,7 @@ impl Factors {
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn apply<S: Simd>(&self, v: S::F) -> S::F {
+    unsafe fn apply<S: Simd>(&self, v: S::F32x16) -> S::F32x16 {
         // SAFETY: guaranteed by the caller.
         unsafe { S::mul(S::mul(v, S::splat(self.scale)), S::splat(self.reciprocal)) }
     }
@@ -68,26 +68,26 @@ impl Element for Byte {
         1
     }
     #[inline(always)]
-    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {
+    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F32x16 {
         unsafe { S::load_bytes(p.add(i), self.flip, self.bias) }
     }
     #[inline(always)]
-    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
+    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F32x16 {
         unsafe { S::load_bytes_n(p.add(i), self.flip, self.bias, n) }
     }
     #[inline(always)]
-    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
         unsafe { self.store_all::<S, 1>(p, i, &[v]) }
     }
     #[inline(always)]
-    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
+    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16, n: usize) {
         unsafe {
             let [v] = self.codes::<S, 1>(&[v]);
             S::store_bytes_n(p.add(i), v, n);
         }
     }
     #[inline(always)]
-    unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
+    unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F32x16; N]) {
         unsafe {
             let codes = self.codes::<S, N>(v);
             unroll!(k in N, {
@@ -100,11 +100,11 @@ impl Element for Byte {
         p.addr().is_multiple_of(64)
     }
     #[inline(always)]
-    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
         unsafe { self.stream_all::<S, 1>(p, i, &[v]) }
     }
     #[inline(always)]
-    unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
+    unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F32x16; N]) {
         unsafe {
             let codes = self.codes::<S, N>(v);
             unroll!(k in N, {
@@ -120,7 +120,7 @@ impl Byte {
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn codes<S: Simd, const N: usize>(self, v: &[S::F; N]) -> [S::F; N] {
+    unsafe fn codes<S: Simd, const N: usize>(self, v: &[S::F32x16; N]) -> [S::F32x16; N] {
         let mut v = *v;
         // SAFETY: guaranteed by the caller.
         unsafe {

@@ -45,19 +45,19 @@ pub(crate) trait Element: Copy + 'static {
     fn half(self) -> bool {
         Self::HALF
     }
-    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F;
-    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F;
+    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F32x16;
+    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F32x16;
     /// A vector of f64 lanes.
     #[inline(always)]
-    unsafe fn load_f64<S: Simd>(self, p: *const u8, i: usize) -> S::D {
+    unsafe fn load_f64<S: Simd>(self, p: *const u8, i: usize) -> S::F64x16 {
         // SAFETY: guaranteed by the caller.
         unsafe { S::widen(self.load::<S>(p, i)) }
     }
-    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F);
-    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize);
+    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16);
+    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16, n: usize);
     /// Stores `N` consecutive vectors.
     #[inline(always)]
-    unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
+    unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F32x16; N]) {
         unroll!(k in N, {
             // SAFETY: guaranteed by the caller.
             unsafe { self.store::<S>(p, i + k * LANES, v[k]) }
@@ -70,13 +70,13 @@ pub(crate) trait Element: Copy + 'static {
     }
     /// A non-temporal store, if [`streams`](Element::streams) allows it.
     #[inline(always)]
-    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
         // SAFETY: guaranteed by the caller.
         unsafe { self.store::<S>(p, i, v) }
     }
     /// Non-temporal stores of `N` consecutive vectors.
     #[inline(always)]
-    unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
+    unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F32x16; N]) {
         unroll!(k in N, {
             // SAFETY: guaranteed by the caller.
             unsafe { self.stream::<S>(p, i + k * LANES, v[k]) }
@@ -132,23 +132,23 @@ impl Element for F32 {
         4
     }
     #[inline(always)]
-    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {
+    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F32x16 {
         unsafe { S::load(p.cast::<f32>().add(i)) }
     }
     #[inline(always)]
-    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
+    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F32x16 {
         unsafe { S::load_n(p.cast::<f32>().add(i), n) }
     }
     #[inline(always)]
-    unsafe fn load_f64<S: Simd>(self, p: *const u8, i: usize) -> S::D {
+    unsafe fn load_f64<S: Simd>(self, p: *const u8, i: usize) -> S::F64x16 {
         unsafe { S::load_widened(p.cast::<f32>().add(i)) }
     }
     #[inline(always)]
-    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
         unsafe { S::store(p.cast::<f32>().add(i), v) }
     }
     #[inline(always)]
-    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
+    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16, n: usize) {
         unsafe { S::store_n(p.cast::<f32>().add(i), v, n) }
     }
     #[inline(always)]
@@ -156,7 +156,7 @@ impl Element for F32 {
         p.addr().is_multiple_of(64)
     }
     #[inline(always)]
-    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
         unsafe { S::stream(p.cast::<f32>().add(i), v) }
     }
 }
@@ -175,19 +175,19 @@ macro_rules! half_element {
                 2
             }
             #[inline(always)]
-            unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {
+            unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F32x16 {
                 unsafe { S::$from(S::load_half(p.cast::<u16>().add(i))) }
             }
             #[inline(always)]
-            unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
+            unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F32x16 {
                 unsafe { S::$from(S::load_half_n(p.cast::<u16>().add(i), n)) }
             }
             #[inline(always)]
-            unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+            unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
                 unsafe { S::store_half(p.cast::<u16>().add(i), S::$to(v)) }
             }
             #[inline(always)]
-            unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
+            unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16, n: usize) {
                 unsafe { S::store_half_n(p.cast::<u16>().add(i), S::$to(v), n) }
             }
             #[inline(always)]
@@ -195,7 +195,7 @@ macro_rules! half_element {
                 p.addr().is_multiple_of(64)
             }
             #[inline(always)]
-            unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+            unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
                 unsafe { S::stream_half(p.cast::<u16>().add(i), S::$to(v)) }
             }
         }
@@ -213,11 +213,11 @@ half_element! { Bf16, from_bf16, to_bf16;
         Self { zeros, ..self }
     }
     #[inline(always)]
-    unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
+    unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F32x16; N]) {
         unsafe { S::store_bf16(p.cast::<u16>().add(i), v, self.conversion(), false) }
     }
     #[inline(always)]
-    unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
+    unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F32x16; N]) {
         unsafe { S::store_bf16(p.cast::<u16>().add(i), v, self.conversion(), true) }
     }
 }
@@ -246,19 +246,19 @@ impl Element for HalfAsF32 {
         F32.size()
     }
     #[inline(always)]
-    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {
+    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F32x16 {
         unsafe { F32.load::<S>(p, i) }
     }
     #[inline(always)]
-    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
+    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F32x16 {
         unsafe { F32.load_n::<S>(p, i, n) }
     }
     #[inline(always)]
-    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
         unsafe { F32.store::<S>(p, i, v) }
     }
     #[inline(always)]
-    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
+    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16, n: usize) {
         unsafe { F32.store_n::<S>(p, i, v, n) }
     }
 }
@@ -327,22 +327,22 @@ impl Element for Runtime {
         self.data_type.is_half()
     }
     #[inline(always)]
-    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {
+    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F32x16 {
         unsafe { by_type!(self, |t| t.load::<S>(p, i)) }
     }
     #[inline(always)]
-    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
+    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F32x16 {
         unsafe { by_type!(self, |t| t.load_n::<S>(p, i, n)) }
     }
     #[inline(always)]
-    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
         unsafe {
             let [v] = self.post_ops.apply::<S, 1>([v]);
             by_type!(self, |t| t.store::<S>(p, i, v))
         }
     }
     #[inline(always)]
-    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
+    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16, n: usize) {
         unsafe {
             let [v] = self.post_ops.apply::<S, 1>([v]);
             by_type!(self, |t| t.store_n::<S>(p, i, v, n))

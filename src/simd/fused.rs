@@ -48,7 +48,7 @@ impl FusedOp {
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn apply<S: Simd, const N: usize>(&self, mut v: [S::F; N]) -> [S::F; N] {
+    unsafe fn apply<S: Simd, const N: usize>(&self, mut v: [S::F32x16; N]) -> [S::F32x16; N] {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if self.has_linear_part() {
@@ -88,7 +88,10 @@ impl FusedPostOps {
     /// # Safety
     /// The operations are alive, and the CPU supports the instruction set of `S`.
     #[inline(always)]
-    pub(super) unsafe fn apply<S: Simd, const N: usize>(&self, mut v: [S::F; N]) -> [S::F; N] {
+    pub(super) unsafe fn apply<S: Simd, const N: usize>(
+        &self,
+        mut v: [S::F32x16; N],
+    ) -> [S::F32x16; N] {
         let mut k = 0;
         while k < self.count {
             // SAFETY: guaranteed by the caller.
@@ -116,7 +119,7 @@ pub(crate) struct WithPostOps<E> {
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<E: Element> WithPostOps<E> {
     #[inline(always)]
-    unsafe fn apply<S: Simd, const N: usize>(self, v: &[S::F; N]) -> [S::F; N] {
+    unsafe fn apply<S: Simd, const N: usize>(self, v: &[S::F32x16; N]) -> [S::F32x16; N] {
         unsafe { self.more.apply::<S, N>(self.first.apply::<S, N>(*v)) }
     }
 }
@@ -148,26 +151,26 @@ impl<E: Element> Element for WithPostOps<E> {
         self.element.size()
     }
     #[inline(always)]
-    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F {
+    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F32x16 {
         unsafe { self.element.load::<S>(p, i) }
     }
     #[inline(always)]
-    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F {
+    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F32x16 {
         unsafe { self.element.load_n::<S>(p, i, n) }
     }
     #[inline(always)]
-    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
         unsafe { self.store_all::<S, 1>(p, i, &[v]) }
     }
     #[inline(always)]
-    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F, n: usize) {
+    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16, n: usize) {
         unsafe {
             let [v] = self.apply::<S, 1>(&[v]);
             self.element.store_n::<S>(p, i, v, n);
         }
     }
     #[inline(always)]
-    unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
+    unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F32x16; N]) {
         unsafe { self.element.store_all::<S, N>(p, i, &self.apply::<S, N>(v)) }
     }
     #[inline(always)]
@@ -175,11 +178,11 @@ impl<E: Element> Element for WithPostOps<E> {
         self.element.streams(p)
     }
     #[inline(always)]
-    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F) {
+    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
         unsafe { self.stream_all::<S, 1>(p, i, &[v]) }
     }
     #[inline(always)]
-    unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F; N]) {
+    unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F32x16; N]) {
         unsafe { self.element.stream_all::<S, N>(p, i, &self.apply::<S, N>(v)) }
     }
 }

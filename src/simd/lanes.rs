@@ -7,11 +7,11 @@ use super::{LANES, Simd};
 
 /// 16 lanes of f32.
 #[derive(Clone, Copy)]
-pub(crate) struct Lanes<S: Simd>(S::F);
+pub(crate) struct Lanes<S: Simd>(S::F32x16);
 
 /// 16 lanes of f64.
 #[derive(Clone, Copy)]
-pub(crate) struct Wide<S: Simd>(S::D);
+pub(crate) struct Wide<S: Simd>(S::F64x16);
 
 /// 16 lanes of true or false.
 #[derive(Clone, Copy)]
@@ -21,12 +21,12 @@ pub(crate) struct Mask<S: Simd>(S::M);
 pub(crate) trait Operand<S: Simd>: Copy {
     /// # Safety
     /// The instruction set of `S` is there.
-    unsafe fn vector(self) -> S::F;
+    unsafe fn vector(self) -> S::F32x16;
 }
 
 impl<S: Simd> Operand<S> for f32 {
     #[inline(always)]
-    unsafe fn vector(self) -> S::F {
+    unsafe fn vector(self) -> S::F32x16 {
         // SAFETY: the caller's.
         unsafe { S::splat(self) }
     }
@@ -34,7 +34,7 @@ impl<S: Simd> Operand<S> for f32 {
 
 impl<S: Simd> Operand<S> for Lanes<S> {
     #[inline(always)]
-    unsafe fn vector(self) -> S::F {
+    unsafe fn vector(self) -> S::F32x16 {
         self.0
     }
 }
@@ -43,12 +43,12 @@ impl<S: Simd> Operand<S> for Lanes<S> {
 pub(crate) trait WideOperand<S: Simd>: Copy {
     /// # Safety
     /// The instruction set of `S` is there.
-    unsafe fn vector(self) -> S::D;
+    unsafe fn vector(self) -> S::F64x16;
 }
 
 impl<S: Simd> WideOperand<S> for f64 {
     #[inline(always)]
-    unsafe fn vector(self) -> S::D {
+    unsafe fn vector(self) -> S::F64x16 {
         // SAFETY: the caller's.
         unsafe { S::wide_splat(self) }
     }
@@ -56,7 +56,7 @@ impl<S: Simd> WideOperand<S> for f64 {
 
 impl<S: Simd> WideOperand<S> for Wide<S> {
     #[inline(always)]
-    unsafe fn vector(self) -> S::D {
+    unsafe fn vector(self) -> S::F64x16 {
         self.0
     }
 }
@@ -114,12 +114,12 @@ impl<S: Simd> Lanes<S> {
     /// # Safety
     /// The instruction set of `S` is there.
     #[inline(always)]
-    pub(crate) unsafe fn new(v: S::F) -> Self {
+    pub(crate) unsafe fn new(v: S::F32x16) -> Self {
         Self(v)
     }
 
     #[inline(always)]
-    pub(crate) fn vector(self) -> S::F {
+    pub(crate) fn vector(self) -> S::F32x16 {
         self.0
     }
 

@@ -128,8 +128,8 @@ pub(crate) unsafe fn map_and_fold<
 /// The f64 sums of a fold over a block, lane by lane.
 #[derive(Clone, Copy)]
 pub(crate) struct Running<S: Simd, const K: usize> {
-    pub(crate) products: [S::D; K],
-    pub(crate) terms: S::D,
+    pub(crate) products: [S::F64x16; K],
+    pub(crate) terms: S::F64x16,
 }
 
 /// The lane sums over at most [`GROUP`] elements. [`wide_sum`](Simd::wide_sum) of them gives the sums of [`fold`].
@@ -316,7 +316,7 @@ unsafe fn partial_chain<S: Simd, const K: usize, T: Fold<S, K>>(
     end: usize,
     terms: &T,
     chain: &mut Chain<S, K>,
-    wide: &mut S::D,
+    wide: &mut S::F64x16,
 ) {
     let mut at = begin;
     // SAFETY: guaranteed by the caller; the last vector may be partial.
@@ -394,7 +394,11 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
 /// # Safety
 /// There are `n` sums, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-pub(crate) unsafe fn add_wide<S: Simd, const R: usize>(sums: *mut f64, terms: [S::D; R], n: usize) {
+pub(crate) unsafe fn add_wide<S: Simd, const R: usize>(
+    sums: *mut f64,
+    terms: [S::F64x16; R],
+    n: usize,
+) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sum = if n == LANES { S::wide_load(sums) } else { S::wide_load_n(sums, n) };

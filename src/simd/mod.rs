@@ -87,35 +87,35 @@ macro_rules! operations {
 }
 use operations;
 
-/// Vector operations over 16 lanes of f32 (`F`) and 16 of f64 (`D`).
+/// Vector operations over 16 lanes of f32 (`F32x16`) and 16 of f64 (`F64x16`).
 ///
 /// # Safety
 /// Every function needs the instruction set of the implementation to be there; loads and stores need
 /// valid addresses for the lanes that they name, of any alignment. The `_n` forms touch the first `n`
 /// lanes (1 to 15) and no others; lanes that are not loaded are zero.
 pub(crate) trait Simd: Copy + 'static {
-    type F: Copy;
-    type D: Copy;
+    type F32x16: Copy;
+    type F64x16: Copy;
     /// 16 lanes of 16 bits.
-    type H: Copy;
+    type U16x16: Copy;
     /// 16 lanes of true or false.
     type M: Copy;
     /// Four of f64.
-    type Q: Quad;
+    type F64x4: Quad;
     /// Whether unrolled loops pay; they do not where a vector is many instructions already.
     const UNROLLS: bool = true;
     /// Whether there are registers for the sums of several rows at once.
     const MANY_REGISTERS: bool = false;
 
-    unsafe fn splat(x: f32) -> Self::F;
-    unsafe fn load(p: *const f32) -> Self::F;
-    unsafe fn load_n(p: *const f32, n: usize) -> Self::F;
-    unsafe fn store(p: *mut f32, v: Self::F);
-    unsafe fn store_n(p: *mut f32, v: Self::F, n: usize);
+    unsafe fn splat(x: f32) -> Self::F32x16;
+    unsafe fn load(p: *const f32) -> Self::F32x16;
+    unsafe fn load_n(p: *const f32, n: usize) -> Self::F32x16;
+    unsafe fn store(p: *mut f32, v: Self::F32x16);
+    unsafe fn store_n(p: *mut f32, v: Self::F32x16, n: usize);
 
     /// Stores past the caches where the instruction set can; the address is a multiple of 64.
     #[inline(always)]
-    unsafe fn stream(p: *mut f32, v: Self::F) {
+    unsafe fn stream(p: *mut f32, v: Self::F32x16) {
         // SAFETY: the caller's.
         unsafe { Self::store(p, v) }
     }
@@ -126,9 +126,9 @@ pub(crate) trait Simd: Copy + 'static {
     #[inline(always)]
     unsafe fn stream_fence() {}
 
-    unsafe fn load_half(p: *const u16) -> Self::H;
+    unsafe fn load_half(p: *const u16) -> Self::U16x16;
     #[inline(always)]
-    unsafe fn load_half_n(p: *const u16, n: usize) -> Self::H {
+    unsafe fn load_half_n(p: *const u16, n: usize) -> Self::U16x16 {
         let mut lanes = [0u16; LANES];
         // SAFETY: the caller's; `n` is below 16.
         unsafe {
@@ -136,9 +136,9 @@ pub(crate) trait Simd: Copy + 'static {
             Self::load_half(lanes.as_ptr())
         }
     }
-    unsafe fn store_half(p: *mut u16, v: Self::H);
+    unsafe fn store_half(p: *mut u16, v: Self::U16x16);
     #[inline(always)]
-    unsafe fn store_half_n(p: *mut u16, v: Self::H, n: usize) {
+    unsafe fn store_half_n(p: *mut u16, v: Self::U16x16, n: usize) {
         let mut lanes = [0u16; LANES];
         // SAFETY: the caller's; `n` is below 16.
         unsafe {
@@ -148,20 +148,20 @@ pub(crate) trait Simd: Copy + 'static {
     }
     /// As [`stream`](Simd::stream); the address is a multiple of 32.
     #[inline(always)]
-    unsafe fn stream_half(p: *mut u16, v: Self::H) {
+    unsafe fn stream_half(p: *mut u16, v: Self::U16x16) {
         // SAFETY: the caller's.
         unsafe { Self::store_half(p, v) }
     }
     /// bf16 widened to f32, exactly.
-    unsafe fn from_bf16(v: Self::H) -> Self::F;
+    unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16;
     /// f32 rounded to bf16, to nearest even; NaN stays NaN.
-    unsafe fn to_bf16(v: Self::F) -> Self::H;
+    unsafe fn to_bf16(v: Self::F32x16) -> Self::U16x16;
     /// Vectors rounded to bf16 and stored one after another, past the caches if that is asked for (the
     /// address is then a multiple of 32).
     #[inline(always)]
     unsafe fn store_bf16<const N: usize>(
         p: *mut u16,
-        v: &[Self::F; N],
+        v: &[Self::F32x16; N],
         _conversion: Bf16Rounding,
         streams: bool,
     ) {
@@ -174,9 +174,9 @@ pub(crate) trait Simd: Copy + 'static {
         });
     }
     /// 16 bytes, each xor `flip`, as the numbers from 0 to 255 that they are then, less `bias`, a byte too.
-    unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F;
+    unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F32x16;
     #[inline(always)]
-    unsafe fn load_bytes_n(p: *const u8, flip: u8, bias: f32, n: usize) -> Self::F {
+    unsafe fn load_bytes_n(p: *const u8, flip: u8, bias: f32, n: usize) -> Self::F32x16 {
         let mut lanes = [0u8; LANES];
         // SAFETY: the caller's; `n` is below 16.
         unsafe {
@@ -185,15 +185,15 @@ pub(crate) trait Simd: Copy + 'static {
         }
     }
     /// The lowest bytes of the nearest integers, ties to even, of numbers from -128 to 255; NaN gives 0.
-    unsafe fn store_bytes(p: *mut u8, v: Self::F);
+    unsafe fn store_bytes(p: *mut u8, v: Self::F32x16);
     /// As [`stream`](Simd::stream); the address is a multiple of 16.
     #[inline(always)]
-    unsafe fn stream_bytes(p: *mut u8, v: Self::F) {
+    unsafe fn stream_bytes(p: *mut u8, v: Self::F32x16) {
         // SAFETY: the caller's.
         unsafe { Self::store_bytes(p, v) }
     }
     #[inline(always)]
-    unsafe fn store_bytes_n(p: *mut u8, v: Self::F, n: usize) {
+    unsafe fn store_bytes_n(p: *mut u8, v: Self::F32x16, n: usize) {
         let mut lanes = [0u8; LANES];
         // SAFETY: the caller's; `n` is below 16.
         unsafe {
@@ -202,97 +202,97 @@ pub(crate) trait Simd: Copy + 'static {
         }
     }
     /// IEEE binary16 widened to f32, exactly.
-    unsafe fn from_f16(v: Self::H) -> Self::F;
+    unsafe fn from_f16(v: Self::U16x16) -> Self::F32x16;
     /// f32 rounded to binary16, to nearest even; NaN stays NaN.
-    unsafe fn to_f16(v: Self::F) -> Self::H;
+    unsafe fn to_f16(v: Self::F32x16) -> Self::U16x16;
 
-    unsafe fn add(a: Self::F, b: Self::F) -> Self::F;
-    unsafe fn sub(a: Self::F, b: Self::F) -> Self::F;
-    unsafe fn mul(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
+    unsafe fn sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
+    unsafe fn mul(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
     /// `a * b + c`, rounded once.
-    unsafe fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    unsafe fn fma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16;
     /// What is below `low` becomes it, what is above `high` that; NaN stays.
-    unsafe fn within(v: Self::F, low: f32, high: f32) -> Self::F;
+    unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16;
     /// `c - a * b`, rounded once.
-    unsafe fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    unsafe fn fnma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16;
     /// The first `n` lanes, and zeros.
-    unsafe fn first_n(v: Self::F, n: usize) -> Self::F;
+    unsafe fn first_n(v: Self::F32x16, n: usize) -> Self::F32x16;
 
-    unsafe fn div(a: Self::F, b: Self::F) -> Self::F;
-    unsafe fn sqrt(v: Self::F) -> Self::F;
+    unsafe fn div(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
+    unsafe fn sqrt(v: Self::F32x16) -> Self::F32x16;
     /// `a` where it is above `b`, else `b`, also where one is NaN.
-    unsafe fn max(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn max(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
     /// `a` where it is below `b`, else `b`, also where one is NaN.
-    unsafe fn min(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn min(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
     /// `a < b`; false for NaN, as the other comparisons.
-    unsafe fn lt(a: Self::F, b: Self::F) -> Self::M;
-    unsafe fn le(a: Self::F, b: Self::F) -> Self::M;
-    unsafe fn eq(a: Self::F, b: Self::F) -> Self::M;
+    unsafe fn lt(a: Self::F32x16, b: Self::F32x16) -> Self::M;
+    unsafe fn le(a: Self::F32x16, b: Self::F32x16) -> Self::M;
+    unsafe fn eq(a: Self::F32x16, b: Self::F32x16) -> Self::M;
     /// `a` where the mask is true, else `b`.
-    unsafe fn select(mask: Self::M, a: Self::F, b: Self::F) -> Self::F;
-    unsafe fn bits_and(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn select(mask: Self::M, a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
+    unsafe fn bits_and(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
     /// The bits of `a` that `b` does not have.
-    unsafe fn bits_and_not(a: Self::F, b: Self::F) -> Self::F;
-    unsafe fn bits_xor(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn bits_and_not(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
+    unsafe fn bits_xor(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
     /// The sum of the bits as integers of 32 bits, modulo 2^32.
-    unsafe fn bits_add(a: Self::F, b: Self::F) -> Self::F;
-    unsafe fn bits_sub(a: Self::F, b: Self::F) -> Self::F;
+    unsafe fn bits_add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
+    unsafe fn bits_sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
     /// The bits shifted by less than 32.
-    unsafe fn shift_left(v: Self::F, n: i32) -> Self::F;
+    unsafe fn shift_left(v: Self::F32x16, n: i32) -> Self::F32x16;
     /// The same, with copies of the sign bit from above.
-    unsafe fn shift_right(v: Self::F, n: i32) -> Self::F;
+    unsafe fn shift_right(v: Self::F32x16, n: i32) -> Self::F32x16;
     /// The bits as a signed integer, rounded to f32.
-    unsafe fn from_integer(v: Self::F) -> Self::F;
+    unsafe fn from_integer(v: Self::F32x16) -> Self::F32x16;
     /// Lane `i` is lane `i ^ D` of `v`, with `D` 1 (neighbours), 2, 4 or 8 (halves).
-    unsafe fn swap<const D: usize>(v: Self::F) -> Self::F;
+    unsafe fn swap<const D: usize>(v: Self::F32x16) -> Self::F32x16;
 
-    unsafe fn widen(v: Self::F) -> Self::D;
+    unsafe fn widen(v: Self::F32x16) -> Self::F64x16;
     /// A vector in f64.
     #[inline(always)]
-    unsafe fn load_widened(p: *const f32) -> Self::D {
+    unsafe fn load_widened(p: *const f32) -> Self::F64x16 {
         // SAFETY: the caller's.
         unsafe { Self::widen(Self::load(p)) }
     }
     /// Rounded to nearest even.
-    unsafe fn narrow(v: Self::D) -> Self::F;
-    unsafe fn wide_splat(x: f64) -> Self::D;
-    unsafe fn wide_load(p: *const f64) -> Self::D;
-    unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::D;
-    unsafe fn wide_store(p: *mut f64, v: Self::D);
-    unsafe fn wide_store_n(p: *mut f64, v: Self::D, n: usize);
+    unsafe fn narrow(v: Self::F64x16) -> Self::F32x16;
+    unsafe fn wide_splat(x: f64) -> Self::F64x16;
+    unsafe fn wide_load(p: *const f64) -> Self::F64x16;
+    unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::F64x16;
+    unsafe fn wide_store(p: *mut f64, v: Self::F64x16);
+    unsafe fn wide_store_n(p: *mut f64, v: Self::F64x16, n: usize);
     /// As [`stream`](Simd::stream).
     #[inline(always)]
-    unsafe fn wide_stream(p: *mut f64, v: Self::D) {
+    unsafe fn wide_stream(p: *mut f64, v: Self::F64x16) {
         // SAFETY: the caller's.
         unsafe { Self::wide_store(p, v) }
     }
-    unsafe fn wide_add(a: Self::D, b: Self::D) -> Self::D;
-    unsafe fn wide_sub(a: Self::D, b: Self::D) -> Self::D;
-    unsafe fn wide_mul(a: Self::D, b: Self::D) -> Self::D;
-    unsafe fn wide_fma(a: Self::D, b: Self::D, c: Self::D) -> Self::D;
+    unsafe fn wide_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16;
+    unsafe fn wide_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16;
+    unsafe fn wide_mul(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16;
+    unsafe fn wide_fma(a: Self::F64x16, b: Self::F64x16, c: Self::F64x16) -> Self::F64x16;
     /// The first `n` lanes, and zeros.
-    unsafe fn wide_first_n(v: Self::D, n: usize) -> Self::D;
-    unsafe fn wide_div(a: Self::D, b: Self::D) -> Self::D;
-    unsafe fn wide_sqrt(v: Self::D) -> Self::D;
+    unsafe fn wide_first_n(v: Self::F64x16, n: usize) -> Self::F64x16;
+    unsafe fn wide_div(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16;
+    unsafe fn wide_sqrt(v: Self::F64x16) -> Self::F64x16;
     /// As [`within`](Simd::within).
-    unsafe fn wide_within(v: Self::D, low: f64, high: f64) -> Self::D;
+    unsafe fn wide_within(v: Self::F64x16, low: f64, high: f64) -> Self::F64x16;
     /// The sum of the bits as integers of 64 bits, modulo 2^64.
-    unsafe fn wide_bits_add(a: Self::D, b: Self::D) -> Self::D;
-    unsafe fn wide_bits_sub(a: Self::D, b: Self::D) -> Self::D;
+    unsafe fn wide_bits_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16;
+    unsafe fn wide_bits_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16;
     /// The bits shifted by less than 64.
-    unsafe fn wide_shift_left(v: Self::D, n: i32) -> Self::D;
+    unsafe fn wide_shift_left(v: Self::F64x16, n: i32) -> Self::F64x16;
     /// The same, with zeros from above.
-    unsafe fn wide_shift_right(v: Self::D, n: i32) -> Self::D;
+    unsafe fn wide_shift_right(v: Self::F64x16, n: i32) -> Self::F64x16;
     /// Whether all lanes lie between two bounds, which are among them. NaN does not.
-    unsafe fn wide_all_between(v: Self::D, low: f64, high: f64) -> bool;
+    unsafe fn wide_all_between(v: Self::F64x16, low: f64, high: f64) -> bool;
     /// The sum of the lanes: halves are added until one lane is left, `(i) + (i + 8)`, then
     /// `(i) + (i + 4)`, and so on.
-    unsafe fn wide_sum(v: Self::D) -> f64;
+    unsafe fn wide_sum(v: Self::F64x16) -> f64;
     /// The first half of that: lanes `(i) + (i + 8)`, then `(i) + (i + 4)`. [`Quad::sums`] is the second.
-    unsafe fn wide_quarter(v: Self::D) -> Self::Q;
+    unsafe fn wide_quarter(v: Self::F64x16) -> Self::F64x4;
     /// Lane `i` is the [`wide_sum`](Simd::wide_sum) of row `i`.
     #[inline(always)]
-    unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::D {
+    unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::F64x16 {
         let mut sums = [0.0; LANES];
         // SAFETY: the caller's.
         unsafe {
@@ -308,13 +308,13 @@ pub(crate) trait Simd: Copy + 'static {
 pub(crate) trait LanesOfRows<S: Simd> {
     /// # Safety
     /// The row is one of 16, and there; the instruction set of `S` is too.
-    unsafe fn lanes(&self, row: usize) -> S::D;
+    unsafe fn lanes(&self, row: usize) -> S::F64x16;
 }
 
 /// Vectors that were made before, all of them.
-impl<S: Simd> LanesOfRows<S> for [MaybeUninit<S::D>; LANES] {
+impl<S: Simd> LanesOfRows<S> for [MaybeUninit<S::F64x16>; LANES] {
     #[inline(always)]
-    unsafe fn lanes(&self, row: usize) -> S::D {
+    unsafe fn lanes(&self, row: usize) -> S::F64x16 {
         // SAFETY: it was made.
         unsafe { self[row].assume_init() }
     }

@@ -87,22 +87,22 @@ macro_rules! each {
 // SAFETY of every block below: the trait's contract gives the addresses; NEON is always there.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Simd for Neon {
-    type F = [float32x4_t; 4];
-    type D = [float64x2_t; 8];
-    type H = [uint16x4_t; 4];
+    type F32x16 = [float32x4_t; 4];
+    type F64x16 = [float64x2_t; 8];
+    type U16x16 = [uint16x4_t; 4];
     type M = [uint32x4_t; 4];
-    type Q = [f64; FOUR];
+    type F64x4 = [f64; FOUR];
 
     #[inline(always)]
-    unsafe fn splat(x: f32) -> Self::F {
+    unsafe fn splat(x: f32) -> Self::F32x16 {
         unsafe { [vdupq_n_f32(x); 4] }
     }
     #[inline(always)]
-    unsafe fn load(p: *const f32) -> Self::F {
+    unsafe fn load(p: *const f32) -> Self::F32x16 {
         unsafe { each!(4, vdupq_n_f32(0.0), |i| vld1q_f32(p.add(4 * i))) }
     }
     #[inline(always)]
-    unsafe fn load_n(p: *const f32, n: usize) -> Self::F {
+    unsafe fn load_n(p: *const f32, n: usize) -> Self::F32x16 {
         let mut lanes = [0.0f32; LANES];
         unsafe {
             std::ptr::copy_nonoverlapping(p, lanes.as_mut_ptr(), n);
@@ -110,13 +110,13 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn store(p: *mut f32, v: Self::F) {
+    unsafe fn store(p: *mut f32, v: Self::F32x16) {
         for i in 0..4 {
             unsafe { vst1q_f32(p.add(4 * i), v[i]) };
         }
     }
     #[inline(always)]
-    unsafe fn store_n(p: *mut f32, v: Self::F, n: usize) {
+    unsafe fn store_n(p: *mut f32, v: Self::F32x16, n: usize) {
         let mut lanes = [0.0f32; LANES];
         unsafe {
             Self::store(lanes.as_mut_ptr(), v);
@@ -124,53 +124,53 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn load_half(p: *const u16) -> Self::H {
+    unsafe fn load_half(p: *const u16) -> Self::U16x16 {
         unsafe { each!(4, vdup_n_u16(0), |i| vld1_u16(p.add(4 * i))) }
     }
     #[inline(always)]
-    unsafe fn store_half(p: *mut u16, v: Self::H) {
+    unsafe fn store_half(p: *mut u16, v: Self::U16x16) {
         for i in 0..4 {
             unsafe { vst1_u16(p.add(4 * i), v[i]) };
         }
     }
     #[inline(always)]
-    unsafe fn from_bf16(v: Self::H) -> Self::F {
+    unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16 {
         unsafe { each!(4, vdupq_n_f32(0.0), |i| vreinterpretq_f32_u32(vshll_n_u16::<16>(v[i]))) }
     }
     #[inline(always)]
-    unsafe fn to_bf16(v: Self::F) -> Self::H {
+    unsafe fn to_bf16(v: Self::F32x16) -> Self::U16x16 {
         unsafe { each!(4, vdup_n_u16(0), |i| bf16_half(v[i])) }
     }
     #[inline(always)]
-    unsafe fn from_f16(v: Self::H) -> Self::F {
+    unsafe fn from_f16(v: Self::U16x16) -> Self::F32x16 {
         unsafe { each!(4, vdupq_n_f32(0.0), |i| widen_half(v[i])) }
     }
     #[inline(always)]
-    unsafe fn to_f16(v: Self::F) -> Self::H {
+    unsafe fn to_f16(v: Self::F32x16) -> Self::U16x16 {
         unsafe { each!(4, vdup_n_u16(0), |i| narrow_half(v[i])) }
     }
     #[inline(always)]
-    unsafe fn add(a: Self::F, b: Self::F) -> Self::F {
+    unsafe fn add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 {
         unsafe { each!(4, vdupq_n_f32(0.0), |i| vaddq_f32(a[i], b[i])) }
     }
     #[inline(always)]
-    unsafe fn sub(a: Self::F, b: Self::F) -> Self::F {
+    unsafe fn sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 {
         unsafe { each!(4, vdupq_n_f32(0.0), |i| vsubq_f32(a[i], b[i])) }
     }
     #[inline(always)]
-    unsafe fn mul(a: Self::F, b: Self::F) -> Self::F {
+    unsafe fn mul(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 {
         unsafe { each!(4, vdupq_n_f32(0.0), |i| vmulq_f32(a[i], b[i])) }
     }
     #[inline(always)]
-    unsafe fn fma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+    unsafe fn fma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16 {
         unsafe { each!(4, vdupq_n_f32(0.0), |i| vfmaq_f32(c[i], a[i], b[i])) }
     }
     #[inline(always)]
-    unsafe fn fnma(a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+    unsafe fn fnma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16 {
         unsafe { each!(4, vdupq_n_f32(0.0), |i| vfmsq_f32(c[i], a[i], b[i])) }
     }
     #[inline(always)]
-    unsafe fn within(v: Self::F, low: f32, high: f32) -> Self::F {
+    unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16 {
         unsafe {
             let (low, high) = (vdupq_n_f32(low), vdupq_n_f32(high));
             // Not by vmaxq and vminq, for which -0 lies below 0.
@@ -181,7 +181,7 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F {
+    unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F32x16 {
         unsafe {
             let bytes = veorq_u8(vld1q_u8(p), vdupq_n_u8(flip));
             let (low, high) = (vmovl_u8(vget_low_u8(bytes)), vmovl_high_u8(bytes));
@@ -195,7 +195,7 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn store_bytes(p: *mut u8, v: Self::F) {
+    unsafe fn store_bytes(p: *mut u8, v: Self::F32x16) {
         unsafe {
             // NaN becomes 0.
             let n = each!(4, vdupq_n_s32(0), |i| vcvtnq_s32_f32(v[i]));
@@ -206,7 +206,7 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn first_n(v: Self::F, n: usize) -> Self::F {
+    unsafe fn first_n(v: Self::F32x16, n: usize) -> Self::F32x16 {
         let mut lanes = [0.0f32; LANES];
         unsafe {
             Self::store(lanes.as_mut_ptr(), v);
@@ -214,7 +214,7 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn widen(v: Self::F) -> Self::D {
+    unsafe fn widen(v: Self::F32x16) -> Self::F64x16 {
         unsafe {
             each!(8, vdupq_n_f64(0.0), |i| {
                 let quarter = v[i / 2];
@@ -227,7 +227,7 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn narrow(v: Self::D) -> Self::F {
+    unsafe fn narrow(v: Self::F64x16) -> Self::F32x16 {
         unsafe {
             each!(4, vdupq_n_f32(0.0), |i| {
                 vcvt_high_f32_f64(vcvt_f32_f64(v[2 * i]), v[2 * i + 1])
@@ -235,15 +235,15 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn wide_splat(x: f64) -> Self::D {
+    unsafe fn wide_splat(x: f64) -> Self::F64x16 {
         unsafe { [vdupq_n_f64(x); 8] }
     }
     #[inline(always)]
-    unsafe fn wide_load(p: *const f64) -> Self::D {
+    unsafe fn wide_load(p: *const f64) -> Self::F64x16 {
         unsafe { each!(8, vdupq_n_f64(0.0), |i| vld1q_f64(p.add(2 * i))) }
     }
     #[inline(always)]
-    unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::D {
+    unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::F64x16 {
         let mut lanes = [0.0f64; LANES];
         unsafe {
             std::ptr::copy_nonoverlapping(p, lanes.as_mut_ptr(), n);
@@ -251,13 +251,13 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn wide_store(p: *mut f64, v: Self::D) {
+    unsafe fn wide_store(p: *mut f64, v: Self::F64x16) {
         for i in 0..8 {
             unsafe { vst1q_f64(p.add(2 * i), v[i]) };
         }
     }
     #[inline(always)]
-    unsafe fn wide_store_n(p: *mut f64, v: Self::D, n: usize) {
+    unsafe fn wide_store_n(p: *mut f64, v: Self::F64x16, n: usize) {
         let mut lanes = [0.0f64; LANES];
         unsafe {
             Self::wide_store(lanes.as_mut_ptr(), v);
@@ -265,23 +265,23 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn wide_add(a: Self::D, b: Self::D) -> Self::D {
+    unsafe fn wide_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
         unsafe { each!(8, vdupq_n_f64(0.0), |i| vaddq_f64(a[i], b[i])) }
     }
     #[inline(always)]
-    unsafe fn wide_sub(a: Self::D, b: Self::D) -> Self::D {
+    unsafe fn wide_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
         unsafe { each!(8, vdupq_n_f64(0.0), |i| vsubq_f64(a[i], b[i])) }
     }
     #[inline(always)]
-    unsafe fn wide_mul(a: Self::D, b: Self::D) -> Self::D {
+    unsafe fn wide_mul(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
         unsafe { each!(8, vdupq_n_f64(0.0), |i| vmulq_f64(a[i], b[i])) }
     }
     #[inline(always)]
-    unsafe fn wide_fma(a: Self::D, b: Self::D, c: Self::D) -> Self::D {
+    unsafe fn wide_fma(a: Self::F64x16, b: Self::F64x16, c: Self::F64x16) -> Self::F64x16 {
         unsafe { each!(8, vdupq_n_f64(0.0), |i| vfmaq_f64(c[i], a[i], b[i])) }
     }
     #[inline(always)]
-    unsafe fn wide_first_n(v: Self::D, n: usize) -> Self::D {
+    unsafe fn wide_first_n(v: Self::F64x16, n: usize) -> Self::F64x16 {
         let mut lanes = [0.0f64; LANES];
         unsafe {
             Self::wide_store(lanes.as_mut_ptr(), v);
@@ -289,15 +289,15 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn wide_div(a: Self::D, b: Self::D) -> Self::D {
+    unsafe fn wide_div(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
         unsafe { each!(8, vdupq_n_f64(0.0), |i| vdivq_f64(a[i], b[i])) }
     }
     #[inline(always)]
-    unsafe fn wide_sqrt(v: Self::D) -> Self::D {
+    unsafe fn wide_sqrt(v: Self::F64x16) -> Self::F64x16 {
         unsafe { each!(8, vdupq_n_f64(0.0), |i| vsqrtq_f64(v[i])) }
     }
     #[inline(always)]
-    unsafe fn wide_all_between(v: Self::D, low: f64, high: f64) -> bool {
+    unsafe fn wide_all_between(v: Self::F64x16, low: f64, high: f64) -> bool {
         unsafe {
             let (low, high) = (vdupq_n_f64(low), vdupq_n_f64(high));
             let mut all = vdupq_n_u64(u64::MAX);
@@ -308,12 +308,12 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn wide_sum(v: Self::D) -> f64 {
+    unsafe fn wide_sum(v: Self::F64x16) -> f64 {
         let [a, b, c, d] = unsafe { Self::wide_quarter(v) };
         (a + c) + (b + d)
     }
     #[inline(always)]
-    unsafe fn wide_quarter(v: Self::D) -> Self::Q {
+    unsafe fn wide_quarter(v: Self::F64x16) -> Self::F64x4 {
         unsafe {
             let eight = each!(4, vdupq_n_f64(0.0), |i| vaddq_f64(v[i], v[i + 4]));
             let mut sums = [0.0; FOUR];
@@ -324,36 +324,36 @@ impl Simd for Neon {
     }
 
     operations! {
-        fn div(a: Self::F, b: Self::F) -> Self::F = each!(4, vdupq_n_f32(0.0), |i| vdivq_f32(a[i], b[i]));
-        fn sqrt(v: Self::F) -> Self::F = each!(4, vdupq_n_f32(0.0), |i| vsqrtq_f32(v[i]));
+        fn div(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = each!(4, vdupq_n_f32(0.0), |i| vdivq_f32(a[i], b[i]));
+        fn sqrt(v: Self::F32x16) -> Self::F32x16 = each!(4, vdupq_n_f32(0.0), |i| vsqrtq_f32(v[i]));
         // Not by vmaxq and vminq, whose result is NaN where one operand is.
-        fn max(a: Self::F, b: Self::F) -> Self::F =
+        fn max(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 =
             each!(4, vdupq_n_f32(0.0), |i| vbslq_f32(vcgtq_f32(a[i], b[i]), a[i], b[i]));
-        fn min(a: Self::F, b: Self::F) -> Self::F =
+        fn min(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 =
             each!(4, vdupq_n_f32(0.0), |i| vbslq_f32(vcltq_f32(a[i], b[i]), a[i], b[i]));
-        fn lt(a: Self::F, b: Self::F) -> Self::M = each!(4, vdupq_n_u32(0), |i| vcltq_f32(a[i], b[i]));
-        fn le(a: Self::F, b: Self::F) -> Self::M = each!(4, vdupq_n_u32(0), |i| vcleq_f32(a[i], b[i]));
-        fn eq(a: Self::F, b: Self::F) -> Self::M = each!(4, vdupq_n_u32(0), |i| vceqq_f32(a[i], b[i]));
-        fn select(m: Self::M, a: Self::F, b: Self::F) -> Self::F =
+        fn lt(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(4, vdupq_n_u32(0), |i| vcltq_f32(a[i], b[i]));
+        fn le(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(4, vdupq_n_u32(0), |i| vcleq_f32(a[i], b[i]));
+        fn eq(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(4, vdupq_n_u32(0), |i| vceqq_f32(a[i], b[i]));
+        fn select(m: Self::M, a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 =
             each!(4, vdupq_n_f32(0.0), |i| vbslq_f32(m[i], a[i], b[i]));
-        fn bits_and(a: Self::F, b: Self::F) -> Self::F = on_bits!(vandq_u32(a, b));
-        fn bits_and_not(a: Self::F, b: Self::F) -> Self::F = on_bits!(vbicq_u32(a, b));
-        fn bits_xor(a: Self::F, b: Self::F) -> Self::F = on_bits!(veorq_u32(a, b));
-        fn bits_add(a: Self::F, b: Self::F) -> Self::F = on_bits!(vaddq_u32(a, b));
-        fn bits_sub(a: Self::F, b: Self::F) -> Self::F = on_bits!(vsubq_u32(a, b));
-        fn shift_left(v: Self::F, n: i32) -> Self::F = on_bits!(vshlq_u32(v; vdupq_n_s32(n)));
-        fn shift_right(v: Self::F, n: i32) -> Self::F = each!(4, vdupq_n_f32(0.0), |i| {
+        fn bits_and(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(vandq_u32(a, b));
+        fn bits_and_not(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(vbicq_u32(a, b));
+        fn bits_xor(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(veorq_u32(a, b));
+        fn bits_add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(vaddq_u32(a, b));
+        fn bits_sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(vsubq_u32(a, b));
+        fn shift_left(v: Self::F32x16, n: i32) -> Self::F32x16 = on_bits!(vshlq_u32(v; vdupq_n_s32(n)));
+        fn shift_right(v: Self::F32x16, n: i32) -> Self::F32x16 = each!(4, vdupq_n_f32(0.0), |i| {
             vreinterpretq_f32_s32(vshlq_s32(vreinterpretq_s32_f32(v[i]), vdupq_n_s32(-n)))
         });
-        fn from_integer(v: Self::F) -> Self::F =
+        fn from_integer(v: Self::F32x16) -> Self::F32x16 =
             each!(4, vdupq_n_f32(0.0), |i| vcvtq_f32_s32(vreinterpretq_s32_f32(v[i])));
-        fn wide_bits_add(a: Self::D, b: Self::D) -> Self::D = on_wide_bits!(vaddq_u64(a, b));
-        fn wide_bits_sub(a: Self::D, b: Self::D) -> Self::D = on_wide_bits!(vsubq_u64(a, b));
-        fn wide_shift_left(v: Self::D, n: i32) -> Self::D = on_wide_bits!(vshlq_u64(v; vdupq_n_s64(n.into())));
-        fn wide_shift_right(v: Self::D, n: i32) -> Self::D = on_wide_bits!(vshlq_u64(v; vdupq_n_s64((-n).into())));
+        fn wide_bits_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 = on_wide_bits!(vaddq_u64(a, b));
+        fn wide_bits_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 = on_wide_bits!(vsubq_u64(a, b));
+        fn wide_shift_left(v: Self::F64x16, n: i32) -> Self::F64x16 = on_wide_bits!(vshlq_u64(v; vdupq_n_s64(n.into())));
+        fn wide_shift_right(v: Self::F64x16, n: i32) -> Self::F64x16 = on_wide_bits!(vshlq_u64(v; vdupq_n_s64((-n).into())));
     }
     #[inline(always)]
-    unsafe fn swap<const D: usize>(v: Self::F) -> Self::F {
+    unsafe fn swap<const D: usize>(v: Self::F32x16) -> Self::F32x16 {
         unsafe {
             match D {
                 1 => each!(4, vdupq_n_f32(0.0), |i| vrev64q_f32(v[i])),
@@ -364,7 +364,7 @@ impl Simd for Neon {
         }
     }
     #[inline(always)]
-    unsafe fn wide_within(v: Self::D, low: f64, high: f64) -> Self::D {
+    unsafe fn wide_within(v: Self::F64x16, low: f64, high: f64) -> Self::F64x16 {
         unsafe {
             let (low, high) = (vdupq_n_f64(low), vdupq_n_f64(high));
             each!(8, vdupq_n_f64(0.0), |i| {

@@ -27,16 +27,16 @@ pub(crate) enum Term {
 
 /// The terms of a vector.
 pub(crate) struct Terms<S: Simd, const K: usize> {
-    factors: [(S::F, S::F); K],
-    f64_term: S::D,
-    f32_term: S::F,
+    factors: [(S::F32x16, S::F32x16); K],
+    f64_term: S::F64x16,
+    f32_term: S::F32x16,
 }
 
 /// The f32 sums of the terms of a few vectors.
 #[derive(Clone, Copy)]
 pub(super) struct Chain<S: Simd, const K: usize> {
-    pub(super) products: [S::F; K],
-    pub(super) f32_term: S::F,
+    pub(super) products: [S::F32x16; K],
+    pub(super) f32_term: S::F32x16,
 }
 
 impl<S: Simd, const K: usize> Chain<S, K> {
@@ -73,7 +73,7 @@ impl<S: Simd, const K: usize> Terms<S, K> {
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    pub(crate) unsafe fn products(factors: [(S::F, S::F); K]) -> Self {
+    pub(crate) unsafe fn products(factors: [(S::F32x16, S::F32x16); K]) -> Self {
         // SAFETY: guaranteed by the caller.
         unsafe { Self { factors, f64_term: S::wide_splat(0.0), f32_term: S::splat(0.0) } }
     }
@@ -83,7 +83,10 @@ impl<S: Simd, const K: usize> Terms<S, K> {
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    pub(crate) unsafe fn with_f64(factors: [(S::F, S::F); K], f64_term: S::D) -> Self {
+    pub(crate) unsafe fn with_f64(
+        factors: [(S::F32x16, S::F32x16); K],
+        f64_term: S::F64x16,
+    ) -> Self {
         // SAFETY: guaranteed by the caller.
         Self { factors, f64_term, f32_term: unsafe { S::splat(0.0) } }
     }
@@ -93,7 +96,10 @@ impl<S: Simd, const K: usize> Terms<S, K> {
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    pub(crate) unsafe fn with_f32(factors: [(S::F, S::F); K], f32_term: S::F) -> Self {
+    pub(crate) unsafe fn with_f32(
+        factors: [(S::F32x16, S::F32x16); K],
+        f32_term: S::F32x16,
+    ) -> Self {
         // SAFETY: guaranteed by the caller.
         Self { factors, f64_term: unsafe { S::wide_splat(0.0) }, f32_term }
     }
@@ -103,7 +109,11 @@ impl<S: Simd, const K: usize> Terms<S, K> {
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    pub(super) unsafe fn add<T: Fold<S, K>>(&self, chain: &mut Chain<S, K>, f64_term: &mut S::D) {
+    pub(super) unsafe fn add<T: Fold<S, K>>(
+        &self,
+        chain: &mut Chain<S, K>,
+        f64_term: &mut S::F64x16,
+    ) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             unroll!(k in K, {

@@ -32,13 +32,13 @@ pub(crate) trait WideElement: Copy + 'static {
     ///
     /// # Safety
     /// They exist, and the CPU supports the instruction set of `S`.
-    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D;
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F64x16;
     /// Rounds once and stores `n` elements, 16 for a full vector. Scales and post-operations are applied in f32, so
     /// values are rounded to f32 before them.
     ///
     /// # Safety
     /// As [`get`](WideElement::get).
-    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::D, n: usize);
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16, n: usize);
     /// As [`Element::streams`].
     #[inline(always)]
     fn streams(self, _p: *const u8) -> bool {
@@ -49,7 +49,7 @@ pub(crate) trait WideElement: Copy + 'static {
     /// # Safety
     /// As [`get`](WideElement::get).
     #[inline(always)]
-    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::D) {
+    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16) {
         // SAFETY: guaranteed by the caller.
         unsafe { self.put::<S>(p, i, v, LANES) }
     }
@@ -88,11 +88,11 @@ impl WideElement for Number {
         Runtime::rounded_again(self, again)
     }
     #[inline(always)]
-    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D {
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F64x16 {
         unsafe { S::widen(load_lanes::<S>(self, p, i, n)) }
     }
     #[inline(always)]
-    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::D, n: usize) {
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16, n: usize) {
         unsafe {
             let lanes = if self.rounds_again() { narrow_to_odd::<S>(v) } else { S::narrow(v) };
             store_lanes::<S>(self, p, i, lanes, n);
@@ -109,12 +109,12 @@ impl WideElement for F64 {
         Self
     }
     #[inline(always)]
-    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D {
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F64x16 {
         let p = p.cast::<f64>();
         unsafe { if n == LANES { S::wide_load(p.add(i)) } else { S::wide_load_n(p.add(i), n) } }
     }
     #[inline(always)]
-    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::D, n: usize) {
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16, n: usize) {
         let p = p.cast::<f64>();
         unsafe {
             if n == LANES {
@@ -129,7 +129,7 @@ impl WideElement for F64 {
         p.addr().is_multiple_of(64)
     }
     #[inline(always)]
-    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::D) {
+    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16) {
         unsafe { S::wide_stream(p.cast::<f64>().add(i), v) }
     }
 }
@@ -143,7 +143,7 @@ impl WideElement for AnyWide {
         Self(data_type)
     }
     #[inline(always)]
-    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::D {
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F64x16 {
         unsafe {
             match self.0 {
                 DataType::F64 => F64.get::<S>(p, i, n),
@@ -152,7 +152,7 @@ impl WideElement for AnyWide {
         }
     }
     #[inline(always)]
-    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::D, n: usize) {
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16, n: usize) {
         unsafe {
             match self.0 {
                 DataType::F64 => F64.put::<S>(p, i, v, n),
@@ -167,7 +167,7 @@ impl WideElement for AnyWide {
 /// # Safety
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn narrow_to_odd<S: Simd>(v: S::D) -> S::F {
+unsafe fn narrow_to_odd<S: Simd>(v: S::F64x16) -> S::F32x16 {
     let (mut wide, mut lanes) = ([0.0; LANES], [0.0; LANES]);
     // SAFETY: guaranteed by the caller.
     unsafe {
@@ -189,7 +189,7 @@ pub(crate) unsafe fn load_lanes<S: Simd>(
     p: *const u8,
     i: usize,
     n: usize,
-) -> S::F {
+) -> S::F32x16 {
     // SAFETY: guaranteed by the caller.
     unsafe { if n == LANES { element.load::<S>(p, i) } else { element.load_n::<S>(p, i, n) } }
 }
@@ -203,7 +203,7 @@ pub(crate) unsafe fn store_lanes<S: Simd>(
     element: Number,
     p: *mut u8,
     i: usize,
-    v: S::F,
+    v: S::F32x16,
     n: usize,
 ) {
     // SAFETY: guaranteed by the caller.

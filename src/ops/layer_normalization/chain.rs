@@ -62,7 +62,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const NV: usize, const 
     LanesOfRows<S> for SumsOf<'_, Src, Dd, MODE, NV, XHAT>
 {
     #[inline(always)]
-    unsafe fn lanes(&self, row: usize) -> S::D {
+    unsafe fn lanes(&self, row: usize) -> S::F64x16 {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let row = self.0.row::<S, MODE>(row);
@@ -84,7 +84,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const NV: usize, const 
 unsafe fn sums<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
     rows: &Rows<'_, Src, Dd>,
     cols: usize,
-) -> [S::D; 2] {
+) -> [S::F64x16; 2] {
     // SAFETY: guaranteed by the caller.
     unsafe {
         match (cols / LANES, cols % LANES) {
@@ -102,7 +102,7 @@ unsafe fn sums<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
 #[inline(always)]
 unsafe fn sums_of<S: Simd, Src: Element, Dd: Element, const MODE: u8, const NV: usize>(
     rows: &Rows<'_, Src, Dd>,
-) -> [S::D; 2] {
+) -> [S::F64x16; 2] {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let d = match MODE {
@@ -119,7 +119,7 @@ unsafe fn sums_of<S: Simd, Src: Element, Dd: Element, const MODE: u8, const NV: 
 unsafe fn sums_of_any<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
     rows: &Rows<'_, Src, Dd>,
     cols: usize,
-) -> [S::D; 2] {
+) -> [S::F64x16; 2] {
     let mut sums_d = [const { MaybeUninit::uninit() }; CHAIN_ROWS];
     let mut sums_d_xhat = [const { MaybeUninit::uninit() }; CHAIN_ROWS];
     // SAFETY: guaranteed by the caller.
@@ -145,7 +145,7 @@ unsafe fn sums_of_any<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
 /// # Safety
 /// They exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn statistics<S: Simd>(job: &Backward, given: *const f32, first: usize) -> S::F {
+unsafe fn statistics<S: Simd>(job: &Backward, given: *const f32, first: usize) -> S::F32x16 {
     // SAFETY: guaranteed by the caller.
     unsafe {
         if job.stat_rows.step() == Some(1) {

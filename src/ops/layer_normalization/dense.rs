@@ -52,17 +52,17 @@ fn place(row: usize) -> usize {
 #[derive(Clone, Copy)]
 struct Sums<S: Simd> {
     /// Of the values that make the mean or the provisional mean.
-    values: [S::Q; ROWS],
-    squares: [S::Q; ROWS],
+    values: [S::F64x4; ROWS],
+    squares: [S::F64x4; ROWS],
     /// Of the values or deviations, summed together with the squares.
-    terms: [S::Q; ROWS],
+    terms: [S::F64x4; ROWS],
 }
 
 /// The statistics of a group.
 #[derive(Clone, Copy)]
 struct GroupStatistics<S: Simd> {
-    mean: S::Q,
-    variance: S::Q,
+    mean: S::F64x4,
+    variance: S::F64x4,
 }
 
 /// What one step of the loop does: which stages advance, and where their groups begin.
@@ -104,7 +104,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             // The rows that have passed each stage.
             let (mut means, mut variances, mut stored) = (0, 0, 0);
             let end = (last - first) / ROWS * ROWS;
-            let zero = [S::Q::splat(0.0); ROWS];
+            let zero = [S::F64x4::splat(0.0); ROWS];
             let mut group = GroupStatistics::<S> { mean: zero[0], variance: zero[0] };
             while variances < end {
                 let step = Step {
@@ -251,7 +251,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 
     /// A quarter of the sum of the values that make a row's mean or provisional mean.
     #[inline(always)]
-    unsafe fn values<S: Simd, const NV: usize>(&self, src: *const u8) -> S::Q {
+    unsafe fn values<S: Simd, const NV: usize>(&self, src: *const u8) -> S::F64x4 {
         unsafe {
             S::wide_quarter(if NV * LANES > PROVISIONAL_COLS {
                 provisional_lanes::<S, Src>(self.src_type, src)
@@ -267,11 +267,11 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         &self,
         src: *const u8,
         provisional: &f32,
-    ) -> (S::Q, S::Q) {
+    ) -> (S::F64x4, S::F64x4) {
         let about = if RMS { 0.0 } else { *provisional };
         let moments = Moments::<Src, Dst, RMS>::about(self.src_type, src, about);
         unsafe {
-            let zero = S::Q::splat(0.0);
+            let zero = S::F64x4::splat(0.0);
             if NV * LANES <= PROVISIONAL_COLS {
                 // A single chain: the other chains of the fold's group are zero.
                 let mut chain = S::splat(0.0);
@@ -298,37 +298,38 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     ) -> Option<GroupStatistics<S>> {
         let job = self.job;
         unsafe {
-            let per_col = S::Q::splat(1.0 / (NV * LANES) as f64);
-            let mean_square = S::Q::mul(S::Q::sums(sums.squares), per_col);
+            let per_col = S::F64x4::splat(1.0 / (NV * LANES) as f64);
+            let mean_square = S::F64x4::mul(S::F64x4::sums(sums.squares), per_col);
             let (smallest, largest) =
-                (S::Q::splat(SMALLEST_MEAN_SQUARE), S::Q::splat(LARGEST_MEAN_SQUARE));
-            let mut trusted = S::Q::all_between(mean_square, smallest, largest);
-            let mut found = GroupStatistics::<S> { mean: S::Q::splat(0.0), variance: mean_square };
+                (S::F64x4::splat(SMALLEST_MEAN_SQUARE), S::F64x4::splat(LARGEST_MEAN_SQUARE));
+            let mut trusted = S::F64x4::all_between(mean_square, smallest, largest);
+            let mut found =
+                GroupStatistics::<S> { mean: S::F64x4::splat(0.0), variance: mean_square };
             if !RMS {
-                let provisional = S::Q::load_widened(scalars.high.as_ptr());
+                let provisional = S::F64x4::load_widened(scalars.high.as_ptr());
                 found.mean = if NV * LANES <= PROVISIONAL_COLS {
-                    S::Q::load(scalars.mean.as_ptr())
+                    S::F64x4::load(scalars.mean.as_ptr())
                 } else {
                     // The terms are the values, or the deviations.
-                    let terms = S::Q::mul(S::Q::sums(sums.terms), per_col);
-                    if Dst::HALF { S::Q::add(provisional, terms) } else { terms }
+                    let terms = S::F64x4::mul(S::F64x4::sums(sums.terms), per_col);
+                    if Dst::HALF { S::F64x4::add(provisional, terms) } else { terms }
                 };
-                let offset = S::Q::sub(found.mean, provisional);
-                let square = S::Q::mul(offset, offset);
-                let near = S::Q::mul(mean_square, S::Q::splat(NEAR));
-                trusted &= S::Q::all_between(square, S::Q::splat(0.0), near);
-                found.variance = S::Q::sub(mean_square, square);
+                let offset = S::F64x4::sub(found.mean, provisional);
+                let square = S::F64x4::mul(offset, offset);
+                let near = S::F64x4::mul(mean_square, S::F64x4::splat(NEAR));
+                trusted &= S::F64x4::all_between(square, S::F64x4::splat(0.0), near);
+                found.variance = S::F64x4::sub(mean_square, square);
             }
             if trusted && job.writes_statistics() && job.stat_rows.step() == Some(1) {
                 let at = job.stat_rows.offset(row);
                 if !RMS {
-                    S::Q::store_narrowed(job.mean.add(at), found.mean);
+                    S::F64x4::store_narrowed(job.mean.add(at), found.mean);
                 }
-                S::Q::store_narrowed(job.variance.add(at), found.variance);
+                S::F64x4::store_narrowed(job.variance.add(at), found.variance);
             } else if trusted && job.writes_statistics() {
                 let (mut means, mut variances) = ([0.0f64; ROWS], [0.0f64; ROWS]);
-                S::Q::store(means.as_mut_ptr(), found.mean);
-                S::Q::store(variances.as_mut_ptr(), found.variance);
+                S::F64x4::store(means.as_mut_ptr(), found.mean);
+                S::F64x4::store(variances.as_mut_ptr(), found.variance);
                 for r in 0..ROWS {
                     job.write(row + r, &Statistics { mean: means[r], variance: variances[r] });
                 }
@@ -341,13 +342,18 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     #[inline(always)]
     unsafe fn reciprocals<S: Simd>(&self, found: &GroupStatistics<S>, scalars: &mut Scalars) {
         unsafe {
-            let root = S::Q::sqrt(S::Q::add(found.variance, S::Q::splat(self.job.epsilon)));
-            S::Q::store_narrowed(scalars.r.as_mut_ptr(), S::Q::div(S::Q::splat(1.0), root));
+            let root =
+                S::F64x4::sqrt(S::F64x4::add(found.variance, S::F64x4::splat(self.job.epsilon)));
+            S::F64x4::store_narrowed(
+                scalars.r.as_mut_ptr(),
+                S::F64x4::div(S::F64x4::splat(1.0), root),
+            );
             if !RMS {
-                S::Q::store_narrowed(scalars.high.as_mut_ptr(), found.mean);
-                let short = S::Q::sub(S::Q::load_widened(scalars.high.as_ptr()), found.mean);
-                let low = S::Q::mul(short, S::Q::load_widened(scalars.r.as_ptr()));
-                S::Q::store_narrowed(scalars.low.as_mut_ptr(), low);
+                S::F64x4::store_narrowed(scalars.high.as_mut_ptr(), found.mean);
+                let short =
+                    S::F64x4::sub(S::F64x4::load_widened(scalars.high.as_ptr()), found.mean);
+                let low = S::F64x4::mul(short, S::F64x4::load_widened(scalars.r.as_ptr()));
+                S::F64x4::store_narrowed(scalars.low.as_mut_ptr(), low);
             }
         }
     }
@@ -362,11 +368,11 @@ unsafe fn store_means<S: Simd, const NV: usize>(sums: &Sums<S>, scalars: &mut Sc
     let per_value = 1.0 / (NV * LANES).min(PROVISIONAL_COLS) as f64;
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mean = S::Q::mul(S::Q::sums(sums.values), S::Q::splat(per_value));
+        let mean = S::F64x4::mul(S::F64x4::sums(sums.values), S::F64x4::splat(per_value));
         if NV * LANES <= PROVISIONAL_COLS {
-            S::Q::store(scalars.mean.as_mut_ptr(), mean);
+            S::F64x4::store(scalars.mean.as_mut_ptr(), mean);
         }
-        S::Q::store_narrowed(scalars.high.as_mut_ptr(), mean);
+        S::F64x4::store_narrowed(scalars.high.as_mut_ptr(), mean);
     }
 }
 
@@ -426,11 +432,11 @@ impl Dense {
         Self(match (src.data_type, dst.data_type) {
             _ if types.fused || rms && flags.shift() => None,
             (F, F) if dst.half => None,
-            (F, F) => by_flags::<F32, F32>(level, rms, cols),
-            (B, B) => by_flags::<Bf16, Bf16>(level, rms, cols),
-            (H, H) => by_flags::<F16, F16>(level, rms, cols),
-            (F, B) => by_flags::<F32, Bf16>(level, rms, cols),
-            (B, F) => by_flags::<Bf16, F32>(level, rms, cols),
+            (F, F) => by_flags::<F32, F32>(level, flags, cols),
+            (B, B) => by_flags::<Bf16, Bf16>(level, flags, cols),
+            (H, H) => by_flags::<F16, F16>(level, flags, cols),
+            (F, B) => by_flags::<F32, Bf16>(level, flags, cols),
+            (B, F) => by_flags::<Bf16, F32>(level, flags, cols),
             _ => None,
         })
     }
@@ -456,11 +462,12 @@ impl Dense {
     }
 }
 
-fn by_flags<Src: Element, Dst: Element>(level: Level, rms: bool, cols: usize) -> Option<Entry> {
-    if rms {
-        by_cols::<Src, Dst, true, SCALE>(level, cols)
-    } else {
-        by_cols::<Src, Dst, false, BOTH>(level, cols)
+fn by_flags<Src: Element, Dst: Element>(level: Level, flags: Flags, cols: usize) -> Option<Entry> {
+    match (flags.rms(), flags.scale()) {
+        // With so little else to do, reading ones would cost 5 to 7 per cent.
+        (true, false) => by_cols::<Src, Dst, true, 0>(level, cols),
+        (true, true) => by_cols::<Src, Dst, true, SCALE>(level, cols),
+        (false, _) => by_cols::<Src, Dst, false, BOTH>(level, cols),
     }
 }
 

@@ -26,12 +26,12 @@ struct GradientRow<'a, S: Simd, E> {
     src: *const u8,
     diff_dst: *const u8,
     diff_src: *mut u8,
-    mean: S::D,
-    r: S::D,
+    mean: S::F64x16,
+    r: S::F64x16,
     /// `r*sum(d)/C`.
-    shift: S::D,
+    shift: S::F64x16,
     /// `r*sum(d*xhat)/C`.
-    slope: S::D,
+    slope: S::F64x16,
 }
 
 impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
@@ -40,7 +40,7 @@ impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
     /// # Safety
     /// As [`Map`].
     #[inline(always)]
-    unsafe fn load(&self, i: usize, n: usize) -> (S::D, S::D) {
+    unsafe fn load(&self, i: usize, n: usize) -> (S::F64x16, S::F64x16) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let x = self.types.src.get::<S>(self.src, i, n);
@@ -55,14 +55,14 @@ impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
 /// # Safety
 /// As [`Map`], and scale is as long as a row.
 #[inline(always)]
-unsafe fn scaled<S: Simd>(job: &Backward, dd: S::D, i: usize, n: usize) -> S::D {
+unsafe fn scaled<S: Simd>(job: &Backward, dd: S::F64x16, i: usize, n: usize) -> S::F64x16 {
     // SAFETY: guaranteed by the caller.
     unsafe { S::wide_mul(load_parameter::<S>(job.scale, i, n), dd) }
 }
 
 impl<S: Simd, E: WideElement> TwoTerms<S> for GradientRow<'_, S, E> {
     #[inline(always)]
-    unsafe fn terms(&self, i: usize, n: usize) -> [S::D; 2] {
+    unsafe fn terms(&self, i: usize, n: usize) -> [S::F64x16; 2] {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let (dd, xhat) = self.load(i, n);

@@ -20,7 +20,7 @@ const LINE: usize = 64;
 pub(super) trait TwoTerms<S: Simd> {
     /// # Safety
     /// Elements `i` to `i + n - 1` exist; `n` is 16 for a full vector.
-    unsafe fn terms(&self, i: usize, n: usize) -> [S::D; 2];
+    unsafe fn terms(&self, i: usize, n: usize) -> [S::F64x16; 2];
 }
 
 /// The sums of a row's terms, each in the order of a fold. `next`, a row as long or null, is prefetched.
@@ -66,12 +66,12 @@ pub(super) unsafe fn totals<S: Simd, T: TwoTerms<S>>(
 struct Deviations<S: Simd, E> {
     element: E,
     src: *const u8,
-    about: S::D,
+    about: S::F64x16,
 }
 
 impl<S: Simd, E: WideElement> TwoTerms<S> for Deviations<S, E> {
     #[inline(always)]
-    unsafe fn terms(&self, i: usize, n: usize) -> [S::D; 2] {
+    unsafe fn terms(&self, i: usize, n: usize) -> [S::F64x16; 2] {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let d = S::wide_sub(self.element.get::<S>(self.src, i, n), self.about);
@@ -85,7 +85,7 @@ impl<S: Simd, E: WideElement> TwoTerms<S> for Deviations<S, E> {
 /// # Safety
 /// As [`load_if`].
 #[inline(always)]
-pub(super) unsafe fn load_parameter<S: Simd>(p: *const f32, i: usize, n: usize) -> S::D {
+pub(super) unsafe fn load_parameter<S: Simd>(p: *const f32, i: usize, n: usize) -> S::F64x16 {
     // SAFETY: guaranteed by the caller.
     unsafe { S::widen(load_if::<S>(true, p, i, n)) }
 }
@@ -137,8 +137,8 @@ struct Normalize<'a, S: Simd, Src, Dst> {
     dst_type: Dst,
     src: *const u8,
     dst: *mut u8,
-    mean: S::D,
-    r: S::D,
+    mean: S::F64x16,
+    r: S::F64x16,
     /// Whether dst is stored non-temporally.
     streams: bool,
 }

@@ -89,8 +89,8 @@ pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8, const PARAMS: u8> {
     pub(super) src: *const u8,
     pub(super) diff_dst: *const u8,
     pub(super) scale: *const f32,
-    pub(super) mean: S::F,
-    pub(super) r: S::F,
+    pub(super) mean: S::F32x16,
+    pub(super) r: S::F32x16,
 }
 
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
@@ -101,7 +101,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
     /// # Safety
     /// As [`Fold`], and scale is as long as a row.
     #[inline(always)]
-    pub(super) unsafe fn at(&self, i: usize, n: usize) -> (S::F, S::F) {
+    pub(super) unsafe fn at(&self, i: usize, n: usize) -> (S::F32x16, S::F32x16) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let (x, dd) = if n == LANES {
@@ -123,7 +123,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
 /// # Safety
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn xhat<S: Simd, const MODE: u8>(x: S::F, mean: S::F, r: S::F) -> S::F {
+unsafe fn xhat<S: Simd, const MODE: u8>(x: S::F32x16, mean: S::F32x16, r: S::F32x16) -> S::F32x16 {
     // SAFETY: guaranteed by the caller.
     unsafe { if MODE & RMS != 0 { S::mul(x, r) } else { S::mul(S::sub(x, mean), r) } }
 }
@@ -168,10 +168,10 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<
 
 /// A row's scalars, broadcast to all lanes.
 pub(super) struct Vectors<S: Simd> {
-    pub(super) mean: S::F,
-    pub(super) r: S::F,
-    pub(super) shift: S::F,
-    pub(super) slope: S::F,
+    pub(super) mean: S::F32x16,
+    pub(super) r: S::F32x16,
+    pub(super) shift: S::F32x16,
+    pub(super) slope: S::F32x16,
 }
 
 impl<S: Simd> Vectors<S> {
@@ -182,11 +182,11 @@ impl<S: Simd> Vectors<S> {
     #[inline(always)]
     pub(super) unsafe fn gradient<const MODE: u8, const PARAMS: u8>(
         &self,
-        x: S::F,
-        dd: S::F,
-        scale: S::F,
-        (scale_chain, shift_chain): &mut (S::F, S::F),
-    ) -> S::F {
+        x: S::F32x16,
+        dd: S::F32x16,
+        scale: S::F32x16,
+        (scale_chain, shift_chain): &mut (S::F32x16, S::F32x16),
+    ) -> S::F32x16 {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let xhat = xhat::<S, MODE>(x, self.mean, self.r);
@@ -225,7 +225,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, c
     /// # Safety
     /// As [`Map`], and scale and the sums in PARAMS are as long as a row.
     #[inline(always)]
-    unsafe fn at<S: Simd>(&self, i: usize, n: usize) -> [S::F; R] {
+    unsafe fn at<S: Simd>(&self, i: usize, n: usize) -> [S::F32x16; R] {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let zero = S::splat(0.0);

@@ -29,9 +29,9 @@ pub(super) struct Row {
 pub(super) struct RowParams<S: Simd> {
     src: *const u8,
     dst: *mut u8,
-    high: S::F,
-    low: S::F,
-    r: S::F,
+    high: S::F32x16,
+    low: S::F32x16,
+    r: S::F32x16,
 }
 
 impl<S: Simd> RowParams<S> {
@@ -78,7 +78,12 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn value(row: &RowParams<S>, x: S::F, scale: S::F, shift: S::F) -> S::F {
+    unsafe fn value(
+        row: &RowParams<S>,
+        x: S::F32x16,
+        scale: S::F32x16,
+        shift: S::F32x16,
+    ) -> S::F32x16 {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let xhat =
@@ -96,7 +101,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     /// # Safety
     /// As [`Map::apply`], and scale and shift are as long as a row.
     #[inline(always)]
-    unsafe fn values(&self, i: usize, v: usize) -> [S::F; R] {
+    unsafe fn values(&self, i: usize, v: usize) -> [S::F32x16; R] {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let at = i + v * LANES;

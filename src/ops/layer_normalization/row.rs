@@ -93,7 +93,10 @@ unsafe fn provisional_mean<S: Simd, E: Element, Dst: Element, const RMS: bool>(
 /// # Safety
 /// They exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-pub(super) unsafe fn provisional_lanes<S: Simd, E: Element>(element: E, src: *const u8) -> S::D {
+pub(super) unsafe fn provisional_lanes<S: Simd, E: Element>(
+    element: E,
+    src: *const u8,
+) -> S::F64x16 {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let low = S::add(element.load::<S>(src, 0), element.load::<S>(src, LANES));
@@ -112,7 +115,7 @@ pub(super) unsafe fn value_lanes<S: Simd, E: Element, Dst: Element>(
     element: E,
     src: *const u8,
     cols: usize,
-) -> S::D {
+) -> S::F64x16 {
     // SAFETY: guaranteed by the caller.
     unsafe {
         // Only one of them is used.
@@ -201,7 +204,7 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    pub(super) unsafe fn deviation<S: Simd>(&self, x: S::F) -> S::F {
+    pub(super) unsafe fn deviation<S: Simd>(&self, x: S::F32x16) -> S::F32x16 {
         // SAFETY: guaranteed by the caller.
         unsafe { if RMS { x } else { S::sub(x, S::splat(self.about)) } }
     }
@@ -211,7 +214,7 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn of<S: Simd>(&self, x: S::F) -> Terms<S, 1> {
+    unsafe fn of<S: Simd>(&self, x: S::F32x16) -> Terms<S, 1> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let d = self.deviation::<S>(x);
@@ -310,7 +313,7 @@ impl<E> Deviations<E> {
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn of<S: Simd>(&self, x: S::F) -> Terms<S, 0> {
+    unsafe fn of<S: Simd>(&self, x: S::F32x16) -> Terms<S, 0> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let d = S::wide_sub(S::widen(x), S::wide_splat(f64::from(self.about)));
@@ -347,7 +350,12 @@ pub(super) fn corrected(mean_square: f64, mean: f64, high: f32) -> f64 {
 /// # Safety
 /// Elements `i` to `i + n - 1` exist if they are wanted, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-pub(super) unsafe fn load_if<S: Simd>(wanted: bool, p: *const f32, i: usize, n: usize) -> S::F {
+pub(super) unsafe fn load_if<S: Simd>(
+    wanted: bool,
+    p: *const f32,
+    i: usize,
+    n: usize,
+) -> S::F32x16 {
     // SAFETY: guaranteed by the caller.
     unsafe {
         match (wanted, n == LANES) {
@@ -363,7 +371,13 @@ pub(super) unsafe fn load_if<S: Simd>(wanted: bool, p: *const f32, i: usize, n: 
 /// # Safety
 /// As [`load_if`].
 #[inline(always)]
-pub(super) unsafe fn store_if<S: Simd>(wanted: bool, p: *mut f32, i: usize, v: S::F, n: usize) {
+pub(super) unsafe fn store_if<S: Simd>(
+    wanted: bool,
+    p: *mut f32,
+    i: usize,
+    v: S::F32x16,
+    n: usize,
+) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         match (wanted, n == LANES) {

@@ -31,7 +31,7 @@ struct Values<Src, Dst, const NV: usize> {
 
 impl<S: Simd, Src: Element, Dst: Element, const NV: usize> LanesOfRows<S> for Values<Src, Dst, NV> {
     #[inline(always)]
-    unsafe fn lanes(&self, row: usize) -> S::D {
+    unsafe fn lanes(&self, row: usize) -> S::F64x16 {
         let (element, src) = (self.element, self.first_row.wrapping_add(row * self.step));
         // SAFETY: guaranteed by the caller. The order is that of `value_lanes`.
         unsafe {
@@ -63,7 +63,7 @@ impl<S: Simd, Src: Element, const RMS: bool, const NV: usize> LanesOfRows<S>
     for Squares<'_, Src, RMS, NV>
 {
     #[inline(always)]
-    unsafe fn lanes(&self, row: usize) -> S::D {
+    unsafe fn lanes(&self, row: usize) -> S::F64x16 {
         let src = self.first_row.wrapping_add(row * self.step);
         // SAFETY: guaranteed by the caller. A single chain: the other chains of the fold's group are zero.
         unsafe {
@@ -84,7 +84,7 @@ impl<S: Simd, Src: Element, const RMS: bool, const NV: usize> LanesOfRows<S>
 /// # Safety
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn per_col<S: Simd>(v: S::D, cols: usize) -> S::D {
+unsafe fn per_col<S: Simd>(v: S::F64x16, cols: usize) -> S::F64x16 {
     // SAFETY: guaranteed by the caller.
     unsafe { S::wide_mul(v, S::wide_splat(1.0 / cols as f64)) }
 }
@@ -101,9 +101,9 @@ struct Rows<Src> {
 /// The moments of [`ROWS_AT_ONCE`] rows.
 struct RowMoments<S: Simd> {
     provisional: [f32; ROWS_AT_ONCE],
-    mean: S::D,
+    mean: S::F64x16,
     /// Of the deviations from the provisional means.
-    mean_square: S::D,
+    mean_square: S::F64x16,
 }
 
 /// Computes the scalars of [`ROWS_AT_ONCE`] rows from `first` on and stores their statistics if they are outputs.
@@ -198,8 +198,8 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
 /// RMS.
 pub(super) struct SumsOfRows<S: Simd> {
     provisional: [f32; ROWS_AT_ONCE],
-    squares: [MaybeUninit<S::D>; ROWS_AT_ONCE],
-    terms: [MaybeUninit<S::D>; ROWS_AT_ONCE],
+    squares: [MaybeUninit<S::F64x16>; ROWS_AT_ONCE],
+    terms: [MaybeUninit<S::F64x16>; ROWS_AT_ONCE],
 }
 
 impl<S: Simd> SumsOfRows<S> {

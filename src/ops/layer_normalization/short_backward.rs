@@ -167,7 +167,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
 
     /// Adds the chains of `n` columns to the column sums.
     #[inline(always)]
-    unsafe fn add_columns<S: Simd>(&self, i: usize, n: usize, chains: (S::F, S::F)) {
+    unsafe fn add_columns<S: Simd>(&self, i: usize, n: usize, chains: (S::F32x16, S::F32x16)) {
         unsafe {
             if PARAMS & SUM_SCALE != 0 {
                 add_wide::<S, 1>(self.sums.diff_scale.add(i), [S::widen(chains.0)], n);

@@ -208,7 +208,7 @@ unsafe fn load<S: Simd>(data_type: DataType, p: *const u8, values: &mut [f32; CH
 /// # Safety
 /// As [`Simd`].
 #[inline(always)]
-unsafe fn widen<S: Simd, const BF16: bool>(v: S::H) -> S::F {
+unsafe fn widen<S: Simd, const BF16: bool>(v: S::U16x16) -> S::F32x16 {
     // SAFETY: guaranteed by the caller.
     unsafe { if BF16 { S::from_bf16(v) } else { S::from_f16(v) } }
 }
@@ -216,7 +216,7 @@ unsafe fn widen<S: Simd, const BF16: bool>(v: S::H) -> S::F {
 /// # Safety
 /// As [`Simd`].
 #[inline(always)]
-unsafe fn narrow<S: Simd, const BF16: bool>(v: S::F) -> S::H {
+unsafe fn narrow<S: Simd, const BF16: bool>(v: S::F32x16) -> S::U16x16 {
     // SAFETY: guaranteed by the caller.
     unsafe { if BF16 { S::to_bf16(v) } else { S::to_f16(v) } }
 }
