@@ -7,7 +7,7 @@ use super::board::Board;
 use super::slot::MAX_WIDTH;
 use super::{Body, Length};
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Maximum number of jobs in flight.
@@ -164,7 +164,8 @@ fn reset_team_in_children() {
         extern "C" fn forget() {
             TEAM.store(std::ptr::null_mut(), Ordering::Relaxed);
         }
-        static REGISTERED: AtomicBool = AtomicBool::new(false);
+        static REGISTERED: std::sync::atomic::AtomicBool =
+            std::sync::atomic::AtomicBool::new(false);
         if !REGISTERED.load(Ordering::Relaxed) {
             // SAFETY: the handler only stores to an atomic.
             unsafe { libc::pthread_atfork(None, None, Some(forget)) };
