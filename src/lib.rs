@@ -1,4 +1,4 @@
-//! libnorm: layer normalization and RMS normalization on the CPU, with the C API of
+//! libnorm: layer normalization, RMS normalization and softmax on the CPU, with the C API of
 //! `include/norm.h`.
 //!
 //! The crate exports C functions only. Rust programs use the crate `norm-rs`. Modules import
