@@ -2,7 +2,8 @@
 //!
 //! A [`Pipeline`] splits the rows of a problem into blocks, runs the blocks on threads, and stages rows that the
 //! kernels cannot access in place. An operation supplies descriptors and a function that computes a range of rows.
-//! [`ColumnSums`] are sums over rows whose bits do not depend on the threads. [`schedule`] holds all tuning constants.
+//! [`ColumnSums`] are sums over rows whose bits do not depend on the threads. [`schedule`] holds the tuning
+//! constants that they share; those of one kernel are in its file.
 
 mod blocks;
 mod columns;
@@ -19,6 +20,6 @@ pub(crate) use columns::{CHAIN_ROWS, ColumnSums, JoinEntry, join_entry};
 pub(crate) use order::{row_map, row_order};
 pub(crate) use parameter::{Neutral, Parameters};
 pub(crate) use pipeline::{Pipeline, Spec};
-pub(crate) use plain::{PlainRow, PlainTensor, plain_fold};
+pub(crate) use plain::{PlainRow, PlainTensor, halve, plain_fold};
 pub(crate) use schedule::{Caches, Schedule};
 pub(crate) use stage::{Operand, RowTensor, Staged, TENSORS};

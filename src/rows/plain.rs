@@ -66,15 +66,19 @@ pub(crate) fn plain_fold(cols: usize, terms: impl Fn(usize) -> (f32, f32)) -> f6
                 lanes[lane] += f64::from((a + b) + (c + d));
             }
         }
-        // By halves.
-        let mut half = LANES / 2;
-        while half > 0 {
-            for lane in 0..half {
-                lanes[lane] += lanes[lane + half];
-            }
-            half /= 2;
-        }
-        total += lanes[0];
+        total += halve(lanes);
     }
     total
+}
+
+/// The sum of 16 lanes, by halves.
+pub(crate) fn halve(mut lanes: [f64; LANES]) -> f64 {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            lanes[lane] += lanes[lane + half];
+        }
+        half /= 2;
+    }
+    lanes[0]
 }

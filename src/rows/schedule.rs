@@ -1,4 +1,4 @@
-//! The tuning constants. None of them changes a bit of the results.
+//! The tuning constants that operations share. None of them changes a bit of the results.
 //!
 //! Limits that depend on a core's own caches are fractions of their sizes, which are read from the machine. The others
 //! were measured on machines with 32 MiB of last-level cache or more.
