@@ -751,7 +751,9 @@ NORM_API const char *norm_cpu_isa_hints2str(norm_cpu_isa_hints_t isa_hints);
  * in the whole process. It may be called again. Until the first call the
  * limit comes from the environment variable NORM_MAX_CPU_ISA (portable,
  * avx2, avx512, neon, or oneDNN's names); an unknown name sets no limit.
- * norm_unimplemented for an instruction set of another architecture. */
+ * A limit that the machine or the build of the library lacks allows what is
+ * below it. norm_unimplemented for an instruction set of another
+ * architecture. */
 NORM_API norm_status_t norm_set_max_cpu_isa(norm_cpu_isa_t isa);
 /* Preferred instructions. Stored, but has no effect. */
 NORM_API norm_status_t norm_set_cpu_isa_hints(norm_cpu_isa_hints_t isa_hints);

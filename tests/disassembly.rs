@@ -12,13 +12,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::process::Command;
 
-const LEVELS: &[&str] = if cfg!(target_arch = "x86_64") {
-    &["entry_avx512", "entry_avx2", "entry_portable"]
-} else if cfg!(target_arch = "aarch64") {
-    &["entry_neon", "entry_portable"]
-} else {
-    &["entry_portable"]
-};
+const LEVELS: &[&str] = &[
+    #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+    "entry_avx512",
+    #[cfg(all(target_arch = "x86_64", feature = "avx2"))]
+    "entry_avx2",
+    #[cfg(target_arch = "aarch64")]
+    "entry_neon",
+    "entry_portable",
+];
 
 /// The functions that an entry of a level may call, directly or through a register.
 fn allowed(level: &str, function: &str) -> bool {

@@ -67,6 +67,7 @@
 //! |---|---|
 //! | `bundled` (default) | the `libnorm` crate, compiled into the program |
 //! | `system` | `-lnorm`: `libnorm.so` of the system, or of the directory `NORM_LIB_DIR` at build time |
+//! | `avx2`, `avx512` (default) | `bundled` has kernels for these instruction sets, besides portable code and NEON |
 //!
 //! If both are enabled, `system` wins, because it is never enabled by default. To avoid compiling
 //! the `libnorm` crate, use `default-features = false, features = ["system"]`.

@@ -280,6 +280,7 @@ fn choose(op: &dyn Op, level: Level, position: usize) -> Option<(usize, Arc<dyn 
     let report = verbosity() >= Verbosity::Creation;
     for (at, variant) in op.variants().iter().enumerate().skip(position) {
         let refusal = match variant.level {
+            Some(l) if !l.is_built() => "not in this build".into(),
             Some(l) if !Level::available().contains(&l) => {
                 "the machine lacks the instruction set".into()
             }

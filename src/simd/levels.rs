@@ -1,4 +1,7 @@
 //! Instruction-set levels: which exist, which the machine supports, and the entry functions of a kernel for each.
+//!
+//! The cargo features `avx2` and `avx512`, on by default, compile the kernels for these levels. The portable level and,
+//! on aarch64, NEON are always there.
 
 use std::sync::atomic::AtomicBool;
 #[cfg(target_arch = "x86_64")]
@@ -17,21 +20,28 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// The levels of this architecture, fastest first. A machine that supports one supports all that follow.
-    const ALL: &'static [Self] = if cfg!(target_arch = "x86_64") {
-        &[Self::Avx512, Self::Avx2, Self::Portable]
-    } else if cfg!(target_arch = "aarch64") {
-        &[Self::Neon, Self::Portable]
-    } else {
-        &[Self::Portable]
-    };
+    /// The levels that kernels are compiled for, fastest first. A machine that supports one supports all that follow.
+    const BUILT: &'static [Self] = &[
+        #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+        Self::Avx512,
+        #[cfg(all(target_arch = "x86_64", feature = "avx2"))]
+        Self::Avx2,
+        #[cfg(target_arch = "aarch64")]
+        Self::Neon,
+        Self::Portable,
+    ];
 
-    /// The levels that this machine supports, fastest first.
+    /// Whether kernels are compiled for the level.
+    pub(crate) fn is_built(self) -> bool {
+        Self::BUILT.contains(&self)
+    }
+
+    /// The levels that kernels are compiled for and this machine supports, fastest first.
     pub(crate) fn available() -> &'static [Self] {
         #[cfg(target_arch = "x86_64")]
         CONVERTS_BF16.store(std::arch::is_x86_feature_detected!("avx512bf16"), Ordering::Relaxed);
-        let first = Self::ALL.iter().position(|level| level.is_present());
-        &Self::ALL[first.unwrap_or(Self::ALL.len() - 1)..]
+        let first = Self::BUILT.iter().position(|level| level.is_present());
+        &Self::BUILT[first.unwrap_or(Self::BUILT.len() - 1)..]
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -43,6 +53,7 @@ impl Level {
         }
     }
 
+    /// Whether the machine supports the level.
     fn is_present(self) -> bool {
         match self {
             Self::Portable => true,
@@ -91,7 +102,7 @@ macro_rules! entry_points {
             use $crate::simd::Level;
 
             // A module per level: the compiler splits codegen units by module.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
             pub(super) mod avx512 {
                 use super::*;
                 /// # Safety
@@ -102,7 +113,7 @@ macro_rules! entry_points {
                     unsafe { $kernel::<$crate::simd::avx512::Avx512, $($ty),* $(, $($cn),*)?>($($arg),*) }
                 }
             }
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", feature = "avx2"))]
             pub(super) mod avx2 {
                 use super::*;
                 /// # Safety
@@ -141,9 +152,9 @@ macro_rules! entry_points {
                 level: Level,
             ) -> Option<unsafe fn($($argty),*) -> $ret> {
                 match level {
-                    #[cfg(target_arch = "x86_64")]
+                    #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
                     Level::Avx512 => Some(avx512::entry_avx512::<$($ty),* $(, $($cn),*)?>),
-                    #[cfg(target_arch = "x86_64")]
+                    #[cfg(all(target_arch = "x86_64", feature = "avx2"))]
                     Level::Avx2 => Some(avx2::entry_avx2::<$($ty),* $(, $($cn),*)?>),
                     #[cfg(target_arch = "aarch64")]
                     Level::Neon => Some(neon::entry_neon::<$($ty),* $(, $($cn),*)?>),

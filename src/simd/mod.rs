@@ -8,9 +8,9 @@
 //! Nothing here carries `#[target_feature]`. Kernels are inlined, whole, into the entry functions
 //! that [`entry_points!`](crate::simd::entry_points) makes, and those do.
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", feature = "avx2"))]
 pub(crate) mod avx2;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", feature = "avx512"))]
 pub(crate) mod avx512;
 mod byte;
 pub(crate) mod codes;
