@@ -184,7 +184,7 @@ fn kernels_make_no_calls() {
 }
 
 #[test]
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", feature = "avx2"))]
 fn calls_are_detected() {
     let relocations = "0000000000009000 R_X86_64_GLOB_DAT  memcpy@GLIBC_2.14\n\
                        0000000000009008 R_X86_64_RELATIVE  *ABS*+0x0000000000005000\n\
