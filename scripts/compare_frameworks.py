@@ -26,9 +26,6 @@ import statistics
 import sys
 import time
 
-import frameworks
-import libnorm_calls
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHAPES = ["1x4096", "4x4096", "32x4096", "128x1024", "257x768", "512x4096", "2048x8192", "4096x4096"]
 OPERATIONS = {
@@ -170,6 +167,11 @@ def main():
     parser.add_argument("--shape", action="append", help="ROWSxCOLS (default: eight shapes)")
     parser.add_argument("--csv", type=pathlib.Path, help="write every cell to this file")
     arguments = parser.parse_args()
+    # --help needs nothing beside this file.
+    global frameworks, libnorm_calls
+    import frameworks
+    import libnorm_calls
+
     settings = {
         **KEEP_MEMORY,
         "OMP_NUM_THREADS": str(arguments.threads),
