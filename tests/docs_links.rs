@@ -94,7 +94,7 @@ fn links_lead_somewhere() {
 
 #[test]
 fn named_files_exist() {
-    const FOLDERS: [&str; 13] = [
+    const FOLDERS: [&str; 14] = [
         "src/",
         "include/",
         "tests/",
@@ -107,6 +107,7 @@ fn named_files_exist() {
         "norm-rs/",
         "norm-sys/",
         "xtask/",
+        "packaging/",
         ".ci/",
     ];
     let (mut checked, mut missing) = (0, Vec::new());

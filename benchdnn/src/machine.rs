@@ -319,6 +319,14 @@ impl<'l> Machine<'l> {
     }
 }
 
+/// The options as clap commands, for manual pages and completions: first the program's, with those of
+/// the default driver, then each driver's.
+pub fn commands(drivers: &[Box<dyn Driver>]) -> Vec<clap::Command> {
+    let program = grammar(drivers, 0, false);
+    let each = (0..drivers.len()).map(|index| grammar(drivers, index, true));
+    std::iter::once(program).chain(each).map(|grammar| grammar.command().clone()).collect()
+}
+
 /// Names of the library's implementations of a problem, best first; none if it has none.
 pub fn implementations(library: &dyn Executor, problem: &dyn Problem) -> Vec<String> {
     let Ok(mut prepared) = library.prepare(&*problem.request()) else { return Vec::new() };

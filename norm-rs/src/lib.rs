@@ -66,7 +66,7 @@
 //! | feature | the library comes from |
 //! |---|---|
 //! | `bundled` (default) | the `libnorm` crate, compiled into the program |
-//! | `system` | `-lnorm`: `libnorm.so` of the system, or of the directory `NORM_LIB_DIR` at build time |
+//! | `system` | an installed `libnorm.so`: in the directory `NORM_LIB_DIR` if that is set at build time, otherwise where pkg-config finds it |
 //! | `avx2`, `avx512` (default) | `bundled` has kernels for these instruction sets, besides portable code and NEON |
 //!
 //! If both are enabled, `system` wins, because it is never enabled by default. To avoid compiling

@@ -1,6 +1,9 @@
 //! The project's task runner, `cargo xtask TASK`. It needs cargo alone; a task may need the tools that
 //! CONTRIBUTING.md lists for it. Each step prints its command, so that a failing one can be repeated by hand.
 
+#[cfg(unix)]
+mod stage;
+
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -12,6 +15,7 @@ Usage: cargo xtask TASK [ARGUMENTS]
   full    Everything that must hold before a change lands: runs .ci/run
   bench   cargo bench -p norm-benches; ARGUMENTS go to criterion
   bless   Regenerate every recorded file: Rust declarations, symbol lists, instruction counts, code size
+  stage   Lay out an installation in target/stage, as make does; ARGUMENTS go to cargo, after --libdir DIR
 
 CONTRIBUTING.md says what each check proves and how long it takes.";
 
@@ -95,7 +99,9 @@ fn main() -> ExitCode {
         "full" if rest.is_empty() => vec![Step::new(".ci/run")],
         "bench" => bench(rest),
         "bless" if rest.is_empty() => bless(),
-        "-h" | "--help" | "help" => {
+        #[cfg(unix)]
+        "stage" if !asks_for_help(rest) => return end(stage::stage(root(), rest)),
+        _ if asks_for_help(&arguments) => {
             println!("{HELP}");
             return ExitCode::SUCCESS;
         }
@@ -104,11 +110,20 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    for step in steps {
-        if let Err(message) = step.run() {
+    end(steps.iter().try_for_each(Step::run))
+}
+
+/// Whether help is requested. The arguments of `bench` are criterion's.
+fn asks_for_help(arguments: &[String]) -> bool {
+    arguments.iter().any(|word| ["-h", "--help", "help"].contains(&word.as_str()))
+}
+
+fn end(result: Result<(), String>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
             eprintln!("xtask: {message}");
-            return ExitCode::FAILURE;
+            ExitCode::FAILURE
         }
     }
-    ExitCode::SUCCESS
 }

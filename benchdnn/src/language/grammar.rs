@@ -6,6 +6,7 @@
 
 use super::options::Info;
 use super::value::BadValue;
+use clap::ValueHint::{FilePath, Other};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
 
@@ -41,6 +42,9 @@ const ELSEWHERE: &[&str] = &[
 /// The placeholder of an option with an optional value, `true` by default.
 const SWITCH: &str = "[BOOL]";
 
+/// The placeholders of paths, which completions offer files for.
+const FILES: [&str; 3] = ["FILE", "LIB[,NAME=VALUE...]", "PREFIX"];
+
 /// An option as written: its name and, unless it is a switch, its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
@@ -70,6 +74,11 @@ impl Grammar {
             command = command.arg(argument(info));
         }
         Grammar { command, infos }
+    }
+
+    /// The options, for a manual page and completions.
+    pub fn command(&self) -> &Command {
+        &self.command
     }
 
     /// The help text.
@@ -153,6 +162,7 @@ fn argument(info: &Info) -> Arg {
             .action(ArgAction::Set)
             .num_args(1)
             .value_name(info.value)
+            .value_hint(if FILES.contains(&info.value) { FilePath } else { Other })
             .require_equals(info.short.is_none())
             .allow_hyphen_values(true)
     }

@@ -1,0 +1,62 @@
+# Builds and installs libnorm and benchdnn. docs/installing.md explains the variables.
+#
+#   make                     build with cargo, into target/stage
+#   make install             copy to DESTDIR/PREFIX; does not need cargo after make
+#   make uninstall           remove what make install copied to DESTDIR/PREFIX
+#   make deb                 Debian packages in target/debian (needs debhelper)
+
+PREFIX ?= /usr/local
+LIBDIR ?= lib
+DESTDIR ?=
+CARGO ?= cargo
+CARGOFLAGS ?= --locked
+
+target := $(or $(CARGO_TARGET_DIR),target)
+# From the root of the file system, as the recipes change folders.
+root := $(if $(filter /%,$(DESTDIR)$(PREFIX)),,$(CURDIR)/)$(DESTDIR)$(PREFIX)
+# Below the prefix, as LIBDIR=/usr/lib64 with PREFIX=/usr is usual too.
+libdir := $(patsubst $(PREFIX)/%,%,$(LIBDIR))
+tree := $(target)/stage/prefix
+# The tree depends on libdir, so each has a stamp of its own.
+stamp := $(target)/stage/stamp-$(subst /,_,$(libdir))
+sources := $(shell find Cargo.toml Cargo.lock build.rs src include norm-sys benchdnn xtask packaging -type f)
+# The installed files, relative to the prefix.
+list := share/doc/libnorm/files
+
+all: $(stamp)
+
+$(stamp): $(sources)
+	$(CARGO) xtask stage --libdir $(libdir) $(CARGOFLAGS)
+	@touch '$@'
+
+# What an older version installed stays on the list. install(1) replaces a file that is in use.
+install: $(stamp)
+	@umask 022; mkdir -p '$(root)/$(dir $(list))' && touch '$(root)/$(list)'
+	@cd '$(tree)' && find . ! -type d | sed 's|^\./||' | LC_ALL=C sort -u -o '$(root)/$(list)' - '$(root)/$(list)'
+	@umask 022; cd '$(tree)' && find . ! -type d | sed 's|^\./||' | while read -r file; do \
+	    to='$(root)'/"$$file"; mkdir -p "$${to%/*}" || exit 1; \
+	    if [ -L "$$file" ]; then ln -sfn "$$(readlink "$$file")" "$$to" || exit 1; \
+	    elif [ -x "$$file" ]; then install -m 755 "$$file" "$$to" || exit 1; \
+	    else install -m 644 "$$file" "$$to" || exit 1; fi; \
+	    echo "$$to"; \
+	done
+
+# Folders of this project alone are removed, if nothing else is in them.
+uninstall:
+	@[ -f '$(root)/$(list)' ] || { echo 'no libnorm is installed in $(root)' >&2; exit 1; }
+	@cd '$(root)' && while read -r file; do rm -f "$$file" && echo '$(root)'/"$$file" || exit 1; done <'$(list)'
+	@cd '$(root)' && folders=$$(sed -n -E 's,^(.*/(lib)?norm)/[^/]*$$,\1,p' '$(list)' | LC_ALL=C sort -u) && \
+	    rm '$(list)' && rmdir --ignore-fail-on-non-empty $$folders
+
+# Cargo may come from rustup, so its package is not required (-d).
+deb: folder := $(target)/debian/libnorm
+deb: version = $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' Cargo.toml | head -1)
+deb:
+	$(MAKE) LIBDIR=lib/$(shell dpkg-architecture -qDEB_HOST_MULTIARCH)
+	rm -rf '$(target)/debian' && mkdir -p '$(folder)' && cp -R packaging/debian '$(folder)'
+	printf 'libnorm (%s) unstable; urgency=medium\n\n  * Release %s.\n\n -- %s  %s\n' '$(version)' '$(version)' \
+	    "$$(sed -n 's/^Maintainer: //p' packaging/debian/control)" "$$(date -R)" >'$(folder)/debian/changelog'
+	cd '$(folder)' && SOURCE='$(CURDIR)' dpkg-buildpackage -b -us -uc -d
+	@ls '$(target)'/debian/*.deb
+
+.PHONY: all install uninstall deb
