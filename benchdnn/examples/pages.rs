@@ -39,9 +39,7 @@ fn completions(shell: Shell, commands: &[Command]) -> Vec<u8> {
     let mut all = Command::new("benchdnn").disable_help_flag(true).disable_version_flag(true);
     for argument in commands.iter().flat_map(Command::get_arguments) {
         if !all.get_arguments().any(|known| known.get_id() == argument.get_id()) {
-            let first = argument.get_help().map(|help| help.to_string());
-            let first = first.and_then(|help| help.lines().next().map(str::to_owned));
-            all = all.arg(argument.clone().help(first));
+            all = all.arg(argument.clone());
         }
     }
     all.set_bin_name("benchdnn");
@@ -75,9 +73,6 @@ fn manual(commands: &[Command]) -> io::Result<Vec<u8>> {
         roman(" ..."),
     ]);
     roff.control("SH", ["DESCRIPTION"]).text([roman(about(program))]);
-    roff.text([roman(
-        "Each shell completes the options of all drivers; benchdnn refuses those of another.",
-    )]);
     for heading in headings(program) {
         roff.control("SH", [heading.to_uppercase().as_str()]);
         let under = |argument: &&Arg| argument.get_help_heading() == Some(&heading);
@@ -149,6 +144,8 @@ fn option(roff: &mut Roff, argument: &Arg) {
 /// Text whose lines stay as they are.
 fn example(roff: &mut Roff, text: &str) {
     roff.control("PP", []).control("nf", []);
-    text.lines().for_each(|line| drop(roff.text([roman(line)])));
+    for line in text.lines() {
+        roff.text([roman(line)]);
+    }
     roff.control("fi", []);
 }
