@@ -17,8 +17,10 @@ root := $(if $(filter /%,$(DESTDIR)$(PREFIX)),,$(CURDIR)/)$(DESTDIR)$(PREFIX)
 # Below the prefix, as LIBDIR=/usr/lib64 with PREFIX=/usr is usual too.
 libdir := $(patsubst $(PREFIX)/%,%,$(LIBDIR))
 tree := $(target)/stage/prefix
-# The tree depends on libdir, so each has a stamp of its own.
-stamp := $(target)/stage/stamp-$(subst /,_,$(libdir))
+# The tree depends on these, so each of their values has a stamp of its own.
+made_with := $(subst ",,$(subst ',,$(subst =,-,$(subst /,-,$(strip $(libdir) $(CARGOFLAGS))))))
+empty :=
+stamp := $(target)/stage/stamp-$(subst $(empty) ,_,$(made_with))
 sources := $(shell find Cargo.toml Cargo.lock build.rs src include norm-sys benchdnn xtask packaging -type f)
 # The installed files, relative to the prefix.
 list := share/doc/libnorm/files
