@@ -994,6 +994,24 @@ pub struct norm_version_t {
     pub cpu_runtime: ::core::ffi::c_uint,
     pub gpu_runtime: ::core::ffi::c_uint,
 }
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of norm_version_t"][::core::mem::size_of::<norm_version_t>() - 32usize];
+    ["Alignment of norm_version_t"][::core::mem::align_of::<norm_version_t>() - 8usize];
+    ["Offset of field: norm_version_t::major"]
+        [::core::mem::offset_of!(norm_version_t, major) - 0usize];
+    ["Offset of field: norm_version_t::minor"]
+        [::core::mem::offset_of!(norm_version_t, minor) - 4usize];
+    ["Offset of field: norm_version_t::patch"]
+        [::core::mem::offset_of!(norm_version_t, patch) - 8usize];
+    ["Offset of field: norm_version_t::hash"]
+        [::core::mem::offset_of!(norm_version_t, hash) - 16usize];
+    ["Offset of field: norm_version_t::cpu_runtime"]
+        [::core::mem::offset_of!(norm_version_t, cpu_runtime) - 24usize];
+    ["Offset of field: norm_version_t::gpu_runtime"]
+        [::core::mem::offset_of!(norm_version_t, gpu_runtime) - 28usize];
+};
 pub const norm_data_type_undef: norm_data_type_t = 0;
 pub const norm_f16: norm_data_type_t = 1;
 pub const norm_bf16: norm_data_type_t = 2;
@@ -1259,6 +1277,16 @@ pub struct norm_exec_arg_t {
     pub arg: ::core::ffi::c_int,
     pub memory: norm_memory_t,
 }
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of norm_exec_arg_t"][::core::mem::size_of::<norm_exec_arg_t>() - 16usize];
+    ["Alignment of norm_exec_arg_t"][::core::mem::align_of::<norm_exec_arg_t>() - 8usize];
+    ["Offset of field: norm_exec_arg_t::arg"]
+        [::core::mem::offset_of!(norm_exec_arg_t, arg) - 0usize];
+    ["Offset of field: norm_exec_arg_t::memory"]
+        [::core::mem::offset_of!(norm_exec_arg_t, memory) - 8usize];
+};
 pub const norm_normalization_flags_none: norm_normalization_flags_t = 0;
 pub const norm_use_global_stats: norm_normalization_flags_t = 1;
 pub const norm_use_scale: norm_normalization_flags_t = 2;
@@ -2017,14 +2045,14 @@ unsafe extern "C" {
 }
 unsafe extern "C" {
     pub fn norm_accumulation_mode2str(mode: norm_accumulation_mode_t)
-    -> *const ::core::ffi::c_char;
+        -> *const ::core::ffi::c_char;
 }
 unsafe extern "C" {
     pub fn norm_rounding_mode2str(mode: norm_rounding_mode_t) -> *const ::core::ffi::c_char;
 }
 unsafe extern "C" {
     pub fn norm_quantization_mode2str(mode: norm_quantization_mode_t)
-    -> *const ::core::ffi::c_char;
+        -> *const ::core::ffi::c_char;
 }
 unsafe extern "C" {
     pub fn norm_cpu_isa_hints2str(isa_hints: norm_cpu_isa_hints_t) -> *const ::core::ffi::c_char;
