@@ -66,19 +66,7 @@ impl Plan {
         };
         let order = row_order(&p.src, kernels.is_none() || p.writes_scale() || p.writes_shift());
         let level = kernels.map(|(level, _)| level);
-        let scale_type = own(&p.scale_shift);
-        // The kernels of long rows read what they need; those of short ones may read everything.
-        let reads = match kernels {
-            Some(_) if p.cols <= STATIC_COLS => [true; 2],
-            Some((level, types)) if forward => forward::reads(level, types, p.flags),
-            Some((level, types)) => [Kind::new(p, level, types).reads_scale(level), false],
-            None => [false; 2],
-        };
-        let parameter = |i: usize, neutral| {
-            let level = level.unwrap_or(Level::Portable);
-            Parameter::new(level, p.cols, scale_type, reads[i].then_some(neutral))
-        };
-        let parameters = [parameter(0, Neutral::One), parameter(1, Neutral::MinusZero)];
+        let parameters = parameters(p, kernels);
         let scale_room = parameters[0].room(p.flags.scale());
         let shift_room = if forward { parameters[1].room(p.flags.shift()) } else { 0 };
         let (fuses, staged_chain) = (
@@ -287,6 +275,22 @@ impl Plan {
             }
         }
     }
+}
+
+/// Scale and shift, with neutral values if the kernels read what is absent.
+fn parameters(p: &LayerNormalization, kernels: Option<(Level, &KernelTypes)>) -> [Parameter; 2] {
+    // The kernels of long rows read what they need; those of short ones may read everything.
+    let reads = match kernels {
+        Some(_) if p.cols <= STATIC_COLS => [true; 2],
+        Some((level, types)) if p.prop_kind.is_forward() => forward::reads(level, types, p.flags),
+        Some((level, types)) => [Kind::new(p, level, types).reads_scale(level), false],
+        None => [false; 2],
+    };
+    let level = kernels.map_or(Level::Portable, |(level, _)| level);
+    let data_type = LayerNormalization::type_of(&p.scale_shift);
+    let parameter =
+        |i: usize, neutral| Parameter::new(level, p.cols, data_type, reads[i].then_some(neutral));
+    [parameter(0, Neutral::One), parameter(1, Neutral::MinusZero)]
 }
 
 /// The statistics of empty rows are 0.
