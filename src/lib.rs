@@ -6,10 +6,13 @@
 //! `error`.
 
 mod capi;
+mod environment;
 mod error;
+mod heap;
 mod ops;
 mod primitive;
 mod rows;
 mod simd;
 mod tensor;
+mod text;
 mod threads;

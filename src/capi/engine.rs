@@ -42,7 +42,7 @@ exported! {
         // SAFETY: guaranteed by the caller.
         let out = unsafe { Out::new(engine, "engine") }?;
         check(kind, index)?;
-        out.set(Engine.into_c());
+        out.set(Engine.into_c()?);
         Ok(())
     }
 }
@@ -52,9 +52,9 @@ fn check(kind: sys::norm_engine_kind_t, index: usize) -> Result<()> {
         return Err(Error::invalid("kind: there is no GPU engine"));
     }
     match count(kind) {
-        0 => Err(Error::invalid(format!("kind: {} is not an engine kind", kind as i32))),
+        0 => Err(Error::invalid(format_args!("kind: {} is not an engine kind", kind as i32))),
         n if index >= n => {
-            Err(Error::invalid(format!("index: {index}, but the only engine is number 0")))
+            Err(Error::invalid(format_args!("index: {index}, but the only engine is number 0")))
         }
         _ => Ok(()),
     }

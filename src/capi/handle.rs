@@ -1,6 +1,7 @@
 //! C handles: the Rust type behind each, and its ownership.
 
 use crate::error::{Error, Result};
+use crate::heap;
 use crate::primitive::{Attr, PostOps};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
@@ -13,8 +14,8 @@ pub(super) trait Handle: Sized {
     /// The opaque C struct.
     type C;
 
-    fn into_c(self) -> *mut Self::C {
-        Box::into_raw(Box::new(self)).cast()
+    fn into_c(self) -> Result<*mut Self::C> {
+        Ok(Box::into_raw(heap::boxed(self)?).cast())
     }
 
     fn lend(&self) -> *const Self::C {
@@ -65,7 +66,7 @@ impl Handle for PostOps {
 }
 
 pub(super) fn is_null(name: &str) -> Error {
-    Error::invalid(format!("{name} is NULL"))
+    Error::invalid(format_args!("{name} is NULL"))
 }
 
 /// An output parameter that is not NULL.
@@ -109,7 +110,7 @@ pub(super) unsafe fn text<'a>(p: *const c_char, name: &str) -> Result<&'a str> {
     }
     // SAFETY: guaranteed by the caller.
     let text = unsafe { CStr::from_ptr(p) };
-    text.to_str().map_err(|_| Error::invalid(format!("{name}: {text:?} is not UTF-8")))
+    text.to_str().map_err(|_| Error::invalid(format_args!("{name}: {text:?} is not UTF-8")))
 }
 
 /// Writes an output unless it is NULL.

@@ -23,10 +23,8 @@ struct Owned {
 impl Owned {
     fn new(size: usize) -> Result<Self> {
         let refused = || {
-            Error::new(
-                Status::OutOfMemory,
-                format!("handle: cannot allocate a buffer of {size} bytes"),
-            )
+            let text = format_args!("handle: cannot allocate a buffer of {size} bytes");
+            Error::new(Status::OutOfMemory, text)
         };
         let allocation = Allocation::from_size_align(size, ALIGN).map_err(|_| refused())?;
         // SAFETY: the caller does not ask for 0 bytes.
@@ -87,7 +85,7 @@ exported! {
                 (1, _) => slice(handles, 1, "handles")?[0],
                 (0, 0) => std::ptr::null_mut(),
                 _ => {
-                    return Err(Error::invalid(format!(
+                    return Err(Error::invalid(format_args!(
                         "nhandles: {nhandles}, but the descriptor has one buffer"
                     )));
                 }
@@ -128,7 +126,7 @@ unsafe fn create(
         None if handle == sys::NORM_MEMORY_ALLOCATE => std::ptr::null_mut(),
         None => handle.cast(),
     };
-    out.set(Memory { engine: *engine, desc: desc.clone(), size, data, owned }.into_c());
+    out.set(Memory { engine: *engine, desc: desc.clone(), size, data, owned }.into_c()?);
     Ok(())
 }
 

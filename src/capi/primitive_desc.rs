@@ -6,11 +6,11 @@ use super::exported;
 use super::handle::{Handle, Out, is_null};
 use super::memory_desc::put;
 use crate::error::{Error, Result, Status};
+use crate::heap::counted;
 use crate::primitive::{Answer, Attr, Op, OpArgument, PrimitiveDesc, ScratchpadMode, Usage};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 
 /// The C object: the descriptor and its engine.
 #[derive(Clone)]
@@ -42,11 +42,11 @@ pub(super) unsafe fn create<O: Op + 'static>(
         (
             Out::new(primitive_desc, "primitive_desc")?,
             Engine::get(engine, "engine")?,
-            Attr::get_optional(attr).cloned().unwrap_or_default(),
+            Attr::get_optional(attr).map_or_else(|| Ok(Attr::default()), Attr::try_clone)?,
         )
     };
-    let desc = PrimitiveDesc::new(Arc::new(problem(&attr)?), attr)?;
-    out.set(Descriptor { engine: *engine, desc }.into_c());
+    let desc = PrimitiveDesc::new(counted(problem(&attr)?)?, attr)?;
+    out.set(Descriptor { engine: *engine, desc }.into_c()?);
     Ok(())
 }
 
@@ -58,7 +58,7 @@ impl Descriptor {
             sys::norm_query_scratchpad_md => match index {
                 0 => self.desc.scratchpad_desc(),
                 _ => {
-                    return Err(Error::invalid(format!(
+                    return Err(Error::invalid(format_args!(
                         "index: {index}, but there is one scratchpad"
                     )));
                 }
@@ -76,7 +76,7 @@ impl Descriptor {
             | sys::norm_query_exec_arg_md => op.query_md(what, index).unwrap_or(&EMPTY),
             _ => {
                 let what = what as i32;
-                return Err(Error::unimplemented(format!(
+                return Err(Error::unimplemented(format_args!(
                     "what: {what} is not asked of this primitive descriptor"
                 )));
             }
@@ -106,7 +106,7 @@ impl Descriptor {
         };
         answer.ok_or_else(|| {
             let what = what as i32;
-            Error::unimplemented(format!("what: {what} is not asked of a {}", op.name()))
+            Error::unimplemented(format_args!("what: {what} is not asked of a {}", op.name()))
         })
     }
 
@@ -179,7 +179,7 @@ exported! {
         unsafe {
             let out = Out::new(primitive_desc, "primitive_desc")?;
             let existing = Descriptor::get(existing_primitive_desc, "existing_primitive_desc")?;
-            out.set(existing.clone().into_c());
+            out.set(existing.clone().into_c()?);
         }
         Ok(())
     }
@@ -251,7 +251,7 @@ exported! {
         let descriptor = unsafe { Descriptor::get(primitive_desc, "primitive_desc") }?;
         match descriptor.value(what)? {
             Answer::S32(value) => Ok(value),
-            _ => Err(Error::invalid(format!("what: the answer to {} is not an s32", what as i32))),
+            _ => Err(Error::invalid(format_args!("what: the answer to {} is not an s32", what as i32))),
         }
     }
 }

@@ -4,9 +4,12 @@ use super::engine::Engine;
 use super::exported;
 use super::handle::{Handle, Out};
 use crate::error::Error;
-use crate::threads::{CallerPool, MAX_THREADS, Threads};
+use crate::threads::{CallerPool, MAX_THREADS, ParallelFor, Threads};
 use norm_sys as sys;
 use std::ffi::{c_int, c_uint, c_void};
+
+/// `norm_parallel_for_t`, not NULL.
+type Registered = unsafe extern "C" fn(*mut c_void, c_int, sys::norm_parallel_body_t, *mut c_void);
 
 /// Executes primitives.
 #[derive(Debug)]
@@ -29,11 +32,11 @@ exported! {
         // SAFETY: guaranteed by the caller.
         let (out, engine) = unsafe { (Out::new(stream, "stream")?, Engine::get(engine, "engine")?) };
         if !matches!(flags, sys::norm_stream_in_order | sys::norm_stream_out_of_order) {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "flags: {flags:#x} is neither stream_in_order nor stream_out_of_order"
             )));
         }
-        out.set(Stream { engine: *engine, threads: Threads::Library }.into_c());
+        out.set(Stream { engine: *engine, threads: Threads::Library }.into_c()?);
         Ok(())
     }
 }
@@ -85,10 +88,12 @@ exported! {
             Some(parallel_for) => {
                 let threads = usize::try_from(num_threads).unwrap_or(0);
                 if !(1..=MAX_THREADS).contains(&threads) {
-                    return Err(Error::invalid(format!(
+                    return Err(Error::invalid(format_args!(
                         "num_threads: {num_threads} is not between 1 and {MAX_THREADS}"
                     )));
                 }
+                // SAFETY: the two calling conventions differ only in what an exception does.
+                let parallel_for = unsafe { std::mem::transmute::<Registered, ParallelFor>(parallel_for) };
                 Threads::Caller(CallerPool { parallel_for, pool, threads })
             }
         };

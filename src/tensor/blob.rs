@@ -35,7 +35,7 @@ impl MemoryDesc {
     pub(crate) fn to_blob(&self) -> [u8; BLOB_SIZE] {
         let data_type = TYPES.iter().position(|t| Some(*t) == self.data_type);
         let layout = LAYOUTS.iter().position(|l| *l == self.layout).unwrap_or(0);
-        let mut numbers = vec![
+        let head = [
             MARK,
             self.ndims as i64,
             data_type.map_or(-1, |at| at as i64),
@@ -43,12 +43,14 @@ impl MemoryDesc {
             self.offset,
             self.block_count as i64,
         ];
-        for array in
-            [&self.dims, &self.padded_dims, &self.strides, &self.block_sizes, &self.block_dims]
-        {
-            numbers.extend(array);
+        let arrays =
+            [&self.dims, &self.padded_dims, &self.strides, &self.block_sizes, &self.block_dims];
+        let mut numbers = [0; NUMBERS];
+        let content = head.iter().chain(arrays.into_iter().flatten());
+        for (to, number) in numbers.iter_mut().zip(content) {
+            *to = *number;
         }
-        numbers.push(checksum(&numbers));
+        numbers[NUMBERS - 1] = checksum(&numbers[..NUMBERS - 1]);
         let mut blob = [0; BLOB_SIZE];
         for (to, number) in blob.chunks_exact_mut(8).zip(numbers) {
             to.copy_from_slice(&number.to_ne_bytes());

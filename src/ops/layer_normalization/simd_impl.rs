@@ -12,6 +12,8 @@ use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::short;
 use super::types::KernelTypes;
+use crate::error::{Error, Result};
+use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::rows::{JoinEntry, join_entry};
 use crate::simd::Level;
@@ -22,19 +24,21 @@ pub(super) fn make(
     problem: &LayerNormalization,
     variant: &'static Variant,
     level: Level,
-) -> Result<Box<dyn Implementation>, String> {
+) -> Result<Box<Counted<dyn Implementation>>> {
     let p = problem;
     for (name, desc) in [("src", &p.src), ("dst", &p.dst), ("diff_src", &p.diff_src)] {
         if desc.is_blocked() {
-            return Err(format!("the layout of {name} is cut into blocks"));
+            let text = format_args!("the layout of {name} is cut into blocks");
+            return Err(Error::unimplemented(text));
         }
     }
     for post_op in p.attr.post_ops.iter() {
         if post_op.operands().any(MemoryDesc::is_blocked) {
-            return Err("the layout of a post-operation's tensor is cut into blocks".into());
+            let text = "the layout of a post-operation's tensor is cut into blocks";
+            return Err(Error::unimplemented(text));
         }
     }
-    let types = KernelTypes::new(p, level);
+    let types = KernelTypes::new(p, level)?;
     let rms = p.flags.rms();
     let run = if p.prop_kind.is_forward() {
         let [src, dst, _] = types.all();
@@ -53,8 +57,8 @@ pub(super) fn make(
             join_entry(level),
         )
     };
-    let plan = Plan::staged(p, level, &types);
-    Ok(Box::new(Vectorized { variant, plan, run }))
+    let plan = Plan::staged(p, level, &types)?;
+    Ok(counted(Vectorized { variant, plan, run })?)
 }
 
 /// How many rows the general kernel runs after an f64 row, before the dense kernel is tried again.
