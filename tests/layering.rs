@@ -12,14 +12,17 @@ use std::path::{Path, PathBuf};
 /// The layers. Higher ones may import lower ones; those with equal numbers may not import each
 /// other. `simd` imports the data types of its element types from `tensor`.
 const LAYERS: &[(&str, u8)] = &[
-    ("capi", 6),
-    ("ops", 5),
-    ("rows", 4),
-    ("primitive", 3),
-    ("simd", 2),
-    ("tensor", 1),
-    ("threads", 2),
-    ("error", 0),
+    ("capi", 9),
+    ("ops", 8),
+    ("rows", 7),
+    ("primitive", 6),
+    ("simd", 5),
+    ("tensor", 4),
+    ("threads", 5),
+    ("heap", 3),
+    ("environment", 2),
+    ("error", 2),
+    ("text", 0),
 ];
 
 fn layer(module: &str) -> Option<u8> {

@@ -31,8 +31,31 @@ fn checksum(numbers: &[i64]) -> i64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, step) as i64
 }
 
+fn blob_of(numbers: &[i64; NUMBERS]) -> [u8; BLOB_SIZE] {
+    let mut blob = [0; BLOB_SIZE];
+    for (to, number) in blob.chunks_exact_mut(8).zip(numbers) {
+        to.copy_from_slice(&number.to_ne_bytes());
+    }
+    blob
+}
+
 impl MemoryDesc {
     pub(crate) fn to_blob(&self) -> [u8; BLOB_SIZE] {
+        blob_of(&self.numbers())
+    }
+
+    /// A blob with other numbers at some positions, and the checksum that fits them.
+    #[cfg(test)]
+    pub(crate) fn forged_blob(&self, changes: &[(usize, i64)]) -> [u8; BLOB_SIZE] {
+        let mut numbers = self.numbers();
+        for (at, number) in changes {
+            numbers[*at] = *number;
+        }
+        numbers[NUMBERS - 1] = checksum(&numbers[..NUMBERS - 1]);
+        blob_of(&numbers)
+    }
+
+    fn numbers(&self) -> [i64; NUMBERS] {
         let data_type = TYPES.iter().position(|t| Some(*t) == self.data_type);
         let layout = LAYOUTS.iter().position(|l| *l == self.layout).unwrap_or(0);
         let head = [
@@ -51,11 +74,7 @@ impl MemoryDesc {
             *to = *number;
         }
         numbers[NUMBERS - 1] = checksum(&numbers[..NUMBERS - 1]);
-        let mut blob = [0; BLOB_SIZE];
-        for (to, number) in blob.chunks_exact_mut(8).zip(numbers) {
-            to.copy_from_slice(&number.to_ne_bytes());
-        }
-        blob
+        numbers
     }
 
     /// The descriptor of a blob, if it was not modified.

@@ -33,6 +33,8 @@ impl MemoryDesc {
         if self.layout != Layout::Strided {
             return Err(Error::unimplemented("parent_memory_desc: the descriptor has no layout"));
         }
+        let beyond =
+            || Error::invalid("offsets: the part lies outside the address space");
         let mut part = self.clone();
         for d in 0..self.ndims {
             let (dim, offset, block) = (dims[d], offsets[d], self.block_of(d));
@@ -53,9 +55,11 @@ impl MemoryDesc {
             }
             part.dims[d] = dim;
             part.padded_dims[d] = if reaches_end { self.padded_dims[d] - offset } else { dim };
-            part.offset += offset / block * self.strides[d];
+            let steps = (offset / block).checked_mul(self.strides[d]);
+            let first = steps.and_then(|steps| steps.checked_add(part.offset));
+            part.offset = first.ok_or_else(beyond)?;
         }
-        part.checked()
+        part.checked().map_err(|_| beyond())
     }
 
     /// Dimension `d` becomes dimension `permutation[d]`.
@@ -132,7 +136,8 @@ impl MemoryDesc {
             }
             let plain = |d: &usize| self.block_of(*d) == 1 && self.padded_dims[*d] == self.dims[*d];
             let dense = |pair: &[usize]| {
-                self.strides[pair[0]] == self.strides[pair[1]] * self.dims[pair[1]]
+                let below = self.strides[pair[1]].checked_mul(self.dims[pair[1]]);
+                below == Some(self.strides[pair[0]])
             };
             if !group.iter().all(plain) || !group.windows(2).all(dense) {
                 return split();
@@ -140,7 +145,8 @@ impl MemoryDesc {
             let mut stride = self.strides[group[group.len() - 1]];
             for d in (o..new_end).rev() {
                 made.strides[d] = stride;
-                stride *= dims[d];
+                // That of the outermost, which is not used, need not fit.
+                stride = stride.saturating_mul(dims[d]);
             }
         }
         made.checked()
@@ -154,10 +160,10 @@ fn innermost_group(old: &[i64], new: &[i64]) -> Option<(usize, usize)> {
     loop {
         if i > 0 && (i == old.len() || old_volume < new_volume) {
             i -= 1;
-            old_volume *= old[i];
+            old_volume = old_volume.checked_mul(old[i])?;
         } else if o > 0 && (o == new.len() || new_volume < old_volume) {
             o -= 1;
-            new_volume *= new[o];
+            new_volume = new_volume.checked_mul(new[o])?;
         } else {
             return None;
         }

@@ -174,8 +174,7 @@ mod tests {
     /// `include/norm_tags.h` has the same names with the same values.
     #[test]
     fn the_header_has_the_same_tags() {
-        let header = concat!(env!("CARGO_MANIFEST_DIR"), "/include/norm_tags.h");
-        let header = std::fs::read_to_string(header).unwrap();
+        let header = include_str!("../../include/norm_tags.h");
         let mut found: Vec<(u32, String)> = header
             .split([',', '\n', '{'])
             .filter_map(|item| item.trim().strip_prefix("norm_")?.split_once(" = "))
