@@ -9,12 +9,13 @@ use proptest::sample::select;
 
 /// Sizes, strides and offsets: small ones, powers of two and what is near the largest.
 fn number() -> impl Strategy<Value = i64> {
-    let extreme = [i64::MAX, i64::MAX - 1, i64::MAX / 2, i64::MAX / 4, i64::MAX / 16, -1, i64::MIN];
+    const EXTREME: &[i64] =
+        &[i64::MAX, i64::MAX - 1, i64::MAX / 2, i64::MAX / 4, i64::MAX / 16, -1, i64::MIN];
     prop_oneof![
         6 => 0..6i64,
         2 => select(&[7i64, 16, 17, 31, 32, 64, 100, 1000][..]),
         1 => (0..63u32).prop_map(|bits| 1i64 << bits),
-        1 => select(&extreme[..]),
+        1 => select(EXTREME),
     ]
 }
 
