@@ -14,10 +14,9 @@ static ZEROS: [i64; MAX_NDIMS] = [0; MAX_NDIMS];
 
 /// Checks the number of dimensions.
 fn dimensions(ndims: c_int) -> Result<usize> {
-    usize::try_from(ndims)
-        .ok()
-        .filter(|n| *n <= MAX_NDIMS)
-        .ok_or_else(|| Error::invalid(format_args!("ndims: {ndims} is not between 0 and {MAX_NDIMS}")))
+    usize::try_from(ndims).ok().filter(|n| *n <= MAX_NDIMS).ok_or_else(|| {
+        Error::invalid(format_args!("ndims: {ndims} is not between 0 and {MAX_NDIMS}"))
+    })
 }
 
 exported! {

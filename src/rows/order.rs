@@ -18,6 +18,7 @@ pub(crate) fn row_map(desc: &MemoryDesc, order: &[usize]) -> RowMap {
     if desc.ndims() == 0 {
         return RowMap::new(&[], &[]);
     }
-    let pick = |values: &[i64]| order.iter().map(|dim| values[*dim]).collect::<ArrayVec<_, MAX_NDIMS>>();
+    let pick =
+        |values: &[i64]| order.iter().map(|dim| values[*dim]).collect::<ArrayVec<_, MAX_NDIMS>>();
     RowMap::new(&pick(desc.dims()), &pick(desc.strides()))
 }

@@ -33,8 +33,7 @@ impl MemoryDesc {
         if self.layout != Layout::Strided {
             return Err(Error::unimplemented("parent_memory_desc: the descriptor has no layout"));
         }
-        let beyond =
-            || Error::invalid("offsets: the part lies outside the address space");
+        let beyond = || Error::invalid("offsets: the part lies outside the address space");
         let mut part = self.clone();
         for d in 0..self.ndims {
             let (dim, offset, block) = (dims[d], offsets[d], self.block_of(d));

@@ -95,12 +95,7 @@ mod system {
     }
 
     /// The content of a file of a group.
-    fn read_at<'a>(
-        mount: &str,
-        group: &str,
-        file: &str,
-        buffer: &'a mut [u8],
-    ) -> Option<&'a str> {
+    fn read_at<'a>(mount: &str, group: &str, file: &str, buffer: &'a mut [u8]) -> Option<&'a str> {
         let mut path = Text::<LONGEST>::new();
         write!(path, "{mount}{group}/{file}").ok()?;
         if path.is_cut() { None } else { read(path.as_c_str(), buffer) }

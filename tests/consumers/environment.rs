@@ -25,7 +25,8 @@ fn values_that_mean_nothing_are_warned_about_once() {
         assert_eq!(warnings(&[(variable, value)], &[]), [want]);
     }
     let foreign = if cfg!(target_arch = "x86_64") { "neon" } else { "avx2" };
-    let want = format!("libnorm: warning: {isa}={foreign} is ignored: it belongs to another architecture");
+    let want =
+        format!("libnorm: warning: {isa}={foreign} is ignored: it belongs to another architecture");
     assert_eq!(warnings(&[(isa, foreign)], &[]), [want]);
     assert_eq!(warnings(&[(isa, "avx5"), (threads, "many"), (verbose, "x")], &[]).len(), 3);
 }

@@ -57,9 +57,7 @@ impl Making {
                 let outer = letters.find(|c: char| c.is_ascii_digit()).unwrap_or(letters.len());
                 MemoryDesc::with_tag(&dims[..outer.min(12)], data_type, *tag).ok()
             }
-            Self::Letters(dims, letters) => {
-                MemoryDesc::with_letters(dims, data_type, letters).ok()
-            }
+            Self::Letters(dims, letters) => MemoryDesc::with_letters(dims, data_type, letters).ok(),
         }
     }
 }
@@ -176,8 +174,7 @@ fn holds(desc: &MemoryDesc) {
         inside *= block;
         index.push((desc.dims()[d] - 1).max(0));
     }
-    let has_elements =
-        desc.layout() == Layout::Strided && desc.ndims() > 0 && !desc.has_zero_dim();
+    let has_elements = desc.layout() == Layout::Strided && desc.ndims() > 0 && !desc.has_zero_dim();
     let exact = if has_elements { (last + inside) * element } else { 0 };
     assert_eq!(desc.size() as i128, exact, "{desc:?}");
     assert!(exact <= isize::MAX as i128, "{desc:?}");

@@ -155,7 +155,9 @@ fn sum_of(attr: &Attr, dst: DataType) -> Result<f32> {
 fn checked_type(name: &str, desc: &MemoryDesc) -> Result<DataType> {
     match (desc.layout(), desc.data_type()) {
         (Layout::Strided, Some(data_type)) => Ok(data_type),
-        (Layout::Any, _) => Err(Error::invalid(format_args!("{name}: the layout must not be `any`"))),
+        (Layout::Any, _) => {
+            Err(Error::invalid(format_args!("{name}: the layout must not be `any`")))
+        }
         _ => Err(Error::invalid(format_args!("{name}: an empty descriptor"))),
     }
 }

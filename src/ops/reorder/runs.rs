@@ -32,7 +32,9 @@ pub(super) fn make(
         return Err(Error::unimplemented("a tensor has several scales or zero points"));
     }
     let mut outer = loops(&problem.src, &problem.dst)?.ok_or_else(|| {
-        Error::unimplemented("the blocks of src, of dst and the dimensions do not divide each other")
+        Error::unimplemented(
+            "the blocks of src, of dst and the dimensions do not divide each other",
+        )
     })?;
     let unit = Loop { count: 1, src: 1, dst: 1 };
     let run = match outer.last() {
