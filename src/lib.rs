@@ -3,7 +3,7 @@
 //!
 //! The crate exports C functions only. Rust programs use the crate `norm-rs`. Modules import
 //! downwards only: `capi -> ops -> rows -> primitive -> {simd, tensor, threads}`, and every module may use
-//! `error`.
+//! the files beside this one.
 
 mod capi;
 mod environment;

@@ -5,7 +5,7 @@
 
 mod source;
 
-use source::{code, files, is_word, text};
+use source::{code, files, is_word, text, without_tests};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -159,24 +159,6 @@ fn imports(text: &str) -> Vec<Import> {
         at += 1;
     }
     found
-}
-
-/// Code without its modules of tests.
-fn without_tests(code: &str) -> String {
-    let mut rest = code;
-    let mut kept = String::new();
-    while let Some(at) = rest.find("#[cfg(test)]") {
-        kept.push_str(&rest[..at]);
-        let item = &rest[at..];
-        let end = item.find(['{', ';']).unwrap_or(item.len());
-        let mut depth = 0;
-        let length = item[end..].find(|c| {
-            depth += i32::from(c == '{') - i32::from(c == '}');
-            depth == 0
-        });
-        rest = &item[length.map_or(item.len(), |length| end + length + 1)..];
-    }
-    kept + rest
 }
 
 /// The paths of one import, written out, and the bytes that they span.
