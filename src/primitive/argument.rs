@@ -1,7 +1,7 @@
 //! The execution arguments of a problem.
 
 use crate::tensor::MemoryDesc;
-use crate::text::shown;
+use crate::text::{Capitals, shown};
 use norm_sys as sys;
 use std::fmt;
 
@@ -30,10 +30,12 @@ impl fmt::Display for ArgumentName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Tensor(name) => f.write_str(name),
-            Self::Scales(arg) => write!(f, "attr_scales | norm_arg_{}", name_of(arg)),
-            Self::ZeroPoints(arg) => write!(f, "attr_zero_points | norm_arg_{}", name_of(arg)),
+            Self::Scales(arg) => write!(f, "attr_scales | NORM_ARG_{}", Capitals(name_of(arg))),
+            Self::ZeroPoints(arg) => {
+                write!(f, "attr_zero_points | NORM_ARG_{}", Capitals(name_of(arg)))
+            }
             Self::Operand { post_op, name } => {
-                write!(f, "attr_multiple_post_op({post_op}) | norm_arg_{name}")
+                write!(f, "attr_multiple_post_op({post_op}) | NORM_ARG_{}", Capitals(name))
             }
         }
     }
