@@ -110,7 +110,8 @@ mod tests {
     #[test]
     fn texts_are_cut_between_characters() {
         let mut text = Text::<8>::new();
-        write!(text, "{}\0{}", "ab", 1).unwrap();
+        text.write_str("ab\0").unwrap();
+        write!(text, "{}", 1).unwrap();
         assert_eq!((text.as_str(), text.as_c_str(), text.is_cut()), ("ab?1", c"ab?1", false));
         // Two bytes fit the rest, of which the first is half of a character, and then no more.
         text.write_str("cdßx").unwrap();

@@ -289,7 +289,7 @@ fn choose(
     let report = verbosity() >= Verbosity::Creation;
     for (at, variant) in op.variants().iter().enumerate().skip(position) {
         let refusal = match variant.level {
-            Some(l) if !l.is_built() => "not in this build".into(),
+            Some(l) if !l.is_built() => Error::unimplemented("not in this build"),
             Some(l) if !Level::available().contains(&l) => {
                 Error::unimplemented("the machine lacks the instruction set")
             }

@@ -53,7 +53,8 @@ impl Making {
             }
             Self::Dense(dims) => MemoryDesc::dense(dims, data_type).ok(),
             Self::Tag(dims, tag) => {
-                let letters = letters_of(*tag).unwrap_or("");
+                // Any layout has no letters.
+                let letters = letters_of(*tag).unwrap_or("abc");
                 let outer = letters.find(|c: char| c.is_ascii_digit()).unwrap_or(letters.len());
                 MemoryDesc::with_tag(&dims[..outer.min(12)], data_type, *tag).ok()
             }
