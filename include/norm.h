@@ -19,7 +19,8 @@
  *             norm_get_last_error() then describes this thread's last failure
  *             in one sentence that names the parameter. Its text is in a
  *             buffer of the thread, so failures need no memory.
- *               norm_invalid_arguments  a required object or output is NULL, an
+ *               norm_invalid_arguments  a required object or output is NULL, a
+ *                                       handle is stale (see Handles), an
  *                                       enumerator does not exist, dimensions
  *                                       do not match, or an execution argument
  *                                       is missing, has another data type or
@@ -38,6 +39,16 @@
  *             depend on the handles that they were created from, so those may
  *             be destroyed first. A handle returned by a query is owned by the
  *             queried object and valid as long as that object.
+ * Handles.    A handle whose object was destroyed, that is of another kind or
+ *             that is to be destroyed but owned by another object is refused:
+ *             norm_invalid_arguments. The library does not give the memory of
+ *             destroyed objects back to the system. A new object of the same
+ *             kind gets it, but only after 32 other objects of the kind were
+ *             destroyed since; from then on the old handle means the new
+ *             object. Not detected are handles from a query whose owner was
+ *             destroyed, pointers that were never handles, and a destruction
+ *             while another thread uses the object. An object takes less than
+ *             1 kB; buffers that the library allocated are given back.
  * Threads.    Different objects may be used by different threads at the same
  *             time. One object may be read by several threads at the same time;
  *             executing a primitive counts as reading it. Modifying or

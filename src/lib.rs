@@ -8,7 +8,9 @@
 mod capi;
 mod environment;
 mod error;
+mod fork;
 mod heap;
+mod mark;
 mod ops;
 mod primitive;
 mod rows;

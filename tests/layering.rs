@@ -23,6 +23,8 @@ const LAYERS: &[(&str, u8)] = &[
     ("environment", 2),
     ("error", 2),
     ("text", 0),
+    ("mark", 0),
+    ("fork", 0),
 ];
 
 fn layer(module: &str) -> Option<u8> {

@@ -8,8 +8,12 @@
 mod environment;
 #[path = "../src/error.rs"]
 mod error;
+#[path = "../src/fork.rs"]
+mod fork;
 #[path = "../src/heap.rs"]
 mod heap;
+#[path = "../src/mark.rs"]
+mod mark;
 #[path = "../src/ops/mod.rs"]
 mod ops;
 #[path = "../src/primitive/mod.rs"]

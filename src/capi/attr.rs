@@ -35,8 +35,7 @@ exported! {
     /// Frees attributes.
     fn norm_primitive_attr_destroy as dnnl_primitive_attr_destroy(attr: sys::norm_primitive_attr_t) {
         // SAFETY: guaranteed by the caller.
-        unsafe { Attr::destroy(attr) };
-        Ok(())
+        unsafe { Attr::destroy(attr, "attr") }
     }
 }
 

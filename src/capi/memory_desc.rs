@@ -75,8 +75,7 @@ exported! {
     ) {
         // SAFETY: guaranteed by the caller.
         let desc = unsafe { MemoryDesc::get_mut(memory_desc, "memory_desc") }?;
-        *desc = desc.with_data_type(data_type(data_type_value, "data_type")?)?;
-        Ok(())
+        desc.set_data_type(data_type(data_type_value, "data_type")?)
     }
 }
 
@@ -127,8 +126,7 @@ exported! {
     /// Frees a descriptor.
     fn norm_memory_desc_destroy as dnnl_memory_desc_destroy(memory_desc: sys::norm_memory_desc_t) {
         // SAFETY: guaranteed by the caller.
-        unsafe { MemoryDesc::destroy(memory_desc) };
-        Ok(())
+        unsafe { MemoryDesc::destroy(memory_desc, "memory_desc") }
     }
 }
 
@@ -139,7 +137,9 @@ exported! {
         rhs: sys::const_norm_memory_desc_t,
     ) -> c_int, else 0; {
         // SAFETY: guaranteed by the caller.
-        let (lhs, rhs) = unsafe { (MemoryDesc::get_optional(lhs), MemoryDesc::get_optional(rhs)) };
+        let (lhs, rhs) = unsafe {
+            (MemoryDesc::get_optional(lhs, "lhs")?, MemoryDesc::get_optional(rhs, "rhs")?)
+        };
         Ok(c_int::from(lhs == rhs))
     }
 }

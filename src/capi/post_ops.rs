@@ -73,8 +73,7 @@ exported! {
     /// Frees a list.
     fn norm_post_ops_destroy as dnnl_post_ops_destroy(post_ops: sys::norm_post_ops_t) {
         // SAFETY: guaranteed by the caller.
-        unsafe { PostOps::destroy(post_ops) };
-        Ok(())
+        unsafe { PostOps::destroy(post_ops, "post_ops") }
     }
 }
 
@@ -82,7 +81,7 @@ exported! {
     /// The number of entries.
     fn norm_post_ops_len as dnnl_post_ops_len(post_ops: sys::const_norm_post_ops_t) -> c_int, else 0; {
         // SAFETY: guaranteed by the caller.
-        Ok(unsafe { PostOps::get_optional(post_ops) }.map_or(0, |list| list.len() as c_int))
+        Ok(unsafe { PostOps::get_optional(post_ops, "post_ops") }?.map_or(0, |list| list.len() as c_int))
     }
 }
 

@@ -1,12 +1,13 @@
 //! Primitives and their execution.
 
 use super::exported;
-use super::handle::{Handle, Out, slice};
+use super::handle::{Handle, Out, handles, slice, stranger};
 use super::memory::Memory;
 use super::primitive_desc::Descriptor;
 use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::heap;
+use crate::mark::{Kind, Mark};
 use crate::primitive::{ArgumentName, Arguments};
 use crate::tensor::{DataType, MemoryDesc};
 use crate::text::{Capitals, shown};
@@ -15,7 +16,9 @@ use std::cell::Cell;
 use std::ffi::c_int;
 
 /// An executable problem.
+#[repr(C)]
 struct Primitive {
+    mark: Mark,
     descriptor: Descriptor,
     needed: Vec<Needed>,
     /// The scratchpad argument in user mode.
@@ -31,12 +34,12 @@ impl Primitive {
         let name = ArgumentName::Tensor("scratchpad");
         let scratchpad = (scratchpad.ndims() > 0)
             .then(|| Needed::new(sys::NORM_ARG_SCRATCHPAD, name, scratchpad));
-        Ok(Self { descriptor, needed, scratchpad })
+        Ok(Self { mark: Mark::part(Kind::Primitive), descriptor, needed, scratchpad })
     }
 }
 
-impl Handle for Primitive {
-    type C = sys::norm_primitive;
+handles! {
+    Primitive: norm_primitive = Primitive;
 }
 
 thread_local! {
@@ -115,12 +118,12 @@ impl Needed {
     fn find(&self, args: &[sys::norm_exec_arg_t]) -> Result<*mut u8> {
         let given = args.iter().rev().find(|arg| arg.arg == self.id);
         // SAFETY: the header requires live handles.
-        let memory = given.and_then(|arg| unsafe { Memory::get_optional(arg.memory) });
+        let memory = given.and_then(|arg| unsafe { Memory::find(arg.memory) });
         match memory {
             Some(m) if self.fits(m) && !(m.data.is_null() && self.size > 0) => {
                 Ok(m.data.wrapping_add(self.offset))
             }
-            _ => Err(self.refuse(given.is_some(), memory)),
+            _ => Err(self.refuse(given.map(|arg| arg.memory), memory)),
         }
     }
 
@@ -136,11 +139,15 @@ impl Needed {
 
     /// The reason why [`find`](Self::find) failed.
     #[cold]
-    fn refuse(&self, is_given: bool, memory: Option<&Memory>) -> Error {
+    fn refuse(&self, given: Option<sys::norm_memory_t>, memory: Option<&Memory>) -> Error {
         let name = |data_type: Option<DataType>| data_type.map_or("undef", DataType::name);
         let what = shown(|f| match memory {
-            None if is_given => f.write_str("its memory is NULL"),
-            None => f.write_str("missing"),
+            None => match given {
+                None => f.write_str("missing"),
+                Some(given) if given.is_null() => f.write_str("its memory is NULL"),
+                // SAFETY: the header requires handles.
+                Some(given) => write!(f, "its memory: {}", unsafe { stranger::<Memory>(given) }),
+            },
             Some(m) if !self.has_type_of(&m.desc) => {
                 write!(f, "is {}, not {}", name(m.desc.data_type()), name(self.data_type))
             }
@@ -172,8 +179,7 @@ exported! {
     /// Frees a primitive.
     fn norm_primitive_destroy as dnnl_primitive_destroy(primitive: sys::norm_primitive_t) {
         // SAFETY: guaranteed by the caller.
-        unsafe { Primitive::destroy(primitive) };
-        Ok(())
+        unsafe { Primitive::destroy(primitive, "primitive") }
     }
 }
 

@@ -3,10 +3,11 @@
 use super::convert::prop_kind_code;
 use super::engine::Engine;
 use super::exported;
-use super::handle::{Handle, Out, is_null};
+use super::handle::{Handle, Out, handles, is_null};
 use super::memory_desc::put;
 use crate::error::{Error, Result, Status};
 use crate::heap::counted;
+use crate::mark::{Kind, Mark};
 use crate::primitive::{Answer, Attr, Op, OpArgument, PrimitiveDesc, ScratchpadMode, Usage};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
@@ -14,13 +15,15 @@ use std::ffi::{c_int, c_void};
 
 /// The C object: the descriptor and its engine.
 #[derive(Clone)]
+#[repr(C)]
 pub(super) struct Descriptor {
+    mark: Mark,
     pub(super) engine: Engine,
     pub(super) desc: PrimitiveDesc,
 }
 
-impl Handle for Descriptor {
-    type C = sys::norm_primitive_desc;
+handles! {
+    Descriptor: norm_primitive_desc = PrimitiveDesc;
 }
 
 /// The descriptor of an absent tensor.
@@ -42,11 +45,13 @@ pub(super) unsafe fn create<O: Op + 'static>(
         (
             Out::new(primitive_desc, "primitive_desc")?,
             Engine::get(engine, "engine")?,
-            Attr::get_optional(attr).map_or_else(|| Ok(Attr::default()), Attr::try_clone)?,
+            Attr::get_optional(attr, "attr")?
+                .map_or_else(|| Ok(Attr::default()), Attr::try_clone)?,
         )
     };
     let desc = PrimitiveDesc::new(counted(problem(&attr)?)?, attr)?;
-    out.set(Descriptor { engine: *engine, desc }.into_c()?);
+    let mark = Mark::part(Kind::PrimitiveDesc);
+    out.set(Descriptor { mark, engine: engine.clone(), desc }.into_c()?);
     Ok(())
 }
 
@@ -189,8 +194,7 @@ exported! {
     /// Frees a primitive descriptor.
     fn norm_primitive_desc_destroy as dnnl_primitive_desc_destroy(primitive_desc: sys::norm_primitive_desc_t) {
         // SAFETY: the caller's.
-        unsafe { Descriptor::destroy(primitive_desc) };
-        Ok(())
+        unsafe { Descriptor::destroy(primitive_desc, "primitive_desc") }
     }
 }
 

@@ -55,7 +55,7 @@ exported! {
     ) {
         // SAFETY: the caller's.
         unsafe {
-            Descriptor::get_optional(hint_fwd_pd);
+            Descriptor::get_optional(hint_fwd_pd, "hint_fwd_pd")?;
             create(primitive_desc, engine, attr, |attr| {
                 let descs = [
                     MemoryDesc::get(diff_src_desc, "diff_src_desc")?,

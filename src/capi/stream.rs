@@ -2,8 +2,9 @@
 
 use super::engine::Engine;
 use super::exported;
-use super::handle::{Handle, Out};
+use super::handle::{Handle, Out, handles};
 use crate::error::Error;
+use crate::mark::{Kind, Mark};
 use crate::threads::{CallerPool, MAX_THREADS, ParallelFor, Threads};
 use norm_sys as sys;
 use std::ffi::{c_int, c_uint, c_void};
@@ -13,13 +14,15 @@ type Registered = unsafe extern "C" fn(*mut c_void, c_int, sys::norm_parallel_bo
 
 /// Executes primitives.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Stream {
+    mark: Mark,
     engine: Engine,
     pub(super) threads: Threads,
 }
 
-impl Handle for Stream {
-    type C = sys::norm_stream;
+handles! {
+    Stream: norm_stream = Stream;
 }
 
 exported! {
@@ -36,7 +39,8 @@ exported! {
                 "flags: {flags:#x} is neither stream_in_order nor stream_out_of_order"
             )));
         }
-        out.set(Stream { engine: *engine, threads: Threads::Library }.into_c()?);
+        let (mark, threads) = (Mark::part(Kind::Stream), Threads::Library);
+        out.set(Stream { mark, engine: engine.clone(), threads }.into_c()?);
         Ok(())
     }
 }
@@ -68,8 +72,7 @@ exported! {
     /// Frees a stream.
     fn norm_stream_destroy as dnnl_stream_destroy(stream: sys::norm_stream_t) {
         // SAFETY: guaranteed by the caller.
-        unsafe { Stream::destroy(stream) };
-        Ok(())
+        unsafe { Stream::destroy(stream, "stream") }
     }
 }
 

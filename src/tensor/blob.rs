@@ -98,6 +98,7 @@ impl MemoryDesc {
         };
         let layout = LAYOUTS.get(numbers[3] as usize).ok_or_else(refused)?;
         let desc = Self {
+            mark: Self::EMPTY.mark,
             ndims: count(numbers[1])?,
             data_type: TYPES.get(numbers[2] as usize).copied(),
             layout: *layout,

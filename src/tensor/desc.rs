@@ -3,6 +3,7 @@
 use super::tags::Order;
 use super::{DataType, MAX_NDIMS, letters_of};
 use crate::error::{Error, Result};
+use crate::mark::{Kind, Mark};
 use crate::text::{joined, shown};
 use arrayvec::ArrayVec;
 use norm_sys as sys;
@@ -25,7 +26,10 @@ pub(crate) enum Layout {
 /// inner blocks are dense, with the last one innermost. Padding up to the padded dimension belongs
 /// to the tensor's memory but not to the tensor.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct MemoryDesc {
+    /// C holds descriptors by pointer.
+    pub(crate) mark: Mark,
     pub(super) ndims: usize,
     pub(super) dims: [i64; MAX_NDIMS],
     pub(super) padded_dims: [i64; MAX_NDIMS],
@@ -43,6 +47,7 @@ pub(crate) struct MemoryDesc {
 impl MemoryDesc {
     /// The empty descriptor.
     pub(crate) const EMPTY: Self = Self {
+        mark: Mark::part(Kind::MemoryDesc),
         ndims: 0,
         dims: [0; MAX_NDIMS],
         padded_dims: [0; MAX_NDIMS],
@@ -99,15 +104,24 @@ impl MemoryDesc {
         Self::ordered(dims, data_type, order)
     }
 
-    /// A copy with another data type.
-    pub(crate) fn with_data_type(&self, data_type: DataType) -> Result<Self> {
+    /// Changes the data type.
+    pub(crate) fn set_data_type(&mut self, data_type: DataType) -> Result<()> {
         if self.ndims == 0 {
             return Err(Error::invalid("memory_desc: an empty descriptor has no data type"));
         }
         let changed = Self { data_type: Some(data_type), ..self.clone() };
         let too_large =
             |_| Error::invalid("data_type: the tensor is larger than the address space");
-        changed.checked().map_err(too_large)
+        changed.checked().map_err(too_large)?;
+        self.data_type = Some(data_type);
+        Ok(())
+    }
+
+    /// A copy with another data type.
+    #[cfg(test)]
+    pub(crate) fn with_data_type(&self, data_type: DataType) -> Result<Self> {
+        let mut copy = self.clone();
+        copy.set_data_type(data_type).map(|()| copy)
     }
 
     /// A layout to be chosen later.

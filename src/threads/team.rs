@@ -8,9 +8,10 @@ use super::policy::StartThrottle;
 use super::slot::MAX_WIDTH;
 use super::worker::{self, Work};
 use super::{Body, Length};
+use crate::fork::in_children;
 use crate::heap;
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Maximum number of jobs in flight.
@@ -171,26 +172,14 @@ impl Drop for BlockedSignals {
     }
 }
 
-/// Makes a child of fork() start its own team. The child has only the forking thread: it must not
-/// wait for the parent's workers, nor touch locks that they may have held. This function waits for
-/// no other thread either, because that thread may be missing in a child. Two threads may both
-/// register the handler, which is harmless. Returns whether it is registered.
+/// Makes a child of fork() start its own team: it must not wait for the parent's workers, nor touch
+/// locks that they may have held. Returns whether the system agreed.
 fn reset_team_in_children() -> bool {
-    #[cfg(unix)]
-    {
-        extern "C" fn forget() {
-            TEAM.store(std::ptr::null_mut(), Ordering::Relaxed);
-        }
-        static REGISTERED: std::sync::atomic::AtomicBool =
-            std::sync::atomic::AtomicBool::new(false);
-        if !REGISTERED.load(Ordering::Relaxed) {
-            // SAFETY: the handler only stores to an atomic.
-            let refused = unsafe { libc::pthread_atfork(None, None, Some(forget)) };
-            REGISTERED.store(refused == 0, Ordering::Relaxed);
-            return refused == 0;
-        }
+    extern "C" fn forget() {
+        TEAM.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
-    true
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
+    in_children(forget, &REGISTERED)
 }
 
 #[cfg(test)]

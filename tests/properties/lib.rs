@@ -9,6 +9,8 @@ mod descriptors;
 mod error;
 #[path = "../../src/heap.rs"]
 mod heap;
+#[path = "../../src/mark.rs"]
+mod mark;
 #[path = "../../src/tensor/mod.rs"]
 mod tensor;
 #[path = "../../src/text.rs"]

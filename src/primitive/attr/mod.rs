@@ -10,6 +10,7 @@ mod quantization;
 use super::{AccumulationMode, FpmathMode, OpArgument, RoundingMode, ScratchpadMode};
 use crate::error::{Error, Result};
 use crate::heap;
+use crate::mark::{Kind, Mark};
 use crate::tensor::MemoryDesc;
 use crate::text::shown;
 use arrayvec::ArrayVec;
@@ -25,7 +26,10 @@ const ROUNDED: [i32; 2] = [sys::NORM_ARG_DST, sys::NORM_ARG_DIFF_SRC];
 
 /// The attributes of a primitive.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Attr {
+    /// C holds attributes by pointer.
+    pub(crate) mark: Mark,
     pub(crate) scratchpad_mode: ScratchpadMode,
     pub(crate) fpmath_mode: FpmathMode,
     pub(crate) fpmath_applies_to_int: bool,
@@ -59,6 +63,7 @@ impl Accepted {
 impl Default for Attr {
     fn default() -> Self {
         Self {
+            mark: Mark::part(Kind::Attr),
             scratchpad_mode: ScratchpadMode::default(),
             fpmath_mode: default_fpmath_mode(),
             fpmath_applies_to_int: false,
@@ -80,6 +85,7 @@ impl Attr {
     /// A copy with other post-operations.
     pub(crate) fn with_post_ops(&self, post_ops: PostOps) -> Self {
         Self {
+            mark: self.mark.clone(),
             scratchpad_mode: self.scratchpad_mode,
             fpmath_mode: self.fpmath_mode,
             fpmath_applies_to_int: self.fpmath_applies_to_int,

@@ -3,6 +3,7 @@
 use super::super::{ArgumentName, BinaryAlgorithm, EltwiseAlgorithm, OpArgument, Usage};
 use crate::error::{Error, Result, Status};
 use crate::heap;
+use crate::mark::{Kind, Mark};
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use crate::text::{joined, shown};
 use norm_sys as sys;
@@ -101,24 +102,39 @@ impl PostOp {
 }
 
 /// A list of post-operations in execution order.
-#[derive(Debug, Default)]
-pub(crate) struct PostOps(Vec<PostOp>);
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct PostOps {
+    /// C holds lists by pointer.
+    pub(crate) mark: Mark,
+    entries: Vec<PostOp>,
+}
+
+impl Default for PostOps {
+    fn default() -> Self {
+        Self::of(Vec::new())
+    }
+}
 
 impl Deref for PostOps {
     type Target = [PostOp];
 
     fn deref(&self) -> &[PostOp] {
-        &self.0
+        &self.entries
     }
 }
 
 impl PostOps {
+    fn of(entries: Vec<PostOp>) -> Self {
+        Self { mark: Mark::part(Kind::PostOps), entries }
+    }
+
     pub(crate) fn append(&mut self, post_op: PostOp) -> Result<()> {
-        if self.0.len() == MAX_POST_OPS {
+        if self.entries.len() == MAX_POST_OPS {
             let text = format_args!("post_ops: the list already has {MAX_POST_OPS} entries");
             return Err(Error::new(Status::OutOfMemory, text));
         }
-        heap::push(&mut self.0, post_op)
+        heap::push(&mut self.entries, post_op)
     }
 
     pub(crate) fn try_clone(&self) -> Result<Self> {
@@ -141,7 +157,7 @@ impl PostOps {
             }
             heap::push(&mut list, post_op)?;
         }
-        Ok(Self(list))
+        Ok(Self::of(list))
     }
 
     /// The list for an output: checks the shapes of operands and replaces the layout `any`. It
