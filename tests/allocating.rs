@@ -47,7 +47,7 @@ fn allocations(text: &str) -> Vec<&'static str> {
         !is_word(before) && (word.ends_with('!') || !is_word(after))
     };
     let there = |word: &&str| code.match_indices(word).any(|(at, _)| is_whole(at, word));
-    let mut found: Vec<_> = ALLOCATING.iter().copied().filter(|word| there(&word)).collect();
+    let mut found: Vec<_> = ALLOCATING.iter().copied().filter(there).collect();
     let collects = |statement: &str| {
         let list = statement
             .match_indices("Vec<")

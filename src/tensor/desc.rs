@@ -332,10 +332,10 @@ impl MemoryDesc {
 
     /// Whether there are no gaps between elements except block padding.
     pub(crate) fn is_dense(&self) -> bool {
-        let elements: i64 = self.padded_dims().iter().product();
+        let elements = self.padded_dims().iter().try_fold(1i64, |n, &dim| n.checked_mul(dim));
         let element = self.data_type.map_or(0, DataType::size);
-        let end = elements.checked_add(self.offset).map(|end| end as usize);
-        let size = end.and_then(|end| end.checked_mul(element));
+        let end = elements.and_then(|elements| elements.checked_add(self.offset));
+        let size = end.and_then(|end| (end as usize).checked_mul(element));
         !self.overlaps_itself() && Some(self.size()) == size
     }
 

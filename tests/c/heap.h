@@ -58,18 +58,24 @@ static int ready(void) {
     return !looking;
 }
 
+/* glibc's own callers expect the reason. */
+static void *heap_refuses(void) {
+    errno = ENOMEM;
+    return NULL;
+}
+
 void *malloc(size_t bytes) {
-    if (!heap_grants()) return NULL;
+    if (!heap_grants()) return heap_refuses();
     return ready() ? next_malloc(bytes) : early_alloc(bytes);
 }
 
 void *calloc(size_t count, size_t bytes) {
-    if (!heap_grants()) return NULL;
+    if (!heap_grants()) return heap_refuses();
     return ready() ? next_calloc(count, bytes) : early_alloc(count * bytes);
 }
 
 void *realloc(void *p, size_t bytes) {
-    if (!heap_grants()) return NULL;
+    if (!heap_grants()) return heap_refuses();
     if (!ready() || is_early(p)) abort();
     return next_realloc(p, bytes);
 }
@@ -83,7 +89,7 @@ int posix_memalign(void **p, size_t alignment, size_t bytes) {
 }
 
 void *aligned_alloc(size_t alignment, size_t bytes) {
-    return heap_grants() && ready() ? next_aligned_alloc(alignment, bytes) : NULL;
+    return heap_grants() && ready() ? next_aligned_alloc(alignment, bytes) : heap_refuses();
 }
 
 #endif
