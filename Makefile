@@ -48,7 +48,8 @@ uninstall:
 	@[ -f '$(root)/$(list)' ] || { echo 'no libnorm is installed in $(root)' >&2; exit 1; }
 	@cd '$(root)' && while read -r file; do rm -f "$$file" && echo '$(root)'/"$$file" || exit 1; done <'$(list)'
 	@cd '$(root)' && folders=$$(sed -n -E 's,^(.*/(lib)?norm)/[^/]*$$,\1,p' '$(list)' | LC_ALL=C sort -u) && \
-	    rm '$(list)' && rmdir --ignore-fail-on-non-empty $$folders
+	    rm '$(list)' && \
+	    for folder in $$folders; do [ ! -d "$$folder" ] || rmdir --ignore-fail-on-non-empty "$$folder"; done
 
 # Cargo may come from rustup, so its package is not required (-d).
 deb: folder := $(target)/debian/libnorm

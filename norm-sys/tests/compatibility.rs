@@ -2,7 +2,7 @@
 //! enumerator of `released.txt` is still declared, in the same way.
 //!
 //! `released.txt` holds the declarations of `src/bindings.rs` at the last release, one a line, with
-//! sizes and offsets of structs. docs/compatibility.md says what a release may change. After a
+//! sizes and offsets of structs, and the symbols of the feature `onednn-abi`. docs/compatibility.md says what a release may change. After a
 //! release, `NORM_RELEASE=1 cargo test -p norm-sys --test compatibility` records it.
 
 use quote::ToTokens;
@@ -85,14 +85,19 @@ fn write(version: &str, declarations: &Declarations) -> String {
     std::iter::once(format!("{version}\n")).chain(lines).collect()
 }
 
-fn bindings() -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/bindings.rs");
-    std::fs::read_to_string(path).expect("bindings.rs exists")
+/// What this library declares, and the symbols that it has with `onednn-abi`.
+fn present() -> Declarations {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let text = |path| std::fs::read_to_string(here.join(path)).expect("it can be read");
+    let mut found = declarations(&text("src/bindings.rs"));
+    let symbols = text("../tests/symbols/onednn.txt");
+    found.extend(symbols.lines().map(|name| (name.to_owned(), "with onednn-abi".to_owned())));
+    found
 }
 
 #[test]
 fn what_was_released_is_still_there() {
-    let now = declarations(&bindings());
+    let now = present();
     if std::env::var_os("NORM_RELEASE").is_some() {
         std::fs::write(record(), write(env!("CARGO_PKG_VERSION"), &now))
             .expect("it can be written");

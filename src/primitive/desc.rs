@@ -7,10 +7,10 @@ use super::{
 use super::{Verbosity, scratchpad};
 use crate::error::{Error, Result, Status};
 use crate::heap::{Counted, Shared, counted};
-use crate::simd::Level;
+use crate::simd::{DefaultEnvironment, Level};
 use crate::tensor::{DataType, MemoryDesc};
 use crate::text::{joined, shown};
-use crate::threads::Threads;
+use crate::threads::{Length, Threads};
 use norm_sys as sys;
 use std::ffi::CStr;
 use std::fmt;
@@ -125,6 +125,23 @@ pub(crate) struct Execution<'a> {
     pub(crate) arguments: &'a Arguments,
     pub(crate) scratchpad: *mut u8,
     pub(crate) threads: Threads,
+}
+
+impl Execution<'_> {
+    /// Runs `body(block)` for each block on up to `width` threads, in the default floating-point environment. Returns
+    /// the number of threads that took part.
+    pub(crate) fn run(
+        &self,
+        blocks: usize,
+        width: usize,
+        length: Length,
+        body: &(dyn Fn(usize) + Sync),
+    ) -> usize {
+        self.threads.run(blocks, width, length, &|block| {
+            let _environment = DefaultEnvironment::ensure();
+            body(block);
+        })
+    }
 }
 
 /// Room for an operation's own arguments with their scales and zero points, and for two of each
@@ -262,6 +279,7 @@ impl PrimitiveDesc {
         scratchpad: *mut u8,
         threads: Threads,
     ) -> Result<usize> {
+        let _environment = DefaultEnvironment::enter();
         let run =
             |scratchpad| self.implementation.execute(&Execution { arguments, scratchpad, threads });
         let timed = |scratchpad| {

@@ -8,12 +8,12 @@ use crate::heap;
 use crate::simd::lanes::Lanes;
 use crate::simd::math::{self, Exponent};
 use crate::simd::portable::Portable;
-use crate::simd::{FusedOp, LANES, Level, Simd, entry_points, read_scalar};
+use crate::simd::{FusedOp, LANES, Level, Simd, entry_points, read_scalar, unroll};
 use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 
 /// Elements that pass through the whole chain at once; they stay in the first-level cache.
-const CHUNK: usize = 256;
+const CHUNK: usize = 1024;
 
 /// One step. `x` is the element so far.
 enum Step {
@@ -219,24 +219,41 @@ impl PostOpChain {
     }
 }
 
-/// Replaces the elements of a chunk with the value of an expression of vectors of them, and of others.
+/// Replaces the elements of a chunk with the value of an expression of vectors of them, and of others. `by 4` computes
+/// four vectors at a time, for expressions of a few instructions.
 macro_rules! each {
-    ($chunk:expr, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {{
+    ($chunk:expr, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {
+        each!($chunk, by 1, |$x $(, $y: $others)*| $value)
+    };
+    ($chunk:expr, by $vectors:literal, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {{
         let len = $chunk.len();
-        let whole = len - len % LANES;
         let mut i = 0;
-        // SAFETY: the loop stays within the chunk and the others; the caller guarantees the instruction set.
+        // SAFETY: the loops stay within the chunk and the others; the caller guarantees the instruction set.
         unsafe {
-            while i < whole {
-                let $x = Lanes::<S>::load($chunk.as_ptr().add(i), LANES);
-                $(let $y = Lanes::<S>::load($others.as_ptr().add(i), LANES);)*
-                ($value).store($chunk.as_mut_ptr().add(i), LANES);
+            macro_rules! vector {
+                ($at:expr, $n:expr) => {{
+                    let (at, n) = ($at, $n);
+                    let $x = Lanes::<S>::load($chunk.as_ptr().add(at), n);
+                    $(let $y = Lanes::<S>::load($others.as_ptr().add(at), n);)*
+                    ($value).store($chunk.as_mut_ptr().add(at), n);
+                }};
+            }
+            if $vectors > 1 {
+                let end = len - len % ($vectors * LANES);
+                while i < end {
+                    unroll!(v in $vectors, {
+                        vector!(i + v * LANES, LANES);
+                    });
+                    i += $vectors * LANES;
+                }
+            }
+            let end = len - len % LANES;
+            while i < end {
+                vector!(i, LANES);
                 i += LANES;
             }
             if i < len {
-                let $x = Lanes::<S>::load($chunk.as_ptr().add(i), len - i);
-                $(let $y = Lanes::<S>::load($others.as_ptr().add(i), len - i);)*
-                ($value).store($chunk.as_mut_ptr().add(i), len - i);
+                vector!(i, len - i);
             }
         }
     }};
@@ -253,14 +270,14 @@ unsafe fn eltwise<S: Simd>(
 ) {
     use EltwiseAlgorithm as E;
     match algorithm {
-        E::Relu if a == 0.0 => each!(chunk, |x| x.lt(0.0).select(0.0, x)),
-        E::Relu => each!(chunk, |x| x.all(0.0).lt(x).select(x, x * a)),
+        E::Relu if a == 0.0 => each!(chunk, by 4, |x| x.lt(0.0).select(0.0, x)),
+        E::Relu => each!(chunk, by 4, |x| x.all(0.0).lt(x).select(x, x * a)),
         E::Tanh => each!(chunk, |x| math::tanh(x)),
         E::Elu => each!(chunk, |x| math::elu(x, a)),
-        E::Square => each!(chunk, |x| x * x),
-        E::Abs => each!(chunk, |x| x.abs()),
+        E::Square => each!(chunk, by 4, |x| x * x),
+        E::Abs => each!(chunk, by 4, |x| x.abs()),
         E::Sqrt => each!(chunk, |x| x.sqrt()),
-        E::Linear => each!(chunk, |x| x.mul_add(a, b)),
+        E::Linear => each!(chunk, by 4, |x| x.mul_add(a, b)),
         E::SoftRelu => each!(chunk, |x| math::softplus(x * a) / a),
         E::Hardsigmoid => each!(chunk, |x| x.mul_add(a, b).within(0.0, 1.0)),
         E::Logistic => each!(chunk, |x| math::logistic(x)),
@@ -268,7 +285,7 @@ unsafe fn eltwise<S: Simd>(
         E::GeluTanh => each!(chunk, |x| math::gelu_tanh(x)),
         E::Swish => each!(chunk, |x| x * math::logistic(x * a)),
         E::Log => each!(chunk, |x| math::log(x)),
-        E::Clip | E::ClipV2 => each!(chunk, |x| x.within(a, b)),
+        E::Clip | E::ClipV2 => each!(chunk, by 4, |x| x.within(a, b)),
         E::Pow => each!(chunk, |x| math::pow(x, exponent) * a),
         E::GeluErf => each!(chunk, |x| math::gelu_erf(x)),
         E::Round => each!(chunk, |x| math::round(x)),
@@ -283,18 +300,18 @@ unsafe fn eltwise<S: Simd>(
 unsafe fn binary<S: Simd>(chunk: &mut [f32], algorithm: BinaryAlgorithm, others: &[f32]) {
     use BinaryAlgorithm as B;
     match algorithm {
-        B::Add => each!(chunk, |x, y: others| x + y),
-        B::Mul => each!(chunk, |x, y: others| x * y),
-        B::Max => each!(chunk, |x, y: others| x.max(y)),
-        B::Min => each!(chunk, |x, y: others| x.min(y)),
+        B::Add => each!(chunk, by 4, |x, y: others| x + y),
+        B::Mul => each!(chunk, by 4, |x, y: others| x * y),
+        B::Max => each!(chunk, by 4, |x, y: others| x.max(y)),
+        B::Min => each!(chunk, by 4, |x, y: others| x.min(y)),
         B::Div => each!(chunk, |x, y: others| x / y),
-        B::Sub => each!(chunk, |x, y: others| x - y),
-        B::Ge => each!(chunk, |x, y: others| y.le(x).select(1.0, 0.0)),
-        B::Gt => each!(chunk, |x, y: others| y.lt(x).select(1.0, 0.0)),
-        B::Le => each!(chunk, |x, y: others| x.le(y).select(1.0, 0.0)),
-        B::Lt => each!(chunk, |x, y: others| x.lt(y).select(1.0, 0.0)),
-        B::Eq => each!(chunk, |x, y: others| x.eq(y).select(1.0, 0.0)),
-        B::Ne => each!(chunk, |x, y: others| x.eq(y).select(0.0, 1.0)),
+        B::Sub => each!(chunk, by 4, |x, y: others| x - y),
+        B::Ge => each!(chunk, by 4, |x, y: others| y.le(x).select(1.0, 0.0)),
+        B::Gt => each!(chunk, by 4, |x, y: others| y.lt(x).select(1.0, 0.0)),
+        B::Le => each!(chunk, by 4, |x, y: others| x.le(y).select(1.0, 0.0)),
+        B::Lt => each!(chunk, by 4, |x, y: others| x.lt(y).select(1.0, 0.0)),
+        B::Eq => each!(chunk, by 4, |x, y: others| x.eq(y).select(1.0, 0.0)),
+        B::Ne => each!(chunk, by 4, |x, y: others| x.eq(y).select(0.0, 1.0)),
         // `Select` needs the condition; see `select`.
         B::Select => {}
     }
@@ -340,7 +357,7 @@ unsafe fn apply<S: Simd>(
         let (factor, operands) = (bound.factors[i], bound.operands[i]);
         // SAFETY: guaranteed by the caller.
         match step {
-            Step::Multiply(..) | Step::Divide(..) => each!(chunk, |x| x * factor),
+            Step::Multiply(..) | Step::Divide(..) => each!(chunk, by 4, |x| x * factor),
             Step::Eltwise { algorithm, alpha, beta, exponent } => unsafe {
                 eltwise::<S>(chunk, *algorithm, (*alpha, *beta), *exponent);
             },
@@ -355,7 +372,7 @@ unsafe fn apply<S: Simd>(
             },
             Step::Sum { scale, zero_point, dst } => {
                 let ys = unsafe { dst.read(operands[0], row, col, ys) };
-                each!(chunk, |x, y: ys| (y - *zero_point).mul_add(*scale, x));
+                each!(chunk, by 4, |x, y: ys| (y - *zero_point).mul_add(*scale, x));
             }
         }
     }

@@ -18,7 +18,7 @@ mod stage;
 
 pub(crate) use columns::{CHAIN_ROWS, ColumnSums, JoinEntry, join_entry};
 pub(crate) use order::{row_map, row_order};
-pub(crate) use parameter::{Neutral, Parameters};
+pub(crate) use parameter::{Neutral, Parameter, STATIC_COLS};
 pub(crate) use pipeline::{Pipeline, Spec};
 pub(crate) use plain::{PlainRow, PlainTensor, halve, plain_fold};
 pub(crate) use schedule::{Caches, Schedule};

@@ -1,4 +1,4 @@
-//! Per-column parameters in f32, as the kernels read them, with neutral values for absent ones.
+//! Per-column parameters in f32, as the kernels read them, with neutral values for absent ones that a kernel reads.
 //!
 //! So one kernel serves all combinations and has the bits of each: `fma(x, 1, b) = x + b` and `fma(x, a, -0) = a*x`,
 //! both rounded once.
@@ -8,14 +8,14 @@ use crate::simd::Level;
 use crate::tensor::{DataType, RowMap};
 
 /// The most columns whose neutral values are static, not in the scratchpad.
-const COLS: usize = 8192;
+pub(crate) const STATIC_COLS: usize = 8192;
 
 /// The values of a row.
 #[repr(align(64))]
-struct Values([f32; COLS]);
+struct Values([f32; STATIC_COLS]);
 
-static ONES: Values = Values([1.0; COLS]);
-static MINUS_ZEROS: Values = Values([-0.0; COLS]);
+static ONES: Values = Values([1.0; STATIC_COLS]);
+static MINUS_ZEROS: Values = Values([-0.0; STATIC_COLS]);
 
 /// The value of a parameter that has no effect.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,34 +26,42 @@ pub(crate) enum Neutral {
     MinusZero,
 }
 
-/// The conversion of an operation's parameters to f32.
-pub(crate) struct Parameters {
+/// The conversion of a parameter to f32.
+pub(crate) struct Parameter {
     cols: usize,
     data_type: DataType,
-    /// Whether absent parameters become neutral values rather than null.
-    neutral: bool,
+    /// The values of an absent parameter; `None` if no kernel reads them.
+    neutral: Option<Neutral>,
     pack: Entry,
 }
 
-impl Parameters {
-    pub(crate) fn new(level: Level, cols: usize, data_type: DataType, neutral: bool) -> Self {
+impl Parameter {
+    pub(crate) fn new(
+        level: Level,
+        cols: usize,
+        data_type: DataType,
+        neutral: Option<Neutral>,
+    ) -> Self {
         Self { cols, data_type, neutral, pack: entries(level).0 }
     }
 
     /// Bytes of scratchpad for a parameter that is given or absent: a multiple of a cache line.
     pub(crate) fn room(&self, given: bool) -> usize {
         let size = self.cols.saturating_mul(size_of::<f32>()).min(usize::MAX / 4);
-        let needed =
-            if given { self.data_type != DataType::F32 } else { self.neutral && self.cols > COLS };
+        let needed = if given {
+            self.data_type != DataType::F32
+        } else {
+            self.neutral.is_some() && self.cols > STATIC_COLS
+        };
         if needed { size.next_multiple_of(64) } else { 0 }
     }
 
-    /// A parameter as f32: `given` itself, a copy in `room`, or neutral values.
+    /// The parameter as f32: `given` itself, a copy in `room`, neutral values, or null.
     ///
     /// # Safety
     /// `given` is null or has a value per column, and `room` has the bytes of [`room`](Self::room).
     #[inline]
-    pub(crate) unsafe fn get(&self, given: *mut u8, neutral: Neutral, room: *mut u8) -> *const f32 {
+    pub(crate) unsafe fn get(&self, given: *mut u8, room: *mut u8) -> *const f32 {
         if !given.is_null() && self.data_type != DataType::F32 {
             let packing = Packing {
                 tensor: given,
@@ -70,14 +78,12 @@ impl Parameters {
             unsafe { (self.pack)(&packing, 0, 1) };
             return room.cast();
         }
-        if !given.is_null() || !self.neutral {
-            return given.cast();
-        }
-        let (values, value) = match neutral {
-            Neutral::One => (&ONES, 1.0),
-            Neutral::MinusZero => (&MINUS_ZEROS, -0.0),
+        let (values, value) = match self.neutral {
+            Some(Neutral::One) if given.is_null() => (&ONES, 1.0),
+            Some(Neutral::MinusZero) if given.is_null() => (&MINUS_ZEROS, -0.0),
+            _ => return given.cast(),
         };
-        if self.cols <= COLS {
+        if self.cols <= STATIC_COLS {
             return values.0.as_ptr();
         }
         let room = room.cast::<f32>();

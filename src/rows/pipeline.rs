@@ -7,7 +7,7 @@ use super::schedule::{BLOCKS_PER_THREAD, ELEMENTS_PER_THREAD, ELEMENTS_TO_WAKE_F
 use super::slots::Slots;
 use super::stage::{Operand, RowTensor, Stage, Staged, TENSORS};
 use crate::primitive::{Execution, PostOpChain};
-use crate::simd::{DefaultEnvironment, Level};
+use crate::simd::Level;
 use crate::tensor::{DataType, RowMap};
 use crate::threads::Length;
 
@@ -121,7 +121,6 @@ impl Pipeline {
         let stride = self.stride();
         if width == 1 && stride == 0 && self.stage.is_none() && self.rows > 0 {
             // The short way of small problems, where every step counts.
-            let _environment = DefaultEnvironment::enter();
             let blocks = Blocks::about(self.rows, 1);
             for block in 0..blocks.count() {
                 let range = blocks.range(block);
@@ -142,24 +141,19 @@ impl Pipeline {
             sums
         };
         let Some(stage) = &self.stage else {
-            return execution.threads.run(blocks.count(), width, length, &|block| {
-                let _environment = DefaultEnvironment::enter();
+            return execution.run(blocks.count(), width, length, &|block| {
                 let range = blocks.range(block);
                 kernel(None, range.start, range.end, start(block));
             });
         };
-        let bound = {
-            let _environment = DefaultEnvironment::enter();
-            // SAFETY: the execution's buffers were checked.
-            unsafe { stage.bind(execution.arguments) }
-        };
+        // SAFETY: the execution's buffers were checked.
+        let bound = unsafe { stage.bind(execution.arguments) };
         // Each thread needs one stage at a time, so there may be fewer stages than blocks.
         let count = blocks.count().min(stage.most(self.rows));
         let slots = Slots::new(count);
         let stages = Part(execution.scratchpad.wrapping_add(self.stages_at));
         let tensors = self.tensors(addresses);
-        execution.threads.run(blocks.count(), width.min(count), length, &|block| {
-            let _environment = DefaultEnvironment::enter();
+        execution.run(blocks.count(), width.min(count), length, &|block| {
             let (slot, sums) = (slots.take(), start(block));
             let place = stages.at(slot.number() * stage.bytes());
             // SAFETY: the rows belong to the block, and the stage to the slot.
@@ -186,7 +180,6 @@ impl Pipeline {
         shift: bool,
         (out_type, out): (DataType, *mut u8),
     ) {
-        let _environment = DefaultEnvironment::enter();
         let sums = execution.scratchpad.wrapping_add(self.room).cast::<f64>();
         let offset = if shift && self.sums[0] { self.cols } else { 0 };
         let blocks = Blocks::of_column_sums(self.rows, self.cols).count();

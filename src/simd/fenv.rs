@@ -1,8 +1,9 @@
 //! The floating-point environment that results depend on: round to nearest even, subnormals kept, no traps.
 
-/// Sets the default environment on this thread and restores the previous one on drop.
+/// The default environment on this thread, until it is dropped.
 pub(crate) struct DefaultEnvironment {
-    previous: Register,
+    /// What is restored; `None` if the environment was the default.
+    previous: Option<Register>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -13,24 +14,51 @@ type Register = u64;
 type Register = ();
 
 impl DefaultEnvironment {
+    /// For a whole call: the exception flags that it raises are cleared, too.
     #[inline]
     pub(crate) fn enter() -> Self {
         let previous = read();
+        if !is_default(previous) {
+            write(DEFAULT);
+        }
+        Self { previous: Some(previous) }
+    }
+
+    /// For a part of a call, on any thread. Writing the environment is slow, reading it is not.
+    #[inline]
+    pub(crate) fn ensure() -> Self {
+        let previous = read();
+        if is_default(previous) {
+            return Self { previous: None };
+        }
         write(DEFAULT);
-        Self { previous }
+        Self { previous: Some(previous) }
     }
 }
 
 impl Drop for DefaultEnvironment {
     #[inline]
     fn drop(&mut self) {
-        write(self.previous);
+        if let Some(previous) = self.previous {
+            write(previous);
+        }
     }
 }
 
 /// MXCSR after reset: all exceptions masked, nearest, no flush-to-zero, no denormals-are-zero.
 #[cfg(target_arch = "x86_64")]
 const DEFAULT: Register = 0x1f80;
+
+/// Ignores the exception flags, the lowest six bits.
+#[cfg(target_arch = "x86_64")]
+fn is_default(value: Register) -> bool {
+    value & !0x3f == DEFAULT
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn is_default(value: Register) -> bool {
+    value == DEFAULT
+}
 
 #[cfg(target_arch = "x86_64")]
 #[inline]

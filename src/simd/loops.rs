@@ -185,7 +185,8 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
         let zero = S::wide_splat(0.0);
         let mut running = [Running::<S, K> { products: [zero; K], terms: zero }; R];
         let mut i = begin;
-        while i + GROUP <= end {
+        let groups_end = end - (end - begin) % GROUP;
+        while i < groups_end {
             let c0 = chain::<S, K, R, T, M>(i, terms, op, &mut running);
             let c1 = chain::<S, K, R, T, M>(i + CHAIN * LANES, terms, op, &mut running);
             let low = join_all::<S, K, R, T>(&c0, &c1);
@@ -241,7 +242,12 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
         for v in 0..CHAIN {
             let at = i + v * LANES;
             unroll!(r in R, {
-                terms[r].terms(at).add::<T>(&mut chains[r], &mut running[r].terms);
+                let (terms, sum) = (terms[r].terms(at), &mut running[r].terms);
+                if v == 0 {
+                    chains[r] = terms.start::<T>(sum);
+                } else {
+                    terms.add::<T>(&mut chains[r], sum);
+                }
             });
             if M::UNROLL != CHAIN {
                 op.apply(at);
@@ -371,15 +377,18 @@ unsafe fn join_chains<S: Simd, const K: usize, T: Fold<S, K>>(
 #[inline(always)]
 pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
     let mut i = 0;
+    // The ends are computed before the loops, which then take one addition and one comparison.
     // SAFETY: all elements are below `cols`.
     unsafe {
-        if S::UNROLLS {
-            while i + T::UNROLL * LANES <= cols {
+        if S::UNROLLS && T::UNROLL > 1 {
+            let end = cols - cols % (T::UNROLL * LANES);
+            while i < end {
                 op.turn(i);
                 i += T::UNROLL * LANES;
             }
         }
-        while i + LANES <= cols {
+        let end = cols - cols % LANES;
+        while i < end {
             op.apply(i);
             i += LANES;
         }

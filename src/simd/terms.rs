@@ -104,6 +104,27 @@ impl<S: Simd, const K: usize> Terms<S, K> {
         Self { factors, f64_term: unsafe { S::wide_splat(0.0) }, f32_term }
     }
 
+    /// A chain that starts with these products and this f32 term, without a sum with zero: what differs is the sign of
+    /// a zero, which is gone when group sums are added to the f64 sum. Adds the f64 term to its sum.
+    ///
+    /// # Safety
+    /// The CPU supports the instruction set of `S`.
+    #[inline(always)]
+    pub(super) unsafe fn start<T: Fold<S, K>>(&self, f64_term: &mut S::F64x16) -> Chain<S, K> {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let mut chain = Chain { f32_term: self.f32_term, ..Chain::zero() };
+            unroll!(k in K, {
+                let (a, b) = self.factors[k];
+                chain.products[k] = S::mul(a, b);
+            });
+            if T::TERM == Term::F64 {
+                *f64_term = S::wide_add(*f64_term, self.f64_term);
+            }
+            chain
+        }
+    }
+
     /// Adds the products and the f32 term to a chain, or the f64 term to a sum.
     ///
     /// # Safety

@@ -33,10 +33,10 @@ impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
     /// # Safety
     /// The row is in the chain, and the CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn row<S: Simd, const MODE: u8>(
+    unsafe fn row<S: Simd, const MODE: u8, const PARAMS: u8>(
         &self,
         row: usize,
-    ) -> RowSums<S, Src, Dd, MODE, READ_SCALE> {
+    ) -> RowSums<S, Src, Dd, MODE, PARAMS> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             RowSums {
@@ -54,18 +54,25 @@ impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
 
 /// `sum(d)`, or `sum(d*xhat)` with `XHAT`, of rows of `NV` full vectors: a single chain, because the other chains of
 /// the fold's group are zero.
-struct SumsOf<'a, Src, Dd, const MODE: u8, const NV: usize, const XHAT: bool>(
+struct SumsOf<'a, Src, Dd, const MODE: u8, const PARAMS: u8, const NV: usize, const XHAT: bool>(
     &'a Rows<'a, Src, Dd>,
 );
 
-impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const NV: usize, const XHAT: bool>
-    LanesOfRows<S> for SumsOf<'_, Src, Dd, MODE, NV, XHAT>
+impl<
+    S: Simd,
+    Src: Element,
+    Dd: Element,
+    const MODE: u8,
+    const PARAMS: u8,
+    const NV: usize,
+    const XHAT: bool,
+> LanesOfRows<S> for SumsOf<'_, Src, Dd, MODE, PARAMS, NV, XHAT>
 {
     #[inline(always)]
     unsafe fn lanes(&self, row: usize) -> S::F64x16 {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let row = self.0.row::<S, MODE>(row);
+            let row = self.0.row::<S, MODE, PARAMS>(row);
             let mut chain = S::splat(0.0);
             for v in 0..NV {
                 let (d, xhat) = row.at(v * LANES, LANES);
@@ -81,18 +88,18 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const NV: usize, const 
 /// # Safety
 /// The rows exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn sums<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
+unsafe fn sums<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>(
     rows: &Rows<'_, Src, Dd>,
     cols: usize,
 ) -> [S::F64x16; 2] {
     // SAFETY: guaranteed by the caller.
     unsafe {
         match (cols / LANES, cols % LANES) {
-            (1, 0) => sums_of::<S, Src, Dd, MODE, 1>(rows),
-            (2, 0) => sums_of::<S, Src, Dd, MODE, 2>(rows),
-            (3, 0) => sums_of::<S, Src, Dd, MODE, 3>(rows),
-            (4, 0) => sums_of::<S, Src, Dd, MODE, 4>(rows),
-            _ => sums_of_any::<S, Src, Dd, MODE>(rows, cols),
+            (1, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 1>(rows),
+            (2, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 2>(rows),
+            (3, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 3>(rows),
+            (4, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 4>(rows),
+            _ => sums_of_any::<S, Src, Dd, MODE, PARAMS>(rows, cols),
         }
     }
 }
@@ -100,23 +107,30 @@ unsafe fn sums<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
 /// # Safety
 /// As [`sums`].
 #[inline(always)]
-unsafe fn sums_of<S: Simd, Src: Element, Dd: Element, const MODE: u8, const NV: usize>(
+unsafe fn sums_of<
+    S: Simd,
+    Src: Element,
+    Dd: Element,
+    const MODE: u8,
+    const PARAMS: u8,
+    const NV: usize,
+>(
     rows: &Rows<'_, Src, Dd>,
 ) -> [S::F64x16; 2] {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let d = match MODE {
-            LAYER => S::wide_sums(&SumsOf::<Src, Dd, MODE, NV, false>(rows)),
+            LAYER => S::wide_sums(&SumsOf::<Src, Dd, MODE, PARAMS, NV, false>(rows)),
             _ => S::wide_splat(0.0),
         };
-        [d, S::wide_sums(&SumsOf::<Src, Dd, MODE, NV, true>(rows))]
+        [d, S::wide_sums(&SumsOf::<Src, Dd, MODE, PARAMS, NV, true>(rows))]
     }
 }
 
 /// # Safety
 /// As [`sums`].
 #[inline(always)]
-unsafe fn sums_of_any<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
+unsafe fn sums_of_any<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>(
     rows: &Rows<'_, Src, Dd>,
     cols: usize,
 ) -> [S::F64x16; 2] {
@@ -125,7 +139,7 @@ unsafe fn sums_of_any<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
     // SAFETY: guaranteed by the caller.
     unsafe {
         for i in 0..CHAIN_ROWS {
-            let row = rows.row::<S, MODE>(i);
+            let row = rows.row::<S, MODE, PARAMS>(i);
             if MODE == LAYER {
                 let [d, d_xhat] = lane_sums::<S, 2, _>(cols, &row).products;
                 sums_d[i].write(d);
@@ -165,7 +179,7 @@ unsafe fn statistics<S: Simd>(job: &Backward, given: *const f32, first: usize) -
 /// The rows exist, are `src_step` and `dd_step` bytes apart and have at least one column, and the CPU supports the
 /// instruction set of `S`.
 #[inline(always)]
-unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
+unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>(
     job: &Backward,
     first: usize,
     (src_step, dd_step): (usize, usize),
@@ -205,7 +219,7 @@ unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
             mean,
             r,
         };
-        let [d, d_xhat] = sums::<S, Src, Dd, MODE>(&rows, job.cols);
+        let [d, d_xhat] = sums::<S, Src, Dd, MODE, PARAMS>(&rows, job.cols);
         let per_col = S::wide_mul(S::widen(r_lanes), S::wide_splat(1.0 / job.cols as f64));
         S::store(slope.as_mut_ptr(), S::narrow(S::wide_mul(per_col, d_xhat)));
         if MODE == LAYER {
@@ -218,7 +232,7 @@ unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8>(
 
 entry_points! {
     /// The scalars of a chain, per level.
-    mod entries: chain_scalars<Src: Element, Dd: Element; const MODE: u8>(
+    mod entries: chain_scalars<Src: Element, Dd: Element; const MODE: u8, const PARAMS: u8>(
         job: &Backward, first: usize, steps: (usize, usize), scalars: &mut ChainScalars
     ) -> bool;
 }
@@ -236,9 +250,11 @@ pub(super) fn entry(
         return None;
     }
     fn typed<Src: Element, Dd: Element>(level: Level, kind: Kind) -> Option<ChainEntry> {
-        match kind.mode {
-            LAYER => entries::at::<Src, Dd, LAYER>(level),
-            RMS => entries::at::<Src, Dd, RMS>(level),
+        match (kind.mode, kind.scaled) {
+            (LAYER, _) => entries::at::<Src, Dd, LAYER, READ_SCALE>(level),
+            // With so little else to do, multiplying by ones would cost up to 17 per cent.
+            (RMS, false) => entries::at::<Src, Dd, RMS, 0>(level),
+            (RMS, true) => entries::at::<Src, Dd, RMS, READ_SCALE>(level),
             _ => None,
         }
     }

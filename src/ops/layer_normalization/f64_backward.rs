@@ -1,6 +1,6 @@
 //! Backward in f64, for the same rows as [`f64_forward`](super::f64_forward). The formulas are those of `backward`.
 
-use super::f64_forward::{TwoTerms, load_parameter, statistics, totals};
+use super::f64_forward::{TwoTerms, parameter_or, statistics, totals};
 use super::job::{Backward, Given};
 use super::row::reciprocal;
 use crate::rows::ColumnSums;
@@ -57,7 +57,7 @@ impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
 #[inline(always)]
 unsafe fn scaled<S: Simd>(job: &Backward, dd: S::F64x16, i: usize, n: usize) -> S::F64x16 {
     // SAFETY: guaranteed by the caller.
-    unsafe { S::wide_mul(load_parameter::<S>(job.scale, i, n), dd) }
+    unsafe { S::wide_mul(S::widen(parameter_or::<S>(1.0, job.scale, i, n)), dd) }
 }
 
 impl<S: Simd, E: WideElement> TwoTerms<S> for GradientRow<'_, S, E> {

@@ -80,14 +80,19 @@ impl<S: Simd, E: WideElement> TwoTerms<S> for Deviations<S, E> {
     }
 }
 
-/// `n` parameters in f64, 16 for a full vector.
+/// `n` parameters, 16 for a full vector; `neutral` if the pointer is null.
 ///
 /// # Safety
 /// As [`load_if`].
 #[inline(always)]
-pub(super) unsafe fn load_parameter<S: Simd>(p: *const f32, i: usize, n: usize) -> S::F64x16 {
+pub(super) unsafe fn parameter_or<S: Simd>(
+    neutral: f32,
+    p: *const f32,
+    i: usize,
+    n: usize,
+) -> S::F32x16 {
     // SAFETY: guaranteed by the caller.
-    unsafe { S::widen(load_if::<S>(true, p, i, n)) }
+    unsafe { if p.is_null() { S::splat(neutral) } else { load_if::<S>(true, p, i, n) } }
 }
 
 /// The statistics of a row. The sums are about the mean of the first vector; if that is far from the row's mean, the
@@ -158,8 +163,9 @@ impl<S: Simd, Src: WideElement, Dst: WideElement> Map<S> for Normalize<'_, S, Sr
         unsafe {
             let x = self.src_type.get::<S>(self.src, i, n);
             let xhat = S::wide_mul(S::wide_sub(x, self.mean), self.r);
-            let scale = load_parameter::<S>(job.scale, i, n);
-            let value = S::wide_fma(xhat, scale, load_parameter::<S>(job.shift, i, n));
+            let scale = S::widen(parameter_or::<S>(1.0, job.scale, i, n));
+            let shift = S::widen(parameter_or::<S>(-0.0, job.shift, i, n));
+            let value = S::wide_fma(xhat, scale, shift);
             if self.streams && n == LANES {
                 self.dst_type.stream::<S>(self.dst, i, value);
             } else {
@@ -208,8 +214,9 @@ impl<S: Simd> Map<S> for F32Normalize<'_> {
             } else {
                 S::fma(S::sub(x, S::splat(self.high)), r, S::splat(self.low))
             };
-            let scale = load_if::<S>(true, job.scale, i, n);
-            let value = S::fma(xhat, scale, load_if::<S>(true, job.shift, i, n));
+            let scale = parameter_or::<S>(1.0, job.scale, i, n);
+            let shift = parameter_or::<S>(-0.0, job.shift, i, n);
+            let value = S::fma(xhat, scale, shift);
             let element = Element::scaled(<Number as Element>::of(job.dst_type), job.factors);
             let element = Element::with_post_ops(element, job.post_ops);
             store_lanes::<S>(element, self.dst, i, value, n);

@@ -330,6 +330,20 @@ entry_points! {
 /// over.
 pub(super) type Entry = unsafe fn(&Forward, usize, usize) -> usize;
 
+/// Whether kernels without parameters exist for the types. They stand for the most common ones.
+fn is_bare(level: Level, types: &KernelTypes, flags: Flags) -> bool {
+    use DataType::{Bf16 as B, F16 as H, F32 as F};
+    let pair = (types.src.data_type, types.dst.data_type);
+    let usual = matches!(pair, (B | F, B) | (B, F) | (H, H)) || pair == (F, F) && !types.dst.half;
+    usual && !types.fused && !flags.scale() && !flags.shift() && level != Level::Portable
+}
+
+/// Whether the kernel for a problem reads scale and shift. The f64 kernels need neither.
+pub(super) fn reads(level: Level, types: &KernelTypes, flags: Flags) -> [bool; 2] {
+    let reads = !types.double() && !is_bare(level, types, flags);
+    [reads, reads && (!flags.rms() || flags.shift() || level == Level::Portable)]
+}
+
 /// The kernel for a problem's types and parameters; `None` if all rows are computed in f64.
 pub(super) fn entry(level: Level, types: &KernelTypes, flags: Flags) -> Option<Entry> {
     use DataType::{Bf16 as B, F16 as H, F32 as F, S8, U8};
@@ -338,14 +352,14 @@ pub(super) fn entry(level: Level, types: &KernelTypes, flags: Flags) -> Option<E
     if types.double() {
         return None;
     }
-    let bare = !flags.scale() && !flags.shift();
+    let bare = is_bare(level, types, flags);
     let pair = (src.data_type, dst.data_type);
     let entry = match pair {
         (_, S8 | U8) if rms && flags.shift() => at::<F32, Byte, true, BOTH>(level),
         _ if rms && flags.shift() => at::<F32, F32, true, BOTH>(level),
         (F, F) if types.fused => typed::<F32, WithPostOps<F32>>(level, rms),
         (B, B) if types.fused => typed::<Bf16, WithPostOps<Bf16>>(level, rms),
-        (F, F) if bare && !dst.half => bare_entry::<F32, F32>(level, rms),
+        (F, F) if bare => bare_entry::<F32, F32>(level, rms),
         (B, B) if bare => bare_entry::<Bf16, Bf16>(level, rms),
         (H, H) if bare => bare_entry::<F16, F16>(level, rms),
         (F, B) if bare => bare_entry::<F32, Bf16>(level, rms),

@@ -42,6 +42,11 @@ impl Kind {
         };
         Self { mode, sums, scaled: p.flags.scale() }
     }
+
+    /// Whether the f32 kernel of a level reads scale, as those that add to column sums do.
+    pub(super) fn reads_scale(self, level: Level) -> bool {
+        self.scaled || self.sums != 0 || self.mode & GLOBAL != 0 || level == Level::Portable
+    }
 }
 
 /// Rows stored at once, so that scale and the column chains are loaded once for all.

@@ -1,6 +1,7 @@
 //! The plan of a problem, made at creation: the pipeline of its rows and everything that an execution needs to fill in
 //! the kernels' jobs.
 
+use super::forward;
 use super::gradient::{Kind, SUM_SCALE, SUM_SHIFT};
 use super::job::{Backward, ChainEntry, Forward, ShortRows, StatisticsUse};
 use super::problem::LayerNormalization;
@@ -9,16 +10,18 @@ use super::types::{KernelTypes, has_chain};
 use crate::error::Result;
 use crate::primitive::{Arguments, Execution, PostOpChain, PropKind};
 use crate::rows::{
-    Caches, JoinEntry, Neutral, Operand, Parameters, Pipeline, Schedule, Spec, row_map, row_order,
+    Caches, JoinEntry, Neutral, Operand, Parameter, Pipeline, STATIC_COLS, Schedule, Spec, row_map,
+    row_order,
 };
-use crate::simd::{DefaultEnvironment, Factors, FusedPostOps, Level, read_scalar};
+use crate::simd::{Factors, FusedPostOps, Level, read_scalar};
 use crate::tensor::{DataType, RowMap};
 use norm_sys as sys;
 
 pub(super) struct Plan {
     pipeline: Pipeline,
     caches: Caches,
-    parameters: Parameters,
+    /// Scale and shift.
+    parameters: [Parameter; 2],
     /// Bytes of the scratchpad for scale.
     scale_room: usize,
     epsilon: f64,
@@ -68,11 +71,9 @@ impl Plan {
         };
         let order = row_order(&p.src, kernels.is_none() || p.writes_scale() || p.writes_shift());
         let level = kernels.map(|(level, _)| level);
-        let scale_type = own(&p.scale_shift);
-        let parameters =
-            Parameters::new(level.unwrap_or(Level::Portable), p.cols, scale_type, level.is_some());
-        let scale_room = parameters.room(p.flags.scale());
-        let shift_room = if forward { parameters.room(p.flags.shift()) } else { 0 };
+        let parameters = parameters(p, kernels);
+        let scale_room = parameters[0].room(p.flags.scale());
+        let shift_room = if forward { parameters[1].room(p.flags.shift()) } else { 0 };
         let (fuses, staged_chain) = (
             kernels.is_some_and(|(_, types)| types.fused),
             kernels.is_some_and(|(_, types)| has_chain(p) && !types.fused),
@@ -119,18 +120,24 @@ impl Plan {
         self.pipeline.scratchpad_size()
     }
 
-    /// Scale or shift in f32.
+    /// Scale in f32.
     ///
     /// # Safety
     /// The execution's buffers were checked.
-    unsafe fn parameter(&self, execution: &Execution<'_>, neutral: Neutral) -> *const f32 {
-        let (id, offset) = match neutral {
-            Neutral::One => (sys::NORM_ARG_SCALE, 0),
-            Neutral::MinusZero => (sys::NORM_ARG_SHIFT, self.scale_room),
-        };
-        let room = execution.scratchpad.wrapping_add(offset);
-        // SAFETY: the scratchpad begins with room for both.
-        unsafe { self.parameters.get(execution.arguments.get(id), neutral, room) }
+    unsafe fn scale(&self, execution: &Execution<'_>) -> *const f32 {
+        let given = execution.arguments.get(sys::NORM_ARG_SCALE);
+        // SAFETY: the scratchpad begins with room for scale and shift.
+        unsafe { self.parameters[0].get(given, execution.scratchpad) }
+    }
+
+    /// Shift in f32.
+    ///
+    /// # Safety
+    /// The execution's buffers were checked.
+    unsafe fn shift(&self, execution: &Execution<'_>) -> *const f32 {
+        let given = execution.arguments.get(sys::NORM_ARG_SHIFT);
+        // SAFETY: as above.
+        unsafe { self.parameters[1].get(given, execution.scratchpad.wrapping_add(self.scale_room)) }
     }
 
     /// The scales that the kernels apply.
@@ -158,17 +165,15 @@ impl Plan {
         let pipeline = &self.pipeline;
         let width = pipeline.width(execution);
         let (src, dst) = (args.get(sys::NORM_ARG_SRC), args.get(sys::NORM_ARG_DST));
-        let environment = DefaultEnvironment::enter();
         // SAFETY: the buffers were checked.
         let (scale, shift, factors, fused) = unsafe {
             (
-                self.parameter(execution, Neutral::One),
-                self.parameter(execution, Neutral::MinusZero),
+                self.scale(execution),
+                self.shift(execution),
                 self.factors(args),
                 self.fused.as_ref().map(|chain| chain.fused(args)),
             )
         };
-        drop(environment);
         let [src_type, dst_type, _] = pipeline.types;
         let schedule =
             Schedule::new(self.caches, (pipeline.rows, pipeline.cols), (src_type, dst_type), width);
@@ -221,10 +226,8 @@ impl Plan {
         let (src, diff_dst) = (args.get(sys::NORM_ARG_SRC), args.get(sys::NORM_ARG_DIFF_DST));
         let diff_src = args.get(sys::NORM_ARG_DIFF_SRC);
         let [src_type, diff_dst_type, diff_src_type] = pipeline.types;
-        let environment = DefaultEnvironment::enter();
         // SAFETY: the buffers were checked.
-        let scale = unsafe { self.parameter(execution, Neutral::One) };
-        drop(environment);
+        let scale = unsafe { self.scale(execution) };
         let element = src_type.size() + diff_dst_type.size() + diff_src_type.size();
         let bytes = (pipeline.rows * pipeline.cols).saturating_mul(element);
         let job = Backward {
@@ -277,6 +280,22 @@ impl Plan {
             }
         }
     }
+}
+
+/// Scale and shift, with neutral values if the kernels read what is absent.
+fn parameters(p: &LayerNormalization, kernels: Option<(Level, &KernelTypes)>) -> [Parameter; 2] {
+    // The kernels of long rows read what they need; those of short ones may read everything.
+    let reads = match kernels {
+        Some(_) if p.cols <= STATIC_COLS => [true; 2],
+        Some((level, types)) if p.prop_kind.is_forward() => forward::reads(level, types, p.flags),
+        Some((level, types)) => [Kind::new(p, level, types).reads_scale(level), false],
+        None => [false; 2],
+    };
+    let level = kernels.map_or(Level::Portable, |(level, _)| level);
+    let data_type = LayerNormalization::type_of(&p.scale_shift);
+    let parameter =
+        |i: usize, neutral| Parameter::new(level, p.cols, data_type, reads[i].then_some(neutral));
+    [parameter(0, Neutral::One), parameter(1, Neutral::MinusZero)]
 }
 
 /// The statistics of empty rows are 0.

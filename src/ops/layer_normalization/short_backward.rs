@@ -67,10 +67,13 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     diff_src: self.diff_src(row),
                     steps: (steps.0, steps.1, ds_step),
                     scalars: current,
-                    streams,
                     prefetches: streams && ahead,
                 };
-                self.store_chain::<S>(&rows);
+                if streams {
+                    self.store_chain::<S, true>(&rows);
+                } else {
+                    self.store_chain::<S, false>(&rows);
+                }
                 if !ahead {
                     ready = compute_chain(row + CHAIN_ROWS, next);
                 }
@@ -83,22 +86,22 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
 
     /// Stores a chain of rows and adds their column terms.
     #[inline(always)]
-    unsafe fn store_chain<S: Simd>(&self, rows: &ChainRows<'_>) {
+    unsafe fn store_chain<S: Simd, const STREAMS: bool>(&self, rows: &ChainRows<'_>) {
         let cols = self.job.cols;
         let mut i = 0;
         unsafe {
             if S::MANY_REGISTERS {
                 while i + 4 * LANES <= cols {
-                    self.store_columns::<S, 4>(rows, i);
+                    self.store_columns::<S, 4, STREAMS>(rows, i);
                     i += 4 * LANES;
                 }
                 if i + 2 * LANES <= cols {
-                    self.store_columns::<S, 2>(rows, i);
+                    self.store_columns::<S, 2, STREAMS>(rows, i);
                     i += 2 * LANES;
                 }
             }
             while i + LANES <= cols {
-                self.store_columns::<S, 1>(rows, i);
+                self.store_columns::<S, 1, STREAMS>(rows, i);
                 i += LANES;
             }
             if i < cols {
@@ -107,9 +110,13 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         }
     }
 
-    /// Stores `N` vectors of each row from element `i` on and adds their column terms.
+    /// Stores `N` vectors of each row from element `i` on, non-temporally with `STREAMS`, and adds their column terms.
     #[inline(always)]
-    unsafe fn store_columns<S: Simd, const N: usize>(&self, rows: &ChainRows<'_>, i: usize) {
+    unsafe fn store_columns<S: Simd, const N: usize, const STREAMS: bool>(
+        &self,
+        rows: &ChainRows<'_>,
+        i: usize,
+    ) {
         let types = &self.types;
         unsafe {
             let zero = S::splat(0.0);
@@ -131,11 +138,11 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     let dd = types.diff_dst.load::<S>(diff_dst, i + v * LANES);
                     outs[v] = vectors.gradient::<MODE, PARAMS>(x, dd, scale[v], &mut chains[v]);
                 });
-                if rows.prefetches {
+                if STREAMS && rows.prefetches {
                     rows.prefetch::<S, _>(types.src, (src, rows.steps.0), i, N * LANES);
                     rows.prefetch::<S, _>(types.diff_dst, (diff_dst, rows.steps.1), i, N * LANES);
                 }
-                if rows.streams {
+                if STREAMS {
                     types.diff_src.stream_all::<S, N>(diff_src, i, &outs);
                 } else {
                     types.diff_src.store_all::<S, N>(diff_src, i, &outs);
@@ -187,8 +194,6 @@ struct ChainRows<'a> {
     /// The distances between rows of src, diff_dst and diff_src, in bytes.
     steps: (usize, usize, usize),
     scalars: &'a ChainScalars,
-    /// Whether diff_src is stored non-temporally.
-    streams: bool,
     /// Whether the chain after the next one is prefetched.
     prefetches: bool,
 }

@@ -29,7 +29,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let (Some(src_step), Some(dst_step)) = (job.src_rows.step(), job.dst_rows.step()) else {
             return first;
         };
-        if !S::UNROLLS {
+        if !S::UNROLLS || last - first < ROWS_AT_ONCE {
             return first;
         }
         let steps = (src_step * self.src_type.size(), dst_step * self.dst_type.size());

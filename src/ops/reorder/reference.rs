@@ -5,7 +5,6 @@ use super::problem::{Quantizations, Reorder};
 use crate::error::Result;
 use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, Padding, Variant};
-use crate::simd::DefaultEnvironment;
 use crate::tensor::{DataType, MAX_NDIMS, Offsets};
 use crate::threads::Length;
 use arrayvec::ArrayVec;
@@ -88,8 +87,7 @@ impl Implementation for Reference {
         let width = execution.threads.count().min(self.count / ELEMENTS_PER_THREAD).max(1);
         let per_block = self.count.div_ceil(width).max(1);
         let threads =
-            execution.threads.run(self.count.div_ceil(per_block), width, Length::Long, &|block| {
-                let _environment = DefaultEnvironment::enter();
+            execution.run(self.count.div_ceil(per_block), width, Length::Long, &|block| {
                 let (src, dst) =
                     (arguments.get(sys::NORM_ARG_SRC), arguments.get(sys::NORM_ARG_DST));
                 let end = self.count.min((block + 1) * per_block);

@@ -7,7 +7,7 @@ use super::problem::{Quantizations, Reorder};
 use crate::error::{Error, Result};
 use crate::heap::{self, Counted, counted};
 use crate::primitive::{Execution, Implementation, Padding, Variant};
-use crate::simd::{DefaultEnvironment, Level};
+use crate::simd::Level;
 use crate::tensor::DataType;
 use crate::threads::Length;
 use norm_sys as sys;
@@ -97,10 +97,8 @@ impl Implementation for Runs {
         // SAFETY: the buffers were checked.
         unsafe { self.padding.clear(arguments.get(sys::NORM_ARG_DST)) };
         let (src_type, dst_type) = self.types;
-        let environment = DefaultEnvironment::enter();
         // SAFETY: the buffers were checked; there is one value per tensor.
         let arithmetic = unsafe { self.quantized.arithmetic(arguments, [0; 4]) };
-        drop(environment);
         let conversion = Conversion { src_type, dst_type, arithmetic };
         // Planes of tiles are split along the lines of src, runs into pieces.
         let strips =
@@ -110,8 +108,7 @@ impl Implementation for Runs {
         let elements = planes * self.across.count * self.run.count;
         let width = execution.threads.count().min(elements / ELEMENTS_PER_THREAD).max(1);
         let blocks = if width == 1 { 1 } else { units.min(width * 4) };
-        let threads = execution.threads.run(blocks, width, Length::Long, &|block| {
-            let _environment = DefaultEnvironment::enter();
+        let threads = execution.run(blocks, width, Length::Long, &|block| {
             let (first, end) = (units * block / blocks, units * (block + 1) / blocks);
             for unit in first..end {
                 let (src_offset, dst_offset) = self.plane(unit / strips);

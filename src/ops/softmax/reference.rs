@@ -9,7 +9,7 @@ use crate::primitive::{
 use crate::rows::{PlainRow, PlainTensor, plain_fold};
 use crate::simd::lanes::Lanes;
 use crate::simd::portable::Portable;
-use crate::simd::{DefaultEnvironment, LANES, Level, math};
+use crate::simd::{LANES, Level, math};
 use crate::tensor::MemoryDesc;
 use crate::threads::Length;
 use norm_sys as sys;
@@ -77,14 +77,11 @@ impl Implementation for Reference {
         let arguments = execution.arguments;
         // SAFETY: the execution's buffers were checked.
         unsafe { self.padding.clear(arguments.get(self.ids[1])) };
-        let environment = DefaultEnvironment::enter();
         // SAFETY: the execution's buffers were checked.
         let bound = self.steps.as_ref().map(|steps| unsafe { steps.bind(arguments) });
-        drop(environment);
         let (blocks, width) = (self.blocks(), execution.threads.count());
         let values = Values(execution.scratchpad.cast());
-        let threads = execution.threads.run(blocks, width, Length::Long, &|block| {
-            let _environment = DefaultEnvironment::enter();
+        let threads = execution.run(blocks, width, Length::Long, &|block| {
             // SAFETY: the block's part of the scratchpad.
             let values = unsafe { values.of_block(block, self.cols) };
             let [input, output] = self.ids.map(|id| arguments.get(id));

@@ -22,7 +22,7 @@ use crate::primitive::{
     BoundChain, Execution, Implementation, Padding, PostOpChain, Variant, apply_chain,
 };
 use crate::rows::join_entry;
-use crate::simd::{DefaultEnvironment, Level};
+use crate::simd::Level;
 use crate::tensor::DataType;
 use norm_sys as sys;
 
@@ -77,10 +77,8 @@ impl Implementation for Reference {
         // SAFETY: the execution's buffers were checked.
         unsafe { self.padding.clear(execution.arguments.get(output)) };
         if self.forward {
-            let environment = DefaultEnvironment::enter();
             // SAFETY: the execution's buffers were checked.
             let bound = self.chain.as_ref().map(|chain| unsafe { chain.bind(execution.arguments) });
-            drop(environment);
             self.plan.run_forward(execution, ShortRows::None, &|job, first, last| {
                 for row in first..last {
                     self.forward_row(job, row, bound.as_ref());
