@@ -17,15 +17,19 @@
  * Status.     A function returns norm_success or the reason for the failure. A
  *             function that fails has no effect and writes no outputs.
  *             norm_get_last_error() then describes this thread's last failure
- *             in one sentence that names the parameter.
- *               norm_invalid_arguments  a required object or output is NULL, an
+ *             in one sentence that names the parameter. Its text is in a
+ *             buffer of the thread, so failures need no memory.
+ *               norm_invalid_arguments  a required object or output is NULL, a
+ *                                       handle is stale (see Handles), an
  *                                       enumerator does not exist, dimensions
  *                                       do not match, or an execution argument
  *                                       is missing, has another data type or
  *                                       has too few bytes (execution checks
  *                                       sizes, not dimensions)
  *               norm_unimplemented      valid, but not implemented
- *               norm_out_of_memory      an allocation failed
+ *               norm_out_of_memory      an allocation failed. Every allocation in
+ *                                       the library may fail; threads that
+ *                                       cannot be started are done without
  *               norm_runtime_error      an internal error; it never causes
  *                                       undefined behaviour, an exception or an
  *                                       abort
@@ -35,6 +39,16 @@
  *             depend on the handles that they were created from, so those may
  *             be destroyed first. A handle returned by a query is owned by the
  *             queried object and valid as long as that object.
+ * Handles.    A handle whose object was destroyed, that is of another kind or
+ *             that is to be destroyed but owned by another object is refused:
+ *             norm_invalid_arguments. The library does not give the memory of
+ *             destroyed objects back to the system. A new object of the same
+ *             kind gets it, but only after 32 other objects of the kind were
+ *             destroyed since; from then on the old handle means the new
+ *             object. Not detected are handles from a query whose owner was
+ *             destroyed, pointers that were never handles, and a destruction
+ *             while another thread uses the object. An object takes less than
+ *             1 kB; buffers that the library allocated are given back.
  * Threads.    Different objects may be used by different threads at the same
  *             time. One object may be read by several threads at the same time;
  *             executing a primitive counts as reading it. Modifying or
@@ -135,7 +149,14 @@ NORM_API norm_status_t norm_stream_destroy(norm_stream_t stream);
  * library's. `num_threads` is the number of threads to split work over, 1 to
  * 255. `pool` is passed to `parallel_for` unchanged and must stay valid
  * while the stream uses it. `parallel_for` NULL restores the library's
- * threads. Results have the same bits either way. */
+ * threads. Results have the same bits either way.
+ *
+ * `parallel_for` must return. An exception, longjmp() or pthread_exit() that
+ * leaves it, or a piece, ends the process: other threads may still run
+ * pieces, which use the stack of the call. Catch exceptions inside, and
+ * return: pieces that were not run by then are run by the calling thread.
+ * pthread_cancel() of the calling thread takes effect after the execution
+ * (Linux and macOS), if its cancellation is deferred, as is the default. */
 NORM_API norm_status_t norm_stream_set_parallel_for(norm_stream_t stream,
         norm_parallel_for_t parallel_for, void *pool, int num_threads);
 

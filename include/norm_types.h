@@ -123,8 +123,8 @@ typedef const struct norm_stream *const_norm_stream_t;
  * after another, on any thread. */
 typedef void (*norm_parallel_body_t)(int index, void *body_context);
 /* Runs body(0, body_context) ... body(count - 1, body_context), each once,
- * and returns after all of them have returned. `pool` is the pointer
- * registered with norm_stream_set_parallel_for. */
+ * and returns after all of them have returned. It throws no exception. `pool`
+ * is the pointer registered with norm_stream_set_parallel_for. */
 typedef void (*norm_parallel_for_t)(
         void *pool, int count, norm_parallel_body_t body, void *body_context);
 

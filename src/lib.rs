@@ -3,13 +3,18 @@
 //!
 //! The crate exports C functions only. Rust programs use the crate `norm-rs`. Modules import
 //! downwards only: `capi -> ops -> rows -> primitive -> {simd, tensor, threads}`, and every module may use
-//! `error`.
+//! the files beside this one.
 
 mod capi;
+mod environment;
 mod error;
+mod fork;
+mod heap;
+mod mark;
 mod ops;
 mod primitive;
 mod rows;
 mod simd;
 mod tensor;
+mod text;
 mod threads;

@@ -5,21 +5,26 @@
 
 mod source;
 
-use source::{code, files, is_word, text};
+use source::{code, files, is_word, text, without_tests};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The layers. Higher ones may import lower ones; those with equal numbers may not import each
 /// other. `simd` imports the data types of its element types from `tensor`.
 const LAYERS: &[(&str, u8)] = &[
-    ("capi", 6),
-    ("ops", 5),
-    ("rows", 4),
-    ("primitive", 3),
-    ("simd", 2),
-    ("tensor", 1),
-    ("threads", 2),
-    ("error", 0),
+    ("capi", 9),
+    ("ops", 8),
+    ("rows", 7),
+    ("primitive", 6),
+    ("simd", 5),
+    ("tensor", 4),
+    ("threads", 5),
+    ("heap", 3),
+    ("environment", 2),
+    ("error", 2),
+    ("text", 0),
+    ("mark", 0),
+    ("fork", 0),
 ];
 
 fn layer(module: &str) -> Option<u8> {
@@ -156,24 +161,6 @@ fn imports(text: &str) -> Vec<Import> {
         at += 1;
     }
     found
-}
-
-/// Code without its modules of tests.
-fn without_tests(code: &str) -> String {
-    let mut rest = code;
-    let mut kept = String::new();
-    while let Some(at) = rest.find("#[cfg(test)]") {
-        kept.push_str(&rest[..at]);
-        let item = &rest[at..];
-        let end = item.find(['{', ';']).unwrap_or(item.len());
-        let mut depth = 0;
-        let length = item[end..].find(|c| {
-            depth += i32::from(c == '{') - i32::from(c == '}');
-            depth == 0
-        });
-        rest = &item[length.map_or(item.len(), |length| end + length + 1)..];
-    }
-    kept + rest
 }
 
 /// The paths of one import, written out, and the bytes that they span.

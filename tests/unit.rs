@@ -4,8 +4,16 @@
 //! library itself would compile every kernel a second time; here only what the tests reach is compiled.
 #![allow(dead_code, unused_imports, missing_docs, reason = "the tests reach a part of the library")]
 
+#[path = "../src/environment.rs"]
+mod environment;
 #[path = "../src/error.rs"]
 mod error;
+#[path = "../src/fork.rs"]
+mod fork;
+#[path = "../src/heap.rs"]
+mod heap;
+#[path = "../src/mark.rs"]
+mod mark;
 #[path = "../src/ops/mod.rs"]
 mod ops;
 #[path = "../src/primitive/mod.rs"]
@@ -16,5 +24,7 @@ mod rows;
 mod simd;
 #[path = "../src/tensor/mod.rs"]
 mod tensor;
+#[path = "../src/text.rs"]
+mod text;
 #[path = "../src/threads/mod.rs"]
 mod threads;

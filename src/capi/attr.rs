@@ -11,7 +11,7 @@ exported! {
     /// Attributes with default values.
     fn norm_primitive_attr_create as dnnl_primitive_attr_create(attr: *mut sys::norm_primitive_attr_t) {
         // SAFETY: guaranteed by the caller.
-        unsafe { Out::new(attr, "attr") }?.set(Attr::default().into_c());
+        unsafe { Out::new(attr, "attr") }?.set(Attr::default().into_c()?);
         Ok(())
     }
 }
@@ -25,7 +25,7 @@ exported! {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let out = Out::new(attr, "attr")?;
-            out.set(Attr::get(existing_attr, "existing_attr")?.clone().into_c());
+            out.set(Attr::get(existing_attr, "existing_attr")?.try_clone()?.into_c()?);
         }
         Ok(())
     }
@@ -35,14 +35,13 @@ exported! {
     /// Frees attributes.
     fn norm_primitive_attr_destroy as dnnl_primitive_attr_destroy(attr: sys::norm_primitive_attr_t) {
         // SAFETY: guaranteed by the caller.
-        unsafe { Attr::destroy(attr) };
-        Ok(())
+        unsafe { Attr::destroy(attr, "attr") }
     }
 }
 
 /// The error for an unknown mode.
 pub(super) fn unknown_mode(mode: u32, what: &str) -> Error {
-    Error::invalid(format!("mode: {} is not {what}", mode as i32))
+    Error::invalid(format_args!("mode: {} is not {what}", mode as i32))
 }
 
 exported! {
@@ -250,7 +249,7 @@ exported! {
         unsafe {
             let attr = Attr::get_mut(attr, "attr")?;
             // Clone first: the list may be the one that is replaced.
-            attr.post_ops = PostOps::get(post_ops, "post_ops")?.clone();
+            attr.post_ops = PostOps::get(post_ops, "post_ops")?.try_clone()?;
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ exported! {
     fn norm_set_cpu_isa_hints as dnnl_set_cpu_isa_hints(isa_hints: sys::norm_cpu_isa_hints_t) {
         if !matches!(isa_hints, sys::norm_cpu_isa_no_hints | sys::norm_cpu_isa_prefer_ymm) {
             let value = isa_hints as i32;
-            return Err(Error::invalid(format!("isa_hints: {value} is not a norm_cpu_isa_hints_t")));
+            return Err(Error::invalid(format_args!("isa_hints: {value} is not a norm_cpu_isa_hints_t")));
         }
         ISA_HINTS.store(isa_hints, Ordering::Relaxed);
         Ok(())
@@ -63,7 +63,7 @@ exported! {
     /// Sets the capacity of the primitive cache.
     fn norm_set_primitive_cache_capacity as dnnl_set_primitive_cache_capacity(capacity: c_int) {
         if capacity < 0 {
-            return Err(Error::invalid(format!("capacity: {capacity} is negative")));
+            return Err(Error::invalid(format_args!("capacity: {capacity} is negative")));
         }
         CACHE_CAPACITY.store(capacity, Ordering::Relaxed);
         Ok(())
@@ -92,7 +92,7 @@ exported! {
     fn norm_set_num_threads(num_threads: c_int) {
         let count = usize::try_from(num_threads).ok().filter(|n| *n <= MAX_THREADS);
         let count = count.ok_or_else(|| {
-            Error::invalid(format!("num_threads: {num_threads} is not between 0 and {MAX_THREADS}"))
+            Error::invalid(format_args!("num_threads: {num_threads} is not between 0 and {MAX_THREADS}"))
         })?;
         set_threads(count);
         Ok(())
@@ -110,7 +110,7 @@ exported! {
     /// Sets the verbosity.
     fn norm_set_verbose as dnnl_set_verbose(level: c_int) {
         let verbosity = Verbosity::from_level(level)
-            .ok_or_else(|| Error::invalid(format!("level: {level} is not 0, 1 or 2")))?;
+            .ok_or_else(|| Error::invalid(format_args!("level: {level} is not 0, 1 or 2")))?;
         set_verbosity(verbosity);
         Ok(())
     }

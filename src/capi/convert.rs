@@ -5,10 +5,11 @@ use crate::error::{Error, Result};
 use crate::primitive::PropKind;
 use crate::tensor::DataType;
 use norm_sys as sys;
+use std::ffi::CStr;
 
-/// A data type that tensors can have.
-pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<DataType> {
-    Ok(match value {
+/// The data type of a value, if tensors can have it.
+pub(super) fn implemented_data_type(value: sys::norm_data_type_t) -> Option<DataType> {
+    Some(match value {
         sys::norm_f16 => DataType::F16,
         sys::norm_bf16 => DataType::Bf16,
         sys::norm_f32 => DataType::F32,
@@ -18,17 +19,20 @@ pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<Data
         sys::norm_f64 => DataType::F64,
         sys::norm_f8_e5m2 => DataType::F8E5m2,
         sys::norm_f8_e4m3 => DataType::F8E4m3,
-        _ if unimplemented_data_type(value).is_some() => {
-            let (found, _) = unimplemented_data_type(value).unwrap_or_default();
-            return Err(Error::unimplemented(format!(
-                "{name}: tensors of {found} are not implemented"
-            )));
-        }
-        _ => {
+        _ => return None,
+    })
+}
+
+/// A data type that tensors can have.
+pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<DataType> {
+    implemented_data_type(value).ok_or_else(|| match unimplemented_data_type(value) {
+        Some((found, _)) => Error::unimplemented(format_args!(
+            "{name}: tensors of {} are not implemented",
+            found.to_str().unwrap_or_default()
+        )),
+        None => {
             let value = value as i32;
-            return Err(Error::invalid(format!(
-                "{name}: {value} is not a data type with elements"
-            )));
+            Error::invalid(format_args!("{name}: {value} is not a data type with elements"))
         }
     })
 }
@@ -37,15 +41,15 @@ pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<Data
 /// implemented.
 pub(super) fn unimplemented_data_type(
     value: sys::norm_data_type_t,
-) -> Option<(&'static str, usize)> {
+) -> Option<(&'static CStr, usize)> {
     Some(match value {
-        sys::norm_boolean => ("boolean", 1),
-        sys::norm_s4 => ("s4", 1),
-        sys::norm_u4 => ("u4", 1),
-        sys::norm_e8m0 => ("e8m0", 1),
-        sys::norm_f4_e2m1 => ("f4_e2m1", 1),
-        sys::norm_f4_e3m0 => ("f4_e3m0", 1),
-        sys::norm_s64 => ("s64", 8),
+        sys::norm_boolean => (c"boolean", 1),
+        sys::norm_s4 => (c"s4", 1),
+        sys::norm_u4 => (c"u4", 1),
+        sys::norm_e8m0 => (c"e8m0", 1),
+        sys::norm_f4_e2m1 => (c"f4_e2m1", 1),
+        sys::norm_f4_e3m0 => (c"f4_e3m0", 1),
+        sys::norm_s64 => (c"s64", 8),
         _ => return None,
     })
 }
@@ -74,19 +78,23 @@ pub(super) fn data_type_code(data_type: Option<DataType>) -> sys::norm_data_type
     }
 }
 
-pub(super) fn prop_kind(value: sys::norm_prop_kind_t) -> Result<PropKind> {
-    Ok(match value {
+pub(super) fn implemented_prop_kind(value: sys::norm_prop_kind_t) -> Option<PropKind> {
+    Some(match value {
         sys::norm_forward_training => PropKind::ForwardTraining,
         sys::norm_forward_inference => PropKind::ForwardInference,
         sys::norm_backward => PropKind::Backward,
         sys::norm_backward_data => PropKind::BackwardData,
-        _ => {
-            let value = value as i32;
-            return Err(Error::invalid(format!(
-                "prop_kind: {value} is not forward_training, forward_inference, backward or \
-                 backward_data"
-            )));
-        }
+        _ => return None,
+    })
+}
+
+pub(super) fn prop_kind(value: sys::norm_prop_kind_t) -> Result<PropKind> {
+    implemented_prop_kind(value).ok_or_else(|| {
+        let value = value as i32;
+        Error::invalid(format_args!(
+            "prop_kind: {value} is not forward_training, forward_inference, backward or \
+             backward_data"
+        ))
     })
 }
 
@@ -103,6 +111,6 @@ exported! {
     /// Size of an element in bytes.
     fn norm_data_type_size as dnnl_data_type_size(data_type_value: sys::norm_data_type_t) -> usize, else 0; {
         let unimplemented = || unimplemented_data_type(data_type_value).map_or(0, |(_, size)| size);
-        Ok(data_type(data_type_value, "data_type").map_or_else(|_| unimplemented(), DataType::size))
+        Ok(implemented_data_type(data_type_value).map_or_else(unimplemented, DataType::size))
     }
 }

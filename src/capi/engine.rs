@@ -1,16 +1,20 @@
 //! Engines. There is one, the CPU.
 
 use super::exported;
-use super::handle::{Handle, Out};
+use super::handle::{Handle, Out, handles};
 use crate::error::{Error, Result};
+use crate::mark::{Kind, Mark};
 use norm_sys as sys;
 
 /// The device that runs primitives.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Engine;
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub(super) struct Engine {
+    mark: Mark,
+}
 
-impl Handle for Engine {
-    type C = sys::norm_engine;
+handles! {
+    Engine: norm_engine = Engine;
 }
 
 impl Engine {
@@ -42,7 +46,7 @@ exported! {
         // SAFETY: guaranteed by the caller.
         let out = unsafe { Out::new(engine, "engine") }?;
         check(kind, index)?;
-        out.set(Engine.into_c());
+        out.set(Engine { mark: Mark::part(Kind::Engine) }.into_c()?);
         Ok(())
     }
 }
@@ -52,9 +56,9 @@ fn check(kind: sys::norm_engine_kind_t, index: usize) -> Result<()> {
         return Err(Error::invalid("kind: there is no GPU engine"));
     }
     match count(kind) {
-        0 => Err(Error::invalid(format!("kind: {} is not an engine kind", kind as i32))),
+        0 => Err(Error::invalid(format_args!("kind: {} is not an engine kind", kind as i32))),
         n if index >= n => {
-            Err(Error::invalid(format!("index: {index}, but the only engine is number 0")))
+            Err(Error::invalid(format_args!("index: {index}, but the only engine is number 0")))
         }
         _ => Ok(()),
     }
@@ -76,7 +80,6 @@ exported! {
     /// Frees an engine.
     fn norm_engine_destroy as dnnl_engine_destroy(engine: sys::norm_engine_t) {
         // SAFETY: guaranteed by the caller.
-        unsafe { Engine::destroy(engine) };
-        Ok(())
+        unsafe { Engine::destroy(engine, "engine") }
     }
 }

@@ -1,71 +1,159 @@
 //! C handles: the Rust type behind each, and its ownership.
 
+use super::pool::POOLS;
 use crate::error::{Error, Result};
+use crate::mark::{Kind, Mark};
 use crate::primitive::{Attr, PostOps};
 use crate::tensor::MemoryDesc;
-use norm_sys as sys;
+use crate::text::shown;
+use std::alloc::Layout;
 use std::ffi::{CStr, c_char};
+use std::fmt;
 
 /// A Rust value that C holds by pointer. C owns the result of [`into_c`](Handle::into_c) until it
 /// passes it to [`destroy`](Handle::destroy). The library keeps ownership of pointers from
 /// [`lend`](Handle::lend).
-pub(super) trait Handle: Sized {
+///
+/// # Safety
+/// The value begins with a [`Mark`] of `KIND`, made by [`Mark::part`]. No other type has the kind.
+pub(super) unsafe trait Handle: Sized + 'static {
     /// The opaque C struct.
     type C;
+    const KIND: Kind;
 
-    fn into_c(self) -> *mut Self::C {
-        Box::into_raw(Box::new(self)).cast()
+    /// Moves the value to memory that C owns.
+    fn into_c(self) -> Result<*mut Self::C> {
+        let place = POOLS[Self::KIND as usize].take(Layout::new::<Self>())?;
+        // SAFETY: the memory has the layout of the value, which begins with its mark.
+        unsafe {
+            place.cast::<Self>().write(self);
+            place.cast::<Mark>().write(Mark::owned(Self::KIND));
+        }
+        Ok(place.cast())
     }
 
     fn lend(&self) -> *const Self::C {
         std::ptr::from_ref(self).cast()
     }
 
+    /// The object of a handle; `None` if it is NULL, was destroyed or is of another kind.
+    ///
     /// # Safety
-    /// `p` is NULL or a live handle of this type.
+    /// `p` is NULL or a handle that `norm.h` allows: the library still has its memory. No other
+    /// thread changes the object during the call.
+    #[inline]
+    unsafe fn find<'a>(p: *const Self::C) -> Option<&'a Self> {
+        let mark = p.cast::<Mark>();
+        if mark.is_null() || !mark.is_aligned() {
+            return None;
+        }
+        // SAFETY: guaranteed by the caller. With this mark, the memory holds such an object.
+        unsafe { (*mark).is(Self::KIND).then(|| &*p.cast::<Self>()) }
+    }
+
+    /// # Safety
+    /// As [`find`](Handle::find).
+    #[inline]
     unsafe fn get<'a>(p: *const Self::C, name: &str) -> Result<&'a Self> {
         // SAFETY: guaranteed by the caller.
-        unsafe { Self::get_optional(p) }.ok_or_else(|| is_null(name))
+        unsafe { Self::find(p).ok_or_else(|| Self::refuse(p, name)) }
+    }
+
+    /// `None` for NULL.
+    ///
+    /// # Safety
+    /// As [`find`](Handle::find).
+    unsafe fn get_optional<'a>(p: *const Self::C, name: &str) -> Result<Option<&'a Self>> {
+        // SAFETY: guaranteed by the caller.
+        if p.is_null() { Ok(None) } else { unsafe { Self::get(p, name) }.map(Some) }
     }
 
     /// # Safety
-    /// As [`get`](Handle::get).
-    unsafe fn get_optional<'a>(p: *const Self::C) -> Option<&'a Self> {
-        // SAFETY: guaranteed by the caller; the alignment is that of the box it came from.
-        unsafe { p.cast::<Self>().as_ref() }
-    }
-
-    /// # Safety
-    /// As [`get`](Handle::get), and no other reference to the object is used during the call.
+    /// As [`find`](Handle::find), and no other reference to the object is used during the call.
     unsafe fn get_mut<'a>(p: *mut Self::C, name: &str) -> Result<&'a mut Self> {
         // SAFETY: guaranteed by the caller.
-        unsafe { p.cast::<Self>().as_mut() }.ok_or_else(|| is_null(name))
+        unsafe { Self::get(p, name)? };
+        // SAFETY: as above; it is such an object.
+        Ok(unsafe { &mut *p.cast::<Self>() })
     }
 
+    /// Why a handle is refused.
+    ///
     /// # Safety
-    /// `p` is NULL or came from [`into_c`](Handle::into_c), and is not used again.
-    unsafe fn destroy(p: *mut Self::C) {
-        if !p.is_null() {
-            // SAFETY: guaranteed by the caller.
-            drop(unsafe { Box::from_raw(p.cast::<Self>()) });
+    /// As [`find`](Handle::find).
+    #[cold]
+    unsafe fn refuse(p: *const Self::C, name: &str) -> Error {
+        if p.is_null() {
+            return is_null(name);
         }
+        // SAFETY: guaranteed by the caller.
+        let why = unsafe { stranger::<Self>(p) };
+        Error::invalid(format_args!("{name}: {why}"))
+    }
+
+    /// Destroys the object of a handle. NULL is fine.
+    ///
+    /// # Safety
+    /// As [`get_mut`](Handle::get_mut).
+    unsafe fn destroy(p: *mut Self::C, name: &str) -> Result<()> {
+        if p.is_null() {
+            return Ok(());
+        }
+        // SAFETY: guaranteed by the caller.
+        unsafe { Self::get(p, name)? };
+        // SAFETY: as above; it is such an object.
+        if unsafe { &*p.cast::<Mark>() } != &Mark::owned(Self::KIND) {
+            let text = "it is owned by another object, which destroys it";
+            return Err(Error::invalid(format_args!("{name}: {text}")));
+        }
+        // SAFETY: as above, and C owns it: it came from `into_c`. Its parts lose their marks too.
+        unsafe {
+            let object = p.cast::<Self>();
+            drop(object.read());
+            object.cast::<u8>().write_bytes(0, size_of::<Self>());
+            POOLS[Self::KIND as usize].put(object.cast());
+        }
+        Ok(())
     }
 }
 
-impl Handle for MemoryDesc {
-    type C = sys::norm_memory_desc;
+/// What a handle is that is not of a live `T`.
+///
+/// # Safety
+/// As [`Handle::find`], and `p` is not NULL.
+pub(super) unsafe fn stranger<T: Handle>(p: *const T::C) -> impl fmt::Display {
+    let mark = p.cast::<Mark>();
+    // SAFETY: guaranteed by the caller.
+    let kind = if mark.is_aligned() { unsafe { (*mark).kind() } } else { None };
+    shown(move |f| match kind {
+        Some(kind) => write!(f, "it is a {}, not a {}", kind.name(), T::KIND.name()),
+        None => write!(f, "it was destroyed, or never was a {}", T::KIND.name()),
+    })
 }
 
-impl Handle for Attr {
-    type C = sys::norm_primitive_attr;
+/// Implements [`Handle`] for types whose first field is `mark`.
+macro_rules! handles {
+    ($($type:ty: $c:ident = $kind:ident;)*) => {$(
+        const _: () = assert!(std::mem::offset_of!($type, mark) == 0);
+        // As norm.h says.
+        const _: () = assert!(size_of::<$type>() < 1000);
+        // SAFETY: the mark is the first field, and the types below are all that have one.
+        unsafe impl crate::capi::handle::Handle for $type {
+            type C = norm_sys::$c;
+            const KIND: crate::mark::Kind = crate::mark::Kind::$kind;
+        }
+    )*};
 }
+pub(super) use handles;
 
-impl Handle for PostOps {
-    type C = sys::norm_post_ops;
+handles! {
+    MemoryDesc: norm_memory_desc = MemoryDesc;
+    Attr: norm_primitive_attr = Attr;
+    PostOps: norm_post_ops = PostOps;
 }
 
 pub(super) fn is_null(name: &str) -> Error {
-    Error::invalid(format!("{name} is NULL"))
+    Error::invalid(format_args!("{name} is NULL"))
 }
 
 /// An output parameter that is not NULL.
@@ -109,7 +197,7 @@ pub(super) unsafe fn text<'a>(p: *const c_char, name: &str) -> Result<&'a str> {
     }
     // SAFETY: guaranteed by the caller.
     let text = unsafe { CStr::from_ptr(p) };
-    text.to_str().map_err(|_| Error::invalid(format!("{name}: {text:?} is not UTF-8")))
+    text.to_str().map_err(|_| Error::invalid(format_args!("{name}: {text:?} is not UTF-8")))
 }
 
 /// Writes an output unless it is NULL.

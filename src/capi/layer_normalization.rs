@@ -73,7 +73,7 @@ unsafe fn forward(
             prop_kind: prop_kind(kind)?,
             src: MemoryDesc::get(src, "src_desc")?,
             dst: MemoryDesc::get(dst, "dst_desc")?,
-            stat: MemoryDesc::get_optional(stat),
+            stat: MemoryDesc::get_optional(stat, "stat_desc")?,
             scale_shift: data_type(scale_shift, "scale_shift_data_type")?,
             epsilon,
             flags,
@@ -101,7 +101,7 @@ exported! {
         let types = [sys::norm_f32; 2];
         // SAFETY: guaranteed by the caller.
         unsafe {
-            Descriptor::get_optional(hint_fwd_pd);
+            Descriptor::get_optional(hint_fwd_pd, "hint_fwd_pd")?;
             create(primitive_desc, engine, attr, |attr| {
                 backward(prop_kind, descs, types, epsilon, flags, attr)
             })
@@ -130,7 +130,7 @@ exported! {
         let types = [diff_scale_shift_data_type, scale_shift_data_type];
         // SAFETY: guaranteed by the caller.
         unsafe {
-            Descriptor::get_optional(hint_fwd_pd);
+            Descriptor::get_optional(hint_fwd_pd, "hint_fwd_pd")?;
             create(primitive_desc, engine, attr, |attr| {
                 backward(prop_kind, descs, types, epsilon, flags, attr)
             })
@@ -155,7 +155,7 @@ unsafe fn backward(
             diff_src: MemoryDesc::get(diff_src, "diff_src_desc")?,
             diff_dst: MemoryDesc::get(diff_dst, "diff_dst_desc")?,
             src: MemoryDesc::get(src, "src_desc")?,
-            stat: MemoryDesc::get_optional(stat),
+            stat: MemoryDesc::get_optional(stat, "stat_desc")?,
             diff_scale_shift: data_type(diff_scale_shift, "diff_scale_shift_data_type")?,
             scale_shift: data_type(scale_shift, "scale_shift_data_type")?,
             epsilon,

@@ -2,9 +2,10 @@
 
 use super::engine::Engine;
 use super::exported;
-use super::handle::{Handle, Out, slice};
+use super::handle::{Handle, Out, handles, slice};
 use super::memory_desc::check_index;
 use crate::error::{Error, Result, Status};
+use crate::mark::{Kind, Mark};
 use crate::tensor::{Layout, MemoryDesc};
 use norm_sys as sys;
 use std::alloc::Layout as Allocation;
@@ -23,10 +24,8 @@ struct Owned {
 impl Owned {
     fn new(size: usize) -> Result<Self> {
         let refused = || {
-            Error::new(
-                Status::OutOfMemory,
-                format!("handle: cannot allocate a buffer of {size} bytes"),
-            )
+            let text = format_args!("handle: cannot allocate a buffer of {size} bytes");
+            Error::new(Status::OutOfMemory, text)
         };
         let allocation = Allocation::from_size_align(size, ALIGN).map_err(|_| refused())?;
         // SAFETY: the caller does not ask for 0 bytes.
@@ -44,7 +43,9 @@ impl Drop for Owned {
 
 /// A tensor with data.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Memory {
+    mark: Mark,
     engine: Engine,
     pub(super) desc: MemoryDesc,
     /// The size of the descriptor, computed once.
@@ -54,8 +55,8 @@ pub(super) struct Memory {
     owned: Option<Owned>,
 }
 
-impl Handle for Memory {
-    type C = sys::norm_memory;
+handles! {
+    Memory: norm_memory = Memory;
 }
 
 exported! {
@@ -87,7 +88,7 @@ exported! {
                 (1, _) => slice(handles, 1, "handles")?[0],
                 (0, 0) => std::ptr::null_mut(),
                 _ => {
-                    return Err(Error::invalid(format!(
+                    return Err(Error::invalid(format_args!(
                         "nhandles: {nhandles}, but the descriptor has one buffer"
                     )));
                 }
@@ -128,7 +129,8 @@ unsafe fn create(
         None if handle == sys::NORM_MEMORY_ALLOCATE => std::ptr::null_mut(),
         None => handle.cast(),
     };
-    out.set(Memory { engine: *engine, desc: desc.clone(), size, data, owned }.into_c());
+    let (mark, engine, desc) = (Mark::part(Kind::Memory), engine.clone(), desc.clone());
+    out.set(Memory { mark, engine, desc, size, data, owned }.into_c()?);
     Ok(())
 }
 
@@ -136,8 +138,7 @@ exported! {
     /// Frees memory, and its buffer if the library allocated it.
     fn norm_memory_destroy as dnnl_memory_destroy(memory: sys::norm_memory_t) {
         // SAFETY: guaranteed by the caller.
-        unsafe { Memory::destroy(memory) };
-        Ok(())
+        unsafe { Memory::destroy(memory, "memory") }
     }
 }
 

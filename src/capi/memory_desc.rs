@@ -5,6 +5,7 @@ use super::exported;
 use super::handle::{Handle, Out, is_null, slice, text};
 use crate::error::{Error, Result};
 use crate::tensor::{BLOB_SIZE, Layout, MAX_NDIMS, MemoryDesc};
+use arrayvec::ArrayVec;
 use norm_sys as sys;
 use std::ffi::{c_char, c_int, c_void};
 
@@ -13,10 +14,9 @@ static ZEROS: [i64; MAX_NDIMS] = [0; MAX_NDIMS];
 
 /// Checks the number of dimensions.
 fn dimensions(ndims: c_int) -> Result<usize> {
-    usize::try_from(ndims)
-        .ok()
-        .filter(|n| *n <= MAX_NDIMS)
-        .ok_or_else(|| Error::invalid(format!("ndims: {ndims} is not between 0 and {MAX_NDIMS}")))
+    usize::try_from(ndims).ok().filter(|n| *n <= MAX_NDIMS).ok_or_else(|| {
+        Error::invalid(format_args!("ndims: {ndims} is not between 0 and {MAX_NDIMS}"))
+    })
 }
 
 exported! {
@@ -37,7 +37,7 @@ exported! {
         } else {
             MemoryDesc::with_tag(dims, data_type(data_type_value, "data_type")?, tag)?
         };
-        out.set(desc.into_c());
+        out.set(desc.into_c()?);
         Ok(())
     }
 }
@@ -62,7 +62,7 @@ exported! {
             let letters = unsafe { text(tag, "tag") }?;
             MemoryDesc::with_letters(dims, data_type(data_type_value, "data_type")?, letters)?
         };
-        out.set(desc.into_c());
+        out.set(desc.into_c()?);
         Ok(())
     }
 }
@@ -75,8 +75,7 @@ exported! {
     ) {
         // SAFETY: guaranteed by the caller.
         let desc = unsafe { MemoryDesc::get_mut(memory_desc, "memory_desc") }?;
-        *desc = desc.with_data_type(data_type(data_type_value, "data_type")?)?;
-        Ok(())
+        desc.set_data_type(data_type(data_type_value, "data_type")?)
     }
 }
 
@@ -102,7 +101,7 @@ exported! {
             let strides = unsafe { slice(strides, dims.len(), "strides") }?;
             MemoryDesc::with_strides(dims, data_type(data_type_value, "data_type")?, strides)?
         };
-        out.set(desc.into_c());
+        out.set(desc.into_c()?);
         Ok(())
     }
 }
@@ -117,7 +116,7 @@ exported! {
         unsafe {
             let out = Out::new(memory_desc, "memory_desc")?;
             let desc = MemoryDesc::get(existing_memory_desc, "existing_memory_desc")?;
-            out.set(desc.clone().into_c());
+            out.set(desc.clone().into_c()?);
         }
         Ok(())
     }
@@ -127,8 +126,7 @@ exported! {
     /// Frees a descriptor.
     fn norm_memory_desc_destroy as dnnl_memory_desc_destroy(memory_desc: sys::norm_memory_desc_t) {
         // SAFETY: guaranteed by the caller.
-        unsafe { MemoryDesc::destroy(memory_desc) };
-        Ok(())
+        unsafe { MemoryDesc::destroy(memory_desc, "memory_desc") }
     }
 }
 
@@ -139,7 +137,9 @@ exported! {
         rhs: sys::const_norm_memory_desc_t,
     ) -> c_int, else 0; {
         // SAFETY: guaranteed by the caller.
-        let (lhs, rhs) = unsafe { (MemoryDesc::get_optional(lhs), MemoryDesc::get_optional(rhs)) };
+        let (lhs, rhs) = unsafe {
+            (MemoryDesc::get_optional(lhs, "lhs")?, MemoryDesc::get_optional(rhs, "rhs")?)
+        };
         Ok(c_int::from(lhs == rhs))
     }
 }
@@ -177,7 +177,7 @@ exported! {
             let out = Out::new(memory_desc, "memory_desc")?;
             let parent = MemoryDesc::get(parent_memory_desc, "parent_memory_desc")?;
             let dims = slice(dims, parent.ndims(), "dims")?;
-            out.set(parent.part(dims, slice(offsets, parent.ndims(), "offsets")?)?.into_c());
+            out.set(parent.part(dims, slice(offsets, parent.ndims(), "offsets")?)?.into_c()?);
         }
         Ok(())
     }
@@ -199,7 +199,7 @@ exported! {
             if desc.ndims() == 0 || dims.is_empty() {
                 return Err(Error::invalid("in_memory_desc: an empty descriptor cannot be reshaped"));
             }
-            out.set(desc.reshaped(dims)?.into_c());
+            out.set(desc.reshaped(dims)?.into_c()?);
         }
         Ok(())
     }
@@ -218,19 +218,19 @@ exported! {
             let desc = MemoryDesc::get(in_memory_desc, "in_memory_desc")?;
             (out, desc, slice(permutation, desc.ndims(), "permutation")?)
         };
-        let mut to = Vec::with_capacity(permutation.len());
+        let mut to = ArrayVec::<usize, MAX_NDIMS>::new();
         for &axis in permutation {
             match usize::try_from(axis) {
                 Ok(axis) if axis < permutation.len() && !to.contains(&axis) => to.push(axis),
                 _ => {
-                    return Err(Error::invalid(format!(
+                    return Err(Error::invalid(format_args!(
                         "permutation: {permutation:?} is not a permutation of {} axes",
                         permutation.len()
                     )));
                 }
             }
         }
-        out.set(desc.permuted(&to).into_c());
+        out.set(desc.permuted(&to).into_c()?);
         Ok(())
     }
 }
@@ -251,7 +251,7 @@ exported! {
                 return Ok(());
             }
             if *size < BLOB_SIZE {
-                return Err(Error::invalid(format!("size: {size} bytes, but the blob needs {BLOB_SIZE}")));
+                return Err(Error::invalid(format_args!("size: {size} bytes, but the blob needs {BLOB_SIZE}")));
             }
             blob.copy_from_nonoverlapping(desc.to_blob().as_ptr(), BLOB_SIZE);
         }
@@ -270,7 +270,7 @@ exported! {
             let out = Out::new(memory_desc, "memory_desc")?;
             let mut bytes = [0; BLOB_SIZE];
             bytes.copy_from_slice(slice(blob, BLOB_SIZE, "blob")?);
-            out.set(MemoryDesc::of_blob(&bytes)?.into_c());
+            out.set(MemoryDesc::of_blob(&bytes)?.into_c()?);
         }
         Ok(())
     }
@@ -306,7 +306,7 @@ exported! {
 pub(super) fn check_index(index: c_int) -> Result<()> {
     match index {
         0 => Ok(()),
-        _ => Err(Error::invalid(format!("index: {index}, but the only buffer is number 0"))),
+        _ => Err(Error::invalid(format_args!("index: {index}, but the only buffer is number 0"))),
     }
 }
 
@@ -360,7 +360,7 @@ unsafe fn query(
             }
             _ => {
                 let what = what as i32;
-                return Err(Error::unimplemented(format!(
+                return Err(Error::unimplemented(format_args!(
                     "what: {what} is not a query of memory descriptors"
                 )));
             }

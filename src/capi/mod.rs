@@ -17,6 +17,7 @@ mod memory_desc;
 mod names;
 #[cfg(feature = "onednn-abi")]
 mod onednn;
+mod pool;
 mod post_ops;
 mod primitive;
 mod primitive_desc;

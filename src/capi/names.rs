@@ -1,70 +1,32 @@
 //! The names of enumerators, for printing.
 
-use super::convert::{data_type, prop_kind_code, unimplemented_data_type};
+use super::convert::{implemented_data_type, implemented_prop_kind, unimplemented_data_type};
 use super::exported;
 use crate::ops::softmax::SoftmaxAlgorithm;
 use crate::primitive::{
     AccumulationMode, BinaryAlgorithm, CpuIsa, EltwiseAlgorithm, FpmathMode, PropKind,
     RoundingMode, ScratchpadMode,
 };
-use crate::tensor::{DataType, all_tags};
+use crate::tensor::{DataType, c_letters_of};
 use norm_sys as sys;
-use std::ffi::{CStr, CString, c_char};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::ffi::{CStr, c_char};
 
-/// NUL-terminated copies of static names, created on first use, so that no name is written twice.
-/// Not a `OnceLock`: after fork() the thread that holds it may not exist. If two threads create the
-/// copies at once, one of them drops its own.
-pub(super) struct Names<K>(AtomicPtr<Vec<(K, CString)>>);
-
-impl<K: Copy + PartialEq> Names<K> {
-    pub(super) const fn new() -> Self {
-        Self(AtomicPtr::new(std::ptr::null_mut()))
-    }
-
-    /// The name of `key`, valid for the life of the process.
-    pub(super) fn get<N: Into<Vec<u8>>>(
-        &'static self,
-        key: K,
-        names: impl FnOnce() -> Vec<(K, N)>,
-    ) -> Option<*const c_char> {
-        let mut all = self.0.load(Ordering::Acquire);
-        if all.is_null() {
-            let c_string = |name: N| CString::new(name).unwrap_or_default();
-            let copies = names().into_iter().map(|(key, name)| (key, c_string(name))).collect();
-            all = self.publish(copies);
-        }
-        // SAFETY: published copies are never freed.
-        let all = unsafe { &*all };
-        all.iter().find(|(k, _)| *k == key).map(|(_, name)| name.as_ptr())
-    }
-
-    fn publish(&self, copies: Vec<(K, CString)>) -> *mut Vec<(K, CString)> {
-        let (none, mine) = (std::ptr::null_mut(), Box::into_raw(Box::new(copies)));
-        match self.0.compare_exchange(none, mine, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => mine,
-            Err(first) => {
-                // SAFETY: no other thread has seen these.
-                drop(unsafe { Box::from_raw(mine) });
-                first
-            }
-        }
-    }
+/// A name for C, or what stands for an unknown value.
+pub(super) fn named(name: Option<&'static CStr>, unknown: &'static CStr) -> *const c_char {
+    name.unwrap_or(unknown).as_ptr()
 }
 
 exported! {
     /// The name of a data type.
     fn norm_dt2str as dnnl_dt2str(data_type_value: sys::norm_data_type_t) -> *const c_char,
         else c"unknown data type".as_ptr(); {
-        static NAMES: Names<sys::norm_data_type_t> = Names::new();
-        let found = NAMES.get(data_type_value, || {
-            let name = |v| {
-                data_type(v, "").map(DataType::name).ok().or_else(|| unimplemented_data_type(v).map(|(name, _)| name))
-            };
-            let types = (1..=sys::norm_s64).filter_map(|v| Some((v, name(v)?)));
-            types.chain([(sys::norm_data_type_undef, "undef")]).collect()
-        });
-        Ok(found.unwrap_or(c"unknown data type".as_ptr()))
+        let name = match data_type_value {
+            sys::norm_data_type_undef => Some(c"undef"),
+            value => implemented_data_type(value)
+                .map(DataType::c_name)
+                .or_else(|| unimplemented_data_type(value).map(|(name, _)| name)),
+        };
+        Ok(named(name, c"unknown data type"))
     }
 }
 
@@ -72,13 +34,12 @@ exported! {
     /// The letters of a format tag.
     fn norm_fmt_tag2str as dnnl_fmt_tag2str(tag: sys::norm_format_tag_t) -> *const c_char,
         else c"unknown format tag".as_ptr(); {
-        static NAMES: Names<sys::norm_format_tag_t> = Names::new();
-        let found = NAMES.get(tag, || {
-            all_tags()
-                .chain([(sys::norm_format_tag_undef, "undef"), (sys::norm_format_tag_any, "any")])
-                .collect()
-        });
-        Ok(found.unwrap_or(c"unknown format tag".as_ptr()))
+        let name = match tag {
+            sys::norm_format_tag_undef => Some(c"undef"),
+            sys::norm_format_tag_any => Some(c"any"),
+            tag => c_letters_of(tag),
+        };
+        Ok(named(name, c"unknown format tag"))
     }
 }
 
@@ -86,22 +47,13 @@ exported! {
     /// The name of a propagation kind.
     fn norm_prop_kind2str as dnnl_prop_kind2str(prop_kind_value: sys::norm_prop_kind_t) -> *const c_char,
         else c"unknown prop_kind".as_ptr(); {
-        static NAMES: Names<sys::norm_prop_kind_t> = Names::new();
-        let found = NAMES.get(prop_kind_value, || {
-            let kinds = [
-                PropKind::ForwardTraining,
-                PropKind::ForwardInference,
-                PropKind::Backward,
-                PropKind::BackwardData,
-            ];
-            let others = [
-                (sys::norm_prop_kind_undef, "undef"),
-                (sys::norm_backward_weights, "backward_weights"),
-                (sys::norm_backward_bias, "backward_bias"),
-            ];
-            kinds.map(|k| (prop_kind_code(k), k.name())).into_iter().chain(others).collect()
-        });
-        Ok(found.unwrap_or(c"unknown prop_kind".as_ptr()))
+        let name = match prop_kind_value {
+            sys::norm_prop_kind_undef => Some(c"undef"),
+            sys::norm_backward_weights => Some(c"backward_weights"),
+            sys::norm_backward_bias => Some(c"backward_bias"),
+            value => implemented_prop_kind(value).map(PropKind::c_name),
+        };
+        Ok(named(name, c"unknown prop_kind"))
     }
 }
 
@@ -109,45 +61,35 @@ exported! {
     /// The name of an instruction set.
     fn norm_cpu_isa2str(isa: sys::norm_cpu_isa_t) -> *const c_char,
         else c"unknown cpu_isa".as_ptr(); {
-        static NAMES: Names<sys::norm_cpu_isa_t> = Names::new();
-        let found = NAMES.get(isa, || CpuIsa::all().collect());
-        Ok(found.unwrap_or(c"unknown cpu_isa".as_ptr()))
+        Ok(named(CpuIsa::find(isa).map(CpuIsa::c_name), c"unknown cpu_isa"))
     }
 }
 
 exported! {
     /// The name of a scratchpad mode.
     fn norm_scratchpad_mode2str as dnnl_scratchpad_mode2str(mode: sys::norm_scratchpad_mode_t) -> *const c_char, else c"unknown scratchpad_mode".as_ptr(); {
-        static NAMES: Names<sys::norm_scratchpad_mode_t> = Names::new();
-        let all = || ScratchpadMode::ALL.iter().map(|mode| (mode.code(), mode.name())).collect();
-        Ok(NAMES.get(mode, all).unwrap_or(c"unknown scratchpad_mode".as_ptr()))
+        Ok(named(ScratchpadMode::of_code(mode).map(ScratchpadMode::c_name), c"unknown scratchpad_mode"))
     }
 }
 
 exported! {
     /// The name of a math mode.
     fn norm_fpmath_mode2str as dnnl_fpmath_mode2str(mode: sys::norm_fpmath_mode_t) -> *const c_char, else c"unknown fpmath_mode".as_ptr(); {
-        static NAMES: Names<sys::norm_fpmath_mode_t> = Names::new();
-        let all = || FpmathMode::ALL.iter().map(|mode| (mode.code(), mode.name())).collect();
-        Ok(NAMES.get(mode, all).unwrap_or(c"unknown fpmath_mode".as_ptr()))
+        Ok(named(FpmathMode::of_code(mode).map(FpmathMode::c_name), c"unknown fpmath_mode"))
     }
 }
 
 exported! {
     /// The name of an accumulation mode.
     fn norm_accumulation_mode2str as dnnl_accumulation_mode2str(mode: sys::norm_accumulation_mode_t) -> *const c_char, else c"unknown accumulation_mode".as_ptr(); {
-        static NAMES: Names<sys::norm_accumulation_mode_t> = Names::new();
-        let all = || AccumulationMode::ALL.iter().map(|mode| (mode.code(), mode.name())).collect();
-        Ok(NAMES.get(mode, all).unwrap_or(c"unknown accumulation_mode".as_ptr()))
+        Ok(named(AccumulationMode::of_code(mode).map(AccumulationMode::c_name), c"unknown accumulation_mode"))
     }
 }
 
 exported! {
     /// The name of a rounding mode.
     fn norm_rounding_mode2str as dnnl_rounding_mode2str(mode: sys::norm_rounding_mode_t) -> *const c_char, else c"unknown rounding_mode".as_ptr(); {
-        static NAMES: Names<sys::norm_rounding_mode_t> = Names::new();
-        let all = || RoundingMode::ALL.iter().map(|mode| (mode.code(), mode.name())).collect();
-        Ok(NAMES.get(mode, all).unwrap_or(c"unknown rounding_mode".as_ptr()))
+        Ok(named(RoundingMode::of_code(mode).map(RoundingMode::c_name), c"unknown rounding_mode"))
     }
 }
 
@@ -155,27 +97,25 @@ exported! {
     /// The name of an algorithm.
     fn norm_alg_kind2str as dnnl_alg_kind2str(alg_kind: sys::norm_alg_kind_t) -> *const c_char,
         else c"unknown alg_kind".as_ptr(); {
-        static NAMES: Names<sys::norm_alg_kind_t> = Names::new();
-        let all = || {
-            let eltwise = EltwiseAlgorithm::ALL.iter().map(|a| (a.code(), a.name()));
-            let binary = BinaryAlgorithm::ALL.iter().map(|a| (a.code(), a.name()));
-            let softmax = SoftmaxAlgorithm::ALL.iter().map(|a| (a.code(), a.name()));
-            eltwise.chain(binary).chain(softmax).chain(OTHER_ALGORITHMS).collect()
-        };
-        Ok(NAMES.get(alg_kind, all).unwrap_or(c"unknown alg_kind".as_ptr()))
+        let eltwise = EltwiseAlgorithm::of_code(alg_kind).map(EltwiseAlgorithm::c_name);
+        let binary = BinaryAlgorithm::of_code(alg_kind).map(BinaryAlgorithm::c_name);
+        let softmax = SoftmaxAlgorithm::of_code(alg_kind).map(SoftmaxAlgorithm::c_name);
+        let other = OTHER_ALGORITHMS.iter().find(|(code, _)| *code == alg_kind);
+        let other = other.map(|(_, name)| *name);
+        Ok(named(eltwise.or(binary).or(softmax).or(other), c"unknown alg_kind"))
     }
 }
 
 /// Algorithms that are not implemented and only have a name.
-const OTHER_ALGORITHMS: [(sys::norm_alg_kind_t, &str); 8] = [
-    (sys::norm_alg_kind_undef, "undef"),
-    (sys::norm_eltwise_relu_use_dst_for_bwd, "eltwise_relu_use_dst_for_bwd"),
-    (sys::norm_eltwise_tanh_use_dst_for_bwd, "eltwise_tanh_use_dst_for_bwd"),
-    (sys::norm_eltwise_elu_use_dst_for_bwd, "eltwise_elu_use_dst_for_bwd"),
-    (sys::norm_eltwise_sqrt_use_dst_for_bwd, "eltwise_sqrt_use_dst_for_bwd"),
-    (sys::norm_eltwise_logistic_use_dst_for_bwd, "eltwise_logistic_use_dst_for_bwd"),
-    (sys::norm_eltwise_exp_use_dst_for_bwd, "eltwise_exp_use_dst_for_bwd"),
-    (sys::norm_eltwise_clip_v2_use_dst_for_bwd, "eltwise_clip_v2_use_dst_for_bwd"),
+const OTHER_ALGORITHMS: [(sys::norm_alg_kind_t, &CStr); 8] = [
+    (sys::norm_alg_kind_undef, c"undef"),
+    (sys::norm_eltwise_relu_use_dst_for_bwd, c"eltwise_relu_use_dst_for_bwd"),
+    (sys::norm_eltwise_tanh_use_dst_for_bwd, c"eltwise_tanh_use_dst_for_bwd"),
+    (sys::norm_eltwise_elu_use_dst_for_bwd, c"eltwise_elu_use_dst_for_bwd"),
+    (sys::norm_eltwise_sqrt_use_dst_for_bwd, c"eltwise_sqrt_use_dst_for_bwd"),
+    (sys::norm_eltwise_logistic_use_dst_for_bwd, c"eltwise_logistic_use_dst_for_bwd"),
+    (sys::norm_eltwise_exp_use_dst_for_bwd, c"eltwise_exp_use_dst_for_bwd"),
+    (sys::norm_eltwise_clip_v2_use_dst_for_bwd, c"eltwise_clip_v2_use_dst_for_bwd"),
 ];
 
 /// The name at index `value`.

@@ -18,14 +18,14 @@ const RUNTIME_F32_BITS: u32 = 0x7fc0_00d0;
 /// Refuses that value.
 fn check_known(name: &str, value: f32) -> Result<()> {
     if value.to_bits() == RUNTIME_F32_BITS {
-        return Err(Error::invalid(format!("{name}: runtime values are not supported")));
+        return Err(Error::invalid(format_args!("{name}: runtime values are not supported")));
     }
     Ok(())
 }
 
 fn unknown_algorithm(code: sys::norm_alg_kind_t, kind: &str) -> Error {
     let code = code as i32;
-    Error::invalid(format!("alg_kind: {code:#x} is not {kind}"))
+    Error::invalid(format_args!("alg_kind: {code:#x} is not {kind}"))
 }
 
 /// The entry at `index`.
@@ -37,19 +37,19 @@ unsafe fn entry<'a>(post_ops: sys::const_norm_post_ops_t, index: c_int) -> Resul
     let list = unsafe { PostOps::get(post_ops, "post_ops") }?;
     let found = usize::try_from(index).ok().and_then(|at| list.get(at));
     found.ok_or_else(|| {
-        Error::invalid(format!("index: {index}, but the list has {} entries", list.len()))
+        Error::invalid(format_args!("index: {index}, but the list has {} entries", list.len()))
     })
 }
 
 fn wrong_kind(index: c_int, found: &PostOp) -> Error {
-    Error::invalid(format!("index: entry {index} is of kind {}", found.name()))
+    Error::invalid(format_args!("index: entry {index} is of kind {}", found.name()))
 }
 
 exported! {
     /// An empty list.
     fn norm_post_ops_create as dnnl_post_ops_create(post_ops: *mut sys::norm_post_ops_t) {
         // SAFETY: guaranteed by the caller.
-        unsafe { Out::new(post_ops, "post_ops") }?.set(PostOps::default().into_c());
+        unsafe { Out::new(post_ops, "post_ops") }?.set(PostOps::default().into_c()?);
         Ok(())
     }
 }
@@ -63,7 +63,7 @@ exported! {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let out = Out::new(post_ops, "post_ops")?;
-            out.set(PostOps::get(existing_post_ops, "existing_post_ops")?.clone().into_c());
+            out.set(PostOps::get(existing_post_ops, "existing_post_ops")?.try_clone()?.into_c()?);
         }
         Ok(())
     }
@@ -73,8 +73,7 @@ exported! {
     /// Frees a list.
     fn norm_post_ops_destroy as dnnl_post_ops_destroy(post_ops: sys::norm_post_ops_t) {
         // SAFETY: guaranteed by the caller.
-        unsafe { PostOps::destroy(post_ops) };
-        Ok(())
+        unsafe { PostOps::destroy(post_ops, "post_ops") }
     }
 }
 
@@ -82,7 +81,7 @@ exported! {
     /// The number of entries.
     fn norm_post_ops_len as dnnl_post_ops_len(post_ops: sys::const_norm_post_ops_t) -> c_int, else 0; {
         // SAFETY: guaranteed by the caller.
-        Ok(unsafe { PostOps::get_optional(post_ops) }.map_or(0, |list| list.len() as c_int))
+        Ok(unsafe { PostOps::get_optional(post_ops, "post_ops") }?.map_or(0, |list| list.len() as c_int))
     }
 }
 
@@ -153,7 +152,7 @@ exported! {
         let clips = matches!(algorithm, EltwiseAlgorithm::Clip | EltwiseAlgorithm::ClipV2);
         // NaN is not ordered either.
         if clips && alpha.partial_cmp(&beta).is_none_or(std::cmp::Ordering::is_gt) {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "beta: the upper bound {beta} of the clip is less than alpha, the lower bound {alpha}"
             )));
         }
@@ -247,13 +246,13 @@ unsafe fn append_binary(
 
 /// # Safety
 /// `desc` is NULL or a live handle.
-unsafe fn operand(desc: sys::const_norm_memory_desc_t, name: &str) -> Result<Box<MemoryDesc>> {
+unsafe fn operand(desc: sys::const_norm_memory_desc_t, name: &str) -> Result<MemoryDesc> {
     // SAFETY: guaranteed by the caller.
     let desc = unsafe { MemoryDesc::get(desc, name) }?;
     if desc.ndims() == 0 {
-        return Err(Error::invalid(format!("{name}: an empty descriptor")));
+        return Err(Error::invalid(format_args!("{name}: an empty descriptor")));
     }
-    Ok(Box::new(desc.clone()))
+    Ok(desc.clone())
 }
 
 exported! {
@@ -298,7 +297,7 @@ unsafe fn binary_parameters(
             PostOp::Binary { algorithm, src1, src2 } => {
                 put_optional(alg_kind, algorithm.code());
                 put_optional(src1_desc, src1.lend());
-                put_optional(src2_desc, src2.as_deref().unwrap_or(&EMPTY).lend());
+                put_optional(src2_desc, src2.as_ref().unwrap_or(&EMPTY).lend());
                 Ok(())
             }
             other => Err(wrong_kind(index, other)),
@@ -349,11 +348,11 @@ exported! {
         let list = unsafe { PostOps::get_mut(post_ops, "post_ops") }?;
         for (name, value) in [("kernel_size", kernel_size), ("stride_size", stride_size)] {
             if value <= 0 {
-                return Err(Error::invalid(format!("{name}: {value} is not positive")));
+                return Err(Error::invalid(format_args!("{name}: {value} is not positive")));
             }
         }
         if padding_l_size >= kernel_size {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "padding_l_size: {padding_l_size} is not less than kernel_size, {kernel_size}"
             )));
         }

@@ -1,40 +1,45 @@
 //! Primitives and their execution.
 
 use super::exported;
-use super::handle::{Handle, Out, slice};
+use super::handle::{Handle, Out, handles, slice, stranger};
 use super::memory::Memory;
 use super::primitive_desc::Descriptor;
 use super::stream::Stream;
 use crate::error::{Error, Result};
-use crate::primitive::Arguments;
+use crate::heap;
+use crate::mark::{Kind, Mark};
+use crate::primitive::{ArgumentName, Arguments};
 use crate::tensor::{DataType, MemoryDesc};
+use crate::text::{Capitals, shown};
 use norm_sys as sys;
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::c_int;
 
 /// An executable problem.
+#[repr(C)]
 struct Primitive {
+    mark: Mark,
     descriptor: Descriptor,
-    needed: Box<[Needed]>,
+    needed: Vec<Needed>,
     /// The scratchpad argument in user mode.
     scratchpad: Option<Needed>,
 }
 
 impl Primitive {
-    fn new(descriptor: Descriptor) -> Self {
+    fn new(descriptor: Descriptor) -> Result<Self> {
         let desc = &descriptor.desc;
         let needed = desc.op().arguments().iter();
-        let needed = needed.map(|a| Needed::new(a.id, a.name.clone(), &a.desc)).collect();
+        let needed = heap::list(needed.map(|a| Needed::new(a.id, a.name, &a.desc)))?;
         let scratchpad = desc.scratchpad_desc();
+        let name = ArgumentName::Tensor("scratchpad");
         let scratchpad = (scratchpad.ndims() > 0)
-            .then(|| Needed::new(sys::NORM_ARG_SCRATCHPAD, "scratchpad".into(), scratchpad));
-        Self { descriptor, needed, scratchpad }
+            .then(|| Needed::new(sys::NORM_ARG_SCRATCHPAD, name, scratchpad));
+        Ok(Self { mark: Mark::part(Kind::Primitive), descriptor, needed, scratchpad })
     }
 }
 
-impl Handle for Primitive {
-    type C = sys::norm_primitive;
+handles! {
+    Primitive: norm_primitive = Primitive;
 }
 
 thread_local! {
@@ -52,7 +57,7 @@ exported! {
         unsafe {
             let out = Out::new(primitive, "primitive")?;
             let descriptor = Descriptor::get(primitive_desc, "primitive_desc")?.clone();
-            out.set(Primitive::new(descriptor).into_c());
+            out.set(Primitive::new(descriptor)?.into_c()?);
         }
         Ok(())
     }
@@ -70,7 +75,7 @@ exported! {
         let (primitive, stream) =
             unsafe { (Primitive::get(primitive, "primitive")?, Stream::get(stream, "stream")?) };
         let nargs = usize::try_from(nargs)
-            .map_err(|_| Error::invalid(format!("nargs: {nargs} is negative")))?;
+            .map_err(|_| Error::invalid(format_args!("nargs: {nargs} is negative")))?;
         // SAFETY: guaranteed by the caller.
         let args = unsafe { slice(args, nargs, "args") }?;
         let desc = &primitive.descriptor.desc;
@@ -93,7 +98,7 @@ exported! {
 /// A required argument of an execution.
 struct Needed {
     id: c_int,
-    name: Cow<'static, str>,
+    name: ArgumentName,
     data_type: Option<DataType>,
     size: usize,
     /// Offset in bytes of the tensor's first element in the buffer.
@@ -101,7 +106,7 @@ struct Needed {
 }
 
 impl Needed {
-    fn new(id: c_int, name: Cow<'static, str>, desc: &MemoryDesc) -> Self {
+    fn new(id: c_int, name: ArgumentName, desc: &MemoryDesc) -> Self {
         let element = desc.data_type().map_or(0, DataType::size);
         let offset = desc.offset() as usize * element;
         Self { id, name, data_type: desc.data_type(), size: desc.size(), offset }
@@ -113,12 +118,12 @@ impl Needed {
     fn find(&self, args: &[sys::norm_exec_arg_t]) -> Result<*mut u8> {
         let given = args.iter().rev().find(|arg| arg.arg == self.id);
         // SAFETY: the header requires live handles.
-        let memory = given.and_then(|arg| unsafe { Memory::get_optional(arg.memory) });
+        let memory = given.and_then(|arg| unsafe { Memory::find(arg.memory) });
         match memory {
             Some(m) if self.fits(m) && !(m.data.is_null() && self.size > 0) => {
                 Ok(m.data.wrapping_add(self.offset))
             }
-            _ => Err(self.refuse(given.is_some(), memory)),
+            _ => Err(self.refuse(given.map(|arg| arg.memory), memory)),
         }
     }
 
@@ -134,20 +139,24 @@ impl Needed {
 
     /// The reason why [`find`](Self::find) failed.
     #[cold]
-    fn refuse(&self, is_given: bool, memory: Option<&Memory>) -> Error {
+    fn refuse(&self, given: Option<sys::norm_memory_t>, memory: Option<&Memory>) -> Error {
         let name = |data_type: Option<DataType>| data_type.map_or("undef", DataType::name);
-        let what = match memory {
-            None if is_given => "its memory is NULL".into(),
-            None => "missing".into(),
+        let what = shown(|f| match memory {
+            None => match given {
+                None => f.write_str("missing"),
+                Some(given) if given.is_null() => f.write_str("its memory is NULL"),
+                // SAFETY: the header requires handles.
+                Some(given) => write!(f, "its memory: {}", unsafe { stranger::<Memory>(given) }),
+            },
             Some(m) if !self.has_type_of(&m.desc) => {
-                format!("is {}, not {}", name(m.desc.data_type()), name(self.data_type))
+                write!(f, "is {}, not {}", name(m.desc.data_type()), name(self.data_type))
             }
             Some(m) if m.size < self.size => {
-                format!("has {} bytes, fewer than the {} needed", m.size, self.size)
+                write!(f, "has {} bytes, fewer than the {} needed", m.size, self.size)
             }
-            Some(_) => "its memory has no buffer".into(),
-        };
-        Error::invalid(format!("args: NORM_ARG_{}: {what}", self.name.to_uppercase()))
+            Some(_) => f.write_str("its memory has no buffer"),
+        });
+        Error::invalid(format_args!("args: NORM_ARG_{}: {what}", Capitals(self.name)))
     }
 }
 
@@ -170,8 +179,7 @@ exported! {
     /// Frees a primitive.
     fn norm_primitive_destroy as dnnl_primitive_destroy(primitive: sys::norm_primitive_t) {
         // SAFETY: guaranteed by the caller.
-        unsafe { Primitive::destroy(primitive) };
-        Ok(())
+        unsafe { Primitive::destroy(primitive, "primitive") }
     }
 }
 

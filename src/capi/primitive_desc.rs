@@ -3,24 +3,27 @@
 use super::convert::prop_kind_code;
 use super::engine::Engine;
 use super::exported;
-use super::handle::{Handle, Out, is_null};
+use super::handle::{Handle, Out, handles, is_null};
 use super::memory_desc::put;
 use crate::error::{Error, Result, Status};
+use crate::heap::counted;
+use crate::mark::{Kind, Mark};
 use crate::primitive::{Answer, Attr, Op, OpArgument, PrimitiveDesc, ScratchpadMode, Usage};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
 
 /// The C object: the descriptor and its engine.
 #[derive(Clone)]
+#[repr(C)]
 pub(super) struct Descriptor {
+    mark: Mark,
     pub(super) engine: Engine,
     pub(super) desc: PrimitiveDesc,
 }
 
-impl Handle for Descriptor {
-    type C = sys::norm_primitive_desc;
+handles! {
+    Descriptor: norm_primitive_desc = PrimitiveDesc;
 }
 
 /// The descriptor of an absent tensor.
@@ -42,11 +45,13 @@ pub(super) unsafe fn create<O: Op + 'static>(
         (
             Out::new(primitive_desc, "primitive_desc")?,
             Engine::get(engine, "engine")?,
-            Attr::get_optional(attr).cloned().unwrap_or_default(),
+            Attr::get_optional(attr, "attr")?
+                .map_or_else(|| Ok(Attr::default()), Attr::try_clone)?,
         )
     };
-    let desc = PrimitiveDesc::new(Arc::new(problem(&attr)?), attr)?;
-    out.set(Descriptor { engine: *engine, desc }.into_c());
+    let desc = PrimitiveDesc::new(counted(problem(&attr)?)?, attr)?;
+    let mark = Mark::part(Kind::PrimitiveDesc);
+    out.set(Descriptor { mark, engine: engine.clone(), desc }.into_c()?);
     Ok(())
 }
 
@@ -58,7 +63,7 @@ impl Descriptor {
             sys::norm_query_scratchpad_md => match index {
                 0 => self.desc.scratchpad_desc(),
                 _ => {
-                    return Err(Error::invalid(format!(
+                    return Err(Error::invalid(format_args!(
                         "index: {index}, but there is one scratchpad"
                     )));
                 }
@@ -76,7 +81,7 @@ impl Descriptor {
             | sys::norm_query_exec_arg_md => op.query_md(what, index).unwrap_or(&EMPTY),
             _ => {
                 let what = what as i32;
-                return Err(Error::unimplemented(format!(
+                return Err(Error::unimplemented(format_args!(
                     "what: {what} is not asked of this primitive descriptor"
                 )));
             }
@@ -106,7 +111,7 @@ impl Descriptor {
         };
         answer.ok_or_else(|| {
             let what = what as i32;
-            Error::unimplemented(format!("what: {what} is not asked of a {}", op.name()))
+            Error::unimplemented(format_args!("what: {what} is not asked of a {}", op.name()))
         })
     }
 
@@ -179,7 +184,7 @@ exported! {
         unsafe {
             let out = Out::new(primitive_desc, "primitive_desc")?;
             let existing = Descriptor::get(existing_primitive_desc, "existing_primitive_desc")?;
-            out.set(existing.clone().into_c());
+            out.set(existing.clone().into_c()?);
         }
         Ok(())
     }
@@ -189,8 +194,7 @@ exported! {
     /// Frees a primitive descriptor.
     fn norm_primitive_desc_destroy as dnnl_primitive_desc_destroy(primitive_desc: sys::norm_primitive_desc_t) {
         // SAFETY: the caller's.
-        unsafe { Descriptor::destroy(primitive_desc) };
-        Ok(())
+        unsafe { Descriptor::destroy(primitive_desc, "primitive_desc") }
     }
 }
 
@@ -251,7 +255,7 @@ exported! {
         let descriptor = unsafe { Descriptor::get(primitive_desc, "primitive_desc") }?;
         match descriptor.value(what)? {
             Answer::S32(value) => Ok(value),
-            _ => Err(Error::invalid(format!("what: the answer to {} is not an s32", what as i32))),
+            _ => Err(Error::invalid(format_args!("what: the answer to {} is not an s32", what as i32))),
         }
     }
 }

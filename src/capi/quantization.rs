@@ -41,7 +41,7 @@ impl Kind {
             return Ok(());
         }
         let what = self.name();
-        Err(Error::invalid(format!("arg: argument {arg} cannot have {what}")))
+        Err(Error::invalid(format_args!("arg: argument {arg} cannot have {what}")))
     }
 
     fn check_type(self, arg: c_int, data_type: DataType) -> Result<()> {
@@ -52,7 +52,7 @@ impl Kind {
         };
         if !types.contains(&data_type) {
             let (what, name) = (self.name(), data_type.name());
-            return Err(Error::invalid(format!("data_type: {what} cannot be {name}")));
+            return Err(Error::invalid(format_args!("data_type: {what} cannot be {name}")));
         }
         let is_input = [sys::NORM_ARG_SRC, sys::NORM_ARG_WEIGHTS].contains(&arg);
         if self == Self::ZeroPoints && !is_input && data_type != S32 {
@@ -75,17 +75,17 @@ impl Parameters {
         let len = usize::try_from(ndims)
             .ok()
             .filter(|n| *n <= sys::NORM_MAX_NDIMS as usize)
-            .ok_or_else(|| Error::invalid(format!("group_ndims: {ndims} is out of range")))?;
+            .ok_or_else(|| Error::invalid(format_args!("group_ndims: {ndims} is out of range")))?;
         // SAFETY: guaranteed by the caller.
         let groups = unsafe { slice(self.group_dims, len, "group_dims") }?;
         kind.check_argument(self.arg)?;
         let Ok(mask) = u32::try_from(self.mask) else {
-            return Err(Error::invalid(format!("mask: {} is negative", self.mask)));
+            return Err(Error::invalid(format_args!("mask: {} is negative", self.mask)));
         };
         let data_type = data_type(self.data_type, "data_type")?;
         kind.check_type(self.arg, data_type)?;
         if let Some(group) = groups.iter().find(|group| **group <= 0) {
-            return Err(Error::invalid(format!("group_dims: {group} is not positive")));
+            return Err(Error::invalid(format_args!("group_dims: {group} is not positive")));
         }
         let what = kind.name();
         if !groups.is_empty() {
@@ -94,7 +94,7 @@ impl Parameters {
                     "mask: groups need a mask with the dimensions that they divide",
                 ));
             }
-            return Err(Error::unimplemented(format!(
+            return Err(Error::unimplemented(format_args!(
                 "group_ndims: groups of {what} are not implemented"
             )));
         }
@@ -102,7 +102,7 @@ impl Parameters {
             if mask != 0 {
                 return Err(Error::invalid("mask: a value on the host needs mask 0"));
             }
-            return Err(Error::unimplemented(format!(
+            return Err(Error::unimplemented(format_args!(
                 "is_on_host: {what} on the host are not implemented"
             )));
         }
@@ -119,7 +119,6 @@ unsafe fn set(attr: sys::norm_primitive_attr_t, kind: Kind, given: &Parameters) 
         Kind::Scales => attr.scales.set(given.arg, quantized),
         Kind::ZeroPoints => attr.zero_points.set(given.arg, quantized),
     }
-    Ok(())
 }
 
 exported! {
@@ -187,7 +186,7 @@ exported! {
             }
             _ => {
                 let qmode = qmode as i32;
-                return Err(Error::invalid(format!("qmode: {qmode} is not a quantization mode")));
+                return Err(Error::invalid(format_args!("qmode: {qmode} is not a quantization mode")));
             }
         }
         let given =

@@ -12,7 +12,7 @@ use std::ffi::c_int;
 
 fn algorithm(code: sys::norm_alg_kind_t) -> Result<SoftmaxAlgorithm> {
     SoftmaxAlgorithm::of_code(code).ok_or_else(|| {
-        let text = format!("alg_kind: {code:#x} is neither softmax_accurate nor softmax_log");
+        let text = format_args!("alg_kind: {code:#x} is neither softmax_accurate nor softmax_log");
         Error::invalid(text)
     })
 }
@@ -55,7 +55,7 @@ exported! {
     ) {
         // SAFETY: the caller's.
         unsafe {
-            Descriptor::get_optional(hint_fwd_pd);
+            Descriptor::get_optional(hint_fwd_pd, "hint_fwd_pd")?;
             create(primitive_desc, engine, attr, |attr| {
                 let descs = [
                     MemoryDesc::get(diff_src_desc, "diff_src_desc")?,

@@ -2,21 +2,27 @@
 
 use super::engine::Engine;
 use super::exported;
-use super::handle::{Handle, Out};
+use super::handle::{Handle, Out, handles};
 use crate::error::Error;
-use crate::threads::{CallerPool, MAX_THREADS, Threads};
+use crate::mark::{Kind, Mark};
+use crate::threads::{CallerPool, MAX_THREADS, ParallelFor, Threads};
 use norm_sys as sys;
 use std::ffi::{c_int, c_uint, c_void};
 
+/// `norm_parallel_for_t`, not NULL.
+type Registered = unsafe extern "C" fn(*mut c_void, c_int, sys::norm_parallel_body_t, *mut c_void);
+
 /// Executes primitives.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Stream {
+    mark: Mark,
     engine: Engine,
     pub(super) threads: Threads,
 }
 
-impl Handle for Stream {
-    type C = sys::norm_stream;
+handles! {
+    Stream: norm_stream = Stream;
 }
 
 exported! {
@@ -29,11 +35,12 @@ exported! {
         // SAFETY: guaranteed by the caller.
         let (out, engine) = unsafe { (Out::new(stream, "stream")?, Engine::get(engine, "engine")?) };
         if !matches!(flags, sys::norm_stream_in_order | sys::norm_stream_out_of_order) {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "flags: {flags:#x} is neither stream_in_order nor stream_out_of_order"
             )));
         }
-        out.set(Stream { engine: *engine, threads: Threads::Library }.into_c());
+        let (mark, threads) = (Mark::part(Kind::Stream), Threads::Library);
+        out.set(Stream { mark, engine: engine.clone(), threads }.into_c()?);
         Ok(())
     }
 }
@@ -65,8 +72,7 @@ exported! {
     /// Frees a stream.
     fn norm_stream_destroy as dnnl_stream_destroy(stream: sys::norm_stream_t) {
         // SAFETY: guaranteed by the caller.
-        unsafe { Stream::destroy(stream) };
-        Ok(())
+        unsafe { Stream::destroy(stream, "stream") }
     }
 }
 
@@ -85,10 +91,12 @@ exported! {
             Some(parallel_for) => {
                 let threads = usize::try_from(num_threads).unwrap_or(0);
                 if !(1..=MAX_THREADS).contains(&threads) {
-                    return Err(Error::invalid(format!(
+                    return Err(Error::invalid(format_args!(
                         "num_threads: {num_threads} is not between 1 and {MAX_THREADS}"
                     )));
                 }
+                // SAFETY: the two calling conventions differ only in what an exception does.
+                let parallel_for = unsafe { std::mem::transmute::<Registered, ParallelFor>(parallel_for) };
                 Threads::Caller(CallerPool { parallel_for, pool, threads })
             }
         };

@@ -1,8 +1,9 @@
 //! The execution arguments of a problem.
 
 use crate::tensor::MemoryDesc;
+use crate::text::{Capitals, shown};
 use norm_sys as sys;
-use std::borrow::Cow;
+use std::fmt;
 
 /// Whether an execution reads or writes an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,12 +12,52 @@ pub(crate) enum Usage {
     Output,
 }
 
+/// The name of an execution argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ArgumentName {
+    /// A tensor, or the scratchpad.
+    Tensor(&'static str),
+    /// The scales of an argument.
+    Scales(i32),
+    /// The zero points of an argument.
+    ZeroPoints(i32),
+    /// The operand with a name of a post-operation.
+    Operand { post_op: usize, name: &'static str },
+}
+
+/// Without `NORM_ARG_`, in lower case.
+impl fmt::Display for ArgumentName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Tensor(name) => f.write_str(name),
+            Self::Scales(arg) => write!(f, "attr_scales | NORM_ARG_{}", Capitals(name_of(arg))),
+            Self::ZeroPoints(arg) => {
+                write!(f, "attr_zero_points | NORM_ARG_{}", Capitals(name_of(arg)))
+            }
+            Self::Operand { post_op, name } => {
+                write!(f, "attr_multiple_post_op({post_op}) | NORM_ARG_{}", Capitals(name))
+            }
+        }
+    }
+}
+
+/// The name, in lower case, of an argument that can have scales, or its number.
+pub(super) fn name_of(arg: i32) -> impl fmt::Display {
+    shown(move |f| match arg {
+        sys::NORM_ARG_SRC => f.write_str("src"),
+        sys::NORM_ARG_SRC_1 => f.write_str("src_1"),
+        sys::NORM_ARG_SRC_2 => f.write_str("src_2"),
+        sys::NORM_ARG_DST => f.write_str("dst"),
+        sys::NORM_ARG_WEIGHTS => f.write_str("weights"),
+        _ => write!(f, "{arg}"),
+    })
+}
+
 /// An execution argument of a problem.
 #[derive(Clone, Debug)]
 pub(crate) struct OpArgument {
     pub(crate) id: i32,
-    /// The name without `NORM_ARG_`, in lower case.
-    pub(crate) name: Cow<'static, str>,
+    pub(crate) name: ArgumentName,
     pub(crate) usage: Usage,
     pub(crate) desc: MemoryDesc,
 }
@@ -42,7 +83,8 @@ mod tests {
     use super::*;
 
     fn argument(id: i32) -> OpArgument {
-        OpArgument { id, name: "".into(), usage: Usage::Input, desc: MemoryDesc::EMPTY }
+        let name = ArgumentName::Tensor("");
+        OpArgument { id, name, usage: Usage::Input, desc: MemoryDesc::EMPTY }
     }
 
     #[test]

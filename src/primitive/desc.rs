@@ -6,12 +6,15 @@ use super::{
 };
 use super::{Verbosity, scratchpad};
 use crate::error::{Error, Result, Status};
+use crate::heap::{Counted, Shared, counted};
 use crate::simd::{DefaultEnvironment, Level};
 use crate::tensor::{DataType, MemoryDesc};
+use crate::text::{joined, shown};
 use crate::threads::{Length, Threads};
 use norm_sys as sys;
+use std::ffi::CStr;
+use std::fmt;
 use std::mem::MaybeUninit;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// The propagation kind of a problem.
@@ -29,11 +32,15 @@ impl PropKind {
     }
 
     pub(crate) fn name(self) -> &'static str {
+        self.c_name().to_str().unwrap_or_default()
+    }
+
+    pub(crate) fn c_name(self) -> &'static CStr {
         match self {
-            Self::ForwardTraining => "forward_training",
-            Self::ForwardInference => "forward_inference",
-            Self::Backward => "backward",
-            Self::BackwardData => "backward_data",
+            Self::ForwardTraining => c"forward_training",
+            Self::ForwardInference => c"forward_inference",
+            Self::Backward => c"backward",
+            Self::BackwardData => c"backward_data",
         }
     }
 }
@@ -64,24 +71,20 @@ pub(crate) trait Op: Send + Sync {
     /// The descriptor that a `norm_query_*_md` names; `None` if the problem has none of the kind.
     fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc>;
     /// The problem's dimensions, those of src or else of dst, as on benchdnn's command line.
-    fn problem(&self) -> String {
+    fn problem(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let src = self.query_md(sys::norm_query_src_md, 0);
         let src = src.or_else(|| self.query_md(sys::norm_query_dst_md, 0));
-        let dims: Vec<String> =
-            src.into_iter().flat_map(MemoryDesc::dims).map(i64::to_string).collect();
-        dims.join("x")
+        let dims = src.map_or(&[][..], MemoryDesc::dims);
+        write!(f, "{}", joined(dims.iter(), "x"))
     }
     /// What else defines the problem, for verbose lines.
-    fn auxiliary(&self) -> String;
+    fn auxiliary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
     /// The implementations, best first; the same list for every problem.
     fn variants(&self) -> &'static [Variant] {
         &BY_LEVEL
     }
-    /// Creates an implementation, or returns the reason why it does not support the problem.
-    fn implement(
-        &self,
-        variant: &'static Variant,
-    ) -> std::result::Result<Box<dyn Implementation>, String>;
+    /// Creates an implementation. It is unimplemented if the variant does not support the problem.
+    fn implement(&self, variant: &'static Variant) -> Result<Box<Counted<dyn Implementation>>>;
     /// Checks the relations between the buffers of an execution.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()>;
 }
@@ -90,7 +93,7 @@ pub(crate) trait Op: Send + Sync {
 #[derive(Debug)]
 pub(crate) struct Variant {
     /// The answer to `norm_query_impl_info_str`.
-    pub(crate) name: &'static std::ffi::CStr,
+    pub(crate) name: &'static CStr,
     /// The level it is compiled for. `None` runs everywhere, whatever the limit.
     pub(crate) level: Option<Level>,
     /// The last part of the name, which tells implementations of a level apart; empty for the general one.
@@ -190,12 +193,12 @@ impl Arguments {
 /// A problem with its implementation.
 #[derive(Clone)]
 pub(crate) struct PrimitiveDesc {
-    op: Arc<dyn Op>,
-    attr: Attr,
+    op: Shared<dyn Op>,
+    attr: Shared<Attr>,
     /// The level at creation; later limits do not affect it.
     level: Level,
     position: usize,
-    implementation: Arc<dyn Implementation>,
+    implementation: Shared<dyn Implementation>,
     /// Size of the implementation's scratchpad in bytes.
     scratchpad_size: usize,
     scratchpad: MemoryDesc,
@@ -203,29 +206,31 @@ pub(crate) struct PrimitiveDesc {
 
 impl PrimitiveDesc {
     /// Chooses the first implementation that supports the problem.
-    pub(crate) fn new(op: Arc<dyn Op>, attr: Attr) -> Result<Self> {
+    pub(crate) fn new(op: Box<Counted<dyn Op>>, attr: Attr) -> Result<Self> {
         let begin = Instant::now();
+        let (op, attr): (Shared<dyn Op>, Shared<_>) = (op.into(), counted(attr)?.into());
         let level = effective_level();
         if op.arguments().len() > MAX_ARGUMENTS {
             let count = op.arguments().len();
-            let text = format!("the problem has {count} arguments, more than {MAX_ARGUMENTS}");
-            return Err(Error::unimplemented(text));
+            return Err(Error::unimplemented(format_args!(
+                "the problem has {count} arguments, more than {MAX_ARGUMENTS}"
+            )));
         }
-        let (position, implementation) = choose(&*op, level, 0)
+        let (position, implementation) = choose(&*op, level, 0)?
             .ok_or_else(|| Error::unimplemented("no implementation takes this problem"))?;
         let scratchpad_size = implementation.scratchpad_size();
         let scratchpad = scratchpad_desc(scratchpad_size, &attr)?;
         let desc = Self { op, attr, level, position, implementation, scratchpad_size, scratchpad };
         if verbosity() >= Verbosity::Creation {
             let time = begin.elapsed();
-            verbose::created(&desc.describe(), time);
+            verbose::created(desc.describe(), time);
         }
         Ok(desc)
     }
 
     /// Switches to the next implementation that supports the problem.
     pub(crate) fn next_implementation(&mut self) -> Result<()> {
-        let (position, implementation) = choose(&*self.op, self.level, self.position + 1)
+        let (position, implementation) = choose(&*self.op, self.level, self.position + 1)?
             .ok_or_else(|| {
                 Error::new(Status::LastImplReached, "this is the last implementation")
             })?;
@@ -238,24 +243,24 @@ impl PrimitiveDesc {
     }
 
     /// The problem and the implementation for verbose lines.
-    fn describe(&self) -> String {
+    fn describe(&self) -> impl fmt::Display {
         let op = self.op();
-        let descs: Vec<String> = op
-            .arguments()
-            .iter()
-            .filter(|argument| !argument.is_of_attribute())
-            .map(|argument| format!("{}:{}", argument.name, argument.desc.describe()))
-            .collect();
-        format!(
-            "{},{},{},{},{},{},{}",
-            op.name(),
-            self.implementation().name(),
-            op.prop_kind().map_or("undef", PropKind::name),
-            descs.join(" "),
-            self.attr().describe(),
-            op.auxiliary(),
-            op.problem()
-        )
+        let tensors = op.arguments().iter().filter(|argument| !argument.is_of_attribute());
+        let tensors =
+            tensors.map(|a| shown(move |f| write!(f, "{}:{}", a.name, a.desc.describe())));
+        shown(move |f| {
+            write!(
+                f,
+                "{},{},{},{},{},{},{}",
+                op.name(),
+                self.implementation().name(),
+                op.prop_kind().map_or("undef", PropKind::name),
+                joined(tensors.clone(), " "),
+                self.attr().describe(),
+                shown(|f| op.auxiliary(f)),
+                shown(|f| op.problem(f))
+            )
+        })
     }
 
     pub(crate) fn op(&self) -> &dyn Op {
@@ -290,7 +295,7 @@ impl PrimitiveDesc {
             let begin = Instant::now();
             let count = run(scratchpad);
             let time = begin.elapsed();
-            verbose::executed(&self.describe(), time);
+            verbose::executed(self.describe(), time);
             count
         };
         let verbose = verbosity() >= Verbosity::Execution;
@@ -303,26 +308,31 @@ impl PrimitiveDesc {
 }
 
 /// The first implementation from `position` on that supports the problem, and its position.
-fn choose(op: &dyn Op, level: Level, position: usize) -> Option<(usize, Arc<dyn Implementation>)> {
+fn choose(
+    op: &dyn Op,
+    level: Level,
+    position: usize,
+) -> Result<Option<(usize, Shared<dyn Implementation>)>> {
     let report = verbosity() >= Verbosity::Creation;
     for (at, variant) in op.variants().iter().enumerate().skip(position) {
         let refusal = match variant.level {
-            Some(l) if !l.is_built() => "not in this build".into(),
+            Some(l) if !l.is_built() => Error::unimplemented("not in this build"),
             Some(l) if !Level::available().contains(&l) => {
-                "the machine lacks the instruction set".into()
+                Error::unimplemented("the machine lacks the instruction set")
             }
-            Some(l) if l > level => "above the cap on the instruction set".into(),
+            Some(l) if l > level => Error::unimplemented("above the cap on the instruction set"),
             _ => match op.implement(variant) {
-                Ok(implementation) => return Some((at, implementation.into())),
-                Err(reason) => reason,
+                Ok(implementation) => return Ok(Some((at, implementation.into()))),
+                Err(reason) if reason.status == Status::Unimplemented => reason,
+                Err(failure) => return Err(failure),
             },
         };
         if report {
             let name = variant.name.to_str().unwrap_or("");
-            verbose::passed_over((op.name(), &op.problem()), name, &refusal);
+            verbose::passed_over((op.name(), shown(|f| op.problem(f))), name, refusal);
         }
     }
-    None
+    Ok(None)
 }
 
 /// The descriptor of the caller's scratchpad, with room for alignment.

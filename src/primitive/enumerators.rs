@@ -12,8 +12,6 @@ macro_rules! enumerators {
         pub(crate) enum $name { $($(#[$row])* $variant,)* }
 
         impl $name {
-            pub(crate) const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
             /// The enumerator of a C value.
             pub(crate) fn of_code(code: sys::$code) -> Option<Self> {
                 Some(match code {
@@ -28,6 +26,12 @@ macro_rules! enumerators {
 
             pub(crate) fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
+            }
+
+            pub(crate) fn c_name(self) -> &'static std::ffi::CStr {
+                match self {
+                    $(Self::$variant => const { crate::text::c_str(concat!($text, "\0")) },)*
+                }
             }
         }
     };

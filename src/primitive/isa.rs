@@ -1,21 +1,28 @@
 //! The limit on the instruction set, set by a call or the environment, and the resulting level.
 
-use super::environment::variable;
+use crate::environment::Variable;
 use crate::error::{Error, Result};
 use crate::simd::Level;
+use crate::text::c_str;
 use norm_sys as sys;
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A value of `norm_cpu_isa_t`, its name and the level that it allows; `None` means no limit.
 pub(crate) struct CpuIsa {
     pub(crate) value: sys::norm_cpu_isa_t,
-    pub(crate) name: &'static str,
+    /// The name with oneDNN's prefix, `cpu_isa_`.
+    prefixed: &'static CStr,
     level: Option<Level>,
 }
 
 macro_rules! isa {
     ($value:ident, $name:literal, $level:expr) => {
-        CpuIsa { value: sys::$value, name: $name, level: $level }
+        CpuIsa {
+            value: sys::$value,
+            prefixed: c_str(concat!("cpu_isa_", $name, "\0")),
+            level: $level,
+        }
     };
 }
 
@@ -56,18 +63,29 @@ impl CpuIsa {
         ISAS.iter().find(|isa| isa.value == value)
     }
 
-    /// Every value with its name.
-    pub(crate) fn all() -> impl Iterator<Item = (sys::norm_cpu_isa_t, &'static str)> {
-        ISAS.iter().map(|isa| (isa.value, isa.name))
+    /// The name for C, with oneDNN's prefix.
+    #[cfg(feature = "onednn-abi")]
+    pub(crate) fn prefixed_name(&self) -> &'static CStr {
+        self.prefixed
+    }
+
+    /// The name for C.
+    pub(crate) fn c_name(&self) -> &'static CStr {
+        let bytes = &self.prefixed.to_bytes_with_nul()["cpu_isa_".len()..];
+        CStr::from_bytes_with_nul(bytes).unwrap_or_default()
+    }
+
+    fn name(&self) -> &'static str {
+        self.c_name().to_str().unwrap_or_default()
     }
 
     /// The row of a name from the environment, in any case.
     fn find_name(name: &str) -> Option<&'static Self> {
-        let name = name.trim().to_ascii_lowercase();
-        let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+        let is = |other: &str| other.eq_ignore_ascii_case(name);
+        let alias = ALIASES.iter().find(|(alias, _)| is(alias));
         alias
             .and_then(|(_, value)| Self::find(*value))
-            .or_else(|| ISAS.iter().find(|isa| isa.name == name))
+            .or_else(|| ISAS.iter().find(|isa| is(isa.name())))
     }
 
     /// The value of a level.
@@ -114,11 +132,11 @@ pub(crate) fn set_cap_once(value: sys::norm_cpu_isa_t) -> Result<()> {
 /// Rejects unknown values and instruction sets of other architectures.
 fn check(value: sys::norm_cpu_isa_t) -> Result<()> {
     let isa = CpuIsa::find(value)
-        .ok_or_else(|| Error::invalid(format!("isa: {value:#x} is not a norm_cpu_isa_t")))?;
+        .ok_or_else(|| Error::invalid(format_args!("isa: {value:#x} is not a norm_cpu_isa_t")))?;
     if !isa.is_of_this_architecture() {
-        return Err(Error::unimplemented(format!(
+        return Err(Error::unimplemented(format_args!(
             "isa: {} belongs to another architecture",
-            isa.name
+            isa.name()
         )));
     }
     Ok(())
@@ -139,13 +157,22 @@ pub(crate) fn effective_level() -> Level {
 /// fork() the thread that holds it may not exist.
 #[cold]
 fn cap_of_environment() -> sys::norm_cpu_isa_t {
-    let isa = variable("MAX_CPU_ISA").and_then(|name| CpuIsa::find_name(&name));
-    let isa = isa.filter(|isa| isa.is_of_this_architecture());
-    let value = isa.map_or(sys::norm_cpu_isa_default, |isa| isa.value);
-    match CAP.compare_exchange(UNSET, value, Ordering::Relaxed, Ordering::Relaxed) {
-        Ok(_) => value,
-        Err(set) => set,
+    let variable = Variable::shared("MAX_CPU_ISA");
+    let isa = variable.as_ref().and_then(|variable| CpuIsa::find_name(variable.value()));
+    let usable = isa.filter(|isa| isa.is_of_this_architecture());
+    let value = usable.map_or(sys::norm_cpu_isa_default, |isa| isa.value);
+    if let Err(set) = CAP.compare_exchange(UNSET, value, Ordering::Relaxed, Ordering::Relaxed) {
+        return set;
     }
+    match (variable, isa) {
+        (Some(variable), None) => variable
+            .warn(format_args!("it is not an instruction set; try portable, avx2, avx512 or neon")),
+        (Some(variable), Some(isa)) if !isa.is_of_this_architecture() => {
+            variable.warn("it belongs to another architecture");
+        }
+        _ => (),
+    }
+    value
 }
 
 #[cfg(test)]
@@ -156,7 +183,7 @@ mod tests {
     fn environment_names_are_recognised() {
         let level = |name| CpuIsa::find_name(name).map(|isa| isa.level);
         assert_eq!(level("portable"), Some(Some(Level::Portable)));
-        assert_eq!(level(" AVX2 "), Some(Some(Level::Avx2)));
+        assert_eq!(level("AVX2"), Some(Some(Level::Avx2)));
         assert_eq!(level("avx512"), Some(Some(Level::Avx512)));
         assert_eq!(level("avx512_core_bf16"), Some(Some(Level::Avx512)));
         assert_eq!(level("ALL"), Some(None));

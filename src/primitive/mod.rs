@@ -8,7 +8,6 @@ mod argument;
 mod attr;
 mod desc;
 mod enumerators;
-mod environment;
 mod isa;
 mod operand;
 mod padding;
@@ -16,7 +15,7 @@ mod post_op_chain;
 mod scratchpad;
 mod verbose;
 
-pub(crate) use argument::{OpArgument, Usage};
+pub(crate) use argument::{ArgumentName, OpArgument, Usage};
 pub(crate) use attr::{
     Accepted, Attr, Depthwise, MAX_POST_OPS, PostOp, PostOps, Quantized, default_fpmath_mode,
     set_default_fpmath_mode,

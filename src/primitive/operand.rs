@@ -1,7 +1,9 @@
 //! Tensors that post-operations read: where the elements of a row are, as f32.
 
+use crate::error::Result;
 use crate::simd::read_scalar;
-use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets, RowMap};
+use crate::tensor::{DataType, DimOffsets, MAX_NDIMS, MemoryDesc, Offsets, RowMap};
+use arrayvec::ArrayVec;
 
 /// A tensor that a step reads, broadcast to the shape of the output.
 pub(super) struct Operand {
@@ -29,25 +31,25 @@ impl Operand {
         data_type: DataType,
         dims: &[i64],
         order: Option<&[usize]>,
-    ) -> Self {
+    ) -> Result<Self> {
         let place = match order {
             Some(order) => {
                 let stride = |d: &usize| match desc.dims()[*d] {
                     1 => 0,
                     _ => desc.strides()[*d],
                 };
-                let sizes: Vec<i64> = order.iter().map(|d| dims[*d]).collect();
-                let strides: Vec<i64> = order.iter().map(stride).collect();
+                let sizes: ArrayVec<i64, MAX_NDIMS> = order.iter().map(|d| dims[*d]).collect();
+                let strides: ArrayVec<i64, MAX_NDIMS> = order.iter().map(stride).collect();
                 let rows = RowMap::new(&sizes, &strides);
                 Place::Strided { rows, step: stride(&(dims.len() - 1)) as usize }
             }
             None => {
-                let (rows, cols) = Offsets::of(desc).broadcast(dims).split_last();
+                let (rows, cols) = Offsets::of(desc)?.broadcast(dims).split_last();
                 Place::Any { rows, cols }
             }
         };
         let single = desc.dims().iter().all(|dim| *dim == 1);
-        Self { argument, data_type, place, single }
+        Ok(Self { argument, data_type, place, single })
     }
 
     /// Elements `col` to `col + to.len() - 1` of a row, as f32: in place if possible, otherwise

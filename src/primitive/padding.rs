@@ -1,6 +1,9 @@
 //! Zeroes the block padding of an output.
 
-use crate::tensor::{DataType, MemoryDesc, Offsets};
+use crate::error::Result;
+use crate::heap;
+use crate::tensor::{DataType, MAX_NDIMS, MemoryDesc, Offsets};
+use arrayvec::ArrayVec;
 use std::cmp::Ordering;
 
 /// The padding of a tensor: elements of its memory outside its dimensions.
@@ -9,11 +12,11 @@ pub(crate) struct Padding {
     /// Size of an element in bytes.
     size: usize,
     /// Boxes of indices, with a range for each dimension.
-    boxes: Vec<Vec<(i64, i64)>>,
+    boxes: Vec<ArrayVec<(i64, i64), MAX_NDIMS>>,
 }
 
 impl Padding {
-    pub(crate) fn of(desc: &MemoryDesc) -> Self {
+    pub(crate) fn of(desc: &MemoryDesc) -> Result<Self> {
         // One box per padded dimension. It stays within the unpadded size of the dimensions before,
         // so that boxes do not overlap.
         let range = |past: usize, d: usize| match d.cmp(&past) {
@@ -24,11 +27,11 @@ impl Padding {
         let is_padded = |d: &usize| desc.dims()[*d] < desc.padded_dims()[*d];
         let past_end = (0..desc.ndims()).filter(|d| is_padded(d) && !desc.has_zero_dim());
         let boxes = past_end.map(|past| (0..desc.ndims()).map(|d| range(past, d)).collect());
-        Self {
-            offsets: Offsets::of_padded(desc),
+        Ok(Self {
+            offsets: Offsets::of_padded(desc)?,
             size: desc.data_type().map_or(0, DataType::size),
-            boxes: boxes.collect(),
-        }
+            boxes: heap::list(boxes)?,
+        })
     }
 
     /// Writes the zeros.
@@ -56,9 +59,9 @@ mod tests {
             let desc = MemoryDesc::with_tag(&[5, 18, 3], DataType::F16, tag).unwrap();
             let mut bytes = vec![1u8; desc.size()];
             // SAFETY: the buffer has the size of the tensor.
-            unsafe { Padding::of(&desc).clear(bytes.as_mut_ptr()) };
+            unsafe { Padding::of(&desc).unwrap().clear(bytes.as_mut_ptr()) };
             let mut expected = vec![0u8; desc.size()];
-            let offsets = Offsets::of(&desc);
+            let offsets = Offsets::of(&desc).unwrap();
             for flat in 0..5 * 18 * 3 {
                 expected[offsets.offset(flat) * 2..][..2].fill(1);
             }

@@ -3,6 +3,8 @@
 
 use super::operand::Operand;
 use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, PostOp};
+use crate::error::Result;
+use crate::heap;
 use crate::simd::lanes::Lanes;
 use crate::simd::math::{self, Exponent};
 use crate::simd::portable::Portable;
@@ -114,7 +116,11 @@ impl BoundChain<'_> {
 impl PostOpChain {
     /// The chain of attributes whose post-operations are resolved. `order` is the order in which
     /// rows are counted; `None` means logical order. `None` if there is nothing to apply.
-    pub(crate) fn new(attr: &Attr, dst: &MemoryDesc, order: Option<&[usize]>) -> Option<Self> {
+    pub(crate) fn new(
+        attr: &Attr,
+        dst: &MemoryDesc,
+        order: Option<&[usize]>,
+    ) -> Result<Option<Self>> {
         let operand = |argument, desc: &MemoryDesc, data_type: Option<DataType>| {
             let data_type = data_type.or(desc.data_type()).unwrap_or(DataType::F32);
             Operand::new(argument, desc, data_type, dst.dims(), order)
@@ -124,9 +130,10 @@ impl PostOpChain {
             Some((sys::NORM_ARG_ATTR_SCALES | arg, scale.data_type))
         };
         let mut steps = Vec::new();
-        steps.extend(scale(sys::NORM_ARG_SRC).map(|(id, kind)| Step::Multiply(id, kind)));
+        let multiply = scale(sys::NORM_ARG_SRC).map(|(id, kind)| Step::Multiply(id, kind));
+        heap::extend(&mut steps, multiply)?;
         for (at, post_op) in attr.post_ops.iter().enumerate() {
-            steps.extend(match post_op {
+            let step = match post_op {
                 PostOp::Eltwise { algorithm, alpha, beta } => Some(Step::Eltwise {
                     algorithm: *algorithm,
                     alpha: *alpha,
@@ -135,21 +142,26 @@ impl PostOpChain {
                 }),
                 PostOp::Binary { algorithm, src1, src2 } => Some(Step::Binary {
                     algorithm: *algorithm,
-                    first: operand(post_op_argument(at, sys::NORM_ARG_SRC_1), src1, None),
-                    second: src2
-                        .as_ref()
-                        .map(|src2| operand(post_op_argument(at, sys::NORM_ARG_SRC_2), src2, None)),
+                    first: operand(post_op_argument(at, sys::NORM_ARG_SRC_1), src1, None)?,
+                    second: match src2 {
+                        None => None,
+                        Some(src2) => {
+                            Some(operand(post_op_argument(at, sys::NORM_ARG_SRC_2), src2, None)?)
+                        }
+                    },
                 }),
                 PostOp::Sum { scale, zero_point, data_type } => Some(Step::Sum {
                     scale: *scale,
                     zero_point: *zero_point as f32,
-                    dst: operand(sys::NORM_ARG_DST, dst, *data_type),
+                    dst: operand(sys::NORM_ARG_DST, dst, *data_type)?,
                 }),
                 PostOp::Prelu { .. } | PostOp::Depthwise(_) => None,
-            });
+            };
+            heap::extend(&mut steps, step)?;
         }
-        steps.extend(scale(sys::NORM_ARG_DST).map(|(id, kind)| Step::Divide(id, kind)));
-        (!steps.is_empty()).then_some(Self(steps))
+        let divide = scale(sys::NORM_ARG_DST).map(|(id, kind)| Step::Divide(id, kind));
+        heap::extend(&mut steps, divide)?;
+        Ok((!steps.is_empty()).then_some(Self(steps)))
     }
 
     /// Whether every step can be fused.

@@ -1,7 +1,8 @@
 //! Verbose lines in oneDNN's format: creations, executions with their times, and why
 //! implementations were skipped.
 
-use super::environment::variable;
+use crate::environment::{STDOUT, Variable, write_to};
+use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
@@ -52,11 +53,15 @@ pub(crate) fn verbosity() -> Verbosity {
 /// fork() the thread that holds it may not exist.
 #[cold]
 fn verbosity_of_environment() -> Verbosity {
-    let asked = variable("VERBOSE").and_then(|text| Verbosity::from_text(&text));
+    let variable = Variable::shared("VERBOSE");
+    let asked = variable.as_ref().and_then(|variable| Verbosity::from_text(variable.value()));
     let verbosity = asked.unwrap_or(Verbosity::Silent);
     let found = verbosity as i32;
     match LEVEL.compare_exchange(UNSET, found, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => {
+            if let (Some(variable), None) = (variable, asked) {
+                variable.warn("it is not 0, 1 or 2");
+            }
             print_header(verbosity);
             verbosity
         }
@@ -70,66 +75,75 @@ fn print_header(verbosity: Verbosity) {
     if verbosity == Verbosity::Silent || PRINTED.swap(true, Ordering::Relaxed) {
         return;
     }
-    line(&format!("info,libnorm v{}", env!("CARGO_PKG_VERSION")));
-    line(&format!("info,cpu,runtime:own,nthr:{}", crate::threads::default_threads()));
-    line(&format!("info,cpu,isa:{}", super::effective_level().name()));
-    line(
+    line(format_args!("info,libnorm v{}", env!("CARGO_PKG_VERSION")));
+    line(format_args!("info,cpu,runtime:own,nthr:{}", crate::threads::default_threads()));
+    line(format_args!("info,cpu,isa:{}", super::effective_level().name()));
+    line(format_args!(
         "primitive,info,template:operation,engine,primitive,implementation,prop_kind,\
-         memory_descriptors,attributes,auxiliary,problem_desc,exec_time",
-    );
+         memory_descriptors,attributes,auxiliary,problem_desc,exec_time"
+    ));
 }
 
 /// The prefix of each line. Tools that parse oneDNN's output look for oneDNN's.
 const MARKER: &str = if cfg!(feature = "onednn-abi") { "onednn_verbose" } else { "norm_verbose" };
 
-/// Prints a line. Errors are ignored, for example if standard output is closed.
-fn line(text: &str) {
-    write(format!("{MARKER},v1,{text}\n").as_bytes());
+/// Prints a line.
+fn line(text: fmt::Arguments<'_>) {
+    let mut out = Output { bytes: [0; BUFFER], len: 0 };
+    let _ = writeln!(out, "{MARKER},v1,{text}");
+    out.flush();
 }
 
-/// Writes to standard output without the standard library's lock: a child of fork() would wait
-/// forever for a thread that held it.
-#[cfg(unix)]
-fn write(mut rest: &[u8]) {
-    while !rest.is_empty() {
-        // SAFETY: the slice is readable.
-        let written = unsafe { libc::write(libc::STDOUT_FILENO, rest.as_ptr().cast(), rest.len()) };
-        match usize::try_from(written) {
-            Ok(written) => rest = &rest[written..],
-            Err(_) if is_interrupted() => (),
-            Err(_) => return,
-        }
+/// Most lines fit, and are written at once, so that those of several threads do not mix.
+const BUFFER: usize = 4096;
+
+/// Standard output with a buffer that is not on the heap.
+struct Output {
+    bytes: [u8; BUFFER],
+    len: usize,
+}
+
+impl Output {
+    fn flush(&mut self) {
+        write_to(STDOUT, &self.bytes[..self.len]);
+        self.len = 0;
     }
 }
 
-#[cfg(unix)]
-fn is_interrupted() -> bool {
-    std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
+impl Write for Output {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for part in text.as_bytes().chunks(BUFFER) {
+            if part.len() > BUFFER - self.len {
+                self.flush();
+            }
+            self.bytes[self.len..self.len + part.len()].copy_from_slice(part);
+            self.len += part.len();
+        }
+        Ok(())
+    }
 }
 
-#[cfg(not(unix))]
-fn write(text: &[u8]) {
-    use std::io::Write;
-    let _ = std::io::stdout().lock().write_all(text);
-}
-
-fn milliseconds(time: Duration) -> String {
-    format!("{:.6}", time.as_secs_f64() * 1e3)
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }
 
 /// Reports an execution of a primitive with this description.
-pub(crate) fn executed(primitive: &str, time: Duration) {
-    line(&format!("primitive,exec,cpu,{primitive},{}", milliseconds(time)));
+pub(crate) fn executed(primitive: impl fmt::Display, time: Duration) {
+    line(format_args!("primitive,exec,cpu,{primitive},{:.6}", milliseconds(time)));
 }
 
 /// Reports the creation of a primitive descriptor.
-pub(crate) fn created(primitive: &str, time: Duration) {
-    line(&format!("primitive,create,cpu,{primitive},{}", milliseconds(time)));
+pub(crate) fn created(primitive: impl fmt::Display, time: Duration) {
+    line(format_args!("primitive,create,cpu,{primitive},{:.6}", milliseconds(time)));
 }
 
 /// Reports an implementation that was skipped for a problem of an operation.
-pub(crate) fn passed_over((kind, problem): (&str, &str), name: &str, reason: &str) {
-    line(&format!("primitive,create:dispatch,{kind},{name},{problem},{reason}"));
+pub(crate) fn passed_over(
+    (kind, problem): (&str, impl fmt::Display),
+    name: &str,
+    reason: impl fmt::Display,
+) {
+    line(format_args!("primitive,create:dispatch,{kind},{name},{problem},{reason}"));
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Rows as reference implementations see them: one element at a time, in any layout and type.
 
+use crate::error::Result;
 use crate::simd::{BLOCK, CHAIN, GROUP, LANES, read_scalar, write_scalar};
 use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets};
 
@@ -11,9 +12,9 @@ pub(crate) struct PlainTensor {
 }
 
 impl PlainTensor {
-    pub(crate) fn new(desc: &MemoryDesc) -> Self {
-        let (rows, cols) = Offsets::of(desc).split_last();
-        Self { data_type: desc.data_type().unwrap_or(DataType::F32), rows, cols }
+    pub(crate) fn new(desc: &MemoryDesc) -> Result<Self> {
+        let (rows, cols) = Offsets::of(desc)?.split_last();
+        Ok(Self { data_type: desc.data_type().unwrap_or(DataType::F32), rows, cols })
     }
 
     /// A row of the tensor whose first element is at `start`.

@@ -31,11 +31,34 @@ fn checksum(numbers: &[i64]) -> i64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, step) as i64
 }
 
+fn blob_of(numbers: &[i64; NUMBERS]) -> [u8; BLOB_SIZE] {
+    let mut blob = [0; BLOB_SIZE];
+    for (to, number) in blob.chunks_exact_mut(8).zip(numbers) {
+        to.copy_from_slice(&number.to_ne_bytes());
+    }
+    blob
+}
+
 impl MemoryDesc {
     pub(crate) fn to_blob(&self) -> [u8; BLOB_SIZE] {
+        blob_of(&self.numbers())
+    }
+
+    /// A blob with other numbers at some positions, and the checksum that fits them.
+    #[cfg(test)]
+    pub(crate) fn forged_blob(&self, changes: &[(usize, i64)]) -> [u8; BLOB_SIZE] {
+        let mut numbers = self.numbers();
+        for (at, number) in changes {
+            numbers[*at] = *number;
+        }
+        numbers[NUMBERS - 1] = checksum(&numbers[..NUMBERS - 1]);
+        blob_of(&numbers)
+    }
+
+    fn numbers(&self) -> [i64; NUMBERS] {
         let data_type = TYPES.iter().position(|t| Some(*t) == self.data_type);
         let layout = LAYOUTS.iter().position(|l| *l == self.layout).unwrap_or(0);
-        let mut numbers = vec![
+        let head = [
             MARK,
             self.ndims as i64,
             data_type.map_or(-1, |at| at as i64),
@@ -43,17 +66,15 @@ impl MemoryDesc {
             self.offset,
             self.block_count as i64,
         ];
-        for array in
-            [&self.dims, &self.padded_dims, &self.strides, &self.block_sizes, &self.block_dims]
-        {
-            numbers.extend(array);
+        let arrays =
+            [&self.dims, &self.padded_dims, &self.strides, &self.block_sizes, &self.block_dims];
+        let mut numbers = [0; NUMBERS];
+        let content = head.iter().chain(arrays.into_iter().flatten());
+        for (to, number) in numbers.iter_mut().zip(content) {
+            *to = *number;
         }
-        numbers.push(checksum(&numbers));
-        let mut blob = [0; BLOB_SIZE];
-        for (to, number) in blob.chunks_exact_mut(8).zip(numbers) {
-            to.copy_from_slice(&number.to_ne_bytes());
-        }
-        blob
+        numbers[NUMBERS - 1] = checksum(&numbers[..NUMBERS - 1]);
+        numbers
     }
 
     /// The descriptor of a blob, if it was not modified.
@@ -77,6 +98,7 @@ impl MemoryDesc {
         };
         let layout = LAYOUTS.get(numbers[3] as usize).ok_or_else(refused)?;
         let desc = Self {
+            mark: Self::EMPTY.mark,
             ndims: count(numbers[1])?,
             data_type: TYPES.get(numbers[2] as usize).copied(),
             layout: *layout,
@@ -89,7 +111,7 @@ impl MemoryDesc {
             block_dims: array(4),
         };
         // The checksum detects damage; these checks detect forged blobs.
-        let block = |(d, size): (usize, i64)| d < desc.ndims && (1..=1 << 20).contains(&size);
+        let block = |(d, size): (usize, i64)| d < desc.ndims && size > 0;
         let padded = |d: usize| desc.padded_dims[d] >= desc.dims[d];
         let described = match desc.layout {
             Layout::Undef => desc.ndims == 0,

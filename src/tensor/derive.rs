@@ -2,8 +2,9 @@
 
 use super::desc::check_dims;
 use super::tags::Order;
-use super::{DataType, Layout, MemoryDesc};
+use super::{DataType, Layout, MAX_NDIMS, MemoryDesc};
 use crate::error::{Error, Result};
+use arrayvec::ArrayVec;
 
 impl MemoryDesc {
     /// This descriptor in the layout of `other`, which has the same number of dimensions. Keeps the
@@ -23,7 +24,8 @@ impl MemoryDesc {
     pub(crate) fn statistics(&self) -> Result<Self> {
         let n = self.ndims - 1;
         let dims = self.order()[..self.ndims].iter().copied().filter(|&d| d != n).collect();
-        Self::ordered(&self.dims[..n], DataType::F32, &Order { dims, blocks: Vec::new() })
+        let order = Order { dims, ..Order::default() };
+        Self::ordered(&self.dims[..n], DataType::F32, &order)
     }
 
     /// The part that starts at `offsets`.
@@ -31,29 +33,32 @@ impl MemoryDesc {
         if self.layout != Layout::Strided {
             return Err(Error::unimplemented("parent_memory_desc: the descriptor has no layout"));
         }
+        let beyond = || Error::invalid("offsets: the part lies outside the address space");
         let mut part = self.clone();
         for d in 0..self.ndims {
             let (dim, offset, block) = (dims[d], offsets[d], self.block_of(d));
             if dim < 0 {
-                return Err(Error::invalid(format!("dims: dims[{d}] = {dim} is negative")));
+                return Err(Error::invalid(format_args!("dims: dims[{d}] = {dim} is negative")));
             }
             if offset < 0 || offset.checked_add(dim).is_none_or(|end| end > self.dims[d]) {
-                return Err(Error::invalid(format!(
+                return Err(Error::invalid(format_args!(
                     "offsets: {dim} elements from {offset} are outside dimension {d} of size {}",
                     self.dims[d]
                 )));
             }
             let reaches_end = offset + dim == self.dims[d];
             if offset % block != 0 || !(reaches_end || dim % block == 0 || dim < block) {
-                return Err(Error::unimplemented(format!(
+                return Err(Error::unimplemented(format_args!(
                     "offsets: a part must not split the blocks of {block} in dimension {d}"
                 )));
             }
             part.dims[d] = dim;
             part.padded_dims[d] = if reaches_end { self.padded_dims[d] - offset } else { dim };
-            part.offset += offset / block * self.strides[d];
+            let steps = (offset / block).checked_mul(self.strides[d]);
+            let first = steps.and_then(|steps| steps.checked_add(part.offset));
+            part.offset = first.ok_or_else(beyond)?;
         }
-        part.checked()
+        part.checked().map_err(|_| beyond())
     }
 
     /// Dimension `d` becomes dimension `permutation[d]`.
@@ -75,7 +80,7 @@ impl MemoryDesc {
         check_dims(dims)?;
         let volume = |dims: &[i64]| dims.iter().try_fold(1i64, |n, &d| n.checked_mul(d));
         if volume(dims) != volume(self.dims()) {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "dims: {dims:?} has another number of elements than {:?}",
                 self.dims()
             )));
@@ -93,7 +98,7 @@ impl MemoryDesc {
     /// with equal numbers of elements, innermost first, get new strides.
     fn regrouped(&self, dims: &[i64], data_type: DataType) -> Result<Self> {
         let split = || {
-            Err(Error::invalid(format!(
+            Err(Error::invalid(format_args!(
                 "dims: {dims:?} splits or merges dimensions of {:?} that are not dense",
                 self.dims()
             )))
@@ -104,8 +109,8 @@ impl MemoryDesc {
         (made.block_count, made.block_sizes) = (self.block_count, self.block_sizes);
         // Unpadded dimensions of size 1 can be added and removed freely.
         let is_one = |d: usize| self.dims[d] == 1 && self.padded_dims[d] == 1;
-        let old: Vec<usize> = (0..self.ndims).filter(|&d| !is_one(d)).collect();
-        let old_dims: Vec<i64> = old.iter().map(|&d| self.dims[d]).collect();
+        let old: ArrayVec<usize, MAX_NDIMS> = (0..self.ndims).filter(|&d| !is_one(d)).collect();
+        let old_dims: ArrayVec<i64, MAX_NDIMS> = old.iter().map(|&d| self.dims[d]).collect();
         let (mut i, mut o) = (old.len(), dims.len());
         while i > 0 || o > 0 {
             // A padded dimension of size 1 must map to one of size 1.
@@ -130,7 +135,8 @@ impl MemoryDesc {
             }
             let plain = |d: &usize| self.block_of(*d) == 1 && self.padded_dims[*d] == self.dims[*d];
             let dense = |pair: &[usize]| {
-                self.strides[pair[0]] == self.strides[pair[1]] * self.dims[pair[1]]
+                let below = self.strides[pair[1]].checked_mul(self.dims[pair[1]]);
+                below == Some(self.strides[pair[0]])
             };
             if !group.iter().all(plain) || !group.windows(2).all(dense) {
                 return split();
@@ -138,7 +144,8 @@ impl MemoryDesc {
             let mut stride = self.strides[group[group.len() - 1]];
             for d in (o..new_end).rev() {
                 made.strides[d] = stride;
-                stride *= dims[d];
+                // That of the outermost, which is not used, need not fit.
+                stride = stride.saturating_mul(dims[d]);
             }
         }
         made.checked()
@@ -152,10 +159,10 @@ fn innermost_group(old: &[i64], new: &[i64]) -> Option<(usize, usize)> {
     loop {
         if i > 0 && (i == old.len() || old_volume < new_volume) {
             i -= 1;
-            old_volume *= old[i];
+            old_volume = old_volume.checked_mul(old[i])?;
         } else if o > 0 && (o == new.len() || new_volume < old_volume) {
             o -= 1;
-            new_volume *= new[o];
+            new_volume = new_volume.checked_mul(new[o])?;
         } else {
             return None;
         }
@@ -185,7 +192,7 @@ mod tests {
 
     /// Offsets of all elements in logical order, including the descriptor's own offset.
     fn offsets(desc: &MemoryDesc) -> Vec<i64> {
-        let all = Offsets::of(desc);
+        let all = Offsets::of(desc).unwrap();
         indices(desc.dims()).iter().map(|i| desc.offset() + all.offset_of(i) as i64).collect()
     }
 
@@ -195,7 +202,7 @@ mod tests {
         for tag in tags {
             let whole = MemoryDesc::with_tag(&[32, 48, 3], DataType::F16, tag).unwrap();
             let part = whole.part(&[16, 16, 2], &[16, 32, 1]).unwrap();
-            let (all, of_part) = (Offsets::of(&whole), offsets(&part));
+            let (all, of_part) = (Offsets::of(&whole).unwrap(), offsets(&part));
             for (index, at) in indices(&[16, 16, 2]).iter().zip(of_part) {
                 let index = [index[0] + 16, index[1] + 32, index[2] + 1];
                 assert_eq!(at, all.offset_of(&index) as i64, "{tag}");
@@ -217,7 +224,7 @@ mod tests {
         let desc = MemoryDesc::with_tag(&[20, 3, 4], DataType::F32, sys::norm_Abc16a).unwrap();
         let permuted = desc.permuted(&[2, 0, 1]);
         assert_eq!(permuted.dims(), [3, 4, 20]);
-        let (before, after) = (Offsets::of(&desc), Offsets::of(&permuted));
+        let (before, after) = (Offsets::of(&desc).unwrap(), Offsets::of(&permuted).unwrap());
         for index in indices(&[20, 3, 4]) {
             let to = [index[1], index[2], index[0]];
             assert_eq!(before.offset_of(&index), after.offset_of(&to));

@@ -3,7 +3,11 @@
 use super::tags::Order;
 use super::{DataType, MAX_NDIMS, letters_of};
 use crate::error::{Error, Result};
+use crate::mark::{Kind, Mark};
+use crate::text::{joined, shown};
+use arrayvec::ArrayVec;
 use norm_sys as sys;
+use std::fmt;
 
 /// The placement of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +26,10 @@ pub(crate) enum Layout {
 /// inner blocks are dense, with the last one innermost. Padding up to the padded dimension belongs
 /// to the tensor's memory but not to the tensor.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct MemoryDesc {
+    /// C holds descriptors by pointer.
+    pub(crate) mark: Mark,
     pub(super) ndims: usize,
     pub(super) dims: [i64; MAX_NDIMS],
     pub(super) padded_dims: [i64; MAX_NDIMS],
@@ -40,6 +47,7 @@ pub(crate) struct MemoryDesc {
 impl MemoryDesc {
     /// The empty descriptor.
     pub(crate) const EMPTY: Self = Self {
+        mark: Mark::part(Kind::MemoryDesc),
         ndims: 0,
         dims: [0; MAX_NDIMS],
         padded_dims: [0; MAX_NDIMS],
@@ -54,7 +62,8 @@ impl MemoryDesc {
 
     /// Dense row-major.
     pub(crate) fn dense(dims: &[i64], data_type: DataType) -> Result<Self> {
-        let order = Order { dims: (0..dims.len()).collect(), blocks: Vec::new() };
+        check_dims(dims)?;
+        let order = Order { dims: (0..dims.len()).collect(), ..Order::default() };
         Self::ordered(dims, data_type, &order)
     }
 
@@ -68,7 +77,7 @@ impl MemoryDesc {
             return Self::any(dims, data_type);
         }
         let letters = letters_of(tag).ok_or_else(|| {
-            Error::invalid(format!("tag: {tag} is not a format tag with a layout"))
+            Error::invalid(format_args!("tag: {tag} is not a format tag with a layout"))
         })?;
         Self::named(dims, data_type, &Order::of(letters), letters)
     }
@@ -76,7 +85,7 @@ impl MemoryDesc {
     /// The layout of a tag given as text.
     pub(crate) fn with_letters(dims: &[i64], data_type: DataType, letters: &str) -> Result<Self> {
         let order = Order::parse(letters).ok_or_else(|| {
-            Error::invalid(format!(
+            Error::invalid(format_args!(
                 "tag: '{letters}' is not a list of dimensions, each once, and of blocks"
             ))
         })?;
@@ -86,7 +95,7 @@ impl MemoryDesc {
     /// Dense, in the order of a named layout.
     fn named(dims: &[i64], data_type: DataType, order: &Order, name: &str) -> Result<Self> {
         if order.dims.len() != dims.len() {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "tag: {name} has {} dimensions, but ndims is {}",
                 order.dims.len(),
                 dims.len()
@@ -95,15 +104,24 @@ impl MemoryDesc {
         Self::ordered(dims, data_type, order)
     }
 
-    /// A copy with another data type.
-    pub(crate) fn with_data_type(&self, data_type: DataType) -> Result<Self> {
+    /// Changes the data type.
+    pub(crate) fn set_data_type(&mut self, data_type: DataType) -> Result<()> {
         if self.ndims == 0 {
             return Err(Error::invalid("memory_desc: an empty descriptor has no data type"));
         }
         let changed = Self { data_type: Some(data_type), ..self.clone() };
         let too_large =
             |_| Error::invalid("data_type: the tensor is larger than the address space");
-        changed.checked().map_err(too_large)
+        changed.checked().map_err(too_large)?;
+        self.data_type = Some(data_type);
+        Ok(())
+    }
+
+    /// A copy with another data type.
+    #[cfg(test)]
+    pub(crate) fn with_data_type(&self, data_type: DataType) -> Result<Self> {
+        let mut copy = self.clone();
+        copy.set_data_type(data_type).map(|()| copy)
     }
 
     /// A layout to be chosen later.
@@ -154,7 +172,7 @@ impl MemoryDesc {
             return Ok(self);
         }
         if let Some(d) = self.strides().iter().position(|&s| s < 0) {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "strides: strides[{d}] = {} is negative",
                 self.strides[d]
             )));
@@ -205,7 +223,8 @@ impl MemoryDesc {
 
     /// The order of strides, and the blocks.
     pub(super) fn order_and_blocks(&self) -> Order {
-        Order { dims: self.order()[..self.ndims].to_vec(), blocks: self.blocks().collect() }
+        let dims = self.order()[..self.ndims].iter().copied().collect();
+        Order { dims, blocks: self.blocks().collect() }
     }
 
     /// The dimensions from outermost to innermost by stride; ties keep the logical order.
@@ -292,7 +311,7 @@ impl MemoryDesc {
         if self.has_zero_dim() {
             return false;
         }
-        let mut inner: Vec<(i64, i64)> = (0..self.ndims)
+        let mut inner: ArrayVec<(i64, i64), MAX_NDIMS> = (0..self.ndims)
             .map(|d| (self.strides[d], self.outer_count(d)))
             .filter(|(_, count)| *count > 1)
             .collect();
@@ -313,27 +332,28 @@ impl MemoryDesc {
 
     /// Whether there are no gaps between elements except block padding.
     pub(crate) fn is_dense(&self) -> bool {
-        let elements: i64 = self.padded_dims().iter().product();
-        let size = (elements + self.offset) as usize * self.data_type.map_or(0, DataType::size);
-        !self.overlaps_itself() && self.size() == size
+        let elements = self.padded_dims().iter().try_fold(1i64, |n, &dim| n.checked_mul(dim));
+        let element = self.data_type.map_or(0, DataType::size);
+        let end = elements.and_then(|elements| elements.checked_add(self.offset));
+        let size = end.and_then(|end| (end as usize).checked_mul(element));
+        !self.overlaps_itself() && Some(self.size()) == size
     }
 
     /// `f32::blocked:ab` in oneDNN's notation, for verbose lines and messages.
-    pub(crate) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> impl fmt::Display {
         let name = self.data_type.map_or("undef", DataType::name);
-        match self.layout {
-            Layout::Undef => "undef::undef::".into(),
-            Layout::Any => format!("{name}::any:"),
+        shown(move |f| match self.layout {
+            Layout::Undef => f.write_str("undef::undef::"),
+            Layout::Any => write!(f, "{name}::any:"),
             Layout::Strided if self.is_dense() => {
-                format!("{name}::blocked:{}", self.order_and_blocks().letters())
+                write!(f, "{name}::blocked:{}", self.order_and_blocks().letters())
             }
             Layout::Strided => {
-                let strides: Vec<String> = self.strides().iter().map(ToString::to_string).collect();
-                let blocks = self.blocks().map(|(d, size)| (size, char::from(b'a' + d as u8)));
-                let blocks: String = blocks.map(|(size, d)| format!(":{size}{d}")).collect();
-                format!("{name}::strided:{}{blocks}", strides.join("x"))
+                write!(f, "{name}::strided:{}", joined(self.strides().iter(), "x"))?;
+                let mut blocks = self.blocks().map(|(d, size)| (size, char::from(b'a' + d as u8)));
+                blocks.try_for_each(|(size, d)| write!(f, ":{size}{d}"))
             }
-        }
+        })
     }
 }
 
@@ -353,10 +373,10 @@ impl PartialEq for MemoryDesc {
 
 pub(super) fn check_dims(dims: &[i64]) -> Result<()> {
     if dims.len() > MAX_NDIMS {
-        return Err(Error::invalid(format!("ndims: {} exceeds {MAX_NDIMS}", dims.len())));
+        return Err(Error::invalid(format_args!("ndims: {} exceeds {MAX_NDIMS}", dims.len())));
     }
     match dims.iter().position(|&d| d < 0) {
-        Some(d) => Err(Error::invalid(format!("dims: dims[{d}] = {} is negative", dims[d]))),
+        Some(d) => Err(Error::invalid(format_args!("dims: dims[{d}] = {} is negative", dims[d]))),
         None => Ok(()),
     }
 }
@@ -378,7 +398,7 @@ mod tests {
         let desc = MemoryDesc::with_tag(&[2, 3, 5], DataType::F32, sys::norm_acb).unwrap();
         assert_eq!(desc.strides(), [15, 1, 3]);
         assert_eq!(desc.size(), 120);
-        assert_eq!(desc.describe(), "f32::blocked:acb");
+        assert_eq!(desc.describe().to_string(), "f32::blocked:acb");
         assert_eq!(desc.statistics().unwrap().strides(), [3, 1]);
         let bac = MemoryDesc::with_tag(&[2, 3, 5], DataType::F32, sys::norm_bac).unwrap();
         assert_eq!(bac.statistics().unwrap().strides(), [1, 2]);
@@ -390,7 +410,7 @@ mod tests {
         assert_eq!(desc.padded_dims(), [32, 32, 2]);
         assert_eq!(desc.strides(), [2 * 2 * 256, 2 * 256, 256]);
         assert_eq!(desc.size(), 32 * 32 * 2 * 4);
-        assert_eq!(desc.describe(), "f32::blocked:ABc16b16a");
+        assert_eq!(desc.describe().to_string(), "f32::blocked:ABc16b16a");
         assert!(desc.is_dense() && !desc.overlaps_itself());
         let empty = MemoryDesc::with_tag(&[0, 30], DataType::F32, sys::norm_AB16b16a).unwrap();
         assert_eq!((empty.size(), empty.padded_dims()), (0, &[0, 32][..]));
@@ -406,12 +426,12 @@ mod tests {
         let odd = of("cBA6a7b");
         assert_eq!(odd.padded_dims(), [24, 35, 2]);
         assert_eq!(odd.strides(), [42, 4 * 42, 5 * 4 * 42]);
-        assert_eq!(odd.describe(), "f32::blocked:cBA6a7b");
+        assert_eq!(odd.describe().to_string(), "f32::blocked:cBA6a7b");
         assert_eq!(MemoryDesc::of_blob(&odd.to_blob()).unwrap(), odd);
         assert!(MemoryDesc::with_letters(&dims, DataType::F32, "ab").is_err());
         let halves = odd.with_data_type(DataType::F16).unwrap();
         assert_eq!(
-            (halves.size() * 2, halves.describe()),
+            (halves.size() * 2, halves.describe().to_string()),
             (odd.size(), "f16::blocked:cBA6a7b".into())
         );
         assert!(halves.same_layout(&odd.with_data_type(DataType::F16).unwrap()));

@@ -1,7 +1,7 @@
 //! Tensors: element type, dimensions and layout.
 //!
 //! Owns [`DataType`], [`MemoryDesc`], [`Offsets`] (the offsets of elements in any layout) and
-//! [`RowMap`] (a plain tensor as rows of its last dimension). Imports only `error`; independent of
+//! [`RowMap`] (a plain tensor as rows of its last dimension). Imports no other room; independent of
 //! kernels and of C.
 
 mod blob;
@@ -16,9 +16,12 @@ pub(crate) use blob::BLOB_SIZE;
 pub(crate) use desc::{Layout, MemoryDesc};
 pub(crate) use offsets::{DimOffsets, Offsets};
 pub(crate) use rows::RowMap;
-pub(crate) use tags::{all_tags, letters_of};
+#[cfg(test)]
+pub(crate) use tags::all_tags;
+pub(crate) use tags::{c_letters_of, letters_of};
 
 use norm_sys as sys;
+use std::ffi::CStr;
 
 /// Maximum number of dimensions.
 pub(crate) const MAX_NDIMS: usize = sys::NORM_MAX_NDIMS as usize;
@@ -57,16 +60,20 @@ impl DataType {
     }
 
     pub(crate) fn name(self) -> &'static str {
+        self.c_name().to_str().unwrap_or_default()
+    }
+
+    pub(crate) fn c_name(self) -> &'static CStr {
         match self {
-            Self::F16 => "f16",
-            Self::Bf16 => "bf16",
-            Self::F32 => "f32",
-            Self::S32 => "s32",
-            Self::S8 => "s8",
-            Self::U8 => "u8",
-            Self::F64 => "f64",
-            Self::F8E5m2 => "f8_e5m2",
-            Self::F8E4m3 => "f8_e4m3",
+            Self::F16 => c"f16",
+            Self::Bf16 => c"bf16",
+            Self::F32 => c"f32",
+            Self::S32 => c"s32",
+            Self::S8 => c"s8",
+            Self::U8 => c"u8",
+            Self::F64 => c"f64",
+            Self::F8E5m2 => c"f8_e5m2",
+            Self::F8E4m3 => c"f8_e4m3",
         }
     }
 }

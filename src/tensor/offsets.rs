@@ -4,9 +4,11 @@
 //! a sum of one term per dimension.
 
 use super::{MAX_NDIMS, MemoryDesc};
+use crate::error::Result;
+use crate::heap;
 
 /// The contribution of one dimension.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DimOffsets {
     /// `index * stride`.
     Plain { stride: usize },
@@ -22,23 +24,23 @@ pub(crate) struct BlockLevel {
 }
 
 impl DimOffsets {
-    fn of(desc: &MemoryDesc, dim: usize) -> Self {
+    fn of(desc: &MemoryDesc, dim: usize) -> Result<Self> {
         let stride = desc.strides()[dim] as usize;
         let mut levels = Vec::new();
         let (mut inside, mut divisor) = (1, 1);
         for (d, size) in desc.blocks().rev() {
             let size = size as usize;
             if d == dim {
-                levels.push(BlockLevel { divisor, modulus: size, stride: inside });
+                heap::push(&mut levels, BlockLevel { divisor, modulus: size, stride: inside })?;
                 divisor *= size;
             }
             inside *= size;
         }
         if levels.is_empty() {
-            return Self::Plain { stride };
+            return Ok(Self::Plain { stride });
         }
-        levels.push(BlockLevel { divisor, modulus: usize::MAX, stride });
-        Self::Blocked(levels)
+        heap::push(&mut levels, BlockLevel { divisor, modulus: usize::MAX, stride })?;
+        Ok(Self::Blocked(levels))
     }
 
     /// The index distances at which the offset changes its stride: 1 and the block sizes.
@@ -63,15 +65,14 @@ impl DimOffsets {
 }
 
 /// The offsets of a tensor's elements, from the first element.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Offsets {
     dims: Vec<(usize, DimOffsets)>,
 }
 
 impl Offsets {
-    pub(crate) fn of(desc: &MemoryDesc) -> Self {
-        let dim = |(d, size): (usize, &i64)| (*size as usize, DimOffsets::of(desc, d));
-        Self { dims: desc.dims().iter().enumerate().map(dim).collect() }
+    pub(crate) fn of(desc: &MemoryDesc) -> Result<Self> {
+        Self::over(desc, desc.dims())
     }
 
     /// Broadcasts to `dims`: dimensions of size 1 get stride 0.
@@ -85,9 +86,16 @@ impl Offsets {
     }
 
     /// The same, including padding.
-    pub(crate) fn of_padded(desc: &MemoryDesc) -> Self {
-        let dim = |(d, size): (usize, &i64)| (*size as usize, DimOffsets::of(desc, d));
-        Self { dims: desc.padded_dims().iter().enumerate().map(dim).collect() }
+    pub(crate) fn of_padded(desc: &MemoryDesc) -> Result<Self> {
+        Self::over(desc, desc.padded_dims())
+    }
+
+    fn over(desc: &MemoryDesc, sizes: &[i64]) -> Result<Self> {
+        let mut dims = Vec::new();
+        for (d, size) in sizes.iter().enumerate() {
+            heap::push(&mut dims, (*size as usize, DimOffsets::of(desc, d)?))?;
+        }
+        Ok(Self { dims })
     }
 
     /// Splits off the last logical dimension, so that the rest are rows. A tensor without
@@ -156,7 +164,7 @@ mod tests {
     #[test]
     fn tiles_follow_their_letters() {
         let desc = MemoryDesc::with_tag(&[20, 24], DataType::F32, sys::norm_BA16a16b4a).unwrap();
-        let offsets = Offsets::of(&desc);
+        let offsets = Offsets::of(&desc).unwrap();
         for a in 0..20i64 {
             for b in 0..24i64 {
                 let tile = (b / 16) * desc.strides()[1] + (a / 64) * desc.strides()[0];
@@ -179,7 +187,7 @@ mod tests {
                 continue;
             }
             assert_eq!(desc.size() as i64, padded, "{letters}");
-            let offsets = Offsets::of_padded(&desc);
+            let offsets = Offsets::of_padded(&desc).unwrap();
             let mut taken = vec![false; padded as usize];
             for flat in 0..padded as usize {
                 let at = offsets.offset(flat);

@@ -59,7 +59,7 @@ impl<const SLOTS: usize> Board<SLOTS> {
         let mut woke = false;
         let outcome = slot.run(blocks, width, body, || {
             let sleepers = self.events.advance();
-            woke = sleepers > 0 && (length == Length::Long || self.throttle.should_wake());
+            woke = sleepers > 0 && (length == Length::Long || self.throttle.is_due());
             if woke {
                 self.events.wake(sleepers.min(width - 1));
             }

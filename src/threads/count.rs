@@ -1,5 +1,7 @@
 //! The number of threads that an execution may use.
 
+use super::processors;
+use crate::environment::Variable;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The largest thread count that can be set.
@@ -8,7 +10,7 @@ pub(crate) const MAX_THREADS: usize = 255;
 /// The count that was set; 0 means the default.
 static SET: AtomicUsize = AtomicUsize::new(0);
 
-/// `NORM_NUM_THREADS`, or the number of CPUs available to the process.
+/// `NORM_NUM_THREADS`, or the number of processors available to the process.
 pub(crate) fn default_threads() -> usize {
     /// 0 until computed. Not a `OnceLock`: after fork() the thread that holds it may not exist.
     static DEFAULT: AtomicUsize = AtomicUsize::new(0);
@@ -16,15 +18,17 @@ pub(crate) fn default_threads() -> usize {
     if known > 0 {
         return known;
     }
-    let asked = std::env::var("NORM_NUM_THREADS").ok().and_then(|v| v.trim().parse().ok());
-    let count = asked
-        .filter(|&n: &usize| n > 0)
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+    let variable = Variable::own("NUM_THREADS");
+    let asked: Option<usize> = variable.as_ref().and_then(|variable| variable.value().parse().ok());
+    let count = asked.filter(|count| *count > 0).unwrap_or_else(processors::available);
     let count = count.min(MAX_THREADS);
-    match DEFAULT.compare_exchange(0, count, Ordering::Relaxed, Ordering::Relaxed) {
-        Ok(_) => count,
-        Err(first) => first,
+    if let Err(first) = DEFAULT.compare_exchange(0, count, Ordering::Relaxed, Ordering::Relaxed) {
+        return first;
     }
+    if let (Some(variable), None) = (variable, asked) {
+        variable.warn(format_args!("it is not a number of threads, 1 to {MAX_THREADS}"));
+    }
+    count
 }
 
 /// The current count, including the calling thread.

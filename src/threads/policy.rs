@@ -34,29 +34,22 @@ impl SpinBudget {
     }
 }
 
-/// Decides whether a short job wakes sleeping workers. Long jobs always do.
-///
-/// Waking costs the caller a system call. It pays only if a worker gets a CPU before this job, or
-/// one soon after it, has finished. After each wake that did not help, the number of jobs until the
-/// next wake doubles.
-pub(super) struct WakeThrottle {
-    /// Wakes since a worker last helped.
+/// Decides in which jobs something is tried that may be useless. After each try that was, the number
+/// of jobs until the next one doubles, up to `2^MOST`.
+pub(super) struct Backoff<const MOST: u32> {
+    /// Tries since the last useful one.
     useless: AtomicU32,
-    /// Jobs since the last wake.
+    /// Jobs since the last try.
     skipped: AtomicU32,
 }
 
-/// Limits the backoff to one wake per 32 jobs, so that at most one call in 20 pays for a useless
-/// wake.
-const MAX_BACKOFF: u32 = 5;
-
-impl WakeThrottle {
+impl<const MOST: u32> Backoff<MOST> {
     pub(super) const fn new() -> Self {
         Self { useless: AtomicU32::new(0), skipped: AtomicU32::new(0) }
     }
 
-    /// Whether this job should wake sleeping workers.
-    pub(super) fn should_wake(&self) -> bool {
+    /// Whether this job should try.
+    pub(super) fn is_due(&self) -> bool {
         let useless = self.useless.load(Ordering::Relaxed);
         let skipped = self.skipped.load(Ordering::Relaxed) + 1;
         if skipped >> useless == 0 {
@@ -64,17 +57,28 @@ impl WakeThrottle {
             return false;
         }
         self.skipped.store(0, Ordering::Relaxed);
-        self.useless.store((useless + 1).min(MAX_BACKOFF), Ordering::Relaxed);
+        self.useless.store((useless + 1).min(MOST), Ordering::Relaxed);
         true
     }
 
-    /// Records that a worker took part in a job.
+    /// Records that the last try was useful.
     pub(super) fn helped(&self) {
         if self.useless.load(Ordering::Relaxed) > 0 {
             self.useless.store(0, Ordering::Relaxed);
         }
     }
 }
+
+/// Decides whether a short job wakes sleeping workers. Long jobs always do.
+///
+/// Waking costs the caller a system call. It pays only if a worker gets a CPU before this job, or
+/// one soon after it, has finished. At least one job in 32 wakes, so that at most one call in 20
+/// pays for a useless wake.
+pub(super) type WakeThrottle = Backoff<5>;
+
+/// Decides when workers that the system refused to start are asked for again. A refusal costs some
+/// 10 microseconds, and the reason may be gone in a while or never.
+pub(super) type StartThrottle = Backoff<10>;
 
 /// The CPU that the most recent caller ran on.
 pub(super) struct CallerCpu(AtomicUsize);
@@ -177,10 +181,10 @@ mod tests {
     #[test]
     fn useless_wakes_back_off_and_help_resets() {
         let throttle = WakeThrottle::new();
-        let gaps: Vec<_> = (0..8).map(|_| (1..).find(|_| throttle.should_wake())).collect();
+        let gaps: Vec<_> = (0..8).map(|_| (1..).find(|_| throttle.is_due())).collect();
         assert_eq!(gaps, [1, 2, 4, 8, 16, 32, 32, 32].map(Some));
         throttle.helped();
-        assert!(throttle.should_wake());
+        assert!(throttle.is_due());
     }
 
     #[cfg(target_os = "linux")]

@@ -4,10 +4,14 @@
 //! claim. A child of fork() has none of the workers and starts its own team.
 
 use super::board::Board;
+use super::policy::StartThrottle;
 use super::slot::MAX_WIDTH;
+use super::worker::{self, Work};
 use super::{Body, Length};
+use crate::fork::in_children;
+use crate::heap;
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Maximum number of jobs in flight.
@@ -17,8 +21,9 @@ struct Team {
     board: Board<SLOTS>,
     /// The number of workers started.
     workers: Mutex<usize>,
-    /// The count last requested, whether or not that many workers could be started.
+    /// The same, to be read without the lock.
     worker_count: AtomicUsize,
+    starts: StartThrottle,
     /// The number of workers that have entered their main loop; `started` signals each.
     running: Mutex<usize>,
     started: Condvar,
@@ -29,7 +34,10 @@ static TEAM: AtomicPtr<Team> = AtomicPtr::new(std::ptr::null_mut());
 /// Runs the blocks on the team; see [`super::Threads::run`].
 pub(super) fn run(blocks: usize, width: usize, length: Length, body: Body<'_>) -> usize {
     let width = width.min(MAX_WIDTH);
-    let team = Team::get();
+    let Some(team) = Team::get() else {
+        (0..blocks).for_each(body);
+        return 1;
+    };
     team.grow(width - 1);
     let outcome = team.board.run(blocks, width, length, body);
     if outcome.panicked {
@@ -44,41 +52,44 @@ impl Team {
             board: Board::new(),
             workers: Mutex::new(0),
             worker_count: AtomicUsize::new(0),
+            starts: StartThrottle::new(),
             running: Mutex::new(0),
             started: Condvar::new(),
         }
     }
 
-    /// This process's team, created on first use.
-    fn get() -> &'static Self {
+    /// This process's team, created on first use; `None` if the system lacks the memory.
+    fn get() -> Option<&'static Self> {
         let team = TEAM.load(Ordering::Acquire);
         if team.is_null() {
             return Self::create();
         }
         // SAFETY: a team is never freed once published.
-        unsafe { &*team }
+        Some(unsafe { &*team })
     }
 
     #[cold]
-    fn create() -> &'static Self {
-        reset_team_in_children();
-        let fresh = Box::into_raw(Box::new(Self::new()));
+    fn create() -> Option<&'static Self> {
+        if !reset_team_in_children() {
+            return None;
+        }
+        let fresh = Box::into_raw(heap::boxed(Self::new()).ok()?);
         let none = std::ptr::null_mut();
         match TEAM.compare_exchange(none, fresh, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: a team is never freed once published.
-            Ok(_) => unsafe { &*fresh },
+            Ok(_) => Some(unsafe { &*fresh }),
             Err(published) => {
                 // SAFETY: no other thread has seen this one.
                 drop(unsafe { Box::from_raw(fresh) });
                 // SAFETY: as above.
-                unsafe { &*published }
+                Some(unsafe { &*published })
             }
         }
     }
 
     /// Starts workers until there are `count` and waits until they run. A starting thread
     /// allocates, and later executions must not. If the system refuses to start more, fewer threads
-    /// do the work.
+    /// do the work, and a later execution asks again.
     #[inline]
     fn grow(&'static self, count: usize) {
         if self.worker_count.load(Ordering::Relaxed) < count {
@@ -88,14 +99,12 @@ impl Team {
 
     #[cold]
     fn start_workers(&'static self, count: usize) {
+        if !self.starts.is_due() {
+            return;
+        }
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         let signals = BlockedSignals::new();
-        while *workers < count {
-            let number = *workers + 1;
-            let thread = std::thread::Builder::new().name(format!("norm-{number}"));
-            if thread.spawn(move || self.serve(number)).is_err() {
-                break;
-            }
+        while *workers < count && worker::start(self) {
             *workers += 1;
         }
         drop(signals);
@@ -104,13 +113,22 @@ impl Team {
             running = self.started.wait(running).unwrap_or_else(PoisonError::into_inner);
         }
         drop(running);
-        self.worker_count.fetch_max(count, Ordering::Relaxed);
+        self.worker_count.store(*workers, Ordering::Relaxed);
+        if *workers >= count {
+            self.starts.helped();
+        }
     }
+}
 
-    fn serve(&self, worker: usize) {
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+impl Work for Team {
+    fn work(&'static self) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        *running += 1;
+        let number = *running;
+        drop(running);
         self.started.notify_all();
-        self.board.serve(worker, || false);
+        worker::name(number);
+        self.board.serve(number, || false);
     }
 }
 
@@ -154,24 +172,14 @@ impl Drop for BlockedSignals {
     }
 }
 
-/// Makes a child of fork() start its own team. The child has only the forking thread: it must not
-/// wait for the parent's workers, nor touch locks that they may have held. This function waits for
-/// no other thread either, because that thread may be missing in a child. Two threads may both
-/// register the handler, which is harmless.
-fn reset_team_in_children() {
-    #[cfg(unix)]
-    {
-        extern "C" fn forget() {
-            TEAM.store(std::ptr::null_mut(), Ordering::Relaxed);
-        }
-        static REGISTERED: std::sync::atomic::AtomicBool =
-            std::sync::atomic::AtomicBool::new(false);
-        if !REGISTERED.load(Ordering::Relaxed) {
-            // SAFETY: the handler only stores to an atomic.
-            unsafe { libc::pthread_atfork(None, None, Some(forget)) };
-            REGISTERED.store(true, Ordering::Relaxed);
-        }
+/// Makes a child of fork() start its own team: it must not wait for the parent's workers, nor touch
+/// locks that they may have held. Returns whether the system agreed.
+fn reset_team_in_children() -> bool {
+    extern "C" fn forget() {
+        TEAM.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
+    in_children(forget, &REGISTERED)
 }
 
 #[cfg(test)]

@@ -57,6 +57,20 @@ static void run_one_by_one(void *argument, int count, norm_parallel_body_t body,
     pool->pieces += count;
 }
 
+/* Pools that keep their promise only in part. */
+static void run_none(void *argument, int count, norm_parallel_body_t body, void *context) {
+    pool_t *pool = argument;
+    (void)body;
+    (void)context;
+    ++pool->calls;
+    pool->pieces += count;
+}
+
+static void run_first(void *argument, int count, norm_parallel_body_t body, void *context) {
+    body(0, context);
+    run_none(argument, count, body, context);
+}
+
 static void same_bits(norm_engine_t engine, norm_prop_kind_t kind, norm_dim_t rows,
         norm_dim_t cols, norm_parallel_for_t run, int workers_only) {
     problem_spec_t spec;
@@ -102,6 +116,61 @@ static void same_bits(norm_engine_t engine, norm_prop_kind_t kind, norm_dim_t ro
     pthread_mutex_destroy(&pool.lock);
 }
 
+/* A thread that is cancelled in its pool ends after the execution. */
+static norm_primitive_t cancelled;
+static norm_stream_t cancelled_stream;
+static norm_exec_arg_t cancelled_args[2];
+static volatile int executed, past_the_end;
+
+static void cancel_and_run(void *argument, int count, norm_parallel_body_t body, void *context) {
+    (void)argument;
+    pthread_cancel(pthread_self());
+    for (int i = 0; i < count; ++i) {
+        pthread_testcancel();
+        body(i, context);
+    }
+}
+
+static void *execute_cancelled(void *argument) {
+    (void)argument;
+    executed = norm_primitive_execute(cancelled, cancelled_stream, 2, cancelled_args) == norm_success;
+    pthread_testcancel();
+    past_the_end = 1;
+    return NULL;
+}
+
+static void cancellation(norm_engine_t engine) {
+    enum { ROWS = 512, COLS = 512 };
+    static float src[ROWS * COLS], dst[ROWS * COLS];
+    const norm_dims_t dims = {ROWS, COLS};
+    norm_memory_desc_t desc = NULL;
+    norm_primitive_desc_t problem = NULL;
+    pthread_t thread;
+    void *result = NULL;
+    for (int i = 0; i < ROWS * COLS; ++i) src[i] = i % COLS == 0 ? 2 : 0;
+    MUST(norm_memory_desc_create_with_tag(&desc, 2, dims, norm_f32, norm_ab));
+    MUST(norm_layer_normalization_forward_primitive_desc_create(&problem, engine,
+            norm_forward_inference, desc, desc, NULL, 0, norm_rms_norm, NULL));
+    MUST(norm_primitive_create(&cancelled, problem));
+    MUST(norm_stream_create(&cancelled_stream, engine, norm_stream_default_flags));
+    MUST(norm_stream_set_parallel_for(cancelled_stream, cancel_and_run, NULL, 4));
+    cancelled_args[0].arg = NORM_ARG_SRC;
+    cancelled_args[1].arg = NORM_ARG_DST;
+    MUST(norm_memory_create(&cancelled_args[0].memory, desc, engine, src));
+    MUST(norm_memory_create(&cancelled_args[1].memory, desc, engine, dst));
+    EXPECT(pthread_create(&thread, NULL, execute_cancelled, NULL) == 0);
+    EXPECT(pthread_join(thread, &result) == 0);
+    EXPECT(executed && !past_the_end && result == PTHREAD_CANCELED);
+    int wrong = 0;
+    for (int i = 0; i < ROWS * COLS; ++i) wrong += (dst[i] != 0) != (i % COLS == 0);
+    EXPECT(wrong == 0);
+    for (int i = 0; i < 2; ++i) MUST(norm_memory_destroy(cancelled_args[i].memory));
+    MUST(norm_stream_destroy(cancelled_stream));
+    MUST(norm_primitive_destroy(cancelled));
+    MUST(norm_primitive_desc_destroy(problem));
+    MUST(norm_memory_desc_destroy(desc));
+}
+
 int main(void) {
     static const norm_prop_kind_t kinds[]
             = {norm_forward_training, norm_forward_inference, norm_backward, norm_backward_data};
@@ -111,9 +180,12 @@ int main(void) {
         same_bits(engine, kinds[i], 600, 301, run_on_threads, 0);
         same_bits(engine, kinds[i], 600, 301, run_on_threads, 1);
         same_bits(engine, kinds[i], 600, 301, run_one_by_one, 0);
+        same_bits(engine, kinds[i], 600, 301, run_none, 0);
+        same_bits(engine, kinds[i], 600, 301, run_first, 0);
         same_bits(engine, kinds[i], 2, 50000, run_on_threads, 0);
         same_bits(engine, kinds[i], 3, 5, run_on_threads, 0);
     }
+    cancellation(engine);
     MUST(norm_engine_destroy(engine));
     return expect_summary("caller_threads");
 }

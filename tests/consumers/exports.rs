@@ -149,3 +149,14 @@ fn the_programs_call_every_function() {
     let from_cpp = of_the_interface(called(CPP_PROGRAMS, Language::Cpp17));
     expect_same(("called through norm.hpp", &from_cpp), ("declared", &declared));
 }
+
+/// A new function has to be called there with failing allocations, too.
+#[test]
+fn every_function_runs_out_of_memory() {
+    if has("nm") {
+        let declared = declared(&header("norm.h"));
+        let program = build("tests/c/out_of_memory.c", Language::C99);
+        let called = of_the_interface(symbols("--undefined-only", &program));
+        expect_same(("called by out_of_memory.c", &called), ("declared", &declared));
+    }
+}

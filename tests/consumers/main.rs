@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 mod cpp_names;
+mod environment;
 mod exports;
 mod memcheck;
 mod programs;

@@ -46,6 +46,7 @@ macro_rules! clean {
 
 clean! {
     objects: "tests/c/objects.c";
+    stale_handles: "tests/c/stale_handles.c";
     names: "tests/c/names.c";
     attributes: "tests/c/attributes.c";
     layouts: "tests/c/layouts.c";

@@ -26,7 +26,8 @@ macro_rules! c_programs {
 
 c_programs! {
     allocations attributes bad_descriptors bad_executions bad_objects caller_threads edge_rows
-    float_environment fork fork_first_use guard_pages layer_normalization layouts names objects reorder softmax threads
+    environment float_environment fork fork_first_use guard_pages layer_normalization layouts names objects out_of_memory refused_threads
+    reorder softmax stale_handles threads
 }
 
 /// The C++ programs of `tests/c`.

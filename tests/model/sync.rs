@@ -25,7 +25,7 @@ impl WakeThrottle {
         Self
     }
 
-    pub(super) fn should_wake(&self) -> bool {
+    pub(super) fn is_due(&self) -> bool {
         true
     }
 

@@ -65,6 +65,25 @@ pub(crate) fn code(text: &str) -> String {
     String::from_utf8(out).expect("whole characters were replaced")
 }
 
+/// Code without its modules of tests.
+#[allow(dead_code, reason = "not every program that reads sources needs it")]
+pub(crate) fn without_tests(code: &str) -> String {
+    let mut rest = code;
+    let mut kept = String::new();
+    while let Some(at) = rest.find("#[cfg(test)]") {
+        kept.push_str(&rest[..at]);
+        let item = &rest[at..];
+        let end = item.find(['{', ';']).unwrap_or(item.len());
+        let mut depth = 0;
+        let length = item[end..].find(|c| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            depth == 0
+        });
+        rest = &item[length.map_or(item.len(), |length| end + length + 1)..];
+    }
+    kept + rest
+}
+
 /// Whether the byte may be part of a name.
 pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'

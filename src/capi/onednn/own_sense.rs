@@ -1,7 +1,7 @@
 //! Functions whose meaning differs between the two libraries.
 
 use crate::capi::exported;
-use crate::capi::names::Names;
+use crate::capi::names::named;
 use crate::primitive::{CpuIsa, effective_level, set_cap_once};
 use crate::simd::Level;
 use norm_sys as sys;
@@ -65,10 +65,6 @@ exported! {
     /// The name of an instruction set, with oneDNN's prefix.
     fn dnnl_cpu_isa2str like norm_cpu_isa2str(isa: sys::norm_cpu_isa_t) -> *const c_char,
         else c"unknown cpu_isa".as_ptr(); {
-        static NAMES: Names<sys::norm_cpu_isa_t> = Names::new();
-        let found = NAMES.get(isa, || {
-            CpuIsa::all().map(|(value, name)| (value, format!("cpu_isa_{name}"))).collect()
-        });
-        Ok(found.unwrap_or(c"unknown cpu_isa".as_ptr()))
+        Ok(named(CpuIsa::find(isa).map(CpuIsa::prefixed_name), c"unknown cpu_isa"))
     }
 }

@@ -4,12 +4,14 @@ use super::problem::{Flags, LayerNormalization};
 use super::simd_impl::{DENSE, SHORT};
 use super::{reference, simd_impl};
 use crate::error::{Error, Result};
+use crate::heap::Counted;
 use crate::primitive::{
     Answer, Arguments, Implementation, Op, OpArgument, PropKind, Usage, Variant,
 };
 use crate::simd::Level;
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
+use std::fmt::{self, Write};
 
 /// Each level has a general implementation, one for short rows, and one for rows of a few dense vectors.
 static VARIANTS: [Variant; 11] = [
@@ -53,13 +55,13 @@ impl Op for LayerNormalization {
 
     fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc> {
         let forward = self.prop_kind.is_forward();
-        let stat = |usage: Usage, name: &str| {
+        let stat = |usage: Usage, id: i32| {
             let present = self.statistics_usage() == Some(usage);
-            self.arguments.iter().find(|a| present && a.name == name).map(|a| &a.desc)
+            self.arguments.iter().find(|a| present && a.id == id).map(|a| &a.desc)
         };
         let statistics = |usage| match index {
-            1 => stat(usage, "mean"),
-            2 => stat(usage, "variance"),
+            1 => stat(usage, sys::NORM_ARG_MEAN),
+            2 => stat(usage, sys::NORM_ARG_VARIANCE),
             _ => None,
         };
         let first = |desc| (index == 0).then_some(desc);
@@ -83,23 +85,21 @@ impl Op for LayerNormalization {
         }
     }
 
-    fn auxiliary(&self) -> String {
-        let letters = Flags::LETTERS.iter().filter(|(bit, _)| self.flags.0 & bit != 0);
-        let letters: String = letters.map(|(_, letter)| letter).collect();
-        format!("flags:{letters} eps:{}", self.epsilon)
+    fn auxiliary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("flags:")?;
+        let mut letters = Flags::LETTERS.iter().filter(|(bit, _)| self.flags.0 & bit != 0);
+        letters.try_for_each(|(_, letter)| f.write_char(*letter))?;
+        write!(f, " eps:{}", self.epsilon)
     }
 
     fn variants(&self) -> &'static [Variant] {
         &VARIANTS
     }
 
-    fn implement(
-        &self,
-        variant: &'static Variant,
-    ) -> std::result::Result<Box<dyn Implementation>, String> {
+    fn implement(&self, variant: &'static Variant) -> Result<Box<Counted<dyn Implementation>>> {
         match variant.level {
             Some(level) => simd_impl::make(self, variant, level),
-            None => Ok(reference::make(self, variant)),
+            None => reference::make(self, variant),
         }
     }
 
@@ -120,7 +120,7 @@ impl Op for LayerNormalization {
             && !input.0.has_zero_dim()
             && !input.0.same_layout(output.0)
         {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "args: {names} share a buffer, which takes one data type and layout for both"
             )));
         }

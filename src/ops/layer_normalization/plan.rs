@@ -7,6 +7,7 @@ use super::job::{Backward, ChainEntry, Forward, ShortRows, StatisticsUse};
 use super::problem::LayerNormalization;
 use super::row::Statistics;
 use super::types::{KernelTypes, has_chain};
+use crate::error::Result;
 use crate::primitive::{Arguments, Execution, PostOpChain, PropKind};
 use crate::rows::{
     Caches, JoinEntry, Neutral, Operand, Parameter, Pipeline, STATIC_COLS, Schedule, Spec, row_map,
@@ -41,16 +42,20 @@ pub(super) struct Plan {
 
 impl Plan {
     /// For the reference implementation, which accesses rows in place, in logical order.
-    pub(super) fn reference(problem: &LayerNormalization) -> Self {
+    pub(super) fn reference(problem: &LayerNormalization) -> Result<Self> {
         Self::new(problem, None)
     }
 
     /// For the kernels of a level, with the tensors as `types`.
-    pub(super) fn staged(problem: &LayerNormalization, level: Level, types: &KernelTypes) -> Self {
+    pub(super) fn staged(
+        problem: &LayerNormalization,
+        level: Level,
+        types: &KernelTypes,
+    ) -> Result<Self> {
         Self::new(problem, Some((level, types)))
     }
 
-    fn new(p: &LayerNormalization, kernels: Option<(Level, &KernelTypes)>) -> Self {
+    fn new(p: &LayerNormalization, kernels: Option<(Level, &KernelTypes)>) -> Result<Self> {
         let forward = p.prop_kind.is_forward();
         let own = |desc| LayerNormalization::type_of(desc);
         let types = match kernels {
@@ -85,7 +90,7 @@ impl Plan {
                 operand(&p.diff_src, types[2], !forward),
             ],
             order: &order,
-            chain: if staged_chain { chain() } else { None },
+            chain: if staged_chain { chain()? } else { None },
             sums,
             room: scale_room.saturating_add(shift_room),
         });
@@ -93,7 +98,7 @@ impl Plan {
         let rounded_again = kernels.is_some_and(|(_, types)| {
             if forward { types.dst.rounded_again } else { types.diff_src.rounded_again }
         });
-        Self {
+        Ok(Self {
             pipeline,
             caches: Caches::get(),
             parameters,
@@ -106,9 +111,9 @@ impl Plan {
             stat_rows: row_map(&p.stat, &order),
             sums,
             scales: if applies_scales { scales(p) } else { None },
-            fused: if fuses { chain() } else { None },
+            fused: if fuses { chain()? } else { None },
             rounded_again,
-        }
+        })
     }
 
     /// Whether the rows of src and dst follow one another without gaps, or are staged, where they may.

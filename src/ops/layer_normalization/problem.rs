@@ -1,9 +1,11 @@
 //! The problem: its parameters, checked, with all layouts resolved.
 
 use crate::error::{Error, Result};
-use crate::primitive::{Accepted, Attr, OpArgument, PostOp, PropKind, Usage};
+use crate::heap;
+use crate::primitive::{Accepted, ArgumentName, Attr, OpArgument, PostOp, PropKind, Usage};
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
+use std::fmt;
 
 /// The normalization flags, as their C bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +23,7 @@ impl Flags {
         let known: u32 = Self::LETTERS.iter().map(|(bit, _)| bit).sum();
         match bits & !known {
             0 => Ok(Self(bits)),
-            other => Err(Error::invalid(format!(
+            other => Err(Error::invalid(format_args!(
                 "flags: {other:#x} is not among use_global_stats, use_scale, use_shift and rms_norm"
             ))),
         }
@@ -68,7 +70,7 @@ pub(crate) struct BackwardParameters<'a> {
 }
 
 /// A checked problem.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct LayerNormalization {
     pub(super) prop_kind: PropKind,
     pub(super) flags: Flags,
@@ -92,7 +94,7 @@ pub(crate) struct LayerNormalization {
 impl LayerNormalization {
     pub(crate) fn forward(p: &ForwardParameters<'_>) -> Result<Self> {
         if !p.prop_kind.is_forward() {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "prop_kind: {} is not a forward kind",
                 p.prop_kind.name()
             )));
@@ -100,14 +102,14 @@ impl LayerNormalization {
         let mut problem =
             Self::common(p.prop_kind, p.src, p.stat, p.scale_shift, p.epsilon, p.flags)?;
         problem.dst = problem.output_like_src("dst", p.dst)?;
-        problem.list_arguments();
+        problem.list_arguments()?;
         problem.add_attributes(p.attr)?;
         Ok(problem)
     }
 
     pub(crate) fn backward(p: &BackwardParameters<'_>) -> Result<Self> {
         if p.prop_kind.is_forward() {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "prop_kind: {} is not a backward kind",
                 p.prop_kind.name()
             )));
@@ -121,7 +123,7 @@ impl LayerNormalization {
             problem.diff_scale_shift =
                 MemoryDesc::dense(&[problem.cols as i64], p.diff_scale_shift)?;
         }
-        problem.list_arguments();
+        problem.list_arguments()?;
         problem.add_attributes(p.attr)?;
         Ok(problem)
     }
@@ -137,18 +139,18 @@ impl LayerNormalization {
     ) -> Result<Self> {
         let flags = Flags::new(flags)?;
         if !(epsilon >= 0.0 && epsilon.is_finite()) {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "epsilon: {epsilon} is not a finite number of 0 or more"
             )));
         }
         let ndims = src.ndims();
         if !(2..=5).contains(&ndims) {
-            return Err(Error::invalid(format!("src_desc: {ndims} dimensions, not 2 to 5")));
+            return Err(Error::invalid(format_args!("src_desc: {ndims} dimensions, not 2 to 5")));
         }
         if src.layout() != Layout::Strided {
             return Err(Error::invalid("src_desc: the layout must be given, not `any`"));
         }
-        check_data_type("src_desc", src, prop_kind.is_forward())?;
+        check_data_type(format_args!("src_desc"), src, prop_kind.is_forward())?;
         let outer = &src.dims()[..ndims - 1];
         let (rows, cols) = (outer.iter().product::<i64>() as usize, src.dims()[ndims - 1] as usize);
         let parameters = if flags.scale() || flags.shift() {
@@ -183,7 +185,7 @@ impl LayerNormalization {
             return Ok(default);
         };
         if stat.dims() != default.dims() {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "stat_desc: dimensions {:?} are not those of src_desc without the last, {:?}",
                 stat.dims(),
                 default.dims()
@@ -199,7 +201,7 @@ impl LayerNormalization {
             return Err(Error::unimplemented("stat_desc: statistics do not lie in blocks"));
         }
         if self.statistics_usage() == Some(Usage::Output) && stat.overlaps_itself() {
-            return Err(overlap("stat_desc"));
+            return Err(overlap("stat"));
         }
         Ok(stat.clone())
     }
@@ -207,13 +209,13 @@ impl LayerNormalization {
     /// The descriptor of a tensor with the dimensions of src; `any` becomes the order of src.
     fn tensor_like_src(&self, name: &str, desc: &MemoryDesc) -> Result<MemoryDesc> {
         if desc.dims() != self.src.dims() {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "{name}_desc: dimensions {:?} are not those of src_desc, {:?}",
                 desc.dims(),
                 self.src.dims()
             )));
         }
-        check_data_type(&format!("{name}_desc"), desc, self.prop_kind.is_forward())?;
+        check_data_type(format_args!("{name}_desc"), desc, self.prop_kind.is_forward())?;
         match desc.layout() {
             // The exact layout of src, including gaps, if the data types agree.
             Layout::Any
@@ -229,7 +231,7 @@ impl LayerNormalization {
     fn output_like_src(&self, name: &str, desc: &MemoryDesc) -> Result<MemoryDesc> {
         let desc = self.tensor_like_src(name, desc)?;
         if desc.overlaps_itself() {
-            return Err(overlap(&format!("{name}_desc")));
+            return Err(overlap(name));
         }
         Ok(desc)
     }
@@ -256,7 +258,7 @@ impl LayerNormalization {
         self.prop_kind == PropKind::Backward && self.flags.shift()
     }
 
-    fn list_arguments(&mut self) {
+    fn list_arguments(&mut self) -> Result<()> {
         use Usage::{Input, Output};
         let forward = self.prop_kind.is_forward();
         let statistics = self.statistics_usage();
@@ -287,16 +289,14 @@ impl LayerNormalization {
                 &self.diff_scale_shift,
             ),
         ];
-        self.arguments = rows
-            .into_iter()
-            .filter(|row| row.0)
-            .map(|(_, id, name, usage, desc)| OpArgument {
-                id,
-                name: name.into(),
-                usage,
-                desc: desc.clone(),
-            })
-            .collect();
+        let present = rows.into_iter().filter(|row| row.0);
+        self.arguments = heap::list(present.map(|(_, id, name, usage, desc)| OpArgument {
+            id,
+            name: ArgumentName::Tensor(name),
+            usage,
+            desc: desc.clone(),
+        }))?;
+        Ok(())
     }
 
     /// Checks the attributes and adds their tensors to the arguments.
@@ -329,11 +329,9 @@ impl LayerNormalization {
                 "attr: a sum post-operation reads dst in a data type of another size",
             ));
         }
-        self.attr = attr.clone();
-        self.attr.post_ops = attr.post_ops.resolved(&self.dst)?;
+        self.attr = attr.with_post_ops(attr.post_ops.resolved(&self.dst)?);
         let tensors = [(sys::NORM_ARG_SRC, &self.src), (sys::NORM_ARG_DST, &self.dst)];
-        self.arguments.extend(attr.arguments(&tensors, &self.dst)?);
-        Ok(())
+        attr.add_arguments(&mut self.arguments, &tensors, &self.dst)
     }
 
     /// The data type of a tensor; f32 for an empty descriptor.
@@ -343,13 +341,13 @@ impl LayerNormalization {
 }
 
 /// Checks the data type of a tensor of rows. Backward supports no 8-bit types.
-fn check_data_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
+fn check_data_type(name: fmt::Arguments<'_>, desc: &MemoryDesc, forward: bool) -> Result<()> {
     match desc.data_type() {
         Some(DataType::F32 | DataType::Bf16 | DataType::F16 | DataType::F64) => Ok(()),
         Some(DataType::S8 | DataType::U8 | DataType::F8E4m3 | DataType::F8E5m2) if forward => {
             Ok(())
         }
-        Some(other) => Err(Error::unimplemented(format!(
+        Some(other) => Err(Error::unimplemented(format_args!(
             "{name}: {} layer normalization takes {}, not {}",
             if forward { "forward" } else { "backward" },
             if forward {
@@ -359,7 +357,7 @@ fn check_data_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
             },
             other.name()
         ))),
-        None => Err(Error::invalid(format!("{name}: an empty descriptor"))),
+        None => Err(Error::invalid(format_args!("{name}: an empty descriptor"))),
     }
 }
 
@@ -367,7 +365,7 @@ fn check_data_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
 fn check_parameter_type(name: &str, data_type: DataType) -> Result<()> {
     match data_type {
         DataType::F32 | DataType::Bf16 | DataType::F16 => Ok(()),
-        other => Err(Error::unimplemented(format!(
+        other => Err(Error::unimplemented(format_args!(
             "{name}: scale and shift are f32, bf16 or f16, not {}",
             other.name()
         ))),
@@ -375,5 +373,5 @@ fn check_parameter_type(name: &str, data_type: DataType) -> Result<()> {
 }
 
 fn overlap(name: &str) -> Error {
-    Error::invalid(format!("{name}: elements of an output share an address"))
+    Error::invalid(format_args!("{name}_desc: elements of an output share an address"))
 }

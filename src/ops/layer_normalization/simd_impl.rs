@@ -14,6 +14,8 @@ use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::short;
 use super::types::KernelTypes;
+use crate::error::{Error, Result};
+use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::rows::{JoinEntry, join_entry};
 use crate::simd::Level;
@@ -24,25 +26,27 @@ pub(super) fn make(
     problem: &LayerNormalization,
     variant: &'static Variant,
     level: Level,
-) -> Result<Box<dyn Implementation>, String> {
+) -> Result<Box<Counted<dyn Implementation>>> {
     let p = problem;
     for (name, desc) in [("src", &p.src), ("dst", &p.dst), ("diff_src", &p.diff_src)] {
         if desc.is_blocked() {
-            return Err(format!("the layout of {name} is cut into blocks"));
+            let text = format_args!("the layout of {name} is cut into blocks");
+            return Err(Error::unimplemented(text));
         }
     }
     for post_op in p.attr.post_ops.iter() {
         if post_op.operands().any(MemoryDesc::is_blocked) {
-            return Err("the layout of a post-operation's tensor is cut into blocks".into());
+            let text = "the layout of a post-operation's tensor is cut into blocks";
+            return Err(Error::unimplemented(text));
         }
     }
-    let types = KernelTypes::new(p, level);
+    let types = KernelTypes::new(p, level)?;
     let run = run(p, (level, variant.algorithm), &types)?;
-    let plan = Plan::staged(p, level, &types);
+    let plan = Plan::staged(p, level, &types)?;
     if variant.algorithm == DENSE && !plan.has_dense_rows() {
-        return Err("rows of src or dst are not dense".into());
+        return Err(Error::unimplemented("rows of src or dst are not dense"));
     }
-    Ok(Box::new(Vectorized { variant, plan, run }))
+    Ok(counted(Vectorized { variant, plan, run })?)
 }
 
 /// The names of the special implementations.
@@ -54,12 +58,13 @@ fn run(
     p: &LayerNormalization,
     (level, algorithm): (Level, &str),
     types: &KernelTypes,
-) -> Result<Run, String> {
+) -> Result<Run> {
     let special = algorithm == DENSE || algorithm == SHORT;
     if special && p.flags.global_stats() {
-        return Err("the statistics are given".into());
+        return Err(Error::unimplemented("the statistics are given"));
     }
-    let too_long = || Err("no kernel for short rows of these types and columns".into());
+    let too_long =
+        || Err(Error::unimplemented("no kernel for short rows of these types and columns"));
     if !p.prop_kind.is_forward() {
         let kind = Kind::new(p, level, types);
         let chain = chain::entry(level, types, kind, p.cols).filter(|_| special);

@@ -5,6 +5,7 @@
 
 use super::problem::LayerNormalization;
 use super::row::at_most_16_bits;
+use crate::error::Result;
 use crate::primitive::PostOpChain;
 use crate::simd::Level;
 use crate::tensor::DataType;
@@ -45,11 +46,11 @@ pub(super) struct KernelTypes {
 }
 
 impl KernelTypes {
-    pub(super) fn new(problem: &LayerNormalization, level: Level) -> Self {
+    pub(super) fn new(problem: &LayerNormalization, level: Level) -> Result<Self> {
         if problem.prop_kind.is_forward() {
             Self::forward(problem, level)
         } else {
-            Self::backward(problem, level)
+            Ok(Self::backward(problem, level))
         }
     }
 
@@ -62,10 +63,10 @@ impl KernelTypes {
         [self.src, self.dst, self.diff_src].map(|t| t.data_type)
     }
 
-    fn forward(p: &LayerNormalization, level: Level) -> Self {
+    fn forward(p: &LayerNormalization, level: Level) -> Result<Self> {
         use DataType::{Bf16, F16, F32, F64, S8, U8};
         let [src, dst] = [&p.src, &p.dst].map(LayerNormalization::type_of);
-        let post_ops_fit = post_ops_fit(p);
+        let post_ops_fit = post_ops_fit(p)?;
         // Chains that are not fused are applied in f32. The kernels apply the scales of integers themselves.
         let dst = match dst {
             _ if post_ops_fit => dst,
@@ -100,7 +101,7 @@ impl KernelTypes {
                 dst = KernelType { rounded_again, ..KernelType::staged(half) };
             }
         }
-        Self { src, dst, diff_src: KernelType::own(F32), fused }
+        Ok(Self { src, dst, diff_src: KernelType::own(F32), fused })
     }
 
     fn backward(p: &LayerNormalization, level: Level) -> Self {
@@ -135,19 +136,20 @@ pub(super) fn has_chain(problem: &LayerNormalization) -> bool {
 
 /// Whether the kernels can fuse the post-operations. If so, the statistics are summed as for the type of dst, even if
 /// it is staged.
-pub(super) fn post_ops_fit(p: &LayerNormalization) -> bool {
+pub(super) fn post_ops_fit(p: &LayerNormalization) -> Result<bool> {
     let usual = |desc| {
         matches!(floating(LayerNormalization::type_of(desc)), DataType::F32 | DataType::Bf16)
     };
     let dst = LayerNormalization::type_of(&p.dst);
     let all = if p.flags.rms() { (true, false) } else { (true, true) };
     let parameters = (p.flags.scale(), p.flags.shift());
-    p.prop_kind.is_forward()
+    let fits = p.prop_kind.is_forward()
         && has_chain(p)
         && usual(&p.src)
         && matches!(dst, DataType::F32 | DataType::Bf16)
-        && (parameters == (false, false) || parameters == all)
-        && PostOpChain::new(&p.attr, &p.dst, None).is_some_and(|chain| chain.is_fusible())
+        && (parameters == (false, false) || parameters == all);
+    let chain = if fits { PostOpChain::new(&p.attr, &p.dst, None)? } else { None };
+    Ok(chain.is_some_and(|chain| chain.is_fusible()))
 }
 
 /// The type itself if the kernels load and store it, or else f32, to which the others are converted.

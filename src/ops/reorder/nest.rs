@@ -1,5 +1,7 @@
 //! Two layouts of one tensor as a loop nest.
 
+use crate::error::Result;
+use crate::heap;
 use crate::tensor::{MemoryDesc, Offsets};
 
 /// One loop: its trip count, and its strides in src and dst.
@@ -12,35 +14,37 @@ pub(super) struct Loop {
 
 /// The loops over all elements, with the smallest stride in dst innermost. `None` if the blocks of
 /// src and dst do not divide each other, or do not divide a dimension.
-pub(super) fn loops(src: &MemoryDesc, dst: &MemoryDesc) -> Option<Vec<Loop>> {
-    let (from, to) = (Offsets::of(src), Offsets::of(dst));
+pub(super) fn loops(src: &MemoryDesc, dst: &MemoryDesc) -> Result<Option<Vec<Loop>>> {
+    let (from, to) = (Offsets::of(src)?, Offsets::of(dst)?);
     let mut loops = Vec::new();
     for d in 0..src.ndims() {
         let (size, from, to) = (src.dims()[d] as usize, from.dim(d), to.dim(d));
-        let mut steps: Vec<usize> = from.steps().chain(to.steps()).collect();
+        let mut steps = heap::list(from.steps().chain(to.steps()))?;
         steps.sort_unstable();
         steps.dedup();
         let mut steps = steps.into_iter().filter(|step| *step < size.max(2)).peekable();
         while let Some(step) = steps.next() {
             let end = *steps.peek().unwrap_or(&size);
             if end % step != 0 {
-                return None;
+                return Ok(None);
             }
-            loops.push(Loop { count: end / step, src: from.offset(step), dst: to.offset(step) });
+            let (src, dst) = (from.offset(step), to.offset(step));
+            heap::push(&mut loops, Loop { count: end / step, src, dst })?;
         }
     }
     loops.retain(|l| l.count != 1);
-    loops.sort_by_key(|l| (std::cmp::Reverse(l.dst), std::cmp::Reverse(l.src)));
+    // Those with equal strides may change places.
+    loops.sort_unstable_by_key(|l| (std::cmp::Reverse(l.dst), std::cmp::Reverse(l.src)));
     let mut merged: Vec<Loop> = Vec::new();
     for l in loops {
         match merged.last_mut() {
             Some(outer) if outer.src == l.src * l.count && outer.dst == l.dst * l.count => {
                 *outer = Loop { count: outer.count * l.count, ..l };
             }
-            _ => merged.push(l),
+            _ => heap::push(&mut merged, l)?,
         }
     }
-    Some(merged)
+    Ok(Some(merged))
 }
 
 #[cfg(test)]
@@ -58,7 +62,7 @@ mod tests {
         for tag in [sys::norm_abc, sys::norm_cab, sys::norm_ABc16b16a] {
             let it = desc(&[32, 48, 3], tag);
             let one = Loop { count: 32 * 48 * 3, src: 1, dst: 1 };
-            assert_eq!(loops(&it, &it), Some(vec![one]));
+            assert_eq!(loops(&it, &it).unwrap(), Some(vec![one]));
         }
     }
 
@@ -70,13 +74,13 @@ mod tests {
         for (s, d) in tags.iter().flat_map(|s| tags.iter().map(move |d| (*s, *d))) {
             let (src, dst) = (desc(&dims, s), desc(&dims, d));
             let mut pairs = vec![(0, 0)];
-            for l in loops(&src, &dst).unwrap() {
+            for l in loops(&src, &dst).unwrap().unwrap() {
                 pairs = pairs
                     .iter()
                     .flat_map(|&(a, b)| (0..l.count).map(move |i| (a + i * l.src, b + i * l.dst)))
                     .collect();
             }
-            let (from, to) = (Offsets::of(&src), Offsets::of(&dst));
+            let (from, to) = (Offsets::of(&src).unwrap(), Offsets::of(&dst).unwrap());
             let mut expected: Vec<_> =
                 (0..32 * 48 * 3).map(|i| (from.offset(i), to.offset(i))).collect();
             pairs.sort_unstable();
@@ -89,8 +93,8 @@ mod tests {
     fn ragged_blocks_have_no_loop_nest() {
         let (plain, blocked) =
             (desc(&[20, 3, 2], sys::norm_abc), desc(&[20, 3, 2], sys::norm_Abc16a));
-        assert_eq!(loops(&plain, &blocked), None);
+        assert_eq!(loops(&plain, &blocked).unwrap(), None);
         let short = |tag| desc(&[7, 3, 2], tag);
-        assert!(loops(&short(sys::norm_abc), &short(sys::norm_Abc16a)).is_some());
+        assert!(loops(&short(sys::norm_abc), &short(sys::norm_Abc16a)).unwrap().is_some());
     }
 }

@@ -3,9 +3,11 @@
 use super::problem::Reorder;
 use super::{reference, runs};
 use crate::error::{Error, Result};
+use crate::heap::Counted;
 use crate::primitive::{Arguments, Implementation, Op, OpArgument, PropKind, Variant};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
+use std::fmt;
 
 impl Op for Reorder {
     fn kind(&self) -> sys::norm_primitive_kind_t {
@@ -35,17 +37,14 @@ impl Op for Reorder {
         }
     }
 
-    fn auxiliary(&self) -> String {
-        String::new()
+    fn auxiliary(&self, _f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
     }
 
-    fn implement(
-        &self,
-        variant: &'static Variant,
-    ) -> std::result::Result<Box<dyn Implementation>, String> {
+    fn implement(&self, variant: &'static Variant) -> Result<Box<Counted<dyn Implementation>>> {
         match variant.level {
             Some(level) => runs::make(self, variant, level),
-            None => Ok(reference::make(self, variant)),
+            None => reference::make(self, variant),
         }
     }
 

@@ -2,13 +2,16 @@
 
 use super::convert::Arithmetic;
 use crate::error::{Error, Result};
-use crate::primitive::{Accepted, Arguments, Attr, OpArgument, PostOp, Quantized, Usage};
+use crate::heap;
+use crate::primitive::{
+    Accepted, ArgumentName, Arguments, Attr, OpArgument, PostOp, Quantized, Usage,
+};
 use crate::simd::read_wide;
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
 
 /// A validated problem.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Reorder {
     pub(super) src: MemoryDesc,
     pub(super) dst: MemoryDesc,
@@ -81,7 +84,7 @@ impl Reorder {
         let src_type = checked_type("src_desc", src)?;
         let dst_type = checked_type("dst_desc", dst)?;
         if src.dims() != dst.dims() {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "dst_desc: dimensions {:?} are not those of src_desc, {:?}",
                 dst.dims(),
                 src.dims()
@@ -95,7 +98,7 @@ impl Reorder {
             let found = attr.zero_points.get(arg);
             if found.is_some() && !data_type.is_integer() {
                 let what = data_type.name();
-                return Err(Error::invalid(format!(
+                return Err(Error::invalid(format_args!(
                     "attr: {name} is {what}, which cannot have a zero point"
                 )));
             }
@@ -108,22 +111,22 @@ impl Reorder {
             dst_zero: point(sys::NORM_ARG_DST, "dst", dst_type)?,
             sum: sum_of(attr, dst_type)?,
         };
-        let mut arguments = vec![
+        let mut arguments = heap::list([
             OpArgument {
                 id: sys::NORM_ARG_SRC,
-                name: "src".into(),
+                name: ArgumentName::Tensor("src"),
                 usage: Usage::Input,
                 desc: src.clone(),
             },
             OpArgument {
                 id: sys::NORM_ARG_DST,
-                name: "dst".into(),
+                name: ArgumentName::Tensor("dst"),
                 usage: Usage::Output,
                 desc: dst.clone(),
             },
-        ];
+        ])?;
         let tensors = [(sys::NORM_ARG_SRC, src), (sys::NORM_ARG_DST, dst)];
-        arguments.extend(attr.arguments(&tensors, dst)?);
+        attr.add_arguments(&mut arguments, &tensors, dst)?;
         Ok(Self { src: src.clone(), dst: dst.clone(), src_type, dst_type, quantized, arguments })
     }
 }
@@ -144,7 +147,7 @@ fn sum_of(attr: &Attr, dst: DataType) -> Result<f32> {
         [_] => Err(Error::unimplemented("attr: the sum of a reorder must have the type of dst")),
         more => {
             let count = more.len();
-            Err(Error::unimplemented(format!("attr: a reorder supports one sum, not {count}")))
+            Err(Error::unimplemented(format_args!("attr: a reorder supports one sum, not {count}")))
         }
     }
 }
@@ -152,7 +155,9 @@ fn sum_of(attr: &Attr, dst: DataType) -> Result<f32> {
 fn checked_type(name: &str, desc: &MemoryDesc) -> Result<DataType> {
     match (desc.layout(), desc.data_type()) {
         (Layout::Strided, Some(data_type)) => Ok(data_type),
-        (Layout::Any, _) => Err(Error::invalid(format!("{name}: the layout must not be `any`"))),
-        _ => Err(Error::invalid(format!("{name}: an empty descriptor"))),
+        (Layout::Any, _) => {
+            Err(Error::invalid(format_args!("{name}: the layout must not be `any`")))
+        }
+        _ => Err(Error::invalid(format_args!("{name}: an empty descriptor"))),
     }
 }

@@ -1,38 +1,45 @@
 //! The reference implementation: element by element, for any layouts and any scales.
 
 use super::convert::Conversion;
-use super::problem::Reorder;
+use super::problem::{Quantizations, Reorder};
+use crate::error::Result;
+use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, Padding, Variant};
-use crate::tensor::Offsets;
+use crate::tensor::{DataType, MAX_NDIMS, Offsets};
 use crate::threads::Length;
+use arrayvec::ArrayVec;
 use norm_sys as sys;
 
 /// Minimum number of elements per thread.
 const ELEMENTS_PER_THREAD: usize = 4096;
 
 /// Supports every problem.
-pub(super) fn make(problem: &Reorder, variant: &'static Variant) -> Box<dyn Implementation> {
-    let dims: Vec<usize> = problem.src.dims().iter().map(|d| *d as usize).collect();
-    Box::new(Reference {
+pub(super) fn make(
+    problem: &Reorder,
+    variant: &'static Variant,
+) -> Result<Box<Counted<dyn Implementation>>> {
+    let Reorder { src_type, dst_type, quantized, .. } = *problem;
+    let dims: ArrayVec<usize, MAX_NDIMS> = problem.src.dims().iter().map(|d| *d as usize).collect();
+    let values = quantized.all().map(|(quantized, _)| quantized.map_or(0, |q| q.mask));
+    Ok(counted(Reference {
         variant,
-        problem: problem.clone(),
-        src: Offsets::of(&problem.src),
-        dst: Offsets::of(&problem.dst),
+        types: (src_type, dst_type),
+        quantized,
+        src: Offsets::of(&problem.src)?,
+        dst: Offsets::of(&problem.dst)?,
         count: dims.iter().product(),
-        values: problem.quantized.all().map(|(quantized, _)| {
-            ValueIndices::new(&dims, quantized.map_or(0, |quantized| quantized.mask))
-        }),
-        padding: Padding::of(&problem.dst),
-    })
+        values: values.map(|mask| ValueIndices::new(&dims, mask)),
+        padding: Padding::of(&problem.dst)?,
+    })?)
 }
 
 /// The index of an element's scale or zero point: sizes and strides, innermost dimension first.
-struct ValueIndices(Vec<(usize, usize)>);
+struct ValueIndices(ArrayVec<(usize, usize), MAX_NDIMS>);
 
 impl ValueIndices {
     fn new(dims: &[usize], mask: u32) -> Self {
         if mask == 0 {
-            return Self(Vec::new());
+            return Self(ArrayVec::new());
         }
         let mut step = 1;
         let place = |(d, size): (usize, &usize)| {
@@ -56,7 +63,9 @@ impl ValueIndices {
 
 struct Reference {
     variant: &'static Variant,
-    problem: Reorder,
+    /// Of src and dst.
+    types: (DataType, DataType),
+    quantized: Quantizations,
     src: Offsets,
     dst: Offsets,
     count: usize,
@@ -74,7 +83,7 @@ impl Implementation for Reference {
     }
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
-        let (p, arguments) = (&self.problem, execution.arguments);
+        let arguments = execution.arguments;
         let width = execution.threads.count().min(self.count / ELEMENTS_PER_THREAD).max(1);
         let per_block = self.count.div_ceil(width).max(1);
         let threads =
@@ -86,8 +95,8 @@ impl Implementation for Reference {
                     // SAFETY: the buffers were checked, and each element belongs to one block.
                     unsafe {
                         let at = self.values.each_ref().map(|indices| indices.at(flat));
-                        let arithmetic = p.quantized.arithmetic(arguments, at);
-                        let (src_type, dst_type) = (p.src_type, p.dst_type);
+                        let arithmetic = self.quantized.arithmetic(arguments, at);
+                        let (src_type, dst_type) = self.types;
                         let conversion = Conversion { src_type, dst_type, arithmetic };
                         conversion.convert_element(
                             src,

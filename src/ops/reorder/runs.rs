@@ -3,9 +3,12 @@
 
 use super::convert::{Conversion, Entry, entry};
 use super::nest::{Loop, loops};
-use super::problem::Reorder;
+use super::problem::{Quantizations, Reorder};
+use crate::error::{Error, Result};
+use crate::heap::{self, Counted, counted};
 use crate::primitive::{Execution, Implementation, Padding, Variant};
 use crate::simd::Level;
+use crate::tensor::DataType;
 use crate::threads::Length;
 use norm_sys as sys;
 
@@ -24,12 +27,15 @@ pub(super) fn make(
     problem: &Reorder,
     variant: &'static Variant,
     level: Level,
-) -> Result<Box<dyn Implementation>, String> {
+) -> Result<Box<Counted<dyn Implementation>>> {
     if !problem.quantized.is_uniform() {
-        return Err("a tensor has several scales or zero points".into());
+        return Err(Error::unimplemented("a tensor has several scales or zero points"));
     }
-    let mut outer = loops(&problem.src, &problem.dst)
-        .ok_or("the blocks of src, of dst and the dimensions do not divide each other")?;
+    let mut outer = loops(&problem.src, &problem.dst)?.ok_or_else(|| {
+        Error::unimplemented(
+            "the blocks of src, of dst and the dimensions do not divide each other",
+        )
+    })?;
     let unit = Loop { count: 1, src: 1, dst: 1 };
     let run = match outer.last() {
         Some(last) if last.dst == 1 => outer.pop().unwrap_or(unit),
@@ -41,25 +47,29 @@ pub(super) fn make(
         _ => Loop { count: 1, src: 0, dst: 0 },
     };
     if problem.dst.has_zero_dim() {
-        outer = vec![Loop { count: 0, src: 0, dst: 0 }];
+        outer = heap::list([Loop { count: 0, src: 0, dst: 0 }])?;
     }
     // Long runs are split between threads too.
     let pieces = if run.src == 1 && across.count == 1 { run.count.div_ceil(RUN) } else { 1 };
-    Ok(Box::new(Runs {
+    let Reorder { src_type, dst_type, quantized, .. } = *problem;
+    Ok(counted(Runs {
         variant,
-        problem: problem.clone(),
+        types: (src_type, dst_type),
+        quantized,
         convert: entry(level),
         outer,
         across,
         run,
         pieces,
-        padding: Padding::of(&problem.dst),
-    }))
+        padding: Padding::of(&problem.dst)?,
+    })?)
 }
 
 struct Runs {
     variant: &'static Variant,
-    problem: Reorder,
+    /// Of src and dst.
+    types: (DataType, DataType),
+    quantized: Quantizations,
     convert: Entry,
     /// The loops around the runs, or around the planes of tiles.
     outer: Vec<Loop>,
@@ -82,13 +92,13 @@ impl Implementation for Runs {
     }
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
-        let (p, arguments) = (&self.problem, execution.arguments);
+        let arguments = execution.arguments;
         // Before the data: at block ends, padding and data share a cache line.
         // SAFETY: the buffers were checked.
         unsafe { self.padding.clear(arguments.get(sys::NORM_ARG_DST)) };
-        let (src_type, dst_type) = (p.src_type, p.dst_type);
+        let (src_type, dst_type) = self.types;
         // SAFETY: the buffers were checked; there is one value per tensor.
-        let arithmetic = unsafe { p.quantized.arithmetic(arguments, [0; 4]) };
+        let arithmetic = unsafe { self.quantized.arithmetic(arguments, [0; 4]) };
         let conversion = Conversion { src_type, dst_type, arithmetic };
         // Planes of tiles are split along the lines of src, runs into pieces.
         let strips =

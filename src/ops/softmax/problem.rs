@@ -2,12 +2,16 @@
 
 use super::{reference, vector};
 use crate::error::{Error, Result};
+use crate::heap::{self, Counted};
 use crate::primitive::{
-    Accepted, Answer, Arguments, Attr, Implementation, Op, OpArgument, PostOp, PostOps, PropKind,
-    Usage, Variant, enumerators,
+    Accepted, Answer, ArgumentName, Arguments, Attr, Implementation, Op, OpArgument, PostOp,
+    PropKind, Usage, Variant, enumerators,
 };
-use crate::tensor::{DataType, Layout, MemoryDesc};
+use crate::tensor::{DataType, Layout, MAX_NDIMS, MemoryDesc};
+use crate::text::Capitals;
+use arrayvec::ArrayVec;
 use norm_sys as sys;
+use std::fmt;
 
 enumerators! {
     /// What is computed of a row.
@@ -18,7 +22,7 @@ enumerators! {
 }
 
 /// A checked problem.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Softmax {
     pub(super) prop_kind: PropKind,
     pub(super) algorithm: SoftmaxAlgorithm,
@@ -46,16 +50,16 @@ impl Softmax {
     ) -> Result<Self> {
         if !prop_kind.is_forward() {
             let name = prop_kind.name();
-            return Err(Error::invalid(format!("prop_kind: {name} is not a forward kind")));
+            return Err(Error::invalid(format_args!("prop_kind: {name} is not a forward kind")));
         }
         let mut problem = Self::of_rows(prop_kind, algorithm, "src", src, axis)?;
         problem.src = src.clone();
         problem.dst = problem.like("dst", dst, src)?;
         check_output("dst", &problem.dst)?;
-        problem.arguments = vec![
+        problem.arguments = heap::list([
             argument(sys::NORM_ARG_SRC, "src", Usage::Input, &problem.src),
             argument(sys::NORM_ARG_DST, "dst", Usage::Output, &problem.dst),
-        ];
+        ])?;
         problem.take_attributes(attr)?;
         Ok(problem)
     }
@@ -72,11 +76,11 @@ impl Softmax {
         problem.diff_src = problem.like("diff_src", diff_src, &problem.diff_dst)?;
         check_output("diff_src", &problem.diff_src)?;
         attr.check("backward softmax", &Accepted::NOTHING)?;
-        problem.arguments = vec![
+        problem.arguments = heap::list([
             argument(sys::NORM_ARG_DST, "dst", Usage::Input, &problem.dst),
             argument(sys::NORM_ARG_DIFF_DST, "diff_dst", Usage::Input, &problem.diff_dst),
             argument(sys::NORM_ARG_DIFF_SRC, "diff_src", Usage::Output, &problem.diff_src),
-        ];
+        ])?;
         Ok(problem)
     }
 
@@ -90,13 +94,13 @@ impl Softmax {
     ) -> Result<Self> {
         check_data_type(name, desc, prop_kind.is_forward())?;
         if desc.layout() != Layout::Strided {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "{name}_desc: the layout must be given, not `any`"
             )));
         }
         let ndims = desc.ndims();
         let axis = usize::try_from(axis).ok().filter(|axis| *axis < ndims).ok_or_else(|| {
-            Error::invalid(format!("softmax_axis: {axis} is not one of {ndims} dimensions"))
+            Error::invalid(format_args!("softmax_axis: {axis} is not one of {ndims} dimensions"))
         })?;
         let cols = desc.dims()[axis] as usize;
         let others = desc.dims().iter().enumerate().filter(|(d, _)| *d != axis);
@@ -119,7 +123,7 @@ impl Softmax {
     fn like(&self, name: &str, desc: &MemoryDesc, other: &MemoryDesc) -> Result<MemoryDesc> {
         check_data_type(name, desc, self.prop_kind.is_forward())?;
         if desc.dims() != other.dims() {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "{name}_desc: dimensions {:?} are not {:?}",
                 desc.dims(),
                 other.dims()
@@ -143,11 +147,9 @@ impl Softmax {
             post_op: |post_op| matches!(post_op, PostOp::Eltwise { .. } | PostOp::Binary { .. }),
         };
         attr.check("softmax", &FORWARD)?;
-        self.attr = attr.clone();
-        self.attr.post_ops = attr.post_ops.resolved(&self.dst)?;
+        self.attr = attr.with_post_ops(attr.post_ops.resolved(&self.dst)?);
         let tensors = [(sys::NORM_ARG_SRC, &self.src), (sys::NORM_ARG_DST, &self.dst)];
-        self.arguments.extend(attr.arguments(&tensors, &self.dst)?);
-        Ok(())
+        attr.add_arguments(&mut self.arguments, &tensors, &self.dst)
     }
 
     /// A tensor of the problem with the axis as the last dimension.
@@ -158,26 +160,15 @@ impl Softmax {
             std::cmp::Ordering::Equal => last,
             std::cmp::Ordering::Greater => d - 1,
         };
-        let permutation: Vec<usize> = (0..desc.ndims()).map(place).collect();
+        let permutation: ArrayVec<usize, MAX_NDIMS> = (0..desc.ndims()).map(place).collect();
         desc.permuted(&permutation)
     }
 
     /// The attributes with the operands of post-operations turned so.
-    pub(super) fn attr_axis_last(&self) -> Attr {
-        let mut post_ops = PostOps::default();
-        for post_op in self.attr.post_ops.iter() {
-            let mut post_op = post_op.clone();
-            if let PostOp::Binary { src1, src2, .. } = &mut post_op {
-                for desc in [Some(src1), src2.as_mut()].into_iter().flatten() {
-                    **desc = self.axis_last(desc);
-                }
-            }
-            // As many as were appended before.
-            let _ = post_ops.append(post_op);
-        }
-        let mut attr = self.attr.clone();
-        attr.post_ops = post_ops;
-        attr
+    pub(super) fn attr_axis_last(&self) -> Result<Attr> {
+        let post_ops = &self.attr.post_ops;
+        let turned = post_ops.with_operands(|_, _, operand| Ok(self.axis_last(operand)))?;
+        Ok(self.attr.with_post_ops(turned))
     }
 
     /// The tensors, for an implementation that does not take all.
@@ -187,7 +178,7 @@ impl Softmax {
 }
 
 fn argument(id: i32, name: &'static str, usage: Usage, desc: &MemoryDesc) -> OpArgument {
-    OpArgument { id, name: name.into(), usage, desc: desc.clone() }
+    OpArgument { id, name: ArgumentName::Tensor(name), usage, desc: desc.clone() }
 }
 
 /// The types that tensors can have.
@@ -202,17 +193,17 @@ fn check_data_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
         Some(DataType::S8 | DataType::U8 | DataType::F8E4m3 | DataType::F8E5m2) if forward => {
             Ok(())
         }
-        Some(other) => Err(Error::unimplemented(format!(
+        Some(other) => Err(Error::unimplemented(format_args!(
             "{name}_desc: {direction} softmax takes {types}, not {}",
             other.name()
         ))),
-        None => Err(Error::invalid(format!("{name}_desc: an empty descriptor"))),
+        None => Err(Error::invalid(format_args!("{name}_desc: an empty descriptor"))),
     }
 }
 
 fn check_output(name: &str, desc: &MemoryDesc) -> Result<()> {
     if desc.overlaps_itself() {
-        let text = format!("{name}_desc: elements of an output share an address");
+        let text = format_args!("{name}_desc: elements of an output share an address");
         return Err(Error::invalid(text));
     }
     Ok(())
@@ -256,17 +247,14 @@ impl Op for Softmax {
         self.arguments.iter().find(|argument| argument.id == id).map(|argument| &argument.desc)
     }
 
-    fn auxiliary(&self) -> String {
-        format!("alg:{} axis:{}", self.algorithm.name(), self.axis)
+    fn auxiliary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "alg:{} axis:{}", self.algorithm.name(), self.axis)
     }
 
-    fn implement(
-        &self,
-        variant: &'static Variant,
-    ) -> std::result::Result<Box<dyn Implementation>, String> {
+    fn implement(&self, variant: &'static Variant) -> Result<Box<Counted<dyn Implementation>>> {
         match variant.level {
             Some(level) => vector::make(self, variant, level),
-            None => Ok(reference::make(self, variant)),
+            None => reference::make(self, variant),
         }
     }
 
@@ -282,10 +270,10 @@ impl Op for Softmax {
                 && !input.is_of_attribute()
                 && !input.desc.same_layout(&output.desc)
             {
-                return Err(Error::invalid(format!(
+                return Err(Error::invalid(format_args!(
                     "args: {} and {} share a buffer, which takes one data type and layout for both",
-                    input.name.to_uppercase(),
-                    output.name.to_uppercase()
+                    Capitals(input.name),
+                    Capitals(output.name)
                 )));
             }
         }

@@ -1,6 +1,8 @@
 //! The formula as plain loops over scalars, for any layout and types, with the bits of the vector implementations.
 
 use super::problem::{Softmax, SoftmaxAlgorithm};
+use crate::error::Result;
+use crate::heap::{Counted, counted};
 use crate::primitive::{
     BoundChain, Execution, Implementation, Padding, PostOpChain, Rows, Variant, chain_entry,
 };
@@ -16,7 +18,10 @@ use norm_sys as sys;
 const MAX_BLOCKS: usize = 16;
 
 /// Takes every problem.
-pub(super) fn make(problem: &Softmax, variant: &'static Variant) -> Box<dyn Implementation> {
+pub(super) fn make(
+    problem: &Softmax,
+    variant: &'static Variant,
+) -> Result<Box<Counted<dyn Implementation>>> {
     let p = problem;
     let forward = p.prop_kind.is_forward();
     let tensor = |desc: &MemoryDesc| PlainTensor::new(&p.axis_last(desc));
@@ -26,19 +31,19 @@ pub(super) fn make(problem: &Softmax, variant: &'static Variant) -> Box<dyn Impl
     } else {
         [sys::NORM_ARG_DIFF_DST, sys::NORM_ARG_DIFF_SRC]
     };
-    Box::new(Reference {
+    Ok(counted(Reference {
         variant,
         forward,
         algorithm: p.algorithm,
         rows: p.rows,
         cols: p.cols,
         ids,
-        input: tensor(input),
-        output: tensor(output),
-        dst: tensor(&p.dst),
-        steps: PostOpChain::new(&p.attr_axis_last(), &p.axis_last(&p.dst), None),
-        padding: Padding::of(output),
-    })
+        input: tensor(input)?,
+        output: tensor(output)?,
+        dst: tensor(&p.dst)?,
+        steps: PostOpChain::new(&p.attr_axis_last()?, &p.axis_last(&p.dst), None)?,
+        padding: Padding::of(output)?,
+    })?)
 }
 
 struct Reference {

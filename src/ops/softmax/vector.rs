@@ -2,6 +2,8 @@
 
 use super::kernel::{Entry, Job, entry};
 use super::problem::{Softmax, SoftmaxAlgorithm};
+use crate::error::{Error, Result};
+use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, PostOpChain, Variant};
 use crate::rows::{Operand, Pipeline, Spec, TENSORS, row_order};
 use crate::simd::Level;
@@ -13,13 +15,14 @@ pub(super) fn make(
     problem: &Softmax,
     variant: &'static Variant,
     level: Level,
-) -> Result<Box<dyn Implementation>, String> {
+) -> Result<Box<Counted<dyn Implementation>>> {
     let p = problem;
     if let Some(blocked) = p.tensors().find(|argument| argument.desc.is_blocked()) {
-        return Err(format!("the layout of {} is cut into blocks", blocked.name));
+        let text = format_args!("the layout of {} is cut into blocks", blocked.name);
+        return Err(Error::unimplemented(text));
     }
     if p.dst.ndims() > RowMap::MAX_LEVELS + 1 {
-        return Err(format!("{} dimensions", p.dst.ndims()));
+        return Err(Error::unimplemented(format_args!("{} dimensions", p.dst.ndims())));
     }
     let forward = p.prop_kind.is_forward();
     let (ids, descs) = if forward {
@@ -43,12 +46,12 @@ pub(super) fn make(
             output: i == output,
         }),
         order: &order,
-        chain: PostOpChain::new(&p.attr_axis_last(), &p.axis_last(&p.dst), Some(&order)),
+        chain: PostOpChain::new(&p.attr_axis_last()?, &p.axis_last(&p.dst), Some(&order))?,
         sums: [false; 2],
         room: 0,
     });
     let (algorithm, entry) = (p.algorithm, entry(level));
-    Ok(Box::new(Vectorized { variant, forward, algorithm, pipeline, ids, entry }))
+    Ok(counted(Vectorized { variant, forward, algorithm, pipeline, ids, entry })?)
 }
 
 struct Vectorized {

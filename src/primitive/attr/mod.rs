@@ -9,16 +9,27 @@ mod quantization;
 
 use super::{AccumulationMode, FpmathMode, OpArgument, RoundingMode, ScratchpadMode};
 use crate::error::{Error, Result};
+use crate::heap;
+use crate::mark::{Kind, Mark};
 use crate::tensor::MemoryDesc;
+use crate::text::shown;
+use arrayvec::ArrayVec;
 use norm_sys as sys;
 pub(crate) use post_ops::{Depthwise, MAX_POST_OPS, PostOp, PostOps};
 use quantization::Quantization;
 pub(crate) use quantization::Quantized;
+use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// The arguments that can have a rounding mode: the outputs.
+const ROUNDED: [i32; 2] = [sys::NORM_ARG_DST, sys::NORM_ARG_DIFF_SRC];
+
 /// The attributes of a primitive.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Attr {
+    /// C holds attributes by pointer.
+    pub(crate) mark: Mark,
     pub(crate) scratchpad_mode: ScratchpadMode,
     pub(crate) fpmath_mode: FpmathMode,
     pub(crate) fpmath_applies_to_int: bool,
@@ -26,7 +37,7 @@ pub(crate) struct Attr {
     /// Whether determinism was requested. Results are always deterministic.
     pub(crate) deterministic: i32,
     /// Arguments whose rounding mode is not the environment's.
-    rounding: Vec<(i32, RoundingMode)>,
+    rounding: ArrayVec<(i32, RoundingMode), { ROUNDED.len() }>,
     pub(crate) scales: Quantization,
     pub(crate) zero_points: Quantization,
     pub(crate) post_ops: PostOps,
@@ -52,12 +63,13 @@ impl Accepted {
 impl Default for Attr {
     fn default() -> Self {
         Self {
+            mark: Mark::part(Kind::Attr),
             scratchpad_mode: ScratchpadMode::default(),
             fpmath_mode: default_fpmath_mode(),
             fpmath_applies_to_int: false,
             accumulation_mode: AccumulationMode::default(),
             deterministic: 0,
-            rounding: Vec::new(),
+            rounding: ArrayVec::new(),
             scales: Quantization::new(sys::NORM_ARG_ATTR_SCALES, "scale"),
             zero_points: Quantization::new(sys::NORM_ARG_ATTR_ZERO_POINTS, "zero point"),
             post_ops: PostOps::default(),
@@ -66,11 +78,30 @@ impl Default for Attr {
 }
 
 impl Attr {
+    pub(crate) fn try_clone(&self) -> Result<Self> {
+        Ok(self.with_post_ops(self.post_ops.try_clone()?))
+    }
+
+    /// A copy with other post-operations.
+    pub(crate) fn with_post_ops(&self, post_ops: PostOps) -> Self {
+        Self {
+            mark: self.mark.clone(),
+            scratchpad_mode: self.scratchpad_mode,
+            fpmath_mode: self.fpmath_mode,
+            fpmath_applies_to_int: self.fpmath_applies_to_int,
+            accumulation_mode: self.accumulation_mode,
+            deterministic: self.deterministic,
+            rounding: self.rounding.clone(),
+            scales: self.scales.clone(),
+            zero_points: self.zero_points.clone(),
+            post_ops,
+        }
+    }
+
     /// Only outputs can have another rounding mode than the environment's.
     pub(crate) fn set_rounding(&mut self, arg: i32, mode: RoundingMode) -> Result<()> {
-        let outputs = [sys::NORM_ARG_DST, sys::NORM_ARG_DIFF_SRC];
-        if mode != RoundingMode::Environment && !outputs.contains(&arg) {
-            return Err(Error::invalid(format!(
+        if mode != RoundingMode::Environment && !ROUNDED.contains(&arg) {
+            return Err(Error::invalid(format_args!(
                 "arg: argument {arg} cannot have this rounding mode"
             )));
         }
@@ -88,73 +119,73 @@ impl Attr {
 
     /// Rejects attributes that operation `name` does not support as unimplemented.
     pub(crate) fn check(&self, name: &str, accepted: &Accepted) -> Result<()> {
-        let refused =
-            |what: &str| Err(Error::unimplemented(format!("attr: {name} does not support {what}")));
-        if let Some((arg, _)) = self.rounding.first() {
-            return refused(&format!("a rounding mode for argument {arg}"));
+        let refused = |what: fmt::Arguments<'_>| {
+            Err(Error::unimplemented(format_args!("attr: {name} does not support {what}")))
+        };
+        if let Some((arg, mode)) = self.rounding.first() {
+            let mode = mode.name();
+            return refused(format_args!("the rounding mode {mode} for argument {arg}"));
         }
         if self.fpmath_applies_to_int && self.fpmath_mode != FpmathMode::Strict {
-            return refused("a math mode that applies to integers");
+            return refused(format_args!("a math mode that applies to integers"));
         }
         if !matches!(
             self.accumulation_mode,
             AccumulationMode::Strict | AccumulationMode::Relaxed | AccumulationMode::Any
         ) {
-            return refused(&format!("accumulation mode {}", self.accumulation_mode.name()));
+            let mode = self.accumulation_mode.name();
+            return refused(format_args!("accumulation mode {mode}"));
         }
         self.scales.check(name, accepted.scales, accepted.masks)?;
         self.zero_points.check(name, accepted.zero_points, accepted.masks)?;
         match self.post_ops.iter().position(|post_op| !(accepted.post_op)(post_op)) {
             Some(at) => {
-                refused(&format!("post-operation {} (entry {at})", self.post_ops[at].name()))
+                refused(format_args!("post-operation {} (entry {at})", self.post_ops[at].name()))
             }
             None => Ok(()),
         }
     }
 
-    /// The execution arguments that the attributes add: scales and zero points of `tensors`, and
-    /// the operands of post-operations on `dst`. The layout of `dst` must be resolved.
-    pub(crate) fn arguments(
+    /// Appends the execution arguments that the attributes add: scales and zero points of
+    /// `tensors`, and the operands of post-operations on `dst`. The layout of `dst` must be
+    /// resolved.
+    pub(crate) fn add_arguments(
         &self,
+        arguments: &mut Vec<OpArgument>,
         tensors: &[(i32, &MemoryDesc)],
         dst: &MemoryDesc,
-    ) -> Result<Vec<OpArgument>> {
-        let mut arguments = Vec::new();
+    ) -> Result<()> {
         for (arg, tensor) in tensors {
-            arguments.extend(self.scales.argument(*arg, tensor)?);
-            arguments.extend(self.zero_points.argument(*arg, tensor)?);
+            heap::extend(arguments, self.scales.argument(*arg, tensor)?)?;
+            heap::extend(arguments, self.zero_points.argument(*arg, tensor)?)?;
         }
-        arguments.extend(self.post_ops.resolved(dst)?.arguments());
-        Ok(arguments)
+        heap::extend(arguments, self.post_ops.resolved(dst)?.arguments())
     }
 
     /// The attributes for verbose lines; empty for the defaults.
-    pub(crate) fn describe(&self) -> String {
-        let mut parts = Vec::new();
-        if self.scratchpad_mode != ScratchpadMode::Library {
-            parts.push(format!("attr-scratchpad:{}", self.scratchpad_mode.name()));
-        }
-        if self.fpmath_mode != FpmathMode::Strict {
+    pub(crate) fn describe(&self) -> impl fmt::Display {
+        shown(move |f| {
+            let mut before = "";
+            let mut part = |is_set: bool, name: &str, value: &dyn fmt::Display| {
+                if is_set {
+                    write!(f, "{before}attr-{name}:{value}")?;
+                    before = " ";
+                }
+                Ok(())
+            };
+            let scratchpad = self.scratchpad_mode;
+            part(scratchpad != ScratchpadMode::Library, "scratchpad", &scratchpad.name())?;
             let ints = if self.fpmath_applies_to_int { ":true" } else { "" };
-            parts.push(format!("attr-fpmath:{}{ints}", self.fpmath_mode.name()));
-        }
-        if self.accumulation_mode != AccumulationMode::Strict {
-            parts.push(format!("attr-acc-mode:{}", self.accumulation_mode.name()));
-        }
-        if self.deterministic != 0 {
-            parts.push(format!("attr-deterministic:{}", self.deterministic));
-        }
-        for (prefix, entries) in
-            [("attr-scales:", &self.scales), ("attr-zero-points:", &self.zero_points)]
-        {
-            if !entries.is_empty() {
-                parts.push(format!("{prefix}{}", entries.describe()));
-            }
-        }
-        if !self.post_ops.is_empty() {
-            parts.push(format!("attr-post-ops:{}", self.post_ops.describe()));
-        }
-        parts.join(" ")
+            let fpmath = self.fpmath_mode;
+            let name = format_args!("{}{ints}", fpmath.name());
+            part(fpmath != FpmathMode::Strict, "fpmath", &name)?;
+            let accumulation = self.accumulation_mode;
+            part(accumulation != AccumulationMode::Strict, "acc-mode", &accumulation.name())?;
+            part(self.deterministic != 0, "deterministic", &self.deterministic)?;
+            part(!self.scales.is_empty(), "scales", &self.scales.describe())?;
+            part(!self.zero_points.is_empty(), "zero-points", &self.zero_points.describe())?;
+            part(!self.post_ops.is_empty(), "post-ops", &self.post_ops.describe())
+        })
     }
 }
 

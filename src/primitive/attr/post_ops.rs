@@ -1,9 +1,13 @@
 //! Post-operations, applied to each element of an output before it is scaled and rounded.
 
-use super::super::{BinaryAlgorithm, EltwiseAlgorithm, OpArgument, Usage};
+use super::super::{ArgumentName, BinaryAlgorithm, EltwiseAlgorithm, OpArgument, Usage};
 use crate::error::{Error, Result, Status};
+use crate::heap;
+use crate::mark::{Kind, Mark};
 use crate::tensor::{DataType, Layout, MemoryDesc};
+use crate::text::{joined, shown};
 use norm_sys as sys;
+use std::fmt;
 use std::ops::Deref;
 
 /// Maximum number of entries in a list.
@@ -11,6 +15,7 @@ pub(crate) const MAX_POST_OPS: usize = 32;
 
 /// One entry. `x` is the result of the previous entries.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "a list is one allocation, and most are short")]
 pub(crate) enum PostOp {
     /// `x + scale*(dst - zero_point)`, where dst is its previous content, read as `data_type` or as
     /// dst's own type.
@@ -28,9 +33,9 @@ pub(crate) enum PostOp {
     /// `f(x, src1)`, or `src2 != 0 ? x : src1`.
     Binary {
         algorithm: BinaryAlgorithm,
-        src1: Box<MemoryDesc>,
+        src1: MemoryDesc,
         /// Only for `Select`.
-        src2: Option<Box<MemoryDesc>>,
+        src2: Option<MemoryDesc>,
     },
     /// `x > 0 ? x : weight*x`.
     Prelu {
@@ -64,7 +69,7 @@ impl PostOp {
     /// The tensors that it reads, except the output.
     pub(crate) fn operands(&self) -> impl Iterator<Item = &MemoryDesc> {
         let (src1, src2) = match self {
-            Self::Binary { src1, src2, .. } => (Some(&**src1), src2.as_deref()),
+            Self::Binary { src1, src2, .. } => (Some(src1), src2.as_ref()),
             _ => (None, None),
         };
         src1.into_iter().chain(src2)
@@ -81,108 +86,129 @@ impl PostOp {
     }
 
     /// In the syntax of benchdnn's command line.
-    fn describe(&self) -> String {
-        match self {
+    fn describe(&self) -> impl fmt::Display {
+        shown(move |f| match self {
             Self::Sum { scale, zero_point, data_type } => {
-                format!("sum:{scale}:{zero_point}:{}", data_type.map_or("", DataType::name))
+                write!(f, "sum:{scale}:{zero_point}:{}", data_type.map_or("", DataType::name))
             }
-            Self::Eltwise { alpha, beta, .. } => format!("{}:{alpha}:{beta}", self.name()),
-            Self::Binary { src1, .. } => format!("{}:{}", self.name(), src1.describe()),
-            Self::Prelu { mask } => format!("prelu:{mask}"),
+            Self::Eltwise { alpha, beta, .. } => write!(f, "{}:{alpha}:{beta}", self.name()),
+            Self::Binary { src1, .. } => write!(f, "{}:{}", self.name(), src1.describe()),
+            Self::Prelu { mask } => write!(f, "prelu:{mask}"),
             Self::Depthwise(d) => {
-                format!("dw:k{}s{}p{}:{}", d.kernel, d.stride, d.padding, d.dst.name())
+                write!(f, "dw:k{}s{}p{}:{}", d.kernel, d.stride, d.padding, d.dst.name())
             }
-        }
+        })
     }
 }
 
 /// A list of post-operations in execution order.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct PostOps(Vec<PostOp>);
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct PostOps {
+    /// C holds lists by pointer.
+    pub(crate) mark: Mark,
+    entries: Vec<PostOp>,
+}
+
+impl Default for PostOps {
+    fn default() -> Self {
+        Self::of(Vec::new())
+    }
+}
 
 impl Deref for PostOps {
     type Target = [PostOp];
 
     fn deref(&self) -> &[PostOp] {
-        &self.0
+        &self.entries
     }
 }
 
 impl PostOps {
+    fn of(entries: Vec<PostOp>) -> Self {
+        Self { mark: Mark::part(Kind::PostOps), entries }
+    }
+
     pub(crate) fn append(&mut self, post_op: PostOp) -> Result<()> {
-        if self.0.len() == MAX_POST_OPS {
-            let text = format!("post_ops: the list already has {MAX_POST_OPS} entries");
+        if self.entries.len() == MAX_POST_OPS {
+            let text = format_args!("post_ops: the list already has {MAX_POST_OPS} entries");
             return Err(Error::new(Status::OutOfMemory, text));
         }
-        self.0.push(post_op);
-        Ok(())
+        heap::push(&mut self.entries, post_op)
+    }
+
+    pub(crate) fn try_clone(&self) -> Result<Self> {
+        self.with_operands(|_, _, operand| Ok(operand.clone()))
+    }
+
+    /// A copy with other operands: those that `change` makes of entry, name and operand.
+    pub(crate) fn with_operands(
+        &self,
+        mut change: impl FnMut(usize, &'static str, &MemoryDesc) -> Result<MemoryDesc>,
+    ) -> Result<Self> {
+        let mut list = Vec::new();
+        for (at, post_op) in self.iter().enumerate() {
+            let mut post_op = post_op.clone();
+            if let PostOp::Binary { src1, src2, .. } = &mut post_op {
+                *src1 = change(at, "src1", src1)?;
+                if let Some(src2) = src2 {
+                    *src2 = change(at, "src2", src2)?;
+                }
+            }
+            heap::push(&mut list, post_op)?;
+        }
+        Ok(Self::of(list))
     }
 
     /// The list for an output: checks the shapes of operands and replaces the layout `any`. It
     /// becomes the output's layout, or the dense one if at most one dimension is not 1.
     pub(crate) fn resolved(&self, dst: &MemoryDesc) -> Result<Self> {
-        let mut resolved = self.clone();
-        for (at, post_op) in resolved.0.iter_mut().enumerate() {
-            if let PostOp::Binary { src1, src2, .. } = post_op {
-                for (name, desc) in [("src1", Some(src1)), ("src2", src2.as_mut())] {
-                    if let Some(desc) = desc {
-                        check_operand(&format!("attr: {name} of post-operation {at}"), desc, dst)?;
-                        if desc.layout() == Layout::Any {
-                            let spread = desc.dims().iter().filter(|d| **d != 1).count();
-                            **desc = if spread > 1 {
-                                desc.resolved_like(dst)?
-                            } else {
-                                desc.resolved_dense()?
-                            };
-                        }
-                    }
-                }
+        self.with_operands(|at, name, desc| {
+            check_operand(format_args!("attr: {name} of post-operation {at}"), desc, dst)?;
+            let spread = desc.dims().iter().filter(|d| **d != 1).count();
+            match desc.layout() {
+                Layout::Any if spread > 1 => desc.resolved_like(dst),
+                Layout::Any => desc.resolved_dense(),
+                _ => Ok(desc.clone()),
             }
-        }
-        Ok(resolved)
+        })
     }
 
     /// The operands of a resolved list.
-    pub(super) fn arguments(&self) -> Vec<OpArgument> {
-        let mut arguments = Vec::new();
-        for (at, post_op) in self.iter().enumerate() {
-            let PostOp::Binary { src1, src2, .. } = post_op else { continue };
-            let mut add = |id: i32, name: &str, desc: &MemoryDesc| {
-                arguments.push(OpArgument {
-                    id: sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(at as i32) | id,
-                    name: format!("attr_multiple_post_op({at}) | NORM_ARG_{name}").into(),
-                    usage: Usage::Input,
-                    desc: desc.clone(),
-                });
-            };
-            add(sys::NORM_ARG_SRC_1, "SRC_1", src1);
-            if let Some(src2) = src2 {
-                add(sys::NORM_ARG_SRC_2, "SRC_2", src2);
-            }
-        }
-        arguments
+    pub(super) fn arguments(&self) -> impl Iterator<Item = OpArgument> {
+        const NAMES: [(i32, &str); 2] =
+            [(sys::NORM_ARG_SRC_1, "src_1"), (sys::NORM_ARG_SRC_2, "src_2")];
+        self.iter().enumerate().flat_map(|(post_op, entry)| {
+            let operands = NAMES.iter().zip(entry.operands());
+            operands.map(move |((id, name), desc)| OpArgument {
+                id: sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(post_op as i32) | id,
+                name: ArgumentName::Operand { post_op, name },
+                usage: Usage::Input,
+                desc: desc.clone(),
+            })
+        })
     }
 
-    pub(super) fn describe(&self) -> String {
-        self.iter().map(PostOp::describe).collect::<Vec<_>>().join("+")
+    pub(super) fn describe(&self) -> impl fmt::Display {
+        joined(self.iter().map(PostOp::describe), "+")
     }
 }
 
 /// Each dimension of an operand is the output's or 1, which broadcasts it.
-fn check_operand(name: &str, desc: &MemoryDesc, dst: &MemoryDesc) -> Result<()> {
+fn check_operand(name: fmt::Arguments<'_>, desc: &MemoryDesc, dst: &MemoryDesc) -> Result<()> {
     let fits = |(d, dim): (&i64, &i64)| *d == 1 || d == dim;
     if desc.ndims() != dst.ndims() || !desc.dims().iter().zip(dst.dims()).all(fits) {
-        return Err(Error::invalid(format!(
+        return Err(Error::invalid(format_args!(
             "{name}: dimensions {:?} do not broadcast to those of the output, {:?}",
             desc.dims(),
             dst.dims()
         )));
     }
     if desc.layout() == Layout::Undef {
-        return Err(Error::invalid(format!("{name}: an empty descriptor")));
+        return Err(Error::invalid(format_args!("{name}: an empty descriptor")));
     }
     if desc.data_type() == Some(DataType::F64) {
-        return Err(Error::invalid(format!("{name}: operands cannot be f64")));
+        return Err(Error::invalid(format_args!("{name}: operands cannot be f64")));
     }
     Ok(())
 }
@@ -193,7 +219,7 @@ mod tests {
 
     fn binary(dims: &[i64], tag: sys::norm_format_tag_t) -> PostOp {
         let src1 = MemoryDesc::with_tag(dims, DataType::F32, tag).unwrap();
-        PostOp::Binary { algorithm: BinaryAlgorithm::Add, src1: Box::new(src1), src2: None }
+        PostOp::Binary { algorithm: BinaryAlgorithm::Add, src1, src2: None }
     }
 
     #[test]
@@ -203,7 +229,8 @@ mod tests {
         list.append(PostOp::Prelu { mask: 0 }).unwrap();
         list.append(binary(&[2, 3, 1], sys::norm_format_tag_any)).unwrap();
         list.append(binary(&[1, 1, 4], sys::norm_format_tag_any)).unwrap();
-        let arguments = list.resolved(&dst).unwrap().arguments();
+        let resolved = list.resolved(&dst).unwrap();
+        let arguments: Vec<_> = resolved.arguments().collect();
         assert_eq!(arguments.len(), 2);
         assert_eq!(arguments[0].id, 65536 + 2);
         assert_eq!(arguments[0].desc.strides(), [1, 2, 1]);

@@ -1,9 +1,16 @@
 //! Scales and zero points: which arguments have them, their data types and masks.
 
-use super::super::{OpArgument, Usage};
+use super::super::argument::name_of;
+use super::super::{ArgumentName, OpArgument, Usage};
 use crate::error::{Error, Result};
-use crate::tensor::{DataType, MemoryDesc};
+use crate::tensor::{DataType, MAX_NDIMS, MemoryDesc};
+use crate::text::{Capitals, joined, shown};
+use arrayvec::ArrayVec;
 use norm_sys as sys;
+use std::fmt;
+
+/// The most arguments that can have scales or zero points.
+const MOST: usize = 5;
 
 /// The scales or the zero points of one argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +26,12 @@ pub(crate) struct Quantization {
     /// Added to an argument's id for the id of its values.
     base: i32,
     what: &'static str,
-    entries: Vec<(i32, Quantized)>,
+    entries: ArrayVec<(i32, Quantized), MOST>,
 }
 
 impl Quantization {
     pub(super) fn new(base: i32, what: &'static str) -> Self {
-        Self { base, what, entries: Vec::new() }
+        Self { base, what, entries: ArrayVec::new() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -36,23 +43,29 @@ impl Quantization {
         self.entries.iter().find(|(a, _)| *a == arg).map(|(_, quantized)| *quantized)
     }
 
-    pub(crate) fn set(&mut self, arg: i32, quantized: Quantized) {
+    pub(crate) fn set(&mut self, arg: i32, quantized: Quantized) -> Result<()> {
         self.entries.retain(|(a, _)| *a != arg);
+        if self.entries.is_full() {
+            let what = self.what;
+            let text = format_args!("arg: more than {MOST} arguments with a {what}");
+            return Err(Error::unimplemented(text));
+        }
         self.entries.push((arg, quantized));
         self.entries.sort_unstable_by_key(|(a, _)| *a);
+        Ok(())
     }
 
     pub(super) fn check(&self, name: &str, accepted: &[i32], masks: bool) -> Result<()> {
         for (arg, quantized) in &self.entries {
-            let arg_name = name_of(*arg);
+            let arg_name = Capitals(name_of(*arg));
             if !accepted.contains(arg) {
-                return Err(Error::unimplemented(format!(
+                return Err(Error::unimplemented(format_args!(
                     "attr: {name} does not support a {} for {arg_name}",
                     self.what
                 )));
             }
             if quantized.mask != 0 && !masks {
-                return Err(Error::unimplemented(format!(
+                return Err(Error::unimplemented(format_args!(
                     "attr: {name} supports a single {} for {arg_name}, not mask {:#x}",
                     self.what, quantized.mask
                 )));
@@ -67,41 +80,26 @@ impl Quantization {
         let Some(quantized) = self.get(arg) else { return Ok(None) };
         let kept = |(d, dim): (usize, &i64)| if quantized.mask >> d & 1 == 1 { *dim } else { 1 };
         if quantized.mask >> tensor.ndims() != 0 {
-            return Err(Error::invalid(format!(
+            return Err(Error::invalid(format_args!(
                 "attr: mask {:#x} of {}'s {} has dimensions that the tensor lacks",
                 quantized.mask,
-                name_of(arg),
+                Capitals(name_of(arg)),
                 self.what
             )));
         }
-        let dims: Vec<i64> = tensor.dims().iter().enumerate().map(kept).collect();
+        let dims: ArrayVec<i64, MAX_NDIMS> = tensor.dims().iter().enumerate().map(kept).collect();
         let desc = MemoryDesc::dense(&dims, quantized.data_type)?;
-        let what = if self.base == sys::NORM_ARG_ATTR_SCALES { "scales" } else { "zero_points" };
-        Ok(Some(OpArgument {
-            id: self.base | arg,
-            name: format!("attr_{what} | NORM_ARG_{}", name_of(arg)).into(),
-            usage: Usage::Input,
-            desc,
-        }))
+        let scales = self.base == sys::NORM_ARG_ATTR_SCALES;
+        let name = if scales { ArgumentName::Scales(arg) } else { ArgumentName::ZeroPoints(arg) };
+        Ok(Some(OpArgument { id: self.base | arg, name, usage: Usage::Input, desc }))
     }
 
     /// `src:0:f32+dst:0:f32`, the syntax of benchdnn's command line.
-    pub(super) fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> impl fmt::Display {
         let one = |(arg, q): &(i32, Quantized)| {
-            format!("{}:{}:{}", name_of(*arg).to_lowercase(), q.mask, q.data_type.name())
+            let (arg, q) = (*arg, *q);
+            shown(move |f| write!(f, "{}:{}:{}", name_of(arg), q.mask, q.data_type.name()))
         };
-        self.entries.iter().map(one).collect::<Vec<_>>().join("+")
-    }
-}
-
-/// The argument's name without `NORM_ARG_`, or its number.
-fn name_of(arg: i32) -> String {
-    match arg {
-        sys::NORM_ARG_SRC => "SRC".into(),
-        sys::NORM_ARG_SRC_1 => "SRC_1".into(),
-        sys::NORM_ARG_SRC_2 => "SRC_2".into(),
-        sys::NORM_ARG_DST => "DST".into(),
-        sys::NORM_ARG_WEIGHTS => "WEIGHTS".into(),
-        _ => arg.to_string(),
+        joined(self.entries.iter().map(one), "+")
     }
 }

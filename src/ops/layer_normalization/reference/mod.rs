@@ -16,6 +16,8 @@ use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::row::{Statistics, mean_residual, reciprocal};
 use super::types::{has_chain, post_ops_fit};
+use crate::error::Result;
+use crate::heap::{Counted, counted};
 use crate::primitive::{
     BoundChain, Execution, Implementation, Padding, PostOpChain, Variant, apply_chain,
 };
@@ -28,20 +30,20 @@ use norm_sys as sys;
 pub(super) fn make(
     problem: &LayerNormalization,
     variant: &'static Variant,
-) -> Box<dyn Implementation> {
+) -> Result<Box<Counted<dyn Implementation>>> {
     let forward = problem.prop_kind.is_forward();
-    Box::new(Reference {
+    Ok(counted(Reference {
         variant,
-        plan: Plan::reference(problem),
-        src: Tensor::new(&problem.src),
-        dst: Tensor::new(&problem.dst),
-        diff_src: Tensor::new(&problem.diff_src),
-        padding: Padding::of(if forward { &problem.dst } else { &problem.diff_src }),
-        chain: PostOpChain::new(&problem.attr, &problem.dst, None),
-        f32_statistics: has_chain(problem) && !post_ops_fit(problem),
+        plan: Plan::reference(problem)?,
+        src: Tensor::new(&problem.src)?,
+        dst: Tensor::new(&problem.dst)?,
+        diff_src: Tensor::new(&problem.diff_src)?,
+        padding: Padding::of(if forward { &problem.dst } else { &problem.diff_src })?,
+        chain: PostOpChain::new(&problem.attr, &problem.dst, None)?,
+        f32_statistics: has_chain(problem) && !post_ops_fit(problem)?,
         forward,
         rms: problem.flags.rms(),
-    })
+    })?)
 }
 
 struct Reference {

@@ -1,5 +1,6 @@
 //! The rows of a tensor, element by element, wherever they lie.
 
+use crate::error::Result;
 use crate::simd::{read_scalar, read_wide, write_scalar, write_wide};
 use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets};
 
@@ -10,9 +11,9 @@ pub(super) struct Tensor {
 }
 
 impl Tensor {
-    pub(super) fn new(desc: &MemoryDesc) -> Self {
-        let (rows, cols) = Offsets::of(desc).split_last();
-        Self { rows, cols }
+    pub(super) fn new(desc: &MemoryDesc) -> Result<Self> {
+        let (rows, cols) = Offsets::of(desc)?.split_last();
+        Ok(Self { rows, cols })
     }
 
     pub(super) fn row(&self, data_type: DataType, start: *mut u8, row: usize) -> RowView<'_> {
