@@ -46,6 +46,7 @@ impl MemoryDesc {
 
     /// A blob with other numbers at some positions, and the checksum that fits them.
     #[cfg(test)]
+    #[allow(dead_code, reason = "only tests/properties uses it")]
     pub(crate) fn forged_blob(&self, changes: &[(usize, i64)]) -> [u8; BLOB_SIZE] {
         let mut numbers = self.numbers();
         for (at, number) in changes {
