@@ -8,27 +8,16 @@ use norm_sys as sys;
 
 /// A data type that tensors can have.
 pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<DataType> {
-    Ok(match value {
-        sys::norm_f16 => DataType::F16,
-        sys::norm_bf16 => DataType::Bf16,
-        sys::norm_f32 => DataType::F32,
-        sys::norm_s32 => DataType::S32,
-        sys::norm_s8 => DataType::S8,
-        sys::norm_u8 => DataType::U8,
-        sys::norm_f64 => DataType::F64,
-        sys::norm_f8_e5m2 => DataType::F8E5m2,
-        sys::norm_f8_e4m3 => DataType::F8E4m3,
-        _ if unimplemented_data_type(value).is_some() => {
-            let (found, _) = unimplemented_data_type(value).unwrap_or_default();
-            return Err(Error::unimplemented(format!(
-                "{name}: tensors of {found} are not implemented"
-            )));
+    if let Some(data_type) = DataType::of_code(value) {
+        return Ok(data_type);
+    }
+    Err(match unimplemented_data_type(value) {
+        Some((found, _)) => {
+            Error::unimplemented(format!("{name}: tensors of {found} are not implemented"))
         }
-        _ => {
+        None => {
             let value = value as i32;
-            return Err(Error::invalid(format!(
-                "{name}: {value} is not a data type with elements"
-            )));
+            Error::invalid(format!("{name}: {value} is not a data type with elements"))
         }
     })
 }
@@ -60,18 +49,7 @@ pub(super) fn optional_data_type(
 
 /// The C value of an optional data type.
 pub(super) fn data_type_code(data_type: Option<DataType>) -> sys::norm_data_type_t {
-    match data_type {
-        None => sys::norm_data_type_undef,
-        Some(DataType::F16) => sys::norm_f16,
-        Some(DataType::Bf16) => sys::norm_bf16,
-        Some(DataType::F32) => sys::norm_f32,
-        Some(DataType::S32) => sys::norm_s32,
-        Some(DataType::S8) => sys::norm_s8,
-        Some(DataType::U8) => sys::norm_u8,
-        Some(DataType::F64) => sys::norm_f64,
-        Some(DataType::F8E5m2) => sys::norm_f8_e5m2,
-        Some(DataType::F8E4m3) => sys::norm_f8_e4m3,
-    }
+    data_type.map_or(sys::norm_data_type_undef, DataType::code)
 }
 
 pub(super) fn prop_kind(value: sys::norm_prop_kind_t) -> Result<PropKind> {

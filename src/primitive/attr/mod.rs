@@ -112,6 +112,13 @@ impl Attr {
         }
     }
 
+    /// The same for tensors whose dimension `axis` was moved to the end; scales and zero points have mask 0.
+    pub(crate) fn with_last(&self, axis: usize) -> Self {
+        let mut attr = self.clone();
+        attr.post_ops.move_to_end(axis);
+        attr
+    }
+
     /// The execution arguments that the attributes add: scales and zero points of `tensors`, and
     /// the operands of post-operations on `dst`. The layout of `dst` must be resolved.
     pub(crate) fn arguments(

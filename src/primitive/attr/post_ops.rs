@@ -142,6 +142,16 @@ impl PostOps {
         Ok(resolved)
     }
 
+    /// Moves dimension `axis` of the operands to the end.
+    pub(super) fn move_to_end(&mut self, axis: usize) {
+        for post_op in &mut self.0 {
+            let PostOp::Binary { src1, src2, .. } = post_op else { continue };
+            for desc in std::iter::once(src1).chain(src2) {
+                **desc = desc.with_last(axis);
+            }
+        }
+    }
+
     /// The operands of a resolved list.
     pub(super) fn arguments(&self) -> Vec<OpArgument> {
         let mut arguments = Vec::new();
