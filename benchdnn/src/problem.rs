@@ -336,6 +336,8 @@ pub enum Dependence {
     Parts {
         /// How many parts.
         count: usize,
+        /// The distance between elements of a part.
+        inner: usize,
         /// Whether a constant added to a part changes nothing.
         centred: bool,
         /// What messages call a part.

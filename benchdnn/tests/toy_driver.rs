@@ -162,7 +162,7 @@ impl Problem for Square {
         if !self.backward {
             return Err("--check=grad needs --dir=BWD".to_owned());
         }
-        let dependence = Dependence::Parts { count: 1, centred: false, noun: "tensor" };
+        let dependence = Dependence::Parts { count: 1, inner: 1, centred: false, noun: "tensor" };
         let (input, output) = (NORM_ARG_SRC, NORM_ARG_DIFF_SRC);
         Ok(Gradients {
             forward: Box::new(Square { backward: false, ..self.clone() }),

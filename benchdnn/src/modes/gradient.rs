@@ -48,8 +48,16 @@ struct Check<'c> {
 #[derive(Clone, Copy)]
 struct Parts {
     count: usize,
+    inner: usize,
     centred: bool,
     noun: &'static str,
+}
+
+impl Parts {
+    /// The place of an element of a part of `size` elements.
+    fn at(&self, part: usize, size: usize, element: usize) -> usize {
+        (part / self.inner * size + element) * self.inner + part % self.inner
+    }
 }
 
 /// An output of backward: its name, its values and how far each may be off.
@@ -143,8 +151,8 @@ impl Check<'_> {
             let Some(output) = find(&outputs, gradient.output) else { continue };
             let claim = claim(output, &expected);
             match gradient.dependence {
-                Dependence::Parts { count, centred, noun } => {
-                    let parts = Parts { count, centred, noun };
+                Dependence::Parts { count, inner, centred, noun } => {
+                    let parts = Parts { count, inner, centred, noun };
                     let size = claim.values.len() / count;
                     for direction in directions(size) {
                         self.along(&*prepared, gradient.input, parts, &direction, &claim)?;
@@ -184,19 +192,25 @@ impl Check<'_> {
         let values = self.data.get(input);
         let size = values.len() / parts.count;
         let dt = spec(&*self.gradients.forward, input).data_type;
-        let steps: Vec<f64> = values.chunks(size).map(|part| step(part, parts, dt)).collect();
+        let steps: Vec<f64> = (0..parts.count)
+            .map(|part| {
+                let part: Vec<f64> = (0..size).map(|i| values[parts.at(part, size, i)]).collect();
+                step(&part, parts.centred, dt)
+            })
+            .collect();
         // L of each part and its possible rounding error, at -2, -1, 1 and 2 steps.
         let mut sums = Vec::new();
         for factor in [-2.0, -1.0, 1.0, 2.0] {
             let mut data = self.data.clone();
             data.change(input, |values| {
-                for (part, step) in values.chunks_mut(size).zip(&steps) {
-                    let moved = part.iter_mut().enumerate();
-                    moved.for_each(|(i, x)| *x += factor * step * direction.at(i));
+                for (part, step) in steps.iter().enumerate() {
+                    for i in 0..size {
+                        values[parts.at(part, size, i)] += factor * step * direction.at(i);
+                    }
                 }
             });
             let (result, bounds) = self.result(prepared, &data)?;
-            sums.push(self.weighted(&result, &bounds, parts.count));
+            sums.push(self.weighted(&result, &bounds, parts));
         }
         for (part, &step) in steps.iter().enumerate() {
             let [(a, ea), (b, eb), (c, ec), (d, ed)] = [0, 1, 2, 3].map(|i| sums[i][part]);
@@ -206,8 +220,9 @@ impl Check<'_> {
             let (mut got, mut own) = (0.0, 0.0);
             for i in 0..size {
                 let u = direction.at(i);
-                got += u * claim.values[part * size + i];
-                own += u.abs() * claim.bounds[part * size + i];
+                let at = parts.at(part, size, i);
+                got += u * claim.values[at];
+                own += u.abs() * claim.bounds[at];
             }
             let allowed = (want - inner).abs() / 4.0 + rounding + own;
             self.findings.add(got, want, allowed, || {
@@ -249,18 +264,16 @@ impl Check<'_> {
     }
 
     /// `sum(w*dst)` of each part and how far it may be off.
-    fn weighted(&self, result: &[f64], bounds: &[f64], count: usize) -> Vec<(f64, f64)> {
-        let size = result.len() / count;
-        let weights = self.data.get(self.gradients.weights).chunks(size);
-        let parts = weights.zip(result.chunks(size).zip(bounds.chunks(size)));
-        parts
-            .map(|(weights, (result, bounds))| {
-                let elements = weights.iter().zip(result.iter().zip(bounds));
-                elements.fold((0.0, 0.0), |(sum, error), (w, (x, bound))| {
-                    (sum + w * x, error + w.abs() * bound)
-                })
+    fn weighted(&self, result: &[f64], bounds: &[f64], parts: Parts) -> Vec<(f64, f64)> {
+        let size = result.len() / parts.count;
+        let weights = self.data.get(self.gradients.weights);
+        let part = |part| {
+            let places = (0..size).map(|i| parts.at(part, size, i));
+            places.fold((0.0, 0.0), |(sum, error), at| {
+                (sum + weights[at] * result[at], error + weights[at].abs() * bounds[at])
             })
-            .collect()
+        };
+        (0..parts.count).map(part).collect()
     }
 }
 
@@ -286,9 +299,9 @@ fn execute(prepared: &dyn Prepared, problem: &dyn Problem, own: &Data) -> Result
 
 /// The step of a part: a power of two by which its elements can be moved twice either way and
 /// stay values of the type.
-fn step(part: &[f64], parts: Parts, dt: DataType) -> f64 {
+fn step(part: &[f64], centred: bool, dt: DataType) -> f64 {
     let count = part.len() as f64;
-    let mean = if parts.centred { part.iter().sum::<f64>() / count } else { 0.0 };
+    let mean = if centred { part.iter().sum::<f64>() / count } else { 0.0 };
     let variance = part.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count;
     let size = part.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
     let deviation = if variance > 0.0 { variance.sqrt() } else { size };
