@@ -7,7 +7,7 @@
 use crate::simd::{
     Bf16, Element, F16, F32, LANES, Level, Map, Simd, entry_points, map, read_scalar, write_scalar,
 };
-use crate::tensor::{DataType, RowMap, for_type};
+use crate::tensor::{DataType, RowMap, Support, for_type};
 use std::marker::PhantomData;
 
 /// The rows of a tensor and their stage.
@@ -26,6 +26,16 @@ pub(super) struct Packing {
     pub(super) stage_step: usize,
     /// Whether rows are unpacked with non-temporal stores, if their alignment allows.
     pub(super) streams: bool,
+}
+
+impl Packing {
+    /// Whether elements keep their type on the stage: the stage is not f32, or f32 cannot hold them.
+    #[inline(always)]
+    fn copies(&self) -> bool {
+        let is_f32 = |data_type| data_type == DataType::F32;
+        let wide = self.data_type.support() == Support::Wide;
+        wide || is_f32(self.data_type) || !is_f32(self.stage_type)
+    }
 }
 
 /// Rows and columns of a tile that is transposed at once: 16 f32 are a cache line.
@@ -75,17 +85,23 @@ impl<Raw: Copy + Default, const TYPE: usize> Conversion for ToF32<Raw, TYPE> {
     }
 }
 
-/// `$call` with the conversion between the types of the tensor and the stage. Types that f32 does not hold are staged
-/// as they are.
+/// `$call` with the conversion between the types of the tensor and the stage.
 macro_rules! by_conversion {
     ($packing:expr, $packs:ident, $call:ident($($arg:expr),*)) => {
-        for_type!($packing.data_type, |TYPE, Raw| match TYPE {
-            DataType::F32 | DataType::S32 | DataType::F64 => $call::<Same<Raw>, $packs>($($arg),*),
-            _ if $packing.stage_type == DataType::F32 => {
-                $call::<ToF32<Raw, { TYPE as usize }>, $packs>($($arg),*)
+        if $packing.copies() {
+            match $packing.data_type.size() {
+                1 => $call::<Same<u8>, $packs>($($arg),*),
+                2 => $call::<Same<u16>, $packs>($($arg),*),
+                4 => $call::<Same<u32>, $packs>($($arg),*),
+                _ => $call::<Same<u64>, $packs>($($arg),*),
             }
-            _ => $call::<Same<Raw>, $packs>($($arg),*),
-        })
+        } else {
+            for_type!($packing.data_type, |TYPE, Raw| match TYPE {
+                // These are copied.
+                DataType::F32 | DataType::S32 | DataType::F64 => (),
+                _ => $call::<ToF32<Raw, { TYPE as usize }>, $packs>($($arg),*),
+            })
+        }
     };
 }
 

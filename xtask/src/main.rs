@@ -14,7 +14,10 @@ Usage: cargo xtask TASK [ARGUMENTS]
   quick   Format, clippy, unit tests, layering, links and two small benchdnn batches
   full    Everything that must hold before a change lands: runs .ci/run
   bench   cargo bench -p norm-benches; ARGUMENTS go to criterion
-  bless   Regenerate every recorded file: Rust declarations, symbol lists, instruction counts, code size
+  bless   Regenerate every recorded file: Rust declarations, symbol lists, instruction counts, code size,
+          and what `reference` writes
+  reference
+          Write the parts of docs/ that are made from other files: benchdnn's options and the examples
   stage   Lay out an installation in target/stage, as make does; ARGUMENTS go to cargo, after --libdir DIR
 
 CONTRIBUTING.md says what each check proves and how long it takes.";
@@ -88,6 +91,16 @@ fn bless() -> Vec<Step> {
         Step::new("python3 scripts/loop_instructions.py --bless"),
         Step::new("python3 scripts/code_size.py --bless"),
     ]
+    .into_iter()
+    .chain(reference())
+    .collect()
+}
+
+fn reference() -> Vec<Step> {
+    vec![
+        Step::blessing("cargo test --release -p benchdnn --test documents the_reference"),
+        Step::blessing("cargo test --release -p libnorm --test documents copies"),
+    ]
 }
 
 fn main() -> ExitCode {
@@ -99,6 +112,7 @@ fn main() -> ExitCode {
         "full" if rest.is_empty() => vec![Step::new(".ci/run")],
         "bench" => bench(rest),
         "bless" if rest.is_empty() => bless(),
+        "reference" if rest.is_empty() => reference(),
         #[cfg(unix)]
         "stage" if !asks_for_help(rest) => return end(stage::stage(root(), rest)),
         _ if asks_for_help(&arguments) => {

@@ -14,7 +14,7 @@
 //!
 //! - truncation: less than a quarter of the difference between four points and the inner two;
 //! - rounding: each dst may be off by its bound ([`Kind::bound`]), times the weights above;
-//! - backward's own bound, times `|u|`.
+//! - backward's own bound, times `|u|`, with what rounding saved values to their types changes.
 //!
 //! Where dst is linear in an input (scale, shift), two points suffice and nothing is truncated.
 
@@ -140,16 +140,23 @@ impl Check<'_> {
 
         // Backward at the point itself, with what forward saves for it there.
         let outputs = execute(&*prepared, forward, &self.data)?;
+        let mut unrounded = self.data.clone();
         for &id in &gradients.saved {
             if let Some(output) = find(&outputs, id) {
-                self.data.set(id, output.layout.data_type.decode(&output.elements));
+                let (values, dt) = (
+                    output.layout.data_type.decode(&output.elements),
+                    spec(backward, id).data_type,
+                );
+                self.data.set(id, values.iter().map(|&value| dt.round(value)).collect());
+                unrounded.set(id, values);
             }
         }
         let outputs = execute(&*prepared_backward, backward, &self.data)?;
         let expected = backward.expected(&self.data);
+        let exact = backward.expected(&unrounded);
         for gradient in &gradients.of {
             let Some(output) = find(&outputs, gradient.output) else { continue };
-            let claim = claim(output, &expected);
+            let claim = claim(output, &expected, &exact);
             match gradient.dependence {
                 Dependence::Parts { count, inner, centred, noun } => {
                     let parts = Parts { count, inner, centred, noun };
@@ -277,16 +284,23 @@ impl Check<'_> {
     }
 }
 
-/// An output of backward with its own rounding: to its type, and that of the arithmetic.
-fn claim(output: &Output, expected: &[Expected]) -> Claim {
-    let expected = expected.iter().find(|expected| expected.id == output.id);
-    let Expected { kind, terms, .. } = expected.expect("the oracle gives every output");
+/// An output of backward with its own rounding: to its type, that of the arithmetic, and what the
+/// rounding of saved values to their types changes: the difference from `exact`.
+fn claim(output: &Output, expected: &[Expected], exact: &[Expected]) -> Claim {
+    let of_output = |all: &[Expected]| {
+        let found = all.iter().find(|expected| expected.id == output.id).cloned();
+        found.expect("the oracle gives every output")
+    };
+    let (Expected { kind, terms, values: rounded, .. }, exact) =
+        (of_output(expected), of_output(exact));
     // Statistics that forward saves are f32 for f64, too.
-    let kind = if *kind == Kind::Double { Kind::Result } else { *kind };
+    let kind = if kind == Kind::Double { Kind::Result } else { kind };
     let dt = output.layout.data_type;
     let values = dt.decode(&output.elements);
-    let bounds = values.iter().zip(&**terms);
-    let bounds = bounds.map(|(&x, &terms)| kind.bound(x, terms) + dt.ulp(x)).collect();
+    let moved = rounded.iter().zip(&*exact.values).map(|(rounded, exact)| (rounded - exact).abs());
+    let bounds = values.iter().zip(&*terms).zip(moved);
+    let bounds = bounds.map(|((&x, &terms), moved)| kind.bound(x, terms) + dt.ulp(x) + moved);
+    let bounds = bounds.collect();
     Claim { name: output.name, values, bounds }
 }
 

@@ -356,8 +356,10 @@ impl Problem for SoftmaxProblem {
             return Err(message.to_owned());
         }
         let backward = SoftmaxProblem { inplace: false, ..self.clone() };
-        let (direction, dst_dt) = (Direction::ForwardTraining, DataType::F32);
-        let forward = SoftmaxProblem { direction, dst_dt, ..backward.clone() };
+        // Rows lie far from 0, where short types are too coarse for a step.
+        let (direction, src_dt, dst_dt) =
+            (Direction::ForwardTraining, DataType::F32, DataType::F32);
+        let forward = SoftmaxProblem { direction, src_dt, dst_dt, ..backward.clone() };
         let Rows { outer, inner, .. } = self.rows();
         let dependence =
             Dependence::Parts { count: outer * inner, inner, centred: true, noun: "row" };
