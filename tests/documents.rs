@@ -3,7 +3,7 @@
 //! A block of C or C++ is a whole program. If a comment before it names a file, as in `<!-- examples/c/softmax.c -->`
 //! or `<!-- examples/c/guide.c: training -->`, the block is a copy of the file or of its part between
 //! `ANCHOR: training` and `ANCHOR_END: training`, and the file is what runs; `NORM_BLESS=1` rewrites the copies. A block
-//! of text after a program is its output. Blocks of Rust are doctests of `norm-rs`, which includes their pages. The
+//! of text after a program is its output. `cpp no-exceptions` is compiled without exceptions. Blocks of Rust are doctests of `norm-rs`, which includes their pages. The
 //! lines of shell blocks that begin with `benchdnn` are run by `benchdnn/tests/documents.rs`.
 #![cfg(target_os = "linux")]
 
@@ -42,6 +42,8 @@ fn pages() -> Vec<String> {
 #[derive(Debug, PartialEq)]
 struct Block {
     language: String,
+    /// Whether C++ is compiled without exceptions.
+    no_exceptions: bool,
     text: String,
     /// The line that opens it, from 0.
     line: usize,
@@ -57,8 +59,10 @@ fn blocks(page: &str) -> Vec<Block> {
         open = match (open, fence) {
             (None, None) => None,
             (None, Some(language)) => {
-                let (language, source) = (language.trim().to_owned(), source(before));
-                Some(Block { language, text: String::new(), line, source })
+                let (language, rest) = language.split_once(' ').unwrap_or((language, ""));
+                let (language, no_exceptions) = (language.to_owned(), rest == "no-exceptions");
+                let source = source(before);
+                Some(Block { language, no_exceptions, text: String::new(), line, source })
             }
             (Some(block), Some(_)) => {
                 found.push(block);
@@ -112,14 +116,14 @@ fn part(text: &str, anchor: Option<&str>) -> String {
 }
 
 /// Compiles a program without warnings, runs it and returns what it prints.
-fn output(source: &Path, language: &str) -> String {
+fn output(source: &Path, Block { language, no_exceptions, .. }: &Block) -> String {
     let here = std::env::current_exe().expect("a test has a path");
     let libraries = here.parent().expect("it lies in a folder");
     let program = source_folder().join(format!(
         "{}-{language}",
         source.file_stem().expect("a source has a name").to_string_lossy()
     ));
-    let (variable, compiler, standard) = match language {
+    let (variable, compiler, standard) = match language.as_str() {
         "c" => ("CC", "cc", "-std=c99"),
         _ => ("CXX", "c++", "-std=c++17"),
     };
@@ -131,6 +135,7 @@ fn output(source: &Path, language: &str) -> String {
         .arg(libraries)
         .arg("-lnorm")
         .arg(format!("-Wl,-rpath,{}", libraries.display()))
+        .args(no_exceptions.then_some("-fno-exceptions"))
         .arg("-o")
         .arg(&program)
         .status()
@@ -203,7 +208,7 @@ fn programs_print_what_the_pages_show() {
             if shown.is_none() && !run.insert(path.clone()) {
                 continue; // Another part of the same file.
             }
-            let printed = output(&path, language);
+            let printed = output(&path, block);
             programs += 1;
             if let Some(shown) = shown {
                 assert_eq!(printed, shown.text, "{place}");
