@@ -11,7 +11,7 @@ use std::time::Instant;
 const HELP: &str = "\
 Usage: cargo xtask TASK [ARGUMENTS]
 
-  quick   Format, clippy, unit tests, layering, links and two small benchdnn batches
+  quick   Format, clippy, unit tests, layering, documents and three small benchdnn batches
   full    Everything that must hold before a change lands: runs .ci/run
   bench   cargo bench -p norm-benches; ARGUMENTS go to criterion
   bless   Regenerate every recorded file: Rust declarations, symbol lists, instruction counts, code size,
@@ -68,9 +68,10 @@ fn quick() -> Vec<Step> {
         "cargo fmt --all --check",
         "cargo clippy --release --workspace --all-targets -- -D warnings",
         "cargo test --release --workspace --lib",
-        "cargo test --release -p libnorm --test unit --test layering --test house --test docs_links",
+        "cargo test --release -p libnorm --test unit --test layering --test house --test docs_links --test documents",
         "cargo run --release -p benchdnn -- --batch=test_lnorm_smoke",
         "cargo run --release -p benchdnn -- --reorder --batch=test_reorder_smoke",
+        "cargo run --release -p benchdnn -- --softmax --batch=test_softmax_smoke",
     ]
     .map(Step::new)
     .into()
