@@ -141,7 +141,8 @@ impl Bound for Execution<'_> {
 
 /// Runs the gradient check with the fault. Returns the exit status and the result lines.
 fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
-    let words = "--check=grad --dir=BWD_D --sdt=f32,bf16,f16 --ddt=f32,bf16".split_whitespace();
+    let words = "--summary=no-failures --check=grad --dir=BWD_D --sdt=f32,bf16,f16 --ddt=f32,bf16"
+        .split_whitespace();
     let arguments: Vec<String> =
         words.chain(command.split_whitespace()).map(str::to_owned).collect();
     let (mut out, mut err) = (Vec::new(), Vec::new());

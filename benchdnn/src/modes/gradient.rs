@@ -9,7 +9,7 @@
 //! ```
 //!
 //! with sums in f64 over results in f32 (f64 for f64), whatever dst's type is. The step is 1/32 of
-//! a part's deviation, rounded to a power of two for which all points are values of the type. `D`
+//! a part's [`Unit`], rounded to a power of two for which all points are values of the type. `D`
 //! and backward's `sum(u*diff_src)` may differ by
 //!
 //! - truncation: less than a quarter of the difference between four points and the inner two;
@@ -26,14 +26,14 @@ use crate::execution::{Output, Placement, run_once};
 use crate::executor::Prepared;
 use crate::fill::Fill;
 use crate::outcome::{Outcome, Status};
-use crate::problem::{Data, Dependence, Expected, Gradients, Problem, Spec};
+use crate::problem::{Data, Dependence, Expected, Gradients, Problem, Spec, Unit};
 use crate::report::Reporter;
 
 /// Single elements of a part that are tried, the first and the last among them.
 const ELEMENTS: usize = 6;
 /// Directions of random signs that are tried.
 const RANDOM: u64 = 3;
-/// The step in deviations of the part.
+/// The step in units of the part.
 const STEP: f64 = 1.0 / 32.0;
 
 /// The problem as it is checked.
@@ -49,7 +49,7 @@ struct Check<'c> {
 struct Parts {
     count: usize,
     inner: usize,
-    centred: bool,
+    unit: Unit,
     noun: &'static str,
 }
 
@@ -158,8 +158,8 @@ impl Check<'_> {
             let Some(output) = find(&outputs, gradient.output) else { continue };
             let claim = claim(output, &expected, &exact);
             match gradient.dependence {
-                Dependence::Parts { count, inner, centred, noun } => {
-                    let parts = Parts { count, inner, centred, noun };
+                Dependence::Parts { count, inner, unit, noun } => {
+                    let parts = Parts { count, inner, unit, noun };
                     let size = claim.values.len() / count;
                     for direction in directions(size) {
                         self.along(&*prepared, gradient.input, parts, &direction, &claim)?;
@@ -202,7 +202,7 @@ impl Check<'_> {
         let steps: Vec<f64> = (0..parts.count)
             .map(|part| {
                 let part: Vec<f64> = (0..size).map(|i| values[parts.at(part, size, i)]).collect();
-                step(&part, parts.centred, dt)
+                step(&part, parts.unit, dt)
             })
             .collect();
         // L of each part and its possible rounding error, at -2, -1, 1 and 2 steps.
@@ -313,14 +313,18 @@ fn execute(prepared: &dyn Prepared, problem: &dyn Problem, own: &Data) -> Result
 
 /// The step of a part: a power of two by which its elements can be moved twice either way and
 /// stay values of the type.
-fn step(part: &[f64], centred: bool, dt: DataType) -> f64 {
-    let count = part.len() as f64;
-    let mean = if centred { part.iter().sum::<f64>() / count } else { 0.0 };
-    let variance = part.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count;
+fn step(part: &[f64], unit: Unit, dt: DataType) -> f64 {
     let size = part.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
-    let deviation = if variance > 0.0 { variance.sqrt() } else { size };
+    let count = part.len() as f64;
+    let mean = if unit == Unit::Deviation { part.iter().sum::<f64>() / count } else { 0.0 };
+    let variance = part.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count;
+    let unit = match unit {
+        Unit::One => 1.0,
+        _ if variance > 0.0 => variance.sqrt(),
+        _ => size,
+    };
     let least = dt.ulp(size * 2.0);
-    (deviation * STEP).log2().floor().exp2().max(least)
+    (unit * STEP).log2().floor().exp2().max(least)
 }
 
 fn spec(problem: &dyn Problem, id: i32) -> Spec {

@@ -13,7 +13,9 @@ use crate::language::descriptor;
 use crate::language::options::word;
 use crate::library::{self, TensorRequest, Wanted, has_tag};
 use crate::oracle::lnorm::Flags;
-use crate::problem::{Data, Dependence, Expected, Gradient, Gradients, Key, Problem, Slices, Spec};
+use crate::problem::{
+    Data, Dependence, Expected, Gradient, Gradients, Key, Problem, Slices, Spec, Unit,
+};
 use crate::tensor::{Layout, Tag};
 use norm_sys::{
     NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
@@ -321,8 +323,8 @@ impl Problem for LnormProblem {
         let backward = LnormProblem { inplace: false, ..self.clone() };
         let direction = Direction::ForwardTraining;
         let forward = LnormProblem { direction, dst_dt, ..backward.clone() };
-        let (count, centred) = (self.rows(), !self.flags.rms_norm);
-        let rows = Dependence::Parts { count, inner: 1, centred, noun: "row" };
+        let unit = if self.flags.rms_norm { Unit::Rms } else { Unit::Deviation };
+        let rows = Dependence::Parts { count: self.rows(), inner: 1, unit, noun: "row" };
         let columns = Dependence::Linear { inner: 1, count: self.cols(), noun: "column" };
         let of = [
             (NORM_ARG_SRC, NORM_ARG_DIFF_SRC, rows),

@@ -15,7 +15,7 @@ use crate::library::{self, TensorRequest, Wanted, has_tag};
 use crate::oracle::softmax::{Rows, backward, forward};
 use crate::post_op_chain::Chain;
 use crate::problem::{
-    Data, Dependence, Expected, Gradient, Gradients, Key, Part, Problem, Slices, Spec,
+    Data, Dependence, Expected, Gradient, Gradients, Key, Part, Problem, Slices, Spec, Unit,
 };
 use crate::tensor::{Layout, Tag};
 use norm_sys::{NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC};
@@ -362,7 +362,7 @@ impl Problem for SoftmaxProblem {
         let forward = SoftmaxProblem { direction, src_dt, dst_dt, ..backward.clone() };
         let Rows { outer, inner, .. } = self.rows();
         let dependence =
-            Dependence::Parts { count: outer * inner, inner, centred: true, noun: "row" };
+            Dependence::Parts { count: outer * inner, inner, unit: Unit::One, noun: "row" };
         Ok(Gradients {
             forward: Box::new(forward),
             backward: Box::new(backward),
