@@ -313,8 +313,8 @@ mod tests {
         let some = Arithmetic { is_identity: false, src_scale: 0.375, src_zero: 3.0, ..none };
         let all = Arithmetic { sum: -0.5, dst_scale: 1.7, dst_zero: -5.0, ..some };
         let mut compared = 0;
-        let all = DataType::ALL;
-        for (src_type, dst_type) in all.iter().flat_map(|s| all.map(|d| (*s, d))) {
+        let types = DataType::ALL;
+        for (src_type, dst_type) in types.iter().flat_map(|s| types.map(|d| (*s, d))) {
             let src = bytes(src_type, &values);
             let before = bytes(dst_type, &vec![2.0; n]);
             for arithmetic in [none, some, all] {
