@@ -6,7 +6,7 @@
 use super::plain::{PlainRow, PlainTensor};
 use super::stage::TENSORS;
 use crate::primitive::{Execution, Padding, PostOpChain, Rows, chain_entry};
-use crate::simd::{DefaultEnvironment, Level};
+use crate::simd::Level;
 use crate::tensor::MemoryDesc;
 use crate::threads::Length;
 
@@ -62,18 +62,14 @@ impl PlainRows {
     /// Runs a kernel over all rows. Returns the number of threads that took part.
     pub(crate) fn run(&self, execution: &Execution<'_>, kernel: &PlainKernel<'_>) -> usize {
         let addresses = self.ids.map(|id| execution.arguments.get(id));
-        let bound = {
-            let _environment = DefaultEnvironment::enter();
-            // SAFETY: the execution's buffers were checked.
-            unsafe {
-                self.padding.clear(addresses[self.output]);
-                self.chain.as_ref().map(|chain| chain.bind(execution.arguments))
-            }
+        // SAFETY: the execution's buffers were checked.
+        let bound = unsafe {
+            self.padding.clear(addresses[self.output]);
+            self.chain.as_ref().map(|chain| chain.bind(execution.arguments))
         };
         let (blocks, width) = (self.blocks(), execution.threads.count());
         let (starts, scratchpad) = (Shared(addresses), Shared(execution.scratchpad.cast::<f32>()));
-        let threads = execution.threads.run(blocks, width, Length::Long, &|block| {
-            let _environment = DefaultEnvironment::enter();
+        let threads = execution.run(blocks, width, Length::Long, &|block| {
             let start = scratchpad.get().wrapping_add(block * self.cols);
             // SAFETY: the aligned scratchpad has a row for each block.
             let values = unsafe { std::slice::from_raw_parts_mut(start, self.cols) };
