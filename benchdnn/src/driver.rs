@@ -1,9 +1,10 @@
 //! Drivers: the options and the descriptor of one operation, and the table row that names them.
 
 use crate::attributes::{ATTRIBUTES, AttributeSettings};
-use crate::language::options::{Info, Opt, defaults, set};
+use crate::language::options::{Info, Opt, defaults, set, word};
 use crate::language::value::BadValue;
 use crate::problem::Problem;
+use crate::tensor::Tag;
 use std::rc::Rc;
 
 /// The problems of a command line.
@@ -103,6 +104,35 @@ impl<S: Default> Driver for Table<S> {
     fn problems(&self, descriptor: &str) -> Problems {
         (self.row.problems)(&self.settings, &self.attributes, descriptor)
     }
+}
+
+/// Checks that the tags of an option fit a number of dimensions.
+pub fn check_tags<'t>(
+    option: &str,
+    tags: impl IntoIterator<Item = &'t Tag>,
+    ndims: usize,
+) -> Result<(), BadValue> {
+    tags.into_iter().try_for_each(|tag| {
+        let bad = |message| BadValue::new(format!("--{option}: {message}"));
+        tag.order(ndims).map(drop).map_err(bad)
+    })
+}
+
+/// The line of a problem: the words of its own options, those of its attributes and contexts, and
+/// what ends it.
+pub fn line<const N: usize>(
+    problem: &dyn Problem,
+    canonical: bool,
+    own: [Option<String>; N],
+    end: impl IntoIterator<Item = Option<String>>,
+) -> String {
+    let mut words: Vec<String> = own.into_iter().flatten().collect();
+    words.extend(problem.attributes().words(canonical));
+    for (name, context) in ["ctx-init", "ctx-exe"].into_iter().zip(problem.contexts()) {
+        words.extend(word(ATTRIBUTES, name, &context.text(), canonical));
+    }
+    words.extend(end.into_iter().flatten());
+    words.join(" ")
 }
 
 /// A driver's own problems as the modes see them.

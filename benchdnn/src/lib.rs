@@ -12,6 +12,7 @@ pub mod attributes;
 pub mod check;
 pub mod contest;
 pub mod data_type;
+pub mod direction;
 pub mod driver;
 pub mod drivers;
 pub mod execution;

@@ -355,11 +355,9 @@ fn makes_sense(run: &Run, problem: &dyn Problem) -> Result<(), String> {
     Ok(())
 }
 
-/// The options that are valid while the driver at `active` is. Unless it was `named`, the help is
-/// about the whole program, with the default driver's options.
-fn grammar(drivers: &[Box<dyn Driver>], active: usize, named: bool) -> Grammar {
-    let driver = &drivers[active];
-    let mut infos = driver.options();
+/// The options that are valid while the driver at `active` is.
+pub fn options(drivers: &[Box<dyn Driver>], active: usize) -> Vec<Info> {
+    let mut infos = drivers[active].options();
     infos.extend([BATCH, RESET]);
     infos.extend(RUN.iter().map(|option| option.info));
     infos.extend(SELECTION.iter().map(|option| option.info));
@@ -372,6 +370,13 @@ fn grammar(drivers: &[Box<dyn Driver>], active: usize, named: bool) -> Grammar {
         help: driver.about(),
     }));
     infos.extend([HELP, VERSION]);
+    infos
+}
+
+/// The grammar of these options. Unless the driver was `named`, the help is about the whole program,
+/// with the default driver's options.
+fn grammar(drivers: &[Box<dyn Driver>], active: usize, named: bool) -> Grammar {
+    let (driver, infos) = (&drivers[active], options(drivers, active));
     let (usage, about) = if named {
         (format!("benchdnn --{} [options] problem ...", driver.name()), driver.about())
     } else {

@@ -328,16 +328,28 @@ pub struct Gradient {
     pub dependence: Dependence,
 }
 
+/// The scale on which a result changes with its input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// The deviation of a part from its mean.
+    Deviation,
+    /// The root mean square of a part.
+    Rms,
+    /// The same for all parts: 1.
+    One,
+}
+
 /// How a result depends on an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependence {
-    /// Each of `count` equal parts of the result depends on the same part of the input. The step
-    /// follows the part's deviation from its mean if `centred`, and its root mean square otherwise.
+    /// Each of `count` equal parts of the result depends on the same part of the input.
     Parts {
         /// How many parts.
         count: usize,
-        /// Whether a constant added to a part changes nothing.
-        centred: bool,
+        /// The distance between elements of a part.
+        inner: usize,
+        /// What the step is a fraction of.
+        unit: Unit,
         /// What messages call a part.
         noun: &'static str,
     },

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[&[&str]] = &[
     // These depend on nothing.
     &["float_mode", "language", "quiet", "timing"],
-    &["contest", "data_type"],
+    &["contest", "data_type", "direction"],
     // Tensors, attributes, and the oracle.
     &["check", "oracle", "tensor"],
     &["attributes", "executor"],

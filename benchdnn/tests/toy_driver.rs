@@ -13,7 +13,9 @@ use benchdnn::language::descriptor::{self, Descriptor};
 use benchdnn::language::options::{Info, Opt, multiply, word};
 use benchdnn::language::value::{list, one_of};
 use benchdnn::library::{self, Connection, Executor};
-use benchdnn::problem::{Data, Dependence, Expected, Gradient, Gradients, Part, Problem, Spec};
+use benchdnn::problem::{
+    Data, Dependence, Expected, Gradient, Gradients, Part, Problem, Spec, Unit,
+};
 use benchdnn::tensor::Layout;
 use norm_sys::{NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC, NORM_ARG_SRC_1};
 use std::any::Any;
@@ -162,7 +164,7 @@ impl Problem for Square {
         if !self.backward {
             return Err("--check=grad needs --dir=BWD".to_owned());
         }
-        let dependence = Dependence::Parts { count: 1, centred: false, noun: "tensor" };
+        let dependence = Dependence::Parts { count: 1, inner: 1, unit: Unit::Rms, noun: "tensor" };
         let (input, output) = (NORM_ARG_SRC, NORM_ARG_DIFF_SRC);
         Ok(Gradients {
             forward: Box::new(Square { backward: false, ..self.clone() }),

@@ -32,7 +32,7 @@ int main(void) {
     norm_primitive_desc_t problem;
     norm_primitive_t rms_norm;
     check(norm_layer_normalization_forward_primitive_desc_create(&problem, engine,
-            norm_forward_inference, desc, desc, NULL, 0.0f, norm_rms_norm, NULL));
+            norm_forward_inference, desc, desc, NULL, 1e-5f, norm_rms_norm, NULL));
     check(norm_primitive_create(&rms_norm, problem));
 
     const norm_exec_arg_t args[] = {{NORM_ARG_SRC, src_memory}, {NORM_ARG_DST, dst_memory}};

@@ -141,6 +141,18 @@ pub use tensors::on_stream;
 mod readme_of_the_project {}
 
 #[cfg(doctest)]
+#[doc = include_str!("../../docs/getting-started.md")]
+mod five_minutes {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/rust.md")]
+mod guide {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/from-pytorch.md")]
+mod from_pytorch {}
+
+#[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 

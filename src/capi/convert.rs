@@ -7,25 +7,12 @@ use crate::tensor::DataType;
 use norm_sys as sys;
 use std::ffi::CStr;
 
-/// The data type of a value, if tensors can have it.
-pub(super) fn implemented_data_type(value: sys::norm_data_type_t) -> Option<DataType> {
-    Some(match value {
-        sys::norm_f16 => DataType::F16,
-        sys::norm_bf16 => DataType::Bf16,
-        sys::norm_f32 => DataType::F32,
-        sys::norm_s32 => DataType::S32,
-        sys::norm_s8 => DataType::S8,
-        sys::norm_u8 => DataType::U8,
-        sys::norm_f64 => DataType::F64,
-        sys::norm_f8_e5m2 => DataType::F8E5m2,
-        sys::norm_f8_e4m3 => DataType::F8E4m3,
-        _ => return None,
-    })
-}
-
 /// A data type that tensors can have.
 pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<DataType> {
-    implemented_data_type(value).ok_or_else(|| match unimplemented_data_type(value) {
+    if let Some(data_type) = DataType::of_code(value) {
+        return Ok(data_type);
+    }
+    Err(match unimplemented_data_type(value) {
         Some((found, _)) => Error::unimplemented(format_args!(
             "{name}: tensors of {} are not implemented",
             found.to_str().unwrap_or_default()
@@ -64,18 +51,7 @@ pub(super) fn optional_data_type(
 
 /// The C value of an optional data type.
 pub(super) fn data_type_code(data_type: Option<DataType>) -> sys::norm_data_type_t {
-    match data_type {
-        None => sys::norm_data_type_undef,
-        Some(DataType::F16) => sys::norm_f16,
-        Some(DataType::Bf16) => sys::norm_bf16,
-        Some(DataType::F32) => sys::norm_f32,
-        Some(DataType::S32) => sys::norm_s32,
-        Some(DataType::S8) => sys::norm_s8,
-        Some(DataType::U8) => sys::norm_u8,
-        Some(DataType::F64) => sys::norm_f64,
-        Some(DataType::F8E5m2) => sys::norm_f8_e5m2,
-        Some(DataType::F8E4m3) => sys::norm_f8_e4m3,
-    }
+    data_type.map_or(sys::norm_data_type_undef, DataType::code)
 }
 
 pub(super) fn implemented_prop_kind(value: sys::norm_prop_kind_t) -> Option<PropKind> {
@@ -111,6 +87,6 @@ exported! {
     /// Size of an element in bytes.
     fn norm_data_type_size as dnnl_data_type_size(data_type_value: sys::norm_data_type_t) -> usize, else 0; {
         let unimplemented = || unimplemented_data_type(data_type_value).map_or(0, |(_, size)| size);
-        Ok(implemented_data_type(data_type_value).map_or_else(unimplemented, DataType::size))
+        Ok(DataType::of_code(data_type_value).map_or_else(unimplemented, DataType::size))
     }
 }

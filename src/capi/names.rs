@@ -1,6 +1,6 @@
 //! The names of enumerators, for printing.
 
-use super::convert::{implemented_data_type, implemented_prop_kind, unimplemented_data_type};
+use super::convert::{implemented_prop_kind, unimplemented_data_type};
 use super::exported;
 use crate::ops::softmax::SoftmaxAlgorithm;
 use crate::primitive::{
@@ -22,7 +22,7 @@ exported! {
         else c"unknown data type".as_ptr(); {
         let name = match data_type_value {
             sys::norm_data_type_undef => Some(c"undef"),
-            value => implemented_data_type(value)
+            value => DataType::of_code(value)
                 .map(DataType::c_name)
                 .or_else(|| unimplemented_data_type(value).map(|(name, _)| name)),
         };

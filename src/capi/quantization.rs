@@ -5,7 +5,7 @@ use super::exported;
 use super::handle::{Handle, slice};
 use crate::error::{Error, Result};
 use crate::primitive::{Attr, Quantized};
-use crate::tensor::DataType;
+use crate::tensor::{DataType, Support};
 use norm_sys as sys;
 use std::ffi::c_int;
 
@@ -45,17 +45,16 @@ impl Kind {
     }
 
     fn check_type(self, arg: c_int, data_type: DataType) -> Result<()> {
-        use DataType::{Bf16, F8E4m3, F8E5m2, F16, F32, S8, S32, U8};
-        let types: &[DataType] = match self {
-            Self::Scales => &[F32, Bf16, F16, F8E5m2, F8E4m3],
-            Self::ZeroPoints => &[S32, S8, U8],
+        let fits = match self {
+            Self::Scales => !data_type.is_integer() && data_type.support() != Support::Wide,
+            Self::ZeroPoints => data_type.is_integer(),
         };
-        if !types.contains(&data_type) {
+        if !fits {
             let (what, name) = (self.name(), data_type.name());
             return Err(Error::invalid(format_args!("data_type: {what} cannot be {name}")));
         }
         let is_input = [sys::NORM_ARG_SRC, sys::NORM_ARG_WEIGHTS].contains(&arg);
-        if self == Self::ZeroPoints && !is_input && data_type != S32 {
+        if self == Self::ZeroPoints && !is_input && data_type != DataType::S32 {
             return Err(Error::invalid("data_type: zero points of this argument must be s32"));
         }
         Ok(())

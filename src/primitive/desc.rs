@@ -1,7 +1,7 @@
 //! Primitive descriptors: an operation's problem and the implementation that runs it.
 
 use super::{
-    Attr, MAX_POST_OPS, OpArgument, ScratchpadMode, effective_level, verbose, verbosity,
+    Attr, MAX_POST_OPS, OpArgument, ScratchpadMode, Usage, effective_level, verbose, verbosity,
     with_scratchpad,
 };
 use super::{Verbosity, scratchpad};
@@ -9,6 +9,7 @@ use crate::error::{Error, Result, Status};
 use crate::heap::{Counted, Shared, counted};
 use crate::simd::{DefaultEnvironment, Level};
 use crate::tensor::{DataType, MemoryDesc};
+use crate::text::Capitals;
 use crate::text::{joined, shown};
 use crate::threads::{Length, Threads};
 use norm_sys as sys;
@@ -68,8 +69,20 @@ pub(crate) trait Op: Send + Sync {
     /// Everything that an execution reads or writes, what attributes ask for included, without the
     /// scratchpad.
     fn arguments(&self) -> &[OpArgument];
-    /// The descriptor that a `norm_query_*_md` names; `None` if the problem has none of the kind.
-    fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc>;
+    /// The descriptor that a `norm_query_*_md` names; `None` if the problem has none of the kind. By default the
+    /// argument of that name.
+    fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc> {
+        let id = match what {
+            sys::norm_query_exec_arg_md => index,
+            _ if index != 0 => return None,
+            sys::norm_query_src_md => sys::NORM_ARG_SRC,
+            sys::norm_query_dst_md => sys::NORM_ARG_DST,
+            sys::norm_query_diff_src_md => sys::NORM_ARG_DIFF_SRC,
+            sys::norm_query_diff_dst_md => sys::NORM_ARG_DIFF_DST,
+            _ => return None,
+        };
+        self.arguments().iter().find(|argument| argument.id == id).map(|argument| &argument.desc)
+    }
     /// The problem's dimensions, those of src or else of dst, as on benchdnn's command line.
     fn problem(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let src = self.query_md(sys::norm_query_src_md, 0);
@@ -85,8 +98,29 @@ pub(crate) trait Op: Send + Sync {
     }
     /// Creates an implementation. It is unimplemented if the variant does not support the problem.
     fn implement(&self, variant: &'static Variant) -> Result<Box<Counted<dyn Implementation>>>;
-    /// Checks the relations between the buffers of an execution.
-    fn check_buffers(&self, arguments: &Arguments) -> Result<()>;
+    /// Checks the relations between the buffers of an execution. By default an input and an output that share a
+    /// buffer must have one data type and layout.
+    fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
+        let own = || self.arguments().iter().filter(|argument| !argument.is_of_attribute());
+        for output in own().filter(|argument| argument.usage == Usage::Output) {
+            let buffer = arguments.get(output.id);
+            // Empty tensors share nothing, whatever their addresses are.
+            if buffer.is_null() || output.desc.has_zero_dim() {
+                continue;
+            }
+            let mut inputs = own().filter(|argument| argument.usage == Usage::Input);
+            if let Some(input) = inputs.find(|input| {
+                arguments.get(input.id) == buffer && !input.desc.same_layout(&output.desc)
+            }) {
+                return Err(Error::invalid(format_args!(
+                    "args: {} and {} share a buffer but not their data type and layout",
+                    Capitals(input.name),
+                    Capitals(output.name)
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// An entry of an operation's list of implementations.

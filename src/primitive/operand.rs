@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::simd::read_scalar;
-use crate::tensor::{DataType, DimOffsets, MAX_NDIMS, MemoryDesc, Offsets, RowMap};
+use crate::tensor::{DataType, DimOffsets, MAX_NDIMS, MemoryDesc, Offsets, RowMap, for_type};
 use arrayvec::ArrayVec;
 
 /// A tensor that a step reads, broadcast to the shape of the output.
@@ -81,21 +81,9 @@ impl Operand {
                 if self.data_type == DataType::F32 && there.is_aligned() {
                     return unsafe { std::slice::from_raw_parts(there, to.len()) };
                 }
-                // Matches the type once per run, not per element.
-                macro_rules! read_all {
-                    ($($data_type:ident),*) => {
-                        match self.data_type {
-                            $(DataType::$data_type => {
-                                for (i, to) in to.iter_mut().enumerate() {
-                                    *to = unsafe {
-                                        read_scalar(DataType::$data_type, start, first + i)
-                                    };
-                                }
-                            })*
-                        }
-                    };
-                }
-                read_all!(F32, Bf16, F16, S8, U8, S32, F64, F8E4m3, F8E5m2);
+                for_type!(self.data_type, |TYPE| for (i, to) in to.iter_mut().enumerate() {
+                    *to = unsafe { read_scalar(TYPE, start, first + i) };
+                });
             }
             Place::Strided { rows, step } => {
                 let first = rows.offset(row) + col * step;

@@ -5,10 +5,9 @@
 //! the level of the entry.
 
 use crate::simd::{
-    Bf16, Element, F16, F32, LANES, Level, Map, Simd, bf16_bits, codes, entry_points, f16_bits,
-    f16_value, map,
+    Bf16, Element, F16, F32, LANES, Level, Map, Simd, entry_points, map, read_scalar, write_scalar,
 };
-use crate::tensor::{DataType, RowMap};
+use crate::tensor::{DataType, RowMap, Support, for_type};
 use std::marker::PhantomData;
 
 /// The rows of a tensor and their stage.
@@ -27,6 +26,16 @@ pub(super) struct Packing {
     pub(super) stage_step: usize,
     /// Whether rows are unpacked with non-temporal stores, if their alignment allows.
     pub(super) streams: bool,
+}
+
+impl Packing {
+    /// Whether elements keep their type on the stage: the stage is not f32, or f32 cannot hold them.
+    #[inline(always)]
+    fn copies(&self) -> bool {
+        let is_f32 = |data_type| data_type == DataType::F32;
+        let wide = self.data_type.support() == Support::Wide;
+        wide || is_f32(self.data_type) || !is_f32(self.stage_type)
+    }
 }
 
 /// Rows and columns of a tile that is transposed at once: 16 f32 are a cache line.
@@ -56,52 +65,42 @@ impl<T: Copy + Default> Conversion for Same<T> {
     }
 }
 
-macro_rules! conversion {
-    ($name:ident, $raw:ty, $decode:expr, $encode:expr) => {
-        struct $name;
+/// f32 for elements of the type with this position in the table; `Raw` is the unsigned integer of their size.
+struct ToF32<Raw, const TYPE: usize>(PhantomData<Raw>);
 
-        impl Conversion for $name {
-            type Raw = $raw;
-            type Value = f32;
-            #[inline(always)]
-            fn decode(raw: $raw) -> f32 {
-                $decode(raw)
-            }
-            #[inline(always)]
-            fn encode(value: f32) -> $raw {
-                $encode(value)
-            }
-        }
-    };
-}
-conversion!(S8, u8, codes::s8_value, codes::s8_code);
-conversion!(U8, u8, codes::u8_value, codes::u8_code);
-conversion!(E4m3, u8, codes::e4m3_value, codes::e4m3_code);
-conversion!(E5m2, u8, codes::e5m2_value, codes::e5m2_code);
-conversion!(FromBf16, u16, bf16_value, bf16_bits);
-conversion!(FromF16, u16, f16_value, f16_bits);
-
-#[inline(always)]
-fn bf16_value(bits: u16) -> f32 {
-    f32::from_bits(u32::from(bits) << 16)
+impl<Raw: Copy + Default, const TYPE: usize> Conversion for ToF32<Raw, TYPE> {
+    type Raw = Raw;
+    type Value = f32;
+    #[inline(always)]
+    fn decode(raw: Raw) -> f32 {
+        // SAFETY: it is an element of the type.
+        unsafe { read_scalar(DataType::ALL[TYPE], (&raw const raw).cast(), 0) }
+    }
+    #[inline(always)]
+    fn encode(value: f32) -> Raw {
+        let mut raw = Raw::default();
+        // SAFETY: it has room for an element of the type.
+        unsafe { write_scalar(DataType::ALL[TYPE], (&raw mut raw).cast(), 0, value) };
+        raw
+    }
 }
 
 /// `$call` with the conversion between the types of the tensor and the stage.
 macro_rules! by_conversion {
     ($packing:expr, $packs:ident, $call:ident($($arg:expr),*)) => {
-        match ($packing.data_type, $packing.stage_type) {
-            (DataType::S8 | DataType::U8, DataType::S8 | DataType::U8) => {
-                $call::<Same<u8>, $packs>($($arg),*)
+        if $packing.copies() {
+            match $packing.data_type.size() {
+                1 => $call::<Same<u8>, $packs>($($arg),*),
+                2 => $call::<Same<u16>, $packs>($($arg),*),
+                4 => $call::<Same<u32>, $packs>($($arg),*),
+                _ => $call::<Same<u64>, $packs>($($arg),*),
             }
-            (DataType::S8, _) => $call::<S8, $packs>($($arg),*),
-            (DataType::U8, _) => $call::<U8, $packs>($($arg),*),
-            (DataType::F8E4m3, _) => $call::<E4m3, $packs>($($arg),*),
-            (DataType::F8E5m2, _) => $call::<E5m2, $packs>($($arg),*),
-            (DataType::Bf16, DataType::F32) => $call::<FromBf16, $packs>($($arg),*),
-            (DataType::F16, DataType::F32) => $call::<FromF16, $packs>($($arg),*),
-            (DataType::Bf16 | DataType::F16, _) => $call::<Same<u16>, $packs>($($arg),*),
-            (DataType::F64, _) => $call::<Same<u64>, $packs>($($arg),*),
-            (DataType::F32 | DataType::S32, _) => $call::<Same<u32>, $packs>($($arg),*),
+        } else {
+            for_type!($packing.data_type, |TYPE, Raw| match TYPE {
+                // These are copied.
+                DataType::F32 | DataType::S32 | DataType::F64 => (),
+                _ => $call::<ToF32<Raw, { TYPE as usize }>, $packs>($($arg),*),
+            })
         }
     };
 }

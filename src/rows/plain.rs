@@ -1,6 +1,8 @@
 //! Rows as reference implementations see them: one element at a time, in any layout and type.
 
 use crate::error::Result;
+use crate::simd::lanes::Lanes;
+use crate::simd::portable::Portable;
 use crate::simd::{BLOCK, CHAIN, GROUP, LANES, read_scalar, write_scalar};
 use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets};
 
@@ -70,6 +72,15 @@ pub(crate) fn plain_fold(cols: usize, terms: impl Fn(usize) -> (f32, f32)) -> f6
         total += halve(lanes);
     }
     total
+}
+
+/// An elementary function of every value.
+pub(crate) fn plain_map(values: &mut [f32], f: fn(Lanes<Portable>) -> Lanes<Portable>) {
+    for values in values.chunks_mut(LANES) {
+        let (start, n) = (values.as_mut_ptr(), values.len());
+        // SAFETY: there are 1 to 16 values, and every machine has the level.
+        unsafe { f(Lanes::load(start, n)).store(start, n) };
+    }
 }
 
 /// The sum of 16 lanes, by halves.

@@ -1,37 +1,7 @@
-//! The 8-bit integers as element types, with the scales that are applied before they are stored.
+//! The 8-bit integers as element types.
 
-use super::{Element, LANES, Simd, unroll};
+use super::{Element, Factors, LANES, Simd, unroll};
 use crate::tensor::DataType;
-
-/// The factors of results before they are rounded to integers: a scale and the reciprocal of another, applied in order.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Factors {
-    scale: f32,
-    reciprocal: f32,
-}
-
-impl Factors {
-    pub(crate) const NONE: Self = Self { scale: 1.0, reciprocal: 1.0 };
-
-    /// Multiplies by one scale and by the reciprocal of another.
-    pub(crate) fn new(multiply: f32, divide: f32) -> Self {
-        Self { scale: multiply, reciprocal: 1.0 / divide }
-    }
-
-    /// Whether they have no effect.
-    #[inline(always)]
-    fn are_ones(&self) -> bool {
-        self.scale == 1.0 && self.reciprocal == 1.0
-    }
-
-    /// # Safety
-    /// The CPU supports the instruction set of `S`.
-    #[inline(always)]
-    unsafe fn apply<S: Simd>(&self, v: S::F32x16) -> S::F32x16 {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::mul(S::mul(v, S::splat(self.scale)), S::splat(self.reciprocal)) }
-    }
-}
 
 /// s8 or u8, described by numbers, so that both share kernels.
 #[derive(Clone, Copy)]

@@ -1,7 +1,6 @@
-//! Fused post-operations: the short elementwise ones, applied between a kernel and its stores.
+//! Operations between a kernel and its stores: the short elementwise post-operations, and scales.
 
-use super::{Element, Factors, Simd, unroll};
-use crate::tensor::DataType;
+use super::{Simd, unroll};
 
 /// `slope*x + offset`, rounded once, then clamped to `low..=high`. NaN stays NaN.
 ///
@@ -41,14 +40,17 @@ impl FusedOp {
 
     /// Whether the clamp has an effect.
     #[inline(always)]
-    fn clamps(&self) -> bool {
+    pub(super) fn clamps(&self) -> bool {
         self.low != f32::NEG_INFINITY || self.high != f32::INFINITY
     }
 
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn apply<S: Simd, const N: usize>(&self, mut v: [S::F32x16; N]) -> [S::F32x16; N] {
+    pub(super) unsafe fn apply<S: Simd, const N: usize>(
+        &self,
+        mut v: [S::F32x16; N],
+    ) -> [S::F32x16; N] {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if self.has_linear_part() {
@@ -69,8 +71,8 @@ impl FusedOp {
 /// A list of fused operations, applied in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FusedPostOps {
-    ops: *const FusedOp,
-    count: usize,
+    pub(super) ops: *const FusedOp,
+    pub(super) count: usize,
 }
 
 impl FusedPostOps {
@@ -104,85 +106,32 @@ impl FusedPostOps {
     }
 }
 
-/// An element type whose stores apply fused post-operations.
-///
-/// The first operation is stored inline, because there is rarely another.
-#[derive(Clone, Copy)]
-pub(crate) struct WithPostOps<E> {
-    element: E,
-    first: FusedOp,
-    more: FusedPostOps,
+/// The factors of results before they are rounded to integers: a scale and the reciprocal of another, applied in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Factors {
+    scale: f32,
+    reciprocal: f32,
 }
 
-// SAFETY of the blocks below: guaranteed by the trait's contract; the operations are alive while a
-// kernel runs.
-#[allow(clippy::undocumented_unsafe_blocks)]
-impl<E: Element> WithPostOps<E> {
-    #[inline(always)]
-    unsafe fn apply<S: Simd, const N: usize>(self, v: &[S::F32x16; N]) -> [S::F32x16; N] {
-        unsafe { self.more.apply::<S, N>(self.first.apply::<S, N>(*v)) }
-    }
-}
+impl Factors {
+    pub(crate) const NONE: Self = Self { scale: 1.0, reciprocal: 1.0 };
 
-#[allow(clippy::undocumented_unsafe_blocks)]
-impl<E: Element> Element for WithPostOps<E> {
-    const HALF: bool = E::HALF;
-    const BATCHED_STORE: bool = E::BATCHED_STORE;
+    /// Multiplies by one scale and by the reciprocal of another.
+    pub(crate) fn new(multiply: f32, divide: f32) -> Self {
+        Self { scale: multiply, reciprocal: 1.0 / divide }
+    }
 
+    /// Whether they have no effect.
     #[inline(always)]
-    fn of(data_type: DataType) -> Self {
-        Self { element: E::of(data_type), first: FusedOp::NONE, more: FusedPostOps::NONE }
+    pub(super) fn are_ones(&self) -> bool {
+        self.scale == 1.0 && self.reciprocal == 1.0
     }
+
+    /// # Safety
+    /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    fn scaled(self, factors: Factors) -> Self {
-        Self { element: self.element.scaled(factors), ..self }
-    }
-    #[inline(always)]
-    unsafe fn with_post_ops(self, post_ops: FusedPostOps) -> Self {
-        if post_ops.count == 0 {
-            return self;
-        }
-        let more = FusedPostOps { ops: post_ops.ops.wrapping_add(1), count: post_ops.count - 1 };
-        let first = unsafe { *post_ops.ops };
-        Self { element: self.element.with_zeros(first.clamps()), first, more }
-    }
-    #[inline(always)]
-    fn size(self) -> usize {
-        self.element.size()
-    }
-    #[inline(always)]
-    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F32x16 {
-        unsafe { self.element.load::<S>(p, i) }
-    }
-    #[inline(always)]
-    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F32x16 {
-        unsafe { self.element.load_n::<S>(p, i, n) }
-    }
-    #[inline(always)]
-    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
-        unsafe { self.store_all::<S, 1>(p, i, &[v]) }
-    }
-    #[inline(always)]
-    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16, n: usize) {
-        unsafe {
-            let [v] = self.apply::<S, 1>(&[v]);
-            self.element.store_n::<S>(p, i, v, n);
-        }
-    }
-    #[inline(always)]
-    unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F32x16; N]) {
-        unsafe { self.element.store_all::<S, N>(p, i, &self.apply::<S, N>(v)) }
-    }
-    #[inline(always)]
-    fn streams(self, p: *const u8) -> bool {
-        self.element.streams(p)
-    }
-    #[inline(always)]
-    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
-        unsafe { self.stream_all::<S, 1>(p, i, &[v]) }
-    }
-    #[inline(always)]
-    unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F32x16; N]) {
-        unsafe { self.element.stream_all::<S, N>(p, i, &self.apply::<S, N>(v)) }
+    pub(super) unsafe fn apply<S: Simd>(&self, v: S::F32x16) -> S::F32x16 {
+        // SAFETY: guaranteed by the caller.
+        unsafe { S::mul(S::mul(v, S::splat(self.scale)), S::splat(self.reciprocal)) }
     }
 }

@@ -25,26 +25,30 @@ pub(crate) mod math;
 pub(crate) mod neon;
 pub(crate) mod portable;
 mod quad;
+mod runtime;
 mod scalar;
 mod terms;
 mod unroll;
 mod wide_element;
+mod with_post_ops;
 
-pub(crate) use byte::{Byte, Factors};
-pub(crate) use element::{Bf16, Element, F16, F32, HalfAsF32, Runtime};
+pub(crate) use byte::Byte;
+pub(crate) use element::{Bf16, Element, F16, F32, HalfAsF32};
 pub(crate) use fenv::DefaultEnvironment;
-pub(crate) use fused::{FusedOp, FusedPostOps, WithPostOps};
+pub(crate) use fused::{Factors, FusedOp, FusedPostOps};
 pub(crate) use levels::{Level, entry_points};
 pub(crate) use loops::{
     BLOCK, CHAIN, GROUP, Map, add_wide, fold, fold_beside, lane_sums, map, map_and_fold,
 };
 pub(crate) use quad::{FOUR, Quad};
+pub(crate) use runtime::Runtime;
 pub(crate) use scalar::{
     bf16_bits, f16_bits, f16_value, read_scalar, read_wide, write_scalar, write_wide,
 };
 pub(crate) use terms::{Fold, Sums, Term, Terms};
 pub(crate) use unroll::unroll;
 pub(crate) use wide_element::{AnyWide, F64, Number, WideElement, load_lanes, store_lanes};
+pub(crate) use with_post_ops::WithPostOps;
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering;

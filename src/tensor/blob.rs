@@ -10,18 +10,6 @@ const NUMBERS: usize = 6 + 5 * MAX_NDIMS + 1;
 /// Size of every blob in bytes.
 pub(crate) const BLOB_SIZE: usize = NUMBERS * 8;
 
-/// The numbers of the data types. Add new ones at the end.
-const TYPES: [DataType; 9] = [
-    DataType::F16,
-    DataType::Bf16,
-    DataType::F32,
-    DataType::S32,
-    DataType::S8,
-    DataType::U8,
-    DataType::F64,
-    DataType::F8E5m2,
-    DataType::F8E4m3,
-];
 const LAYOUTS: [Layout; 3] = [Layout::Undef, Layout::Any, Layout::Strided];
 
 /// FNV-1a over the bytes of the numbers.
@@ -57,7 +45,7 @@ impl MemoryDesc {
     }
 
     fn numbers(&self) -> [i64; NUMBERS] {
-        let data_type = TYPES.iter().position(|t| Some(*t) == self.data_type);
+        let data_type = DataType::ALL.iter().position(|t| Some(*t) == self.data_type);
         let layout = LAYOUTS.iter().position(|l| *l == self.layout).unwrap_or(0);
         let head = [
             MARK,
@@ -101,7 +89,7 @@ impl MemoryDesc {
         let desc = Self {
             mark: Self::EMPTY.mark,
             ndims: count(numbers[1])?,
-            data_type: TYPES.get(numbers[2] as usize).copied(),
+            data_type: DataType::ALL.get(numbers[2] as usize).copied(),
             layout: *layout,
             offset: numbers[4],
             block_count: count(numbers[5])?,

@@ -5,6 +5,7 @@ use super::tags::Order;
 use super::{DataType, Layout, MAX_NDIMS, MemoryDesc};
 use crate::error::{Error, Result};
 use arrayvec::ArrayVec;
+use std::cmp::Ordering;
 
 impl MemoryDesc {
     /// This descriptor in the layout of `other`, which has the same number of dimensions. Keeps the
@@ -73,6 +74,16 @@ impl MemoryDesc {
             permuted.block_dims[slot] = permutation[self.block_dims[slot] as usize] as i64;
         }
         permuted
+    }
+
+    /// This descriptor with `axis` as its last dimension; the order of the others is kept.
+    pub(crate) fn with_last(&self, axis: usize) -> Self {
+        let place = |d: usize| match d.cmp(&axis) {
+            Ordering::Less => d,
+            Ordering::Equal => self.ndims.saturating_sub(1),
+            Ordering::Greater => d - 1,
+        };
+        self.permuted(&std::array::from_fn::<usize, MAX_NDIMS, _>(place)[..self.ndims])
     }
 
     /// The same elements at the same addresses, in the same logical order, with other dimensions.

@@ -11,10 +11,13 @@ use std::time::Instant;
 const HELP: &str = "\
 Usage: cargo xtask TASK [ARGUMENTS]
 
-  quick   Format, clippy, unit tests, layering, links and two small benchdnn batches
+  quick   Format, clippy, unit tests, layering, documents and three small benchdnn batches
   full    Everything that must hold before a change lands: runs .ci/run
   bench   cargo bench -p norm-benches; ARGUMENTS go to criterion
-  bless   Regenerate every recorded file: Rust declarations, symbol lists, instruction counts, code size
+  bless   Regenerate every recorded file: Rust declarations, symbol lists, instruction counts, code size,
+          and what `reference` writes
+  reference
+          Write the parts of docs/ that are made from other files: benchdnn's options and the examples
   stage   Lay out an installation in target/stage, as make does; ARGUMENTS go to cargo, after --libdir DIR
 
 CONTRIBUTING.md says what each check proves and how long it takes.";
@@ -65,9 +68,10 @@ fn quick() -> Vec<Step> {
         "cargo fmt --all --check",
         "cargo clippy --release --workspace --all-targets -- -D warnings",
         "cargo test --release --workspace --lib",
-        "cargo test --release -p libnorm --test unit --test layering --test house --test docs_links",
+        "cargo test --release -p libnorm --test unit --test layering --test house --test docs_links --test documents",
         "cargo run --release -p benchdnn -- --batch=test_lnorm_smoke",
         "cargo run --release -p benchdnn -- --reorder --batch=test_reorder_smoke",
+        "cargo run --release -p benchdnn -- --softmax --batch=test_softmax_smoke",
     ]
     .map(Step::new)
     .into()
@@ -88,6 +92,16 @@ fn bless() -> Vec<Step> {
         Step::new("python3 scripts/loop_instructions.py --bless"),
         Step::new("python3 scripts/code_size.py --bless"),
     ]
+    .into_iter()
+    .chain(reference())
+    .collect()
+}
+
+fn reference() -> Vec<Step> {
+    vec![
+        Step::blessing("cargo test --release -p benchdnn --test documents the_reference"),
+        Step::blessing("cargo test --release -p libnorm --test documents copies"),
+    ]
 }
 
 fn main() -> ExitCode {
@@ -99,6 +113,7 @@ fn main() -> ExitCode {
         "full" if rest.is_empty() => vec![Step::new(".ci/run")],
         "bench" => bench(rest),
         "bless" if rest.is_empty() => bless(),
+        "reference" if rest.is_empty() => reference(),
         #[cfg(unix)]
         "stage" if !asks_for_help(rest) => return end(stage::stage(root(), rest)),
         _ if asks_for_help(&arguments) => {

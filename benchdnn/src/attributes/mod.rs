@@ -183,6 +183,15 @@ impl Attributes {
         self.scales.value.iter().find(|scale| scale.argument == argument)
     }
 
+    /// The factor that given scales of src and dst apply to a result.
+    pub fn gain(&self) -> f32 {
+        let scale = |argument| match self.scale(argument).map(|scale| scale.value) {
+            Some(Value::Given(value)) if value > 0.0 => value,
+            _ => 1.0,
+        };
+        scale(NORM_ARG_SRC) / scale(NORM_ARG_DST)
+    }
+
     /// The zero point of an argument, if it has one.
     pub fn zero_point(&self, argument: i32) -> Option<&Quantization> {
         self.zero_points.value.iter().find(|zero_point| zero_point.argument == argument)

@@ -24,6 +24,18 @@ pub struct Info {
     pub help: &'static str,
 }
 
+impl Info {
+    /// A list of values that a driver's problems multiply by.
+    pub const fn list(
+        topic: &'static str,
+        name: &'static str,
+        default: &'static str,
+        help: &'static str,
+    ) -> Info {
+        Info { name, short: None, value: "LIST", topic, default, help }
+    }
+}
+
 /// An option that changes a state of type `S`.
 #[derive(Debug)]
 pub struct Opt<S: 'static> {

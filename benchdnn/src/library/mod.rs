@@ -11,6 +11,7 @@ mod connection;
 mod functions;
 mod objects;
 mod primitive;
+mod wanted;
 
 pub use attributes::PrimitiveAttr;
 pub use connection::Connection;
@@ -18,6 +19,8 @@ pub use functions::Opened;
 pub(crate) use functions::functions;
 pub use objects::{Handle, MemoryDesc, has_tag};
 pub use primitive::PrimitiveDesc;
+pub(crate) use wanted::hint;
+pub use wanted::{TensorRequest, Wanted};
 
 use crate::executor::{Control, Prepared, Refusal};
 use norm as _;

@@ -9,12 +9,12 @@
 //! ```
 //!
 //! with sums in f64 over results in f32 (f64 for f64), whatever dst's type is. The step is 1/32 of
-//! a part's deviation, rounded to a power of two for which all points are values of the type. `D`
+//! a part's [`Unit`], rounded to a power of two for which all points are values of the type. `D`
 //! and backward's `sum(u*diff_src)` may differ by
 //!
 //! - truncation: less than a quarter of the difference between four points and the inner two;
 //! - rounding: each dst may be off by its bound ([`Kind::bound`]), times the weights above;
-//! - backward's own bound, times `|u|`.
+//! - backward's own bound, times `|u|`, with what rounding saved values to their types changes.
 //!
 //! Where dst is linear in an input (scale, shift), two points suffice and nothing is truncated.
 
@@ -26,14 +26,14 @@ use crate::execution::{Output, Placement, run_once};
 use crate::executor::Prepared;
 use crate::fill::Fill;
 use crate::outcome::{Outcome, Status};
-use crate::problem::{Data, Dependence, Expected, Gradients, Problem, Spec};
+use crate::problem::{Data, Dependence, Expected, Gradients, Problem, Spec, Unit};
 use crate::report::Reporter;
 
 /// Single elements of a part that are tried, the first and the last among them.
 const ELEMENTS: usize = 6;
 /// Directions of random signs that are tried.
 const RANDOM: u64 = 3;
-/// The step in deviations of the part.
+/// The step in units of the part.
 const STEP: f64 = 1.0 / 32.0;
 
 /// The problem as it is checked.
@@ -48,8 +48,16 @@ struct Check<'c> {
 #[derive(Clone, Copy)]
 struct Parts {
     count: usize,
-    centred: bool,
+    inner: usize,
+    unit: Unit,
     noun: &'static str,
+}
+
+impl Parts {
+    /// The place of an element of a part of `size` elements.
+    fn at(&self, part: usize, size: usize, element: usize) -> usize {
+        (part / self.inner * size + element) * self.inner + part % self.inner
+    }
 }
 
 /// An output of backward: its name, its values and how far each may be off.
@@ -132,19 +140,26 @@ impl Check<'_> {
 
         // Backward at the point itself, with what forward saves for it there.
         let outputs = execute(&*prepared, forward, &self.data)?;
+        let mut unrounded = self.data.clone();
         for &id in &gradients.saved {
             if let Some(output) = find(&outputs, id) {
-                self.data.set(id, output.layout.data_type.decode(&output.elements));
+                let (values, dt) = (
+                    output.layout.data_type.decode(&output.elements),
+                    spec(backward, id).data_type,
+                );
+                self.data.set(id, values.iter().map(|&value| dt.round(value)).collect());
+                unrounded.set(id, values);
             }
         }
         let outputs = execute(&*prepared_backward, backward, &self.data)?;
         let expected = backward.expected(&self.data);
+        let exact = backward.expected(&unrounded);
         for gradient in &gradients.of {
             let Some(output) = find(&outputs, gradient.output) else { continue };
-            let claim = claim(output, &expected);
+            let claim = claim(output, &expected, &exact);
             match gradient.dependence {
-                Dependence::Parts { count, centred, noun } => {
-                    let parts = Parts { count, centred, noun };
+                Dependence::Parts { count, inner, unit, noun } => {
+                    let parts = Parts { count, inner, unit, noun };
                     let size = claim.values.len() / count;
                     for direction in directions(size) {
                         self.along(&*prepared, gradient.input, parts, &direction, &claim)?;
@@ -184,19 +199,25 @@ impl Check<'_> {
         let values = self.data.get(input);
         let size = values.len() / parts.count;
         let dt = spec(&*self.gradients.forward, input).data_type;
-        let steps: Vec<f64> = values.chunks(size).map(|part| step(part, parts, dt)).collect();
+        let steps: Vec<f64> = (0..parts.count)
+            .map(|part| {
+                let part: Vec<f64> = (0..size).map(|i| values[parts.at(part, size, i)]).collect();
+                step(&part, parts.unit, dt)
+            })
+            .collect();
         // L of each part and its possible rounding error, at -2, -1, 1 and 2 steps.
         let mut sums = Vec::new();
         for factor in [-2.0, -1.0, 1.0, 2.0] {
             let mut data = self.data.clone();
             data.change(input, |values| {
-                for (part, step) in values.chunks_mut(size).zip(&steps) {
-                    let moved = part.iter_mut().enumerate();
-                    moved.for_each(|(i, x)| *x += factor * step * direction.at(i));
+                for (part, step) in steps.iter().enumerate() {
+                    for i in 0..size {
+                        values[parts.at(part, size, i)] += factor * step * direction.at(i);
+                    }
                 }
             });
             let (result, bounds) = self.result(prepared, &data)?;
-            sums.push(self.weighted(&result, &bounds, parts.count));
+            sums.push(self.weighted(&result, &bounds, parts));
         }
         for (part, &step) in steps.iter().enumerate() {
             let [(a, ea), (b, eb), (c, ec), (d, ed)] = [0, 1, 2, 3].map(|i| sums[i][part]);
@@ -206,8 +227,9 @@ impl Check<'_> {
             let (mut got, mut own) = (0.0, 0.0);
             for i in 0..size {
                 let u = direction.at(i);
-                got += u * claim.values[part * size + i];
-                own += u.abs() * claim.bounds[part * size + i];
+                let at = parts.at(part, size, i);
+                got += u * claim.values[at];
+                own += u.abs() * claim.bounds[at];
             }
             let allowed = (want - inner).abs() / 4.0 + rounding + own;
             self.findings.add(got, want, allowed, || {
@@ -249,31 +271,36 @@ impl Check<'_> {
     }
 
     /// `sum(w*dst)` of each part and how far it may be off.
-    fn weighted(&self, result: &[f64], bounds: &[f64], count: usize) -> Vec<(f64, f64)> {
-        let size = result.len() / count;
-        let weights = self.data.get(self.gradients.weights).chunks(size);
-        let parts = weights.zip(result.chunks(size).zip(bounds.chunks(size)));
-        parts
-            .map(|(weights, (result, bounds))| {
-                let elements = weights.iter().zip(result.iter().zip(bounds));
-                elements.fold((0.0, 0.0), |(sum, error), (w, (x, bound))| {
-                    (sum + w * x, error + w.abs() * bound)
-                })
+    fn weighted(&self, result: &[f64], bounds: &[f64], parts: Parts) -> Vec<(f64, f64)> {
+        let size = result.len() / parts.count;
+        let weights = self.data.get(self.gradients.weights);
+        let part = |part| {
+            let places = (0..size).map(|i| parts.at(part, size, i));
+            places.fold((0.0, 0.0), |(sum, error), at| {
+                (sum + weights[at] * result[at], error + weights[at].abs() * bounds[at])
             })
-            .collect()
+        };
+        (0..parts.count).map(part).collect()
     }
 }
 
-/// An output of backward with its own rounding: to its type, and that of the arithmetic.
-fn claim(output: &Output, expected: &[Expected]) -> Claim {
-    let expected = expected.iter().find(|expected| expected.id == output.id);
-    let Expected { kind, terms, .. } = expected.expect("the oracle gives every output");
+/// An output of backward with its own rounding: to its type, that of the arithmetic, and what the
+/// rounding of saved values to their types changes: the difference from `exact`.
+fn claim(output: &Output, expected: &[Expected], exact: &[Expected]) -> Claim {
+    let of_output = |all: &[Expected]| {
+        let found = all.iter().find(|expected| expected.id == output.id).cloned();
+        found.expect("the oracle gives every output")
+    };
+    let (Expected { kind, terms, values: rounded, .. }, exact) =
+        (of_output(expected), of_output(exact));
     // Statistics that forward saves are f32 for f64, too.
-    let kind = if *kind == Kind::Double { Kind::Result } else { *kind };
+    let kind = if kind == Kind::Double { Kind::Result } else { kind };
     let dt = output.layout.data_type;
     let values = dt.decode(&output.elements);
-    let bounds = values.iter().zip(&**terms);
-    let bounds = bounds.map(|(&x, &terms)| kind.bound(x, terms) + dt.ulp(x)).collect();
+    let moved = rounded.iter().zip(&*exact.values).map(|(rounded, exact)| (rounded - exact).abs());
+    let bounds = values.iter().zip(&*terms).zip(moved);
+    let bounds = bounds.map(|((&x, &terms), moved)| kind.bound(x, terms) + dt.ulp(x) + moved);
+    let bounds = bounds.collect();
     Claim { name: output.name, values, bounds }
 }
 
@@ -286,14 +313,18 @@ fn execute(prepared: &dyn Prepared, problem: &dyn Problem, own: &Data) -> Result
 
 /// The step of a part: a power of two by which its elements can be moved twice either way and
 /// stay values of the type.
-fn step(part: &[f64], parts: Parts, dt: DataType) -> f64 {
-    let count = part.len() as f64;
-    let mean = if parts.centred { part.iter().sum::<f64>() / count } else { 0.0 };
-    let variance = part.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count;
+fn step(part: &[f64], unit: Unit, dt: DataType) -> f64 {
     let size = part.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
-    let deviation = if variance > 0.0 { variance.sqrt() } else { size };
+    let count = part.len() as f64;
+    let mean = if unit == Unit::Deviation { part.iter().sum::<f64>() / count } else { 0.0 };
+    let variance = part.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / count;
+    let unit = match unit {
+        Unit::One => 1.0,
+        _ if variance > 0.0 => variance.sqrt(),
+        _ => size,
+    };
     let least = dt.ulp(size * 2.0);
-    (deviation * STEP).log2().floor().exp2().max(least)
+    (unit * STEP).log2().floor().exp2().max(least)
 }
 
 fn spec(problem: &dyn Problem, id: i32) -> Spec {

@@ -2,11 +2,11 @@
 
 use benchdnn::attributes::PostOp;
 use benchdnn::data_type::DataType;
-use benchdnn::drivers::lnorm::{LnormProblem, Request, Wanted};
+use benchdnn::drivers::lnorm::{LnormProblem, Request};
 use benchdnn::execution::Role;
 use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
 use benchdnn::float_mode::{self, FloatMode};
-use benchdnn::library::{self, Executor};
+use benchdnn::library::{self, Executor, Wanted};
 use benchdnn::oracle::lnorm::Flags;
 use benchdnn::oracle::post_ops::EltwiseAlgorithm;
 use benchdnn::problem::{Place, Problem, Spec};

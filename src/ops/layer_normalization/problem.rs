@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::heap;
 use crate::primitive::{Accepted, ArgumentName, Attr, OpArgument, PostOp, PropKind, Usage};
-use crate::tensor::{DataType, Layout, MemoryDesc};
+use crate::tensor::{DataType, Layout, MemoryDesc, Support};
 use norm_sys as sys;
 use std::fmt;
 
@@ -200,39 +200,22 @@ impl LayerNormalization {
         if stat.is_blocked() {
             return Err(Error::unimplemented("stat_desc: statistics do not lie in blocks"));
         }
-        if self.statistics_usage() == Some(Usage::Output) && stat.overlaps_itself() {
-            return Err(overlap("stat"));
+        if self.statistics_usage() == Some(Usage::Output) {
+            stat.check_output("stat_desc")?;
         }
         Ok(stat.clone())
     }
 
     /// The descriptor of a tensor with the dimensions of src; `any` becomes the order of src.
     fn tensor_like_src(&self, name: &str, desc: &MemoryDesc) -> Result<MemoryDesc> {
-        if desc.dims() != self.src.dims() {
-            return Err(Error::invalid(format_args!(
-                "{name}_desc: dimensions {:?} are not those of src_desc, {:?}",
-                desc.dims(),
-                self.src.dims()
-            )));
-        }
-        check_data_type(format_args!("{name}_desc"), desc, self.prop_kind.is_forward())?;
-        match desc.layout() {
-            // The exact layout of src, including gaps, if the data types agree.
-            Layout::Any
-                if desc.data_type() == self.src.data_type() && !self.src.overlaps_itself() =>
-            {
-                Ok(self.src.clone())
-            }
-            Layout::Any => desc.resolved_like(&self.src),
-            _ => Ok(desc.clone()),
-        }
+        let desc = desc.resolved_for(format_args!("{name}_desc"), ("src_desc", &self.src))?;
+        check_data_type(format_args!("{name}_desc"), &desc, self.prop_kind.is_forward())?;
+        Ok(desc)
     }
 
     fn output_like_src(&self, name: &str, desc: &MemoryDesc) -> Result<MemoryDesc> {
         let desc = self.tensor_like_src(name, desc)?;
-        if desc.overlaps_itself() {
-            return Err(overlap(name));
-        }
+        desc.check_output(format_args!("{name}_desc"))?;
         Ok(desc)
     }
 
@@ -342,36 +325,17 @@ impl LayerNormalization {
 
 /// Checks the data type of a tensor of rows. Backward supports no 8-bit types.
 fn check_data_type(name: fmt::Arguments<'_>, desc: &MemoryDesc, forward: bool) -> Result<()> {
-    match desc.data_type() {
-        Some(DataType::F32 | DataType::Bf16 | DataType::F16 | DataType::F64) => Ok(()),
-        Some(DataType::S8 | DataType::U8 | DataType::F8E4m3 | DataType::F8E5m2) if forward => {
-            Ok(())
-        }
-        Some(other) => Err(Error::unimplemented(format_args!(
-            "{name}: {} layer normalization takes {}, not {}",
-            if forward { "forward" } else { "backward" },
-            if forward {
-                "f32, bf16, f16, f64, s8, u8, f8_e4m3 and f8_e5m2"
-            } else {
-                "f32, bf16, f16 and f64"
-            },
-            other.name()
-        ))),
-        None => Err(Error::invalid(format_args!("{name}: an empty descriptor"))),
-    }
+    let what = if forward { "forward layer normalization" } else { "backward layer normalization" };
+    desc.check_type(name, what, |t| t == DataType::F64 || t.is_supported(forward))
 }
 
 /// Checks the data type of scale and shift.
 fn check_parameter_type(name: &str, data_type: DataType) -> Result<()> {
-    match data_type {
-        DataType::F32 | DataType::Bf16 | DataType::F16 => Ok(()),
-        other => Err(Error::unimplemented(format_args!(
+    match data_type.support() {
+        Support::Full => Ok(()),
+        _ => Err(Error::unimplemented(format_args!(
             "{name}: scale and shift are f32, bf16 or f16, not {}",
-            other.name()
+            data_type.name()
         ))),
     }
-}
-
-fn overlap(name: &str) -> Error {
-    Error::invalid(format_args!("{name}_desc: elements of an output share an address"))
 }

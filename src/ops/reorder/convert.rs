@@ -4,7 +4,7 @@
 //! instruction set.
 
 use crate::simd::{LANES, Simd, entry_points, read_scalar, read_wide, write_scalar, write_wide};
-use crate::tensor::DataType;
+use crate::tensor::{DataType, Support, for_type};
 
 /// Elements converted at once; they stay in the first-level cache.
 pub(super) const CHUNK: usize = 256;
@@ -43,7 +43,7 @@ impl Conversion {
     /// Whether the arithmetic is f64.
     #[inline(always)]
     fn is_wide(&self) -> bool {
-        let wide = |t| matches!(t, DataType::F64 | DataType::S32);
+        let wide = |t: DataType| t.support() == Support::Wide;
         wide(self.src_type) || wide(self.dst_type)
     }
 
@@ -76,23 +76,6 @@ impl Conversion {
             }
         }
     }
-}
-
-/// Instantiates `$body` with `$type` as a constant for each listed type. Other types do not occur.
-macro_rules! for_type {
-    ($data_type:expr, |$type:ident| $body:expr) => {
-        for_type!($data_type, [F32 F64 S32 S8 U8 Bf16 F16 F8E4m3 F8E5m2], |$type| $body)
-    };
-    ($data_type:expr, [$($name:ident)*], |$type:ident| $body:expr) => {
-        match $data_type {
-            $(DataType::$name => {
-                const $type: DataType = DataType::$name;
-                $body
-            })*
-            #[allow(unreachable_patterns, reason = "the list may be of all types")]
-            _ => (),
-        }
-    };
 }
 
 entry_points! {
@@ -190,18 +173,20 @@ unsafe fn convert_wide(c: &Conversion, src: *const u8, dst: *mut u8, n: usize) {
 unsafe fn load<S: Simd>(data_type: DataType, p: *const u8, values: &mut [f32; CHUNK], n: usize) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        match data_type {
+        for_type!(data_type, |TYPE| match TYPE {
             DataType::F32 => {
                 std::ptr::copy_nonoverlapping(p, values.as_mut_ptr().cast::<u8>(), n * 4);
             }
             DataType::Bf16 => load_half::<S, true>(p, values, n),
             DataType::F16 => load_half::<S, false>(p, values, n),
+            // These are converted in f64.
+            DataType::S32 | DataType::F64 => (),
             _ => {
-                for_type!(data_type, [S8 U8 F8E4m3 F8E5m2], |TYPE| for (i, v) in values[..n].iter_mut().enumerate() {
+                for (i, v) in values[..n].iter_mut().enumerate() {
                     *v = read_scalar(TYPE, p, i);
-                })
+                }
             }
-        }
+        });
     }
 }
 
@@ -248,18 +233,20 @@ unsafe fn load_half<S: Simd, const BF16: bool>(p: *const u8, values: &mut [f32; 
 unsafe fn store<S: Simd>(data_type: DataType, p: *mut u8, values: &[f32; CHUNK], n: usize) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        match data_type {
+        for_type!(data_type, |TYPE| match TYPE {
             DataType::F32 => {
                 std::ptr::copy_nonoverlapping(values.as_ptr().cast::<u8>(), p, n * 4);
             }
             DataType::Bf16 => store_half::<S, true>(p, values, n),
             DataType::F16 => store_half::<S, false>(p, values, n),
+            // These are converted in f64.
+            DataType::S32 | DataType::F64 => (),
             _ => {
-                for_type!(data_type, [S8 U8 F8E4m3 F8E5m2], |TYPE| for (i, v) in values[..n].iter().enumerate() {
+                for (i, v) in values[..n].iter().enumerate() {
                     write_scalar(TYPE, p, i, *v);
-                })
+                }
             }
-        }
+        });
     }
 }
 
@@ -286,18 +273,6 @@ unsafe fn store_half<S: Simd, const BF16: bool>(p: *mut u8, values: &[f32; CHUNK
 mod tests {
     use super::*;
     use crate::simd::Level;
-
-    const ALL: [DataType; 9] = [
-        DataType::F32,
-        DataType::F64,
-        DataType::S32,
-        DataType::S8,
-        DataType::U8,
-        DataType::Bf16,
-        DataType::F16,
-        DataType::F8E4m3,
-        DataType::F8E5m2,
-    ];
 
     fn values() -> Vec<f64> {
         let mut values = vec![0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300];
@@ -338,7 +313,8 @@ mod tests {
         let some = Arithmetic { is_identity: false, src_scale: 0.375, src_zero: 3.0, ..none };
         let all = Arithmetic { sum: -0.5, dst_scale: 1.7, dst_zero: -5.0, ..some };
         let mut compared = 0;
-        for (src_type, dst_type) in ALL.iter().flat_map(|s| ALL.map(|d| (*s, d))) {
+        let types = DataType::ALL;
+        for (src_type, dst_type) in types.iter().flat_map(|s| types.map(|d| (*s, d))) {
             let src = bytes(src_type, &values);
             let before = bytes(dst_type, &vec![2.0; n]);
             for arithmetic in [none, some, all] {
@@ -378,7 +354,7 @@ mod tests {
     /// Conversion from f64 rounds to nearest even; checked against the neighbouring codes.
     #[test]
     fn every_type_rounds_to_nearest() {
-        for data_type in ALL {
+        for data_type in DataType::ALL {
             for x in values().into_iter().filter(|x| x.abs() < 1e15) {
                 let mut code = [0u8; 8];
                 // SAFETY: there is room for every type.

@@ -2,10 +2,9 @@
 
 use super::problem::Reorder;
 use super::{reference, runs};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::heap::Counted;
-use crate::primitive::{Arguments, Implementation, Op, OpArgument, PropKind, Variant};
-use crate::tensor::MemoryDesc;
+use crate::primitive::{Implementation, Op, OpArgument, PropKind, Variant};
 use norm_sys as sys;
 use std::fmt;
 
@@ -26,17 +25,6 @@ impl Op for Reorder {
         &self.arguments
     }
 
-    fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc> {
-        match what {
-            sys::norm_query_src_md if index == 0 => Some(&self.src),
-            sys::norm_query_dst_md if index == 0 => Some(&self.dst),
-            sys::norm_query_exec_arg_md => {
-                self.arguments.iter().find(|a| a.id == index).map(|a| &a.desc)
-            }
-            _ => None,
-        }
-    }
-
     fn auxiliary(&self, _f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }
@@ -46,16 +34,5 @@ impl Op for Reorder {
             Some(level) => runs::make(self, variant, level),
             None => reference::make(self, variant),
         }
-    }
-
-    fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
-        let shared = arguments.get(sys::NORM_ARG_SRC);
-        let is_same = self.src_type == self.dst_type && self.src.same_layout(&self.dst);
-        if !shared.is_null() && shared == arguments.get(sys::NORM_ARG_DST) && !is_same {
-            return Err(Error::invalid(
-                "args: SRC and DST share a buffer but not their data type and layout",
-            ));
-        }
-        Ok(())
     }
 }

@@ -90,9 +90,7 @@ impl Reorder {
                 src.dims()
             )));
         }
-        if dst.overlaps_itself() {
-            return Err(Error::invalid("dst_desc: elements of an output overlap"));
-        }
+        dst.check_output("dst_desc")?;
         attr.check("reorder", &ACCEPTED)?;
         let point = |arg, name: &str, data_type: DataType| {
             let found = attr.zero_points.get(arg);

@@ -1,4 +1,4 @@
-//! The formula over rows of f32 that lie densely: three sweeps forward, two backward.
+//! The formula over dense rows of f32: three sweeps forward, two backward.
 //!
 //! ```text
 //! forward            max = max(x)
@@ -11,9 +11,9 @@
 use super::problem::SoftmaxAlgorithm;
 use crate::rows::{RowTensor, TENSORS};
 use crate::simd::lanes::Lanes;
-use crate::simd::{Fold, LANES, Level, Map, Simd, Terms, entry_points, fold, map, math};
+use crate::simd::{Fold, LANES, Level, Map, Simd, Terms, entry_points, fold, map, math, unroll};
 
-/// What a kernel is told of a range of rows.
+/// The arguments of a kernel.
 pub(super) struct Job<'a> {
     pub(super) cols: usize,
     pub(super) forward: bool,
@@ -30,34 +30,36 @@ impl Job<'_> {
     }
 }
 
-/// The largest of `cols` elements, NaN left aside.
+/// Independent maxima of the long loop.
+const CHAINS: usize = 4;
+
+/// The largest of `cols` elements; NaN is ignored.
 ///
 /// # Safety
-/// They are there, at least one; the instruction set of `S` is too.
+/// There is at least one, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn largest<S: Simd>(row: *const f32, cols: usize) -> f32 {
-    // SAFETY: the caller's; the last vector covers some elements again.
+    // SAFETY: guaranteed by the caller; the last vector overlaps the one before.
     unsafe {
         let lowest = Lanes::<S>::new(S::splat(f32::NEG_INFINITY));
         if cols < LANES {
             let there = Lanes::<S>::new(S::first_n(S::splat(1.0), cols)).eq(1.0);
             return there.select(Lanes::load(row, cols), lowest).largest();
         }
-        let load = |i: usize| row.wrapping_add(i);
-        let (mut a, mut b, mut c, mut d) = (lowest, lowest, lowest, lowest);
+        let mut largest = [lowest; CHAINS];
         let mut i = 0;
-        while i + 4 * LANES <= cols {
-            a = Lanes::load(load(i), LANES).max(a);
-            b = Lanes::load(load(i + LANES), LANES).max(b);
-            c = Lanes::load(load(i + 2 * LANES), LANES).max(c);
-            d = Lanes::load(load(i + 3 * LANES), LANES).max(d);
-            i += 4 * LANES;
+        while i + CHAINS * LANES <= cols {
+            unroll!(k in CHAINS, {
+                largest[k] = Lanes::load(row.add(i + k * LANES), LANES).max(largest[k]);
+            });
+            i += CHAINS * LANES;
         }
+        let [mut a, b, c, d] = largest;
         while i + LANES <= cols {
-            a = Lanes::load(load(i), LANES).max(a);
+            a = Lanes::load(row.add(i), LANES).max(a);
             i += LANES;
         }
-        b = Lanes::load(load(cols - LANES), LANES).max(b);
+        a = Lanes::load(row.add(cols - LANES), LANES).max(a);
         a.max(b).max(c.max(d)).largest()
     }
 }
@@ -147,11 +149,11 @@ sweeps! { Backward, |self, i, n|
 }
 
 /// # Safety
-/// The row is there, in f32 and this thread's; the instruction set of `S` is too.
+/// The row exists in f32, no other thread writes it, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn forward_row<S: Simd, const LOG: bool>(job: &Job<'_>, row: usize) {
     let (src, dst) = (job.row(0, row), job.row(1, row));
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut row = Forward::<LOG> { src, dst, max: largest::<S>(src, job.cols), factor: 0.0 };
         let sum = fold::<S, 1, _>(job.cols, &row).products[0];
@@ -167,7 +169,7 @@ unsafe fn forward_row<S: Simd, const LOG: bool>(job: &Job<'_>, row: usize) {
 #[inline(always)]
 unsafe fn backward_row<S: Simd, const LOG: bool>(job: &Job<'_>, row: usize) {
     let (dst, diff_dst, diff_src) = (job.row(0, row), job.row(1, row), job.row(2, row));
-    // SAFETY: the caller's.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut row = Backward::<LOG> { dst, diff_dst, diff_src, sum: 0.0 };
         row.sum = fold::<S, 1, _>(job.cols, &row).products[0] as f32;
@@ -182,7 +184,7 @@ unsafe fn backward_row<S: Simd, const LOG: bool>(job: &Job<'_>, row: usize) {
 #[inline(always)]
 unsafe fn rows<S: Simd>(job: &Job<'_>, first: usize, last: usize) {
     for row in first..last {
-        // SAFETY: the caller's.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match (job.forward, job.algorithm) {
                 (true, SoftmaxAlgorithm::Accurate) => forward_row::<S, false>(job, row),

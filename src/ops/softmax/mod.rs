@@ -1,4 +1,4 @@
-//! Softmax and logsoftmax along one dimension: the problem, its checks and its implementations.
+//! Softmax and logsoftmax along one dimension.
 //!
 //! Forward, per row x, with `m = max(x)` and `s = sum(exp(x - m))`: `dst = exp(x - m) / s`, or `dst = (x - m) - ln(s)`.
 //! Backward, from dst alone: `diff_src = dst * (diff_dst - sum(diff_dst*dst))`, or
@@ -9,6 +9,7 @@
 //! rounded once. A row whose maximum is infinite is NaN.
 
 mod kernel;
+mod op;
 mod problem;
 mod reference;
 mod vector;

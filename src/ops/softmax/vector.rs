@@ -1,14 +1,13 @@
-//! The vector implementations: rows in f32, where they are or on a stage.
+//! The vector implementations: rows in f32, in place or on a stage.
 
 use super::kernel::{Entry, Job, entry};
-use super::problem::{Softmax, SoftmaxAlgorithm};
+use super::problem::{Operands, Softmax, SoftmaxAlgorithm};
 use crate::error::{Error, Result};
 use crate::heap::{Counted, counted};
-use crate::primitive::{Execution, Implementation, PostOpChain, Variant};
+use crate::primitive::{Execution, Implementation, Variant};
 use crate::rows::{Operand, Pipeline, Spec, TENSORS, row_order};
 use crate::simd::Level;
 use crate::tensor::{DataType, RowMap};
-use norm_sys as sys;
 
 /// The vector implementation at a level, or why it does not fit.
 pub(super) fn make(
@@ -16,41 +15,31 @@ pub(super) fn make(
     variant: &'static Variant,
     level: Level,
 ) -> Result<Box<Counted<dyn Implementation>>> {
-    let p = problem;
-    if let Some(blocked) = p.tensors().find(|argument| argument.desc.is_blocked()) {
+    if let Some(blocked) = problem.arguments.iter().find(|argument| argument.desc.is_blocked()) {
         let text = format_args!("the layout of {} is cut into blocks", blocked.name);
         return Err(Error::unimplemented(text));
     }
-    if p.dst.ndims() > RowMap::MAX_LEVELS + 1 {
-        return Err(Error::unimplemented(format_args!("{} dimensions", p.dst.ndims())));
+    let Operands { ids, descs, output, rows, cols } = problem.operands();
+    if descs[0].ndims() > RowMap::MAX_LEVELS + 1 {
+        return Err(Error::unimplemented(format_args!("{} dimensions", descs[0].ndims())));
     }
-    let forward = p.prop_kind.is_forward();
-    let (ids, descs) = if forward {
-        ([sys::NORM_ARG_SRC, sys::NORM_ARG_DST, 0], [&p.src, &p.dst, &p.diff_src])
-    } else {
-        (
-            [sys::NORM_ARG_DST, sys::NORM_ARG_DIFF_DST, sys::NORM_ARG_DIFF_SRC],
-            [&p.dst, &p.diff_dst, &p.diff_src],
-        )
-    };
-    let descs = descs.map(|desc| p.axis_last(desc));
     let order = row_order(&descs[0], false);
-    let output = if forward { 1 } else { 2 };
     let pipeline = Pipeline::new(Spec {
         level: Some(level),
-        rows: p.rows,
-        cols: p.cols,
+        rows,
+        cols,
         operands: [0, 1, 2].map(|i| Operand {
             desc: &descs[i],
             kernel_type: DataType::F32,
             output: i == output,
         }),
         order: &order,
-        chain: PostOpChain::new(&p.attr_axis_last()?, &p.axis_last(&p.dst), Some(&order))?,
+        chain: problem.chain(&descs[1], Some(&order))?,
         sums: [false; 2],
         room: 0,
     });
-    let (algorithm, entry) = (p.algorithm, entry(level));
+    let (forward, algorithm) = (problem.prop_kind.is_forward(), problem.algorithm);
+    let entry = entry(level);
     Ok(counted(Vectorized { variant, forward, algorithm, pipeline, ids, entry })?)
 }
 

@@ -146,6 +146,12 @@ impl Attr {
         }
     }
 
+    /// The same for tensors whose dimension `axis` was moved to the end; scales and zero points have mask 0.
+    pub(crate) fn with_last(&self, axis: usize) -> Result<Self> {
+        let moved = self.post_ops.with_operands(|_, _, operand| Ok(operand.with_last(axis)))?;
+        Ok(self.with_post_ops(moved))
+    }
+
     /// Appends the execution arguments that the attributes add: scales and zero points of
     /// `tensors`, and the operands of post-operations on `dst`. The layout of `dst` must be
     /// resolved.

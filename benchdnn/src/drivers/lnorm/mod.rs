@@ -9,8 +9,8 @@ mod request;
 mod settings;
 mod tensors;
 
-pub use problem::{Direction, LnormProblem};
-pub use request::{Request, TensorRequest, Wanted};
+pub use problem::LnormProblem;
+pub use request::Request;
 pub use settings::Settings;
 
 use crate::driver::{Row, erased};

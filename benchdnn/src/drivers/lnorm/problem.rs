@@ -1,56 +1,27 @@
 //! One layer normalization problem, and its line.
 
-use super::request::{Request, TensorRequest, Wanted};
+use super::request::Request;
 use super::settings::OPTIONS;
 use super::{data, tensors};
-use crate::attributes::{ATTRIBUTES, AttributeTensor, Attributes, Context, PostOp, Value};
+use crate::attributes::{AttributeTensor, Attributes, Context, PostOp};
 use crate::data_type::DataType;
+use crate::direction::Direction;
+use crate::driver::line;
 use crate::fill::Fill;
 use crate::fill::lnorm::LnormShape;
 use crate::language::descriptor;
-use crate::language::options::word as shared_word;
-use crate::library::{self, has_tag};
+use crate::language::options::word;
+use crate::library::{self, TensorRequest, Wanted, has_tag};
 use crate::oracle::lnorm::Flags;
-use crate::problem::{Data, Dependence, Expected, Gradient, Gradients, Key, Problem, Slices, Spec};
+use crate::problem::{
+    Data, Dependence, Expected, Gradient, Gradients, Key, Problem, Slices, Spec, Unit,
+};
 use crate::tensor::{Layout, Tag};
 use norm_sys::{
     NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
     NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
 };
 use std::ops::RangeInclusive;
-
-/// What is computed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// Forward for training: statistics are outputs.
-    #[default]
-    ForwardTraining,
-    /// Forward for inference.
-    ForwardInference,
-    /// The gradient of src.
-    BackwardData,
-    /// The gradients of src, scale and shift.
-    Backward,
-}
-
-impl Direction {
-    /// Names and directions for `--dir`.
-    pub const NAMES: [(&'static str, Direction); 4] = [
-        ("FWD_D", Direction::ForwardTraining),
-        ("FWD_I", Direction::ForwardInference),
-        ("BWD_D", Direction::BackwardData),
-        ("BWD_DW", Direction::Backward),
-    ];
-
-    /// Whether it is a forward direction.
-    pub fn is_forward(self) -> bool {
-        matches!(self, Direction::ForwardTraining | Direction::ForwardInference)
-    }
-
-    fn name(self) -> &'static str {
-        Direction::NAMES[self as usize].0
-    }
-}
 
 /// The numbers of dimensions that the primitive supports.
 pub(super) const DIMENSIONS: RangeInclusive<usize> = 2..=5;
@@ -138,35 +109,21 @@ impl LnormProblem {
 
     /// The factor that scales apply to an integer result; 1 for other types.
     fn gain(&self) -> f32 {
-        let scale = |argument| match self.attributes.scale(argument).map(|scale| scale.value) {
-            Some(Value::Given(value)) if value > 0.0 => value,
-            _ => 1.0,
-        };
         match self.direction.is_forward() && self.dst_dt.is_integer() {
-            true => scale(NORM_ARG_SRC) / scale(NORM_ARG_DST),
+            true => self.attributes.gain(),
             false => 1.0,
         }
     }
 
     /// What the library creates the primitive descriptor from.
     pub fn create_from(&self) -> Request {
-        let tensor = |dims: &[usize], data_type, tag: &Tag| {
-            let wanted = match tag {
-                Tag::Undef => Wanted::Null,
-                tag => match tag.order(dims.len()).expect("checked with the descriptor") {
-                    None => Wanted::Any,
-                    Some(order) => Wanted::Ordered(order),
-                },
-            };
-            TensorRequest { data_type, wanted }
-        };
-        let dims = &self.dims;
+        let ndims = self.dims.len();
         Request {
             direction: self.direction,
-            dims: dims.clone(),
-            src: tensor(dims, self.src_dt, &self.src_tag),
-            dst: tensor(dims, self.dst_dt, &self.dst_tag),
-            stat: tensor(&dims[..dims.len() - 1], DataType::F32, &self.stat_tag),
+            dims: self.dims.clone(),
+            src: TensorRequest::tagged(&self.src_tag, ndims, self.src_dt),
+            dst: TensorRequest::tagged(&self.dst_tag, ndims, self.dst_dt),
+            stat: TensorRequest::tagged(&self.stat_tag, ndims - 1, DataType::F32),
             ss_dt: self.ss_dt,
             epsilon: self.epsilon,
             flags: self.flags,
@@ -210,26 +167,18 @@ impl Problem for LnormProblem {
     }
 
     fn line(&self, canonical: bool) -> String {
-        let word = |name, text: String| shared_word(OPTIONS, name, &text, canonical);
-        let mut words: Vec<String> = [
-            word("dir", self.direction.name().to_owned()),
-            word("dt", self.types_text()),
-            word("tag", self.tags_text()),
-            word("stat_tag", self.stat_tag.to_string()),
-            word("ss_dt", self.ss_dt.name().to_owned()),
-            word("flags", self.flags_text()),
-            word("eps", self.epsilon_text()),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        words.extend(self.attributes.words(canonical));
-        for (name, context) in ["ctx-init", "ctx-exe"].into_iter().zip(self.contexts) {
-            words.extend(shared_word(ATTRIBUTES, name, &context.text(), canonical));
-        }
-        words.extend(word("inplace", self.inplace.to_string()));
-        words.push(self.descriptor());
-        words.join(" ")
+        let said = |name, text: String| word(OPTIONS, name, &text, canonical);
+        let own = [
+            said("dir", self.direction.name().to_owned()),
+            said("dt", self.types_text()),
+            said("tag", self.tags_text()),
+            said("stat_tag", self.stat_tag.to_string()),
+            said("ss_dt", self.ss_dt.name().to_owned()),
+            said("flags", self.flags_text()),
+            said("eps", self.epsilon_text()),
+        ];
+        let end = [said("inplace", self.inplace.to_string()), Some(self.descriptor())];
+        line(self, canonical, own, end)
     }
 
     fn entry(&self, name: &str) -> Option<String> {
@@ -374,8 +323,8 @@ impl Problem for LnormProblem {
         let backward = LnormProblem { inplace: false, ..self.clone() };
         let direction = Direction::ForwardTraining;
         let forward = LnormProblem { direction, dst_dt, ..backward.clone() };
-        let rows =
-            Dependence::Parts { count: self.rows(), centred: !self.flags.rms_norm, noun: "row" };
+        let unit = if self.flags.rms_norm { Unit::Rms } else { Unit::Deviation };
+        let rows = Dependence::Parts { count: self.rows(), inner: 1, unit, noun: "row" };
         let columns = Dependence::Linear { inner: 1, count: self.cols(), noun: "column" };
         let of = [
             (NORM_ARG_SRC, NORM_ARG_DIFF_SRC, rows),

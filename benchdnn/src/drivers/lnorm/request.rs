@@ -1,39 +1,16 @@
 //! The calls that create the primitive descriptor of a layer normalization.
 
-use super::problem::Direction;
 use crate::attributes::Attributes;
 use crate::data_type::DataType;
+use crate::direction::Direction;
 use crate::executor::{Prepared, Refusal};
-use crate::library::{self, Connection, MemoryDesc, PrimitiveAttr, PrimitiveDesc};
+use crate::library::{self, Connection, PrimitiveAttr, PrimitiveDesc, TensorRequest};
 use crate::library::{data_type, functions};
 use crate::oracle::lnorm::Flags;
-use crate::tensor::Layout;
 use norm_sys::*;
 use std::ffi::c_uint;
 use std::ptr;
 use std::rc::Rc;
-
-/// The layout that is requested.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// The library chooses.
-    Any,
-    /// No descriptor is passed.
-    Null,
-    /// Dense, the dimensions in this order, outermost first.
-    Ordered(Vec<usize>),
-    /// These very strides.
-    Strided(Layout),
-}
-
-/// Type and layout of a tensor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TensorRequest {
-    /// The type.
-    pub data_type: DataType,
-    /// The layout.
-    pub wanted: Wanted,
-}
 
 /// What a primitive descriptor is made from.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,30 +108,11 @@ functions! {
 
 impl library::Request for Request {
     fn create(&self, connection: &Rc<Connection>) -> Result<Box<dyn Prepared>, Refusal> {
-        // oneDNN's backward needs the descriptor of its forward.
-        let hint = match connection.source() {
-            Some(_) if !self.direction.is_forward() => {
-                let direction = Direction::ForwardTraining;
-                let attributes = Attributes::default();
-                let forward = Request { direction, attributes, ..self.clone() };
-                Some(forward.descriptor(connection, None)?)
-            }
-            _ => None,
-        };
+        let hint = library::hint(connection, !self.direction.is_forward(), || {
+            let (direction, attributes) = (Direction::ForwardTraining, Attributes::default());
+            Request { direction, attributes, ..self.clone() }.descriptor(connection, None)
+        })?;
         Ok(Box::new(self.descriptor(connection, hint.as_ref())?))
-    }
-}
-
-fn desc(
-    connection: &Connection,
-    dims: &[usize],
-    request: &TensorRequest,
-) -> Result<MemoryDesc, Refusal> {
-    match &request.wanted {
-        Wanted::Any => MemoryDesc::any(connection, dims, request.data_type),
-        Wanted::Null => Ok(MemoryDesc::null()),
-        Wanted::Ordered(order) => MemoryDesc::ordered(connection, dims, order, request.data_type),
-        Wanted::Strided(layout) => MemoryDesc::strided(connection, layout),
     }
 }
 
@@ -171,16 +129,6 @@ fn flag_bits(flags: Flags) -> c_uint {
     .fold(norm_normalization_flags_none, |flags, bit| flags | bit)
 }
 
-/// The C interface's enumerator of a direction.
-fn prop_kind(direction: Direction) -> norm_prop_kind_t {
-    match direction {
-        Direction::ForwardTraining => norm_forward_training,
-        Direction::ForwardInference => norm_forward_inference,
-        Direction::BackwardData => norm_backward_data,
-        Direction::Backward => norm_backward,
-    }
-}
-
 impl Request {
     fn descriptor(
         &self,
@@ -189,10 +137,10 @@ impl Request {
     ) -> Result<PrimitiveDesc, Refusal> {
         let Request { direction, dims, epsilon, flags, .. } = self;
         let (engine, epsilon) = (connection.engine(), *epsilon);
-        let src = desc(connection, dims, &self.src)?;
-        let dst = desc(connection, dims, &self.dst)?;
-        let stat = desc(connection, &dims[..dims.len() - 1], &self.stat)?;
-        let (flags, kind) = (flag_bits(*flags), prop_kind(*direction));
+        let src = self.src.desc(connection, dims)?;
+        let dst = self.dst.desc(connection, dims)?;
+        let stat = self.stat.desc(connection, &dims[..dims.len() - 1])?;
+        let (flags, kind) = (flag_bits(*flags), direction.prop_kind());
         let (src, dst, stat) = (src.raw(), dst.raw(), stat.raw());
         let ss = data_type(self.ss_dt);
         let hint = hint.map_or(ptr::null(), PrimitiveDesc::raw);

@@ -1,11 +1,13 @@
 //! The options of the driver, and how their lists multiply out.
 
-use super::problem::{DIMENSIONS, Direction, LnormProblem};
+use super::problem::{DIMENSIONS, LnormProblem};
 use crate::attributes::AttributeSettings;
 use crate::data_type::DataType;
+use crate::direction::Direction;
+use crate::driver::check_tags;
 use crate::language::descriptor::Descriptor;
 use crate::language::options::{Info, Opt, multiply};
-use crate::language::value::{BadValue, boolean, list, one_of, pair};
+use crate::language::value::{BadValue, boolean, list, pair};
 use crate::oracle::lnorm::Flags;
 use crate::tensor::Tag;
 
@@ -30,17 +32,11 @@ impl Settings {
         descriptor: &str,
     ) -> Result<Vec<LnormProblem>, BadValue> {
         let Descriptor { dims, name } = Descriptor::parse(descriptor, &DIMENSIONS)?;
-        let fits = |tag: &Tag, ndims| tag.order(ndims).map_err(BadValue::new);
-        for tag in self.tags.iter().flat_map(|(src, dst)| [src, dst]) {
-            fits(tag, dims.len())
-                .map_err(|error| BadValue::new(format!("--tag: {}", error.message)))?;
-        }
-        for tag in &self.stat_tags {
-            fits(tag, dims.len() - 1).map_err(|error| {
-                let message = error.message;
-                BadValue::new(format!("--stat_tag: {message}, which mean and variance have"))
-            })?;
-        }
+        check_tags("tag", self.tags.iter().flat_map(|(src, dst)| [src, dst]), dims.len())?;
+        check_tags("stat_tag", &self.stat_tags, dims.len() - 1).map_err(|error| {
+            let message = error.message;
+            BadValue::new(format!("{message}, which mean and variance have"))
+        })?;
         // The first option varies slowest, as in oneDNN.
         let mut problems = vec![LnormProblem { dims, name, ..LnormProblem::default() }];
         multiply(&mut problems, &self.directions, |problem, &value| problem.direction = value);
@@ -91,20 +87,8 @@ fn epsilon(text: &str) -> Result<f32, BadValue> {
     }
 }
 
-const fn row(
-    name: &'static str,
-    value: &'static str,
-    default: &'static str,
-    help: &'static str,
-) -> Info {
-    Info {
-        name,
-        short: None,
-        value,
-        topic: "Problems of lnorm (lists multiply out)",
-        default,
-        help,
-    }
+const fn row(name: &'static str, default: &'static str, help: &'static str) -> Info {
+    Info::list("Problems of lnorm (lists multiply out)", name, default, help)
 }
 
 /// The driver's options.
@@ -112,20 +96,15 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
     Opt {
         info: row(
             "dir",
-            "LIST",
             "FWD_D",
             "FWD_D: forward for training; FWD_I: for inference; BWD_D: gradient of src;\n\
              BWD_DW: gradients of src, scale and shift",
         ),
-        set: |state, text| {
-            let direction = |item: &str| one_of(item, &Direction::NAMES);
-            list(text, ',', direction).map(|list| state.directions = list)
-        },
+        set: |state, text| list(text, ',', Direction::parse).map(|list| state.directions = list),
     },
     Opt {
         info: row(
             "dt",
-            "LIST",
             "f32",
             "Data types of src and dst: f32, bf16, f16, f64, s8, u8, f8_e4m3, f8_e5m2 or SRC:DST",
         ),
@@ -137,7 +116,6 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
     Opt {
         info: row(
             "tag",
-            "LIST",
             "abx",
             "Layouts of src and dst: abx, axb, xba, letters (acb), names (tnc) or SRC:DST;\n\
              dst may be any, which is its default",
@@ -148,33 +126,27 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         },
     },
     Opt {
-        info: row(
-            "stat_tag",
-            "LIST",
-            "any",
-            "Layouts of mean and variance; undef passes no descriptor",
-        ),
+        info: row("stat_tag", "any", "Layouts of mean and variance; undef passes no descriptor"),
         set: |state, text| list(text, ',', Tag::parse).map(|list| state.stat_tags = list),
     },
     Opt {
-        info: row("ss_dt", "LIST", "f32", "Data types of scale and shift: f32, bf16, f16"),
+        info: row("ss_dt", "f32", "Data types of scale and shift: f32, bf16, f16"),
         set: |state, text| list(text, ',', DataType::parse).map(|list| state.ss_dts = list),
     },
     Opt {
         info: row(
             "flags",
-            "LIST",
             "",
             "Any of G (global statistics), C (scale), H (shift), M (RMS norm), in either case, as in CM",
         ),
         set: |state, text| list(text, ',', flags).map(|list| state.flags = list),
     },
     Opt {
-        info: row("eps", "LIST", "0.0625", "Epsilons, added to the variance"),
+        info: row("eps", "0.0625", "Epsilons, added to the variance"),
         set: |state, text| list(text, ',', epsilon).map(|list| state.epsilons = list),
     },
     Opt {
-        info: row("inplace", "LIST", "false", "Whether dst shares the buffer of src: true, false"),
+        info: row("inplace", "false", "Whether dst shares the buffer of src: true, false"),
         set: |state, text| list(text, ',', boolean).map(|list| state.inplace = list),
     },
 ];

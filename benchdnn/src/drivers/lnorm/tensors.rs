@@ -1,7 +1,8 @@
 //! The tensors of a problem, and what the primitive does with each.
 
-use super::problem::{Direction, LnormProblem};
+use super::problem::LnormProblem;
 use crate::data_type::DataType;
+use crate::direction::Direction;
 use crate::execution::Role;
 use crate::problem::{Part, Spec};
 use norm_sys::{

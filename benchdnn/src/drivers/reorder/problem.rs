@@ -3,8 +3,9 @@
 use super::data;
 use super::request::Request;
 use super::settings::OPTIONS;
-use crate::attributes::{ATTRIBUTES, AttributeTensor, Attributes, Context};
+use crate::attributes::{AttributeTensor, Attributes, Context};
 use crate::data_type::DataType;
+use crate::driver::line;
 use crate::execution::Role;
 use crate::fill::{self, Fill};
 use crate::language::descriptor;
@@ -118,7 +119,7 @@ impl Problem for ReorderProblem {
 
     fn line(&self, canonical: bool) -> String {
         let said = |name, text: &str| word(OPTIONS, name, text, canonical);
-        let mut words: Vec<String> = [
+        let own = [
             said("sdt", self.src_dt.name()),
             said("ddt", self.dst_dt.name()),
             said("stag", &self.src_tag.to_string()),
@@ -126,16 +127,8 @@ impl Problem for ReorderProblem {
             said("strides", &self.strides_text()),
             said("oflag", &self.extra),
             said("runtime-dim-mask", &self.runtime_dims.to_string()),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        words.extend(self.attributes.words(canonical));
-        for (name, context) in ["ctx-init", "ctx-exe"].into_iter().zip(self.contexts) {
-            words.extend(word(ATTRIBUTES, name, &context.text(), canonical));
-        }
-        words.push(self.descriptor());
-        words.join(" ")
+        ];
+        line(self, canonical, own, [Some(self.descriptor())])
     }
 
     fn entry(&self, name: &str) -> Option<String> {

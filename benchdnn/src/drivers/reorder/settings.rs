@@ -3,6 +3,7 @@
 use super::problem::{DIMENSIONS, Extra, ReorderProblem};
 use crate::attributes::AttributeSettings;
 use crate::data_type::DataType;
+use crate::driver::check_tags;
 use crate::language::descriptor::Descriptor;
 use crate::language::options::{Info, Opt, multiply};
 use crate::language::value::{BadValue, exactly_one_of, integer, list, starts};
@@ -28,12 +29,8 @@ impl Settings {
         descriptor: &str,
     ) -> Result<Vec<ReorderProblem>, BadValue> {
         let Descriptor { dims, name } = Descriptor::parse(descriptor, &DIMENSIONS)?;
-        for (tags, option) in [(&self.src_tags, "stag"), (&self.dst_tags, "dtag")] {
-            for tag in tags {
-                tag.order(dims.len())
-                    .map_err(|message| BadValue::new(format!("--{option}: {message}")))?;
-            }
-        }
+        check_tags("stag", &self.src_tags, dims.len())?;
+        check_tags("dtag", &self.dst_tags, dims.len())?;
         for strides in self.strides.iter().flatten() {
             if !strides.is_empty() && strides.len() != dims.len() {
                 let (has, needs) = (strides.len(), dims.len());
@@ -94,20 +91,8 @@ fn extra(text: &str) -> Result<Extra, BadValue> {
     Ok(text.to_owned())
 }
 
-const fn row(
-    name: &'static str,
-    value: &'static str,
-    default: &'static str,
-    help: &'static str,
-) -> Info {
-    Info {
-        name,
-        short: None,
-        value,
-        topic: "Problems of reorder (lists multiply out)",
-        default,
-        help,
-    }
+const fn row(name: &'static str, default: &'static str, help: &'static str) -> Info {
+    Info::list("Problems of reorder (lists multiply out)", name, default, help)
 }
 
 /// The driver's options.
@@ -115,20 +100,18 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
     Opt {
         info: row(
             "sdt",
-            "LIST",
             "f32",
             "Data types of src: f32, bf16, f16, f64, f8_e5m2, f8_e4m3, s32, s8, u8",
         ),
         set: |state, text| list(text, ',', DataType::parse).map(|list| state.src_dts = list),
     },
     Opt {
-        info: row("ddt", "LIST", "f32", "Data types of dst: the same"),
+        info: row("ddt", "f32", "Data types of dst: the same"),
         set: |state, text| list(text, ',', DataType::parse).map(|list| state.dst_dts = list),
     },
     Opt {
         info: row(
             "stag",
-            "LIST",
             "abx",
             "Layouts of src: abx, axb, xba, letters (acb), names (tnc), or with blocks: AB16b16a,\n\
              aBx8b",
@@ -136,13 +119,12 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         set: |state, text| list(text, ',', Tag::parse_blocked).map(|list| state.src_tags = list),
     },
     Opt {
-        info: row("dtag", "LIST", "abx", "Layouts of dst"),
+        info: row("dtag", "abx", "Layouts of dst"),
         set: |state, text| list(text, ',', Tag::parse_blocked).map(|list| state.dst_tags = list),
     },
     Opt {
         info: row(
             "strides",
-            "LIST",
             "",
             "Strides in place of tags, SRC:DST, as in 8x1:1x4; either may be empty",
         ),
@@ -151,20 +133,18 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
     Opt {
         info: row(
             "oflag",
-            "LIST",
             "",
             "Compensation for convolutions, FLAG:MASK[+...]: s8s8_comp, zp_comp; problems with it are skipped",
         ),
         set: |state, text| list(text, ',', extra).map(|list| state.extras = list),
     },
     Opt {
-        info: row("cross-engine", "LIST", "none", "Reorders between engines: none"),
+        info: row("cross-engine", "none", "Reorders between engines: none"),
         set: |_, text| list(text, ',', |item| exactly_one_of(item, &[("none", ())])).map(drop),
     },
     Opt {
         info: row(
             "runtime-dim-mask",
-            "LIST",
             "0",
             "Bits of the dimensions that are known only at execution; problems with any are skipped",
         ),

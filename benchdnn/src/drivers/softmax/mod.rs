@@ -7,7 +7,7 @@ mod problem;
 mod request;
 mod settings;
 
-pub use problem::{Algorithm, Direction, SoftmaxProblem};
+pub use problem::{Algorithm, SoftmaxProblem};
 pub use request::Request;
 pub use settings::Settings;
 

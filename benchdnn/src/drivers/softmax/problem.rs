@@ -1,53 +1,25 @@
 //! One softmax, its tensors, and its line.
 
-use super::request::{Request, Wanted};
+use super::request::Request;
 use super::settings::OPTIONS;
-use crate::attributes::{ATTRIBUTES, AttributeTensor, Attributes, Context, PostOp, Value};
+use crate::attributes::{AttributeTensor, Attributes, Context, PostOp};
 use crate::check::Kind;
 use crate::data_type::DataType;
+use crate::direction::Direction;
+use crate::driver::line;
 use crate::execution::Role;
 use crate::fill::{self, Fill, SoftmaxData};
 use crate::language::descriptor;
-use crate::language::options::word as shared_word;
-use crate::library::{self, has_tag};
+use crate::language::options::word;
+use crate::library::{self, TensorRequest, Wanted, has_tag};
 use crate::oracle::softmax::{Rows, backward, forward};
 use crate::post_op_chain::Chain;
 use crate::problem::{
-    Data, Dependence, Expected, Gradient, Gradients, Key, Part, Problem, Slices, Spec,
+    Data, Dependence, Expected, Gradient, Gradients, Key, Part, Problem, Slices, Spec, Unit,
 };
 use crate::tensor::{Layout, Tag};
 use norm_sys::{NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC};
 use std::ops::RangeInclusive;
-
-/// What is computed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// Forward for training.
-    #[default]
-    ForwardTraining,
-    /// Forward for inference, which computes the same.
-    ForwardInference,
-    /// The gradient of src.
-    Backward,
-}
-
-impl Direction {
-    /// Names and directions for `--dir`.
-    pub const NAMES: [(&'static str, Direction); 3] = [
-        ("FWD_D", Direction::ForwardTraining),
-        ("FWD_I", Direction::ForwardInference),
-        ("BWD_D", Direction::Backward),
-    ];
-
-    /// Whether it is a forward direction.
-    pub fn is_forward(self) -> bool {
-        self != Direction::Backward
-    }
-
-    fn name(self) -> &'static str {
-        Direction::NAMES[self as usize].0
-    }
-}
 
 /// What is computed of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -135,35 +107,23 @@ impl SoftmaxProblem {
     }
 
     fn create_from(&self) -> Request {
-        let wanted =
-            |tag: &Tag| match tag.order(self.dims.len()).expect("checked with the descriptor") {
-                None => Wanted::Any,
-                Some(order) => Wanted::Ordered(order),
-            };
+        let ndims = self.dims.len();
+        let any = |data_type| TensorRequest { data_type, wanted: Wanted::Any };
         Request {
             direction: self.direction,
             algorithm: self.algorithm,
             dims: self.dims.clone(),
             axis: self.axis,
-            src_dt: self.src_dt,
-            dst_dt: self.dst_dt,
-            forward: [wanted(&self.src_tag), wanted(&self.dst_tag)],
-            backward: [Wanted::Any, Wanted::Any],
+            src: TensorRequest::tagged(&self.src_tag, ndims, self.src_dt),
+            dst: TensorRequest::tagged(&self.dst_tag, ndims, self.dst_dt),
+            diff_src: any(self.src_dt),
+            diff_dst: any(self.dst_dt),
             attributes: self.attributes.clone(),
         }
     }
 
     fn descriptor(&self) -> String {
         descriptor::text(&self.dims, &self.name)
-    }
-
-    /// The factor that scales apply to the result.
-    fn gain(&self) -> f32 {
-        let scale = |argument| match self.attributes.scale(argument).map(|scale| scale.value) {
-            Some(Value::Given(value)) if value > 0.0 => value,
-            _ => 1.0,
-        };
-        scale(NORM_ARG_SRC) / scale(NORM_ARG_DST)
     }
 
     /// Why all results would be the same.
@@ -179,9 +139,11 @@ impl SoftmaxProblem {
         }
         let name = self.dst_dt.name();
         // A sixth of the elements have most of the sum.
-        let largest = self.gain() * 6.0 / self.rows().cols.max(6) as f32;
+        let largest = self.attributes.gain() * 6.0 / self.rows().cols.max(6) as f32;
         match self.algorithm {
-            Algorithm::Logsoftmax if self.dst_dt == DataType::U8 || self.gain() > 8.0 => {
+            Algorithm::Logsoftmax
+                if self.dst_dt == DataType::U8 || self.attributes.gain() > 8.0 =>
+            {
                 Some(format!("logarithms are outside of {name}"))
             }
             Algorithm::Softmax if largest < 1.0 => Some(format!("results round to 0 in {name}")),
@@ -196,26 +158,18 @@ impl Problem for SoftmaxProblem {
     }
 
     fn line(&self, canonical: bool) -> String {
-        let word = |name, text: &str| shared_word(OPTIONS, name, text, canonical);
-        let mut words: Vec<String> = [
-            word("dir", self.direction.name()),
-            word("sdt", self.src_dt.name()),
-            word("ddt", self.dst_dt.name()),
-            word("stag", &self.src_tag.to_string()),
-            word("dtag", &self.dst_tag.to_string()),
-            word("alg", self.algorithm.name()),
-            word("axis", &self.axis.to_string()),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        words.extend(self.attributes.words(canonical));
-        for (name, context) in ["ctx-init", "ctx-exe"].into_iter().zip(self.contexts) {
-            words.extend(shared_word(ATTRIBUTES, name, &context.text(), canonical));
-        }
-        words.extend(word("inplace", &self.inplace.to_string()));
-        words.push(self.descriptor());
-        words.join(" ")
+        let said = |name, text: &str| word(OPTIONS, name, text, canonical);
+        let own = [
+            said("dir", self.direction.name()),
+            said("sdt", self.src_dt.name()),
+            said("ddt", self.dst_dt.name()),
+            said("stag", &self.src_tag.to_string()),
+            said("dtag", &self.dst_tag.to_string()),
+            said("alg", self.algorithm.name()),
+            said("axis", &self.axis.to_string()),
+        ];
+        let end = [said("inplace", &self.inplace.to_string()), Some(self.descriptor())];
+        line(self, canonical, own, end)
     }
 
     fn entry(&self, name: &str) -> Option<String> {
@@ -323,13 +277,13 @@ impl Problem for SoftmaxProblem {
         let mut request = self.create_from();
         for (id, layout) in layouts {
             let place = match *id {
-                NORM_ARG_SRC => &mut request.forward[0],
-                NORM_ARG_DST => &mut request.forward[1],
-                NORM_ARG_DIFF_SRC => &mut request.backward[0],
-                NORM_ARG_DIFF_DST => &mut request.backward[1],
+                NORM_ARG_SRC => &mut request.src,
+                NORM_ARG_DST => &mut request.dst,
+                NORM_ARG_DIFF_SRC => &mut request.diff_src,
+                NORM_ARG_DIFF_DST => &mut request.diff_dst,
                 _ => return None,
             };
-            *place = Wanted::Strided(layout.clone());
+            place.wanted = Wanted::Strided(layout.clone());
         }
         Some(Box::new(request))
     }
@@ -401,17 +355,14 @@ impl Problem for SoftmaxProblem {
             let message = "--check=grad is for --dir=BWD_D; forward has no gradients";
             return Err(message.to_owned());
         }
-        // The step follows the deviation of a slice, whose rows lie far from each other.
-        if self.rows().inner != 1 {
-            return Err(
-                "--check=grad: a softmax is differentiated along the last dimension".to_owned()
-            );
-        }
         let backward = SoftmaxProblem { inplace: false, ..self.clone() };
-        let (direction, dst_dt) = (Direction::ForwardTraining, DataType::F32);
-        let forward = SoftmaxProblem { direction, dst_dt, ..backward.clone() };
+        // Rows lie far from 0, where short types are too coarse for a step.
+        let (direction, src_dt, dst_dt) =
+            (Direction::ForwardTraining, DataType::F32, DataType::F32);
+        let forward = SoftmaxProblem { direction, src_dt, dst_dt, ..backward.clone() };
+        let Rows { outer, inner, .. } = self.rows();
         let dependence =
-            Dependence::Parts { count: self.rows().outer, centred: true, noun: "slice" };
+            Dependence::Parts { count: outer * inner, inner, unit: Unit::One, noun: "row" };
         Ok(Gradients {
             forward: Box::new(forward),
             backward: Box::new(backward),

@@ -1,26 +1,16 @@
 //! The calls that create the primitive descriptor of a softmax.
 
-use super::problem::{Algorithm, Direction};
+use super::problem::Algorithm;
 use crate::attributes::Attributes;
-use crate::data_type::DataType;
+use crate::direction::Direction;
 use crate::executor::{Prepared, Refusal};
-use crate::library::{self, Connection, MemoryDesc, PrimitiveAttr, PrimitiveDesc, functions};
-use crate::tensor::Layout;
+use crate::library::{
+    self, Connection, PrimitiveAttr, PrimitiveDesc, TensorRequest, Wanted, functions,
+};
 use norm_sys::*;
 use std::ffi::c_int;
 use std::ptr;
 use std::rc::Rc;
-
-/// The layout that is requested.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// The library chooses.
-    Any,
-    /// Dense, the dimensions in this order, outermost first.
-    Ordered(Vec<usize>),
-    /// These very strides.
-    Strided(Layout),
-}
 
 /// What a primitive descriptor is made from.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,14 +23,14 @@ pub struct Request {
     pub dims: Vec<usize>,
     /// The dimension of the rows.
     pub axis: usize,
-    /// Type of src and diff_src.
-    pub src_dt: DataType,
-    /// Type of dst and diff_dst.
-    pub dst_dt: DataType,
-    /// Layouts of src and dst.
-    pub forward: [Wanted; 2],
-    /// Layouts of diff_src and diff_dst.
-    pub backward: [Wanted; 2],
+    /// The input of forward.
+    pub src: TensorRequest,
+    /// The result of forward, an input of backward.
+    pub dst: TensorRequest,
+    /// The gradient of src.
+    pub diff_src: TensorRequest,
+    /// The gradient of dst.
+    pub diff_dst: TensorRequest,
     /// Scales and post-ops.
     pub attributes: Attributes,
 }
@@ -76,61 +66,40 @@ functions! {
 
 impl library::Request for Request {
     fn create(&self, connection: &Rc<Connection>) -> Result<Box<dyn Prepared>, Refusal> {
-        // oneDNN's backward needs the descriptor of its forward.
-        let hint = match connection.source() {
-            Some(_) if !self.direction.is_forward() => {
-                let direction = Direction::ForwardTraining;
-                let attributes = Attributes::default();
-                let forward = Request { direction, attributes, ..self.clone() };
-                Some(forward.descriptor(connection, None)?)
-            }
-            _ => None,
-        };
+        let hint = library::hint(connection, !self.direction.is_forward(), || {
+            let (direction, attributes) = (Direction::ForwardTraining, Attributes::default());
+            Request { direction, attributes, ..self.clone() }.descriptor(connection, None)
+        })?;
         Ok(Box::new(self.descriptor(connection, hint.as_ref())?))
     }
 }
 
 impl Request {
-    fn desc(
-        &self,
-        connection: &Connection,
-        wanted: &Wanted,
-        data_type: DataType,
-    ) -> Result<MemoryDesc, Refusal> {
-        match wanted {
-            Wanted::Any => MemoryDesc::any(connection, &self.dims, data_type),
-            Wanted::Ordered(order) => MemoryDesc::ordered(connection, &self.dims, order, data_type),
-            Wanted::Strided(layout) => MemoryDesc::strided(connection, layout),
-        }
-    }
-
     fn descriptor(
         &self,
         connection: &Rc<Connection>,
         hint: Option<&PrimitiveDesc>,
     ) -> Result<PrimitiveDesc, Refusal> {
         let (engine, axis) = (connection.engine(), self.axis as c_int);
-        let kind = match self.direction {
-            Direction::ForwardInference => norm_forward_inference,
-            Direction::ForwardTraining | Direction::Backward => norm_forward_training,
-        };
+        let (kind, dims) = (self.direction.prop_kind(), &self.dims);
         let algorithm = match self.algorithm {
             Algorithm::Softmax => norm_softmax_accurate,
             Algorithm::Logsoftmax => norm_softmax_log,
         };
-        let [src, dst] = &self.forward;
-        let [diff_src, diff_dst] = &self.backward;
-        let dst = match (self.direction, dst) {
+        let dst = match (self.direction, &self.dst.wanted) {
             // Backward reads dst as forward wrote it: where the library chose, like src.
-            (Direction::Backward, Wanted::Any) => self.desc(connection, src, self.dst_dt)?,
-            _ => self.desc(connection, dst, self.dst_dt)?,
+            (Direction::BackwardData, Wanted::Any) => {
+                &TensorRequest { data_type: self.dst.data_type, ..self.src.clone() }
+            }
+            _ => &self.dst,
         };
-        let src = self.desc(connection, src, self.src_dt)?;
-        let diff_src = self.desc(connection, diff_src, self.src_dt)?;
-        let diff_dst = self.desc(connection, diff_dst, self.dst_dt)?;
+        let dst = dst.desc(connection, dims)?;
+        let src = self.src.desc(connection, dims)?;
+        let diff_src = self.diff_src.desc(connection, dims)?;
+        let diff_dst = self.diff_dst.desc(connection, dims)?;
         let hint = hint.map_or(ptr::null(), PrimitiveDesc::raw);
-        let tensors = self.attributes.tensors(&self.dims, 1);
-        let attr = PrimitiveAttr::new(connection, &self.attributes, &tensors, self.dims.len())?;
+        let tensors = self.attributes.tensors(dims, 1);
+        let attr = PrimitiveAttr::new(connection, &self.attributes, &tensors, dims.len())?;
         let functions = Functions::of(connection)?;
         PrimitiveDesc::create(connection, |pd| {
             // SAFETY: `pd` is a valid place for a handle; the engine and the descriptors are alive,

@@ -1,8 +1,10 @@
 //! The options of the driver, and how their lists multiply out.
 
-use super::problem::{Algorithm, DIMENSIONS, Direction, SoftmaxProblem};
+use super::problem::{Algorithm, DIMENSIONS, SoftmaxProblem};
 use crate::attributes::AttributeSettings;
 use crate::data_type::DataType;
+use crate::direction::Direction;
+use crate::driver::check_tags;
 use crate::language::descriptor::Descriptor;
 use crate::language::options::{Info, Opt, multiply};
 use crate::language::value::{BadValue, boolean, integer, list, one_of};
@@ -29,12 +31,8 @@ impl Settings {
         descriptor: &str,
     ) -> Result<Vec<SoftmaxProblem>, BadValue> {
         let Descriptor { dims, name } = Descriptor::parse(descriptor, &DIMENSIONS)?;
-        for (tags, option) in [(&self.src_tags, "stag"), (&self.dst_tags, "dtag")] {
-            for tag in tags {
-                tag.order(dims.len())
-                    .map_err(|message| BadValue::new(format!("--{option}: {message}")))?;
-            }
-        }
+        check_tags("stag", &self.src_tags, dims.len())?;
+        check_tags("dtag", &self.dst_tags, dims.len())?;
         if let Some(axis) = self.axes.iter().find(|axis| **axis >= dims.len()) {
             let count = dims.len();
             let message = format!("--axis: {axis} is not one of {count} dimensions");
@@ -60,20 +58,8 @@ impl Settings {
     }
 }
 
-const fn row(
-    name: &'static str,
-    value: &'static str,
-    default: &'static str,
-    help: &'static str,
-) -> Info {
-    Info {
-        name,
-        short: None,
-        value,
-        topic: "Problems of softmax (lists multiply out)",
-        default,
-        help,
-    }
+const fn row(name: &'static str, default: &'static str, help: &'static str) -> Info {
+    Info::list("Problems of softmax (lists multiply out)", name, default, help)
 }
 
 /// The driver's options.
@@ -81,57 +67,49 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
     Opt {
         info: row(
             "dir",
-            "LIST",
             "FWD_D",
             "FWD_D: forward for training; FWD_I: for inference; BWD_D: gradient of src",
         ),
         set: |state, text| {
-            let direction = |item: &str| one_of(item, &Direction::NAMES);
-            list(text, ',', direction).map(|list| state.directions = list)
+            list(text, ',', Direction::parse_without_parameters).map(|list| state.directions = list)
         },
     },
     Opt {
         info: row(
             "sdt",
-            "LIST",
             "f32",
             "Types of src: f32, bf16, f16; forward also s8, u8, f8_e5m2, f8_e4m3",
         ),
         set: |state, text| list(text, ',', DataType::parse).map(|list| state.src_dts = list),
     },
     Opt {
-        info: row("ddt", "LIST", "f32", "Types of dst: the same"),
+        info: row("ddt", "f32", "Types of dst: the same"),
         set: |state, text| list(text, ',', DataType::parse).map(|list| state.dst_dts = list),
     },
     Opt {
-        info: row(
-            "stag",
-            "LIST",
-            "abx",
-            "Layouts of src: abx, axb, xba, letters (acb) or names (tnc)",
-        ),
+        info: row("stag", "abx", "Layouts of src: abx, axb, xba, letters (acb) or names (tnc)"),
         set: |state, text| list(text, ',', Tag::parse).map(|list| state.src_tags = list),
     },
     Opt {
-        info: row("dtag", "LIST", "any", "Layouts of dst; any: the library chooses"),
+        info: row("dtag", "any", "Layouts of dst; any: the library chooses"),
         set: |state, text| list(text, ',', Tag::parse).map(|list| state.dst_tags = list),
     },
     Opt {
-        info: row("alg", "LIST", "SOFTMAX", "SOFTMAX (softmax_accurate), LOGSOFTMAX (softmax_log)"),
+        info: row("alg", "SOFTMAX", "SOFTMAX (softmax_accurate), LOGSOFTMAX (softmax_log)"),
         set: |state, text| {
             let algorithm = |item: &str| one_of(item, &Algorithm::NAMES);
             list(text, ',', algorithm).map(|list| state.algorithms = list)
         },
     },
     Opt {
-        info: row("axis", "LIST", "1", "The dimension of the rows, from 0"),
+        info: row("axis", "1", "The dimension of the rows, from 0"),
         set: |state, text| {
             let axis = |item: &str| integer(item, 0..=11).map(|axis| axis as usize);
             list(text, ',', axis).map(|list| state.axes = list)
         },
     },
     Opt {
-        info: row("inplace", "LIST", "false", "Whether dst shares the buffer of src: true, false"),
+        info: row("inplace", "false", "Whether dst shares the buffer of src: true, false"),
         set: |state, text| list(text, ',', boolean).map(|list| state.inplace = list),
     },
 ];

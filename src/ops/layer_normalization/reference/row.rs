@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::simd::{read_scalar, read_wide, write_scalar, write_wide};
-use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets};
+use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets, Support};
 
 /// Where the elements of a tensor lie.
 pub(super) struct Tensor {
@@ -49,7 +49,7 @@ impl RowView<'_> {
     }
 
     pub(super) fn set_f64(self, col: usize, value: f64) {
-        if matches!(self.data_type, DataType::F8E4m3 | DataType::F8E5m2) {
+        if self.data_type.support() == Support::Forward && !self.data_type.is_integer() {
             // As from a stage.
             return self.set(col, value as f32);
         }

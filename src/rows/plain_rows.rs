@@ -1,0 +1,115 @@
+//! Execution of reference implementations on rows.
+//!
+//! The implementation computes each row as f32 in the scratchpad. Post-operations, the conversion to the output's type
+//! and zeros in its padding follow here.
+
+use super::plain::{PlainRow, PlainTensor};
+use super::stage::TENSORS;
+use crate::error::Result;
+use crate::primitive::{Execution, Padding, PostOpChain, Rows, chain_entry};
+use crate::simd::Level;
+use crate::tensor::MemoryDesc;
+use crate::threads::Length;
+
+/// The most blocks of rows; each has a row of f32 in the scratchpad.
+const MAX_BLOCKS: usize = 16;
+
+/// Computes one row from the rows of all tensors.
+pub(crate) type PlainKernel<'a> = dyn Fn([PlainRow<'_>; TENSORS], &mut [f32]) + Sync + 'a;
+
+/// The tensors of a problem, in any layout.
+pub(crate) struct PlainRows {
+    rows: usize,
+    cols: usize,
+    /// The arguments of the tensors.
+    ids: [i32; TENSORS],
+    tensors: [PlainTensor; TENSORS],
+    output: usize,
+    chain: Option<PostOpChain>,
+    /// Of the output.
+    padding: Padding,
+}
+
+impl PlainRows {
+    /// Tensors of the dimensions of the first one. Places after the output may be empty.
+    pub(crate) fn new(
+        ids: [i32; TENSORS],
+        descs: &[MemoryDesc; TENSORS],
+        output: usize,
+        chain: Option<PostOpChain>,
+    ) -> Result<Self> {
+        let dims = descs[0].dims();
+        let cols = dims.last().map_or(0, |cols| *cols as usize);
+        let outer = &dims[..dims.len().saturating_sub(1)];
+        let [first, second, third] = descs;
+        Ok(Self {
+            rows: outer.iter().product::<i64>() as usize,
+            cols,
+            ids,
+            tensors: [
+                PlainTensor::new(first)?,
+                PlainTensor::new(second)?,
+                PlainTensor::new(third)?,
+            ],
+            output,
+            chain,
+            padding: Padding::of(&descs[output])?,
+        })
+    }
+
+    fn blocks(&self) -> usize {
+        if self.cols == 0 { 0 } else { self.rows.min(MAX_BLOCKS) }
+    }
+
+    pub(crate) fn scratchpad_size(&self) -> usize {
+        self.blocks().saturating_mul(self.cols).saturating_mul(size_of::<f32>())
+    }
+
+    /// Runs a kernel over all rows. Returns the number of threads that took part.
+    pub(crate) fn run(&self, execution: &Execution<'_>, kernel: &PlainKernel<'_>) -> usize {
+        let addresses = self.ids.map(|id| execution.arguments.get(id));
+        // SAFETY: the execution's buffers were checked.
+        let bound = unsafe {
+            self.padding.clear(addresses[self.output]);
+            self.chain.as_ref().map(|chain| chain.bind(execution.arguments))
+        };
+        let (blocks, width) = (self.blocks(), execution.threads.count());
+        let (starts, scratchpad) = (Shared(addresses), Shared(execution.scratchpad.cast::<f32>()));
+        let threads = execution.run(blocks, width, Length::Long, &|block| {
+            let start = scratchpad.get().wrapping_add(block * self.cols);
+            // SAFETY: the aligned scratchpad has a row for each block.
+            let values = unsafe { std::slice::from_raw_parts_mut(start, self.cols) };
+            for row in self.rows * block / blocks..self.rows * (block + 1) / blocks {
+                let tensor = |i: usize| {
+                    // SAFETY: the execution's buffers were checked, and rows are given out once.
+                    unsafe { self.tensors[i].row(starts.get()[i], row) }
+                };
+                // Places after the output are not read.
+                let rows = [0, 1, 2].map(|i| tensor(i.min(self.output)));
+                kernel(rows, values);
+                if let Some(bound) = &bound {
+                    let (step, cols) = (self.cols, self.cols);
+                    let rows = Rows { start: values.as_mut_ptr(), step, cols };
+                    // SAFETY: as above; every machine has the level.
+                    unsafe { chain_entry(Level::Portable)(bound, &rows, row, row + 1) };
+                }
+                for (col, value) in values.iter().enumerate() {
+                    rows[self.output].set(col, *value);
+                }
+            }
+        });
+        threads.max(1)
+    }
+}
+
+/// Addresses that threads share; each accesses its own rows.
+struct Shared<T>(T);
+
+// SAFETY: see above.
+unsafe impl<T> Sync for Shared<T> {}
+
+impl<T: Copy> Shared<T> {
+    fn get(&self) -> T {
+        self.0
+    }
+}
