@@ -10,6 +10,7 @@ mod forward;
 mod implementations;
 mod layouts;
 mod oracle;
+mod raw;
 mod reorder;
 mod slices;
 mod softmax;
