@@ -127,7 +127,7 @@ impl PostOpChain {
         steps.extend(scale(sys::NORM_ARG_SRC).map(|(id, kind)| Step::Multiply(id, kind)));
         for (at, post_op) in attr.post_ops.iter().enumerate() {
             steps.extend(match post_op {
-                PostOp::Eltwise { algorithm, alpha, beta } => Some(Step::Eltwise {
+                PostOp::Eltwise { algorithm, alpha, beta, .. } => Some(Step::Eltwise {
                     algorithm: *algorithm,
                     alpha: *alpha,
                     beta: *beta,
