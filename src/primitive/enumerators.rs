@@ -20,6 +20,7 @@ macro_rules! enumerators {
                 })
             }
 
+            #[allow(dead_code, reason = "C does not ask for all of them")]
             pub(crate) fn code(self) -> sys::$code {
                 match self { $(Self::$variant => sys::$value,)* }
             }
