@@ -277,7 +277,7 @@ pub(crate) fn rms_norm_training<'py>(
 #[pyfunction]
 #[pyo3(signature = (diff_dst, src, mean, variance, scale=None, shift=None, epsilon=1e-5, *,
                     global_stats=false, data_only=false, out=None))]
-#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+#[allow(clippy::too_many_arguments, reason = "the parameters of the Python function")]
 pub(crate) fn layer_norm_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
     src: &Bound<'py, PyAny>,
@@ -331,7 +331,7 @@ pub(crate) fn layer_norm_backward<'py>(
 #[pyfunction]
 #[pyo3(signature = (diff_dst, src, variance, scale=None, shift=None, epsilon=1e-5, *,
                     global_stats=false, data_only=false, out=None))]
-#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+#[allow(clippy::too_many_arguments, reason = "the parameters of the Python function")]
 pub(crate) fn rms_norm_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
     src: &Bound<'py, PyAny>,
