@@ -56,10 +56,11 @@
 //!
 //! # Safety and reproducibility
 //!
-//! No call needs `unsafe`, and no safe call causes undefined behaviour. Buffers are checked against
-//! their descriptors and outlive the memory over them. Outputs are borrowed exclusively. Threads
-//! can share primitives; each thread has its own [`Stream`] and outputs. Results have the same bits
-//! on every instruction set and for every number of threads.
+//! Only memory over raw buffers ([`Memory::from_raw`]) needs `unsafe`, and no safe call causes
+//! undefined behaviour. Buffers are checked against their descriptors and outlive the memory over
+//! them. Outputs are borrowed exclusively. Threads can share primitives; each thread has its own
+//! [`Stream`] and outputs. Results have the same bits on every instruction set and for every number
+//! of threads.
 //!
 //! # Linking
 //!

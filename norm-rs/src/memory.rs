@@ -67,10 +67,10 @@ impl Access for ReadOnly {}
 /// ```
 pub struct Memory<'a, A: Access = ReadWrite> {
     handle: Handle<sys::norm_memory>,
-    /// The address of the first element; meaningful only if `len` is not 0.
+    /// The address of the first element; null if there is no buffer.
     data: *mut u8,
-    /// Elements from the first to the last, including gaps.
-    len: usize,
+    /// Elements from the first to the last in a buffer of the descriptor's size, including gaps.
+    elements: usize,
     data_type: Option<DataType>,
     buffer: PhantomData<&'a mut [u8]>,
     access: PhantomData<A>,
@@ -114,18 +114,59 @@ impl<'a> Memory<'a> {
         unsafe { Self::with_handle(engine, desc, slice.as_mut_ptr().cast()) }
     }
 
+    /// Memory over a buffer that Rust does not know, such as another language's, for input and
+    /// output.
+    ///
+    /// `data` may be null. Executions with memory that has no buffer fail with
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) until
+    /// [`set_raw`](Self::set_raw) sets one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the layout is
+    /// [`Tag::Any`](crate::Tag::Any).
+    ///
+    /// # Safety
+    /// While the memory lives or until `set_raw` replaces it, `data` is null or points to a buffer
+    /// of the descriptor's type, alignment and size. Executions with the memory as an input may
+    /// read it, executions with the memory as an output may write it, and nothing else accesses it
+    /// meanwhile, except readers of an input.
+    pub unsafe fn from_raw(engine: &Engine, desc: &MemoryDesc, data: *mut u8) -> Result<Self> {
+        // The library's mark for "allocate" is no address of a buffer.
+        if data.cast() == sys::NORM_MEMORY_ALLOCATE {
+            return Err(Error::invalid("data", "is not an address"));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { Self::with_handle(engine, desc, data.cast()) }
+    }
+
+    /// Replaces the buffer; null removes it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if `data` is the
+    /// library's mark for "allocate" (all bits set). The memory is then unchanged.
+    ///
+    /// # Safety
+    /// As [`from_raw`](Self::from_raw).
+    pub unsafe fn set_raw(&mut self, data: *mut u8) -> Result<()> {
+        // SAFETY: the memory is valid and borrowed exclusively; the rest is the caller's promise.
+        check(unsafe { sys::norm_memory_set_data_handle(self.as_ptr(), data.cast()) })?;
+        self.data = data;
+        Ok(())
+    }
+
     /// The elements from the first to the last in memory, including gaps of the layout.
     ///
     /// # Errors
     /// As [`Memory::as_slice`].
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T]> {
         self.has_type::<T>()?;
-        if self.len == 0 {
+        let len = self.len();
+        if len == 0 {
             return Ok(&mut []);
         }
         // SAFETY: the buffer holds `len` initialised elements of this type with its alignment
         // (checked when the memory was created); `&mut self` makes the access exclusive.
-        Ok(unsafe { slice::from_raw_parts_mut(self.data.cast(), self.len) })
+        Ok(unsafe { slice::from_raw_parts_mut(self.data.cast(), len) })
     }
 
     /// Copies elements into the buffer, including gaps of the layout.
@@ -187,14 +228,11 @@ impl<A: Access> Memory<'_, A> {
         // SAFETY: the memory is valid and `data` is a place for the answer.
         check(unsafe { sys::norm_memory_get_data_handle(handle.as_ptr(), &mut data) })?;
         let data_type = desc.data_type();
-        let len = data_type.map_or(0, |data_type| desc.size() / data_type.size());
-        if len != 0 && data.is_null() {
-            return Err(Error::defect("the library created memory without a buffer"));
-        }
+        let elements = data_type.map_or(0, |data_type| desc.size() / data_type.size());
         Ok(Self {
             handle,
             data: data.cast(),
-            len,
+            elements,
             data_type,
             buffer: PhantomData,
             access: PhantomData,
@@ -208,12 +246,18 @@ impl<A: Access> Memory<'_, A> {
     /// the memory's.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
         self.has_type::<T>()?;
-        if self.len == 0 {
+        let len = self.len();
+        if len == 0 {
             return Ok(&[]);
         }
         // SAFETY: the buffer holds `len` initialised elements of this type with its alignment
         // (checked when the memory was created); nothing writes while `&self` lives.
-        Ok(unsafe { slice::from_raw_parts(self.data.cast(), self.len) })
+        Ok(unsafe { slice::from_raw_parts(self.data.cast(), len) })
+    }
+
+    /// The number of elements that the slices have; 0 without a buffer.
+    fn len(&self) -> usize {
+        if self.data.is_null() { 0 } else { self.elements }
     }
 
     /// A copy of the descriptor.

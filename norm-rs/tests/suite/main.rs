@@ -10,5 +10,6 @@ mod forward;
 mod implementations;
 mod layouts;
 mod oracle;
+mod raw;
 mod reorder;
 mod slices;
