@@ -1,0 +1,43 @@
+"""Layer normalization and RMS normalization on the CPU: fast, and the same bits everywhere.
+
+Arrays are NumPy's (also with the types of ml_dtypes) and those of any library that supports DLPack, such as
+PyTorch and JAX. None is copied. A result is written to `out` or is a new array of the library of `src`.
+
+The bits of a row's result depend on the row, scale, shift, epsilon and the element types alone: not on the
+instruction set, the number of threads, the other rows, or the layout. The sums over rows (diff_scale,
+diff_shift) depend on the rows and their order alone.
+
+Calls release the interpreter's lock while they compute. Do not change an array that another thread passes.
+"""
+
+from ._libnorm import (
+    __version__,
+    get_cpu_isa,
+    get_num_threads,
+    last_implementation,
+    last_num_threads,
+    layer_norm,
+    layer_norm_backward,
+    layer_norm_training,
+    rms_norm,
+    rms_norm_backward,
+    rms_norm_training,
+    set_max_cpu_isa,
+    set_num_threads,
+)
+
+__all__ = [
+    "__version__",
+    "get_cpu_isa",
+    "get_num_threads",
+    "last_implementation",
+    "last_num_threads",
+    "layer_norm",
+    "layer_norm_backward",
+    "layer_norm_training",
+    "rms_norm",
+    "rms_norm_backward",
+    "rms_norm_training",
+    "set_max_cpu_isa",
+    "set_num_threads",
+]

@@ -1,0 +1,81 @@
+from collections.abc import Callable
+from typing import Any, Final, Literal, Protocol, TypeVar
+
+class SupportsDLPack(Protocol):
+    """An array of a library with DLPack, such as numpy.ndarray, torch.Tensor or jax.Array."""
+
+    @property
+    def __dlpack__(self) -> Callable[..., Any]: ...
+    @property
+    def __dlpack_device__(self) -> Callable[[], tuple[Any, Any]]: ...
+
+_Array = TypeVar("_Array", bound=SupportsDLPack)
+
+__version__: Final[str]
+
+def layer_norm(
+    src: _Array,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    mean: SupportsDLPack | None = None,
+    variance: SupportsDLPack | None = None,
+    out: _Array | None = None,
+) -> _Array: ...
+def rms_norm(
+    src: _Array,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    variance: SupportsDLPack | None = None,
+    out: _Array | None = None,
+) -> _Array: ...
+def layer_norm_training(
+    src: _Array,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
+) -> tuple[_Array, _Array, _Array]: ...
+def rms_norm_training(
+    src: _Array,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    out: tuple[_Array | None, _Array | None] | None = None,
+) -> tuple[_Array, _Array]: ...
+def layer_norm_backward(
+    diff_dst: SupportsDLPack,
+    src: _Array,
+    mean: SupportsDLPack,
+    variance: SupportsDLPack,
+    scale: _Array | None = None,
+    shift: _Array | None = None,
+    epsilon: float = 1e-5,
+    *,
+    global_stats: bool = False,
+    data_only: bool = False,
+    out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
+) -> tuple[_Array, _Array | None, _Array | None]: ...
+def rms_norm_backward(
+    diff_dst: SupportsDLPack,
+    src: _Array,
+    variance: SupportsDLPack,
+    scale: _Array | None = None,
+    shift: _Array | None = None,
+    epsilon: float = 1e-5,
+    *,
+    global_stats: bool = False,
+    data_only: bool = False,
+    out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
+) -> tuple[_Array, _Array | None, _Array | None]: ...
+def set_num_threads(num_threads: int) -> None: ...
+def get_num_threads() -> int: ...
+def last_num_threads() -> int: ...
+def set_max_cpu_isa(cpu_isa: Literal["portable", "avx2", "avx512", "neon"] | None, /) -> None: ...
+def get_cpu_isa() -> Literal["portable", "avx2", "avx512", "neon", "unknown"]: ...
+def last_implementation() -> str | None: ...

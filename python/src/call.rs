@@ -1,0 +1,346 @@
+//! One call: the arrays of a normalization, checked against each other, and its results.
+//!
+//! Inputs are added first, then outputs; [`Call::run`] joins dimensions, finds the primitive and
+//! executes it without the interpreter's lock.
+
+use arrayvec::ArrayVec;
+use norm_rs::layer_normalization::Flags;
+use norm_rs::primitive::{Arg, PropKind};
+use norm_rs::{DataType, Error, ErrorKind};
+use pyo3::exceptions::{
+    PyMemoryError, PyNotImplementedError, PyRuntimeError, PyTypeError, PyValueError,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::layout::{MAX_JOINED, check_overlaps, join};
+use crate::output::{Output, allocate};
+use crate::plan::{Addresses, Operand, Problem, Strides, execute};
+use crate::tensor::{MAKE_CONTIGUOUS, Tensor, tuple};
+
+/// Element types of src and dst.
+const FORWARD: &[DataType] = &[
+    DataType::F32,
+    DataType::Bf16,
+    DataType::F16,
+    DataType::F64,
+    DataType::S8,
+    DataType::U8,
+    DataType::F8E4m3,
+    DataType::F8E5m2,
+];
+/// Element types of the backward pass.
+const BACKWARD: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16, DataType::F64];
+/// Element types of scale and shift.
+const PARAMETERS: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16];
+
+/// An optional argument from Python.
+pub(crate) type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// The most results: those of a pass backward.
+const MAX_RESULTS: usize = 3;
+
+/// The arguments of one call.
+pub(crate) struct Call<'a, 'py> {
+    py: Python<'py>,
+    prop_kind: PropKind,
+    flags: Flags,
+    epsilon: f32,
+    src: Tensor<'a, 'py>,
+    inputs: ArrayVec<(Arg, Tensor<'a, 'py>), 5>,
+    outputs: ArrayVec<(Arg, Tensor<'a, 'py>), MAX_RESULTS>,
+    /// In the order of `outputs`.
+    results: ArrayVec<Output<'py>, MAX_RESULTS>,
+}
+
+impl<'a, 'py> Call<'a, 'py> {
+    /// A call on `src`, whose last dimension is normalized.
+    pub(crate) fn new(
+        src: &'a Bound<'py, PyAny>,
+        prop_kind: PropKind,
+        flags: Flags,
+        epsilon: f64,
+    ) -> PyResult<Self> {
+        let py = src.py();
+        let src = Tensor::read("src", src)?;
+        let forward = matches!(prop_kind, PropKind::ForwardTraining | PropKind::ForwardInference);
+        src.expect_type(if forward { FORWARD } else { BACKWARD })?;
+        if src.shape.is_empty() {
+            return Err(PyValueError::new_err(
+                "src has no dimensions: pass an array with at least one, the last of which is normalized",
+            ));
+        }
+        let epsilon = epsilon as f32; // the library rejects what is not finite or negative
+        let (inputs, outputs, results) = Default::default();
+        Ok(Self { py, prop_kind, flags, epsilon, src, inputs, outputs, results })
+    }
+
+    fn cols(&self) -> usize {
+        *self.src.shape.last().expect("a dimension")
+    }
+
+    fn rows(&self) -> &[usize] {
+        &self.src.shape[..self.src.shape.len() - 1]
+    }
+
+    fn is_backward(&self) -> bool {
+        matches!(self.prop_kind, PropKind::Backward | PropKind::BackwardData)
+    }
+
+    fn expect_shape_of_src(&self, tensor: &Tensor<'_, '_>) -> PyResult<()> {
+        tensor.expect_shape(&self.src.shape, "it is that of src")
+    }
+
+    fn expect_cols(&self, tensor: &Tensor<'_, '_>) -> PyResult<()> {
+        tensor.expect_shape(&[self.cols()], "one element for each column of src")?;
+        if tensor.is_dense() {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!("{} is not contiguous: {MAKE_CONTIGUOUS}", tensor.name)))
+    }
+
+    /// Statistics: an element for each row, perhaps with a last dimension of 1.
+    fn expect_rows(&self, tensor: &mut Tensor<'_, '_>) -> PyResult<()> {
+        if tensor.shape.len() == self.src.shape.len() && tensor.shape.last() == Some(&1) {
+            tensor.shape.pop();
+            tensor.strides.pop();
+        }
+        tensor.expect_shape(self.rows(), "one element for each row of src")?;
+        tensor.expect_type(&[DataType::F32])
+    }
+
+    /// Adds scale and shift.
+    pub(crate) fn parameters(
+        &mut self,
+        scale: Given<'a, 'py>,
+        shift: Given<'a, 'py>,
+    ) -> PyResult<()> {
+        let given = [(Arg::Scale, scale, Flags::SCALE), (Arg::Shift, shift, Flags::SHIFT)];
+        for (arg, object, flag) in given {
+            let Some(object) = object else { continue };
+            let tensor = Tensor::read(arg.name(), object)?;
+            tensor.expect_type(PARAMETERS)?;
+            self.expect_cols(&tensor)?;
+            if let Some((_, scale)) = self.inputs.iter().find(|(arg, _)| *arg == Arg::Scale) {
+                tensor.expect_type_of(scale)?;
+            }
+            self.flags |= flag;
+            self.inputs.push((arg, tensor));
+        }
+        Ok(())
+    }
+
+    /// Adds statistics that are inputs.
+    pub(crate) fn statistics(
+        &mut self,
+        mean: Given<'a, 'py>,
+        variance: Given<'a, 'py>,
+    ) -> PyResult<()> {
+        for (arg, object) in [(Arg::Mean, mean), (Arg::Variance, variance)] {
+            let Some(object) = object else { continue };
+            let mut tensor = Tensor::read(arg.name(), object)?;
+            self.expect_rows(&mut tensor)?;
+            self.inputs.push((arg, tensor));
+        }
+        Ok(())
+    }
+
+    /// Adds the gradient of the result.
+    pub(crate) fn diff_dst(&mut self, diff_dst: &'a Bound<'py, PyAny>) -> PyResult<()> {
+        let tensor = Tensor::read("diff_dst", diff_dst)?;
+        tensor.expect_type(BACKWARD)?;
+        self.expect_shape_of_src(&tensor)?;
+        self.inputs.push((Arg::DiffDst, tensor));
+        Ok(())
+    }
+
+    /// Adds an output: the caller's array, or a new one.
+    pub(crate) fn output(
+        &mut self,
+        arg: Arg,
+        name: &'static str,
+        out: Given<'a, 'py>,
+    ) -> PyResult<()> {
+        let (tensor, result) = match out {
+            Some(out) => {
+                let mut tensor = Tensor::read_output(name, out)?;
+                self.check_output(arg, &mut tensor)?;
+                (tensor, Output::Array(out.clone()))
+            }
+            None => {
+                let input = |arg| self.inputs.iter().find(|(own, _)| *own == arg);
+                let (like, data_type, shape) = match arg {
+                    Arg::Mean | Arg::Variance => (&self.src, DataType::F32, self.rows()),
+                    Arg::DiffScale | Arg::DiffShift => {
+                        let of = if arg == Arg::DiffScale { Arg::Scale } else { Arg::Shift };
+                        let (_, like) = input(of).expect("a parameter with a gradient");
+                        (like, like.data_type, &like.shape[..])
+                    }
+                    _ => (&self.src, self.src.data_type, &self.src.shape[..]),
+                };
+                allocate(name, like, data_type, shape)?
+            }
+        };
+        self.outputs.push((arg, tensor));
+        self.results.push(result);
+        Ok(())
+    }
+
+    fn check_output(&self, arg: Arg, tensor: &mut Tensor<'_, '_>) -> PyResult<()> {
+        match arg {
+            Arg::Mean | Arg::Variance => self.expect_rows(tensor),
+            Arg::DiffScale | Arg::DiffShift => {
+                tensor.expect_type(PARAMETERS)?;
+                self.expect_cols(tensor)?;
+                let first = self.outputs.iter().find(|(own, _)| *own == Arg::DiffScale);
+                first.map_or(Ok(()), |(_, diff_scale)| tensor.expect_type_of(diff_scale))
+            }
+            _ => {
+                tensor.expect_type(if self.is_backward() { BACKWARD } else { FORWARD })?;
+                self.expect_shape_of_src(tensor)
+            }
+        }
+    }
+
+    /// Computes, and returns the results in the order in which the outputs were added.
+    pub(crate) fn run(self) -> PyResult<ArrayVec<Bound<'py, PyAny>, MAX_RESULTS>> {
+        self.check_overlaps()?;
+        let (problem, addresses) = self.problem()?;
+        let work = Detached((&problem, &addresses));
+        self.py.detach(move || work.run()).map_err(|error| to_python(&error))?;
+        self.results.into_iter().map(Output::finish).collect()
+    }
+
+    fn check_overlaps(&self) -> PyResult<()> {
+        let inputs: ArrayVec<_, 6> =
+            std::iter::once(&self.src).chain(self.inputs.iter().map(|(_, input)| input)).collect();
+        let outputs: ArrayVec<_, MAX_RESULTS> =
+            self.outputs.iter().map(|(_, output)| output).collect();
+        let diff_dst = self.inputs.iter().find(|(arg, _)| *arg == Arg::DiffDst);
+        let source = diff_dst.map_or(&self.src, |(_, diff_dst)| diff_dst);
+        check_overlaps(&outputs, &inputs, (source, outputs[0]))
+    }
+
+    /// The key of the primitive, and the addresses of its arguments.
+    fn problem(&self) -> PyResult<(Problem, Addresses)> {
+        let all = || {
+            // The values of a shift have no part in gradients.
+            let unused = |arg| arg == Arg::Shift && self.is_backward();
+            let others =
+                self.inputs.iter().chain(&self.outputs).map(|(arg, tensor)| (*arg, tensor));
+            std::iter::once((Arg::Src, &self.src))
+                .chain(others)
+                .filter(move |(arg, _)| !unused(*arg))
+        };
+        let by_rows: ArrayVec<_, MAX_JOINED> =
+            all().filter(|(arg, _)| kind(*arg) != Kind::Cols).map(|(_, tensor)| tensor).collect();
+        let joined = join(self.rows(), &by_rows)?;
+        let mut strides = joined.strides.iter();
+        let step = |tensor: &Tensor<'_, '_>| match self.cols() {
+            0 | 1 => 1,
+            _ => *tensor.strides.last().expect("a dimension"),
+        };
+        let mut operands = ArrayVec::new();
+        let mut addresses = Addresses::new();
+        for (arg, tensor) in all() {
+            let mut own = || strides.next().expect("a tensor with rows").iter().copied();
+            let strides = match kind(arg) {
+                Kind::Cols => Strides::from_iter([1]),
+                Kind::Rows => own().collect(),
+                // A single row is as far from the next as a dense one would be.
+                Kind::RowsAndCols => match joined.sizes[..] {
+                    [0 | 1] => own().map(|_| self.cols().max(1)).chain([step(tensor)]).collect(),
+                    _ => own().chain([step(tensor)]).collect(),
+                },
+            };
+            operands.push(Operand { arg, data_type: tensor.data_type, strides });
+            addresses.push(tensor.data);
+        }
+        self.check_statistics(&operands)?;
+        let dims = joined.sizes.iter().copied().chain([self.cols()]).collect();
+        let Self { prop_kind, flags, epsilon, .. } = *self;
+        Ok((Problem { prop_kind, flags, epsilon, dims, operands }, addresses))
+    }
+
+    /// Mean and variance share a descriptor.
+    fn check_statistics(&self, operands: &[Operand]) -> PyResult<()> {
+        let strides = |arg| operands.iter().find(|operand| operand.arg == arg).map(|o| &o.strides);
+        match (strides(Arg::Mean), strides(Arg::Variance)) {
+            (Some(mean), Some(variance)) if mean != variance => {
+                Err(PyValueError::new_err(format!(
+                    "mean and variance have different strides, {} and {}: {MAKE_CONTIGUOUS}",
+                    tuple(mean),
+                    tuple(variance),
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What an argument has an element for.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    RowsAndCols,
+    Rows,
+    Cols,
+}
+
+fn kind(arg: Arg) -> Kind {
+    match arg {
+        Arg::Mean | Arg::Variance => Kind::Rows,
+        Arg::Scale | Arg::Shift | Arg::DiffScale | Arg::DiffShift => Kind::Cols,
+        _ => Kind::RowsAndCols,
+    }
+}
+
+/// Work that runs without the interpreter's lock.
+struct Detached<'x>((&'x Problem, &'x Addresses));
+
+// SAFETY: the work runs on the thread that created it. The type keeps Python's objects out of it.
+unsafe impl Send for Detached<'_> {}
+
+impl Detached<'_> {
+    fn run(self) -> norm_rs::Result<()> {
+        let (problem, addresses) = self.0;
+        // SAFETY: `Call` has an array of the operand's type and layout for each address; outputs are
+        // writable and overlap nothing. The caller's references keep the arrays, and a program that
+        // changes them meanwhile has a race of its own.
+        unsafe { execute(problem, addresses) }
+    }
+}
+
+/// The exception for an error of the library.
+pub(crate) fn to_python(error: &Error) -> PyErr {
+    let message = error.to_string();
+    // The C function's name says nothing to a caller from Python.
+    let message = match message.split_once(": ") {
+        Some((function, rest)) if function.starts_with("norm_") => rest.to_string(),
+        _ => message,
+    };
+    match error.kind() {
+        ErrorKind::OutOfMemory => PyMemoryError::new_err(message),
+        ErrorKind::InvalidArguments => PyValueError::new_err(message),
+        ErrorKind::Unimplemented => PyNotImplementedError::new_err(message),
+        _ => PyRuntimeError::new_err(message),
+    }
+}
+
+/// The elements of `out` of a function with several results; each may be None.
+pub(crate) fn outs<'py, const N: usize>(
+    out: Given<'_, 'py>,
+    results: &str,
+) -> PyResult<[Option<Bound<'py, PyAny>>; N]> {
+    let Some(out) = out else { return Ok([const { None }; N]) };
+    let tuple = out.cast::<PyTuple>().ok().filter(|tuple| tuple.len() == N);
+    let tuple = tuple.ok_or_else(|| {
+        PyTypeError::new_err(format!(
+            "out must be a tuple ({results}), each an array or None for a new one"
+        ))
+    })?;
+    let mut outs = [const { None }; N];
+    for (out, given) in outs.iter_mut().zip(tuple.iter()) {
+        *out = (!given.is_none()).then_some(given);
+    }
+    Ok(outs)
+}

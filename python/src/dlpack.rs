@@ -1,0 +1,210 @@
+//! Arrays of other libraries, read through DLPack: PyTorch, JAX and whatever else has
+//! `__dlpack__`.
+//!
+//! A library that offers DLPack's C exchange API lends a view in some tens of nanoseconds; a capsule
+//! from `__dlpack__` takes microseconds. Tensors that record gradients are refused where PyTorch
+//! would record the call, because nothing here would.
+
+use dlpark::DlpackFlags;
+use dlpark::ffi::{DLDataType, DLDataTypeCode, DLDevice, DLDeviceType};
+use dlpark::python::ImportRequest;
+use dlpark::python::consumer::exchange::ExchangeApi;
+use dlpark::tensor::TensorRef;
+use norm_rs::DataType;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use pyo3::{ffi, intern};
+
+use crate::tensor::{Dims, Library, Tensor, check_alignment, layout, wrong_type};
+
+/// DLPack's codes of the element types.
+const TYPES: &[(DataType, DLDataTypeCode, u8)] = &[
+    (DataType::F32, DLDataTypeCode::FLOAT, 32),
+    (DataType::Bf16, DLDataTypeCode::BFLOAT, 16),
+    (DataType::F16, DLDataTypeCode::FLOAT, 16),
+    (DataType::F64, DLDataTypeCode::FLOAT, 64),
+    (DataType::S8, DLDataTypeCode::INT, 8),
+    (DataType::U8, DLDataTypeCode::UINT, 8),
+    (DataType::F8E4m3, DLDataTypeCode::FLOAT8_E4M3FN, 8),
+    (DataType::F8E5m2, DLDataTypeCode::FLOAT8_E5M2, 8),
+];
+
+/// DLPack's description of an element type that arrays can have.
+pub(crate) fn dlpack_type(data_type: DataType) -> DLDataType {
+    let (_, code, bits) = TYPES.iter().find(|row| row.0 == data_type).expect("a type of arrays");
+    DLDataType { code: *code, bits: *bits, lanes: 1 }
+}
+
+/// The view of an array.
+pub(crate) fn read<'a, 'py>(
+    name: &'static str,
+    object: &'a Bound<'py, PyAny>,
+) -> PyResult<Tensor<'a, 'py>> {
+    if let Some(api) = ExchangeApi::from_object(object.as_borrowed())? {
+        reject_recorded(name, object)?;
+        reject_negated(name, object)?;
+        let view = api.with_tensor_view_no_sync(object.as_borrowed(), |tensor, _| {
+            // SAFETY: the library has filled in the view, and the object keeps shape and strides.
+            let tensor = unsafe { TensorRef::from_raw(tensor) };
+            view(name, object, &tensor.map_err(|error| unusable(name, &error.to_string()))?, false)
+        });
+        // Without a view, the capsule is tried, whose error is about the tensor.
+        if let Ok(view) = view {
+            return view;
+        }
+    }
+    if !object.hasattr(intern!(object.py(), "__dlpack__"))? {
+        return Err(PyTypeError::new_err(format!(
+            "{name} is a {}: pass an array that supports DLPack, such as a NumPy array or a PyTorch tensor",
+            object.get_type().name()?,
+        )));
+    }
+    reject_negated(name, object)?;
+    let detached = reject_recorded(name, object)?;
+    let lender = detached.as_ref().unwrap_or(object);
+    let refused = |error| refused(name, object.py(), &error);
+    let request = ImportRequest::new(lender.as_borrowed()).map_err(refused)?;
+    if let Ok(device) = request.device() {
+        check_device(name, device)?;
+    }
+    let lent = request.import(None, None).map_err(refused)?;
+    let read_only = lent.flags().contains(DlpackFlags::READ_ONLY) || is_immutable(object)?;
+    let tensor = lent.validate().map_err(|error| unusable(name, &error.to_string()))?;
+    let mut tensor = view(name, object, &tensor, read_only)?;
+    tensor.lent = Some(lent);
+    Ok(tensor)
+}
+
+/// Arrays of JAX never change, but are not always lent as read-only.
+fn is_immutable(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(!object.hasattr(intern!(object.py(), "__setitem__"))?
+        || object.get_type().module()?.to_string().starts_with("jax"))
+}
+
+/// An array that its library does not lend; the first line of its reason.
+fn unusable(name: &str, reason: &str) -> PyErr {
+    let reason = reason.lines().next().unwrap_or_default();
+    PyValueError::new_err(format!(
+        "{name} does not give access to its memory through DLPack: {reason}"
+    ))
+}
+
+/// As [`unusable`], for an exception.
+fn refused(name: &str, py: Python<'_>, error: &PyErr) -> PyErr {
+    unusable(name, &error.value(py).to_string())
+}
+
+/// The view that a descriptor describes.
+fn view<'a, 'py>(
+    name: &'static str,
+    object: &'a Bound<'py, PyAny>,
+    tensor: &TensorRef<'_>,
+    read_only: bool,
+) -> PyResult<Tensor<'a, 'py>> {
+    check_device(name, tensor.device())?;
+    let data_type = data_type(name, tensor.dtype())?;
+    let shape = tensor.shape();
+    let (shape, strides) = match tensor.strides() {
+        Some(strides) => layout(name, shape.iter().copied(), strides.iter().copied(), 1)?,
+        None => {
+            let (shape, _) = layout(name, shape.iter().copied(), std::iter::repeat(0), 1)?;
+            let strides = dense_strides(&shape);
+            (shape, strides)
+        }
+    };
+    // An offset is within the memory that the address belongs to.
+    let offset = usize::try_from(tensor.byte_offset())?;
+    let data = tensor.data_ptr().cast_mut().cast::<u8>().wrapping_add(offset);
+    check_alignment(name, data, data_type)?;
+    let library = Library::Dlpack;
+    Ok(Tensor { name, object, library, data, data_type, shape, strides, read_only, lent: None })
+}
+
+/// The strides of row-major order.
+pub(crate) fn dense_strides(shape: &[usize]) -> Dims {
+    let mut strides: Dims = shape.iter().map(|_| 0).collect();
+    let mut step = 1;
+    for (stride, size) in strides.iter_mut().zip(shape).rev() {
+        *stride = step;
+        step *= size;
+    }
+    strides
+}
+
+fn data_type(name: &str, given: DLDataType) -> PyResult<DataType> {
+    let found = TYPES
+        .iter()
+        .find(|(_, code, bits)| given.lanes == 1 && given.code == *code && given.bits == *bits);
+    found.map(|row| row.0).ok_or_else(|| {
+        let kind = match given.code {
+            DLDataTypeCode::INT => "int",
+            DLDataTypeCode::UINT => "uint",
+            DLDataTypeCode::FLOAT => "float",
+            DLDataTypeCode::COMPLEX => "complex",
+            DLDataTypeCode::BOOL => "bool",
+            _ => "another type with bits: ",
+        };
+        let allowed: Vec<_> = TYPES.iter().map(|row| row.0).collect();
+        wrong_type(name, &format!("{kind}{}", given.bits), &allowed)
+    })
+}
+
+/// Rejects memory that the processor cannot read.
+fn check_device(name: &str, device: DLDevice) -> PyResult<()> {
+    let kind = match device.device_type {
+        // Pinned memory of the host, too.
+        DLDeviceType::CPU | DLDeviceType::CUDAHOST | DLDeviceType::ROCMHOST => return Ok(()),
+        DLDeviceType::CUDA | DLDeviceType::CUDAMANAGED => "a CUDA device",
+        DLDeviceType::ROCM => "a ROCm device",
+        DLDeviceType::METAL => "a Metal device",
+        DLDeviceType::ONEAPI => "a oneAPI device",
+        _ => "a device that is not the CPU",
+    };
+    Err(PyValueError::new_err(format!(
+        "{name} is on {kind}, and libnorm computes on the CPU: copy it to the CPU first, such as with {name}.cpu()"
+    )))
+}
+
+/// Rejects a tensor that requires a gradient while PyTorch records; nothing here would be recorded.
+///
+/// Where PyTorch does not record, the same tensor without the requirement is returned, which it lends
+/// through `__dlpack__`, too.
+fn reject_recorded<'py>(
+    name: &str,
+    object: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = object.py();
+    let requires = object.getattr_opt(intern!(py, "requires_grad"))?;
+    if !requires.is_some_and(|requires| requires.is_truthy().unwrap_or(false)) {
+        return Ok(None);
+    }
+    // SAFETY: the interpreter's own dictionary, borrowed.
+    let modules = unsafe { Bound::from_borrowed_ptr_or_opt(py, ffi::PyImport_GetModuleDict()) };
+    let modules = modules.and_then(|modules| modules.cast_into::<PyDict>().ok());
+    let torch = modules.map(|modules| modules.get_item(intern!(py, "torch"))).transpose()?;
+    let records = match torch.flatten() {
+        Some(torch) => torch.call_method0(intern!(py, "is_grad_enabled"))?.is_truthy()?,
+        None => true,
+    };
+    if records {
+        return Err(PyValueError::new_err(format!(
+            "{name} requires a gradient, and this function records none: call it inside a \
+             torch.autograd.Function or torch.no_grad(), or pass {name}.detach()"
+        )));
+    }
+    object.call_method0(intern!(py, "detach")).map(Some)
+}
+
+/// Rejects a view of PyTorch whose elements are the negatives of those in memory, which DLPack does
+/// not say.
+fn reject_negated(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = object.py();
+    let Some(is_neg) = object.getattr_opt(intern!(py, "is_neg"))? else { return Ok(()) };
+    if !is_neg.call0()?.is_truthy()? {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "{name} is a view with the opposite sign of its memory: pass {name}.resolve_neg()"
+    )))
+}

@@ -1,0 +1,38 @@
+//! The native module of the Python package `libnorm`: layer normalization and RMS normalization of
+//! NumPy arrays and of whatever supports DLPack, without a copy.
+//!
+//! A call reads its arrays ([`tensor`]), checks them against each other ([`call`]), finds the
+//! primitive of an earlier call or creates one ([`plan`]), and executes it without the interpreter's
+//! lock. The Rust API of libnorm (`norm-rs`) is the only way to the library.
+
+mod call;
+mod dlpack;
+mod layout;
+mod normalization;
+mod numpy_array;
+mod output;
+mod plan;
+mod settings;
+mod tensor;
+
+/// The native part of libnorm.
+#[pyo3::pymodule(gil_used = false)]
+mod _libnorm {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::normalization::{
+        layer_norm, layer_norm_backward, layer_norm_training, rms_norm, rms_norm_backward,
+        rms_norm_training,
+    };
+    #[pymodule_export]
+    use crate::settings::{
+        get_cpu_isa, get_num_threads, last_implementation, last_num_threads, set_max_cpu_isa,
+        set_num_threads,
+    };
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", crate::settings::version())
+    }
+}

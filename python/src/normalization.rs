@@ -1,0 +1,348 @@
+//! Layer normalization and RMS normalization: the functions that Python calls.
+
+use norm_rs::layer_normalization::Flags;
+use norm_rs::primitive::{Arg, PropKind};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::call::{Call, Given, outs};
+
+/// What the functions of one direction have in common.
+struct Common<'a, 'py> {
+    flags: Flags,
+    src: &'a Bound<'py, PyAny>,
+    scale: Given<'a, 'py>,
+    shift: Given<'a, 'py>,
+    epsilon: f64,
+}
+
+impl<'a, 'py> Common<'a, 'py> {
+    fn call(self, prop_kind: PropKind, flags: Flags) -> PyResult<Call<'a, 'py>> {
+        let mut call = Call::new(self.src, prop_kind, self.flags | flags, self.epsilon)?;
+        call.parameters(self.scale, self.shift)?;
+        Ok(call)
+    }
+
+    fn inference(
+        self,
+        mean: Given<'a, 'py>,
+        variance: Given<'a, 'py>,
+        out: Given<'a, 'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let global = if variance.is_some() { Flags::GLOBAL_STATS } else { Flags::NONE };
+        let mut call = self.call(PropKind::ForwardInference, global)?;
+        call.statistics(mean, variance)?;
+        call.output(Arg::Dst, "out", out)?;
+        Ok(call.run()?.remove(0))
+    }
+}
+
+/// The arguments of a backward pass alone.
+struct Gradients<'a, 'py> {
+    diff_dst: &'a Bound<'py, PyAny>,
+    mean: Given<'a, 'py>,
+    variance: &'a Bound<'py, PyAny>,
+    global_stats: bool,
+    data_only: bool,
+    out: Given<'a, 'py>,
+}
+
+impl<'py> Gradients<'_, 'py> {
+    fn compute(self, common: Common<'_, 'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = common.src.py();
+        let [diff_src, diff_scale, diff_shift] =
+            outs(self.out, "diff_src, diff_scale, diff_shift")?;
+        let wanted = |given: bool| given && !self.data_only;
+        let (scale, shift) = (wanted(common.scale.is_some()), wanted(common.shift.is_some()));
+        for (place, out, parameter, wanted) in
+            [(1, &diff_scale, "scale", scale), (2, &diff_shift, "shift", shift)]
+        {
+            if out.is_some() && !wanted {
+                return Err(PyValueError::new_err(format!(
+                    "out[{place}] has no result: pass {parameter} and not data_only, or None for it"
+                )));
+            }
+        }
+        let prop_kind = if self.data_only { PropKind::BackwardData } else { PropKind::Backward };
+        let global = if self.global_stats { Flags::GLOBAL_STATS } else { Flags::NONE };
+        let mut call = common.call(prop_kind, global)?;
+        call.diff_dst(self.diff_dst)?;
+        call.statistics(self.mean, Some(self.variance))?;
+        call.output(Arg::DiffSrc, "out[0]", diff_src.as_ref())?;
+        if scale {
+            call.output(Arg::DiffScale, "out[1]", diff_scale.as_ref())?;
+        }
+        if shift {
+            call.output(Arg::DiffShift, "out[2]", diff_shift.as_ref())?;
+        }
+        let mut results = call.run()?.into_iter();
+        let diff_src = results.next();
+        let diff_scale = if scale { results.next() } else { None };
+        PyTuple::new(py, [diff_src, diff_scale, results.next()])
+    }
+}
+
+/// Layer normalization of each row of an array.
+///
+///     mean     = sum(x) / C
+///     variance = sum((x - mean)**2) / C
+///     dst      = (x - mean) / sqrt(variance + epsilon) * scale + shift
+///
+/// for each row x of C elements: the last dimension of src (Ba, Kiros and Hinton, Layer Normalization,
+/// 2016). Without scale or shift, their part of the formula is left out.
+///
+/// Parameters
+/// ----------
+/// src : array of shape (..., C)
+///     float32, bfloat16, float16, float64, int8, uint8, float8_e4m3fn or float8_e5m2; any strides but
+///     negative ones.
+/// scale, shift : array of shape (C,), optional
+///     float32, bfloat16 or float16; the same type for both; contiguous.
+/// epsilon : float
+///     Added to the variance under the root; finite, 0 or more.
+/// mean, variance : float32 array of shape (...) or (..., 1), optional
+///     Statistics to use in place of the row's own; both or neither.
+/// out : array of shape (..., C), optional
+///     Where the result is written, in any of the types of src; src itself computes in place.
+///
+/// Returns
+/// -------
+/// out, or a new array of the library, shape and element type of src.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
+#[pyfunction]
+#[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, mean=None, variance=None, out=None))]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+pub(crate) fn layer_norm<'py>(
+    src: &Bound<'py, PyAny>,
+    scale: Option<&Bound<'py, PyAny>>,
+    shift: Option<&Bound<'py, PyAny>>,
+    epsilon: f64,
+    mean: Option<&Bound<'py, PyAny>>,
+    variance: Option<&Bound<'py, PyAny>>,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let missing = match (mean, variance) {
+        (Some(_), None) => Some("variance"),
+        (None, Some(_)) => Some("mean"),
+        _ => None,
+    };
+    if let Some(missing) = missing {
+        return Err(PyValueError::new_err(format!(
+            "{missing} is missing: pass both mean and variance, or neither to compute them"
+        )));
+    }
+    let common = Common { flags: Flags::NONE, src, scale, shift, epsilon };
+    common.inference(mean, variance, out)
+}
+
+/// RMS normalization of each row of an array.
+///
+///     variance = sum(x**2) / C
+///     dst      = x / sqrt(variance + epsilon) * scale + shift
+///
+/// for each row x of C elements: the last dimension of src (Zhang and Sennrich, Root Mean Square Layer
+/// Normalization, 2019). Without scale or shift, their part of the formula is left out.
+///
+/// Parameters
+/// ----------
+/// src : array of shape (..., C)
+///     float32, bfloat16, float16, float64, int8, uint8, float8_e4m3fn or float8_e5m2; any strides but
+///     negative ones.
+/// scale, shift : array of shape (C,), optional
+///     float32, bfloat16 or float16; the same type for both; contiguous.
+/// epsilon : float
+///     Added to the mean of squares under the root; finite, 0 or more.
+/// variance : float32 array of shape (...) or (..., 1), optional
+///     Means of squares to use in place of the row's own.
+/// out : array of shape (..., C), optional
+///     Where the result is written, in any of the types of src; src itself computes in place.
+///
+/// Returns
+/// -------
+/// out, or a new array of the library, shape and element type of src.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
+#[pyfunction]
+#[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, variance=None, out=None))]
+pub(crate) fn rms_norm<'py>(
+    src: &Bound<'py, PyAny>,
+    scale: Option<&Bound<'py, PyAny>>,
+    shift: Option<&Bound<'py, PyAny>>,
+    epsilon: f64,
+    variance: Option<&Bound<'py, PyAny>>,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let common = Common { flags: Flags::RMS_NORM, src, scale, shift, epsilon };
+    common.inference(None, variance, out)
+}
+
+/// Layer normalization that also returns the statistics that layer_norm_backward needs.
+///
+/// Formula and parameters are those of layer_norm, but for
+///
+/// out : tuple (dst, mean, variance), optional
+///     Where the results are written; None in place of an array for a new one.
+///
+/// Returns
+/// -------
+/// (dst, mean, variance)
+///     mean and variance are float32 of the shape of src without its last dimension.
+#[pyfunction]
+#[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, out=None))]
+pub(crate) fn layer_norm_training<'py>(
+    src: &Bound<'py, PyAny>,
+    scale: Option<&Bound<'py, PyAny>>,
+    shift: Option<&Bound<'py, PyAny>>,
+    epsilon: f64,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let [dst, mean, variance] = outs(out, "dst, mean, variance")?;
+    let common = Common { flags: Flags::NONE, src, scale, shift, epsilon };
+    let mut call = common.call(PropKind::ForwardTraining, Flags::NONE)?;
+    call.output(Arg::Dst, "out[0]", dst.as_ref())?;
+    call.output(Arg::Mean, "out[1]", mean.as_ref())?;
+    call.output(Arg::Variance, "out[2]", variance.as_ref())?;
+    PyTuple::new(src.py(), call.run()?)
+}
+
+/// RMS normalization that also returns the statistics that rms_norm_backward needs.
+///
+/// Formula and parameters are those of rms_norm, but for
+///
+/// out : tuple (dst, variance), optional
+///     Where the results are written; None in place of an array for a new one.
+///
+/// Returns
+/// -------
+/// (dst, variance)
+///     variance holds the means of squares: float32 of the shape of src without its last dimension.
+#[pyfunction]
+#[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, out=None))]
+pub(crate) fn rms_norm_training<'py>(
+    src: &Bound<'py, PyAny>,
+    scale: Option<&Bound<'py, PyAny>>,
+    shift: Option<&Bound<'py, PyAny>>,
+    epsilon: f64,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let [dst, variance] = outs(out, "dst, variance")?;
+    let common = Common { flags: Flags::RMS_NORM, src, scale, shift, epsilon };
+    let mut call = common.call(PropKind::ForwardTraining, Flags::NONE)?;
+    call.output(Arg::Dst, "out[0]", dst.as_ref())?;
+    call.output(Arg::Variance, "out[1]", variance.as_ref())?;
+    PyTuple::new(src.py(), call.run()?)
+}
+
+/// The gradients of layer normalization.
+///
+/// With r = 1 / sqrt(variance + epsilon), xhat = (src - mean) * r and d = scale * diff_dst:
+///
+///     diff_src   = r * (d - sum(d) / C - xhat * sum(d * xhat) / C)    for each row
+///     diff_scale = sum(diff_dst * xhat)                               over all rows
+///     diff_shift = sum(diff_dst)                                      over all rows
+///
+/// Parameters
+/// ----------
+/// diff_dst : array of shape (..., C)
+///     The gradient of the result: float32, bfloat16, float16 or float64.
+/// src : array of shape (..., C)
+///     The source of the forward pass: float32, bfloat16, float16 or float64.
+/// mean, variance : float32 array of shape (...) or (..., 1)
+///     The statistics that layer_norm_training returned.
+/// scale, shift : array of shape (C,), optional
+///     Those of the forward pass. The values of shift are not read.
+/// epsilon : float
+///     That of the forward pass.
+/// global_stats : bool
+///     Mean and variance did not depend on src: diff_src = r * d.
+/// data_only : bool
+///     Compute diff_src alone.
+/// out : tuple (diff_src, diff_scale, diff_shift), optional
+///     Where the results are written; None in place of an array for a new one. diff_dst itself in the
+///     place of diff_src computes in place.
+///
+/// Returns
+/// -------
+/// (diff_src, diff_scale, diff_shift)
+///     Of the element types of src, scale and shift; None for the gradient of a parameter that was not
+///     passed, and with data_only.
+#[pyfunction]
+#[pyo3(signature = (diff_dst, src, mean, variance, scale=None, shift=None, epsilon=1e-5, *,
+                    global_stats=false, data_only=false, out=None))]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+pub(crate) fn layer_norm_backward<'py>(
+    diff_dst: &Bound<'py, PyAny>,
+    src: &Bound<'py, PyAny>,
+    mean: &Bound<'py, PyAny>,
+    variance: &Bound<'py, PyAny>,
+    scale: Option<&Bound<'py, PyAny>>,
+    shift: Option<&Bound<'py, PyAny>>,
+    epsilon: f64,
+    global_stats: bool,
+    data_only: bool,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let mean = Some(mean);
+    let common = Common { flags: Flags::NONE, src, scale, shift, epsilon };
+    Gradients { diff_dst, mean, variance, global_stats, data_only, out }.compute(common)
+}
+
+/// The gradients of RMS normalization.
+///
+/// With r = 1 / sqrt(variance + epsilon), xhat = src * r and d = scale * diff_dst:
+///
+///     diff_src   = r * (d - xhat * sum(d * xhat) / C)    for each row
+///     diff_scale = sum(diff_dst * xhat)                  over all rows
+///     diff_shift = sum(diff_dst)                         over all rows
+///
+/// Parameters
+/// ----------
+/// diff_dst : array of shape (..., C)
+///     The gradient of the result: float32, bfloat16, float16 or float64.
+/// src : array of shape (..., C)
+///     The source of the forward pass: float32, bfloat16, float16 or float64.
+/// variance : float32 array of shape (...) or (..., 1)
+///     The means of squares that rms_norm_training returned.
+/// scale, shift : array of shape (C,), optional
+///     Those of the forward pass. The values of shift are not read.
+/// epsilon : float
+///     That of the forward pass.
+/// global_stats : bool
+///     The means of squares did not depend on src: diff_src = r * d.
+/// data_only : bool
+///     Compute diff_src alone.
+/// out : tuple (diff_src, diff_scale, diff_shift), optional
+///     Where the results are written; None in place of an array for a new one. diff_dst itself in the
+///     place of diff_src computes in place.
+///
+/// Returns
+/// -------
+/// (diff_src, diff_scale, diff_shift)
+///     Of the element types of src, scale and shift; None for the gradient of a parameter that was not
+///     passed, and with data_only.
+#[pyfunction]
+#[pyo3(signature = (diff_dst, src, variance, scale=None, shift=None, epsilon=1e-5, *,
+                    global_stats=false, data_only=false, out=None))]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+pub(crate) fn rms_norm_backward<'py>(
+    diff_dst: &Bound<'py, PyAny>,
+    src: &Bound<'py, PyAny>,
+    variance: &Bound<'py, PyAny>,
+    scale: Option<&Bound<'py, PyAny>>,
+    shift: Option<&Bound<'py, PyAny>>,
+    epsilon: f64,
+    global_stats: bool,
+    data_only: bool,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let common = Common { flags: Flags::RMS_NORM, src, scale, shift, epsilon };
+    Gradients { diff_dst, mean: None, variance, global_stats, data_only, out }.compute(common)
+}

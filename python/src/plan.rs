@@ -1,0 +1,233 @@
+//! Primitives, and the ones that each thread used last.
+//!
+//! Creating a primitive takes microseconds, executing a small one a fraction of one. The key of a
+//! primitive is everything but the addresses, so a call finds the primitive of an earlier one and
+//! sets the addresses in its memory objects.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use arrayvec::ArrayVec;
+use norm_rs::info::{CpuIsa, effective_cpu_isa};
+use norm_rs::layer_normalization::{Backward, Flags, Forward};
+use norm_rs::primitive::{Arg, Args, Primitive, PropKind};
+use norm_rs::{DataType, Engine, Memory, MemoryDesc, Result, Stream};
+
+/// The number of primitives that each thread keeps.
+///
+/// A model has few distinct problems: its widths, forward and backward, for one or two batch sizes
+/// at a time.
+const CACHED: usize = 32;
+
+/// The most arguments: src, diff_dst, diff_src, mean, variance, scale, diff_scale, diff_shift.
+const MAX_OPERANDS: usize = 8;
+
+/// The most dimensions: four of rows, and columns.
+const MAX_DIMS: usize = 5;
+
+/// Sizes or strides.
+pub(crate) type Strides = ArrayVec<usize, MAX_DIMS>;
+
+/// An argument of a primitive.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Operand {
+    pub(crate) arg: Arg,
+    pub(crate) data_type: DataType,
+    /// As many as the argument has dimensions.
+    pub(crate) strides: Strides,
+}
+
+/// What a primitive computes: the key of the cache.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Problem {
+    pub(crate) prop_kind: PropKind,
+    pub(crate) flags: Flags,
+    pub(crate) epsilon: f32,
+    /// The sizes of src.
+    pub(crate) dims: Strides,
+    pub(crate) operands: ArrayVec<Operand, MAX_OPERANDS>,
+}
+
+impl Problem {
+    fn operand(&self, arg: Arg) -> Option<&Operand> {
+        self.operands.iter().find(|operand| operand.arg == arg)
+    }
+
+    /// The descriptor of an argument: rows and columns, rows alone, or columns alone.
+    fn desc(&self, operand: &Operand) -> Result<MemoryDesc> {
+        let Operand { arg, data_type, strides } = operand;
+        let dims = match arg {
+            Arg::Mean | Arg::Variance => &self.dims[..self.dims.len() - 1],
+            Arg::Scale | Arg::Shift | Arg::DiffScale | Arg::DiffShift => {
+                &self.dims[self.dims.len() - 1..]
+            }
+            _ => &self.dims[..],
+        };
+        MemoryDesc::with_strides(dims, *data_type, strides)
+    }
+
+    fn desc_of(&self, arg: Arg) -> Result<Option<MemoryDesc>> {
+        self.operand(arg).map(|operand| self.desc(operand)).transpose()
+    }
+
+    /// The element type of the first of two arguments that is there.
+    fn type_of(&self, args: [Arg; 2]) -> DataType {
+        let operand = args.iter().find_map(|&arg| self.operand(arg));
+        operand.map_or(DataType::F32, |operand| operand.data_type)
+    }
+}
+
+/// Either direction's primitive.
+enum Normalization {
+    Forward(Forward),
+    Backward(Backward),
+}
+
+impl Normalization {
+    fn new(engine: &Engine, problem: &Problem) -> Result<Self> {
+        let src = problem.desc_of(Arg::Src)?.expect("src");
+        let stats = match problem.desc_of(Arg::Variance)? {
+            None => problem.desc_of(Arg::Mean)?,
+            stats => stats,
+        };
+        let params = problem.type_of([Arg::Scale, Arg::Shift]);
+        let Problem { prop_kind, flags, epsilon, .. } = *problem;
+        match prop_kind {
+            PropKind::ForwardTraining | PropKind::ForwardInference => {
+                let builder = match prop_kind {
+                    PropKind::ForwardTraining => Forward::training(engine, &src),
+                    _ => Forward::inference(engine, &src),
+                };
+                let dst = problem.desc_of(Arg::Dst)?.expect("dst");
+                let mut builder = builder.dst(&dst).scale_shift_type(params);
+                if let Some(stats) = &stats {
+                    builder = builder.stats(stats);
+                }
+                builder.epsilon(epsilon).flags(flags).build().map(Self::Forward)
+            }
+            _ => {
+                let builder = match prop_kind {
+                    PropKind::Backward => Backward::new(engine, &src),
+                    _ => Backward::data(engine, &src),
+                };
+                let diff_src = problem.desc_of(Arg::DiffSrc)?.expect("diff_src");
+                let diff_dst = problem.desc_of(Arg::DiffDst)?.expect("diff_dst");
+                let diff_params = problem.type_of([Arg::DiffScale, Arg::DiffShift]);
+                let mut builder = builder.diff_src(&diff_src).diff_dst(&diff_dst);
+                builder = builder.scale_shift_type(params).diff_scale_shift_type(diff_params);
+                if let Some(stats) = &stats {
+                    builder = builder.stats(stats);
+                }
+                builder.epsilon(epsilon).flags(flags).build().map(Self::Backward)
+            }
+        }
+    }
+
+    fn primitive(&self) -> &Primitive {
+        match self {
+            Self::Forward(forward) => forward.primitive(),
+            Self::Backward(backward) => backward.primitive(),
+        }
+    }
+}
+
+/// Addresses, one for each operand of the problem.
+pub(crate) type Addresses = ArrayVec<*mut u8, MAX_OPERANDS>;
+
+/// A primitive and the objects for its arguments.
+struct Plan {
+    problem: Problem,
+    /// The limit under which the primitive was created.
+    isa: CpuIsa,
+    normalization: Normalization,
+    stream: Stream<'static>,
+    /// One for each operand; without buffers between calls.
+    memories: RefCell<Vec<Memory<'static>>>,
+}
+
+impl Plan {
+    fn new(problem: &Problem, isa: CpuIsa) -> Result<Self> {
+        let engine = Engine::cpu()?;
+        let normalization = Normalization::new(&engine, problem)?;
+        let memory = |operand: &Operand| {
+            // SAFETY: null is allowed.
+            unsafe { Memory::from_raw(&engine, &problem.desc(operand)?, std::ptr::null_mut()) }
+        };
+        let memories = problem.operands.iter().map(memory).collect::<Result<_>>()?;
+        Ok(Self {
+            problem: problem.clone(),
+            isa,
+            normalization,
+            stream: Stream::new(&engine)?,
+            memories: RefCell::new(memories),
+        })
+    }
+
+    /// # Safety
+    /// Each address is that of a buffer of its operand's type and layout. Inputs are readable and
+    /// outputs writable until the call returns.
+    unsafe fn execute(&self, addresses: &[*mut u8]) -> Result<()> {
+        let primitive = self.normalization.primitive();
+        let mut memories = self.memories.borrow_mut();
+        let mut args = Args::new();
+        let bound = memories.iter_mut().zip(addresses).zip(&self.problem.operands);
+        for ((memory, &address), operand) in bound {
+            // SAFETY: the caller's promise. The memory executes here alone, and gets other addresses
+            // before it does again.
+            unsafe { memory.set_raw(address) }?;
+            args = if primitive.writes(operand.arg) {
+                args.output(operand.arg, memory)
+            } else {
+                args.input(operand.arg, memory)
+            };
+        }
+        primitive.execute(&self.stream, args)
+    }
+}
+
+thread_local! {
+    /// Most recently used first.
+    static CACHE: RefCell<Vec<Rc<Plan>>> = const { RefCell::new(Vec::new()) };
+    /// Whether a call of this thread has succeeded.
+    static EXECUTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The plan for a problem, from the cache or new; the first of the cache afterwards.
+fn plan(problem: &Problem) -> Result<Rc<Plan>> {
+    // The instruction-set limit may change between calls and governs new primitives.
+    let isa = effective_cpu_isa();
+    CACHE.with_borrow_mut(|plans| {
+        let found = plans.iter().position(|plan| plan.isa == isa && plan.problem == *problem);
+        match found {
+            Some(at) => plans[..=at].rotate_right(1),
+            None => {
+                let plan = Rc::new(Plan::new(problem, isa)?);
+                plans.truncate(CACHED - 1);
+                plans.insert(0, plan);
+            }
+        }
+        Ok(Rc::clone(&plans[0]))
+    })
+}
+
+/// Computes a problem.
+///
+/// # Safety
+/// Each address is that of a buffer of its operand's type and layout. Inputs are readable and
+/// outputs writable until the call returns.
+pub(crate) unsafe fn execute(problem: &Problem, addresses: &Addresses) -> Result<()> {
+    let plan = plan(problem)?;
+    // SAFETY: the caller's promise.
+    unsafe { plan.execute(addresses) }?;
+    EXECUTED.set(true);
+    Ok(())
+}
+
+/// The name of the implementation that the calling thread used last.
+pub(crate) fn last_implementation() -> Option<String> {
+    if !EXECUTED.get() {
+        return None;
+    }
+    let name = |plan: &Rc<Plan>| plan.normalization.primitive().implementation().to_string();
+    CACHE.with_borrow(|plans| plans.first().map(name))
+}

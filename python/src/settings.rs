@@ -1,0 +1,79 @@
+//! Settings of the process, and what the library says about itself.
+
+use norm_rs::info::{self, CpuIsa};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::call::to_python;
+use crate::plan;
+
+/// The names of the instruction sets, as in NORM_MAX_CPU_ISA.
+const ISAS: [(&str, CpuIsa); 4] = [
+    ("portable", CpuIsa::Portable),
+    ("avx2", CpuIsa::Avx2),
+    ("avx512", CpuIsa::Avx512),
+    ("neon", CpuIsa::Neon),
+];
+
+/// Sets the number of threads of a call, including the calling one: 1 to 255.
+///
+/// 0 restores the default: the environment variable NORM_NUM_THREADS, or else the processors that the
+/// process may use. It holds for the whole process and changes no bit of a result.
+#[pyfunction]
+pub(crate) fn set_num_threads(num_threads: i64) -> PyResult<()> {
+    let count = usize::try_from(num_threads).ok().filter(|&count| count <= 255);
+    let count = count.ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "num_threads is {num_threads}: pass 1 to 255, or 0 for the default"
+        ))
+    })?;
+    info::set_num_threads(count).map_err(|error| to_python(&error))
+}
+
+/// The number of threads that a call may use.
+#[pyfunction]
+pub(crate) fn get_num_threads() -> usize {
+    info::num_threads()
+}
+
+/// The number of threads that took part in the calling thread's last call; 0 before the first.
+#[pyfunction]
+pub(crate) fn last_num_threads() -> usize {
+    info::last_num_threads()
+}
+
+/// Limits the instruction set: "portable", "avx2", "avx512" or "neon"; None removes the limit.
+///
+/// Until the first call the limit is that of the environment variable NORM_MAX_CPU_ISA. It holds for
+/// the whole process and changes no bit of a result.
+#[pyfunction]
+#[pyo3(signature = (cpu_isa, /))]
+pub(crate) fn set_max_cpu_isa(cpu_isa: Option<&str>) -> PyResult<()> {
+    let isa = cpu_isa.map(|given| {
+        let found = ISAS.iter().find(|(name, _)| *name == given);
+        found.map(|(_, isa)| *isa).ok_or_else(|| {
+            let names = ISAS.map(|(name, _)| name).join(", ");
+            PyValueError::new_err(format!("cpu_isa is {given:?}: pass one of {names}, or None"))
+        })
+    });
+    info::set_max_cpu_isa(isa.transpose()?).map_err(|error| to_python(&error))
+}
+
+/// The instruction set that a call now would use.
+#[pyfunction]
+pub(crate) fn get_cpu_isa() -> &'static str {
+    let isa = info::effective_cpu_isa();
+    ISAS.iter().find(|(_, own)| *own == isa).map_or("unknown", |(name, _)| name)
+}
+
+/// The implementation that the calling thread's last call used, such as "simd:avx512"; None before the
+/// first.
+#[pyfunction]
+pub(crate) fn last_implementation() -> Option<String> {
+    plan::last_implementation()
+}
+
+/// The version of the library, such as "0.1.0".
+pub(crate) fn version() -> String {
+    info::version().to_string()
+}

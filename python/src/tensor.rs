@@ -1,0 +1,220 @@
+//! A view of an array: address, element type, shape, strides.
+//!
+//! [`Tensor::read`] makes one from a Python object, by way of [`numpy`](crate::numpy_array) or
+//! [`dlpack`](crate::dlpack), and rejects what no operation can use. The checks here are those that
+//! operations share. Every message names the argument and says what to change.
+
+use arrayvec::ArrayVec;
+use dlpark::python::ImportedDlpack;
+use norm_rs::DataType;
+use norm_rs::memory_desc::MAX_NDIMS;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::dlpack;
+use crate::numpy_array;
+
+/// Sizes or strides of dimensions.
+pub(crate) type Dims = ArrayVec<usize, MAX_NDIMS>;
+
+/// What to do about strides that the library cannot use.
+pub(crate) const MAKE_CONTIGUOUS: &str =
+    "pass a contiguous copy: numpy.ascontiguousarray(...), or .contiguous() of a torch.Tensor";
+
+/// The library that an array belongs to; new arrays are made by the same one.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Library {
+    Numpy,
+    /// Any other library, through DLPack.
+    Dlpack,
+}
+
+/// An argument of a call.
+pub(crate) struct Tensor<'a, 'py> {
+    /// The name of the parameter, for messages.
+    pub(crate) name: &'static str,
+    pub(crate) object: &'a Bound<'py, PyAny>,
+    pub(crate) library: Library,
+    pub(crate) data: *mut u8,
+    pub(crate) data_type: DataType,
+    pub(crate) shape: Dims,
+    /// In elements; of dimensions of size 1 or less, any number.
+    pub(crate) strides: Dims,
+    pub(crate) read_only: bool,
+    /// Releases the memory that was lent through a DLPack capsule.
+    pub(crate) lent: Option<ImportedDlpack>,
+}
+
+impl<'a, 'py> Tensor<'a, 'py> {
+    /// The view of an array.
+    pub(crate) fn read(name: &'static str, object: &'a Bound<'py, PyAny>) -> PyResult<Self> {
+        if numpy_array::is_array(object) {
+            numpy_array::read(name, object)
+        } else {
+            dlpack::read(name, object)
+        }
+    }
+
+    /// As [`read`](Self::read), for an array that is written.
+    pub(crate) fn read_output(name: &'static str, object: &'a Bound<'py, PyAny>) -> PyResult<Self> {
+        let tensor = Self::read(name, object)?;
+        if tensor.read_only {
+            return Err(PyValueError::new_err(format!(
+                "{name} is read-only: pass a writable array, such as a copy"
+            )));
+        }
+        let repeats = |(&size, &stride): (&usize, &usize)| size > 1 && stride == 0;
+        if tensor.len() > 0 && tensor.shape.iter().zip(&tensor.strides).any(repeats) {
+            return Err(PyValueError::new_err(format!(
+                "{name} has a stride of 0, so several results would have one address: pass an array with \
+                 an element for each result"
+            )));
+        }
+        Ok(tensor)
+    }
+
+    /// The number of elements.
+    pub(crate) fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether the elements follow each other in row-major order.
+    pub(crate) fn is_dense(&self) -> bool {
+        let mut expected = 1;
+        self.len() == 0
+            || self.shape.iter().zip(&self.strides).rev().all(|(&size, &stride)| {
+                let dense = size == 1 || stride == expected;
+                expected *= size;
+                dense
+            })
+    }
+
+    /// The first and one past the last byte; the same if there are no elements.
+    pub(crate) fn range(&self) -> (usize, usize) {
+        let first = self.data.addr();
+        if self.len() == 0 {
+            return (first, first);
+        }
+        let last: usize =
+            self.shape.iter().zip(&self.strides).map(|(size, stride)| (size - 1) * stride).sum();
+        (first, first + (last + 1) * self.data_type.size())
+    }
+
+    /// Rejects element types that are not in the list.
+    pub(crate) fn expect_type(&self, allowed: &[DataType]) -> PyResult<()> {
+        if allowed.contains(&self.data_type) {
+            return Ok(());
+        }
+        Err(wrong_type(self.name, type_name(self.data_type), allowed))
+    }
+
+    /// Rejects another element type than `other`'s.
+    pub(crate) fn expect_type_of(&self, other: &Tensor<'_, '_>) -> PyResult<()> {
+        if self.data_type == other.data_type {
+            return Ok(());
+        }
+        let (own, others) = (type_name(self.data_type), type_name(other.data_type));
+        Err(PyTypeError::new_err(format!(
+            "{} has elements of {own}, but {} of {others}: convert one of them",
+            self.name, other.name,
+        )))
+    }
+
+    /// Rejects another shape; `because` says where the expected one is from.
+    pub(crate) fn expect_shape(&self, expected: &[usize], because: &str) -> PyResult<()> {
+        if self.shape[..] == *expected {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!(
+            "{} has the shape {}, but must have {}: {because}",
+            self.name,
+            tuple(&self.shape),
+            tuple(expected),
+        )))
+    }
+}
+
+/// The element type's name in NumPy and PyTorch.
+pub(crate) fn type_name(data_type: DataType) -> &'static str {
+    match data_type {
+        DataType::F16 => "float16",
+        DataType::Bf16 => "bfloat16",
+        DataType::F32 => "float32",
+        DataType::F64 => "float64",
+        DataType::S32 => "int32",
+        DataType::S8 => "int8",
+        DataType::U8 => "uint8",
+        DataType::F8E5m2 => "float8_e5m2",
+        DataType::F8E4m3 => "float8_e4m3fn",
+        _ => "an unknown type",
+    }
+}
+
+/// The error for an element type that an argument cannot have.
+pub(crate) fn wrong_type(name: &str, given: &str, allowed: &[DataType]) -> PyErr {
+    let names: Vec<_> = allowed.iter().map(|&data_type| type_name(data_type)).collect();
+    let (last, others) = names.split_last().expect("a type");
+    let list = match others {
+        [] => last.to_string(),
+        _ => format!("{} or {last}", others.join(", ")),
+    };
+    PyTypeError::new_err(format!("{name} has elements of {given}: convert them to {list}"))
+}
+
+/// A shape as Python prints it.
+pub(crate) fn tuple(shape: &[usize]) -> String {
+    match shape {
+        [one] => format!("({one},)"),
+        _ => format!("({})", shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// Sizes and strides in elements, checked.
+///
+/// `unit` is the number of the given strides' units in an element: its size for strides in bytes.
+pub(crate) fn layout(
+    name: &str,
+    shape: impl ExactSizeIterator<Item = i64>,
+    strides: impl Iterator<Item = i64>,
+    unit: usize,
+) -> PyResult<(Dims, Dims)> {
+    if shape.len() > MAX_NDIMS {
+        return Err(PyValueError::new_err(format!(
+            "{name} has {} dimensions; the maximum is {MAX_NDIMS}: reshape it",
+            shape.len(),
+        )));
+    }
+    let (mut sizes, mut steps) = (Dims::new(), Dims::new());
+    for (dimension, (size, stride)) in shape.zip(strides).enumerate() {
+        let size = usize::try_from(size)
+            .map_err(|_| PyValueError::new_err(format!("{name} has a negative size")))?;
+        // The stride of a dimension without a second element may be anything.
+        let stride = if size <= 1 { 0 } else { stride };
+        let step = usize::try_from(stride).map_err(|_| {
+            PyValueError::new_err(format!(
+                "{name} runs backwards in dimension {dimension}, with a stride of {stride}: \
+                 {MAKE_CONTIGUOUS}"
+            ))
+        })?;
+        if !step.is_multiple_of(unit) {
+            return Err(PyValueError::new_err(format!(
+                "{name} has a stride of {stride} bytes in dimension {dimension}, not a multiple of the \
+                 element size {unit}: {MAKE_CONTIGUOUS}"
+            )));
+        }
+        sizes.push(size);
+        steps.push(step / unit);
+    }
+    Ok((sizes, steps))
+}
+
+/// Rejects elements that are not aligned to their size.
+pub(crate) fn check_alignment(name: &str, data: *mut u8, data_type: DataType) -> PyResult<()> {
+    if data.addr().is_multiple_of(data_type.size()) {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "{name} is not aligned to its elements of {} bytes: pass a copy, such as {name}.copy()",
+        data_type.size(),
+    )))
+}
