@@ -10,6 +10,7 @@ The losses are printed beside those of the same model with PyTorch's own layers.
 
 import torch
 from torch import nn
+from torch.autograd.function import once_differentiable
 
 import libnorm
 
@@ -25,6 +26,7 @@ class LayerNormFunction(torch.autograd.Function):
         return y
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, diff_y):
         x, mean, variance, scale, shift = ctx.saved_tensors
         diff_x, diff_scale, diff_shift = libnorm.layer_norm_backward(
@@ -44,6 +46,7 @@ class RMSNormFunction(torch.autograd.Function):
         return y
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, diff_y):
         x, variance, scale = ctx.saved_tensors
         diff_x, diff_scale, _ = libnorm.rms_norm_backward(diff_y, x, variance, scale, None, ctx.epsilon)

@@ -7,8 +7,8 @@
 
 use dlpark::DlpackFlags;
 use dlpark::ffi::{DLDataType, DLDataTypeCode, DLDevice, DLDeviceType};
-use dlpark::python::ImportRequest;
 use dlpark::python::consumer::exchange::ExchangeApi;
+use dlpark::python::{ImportRequest, from_dlpack};
 use dlpark::tensor::TensorRef;
 use norm_rs::DataType;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -68,7 +68,15 @@ pub(crate) fn read<'a, 'py>(
     if let Ok(device) = request.device() {
         check_device(name, device)?;
     }
-    let lent = request.import(None, None).map_err(refused)?;
+    let lent = match request.import(None, None) {
+        // Before version 1.0 of DLPack the method had no keywords.
+        Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
+            let capsule = lender.call_method0(intern!(object.py(), "__dlpack__"));
+            from_dlpack(capsule.map_err(refused)?.as_borrowed(), None, None)
+        }
+        lent => lent,
+    };
+    let lent = lent.map_err(refused)?;
     let read_only = lent.flags().contains(DlpackFlags::READ_ONLY) || is_immutable(object)?;
     let tensor = lent.validate().map_err(|error| unusable(name, &error.to_string()))?;
     let mut tensor = view(name, object, &tensor, read_only)?;

@@ -1,0 +1,50 @@
+"""A library of arrays with DLPack and nothing else, for the tests."""
+
+import sys
+
+import numpy as np
+
+
+class Immutable:
+    """An array that cannot be changed, but is not lent as read-only."""
+
+    def __init__(self, array, legacy=False, device=(1, 0), refuses=None):
+        self.array, self.legacy, self.device, self.refuses = array, legacy, device, refuses
+        self.lent = 0
+
+    def __dlpack_device__(self):
+        return self.device
+
+    def __dlpack__(self, **options):
+        self.lent += 1
+        if self.refuses:
+            raise BufferError(self.refuses)
+        if self.legacy:
+            if options:
+                raise TypeError("__dlpack__() takes no keyword arguments")
+            return self.array.__dlpack__()
+        return self.array.__dlpack__(**options)
+
+    def holders(self):
+        """The references to the array beside the caller's own."""
+        return sys.getrefcount(self.array) - 1
+
+
+class Array(Immutable):
+    """An array that can be changed."""
+
+    def __setitem__(self, index, value):
+        self.array[index] = value
+
+
+class Homeless(Array):
+    """An array of a module that has no from_dlpack."""
+
+
+Homeless.__module__ = "sys"
+
+
+def from_dlpack(lender):
+    """An array that shares the memory."""
+    array = np.from_dlpack(lender)
+    return Array(array)
