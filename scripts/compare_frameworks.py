@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Times libnorm against PyTorch, ONNX Runtime, ggml and candle, alternating in one process.
 
-    cargo build --release
-    python3 -m venv VENV && VENV/bin/pip install numpy torch onnx onnxruntime
+    python3 -m venv VENV && VENV/bin/pip install ./python numpy ml_dtypes torch onnx onnxruntime
     cmake -S GGML -B GGML/build -DCMAKE_BUILD_TYPE=Release && cmake --build GGML/build --target ggml-cpu
     RUSTFLAGS=-Ctarget-cpu=native cargo build --release --manifest-path scripts/compare_candle/Cargo.toml
     VENV/bin/python scripts/compare_frameworks.py --ggml GGML/build/src \\
@@ -10,7 +9,7 @@
 
 Libraries that are not installed are skipped, and the output says so. Every library gets the same data in the
 same type, warm buffers and the same number of threads. All are called from Python, which adds a microsecond or
-two per call. PyTorch and candle allocate their outputs; glibc is set to keep freed memory, because large
+two per call (scripts/python_overhead.py). PyTorch and candle allocate their outputs; glibc is set to keep freed memory, because large
 outputs would page-fault on every call otherwise. torch.compile compiles for each shape. A ratio is the median
 of the ratios of neighbouring samples, above 1 where libnorm is faster. Results are compared before timing.
 --csv writes every cell to a file (docs/performance/zen5-frameworks.csv is one).
@@ -26,7 +25,6 @@ import statistics
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHAPES = ["1x4096", "4x4096", "32x4096", "128x1024", "257x768", "512x4096", "2048x8192", "4096x4096"]
 OPERATIONS = {
     "layer_norm forward": (False, False),
@@ -68,12 +66,21 @@ def contest(ours, theirs, rounds):
     return ratio, *(1e6 * statistics.median(times) for times in zip(*pairs))
 
 
+def set_threads(threads):
+    """Sets libnorm's threads."""
+    try:
+        import libnorm
+    except ImportError:
+        sys.exit("libnorm is not installed: pip install ./python")
+    libnorm.set_num_threads(threads)
+
+
 class Comparison:
     """The libraries and their results."""
 
     def __init__(self, arguments):
         self.threads, self.rounds, self.wrong = arguments.threads, arguments.rounds, False
-        self.norm = libnorm_calls.Norm(arguments.ours, arguments.threads)
+        set_threads(arguments.threads)
         self.ggml = frameworks.load_ggml(arguments.ggml) if arguments.ggml else None
         self.candle = frameworks.load_candle(arguments.candle) if arguments.candle else None
         for name, given in (("ggml", arguments.ggml), ("candle", arguments.candle)):
@@ -95,7 +102,7 @@ class Comparison:
         """Our time and the ratios of a shape, by peer."""
         dims = tuple(map(int, shape.split("x")))
         case = frameworks.Case(np, *OPERATIONS[operation], dtype, dims, EPSILON)
-        ours, our_result = frameworks.of_libnorm(self.norm, case)
+        ours, our_result = frameworks.of_libnorm(case)
         ours()
         times, ratios = [], {}
         for name, theirs, their_result in self.others(case):
@@ -157,7 +164,6 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--ours", default=ROOT / "target" / "release" / "libnorm.so")
     parser.add_argument("--ggml", help="folder with libggml-base.so and libggml-cpu.so")
     parser.add_argument("--candle", help="libcompare_candle.so")
     parser.add_argument("--threads", type=int, default=1)
@@ -168,9 +174,8 @@ def main():
     parser.add_argument("--csv", type=pathlib.Path, help="write every cell to this file")
     arguments = parser.parse_args()
     # --help needs nothing beside this file.
-    global frameworks, libnorm_calls
+    global frameworks
     import frameworks
-    import libnorm_calls
 
     settings = {
         **KEEP_MEMORY,

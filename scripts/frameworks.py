@@ -2,62 +2,78 @@
 
 Each function yields its library's ways to run a case: a name, a call, and a function that returns the last
 call's result in f32. A library that is not installed, or cannot run the case, yields nothing and says why in
-`REASONS`.
+`REASONS`. Arrays are NumPy's, with bfloat16 of ml_dtypes.
 """
 
 import ctypes
 import pathlib
 
-import libnorm_calls
-
 REASONS = {}
+
+
+def aligned(np, array):
+    """A copy aligned to 64 bytes, as frameworks align their tensors and numpy does not."""
+    room = np.empty(array.nbytes + 64, dtype=np.uint8)
+    start = -room.ctypes.data % 64
+    copy = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 class Case:
     """A problem: x and dy of rows x cols, scale and shift, in f32 with values representable in the type."""
 
     def __init__(self, np, rms, backward, dtype, shape, epsilon):
+        import ml_dtypes
+
         self.np, self.rms, self.backward = np, rms, backward
         self.dtype, self.shape, self.epsilon = dtype, shape, epsilon
+        self.type = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16}[dtype]
         random = np.random.default_rng(1)
         rows, cols = shape
 
         def numbers(*dims):
             exact = random.standard_normal(dims, dtype=np.float32)
-            return libnorm_calls.decode(np, dtype, libnorm_calls.encode(np, dtype, exact))
+            return self.decode(self.encode(exact))
 
         self.x, self.dy = numbers(rows, cols), numbers(rows, cols)
         self.scale, self.shift = numbers(cols), numbers(cols)
 
     def encode(self, array):
         """In the problem's type."""
-        return libnorm_calls.encode(self.np, self.dtype, array)
+        return aligned(self.np, array.astype(self.type))
 
     def decode(self, array):
         """From the problem's type."""
-        return libnorm_calls.decode(self.np, self.dtype, array)
+        return aligned(self.np, array.astype(self.np.float32))
 
 
-def of_libnorm(norm, case):
+def of_libnorm(case):
     """This library."""
+    import libnorm
+
     np = case.np
-    result = case.encode(np.zeros_like(case.x))
-    tensors = {norm.SRC: case.encode(case.x), norm.ARG_SCALE: case.encode(case.scale)}
-    if case.backward:
-        centred = case.x if case.rms else case.x - case.x.mean(1, keepdims=True)
-        params = {norm.DIFF_SCALE: case.encode(np.zeros_like(case.scale))}
-        if not case.rms:
-            tensors[norm.MEAN] = case.x.mean(1)
-            params[norm.DIFF_SHIFT] = case.encode(np.zeros_like(case.scale))
-        tensors[norm.VARIANCE] = (centred**2).mean(1)
-        tensors |= {norm.DIFF_DST: case.encode(case.dy), norm.DIFF_SRC: result, **params}
+    x, scale, shift = case.encode(case.x), case.encode(case.scale), case.encode(case.shift)
+    out, of_cols = case.encode(np.zeros_like(case.x)), case.encode(np.zeros_like(case.scale))
+    if not case.backward:
+        if case.rms:
+            return lambda: libnorm.rms_norm(x, scale, None, case.epsilon, out=out), lambda: case.decode(out)
+        return lambda: libnorm.layer_norm(x, scale, shift, case.epsilon, out=out), lambda: case.decode(out)
+    dy = case.encode(case.dy)
+    if case.rms:
+        _, variance = libnorm.rms_norm_training(x, scale, None, case.epsilon)
+        outs = (out, of_cols, None)
+
+        def call():
+            libnorm.rms_norm_backward(dy, x, variance, scale, None, case.epsilon, out=outs)
     else:
-        tensors[norm.DST] = result
-        if not case.rms:
-            tensors[norm.ARG_SHIFT] = case.encode(case.shift)
-    call = norm.prepare(case.rms, case.backward, case.dtype, case.epsilon, tensors)
-    # The closure keeps the arrays alive.
-    return call, lambda: case.decode(tensors[norm.DIFF_SRC if case.backward else norm.DST])
+        _, mean, variance = libnorm.layer_norm_training(x, scale, shift, case.epsilon)
+        outs = (out, of_cols, case.encode(np.zeros_like(case.shift)))
+
+        def call():
+            libnorm.layer_norm_backward(dy, x, mean, variance, scale, shift, case.epsilon, out=outs)
+
+    return call, lambda: case.decode(out)
 
 
 def of_torch(case, threads):
@@ -146,7 +162,8 @@ def of_onnx_runtime(case, threads):
 
     def value(array):
         if case.dtype == "bf16":
-            return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(array, kind)
+            bits = array.view(case.np.uint16)
+            return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, kind)
         return onnxruntime.OrtValue.ortvalue_from_numpy(array)
 
     encoded = {name: case.encode(array) for name, array in arrays.items()}

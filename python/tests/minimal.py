@@ -37,14 +37,12 @@ class Array(Immutable):
         self.array[index] = value
 
 
-class Homeless(Array):
-    """An array of a module that has no from_dlpack."""
-
-
+# An array of a module that has no from_dlpack.
+METHODS = ("__init__", "__dlpack__", "__dlpack_device__")
+Homeless = type("Homeless", (), {name: getattr(Immutable, name) for name in METHODS})
 Homeless.__module__ = "sys"
 
 
 def from_dlpack(lender):
     """An array that shares the memory."""
-    array = np.from_dlpack(lender)
-    return Array(array)
+    return Array(np.from_dlpack(lender))
