@@ -9,9 +9,10 @@
 
 Libraries that are not installed are skipped, and the output says so. Every library gets the same data in the
 same type, warm buffers and the same number of threads. All are called from Python, which adds a microsecond or
-two per call (scripts/python_overhead.py). PyTorch and candle allocate their outputs; glibc is set to keep freed memory, because large
-outputs would page-fault on every call otherwise. torch.compile compiles for each shape. A ratio is the median
-of the ratios of neighbouring samples, above 1 where libnorm is faster. Results are compared before timing.
+two per call; scripts/python_overhead.py measures libnorm's part. PyTorch and candle allocate their outputs;
+glibc is set to keep freed memory, because large outputs would page-fault on every call otherwise. torch.compile
+compiles for each shape. A ratio is the median of the ratios of neighbouring samples, above 1 where libnorm is
+faster. Results are compared before timing.
 --csv writes every cell to a file (docs/performance/zen5-frameworks.csv is one).
 Exit status: 0 measured, 1 results differ, 2 something failed. No time ever decides it.
 """

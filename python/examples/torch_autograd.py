@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Trains a small model in PyTorch whose normalization is libnorm's, forward and backward.
 
     pip install ./python torch
