@@ -64,8 +64,9 @@ def through_ctypes(library, x, scale, out):
 
 def nanoseconds(call):
     """The time of a call."""
-    count = 20000
-    return 1e9 * min(timeit.repeat(call, number=count, repeat=15)) / count
+    # Samples of a millisecond or so: some of them are not interrupted, however busy the machine is.
+    count = 1000
+    return 1e9 * min(timeit.repeat(call, number=count, repeat=500)) / count
 
 
 def main():

@@ -116,7 +116,6 @@ impl<'py> Gradients<'_, 'py> {
 ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, mean=None, variance=None, out=None))]
-#[allow(clippy::too_many_arguments, reason = "the parameters of the Python function")]
 pub(crate) fn layer_norm<'py>(
     src: &Bound<'py, PyAny>,
     scale: Option<&Bound<'py, PyAny>>,
@@ -277,7 +276,7 @@ pub(crate) fn rms_norm_training<'py>(
 #[pyfunction]
 #[pyo3(signature = (diff_dst, src, mean, variance, scale=None, shift=None, epsilon=1e-5, *,
                     global_stats=false, data_only=false, out=None))]
-#[allow(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
 pub(crate) fn layer_norm_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
     src: &Bound<'py, PyAny>,
@@ -331,7 +330,7 @@ pub(crate) fn layer_norm_backward<'py>(
 #[pyfunction]
 #[pyo3(signature = (diff_dst, src, variance, scale=None, shift=None, epsilon=1e-5, *,
                     global_stats=false, data_only=false, out=None))]
-#[allow(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
 pub(crate) fn rms_norm_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
     src: &Bound<'py, PyAny>,

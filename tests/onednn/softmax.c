@@ -74,7 +74,7 @@ static void refused(void) {
     forward("no src", kind, algorithm, NULL, good, 1);
     forward("no dst", kind, algorithm, good, NULL, 1);
     forward("src any", kind, algorithm, any, good, 1);
-    forward("dst of another shape", kind, algorithm, good, wide, 1);
+    forward("* dst of another shape: softmax", kind, algorithm, good, wide, 1);
     forward("axis -1", kind, algorithm, good, good, -1);
     forward("axis 3", kind, algorithm, good, good, 3);
     forward("backward", dnnl_backward_data, algorithm, good, good, 1);
