@@ -21,7 +21,10 @@
 //             they must outlive the memory.
 // Errors.     A failing call throws norm::error with the status and the sentence
 //             of norm_get_last_error(). Using an empty (default-constructed)
-//             object throws norm_invalid_arguments.
+//             object throws norm_invalid_arguments. Without exceptions
+//             (NORM_ENABLE_EXCEPTIONS 0, as with -fno-exceptions) it calls the
+//             handler of norm::set_error_handler instead; see error_handler in
+//             norm_core.hpp.
 // Threads.    As in norm.h. Handles may be copied from any thread.
 // Shapes and formulas are documented at the C functions in norm.h.
 #ifndef NORM_HPP
@@ -35,6 +38,7 @@
 #include <vector>
 
 namespace norm {
+inline namespace NORM_HPP_MODE {
 
 // ---------------------------------------------------------------------------
 // Layer normalization and RMS normalization
@@ -86,11 +90,6 @@ struct layer_normalization_forward : public primitive {
 
         memory::desc mean_desc() const { return arg_desc(NORM_ARG_MEAN); }
         memory::desc variance_desc() const { return arg_desc(NORM_ARG_VARIANCE); }
-        memory::desc weights_desc() const { return query_md(query::weights_md); }
-        float get_epsilon() const { return ask<float>(query::epsilon_f32); }
-        normalization_flags get_flags() const {
-            return static_cast<normalization_flags>(ask<unsigned>(query::flags));
-        }
     };
 
     layer_normalization_forward() = default;
@@ -152,12 +151,6 @@ struct layer_normalization_backward : public primitive {
 
         memory::desc mean_desc() const { return arg_desc(NORM_ARG_MEAN); }
         memory::desc variance_desc() const { return arg_desc(NORM_ARG_VARIANCE); }
-        memory::desc weights_desc() const { return query_md(query::weights_md); }
-        memory::desc diff_weights_desc() const { return query_md(query::diff_weights_md); }
-        float get_epsilon() const { return ask<float>(query::epsilon_f32); }
-        normalization_flags get_flags() const {
-            return static_cast<normalization_flags>(ask<unsigned>(query::flags));
-        }
     };
 
     layer_normalization_backward() = default;
@@ -183,11 +176,6 @@ struct softmax_forward : public primitive {
                         static_cast<norm_prop_kind_t>(kind), static_cast<norm_alg_kind_t>(of),
                         src.get(), dst.get(), axis, attr.get());
             })) {}
-
-        algorithm get_algorithm() const {
-            return static_cast<algorithm>(ask<norm_alg_kind_t>(query::alg_kind));
-        }
-        int get_axis() const { return ask<int>(query::axis_s32); }
     };
 
     softmax_forward() = default;
@@ -209,11 +197,6 @@ struct softmax_backward : public primitive {
                         static_cast<norm_alg_kind_t>(of), diff_src.get(), diff_dst.get(),
                         dst.get(), axis, forward.get_or_null(), attr.get());
             })) {}
-
-        algorithm get_algorithm() const {
-            return static_cast<algorithm>(ask<norm_alg_kind_t>(query::alg_kind));
-        }
-        int get_axis() const { return ask<int>(query::axis_s32); }
     };
 
     softmax_backward() = default;
@@ -285,7 +268,9 @@ inline std::string to_string(engine::kind kind) {
 inline std::string to_string(memory::format_kind kind) {
     return norm_fmt_kind2str(static_cast<norm_format_kind_t>(kind));
 }
-inline std::string to_string(primitive::kind kind) { return norm_prim_kind2str(kind); }
+inline std::string to_string(primitive::kind kind) {
+    return norm_prim_kind2str(static_cast<norm_primitive_kind_t>(kind));
+}
 inline std::string to_string(algorithm of) {
     return norm_alg_kind2str(static_cast<norm_alg_kind_t>(of));
 }
@@ -325,7 +310,9 @@ enum class cpu_isa {
     avx512_core_amx = norm_cpu_isa_avx512_core_amx,
     avx10_1_512_amx_fp16 = norm_cpu_isa_avx10_1_512_amx_fp16,
     avx512_core_amx_fp16 = norm_cpu_isa_avx512_core_amx_fp16,
+    avx10_2 = norm_cpu_isa_avx10_2_512,
     avx10_2_512 = norm_cpu_isa_avx10_2_512,
+    avx10_2_amx_2 = norm_cpu_isa_avx10_2_512_amx_2,
     avx10_2_512_amx_2 = norm_cpu_isa_avx10_2_512_amx_2,
     portable = norm_cpu_isa_portable,
     neon = norm_cpu_isa_neon,
@@ -382,11 +369,13 @@ inline int get_num_threads() { return norm_get_num_threads(); }
 inline int get_last_num_threads() { return norm_get_last_num_threads(); }
 // 0 prints nothing, 1 executions, 2 creations as well; on standard output.
 inline void set_verbose(int level) { check(norm_set_verbose(level)); }
-inline const norm_version_t &version() { return *norm_version(); }
+using version_t = norm_version_t;
+inline const version_t &version() { return *norm_version(); }
 inline std::size_t data_type_size(memory::data_type type) {
     return norm_data_type_size(static_cast<norm_data_type_t>(type));
 }
 
+} // namespace NORM_HPP_MODE
 } // namespace norm
 
 #endif // NORM_HPP

@@ -7,24 +7,99 @@
 
 #include "norm.h"
 
+#include <atomic>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-namespace norm {
+// 1 if failing calls throw, 0 if they call the error handler. The default is what
+// the compiler was told; define it as 0 to have handlers in a program that has
+// exceptions.
+#ifndef NORM_ENABLE_EXCEPTIONS
+#if defined(__cpp_exceptions) || defined(__EXCEPTIONS) || defined(_CPPUNWIND)
+#define NORM_ENABLE_EXCEPTIONS 1
+#else
+#define NORM_ENABLE_EXCEPTIONS 0
+#endif
+#endif
 
-// The exception of this API. `status` is never norm_success; what() is the message.
+// The two modes have different classes, so that files compiled in different modes
+// can be linked into one program.
+#if NORM_ENABLE_EXCEPTIONS
+#define NORM_HPP_MODE throws
+#else
+#define NORM_HPP_MODE calls_handler
+#endif
+
+namespace norm {
+inline namespace NORM_HPP_MODE {
+
+// The exception of this API. `status` is never norm_success; what() is the
+// sentence of norm_get_last_error().
 struct error : std::runtime_error {
     error(norm_status_t code, const std::string &sentence)
-        : std::runtime_error(sentence), status(code) {}
+        : std::runtime_error(sentence), status(code), message(what()) {}
+    error(const error &other)
+        : std::runtime_error(other), status(other.status), message(what()) {}
+    error &operator=(const error &other) {
+        std::runtime_error::operator=(other);
+        status = other.status;
+        message = what();
+        return *this;
+    }
+    // Fails with `message` if a C function failed.
+    static void wrap_c_api(norm_status_t status, const char *message);
+
     norm_status_t status;
+    const char *message; // what()
 };
 
-// Throws if a C function failed. Also for direct calls of norm.h functions.
-inline void check(norm_status_t status) {
-    if (status != norm_success) throw error(status, norm_get_last_error());
+#if !NORM_ENABLE_EXCEPTIONS
+// Called by a failing call, with the status and one sentence that is valid until
+// the handler returns. If it returns, so does the call: a constructor or a function
+// that creates leaves its object empty, a query returns a default value (0, NULL, an
+// empty object or vector), and nothing else has happened. Using an empty object is a
+// failing call. A mistake may be reported more than once.
+using error_handler = void (*)(norm_status_t status, const char *sentence);
+
+// The default: prints the sentence on standard error and aborts.
+inline void abort_on_error(norm_status_t status, const char *sentence) {
+    std::fprintf(stderr, "%s: %s\n", norm_status2str(status), sentence);
+    std::abort();
+}
+
+inline std::atomic<error_handler> current_error_handler {abort_on_error};
+
+// Replaces the handler of all threads and returns the previous one. NULL restores
+// the default. The handler is called on the failing thread.
+inline error_handler set_error_handler(error_handler handler) noexcept {
+    return current_error_handler.exchange(handler == nullptr ? abort_on_error : handler);
+}
+inline error_handler get_error_handler() noexcept { return current_error_handler.load(); }
+#endif
+
+// Throws norm::error, or calls the error handler.
+inline void fail(norm_status_t status, const char *sentence) {
+#if NORM_ENABLE_EXCEPTIONS
+    throw error(status, sentence);
+#else
+    get_error_handler()(status, sentence);
+#endif
+}
+
+// Fails if a C function failed, with the sentence of norm_get_last_error(). True if
+// it did not fail. Also for direct calls of norm.h functions.
+inline bool check(norm_status_t status) {
+    if (status != norm_success) fail(status, norm_get_last_error());
+    return status == norm_success;
+}
+
+inline void error::wrap_c_api(norm_status_t status, const char *message) {
+    if (status != norm_success) fail(status, message);
 }
 
 // A reference-counted handle of a C object.
@@ -35,15 +110,23 @@ public:
     handle() = default;
     // Takes ownership of `object`.
     explicit handle(Object *object) : object_(object, destroy) {}
-    // The C object, still owned by this handle; throws if empty.
-    Object *get() const {
-        if (!object_) throw error(norm_invalid_arguments, "the object is empty");
+    // The C object, still owned by this handle. Fails if it is empty, unless that is
+    // allowed; then it is NULL.
+    Object *get(bool allow_empty = false) const {
+        if (!object_ && !allow_empty) fail(norm_invalid_arguments, "the object is empty");
         return object_.get();
     }
     // The C object, or NULL.
     Object *get_or_null() const noexcept { return object_.get(); }
     // Releases the object.
     void reset() noexcept { object_.reset(); }
+    // The same, and takes ownership of another, or with `weak` only refers to it.
+    void reset(Object *object, bool weak = false) {
+        if (weak)
+            object_ = std::shared_ptr<Object>(std::shared_ptr<Object>(), object);
+        else
+            object_.reset(object, destroy);
+    }
     explicit operator bool() const noexcept { return object_ != nullptr; }
     // Compares identity, not value.
     bool operator==(const handle &other) const noexcept { return object_ == other.object_; }
@@ -72,6 +155,32 @@ enum class status {
     last_impl_reached = norm_last_impl_reached,
     runtime_error = norm_runtime_error,
     not_required = norm_not_required,
+};
+
+// Also norm::primitive::kind. Implemented are reorder, softmax and
+// layer_normalization; others are kinds of post-operations.
+enum class primitive_kind {
+    undef = norm_undefined_primitive,
+    reorder = norm_reorder,
+    shuffle = norm_shuffle,
+    concat = norm_concat,
+    sum = norm_sum,
+    convolution = norm_convolution,
+    deconvolution = norm_deconvolution,
+    eltwise = norm_eltwise,
+    lrn = norm_lrn,
+    batch_normalization = norm_batch_normalization,
+    inner_product = norm_inner_product,
+    rnn = norm_rnn,
+    binary = norm_binary,
+    matmul = norm_matmul,
+    resampling = norm_resampling,
+    pooling = norm_pooling,
+    reduction = norm_reduction,
+    prelu = norm_prelu,
+    softmax = norm_softmax,
+    layer_normalization = norm_layer_normalization,
+    group_normalization = norm_group_normalization,
 };
 
 enum class prop_kind {
@@ -223,6 +332,32 @@ enum class query {
     strides = norm_query_strides,
 };
 
+// The C enumerators.
+inline norm_prop_kind_t convert_to_c(prop_kind kind) {
+    return static_cast<norm_prop_kind_t>(kind);
+}
+inline norm_primitive_kind_t convert_to_c(primitive_kind kind) {
+    return static_cast<norm_primitive_kind_t>(kind);
+}
+inline norm_alg_kind_t convert_to_c(algorithm of) { return static_cast<norm_alg_kind_t>(of); }
+inline unsigned convert_to_c(normalization_flags flags) { return static_cast<unsigned>(flags); }
+inline norm_scratchpad_mode_t convert_to_c(scratchpad_mode mode) {
+    return static_cast<norm_scratchpad_mode_t>(mode);
+}
+inline norm_fpmath_mode_t convert_to_c(fpmath_mode mode) {
+    return static_cast<norm_fpmath_mode_t>(mode);
+}
+inline norm_accumulation_mode_t convert_to_c(accumulation_mode mode) {
+    return static_cast<norm_accumulation_mode_t>(mode);
+}
+inline norm_rounding_mode_t convert_to_c(rounding_mode mode) {
+    return static_cast<norm_rounding_mode_t>(mode);
+}
+inline norm_quantization_mode_t convert_to_c(quantization_mode mode) {
+    return static_cast<norm_quantization_mode_t>(mode);
+}
+inline norm_query_t convert_to_c(query what) { return static_cast<norm_query_t>(what); }
+
 // ---------------------------------------------------------------------------
 // Engine and stream
 // ---------------------------------------------------------------------------
@@ -255,6 +390,10 @@ private:
         return object;
     }
 };
+
+inline norm_engine_kind_t convert_to_c(engine::kind kind) {
+    return static_cast<norm_engine_kind_t>(kind);
+}
 
 // Executes primitives in call order. An execution has finished when execute()
 // returns.
@@ -297,6 +436,7 @@ private:
     }
 };
 
+} // namespace NORM_HPP_MODE
 } // namespace norm
 
 #endif // NORM_CORE_HPP

@@ -14,6 +14,7 @@
 #include <vector>
 
 namespace norm {
+inline namespace NORM_HPP_MODE {
 
 // ---------------------------------------------------------------------------
 // Memory
@@ -123,7 +124,7 @@ public:
         // The serialized descriptor.
         std::vector<std::uint8_t> get_blob() const {
             std::size_t size = 0;
-            check(norm_memory_desc_get_blob(nullptr, &size, get()));
+            if (!check(norm_memory_desc_get_blob(nullptr, &size, get()))) return {};
             std::vector<std::uint8_t> blob(size);
             check(norm_memory_desc_get_blob(blob.data(), &size, get()));
             return blob;
@@ -150,7 +151,7 @@ public:
         dims get_dims() const { return ask_dims(query::dims); }
         dims get_padded_dims() const { return ask_dims(query::padded_dims); }
         dims get_padded_offsets() const { return ask_dims(query::padded_offsets); }
-        // Throws for kind any and for an empty descriptor.
+        // Fails for kind any and for an empty descriptor.
         dims get_strides() const { return ask_dims(query::strides); }
         dim get_submemory_offset() const { return ask<dim>(query::submemory_offset_s64); }
         int get_inner_nblks() const { return ask<int>(query::inner_nblks_s32); }
@@ -174,6 +175,7 @@ public:
         dims ask_dims(query what) const { return ask_dims(what, get_ndims()); }
         dims ask_dims(query what, int count) const {
             const norm_dims_t *answer = ask<const norm_dims_t *>(what);
+            if (answer == nullptr) return dims(); // after a failure without exceptions
             return dims(*answer, *answer + count);
         }
         template <typename Make>
@@ -197,9 +199,11 @@ public:
             return object;
         }
         static norm_memory_desc_t create(const dims &sizes, data_type type, const dims &strides) {
-            if (!strides.empty() && strides.size() != sizes.size())
-                throw error(norm_invalid_arguments,
+            if (!strides.empty() && strides.size() != sizes.size()) {
+                fail(norm_invalid_arguments,
                         "norm::memory::desc: strides has another length than sizes");
+                return nullptr;
+            }
             norm_memory_desc_t object = nullptr;
             check(norm_memory_desc_create_with_strides(&object, static_cast<int>(sizes.size()),
                     sizes.data(), static_cast<norm_data_type_t>(type),
@@ -207,6 +211,25 @@ public:
             return object;
         }
     };
+
+    // The C enumerators.
+    static norm_data_type_t convert_to_c(data_type type) {
+        return static_cast<norm_data_type_t>(type);
+    }
+    static norm_format_tag_t convert_to_c(format_tag tag) {
+        return static_cast<norm_format_tag_t>(tag);
+    }
+    // Size of an element in bytes.
+    static std::size_t data_type_size(data_type type) {
+        return norm_data_type_size(static_cast<norm_data_type_t>(type));
+    }
+    // Fails if there are more than NORM_MAX_NDIMS entries, or fewer than `least`.
+    template <typename T>
+    static void validate_dims(const std::vector<T> &sizes, int least = 0) {
+        if (sizes.size() > static_cast<std::size_t>(NORM_MAX_NDIMS)
+                || sizes.size() < static_cast<std::size_t>(least))
+            fail(norm_invalid_arguments, "norm::memory: the number of dimensions is not allowed");
+    }
 
     memory() = default;
     // The library allocates a zero-filled buffer and frees it.
@@ -280,6 +303,7 @@ private:
     }
 };
 
+} // namespace NORM_HPP_MODE
 } // namespace norm
 
 #endif // NORM_MEMORY_HPP

@@ -12,6 +12,7 @@
 #include <vector>
 
 namespace norm {
+inline namespace NORM_HPP_MODE {
 
 // ---------------------------------------------------------------------------
 // Attributes, primitive descriptors, primitives
@@ -32,7 +33,9 @@ public:
     }
 
     int len() const { return norm_post_ops_len(get()); }
-    norm_primitive_kind_t kind(int index) const { return norm_post_ops_get_kind(get(), index); }
+    primitive_kind kind(int index) const {
+        return static_cast<primitive_kind>(norm_post_ops_get_kind(get(), index));
+    }
 
     void append_sum(float scale = 1.f, std::int32_t zero_point = 0,
             memory::data_type type = memory::data_type::undef) {
@@ -253,8 +256,7 @@ public:
     bool next_impl() {
         const norm_status_t status = norm_primitive_desc_next_impl(get());
         if (status == norm_last_impl_reached) return false;
-        check(status);
-        return true;
+        return check(status);
     }
 
     // The answer to query `what`, of the type given at norm_query_t.
@@ -264,6 +266,13 @@ public:
         check(norm_primitive_desc_query(
                 get(), static_cast<norm_query_t>(what), index, &answer));
         return answer;
+    }
+    // The answer to a *_s64 query; 0 on failure.
+    memory::dim query_s64(query what) const {
+        memory::dim answer = 0;
+        const norm_status_t status
+                = norm_primitive_desc_query(get(), static_cast<norm_query_t>(what), 0, &answer);
+        return status == norm_success ? answer : 0;
     }
     // The answer to a *_s32 query; 0 on failure.
     int query_s32(query what) const {
@@ -278,12 +287,21 @@ public:
     memory::desc arg_desc(int arg) const { return query_md(query::exec_arg_md, arg); }
 
     const char *impl_info_str() const { return ask<const char *>(query::impl_info_str); }
-    norm_primitive_kind_t get_kind() const {
-        return ask<norm_primitive_kind_t>(query::primitive_kind);
+    primitive_kind get_kind() const {
+        return static_cast<primitive_kind>(ask<norm_primitive_kind_t>(query::primitive_kind));
     }
     prop_kind get_prop_kind() const {
         return static_cast<prop_kind>(ask<norm_prop_kind_t>(query::prop_kind));
     }
+    // Parameters of the operation; fail for an operation that does not have them.
+    float get_epsilon() const { return ask<float>(query::epsilon_f32); }
+    normalization_flags get_flags() const {
+        return static_cast<normalization_flags>(ask<unsigned>(query::flags));
+    }
+    algorithm get_algorithm() const {
+        return static_cast<algorithm>(ask<norm_alg_kind_t>(query::alg_kind));
+    }
+    int get_axis() const { return ask<int>(query::axis_s32); }
     engine get_engine() const { return engine(*this, ask<norm_engine_t>(query::engine)); }
     engine scratchpad_engine() const {
         return engine(*this, ask<norm_engine_t>(query::scratchpad_engine));
@@ -297,6 +315,11 @@ public:
     memory::desc dst_desc() const { return arg_desc(NORM_ARG_DST); }
     memory::desc diff_src_desc() const { return arg_desc(NORM_ARG_DIFF_SRC); }
     memory::desc diff_dst_desc() const { return arg_desc(NORM_ARG_DIFF_DST); }
+    // Scale and shift, or their gradients, with their data type.
+    memory::desc weights_desc() const { return query_md(query::weights_md); }
+    memory::desc diff_weights_desc() const { return query_md(query::diff_weights_md); }
+    // Empty: no operation has a workspace.
+    memory::desc workspace_desc() const { return query_md(query::workspace_md); }
     // The scratchpad that scratchpad_mode::user must pass as NORM_ARG_SCRATCHPAD.
     memory::desc scratchpad_desc() const { return query_md(query::scratchpad_md); }
 
@@ -312,10 +335,13 @@ protected:
     }
 };
 
+// oneDNN's name for a primitive descriptor whose operation is not in the type.
+using primitive_desc = primitive_desc_base;
+
 // An executable problem; immutable.
 class primitive : public handle<norm_primitive, norm_primitive_destroy> {
 public:
-    using kind = norm_primitive_kind_t;
+    using kind = primitive_kind;
 
     primitive() = default;
     explicit primitive(const primitive_desc_base &problem) : handle(create(problem)) {}
@@ -346,6 +372,7 @@ private:
     }
 };
 
+} // namespace NORM_HPP_MODE
 } // namespace norm
 
 #endif // NORM_PRIMITIVE_HPP

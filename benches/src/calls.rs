@@ -38,7 +38,7 @@ fn execution(criterion: &mut Criterion) {
             });
         }
     }
-    let mut dst = vec![0.0; COLS];
+    let mut dst = vec![0f32; COLS];
     group.bench_function(format!("slices/layer_norm/1x{COLS}"), |bencher| {
         bencher.iter(|| norm_rs::layer_norm(&row, COLS, Some(&row), Some(&row), 1e-5, &mut dst));
     });

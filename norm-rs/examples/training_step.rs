@@ -26,8 +26,8 @@ fn main() -> Result<()> {
 
     // The target has scale 2 and shift -1.
     let x: Vec<f32> = (0..ROWS * COLS).map(|i| (i as f32 * 0.7).sin() + (i as f32).cos()).collect();
-    let mut target = vec![0.0; x.len()];
-    norm_rs::layer_norm(&x, COLS, Some(&[2.0; COLS]), Some(&[-1.0; COLS]), EPSILON, &mut target)?;
+    let mut target = vec![0f32; x.len()];
+    norm_rs::layer_norm(&x, COLS, Some(&[2f32; COLS]), Some(&[-1.0; COLS]), EPSILON, &mut target)?;
 
     // Inputs are borrowed; outputs are allocated by the library.
     let src = Memory::from_slice(&engine, &rows, &x)?;

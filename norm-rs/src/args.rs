@@ -67,13 +67,48 @@ args! {
 impl Arg {
     pub(crate) const COUNT: usize = Self::ALL.len();
 
+    /// How to pass the argument, for messages.
+    pub(crate) fn passed(self, direction: Direction) -> &'static str {
+        match (self, direction) {
+            (Self::Src | Self::Dst | Self::DiffSrc | Self::DiffDst, _) => {
+                "to new() or in_place() of the arguments"
+            }
+            (Self::Mean, Direction::Output) => "with mean_out()",
+            (Self::Variance, Direction::Output) => "with variance_out()",
+            (Self::Mean, Direction::Input) => "with mean()",
+            (Self::Variance, Direction::Input) => "with variance()",
+            (Self::Scale, _) => "with scale()",
+            (Self::Shift, _) => "with shift()",
+            (Self::Scratchpad, _) => "with scratchpad()",
+            (Self::DiffScale, _) => "with diff_scale()",
+            (Self::DiffShift, _) => "with diff_shift()",
+            (Self::SrcScale, _) => "with src_scale()",
+            (Self::DstScale, _) => "with dst_scale()",
+        }
+    }
+
+    /// What to do about an argument that the primitive does not use, for messages.
+    pub(crate) fn instead(self) -> &'static str {
+        match self {
+            Self::Scale => "leave it out, or build the primitive with Flags::SCALE",
+            Self::Shift => "leave it out, or build the primitive with Flags::SHIFT",
+            Self::Mean | Self::Variance => {
+                "leave it out, or build the primitive for training or with Flags::GLOBAL_STATS"
+            }
+            Self::DiffScale => "leave it out, or use Backward::new with Flags::SCALE",
+            Self::DiffShift => "leave it out, or use Backward::new with Flags::SHIFT",
+            Self::SrcScale | Self::DstScale => "leave it out, or add it with Attr::set_scales",
+            _ => "leave it out",
+        }
+    }
+
     /// Whether an input may share its memory with an output.
     pub(crate) fn may_be_in_place(input: Self, output: Self) -> bool {
         matches!((input, output), (Self::Src, Self::Dst) | (Self::DiffDst, Self::DiffSrc))
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Direction {
     Input,
     Output,

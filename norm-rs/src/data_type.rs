@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+#[cfg(feature = "half")]
 use half::{bf16, f16};
 use norm_sys as sys;
 
@@ -104,9 +105,21 @@ pub trait Element: sealed::Sealed + Copy + Send + Sync + fmt::Debug + 'static {
     const DATA_TYPE: DataType;
 }
 
-/// An [`Element`] for the functions on [slices](crate::slices): `f32`, [`bf16`],
-/// [`f16`](struct@f16).
+/// An [`Element`] of rows for the functions on [slices](crate::slices): `f32`, `f64`, and with the
+/// feature `half` [`bf16`] and [`f16`](struct@f16).
+#[diagnostic::on_unimplemented(
+    message = "rows of `{Self}` are not supported",
+    note = "rows are `f32`, `f64`, `bf16` or `f16`; for integers use `norm_rs::layer_normalization`"
+)]
 pub trait Float: Element + Default {}
+
+/// An [`Element`] of scale, shift and their gradients: `f32`, and with the feature `half` [`bf16`]
+/// and [`f16`](struct@f16).
+#[diagnostic::on_unimplemented(
+    message = "scale, shift and their gradients cannot be `{Self}`",
+    note = "they are `f32`, `bf16` or `f16`; rows of `f64` take `f32`"
+)]
+pub trait Parameter: Element + Default {}
 
 macro_rules! elements {
     ($($element:ty => $data_type:ident;)*) => {$(
@@ -117,8 +130,6 @@ macro_rules! elements {
     )*};
 }
 elements! {
-    f16 => F16;
-    bf16 => Bf16;
     f32 => F32;
     i32 => S32;
     i8 => S8;
@@ -126,8 +137,21 @@ elements! {
     f64 => F64;
 }
 impl Float for f32 {}
-impl Float for bf16 {}
-impl Float for f16 {}
+impl Float for f64 {}
+impl Parameter for f32 {}
+#[cfg(feature = "half")]
+mod half_types {
+    use super::{DataType, Element, Float, Parameter, bf16, f16, sealed};
+
+    elements! {
+        f16 => F16;
+        bf16 => Bf16;
+    }
+    impl Float for bf16 {}
+    impl Float for f16 {}
+    impl Parameter for bf16 {}
+    impl Parameter for f16 {}
+}
 
 #[cfg(test)]
 mod tests {
@@ -147,8 +171,11 @@ mod tests {
             assert_eq!(text.to_str(), Ok(name));
             assert_eq!(T::DATA_TYPE.to_string(), name);
         }
-        same::<f16>("f16");
-        same::<bf16>("bf16");
+        #[cfg(feature = "half")]
+        {
+            same::<f16>("f16");
+            same::<bf16>("bf16");
+        }
         same::<f32>("f32");
         same::<i32>("s32");
         same::<i8>("s8");

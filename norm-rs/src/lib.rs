@@ -1,5 +1,5 @@
-//! Layer normalization and RMS normalization on the CPU, forward and backward: the safe Rust API of
-//! libnorm.
+//! Layer normalization, RMS normalization and softmax on the CPU, forward and backward: the safe
+//! Rust API of libnorm.
 //!
 //! # In one line
 //!
@@ -14,8 +14,8 @@
 //! # Ok::<(), norm_rs::Error>(())
 //! ```
 //!
-//! [`slices`] has [`layer_norm`], the in-place and training forms, and their gradients. Elements
-//! are `f32`, [`bf16`] or [`f16`](struct@f16).
+//! [`slices`] has [`layer_norm`], [`softmax()`], the in-place and training forms, and their gradients.
+//! Elements are `f32`, `f64`, [`bf16`] or [`f16`](struct@f16), in any mix.
 //!
 //! # With objects
 //!
@@ -61,6 +61,15 @@
 //! can share primitives; each thread has its own [`Stream`] and outputs. Results have the same bits
 //! on every instruction set and for every number of threads.
 //!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `half` (default) | [`bf16`] and [`f16`](struct@f16) |
+//! | `ndarray` | the module `ndarray`: the functions on arrays with any strides |
+//! | `rayon` | `Stream::on_rayon` and `Stream::on_rayon_pool`: executions on rayon's threads |
+//! | `candle` | the module `candle`: operations with gradients on candle's tensors |
+//!
 //! # Linking
 //!
 //! | feature | the library comes from |
@@ -70,7 +79,8 @@
 //! | `avx2`, `avx512` (default) | `bundled` has kernels for these instruction sets, besides portable code and NEON |
 //!
 //! If both are enabled, `system` wins, because it is never enabled by default. To avoid compiling
-//! the `libnorm` crate, use `default-features = false, features = ["system"]`.
+//! the `libnorm` crate, use `default-features = false,
+//! features = ["system", "half"]`.
 
 #[cfg(not(any(feature = "bundled", feature = "system")))]
 compile_error!("norm-rs needs the feature `bundled` (the default) or `system`");
@@ -82,8 +92,11 @@ use norm as _;
 mod args;
 mod handle;
 mod parallel_for;
+mod tensors;
 
 pub mod attr;
+#[cfg(feature = "candle")]
+pub mod candle;
 pub mod data_type;
 pub mod engine;
 pub mod error;
@@ -91,27 +104,36 @@ pub mod info;
 pub mod layer_normalization;
 pub mod memory;
 pub mod memory_desc;
+#[cfg(feature = "ndarray")]
+pub mod ndarray;
 pub mod post_ops;
 pub mod primitive;
+#[cfg(feature = "rayon")]
+mod rayon;
 pub mod reorder;
 pub mod slices;
+pub mod softmax;
 pub mod stream;
 pub mod tag;
 
 pub use attr::{Attr, ScratchpadMode};
-pub use data_type::{DataType, Element, Float};
+pub use data_type::{DataType, Element, Float, Parameter};
 pub use engine::{Engine, EngineKind};
 pub use error::{Error, ErrorKind, Result};
+#[cfg(feature = "half")]
 pub use half::{bf16, f16};
 pub use memory::Memory;
 pub use memory_desc::{Dims, MemoryDesc};
 pub use slices::{
     Gradients, Statistics, layer_norm, layer_norm_backward, layer_norm_backward_in_place,
-    layer_norm_in_place, layer_norm_training, rms_norm, rms_norm_backward,
-    rms_norm_backward_in_place, rms_norm_in_place, rms_norm_training,
+    layer_norm_in_place, layer_norm_training, log_softmax, log_softmax_backward,
+    log_softmax_backward_in_place, log_softmax_in_place, rms_norm, rms_norm_backward,
+    rms_norm_backward_in_place, rms_norm_in_place, rms_norm_training, softmax,
+    softmax_backward, softmax_backward_in_place, softmax_in_place,
 };
 pub use stream::Stream;
 pub use tag::Tag;
+pub use tensors::on_stream;
 
 /// Compiles and runs the examples of the project's README.
 #[cfg(doctest)]
@@ -121,3 +143,12 @@ mod readme_of_the_project {}
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Compiles and runs the Rust programs of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/rust.md")]
+mod page {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/five-minutes-rust.md")]
+mod five_minutes {}

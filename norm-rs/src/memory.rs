@@ -138,7 +138,7 @@ impl<'a> Memory<'a> {
         if buffer.len() != elements.len() {
             return Err(Error::invalid(
                 "elements",
-                format_args!("has a length of {}, the memory {}", elements.len(), buffer.len()),
+                format_args!("has {} elements; pass {}, as the memory has", elements.len(), buffer.len()),
             ));
         }
         buffer.copy_from_slice(elements);
@@ -171,7 +171,7 @@ impl<A: Access> Memory<'_, A> {
     /// # Safety
     /// `buffer` is `NORM_MEMORY_ALLOCATE`, or points to a buffer of the type and size of `desc`,
     /// readable (and writable if `A` is `ReadWrite`) for the lifetime of the result.
-    unsafe fn with_handle(
+    pub(crate) unsafe fn with_handle(
         engine: &Engine,
         desc: &MemoryDesc,
         buffer: *mut std::ffi::c_void,
@@ -237,7 +237,10 @@ impl<A: Access> Memory<'_, A> {
 
     fn has_type<T: Element>(&self) -> Result<()> {
         match self.data_type {
-            Some(own) if own != T::DATA_TYPE => Err(wrong_type("T", T::DATA_TYPE, own)),
+            Some(own) if own != T::DATA_TYPE => Err(Error::invalid(
+                "T",
+                format_args!("is {}, but the tensor's elements are {own}; name that type", T::DATA_TYPE),
+            )),
             _ => Ok(()),
         }
     }
@@ -259,20 +262,23 @@ fn fits<T: Element>(desc: &MemoryDesc, len: usize) -> Result<()> {
     if let Some(own) = desc.data_type()
         && own != T::DATA_TYPE
     {
-        return Err(wrong_type("slice", T::DATA_TYPE, own));
+        let given = T::DATA_TYPE;
+        return Err(Error::invalid(
+            "slice",
+            format_args!(
+                "has elements of {given}, but the tensor's are {own}; pass a slice of {own} or a \
+                 descriptor of {given}"
+            ),
+        ));
     }
     let needed = desc.size() / size_of::<T>();
     if len < needed {
         return Err(Error::invalid(
             "slice",
-            format_args!("has {len} elements, but {desc} needs {needed}"),
+            format_args!("has {len} elements; {desc} needs {needed}"),
         ));
     }
     Ok(())
-}
-
-fn wrong_type(argument: &'static str, given: DataType, own: DataType) -> Error {
-    Error::invalid(argument, format_args!("has elements of {given}, but the tensor's are {own}"))
 }
 
 impl<A: Access> fmt::Debug for Memory<'_, A> {

@@ -142,7 +142,11 @@ impl MemoryDesc {
             Some(strides) if strides.len() != dims.len() => {
                 return Err(Error::invalid(
                     "strides",
-                    format_args!("has {} entries, but dims has {}", strides.len(), dims.len()),
+                    format_args!(
+                        "has {} entries, but dims has {}; pass one stride for each dimension",
+                        strides.len(),
+                        dims.len()
+                    ),
                 ));
             }
             Some(strides) => Some(dims_to_c("strides", strides)?),

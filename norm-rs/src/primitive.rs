@@ -156,7 +156,10 @@ impl Primitive {
         for &Operand { id, index, desc } in &self.operands {
             let found = args.operands.iter().find(|(bound, _)| *bound == id);
             let (_, memory) = *found.ok_or_else(|| {
-                Error::invalid("operand", format_args!("of post-operation {index} is missing"))
+                Error::invalid("operand", format_args!(
+                    "of post-operation {index} is missing; bind it with {}({index}, ...)",
+                    if id & sys::NORM_ARG_SRC_2 == sys::NORM_ARG_SRC_2 { "condition" } else { "operand" }
+                ))
             })?;
             // SAFETY: `args` borrows the memory, so it is valid, and so are the descriptors.
             unsafe {
@@ -165,7 +168,10 @@ impl Primitive {
                     let (given, desc) = (MemoryDesc::copy_of(given)?, MemoryDesc::copy_of(desc)?);
                     return Err(Error::invalid(
                         "operand",
-                        format_args!("of post-operation {index} is {given}, not {desc}"),
+                        format_args!(
+                            "of post-operation {index} is {given}, not {desc}; pass memory of that \
+                             descriptor"
+                        ),
                     ));
                 }
             }
@@ -192,15 +198,16 @@ impl Primitive {
         if !slot.is_bound() {
             return Err(Error::invalid(
                 arg.name(),
-                format_args!("is missing; it is {direction} of this primitive"),
+                format_args!("is missing; it is {direction}: pass it {}", arg.passed(direction)),
             ));
         }
         if slot.direction != direction {
             return Err(Error::invalid(
                 arg.name(),
                 format_args!(
-                    "was given as {}, but is {direction} of this primitive",
-                    slot.direction
+                    "was given as {}, but is {direction}: pass it {}",
+                    slot.direction,
+                    arg.passed(direction)
                 ),
             ));
         }
@@ -211,7 +218,10 @@ impl Primitive {
             // SAFETY: both descriptors are valid.
             let (given, desc) =
                 unsafe { (MemoryDesc::copy_of(given)?, MemoryDesc::copy_of(desc)?) };
-            return Err(Error::invalid(arg.name(), format_args!("is {given}, not {desc}")));
+            return Err(Error::invalid(
+                arg.name(),
+                format_args!("is {given}, not {desc}; arg_desc(Arg::{arg:?}) is its descriptor"),
+            ));
         }
         if direction == Direction::Output
             && let Some(input) = args.shares(arg, slot.memory)
@@ -219,7 +229,7 @@ impl Primitive {
         {
             return Err(Error::invalid(
                 arg.name(),
-                format_args!("cannot share the memory of {}", input.name()),
+                format_args!("cannot share the memory of {}; give it its own", input.name()),
             ));
         }
         Ok(slot.memory)
@@ -232,12 +242,15 @@ impl Primitive {
             // The scratchpad's size depends on the implementation.
             if arg != Arg::Scratchpad && args.slot(arg).is_bound() && self.parameter(arg).is_none()
             {
-                return Err(Error::invalid(arg.name(), "is not used by this primitive"));
+                return Err(Error::invalid(
+                    arg.name(),
+                    format_args!("is not used by this primitive; {}", arg.instead()),
+                ));
             }
         }
         let is_used = |id| self.operands.iter().any(|operand| operand.id == id);
         if !args.operands.iter().all(|(id, _)| is_used(*id)) {
-            return Err(Error::invalid("operand", "belongs to an entry without one"));
+            return Err(Error::invalid("operand", "belongs to an entry without one; only binary and select have them"));
         }
         Ok(())
     }
@@ -331,7 +344,9 @@ impl fmt::Debug for Primitive {
 fn parameter(desc: sys::const_norm_primitive_desc_t, arg: Arg) -> Option<Parameter> {
     let query = |what, index| query_md(desc, what, index);
     let writes = match arg {
-        Arg::Dst | Arg::DiffSrc | Arg::DiffScale | Arg::DiffShift | Arg::Scratchpad => true,
+        // An input of the backward pass of softmax, which has diff_dst.
+        Arg::Dst => query(sys::norm_query_diff_dst_md, 0).is_none(),
+        Arg::DiffSrc | Arg::DiffScale | Arg::DiffShift | Arg::Scratchpad => true,
         // Statistics may be inputs or outputs; outputs are listed after dst.
         Arg::Mean => query(sys::norm_query_dst_md, 1).is_some(),
         Arg::Variance => query(sys::norm_query_dst_md, 2).is_some(),

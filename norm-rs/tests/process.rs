@@ -20,7 +20,7 @@ fn settings() {
     let src: Vec<f32> = (0..120).map(|i| (i as f32 * 0.37).sin()).collect();
     let normalized = || {
         let mut dst = vec![0f32; 120];
-        norm_rs::layer_norm(&src, 40, None, None, 1e-5, &mut dst).unwrap();
+        norm_rs::layer_norm(&src, 40, None::<&[f32]>, None, 1e-5, &mut dst).unwrap();
         dst.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
     };
     info::set_max_cpu_isa(None).unwrap(); // whatever the environment says
@@ -45,7 +45,7 @@ fn settings() {
     assert_eq!(info::num_threads(), 1);
     let rows = vec![1.5f32; 4096 * 255];
     let mut dst = vec![0f32; rows.len()];
-    norm_rs::rms_norm(&rows, 255, None, None, 0.0, &mut dst).unwrap();
+    norm_rs::rms_norm(&rows, 255, None::<&[f32]>, None, 0.0, &mut dst).unwrap();
     assert!(dst.iter().all(|&x| x == 1.0));
     assert_eq!(info::last_num_threads(), 1);
     info::set_num_threads(3).unwrap();

@@ -55,7 +55,14 @@ static void engines_and_streams(const norm::engine &engine) {
     norm::engine copy = engine;
     EXPECT(copy == engine && copy != outlives);
     copy.reset();
-    EXPECT(!copy && engine);
+    EXPECT(!copy && engine && copy.get(true) == nullptr);
+    copy.reset(engine.get(), true);
+    EXPECT(copy.get() == engine.get());
+    copy.reset();
+    norm_engine_t taken = nullptr;
+    norm::check(norm_engine_create(&taken, norm_cpu, 0));
+    copy.reset(taken);
+    EXPECT(copy.get_kind() == norm::engine::kind::cpu);
     THROWS(norm_invalid_arguments, "kind", norm::engine(norm::engine::kind::gpu, 0));
     THROWS(norm_invalid_arguments, "empty", norm::stream {norm::engine()});
 }
@@ -90,6 +97,22 @@ static void memories(const norm::engine &engine) {
     THROWS(norm_out_of_memory, "handle",
             memory({{memory::dim(1) << 58}, dt::f32, tag::a}, engine));
     THROWS(norm_invalid_arguments, "empty", memory().get_desc());
+    EXPECT(memory::data_type_size(dt::bf16) == 2);
+    memory::validate_dims(memory::dims {1, 2}, 2);
+    THROWS(norm_invalid_arguments, "dimensions", memory::validate_dims(memory::dims {1}, 2));
+    THROWS(norm_invalid_arguments, "dimensions",
+            memory::validate_dims(memory::dims(NORM_MAX_NDIMS + 1)));
+    norm::error::wrap_c_api(norm_success, "not thrown");
+    try {
+        norm::error::wrap_c_api(norm_unimplemented, "a sentence");
+        EXPECT(false);
+    } catch (const norm::error &e) {
+        norm::error copied(norm_success, "");
+        copied = e;
+        EXPECT(e.status == norm_unimplemented && std::strcmp(e.message, "a sentence") == 0);
+        EXPECT(copied.status == e.status && std::strcmp(copied.message, "a sentence") == 0);
+        EXPECT(std::strcmp(copied.what(), e.what()) == 0);
+    }
 }
 
 static void layouts(const norm::engine &engine) {
@@ -196,7 +219,7 @@ static void attributes() {
     list.append_dw(dt::s8, dt::undef, dt::u8, 3, 1, 1);
     attr.set_post_ops(list);
     const norm::post_ops its = attr.get_post_ops();
-    EXPECT(its.len() == 6 && its.kind(1) == norm_eltwise && its != list);
+    EXPECT(its.len() == 6 && its.kind(1) == norm::primitive::kind::eltwise && its != list);
     float a = 0, b = 0;
     std::int32_t point = 1;
     int mask = 0;
@@ -223,7 +246,7 @@ static void names_and_control() {
     using norm::to_string;
     EXPECT(to_string(norm::engine::kind::cpu) == "cpu");
     EXPECT(to_string(memory::format_kind::blocked) == "blocked");
-    EXPECT(to_string(norm_reorder) == "reorder");
+    EXPECT(to_string(norm::primitive::kind::reorder) == "reorder");
     EXPECT(to_string(norm::algorithm::eltwise_relu) == "eltwise_relu");
     EXPECT(to_string(norm::scratchpad_mode::user) == "user");
     EXPECT(to_string(norm::fpmath_mode::any) == "any");
@@ -243,6 +266,19 @@ static void names_and_control() {
     EXPECT(to_string(norm::prop_kind::backward_data) == "backward_data");
     EXPECT(to_string(norm::cpu_isa::portable) == "portable");
     EXPECT(norm::data_type_size(dt::f64) == 8);
+    EXPECT(convert_to_c(norm::engine::kind::cpu) == norm_cpu);
+    EXPECT(convert_to_c(norm::prop_kind::backward) == norm_backward);
+    EXPECT(convert_to_c(norm::primitive::kind::softmax) == norm_softmax);
+    EXPECT(convert_to_c(norm::algorithm::softmax_log) == norm_softmax_log);
+    EXPECT(convert_to_c(flags::rms_norm) == norm_rms_norm);
+    EXPECT(convert_to_c(norm::scratchpad_mode::user) == norm_scratchpad_mode_user);
+    EXPECT(convert_to_c(norm::fpmath_mode::tf32) == norm_fpmath_mode_tf32);
+    EXPECT(convert_to_c(norm::accumulation_mode::s32) == norm_accumulation_mode_s32);
+    EXPECT(convert_to_c(norm::rounding_mode::stochastic) == norm_rounding_mode_stochastic);
+    EXPECT(convert_to_c(norm::quantization_mode::dynamic_mx) == norm_quantization_mode_dynamic_mx);
+    EXPECT(convert_to_c(norm::query::strides) == norm_query_strides);
+    EXPECT(memory::convert_to_c(dt::bf16) == norm_bf16);
+    EXPECT(memory::convert_to_c(tag::nwc) == norm_acb);
     EXPECT(norm::version().major == NORM_VERSION_MAJOR);
     norm::set_max_cpu_isa(norm::cpu_isa::portable);
     EXPECT(norm::get_effective_cpu_isa() == norm::cpu_isa::portable);
@@ -274,13 +310,17 @@ static void forward_and_backward(const norm::engine &engine) {
 
     forward::primitive_desc problem(engine, norm::prop_kind::forward_training, rows, rows, stat,
             0.25f, all, attr);
-    EXPECT(problem.get_kind() == norm_layer_normalization);
+    EXPECT(problem.get_kind() == norm::primitive::kind::layer_normalization);
     EXPECT(problem.get_prop_kind() == norm::prop_kind::forward_training);
     EXPECT(problem.get_flags() == all && (all & flags::rms_norm) == flags::none);
     EXPECT(problem.get_epsilon() == 0.25f && problem.impl_info_str()[0] != 0);
     EXPECT(problem.src_desc() == rows && problem.dst_desc() == rows);
     EXPECT(problem.mean_desc() == stat && problem.variance_desc() == stat);
     EXPECT(!problem.weights_desc().is_zero() && problem.diff_src_desc().is_zero());
+    EXPECT(problem.workspace_desc().is_zero() && problem.diff_weights_desc().is_zero());
+    EXPECT(problem.query_s64(norm::query::memory_consumption_s64)
+            == static_cast<memory::dim>(problem.scratchpad_desc().get_size()));
+    EXPECT(problem.query_s64(norm::query::ndims_s32) == 0);
     EXPECT(problem.query_s32(norm::query::num_of_inputs_s32) == 3);
     EXPECT(problem.get_engine().get_kind() == norm::engine::kind::cpu);
     EXPECT(problem.scratchpad_engine().get_kind() == norm::engine::kind::cpu);
@@ -293,7 +333,7 @@ static void forward_and_backward(const norm::engine &engine) {
     EXPECT(more >= 1 && more < 20 && std::strcmp(last.impl_info_str(), "ref:any") == 0);
 
     const forward training(problem);
-    EXPECT(training.get_kind() == norm_layer_normalization);
+    EXPECT(training.get_kind() == norm::primitive::kind::layer_normalization);
     EXPECT(training.get_primitive_desc().src_desc() == rows);
     const auto wrap = [&](const memory::desc &desc, void *data) {
         return memory(desc, engine, data);
@@ -409,7 +449,7 @@ int main() {
         memories(engine);
         layouts(engine);
         attributes();
-    softmax();
+        softmax();
         forward_and_backward(engine);
         callers_threads(engine);
     } catch (const norm::error &e) {

@@ -3,6 +3,7 @@
 //! `examples/c/`); this folder builds and runs them.
 #![cfg(target_os = "linux")]
 
+mod cpp_names;
 mod exports;
 mod memcheck;
 mod programs;

@@ -1,6 +1,8 @@
 //! One test per program.
 
-use crate::toolchain::{Language, build, command, root, run};
+use std::os::unix::process::ExitStatusExt;
+
+use crate::toolchain::{Language, build, command, root, run, text};
 
 /// Runs a C program; its summary must report checks.
 fn check(source: &str) {
@@ -39,6 +41,23 @@ fn wrapper_as_cpp17_and_cpp20() {
     }
 }
 
+/// Compiled without exceptions, which is not how the other programs are.
+const NO_EXCEPTIONS: &str = "tests/c/no_exceptions.cpp";
+
+#[test]
+fn norm_hpp_without_exceptions() {
+    let program = build(NO_EXCEPTIONS, Language::Cpp17NoExceptions);
+    let printed = run(&mut command(&program));
+    let summary = printed.lines().last().unwrap_or_default();
+    assert!(summary.ends_with(" 0 failed"), "it ended with {summary:?}");
+
+    // The handler that nobody replaced.
+    let output = command(program).arg("abort").output().expect("the program runs");
+    let said = text(&output);
+    assert_eq!(output.status.signal(), Some(6), "{}: {said}", output.status);
+    assert_eq!(said, "invalid_arguments: norm_set_verbose: level: 7 is not 0, 1 or 2\n");
+}
+
 #[test]
 fn guard_pages_detect_an_overrun() {
     let program = build("tests/c/guard_pages.c", Language::C99);
@@ -57,7 +76,7 @@ fn every_program_has_a_test() {
         .map(|name| format!("tests/c/{name}"))
         .collect();
     found.sort();
-    let mut listed = [C_PROGRAMS, CPP_PROGRAMS].concat();
+    let mut listed = [C_PROGRAMS, CPP_PROGRAMS, &[NO_EXCEPTIONS]].concat();
     listed.sort();
     assert_eq!(found, listed);
 }

@@ -23,27 +23,31 @@ pub(crate) enum Language {
     C99,
     Cpp17,
     Cpp20,
+    /// C++17 without exceptions and run-time type information.
+    Cpp17NoExceptions,
 }
 
 impl Language {
     pub(crate) fn compiler(self) -> String {
         let (variable, default) = match self {
             Language::C99 => ("CC", "cc"),
-            Language::Cpp17 | Language::Cpp20 => ("CXX", "c++"),
+            Language::Cpp17 | Language::Cpp20 | Language::Cpp17NoExceptions => ("CXX", "c++"),
         };
         std::env::var(variable).unwrap_or_else(|_| default.to_owned())
     }
 
-    pub(crate) fn standard(self) -> &'static str {
+    pub(crate) fn flags(self) -> &'static [&'static str] {
         match self {
-            Language::C99 => "-std=c99",
-            Language::Cpp17 => "-std=c++17",
-            Language::Cpp20 => "-std=c++20",
+            Language::C99 => &["-std=c99"],
+            Language::Cpp17 => &["-std=c++17"],
+            Language::Cpp20 => &["-std=c++20"],
+            Language::Cpp17NoExceptions => &["-std=c++17", "-fno-exceptions", "-fno-rtti"],
         }
     }
 }
 
-/// Builds `source` (relative to the repository) and returns the executable. Warnings are errors.
+/// Builds `source` (a path, or relative to the repository) and returns the executable. Warnings are
+/// errors.
 pub(crate) fn build(source: &str, language: Language) -> PathBuf {
     static BUILT: AtomicUsize = AtomicUsize::new(0);
     let library = library_dir();
@@ -56,7 +60,7 @@ pub(crate) fn build(source: &str, language: Language) -> PathBuf {
     let serial = BUILT.fetch_add(1, Ordering::Relaxed);
     let fresh = out.join(format!("{stem}-{}-{serial}", std::process::id()));
     let output = Command::new(language.compiler())
-        .arg(language.standard())
+        .args(language.flags())
         .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1", "-g"])
         // No contraction, so that the programs' own formulas are not fused.
         .args(["-ffp-contract=off", "-pthread"])

@@ -145,7 +145,6 @@ impl<'b> BackwardBuilder<'b> {
 ///
 /// Threads can share it and execute it at the same time. `examples/training_step.rs` has both
 /// passes.
-/// has both passes.
 pub struct Backward {
     primitive: Primitive,
     prop_kind: PropKind,

@@ -272,18 +272,79 @@ fn unimplemented_types_are_rejected() {
     }
 }
 
+/// Each message says what is wrong and what to pass instead.
 #[test]
-fn errors_are_one_sentence() {
-    let Objects { engine, stream, desc, rows, .. } = objects();
-    let forward = Forward::inference(&engine, &desc).build().unwrap();
+fn messages_say_what_to_change() {
+    let Objects { engine, stream, desc, rows, cols, stats } = objects();
+    #[track_caller]
+    fn said<T>(result: Result<T>, expected: &str) {
+        let error = result.err().expect("a mistake");
+        assert_eq!(error.to_string(), expected);
+        let boxed: Box<dyn std::error::Error + Send + Sync> = error.into();
+        assert!(!boxed.to_string().contains('\n'));
+    }
+    let mut dst = memory(&engine, &[2, 3], &[9f32; 6]);
+    let plain = Forward::inference(&engine, &desc).build().unwrap();
     let mut short = memory(&engine, &[1, 3], &[1f32; 3]);
-    let error = forward.execute(&stream, ForwardArgs::new(&rows, &mut short)).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "dst is f32 [1, 3] strides [3, 1], not f32 [2, 3] strides [3, 1]"
+    said(
+        plain.execute(&stream, ForwardArgs::new(&rows, &mut short)),
+        "dst is f32 [1, 3] strides [3, 1], not f32 [2, 3] strides [3, 1]; arg_desc(Arg::Dst) is its \
+         descriptor",
     );
-    let error = forward.primitive().execute(&stream, Args::new()).unwrap_err();
-    assert_eq!(error.to_string(), "src is missing; it is an input of this primitive");
-    let error: Box<dyn std::error::Error + Send + Sync> = error.into();
-    assert!(!error.to_string().contains('\n'));
+    said(
+        plain.primitive().execute(&stream, Args::new()),
+        "src is missing; it is an input: pass it to new() or in_place() of the arguments",
+    );
+    said(
+        plain.execute(&stream, ForwardArgs::new(&rows, &mut dst).scale(&cols)),
+        "scale is not used by this primitive; leave it out, or build the primitive with Flags::SCALE",
+    );
+    said(
+        plain.execute(&stream, ForwardArgs::new(&rows, &mut dst).mean(&stats)),
+        "mean is not used by this primitive; leave it out, or build the primitive for training or \
+         with Flags::GLOBAL_STATS",
+    );
+    let training = Forward::training(&engine, &desc).flags(Flags::RMS_NORM).build().unwrap();
+    said(
+        training.execute(&stream, ForwardArgs::new(&rows, &mut dst)),
+        "variance is missing; it is an output: pass it with variance_out()",
+    );
+    said(
+        training.execute(&stream, ForwardArgs::new(&rows, &mut dst).variance(&stats)),
+        "variance was given as an input, but is an output: pass it with variance_out()",
+    );
+    let column = dense::<f32>(&[4, 1]);
+    let backward = Backward::data(&engine, &column).flags(Flags::RMS_NORM).build().unwrap();
+    let (diff_dst, variance) =
+        (memory(&engine, &[4, 1], &[1f32; 4]), memory(&engine, &[4], &[1f32; 4]));
+    let mut shared = memory(&engine, &[4, 1], &[9f32; 4]);
+    let args = Args::new().input(Arg::DiffDst, &diff_dst).input(Arg::Variance, &variance);
+    said(
+        backward.primitive().execute(&stream, args.in_place(Arg::Src, Arg::DiffSrc, &mut shared)),
+        "diff_src cannot share the memory of src; give it its own",
+    );
+    said(
+        Memory::from_slice(&engine, &desc, &[1f64; 6]),
+        "slice has elements of f64, but the tensor's are f32; pass a slice of f32 or a descriptor of \
+         f64",
+    );
+    said(
+        Memory::from_slice(&engine, &desc, &[1f32; 5]),
+        "slice has 5 elements; f32 [2, 3] strides [3, 1] needs 6",
+    );
+    said(dst.copy_from_slice(&[1f32; 7]), "elements has 7 elements; pass 6, as the memory has");
+    said(
+        dst.as_slice::<norm_rs::bf16>(),
+        "T is bf16, but the tensor's elements are f32; name that type",
+    );
+    said(
+        MemoryDesc::with_strides(&[2, 3], DataType::F32, &[1]),
+        "strides has 1 entries, but dims has 2; pass one stride for each dimension",
+    );
+    let too_many = usize::MAX;
+    said(
+        norm_rs::info::set_num_threads(too_many),
+        &format!("num_threads is {too_many}; the most is 255"),
+    );
+    assert_eq!(elements::<f32>(&dst), [9.0; 6]);
 }

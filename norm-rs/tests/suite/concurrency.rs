@@ -125,14 +125,14 @@ impl Large {
     }
 
     /// The bits of the outputs.
-    fn bits(&self, stream: &Stream<'_>) -> Vec<u32> {
+    fn bits(&self, stream: &Stream<'_>) -> Vec<u64> {
         let mut outputs = self.outputs();
         self.run(stream, &mut outputs);
         all_bits(&outputs)
     }
 }
 
-fn all_bits(outputs: &[Memory<'static>; 2]) -> Vec<u32> {
+fn all_bits(outputs: &[Memory<'static>; 2]) -> Vec<u64> {
     outputs.iter().flat_map(|memory| bits(&elements::<f32>(memory))).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Test data: the three element types as f64, reproducible numbers, and comparison within an error
+//! Test data: the element types as f64, reproducible numbers, and comparison within an error
 //! bound.
 
 use norm_rs::layer_normalization::Flags;
@@ -11,7 +11,7 @@ pub(crate) trait Number: Float {
     const SMALLEST: i32;
     fn of(x: f64) -> Self;
     fn to(self) -> f64;
-    fn bits(self) -> u32;
+    fn bits(self) -> u64;
 
     /// The distance between adjacent numbers of this type at `x`.
     fn ulp(x: f64) -> f64 {
@@ -31,15 +31,16 @@ macro_rules! number {
             fn to(self) -> f64 {
                 $to(self)
             }
-            fn bits(self) -> u32 {
-                $bits(self)
+            fn bits(self) -> u64 {
+                $bits(self).into()
             }
         }
     };
 }
+number!(f64, 52, -1074, |x| x, |x| x, f64::to_bits);
 number!(f32, 23, -149, |x| x as f32, f64::from, f32::to_bits);
-number!(bf16, 7, -133, bf16::from_f64, bf16::to_f64, |x: bf16| x.to_bits().into());
-number!(f16, 10, -24, f16::from_f64, f16::to_f64, |x: f16| x.to_bits().into());
+number!(bf16, 7, -133, bf16::from_f64, bf16::to_f64, bf16::to_bits);
+number!(f16, 10, -24, f16::from_f64, f16::to_f64, f16::to_bits);
 
 /// Numbers between `low` and `high`, reproducible by seed (SplitMix64).
 pub(crate) fn numbers<T: Number>(seed: u64, count: usize, low: f64, high: f64) -> Vec<T> {
@@ -59,7 +60,7 @@ pub(crate) fn f64s<T: Number>(elements: &[T]) -> Vec<f64> {
     elements.iter().map(|x| x.to()).collect()
 }
 
-pub(crate) fn bits<T: Number>(elements: &[T]) -> Vec<u32> {
+pub(crate) fn bits<T: Number>(elements: &[T]) -> Vec<u64> {
     elements.iter().map(|x| x.bits()).collect()
 }
 

@@ -36,7 +36,7 @@ fn inputs() -> Inputs {
 }
 
 impl Inputs {
-    fn backward(&self, backward: &Primitive, scratchpad: Option<&mut Memory<'_>>) -> Vec<u32> {
+    fn backward(&self, backward: &Primitive, scratchpad: Option<&mut Memory<'_>>) -> Vec<u64> {
         self.try_backward(backward, scratchpad).unwrap()
     }
 
@@ -45,7 +45,7 @@ impl Inputs {
         &self,
         backward: &Primitive,
         scratchpad: Option<&mut Memory<'_>>,
-    ) -> Result<Vec<u32>> {
+    ) -> Result<Vec<u64>> {
         let mut outputs = [&[ROWS, COLS][..], &[COLS], &[COLS]]
             .map(|dims| Memory::new(&self.engine, &dense::<f32>(dims)).unwrap());
         let [diff_src, diff_scale, diff_shift] = &mut outputs;
@@ -65,7 +65,7 @@ impl Inputs {
         Ok(outputs.iter().flat_map(|memory| bits(&elements::<f32>(memory))).collect())
     }
 
-    fn forward(&self, forward: &Primitive) -> Vec<u32> {
+    fn forward(&self, forward: &Primitive) -> Vec<u64> {
         let mut dst = Memory::new(&self.engine, &self.desc).unwrap();
         let args = Args::new().input(Arg::Src, &self.src).output(Arg::Dst, &mut dst);
         forward.execute(&self.stream, args).unwrap();

@@ -12,3 +12,4 @@ mod layouts;
 mod oracle;
 mod reorder;
 mod slices;
+mod softmax;

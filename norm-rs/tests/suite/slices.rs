@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use norm_rs::layer_normalization::Flags;
 use norm_rs::{
-    ErrorKind, Gradients, Result, Statistics, bf16, f16, layer_norm, layer_norm_backward,
+    ErrorKind, Gradients, Parameter, Result, Statistics, bf16, f16, layer_norm, layer_norm_backward,
     layer_norm_backward_in_place, layer_norm_in_place, layer_norm_training, rms_norm,
     rms_norm_backward, rms_norm_backward_in_place, rms_norm_in_place, rms_norm_training,
 };
@@ -14,19 +14,22 @@ use crate::oracle::Problem;
 
 const EPSILON: f32 = 1e-3;
 
-/// The functions of one normalization.
+/// No parameter.
+const NONE: Option<&[f32]> = None;
+
+/// The functions of one normalization, for rows of `S`, parameters of `P` and results of `D`.
 #[expect(clippy::type_complexity, reason = "each signature stands once, here")]
-struct Norm<T: Number> {
+struct Norm<S, P, D> {
     flags: Flags,
-    to: fn(&[T], usize, Option<&[T]>, Option<&[T]>, f32, &mut [T]) -> Result<()>,
-    in_place: fn(&mut [T], usize, Option<&[T]>, Option<&[T]>, f32) -> Result<()>,
-    training: fn(&[T], usize, Option<&[T]>, Option<&[T]>, f32, &mut [T]) -> Result<Statistics>,
-    backward: fn(&[T], &Statistics, Option<&[T]>, &[T], &mut [T], Gradients<'_, T>) -> Result<()>,
+    to: fn(&[S], usize, Option<&[P]>, Option<&[P]>, f32, &mut [D]) -> Result<()>,
+    in_place: fn(&mut [S], usize, Option<&[P]>, Option<&[P]>, f32) -> Result<()>,
+    training: fn(&[S], usize, Option<&[P]>, Option<&[P]>, f32, &mut [D]) -> Result<Statistics>,
+    backward: fn(&[S], &Statistics, Option<&[P]>, &[D], &mut [S], Gradients<'_, P>) -> Result<()>,
     backward_in_place:
-        fn(&[T], &Statistics, Option<&[T]>, &mut [T], Gradients<'_, T>) -> Result<()>,
+        fn(&[S], &Statistics, Option<&[P]>, &mut [D], Gradients<'_, P>) -> Result<()>,
 }
 
-fn norms<T: Number>() -> [Norm<T>; 2] {
+fn norms<S: Number, P: Parameter, D: Number>() -> [Norm<S, P, D>; 2] {
     [
         Norm {
             flags: Flags::NONE,
@@ -47,10 +50,16 @@ fn norms<T: Number>() -> [Norm<T>; 2] {
     ]
 }
 
-fn check<T: Number>(norm: &Norm<T>, rows: usize, cols: usize, with_scale: bool, with_shift: bool) {
-    let src: Vec<T> = numbers(1, rows * cols, -1.0, 4.0);
-    let diff_dst: Vec<T> = numbers(2, rows * cols, -1.0, 2.0);
-    let (scale, shift): (Vec<T>, Vec<T>) =
+fn check<S: Number, P: Number + Parameter, D: Number>(
+    norm: &Norm<S, P, D>,
+    rows: usize,
+    cols: usize,
+    with_scale: bool,
+    with_shift: bool,
+) {
+    let src: Vec<S> = numbers(1, rows * cols, -1.0, 4.0);
+    let diff_dst: Vec<D> = numbers(2, rows * cols, -1.0, 2.0);
+    let (scale, shift): (Vec<P>, Vec<P>) =
         (numbers(3, cols, 0.5, 2.5), numbers(4, cols, -3.0, 1.0));
     let given = |given: bool, flag| if given { flag } else { Flags::NONE };
     let flags = norm.flags | given(with_scale, Flags::SCALE) | given(with_shift, Flags::SHIFT);
@@ -66,16 +75,20 @@ fn check<T: Number>(norm: &Norm<T>, rows: usize, cols: usize, with_scale: bool, 
     };
     let expected = problem.forward();
     let (scale, shift) = (with_scale.then_some(&scale[..]), with_shift.then_some(&shift[..]));
-    let name = |what| format!("{what} {flags:?} {} {rows}x{cols}", T::DATA_TYPE);
+    let types = format!("{}:{}:{}", S::DATA_TYPE, P::DATA_TYPE, D::DATA_TYPE);
+    let name = |what| format!("{what} {flags:?} {types} {rows}x{cols}");
 
-    let mut dst = vec![T::default(); src.len()];
+    let mut dst = vec![D::default(); src.len()];
     (norm.to)(&src, cols, scale, shift, EPSILON, &mut dst).unwrap();
     assert_close(&name("dst"), &dst, &expected.dst);
     let mut src_dst = src.clone();
     (norm.in_place)(&mut src_dst, cols, scale, shift, EPSILON).unwrap();
-    assert_eq!(bits(&src_dst), bits(&dst), "{}", name("in place"));
+    if S::DATA_TYPE == D::DATA_TYPE {
+        assert_eq!(bits(&src_dst), bits(&dst), "{}", name("in place"));
+    }
+    assert_close(&name("in place"), &src_dst, &expected.dst);
 
-    let mut trained = vec![T::default(); src.len()];
+    let mut trained = vec![D::default(); src.len()];
     let statistics = (norm.training)(&src, cols, scale, shift, EPSILON, &mut trained).unwrap();
     assert_eq!(bits(&trained), bits(&dst), "{}", name("training"));
     assert_close(&name("variance"), statistics.variance(), &expected.variance);
@@ -95,9 +108,9 @@ fn check<T: Number>(norm: &Norm<T>, rows: usize, cols: usize, with_scale: bool, 
         if want_scale && !with_scale {
             continue;
         }
-        let mut diff_src = vec![T::default(); src.len()];
+        let mut diff_src = vec![S::default(); src.len()];
         let mut diff = diff_dst.clone();
-        let mut sums = [(); 4].map(|()| vec![T::of(99.0); cols]);
+        let mut sums = [(); 4].map(|()| vec![P::of(99.0); cols]);
         let [diff_scale, diff_shift, diff_scale_too, diff_shift_too] = &mut sums;
         let gradients = Gradients {
             diff_scale: want_scale.then_some(&mut diff_scale[..]),
@@ -117,14 +130,17 @@ fn check<T: Number>(norm: &Norm<T>, rows: usize, cols: usize, with_scale: bool, 
         if want_shift {
             assert_close(&name("diff_shift"), diff_shift, &expected.diff_shift);
         }
-        assert_eq!(bits(&diff), bits(&diff_src), "{}", name("backward in place"));
+        if S::DATA_TYPE == D::DATA_TYPE {
+            assert_eq!(bits(&diff), bits(&diff_src), "{}", name("backward in place"));
+        }
+        assert_close(&name("backward in place"), &diff, &expected.diff_src);
         assert_eq!(bits(diff_scale_too), bits(diff_scale), "{}", name("backward in place"));
         assert_eq!(bits(diff_shift_too), bits(diff_shift), "{}", name("backward in place"));
     }
 }
 
-fn check_all<T: Number>() {
-    for norm in norms::<T>() {
+fn check_all<S: Number, P: Number + Parameter, D: Number>() {
+    for norm in norms::<S, P, D>() {
         for (rows, cols) in [(1, 1), (4, 3), (3, 16), (2, 33), (7, 130)] {
             for (with_scale, with_shift) in
                 [(false, false), (false, true), (true, false), (true, true)]
@@ -139,18 +155,25 @@ fn check_all<T: Number>() {
 }
 
 #[test]
-fn f32_slices() {
-    check_all::<f32>();
+fn one_type_for_all() {
+    check_all::<f32, f32, f32>();
+    check_all::<bf16, bf16, bf16>();
+    check_all::<f16, f16, f16>();
 }
 
 #[test]
-fn bf16_slices() {
-    check_all::<bf16>();
+fn half_rows_with_f32_parameters() {
+    check_all::<bf16, f32, bf16>();
+    check_all::<f16, f32, f16>();
+    check_all::<bf16, f32, f32>();
 }
 
 #[test]
-fn f16_slices() {
-    check_all::<f16>();
+fn other_mixes() {
+    check_all::<f32, bf16, f16>();
+    check_all::<f32, f16, bf16>();
+    check_all::<f64, f32, f64>();
+    check_all::<f64, bf16, f32>();
 }
 
 #[test]
@@ -158,7 +181,7 @@ fn epsilon_is_part_of_the_problem() {
     let src = [1f32, -1.0];
     let mut dst = [0f32; 2];
     for epsilon in [0.0, 3.0, 0.0, 8.0] {
-        rms_norm(&src, 2, None, None, epsilon, &mut dst).unwrap();
+        rms_norm(&src, 2, NONE, None, epsilon, &mut dst).unwrap();
         let expected = 1.0 / (1.0 + f64::from(epsilon)).sqrt();
         assert_close("dst", &dst, &[(expected, 0.0), (-expected, 0.0)]);
     }
@@ -167,12 +190,12 @@ fn epsilon_is_part_of_the_problem() {
 #[test]
 fn no_rows() {
     let (src, mut dst): ([f32; 0], [f32; 0]) = ([], []);
-    layer_norm(&src, 4, Some(&[1.0; 4]), None, 1e-5, &mut dst).unwrap();
-    let statistics = rms_norm_training(&src, 4, None, None, 1e-5, &mut dst).unwrap();
+    layer_norm(&src, 4, Some(&[1f32; 4]), None, 1e-5, &mut dst).unwrap();
+    let statistics = rms_norm_training(&src, 4, NONE, None, 1e-5, &mut dst).unwrap();
     assert_eq!(statistics.rows(), 0);
     let (mut diff_src, mut diff_scale): ([f32; 0], _) = ([], [7f32; 4]);
     let gradients = Gradients { diff_scale: Some(&mut diff_scale), diff_shift: None };
-    rms_norm_backward(&src, &statistics, Some(&[1.0; 4]), &dst, &mut diff_src, gradients).unwrap();
+    rms_norm_backward(&src, &statistics, Some(&[1f32; 4]), &dst, &mut diff_src, gradients).unwrap();
     assert_eq!(diff_scale, [0.0; 4], "the sum over no rows");
 }
 
@@ -188,13 +211,13 @@ fn refused<T>(result: Result<T>, argument: &str) {
 fn wrong_lengths_are_named_and_nothing_is_written() {
     let src = [1f32, 2.0, 3.0, 4.0, 5.0, 6.0];
     let mut dst = [9f32; 6];
-    for norm in norms::<f32>() {
+    for norm in norms::<f32, f32, f32>() {
         refused((norm.to)(&src, 0, None, None, 1e-5, &mut dst), "cols");
         refused((norm.to)(&src, 4, None, None, 1e-5, &mut dst), "src");
         refused((norm.to)(&src, 3, None, None, 1e-5, &mut dst[..5]), "dst");
         refused((norm.to)(&src, 3, Some(&[1.0; 2]), None, 1e-5, &mut dst), "scale");
         refused((norm.to)(&src, 3, None, Some(&[1.0; 4]), 1e-5, &mut dst), "shift");
-        refused((norm.in_place)(&mut dst, 4, None, None, 1e-5), "src");
+        refused((norm.in_place)(&mut dst, 4, None, None, 1e-5), "src_dst");
         refused((norm.training)(&src, 3, Some(&[1.0; 4]), None, 1e-5, &mut dst), "scale");
         for epsilon in [-1.0, f32::NAN] {
             let error = (norm.to)(&src, 3, None, None, epsilon, &mut dst).unwrap_err();
@@ -235,13 +258,110 @@ fn wrong_lengths_are_named_and_nothing_is_written() {
 fn statistics_of_the_other_normalization_are_rejected() {
     let src = [1f32, 2.0, 3.0];
     let mut dst = [9f32; 3];
-    let layer = layer_norm_training(&src, 3, None, None, 1e-5, &mut dst).unwrap();
-    let rms = rms_norm_training(&src, 3, None, None, 1e-5, &mut dst).unwrap();
+    let layer = layer_norm_training(&src, 3, NONE, None, 1e-5, &mut dst).unwrap();
+    let rms = rms_norm_training(&src, 3, NONE, None, 1e-5, &mut dst).unwrap();
     let mut diff = [9f32; 3];
     let none = Gradients::none;
-    refused(rms_norm_backward(&src, &layer, None, &src, &mut diff, none()), "statistics");
-    refused(layer_norm_backward(&src, &rms, None, &src, &mut diff, none()), "statistics");
+    refused(rms_norm_backward(&src, &layer, NONE, &src, &mut diff, none()), "statistics");
+    refused(layer_norm_backward(&src, &rms, NONE, &src, &mut diff, none()), "statistics");
     assert_eq!(diff, [9.0; 3]);
+}
+
+#[test]
+fn statistics_saved_elsewhere() {
+    let src: Vec<bf16> = numbers(5, 4 * 24, -1.0, 4.0);
+    let diff_dst: Vec<f32> = numbers(6, 4 * 24, -1.0, 2.0);
+    let scale: Vec<f32> = numbers(7, 24, 0.5, 2.5);
+    let mut dst = vec![0f32; src.len()];
+    for norm in norms::<bf16, f32, f32>() {
+        let own = (norm.training)(&src, 24, Some(&scale), None, EPSILON, &mut dst).unwrap();
+        // As a checkpoint or another library keeps them.
+        let (mean, variance) = own.clone().into_mean_and_variance();
+        let saved = match norm.flags {
+            Flags::NONE => Statistics::of_layer_norm(24, EPSILON, &mean[..], &variance[..]),
+            _ => Statistics::of_rms_norm(24, EPSILON, variance),
+        };
+        let saved = saved.unwrap();
+        assert_eq!(saved, own);
+        let gradient = |statistics| {
+            let mut diff_src = vec![bf16::ZERO; src.len()];
+            let none = Gradients::none();
+            (norm.backward)(&src, statistics, Some(&scale), &diff_dst, &mut diff_src, none)
+                .unwrap();
+            bits(&diff_src)
+        };
+        assert_eq!(gradient(&saved), gradient(&own));
+    }
+    // PyTorch keeps 1/sqrt(variance + epsilon).
+    let rstd = 0.25f32;
+    let statistics = Statistics::of_rms_norm(2, 0.5, vec![1.0 / (rstd * rstd) - 0.5]).unwrap();
+    let (src, mut diff_src) = ([0f32, 0.0], [0f32; 2]);
+    rms_norm_backward(&src, &statistics, NONE, &[1f32, -2.0], &mut diff_src, Gradients::none())
+        .unwrap();
+    assert_eq!(diff_src, [0.25, -0.5]);
+}
+
+#[test]
+fn statistics_that_do_not_fit_are_refused() {
+    refused(Statistics::of_layer_norm(3, 1e-5, vec![1.0], vec![]), "mean");
+    refused(Statistics::of_layer_norm(0, 1e-5, vec![], vec![]), "cols");
+    refused(Statistics::of_rms_norm(0, 1e-5, vec![1.0]), "cols");
+    let two_rows = Statistics::of_rms_norm(3, 1e-5, vec![1.0, 1.0]).unwrap();
+    let (src, mut diff_src) = ([1f32; 3], [9f32; 3]);
+    let none = Gradients::none();
+    refused(rms_norm_backward(&src, &two_rows, NONE, &src, &mut diff_src, none), "src");
+    assert_eq!(diff_src, [9.0; 3]);
+}
+
+/// Each message says what is wrong and what to pass instead.
+#[test]
+fn messages_say_what_to_change() {
+    fn message<T>(result: Result<T>) -> String {
+        result.err().expect("a mistake").to_string()
+    }
+    let (src, mut dst) = ([1f32; 6], [9f32; 6]);
+    for (result, expected) in [
+        (
+            rms_norm(&src, 0, NONE, None, 1e-5, &mut dst),
+            "cols is 0; pass the number of elements of a row",
+        ),
+        (
+            rms_norm(&src, 4, NONE, None, 1e-5, &mut dst),
+            "src has 6 elements, not whole rows of 4 (cols)",
+        ),
+        (
+            rms_norm(&src, 3, NONE, None, 1e-5, &mut dst[..5]),
+            "dst has 5 elements; pass 2 rows of 3, 6 elements",
+        ),
+        (
+            rms_norm(&src, 3, Some(&src[..2]), None, 1e-5, &mut dst),
+            "scale has 2 elements; pass one for each of the 3 columns",
+        ),
+        (
+            rms_norm(&src, 3, NONE, Some(&src[..4]), 1e-5, &mut dst),
+            "shift has 4 elements; pass one for each of the 3 columns",
+        ),
+    ] {
+        assert_eq!(message(result), expected);
+    }
+    let rms = Statistics::of_rms_norm(3, 1e-5, vec![1.0; 2]).unwrap();
+    let none = Gradients::none;
+    assert_eq!(
+        message(layer_norm_backward(&src, &rms, NONE, &src, &mut dst, none())),
+        "statistics belong to RMS normalization; pass those of layer normalization, as its training \
+         returns"
+    );
+    assert_eq!(
+        message(rms_norm_backward(&src[..3], &rms, NONE, &src, &mut dst, none())),
+        "src has 3 elements; pass 2 rows of 3, 6 elements"
+    );
+    let mut sum = [9f32; 3];
+    let gradients = Gradients { diff_scale: Some(&mut sum[..]), diff_shift: None };
+    assert_eq!(
+        message(rms_norm_backward(&src, &rms, NONE, &src, &mut dst, gradients)),
+        "diff_scale needs a scale; pass the forward pass's scale, or None for diff_scale"
+    );
+    assert_eq!((dst, sum), ([9.0; 6], [9.0; 3]));
 }
 
 #[test]
@@ -264,7 +384,7 @@ fn threads_do_not_interfere() {
                     }
                     .forward();
                     let mut dst = vec![0f32; src.len()];
-                    rms_norm(&src, cols, None, None, EPSILON, &mut dst).unwrap();
+                    rms_norm(&src, cols, NONE, None, EPSILON, &mut dst).unwrap();
                     assert_close("dst", &dst, &expected.dst);
                 }
             });
@@ -278,7 +398,7 @@ fn usable_while_a_thread_ends() {
     impl Drop for AtTheEnd {
         fn drop(&mut self) {
             let mut dst = [0f32; 2];
-            rms_norm(&[1.0, 7.0], 2, None, None, 0.0, &mut dst).unwrap();
+            rms_norm(&[1f32, 7.0], 2, NONE, None, 0.0, &mut dst).unwrap();
             self.0.send(dst[1]).unwrap();
         }
     }
@@ -290,7 +410,7 @@ fn usable_while_a_thread_ends() {
         // Created before the cache, so it is destroyed after it.
         AT_THE_END.with_borrow_mut(|slot| *slot = Some(AtTheEnd(sender)));
         let mut dst = [0f32; 2];
-        rms_norm(&[3.0, 4.0], 2, None, None, 0.0, &mut dst).unwrap();
+        rms_norm(&[3f32, 4.0], 2, NONE, None, 0.0, &mut dst).unwrap();
     })
     .join()
     .unwrap();
