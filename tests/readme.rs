@@ -15,7 +15,8 @@ fn blocks(page: &str) -> Vec<Block<'_>> {
     while let Some((_, behind)) = rest.split_once("\n```") {
         let (kind, text) = behind.split_once('\n').expect("a fence ends its line");
         // An empty block ends where it begins.
-        let end = if text.starts_with("```") { 0 } else { text.find("\n```").expect("it ends") + 1 };
+        let end =
+            if text.starts_with("```") { 0 } else { text.find("\n```").expect("it ends") + 1 };
         found.push((kind, &text[..end]));
         rest = &text[end + 3..];
     }

@@ -97,8 +97,9 @@ pub fn effective_cpu_isa() -> CpuIsa {
 /// # Errors
 /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) above 255.
 pub fn set_num_threads(num_threads: usize) -> Result<()> {
-    let num_threads = i32::try_from(num_threads)
-        .map_err(|_| Error::invalid("num_threads", format_args!("is {num_threads}; the most is 255")))?;
+    let num_threads = i32::try_from(num_threads).map_err(|_| {
+        Error::invalid("num_threads", format_args!("is {num_threads}; the most is 255"))
+    })?;
     // SAFETY: no preconditions.
     check(unsafe { sys::norm_set_num_threads(num_threads) })
 }

@@ -128,8 +128,8 @@ pub use slices::{
     Gradients, Statistics, layer_norm, layer_norm_backward, layer_norm_backward_in_place,
     layer_norm_in_place, layer_norm_training, log_softmax, log_softmax_backward,
     log_softmax_backward_in_place, log_softmax_in_place, rms_norm, rms_norm_backward,
-    rms_norm_backward_in_place, rms_norm_in_place, rms_norm_training, softmax,
-    softmax_backward, softmax_backward_in_place, softmax_in_place,
+    rms_norm_backward_in_place, rms_norm_in_place, rms_norm_training, softmax, softmax_backward,
+    softmax_backward_in_place, softmax_in_place,
 };
 pub use stream::Stream;
 pub use tag::Tag;

@@ -138,7 +138,11 @@ impl<'a> Memory<'a> {
         if buffer.len() != elements.len() {
             return Err(Error::invalid(
                 "elements",
-                format_args!("has {} elements; pass {}, as the memory has", elements.len(), buffer.len()),
+                format_args!(
+                    "has {} elements; pass {}, as the memory has",
+                    elements.len(),
+                    buffer.len()
+                ),
             ));
         }
         buffer.copy_from_slice(elements);
@@ -239,7 +243,10 @@ impl<A: Access> Memory<'_, A> {
         match self.data_type {
             Some(own) if own != T::DATA_TYPE => Err(Error::invalid(
                 "T",
-                format_args!("is {}, but the tensor's elements are {own}; name that type", T::DATA_TYPE),
+                format_args!(
+                    "is {}, but the tensor's elements are {own}; name that type",
+                    T::DATA_TYPE
+                ),
             )),
             _ => Ok(()),
         }

@@ -112,7 +112,10 @@ fn same_dims<S, T, D: Dimension>(
         return Ok(());
     }
     let (is, should) = (array.shape(), other.shape());
-    Err(Error::invalid(name, format_args!("is {is:?}, but {other_name} {should:?}; pass equal shapes")))
+    Err(Error::invalid(
+        name,
+        format_args!("is {is:?}, but {other_name} {should:?}; pass equal shapes"),
+    ))
 }
 
 /// A parameter, which is contiguous.

@@ -156,10 +156,17 @@ impl Primitive {
         for &Operand { id, index, desc } in &self.operands {
             let found = args.operands.iter().find(|(bound, _)| *bound == id);
             let (_, memory) = *found.ok_or_else(|| {
-                Error::invalid("operand", format_args!(
-                    "of post-operation {index} is missing; bind it with {}({index}, ...)",
-                    if id & sys::NORM_ARG_SRC_2 == sys::NORM_ARG_SRC_2 { "condition" } else { "operand" }
-                ))
+                Error::invalid(
+                    "operand",
+                    format_args!(
+                        "of post-operation {index} is missing; bind it with {}({index}, ...)",
+                        if id & sys::NORM_ARG_SRC_2 == sys::NORM_ARG_SRC_2 {
+                            "condition"
+                        } else {
+                            "operand"
+                        }
+                    ),
+                )
             })?;
             // SAFETY: `args` borrows the memory, so it is valid, and so are the descriptors.
             unsafe {
@@ -250,7 +257,10 @@ impl Primitive {
         }
         let is_used = |id| self.operands.iter().any(|operand| operand.id == id);
         if !args.operands.iter().all(|(id, _)| is_used(*id)) {
-            return Err(Error::invalid("operand", "belongs to an entry without one; only binary and select have them"));
+            return Err(Error::invalid(
+                "operand",
+                "belongs to an entry without one; only binary and select have them",
+            ));
         }
         Ok(())
     }

@@ -101,8 +101,9 @@ impl<'p> Stream<'p> {
     where
         F: Fn(usize, &(dyn Fn(usize) + Sync)) + Send + Sync + 'p,
     {
-        let num_threads = i32::try_from(num_threads)
-            .map_err(|_| Error::invalid("num_threads", format_args!("is {num_threads}; the most is 255")))?;
+        let num_threads = i32::try_from(num_threads).map_err(|_| {
+            Error::invalid("num_threads", format_args!("is {num_threads}; the most is 255"))
+        })?;
         let pool = RegisteredPool::new(Pool::new(Box::new(parallel_for)));
         // SAFETY: the stream is valid and `&mut self` makes the change exclusive. The pool lives
         // until the stream gets another one or is destroyed: `pool` is dropped after both.

@@ -73,7 +73,8 @@ fn check<D: Dimension>(
             rms_norm_backward(src, &statistics, s, diff_dst, dst, gradients).unwrap();
         } else {
             let wanted =
-                norm_rs::layer_norm_training(&x, cols, gamma, beta, EPSILON, &mut expected).unwrap();
+                norm_rs::layer_norm_training(&x, cols, gamma, beta, EPSILON, &mut expected)
+                    .unwrap();
             statistics = layer_norm_training(src, s, b, EPSILON, dst).unwrap();
             assert_eq!(statistics, wanted);
             assert_eq!(bits(dense(dst)), bits(expected.clone()));

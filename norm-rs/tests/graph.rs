@@ -7,12 +7,18 @@ const EPSILON: f32 = 1e-3;
 
 fn numbers(seed: usize, dims: &[usize]) -> Tensor {
     let count = dims.iter().product();
-    let numbers: Vec<f64> = (0..count).map(|i| ((i + 37 * seed) as f64 * 0.73).sin() * 2.0 + 0.5).collect();
+    let numbers: Vec<f64> =
+        (0..count).map(|i| ((i + 37 * seed) as f64 * 0.73).sin() * 2.0 + 0.5).collect();
     Tensor::from_vec(numbers, dims, &Device::Cpu).unwrap()
 }
 
 /// The normalization out of candle's operations.
-fn composed(x: &Tensor, scale: Option<&Tensor>, shift: Option<&Tensor>, rms: bool) -> Result<Tensor> {
+fn composed(
+    x: &Tensor,
+    scale: Option<&Tensor>,
+    shift: Option<&Tensor>,
+    rms: bool,
+) -> Result<Tensor> {
     let centred = if rms { x.clone() } else { x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)? };
     let variance = centred.sqr()?.mean_keepdim(D::Minus1)?;
     let mut y = centred.broadcast_div(&(variance + f64::from(EPSILON))?.sqrt()?)?;
@@ -34,7 +40,14 @@ fn assert_close(got: &Tensor, expected: &Tensor, bound: f64) {
 }
 
 /// Compares a normalization and its gradients in one type with the f64 graph.
-fn check(dims: &[usize], x_type: DType, scale: bool, shift: bool, rms: bool, bound: f64) -> Result<()> {
+fn check(
+    dims: &[usize],
+    x_type: DType,
+    scale: bool,
+    shift: bool,
+    rms: bool,
+    bound: f64,
+) -> Result<()> {
     let cols = *dims.last().unwrap();
     // Numbers that the type holds exactly.
     let exact = |tensor: Tensor, dtype| tensor.to_dtype(dtype)?.to_dtype(DType::F64);
@@ -50,7 +63,12 @@ fn check(dims: &[usize], x_type: DType, scale: bool, shift: bool, rms: bool, bou
     let own_gamma = Var::from_tensor(&gamma.to_dtype(DType::F32)?)?;
     let own_beta = Var::from_tensor(&beta.to_dtype(DType::F32)?)?;
     let norm = if rms { rms_norm } else { layer_norm };
-    let y = norm(&own_x, given(scale, own_gamma.as_tensor()), given(shift, own_beta.as_tensor()), EPSILON)?;
+    let y = norm(
+        &own_x,
+        given(scale, own_gamma.as_tensor()),
+        given(shift, own_beta.as_tensor()),
+        EPSILON,
+    )?;
     assert_eq!(y.dtype(), x_type);
     assert_close(&y, &expected, bound);
     let gradients = (&y * d.to_dtype(x_type)?)?.to_dtype(DType::F64)?.sum_all()?.backward()?;
@@ -112,7 +130,8 @@ fn transposed_and_narrowed_tensors() -> Result<()> {
     let dense = rms_norm(&view.contiguous()?, None, None, EPSILON)?;
     assert_eq!(y.to_vec2::<f32>()?, dense.to_vec2::<f32>()?);
     let weights = numbers(2, &[5, 6]).to_dtype(DType::F32)?;
-    let gradient = |y: &Tensor| (y * &weights)?.sum_all()?.backward()?.get(&x).unwrap().to_vec2::<f32>();
+    let gradient =
+        |y: &Tensor| (y * &weights)?.sum_all()?.backward()?.get(&x).unwrap().to_vec2::<f32>();
     assert_eq!(gradient(&y)?, gradient(&dense)?);
     Ok(())
 }
@@ -131,7 +150,10 @@ fn mistakes_are_named() -> Result<()> {
     assert_eq!(said, "scale has 2 elements; pass one for each of the 3 columns");
     let row = numbers(2, &[1, 3]).to_dtype(DType::F32)?;
     let said = message(layer_norm(&x, None, Some(&row), EPSILON));
-    assert!(said.starts_with("shift has the shape [1, 3]") && said.contains("flatten_all"), "{said}");
+    assert!(
+        said.starts_with("shift has the shape [1, 3]") && said.contains("flatten_all"),
+        "{said}"
+    );
     let (scale, shift) = (wide.to_dtype(DType::F32)?, wide.to_dtype(DType::BF16)?);
     let said = message(layer_norm(&x, Some(&scale), Some(&shift), EPSILON));
     assert_eq!(said, "shift is bf16 and scale f32; convert one to the other's type");

@@ -63,7 +63,8 @@ fn apply(
         let rows = src.reshape(((), cols))?;
         return apply(norm, &rows, scale, shift, epsilon)?.reshape(src.shape());
     }
-    let op = Normalization { norm, epsilon, parameters: Parameters::None, statistics: OnceLock::new() };
+    let op =
+        Normalization { norm, epsilon, parameters: Parameters::None, statistics: OnceLock::new() };
     match (scale, shift) {
         (None, None) => src.apply_op1(op),
         (Some(scale), None) => {
@@ -141,9 +142,9 @@ impl Normalization {
         let mut diff_shift = shift.map(|shift| Buffer::zeros(shift.dtype(), cols)).transpose()?;
 
         let scale = scale.map(Tensor::storage_and_layout);
-        let scale = scale.as_ref().map(|(storage, layout)| {
-            vector("scale", on_cpu("scale", storage)?, layout)
-        });
+        let scale = scale
+            .as_ref()
+            .map(|(storage, layout)| vector("scale", on_cpu("scale", storage)?, layout));
         let call = Backward {
             norm: self.norm,
             src,
@@ -201,11 +202,13 @@ impl CustomOp2 for Normalization {
     ) -> Result<(Option<Tensor>, Option<Tensor>)> {
         Ok(match self.parameters {
             Parameters::Shift => {
-                let [diff_src, _, diff_shift] = self.backward(src, None, Some(parameter), diff_dst)?;
+                let [diff_src, _, diff_shift] =
+                    self.backward(src, None, Some(parameter), diff_dst)?;
                 (diff_src, diff_shift)
             }
             _ => {
-                let [diff_src, diff_scale, _] = self.backward(src, Some(parameter), None, diff_dst)?;
+                let [diff_src, diff_scale, _] =
+                    self.backward(src, Some(parameter), None, diff_dst)?;
                 (diff_src, diff_scale)
             }
         })

@@ -39,11 +39,7 @@ fn elements(
 }
 
 /// A tensor of a custom operation, with its strides.
-pub(super) fn input<'a>(
-    name: &str,
-    storage: &'a CpuStorage,
-    layout: &Layout,
-) -> Result<Input<'a>> {
+pub(super) fn input<'a>(name: &str, storage: &'a CpuStorage, layout: &Layout) -> Result<Input<'a>> {
     let (data, len, data_type) = elements(name, storage, layout.start_offset())?;
     let (dims, strides) = (layout.dims(), layout.stride());
     let last = dims.iter().zip(strides).map(|(dim, stride)| dim.saturating_sub(1) * stride);
@@ -126,10 +122,8 @@ impl Buffer {
             if dims.iter().product::<usize>() != elements.len() {
                 return None;
             }
-            let tensor = tensors::Tensor {
-                data_type: T::DATA_TYPE,
-                shape: Shape::strided(dims, &strides)?,
-            };
+            let tensor =
+                tensors::Tensor { data_type: T::DATA_TYPE, shape: Shape::strided(dims, &strides)? };
             // SAFETY: the slice holds exactly the elements of a dense tensor of these dimensions,
             // and is borrowed exclusively for 'a.
             Some(unsafe { Output::from_raw(tensor, elements.as_mut_ptr().cast()) })

@@ -125,8 +125,9 @@ impl<'b> ForwardBuilder<'b> {
 
 /// The dimensions and type of a tensor, with the layout open.
 pub(super) fn any_like(src: &MemoryDesc) -> Result<MemoryDesc> {
-    let data_type =
-        src.data_type().ok_or_else(|| Error::invalid("src", "is an empty descriptor; describe its dimensions and type"))?;
+    let data_type = src.data_type().ok_or_else(|| {
+        Error::invalid("src", "is an empty descriptor; describe its dimensions and type")
+    })?;
     MemoryDesc::with_tag(&src.dims(), data_type, Tag::Any)
 }
 

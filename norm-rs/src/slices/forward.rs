@@ -6,11 +6,7 @@ use crate::layer_normalization::Flags;
 use crate::tensors::{Forward, Input, Output, Pair, Statistics, rows};
 
 /// The source and the destination as rows.
-fn apart<'a, S: Float, D: Float>(
-    src: &'a [S],
-    cols: usize,
-    dst: &'a mut [D],
-) -> Result<Pair<'a>> {
+fn apart<'a, S: Float, D: Float>(src: &'a [S], cols: usize, dst: &'a mut [D]) -> Result<Pair<'a>> {
     let rows = rows("src", src.len(), cols)?;
     Ok(Pair::Apart(Input::rows("src", src, rows, cols)?, Output::rows("dst", dst, rows, cols)?))
 }

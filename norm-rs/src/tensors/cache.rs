@@ -77,7 +77,17 @@ impl Plan {
         let stream = Stream::new(&engine)?;
         let problem = *problem;
         Ok(Self {
-            problem, isa, engine, stream, primitive, data, dst, diff_src, stats, params, diff_params,
+            problem,
+            isa,
+            engine,
+            stream,
+            primitive,
+            data,
+            dst,
+            diff_src,
+            stats,
+            params,
+            diff_params,
         })
     }
 

@@ -226,16 +226,17 @@ impl<'a> Backward<'a> {
     /// The type of the parameters' gradients, which is one.
     fn diff_type(&self) -> Result<DataType> {
         let data_type = |output: &Option<Output<'_>>| output.as_ref().map(|o| o.tensor.data_type);
-        one_type("diff_shift", data_type(&self.diff_shift), "diff_scale", data_type(&self.diff_scale))
+        one_type(
+            "diff_shift",
+            data_type(&self.diff_shift),
+            "diff_scale",
+            data_type(&self.diff_scale),
+        )
     }
 }
 
 /// Checks the lengths of scale and shift, and returns their type, which is one.
-fn parameters(
-    cols: usize,
-    scale: Option<Input<'_>>,
-    shift: Option<Input<'_>>,
-) -> Result<DataType> {
+fn parameters(cols: usize, scale: Option<Input<'_>>, shift: Option<Input<'_>>) -> Result<DataType> {
     for (name, parameter) in [("scale", scale), ("shift", shift)] {
         expect_len(name, parameter.map_or(cols, |p| p.tensor.shape.cols()), cols)?;
     }

@@ -38,8 +38,7 @@ impl Shape {
     /// Any dimensions; `None` if there are more than [`RANK`].
     #[cfg(any(feature = "ndarray", feature = "candle"))]
     pub(crate) fn strided(dims: &[usize], strides: &[usize]) -> Option<Self> {
-        let mut shape =
-            Self { ndims: dims.len(), dims: [0; RANK], strides: [0; RANK] };
+        let mut shape = Self { ndims: dims.len(), dims: [0; RANK], strides: [0; RANK] };
         shape.dims.get_mut(..dims.len())?.copy_from_slice(dims);
         for (to, (&dim, &stride)) in shape.strides.iter_mut().zip(dims.iter().zip(strides)) {
             // The stride of a dimension without a second index is arbitrary; equal tensors shall
@@ -116,7 +115,11 @@ impl<'a> Input<'a> {
     }
 
     /// Memory over the tensor; `desc` is its descriptor.
-    pub(super) fn memory(&self, engine: &Engine, desc: &MemoryDesc) -> Result<Memory<'a, ReadOnly>> {
+    pub(super) fn memory(
+        &self,
+        engine: &Engine,
+        desc: &MemoryDesc,
+    ) -> Result<Memory<'a, ReadOnly>> {
         // SAFETY: the data have the tensor's type and layout, which the descriptor describes, and
         // are borrowed for 'a.
         unsafe { Memory::with_handle(engine, desc, self.data.cast_mut().cast()) }
@@ -195,12 +198,14 @@ pub(crate) fn rows(name: &'static str, len: usize, cols: usize) -> Result<usize>
 
 /// Rejects a slice that does not hold exactly these rows.
 fn expect_rows(name: &'static str, len: usize, rows: usize, cols: usize) -> Result<()> {
-    if rows.checked_mul(cols) == Some(len) {
+    // Statistics can be of rows that no slice holds.
+    let expected = rows.saturating_mul(cols);
+    if len == expected {
         return Ok(());
     }
     Err(Error::invalid(
         name,
-        format_args!("has {len} elements; pass {rows} rows of {cols}, {} elements", rows * cols),
+        format_args!("has {len} elements; pass {rows} rows of {cols}, {expected} elements"),
     ))
 }
 

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 
 use norm_rs::layer_normalization::Flags;
 use norm_rs::{
-    ErrorKind, Gradients, Parameter, Result, Statistics, bf16, f16, layer_norm, layer_norm_backward,
-    layer_norm_backward_in_place, layer_norm_in_place, layer_norm_training, rms_norm,
-    rms_norm_backward, rms_norm_backward_in_place, rms_norm_in_place, rms_norm_training,
+    ErrorKind, Gradients, Parameter, Result, Statistics, bf16, f16, layer_norm,
+    layer_norm_backward, layer_norm_backward_in_place, layer_norm_in_place, layer_norm_training,
+    rms_norm, rms_norm_backward, rms_norm_backward_in_place, rms_norm_in_place, rms_norm_training,
 };
 
 use crate::data::*;
@@ -310,6 +310,9 @@ fn statistics_that_do_not_fit_are_refused() {
     let (src, mut diff_src) = ([1f32; 3], [9f32; 3]);
     let none = Gradients::none();
     refused(rms_norm_backward(&src, &two_rows, NONE, &src, &mut diff_src, none), "src");
+    let endless = Statistics::of_rms_norm(usize::MAX, 1e-5, vec![1.0, 1.0]).unwrap();
+    let none = Gradients::none();
+    refused(rms_norm_backward(&src, &endless, NONE, &src, &mut diff_src, none), "src");
     assert_eq!(diff_src, [9.0; 3]);
 }
 

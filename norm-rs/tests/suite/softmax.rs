@@ -85,8 +85,7 @@ fn check_slices<S: Number, D: Number>() {
     for functions in functions::<S, D>() {
         let algorithm = functions.algorithm;
         for (rows, cols) in [(1, 1), (4, 3), (3, 16), (2, 33), (7, 130)] {
-            let name =
-                format!("{algorithm:?} {}:{} {rows}x{cols}", S::DATA_TYPE, D::DATA_TYPE);
+            let name = format!("{algorithm:?} {}:{} {rows}x{cols}", S::DATA_TYPE, D::DATA_TYPE);
             let src: Vec<S> = numbers(11, rows * cols, -4.0, 4.0);
             let expected = forward(algorithm, &f64s(&src), cols);
             let mut dst = vec![D::default(); src.len()];
@@ -157,11 +156,8 @@ fn objects_along_any_axis_and_layout() {
     for algorithm in [Algorithm::Accurate, Algorithm::Log] {
         for axis in [0, 1] {
             // Axis 0 of the transposed tensor is axis 1 of the elements as they lie.
-            let (dims, tag) = if axis == 1 {
-                ([rows, cols], Tag::Ab)
-            } else {
-                ([cols, rows], Tag::Ba)
-            };
+            let (dims, tag) =
+                if axis == 1 { ([rows, cols], Tag::Ab) } else { ([cols, rows], Tag::Ba) };
             let desc = MemoryDesc::with_tag(&dims, DataType::F32, tag).unwrap();
             let forward_pass =
                 Forward::new(&engine, &desc, axis).algorithm(algorithm).build().unwrap();
