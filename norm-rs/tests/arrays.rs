@@ -1,6 +1,9 @@
 //! Functions on arrays give the bits of the functions on slices, for any strides.
 
-use ndarray::{Array, Array1, Array2, Array3, ArrayD, ArrayView2, Dimension, IxDyn, array, s};
+use ndarray::{
+    Array, Array1, Array2, Array3, ArrayD, ArrayRef, ArrayRef1, ArrayView2, Dimension, IxDyn,
+    array, s,
+};
 use norm_rs::ndarray::{
     Gradients, layer_norm, layer_norm_backward, layer_norm_training, log_softmax,
     log_softmax_backward, rms_norm, rms_norm_backward, rms_norm_training, softmax,
@@ -9,7 +12,7 @@ use norm_rs::ndarray::{
 use norm_rs::{ErrorKind, Result, Statistics, bf16};
 
 const EPSILON: f32 = 1e-3;
-const NONE: Option<&Array1<f32>> = None;
+const NONE: Option<&ArrayRef1<f32>> = None;
 
 fn number(i: usize) -> f32 {
     (i as f32 * 0.73).sin() * 3.0 + 0.5
@@ -28,7 +31,7 @@ fn bits(elements: impl IntoIterator<Item = f32>) -> Vec<u32> {
 }
 
 /// The elements in the order of the indices.
-fn dense<D: Dimension>(array: &ndarray::ArrayRef<f32, D>) -> Vec<f32> {
+fn dense<D: Dimension>(array: &ArrayRef<f32, D>) -> Vec<f32> {
     array.iter().copied().collect()
 }
 
@@ -39,9 +42,9 @@ fn scale_and_shift(cols: usize) -> (Array1<f32>, Array1<f32>) {
 /// Checks forward and backward of both normalizations on a view, with results in views of another
 /// layout.
 fn check<D: Dimension>(
-    src: &ndarray::ArrayRef<f32, D>,
-    diff_dst: &ndarray::ArrayRef<f32, D>,
-    dst: &mut ndarray::ArrayRef<f32, D>,
+    src: &ArrayRef<f32, D>,
+    diff_dst: &ArrayRef<f32, D>,
+    dst: &mut ArrayRef<f32, D>,
 ) {
     let cols = *src.shape().last().unwrap();
     let (scale, shift) = scale_and_shift(cols);

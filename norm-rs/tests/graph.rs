@@ -12,6 +12,10 @@ fn numbers(seed: usize, dims: &[usize]) -> Tensor {
     Tensor::from_vec(numbers, dims, &Device::Cpu).unwrap()
 }
 
+fn given(given: bool, parameter: &Tensor) -> Option<&Tensor> {
+    given.then_some(parameter)
+}
+
 /// The normalization out of candle's operations.
 fn composed(
     x: &Tensor,
@@ -55,7 +59,6 @@ fn check(
     let gamma = Var::from_tensor(&exact(numbers(2, &[cols]), DType::F32)?)?;
     let beta = Var::from_tensor(&exact(numbers(3, &[cols]), DType::F32)?)?;
     let d = exact(numbers(4, dims), x_type)?;
-    let given = |given: bool, parameter| if given { Some(parameter) } else { None };
     let expected = composed(&x, given(scale, &gamma), given(shift, &beta), rms)?;
     let wanted = (&expected * &d)?.sum_all()?.backward()?;
 

@@ -77,12 +77,13 @@ fn the_stream_is_restored() {
         });
         assert_eq!(calls.load(Relaxed), 0);
         normalized(&x);
-        assert_eq!(calls.load(Relaxed), 1);
+        assert!(calls.load(Relaxed) > 0);
     });
+    let inside = calls.load(Relaxed);
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         on_stream(&stream, || panic!("inside"));
     }));
     assert!(panicked.is_err());
     normalized(&x);
-    assert_eq!(calls.load(Relaxed), 1);
+    assert_eq!(calls.load(Relaxed), inside);
 }
