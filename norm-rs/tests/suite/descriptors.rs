@@ -89,13 +89,13 @@ fn memory_without_elements() {
     let engine = Engine::cpu().unwrap();
     let desc = dense::<f32>(&[3, 0]);
     let mut nothing: [f32; 0] = [];
-    assert_eq!(Memory::new(&engine, &desc).unwrap().as_slice::<f32>().unwrap(), []);
+    assert_eq!(Memory::new(&engine, &desc).unwrap().as_slice::<f32>().unwrap(), [0f32; 0]);
     assert_eq!(
         Memory::from_slice(&engine, &desc, &nothing).unwrap().as_slice::<f32>().unwrap(),
-        []
+        [0f32; 0]
     );
     let mut memory = Memory::from_mut_slice(&engine, &desc, &mut nothing).unwrap();
-    assert_eq!(memory.as_mut_slice::<f32>().unwrap(), []);
+    assert_eq!(memory.as_mut_slice::<f32>().unwrap(), [0f32; 0]);
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn check<S: Number, P: Number + Parameter, D: Number>(
     if norm.flags == Flags::NONE {
         assert_close(&name("mean"), statistics.mean(), &expected.mean);
     } else {
-        assert_eq!(statistics.mean(), []);
+        assert_eq!(statistics.mean(), [0f32; 0]);
     }
     let made_of = (statistics.rows(), statistics.cols(), statistics.epsilon());
     assert_eq!(made_of, (rows, cols, EPSILON));
