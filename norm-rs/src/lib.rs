@@ -71,6 +71,15 @@
 //! | `rayon` | `Stream::on_rayon` and `Stream::on_rayon_pool`: executions on rayon's threads |
 //! | `candle` | the module `candle`: operations with gradients on candle's tensors |
 //!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `half` (default) | [`bf16`] and [`f16`](struct@f16) |
+//! | `ndarray` | the module `ndarray`: the functions on arrays with any strides |
+//! | `rayon` | `Stream::on_rayon` and `Stream::on_rayon_pool`: executions on rayon's threads |
+//! | `candle` | the module `candle`: operations with gradients on candle's tensors |
+//!
 //! # Linking
 //!
 //! | feature | the library comes from |

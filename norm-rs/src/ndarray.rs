@@ -1,4 +1,4 @@
-//! Operations on arrays of the crate [`ndarray`](::ndarray) 0.17, with the feature `ndarray`.
+//! Operations on arrays of the crate `ndarray` 0.17, with the feature `ndarray`.
 //!
 //! The functions are those of [`slices`](crate::slices) for arrays of 1 to 5 dimensions (softmax: 6).
 //! Rows lie along the last axis; softmax takes the axis. Arrays and views have any strides: views of

@@ -6,7 +6,7 @@
 //! Rows are `f32`, `f64`, `bf16` or `f16` ([`Float`](crate::Float)); scale, shift and their
 //! gradients `f32`, `bf16` or `f16` ([`Parameter`](crate::Parameter)); statistics `f32`. For other
 //! layouts, integers and attributes use [`layer_normalization`](crate::layer_normalization) and
-//! [`softmax`](crate::softmax), which also have the formulas.
+//! [`softmax`](mod@crate::softmax), which also have the formulas.
 //!
 //! A call without scale and shift names a type for them: `None::<&[f32]>`.
 //!

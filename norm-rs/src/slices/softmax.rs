@@ -66,7 +66,7 @@ fn backward_in_place<S: Float, D: Float>(
 /// # Errors
 /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): a wrong length or `cols` 0.
 /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented): an element type that
-/// [`softmax`](crate::softmax) does not list.
+/// [`softmax`](mod@crate::softmax) does not list.
 pub fn softmax<S: Float, D: Float>(src: &[S], cols: usize, dst: &mut [D]) -> Result<()> {
     forward(Algorithm::Accurate, src, cols, dst)
 }

@@ -8,6 +8,8 @@ use crate::layer_normalization::Flags;
 /// The forward functions for training return them. Statistics that were kept elsewhere, by another
 /// library or in a checkpoint, become an object with [`of_layer_norm`](Self::of_layer_norm) and
 /// [`of_rms_norm`](Self::of_rms_norm).
+///
+/// They are f32. If a tensor of the backward pass is f64, it computes them again from `src`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
     pub(super) cols: usize,

@@ -212,7 +212,7 @@ fn attributes() {
     attr.set_post_ops(&list).unwrap();
     let pass = Forward::new(&engine, &desc, 1).dst(&bytes).attr(&attr).build().unwrap();
     let src = memory(&engine, &[1, 4], &[0f32; 4]);
-    let scale = memory(&engine, &[1], &[0.01f32]);
+    let scale = memory(&engine, &[1, 1], &[0.01f32]);
     let mut dst = Memory::new(&engine, &bytes).unwrap();
     pass.execute(&stream, ForwardArgs::new(&src, &mut dst).dst_scale(&scale)).unwrap();
     assert_eq!(elements::<u8>(&dst), [50; 4]);
