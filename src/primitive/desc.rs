@@ -96,15 +96,24 @@ pub(crate) struct Variant {
     pub(crate) name: &'static CStr,
     /// The level it is compiled for. `None` runs everywhere, whatever the limit.
     pub(crate) level: Option<Level>,
+    /// The last part of the name, which tells implementations of a level apart; empty for the general one.
+    pub(crate) algorithm: &'static str,
+}
+
+impl Variant {
+    /// The general implementation of a level.
+    pub(crate) const fn general(name: &'static std::ffi::CStr, level: Option<Level>) -> Self {
+        Self { name, level, algorithm: "" }
+    }
 }
 
 /// The list of operations with one kernel for every level and a reference implementation.
 static BY_LEVEL: [Variant; 5] = [
-    Variant { name: c"simd:avx512", level: Some(Level::Avx512) },
-    Variant { name: c"simd:avx2", level: Some(Level::Avx2) },
-    Variant { name: c"simd:neon", level: Some(Level::Neon) },
-    Variant { name: c"simd:portable", level: Some(Level::Portable) },
-    Variant { name: c"ref:any", level: None },
+    Variant::general(c"simd:avx512", Some(Level::Avx512)),
+    Variant::general(c"simd:avx2", Some(Level::Avx2)),
+    Variant::general(c"simd:neon", Some(Level::Neon)),
+    Variant::general(c"simd:portable", Some(Level::Portable)),
+    Variant::general(c"ref:any", None),
 ];
 
 /// An implementation of a problem.

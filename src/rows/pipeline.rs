@@ -63,6 +63,11 @@ impl Pipeline {
         pipeline
     }
 
+    /// Whether a tensor is staged.
+    pub(crate) fn is_staged(&self) -> bool {
+        self.stage.is_some()
+    }
+
     /// Bytes of an execution's scratchpad: the operation's, the column sums, the stages.
     pub(crate) fn scratchpad_size(&self) -> usize {
         let stages = self.stage.as_ref().map_or(0, |stage| {

@@ -161,3 +161,25 @@ fn an_unneeded_scratchpad_is_ignored() {
     assert_eq!(inputs.backward(backward.primitive(), Some(&mut scratchpad)), expected);
     assert_eq!(elements::<u8>(&scratchpad), [5; 16]);
 }
+
+/// The best implementation for rows of a number of columns.
+fn best(cols: usize, flags: Flags) -> String {
+    let engine = Engine::cpu().unwrap();
+    let desc = dense::<f32>(&[100, cols]);
+    let forward = Forward::inference(&engine, &desc).flags(flags).build().unwrap();
+    forward.primitive().implementation().to_string()
+}
+
+#[test]
+fn short_rows_have_implementations_of_their_own() {
+    if best(4096, Flags::NONE) == "simd:portable" {
+        return;
+    }
+    for (cols, name) in [(64, ":dense"), (48, ":short"), (300, "")] {
+        let best = best(cols, Flags::NONE);
+        let special =
+            best.strip_prefix("simd:").and_then(|rest| rest.find(':').map(|at| &rest[at..]));
+        assert_eq!(special.unwrap_or(""), name, "{cols} columns: {best}");
+    }
+    assert!(!best(64, Flags::GLOBAL_STATS).ends_with(":dense"));
+}

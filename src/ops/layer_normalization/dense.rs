@@ -421,6 +421,8 @@ type Entry = unsafe fn(&Forward, usize, usize) -> usize;
 pub(super) struct Dense(Option<Entry>);
 
 impl Dense {
+    pub(super) const NONE: Self = Self(None);
+
     pub(super) fn is_some(&self) -> bool {
         self.0.is_some()
     }

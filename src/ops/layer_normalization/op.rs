@@ -1,15 +1,32 @@
 //! The operation as the primitives see it: its queries, and which implementation runs it.
 
 use super::problem::{Flags, LayerNormalization};
+use super::simd_impl::{DENSE, SHORT};
 use super::{reference, simd_impl};
 use crate::error::{Error, Result};
 use crate::heap::Counted;
 use crate::primitive::{
     Answer, Arguments, Implementation, Op, OpArgument, PropKind, Usage, Variant,
 };
+use crate::simd::Level;
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::fmt::{self, Write};
+
+/// Each level has a general implementation, one for short rows, and one for rows of a few dense vectors.
+static VARIANTS: [Variant; 11] = [
+    Variant { name: c"simd:avx512:dense", level: Some(Level::Avx512), algorithm: DENSE },
+    Variant { name: c"simd:avx512:short", level: Some(Level::Avx512), algorithm: SHORT },
+    Variant::general(c"simd:avx512", Some(Level::Avx512)),
+    Variant { name: c"simd:avx2:dense", level: Some(Level::Avx2), algorithm: DENSE },
+    Variant { name: c"simd:avx2:short", level: Some(Level::Avx2), algorithm: SHORT },
+    Variant::general(c"simd:avx2", Some(Level::Avx2)),
+    Variant { name: c"simd:neon:dense", level: Some(Level::Neon), algorithm: DENSE },
+    Variant { name: c"simd:neon:short", level: Some(Level::Neon), algorithm: SHORT },
+    Variant::general(c"simd:neon", Some(Level::Neon)),
+    Variant::general(c"simd:portable", Some(Level::Portable)),
+    Variant::general(c"ref:any", None),
+];
 
 impl Op for LayerNormalization {
     fn kind(&self) -> sys::norm_primitive_kind_t {
@@ -73,6 +90,10 @@ impl Op for LayerNormalization {
         let mut letters = Flags::LETTERS.iter().filter(|(bit, _)| self.flags.0 & bit != 0);
         letters.try_for_each(|(_, letter)| f.write_char(*letter))?;
         write!(f, " eps:{}", self.epsilon)
+    }
+
+    fn variants(&self) -> &'static [Variant] {
+        &VARIANTS
     }
 
     fn implement(&self, variant: &'static Variant) -> Result<Box<Counted<dyn Implementation>>> {

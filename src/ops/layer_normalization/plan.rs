@@ -116,6 +116,12 @@ impl Plan {
         })
     }
 
+    /// Whether the rows of src and dst follow one another without gaps, or are staged, where they may.
+    pub(super) fn has_dense_rows(&self) -> bool {
+        let dense = |rows: &RowMap| rows.step() == Some(self.pipeline.cols);
+        self.pipeline.is_staged() || self.pipeline.maps[..2].iter().all(dense)
+    }
+
     pub(super) fn scratchpad_size(&self) -> usize {
         self.pipeline.scratchpad_size()
     }

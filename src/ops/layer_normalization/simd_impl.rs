@@ -1,4 +1,6 @@
-//! The vector implementations: one per level.
+//! The vector implementations of a level: for rows of a few dense vectors, for short rows, and for all.
+//!
+//! The first two run groups of rows; rows that do not fill a group are left to the general kernel.
 
 use super::backward;
 use super::chain;
@@ -39,26 +41,53 @@ pub(super) fn make(
         }
     }
     let types = KernelTypes::new(p, level)?;
-    let rms = p.flags.rms();
-    let run = if p.prop_kind.is_forward() {
-        let [src, dst, _] = types.all();
-        Run::Forward(
-            forward::entry(level, &types, p.flags),
-            short::of_rows(level, &types, rms, p.cols),
-            Dense::new(level, &types, p.flags, p.cols),
-            f64_forward::entry(level, src, dst),
-        )
-    } else {
-        let kind = Kind::new(p, level, &types);
-        Run::Backward(
-            backward::entry(level, &types, kind),
-            chain::entry(level, &types, kind, p.cols),
-            f64_backward::entry(level, types.all()),
-            join_entry(level),
-        )
-    };
+    let run = run(p, (level, variant.algorithm), &types)?;
     let plan = Plan::staged(p, level, &types)?;
+    if variant.algorithm == DENSE && !plan.has_dense_rows() {
+        return Err(Error::unimplemented("rows of src or dst are not dense"));
+    }
     Ok(counted(Vectorized { variant, plan, run })?)
+}
+
+/// The names of the special implementations.
+pub(super) const DENSE: &str = "dense";
+pub(super) const SHORT: &str = "short";
+
+/// The kernels of an implementation, or why it does not support the problem.
+fn run(
+    p: &LayerNormalization,
+    (level, algorithm): (Level, &str),
+    types: &KernelTypes,
+) -> Result<Run> {
+    let special = algorithm == DENSE || algorithm == SHORT;
+    if special && p.flags.global_stats() {
+        return Err(Error::unimplemented("the statistics are given"));
+    }
+    let too_long =
+        || Err(Error::unimplemented("no kernel for short rows of these types and columns"));
+    if !p.prop_kind.is_forward() {
+        let kind = Kind::new(p, level, types);
+        let chain = chain::entry(level, types, kind, p.cols).filter(|_| special);
+        if algorithm == DENSE || special && chain.is_none() {
+            return too_long();
+        }
+        let (f64_rows, join) = (f64_backward::entry(level, types.all()), join_entry(level));
+        return Ok(Run::Backward(backward::entry(level, types, kind), chain, f64_rows, join));
+    }
+    let [src, dst, _] = types.all();
+    let short = match special {
+        true => short::of_rows(level, types, p.flags.rms(), p.cols),
+        false => ShortRows::None,
+    };
+    let dense = match algorithm {
+        DENSE => Dense::new(level, types, p.flags, p.cols),
+        _ => Dense::NONE,
+    };
+    if algorithm == DENSE && !dense.is_some() || special && matches!(short, ShortRows::None) {
+        return too_long();
+    }
+    let f64_rows = f64_forward::entry(level, src, dst);
+    Ok(Run::Forward(forward::entry(level, types, p.flags), short, dense, f64_rows))
 }
 
 /// How many rows the general kernel runs after an f64 row, before the dense kernel is tried again.
