@@ -359,8 +359,9 @@ NORM_API norm_status_t norm_primitive_attr_set_rounding(
  * scale for the tensor.
  *
  * The second form sets the data type of the scales: f32, bf16, f16, f8_e5m2 or
- * f8_e4m3 (the first form uses f32). Groups are not implemented: group_ndims
- * must be 0. In the third form `is_on_host` must be 0, and in the fourth `qmode`
+ * f8_e4m3 (the first form uses f32). With group_ndims above 0 there is one scale
+ * per group of indices; no primitive supports that, so that the creation of its
+ * descriptor is norm_unimplemented. In the third form `is_on_host` must be 0, and in the fourth `qmode`
  * must be norm_quantization_mode_static_sazp; other valid values are
  * norm_unimplemented. */
 NORM_API norm_status_t norm_primitive_attr_set_scales_mask(
@@ -425,7 +426,8 @@ NORM_API norm_status_t norm_post_ops_get_params_sum(
         const_norm_post_ops_t post_ops, int index, float *scale,
         int32_t *zero_point, norm_data_type_t *data_type);
 /* An elementwise function. For clip, beta must not be less than alpha. The
- * algorithms that end with _use_dst_for_bwd are norm_unimplemented. */
+ * algorithms that end with _use_dst_for_bwd compute the same as those without,
+ * and are told as they were given. */
 NORM_API norm_status_t norm_post_ops_append_eltwise(norm_post_ops_t post_ops,
         norm_alg_kind_t alg_kind, float alpha, float beta);
 NORM_API norm_status_t norm_post_ops_get_params_eltwise(
@@ -633,7 +635,8 @@ NORM_API norm_status_t norm_layer_normalization_forward_primitive_desc_create_v2
  *                latter still reads scale with use_scale (frozen parameters)
  * diff_src_desc  f32, bf16, f16 or f64; any layout. "any" means the layout of src
  * diff_dst_desc  likewise
- * src_desc       f32, bf16, f16 or f64; any layout but "any"
+ * src_desc       f32, bf16, f16 or f64; any layout. "any" means the layout of
+ *                diff_dst, or dense row-major if that is "any", too
  * stat_desc, epsilon, flags   as forward
  * attr           may be NULL; no scales, no post-operations
  * hint_fwd_pd    not used; may be NULL

@@ -274,8 +274,8 @@ typedef const struct norm_primitive_attr *const_norm_primitive_attr_t;
 /* ------------------------------------------------------------------------ */
 
 /* Elementwise and binary functions with parameters alpha (a) and beta (b).
- * The enumerators that end with _use_dst_for_bwd belong to the gradient of
- * an operation that is not implemented. */
+ * The enumerators that end with _use_dst_for_bwd differ from those without in
+ * the gradient of an operation that is not implemented. */
 typedef enum {
     norm_alg_kind_undef = 0,
     norm_eltwise_relu = 0x20,      /* x > 0 ? x : a*x */

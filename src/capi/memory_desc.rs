@@ -32,7 +32,9 @@ exported! {
         let (out, dims) = unsafe {
             (Out::new(memory_desc, "memory_desc")?, slice(dims, dimensions(ndims)?, "dims")?)
         };
-        let desc = if dims.is_empty() {
+        // As in oneDNN, whose programs describe absent tensors so.
+        let is_absent = cfg!(feature = "onednn-abi") && tag == sys::norm_format_tag_undef;
+        let desc = if dims.is_empty() || is_absent {
             MemoryDesc::EMPTY
         } else {
             MemoryDesc::with_tag(dims, data_type(data_type_value, "data_type")?, tag)?
@@ -148,8 +150,14 @@ exported! {
     /// Size in bytes of a buffer for the tensor.
     fn norm_memory_desc_get_size as dnnl_memory_desc_get_size(memory_desc: sys::const_norm_memory_desc_t) -> usize, else 0; {
         // SAFETY: guaranteed by the caller.
-        unsafe { MemoryDesc::get(memory_desc, "memory_desc") }.map(MemoryDesc::size)
+        unsafe { MemoryDesc::get(memory_desc, "memory_desc") }.map(told_size)
     }
+}
+
+/// oneDNN's size is that of the largest dimension with its stride. It can be less than what the tensor takes: then
+/// that is the answer.
+fn told_size(desc: &MemoryDesc) -> usize {
+    if cfg!(feature = "onednn-abi") { desc.size().max(desc.size_by_strides()) } else { desc.size() }
 }
 
 exported! {
@@ -160,7 +168,7 @@ exported! {
     ) -> usize, else 0; {
         check_index(index)?;
         // SAFETY: guaranteed by the caller.
-        unsafe { MemoryDesc::get(memory_desc, "memory_desc") }.map(MemoryDesc::size)
+        unsafe { MemoryDesc::get(memory_desc, "memory_desc") }.map(told_size)
     }
 }
 

@@ -156,20 +156,23 @@ exported! {
                 "beta: the upper bound {beta} of the clip is less than alpha, the lower bound {alpha}"
             )));
         }
-        list.append(PostOp::Eltwise { algorithm, alpha, beta })
+        list.append(PostOp::Eltwise { algorithm, code: alg_kind, alpha, beta })
     }
 }
 
+/// The algorithm of a C value. Those whose gradient uses dst have the formulas of the others.
 fn eltwise_algorithm(code: sys::norm_alg_kind_t) -> Result<EltwiseAlgorithm> {
-    if matches!(
-        code,
-        sys::norm_eltwise_relu_use_dst_for_bwd..=sys::norm_eltwise_clip_v2_use_dst_for_bwd
-    ) {
-        return Err(Error::unimplemented(
-            "alg_kind: the algorithms whose gradient uses dst are not implemented",
-        ));
-    }
-    EltwiseAlgorithm::of_code(code)
+    let formula = match code {
+        sys::norm_eltwise_relu_use_dst_for_bwd => sys::norm_eltwise_relu,
+        sys::norm_eltwise_tanh_use_dst_for_bwd => sys::norm_eltwise_tanh,
+        sys::norm_eltwise_elu_use_dst_for_bwd => sys::norm_eltwise_elu,
+        sys::norm_eltwise_sqrt_use_dst_for_bwd => sys::norm_eltwise_sqrt,
+        sys::norm_eltwise_logistic_use_dst_for_bwd => sys::norm_eltwise_logistic,
+        sys::norm_eltwise_exp_use_dst_for_bwd => sys::norm_eltwise_exp,
+        sys::norm_eltwise_clip_v2_use_dst_for_bwd => sys::norm_eltwise_clip_v2,
+        code => code,
+    };
+    EltwiseAlgorithm::of_code(formula)
         .ok_or_else(|| unknown_algorithm(code, "an elementwise function"))
 }
 
@@ -185,8 +188,8 @@ exported! {
         // SAFETY: guaranteed by the caller.
         unsafe {
             match entry(post_ops, index)? {
-                PostOp::Eltwise { algorithm, alpha: its_alpha, beta: its_beta } => {
-                    put_optional(alg_kind, algorithm.code());
+                PostOp::Eltwise { code, alpha: its_alpha, beta: its_beta, .. } => {
+                    put_optional(alg_kind, *code);
                     put_optional(alpha, *its_alpha);
                     put_optional(beta, *its_beta);
                     Ok(())

@@ -71,7 +71,12 @@ impl Descriptor {
             sys::norm_query_exec_arg_md if index == sys::NORM_ARG_SCRATCHPAD => {
                 self.desc.scratchpad_desc()
             }
-            sys::norm_query_workspace_md => &EMPTY,
+            sys::norm_query_workspace_md if index == 0 => &EMPTY,
+            sys::norm_query_workspace_md => {
+                return Err(Error::invalid(format_args!(
+                    "index: {index}, but there is one workspace"
+                )));
+            }
             sys::norm_query_src_md
             | sys::norm_query_diff_src_md
             | sys::norm_query_weights_md

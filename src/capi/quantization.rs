@@ -88,15 +88,10 @@ impl Parameters {
             return Err(Error::invalid(format_args!("group_dims: {group} is not positive")));
         }
         let what = kind.name();
-        if !groups.is_empty() {
-            if mask == 0 {
-                return Err(Error::invalid(
-                    "mask: groups need a mask with the dimensions that they divide",
-                ));
-            }
-            return Err(Error::unimplemented(format_args!(
-                "group_ndims: groups of {what} are not implemented"
-            )));
+        if !groups.is_empty() && mask == 0 {
+            return Err(Error::invalid(
+                "mask: groups need a mask with the dimensions that they divide",
+            ));
         }
         if self.is_on_host != 0 {
             if mask != 0 {
@@ -106,7 +101,7 @@ impl Parameters {
                 "is_on_host: {what} on the host are not implemented"
             )));
         }
-        Ok(Quantized { mask, data_type })
+        Ok(Quantized { mask, data_type, has_groups: !groups.is_empty() })
     }
 }
 

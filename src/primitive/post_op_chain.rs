@@ -134,7 +134,7 @@ impl PostOpChain {
         heap::extend(&mut steps, multiply)?;
         for (at, post_op) in attr.post_ops.iter().enumerate() {
             let step = match post_op {
-                PostOp::Eltwise { algorithm, alpha, beta } => Some(Step::Eltwise {
+                PostOp::Eltwise { algorithm, alpha, beta, .. } => Some(Step::Eltwise {
                     algorithm: *algorithm,
                     alpha: *alpha,
                     beta: *beta,

@@ -305,6 +305,19 @@ impl MemoryDesc {
         elements as usize * self.data_type.map_or(0, DataType::size)
     }
 
+    /// Size in bytes of the dimension that spans most, with the gap after its last index.
+    pub(crate) fn size_by_strides(&self) -> usize {
+        if self.layout != Layout::Strided || self.has_zero_dim() {
+            return 0;
+        }
+        let span = |d: usize| match self.outer_count(d) {
+            1 => 1,
+            count => count.saturating_mul(self.strides[d]),
+        };
+        let elements = (0..self.ndims).map(span).max().unwrap_or(0) as usize;
+        elements.saturating_mul(self.data_type.map_or(0, DataType::size))
+    }
+
     /// Whether two elements share an address. In order of strides, each stride must exceed the span
     /// of the smaller dimensions.
     pub(crate) fn overlaps_itself(&self) -> bool {

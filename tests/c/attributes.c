@@ -139,8 +139,8 @@ static void quantities(void) {
             (attr, NORM_ARG_SRC, 3, 2, no_groups, norm_f32));
     INVALID("mask", norm_primitive_attr_set_scales,
             (attr, NORM_ARG_SRC, 0, 2, groups, norm_f32));
-    REFUSED(norm_unimplemented, "group_ndims", norm_primitive_attr_set_scales,
-            (attr, NORM_ARG_SRC, 3, 2, groups, norm_f32));
+    EXPECT(norm_primitive_attr_set_scales(attr, NORM_ARG_SRC, 3, 2, groups, norm_f32)
+            == norm_success);
     REFUSED(norm_unimplemented, "data_type", norm_primitive_attr_set_scales,
             (attr, NORM_ARG_SRC, 0, 0, NULL, norm_e8m0));
     REFUSED(norm_unimplemented, "is_on_host", norm_primitive_attr_set_scales_v2,
@@ -171,7 +171,7 @@ static norm_post_ops_t one_of_each(norm_memory_desc_t src1, norm_memory_desc_t s
     norm_post_ops_t list = NULL;
     MUST(norm_post_ops_create(&list));
     MUST(norm_post_ops_append_sum(list, 0.5f, 3, norm_s8));
-    MUST(norm_post_ops_append_eltwise(list, norm_eltwise_clip_v2, -1.f, 2.f));
+    MUST(norm_post_ops_append_eltwise(list, norm_eltwise_clip_v2_use_dst_for_bwd, -1.f, 2.f));
     MUST(norm_post_ops_append_binary(list, norm_binary_mul, src1));
     MUST(norm_post_ops_append_binary_v2(list, norm_binary_select, src1, src2));
     MUST(norm_post_ops_append_prelu(list, 2));
@@ -195,7 +195,7 @@ static void expect_one_of_each(
     EXPECT(norm_post_ops_get_params_sum(list, 0, &a, &point, types) == norm_success);
     EXPECT(a == 0.5f && point == 3 && types[0] == norm_s8);
     EXPECT(norm_post_ops_get_params_eltwise(list, 1, &alg, &a, &b) == norm_success);
-    EXPECT(alg == norm_eltwise_clip_v2 && a == -1.f && b == 2.f);
+    EXPECT(alg == norm_eltwise_clip_v2_use_dst_for_bwd && a == -1.f && b == 2.f);
     EXPECT(norm_post_ops_get_params_binary(list, 2, &alg, &first) == norm_success);
     EXPECT(alg == norm_binary_mul && norm_memory_desc_equal(first, src1));
     EXPECT(norm_post_ops_get_params_binary_v2(list, 2, &alg, &first, &second) == norm_success);
@@ -285,8 +285,6 @@ static void bad_post_operations(void) {
     INVALID("alpha", norm_post_ops_append_eltwise,
             (list, norm_eltwise_linear, unknown.value, 1.f));
     INVALID("alg_kind", norm_post_ops_append_eltwise, (list, norm_binary_add, 0, 0));
-    REFUSED(norm_unimplemented, "alg_kind", norm_post_ops_append_eltwise,
-            (list, norm_eltwise_exp_use_dst_for_bwd, 0, 0));
     INVALID("post_ops", norm_post_ops_append_binary, (NULL, norm_binary_add, src1));
     INVALID("src1_desc", norm_post_ops_append_binary, (list, norm_binary_add, NULL));
     INVALID("alg_kind", norm_post_ops_append_binary, (list, norm_eltwise_relu, src1));

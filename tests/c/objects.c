@@ -295,6 +295,8 @@ static void primitive_descriptors(void) {
     EXPECT(query_ndims(pd, norm_query_dst_md, 2) == 2);
     EXPECT(query_ndims(pd, norm_query_weights_md, 0) >= 1);
     EXPECT(query_ndims(pd, norm_query_workspace_md, 0) == 0);
+    /* There is one. */
+    EXPECT(norm_primitive_desc_query_md(pd, norm_query_workspace_md, 1) == NULL);
     EXPECT(query_ndims(pd, norm_query_diff_src_md, 0) == 0);
     const_norm_memory_desc_t by_query = NULL;
     EXPECT(norm_primitive_desc_query(pd, norm_query_dst_md, 0, (void *)&by_query)

@@ -52,11 +52,14 @@ static void post_operations() {
         status(name_of(a), [&] { ops.append_eltwise(a, 0.5f, 0.25f); });
     std::printf("%d\n", ops.len());
     post_ops for_backward;
-    status("* eltwise for backward: post-op", [&] {
+    status("eltwise for backward", [&] {
         for_backward.append_eltwise(algorithm::eltwise_relu_use_dst_for_bwd, 0, 0);
     });
+    std::printf("%d\n", for_backward.len());
     float alpha, beta, scale;
     algorithm kind;
+    for_backward.get_params_eltwise(0, kind, alpha, beta);
+    std::printf("%s\n", name_of(kind));
     ops.get_params_sum(0, scale);
     std::printf("%g\n", scale);
     for (int i = 1; i < ops.len(); ++i) {
@@ -99,7 +102,7 @@ static void attributes() {
     status("scale of a mean", [&] { attr.set_scales_mask(DNNL_ARG_MEAN, 0); });
     status("negative mask", [&] { attr.set_scales_mask(DNNL_ARG_SRC, -1); });
     status("zero point", [&] { attr.set_zero_points_mask(DNNL_ARG_SRC, 0); });
-    status("* scales in groups: weights", [&] { attr.set_scales(DNNL_ARG_WEIGHTS, 3, {4, 1}, dt::bf16); });
+    status("scales in groups", [&] { attr.set_scales(DNNL_ARG_WEIGHTS, 3, {4, 1}, dt::bf16); });
     status("deterministic", [&] { attr.set_deterministic(true); });
     std::printf("%d\n", attr.get_deterministic());
     status("user scratchpad", [&] { attr.set_scratchpad_mode(dnnl::scratchpad_mode::user); });

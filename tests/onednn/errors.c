@@ -18,7 +18,7 @@ static void descriptors(void) {
     STATUS("no type", dnnl_memory_desc_create_with_tag(
                               &desc, 3, dims, dnnl_data_type_undef, dnnl_abc));
     STATUS("another tag", dnnl_memory_desc_create_with_tag(&desc, 3, dims, dnnl_f32, dnnl_ab));
-    STATUS("* tag undef: three dims", dnnl_memory_desc_create_with_tag(
+    STATUS("tag undef", dnnl_memory_desc_create_with_tag(
                              &desc, 3, dims, dnnl_f32, dnnl_format_tag_undef));
     STATUS("no such tag", dnnl_memory_desc_create_with_tag(
                                   &desc, 3, dims, dnnl_f32, (dnnl_format_tag_t)5000));
@@ -140,7 +140,14 @@ static void problems(void) {
     BACKWARD("diff_src of another shape", dnnl_backward, wide, good, good, stat, 0);
     BACKWARD("diff_dst of another shape", dnnl_backward, good, wide, good, stat, 0);
     BACKWARD("backward stat of another shape", dnnl_backward, good, good, good, good, 0);
-    BACKWARD("* src any: backward", dnnl_backward, good, good, any, stat, 0);
+    BACKWARD("backward src any", dnnl_backward, good, good, any, stat, 0);
+    OK(dnnl_layer_normalization_backward_primitive_desc_create(
+            &backward, engine, dnnl_backward, good, good, any, stat, 0.5f, 0, hint, NULL));
+    dnnl_format_kind_t told;
+    OK(dnnl_memory_desc_query(dnnl_primitive_desc_query_md(backward, dnnl_query_src_md, 0),
+            dnnl_query_format_kind, &told));
+    printf("* src any: told: %s\n", dnnl_fmt_kind2str(told));
+    OK(dnnl_primitive_desc_destroy(backward));
     BACKWARD("backward relu", dnnl_backward, good, good, good, stat, dnnl_fuse_norm_relu);
     OK(dnnl_primitive_desc_destroy(hint));
 

@@ -114,9 +114,9 @@ static void modes(void) {
 
     STATUS("verbose", dnnl_set_verbose(0));
     STATUS("no such level", dnnl_set_verbose(-1));
-    STATUS("* JIT: dump", dnnl_set_jit_dump(0));
-    STATUS("* JIT: profiling", dnnl_set_jit_profiling_flags(0));
-    STATUS("* JIT: directory", dnnl_set_jit_profiling_jitdumpdir("."));
+    STATUS("JIT dump", dnnl_set_jit_dump(0));
+    STATUS("JIT profiling", dnnl_set_jit_profiling_flags(0));
+    STATUS("JIT directory", dnnl_set_jit_profiling_jitdumpdir("."));
 }
 
 int main(void) {

@@ -2,64 +2,7 @@
  *
  * Queries of memory descriptors and primitive descriptors.
  */
-#include "problem.h"
-
-static void print_dims(const char *name, const_dnnl_memory_desc_t desc, dnnl_query_t what,
-        int count) {
-    const dnnl_dims_t *dims;
-    const dnnl_status_t status = dnnl_memory_desc_query(desc, what, (void *)&dims);
-    printf("  %s: %s", name, dnnl_status2str(status));
-    for (int i = 0; status == dnnl_success && i < count; ++i)
-        printf(" %d", (int)(*dims)[i]);
-    printf("\n");
-}
-
-/* With gaps, the libraries compute different sizes. */
-static int is_dense(const_dnnl_memory_desc_t desc, int ndims) {
-    const dnnl_dims_t *dims, *strides;
-    dnnl_dim_t count = 1, reach = 1;
-    OK(dnnl_memory_desc_query(desc, dnnl_query_dims, (void *)&dims));
-    if (dnnl_memory_desc_query(desc, dnnl_query_strides, (void *)&strides) != dnnl_success)
-        return 1;
-    for (int i = 0; i < ndims; ++i) {
-        count *= (*dims)[i];
-        reach += ((*dims)[i] - 1) * (*strides)[i];
-    }
-    return count == 0 || count == reach;
-}
-
-static void describe(const char *name, const_dnnl_memory_desc_t desc) {
-    dnnl_data_type_t type;
-    dnnl_format_kind_t kind;
-    dnnl_dim_t offset;
-    int ndims, nblks, handles;
-    if (!desc) {
-        printf("%s: NULL\n", name);
-        return;
-    }
-    OK(dnnl_memory_desc_query(desc, dnnl_query_ndims_s32, &ndims));
-    OK(dnnl_memory_desc_query(desc, dnnl_query_data_type, &type));
-    OK(dnnl_memory_desc_query(desc, dnnl_query_format_kind, &kind));
-    OK(dnnl_memory_desc_query_v2(desc, dnnl_query_num_handles_s32, 0, &handles));
-    const int size = (int)dnnl_memory_desc_get_size(desc);
-    if (is_dense(desc, ndims))
-        printf("%s: %d bytes\n", name, size);
-    else
-        printf("* bytes with gaps: %s: %d\n", name, size);
-    printf("  %d dims, %s, %s, %d buffer\n", ndims, dnnl_dt2str(type), dnnl_fmt_kind2str(kind),
-            handles);
-    if (ndims == 0) return;
-    print_dims("dims", desc, dnnl_query_dims, ndims);
-    print_dims("padded", desc, dnnl_query_padded_dims, ndims);
-    print_dims("offsets", desc, dnnl_query_padded_offsets, ndims);
-    if (kind != dnnl_blocked) return;
-    OK(dnnl_memory_desc_query(desc, dnnl_query_submemory_offset_s64, &offset));
-    OK(dnnl_memory_desc_query(desc, dnnl_query_inner_nblks_s32, &nblks));
-    printf("  offset %d, %d inner blocks\n", (int)offset, nblks);
-    print_dims("strides", desc, dnnl_query_strides, ndims);
-    print_dims("blocks", desc, dnnl_query_inner_blks, nblks);
-    print_dims("indices", desc, dnnl_query_inner_idxs, nblks);
-}
+#include "describe.h"
 
 static void descriptors(void) {
     const dnnl_dims_t dims = {2, 3, 4, 5, 6, 7};
@@ -135,20 +78,8 @@ static void derived(void) {
     OK(dnnl_memory_desc_destroy(desc));
 }
 
-/* The descriptor of an argument or, if the problem does not use it, that it is
- * empty. */
-static void describe_used(int used, const char *problem, const char *name,
-        const_dnnl_memory_desc_t desc) {
-    if (used) {
-        describe(name, desc);
-    } else {
-        int ndims;
-        OK(dnnl_memory_desc_query(desc, dnnl_query_ndims_s32, &ndims));
-        printf("* unused argument: %s%s: %s\n", problem, name, ndims ? "described" : "empty");
-    }
-}
-
-static void ask(const char *name, unsigned flags, const_dnnl_primitive_desc_t problem) {
+/* Also about arguments that the flags exclude: programs ask for all of them. */
+static void ask(const char *name, const_dnnl_primitive_desc_t problem) {
     static const struct {
         dnnl_query_t what;
         const char *name;
@@ -195,39 +126,39 @@ static void ask(const char *name, unsigned flags, const_dnnl_primitive_desc_t pr
         for (int index = 0; index < (i < 6 ? 3 : 1); ++index) {
             char title[40];
             snprintf(title, sizeof title, " %s %d", mds[i].name, index);
-            /* Index 1 of src and dst is the mean. */
-            describe_used(i >= 2 || index != 1 || !(flags & 32), name, title,
-                    dnnl_primitive_desc_query_md(problem, mds[i].what, index));
+            describe(title, dnnl_primitive_desc_query_md(problem, mds[i].what, index));
         }
     for (size_t i = 0; i < sizeof arguments / sizeof *arguments; ++i) {
         char title[40];
         snprintf(title, sizeof title, " argument %d", arguments[i]);
-        const int id = arguments[i];
-        const int is_shift = id == DNNL_ARG_SHIFT || id == DNNL_ARG_DIFF_SHIFT;
-        const int used = id == DNNL_ARG_MEAN ? !(flags & 32) : !is_shift || flags & 4;
-        describe_used(used, name, title,
-                dnnl_primitive_desc_query_md(problem, dnnl_query_exec_arg_md, id));
+        describe(title,
+                dnnl_primitive_desc_query_md(problem, dnnl_query_exec_arg_md, arguments[i]));
     }
 }
 
 static void problems(void) {
     const dnnl_dims_t dims = {2, 3, 8};
-    static const unsigned flags[] = {0, 1, 6, 7, 34};
+    static const unsigned flags[] = {0, 1, 6, 7, 34, 2, 4, 32, 33, 38};
     dnnl_memory_desc_t data = with_tag(3, dims, dnnl_f32, dnnl_abc);
     dnnl_memory_desc_t stat = with_tag(2, dims, dnnl_f32, dnnl_ab);
-    for (int f = 0; f < 5; ++f)
-        for (int kind = 0; kind < 3; ++kind) {
+    for (int f = 0; f < 10; ++f)
+        for (int kind = 0; kind < 4; ++kind) {
             dnnl_primitive_desc_t forward, problem, copy;
             char name[80];
             OK(dnnl_layer_normalization_forward_primitive_desc_create(&forward, engine,
                     kind == 1 ? dnnl_forward_inference : dnnl_forward_training, data, data, stat,
                     0.25f, flags[f], NULL));
             problem = forward;
-            if (kind == 2)
+            /* oneDNN has no backward_data with scale. */
+            if (kind == 3 && flags[f] & 6) {
+                OK(dnnl_primitive_desc_destroy(forward));
+                continue;
+            }
+            if (kind >= 2)
                 OK(dnnl_layer_normalization_backward_primitive_desc_create(&problem, engine,
-                        dnnl_backward, data, data, data, stat, 0.25f, flags[f], forward, NULL));
+                        kind == 2 ? dnnl_backward : dnnl_backward_data, data, data, data, stat, 0.25f, flags[f], forward, NULL));
             snprintf(name, sizeof name, "kind %d flags %u", kind, flags[f]);
-            ask(name, flags[f], problem);
+            ask(name, problem);
             OK(dnnl_primitive_desc_clone(&copy, problem));
             const_dnnl_primitive_attr_t attr;
             STATUS(" attr", dnnl_primitive_desc_get_attr(copy, &attr));

@@ -216,6 +216,27 @@ fn every_eltwise_algorithm() {
     }
 }
 
+/// The algorithms whose gradient uses dst are the others in forward.
+#[test]
+fn algorithms_for_the_gradient_by_dst() {
+    let library = Library::new();
+    let problem = inference(&[5, 70], F32, CH);
+    let pairs = [
+        (sys::norm_eltwise_relu_use_dst_for_bwd, sys::norm_eltwise_relu),
+        (sys::norm_eltwise_tanh_use_dst_for_bwd, sys::norm_eltwise_tanh),
+        (sys::norm_eltwise_elu_use_dst_for_bwd, sys::norm_eltwise_elu),
+        (sys::norm_eltwise_sqrt_use_dst_for_bwd, sys::norm_eltwise_sqrt),
+        (sys::norm_eltwise_logistic_use_dst_for_bwd, sys::norm_eltwise_logistic),
+        (sys::norm_eltwise_exp_use_dst_for_bwd, sys::norm_eltwise_exp),
+        (sys::norm_eltwise_clip_v2_use_dst_for_bwd, sys::norm_eltwise_clip_v2),
+    ];
+    for (by_dst, by_src) in pairs {
+        let run =
+            |algorithm| Attributes::new(&library).eltwise(algorithm, 0.25, 0.75).outputs(&problem);
+        assert!(run(by_dst) == run(by_src), "{by_dst:#x}");
+    }
+}
+
 #[test]
 fn every_eltwise_algorithm_after_every_type() {
     let library = Library::new();

@@ -28,6 +28,22 @@ static VARIANTS: [Variant; 11] = [
     Variant::general(c"ref:any", None),
 ];
 
+/// Whether queries describe arguments that the flags exclude, as oneDNN's do.
+const TELLS_UNUSED: bool = cfg!(feature = "onednn-abi");
+
+impl LayerNormalization {
+    /// The descriptor that oneDNN gives for an argument that the problem does not use.
+    fn unused(&self, argument: i32) -> Option<&MemoryDesc> {
+        match argument {
+            sys::NORM_ARG_MEAN => self.statistics_usage().map(|_| &self.stat),
+            sys::NORM_ARG_SCALE => Some(&self.scale_shift),
+            sys::NORM_ARG_SHIFT if self.prop_kind.is_forward() => Some(&self.scale_shift),
+            sys::NORM_ARG_DIFF_SCALE | sys::NORM_ARG_DIFF_SHIFT => Some(&self.diff_scale_shift),
+            _ => None,
+        }
+    }
+}
+
 impl Op for LayerNormalization {
     fn kind(&self) -> sys::norm_primitive_kind_t {
         sys::norm_layer_normalization
@@ -55,14 +71,10 @@ impl Op for LayerNormalization {
 
     fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc> {
         let forward = self.prop_kind.is_forward();
-        let stat = |usage: Usage, id: i32| {
-            let present = self.statistics_usage() == Some(usage);
-            self.arguments.iter().find(|a| present && a.id == id).map(|a| &a.desc)
-        };
-        let statistics = |usage| match index {
-            1 => stat(usage, sys::NORM_ARG_MEAN),
-            2 => stat(usage, sys::NORM_ARG_VARIANCE),
-            _ => None,
+        let has_mean = TELLS_UNUSED || !self.flags.rms();
+        let statistics = |usage| {
+            let asked = index == 2 || index == 1 && has_mean;
+            (asked && self.statistics_usage() == Some(usage)).then_some(&self.stat)
         };
         let first = |desc| (index == 0).then_some(desc);
         match what {
@@ -79,7 +91,8 @@ impl Op for LayerNormalization {
                 (self.writes_scale() || self.writes_shift()).then_some(&self.diff_scale_shift)
             }
             sys::norm_query_exec_arg_md => {
-                self.arguments.iter().find(|a| a.id == index).map(|a| &a.desc)
+                let argument = self.arguments.iter().find(|a| a.id == index);
+                argument.map(|a| &a.desc).or_else(|| self.unused(index).filter(|_| TELLS_UNUSED))
             }
             _ => None,
         }

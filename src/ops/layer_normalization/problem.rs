@@ -114,8 +114,14 @@ impl LayerNormalization {
                 p.prop_kind.name()
             )));
         }
+        let mut src = p.src.clone();
+        if src.layout() == Layout::Any {
+            let order = p.diff_dst;
+            let is_given = order.layout() == Layout::Strided && order.ndims() == src.ndims();
+            src = if is_given { src.resolved_like(order)? } else { src.resolved_dense()? };
+        }
         let mut problem =
-            Self::common(p.prop_kind, p.src, p.stat, p.scale_shift, p.epsilon, p.flags)?;
+            Self::common(p.prop_kind, &src, p.stat, p.scale_shift, p.epsilon, p.flags)?;
         problem.dst = problem.tensor_like_src("diff_dst", p.diff_dst)?;
         problem.diff_src = problem.output_like_src("diff_src", p.diff_src)?;
         if problem.writes_scale_shift() {

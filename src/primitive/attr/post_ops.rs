@@ -27,6 +27,8 @@ pub(crate) enum PostOp {
     /// `f(x)`.
     Eltwise {
         algorithm: EltwiseAlgorithm,
+        /// The value that C gave: several have one formula.
+        code: sys::norm_alg_kind_t,
         alpha: f32,
         beta: f32,
     },

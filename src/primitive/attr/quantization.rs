@@ -18,6 +18,8 @@ pub(crate) struct Quantized {
     /// If bit d is set, there is one value per index of dimension d.
     pub(crate) mask: u32,
     pub(crate) data_type: DataType,
+    /// Whether indices share a value in groups.
+    pub(crate) has_groups: bool,
 }
 
 /// The scales or the zero points of all arguments.
@@ -61,6 +63,12 @@ impl Quantization {
             if !accepted.contains(arg) {
                 return Err(Error::unimplemented(format_args!(
                     "attr: {name} does not support a {} for {arg_name}",
+                    self.what
+                )));
+            }
+            if quantized.has_groups {
+                return Err(Error::unimplemented(format_args!(
+                    "attr: {name} does not support a {} per group for {arg_name}",
                     self.what
                 )));
             }
