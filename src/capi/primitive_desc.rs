@@ -73,7 +73,9 @@ impl Descriptor {
             }
             sys::norm_query_workspace_md if index == 0 => &EMPTY,
             sys::norm_query_workspace_md => {
-                return Err(Error::invalid(format!("index: {index}, but there is one workspace")));
+                return Err(Error::invalid(format_args!(
+                    "index: {index}, but there is one workspace"
+                )));
             }
             sys::norm_query_src_md
             | sys::norm_query_diff_src_md

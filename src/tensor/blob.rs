@@ -106,8 +106,15 @@ impl MemoryDesc {
             Layout::Undef => desc.ndims == 0,
             _ => desc.ndims > 0 && desc.data_type.is_some(),
         };
+        // Without a layout nothing else is set.
+        let plain = desc.layout == Layout::Strided
+            || (desc.offset == 0
+                && desc.block_count == 0
+                && desc.strides == [0; MAX_NDIMS]
+                && desc.padded_dims == desc.dims);
         let sizes = desc.blocks().try_fold(1i64, |n, (_, size)| n.checked_mul(size));
         let sound = described
+            && plain
             && desc.offset >= 0
             && desc.blocks().all(block)
             && sizes.is_some()
@@ -137,6 +144,9 @@ mod tests {
             assert!(MemoryDesc::of_blob(&made_up.to_blob()).is_err());
         }
         assert!(MemoryDesc::of_blob(&sound.to_blob()).is_ok());
+        // No such layout; a layout to be chosen, with strides.
+        assert!(MemoryDesc::of_blob(&sound.forged_blob(&[(3, 7)])).is_err());
+        assert!(MemoryDesc::of_blob(&sound.forged_blob(&[(3, 1)])).is_err());
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Quantization {
                 )));
             }
             if quantized.has_groups {
-                return Err(Error::unimplemented(format!(
+                return Err(Error::unimplemented(format_args!(
                     "attr: {name} does not support a {} per group for {arg_name}",
                     self.what
                 )));
