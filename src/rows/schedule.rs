@@ -55,7 +55,7 @@ impl Caches {
         *CACHES.get_or_init(Self::read)
     }
 
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
     fn read() -> Self {
         let size = |name, usual| {
             // SAFETY: no pointers.
@@ -71,7 +71,7 @@ impl Caches {
         }
     }
 
-    #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+    #[cfg(not(all(target_os = "linux", target_env = "gnu", not(miri))))]
     fn read() -> Self {
         Self::USUAL
     }

@@ -1,4 +1,5 @@
 //! The floating-point environment that results depend on: round to nearest even, subnormals kept, no traps.
+//! Miri has no other, and no inline assembly.
 
 /// The default environment on this thread, until it is dropped.
 pub(crate) struct DefaultEnvironment {
@@ -6,11 +7,11 @@ pub(crate) struct DefaultEnvironment {
     previous: Option<Register>,
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 type Register = u32;
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", not(miri)))]
 type Register = u64;
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 type Register = ();
 
 impl DefaultEnvironment {
@@ -46,21 +47,21 @@ impl Drop for DefaultEnvironment {
 }
 
 /// MXCSR after reset: all exceptions masked, nearest, no flush-to-zero, no denormals-are-zero.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 const DEFAULT: Register = 0x1f80;
 
 /// Ignores the exception flags, the lowest six bits.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 fn is_default(value: Register) -> bool {
     value & !0x3f == DEFAULT
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
 fn is_default(value: Register) -> bool {
     value == DEFAULT
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 fn read() -> Register {
     let mut value = 0u32;
@@ -71,7 +72,7 @@ fn read() -> Register {
     value
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 fn write(value: Register) {
     // SAFETY: the value is the default or was read before, so no reserved bit is set.
@@ -81,10 +82,10 @@ fn write(value: Register) {
 }
 
 /// FPCR after reset: nearest, no flush-to-zero, no default NaN, no traps.
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", not(miri)))]
 const DEFAULT: Register = 0;
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", not(miri)))]
 #[inline]
 fn read() -> Register {
     let value: u64;
@@ -93,18 +94,18 @@ fn read() -> Register {
     value
 }
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", not(miri)))]
 #[inline]
 fn write(value: Register) {
     // SAFETY: the value is the default or was read before.
     unsafe { std::arch::asm!("msr fpcr, {}", in(reg) value, options(nostack)) };
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 const DEFAULT: Register = ();
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 fn read() -> Register {}
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 fn write(_: Register) {}

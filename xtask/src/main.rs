@@ -1,6 +1,7 @@
 //! The project's task runner, `cargo xtask TASK`. It needs cargo alone; a task may need the tools that
 //! CONTRIBUTING.md lists for it. Each step prints its command, so that a failing one can be repeated by hand.
 
+mod checkers;
 #[cfg(unix)]
 mod stage;
 
@@ -14,6 +15,16 @@ Usage: cargo xtask TASK [ARGUMENTS]
   quick   Format, clippy, unit tests, layering, documents and three small benchdnn batches
   full    Everything that must hold before a change lands: runs .ci/run
   bench   cargo bench -p norm-benches; ARGUMENTS go to criterion
+  fuzz [short | TARGET [SECONDS]]
+          The fuzz targets of fuzz/ (calls, descriptors, language), 60 s each; short: without libFuzzer
+  miri [INPUTS]
+          Sequences of C calls under Miri, with stacked and with tree borrows
+  asan, tsan
+          The C programs under the address and the thread sanitizer
+  soak [SECONDS [THREADS]]
+          Random calls for 10 minutes; memory must stay flat
+  mutants ops|oracle [ARGUMENTS]
+          cargo mutants on src/ops or benchdnn/src/oracle; --list shows them, --shard 0/20 takes a part
   bless   Regenerate every recorded file: Rust declarations, symbol lists, instruction counts, code size,
           and what `reference` writes
   reference
@@ -25,29 +36,33 @@ CONTRIBUTING.md says what each check proves and how long it takes.";
 /// One command of a task: the program, its arguments and extra environment variables.
 struct Step {
     words: Vec<String>,
-    environment: &'static [(&'static str, &'static str)],
+    variables: Vec<(String, String)>,
 }
 
 impl Step {
     fn new(line: &str) -> Self {
-        Self { words: line.split(' ').map(str::to_owned).collect(), environment: &[] }
+        Self::of(&line.split(' ').collect::<Vec<_>>())
+    }
+
+    fn of(words: &[&str]) -> Self {
+        Self { words: words.iter().map(|word| (*word).to_owned()).collect(), variables: Vec::new() }
     }
 
     /// The same with the variable that makes tests write their records instead of comparing them.
     fn blessing(line: &str) -> Self {
-        Self { environment: &[("NORM_BLESS", "1")], ..Self::new(line) }
+        Self { variables: vec![("NORM_BLESS".into(), "1".into())], ..Self::new(line) }
     }
 
     /// Runs the command in the root of the workspace.
     fn run(&self) -> Result<(), String> {
-        let variables = self.environment.iter().map(|(name, value)| format!("{name}={value}"));
+        let variables = self.variables.iter().map(|(name, value)| format!("{name}={value}"));
         let shown: Vec<String> = variables.chain(self.words.iter().cloned()).collect();
         let shown = shown.join(" ");
         println!("\n== {shown}");
         let begin = Instant::now();
         let status = Command::new(&self.words[0])
             .args(&self.words[1..])
-            .envs(self.environment.iter().copied())
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(root())
             .status()
             .map_err(|error| format!("{shown}: {error}"))?;
@@ -116,6 +131,14 @@ fn main() -> ExitCode {
         "reference" if rest.is_empty() => reference(),
         #[cfg(unix)]
         "stage" if !asks_for_help(rest) => return end(stage::stage(root(), rest)),
+        "fuzz" if !asks_for_help(rest) => checkers::fuzz(rest),
+        "soak" if !asks_for_help(rest) => checkers::soak(rest),
+        "miri" if !asks_for_help(rest) => checkers::miri(rest),
+        "mutants" if !asks_for_help(rest) => checkers::mutants(rest),
+        "asan" | "tsan" if rest.is_empty() => {
+            let sanitizer = if task == "asan" { checkers::ADDRESS } else { checkers::THREAD };
+            return end(sanitizer.run());
+        }
         _ if asks_for_help(&arguments) => {
             println!("{HELP}");
             return ExitCode::SUCCESS;

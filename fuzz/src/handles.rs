@@ -1,0 +1,25 @@
+//! What every constructor of the C API promises.
+
+use norm_sys as sys;
+use std::ffi::CStr;
+use std::ptr::without_provenance_mut;
+
+/// Asserts that a refused call has a message.
+pub(crate) fn has_message() {
+    // SAFETY: a string of this thread.
+    let text = unsafe { CStr::from_ptr(sys::norm_get_last_error()) };
+    assert!(text.to_bytes().contains(&b':'), "a refused call says {text:?}");
+}
+
+/// Calls a constructor that writes a handle.
+pub(crate) fn made<T>(create: impl FnOnce(*mut *mut T) -> sys::norm_status_t) -> Option<*mut T> {
+    let untouched = without_provenance_mut(0x5a5a);
+    let mut handle = untouched;
+    if create(&raw mut handle) == sys::norm_success {
+        assert!(!handle.is_null());
+        return Some(handle);
+    }
+    assert!(handle == untouched, "a refused call wrote a handle");
+    has_message();
+    None
+}

@@ -1,0 +1,49 @@
+//! Fuzz targets: functions of a byte string, which decides what is done.
+//!
+//! [`calls`] makes sequences of C calls, [`descriptors`] descriptors and blobs, [`language`] command lines of benchdnn.
+//! libFuzzer chooses the bytes in `fuzz_targets/`; the tests below take pseudo-random ones, also under Miri; `soak.rs`
+//! does so for as long as it is asked to. A finding is a panic, a fault or a sanitizer's report.
+
+mod buffers;
+pub mod calls;
+pub mod descriptors;
+mod execution;
+mod handles;
+#[cfg(feature = "language")]
+pub mod language;
+mod source;
+
+// Links the exported functions.
+use norm as _;
+pub use source::random_bytes;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of inputs: `NORM_FUZZ_INPUTS`, or a few seconds' worth.
+    fn inputs(usual: u64) -> u64 {
+        let asked = std::env::var("NORM_FUZZ_INPUTS").ok().and_then(|text| text.parse().ok());
+        asked.unwrap_or(if cfg!(miri) { 40 } else { usual })
+    }
+
+    #[test]
+    fn random_calls() {
+        let executed: u64 = (0..inputs(20_000)).map(|seed| calls::run(&random_bytes(seed))).sum();
+        assert!(executed > 0, "no execution succeeded");
+    }
+
+    #[test]
+    fn random_descriptors() {
+        let made: u64 =
+            (0..inputs(100_000)).map(|seed| descriptors::run(&random_bytes(seed))).sum();
+        assert!(made > 0, "no descriptor was made");
+    }
+
+    #[test]
+    #[cfg(feature = "language")]
+    fn random_command_lines() {
+        let read: u64 = (0..inputs(20_000)).map(|seed| language::run(&random_bytes(seed))).sum();
+        assert!(read > 0, "no command line was understood");
+    }
+}
