@@ -1,7 +1,13 @@
 //! `src/tensor` compiled with overflow checks, in every profile: its unit tests, and descriptors
 //! with random and extreme parameters. The library itself is compiled without the checks.
 #![cfg(test)]
-#![allow(dead_code, unused_imports, missing_docs, reason = "the tests reach a part of the library")]
+#![allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    missing_docs,
+    reason = "the tests reach a part of the library"
+)]
 
 mod descriptors;
 
