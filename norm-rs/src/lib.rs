@@ -166,11 +166,6 @@ mod from_pytorch {}
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Compiles and runs the Rust programs of the documentation.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/rust.md")]
-mod page {}
-
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/five-minutes-rust.md")]
-mod five_minutes {}
+mod five_minutes_rust {}
