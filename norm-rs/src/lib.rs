@@ -80,8 +80,8 @@
 //! | `avx2`, `avx512` (default) | `bundled` has kernels for these instruction sets, besides portable code and NEON |
 //!
 //! If both are enabled, `system` wins, because it is never enabled by default. To avoid compiling
-//! the `libnorm` crate, use `default-features = false, features =
-//! ["system", "half"]`.
+//! the `libnorm` crate, use
+//! `default-features = false, features = ["system", "half"]`.
 
 #[cfg(not(any(feature = "bundled", feature = "system")))]
 compile_error!("norm-rs needs the feature `bundled` (the default) or `system`");
