@@ -71,15 +71,6 @@
 //! | `rayon` | `Stream::on_rayon` and `Stream::on_rayon_pool`: executions on rayon's threads |
 //! | `candle` | the module `candle`: operations with gradients on candle's tensors |
 //!
-//! # Features
-//!
-//! | feature | what it adds |
-//! |---|---|
-//! | `half` (default) | [`bf16`] and [`f16`](struct@f16) |
-//! | `ndarray` | the module `ndarray`: the functions on arrays with any strides |
-//! | `rayon` | `Stream::on_rayon` and `Stream::on_rayon_pool`: executions on rayon's threads |
-//! | `candle` | the module `candle`: operations with gradients on candle's tensors |
-//!
 //! # Linking
 //!
 //! | feature | the library comes from |
@@ -89,8 +80,8 @@
 //! | `avx2`, `avx512` (default) | `bundled` has kernels for these instruction sets, besides portable code and NEON |
 //!
 //! If both are enabled, `system` wins, because it is never enabled by default. To avoid compiling
-//! the `libnorm` crate, use `default-features = false,
-//! features = ["system", "half"]`.
+//! the `libnorm` crate, use
+//! `default-features = false, features = ["system", "half"]`.
 
 #[cfg(not(any(feature = "bundled", feature = "system")))]
 compile_error!("norm-rs needs the feature `bundled` (the default) or `system`");
@@ -168,4 +159,4 @@ struct Readme;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/five-minutes-rust.md")]
-mod five_minutes_rust {}
+mod first_programs {}

@@ -36,7 +36,7 @@ pub(crate) fn fuzz(arguments: &[String]) -> Vec<Step> {
     let targets: Vec<&str> = match arguments.first().map(String::as_str) {
         Some("short") => {
             let test = "cargo test --release --manifest-path fuzz/Cargo.toml --lib";
-            return vec![Step::new(&format!("{test} --no-default-features --features language"))];
+            return vec![Step::new(&format!("{test} --no-default-features"))];
         }
         None | Some("all") => TARGETS.to_vec(),
         Some(target) => vec![target],
