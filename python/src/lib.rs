@@ -1,8 +1,8 @@
 //! The native module of the Python package `libnorm`: layer normalization and RMS normalization of
 //! NumPy arrays and of whatever supports DLPack, without a copy.
 //!
-//! A call reads its arrays ([`tensor`]), checks them against each other ([`call`]), finds the
-//! primitive of an earlier call or creates one ([`plan`]), and executes it without the interpreter's
+//! A call reads its arrays (`tensor`), checks them against each other (`call`), finds the
+//! primitive of an earlier call or creates one (`plan`), and executes it without the interpreter's
 //! lock. The Rust API of libnorm (`norm-rs`) is the only way to the library.
 
 mod call;

@@ -77,7 +77,7 @@ fn build(source: &Path, onednn: &Path) -> PathBuf {
     let stem = source.file_stem().expect("a source has a name");
     let program = folder_of_libnorm().join(stem);
     let output = Command::new(language.compiler())
-        .arg(language.standard())
+        .args(language.flags())
         .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-O0", "-g", "-isystem"])
         .arg(onednn.join("include"))
         .arg(source)
