@@ -62,7 +62,9 @@ def test_what_is_told():
     thread = threading.Thread(target=first_call)
     thread.start()
     thread.join()
-    assert told == [(None, 0), (f"simd:{libnorm.get_cpu_isa()}", 1)]
+    assert told[0] == (None, 0)
+    # A third part of the name is an algorithm of its own, here for short rows.
+    assert told[1][0].split(":")[:2] == ["simd", libnorm.get_cpu_isa()] and told[1][1] == 1
 
 
 def test_the_lock_is_released():
