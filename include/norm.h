@@ -2,8 +2,8 @@
  *
  * norm.h - the C API of libnorm.
  *
- * libnorm provides layer normalization and RMS normalization, forward and
- * backward, on the CPU. Its objects and call order are those of oneDNN 3.x.
+ * libnorm provides layer normalization, RMS normalization and softmax, forward
+ * and backward, and reorders on the CPU. Its objects and call order are those of oneDNN 3.x.
  * Functions that exist in both libraries have the same parameters, and
  * enumerators have the same numeric values.
  *
@@ -106,6 +106,12 @@ NORM_API const norm_version_t *norm_version(void);
 /* Size of an element in bytes, rounded up; 0 for norm_data_type_undef and
  * unknown values. */
 NORM_API size_t norm_data_type_size(norm_data_type_t data_type);
+/* The machine epsilon of a floating-point type, the distance from 1 to the next
+ * larger number: 2^-23 for f32, 2^-7 for bf16, 2^-10 for f16, 2^-52 for f64,
+ * 2^-3 and 2^-2 for f8_e4m3 and f8_e5m2; 0 for other values. It is what
+ * PyTorch's rms_norm takes if its eps is None, and never a default here: that
+ * of bf16 makes outputs 0.4% smaller at an RMS of 1, and 9 times at 0.01. */
+NORM_API double norm_data_type_epsilon(norm_data_type_t data_type);
 /* "f32", "bf16", ...; "undef" for norm_data_type_undef, "unknown data type"
  * for unknown values. */
 NORM_API const char *norm_dt2str(norm_data_type_t data_type);
@@ -212,7 +218,8 @@ NORM_API norm_status_t norm_memory_desc_permute_axes(
  * required number. */
 NORM_API norm_status_t norm_memory_desc_get_blob(
         uint8_t *blob, size_t *size, const_norm_memory_desc_t memory_desc);
-/* Creates a descriptor from a complete blob. norm_invalid_arguments if the
+/* Creates a descriptor from a complete blob: all bytes of the size that
+ * norm_memory_desc_get_blob gives are read. norm_invalid_arguments if the
  * blob was modified or comes from another version. */
 NORM_API norm_status_t norm_memory_desc_create_with_blob(
         norm_memory_desc_t *memory_desc, const uint8_t *blob);
@@ -360,10 +367,27 @@ NORM_API norm_status_t norm_primitive_attr_set_rounding(
  *
  * The second form sets the data type of the scales: f32, bf16, f16, f8_e5m2 or
  * f8_e4m3 (the first form uses f32). With group_ndims above 0 there is one scale
- * per group of indices; no primitive supports that, so that the creation of its
- * descriptor is norm_unimplemented. In the third form `is_on_host` must be 0, and in the fourth `qmode`
- * must be norm_quantization_mode_static_sazp; other valid values are
- * norm_unimplemented. */
+ * per group of indices; only dynamic scales support that. In the third form
+ * `is_on_host` must be 0; 1 is norm_unimplemented.
+ *
+ * In the fourth form `qmode` says whether the scales are given
+ * (norm_quantization_mode_static_sazp) or computed. Layer normalization
+ * computes the scales of NORM_ARG_DST from its results and writes them to
+ * NORM_ARG_ATTR_SCALES | NORM_ARG_DST, one for each group of `n` elements of a
+ * row: `mask` has the bit of every dimension, `ndims` is 2 and `group_dims` is
+ * {1, n}, where n divides the row. The scales have dst's dimensions with the
+ * last divided by n, dense: norm_query_dst_md describes them as index 3, zero
+ * points as index 4. dst is s8, u8, f8_e4m3 or f8_e5m2.
+ *
+ *   dynamic_fp  scale = max|y| / M, rounded to f32 or f8_e4m3
+ *   dynamic_mx  scale = 2^(floor(log2(max|y|)) - floor(log2(M))), e8m0, n = 32,
+ *               dst f8_e4m3 or f8_e5m2
+ *
+ * M is the largest value of dst's type: 127, 255, 448, 57344. The scale of a
+ * group of zeros is 1. Elements are y * (1/scale) in f32, saturated and rounded
+ * to nearest even. If dst is u8 and has zero points (s32, the same mask and
+ * groups), they are written, too: scale = (max(y, 0) - min(y, 0)) / 255, zero
+ * point = round(-min(y, 0) / scale). */
 NORM_API norm_status_t norm_primitive_attr_set_scales_mask(
         norm_primitive_attr_t attr, int arg, int mask);
 NORM_API norm_status_t norm_primitive_attr_set_scales(norm_primitive_attr_t attr,
@@ -390,6 +414,67 @@ NORM_API norm_status_t norm_primitive_attr_set_zero_points_v2(
         norm_primitive_attr_t attr, int arg, int mask, int ndims,
         const norm_dims_t group_dims, norm_data_type_t data_type,
         int is_on_host);
+
+/* Adds a residual to src before it is normalized (layer normalization only; not
+ * in oneDNN):
+ *
+ *   sum = src + residual,  dst = normalization of sum
+ *
+ * The residual is argument NORM_ARG_RESIDUAL, with src's dimensions. The sum is
+ * output NORM_ARG_RESIDUAL_DST with `sum_desc`; if that is NULL, it is not
+ * stored. It may replace src or the residual if type and layout are the same.
+ * src, residual and sum are f32, bf16 or f16, each of a type of its own.
+ *
+ *   norm_residual_rounded  dst and the statistics come from the sum rounded to
+ *                          the type of sum_desc (without it, of residual_desc):
+ *                          the same bits as an addition followed by the
+ *                          normalization of its result
+ *   norm_residual_exact    they come from the sum in f32
+ *
+ * Backward reads the sum, as forward stored it, as NORM_ARG_SRC with its
+ * descriptor as src_desc, and its gradient as NORM_ARG_DIFF_RESIDUAL_DST with
+ * `sum_desc` as descriptor, which must not be NULL there:
+ *
+ *   diff_src = gradient of the normalization + diff_residual_dst
+ *
+ * in f32, rounded once: the gradient of src and of the residual.
+ * With residual_desc NULL the attribute is removed. Descriptors are copied. */
+NORM_API norm_status_t norm_primitive_attr_set_residual(
+        norm_primitive_attr_t attr, const_norm_memory_desc_t residual_desc,
+        const_norm_memory_desc_t sum_desc, norm_residual_rounding_t rounding);
+/* NULL descriptors and norm_residual_rounded if there is none. The descriptors
+ * are owned by the attributes. */
+NORM_API norm_status_t norm_primitive_attr_get_residual(
+        const_norm_primitive_attr_t attr, const_norm_memory_desc_t *residual_desc,
+        const_norm_memory_desc_t *sum_desc, norm_residual_rounding_t *rounding);
+/* Multiplies by f(gate), element by element (layer normalization only; not in
+ * oneDNN). The flag norm_gate_input or norm_gate_output of the normalization
+ * says where:
+ *
+ *   norm_gate_input   dst = normalization of src * f(gate)
+ *   norm_gate_output  dst = (normalization of src) * f(gate)
+ *
+ * f is norm_eltwise_swish, gate / (1 + exp(-alpha*gate)), or
+ * norm_eltwise_logistic, 1 / (1 + exp(-gate)). The gate is argument
+ * NORM_ARG_GATE: src's dimensions, f32, bf16 or f16, strides of its own.
+ * Backward writes its gradient to NORM_ARG_DIFF_GATE, with the same
+ * descriptor. With gate_desc NULL the attribute is removed. */
+NORM_API norm_status_t norm_primitive_attr_set_gate(norm_primitive_attr_t attr,
+        const_norm_memory_desc_t gate_desc, norm_alg_kind_t alg_kind,
+        float alpha);
+/* NULL, norm_alg_kind_undef and 0 if there is none. */
+NORM_API norm_status_t norm_primitive_attr_get_gate(
+        const_norm_primitive_attr_t attr, const_norm_memory_desc_t *gate_desc,
+        norm_alg_kind_t *alg_kind, float *alpha);
+/* RMS normalization by the mean square of the first `elements` of each row
+ * (pRMSNorm, Zhang and Sennrich 2019; not in oneDNN). The whole row is
+ * normalized. 0, the default, means the whole row; more than a row has is
+ * norm_invalid_arguments at the creation of the primitive descriptor, as is
+ * layer normalization without norm_rms_norm. */
+NORM_API norm_status_t norm_primitive_attr_set_partial_norm(
+        norm_primitive_attr_t attr, norm_dim_t elements);
+NORM_API norm_status_t norm_primitive_attr_get_partial_norm(
+        const_norm_primitive_attr_t attr, norm_dim_t *elements);
 
 /* The post-operations; owned by the attributes. */
 NORM_API norm_status_t norm_primitive_attr_get_post_ops(
@@ -540,6 +625,33 @@ NORM_API norm_status_t norm_primitive_create(norm_primitive_t *primitive,
  * raised in between. */
 NORM_API norm_status_t norm_primitive_execute(const_norm_primitive_t primitive,
         norm_stream_t stream, int nargs, const norm_exec_arg_t *args);
+/* Runs `count` primitives that do not depend on each other, such as the
+ * norms of queries, keys and values, in one parallel region. The outputs are
+ * complete on return, with the bits of running them one after another.
+ *
+ * `args[i]` holds the `nargs[i]` pairs of `primitives[i]`, as in
+ * norm_primitive_execute. A primitive may stand in the list several times,
+ * with other arguments. With `count` 0 nothing happens, and the arrays may be
+ * NULL.
+ *
+ * The arguments of all primitives are checked, and memory for all is
+ * allocated, before anything is written. The message of a failure begins with
+ * the index of the primitive.
+ *
+ * The primitives run at the same time and in any order. It is the caller's
+ * mistake, which is not detected, if one writes what another one reads or
+ * writes. The results are then undefined. User scratchpads that overlap are
+ * detected: norm_invalid_arguments.
+ *
+ * Threads take whole primitives. A thread that finds none left takes rows of
+ * those that still run, so a large primitive among small ones has all
+ * threads. The number of threads follows from the elements of all primitives
+ * together, counting the largest tensor of each: one thread for every 24576
+ * elements, as for one primitive. From the second call on a thread with the
+ * same primitives, nothing is allocated. */
+NORM_API norm_status_t norm_primitive_execute_many(int count,
+        const const_norm_primitive_t *primitives, norm_stream_t stream,
+        const int *nargs, const norm_exec_arg_t *const *args);
 /* The primitive descriptor; owned by the primitive. */
 NORM_API norm_status_t norm_primitive_get_primitive_desc(
         const_norm_primitive_t primitive,
@@ -584,8 +696,9 @@ NORM_API norm_status_t norm_primitive_destroy(norm_primitive_t primitive);
  *               of src
  * epsilon       added to the variance under the root; finite and not negative
  * flags         bitwise or of norm_normalization_flags_t
- * attr          may be NULL. Supported unless dst is f64: one scale for SRC, one
- *               for DST, and eltwise, binary and sum post-operations. The
+ * attr          may be NULL. Supported unless dst is f64: a residual, a gate, a
+ *               partial norm, dynamic scales of DST, one scale for SRC, one for
+ *               DST, and eltwise, binary and sum post-operations. The
  *               normalized value is multiplied by the scale of SRC, passed
  *               through the post-operations in order, multiplied by the
  *               reciprocal of the scale of DST, all in f32, and then rounded.
@@ -600,7 +713,10 @@ NORM_API norm_status_t norm_primitive_destroy(norm_primitive_t primitive);
  *   use_global_stats        in out in    in       likewise
  *   rms_norm                as above, MEAN always -
  * SCALE and SHIFT are dense 1D tensors of C elements, f32 (or the type passed to
- * _v2). SRC and DST may share a buffer if their types and layouts are the same. */
+ * _v2). SRC and DST may share a buffer if their types and layouts are the same.
+ * With the attributes that oneDNN does not have, in RESIDUAL and GATE, out
+ * RESIDUAL_DST if the sum is stored, and ATTR_SCALES | DST and ATTR_ZERO_POINTS |
+ * DST if they are dynamic. */
 NORM_API norm_status_t norm_layer_normalization_forward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
         norm_prop_kind_t prop_kind, const_norm_memory_desc_t src_desc,
@@ -645,7 +761,9 @@ NORM_API norm_status_t norm_layer_normalization_forward_primitive_desc_create_v2
  * (with use_scale); out DIFF_SRC and, for norm_backward, DIFF_SCALE (with
  * use_scale) and DIFF_SHIFT (with use_shift). DIFF_DST and DIFF_SRC may share a
  * buffer if their types and layouts are the same. If N = 0, DIFF_SCALE and
- * DIFF_SHIFT are set to zero. */
+ * DIFF_SHIFT are set to zero. With the attributes that oneDNN does not have, in
+ * DIFF_RESIDUAL_DST, GATE, and SHIFT for an output gate with use_shift; out
+ * DIFF_GATE. Flags from bit 24 on must be those of hint_fwd_pd. */
 NORM_API norm_status_t norm_layer_normalization_backward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
         norm_prop_kind_t prop_kind, const_norm_memory_desc_t diff_src_desc,
@@ -663,6 +781,209 @@ NORM_API norm_status_t norm_layer_normalization_backward_primitive_desc_create_v
         norm_data_type_t diff_scale_shift_data_type,
         norm_data_type_t scale_shift_data_type, float epsilon, unsigned flags,
         const_norm_primitive_desc_t hint_fwd_pd,
+        const_norm_primitive_attr_t attr);
+
+/* ------------------------------------------------------------------------ */
+/* Explanation of outputs                                                   */
+/* ------------------------------------------------------------------------ */
+
+/* Why is an output that small, or that large? Measures the rows of src, the
+ * last dimension of which is normalized:
+ *
+ *   ratio         = rms / sqrt(rms^2 + epsilon), the RMS of the normalized
+ *                   values. Epsilon matters where rms^2 is near it: with
+ *                   epsilon 1e-5 an rms of 0.1 gives 0.9995, 0.005 gives 0.845
+ *   rms_out       = sqrt(sum((src * scale)^2) / C) / sqrt(rms^2 + epsilon). It
+ *                   is ratio * RMS of scale if |scale| does not depend on |src|,
+ *                   and larger if scale is large where src is (correlation)
+ *   amplification = rms_out / rms_in
+ *
+ *   src      f32, bf16, f16 or f64, any layout
+ *   scale    of these types, one dimension of C elements; NULL: none
+ *   epsilon  that of the normalization, finite and not negative
+ *   flags    norm_rms_norm, without which the mean of each row is subtracted
+ *            first; norm_scale_plus_one
+ *   row      0 to the number of rows - 1; -1: all rows
+ *
+ * Without rows or elements the measures are 0. The arithmetic is f64, and the
+ * calling thread does all of it: it is for looking at models. */
+NORM_API norm_status_t norm_explain(const_norm_memory_t src, const_norm_memory_t scale,
+        float epsilon, unsigned flags, norm_dim_t row, norm_explanation_t *explanation);
+/* Writes NORM_REMEDIES remedies, in the order of norm_remedy_kind_t, each with
+ * its effect on the same rows. */
+NORM_API norm_status_t norm_explain_remedies(const_norm_memory_t src,
+        const_norm_memory_t scale, float epsilon, unsigned flags, norm_dim_t row,
+        norm_remedy_t *remedies);
+/* Writes an explanation as lines of text, with the remedies unless `remedies`
+ * is NULL. At most `size` bytes are written to `text`, the last of which is
+ * NUL; `text` may be NULL if `size` is 0. Returns the number of bytes that the
+ * whole text needs with its NUL, or 0 on failure. */
+NORM_API size_t norm_explanation_text(const norm_explanation_t *explanation,
+        const norm_remedy_t *remedies, char *text, size_t size);
+/* The names without their prefix ("epsilon_dominates", "clip_src"); "unknown
+ * warning" and "unknown remedy" for other values. Never NULL. */
+NORM_API const char *norm_warning2str(norm_explanation_warning_t warning);
+NORM_API const char *norm_remedy2str(norm_remedy_kind_t kind);
+/* ------------------------------------------------------------------------ */
+/* Group normalization                                                      */
+/* ------------------------------------------------------------------------ */
+
+/* Group normalization of a tensor of N samples, C channels and any positions. The
+ * channels are divided into G groups of C/G neighbours. For each group x of a
+ * sample, M elements:
+ *
+ *   mean = sum(x)/M, variance = sum((x - mean)^2)/M
+ *   rms_norm: no mean, variance = sum(x^2)/M
+ *   dst = (x - mean)/sqrt(variance + epsilon) * scale + shift
+ *
+ * with a scale and a shift for each channel. rms_norm is an extension: oneDNN
+ * refuses it here. The bits of a group depend on its values, the data types, flags
+ * and attributes alone. A group whose squares overflow or vanish in f32 is computed
+ * in f64; a variance beyond f32 is stored as +Inf.
+ *
+ * prop_kind      norm_forward_training, which stores MEAN and VARIANCE, or
+ *                norm_forward_inference
+ * src_desc       N x C [x D] [x H] [x W]: 2 to 5 dimensions; f32, bf16, f16, f64, s8,
+ *                u8, f8_e5m2 or f8_e4m3; any layout but "any". Channels first and
+ *                last are fast
+ * dst_desc       the same dimensions, any of these types, any layout or "any" (then
+ *                as src)
+ * groups         1 to C, a divisor of C
+ * epsilon        0 or more, added to the variance
+ * flags          norm_normalization_flags_t, combined with |
+ * attr           may be NULL. Scales of SRC and DST, one for the tensor; eltwise,
+ *                binary and sum post-operations, as for layer normalization. None
+ *                if dst is f64
+ *
+ * Execution arguments (in: read, out: written, -: ignored)
+ *                          SRC DST MEAN VARIANCE SCALE SHIFT
+ *   inference               in out  -     -       if use_scale, if use_shift: in
+ *   training                in out out   out      likewise
+ *   use_global_stats        in out in    in       likewise
+ *   rms_norm                as above, MEAN always -
+ * MEAN and VARIANCE are dense N x G tensors, SCALE and SHIFT dense 1D tensors of C
+ * elements, all f32. SRC and DST may share a buffer if their types and layouts are
+ * the same. */
+NORM_API norm_status_t norm_group_normalization_forward_primitive_desc_create(
+        norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
+        norm_prop_kind_t prop_kind, const_norm_memory_desc_t src_desc,
+        const_norm_memory_desc_t dst_desc, norm_dim_t groups, float epsilon,
+        unsigned flags, const_norm_primitive_attr_t attr);
+
+/* The gradient. With r = 1/sqrt(variance + epsilon), d = scale*diff_dst (diff_dst
+ * without use_scale) and xhat = (src - mean)*r (rms_norm: src*r), for each group of
+ * M elements:
+ *
+ *   group norm         diff_src = r*(d - sum(d)/M - xhat*sum(d*xhat)/M)
+ *   rms_norm           diff_src = r*(d - xhat*sum(d*xhat)/M)
+ *   use_global_stats   diff_src = r*d
+ *   for each channel   diff_scale = sum(diff_dst*xhat), diff_shift = sum(diff_dst)
+ *
+ * over all samples and positions. A group whose variance is +Inf, subnormal or 0 has
+ * its statistics recomputed from src, unless use_global_stats is set. If a tensor is
+ * f64, all arithmetic is f64 and the statistics of every group are recomputed.
+ *
+ * prop_kind      norm_backward, or norm_backward_data for diff_src only
+ * diff_src_desc  f32, bf16, f16 or f64; any layout. "any" means the layout of src
+ * diff_dst_desc  likewise
+ * src_desc       f32, bf16, f16 or f64; any layout. "any" means the layout of
+ *                diff_dst, or dense row-major if that is "any", too
+ * groups, epsilon, flags   as forward
+ * attr           may be NULL; no scales, no post-operations
+ * hint_fwd_pd    may be NULL. If given, a forward group normalization with the same
+ *                groups and flags
+ *
+ * Execution arguments: in SRC, DIFF_DST, VARIANCE, MEAN (without rms_norm), SCALE
+ * (with use_scale); out DIFF_SRC and, for norm_backward, DIFF_SCALE (with
+ * use_scale) and DIFF_SHIFT (with use_shift). DIFF_DST and DIFF_SRC may share a
+ * buffer if their types and layouts are the same. */
+NORM_API norm_status_t norm_group_normalization_backward_primitive_desc_create(
+        norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
+        norm_prop_kind_t prop_kind, const_norm_memory_desc_t diff_src_desc,
+        const_norm_memory_desc_t diff_dst_desc,
+        const_norm_memory_desc_t src_desc, norm_dim_t groups, float epsilon,
+        unsigned flags, const_norm_primitive_desc_t hint_fwd_pd,
+        const_norm_primitive_attr_t attr);
+
+/* ------------------------------------------------------------------------ */
+/* Group normalization                                                      */
+/* ------------------------------------------------------------------------ */
+
+/* Group normalization of a tensor of N samples, C channels and any positions. The
+ * channels are divided into G groups of C/G neighbours. For each group x of a
+ * sample, M elements:
+ *
+ *   mean = sum(x)/M, variance = sum((x - mean)^2)/M
+ *   rms_norm: no mean, variance = sum(x^2)/M
+ *   dst = (x - mean)/sqrt(variance + epsilon) * scale + shift
+ *
+ * with a scale and a shift for each channel. rms_norm is an extension: oneDNN
+ * refuses it here. The bits of a group depend on its values, the data types, flags
+ * and attributes alone. A group whose squares overflow or vanish in f32 is computed
+ * in f64; a variance beyond f32 is stored as +Inf.
+ *
+ * prop_kind      norm_forward_training, which stores MEAN and VARIANCE, or
+ *                norm_forward_inference
+ * src_desc       N x C [x D] [x H] [x W]: 2 to 5 dimensions; f32, bf16, f16, f64, s8,
+ *                u8, f8_e5m2 or f8_e4m3; any layout but "any". Channels first and
+ *                last are fast
+ * dst_desc       the same dimensions, any of these types, any layout or "any" (then
+ *                as src)
+ * groups         1 to C, a divisor of C
+ * epsilon        0 or more, added to the variance
+ * flags          norm_normalization_flags_t, combined with |
+ * attr           may be NULL. Scales of SRC and DST, one for the tensor; eltwise,
+ *                binary and sum post-operations, as for layer normalization. None
+ *                if dst is f64
+ *
+ * Execution arguments (in: read, out: written, -: ignored)
+ *                          SRC DST MEAN VARIANCE SCALE SHIFT
+ *   inference               in out  -     -       if use_scale, if use_shift: in
+ *   training                in out out   out      likewise
+ *   use_global_stats        in out in    in       likewise
+ *   rms_norm                as above, MEAN always -
+ * MEAN and VARIANCE are dense N x G tensors, SCALE and SHIFT dense 1D tensors of C
+ * elements, all f32. SRC and DST may share a buffer if their types and layouts are
+ * the same. */
+NORM_API norm_status_t norm_group_normalization_forward_primitive_desc_create(
+        norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
+        norm_prop_kind_t prop_kind, const_norm_memory_desc_t src_desc,
+        const_norm_memory_desc_t dst_desc, norm_dim_t groups, float epsilon,
+        unsigned flags, const_norm_primitive_attr_t attr);
+
+/* The gradient. With r = 1/sqrt(variance + epsilon), d = scale*diff_dst (diff_dst
+ * without use_scale) and xhat = (src - mean)*r (rms_norm: src*r), for each group of
+ * M elements:
+ *
+ *   group norm         diff_src = r*(d - sum(d)/M - xhat*sum(d*xhat)/M)
+ *   rms_norm           diff_src = r*(d - xhat*sum(d*xhat)/M)
+ *   use_global_stats   diff_src = r*d
+ *   for each channel   diff_scale = sum(diff_dst*xhat), diff_shift = sum(diff_dst)
+ *
+ * over all samples and positions. A group whose variance is +Inf, subnormal or 0 has
+ * its statistics recomputed from src, unless use_global_stats is set. If a tensor is
+ * f64, all arithmetic is f64 and the statistics of every group are recomputed.
+ *
+ * prop_kind      norm_backward, or norm_backward_data for diff_src only
+ * diff_src_desc  f32, bf16, f16 or f64; any layout. "any" means the layout of src
+ * diff_dst_desc  likewise
+ * src_desc       f32, bf16, f16 or f64; any layout. "any" means the layout of
+ *                diff_dst, or dense row-major if that is "any", too
+ * groups, epsilon, flags   as forward
+ * attr           may be NULL; no scales, no post-operations
+ * hint_fwd_pd    may be NULL. If given, a forward group normalization with the same
+ *                groups and flags
+ *
+ * Execution arguments: in SRC, DIFF_DST, VARIANCE, MEAN (without rms_norm), SCALE
+ * (with use_scale); out DIFF_SRC and, for norm_backward, DIFF_SCALE (with
+ * use_scale) and DIFF_SHIFT (with use_shift). DIFF_DST and DIFF_SRC may share a
+ * buffer if their types and layouts are the same. */
+NORM_API norm_status_t norm_group_normalization_backward_primitive_desc_create(
+        norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
+        norm_prop_kind_t prop_kind, const_norm_memory_desc_t diff_src_desc,
+        const_norm_memory_desc_t diff_dst_desc,
+        const_norm_memory_desc_t src_desc, norm_dim_t groups, float epsilon,
+        unsigned flags, const_norm_primitive_desc_t hint_fwd_pd,
         const_norm_primitive_attr_t attr);
 
 /* ------------------------------------------------------------------------ */
@@ -810,7 +1131,8 @@ NORM_API const char *norm_cpu_isa2str(norm_cpu_isa_t isa);
 NORM_API norm_status_t norm_set_num_threads(int num_threads);
 NORM_API int norm_get_num_threads(void);
 /* The number of threads that took part in the calling thread's last
- * norm_primitive_execute; 0 before the first. For tests and tuning. */
+ * norm_primitive_execute or norm_primitive_execute_many; 0 before the first.
+ * For tests and tuning. */
 NORM_API int norm_get_last_num_threads(void);
 
 /* Prints lines that begin with "norm_verbose," to standard output. Level 0

@@ -158,6 +158,63 @@ struct layer_normalization_backward : public primitive {
 };
 
 // ---------------------------------------------------------------------------
+// Group normalization
+// ---------------------------------------------------------------------------
+
+// Of `groups` groups of the channels, dimension 1. Execution arguments are those of
+// layer_normalization_forward, with mean and variance of N x groups elements and a
+// scale and a shift for each channel; see
+// norm_group_normalization_forward_primitive_desc_create.
+struct group_normalization_forward : public primitive {
+    class primitive_desc : public primitive_desc_base {
+    public:
+        primitive_desc() = default;
+        primitive_desc(const engine &on, prop_kind kind, const memory::desc &src,
+                const memory::desc &dst, memory::dim groups, float epsilon,
+                normalization_flags flags, const primitive_attr &attr = primitive_attr(),
+                bool allow_empty = false)
+            : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
+                return norm_group_normalization_forward_primitive_desc_create(object, on.get(),
+                        static_cast<norm_prop_kind_t>(kind), src.get(), dst.get(), groups,
+                        epsilon, static_cast<unsigned>(flags), attr.get());
+            })) {}
+
+        memory::desc mean_desc() const { return arg_desc(NORM_ARG_MEAN); }
+        memory::desc variance_desc() const { return arg_desc(NORM_ARG_VARIANCE); }
+    };
+
+    group_normalization_forward() = default;
+    explicit group_normalization_forward(const primitive_desc &problem) : primitive(problem) {}
+};
+
+// The gradient of group_normalization_forward. prop_kind::backward computes diff_src,
+// diff_scale and diff_shift; backward_data computes diff_src only. The forward
+// descriptor may be empty; if it is not, its groups and flags must be the same.
+struct group_normalization_backward : public primitive {
+    class primitive_desc : public primitive_desc_base {
+    public:
+        primitive_desc() = default;
+        primitive_desc(const engine &on, prop_kind kind, const memory::desc &diff_src,
+                const memory::desc &diff_dst, const memory::desc &src, memory::dim groups,
+                float epsilon, normalization_flags flags,
+                const group_normalization_forward::primitive_desc &forward = {},
+                const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
+            : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
+                return norm_group_normalization_backward_primitive_desc_create(object, on.get(),
+                        static_cast<norm_prop_kind_t>(kind), diff_src.get(), diff_dst.get(),
+                        src.get(), groups, epsilon, static_cast<unsigned>(flags),
+                        forward.get_or_null(), attr.get());
+            })) {}
+
+        memory::desc mean_desc() const { return arg_desc(NORM_ARG_MEAN); }
+        memory::desc variance_desc() const { return arg_desc(NORM_ARG_VARIANCE); }
+    };
+
+    group_normalization_backward() = default;
+    explicit group_normalization_backward(const primitive_desc &problem) : primitive(problem) {}
+};
+
+// ---------------------------------------------------------------------------
 // Softmax
 // ---------------------------------------------------------------------------
 
@@ -369,10 +426,54 @@ inline int get_num_threads() { return norm_get_num_threads(); }
 inline int get_last_num_threads() { return norm_get_last_num_threads(); }
 // 0 prints nothing, 1 executions, 2 creations as well; on standard output.
 inline void set_verbose(int level) { check(norm_set_verbose(level)); }
+// ---------------------------------------------------------------------------
+// Explanation of outputs
+// ---------------------------------------------------------------------------
+
+// Measures the rows of src; see norm_explain. `scale` may be empty. Row -1 means
+// all rows.
+inline norm_explanation_t explain(const memory &src, const memory &scale, float epsilon,
+        normalization_flags flags = normalization_flags::rms_norm, memory::dim row = -1) {
+    norm_explanation_t found = {};
+    check(norm_explain(src.get(), scale.get_or_null(), epsilon, static_cast<unsigned>(flags), row,
+            &found));
+    return found;
+}
+// What would change the size of the output, with the effect on the rows.
+inline std::vector<norm_remedy_t> explain_remedies(const memory &src, const memory &scale,
+        float epsilon, normalization_flags flags = normalization_flags::rms_norm,
+        memory::dim row = -1) {
+    std::vector<norm_remedy_t> remedies(NORM_REMEDIES);
+    check(norm_explain_remedies(src.get(), scale.get_or_null(), epsilon,
+            static_cast<unsigned>(flags), row, remedies.data()));
+    return remedies;
+}
+// The names without their prefix.
+inline std::string to_string(norm_explanation_warning_t warning) {
+    return norm_warning2str(warning);
+}
+inline std::string to_string(norm_remedy_kind_t kind) { return norm_remedy2str(kind); }
+// An explanation as lines of text. `remedies` is what explain_remedies returned, or
+// empty.
+inline std::string to_string(const norm_explanation_t &explanation,
+        const std::vector<norm_remedy_t> &remedies = {}) {
+    const norm_remedy_t *list = remedies.size() < NORM_REMEDIES ? nullptr : remedies.data();
+    std::string text(norm_explanation_text(&explanation, list, nullptr, 0), '\0');
+    if (!text.empty()) {
+        norm_explanation_text(&explanation, list, &text[0], text.size());
+        text.pop_back();
+    }
+    return text;
+}
+
 using version_t = norm_version_t;
 inline const version_t &version() { return *norm_version(); }
 inline std::size_t data_type_size(memory::data_type type) {
     return norm_data_type_size(static_cast<norm_data_type_t>(type));
+}
+// The distance from 1 to the next larger number; 0 for integers.
+inline double data_type_epsilon(memory::data_type type) {
+    return norm_data_type_epsilon(static_cast<norm_data_type_t>(type));
 }
 
 } // namespace NORM_HPP_MODE

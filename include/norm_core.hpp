@@ -243,6 +243,16 @@ enum class normalization_flags : unsigned {
     fuse_norm_relu = norm_fuse_norm_relu,
     fuse_norm_add_relu = norm_fuse_norm_add_relu,
     rms_norm = norm_rms_norm,
+    // Not in oneDNN.
+    scale_plus_one = norm_scale_plus_one,
+    round_before_scale = norm_round_before_scale,
+    gate_output = norm_gate_output,
+    gate_input = norm_gate_input,
+};
+
+enum class residual_rounding {
+    rounded = norm_residual_rounded,
+    exact = norm_residual_exact,
 };
 
 constexpr normalization_flags operator|(normalization_flags a, normalization_flags b) {
@@ -308,6 +318,7 @@ enum class query {
     flags = norm_query_flags,
     alg_kind = norm_query_alg_kind,
     axis_s32 = norm_query_axis_s32,
+    group_size_s64 = norm_query_group_size_s64,
     some_md = norm_query_some_md,
     src_md = norm_query_src_md,
     diff_src_md = norm_query_diff_src_md,

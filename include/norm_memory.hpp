@@ -187,6 +187,14 @@ public:
             return desc(object);
         }
         static norm_memory_desc_t create(const std::vector<std::uint8_t> &blob) {
+            // All blobs have one size.
+            std::size_t size = 0;
+            if (!check(norm_memory_desc_get_blob(nullptr, &size, desc().get()))) return nullptr;
+            if (blob.size() != size) {
+                fail(norm_invalid_arguments,
+                        "norm::memory::desc: blob has another size than get_blob() gives");
+                return nullptr;
+            }
             norm_memory_desc_t object = nullptr;
             check(norm_memory_desc_create_with_blob(&object, blob.data()));
             return object;

@@ -9,6 +9,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace norm {
@@ -230,7 +231,49 @@ public:
         check(norm_primitive_attr_set_post_ops(get(), list.get()));
     }
 
+    // What is computed around a layer normalization; not in oneDNN. Empty
+    // descriptors remove an attribute, or mean that the sum is not stored.
+    void set_residual(const memory::desc &residual, const memory::desc &sum,
+            residual_rounding rounding = residual_rounding::rounded) {
+        check(norm_primitive_attr_set_residual(get(), or_null(residual), or_null(sum),
+                static_cast<norm_residual_rounding_t>(rounding)));
+    }
+    void get_residual(
+            memory::desc &residual, memory::desc &sum, residual_rounding &rounding) const {
+        const_norm_memory_desc_t first = nullptr, second = nullptr;
+        norm_residual_rounding_t its = norm_residual_rounded;
+        check(norm_primitive_attr_get_residual(get(), &first, &second, &its));
+        residual = first != nullptr ? memory::desc::copy_of(first) : memory::desc();
+        sum = second != nullptr ? memory::desc::copy_of(second) : memory::desc();
+        rounding = static_cast<residual_rounding>(its);
+    }
+    void set_gate(const memory::desc &gate, algorithm of = algorithm::eltwise_swish,
+            float alpha = 1.0f) {
+        check(norm_primitive_attr_set_gate(
+                get(), or_null(gate), static_cast<norm_alg_kind_t>(of), alpha));
+    }
+    void get_gate(memory::desc &gate, algorithm &of, float &alpha) const {
+        const_norm_memory_desc_t its = nullptr;
+        norm_alg_kind_t alg = norm_alg_kind_undef;
+        check(norm_primitive_attr_get_gate(get(), &its, &alg, &alpha));
+        gate = its != nullptr ? memory::desc::copy_of(its) : memory::desc();
+        of = static_cast<algorithm>(alg);
+    }
+    // The first elements of each row whose mean square is taken; 0 for all.
+    void set_partial_norm(memory::dim elements) {
+        check(norm_primitive_attr_set_partial_norm(get(), elements));
+    }
+    memory::dim get_partial_norm() const {
+        memory::dim elements = 0;
+        check(norm_primitive_attr_get_partial_norm(get(), &elements));
+        return elements;
+    }
+
 private:
+    static const_norm_memory_desc_t or_null(const memory::desc &desc) {
+        return desc.is_zero() ? nullptr : desc.get();
+    }
+
     static norm_primitive_attr_t create() {
         norm_primitive_attr_t object = nullptr;
         check(norm_primitive_attr_create(&object));
@@ -302,6 +345,7 @@ public:
         return static_cast<algorithm>(ask<norm_alg_kind_t>(query::alg_kind));
     }
     int get_axis() const { return ask<int>(query::axis_s32); }
+    memory::dim get_group_size() const { return ask<norm_dim_t>(query::group_size_s64); }
     engine get_engine() const { return engine(*this, ask<norm_engine_t>(query::engine)); }
     engine scratchpad_engine() const {
         return engine(*this, ask<norm_engine_t>(query::scratchpad_engine));
@@ -362,6 +406,25 @@ public:
             list.push_back({pair.first, pair.second.get_or_null()});
         check(norm_primitive_execute(
                 get(), on.get(), static_cast<int>(list.size()), list.data()));
+    }
+
+    // Runs primitives that do not depend on each other in one parallel region;
+    // see norm_primitive_execute_many.
+    using call = std::pair<primitive, std::unordered_map<int, memory>>;
+    static void execute_many(const stream &on, const std::vector<call> &calls) {
+        std::vector<std::vector<norm_exec_arg_t>> lists(calls.size());
+        std::vector<const_norm_primitive_t> primitives;
+        std::vector<int> counts;
+        std::vector<const norm_exec_arg_t *> args;
+        for (std::size_t i = 0; i < calls.size(); ++i) {
+            for (const auto &pair : calls[i].second)
+                lists[i].push_back({pair.first, pair.second.get_or_null()});
+            primitives.push_back(calls[i].first.get());
+            counts.push_back(static_cast<int>(lists[i].size()));
+            args.push_back(lists[i].data());
+        }
+        check(norm_primitive_execute_many(static_cast<int>(calls.size()), primitives.data(),
+                on.get(), counts.data(), args.data()));
     }
 
 private:

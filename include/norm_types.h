@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "norm_own.h"
 #include "norm_tags.h"
 
 #ifdef __cplusplus
@@ -37,7 +38,8 @@ typedef struct {
     int major;            /* incompatible changes */
     int minor;            /* additions */
     int patch;            /* fixes */
-    const char *hash;     /* the source revision, or "" if not known */
+    const char *hash;     /* the source revision that `make` found in git or in
+                           * the variable NORM_REVISION; "" if there was none */
     unsigned cpu_runtime; /* 0x01000000: the library's own threads */
     unsigned gpu_runtime; /* 0: none */
 } norm_version_t;
@@ -156,8 +158,8 @@ typedef enum {
     norm_query_cache_blob_id_size_s64 = 12, /* norm_dim_t: 0, nothing is cached */
     norm_query_cache_blob_id = 13,        /* const uint8_t *; not implemented */
     norm_query_dilations = 15,            /* for other oneDNN operations; from here
-                                             to group_size_s64 only epsilon and
-                                             flags are implemented */
+                                             to group_size_s64 only those with a
+                                             type are implemented */
     norm_query_padding_l = 16,
     norm_query_padding_r = 17,
     norm_query_epsilon_f32 = 18,          /* float */
@@ -174,7 +176,8 @@ typedef enum {
     norm_query_direction = 29,
     norm_query_activation_kind = 30,
     norm_query_kernel = 31,
-    norm_query_group_size_s64 = 32,
+    norm_query_group_size_s64 = 32,       /* norm_dim_t: the groups of a group
+                                             normalization */
     /* memory descriptors of a primitive descriptor: const_norm_memory_desc_t */
     norm_query_some_md = 128,
     norm_query_src_md = 129, /* index 1 mean, 2 variance where they are inputs */
@@ -261,8 +264,8 @@ typedef enum {
 typedef enum {
     norm_quantization_mode_undef = 0,
     norm_quantization_mode_static_sazp = 1, /* passed as execution arguments */
-    norm_quantization_mode_dynamic_mx = 2,  /* not implemented */
-    norm_quantization_mode_dynamic_fp = 3   /* not implemented */
+    norm_quantization_mode_dynamic_mx = 2, /* computed: a power of two, e8m0 */
+    norm_quantization_mode_dynamic_fp = 3  /* computed: largest value / type's */
 } norm_quantization_mode_t;
 
 struct norm_primitive_attr;
@@ -336,8 +339,8 @@ typedef const struct norm_post_ops *const_norm_post_ops_t;
 typedef enum {
     norm_undefined_primitive = 0,
     norm_reorder = 1,
-    norm_shuffle = 2, /* of the kinds from here on only softmax and */
-    norm_concat = 3,  /* layer_normalization are implemented; some are kinds of
+    norm_shuffle = 2, /* of the kinds from here on only softmax, layer_normalization */
+    norm_concat = 3,  /* and group_normalization are implemented; some are kinds of
                        * post-operations */
     norm_sum = 4,
     norm_convolution = 5,
@@ -436,7 +439,14 @@ typedef enum {
     norm_fuse_norm_add_relu = 0x10U, /* not supported: norm_invalid_arguments */
     /* RMS normalization (Zhang and Sennrich 2019): there is no mean, and the
      * variance argument holds the mean of the squares without epsilon. */
-    norm_rms_norm = 0x20U
+    norm_rms_norm = 0x20U,
+    /* The flags from here on are not in oneDNN. */
+    norm_scale_plus_one = 1U << 24, /* the scale is 1 + scale, added in f32 */
+    /* The normalized value is rounded to src's type, bf16 or f16, before scale
+     * and shift. */
+    norm_round_before_scale = 1U << 25,
+    norm_gate_output = 1U << 26, /* dst is multiplied by a function of a gate */
+    norm_gate_input = 1U << 27   /* what is normalized is */
 } norm_normalization_flags_t;
 
 /* ------------------------------------------------------------------------ */
@@ -478,5 +488,7 @@ typedef enum {
 #ifdef __cplusplus
 }
 #endif
+
+#include "norm_explain.h"
 
 #endif /* NORM_TYPES_H */

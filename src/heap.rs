@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Result};
 use std::alloc::Layout;
+use std::fmt;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -87,6 +88,12 @@ impl<T: ?Sized> Clone for Shared<T> {
         // SAFETY: as above. Owners do not overflow: each takes up memory.
         unsafe { self.0.as_ref() }.owners.fetch_add(1, Ordering::Relaxed);
         Self(self.0)
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Shared<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
     }
 }
 

@@ -28,6 +28,7 @@ impl<const N: usize> Text<N> {
     }
 
     /// Whether a part did not fit.
+    #[cfg(any(target_os = "linux", test))]
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }

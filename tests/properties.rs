@@ -276,7 +276,7 @@ proptest! {
     fn a_blob_restores((dims, [layout]) in tensor::<1>()) {
         let desc = Desc::new(&dims, &layout);
         let (mut size, mut made) = (0, null_mut());
-        // SAFETY: the blob has the size that is asked for.
+        // SAFETY: the blob has the size that the library returned.
         unsafe {
             check(sys::norm_memory_desc_get_blob(null_mut(), &raw mut size, desc.0));
             let mut blob = vec![0u8; size];

@@ -18,6 +18,8 @@ pub enum DataType {
     F8E5m2,
     /// 4 significant bits, 2^-9 to 448, no infinities: what is too large is NaN.
     F8E4m3,
+    /// Powers of two from 2^-127 to 2^127: scales.
+    E8m0,
     /// Signed integers of 32 bits.
     S32,
     /// Signed integers of 8 bits.
@@ -31,13 +33,14 @@ const CHUNK: usize = 64 * 1024;
 
 impl DataType {
     /// All of them.
-    pub const ALL: [DataType; 9] = [
+    pub const ALL: [DataType; 10] = [
         DataType::F32,
         DataType::Bf16,
         DataType::F16,
         DataType::F64,
         DataType::F8E5m2,
         DataType::F8E4m3,
+        DataType::E8m0,
         DataType::S32,
         DataType::S8,
         DataType::U8,
@@ -52,7 +55,7 @@ impl DataType {
             DataType::F64 => 8,
             DataType::F32 | DataType::S32 => 4,
             DataType::Bf16 | DataType::F16 => 2,
-            DataType::F8E5m2 | DataType::F8E4m3 | DataType::S8 | DataType::U8 => 1,
+            DataType::F8E5m2 | DataType::F8E4m3 | DataType::E8m0 | DataType::S8 | DataType::U8 => 1,
         }
     }
 
@@ -65,6 +68,7 @@ impl DataType {
             DataType::F64 => "f64",
             DataType::F8E5m2 => "f8_e5m2",
             DataType::F8E4m3 => "f8_e4m3",
+            DataType::E8m0 => "e8m0",
             DataType::S32 => "s32",
             DataType::S8 => "s8",
             DataType::U8 => "u8",
@@ -90,7 +94,7 @@ impl DataType {
             DataType::F16 => 10,
             DataType::F8E5m2 => 2,
             DataType::F8E4m3 => 3,
-            DataType::S32 | DataType::S8 | DataType::U8 => 0,
+            DataType::E8m0 | DataType::S32 | DataType::S8 | DataType::U8 => 0,
         }
     }
 
@@ -101,6 +105,7 @@ impl DataType {
             DataType::F32 | DataType::Bf16 => -126,
             DataType::F16 | DataType::F8E5m2 => -14,
             DataType::F8E4m3 => -6,
+            DataType::E8m0 => -127,
             DataType::S32 | DataType::S8 | DataType::U8 => 0,
         }
     }
@@ -114,6 +119,7 @@ impl DataType {
             DataType::F16 => 65504.0,
             DataType::F8E5m2 => 57344.0,
             DataType::F8E4m3 => 448.0,
+            DataType::E8m0 => power_of_two(127),
             DataType::S32 => i32::MAX as f64,
             DataType::S8 => 127.0,
             DataType::U8 => 255.0,
@@ -125,7 +131,7 @@ impl DataType {
         match self {
             DataType::S32 => i32::MIN as f64,
             DataType::S8 => -128.0,
-            DataType::U8 => 0.0,
+            DataType::U8 | DataType::E8m0 => 0.0,
             _ => -self.largest(),
         }
     }
@@ -157,7 +163,7 @@ impl DataType {
             _ => {}
         }
         let beyond = match self {
-            DataType::F8E4m3 => f64::NAN,
+            DataType::F8E4m3 | DataType::E8m0 => f64::NAN,
             _ => f64::INFINITY.copysign(value),
         };
         let rounded = self.round_within(value);
@@ -199,6 +205,7 @@ impl DataType {
             DataType::F8E5m2 | DataType::F8E4m3 => {
                 convert(values, bytes, |value| [self.small_bits(value)]);
             }
+            DataType::E8m0 => convert(values, bytes, |value| [power_bits(self.round(value))]),
             DataType::S32 => {
                 convert(values, bytes, |value| (self.round(value) as i32).to_ne_bytes());
             }
@@ -226,6 +233,10 @@ impl DataType {
             DataType::F8E5m2 | DataType::F8E4m3 => {
                 read(bytes, values, |[bits]| self.of_small_bits(bits));
             }
+            DataType::E8m0 => read(bytes, values, |[bits]| match bits {
+                u8::MAX => f64::NAN,
+                bits => power_of_two(i32::from(bits) - 127),
+            }),
             DataType::S32 => read(bytes, values, |b| f64::from(i32::from_ne_bytes(b))),
             DataType::S8 => read(bytes, values, |b| f64::from(i8::from_ne_bytes(b))),
             DataType::U8 => read(bytes, values, |[byte]| f64::from(byte)),
@@ -266,6 +277,14 @@ impl DataType {
             }
         };
         if bits & 0x80 == 0 { size } else { -size }
+    }
+}
+
+/// The bits of a power of two; those of NaN for what is none.
+fn power_bits(value: f64) -> u8 {
+    match value.is_nan() || value < 0.0 {
+        true => u8::MAX,
+        false => (((value.to_bits() >> 52) as i32) - (1023 - 127)).max(0) as u8,
     }
 }
 
@@ -314,6 +333,18 @@ fn read<const N: usize>(bytes: &[u8], values: &mut [f64], of: impl Fn([u8; N]) -
 mod tests {
     use super::*;
     use half::{bf16, f16};
+
+    #[test]
+    fn powers_of_two_have_a_byte() {
+        for bits in 0..=254_u8 {
+            let value = DataType::E8m0.decode(&[bits])[0];
+            assert_eq!(value, (f64::from(bits) - 127.0).exp2());
+            assert_eq!(DataType::E8m0.encode(&[value]), [bits]);
+            assert_eq!(DataType::E8m0.round(value), value);
+        }
+        assert!(DataType::E8m0.decode(&[255])[0].is_nan());
+        assert_eq!(DataType::E8m0.encode(&[f64::NAN, -1.0]), [255, 255]);
+    }
 
     #[test]
     fn every_half_is_what_others_take_it_for() {

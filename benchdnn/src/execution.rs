@@ -76,8 +76,35 @@ pub struct Output {
 pub struct Placement {
     /// Every tensor starts one element off its alignment.
     pub misaligned: bool,
-    /// This input and this output share a buffer.
-    pub inplace: Option<(i32, i32)>,
+    /// These inputs and outputs share buffers.
+    pub inplace: Pairs,
+}
+
+/// Up to two pairs of an input and an output that share a buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pairs([Option<(i32, i32)>; 2]);
+
+impl Pairs {
+    /// The pairs; no problem has more than two.
+    pub fn new(pairs: &[(i32, i32)]) -> Pairs {
+        assert!(pairs.len() <= 2, "at most two pairs of tensors share buffers");
+        Pairs(std::array::from_fn(|i| pairs.get(i).copied()))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self == Pairs::default()
+    }
+
+    /// Whether this input shares the buffer of an output.
+    fn has_input(self, id: i32) -> bool {
+        self.0.iter().flatten().any(|pair| pair.0 == id)
+    }
+
+    /// The input whose buffer this output shares.
+    fn input_of(self, id: i32) -> Option<i32> {
+        self.0.iter().flatten().find(|pair| pair.1 == id).map(|pair| pair.0)
+    }
 }
 
 /// Why an execution gave no result to compare.
@@ -116,7 +143,7 @@ pub struct Placed<'t> {
     tensors: &'t [Tensor],
     /// The buffer of each tensor.
     buffers: Vec<Rc<Buffer>>,
-    inplace: Option<(i32, i32)>,
+    inplace: Pairs,
 }
 
 impl<'t> Placed<'t> {
@@ -128,11 +155,11 @@ impl<'t> Placed<'t> {
             let Tensor { id, role, layout, elements, .. } = tensor;
             let shift = if misaligned { layout.data_type.size() } else { 0 };
             // Every driver lists the input of a pair before its output.
-            let buffer = match (role, inplace) {
-                (Role::Input, Some((input, _))) if *id == input => {
+            let buffer = match (role, inplace.input_of(*id)) {
+                (Role::Input, _) if inplace.has_input(*id) => {
                     Rc::new(Buffer::in_place(layout, elements, shift))
                 }
-                (Role::Output | Role::Updated, Some((input, output))) if *id == output => {
+                (Role::Output | Role::Updated, Some(input)) => {
                     let input = tensors.iter().position(|tensor| tensor.id == input);
                     buffers[input.expect("a pair of the problem's tensors")].clone()
                 }
@@ -147,7 +174,7 @@ impl<'t> Placed<'t> {
 
     /// The same with separate buffers for the tensors that `anew` picks; the others are shared.
     pub fn again(&self, anew: impl Fn(&Tensor) -> bool) -> Placed<'t> {
-        assert!(self.inplace.is_none(), "sets of buffers are not for working in place");
+        assert!(self.inplace.is_empty(), "sets of buffers are not for working in place");
         let mut placed = Placed::new(&[], Placement::default());
         placed.tensors = self.tensors;
         let pairs = self.tensors.iter().zip(&self.buffers);
@@ -208,7 +235,7 @@ impl<'t> Placed<'t> {
         for attempt in 0..tries {
             // Unless inputs are overwritten, the next execution can follow at once.
             let updates = || self.tensors.iter().any(|tensor| tensor.role == Role::Updated);
-            if attempt == 0 || self.inplace.is_some() || updates() {
+            if attempt == 0 || !self.inplace.is_empty() || updates() {
                 self.set_back(Buffer::clear);
             }
             bound.execute()?;
@@ -223,9 +250,8 @@ impl<'t> Placed<'t> {
         let mut outputs = Vec::new();
         for (tensor, buffer) in self.tensors.iter().zip(&self.buffers) {
             let &Tensor { id, name, role, ref layout, .. } = tensor;
-            let shared = self.inplace.map(|(input, _)| input);
             let intact = match role {
-                Role::Input if shared == Some(id) => Ok(()),
+                Role::Input if self.inplace.has_input(id) => Ok(()),
                 Role::Input => buffer.unchanged(),
                 Role::Unused => buffer.untouched(),
                 Role::Output | Role::Updated => buffer.contained(layout),
@@ -243,10 +269,10 @@ impl<'t> Placed<'t> {
     /// Checks that every element was written. An element that looks unwritten is checked again
     /// after an execution over another pattern.
     fn all_written(&self, bound: &dyn Bound, outputs: &[Output]) -> Result<(), Fault> {
-        let inplace = self.inplace.map(|(_, output)| output);
         let suspects: Vec<&Output> = outputs
             .iter()
-            .filter(|output| Some(output.id) != inplace && !self.is_updated(output.id))
+            .filter(|output| self.inplace.input_of(output.id).is_none())
+            .filter(|output| !self.is_updated(output.id))
             .filter(|output| Buffer::unwritten(&output.layout, &output.elements).next().is_some())
             .collect();
         if suspects.is_empty() {
@@ -280,11 +306,9 @@ impl<'t> Placed<'t> {
             clear(buffer);
         });
         for (tensor, buffer) in tensors() {
-            let shares = |other: fn((i32, i32)) -> i32| {
-                self.inplace.is_some_and(|pair| other(pair) == tensor.id)
-            };
+            let shares = self.inplace.input_of(tensor.id).is_some();
             // In place the shared buffer holds the input.
-            if shares(|pair| pair.0) || (tensor.role == Role::Updated && !shares(|pair| pair.1)) {
+            if self.inplace.has_input(tensor.id) || (tensor.role == Role::Updated && !shares) {
                 buffer.put(&tensor.layout, &tensor.elements);
             }
         }

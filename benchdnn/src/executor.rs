@@ -3,6 +3,7 @@
 //! The real library is [`crate::library`], whose `Executor` adds the creation of primitive
 //! descriptors. Tests put a faulty one in its place; a second library is one more.
 
+use crate::data_type::DataType;
 use crate::tensor::{Buffer, Layout};
 use std::time::Duration;
 
@@ -94,6 +95,23 @@ pub struct Argument<'a> {
     pub layout: &'a Layout,
     /// The buffer, large enough for the layout.
     pub buffer: &'a Buffer,
+}
+
+/// Data that `--explain` explains: the elements of src and of scale, row-major, with their types.
+#[derive(Clone, Copy, Debug)]
+pub struct Explainable<'a> {
+    /// Dimensions of src; the last one is normalized.
+    pub dims: &'a [usize],
+    /// The type of src.
+    pub data_type: DataType,
+    /// Src.
+    pub elements: &'a [u8],
+    /// Scale, if there is one.
+    pub scale: Option<(DataType, &'a [u8])>,
+    /// Added under the root.
+    pub epsilon: f32,
+    /// Whether there is no mean.
+    pub rms_norm: bool,
 }
 
 /// A problem with an implementation chosen for it.

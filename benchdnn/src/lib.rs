@@ -36,6 +36,8 @@ pub mod report;
 pub mod roofline;
 pub mod rotation;
 pub mod run;
+pub mod step_chain;
+pub mod steps;
 pub mod summary;
 pub mod template;
 pub mod tensor;

@@ -60,6 +60,11 @@ pub trait Problem: fmt::Debug {
         false
     }
 
+    /// Every input and output that do share a buffer.
+    fn shared_buffers(&self) -> Vec<(i32, i32)> {
+        self.inplace_pair().filter(|_| self.works_in_place()).into_iter().collect()
+    }
+
     /// Why the problem is skipped whatever the library says of it.
     fn skip_reason(&self) -> Option<String> {
         None
@@ -101,6 +106,11 @@ pub trait Problem: fmt::Debug {
 
     /// How the problem falls into independent parts; `None` if it does not.
     fn slices(&self) -> Option<Slices> {
+        None
+    }
+
+    /// What `--explain` explains; `None` if the operation is no normalization by rows.
+    fn explained(&self) -> Option<Explained> {
         None
     }
 
@@ -300,19 +310,30 @@ impl Slices {
     }
 }
 
+/// A normalization of rows of src.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Explained {
+    /// The argument with the rows.
+    pub src: i32,
+    /// The factor per column, if there is one.
+    pub scale: Option<i32>,
+    /// Added under the root.
+    pub epsilon: f32,
+    /// Whether there is no mean.
+    pub rms_norm: bool,
+}
+
 /// A backward problem and the forward one whose gradients it computes.
 #[derive(Debug)]
 pub struct Gradients {
-    /// The forward problem, with a result in f32 or f64.
+    /// The forward problem, with results in f32 or f64.
     pub forward: Box<dyn Problem>,
     /// The backward problem.
     pub backward: Box<dyn Problem>,
-    /// The result of forward.
-    pub result: i32,
-    /// The input of backward that weighs the result: its gradient.
-    pub weights: i32,
-    /// Outputs of forward that backward reads.
-    pub saved: Vec<i32>,
+    /// Results of forward, and the inputs of backward that weigh them: their gradients.
+    pub results: Vec<(i32, i32)>,
+    /// Outputs of forward, and the inputs of backward that they become.
+    pub saved: Vec<(i32, i32)>,
     /// The inputs of forward that have a gradient.
     pub of: Vec<Gradient>,
 }

@@ -31,7 +31,7 @@ pub fn sets<'t>(
     if cold == ColdCache::None {
         return sets;
     }
-    if bytes == 0 || placement.inplace.is_some() {
+    if bytes == 0 || !placement.inplace.is_empty() {
         let why = if bytes == 0 { "no such tensor" } else { "the problem works in place" };
         reporter.say(&format!("  cold cache: none: {why}"));
         return sets;

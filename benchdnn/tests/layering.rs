@@ -13,12 +13,12 @@ const LAYERS: &[&[&str]] = &[
     &["contest", "data_type", "direction"],
     // Tensors, attributes, and the oracle.
     &["check", "oracle", "tensor"],
-    &["attributes", "executor"],
+    &["attributes", "executor", "steps"],
     &["fill", "library", "outcome"],
     &["execution", "peer", "progress", "summary", "template"],
     // What a driver implements.
     &["problem", "run"],
-    &["driver", "job", "post_op_chain"],
+    &["driver", "job", "post_op_chain", "step_chain"],
     // The modes, and what prints.
     &["report"],
     &["rotation", "verdict"],

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Options that problems consume, with their defaults.
-const DEFAULTS: [(&str, &str); 9] = [
+const DEFAULTS: [(&str, &str); 11] = [
     ("dir", "FWD_D"),
     ("dt", "f32"),
     ("tag", "abx"),
@@ -15,6 +15,8 @@ const DEFAULTS: [(&str, &str); 9] = [
     ("inplace", "false"),
     ("eps", "0.0625"),
     ("attr-post-ops", ""),
+    ("attr-scales", ""),
+    ("residual", ""),
 ];
 
 /// One problem: the value of each option, and its dimensions.
@@ -122,6 +124,8 @@ fn every_file_states_how_many_problems_it_stands_for() {
         "perf_types",
         "perf_chains",
         "perf_f64",
+        "perf_residual",
+        "perf_dynamic",
     ];
     for name in tests.into_iter().chain(suites) {
         assert_eq!(expand(name).len(), stated(name), "{name}");

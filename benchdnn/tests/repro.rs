@@ -58,9 +58,14 @@ fn command_line(numbers: &mut Numbers) -> Vec<String> {
         ("tag", &["abx", "axb", "xba:axb", "abx:any,axb:abx", "any", "abx:undef"]),
         ("stat_tag", &["any", "undef", "abx,axb"]),
         ("ss_dt", &["f32", "bf16,f16"]),
-        ("flags", &["", "HC", "M,", "GCHM"]),
+        ("residual", &["", "f32,bf16:f32:exact", "f16:none"]),
+        ("residual_tag", &["any", "abx:axb", "row,row:abx"]),
+        ("gate", &["", "bf16:swish:1.5,f32:logistic"]),
+        ("gate_tag", &["any", "axb"]),
+        ("partial", &["0", "1,12.5%"]),
+        ("flags", &["", "HC", "M,", "GCHM", "CMPBO,chI"]),
         ("eps", &["0.0625", "0", "1e-12", "1e-5,0.1", "123456.7", "3e38", "1e-45"]),
-        ("inplace", &["false", "true", "0,1"]),
+        ("inplace", &["false", "true", "0,1", "residual,both,sum"]),
     ];
     let mut words = Vec::new();
     for (name, values) in options {

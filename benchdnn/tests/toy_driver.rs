@@ -169,8 +169,7 @@ impl Problem for Square {
         Ok(Gradients {
             forward: Box::new(Square { backward: false, ..self.clone() }),
             backward: Box::new(self.clone()),
-            result: NORM_ARG_DST,
-            weights: NORM_ARG_DIFF_DST,
+            results: vec![(NORM_ARG_DST, NORM_ARG_DIFF_DST)],
             saved: Vec::new(),
             of: vec![Gradient { input, output, dependence }],
         })

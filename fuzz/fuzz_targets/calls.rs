@@ -1,3 +1,5 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| norm_fuzz::calls::run(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    norm_fuzz::calls::run(data);
+});

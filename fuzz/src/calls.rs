@@ -234,6 +234,18 @@ impl World {
                     out, engine, kind, softmax, src, dst, axis, attr,
                 )
             }),
+            4 if source.one_in(2) => made(|out| unsafe {
+                let (groups, hint) = (i64::from(axis), null_mut());
+                if kind < 128 {
+                    sys::norm_group_normalization_forward_primitive_desc_create(
+                        out, engine, kind, src, dst, groups, 1e-3, flags, attr,
+                    )
+                } else {
+                    sys::norm_group_normalization_backward_primitive_desc_create(
+                        out, engine, kind, third, dst, src, groups, 1e-3, flags, hint, attr,
+                    )
+                }
+            }),
             _ => {
                 let dst = self.desc(source);
                 made(|out| unsafe {

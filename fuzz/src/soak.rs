@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 /// What a flat process may still grow by: the allocator's arenas.
 const SLACK: u64 = 4 << 20;
+/// The interval at which resident memory is read.
+const SAMPLING: Duration = Duration::from_millis(50);
 
 /// Bytes of this process that are in memory.
 fn resident() -> u64 {
@@ -41,7 +43,7 @@ fn main() -> ExitCode {
             });
         }
         while begin.elapsed() < Duration::from_secs(seconds) {
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(SAMPLING);
             let half = usize::from(begin.elapsed() > Duration::from_secs(seconds) / 2);
             // The first tenth fills caches and arenas.
             if begin.elapsed() > Duration::from_secs(seconds) / 10 {

@@ -62,6 +62,18 @@ args! {
     SrcScale = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_SRC, "src_scale";
     /// The scale that the destination is divided by.
     DstScale = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_DST, "dst_scale";
+    /// The zero points that dynamic quantization adds to the destination.
+    DstZeroPoint = sys::NORM_ARG_ATTR_ZERO_POINTS | sys::NORM_ARG_DST, "dst_zero_point";
+    /// What is added to the source before it is normalized.
+    Residual = sys::NORM_ARG_RESIDUAL, "residual";
+    /// The sum of source and residual.
+    ResidualDst = sys::NORM_ARG_RESIDUAL_DST, "residual_dst";
+    /// The gradient with respect to that sum.
+    DiffResidualDst = sys::NORM_ARG_DIFF_RESIDUAL_DST, "diff_residual_dst";
+    /// The gate of the result or of what is normalized.
+    Gate = sys::NORM_ARG_GATE, "gate";
+    /// The gradient with respect to the gate.
+    DiffGate = sys::NORM_ARG_DIFF_GATE, "diff_gate";
 }
 
 impl Arg {
@@ -83,7 +95,14 @@ impl Arg {
             (Self::DiffScale, _) => "with diff_scale()",
             (Self::DiffShift, _) => "with diff_shift()",
             (Self::SrcScale, _) => "with src_scale()",
-            (Self::DstScale, _) => "with dst_scale()",
+            (Self::DstScale, Direction::Input) => "with dst_scale()",
+            (Self::DstScale, Direction::Output) => "with dst_scale_out()",
+            (Self::DstZeroPoint, _) => "with dst_zero_point_out()",
+            (Self::Residual, _) => "with residual()",
+            (Self::ResidualDst, _) => "with residual_dst() or residual_in_place()",
+            (Self::DiffResidualDst, _) => "with diff_residual_dst()",
+            (Self::Gate, _) => "with gate()",
+            (Self::DiffGate, _) => "with diff_gate()",
         }
     }
 
@@ -98,13 +117,23 @@ impl Arg {
             Self::DiffScale => "leave it out, or use Backward::new with Flags::SCALE",
             Self::DiffShift => "leave it out, or use Backward::new with Flags::SHIFT",
             Self::SrcScale | Self::DstScale => "leave it out, or add it with Attr::set_scales",
+            Self::Residual | Self::ResidualDst | Self::DiffResidualDst => {
+                "leave it out, or add it with Attr::set_residual"
+            }
+            Self::Gate | Self::DiffGate => "leave it out, or add it with Attr::set_gate",
+            Self::DstZeroPoint => "leave it out, or use Attr::set_dynamic_zero_points",
             _ => "leave it out",
         }
     }
 
     /// Whether an input may share its memory with an output.
     pub(crate) fn may_be_in_place(input: Self, output: Self) -> bool {
-        matches!((input, output), (Self::Src, Self::Dst) | (Self::DiffDst, Self::DiffSrc))
+        matches!(
+            (input, output),
+            (Self::Src, Self::Dst | Self::ResidualDst)
+                | (Self::DiffDst, Self::DiffSrc)
+                | (Self::Residual, Self::ResidualDst)
+        )
     }
 }
 
@@ -195,8 +224,8 @@ impl<'x> Args<'x> {
         self.bind(arg, memory.as_ptr(), Direction::Output)
     }
 
-    /// Binds one memory as `input` and `output`: `Src` and `Dst`, or `DiffDst` and `DiffSrc`. The
-    /// primitive must have the same descriptor for both.
+    /// Binds one memory as `input` and `output`: `Src` and `Dst`, `DiffDst` and `DiffSrc`, or `Src` or
+    /// `Residual` and `ResidualDst`. The primitive must have the same descriptor for both.
     #[must_use]
     pub fn in_place(self, input: Arg, output: Arg, memory: &'x mut Memory<'_>) -> Self {
         let memory = memory.as_ptr();

@@ -1,11 +1,16 @@
 //! Primitive attributes: [`Attr`].
 
 use std::fmt;
+use std::ptr;
 
 use norm_sys as sys;
 
+use crate::data_type::DataType;
 use crate::error::{Result, check};
 use crate::handle::Handle;
+#[cfg(doc)]
+use crate::layer_normalization::Flags;
+use crate::memory_desc::MemoryDesc;
 use crate::post_ops::PostOps;
 use crate::primitive::Arg;
 
@@ -18,6 +23,36 @@ pub enum ScratchpadMode {
     /// The caller, as an argument of each execution with the descriptor
     /// [`Primitive::scratchpad_desc`](crate::primitive::Primitive::scratchpad_desc).
     User,
+}
+
+/// What is normalized where a residual is added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ResidualRounding {
+    /// The sum as it is stored, in its type (that of the residual if it is not stored): the bits of
+    /// an addition followed by the normalization of its result.
+    #[default]
+    Rounded,
+    /// The sum in f32.
+    Exact,
+}
+
+/// The function of a gate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Gating {
+    /// `gate / (1 + exp(-alpha*gate))`; with an alpha of 1 this is SiLU.
+    Swish(f32),
+    /// `1 / (1 + exp(-gate))`
+    Logistic,
+}
+
+/// How the library computes scales of the destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DynamicScale {
+    /// The largest absolute value of a group over the largest value of the type, as f32 or
+    /// f8_e4m3.
+    Largest(DataType),
+    /// A power of two, as e8m0 (OCP MX).
+    PowerOfTwo,
 }
 
 /// Attributes of a primitive.
@@ -60,6 +95,189 @@ impl Attr {
         })
     }
 
+    /// Adds a residual to the source before it is normalized: [`Arg::Residual`], and the sum, if it
+    /// is wanted, as [`Arg::ResidualDst`] of this descriptor. Both have the dimensions of `src`.
+    /// Backward has the gradient of the sum as [`Arg::DiffResidualDst`], and needs `sum`.
+    ///
+    /// ```
+    /// use norm_rs::attr::ResidualRounding;
+    /// use norm_rs::layer_normalization::{Flags, Forward, ForwardArgs};
+    /// use norm_rs::{Attr, DataType, Engine, Memory, MemoryDesc, Stream};
+    ///
+    /// let engine = Engine::cpu()?;
+    /// let stream = Stream::new(&engine)?;
+    /// let rows = MemoryDesc::dense(&[1, 2], DataType::F32)?;
+    /// let mut attr = Attr::new()?;
+    /// attr.set_residual(&rows, Some(&rows), ResidualRounding::Rounded)?;
+    /// let norm = Forward::inference(&engine, &rows)
+    ///     .flags(Flags::RMS_NORM)
+    ///     .epsilon(0.0)
+    ///     .attr(&attr)
+    ///     .build()?;
+    ///
+    /// let (block, mut stream_of_sums, mut normalized) = ([0.5f32, 3.0], [0.5f32, 4.0], [0.0f32; 2]);
+    /// let src = Memory::from_slice(&engine, &rows, &block)?;
+    /// let mut sum = Memory::from_mut_slice(&engine, &rows, &mut stream_of_sums)?;
+    /// let mut dst = Memory::from_mut_slice(&engine, &rows, &mut normalized)?;
+    /// norm.execute(&stream, ForwardArgs::new(&src, &mut dst).residual_in_place(&mut sum))?;
+    /// assert_eq!(stream_of_sums, [1.0, 7.0]); // root mean square 5
+    /// assert_eq!(normalized, [0.2, 1.4]);
+    /// # Ok::<(), norm_rs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for empty descriptors or
+    /// ones without a layout.
+    pub fn set_residual(
+        &mut self,
+        residual: &MemoryDesc,
+        sum: Option<&MemoryDesc>,
+        rounding: ResidualRounding,
+    ) -> Result<()> {
+        let rounding = match rounding {
+            ResidualRounding::Rounded => sys::norm_residual_rounded,
+            ResidualRounding::Exact => sys::norm_residual_exact,
+        };
+        let sum = sum.map_or(ptr::null(), MemoryDesc::as_ptr);
+        let (attr, residual) = (self.0.as_ptr(), residual.as_ptr());
+        // SAFETY: as above; the descriptors are valid or NULL.
+        check(unsafe { sys::norm_primitive_attr_set_residual(attr, residual, sum, rounding) })
+    }
+
+    /// Multiplies by a function of a gate, [`Arg::Gate`] of this descriptor: what is normalized with
+    /// [`Flags::GATE_INPUT`], the result with [`Flags::GATE_OUTPUT`].
+    ///
+    /// ```
+    /// use norm_rs::attr::Gating;
+    /// use norm_rs::layer_normalization::{Flags, Forward, ForwardArgs};
+    /// use norm_rs::{Attr, DataType, Engine, Memory, MemoryDesc, Stream};
+    ///
+    /// let engine = Engine::cpu()?;
+    /// let stream = Stream::new(&engine)?;
+    /// let rows = MemoryDesc::dense(&[1, 2], DataType::F32)?;
+    /// let mut attr = Attr::new()?;
+    /// attr.set_gate(&rows, Gating::Swish(1.0))?;
+    /// let norm = Forward::inference(&engine, &rows)
+    ///     .flags(Flags::RMS_NORM | Flags::GATE_OUTPUT)
+    ///     .epsilon(0.0)
+    ///     .attr(&attr)
+    ///     .build()?;
+    ///
+    /// let src = Memory::from_slice(&engine, &rows, &[1.0f32, 7.0])?; // root mean square 5
+    /// let gate = Memory::from_slice(&engine, &rows, &[0.0f32, 1.0])?;
+    /// let mut dst = Memory::new(&engine, &rows)?;
+    /// norm.execute(&stream, ForwardArgs::new(&src, &mut dst).gate(&gate))?;
+    /// let got = dst.as_slice::<f32>()?;
+    /// assert!(got[0] == 0.0 && (got[1] - 1.4 * 0.731_058_6).abs() < 1e-6);
+    /// # Ok::<(), norm_rs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for an empty descriptor or
+    /// one without a layout.
+    pub fn set_gate(&mut self, gate: &MemoryDesc, function: Gating) -> Result<()> {
+        let (kind, alpha) = match function {
+            Gating::Swish(alpha) => (sys::norm_eltwise_swish, alpha),
+            Gating::Logistic => (sys::norm_eltwise_logistic, 0.0),
+        };
+        let (attr, gate) = (self.0.as_ptr(), gate.as_ptr());
+        // SAFETY: as above; the descriptor is valid.
+        check(unsafe { sys::norm_primitive_attr_set_gate(attr, gate, kind, alpha) })
+    }
+
+    /// RMS normalization by the mean square of the first `elements` of each row; 0 for all of them.
+    ///
+    /// # Errors
+    /// None in practice. More elements than a row has are an error of the primitive.
+    pub fn set_partial_norm(&mut self, elements: usize) -> Result<()> {
+        let elements = i64::try_from(elements).unwrap_or(i64::MAX);
+        // SAFETY: the attributes are valid and `&mut self` makes the change exclusive.
+        check(unsafe { sys::norm_primitive_attr_set_partial_norm(self.0.as_ptr(), elements) })
+    }
+
+    /// The library computes scales for groups of `group` elements of each row of the destination,
+    /// which has `ndims` dimensions and is s8, u8, f8_e4m3 or f8_e5m2. They are the output
+    /// [`Arg::DstScale`], with the dimensions of `dst` and the last divided by `group`.
+    ///
+    /// ```
+    /// use norm_rs::attr::DynamicScale;
+    /// use norm_rs::layer_normalization::{Flags, Forward, ForwardArgs};
+    /// use norm_rs::primitive::Arg;
+    /// use norm_rs::{Attr, DataType, Engine, Memory, MemoryDesc, Stream};
+    ///
+    /// let engine = Engine::cpu()?;
+    /// let stream = Stream::new(&engine)?;
+    /// let rows = MemoryDesc::dense(&[1, 2], DataType::F32)?;
+    /// let quantized = MemoryDesc::dense(&[1, 2], DataType::S8)?;
+    /// let mut attr = Attr::new()?;
+    /// attr.set_dynamic_scales(DynamicScale::Largest(DataType::F32), 2, 2)?;
+    /// let norm = Forward::inference(&engine, &rows)
+    ///     .dst(&quantized)
+    ///     .flags(Flags::RMS_NORM)
+    ///     .epsilon(0.0)
+    ///     .attr(&attr)
+    ///     .build()?;
+    ///
+    /// let src = Memory::from_slice(&engine, &rows, &[1.0f32, 7.0])?; // root mean square 5
+    /// let mut dst = Memory::new(&engine, &quantized)?;
+    /// let of_scales = norm.primitive().arg_desc(Arg::DstScale)?.expect("an output");
+    /// let mut scales = Memory::new(&engine, &of_scales)?;
+    /// norm.execute(&stream, ForwardArgs::new(&src, &mut dst).dst_scale_out(&mut scales))?;
+    /// assert_eq!(dst.as_slice::<i8>()?, [18, 127]);
+    /// assert!((scales.as_slice::<f32>()?[0] - 1.4 / 127.0).abs() < 1e-6);
+    /// # Ok::<(), norm_rs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) or
+    /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for another type of scales.
+    pub fn set_dynamic_scales(
+        &mut self,
+        scale: DynamicScale,
+        group: usize,
+        ndims: usize,
+    ) -> Result<()> {
+        let (data_type, mode) = match scale {
+            DynamicScale::Largest(data_type) => (data_type, sys::norm_quantization_mode_dynamic_fp),
+            DynamicScale::PowerOfTwo => (DataType::E8m0, sys::norm_quantization_mode_dynamic_mx),
+        };
+        let (groups, mask) = groups(group, ndims);
+        // SAFETY: as above; there are two group sizes.
+        check(unsafe {
+            sys::norm_primitive_attr_set_scales_v3(
+                self.0.as_ptr(),
+                Arg::Dst.to_c(),
+                mask,
+                2,
+                groups.as_ptr(),
+                data_type.to_c(),
+                0,
+                mode,
+            )
+        })
+    }
+
+    /// Dynamic scales have zero points, s32, as the output [`Arg::DstZeroPoint`]; the destination is
+    /// u8. `group` and `ndims` are those of [`set_dynamic_scales`](Self::set_dynamic_scales).
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for a group of 0.
+    pub fn set_dynamic_zero_points(&mut self, group: usize, ndims: usize) -> Result<()> {
+        let (groups, mask) = groups(group, ndims);
+        // SAFETY: as above; there are two group sizes.
+        check(unsafe {
+            sys::norm_primitive_attr_set_zero_points_v2(
+                self.0.as_ptr(),
+                Arg::Dst.to_c(),
+                mask,
+                2,
+                groups.as_ptr(),
+                DataType::S32.to_c(),
+                0,
+            )
+        })
+    }
+
     /// Replaces the post-operations with a copy of `list`.
     ///
     /// # Errors
@@ -87,6 +305,11 @@ impl Attr {
     pub(crate) fn as_ptr(&self) -> sys::const_norm_primitive_attr_t {
         self.0.as_ptr()
     }
+}
+
+/// The sizes of groups along the last two dimensions, and the mask of all dimensions.
+fn groups(group: usize, ndims: usize) -> ([i64; 2], i32) {
+    ([1, i64::try_from(group).unwrap_or(i64::MAX)], (1_i32 << ndims.min(12)) - 1)
 }
 
 impl fmt::Debug for Attr {

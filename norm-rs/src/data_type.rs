@@ -31,17 +31,36 @@ pub enum DataType {
     F8E5m2,
     /// 8 bits with a 4-bit exponent and no infinity (OCP).
     F8E4m3,
+    /// Powers of two from 2^-127 to 2^127 in 8 bits: scales (OCP MX).
+    E8m0,
 }
 
 impl DataType {
     /// Size of an element in bytes.
     pub fn size(self) -> usize {
         match self {
-            Self::S8 | Self::U8 | Self::F8E5m2 | Self::F8E4m3 => 1,
+            Self::S8 | Self::U8 | Self::F8E5m2 | Self::F8E4m3 | Self::E8m0 => 1,
             Self::F16 | Self::Bf16 => 2,
             Self::F32 | Self::S32 => 4,
             Self::F64 => 8,
         }
+    }
+
+    /// The machine epsilon, the distance from 1 to the next larger number; `None` for integers.
+    ///
+    /// It is what PyTorch's `rms_norm` takes if its `eps` is `None`. It is never a default here: that of bf16 makes
+    /// outputs 0.4% smaller at an RMS of 1, and 9 times at 0.01.
+    ///
+    /// ```
+    /// use norm_rs::DataType;
+    /// assert_eq!(DataType::F32.machine_epsilon(), Some(f32::EPSILON));
+    /// assert_eq!(DataType::Bf16.machine_epsilon(), Some(0.0078125));
+    /// assert_eq!(DataType::S8.machine_epsilon(), None);
+    /// ```
+    pub fn machine_epsilon(self) -> Option<f32> {
+        // SAFETY: any value is allowed.
+        let epsilon = unsafe { sys::norm_data_type_epsilon(self.to_c()) };
+        (epsilon > 0.0).then_some(epsilon as f32)
     }
 
     pub(crate) fn to_c(self) -> sys::norm_data_type_t {
@@ -55,6 +74,7 @@ impl DataType {
             Self::F64 => sys::norm_f64,
             Self::F8E5m2 => sys::norm_f8_e5m2,
             Self::F8E4m3 => sys::norm_f8_e4m3,
+            Self::E8m0 => sys::norm_e8m0,
         }
     }
 
@@ -70,6 +90,7 @@ impl DataType {
             sys::norm_f64 => Self::F64,
             sys::norm_f8_e5m2 => Self::F8E5m2,
             sys::norm_f8_e4m3 => Self::F8E4m3,
+            sys::norm_e8m0 => Self::E8m0,
             _ => return None,
         })
     }
@@ -87,6 +108,7 @@ impl fmt::Display for DataType {
             Self::F64 => "f64",
             Self::F8E5m2 => "f8_e5m2",
             Self::F8E4m3 => "f8_e4m3",
+            Self::E8m0 => "e8m0",
         })
     }
 }

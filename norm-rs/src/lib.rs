@@ -101,6 +101,8 @@ pub mod candle;
 pub mod data_type;
 pub mod engine;
 pub mod error;
+pub mod explain;
+pub mod group_normalization;
 pub mod info;
 pub mod layer_normalization;
 pub mod memory;
@@ -117,7 +119,7 @@ pub mod softmax;
 pub mod stream;
 pub mod tag;
 
-pub use attr::{Attr, ScratchpadMode};
+pub use attr::{Attr, DynamicScale, Gating, ResidualRounding, ScratchpadMode};
 pub use data_type::{DataType, Element, Float, Parameter};
 pub use engine::{Engine, EngineKind};
 pub use error::{Error, ErrorKind, Result};
@@ -126,10 +128,11 @@ pub use half::{bf16, f16};
 pub use memory::Memory;
 pub use memory_desc::{Dims, MemoryDesc};
 pub use slices::{
-    Gradients, Statistics, layer_norm, layer_norm_backward, layer_norm_backward_in_place,
-    layer_norm_in_place, layer_norm_training, log_softmax, log_softmax_backward,
-    log_softmax_backward_in_place, log_softmax_in_place, rms_norm, rms_norm_backward,
-    rms_norm_backward_in_place, rms_norm_in_place, rms_norm_training, softmax, softmax_backward,
+    Gradients, Statistics, layer_norm, layer_norm_axis, layer_norm_backward,
+    layer_norm_backward_in_place, layer_norm_in_place, layer_norm_normalized_shape,
+    layer_norm_training, log_softmax, log_softmax_backward, log_softmax_backward_in_place,
+    log_softmax_in_place, rms_norm, rms_norm_axis, rms_norm_backward, rms_norm_backward_in_place,
+    rms_norm_in_place, rms_norm_normalized_shape, rms_norm_training, softmax, softmax_backward,
     softmax_backward_in_place, softmax_in_place,
 };
 pub use stream::Stream;

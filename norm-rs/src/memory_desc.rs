@@ -197,6 +197,99 @@ impl MemoryDesc {
         DataType::from_c(data_type)
     }
 
+    /// The same elements in the same logical order with other dimensions. Dimensions that are merged or split must be
+    /// dense.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the number of elements differs or the
+    /// layout does not allow it.
+    pub fn reshape(&self, dims: &[usize]) -> Result<Self> {
+        let entries = dims_to_c("dims", dims)?;
+        // SAFETY: the descriptor is valid, and there are as many dimensions; on success a descriptor that the caller
+        // owns is stored.
+        let desc = unsafe {
+            Handle::create(|out| {
+                sys::norm_memory_desc_reshape(
+                    out,
+                    self.as_ptr(),
+                    dims.len() as i32,
+                    entries.as_ptr(),
+                )
+            })
+        };
+        desc.map(Self)
+    }
+
+    /// The tensor with its axes in another order: axis `i` becomes axis `permutation[i]`. No element moves.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if it is no permutation of the axes.
+    pub fn permute_axes(&self, permutation: &[usize]) -> Result<Self> {
+        if permutation.len() != self.dims().len() {
+            let count = self.dims().len();
+            return Err(Error::invalid(
+                "permutation",
+                format_args!("has {} axes, the tensor {count}", permutation.len()),
+            ));
+        }
+        let axes: Vec<i32> =
+            permutation.iter().map(|axis| i32::try_from(*axis).unwrap_or(-1)).collect();
+        // SAFETY: as above.
+        let desc = unsafe {
+            Handle::create(|out| {
+                sys::norm_memory_desc_permute_axes(out, self.as_ptr(), axes.as_ptr())
+            })
+        };
+        desc.map(Self)
+    }
+
+    /// The tensor with its last `trailing` dimensions as one, for PyTorch's `normalized_shape`.
+    ///
+    /// ```
+    /// use norm_rs::{DataType, MemoryDesc};
+    /// let images = MemoryDesc::dense(&[8, 3, 16, 16], DataType::F32)?;
+    /// assert_eq!(&*images.normalized_shape(3)?.dims(), [8, 768]);
+    /// # Ok::<(), norm_rs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`reshape`](Self::reshape), and if there are not so many dimensions.
+    pub fn normalized_shape(&self, trailing: usize) -> Result<Self> {
+        let mut dims = self.dims().to_vec();
+        if trailing == 0 || trailing > dims.len() {
+            let count = dims.len();
+            return Err(Error::invalid(
+                "trailing",
+                format_args!("is {trailing} of {count} dimensions"),
+            ));
+        }
+        let last = dims.split_off(dims.len() - trailing).iter().product();
+        dims.push(last);
+        self.reshape(&dims)
+    }
+
+    /// The tensor with an axis as the last one, for Keras' `axis`. The other axes keep their order.
+    ///
+    /// ```
+    /// use norm_rs::{DataType, MemoryDesc};
+    /// let images = MemoryDesc::dense(&[8, 3, 16, 16], DataType::F32)?;
+    /// let channels = images.with_axis_last(1)?;
+    /// assert_eq!(&*channels.dims(), [8, 16, 16, 3]);
+    /// assert_eq!(channels.strides().as_deref(), Some(&[768, 16, 1, 256][..]));
+    /// # Ok::<(), norm_rs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the tensor does not have the axis.
+    pub fn with_axis_last(&self, axis: usize) -> Result<Self> {
+        let count = self.dims().len();
+        if axis >= count {
+            return Err(Error::invalid("axis", format_args!("is {axis} of {count} dimensions")));
+        }
+        let place = |at: usize| if at == axis { count - 1 } else { at - usize::from(at > axis) };
+        self.permute_axes(&(0..count).map(place).collect::<Vec<_>>())
+    }
+
     /// Size in bytes of a buffer for the tensor; 0 for [`Tag::Any`] or if a dimension is 0.
     pub fn size(&self) -> usize {
         // SAFETY: the descriptor is valid.

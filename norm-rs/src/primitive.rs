@@ -5,6 +5,7 @@
 
 use std::ffi::{CStr, c_char};
 use std::fmt;
+use std::marker::PhantomData;
 use std::ptr;
 
 use norm_sys as sys;
@@ -66,6 +67,19 @@ struct Parameter {
     direction: Direction,
     /// Owned by the primitive's descriptor.
     desc: sys::const_norm_memory_desc_t,
+}
+
+/// A primitive with its arguments, which are checked, for [`Stream::execute_many`]. It may be executed several times.
+pub struct Call<'x> {
+    primitive: &'x Primitive,
+    pairs: Vec<sys::norm_exec_arg_t>,
+    memories: PhantomData<Args<'x>>,
+}
+
+impl fmt::Debug for Call<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").field("primitive", self.primitive).finish()
+    }
 }
 
 /// An executable problem.
@@ -144,6 +158,21 @@ impl Primitive {
         };
         stream.resume_panic();
         check(status)
+    }
+
+    /// This primitive with arguments, to be executed by [`Stream::execute_many`].
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub fn with<'x>(&'x self, args: Args<'x>) -> Result<Call<'x>> {
+        let pair = |parameter: &Parameter| {
+            let memory = self.bound(parameter, &args)?;
+            Ok(sys::norm_exec_arg_t { arg: parameter.arg.to_c(), memory })
+        };
+        let pairs = self.parameters.iter().map(pair).collect::<Result<Vec<_>>>()?;
+        self.reject_unused(&args)?;
+        let pairs = self.with_operands(&pairs, &args)?;
+        Ok(Call { primitive: self, pairs, memories: PhantomData })
     }
 
     /// The arguments with the operands of post-operations.
@@ -340,6 +369,30 @@ impl Primitive {
     }
 }
 
+/// Runs the calls in one parallel region.
+pub(crate) fn execute_many(stream: &Stream<'_>, calls: &[Call<'_>]) -> Result<()> {
+    let primitives = calls.iter().map(|call| call.primitive.handle.as_ptr().cast_const());
+    let primitives: Vec<_> = primitives.collect();
+    // At most Arg::COUNT and two for each post-operation.
+    let nargs: Vec<_> = calls.iter().map(|call| call.pairs.len() as i32).collect();
+    let args: Vec<_> = calls.iter().map(|call| call.pairs.as_ptr()).collect();
+    // More calls than an i32 counts do not fit in memory.
+    let count = calls.len() as i32;
+    // SAFETY: as in `execute`, which checks as `with` did. The calls borrow their outputs exclusively, so none of them writes what another one
+    // accesses.
+    let status = unsafe {
+        sys::norm_primitive_execute_many(
+            count,
+            primitives.as_ptr(),
+            stream.as_ptr(),
+            nargs.as_ptr(),
+            args.as_ptr(),
+        )
+    };
+    stream.resume_panic();
+    check(status)
+}
+
 impl fmt::Debug for Primitive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let args: Vec<_> = self.parameters.iter().map(|parameter| parameter.arg).collect();
@@ -357,11 +410,14 @@ fn parameter(desc: sys::const_norm_primitive_desc_t, arg: Arg) -> Option<Paramet
         // An input of the backward pass of softmax, which has diff_dst.
         Arg::Dst => query(sys::norm_query_diff_dst_md, 0).is_none(),
         Arg::DiffSrc | Arg::DiffScale | Arg::DiffShift | Arg::Scratchpad => true,
+        Arg::ResidualDst | Arg::DiffGate | Arg::DstZeroPoint => true,
         // Statistics may be inputs or outputs; outputs are listed after dst.
         Arg::Mean => query(sys::norm_query_dst_md, 1).is_some(),
         Arg::Variance => query(sys::norm_query_dst_md, 2).is_some(),
         Arg::Src | Arg::Scale | Arg::Shift | Arg::DiffDst => false,
-        Arg::SrcScale | Arg::DstScale => false,
+        Arg::SrcScale | Arg::Residual | Arg::DiffResidualDst | Arg::Gate => false,
+        // Scales that the primitive computes are listed after the statistics.
+        Arg::DstScale => query(sys::norm_query_dst_md, 3).is_some(),
     };
     Some(Parameter {
         arg,
@@ -383,10 +439,15 @@ fn query_md(
 
 /// Whether a descriptor is empty. A tensor with a dimension of 0 is not.
 fn is_empty(desc: sys::const_norm_memory_desc_t) -> bool {
+    ndims(desc) == 0
+}
+
+/// The number of dimensions; 0 for an empty descriptor.
+fn ndims(desc: sys::const_norm_memory_desc_t) -> i32 {
     let mut ndims = 0;
     // SAFETY: the descriptor is valid; the answer to this query is an int.
     let status = unsafe {
         sys::norm_memory_desc_query(desc, sys::norm_query_ndims_s32, (&raw mut ndims).cast())
     };
-    status != sys::norm_success || ndims == 0
+    if status == sys::norm_success { ndims } else { 0 }
 }

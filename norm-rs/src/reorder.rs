@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::memory::{Access, Memory};
 use crate::memory_desc::MemoryDesc;
-use crate::primitive::{Arg, Args, Primitive};
+use crate::primitive::{Arg, Args, Call, Primitive};
 use crate::stream::Stream;
 
 /// An executable reorder. Threads can share it.
@@ -99,6 +99,14 @@ impl Reorder {
     /// As [`Primitive::execute`].
     pub fn execute(&self, stream: &Stream<'_>, args: ReorderArgs<'_>) -> Result<()> {
         self.0.execute(stream, args.0)
+    }
+
+    /// This primitive with arguments, for [`Stream::execute_many`].
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub fn with<'x>(&'x self, args: ReorderArgs<'x>) -> Result<Call<'x>> {
+        self.0.with(args.0)
     }
 
     /// The primitive: descriptors of the arguments, name of the implementation.

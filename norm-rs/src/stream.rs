@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result, check};
 use crate::handle::Handle;
 use crate::parallel_for::{Pool, run_on_pool};
+use crate::primitive::{self, Call};
 
 /// Executes primitives in call order. An execution has finished when `execute` returns.
 ///
@@ -130,6 +131,43 @@ impl<'p> Stream<'p> {
         })?;
         self.pool = None;
         Ok(())
+    }
+
+    /// Executes calls that do not depend on each other in one parallel region. Results have the bits of executing
+    /// them one after another. Threads take whole primitives, and then rows of those that still run.
+    ///
+    /// ```
+    /// use norm_rs::layer_normalization::{Flags, Forward, ForwardArgs};
+    /// use norm_rs::{DataType, Engine, Memory, MemoryDesc, Stream};
+    ///
+    /// let engine = Engine::cpu()?;
+    /// let stream = Stream::new(&engine)?;
+    /// // Norms of the heads of queries and keys.
+    /// let (queries, keys) = (vec![0.5f32; 32 * 128], vec![2.0f32; 8 * 128]);
+    /// let [query_desc, key_desc] =
+    ///     [32, 8].map(|heads| MemoryDesc::dense(&[heads, 128], DataType::F32).unwrap());
+    /// let norm = |desc| Forward::inference(&engine, desc).flags(Flags::RMS_NORM).build();
+    /// let (query_norm, key_norm) = (norm(&query_desc)?, norm(&key_desc)?);
+    /// let src = Memory::from_slice(&engine, &query_desc, &queries)?;
+    /// let key_src = Memory::from_slice(&engine, &key_desc, &keys)?;
+    /// let mut dst = Memory::new(&engine, &query_desc)?;
+    /// let mut key_dst = Memory::new(&engine, &key_desc)?;
+    /// stream.execute_many(&[
+    ///     query_norm.with(ForwardArgs::new(&src, &mut dst))?,
+    ///     key_norm.with(ForwardArgs::new(&key_src, &mut key_dst))?,
+    /// ])?;
+    /// assert!((key_dst.as_slice::<f32>()?[0] - 1.0).abs() < 1e-4);
+    /// # Ok::<(), norm_rs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), with the indices of the calls: they share a
+    /// scratchpad. [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory). On failure nothing is written.
+    ///
+    /// # Panics
+    /// As [`Primitive::execute`](crate::primitive::Primitive::execute).
+    pub fn execute_many(&self, calls: &[Call<'_>]) -> Result<()> {
+        primitive::execute_many(self, calls)
     }
 
     /// Waits until everything on the stream has finished. On the CPU that is always the case.

@@ -1,5 +1,10 @@
 // Made by bindgen from include/norm.h: `NORM_BLESS=1 cargo test -p norm-sys`.
 
+pub const NORM_ARG_RESIDUAL: i32 = 1073741825;
+pub const NORM_ARG_RESIDUAL_DST: i32 = 1073741826;
+pub const NORM_ARG_DIFF_RESIDUAL_DST: i32 = 1073741827;
+pub const NORM_ARG_GATE: i32 = 1073741828;
+pub const NORM_ARG_DIFF_GATE: i32 = 1073741829;
 pub const NORM_MAX_NDIMS: i32 = 12;
 pub const NORM_ARG_SRC: i32 = 1;
 pub const NORM_ARG_SRC_0: i32 = 1;
@@ -23,9 +28,13 @@ pub const NORM_ARG_DIFF_SHIFT: i32 = 256;
 pub const NORM_ARG_ATTR_SCALES: i32 = 4096;
 pub const NORM_ARG_ATTR_ZERO_POINTS: i32 = 8192;
 pub const NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE: i32 = 32768;
+pub const NORM_REMEDIES: i32 = 6;
 pub const NORM_VERSION_MAJOR: i32 = 0;
 pub const NORM_VERSION_MINOR: i32 = 1;
 pub const NORM_VERSION_PATCH: i32 = 0;
+pub const norm_residual_rounded: norm_residual_rounding_t = 16777216;
+pub const norm_residual_exact: norm_residual_rounding_t = 16777217;
+pub type norm_residual_rounding_t = ::core::ffi::c_uint;
 pub const norm_format_tag_undef: norm_format_tag_t = 0;
 pub const norm_format_tag_any: norm_format_tag_t = 1;
 pub const norm_a: norm_format_tag_t = 2;
@@ -1294,6 +1303,10 @@ pub const norm_use_shift: norm_normalization_flags_t = 4;
 pub const norm_fuse_norm_relu: norm_normalization_flags_t = 8;
 pub const norm_fuse_norm_add_relu: norm_normalization_flags_t = 16;
 pub const norm_rms_norm: norm_normalization_flags_t = 32;
+pub const norm_scale_plus_one: norm_normalization_flags_t = 16777216;
+pub const norm_round_before_scale: norm_normalization_flags_t = 33554432;
+pub const norm_gate_output: norm_normalization_flags_t = 67108864;
+pub const norm_gate_input: norm_normalization_flags_t = 134217728;
 pub type norm_normalization_flags_t = ::core::ffi::c_uint;
 pub const norm_cpu_isa_default: norm_cpu_isa_t = 0;
 pub const norm_cpu_isa_sse41: norm_cpu_isa_t = 1;
@@ -1318,6 +1331,98 @@ pub type norm_cpu_isa_t = ::core::ffi::c_uint;
 pub const norm_cpu_isa_no_hints: norm_cpu_isa_hints_t = 0;
 pub const norm_cpu_isa_prefer_ymm: norm_cpu_isa_hints_t = 1;
 pub type norm_cpu_isa_hints_t = ::core::ffi::c_uint;
+pub const norm_warning_epsilon_dominates: norm_explanation_warning_t = 16777216;
+pub const norm_warning_epsilon_vanishes: norm_explanation_warning_t = 33554432;
+pub const norm_warning_squares_overflow: norm_explanation_warning_t = 67108864;
+pub const norm_warning_zero_rows: norm_explanation_warning_t = 134217728;
+pub const norm_warning_not_finite: norm_explanation_warning_t = 268435456;
+pub type norm_explanation_warning_t = ::core::ffi::c_uint;
+pub const norm_remedy_smaller_epsilon: norm_remedy_kind_t = 16777216;
+pub const norm_remedy_larger_epsilon: norm_remedy_kind_t = 16777217;
+pub const norm_remedy_clip_src: norm_remedy_kind_t = 16777218;
+pub const norm_remedy_scale_plus_one: norm_remedy_kind_t = 16777219;
+pub const norm_remedy_temperature: norm_remedy_kind_t = 16777220;
+pub const norm_remedy_fold_ratio: norm_remedy_kind_t = 16777221;
+pub type norm_remedy_kind_t = ::core::ffi::c_uint;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct norm_explanation_t {
+    pub rows: norm_dim_t,
+    pub cols: norm_dim_t,
+    pub epsilon: f64,
+    pub rms_in: f64,
+    pub divisor: f64,
+    pub ratio: f64,
+    pub smallest_ratio: f64,
+    pub smallest_ratio_row: norm_dim_t,
+    pub scale_mean: f64,
+    pub scale_rms: f64,
+    pub correlation: f64,
+    pub rms_out: f64,
+    pub amplification: f64,
+    pub warnings: ::core::ffi::c_uint,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of norm_explanation_t"][::core::mem::size_of::<norm_explanation_t>() - 112usize];
+    ["Alignment of norm_explanation_t"][::core::mem::align_of::<norm_explanation_t>() - 8usize];
+    ["Offset of field: norm_explanation_t::rows"]
+        [::core::mem::offset_of!(norm_explanation_t, rows) - 0usize];
+    ["Offset of field: norm_explanation_t::cols"]
+        [::core::mem::offset_of!(norm_explanation_t, cols) - 8usize];
+    ["Offset of field: norm_explanation_t::epsilon"]
+        [::core::mem::offset_of!(norm_explanation_t, epsilon) - 16usize];
+    ["Offset of field: norm_explanation_t::rms_in"]
+        [::core::mem::offset_of!(norm_explanation_t, rms_in) - 24usize];
+    ["Offset of field: norm_explanation_t::divisor"]
+        [::core::mem::offset_of!(norm_explanation_t, divisor) - 32usize];
+    ["Offset of field: norm_explanation_t::ratio"]
+        [::core::mem::offset_of!(norm_explanation_t, ratio) - 40usize];
+    ["Offset of field: norm_explanation_t::smallest_ratio"]
+        [::core::mem::offset_of!(norm_explanation_t, smallest_ratio) - 48usize];
+    ["Offset of field: norm_explanation_t::smallest_ratio_row"]
+        [::core::mem::offset_of!(norm_explanation_t, smallest_ratio_row) - 56usize];
+    ["Offset of field: norm_explanation_t::scale_mean"]
+        [::core::mem::offset_of!(norm_explanation_t, scale_mean) - 64usize];
+    ["Offset of field: norm_explanation_t::scale_rms"]
+        [::core::mem::offset_of!(norm_explanation_t, scale_rms) - 72usize];
+    ["Offset of field: norm_explanation_t::correlation"]
+        [::core::mem::offset_of!(norm_explanation_t, correlation) - 80usize];
+    ["Offset of field: norm_explanation_t::rms_out"]
+        [::core::mem::offset_of!(norm_explanation_t, rms_out) - 88usize];
+    ["Offset of field: norm_explanation_t::amplification"]
+        [::core::mem::offset_of!(norm_explanation_t, amplification) - 96usize];
+    ["Offset of field: norm_explanation_t::warnings"]
+        [::core::mem::offset_of!(norm_explanation_t, warnings) - 104usize];
+};
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct norm_remedy_t {
+    pub kind: norm_remedy_kind_t,
+    pub value: f64,
+    pub ratio: f64,
+    pub rms_out: f64,
+    pub amplification: f64,
+    pub scores: f64,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of norm_remedy_t"][::core::mem::size_of::<norm_remedy_t>() - 48usize];
+    ["Alignment of norm_remedy_t"][::core::mem::align_of::<norm_remedy_t>() - 8usize];
+    ["Offset of field: norm_remedy_t::kind"][::core::mem::offset_of!(norm_remedy_t, kind) - 0usize];
+    ["Offset of field: norm_remedy_t::value"]
+        [::core::mem::offset_of!(norm_remedy_t, value) - 8usize];
+    ["Offset of field: norm_remedy_t::ratio"]
+        [::core::mem::offset_of!(norm_remedy_t, ratio) - 16usize];
+    ["Offset of field: norm_remedy_t::rms_out"]
+        [::core::mem::offset_of!(norm_remedy_t, rms_out) - 24usize];
+    ["Offset of field: norm_remedy_t::amplification"]
+        [::core::mem::offset_of!(norm_remedy_t, amplification) - 32usize];
+    ["Offset of field: norm_remedy_t::scores"]
+        [::core::mem::offset_of!(norm_remedy_t, scores) - 40usize];
+};
 unsafe extern "C" {
     pub fn norm_status2str(status: norm_status_t) -> *const ::core::ffi::c_char;
 }
@@ -1329,6 +1434,9 @@ unsafe extern "C" {
 }
 unsafe extern "C" {
     pub fn norm_data_type_size(data_type: norm_data_type_t) -> usize;
+}
+unsafe extern "C" {
+    pub fn norm_data_type_epsilon(data_type: norm_data_type_t) -> f64;
 }
 unsafe extern "C" {
     pub fn norm_dt2str(data_type: norm_data_type_t) -> *const ::core::ffi::c_char;
@@ -1731,6 +1839,50 @@ unsafe extern "C" {
     ) -> norm_status_t;
 }
 unsafe extern "C" {
+    pub fn norm_primitive_attr_set_residual(
+        attr: norm_primitive_attr_t,
+        residual_desc: const_norm_memory_desc_t,
+        sum_desc: const_norm_memory_desc_t,
+        rounding: norm_residual_rounding_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_primitive_attr_get_residual(
+        attr: const_norm_primitive_attr_t,
+        residual_desc: *mut const_norm_memory_desc_t,
+        sum_desc: *mut const_norm_memory_desc_t,
+        rounding: *mut norm_residual_rounding_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_primitive_attr_set_gate(
+        attr: norm_primitive_attr_t,
+        gate_desc: const_norm_memory_desc_t,
+        alg_kind: norm_alg_kind_t,
+        alpha: f32,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_primitive_attr_get_gate(
+        attr: const_norm_primitive_attr_t,
+        gate_desc: *mut const_norm_memory_desc_t,
+        alg_kind: *mut norm_alg_kind_t,
+        alpha: *mut f32,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_primitive_attr_set_partial_norm(
+        attr: norm_primitive_attr_t,
+        elements: norm_dim_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_primitive_attr_get_partial_norm(
+        attr: const_norm_primitive_attr_t,
+        elements: *mut norm_dim_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
     pub fn norm_primitive_attr_get_post_ops(
         attr: const_norm_primitive_attr_t,
         post_ops: *mut const_norm_post_ops_t,
@@ -1923,6 +2075,15 @@ unsafe extern "C" {
     ) -> norm_status_t;
 }
 unsafe extern "C" {
+    pub fn norm_primitive_execute_many(
+        count: ::core::ffi::c_int,
+        primitives: *const const_norm_primitive_t,
+        stream: norm_stream_t,
+        nargs: *const ::core::ffi::c_int,
+        args: *const *const norm_exec_arg_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
     pub fn norm_primitive_get_primitive_desc(
         primitive: const_norm_primitive_t,
         primitive_desc: *mut const_norm_primitive_desc_t,
@@ -1984,6 +2145,68 @@ unsafe extern "C" {
         stat_desc: const_norm_memory_desc_t,
         diff_scale_shift_data_type: norm_data_type_t,
         scale_shift_data_type: norm_data_type_t,
+        epsilon: f32,
+        flags: ::core::ffi::c_uint,
+        hint_fwd_pd: const_norm_primitive_desc_t,
+        attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_explain(
+        src: const_norm_memory_t,
+        scale: const_norm_memory_t,
+        epsilon: f32,
+        flags: ::core::ffi::c_uint,
+        row: norm_dim_t,
+        explanation: *mut norm_explanation_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_explain_remedies(
+        src: const_norm_memory_t,
+        scale: const_norm_memory_t,
+        epsilon: f32,
+        flags: ::core::ffi::c_uint,
+        row: norm_dim_t,
+        remedies: *mut norm_remedy_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_explanation_text(
+        explanation: *const norm_explanation_t,
+        remedies: *const norm_remedy_t,
+        text: *mut ::core::ffi::c_char,
+        size: usize,
+    ) -> usize;
+}
+unsafe extern "C" {
+    pub fn norm_warning2str(warning: norm_explanation_warning_t) -> *const ::core::ffi::c_char;
+}
+unsafe extern "C" {
+    pub fn norm_remedy2str(kind: norm_remedy_kind_t) -> *const ::core::ffi::c_char;
+}
+unsafe extern "C" {
+    pub fn norm_group_normalization_forward_primitive_desc_create(
+        primitive_desc: *mut norm_primitive_desc_t,
+        engine: norm_engine_t,
+        prop_kind: norm_prop_kind_t,
+        src_desc: const_norm_memory_desc_t,
+        dst_desc: const_norm_memory_desc_t,
+        groups: norm_dim_t,
+        epsilon: f32,
+        flags: ::core::ffi::c_uint,
+        attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_group_normalization_backward_primitive_desc_create(
+        primitive_desc: *mut norm_primitive_desc_t,
+        engine: norm_engine_t,
+        prop_kind: norm_prop_kind_t,
+        diff_src_desc: const_norm_memory_desc_t,
+        diff_dst_desc: const_norm_memory_desc_t,
+        src_desc: const_norm_memory_desc_t,
+        groups: norm_dim_t,
         epsilon: f32,
         flags: ::core::ffi::c_uint,
         hint_fwd_pd: const_norm_primitive_desc_t,

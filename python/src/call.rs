@@ -15,7 +15,7 @@ use pyo3::types::PyTuple;
 
 use crate::layout::{MAX_JOINED, check_overlaps, join};
 use crate::output::{Output, allocate};
-use crate::plan::{Addresses, Operand, Problem, Strides, execute};
+use crate::plan::{Addresses, Operand, Operation, Problem, Strides, execute};
 use crate::tensor::{MAKE_CONTIGUOUS, Tensor, tuple};
 
 /// Element types of src and dst.
@@ -206,8 +206,7 @@ impl<'a, 'py> Call<'a, 'py> {
     pub(crate) fn run(self) -> PyResult<ArrayVec<Bound<'py, PyAny>, MAX_RESULTS>> {
         self.check_overlaps()?;
         let (problem, addresses) = self.problem()?;
-        let work = Detached((&problem, &addresses));
-        self.py.detach(move || work.run()).map_err(|error| to_python(&error))?;
+        compute(self.py, &problem, &addresses)?;
         self.results.into_iter().map(Output::finish).collect()
     }
 
@@ -259,7 +258,8 @@ impl<'a, 'py> Call<'a, 'py> {
         self.check_statistics(&operands)?;
         let dims = joined.sizes.iter().copied().chain([self.cols()]).collect();
         let Self { prop_kind, flags, epsilon, .. } = *self;
-        Ok((Problem { prop_kind, flags, epsilon, dims, operands }, addresses))
+        let operation = Operation::Normalization { flags, epsilon };
+        Ok((Problem { prop_kind, operation, dims, operands }, addresses))
     }
 
     /// Mean and variance share a descriptor.
@@ -294,6 +294,13 @@ fn kind(arg: Arg) -> Kind {
     }
 }
 
+/// Executes a problem without the interpreter's lock. For each address there is an array of the operand's
+/// type and layout; outputs are writable and overlap nothing else.
+pub(crate) fn compute(py: Python<'_>, problem: &Problem, addresses: &Addresses) -> PyResult<()> {
+    let work = Detached((problem, addresses));
+    py.detach(move || work.run()).map_err(|error| to_python(&error))
+}
+
 /// Work that runs without the interpreter's lock.
 struct Detached<'x>((&'x Problem, &'x Addresses));
 
@@ -303,9 +310,8 @@ unsafe impl Send for Detached<'_> {}
 impl Detached<'_> {
     fn run(self) -> norm_rs::Result<()> {
         let (problem, addresses) = self.0;
-        // SAFETY: `Call` has an array of the operand's type and layout for each address; outputs are
-        // writable and overlap nothing. The caller's references keep the arrays, and a program that
-        // changes them meanwhile has a race of its own.
+        // SAFETY: the promise of `compute`'s callers. The references of the Python call keep the arrays,
+        // and a program that changes them meanwhile has a race of its own.
         unsafe { execute(problem, addresses) }
     }
 }

@@ -1,5 +1,5 @@
-//! The native module of the Python package `libnorm`: layer normalization and RMS normalization of
-//! NumPy arrays and of whatever supports DLPack, without a copy.
+//! The native module of the Python package `libnorm`: layer normalization, RMS normalization and
+//! softmax of NumPy arrays and of whatever supports DLPack, without a copy.
 //!
 //! A call reads its arrays (`tensor`), checks them against each other (`call`), finds the
 //! primitive of an earlier call or creates one (`plan`), and executes it without the interpreter's
@@ -13,6 +13,7 @@ mod numpy_array;
 mod output;
 mod plan;
 mod settings;
+mod softmax;
 mod tensor;
 
 /// The native part of libnorm.
@@ -30,6 +31,9 @@ mod _libnorm {
         get_cpu_isa, get_num_threads, last_implementation, last_num_threads, set_max_cpu_isa,
         set_num_threads,
     };
+
+    #[pymodule_export]
+    use crate::softmax::{log_softmax, log_softmax_backward, softmax, softmax_backward};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -10,7 +10,9 @@ use std::rc::Rc;
 use arrayvec::ArrayVec;
 use norm_rs::info::{CpuIsa, effective_cpu_isa};
 use norm_rs::layer_normalization::{Backward, Flags, Forward};
+use norm_rs::memory_desc::MAX_NDIMS;
 use norm_rs::primitive::{Arg, Args, Primitive, PropKind};
+use norm_rs::softmax::{self, Algorithm};
 use norm_rs::{DataType, Engine, Memory, MemoryDesc, Result, Stream};
 
 /// The number of primitives that each thread keeps.
@@ -22,11 +24,8 @@ const CACHED: usize = 32;
 /// The most arguments: src, diff_dst, diff_src, mean, variance, scale, diff_scale, diff_shift.
 const MAX_OPERANDS: usize = 8;
 
-/// The most dimensions: four of rows, and columns.
-const MAX_DIMS: usize = 5;
-
 /// Sizes or strides.
-pub(crate) type Strides = ArrayVec<usize, MAX_DIMS>;
+pub(crate) type Strides = ArrayVec<usize, MAX_NDIMS>;
 
 /// An argument of a primitive.
 #[derive(Clone, PartialEq)]
@@ -37,13 +36,19 @@ pub(crate) struct Operand {
     pub(crate) strides: Strides,
 }
 
+/// What is computed of the rows.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Operation {
+    Normalization { flags: Flags, epsilon: f32 },
+    Softmax { algorithm: Algorithm, axis: usize },
+}
+
 /// What a primitive computes: the key of the cache.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Problem {
     pub(crate) prop_kind: PropKind,
-    pub(crate) flags: Flags,
-    pub(crate) epsilon: f32,
-    /// The sizes of src.
+    pub(crate) operation: Operation,
+    /// The sizes of src or, for the gradient of softmax, dst.
     pub(crate) dims: Strides,
     pub(crate) operands: ArrayVec<Operand, MAX_OPERANDS>,
 }
@@ -77,21 +82,57 @@ impl Problem {
     }
 }
 
-/// Either direction's primitive.
-enum Normalization {
+/// The primitive of an operation and a direction.
+enum Computation {
     Forward(Forward),
     Backward(Backward),
+    Softmax(softmax::Forward),
+    SoftmaxBackward(softmax::Backward),
 }
 
-impl Normalization {
+impl Computation {
     fn new(engine: &Engine, problem: &Problem) -> Result<Self> {
+        match problem.operation {
+            Operation::Normalization { flags, epsilon } => {
+                Self::normalization(engine, problem, flags, epsilon)
+            }
+            Operation::Softmax { algorithm, axis } => {
+                Self::softmax(engine, problem, algorithm, axis)
+            }
+        }
+    }
+
+    fn softmax(
+        engine: &Engine,
+        problem: &Problem,
+        algorithm: Algorithm,
+        axis: usize,
+    ) -> Result<Self> {
+        let dst = problem.desc_of(Arg::Dst)?.expect("dst");
+        if let Some(src) = problem.desc_of(Arg::Src)? {
+            let forward = softmax::Forward::new(engine, &src, axis).dst(&dst);
+            return forward.algorithm(algorithm).build().map(Self::Softmax);
+        }
+        let diff_dst = problem.desc_of(Arg::DiffDst)?.expect("diff_dst");
+        let diff_src = problem.desc_of(Arg::DiffSrc)?.expect("diff_src");
+        let backward = softmax::Backward::new(engine, &dst, axis);
+        let backward = backward.diff_dst(&diff_dst).diff_src(&diff_src).algorithm(algorithm);
+        backward.build().map(Self::SoftmaxBackward)
+    }
+
+    fn normalization(
+        engine: &Engine,
+        problem: &Problem,
+        flags: Flags,
+        epsilon: f32,
+    ) -> Result<Self> {
         let src = problem.desc_of(Arg::Src)?.expect("src");
         let stats = match problem.desc_of(Arg::Variance)? {
             None => problem.desc_of(Arg::Mean)?,
             stats => stats,
         };
         let params = problem.type_of([Arg::Scale, Arg::Shift]);
-        let Problem { prop_kind, flags, epsilon, .. } = *problem;
+        let prop_kind = problem.prop_kind;
         match prop_kind {
             PropKind::ForwardTraining | PropKind::ForwardInference => {
                 let builder = match prop_kind {
@@ -127,6 +168,8 @@ impl Normalization {
         match self {
             Self::Forward(forward) => forward.primitive(),
             Self::Backward(backward) => backward.primitive(),
+            Self::Softmax(forward) => forward.primitive(),
+            Self::SoftmaxBackward(backward) => backward.primitive(),
         }
     }
 }
@@ -139,7 +182,7 @@ struct Plan {
     problem: Problem,
     /// The limit under which the primitive was created.
     isa: CpuIsa,
-    normalization: Normalization,
+    computation: Computation,
     stream: Stream<'static>,
     /// One for each operand; without buffers between calls.
     memories: RefCell<Vec<Memory<'static>>>,
@@ -148,7 +191,7 @@ struct Plan {
 impl Plan {
     fn new(problem: &Problem, isa: CpuIsa) -> Result<Self> {
         let engine = Engine::cpu()?;
-        let normalization = Normalization::new(&engine, problem)?;
+        let computation = Computation::new(&engine, problem)?;
         let memory = |operand: &Operand| {
             // SAFETY: null is allowed.
             unsafe { Memory::from_raw(&engine, &problem.desc(operand)?, std::ptr::null_mut()) }
@@ -157,7 +200,7 @@ impl Plan {
         Ok(Self {
             problem: problem.clone(),
             isa,
-            normalization,
+            computation,
             stream: Stream::new(&engine)?,
             memories: RefCell::new(memories),
         })
@@ -167,7 +210,7 @@ impl Plan {
     /// Each address is that of a buffer of its operand's type and layout. Inputs are readable and
     /// outputs writable until the call returns.
     unsafe fn execute(&self, addresses: &[*mut u8]) -> Result<()> {
-        let primitive = self.normalization.primitive();
+        let primitive = self.computation.primitive();
         let mut memories = self.memories.borrow_mut();
         let mut args = Args::new();
         let bound = memories.iter_mut().zip(addresses).zip(&self.problem.operands);
@@ -228,6 +271,6 @@ pub(crate) fn last_implementation() -> Option<String> {
     if !EXECUTED.get() {
         return None;
     }
-    let name = |plan: &Rc<Plan>| plan.normalization.primitive().implementation().to_string();
+    let name = |plan: &Rc<Plan>| plan.computation.primitive().implementation().to_string();
     CACHE.with_borrow(|plans| plans.first().map(name))
 }

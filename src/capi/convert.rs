@@ -33,7 +33,6 @@ pub(super) fn unimplemented_data_type(
         sys::norm_boolean => (c"boolean", 1),
         sys::norm_s4 => (c"s4", 1),
         sys::norm_u4 => (c"u4", 1),
-        sys::norm_e8m0 => (c"e8m0", 1),
         sys::norm_f4_e2m1 => (c"f4_e2m1", 1),
         sys::norm_f4_e3m0 => (c"f4_e3m0", 1),
         sys::norm_s64 => (c"s64", 8),
@@ -88,5 +87,12 @@ exported! {
     fn norm_data_type_size as dnnl_data_type_size(data_type_value: sys::norm_data_type_t) -> usize, else 0; {
         let unimplemented = || unimplemented_data_type(data_type_value).map_or(0, |(_, size)| size);
         Ok(DataType::of_code(data_type_value).map_or_else(unimplemented, DataType::size))
+    }
+}
+
+exported! {
+    /// The machine epsilon of a data type.
+    fn norm_data_type_epsilon(data_type_value: sys::norm_data_type_t) -> f64, else 0.0; {
+        Ok(DataType::of_code(data_type_value).map_or(0.0, DataType::epsilon))
     }
 }

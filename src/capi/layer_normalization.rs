@@ -6,7 +6,7 @@ use super::handle::Handle;
 use super::primitive_desc::{Descriptor, create};
 use crate::error::Result;
 use crate::ops::layer_normalization::{BackwardParameters, ForwardParameters, LayerNormalization};
-use crate::primitive::Attr;
+use crate::primitive::{Answer, Attr};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::c_uint;
@@ -101,9 +101,9 @@ exported! {
         let types = [sys::norm_f32; 2];
         // SAFETY: guaranteed by the caller.
         unsafe {
-            Descriptor::get_optional(hint_fwd_pd, "hint_fwd_pd")?;
+            let hint = Descriptor::get_optional(hint_fwd_pd, "hint_fwd_pd")?;
             create(primitive_desc, engine, attr, |attr| {
-                backward(prop_kind, descs, types, epsilon, flags, attr)
+                backward(prop_kind, descs, types, epsilon, (flags, hint), attr)
             })
         }
     }
@@ -130,9 +130,9 @@ exported! {
         let types = [diff_scale_shift_data_type, scale_shift_data_type];
         // SAFETY: guaranteed by the caller.
         unsafe {
-            Descriptor::get_optional(hint_fwd_pd, "hint_fwd_pd")?;
+            let hint = Descriptor::get_optional(hint_fwd_pd, "hint_fwd_pd")?;
             create(primitive_desc, engine, attr, |attr| {
-                backward(prop_kind, descs, types, epsilon, flags, attr)
+                backward(prop_kind, descs, types, epsilon, (flags, hint), attr)
             })
         }
     }
@@ -145,9 +145,10 @@ unsafe fn backward(
     [diff_src, diff_dst, src, stat]: [sys::const_norm_memory_desc_t; 4],
     [diff_scale_shift, scale_shift]: [sys::norm_data_type_t; 2],
     epsilon: f32,
-    flags: c_uint,
+    (flags, hint): (c_uint, Option<&Descriptor>),
     attr: &Attr,
 ) -> Result<LayerNormalization> {
+    let hint_flags = hint.and_then(|hint| hint.desc.op().query(sys::norm_query_flags));
     // SAFETY: guaranteed by the caller.
     unsafe {
         LayerNormalization::backward(&BackwardParameters {
@@ -160,6 +161,10 @@ unsafe fn backward(
             scale_shift: data_type(scale_shift, "scale_shift_data_type")?,
             epsilon,
             flags,
+            hint_flags: match hint_flags {
+                Some(Answer::U32(flags)) => Some(flags),
+                _ => None,
+            },
             attr,
         })
     }

@@ -4,7 +4,7 @@ use super::convert::{data_type, data_type_code};
 use super::exported;
 use super::handle::{Handle, Out, is_null, slice, text};
 use crate::error::{Error, Result};
-use crate::tensor::{BLOB_SIZE, Layout, MAX_NDIMS, MemoryDesc};
+use crate::tensor::{BLOB_MARK, BLOB_SIZE, Layout, MAX_NDIMS, MemoryDesc};
 use arrayvec::ArrayVec;
 use norm_sys as sys;
 use std::ffi::{c_char, c_int, c_void};
@@ -276,6 +276,10 @@ exported! {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let out = Out::new(memory_desc, "memory_desc")?;
+            // Other data may be shorter than a blob.
+            if slice(blob, BLOB_MARK.len(), "blob")? != BLOB_MARK {
+                return Err(Error::invalid("blob: it does not begin as norm_memory_desc_get_blob writes it"));
+            }
             let mut bytes = [0; BLOB_SIZE];
             bytes.copy_from_slice(slice(blob, BLOB_SIZE, "blob")?);
             out.set(MemoryDesc::of_blob(&bytes)?.into_c()?);

@@ -4,10 +4,13 @@
 //! [`exported!`], which wraps it in the guard and checks its prototype against the header. Pointers
 //! become references first ([`handle`]); everything behind that is safe code independent of C.
 
+mod around;
 mod attr;
 mod control;
 mod convert;
 mod engine;
+mod explain;
+mod group_normalization;
 mod guard;
 mod handle;
 mod last_error;

@@ -8,7 +8,8 @@ use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::heap;
 use crate::mark::{Kind, Mark};
-use crate::primitive::{ArgumentName, Arguments};
+use crate::primitive::{ArgumentName, Arguments, PrimitiveDesc};
+use crate::rows::{Many, execute_many};
 use crate::tensor::{DataType, MemoryDesc};
 use crate::text::{Capitals, shown};
 use norm_sys as sys;
@@ -35,6 +36,19 @@ impl Primitive {
         let scratchpad = (scratchpad.ndims() > 0)
             .then(|| Needed::new(sys::NORM_ARG_SCRATCHPAD, name, scratchpad));
         Ok(Self { mark: Mark::part(Kind::Primitive), descriptor, needed, scratchpad })
+    }
+
+    /// Checks and stores the arguments of an execution. Returns the caller's scratchpad, null in library mode.
+    #[inline]
+    fn bind(&self, args: &[sys::norm_exec_arg_t], arguments: &mut Arguments) -> Result<*mut u8> {
+        for needed in &self.needed {
+            arguments.push(needed.id, needed.find(args)?);
+        }
+        self.descriptor.desc.op().check_buffers(arguments)?;
+        match &self.scratchpad {
+            None => Ok(std::ptr::null_mut()),
+            Some(needed) => needed.find(args),
+        }
     }
 }
 
@@ -81,17 +95,89 @@ exported! {
         let desc = &primitive.descriptor.desc;
 
         let mut arguments = Arguments::new();
-        for needed in &primitive.needed {
-            arguments.push(needed.id, needed.find(args)?);
-        }
-        desc.op().check_buffers(&arguments)?;
-        let scratchpad = match &primitive.scratchpad {
-            None => std::ptr::null_mut(),
-            Some(needed) => needed.find(args)?,
-        };
+        let scratchpad = primitive.bind(args, &mut arguments)?;
         let threads = desc.execute(&arguments, scratchpad, stream.threads)?;
         LAST_THREADS.set(threads);
         Ok(())
+    }
+}
+
+exported! {
+    /// Runs several primitives in one parallel region.
+    fn norm_primitive_execute_many(
+        count: c_int,
+        primitives: *const sys::const_norm_primitive_t,
+        stream: sys::norm_stream_t,
+        nargs: *const c_int,
+        args: *const *const sys::norm_exec_arg_t,
+    ) {
+        // SAFETY: guaranteed by the caller.
+        let stream = unsafe { Stream::get(stream, "stream") }?;
+        let count = usize::try_from(count)
+            .map_err(|_| Error::invalid(format_args!("count: {count} is negative")))?;
+        // SAFETY: guaranteed by the caller.
+        let calls = unsafe {
+            Calls {
+                primitives: slice(primitives, count, "primitives")?,
+                nargs: slice(nargs, count, "nargs")?,
+                args: slice(args, count, "args")?,
+            }
+        };
+        (0..count).try_for_each(|index| calls.check(index))?;
+        if count > 0 {
+            LAST_THREADS.set(execute_many(&calls, stream.threads)?);
+        }
+        Ok(())
+    }
+}
+
+/// The arguments of [`norm_primitive_execute_many`].
+struct Calls<'a> {
+    primitives: &'a [sys::const_norm_primitive_t],
+    nargs: &'a [c_int],
+    args: &'a [*const sys::norm_exec_arg_t],
+}
+
+impl Calls<'_> {
+    fn primitive(&self, index: usize) -> Result<&Primitive> {
+        // SAFETY: the header requires handles.
+        unsafe { Primitive::get(self.primitives[index], "primitive") }
+    }
+
+    fn args(&self, index: usize) -> Result<&[sys::norm_exec_arg_t]> {
+        let nargs = usize::try_from(self.nargs[index]).map_err(|_| {
+            Error::invalid(format_args!("nargs: {} is negative", self.nargs[index]))
+        })?;
+        // SAFETY: guaranteed by the caller.
+        unsafe { slice(self.args[index], nargs, "args") }
+    }
+
+    /// Checks what does not need the memories.
+    fn check(&self, index: usize) -> Result<()> {
+        let checked = self.primitive(index).and_then(|_| self.args(index));
+        checked.map(|_| ()).map_err(|error| of_primitive(index, &error))
+    }
+}
+
+/// A failure of one of several primitives.
+#[cold]
+fn of_primitive(index: usize, error: &Error) -> Error {
+    Error::new(error.status, format_args!("primitive {index}: {error}"))
+}
+
+impl Many for Calls<'_> {
+    fn count(&self) -> usize {
+        self.primitives.len()
+    }
+
+    fn desc(&self, index: usize) -> &PrimitiveDesc {
+        // SAFETY: `check` found an object, and the header forbids to destroy it meanwhile.
+        unsafe { &(*self.primitives[index].cast::<Primitive>()).descriptor.desc }
+    }
+
+    fn bind(&self, index: usize, arguments: &mut Arguments) -> Result<*mut u8> {
+        let mut bound = || self.primitive(index)?.bind(self.args(index)?, arguments);
+        bound().map_err(|error| of_primitive(index, &error))
     }
 }
 

@@ -4,7 +4,7 @@ use super::convert::data_type;
 use super::exported;
 use super::handle::{Handle, slice};
 use crate::error::{Error, Result};
-use crate::primitive::{Attr, Quantized};
+use crate::primitive::{Attr, QuantizationMode, Quantized};
 use crate::tensor::{DataType, Support};
 use norm_sys as sys;
 use std::ffi::c_int;
@@ -24,6 +24,7 @@ struct Parameters {
     group_dims: *const i64,
     data_type: sys::norm_data_type_t,
     is_on_host: c_int,
+    mode: QuantizationMode,
 }
 
 impl Kind {
@@ -64,7 +65,15 @@ impl Kind {
 impl Parameters {
     /// Values in the default data type, without groups.
     fn plain(arg: c_int, mask: c_int, data_type: sys::norm_data_type_t) -> Self {
-        Self { arg, mask, group_ndims: 0, group_dims: std::ptr::null(), data_type, is_on_host: 0 }
+        Self {
+            arg,
+            mask,
+            group_ndims: 0,
+            group_dims: std::ptr::null(),
+            data_type,
+            is_on_host: 0,
+            mode: QuantizationMode::Static,
+        }
     }
 
     /// # Safety
@@ -100,7 +109,12 @@ impl Parameters {
                 "is_on_host: {what} on the host are not implemented"
             )));
         }
-        Ok(Quantized { mask, data_type, has_groups: !groups.is_empty() })
+        let group = match groups {
+            [others @ .., last] if others.iter().all(|group| *group == 1) => Some(*last),
+            _ => None,
+        };
+        let (has_groups, mode) = (!groups.is_empty(), self.mode);
+        Ok(Quantized { mask, data_type, has_groups, group, mode })
     }
 }
 
@@ -137,7 +151,7 @@ exported! {
         group_dims: *const i64,
         data_type: sys::norm_data_type_t,
     ) {
-        let given = Parameters { arg, mask, group_ndims, group_dims, data_type, is_on_host: 0 };
+        let given = Parameters { arg, mask, group_ndims, group_dims, data_type, is_on_host: 0, mode: QuantizationMode::Static };
         // SAFETY: guaranteed by the caller.
         unsafe { set(attr, Kind::Scales, &given) }
     }
@@ -155,7 +169,7 @@ exported! {
         is_on_host: c_int,
     ) {
         let given =
-            Parameters { arg, mask, group_ndims: ndims, group_dims, data_type, is_on_host };
+            Parameters { arg, mask, group_ndims: ndims, group_dims, data_type, is_on_host, mode: QuantizationMode::Static };
         // SAFETY: guaranteed by the caller.
         unsafe { set(attr, Kind::Scales, &given) }
     }
@@ -173,18 +187,17 @@ exported! {
         is_on_host: c_int,
         qmode: sys::norm_quantization_mode_t,
     ) {
-        match qmode {
-            sys::norm_quantization_mode_static_sazp => (),
-            sys::norm_quantization_mode_dynamic_mx | sys::norm_quantization_mode_dynamic_fp => {
-                return Err(Error::unimplemented("qmode: dynamic scales are not implemented"));
-            }
+        let mode = match qmode {
+            sys::norm_quantization_mode_static_sazp => QuantizationMode::Static,
+            sys::norm_quantization_mode_dynamic_mx => QuantizationMode::DynamicMx,
+            sys::norm_quantization_mode_dynamic_fp => QuantizationMode::DynamicFp,
             _ => {
                 let qmode = qmode as i32;
                 return Err(Error::invalid(format_args!("qmode: {qmode} is not a quantization mode")));
             }
-        }
+        };
         let given =
-            Parameters { arg, mask, group_ndims: ndims, group_dims, data_type, is_on_host };
+            Parameters { arg, mask, group_ndims: ndims, group_dims, data_type, is_on_host, mode };
         // SAFETY: guaranteed by the caller.
         unsafe { set(attr, Kind::Scales, &given) }
     }
@@ -212,7 +225,7 @@ exported! {
         group_dims: *const i64,
         data_type: sys::norm_data_type_t,
     ) {
-        let given = Parameters { arg, mask, group_ndims, group_dims, data_type, is_on_host: 0 };
+        let given = Parameters { arg, mask, group_ndims, group_dims, data_type, is_on_host: 0, mode: QuantizationMode::Static };
         // SAFETY: guaranteed by the caller.
         unsafe { set(attr, Kind::ZeroPoints, &given) }
     }
@@ -230,7 +243,7 @@ exported! {
         is_on_host: c_int,
     ) {
         let given =
-            Parameters { arg, mask, group_ndims: ndims, group_dims, data_type, is_on_host };
+            Parameters { arg, mask, group_ndims: ndims, group_dims, data_type, is_on_host, mode: QuantizationMode::Static };
         // SAFETY: guaranteed by the caller.
         unsafe { set(attr, Kind::ZeroPoints, &given) }
     }

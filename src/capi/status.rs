@@ -49,11 +49,27 @@ const fn number(text: &str) -> i32 {
     value
 }
 
+/// The revision that the build was told of, as `cargo xtask stage` does in a git repository.
+const REVISION: &str = match option_env!("NORM_REVISION") {
+    Some(revision) => revision,
+    None => "",
+};
+
+/// The revision as a C string.
+static HASH: [u8; REVISION.len() + 1] = {
+    let (text, mut bytes, mut i) = (REVISION.as_bytes(), [0; REVISION.len() + 1], 0);
+    while i < text.len() {
+        bytes[i] = text[i];
+        i += 1;
+    }
+    bytes
+};
+
 static VERSION: Version = Version(sys::norm_version_t {
     major: number(env!("CARGO_PKG_VERSION_MAJOR")),
     minor: number(env!("CARGO_PKG_VERSION_MINOR")),
     patch: number(env!("CARGO_PKG_VERSION_PATCH")),
-    hash: c"".as_ptr(),
+    hash: HASH.as_ptr().cast(),
     cpu_runtime: 0x0100_0000,
     gpu_runtime: 0,
 });

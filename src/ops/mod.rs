@@ -1,6 +1,8 @@
 //! The operations. Each owns its formula, checks and implementations, and imports no other
 //! operation.
 
+pub(crate) mod explain;
+pub(crate) mod group_normalization;
 pub(crate) mod layer_normalization;
 pub(crate) mod reorder;
 pub(crate) mod softmax;

@@ -11,11 +11,12 @@ use crate::simd::{DefaultEnvironment, Level};
 use crate::tensor::{DataType, MemoryDesc};
 use crate::text::Capitals;
 use crate::text::{joined, shown};
-use crate::threads::{Length, Threads};
+use crate::threads::{Length, Member, Threads};
 use norm_sys as sys;
 use std::ffi::CStr;
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::time::Instant;
 
 /// The propagation kind of a problem.
@@ -168,6 +169,8 @@ pub(crate) struct Execution<'a> {
     pub(crate) arguments: &'a Arguments,
     pub(crate) scratchpad: *mut u8,
     pub(crate) threads: Threads,
+    /// The member of a crew that runs it, if it is one of several executions in a parallel region.
+    pub(crate) member: Option<Member<'a>>,
 }
 
 impl Execution<'_> {
@@ -180,10 +183,14 @@ impl Execution<'_> {
         length: Length,
         body: &(dyn Fn(usize) + Sync),
     ) -> usize {
-        self.threads.run(blocks, width, length, &|block| {
+        let body = &|block| {
             let _environment = DefaultEnvironment::ensure();
             body(block);
-        })
+        };
+        match &self.member {
+            None => self.threads.run(blocks, width, length, body),
+            Some(member) => member.run(blocks, width, body),
+        }
     }
 }
 
@@ -205,6 +212,18 @@ impl Arguments {
     #[inline]
     pub(crate) fn new() -> Self {
         Self { entries: [const { MaybeUninit::uninit() }; MAX_ARGUMENTS], len: 0 }
+    }
+
+    /// No arguments at a place that has room for them.
+    ///
+    /// # Safety
+    /// The place is valid for writes, and nothing else uses it.
+    pub(crate) unsafe fn new_at<'a>(place: *mut Self) -> &'a mut Self {
+        // SAFETY: guaranteed by the caller. Entries may be uninitialised.
+        unsafe {
+            (&raw mut (*place).len).write(0);
+            &mut *place
+        }
     }
 
     #[inline]
@@ -236,6 +255,8 @@ pub(crate) struct PrimitiveDesc {
     /// Size of the implementation's scratchpad in bytes.
     scratchpad_size: usize,
     scratchpad: MemoryDesc,
+    /// The number of elements of the largest tensor.
+    elements: usize,
 }
 
 impl PrimitiveDesc {
@@ -254,7 +275,18 @@ impl PrimitiveDesc {
             .ok_or_else(|| Error::unimplemented("no implementation takes this problem"))?;
         let scratchpad_size = implementation.scratchpad_size();
         let scratchpad = scratchpad_desc(scratchpad_size, &attr)?;
-        let desc = Self { op, attr, level, position, implementation, scratchpad_size, scratchpad };
+        let elements = op.arguments().iter().map(|argument| elements(argument.desc.dims()));
+        let elements = elements.max().unwrap_or(0);
+        let desc = Self {
+            op,
+            attr,
+            level,
+            position,
+            implementation,
+            scratchpad_size,
+            scratchpad,
+            elements,
+        };
         if verbosity() >= Verbosity::Creation {
             let time = begin.elapsed();
             verbose::created(desc.describe(), time);
@@ -314,6 +346,26 @@ impl PrimitiveDesc {
         &self.scratchpad
     }
 
+    /// The number of elements of the largest tensor.
+    pub(crate) fn elements(&self) -> usize {
+        self.elements
+    }
+
+    /// Bytes of the scratchpad that the library provides; 0 in user mode.
+    pub(crate) fn library_scratchpad(&self) -> usize {
+        match self.attr.scratchpad_mode {
+            ScratchpadMode::Library => self.scratchpad_size,
+            ScratchpadMode::User => 0,
+        }
+    }
+
+    /// The part of a caller's scratchpad that an execution uses; `None` if it uses none.
+    pub(crate) fn user_scratchpad(&self, scratchpad: *mut u8) -> Option<Range<usize>> {
+        let start = scratchpad::align(scratchpad).addr();
+        let used = self.scratchpad.ndims() > 0;
+        used.then(|| start..start + self.scratchpad_size)
+    }
+
     /// Runs the problem on validated buffers. `scratchpad` is the caller's, in user mode. Returns
     /// the number of threads that took part.
     pub(crate) fn execute(
@@ -322,22 +374,38 @@ impl PrimitiveDesc {
         scratchpad: *mut u8,
         threads: Threads,
     ) -> Result<usize> {
-        let _environment = DefaultEnvironment::enter();
         let run =
-            |scratchpad| self.implementation.execute(&Execution { arguments, scratchpad, threads });
-        let timed = |scratchpad| {
-            let begin = Instant::now();
-            let count = run(scratchpad);
-            let time = begin.elapsed();
-            verbose::executed(self.describe(), time);
-            count
-        };
-        let verbose = verbosity() >= Verbosity::Execution;
-        let call = |scratchpad| if verbose { timed(scratchpad) } else { run(scratchpad) };
+            |scratchpad| self.run(&Execution { arguments, scratchpad, threads, member: None });
         match self.attr.scratchpad_mode {
-            ScratchpadMode::Library => with_scratchpad(self.scratchpad_size, call),
-            ScratchpadMode::User => Ok(call(scratchpad::align(scratchpad))),
+            ScratchpadMode::Library => with_scratchpad(self.scratchpad_size, run),
+            ScratchpadMode::User => Ok(run(scratchpad::align(scratchpad))),
         }
+    }
+
+    /// Runs the problem as a member of a crew. `scratchpad` is the caller's in user mode, and otherwise has
+    /// [`library_scratchpad`](Self::library_scratchpad) aligned bytes.
+    pub(crate) fn execute_in_crew(
+        &self,
+        arguments: &Arguments,
+        scratchpad: *mut u8,
+        threads: Threads,
+        member: Option<Member<'_>>,
+    ) -> usize {
+        let scratchpad = scratchpad::align(scratchpad);
+        self.run(&Execution { arguments, scratchpad, threads, member })
+    }
+
+    #[inline]
+    fn run(&self, execution: &Execution<'_>) -> usize {
+        let _environment = DefaultEnvironment::enter();
+        if verbosity() < Verbosity::Execution {
+            return self.implementation.execute(execution);
+        }
+        let begin = Instant::now();
+        let count = self.implementation.execute(execution);
+        let time = begin.elapsed();
+        verbose::executed(self.describe(), time);
+        count
     }
 }
 
@@ -367,6 +435,11 @@ fn choose(
         }
     }
     Ok(None)
+}
+
+/// The number of elements of a tensor.
+fn elements(dims: &[i64]) -> usize {
+    dims.iter().fold(1usize, |product, dim| product.saturating_mul(*dim as usize))
 }
 
 /// The descriptor of the caller's scratchpad, with room for alignment.

@@ -29,6 +29,7 @@ macro_rules! enumerators {
                 match self { $(Self::$variant => $text,)* }
             }
 
+            #[allow(dead_code, reason = "C does not ask for all of them")]
             pub(crate) fn c_name(self) -> &'static std::ffi::CStr {
                 match self {
                     $(Self::$variant => const { crate::text::c_str(concat!($text, "\0")) },)*
@@ -130,5 +131,13 @@ enumerators! {
         Eq = norm_binary_eq, "binary_eq";
         Ne = norm_binary_ne, "binary_ne";
         Select = norm_binary_select, "binary_select";
+    }
+}
+
+enumerators! {
+    /// What is normalized when a residual is added.
+    ResidualRounding: norm_residual_rounding_t {
+        Rounded = norm_residual_rounded, "rounded";
+        Exact = norm_residual_exact, "exact";
     }
 }

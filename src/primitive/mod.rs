@@ -6,8 +6,10 @@
 
 mod argument;
 mod attr;
+mod chunk;
 mod desc;
 mod enumerators;
+mod gating;
 mod isa;
 mod operand;
 mod padding;
@@ -17,22 +19,23 @@ mod verbose;
 
 pub(crate) use argument::{ArgumentName, OpArgument, Usage};
 pub(crate) use attr::{
-    Accepted, Attr, Depthwise, MAX_POST_OPS, PostOp, PostOps, Quantized, default_fpmath_mode,
-    set_default_fpmath_mode,
+    Accepted, Around, Attr, Depthwise, Gate, MAX_POST_OPS, PostOp, PostOps, QuantizationMode,
+    Quantized, Residual, check_tensor, default_fpmath_mode, set_default_fpmath_mode,
 };
 pub(crate) use desc::{
     Answer, Arguments, Execution, Implementation, Op, PrimitiveDesc, PropKind, Variant,
 };
 pub(crate) use enumerators::{
-    AccumulationMode, BinaryAlgorithm, EltwiseAlgorithm, FpmathMode, RoundingMode, ScratchpadMode,
-    enumerators,
+    AccumulationMode, BinaryAlgorithm, EltwiseAlgorithm, FpmathMode, ResidualRounding,
+    RoundingMode, ScratchpadMode, enumerators,
 };
+pub(crate) use gating::Gating;
 #[cfg(feature = "onednn-abi")]
 pub(crate) use isa::set_cap_once;
 pub(crate) use isa::{CpuIsa, effective_level, set_cap};
 pub(crate) use padding::Padding;
 pub(crate) use post_op_chain::{
-    BoundChain, ChainEntry, PostOpChain, Rows, apply_chain, chain_entry,
+    BeforePostOps, BoundChain, ChainEntry, PostOpChain, Rows, apply_chain, chain_entry,
 };
 pub(crate) use scratchpad::with_scratchpad;
 pub(crate) use verbose::{Verbosity, set_verbosity, verbosity};

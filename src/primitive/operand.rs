@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::simd::read_scalar;
 use crate::tensor::{DataType, DimOffsets, MAX_NDIMS, MemoryDesc, Offsets, RowMap, for_type};
 use arrayvec::ArrayVec;
+use std::mem::MaybeUninit;
 
 /// A tensor that a step reads, broadcast to the shape of the output.
 pub(super) struct Operand {
@@ -64,7 +65,7 @@ impl Operand {
         start: *const u8,
         row: usize,
         col: usize,
-        to: &'a mut [f32],
+        to: &'a mut [MaybeUninit<f32>],
     ) -> &'a [f32] {
         // SAFETY of the blocks below: guaranteed by the caller.
         match &self.place {
@@ -72,7 +73,7 @@ impl Operand {
                 let value = unsafe { read_scalar(self.data_type, start, rows.offset(row)) };
                 // Not `fill`, which may stay a call.
                 for i in 0..to.len() {
-                    to[i] = value;
+                    to[i].write(value);
                 }
             }
             Place::Strided { rows, step: 1 } => {
@@ -82,23 +83,24 @@ impl Operand {
                     return unsafe { std::slice::from_raw_parts(there, to.len()) };
                 }
                 for_type!(self.data_type, |TYPE| for (i, to) in to.iter_mut().enumerate() {
-                    *to = unsafe { read_scalar(TYPE, start, first + i) };
+                    to.write(unsafe { read_scalar(TYPE, start, first + i) });
                 });
             }
             Place::Strided { rows, step } => {
                 let first = rows.offset(row) + col * step;
                 for (i, to) in to.iter_mut().enumerate() {
-                    *to = unsafe { read_scalar(self.data_type, start, first + i * step) };
+                    to.write(unsafe { read_scalar(self.data_type, start, first + i * step) });
                 }
             }
             Place::Any { rows, cols } => {
                 let first = rows.offset(row);
                 for (i, to) in to.iter_mut().enumerate() {
                     let at = first + cols.offset(col + i);
-                    *to = unsafe { read_scalar(self.data_type, start, at) };
+                    to.write(unsafe { read_scalar(self.data_type, start, at) });
                 }
             }
         }
-        to
+        // Each element was written above.
+        unsafe { std::slice::from_raw_parts(to.as_ptr().cast(), to.len()) }
     }
 }

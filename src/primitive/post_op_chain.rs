@@ -1,16 +1,18 @@
 //! Applies the attributes to rows of an output, in f32 and in order: the scale of src, the
 //! post-operations, the scale of dst.
 
+use super::chunk::{binary, each, eltwise, round, select};
 use super::operand::Operand;
-use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, PostOp};
+use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, Gating, PostOp};
 use crate::error::Result;
 use crate::heap;
 use crate::simd::lanes::Lanes;
-use crate::simd::math::{self, Exponent};
+use crate::simd::math::Exponent;
 use crate::simd::portable::Portable;
-use crate::simd::{FusedOp, LANES, Level, Simd, entry_points, read_scalar, unroll};
+use crate::simd::{Bf16, F16, FusedOp, LANES, Level, Simd, entry_points, read_scalar, unroll};
 use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
+use std::mem::MaybeUninit;
 
 /// Elements that pass through the whole chain at once; they stay in the first-level cache.
 const CHUNK: usize = 1024;
@@ -37,6 +39,27 @@ enum Step {
         zero_point: f32,
         dst: Operand,
     },
+    /// Rounds `x` to a type of 16 bits.
+    Round(DataType),
+    /// `x*scale + shift`, with 1 added to scale if so told.
+    Affine {
+        scale: Option<Operand>,
+        shift: Option<Operand>,
+        plus_one: bool,
+    },
+    /// Multiplies `x` by the function of a gate.
+    Gate(Operand, Gating),
+}
+
+/// The steps of a normalization between its kernel and the attributes that all operations have.
+#[derive(Default)]
+pub(crate) struct BeforePostOps<'a> {
+    /// The type that values are rounded to.
+    pub(crate) round: Option<DataType>,
+    /// Scale and shift, of a row, after the rounding.
+    pub(crate) parameters: [Option<&'a MemoryDesc>; 2],
+    pub(crate) plus_one: bool,
+    pub(crate) gate: Option<(&'a MemoryDesc, Gating)>,
 }
 
 impl Step {
@@ -71,8 +94,8 @@ impl Step {
     }
 }
 
-/// Maximum number of steps: both scales and every post-operation.
-const MAX_STEPS: usize = super::MAX_POST_OPS + 2;
+/// Maximum number of steps: rounding, parameters, gate, both scales and every post-operation.
+const MAX_STEPS: usize = super::MAX_POST_OPS + 5;
 
 /// The steps of a primitive.
 pub(crate) struct PostOpChain(Vec<Step>);
@@ -121,15 +144,40 @@ impl PostOpChain {
         dst: &MemoryDesc,
         order: Option<&[usize]>,
     ) -> Result<Option<Self>> {
+        Self::after(&BeforePostOps::default(), attr, dst, order)
+    }
+
+    /// The chain with steps before those of the attributes.
+    pub(crate) fn after(
+        before: &BeforePostOps<'_>,
+        attr: &Attr,
+        dst: &MemoryDesc,
+        order: Option<&[usize]>,
+    ) -> Result<Option<Self>> {
         let operand = |argument, desc: &MemoryDesc, data_type: Option<DataType>| {
             let data_type = data_type.or(desc.data_type()).unwrap_or(DataType::F32);
             Operand::new(argument, desc, data_type, dst.dims(), order)
         };
         let scale = |arg| {
-            let scale = attr.scales.get(arg)?;
+            let scale = attr.scales.get(arg).filter(|scale| !scale.is_dynamic())?;
             Some((sys::NORM_ARG_ATTR_SCALES | arg, scale.data_type))
         };
         let mut steps = Vec::new();
+        heap::extend(&mut steps, before.round.map(Step::Round))?;
+        let parameter = |i: usize, id| match before.parameters[i] {
+            Some(desc) => Some(operand(id, desc, None)).transpose(),
+            None => Ok(None),
+        };
+        let (scale_step, shift) =
+            (parameter(0, sys::NORM_ARG_SCALE)?, parameter(1, sys::NORM_ARG_SHIFT)?);
+        if scale_step.is_some() || shift.is_some() {
+            let plus_one = before.plus_one;
+            heap::push(&mut steps, Step::Affine { scale: scale_step, shift, plus_one })?;
+        }
+        if let Some((desc, gating)) = before.gate {
+            let gate = operand(sys::NORM_ARG_GATE, desc, None)?;
+            heap::push(&mut steps, Step::Gate(gate, gating))?;
+        }
         let multiply = scale(sys::NORM_ARG_SRC).map(|(id, kind)| Step::Multiply(id, kind));
         heap::extend(&mut steps, multiply)?;
         for (at, post_op) in attr.post_ops.iter().enumerate() {
@@ -212,116 +260,16 @@ impl PostOpChain {
                     bound.operands[i][1] = second.as_ref().map_or(std::ptr::null(), address);
                 }
                 Step::Sum { dst, .. } => bound.operands[i][0] = address(dst),
-                Step::Eltwise { .. } => {}
+                Step::Affine { scale, shift, .. } => {
+                    bound.operands[i] =
+                        [scale, shift].map(|p| p.as_ref().map_or(std::ptr::null(), address));
+                }
+                Step::Gate(gate, _) => bound.operands[i][0] = address(gate),
+                Step::Eltwise { .. } | Step::Round(_) => {}
             }
         }
         bound
     }
-}
-
-/// Replaces the elements of a chunk with the value of an expression of vectors of them, and of others. `by 4` computes
-/// four vectors at a time, for expressions of a few instructions.
-macro_rules! each {
-    ($chunk:expr, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {
-        each!($chunk, by 1, |$x $(, $y: $others)*| $value)
-    };
-    ($chunk:expr, by $vectors:literal, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {{
-        let len = $chunk.len();
-        let mut i = 0;
-        // SAFETY: the loops stay within the chunk and the others; the caller guarantees the instruction set.
-        unsafe {
-            macro_rules! vector {
-                ($at:expr, $n:expr) => {{
-                    let (at, n) = ($at, $n);
-                    let $x = Lanes::<S>::load($chunk.as_ptr().add(at), n);
-                    $(let $y = Lanes::<S>::load($others.as_ptr().add(at), n);)*
-                    ($value).store($chunk.as_mut_ptr().add(at), n);
-                }};
-            }
-            if $vectors > 1 {
-                let end = len - len % ($vectors * LANES);
-                while i < end {
-                    unroll!(v in $vectors, {
-                        vector!(i + v * LANES, LANES);
-                    });
-                    i += $vectors * LANES;
-                }
-            }
-            let end = len - len % LANES;
-            while i < end {
-                vector!(i, LANES);
-                i += LANES;
-            }
-            if i < len {
-                vector!(i, len - i);
-            }
-        }
-    }};
-}
-
-/// # Safety
-/// The CPU supports the instruction set of `S`.
-#[inline(always)]
-unsafe fn eltwise<S: Simd>(
-    chunk: &mut [f32],
-    algorithm: EltwiseAlgorithm,
-    (a, b): (f32, f32),
-    exponent: Exponent,
-) {
-    use EltwiseAlgorithm as E;
-    match algorithm {
-        E::Relu if a == 0.0 => each!(chunk, by 4, |x| x.lt(0.0).select(0.0, x)),
-        E::Relu => each!(chunk, by 4, |x| x.all(0.0).lt(x).select(x, x * a)),
-        E::Tanh => each!(chunk, |x| math::tanh(x)),
-        E::Elu => each!(chunk, |x| math::elu(x, a)),
-        E::Square => each!(chunk, by 4, |x| x * x),
-        E::Abs => each!(chunk, by 4, |x| x.abs()),
-        E::Sqrt => each!(chunk, |x| x.sqrt()),
-        E::Linear => each!(chunk, by 4, |x| x.mul_add(a, b)),
-        E::SoftRelu => each!(chunk, |x| math::softplus(x * a) / a),
-        E::Hardsigmoid => each!(chunk, |x| x.mul_add(a, b).within(0.0, 1.0)),
-        E::Logistic => each!(chunk, |x| math::logistic(x)),
-        E::Exp => each!(chunk, |x| math::exp(x)),
-        E::GeluTanh => each!(chunk, |x| math::gelu_tanh(x)),
-        E::Swish => each!(chunk, |x| x * math::logistic(x * a)),
-        E::Log => each!(chunk, |x| math::log(x)),
-        E::Clip | E::ClipV2 => each!(chunk, by 4, |x| x.within(a, b)),
-        E::Pow => each!(chunk, |x| math::pow(x, exponent) * a),
-        E::GeluErf => each!(chunk, |x| math::gelu_erf(x)),
-        E::Round => each!(chunk, |x| math::round(x)),
-        E::Mish => each!(chunk, |x| math::mish(x)),
-        E::Hardswish => each!(chunk, |x| x * x.mul_add(a, b).within(0.0, 1.0)),
-    }
-}
-
-/// # Safety
-/// There are as many others as elements of the chunk. The CPU supports the instruction set of `S`.
-#[inline(always)]
-unsafe fn binary<S: Simd>(chunk: &mut [f32], algorithm: BinaryAlgorithm, others: &[f32]) {
-    use BinaryAlgorithm as B;
-    match algorithm {
-        B::Add => each!(chunk, by 4, |x, y: others| x + y),
-        B::Mul => each!(chunk, by 4, |x, y: others| x * y),
-        B::Max => each!(chunk, by 4, |x, y: others| x.max(y)),
-        B::Min => each!(chunk, by 4, |x, y: others| x.min(y)),
-        B::Div => each!(chunk, |x, y: others| x / y),
-        B::Sub => each!(chunk, by 4, |x, y: others| x - y),
-        B::Ge => each!(chunk, by 4, |x, y: others| y.le(x).select(1.0, 0.0)),
-        B::Gt => each!(chunk, by 4, |x, y: others| y.lt(x).select(1.0, 0.0)),
-        B::Le => each!(chunk, by 4, |x, y: others| x.le(y).select(1.0, 0.0)),
-        B::Lt => each!(chunk, by 4, |x, y: others| x.lt(y).select(1.0, 0.0)),
-        B::Eq => each!(chunk, by 4, |x, y: others| x.eq(y).select(1.0, 0.0)),
-        B::Ne => each!(chunk, by 4, |x, y: others| x.eq(y).select(0.0, 1.0)),
-        // `Select` needs the condition; see `select`.
-        B::Select => {}
-    }
-}
-
-/// # Safety
-/// As [`binary`].
-#[inline(always)]
-unsafe fn select<S: Simd>(chunk: &mut [f32], others: &[f32], conditions: &[f32]) {
-    each!(chunk, |x, y: others, condition: conditions| condition.eq(0.0).select(y, x));
 }
 
 /// [`apply`] without vectors, for reference implementations.
@@ -332,7 +280,7 @@ pub(crate) unsafe fn apply_chain(
     bound: &BoundChain<'_>,
     chunk: &mut [f32],
     at: (usize, usize),
-    others: [&mut [f32]; 2],
+    others: [&mut [MaybeUninit<f32>]; 2],
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe { apply::<Portable>(bound, chunk, at, others) }
@@ -350,7 +298,7 @@ unsafe fn apply<S: Simd>(
     bound: &BoundChain<'_>,
     chunk: &mut [f32],
     (row, col): (usize, usize),
-    others: [&mut [f32]; 2],
+    others: [&mut [MaybeUninit<f32>]; 2],
 ) {
     let [ys, zs] = others;
     for (i, step) in bound.steps.0.iter().enumerate() {
@@ -374,6 +322,36 @@ unsafe fn apply<S: Simd>(
                 let ys = unsafe { dst.read(operands[0], row, col, ys) };
                 each!(chunk, by 4, |x, y: ys| (y - *zero_point).mul_add(*scale, x));
             }
+            Step::Round(DataType::F16) => unsafe { round::<S, F16>(chunk, DataType::F16) },
+            Step::Round(data_type) => unsafe { round::<S, Bf16>(chunk, *data_type) },
+            Step::Affine { scale, shift, plus_one } => match (scale, shift) {
+                (Some(scale), Some(shift)) => {
+                    let ys = unsafe { scale.read(operands[0], row, col, ys) };
+                    let zs = unsafe { shift.read(operands[1], row, col, zs) };
+                    if *plus_one {
+                        each!(chunk, |x, y: ys, z: zs| x.mul_add(y + 1.0, z));
+                    } else {
+                        each!(chunk, |x, y: ys, z: zs| x.mul_add(y, z));
+                    }
+                }
+                (Some(scale), None) => {
+                    let ys = unsafe { scale.read(operands[0], row, col, ys) };
+                    if *plus_one {
+                        each!(chunk, |x, y: ys| x * (y + 1.0));
+                    } else {
+                        each!(chunk, |x, y: ys| x * y);
+                    }
+                }
+                (None, Some(shift)) => {
+                    let zs = unsafe { shift.read(operands[1], row, col, zs) };
+                    each!(chunk, |x, z: zs| x + z);
+                }
+                (None, None) => (),
+            },
+            Step::Gate(gate, gating) => {
+                let ys = unsafe { gate.read(operands[0], row, col, ys) };
+                each!(chunk, |x, y: ys| x * gating.value(y));
+            }
         }
     }
 }
@@ -383,6 +361,8 @@ pub(crate) struct Rows {
     pub(crate) start: *mut f32,
     pub(crate) step: usize,
     pub(crate) cols: usize,
+    /// The column of the first element.
+    pub(crate) first_col: usize,
 }
 
 /// Applies all steps to rows `first` to `last - 1`. `rows` starts at row `first`.
@@ -392,7 +372,8 @@ pub(crate) struct Rows {
 /// not overlap them. The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn apply_to_rows<S: Simd>(bound: &BoundChain<'_>, rows: &Rows, first: usize, last: usize) {
-    let (mut ys, mut zs) = ([0.0; CHUNK], [0.0; CHUNK]);
+    // Most operands are read in place. What is not written costs neither time nor cache.
+    let (mut ys, mut zs) = ([MaybeUninit::uninit(); CHUNK], [MaybeUninit::uninit(); CHUNK]);
     for row in first..last {
         let start = rows.start.wrapping_add((row - first) * rows.step);
         let mut col = 0;
@@ -401,7 +382,8 @@ unsafe fn apply_to_rows<S: Simd>(bound: &BoundChain<'_>, rows: &Rows, first: usi
             // SAFETY: guaranteed by the caller.
             unsafe {
                 let chunk = std::slice::from_raw_parts_mut(start.add(col), len);
-                apply::<S>(bound, chunk, (row, col), [&mut ys[..len], &mut zs[..len]]);
+                let at = (row, rows.first_col + col);
+                apply::<S>(bound, chunk, at, [&mut ys[..len], &mut zs[..len]]);
             }
             col += len;
         }

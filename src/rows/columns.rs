@@ -66,6 +66,21 @@ impl ColumnSums {
         block.wrapping_add(OPEN)
     }
 
+    /// The sums from a column on.
+    #[inline(always)]
+    pub(crate) fn from(&self, col: usize) -> Self {
+        fn after<T>(start: *mut T, col: usize) -> *mut T {
+            if start.is_null() { start } else { start.wrapping_add(col) }
+        }
+        Self {
+            diff_scale: after(self.diff_scale, col),
+            diff_shift: after(self.diff_shift, col),
+            scale_chain: after(self.scale_chain, col),
+            shift_chain: after(self.shift_chain, col),
+            open: self.open,
+        }
+    }
+
     /// The number of rows in open chains.
     ///
     /// # Safety

@@ -32,6 +32,8 @@ pub(crate) struct Parameter {
     data_type: DataType,
     /// The values of an absent parameter; `None` if no kernel reads them.
     neutral: Option<Neutral>,
+    /// Whether 1 is added to a given parameter.
+    plus_one: bool,
     pack: Entry,
 }
 
@@ -42,14 +44,19 @@ impl Parameter {
         data_type: DataType,
         neutral: Option<Neutral>,
     ) -> Self {
-        Self { cols, data_type, neutral, pack: entries(level).0 }
+        Self { cols, data_type, neutral, plus_one: false, pack: entries(level).0 }
+    }
+
+    /// The parameter plus 1, added in f32.
+    pub(crate) fn plus_one(self, plus_one: bool) -> Self {
+        Self { plus_one, ..self }
     }
 
     /// Bytes of scratchpad for a parameter that is given or absent: a multiple of a cache line.
     pub(crate) fn room(&self, given: bool) -> usize {
         let size = self.cols.saturating_mul(size_of::<f32>()).min(usize::MAX / 4);
         let needed = if given {
-            self.data_type != DataType::F32
+            self.data_type != DataType::F32 || self.plus_one
         } else {
             self.neutral.is_some() && self.cols > STATIC_COLS
         };
@@ -62,7 +69,7 @@ impl Parameter {
     /// `given` is null or has a value per column, and `room` has the bytes of [`room`](Self::room).
     #[inline]
     pub(crate) unsafe fn get(&self, given: *mut u8, room: *mut u8) -> *const f32 {
-        if !given.is_null() && self.data_type != DataType::F32 {
+        if !given.is_null() && (self.data_type != DataType::F32 || self.plus_one) {
             let packing = Packing {
                 tensor: given,
                 data_type: self.data_type,
@@ -76,7 +83,12 @@ impl Parameter {
             };
             // SAFETY: guaranteed by the caller.
             unsafe { (self.pack)(&packing, 0, 1) };
-            return room.cast();
+            let values = room.cast::<f32>();
+            for i in 0..if self.plus_one { self.cols } else { 0 } {
+                // SAFETY: they were written above.
+                unsafe { *values.add(i) += 1.0 };
+            }
+            return values;
         }
         let (values, value) = match self.neutral {
             Some(Neutral::One) if given.is_null() => (&ONES, 1.0),

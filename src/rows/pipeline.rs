@@ -1,5 +1,6 @@
 //! Runs the rows of a problem through blocks, threads and stages.
 
+use super::around::{Around, Normalized};
 use super::blocks::Blocks;
 use super::columns::{ColumnSums, JoinEntry, Partial};
 use super::order::row_map;
@@ -23,6 +24,8 @@ pub(crate) struct Spec<'a> {
     pub(crate) order: &'a [usize],
     /// Post-operations that the kernels do not fuse.
     pub(crate) chain: Option<PostOpChain>,
+    /// Steps before and after the kernels.
+    pub(crate) around: Option<Around>,
     /// Whether diff_scale and diff_shift are summed over the rows.
     pub(crate) sums: [bool; 2],
     /// Bytes at the start of the scratchpad reserved for the operation, a multiple of 64.
@@ -49,12 +52,13 @@ pub(crate) struct Pipeline {
 
 impl Pipeline {
     pub(crate) fn new(spec: Spec<'_>) -> Self {
-        let Spec { level, rows, cols, operands, order, chain, sums, room } = spec;
+        let Spec { level, rows, cols, operands, order, chain, around, sums, room } = spec;
         let maps = operands.map(|operand| row_map(operand.desc, order));
         let types = operands.map(|operand| operand.desc.data_type().unwrap_or(DataType::F32));
         let whole_chains = sums.contains(&true);
-        let stage = level
-            .and_then(|level| Stage::new(level, &operands, (rows, &maps), chain, whole_chains));
+        let stage = level.and_then(|level| {
+            Stage::new(level, &operands, (rows, &maps), (chain, around), whole_chains)
+        });
         let mut pipeline = Self { rows, cols, types, maps, stage, sums, room, stages_at: 0 };
         // Sizes beyond the address space saturate, and the allocation fails.
         let blocks = if whole_chains { Blocks::of_column_sums(rows, cols).count() } else { 0 };
@@ -123,6 +127,18 @@ impl Pipeline {
         (width, streams): (usize, bool),
         kernel: &Kernel<'_>,
     ) -> usize {
+        self.run_around(execution, addresses, (width, streams), None, kernel)
+    }
+
+    /// [`run`](Self::run) with what the steps after a gradient need.
+    pub(crate) fn run_around(
+        &self,
+        execution: &Execution<'_>,
+        addresses: [*mut u8; TENSORS],
+        (width, streams): (usize, bool),
+        normalized: Option<&Normalized<'_>>,
+        kernel: &Kernel<'_>,
+    ) -> usize {
         let stride = self.stride();
         if width == 1 && stride == 0 && self.stage.is_none() && self.rows > 0 {
             // The short way of small problems, where every step counts.
@@ -153,6 +169,7 @@ impl Pipeline {
         };
         // SAFETY: the execution's buffers were checked.
         let bound = unsafe { stage.bind(execution.arguments) };
+        let around = stage.bind_around(execution.arguments, normalized);
         // Each thread needs one stage at a time, so there may be fewer stages than blocks.
         let count = blocks.count().min(stage.most(self.rows));
         let slots = Slots::new(count);
@@ -167,7 +184,8 @@ impl Pipeline {
                     &tensors,
                     place,
                     blocks.range(block),
-                    (bound.as_ref(), streams),
+                    (bound.as_ref(), around),
+                    streams,
                     &|staged, first, last| kernel(Some(staged), first, last, sums),
                 );
             }

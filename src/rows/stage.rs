@@ -4,6 +4,7 @@
 //! A few rows at a time are packed into the scratchpad, dense and in a type that the kernels support. The kernels run
 //! there, the post-op chain follows, and the results are unpacked. The layout does not change a bit of the results.
 
+use super::around::{Around, Bound, Functions, Normalized, StagedRows};
 use super::blocks::Blocks;
 use super::columns::CHAIN_ROWS;
 use super::pack::{Entry, Packing, entries};
@@ -64,6 +65,8 @@ struct Side {
     offset: Option<usize>,
     /// The distance between rows on the stage, in elements.
     stage_step: usize,
+    /// Whether the steps around the kernel fill or drain its stage.
+    by_steps: bool,
 }
 
 impl Side {
@@ -81,6 +84,7 @@ impl Side {
             output,
             offset: staged.then_some(0),
             stage_step: cols.checked_next_multiple_of(per_line).unwrap_or(usize::MAX / LINE),
+            by_steps: false,
         }
     }
 
@@ -105,6 +109,12 @@ impl Side {
             stage_step: self.stage_step,
             streams: false,
         }
+    }
+
+    /// Its rows on the stage at `slot`, from row `first` on, if the steps around the kernel fill or drain them.
+    fn of_steps(&self, slot: *mut u8, first: usize) -> Option<StagedRows> {
+        let offset = self.offset.filter(|_| self.by_steps)?;
+        Some(StagedRows { start: slot.wrapping_add(offset).cast(), first, step: self.stage_step })
     }
 
     /// The tensor on the stage at `slot`, which begins with row `first`.
@@ -133,6 +143,8 @@ pub(super) struct Stage {
     sides: [Side; TENSORS],
     /// The post-op chain and the function that applies it.
     chain: Option<(PostOpChain, ChainEntry)>,
+    /// The steps around the kernel and the functions that compute them.
+    around: Option<(Around, Functions)>,
     /// Whether the chain may be applied to dst in place, if its rows are aligned and equidistant.
     in_place: bool,
     rows_at_once: usize,
@@ -151,10 +163,19 @@ impl Stage {
         level: Level,
         operands: &[Operand<'_>; TENSORS],
         (count, rows): (usize, &[RowMap; TENSORS]),
-        chain: Option<PostOpChain>,
+        (chain, around): (Option<PostOpChain>, Option<Around>),
         whole_chains: bool,
     ) -> Option<Self> {
         let mut sides = [0, 1, 2].map(|i| Side::new(&operands[i], rows[i]));
+        let mut bytes_around = 0;
+        if let Some(around) = &around {
+            for (side, by_steps) in sides.iter_mut().zip(around.staged()) {
+                if by_steps {
+                    (side.by_steps, side.offset) = (true, Some(0));
+                }
+            }
+            bytes_around = around.row_bytes();
+        }
         let chain = chain.map(|chain| (chain, chain_entry(level)));
         let dst = &mut sides[DST];
         let in_place =
@@ -162,11 +183,12 @@ impl Stage {
         if chain.is_some() {
             dst.offset = Some(0);
         }
-        if sides.iter().all(|side| side.offset.is_none()) {
+        if around.is_none() && sides.iter().all(|side| side.offset.is_none()) {
             return None;
         }
         let transposes = operands.iter().any(|operand| !is_dense(operand.desc));
-        let row_bytes = sides.iter().fold(0usize, |sum, side| sum.saturating_add(side.row_bytes()));
+        let staged = |sum: usize, side: &Side| sum.saturating_add(side.row_bytes());
+        let row_bytes = sides.iter().fold(bytes_around, staged);
         let rows_at_once =
             rows_at_once(row_bytes.max(1), transposes, whole_chains).min(count.max(1));
         let mut bytes = 0usize;
@@ -181,7 +203,22 @@ impl Stage {
         let (pack, unpack) = entries(level);
         let row = cols.saturating_mul(sides[0].data_type.size() + sides[DST].data_type.size());
         let streams = count.saturating_mul(row) >= STREAMED_BYTES_OF_STAGED;
-        Some(Self { cols, sides, chain, in_place, rows_at_once, streams, bytes, pack, unpack })
+        let around = around.map(|around| {
+            let functions = Functions::new(level, &around);
+            (around, functions)
+        });
+        Some(Self {
+            cols,
+            sides,
+            chain,
+            around,
+            in_place,
+            rows_at_once,
+            streams,
+            bytes,
+            pack,
+            unpack,
+        })
     }
 
     /// Bytes of one stage.
@@ -209,6 +246,16 @@ impl Stage {
         self.chain.as_ref().map(|(chain, _)| unsafe { chain.bind(arguments) })
     }
 
+    /// The steps around the kernel in an execution, if there are any.
+    pub(super) fn bind_around<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        normalized: Option<&'a Normalized<'a>>,
+    ) -> Option<Bound<'a>> {
+        let (around, functions) = self.around.as_ref()?;
+        Some(Bound { around, functions, arguments, normalized })
+    }
+
     /// Runs `kernel(staged, first, last)` over a block of rows through the stage at `slot`. With `streams`, outputs
     /// may be stored non-temporally.
     ///
@@ -219,13 +266,19 @@ impl Stage {
         tensors: &[RowTensor; TENSORS],
         slot: *mut u8,
         block: std::ops::Range<usize>,
-        (bound, streams): (Option<&BoundChain<'_>>, bool),
+        (bound, around): (Option<&BoundChain<'_>>, Option<Bound<'_>>),
+        streams: bool,
         kernel: &dyn Fn(&Staged<'_>, usize, usize),
     ) {
         let streams = streams && self.streams;
         let direct = self.direct(&tensors[DST], bound, streams);
         for first in block.clone().step_by(self.rows_at_once) {
             let last = block.end.min(first + self.rows_at_once);
+            let steps = |i: usize| self.sides[i].of_steps(slot, first);
+            if let Some(around) = around {
+                // SAFETY: guaranteed by the caller.
+                unsafe { around.enter(first, last, [steps(0), steps(1)]) };
+            }
             let mut parts = *tensors;
             for (i, side) in self.sides.iter().enumerate() {
                 if i == DST && direct.is_some() {
@@ -236,7 +289,7 @@ impl Stage {
                     continue;
                 }
                 parts[i] = side.on_stage(slot, first);
-                if !side.output {
+                if !side.output && !side.by_steps {
                     // SAFETY: guaranteed by the caller.
                     unsafe {
                         (self.pack)(&side.packing(&tensors[i], self.cols, slot), first, last)
@@ -246,6 +299,10 @@ impl Stage {
             kernel(&Staged { tensors: &parts, more: last < block.end }, first, last);
             // SAFETY: guaranteed by the caller.
             unsafe { self.complete(tensors, (slot, streams), (first, last), direct, bound) };
+            if let Some(around) = around {
+                // SAFETY: guaranteed by the caller.
+                unsafe { around.leave(first, last, [steps(DST), steps(2)]) };
+            }
         }
     }
 
@@ -286,11 +343,13 @@ impl Stage {
                 }
             };
             // SAFETY: guaranteed by the caller.
-            unsafe { apply(bound, &Rows { start, step, cols: self.cols }, first, last) };
+            unsafe {
+                apply(bound, &Rows { start, step, cols: self.cols, first_col: 0 }, first, last)
+            };
         }
         for (i, side) in self.sides.iter().enumerate() {
             let on_stage = side.offset.is_some() && !(i == DST && direct.is_some());
-            if side.output && on_stage {
+            if side.output && on_stage && !side.by_steps {
                 let mut packing = side.packing(&tensors[i], self.cols, slot);
                 packing.streams = streams && i == DST;
                 // SAFETY: guaranteed by the caller.

@@ -42,6 +42,27 @@ pub(crate) fn u8_value(code: u8) -> f32 {
     f32::from(code)
 }
 
+/// The code of NaN in e8m0.
+const E8M0_NAN: u8 = 0xff;
+
+/// The power of two of a code of e8m0, `2^(code - 127)`.
+#[inline(always)]
+pub(crate) fn e8m0_value(code: u8) -> f32 {
+    const HALF_OF_SMALLEST_NORMAL: u32 = 1 << 22;
+    match code {
+        0 => f32::from_bits(HALF_OF_SMALLEST_NORMAL),
+        E8M0_NAN => f32::NAN,
+        _ => f32::from_bits(u32::from(code) << 23),
+    }
+}
+
+/// The e8m0 code of the largest power of two up to `x`; smaller ones become the smallest. Negative numbers, infinities
+/// and NaN become NaN.
+#[inline(always)]
+pub(crate) fn e8m0_code(x: f32) -> u8 {
+    if x >= 0.0 { (x.to_bits() >> 23) as u8 } else { E8M0_NAN }
+}
+
 /// An 8-bit floating-point format.
 struct Float8 {
     /// Bits of the fraction.

@@ -254,3 +254,27 @@ impl Element for HalfAsF32 {
         unsafe { F32.store_n::<S>(p, i, v, n) }
     }
 }
+
+/// The value of a type that is stored for a vector; `n` is 16 for a full one.
+///
+/// # Safety
+/// The CPU supports the instruction set of `S`.
+#[inline(always)]
+pub(crate) unsafe fn rounded<S: Simd, E: Element>(
+    element: E,
+    value: S::F32x16,
+    n: usize,
+) -> S::F32x16 {
+    let mut stored = [0u32; LANES];
+    let place = stored.as_mut_ptr().cast::<u8>();
+    // SAFETY: there is room for 16 elements of up to four bytes.
+    unsafe {
+        if n == LANES {
+            element.store::<S>(place, 0, value);
+            element.load::<S>(place, 0)
+        } else {
+            element.store_n::<S>(place, 0, value, n);
+            element.load_n::<S>(place, 0, n)
+        }
+    }
+}

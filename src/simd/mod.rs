@@ -33,7 +33,7 @@ mod wide_element;
 mod with_post_ops;
 
 pub(crate) use byte::Byte;
-pub(crate) use element::{Bf16, Element, F16, F32, HalfAsF32};
+pub(crate) use element::{Bf16, Element, F16, F32, HalfAsF32, rounded};
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use fused::{Factors, FusedOp, FusedPostOps};
 pub(crate) use levels::{Level, entry_points};

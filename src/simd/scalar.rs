@@ -19,6 +19,7 @@ pub(crate) unsafe fn read_scalar(data_type: DataType, p: *const u8, i: usize) ->
             DataType::U8 => codes::u8_value(p.add(i).read()),
             DataType::F8E4m3 => codes::e4m3_value(p.add(i).read()),
             DataType::F8E5m2 => codes::e5m2_value(p.add(i).read()),
+            DataType::E8m0 => codes::e8m0_value(p.add(i).read()),
             DataType::Bf16 => {
                 f32::from_bits(u32::from(p.cast::<u16>().add(i).read_unaligned()) << 16)
             }
@@ -59,6 +60,7 @@ pub(crate) unsafe fn write_scalar(data_type: DataType, p: *mut u8, i: usize, x: 
             DataType::S8 => p.add(i).write(codes::s8_code(x)),
             DataType::U8 => p.add(i).write(codes::u8_code(x)),
             DataType::F8E4m3 => p.add(i).write(codes::e4m3_code(x)),
+            DataType::E8m0 => p.add(i).write(codes::e8m0_code(x)),
             DataType::F8E5m2 => p.add(i).write(codes::e5m2_code(x)),
             DataType::Bf16 => p.cast::<u16>().add(i).write_unaligned(bf16_bits(x)),
             DataType::F16 => p.cast::<u16>().add(i).write_unaligned(f16_bits(x)),

@@ -12,6 +12,8 @@ pub(crate) enum Support {
     Forward,
     /// Operations that compute in f64.
     Wide,
+    /// Scales and reorders.
+    Scale,
 }
 
 /// Defines [`DataType`] and `for_type!` from the rows of the table. The first argument is a dollar sign, for the macro
@@ -80,6 +82,7 @@ data_types! { ($)
     F64 = norm_f64, c"f64", u64, false, Wide;
     F8E5m2 = norm_f8_e5m2, c"f8_e5m2", u8, false, Forward;
     F8E4m3 = norm_f8_e4m3, c"f8_e4m3", u8, false, Forward;
+    E8m0 = norm_e8m0, c"e8m0", u8, false, Scale;
 }
 
 impl DataType {
@@ -92,6 +95,20 @@ impl DataType {
         Self::ALL.into_iter().find(|data_type| data_type.code() == code)
     }
 
+    /// The distance from 1 to the next larger number; 0 for types without one.
+    pub(crate) fn epsilon(self) -> f64 {
+        let bits = match self {
+            Self::F64 => f64::MANTISSA_DIGITS as i32 - 1,
+            Self::F32 => f32::MANTISSA_DIGITS as i32 - 1,
+            Self::F16 => 10,
+            Self::Bf16 => 7,
+            Self::F8E4m3 => 3,
+            Self::F8E5m2 => 2,
+            _ => return 0.0,
+        };
+        2f64.powi(-bits)
+    }
+
     /// Whether it is a 16-bit floating-point type.
     pub(crate) fn is_half(self) -> bool {
         matches!(self, Self::F16 | Self::Bf16)
@@ -102,7 +119,7 @@ impl DataType {
         match self.support() {
             Support::Full => true,
             Support::Forward => forward,
-            Support::Wide => false,
+            Support::Wide | Support::Scale => false,
         }
     }
 }

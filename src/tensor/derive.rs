@@ -89,8 +89,14 @@ impl MemoryDesc {
     /// The same elements at the same addresses, in the same logical order, with other dimensions.
     pub(crate) fn reshaped(&self, dims: &[i64]) -> Result<Self> {
         check_dims(dims)?;
-        let volume = |dims: &[i64]| dims.iter().try_fold(1i64, |n, &d| n.checked_mul(d));
-        if volume(dims) != volume(self.dims()) {
+        let (own, other) = (volume(self.dims()), volume(dims));
+        if own.is_none() || other.is_none() {
+            return Err(Error::invalid(format_args!(
+                "dims: the numbers of elements of {dims:?} and {:?} cannot be compared in 64 bits",
+                self.dims()
+            )));
+        }
+        if own != other {
             return Err(Error::invalid(format_args!(
                 "dims: {dims:?} has another number of elements than {:?}",
                 self.dims()
@@ -161,6 +167,14 @@ impl MemoryDesc {
         }
         made.checked()
     }
+}
+
+/// The number of elements, if it fits.
+fn volume(dims: &[i64]) -> Option<i64> {
+    if dims.contains(&0) {
+        return Some(0);
+    }
+    dims.iter().try_fold(1i64, |n, &d| n.checked_mul(d))
 }
 
 /// The start indices of the shortest non-empty suffixes of `old` and `new` with equal products.
@@ -254,5 +268,11 @@ mod tests {
         assert_eq!(offsets(&padded.reshaped(&[1, 5]).unwrap()), offsets(&padded));
         let empty = MemoryDesc::dense(&[0, 3], DataType::F32).unwrap();
         assert_eq!(empty.reshaped(&[3, 0]).unwrap().size(), 0);
+        // Numbers of elements beyond 64 bits are not equal because both are.
+        let huge = MemoryDesc::any(&[1 << 40, 1 << 40], DataType::F32).unwrap();
+        assert!(huge.reshaped(&[1 << 41, 1 << 41]).is_err());
+        assert!(huge.reshaped(&[1 << 40]).is_err());
+        let nothing = MemoryDesc::any(&[1 << 40, 1 << 40, 0], DataType::F32).unwrap();
+        assert_eq!(nothing.reshaped(&[0, 7]).unwrap().dims(), [0, 7]);
     }
 }

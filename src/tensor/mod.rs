@@ -14,7 +14,7 @@ mod rows;
 mod tag_names;
 mod tags;
 
-pub(crate) use blob::BLOB_SIZE;
+pub(crate) use blob::{BLOB_MARK, BLOB_SIZE};
 pub(crate) use data_type::{DataType, Support, for_type};
 pub(crate) use desc::{Layout, MemoryDesc};
 pub(crate) use offsets::{DimOffsets, Offsets};

@@ -8,6 +8,7 @@
 mod board;
 mod caller;
 mod count;
+mod crew;
 mod event_count;
 mod policy;
 mod processors;
@@ -21,10 +22,15 @@ mod worker;
 
 pub(crate) use caller::{CallerPool, ParallelFor};
 pub(crate) use count::{MAX_THREADS, default_threads, set_threads, threads};
+pub(crate) use crew::{Crew, Member};
+pub(crate) use slot::Slot;
 
 /// Maximum number of shares per job. A thread that finds no work has scanned every share, and each
 /// share is on its own cache line. Jobs with more threads share the shares.
 const MAX_SHARES: usize = 32;
+
+/// The most tasks of a [`Crew`].
+pub(crate) const MAX_TASKS: usize = share::MAX_BLOCKS;
 
 /// Whether a job runs longer than it takes to wake a sleeping thread.
 #[derive(Clone, Copy, Debug, PartialEq)]

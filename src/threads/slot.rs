@@ -62,7 +62,7 @@ const _: () = assert!((MAX_BLOCKS as u64) < Progress::ONE_THREAD);
 struct PaddedShare(AtomicU64);
 
 #[repr(align(128))]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     taken: AtomicBool,
     panicked: AtomicBool,
     body: AtomicPtr<()>,
@@ -81,7 +81,7 @@ pub(super) struct Outcome {
 }
 
 impl Slot {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             taken: AtomicBool::new(false),
             panicked: AtomicBool::new(false),

@@ -5,3 +5,4 @@ pub(super) use super::policy::{CallerCpu, SpinBudget, WakeThrottle, WorkerAffini
 pub(super) use std::hint::spin_loop;
 pub(super) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 pub(super) use std::sync::{Condvar, Mutex, MutexGuard};
+pub(super) use std::thread::yield_now;

@@ -1,7 +1,11 @@
 //! Which thread runs which block.
 
+use super::crew::Crew;
 use super::slot::{MAX_WIDTH, Slot};
+use super::{Length, Threads};
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread::{ThreadId, current, scope};
 
@@ -81,4 +85,62 @@ fn a_job_admits_no_more_threads_than_its_width() {
         })
     });
     assert_eq!((outcome.threads, helped), (2, false));
+}
+
+fn free_slots(count: usize) -> Vec<Slot> {
+    (0..count).map(|_| Slot::new()).collect()
+}
+
+#[test]
+fn every_block_of_every_task_runs_once() {
+    for (tasks, width) in [(1, 2), (3, 2), (7, 3), (2, 4)] {
+        for round in 0..200 {
+            let counts: Vec<Vec<AtomicUsize>> = (0..tasks)
+                .map(|task| (0..1 + (task + round) % 9).map(|_| AtomicUsize::new(0)).collect())
+                .collect();
+            let slots = free_slots(tasks.min(width));
+            let crew = Crew::new(&slots, tasks, width);
+            let members = Threads::Library.run(width, width, Length::Long, &|index| {
+                crew.work(index, |task, member| {
+                    let blocks = &counts[task];
+                    let ran = member.run(blocks.len(), width, &|block| {
+                        blocks[block].fetch_add(1, Ordering::Relaxed);
+                    });
+                    assert!((1..=width).contains(&ran));
+                    assert!(blocks.iter().all(|count| count.load(Ordering::Relaxed) == 1));
+                });
+            });
+            assert!((1..=width).contains(&members));
+            assert!(counts.iter().flatten().all(|count| count.load(Ordering::Relaxed) == 1));
+        }
+    }
+}
+
+#[test]
+fn members_are_told_apart_and_one_alone_does_everything() {
+    let slots = free_slots(2);
+    let crew = Crew::new(&slots, 5, 2);
+    let ran = AtomicUsize::new(0);
+    crew.work(1, |_, member| {
+        assert_eq!(member.number, 0);
+        assert_eq!(member.run(3, 2, &|_| _ = ran.fetch_add(1, Ordering::Relaxed)), 1);
+    });
+    assert_eq!(ran.into_inner(), 15);
+}
+
+#[test]
+fn a_panic_keeps_nobody_waiting() {
+    let slots = free_slots(2);
+    let crew = Crew::new(&slots, 6, 2);
+    let ran = AtomicUsize::new(0);
+    let work = AssertUnwindSafe(|| {
+        Threads::Library.run(2, 2, Length::Long, &|index| {
+            crew.work(index, |task, member| {
+                member.run(2, 2, &|block| assert!(task != 3 || block != 1));
+                ran.fetch_add(1, Ordering::Relaxed);
+            });
+        })
+    });
+    assert!(catch_unwind(work).is_err());
+    assert_eq!(ran.into_inner(), 5);
 }

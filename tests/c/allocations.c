@@ -52,7 +52,16 @@ static void from_the_second_on(norm_engine_t engine, norm_prop_kind_t kind, norm
         failures += problem_execute(&p, stream) != norm_success;
         if (norm_get_last_num_threads() > most) most = norm_get_last_num_threads();
     }
-    const long during = allocations - before;
+    /* Several primitives in one call, likewise. */
+    const const_norm_primitive_t several_of[] = {p.primitive};
+    const norm_exec_arg_t *const args[] = {p.args};
+    const long before_many = allocations;
+    failures += norm_primitive_execute_many(1, several_of, stream, &p.nargs, args) != norm_success;
+    const long after_first = allocations;
+    for (int i = 0; i < 5; ++i)
+        failures += norm_primitive_execute_many(1, several_of, stream, &p.nargs, args) != norm_success;
+    EXPECT(allocations == after_first);
+    const long during = before_many - before;
     if (most < several) thread_wait_retries(&waiting);
     if (!EXPECT(failures == 0 && during == 0))
         fprintf(stderr, "    %ld allocations, %d failures\n", during, failures);

@@ -141,14 +141,17 @@ static void quantities(void) {
             (attr, NORM_ARG_SRC, 0, 2, groups, norm_f32));
     EXPECT(norm_primitive_attr_set_scales(attr, NORM_ARG_SRC, 3, 2, groups, norm_f32)
             == norm_success);
-    REFUSED(norm_unimplemented, "data_type", norm_primitive_attr_set_scales,
-            (attr, NORM_ARG_SRC, 0, 0, NULL, norm_e8m0));
+    INVALID("data_type", norm_primitive_attr_set_scales,
+            (attr, NORM_ARG_SRC, 0, 0, NULL, norm_s8));
+    EXPECT(norm_primitive_attr_set_scales(attr, NORM_ARG_SRC, 0, 0, NULL, norm_e8m0)
+            == norm_success);
     REFUSED(norm_unimplemented, "is_on_host", norm_primitive_attr_set_scales_v2,
             (attr, NORM_ARG_SRC, 0, 0, NULL, norm_f32, 1));
     INVALID("mask", norm_primitive_attr_set_scales_v2,
             (attr, NORM_ARG_SRC, 1, 0, NULL, norm_f32, 1));
-    REFUSED(norm_unimplemented, "qmode", norm_primitive_attr_set_scales_v3,
-            (attr, NORM_ARG_SRC, 0, 0, NULL, norm_f32, 0, norm_quantization_mode_dynamic_mx));
+    EXPECT(norm_primitive_attr_set_scales_v3(attr, NORM_ARG_SRC, 0, 0, NULL, norm_f32, 0,
+                   norm_quantization_mode_dynamic_mx)
+            == norm_success);
     for (int i = 0; i < NO_ENUMERATORS; ++i) {
         const int no = no_enumerator[i];
         INVALID("qmode", norm_primitive_attr_set_scales_v3,

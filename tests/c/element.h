@@ -13,7 +13,7 @@
 #include <string.h>
 
 static inline size_t element_bytes(norm_data_type_t type) {
-    return type == norm_f32 ? 4 : 2;
+    return type == norm_f64 ? 8 : type == norm_f32 ? 4 : 2;
 }
 
 /* Fraction bits, and the exponent of the smallest normal number. */
@@ -43,6 +43,11 @@ static inline double element_get(norm_data_type_t type, const void *data, size_t
         memcpy(&value, (const char *)data + 4 * index, 4);
         return value;
     }
+    if (type == norm_f64) {
+        double value;
+        memcpy(&value, (const char *)data + 8 * index, 8);
+        return value;
+    }
     uint16_t half;
     memcpy(&half, (const char *)data + 2 * index, 2);
     if (type == norm_bf16) {
@@ -63,6 +68,10 @@ static inline void element_set(norm_data_type_t type, void *data, size_t index, 
     if (type == norm_f32) {
         const float narrow = (float)value;
         memcpy((char *)data + 4 * index, &narrow, 4);
+        return;
+    }
+    if (type == norm_f64) {
+        memcpy((char *)data + 8 * index, &value, 8);
         return;
     }
     const double ulp = element_ulp(type, value);

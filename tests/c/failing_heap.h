@@ -16,6 +16,8 @@ static int to_the_end;
 /* Allocations of the library so far; updated with __sync_add_and_fetch. */
 static volatile long allocations;
 static volatile int inside, refused;
+/* Whether the functions are printed. */
+static int listing;
 
 static int heap_grants(void) {
     if (!inside) return 1;
@@ -64,6 +66,7 @@ static void watch(void *place, size_t bytes) {
 static void enter(const char *function) {
     snprintf(expect_case, sizeof expect_case, "%s, allocation %ld%s", function, failing,
             to_the_end ? " and after" : "");
+    if (listing) puts(function), fflush(stdout); /* the library writes without stdio */
     refused = 0;
     inside = 1;
 }

@@ -173,6 +173,10 @@ static void as_bytes(void) {
         EXPECT(norm_memory_desc_create_with_blob(&out, blob) == norm_invalid_arguments);
         blob[i] ^= 4;
     }
+    /* Other data is not read to the size of a blob. */
+    uint8_t *other = calloc(8, 1);
+    INVALID("blob", norm_memory_desc_create_with_blob, (&out, other));
+    free(other);
     INVALID("blob", norm_memory_desc_create_with_blob, (&out, NULL));
     INVALID("memory_desc", norm_memory_desc_create_with_blob, (NULL, blob));
     INVALID("size", norm_memory_desc_get_blob, (blob, NULL, desc));

@@ -3,10 +3,10 @@
  * Every function, with one allocation inside the library failing: number 1, 2, 3 and so on, each
  * in a process of its own. Once only that allocation fails, once every one from it to the end of
  * the call. A call returns norm_out_of_memory and writes nothing, or does its work. It never ends
- * the process.
+ * the process. With the argument `list` it prints the functions and lets nothing fail.
  */
 #define _GNU_SOURCE
-#include "failing_heap.h"
+#include "control_without_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -133,6 +133,7 @@ static void memories(void) {
     CALL(norm_memory_destroy, (mem));
 }
 
+#include "own_calls.h"
 static norm_primitive_attr_t attributes(void) {
     norm_primitive_attr_t attr = NULL, copy = NULL;
     norm_scratchpad_mode_t scratchpad_mode = norm_scratchpad_mode_user;
@@ -168,6 +169,7 @@ static norm_primitive_attr_t attributes(void) {
     CALL(norm_primitive_attr_set_zero_points, (copy, NORM_ARG_DST, 0, 0, NULL, norm_s32));
     CALL(norm_primitive_attr_set_zero_points_v2,
             (copy, NORM_ARG_WEIGHTS, 0, 0, NULL, norm_s32, 0));
+    own_attributes(copy);
     ENDS(norm_invalid_arguments, norm_primitive_attr_set_scales_mask, (copy, -5, 0));
     CALL(norm_primitive_attr_destroy, (copy));
     EXPECT(number == 1 && rounding == norm_rounding_mode_environment);
@@ -228,6 +230,9 @@ static void execute(norm_primitive_desc_t desc, int count, const norm_exec_arg_t
     memset(out, 0x55, bytes);
     MUST(norm_primitive_execute(made, stream, count, args));
     EXPECT(memcmp(again, out, bytes) == 0);
+    const const_norm_primitive_t twice[] = {made};
+    watch(out, bytes);
+    CALL(norm_primitive_execute_many, (1, twice, stream, &count, &args));
     ENDS(norm_invalid_arguments, norm_primitive_execute, (made, stream, 0, args));
     CALL(norm_primitive_destroy, (made));
 }
@@ -303,30 +308,7 @@ static void forward(norm_primitive_attr_t attr) {
     for (int i = 0; i < 4; ++i) CALL(norm_primitive_desc_destroy, (all[i]));
 }
 
-static void scaled(void) {
-    norm_primitive_attr_t attr = NULL;
-    norm_primitive_desc_t desc = NULL;
-    const norm_dims_t one = {1};
-    norm_memory_desc_t factor_desc = NULL, half = NULL;
-    MUST(norm_primitive_attr_create(&attr));
-    MUST(norm_primitive_attr_set_scales_mask(attr, NORM_ARG_SRC, 0));
-    MUST(norm_memory_desc_create_with_tag(&factor_desc, 1, one, norm_f32, norm_a));
-    MUST(norm_memory_desc_clone(&half, rows_desc));
-    MUST(norm_memory_desc_set_data_type(half, norm_bf16));
-    WATCH(desc);
-    CALL(norm_layer_normalization_forward_primitive_desc_create,
-            (&desc, engine, norm_forward_inference, half, rows_desc, NULL, 1e-5f, norm_rms_norm,
-                    attr));
-    const norm_exec_arg_t args[] = {{NORM_ARG_SRC, memory(half, src)},
-            {NORM_ARG_DST, memory(rows_desc, dst)},
-            {NORM_ARG_ATTR_SCALES | NORM_ARG_SRC, memory(factor_desc, factor)}};
-    execute(desc, 3, args, dst, sizeof dst);
-    for (int i = 0; i < 3; ++i) CALL(norm_memory_destroy, (args[i].memory));
-    CALL(norm_primitive_desc_destroy, (desc));
-    CALL(norm_primitive_attr_destroy, (attr));
-    CALL(norm_memory_desc_destroy, (factor_desc));
-    CALL(norm_memory_desc_destroy, (half));
-}
+#include "out_of_memory_problems.h"
 
 static void backward(norm_primitive_attr_t user) {
     norm_primitive_desc_t desc = NULL, second = NULL, softmax = NULL;
@@ -368,48 +350,20 @@ static void backward(norm_primitive_attr_t user) {
     for (int i = 0; i < 3; ++i) CALL(norm_primitive_desc_destroy, (all[i]));
 }
 
-static void names(void) {
-    NAME("success", norm_status2str, norm_success);
-    NAME("bf16", norm_dt2str, norm_bf16);
-    NAME("abc", norm_fmt_tag2str, norm_abc);
-    NAME("cpu", norm_engine_kind2str, norm_cpu);
-    NAME("blocked", norm_fmt_kind2str, norm_blocked);
-    NAME("backward", norm_prop_kind2str, norm_backward);
-    NAME("eltwise_relu", norm_alg_kind2str, norm_eltwise_relu);
-    NAME("avx2", norm_cpu_isa2str, norm_cpu_isa_avx2);
-    NAME("cpu_isa_no_hints", norm_cpu_isa_hints2str, norm_cpu_isa_no_hints);
-    NAME("softmax", norm_prim_kind2str, norm_softmax);
-    NAME("user", norm_scratchpad_mode2str, norm_scratchpad_mode_user);
-    NAME("any", norm_fpmath_mode2str, norm_fpmath_mode_any);
-    NAME("f16", norm_accumulation_mode2str, norm_accumulation_mode_f16);
-    NAME("stochastic", norm_rounding_mode2str, norm_rounding_mode_stochastic);
-    NAME("static_sazp", norm_quantization_mode2str, norm_quantization_mode_static_sazp);
-    VALUE(2, norm_data_type_size, (norm_bf16));
-    enter("norm_version");
-    EXPECT(norm_version()->major == NORM_VERSION_MAJOR);
+static void explanations(void) {
+    norm_memory_t its = NULL;
+    norm_explanation_t found;
+    norm_remedy_t remedies[NORM_REMEDIES];
+    WATCH(its);
+    CALL(norm_memory_create, (&its, rows_desc, engine, src));
+    watch(&found, sizeof found);
+    CALL(norm_explain, (its, NULL, 1e-5f, norm_rms_norm, -1, &found));
+    watch(remedies, sizeof remedies);
+    CALL(norm_explain_remedies, (its, NULL, 1e-5f, norm_rms_norm, -1, remedies));
+    enter("norm_explanation_text");
+    EXPECT(norm_explanation_text(&found, remedies, NULL, 0) > 100);
     inside = 0;
-}
-
-static void settings(int threads) {
-    int capacity = 0;
-    norm_fpmath_mode_t mode = norm_fpmath_mode_any;
-    enter("norm_get_num_threads");
-    EXPECT(norm_get_num_threads() >= 1);
-    inside = 0;
-    CALL(norm_set_num_threads, (threads));
-    VALUE(threads, norm_get_num_threads, ());
-    CALL(norm_set_verbose, (2)); /* for the rest */
-    CALL(norm_set_max_cpu_isa, (norm_cpu_isa_default));
-    enter("norm_get_effective_cpu_isa");
-    EXPECT(norm_get_effective_cpu_isa() != norm_cpu_isa_default);
-    inside = 0;
-    CALL(norm_set_cpu_isa_hints, (norm_cpu_isa_no_hints));
-    VALUE(norm_cpu_isa_no_hints, norm_get_cpu_isa_hints, ());
-    CALL(norm_set_default_fpmath_mode, (norm_fpmath_mode_strict));
-    CALL(norm_get_default_fpmath_mode, (&mode));
-    CALL(norm_set_primitive_cache_capacity, (16));
-    CALL(norm_get_primitive_cache_capacity, (&capacity));
-    EXPECT(capacity == 16 && mode == norm_fpmath_mode_strict);
+    CALL(norm_memory_destroy, (its));
 }
 
 static void sequence(int threads) {
@@ -426,7 +380,9 @@ static void sequence(int threads) {
     norm_primitive_attr_t attr = attributes();
     forward(attr);
     scaled();
+    groups();
     backward(attr);
+    explanations();
     enter("norm_get_last_num_threads");
     EXPECT(norm_get_last_num_threads() > 0);
     inside = 0;
@@ -458,7 +414,12 @@ static int in_a_process(int threads) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : FAILED;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "list") == 0) {
+        listing = 1;
+        sequence(1);
+        return expect_failed > 0;
+    }
     refusing = mmap(NULL, MOST_NAMES * LONGEST_NAME, PROT_READ | PROT_WRITE,
             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (refusing == MAP_FAILED) return 2;
@@ -479,6 +440,7 @@ int main(void) {
             "norm_memory_desc_permute_axes", "norm_memory_desc_create_with_blob",
             "norm_memory_create", "norm_memory_create_v2", "norm_primitive_attr_create",
             "norm_primitive_attr_clone", "norm_primitive_attr_set_post_ops",
+            "norm_primitive_attr_set_residual", "norm_primitive_attr_set_gate",
             "norm_post_ops_create", "norm_post_ops_clone", "norm_post_ops_append_sum",
             "norm_post_ops_append_eltwise", "norm_post_ops_append_prelu",
             "norm_layer_normalization_forward_primitive_desc_create",
@@ -486,9 +448,13 @@ int main(void) {
             "norm_layer_normalization_backward_primitive_desc_create",
             "norm_layer_normalization_backward_primitive_desc_create_v2",
             "norm_softmax_forward_primitive_desc_create",
-            "norm_softmax_backward_primitive_desc_create", "norm_reorder_primitive_desc_create",
+            "norm_softmax_backward_primitive_desc_create",
+            "norm_group_normalization_forward_primitive_desc_create",
+            "norm_group_normalization_backward_primitive_desc_create",
+            "norm_reorder_primitive_desc_create",
             "norm_primitive_desc_clone", "norm_primitive_desc_next_impl", "norm_primitive_create",
-            "norm_primitive_execute"};
+            "norm_primitive_execute", "norm_primitive_execute_many", "norm_explain",
+            "norm_explain_remedies"};
     for (size_t i = 0; i < sizeof makers / sizeof *makers; ++i) {
         snprintf(expect_case, sizeof expect_case, "%s", makers[i]);
         EXPECT(has_refused(makers[i]));

@@ -177,6 +177,7 @@ static void refusals(void) {
     for (int axis = -1; axis <= 3; axis += 4)
         INVALID("softmax_axis", norm_softmax_forward_primitive_desc_create,
                 (&out, engine, forward, alg, good, good, axis, NULL));
+    EXPECT(strstr(norm_get_last_error(), "dimensions of src_desc, which count from 0") != NULL);
     INVALID("src_desc", norm_softmax_forward_primitive_desc_create,
             (&out, engine, forward, alg, any, good, 1, NULL));
     INVALID("src_desc", norm_softmax_forward_primitive_desc_create,

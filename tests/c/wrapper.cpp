@@ -24,6 +24,8 @@ static void expect_that(bool holds, int line, const char *what) {
 }
 #define EXPECT(condition) expect_that((condition), __LINE__, #condition)
 
+#include "group_normalization.hpp"
+
 // Expects `call` to throw `code` with a message that contains `word`.
 template <typename Call>
 static void expect_error(int line, norm_status_t code, const char *word, Call call) {
@@ -120,7 +122,10 @@ static void layouts(const norm::engine &engine) {
     EXPECT(blocked.get_inner_nblks() == 2 && blocked.get_inner_blks() == memory::dims({16, 16}));
     EXPECT(blocked.get_inner_idxs() == memory::dims({1, 0}) && blocked.get_num_handles() == 1);
     EXPECT(blocked.get_size(0) == 32 * 48 * 4);
-    EXPECT(memory::desc(blocked.get_blob()) == blocked);
+    std::vector<std::uint8_t> blob = blocked.get_blob();
+    EXPECT(memory::desc(blob) == blocked);
+    blob.pop_back();
+    THROWS(norm_invalid_arguments, "another size", const memory::desc whole(blob));
     EXPECT(memory::desc::with_letters({32, 48}, dt::f32, "AB16b16a") == blocked);
     THROWS(norm_invalid_arguments, "tag", memory::desc::with_letters({32, 48}, dt::f32, "AB16"));
     EXPECT(blocked.with_data_type(dt::f64).get_size() == 2 * blocked.get_size());
@@ -208,6 +213,25 @@ static void attributes() {
     attr.set_zero_points(NORM_ARG_SRC, 0, {}, dt::u8, false);
     THROWS(norm_unimplemented, "is_on_host", attr.set_scales(NORM_ARG_SRC, 0, {}, dt::f32, true));
     THROWS(norm_invalid_arguments, "arg", attr.set_scales_mask(NORM_ARG_MEAN, 0));
+
+    const memory::desc rows({4, 8}, dt::bf16, tag::ab);
+    norm::residual_rounding rounding = norm::residual_rounding::rounded;
+    norm::algorithm gating = norm::algorithm::undef;
+    float gate_alpha = 0;
+    memory::desc residual, sum, gate;
+    attr.set_residual(rows, rows, norm::residual_rounding::exact);
+    attr.get_residual(residual, sum, rounding);
+    EXPECT(residual == rows && sum == rows && rounding == norm::residual_rounding::exact);
+    attr.set_residual(memory::desc(), memory::desc());
+    attr.get_residual(residual, sum, rounding);
+    EXPECT(residual.is_zero() && sum.is_zero() && rounding == norm::residual_rounding::rounded);
+    attr.set_gate(rows);
+    attr.get_gate(gate, gating, gate_alpha);
+    EXPECT(gate == rows && gating == norm::algorithm::eltwise_swish && gate_alpha == 1.0f);
+    attr.set_gate(memory::desc());
+    attr.set_partial_norm(3);
+    EXPECT(attr.get_partial_norm() == 3);
+    attr.set_partial_norm(0);
 
     norm::post_ops list;
     const memory::desc src1({4, 1}, dt::f32, tag::ab), src2({1, 8}, dt::s8, tag::ab);
@@ -436,10 +460,23 @@ static void callers_threads(const norm::engine &engine) {
     EXPECT(std::memcmp(own.get_data_handle(), pooled.get_data_handle(), rows.get_size()) == 0);
     primitive.execute(stream, {{NORM_ARG_SRC, src}, {NORM_ARG_DST, pooled}});
     EXPECT(calls == before);
+    memory other(rows, engine);
+    norm::primitive::execute_many(stream,
+            {{primitive, {{NORM_ARG_SRC, src}, {NORM_ARG_DST, pooled}}},
+                    {primitive, {{NORM_ARG_SRC, own}, {NORM_ARG_DST, other}}}});
+    primitive.execute(stream, {{NORM_ARG_SRC, own}, {NORM_ARG_DST, pooled}});
+    EXPECT(std::memcmp(other.get_data_handle(), pooled.get_data_handle(), rows.get_size()) == 0);
+    THROWS(norm_invalid_arguments, "primitive 1: args: NORM_ARG_SRC",
+            norm::primitive::execute_many(stream,
+                    {{primitive, {{NORM_ARG_SRC, src}, {NORM_ARG_DST, pooled}}},
+                            {primitive, {{NORM_ARG_DST, other}}}}));
+    primitive.execute(stream, {{NORM_ARG_SRC, src}, {NORM_ARG_DST, pooled}});
     double squares = 0;
     for (int i = 0; i < 256; ++i) squares += x[i] * static_cast<double>(x[i]) / 256;
     EXPECT(near(static_cast<float *>(pooled.get_data_handle())[0], -30 / std::sqrt(squares + 1e-5)));
 }
+
+#include "wrapper_explain.h"
 
 int main() {
     try {
@@ -450,8 +487,10 @@ int main() {
         layouts(engine);
         attributes();
         softmax();
+        group_normalization();
         forward_and_backward(engine);
         callers_threads(engine);
+        explanations(engine);
     } catch (const norm::error &e) {
         std::fprintf(stderr, "unexpected: %s\n", e.what());
         ++failed;

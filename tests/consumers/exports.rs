@@ -150,13 +150,14 @@ fn the_programs_call_every_function() {
     expect_same(("called through norm.hpp", &from_cpp), ("declared", &declared));
 }
 
-/// A new function has to be called there with failing allocations, too.
+/// A new function has to be called there, with failing allocations.
 #[test]
 fn every_function_runs_out_of_memory() {
-    if has("nm") {
-        let declared = declared(&header("norm.h"));
-        let program = build("tests/c/out_of_memory.c", Language::C99);
-        let called = of_the_interface(symbols("--undefined-only", &program));
-        expect_same(("called by out_of_memory.c", &called), ("declared", &declared));
-    }
+    let declared = declared(&header("norm.h"));
+    let program = build("tests/c/out_of_memory.c", Language::C99);
+    let printed = run(command(program).arg("list"));
+    // The other lines are those of norm_set_verbose.
+    let called = printed.lines().filter(|line| !line.contains(',')).map(str::to_owned).collect();
+    let called = of_the_interface(called);
+    expect_same(("called by out_of_memory.c", &called), ("declared", &declared));
 }

@@ -54,6 +54,8 @@ clean! {
     bad_objects: "tests/c/bad_objects.c";
     bad_descriptors: "tests/c/bad_descriptors.c";
     bad_executions: "tests/c/bad_executions.c";
+    explain: "tests/c/explain.c";
+    execute_many: "tests/c/execute_many.c" "emulated";
     layer_normalization: "tests/c/layer_normalization.c" "emulated";
     edge_rows: "tests/c/edge_rows.c" "emulated";
     allocations: "tests/c/allocations.c" "emulated";

@@ -65,7 +65,7 @@ pub(crate) fn round_to(data_type: norm_data_type_t, value: f64) -> f64 {
     }
 }
 
-fn encode(data_type: norm_data_type_t, values: &[f64]) -> Vec<u8> {
+pub(crate) fn encode(data_type: norm_data_type_t, values: &[f64]) -> Vec<u8> {
     for &value in values {
         assert_eq!(round_to(data_type, value), value, "an input is not exact in its type");
     }
@@ -77,7 +77,7 @@ fn encode(data_type: norm_data_type_t, values: &[f64]) -> Vec<u8> {
     values.iter().flat_map(bytes).collect()
 }
 
-fn decode(data_type: norm_data_type_t, bytes: &[u8]) -> Vec<f64> {
+pub(crate) fn decode(data_type: norm_data_type_t, bytes: &[u8]) -> Vec<f64> {
     let pair = |b: &[u8]| [b[0], b[1]];
     match data_type {
         norm_f32 => bytes
@@ -90,8 +90,8 @@ fn decode(data_type: norm_data_type_t, bytes: &[u8]) -> Vec<f64> {
 }
 
 /// An owned handle of the library.
-struct Handle<T> {
-    pointer: *mut T,
+pub(crate) struct Handle<T> {
+    pub(crate) pointer: *mut T,
     destroy: unsafe extern "C" fn(*mut T) -> norm_status_t,
 }
 
@@ -104,7 +104,7 @@ impl<T> Drop for Handle<T> {
 }
 
 impl<T> Handle<T> {
-    fn new(
+    pub(crate) fn new(
         destroy: unsafe extern "C" fn(*mut T) -> norm_status_t,
         create: impl FnOnce(*mut *mut T) -> norm_status_t,
     ) -> Self {
@@ -115,7 +115,7 @@ impl<T> Handle<T> {
 }
 
 #[track_caller]
-fn check(status: norm_status_t) {
+pub(crate) fn check(status: norm_status_t) {
     if status != norm_success {
         // SAFETY: the library returns a NUL-terminated string, valid until the next failing call.
         let message = unsafe { CStr::from_ptr(norm_get_last_error()) };
@@ -123,11 +123,11 @@ fn check(status: norm_status_t) {
     }
 }
 
-type Engine = Handle<norm_engine>;
-type MemoryDesc = Handle<norm_memory_desc>;
-type PrimitiveDesc = Handle<norm_primitive_desc>;
+pub(crate) type Engine = Handle<norm_engine>;
+pub(crate) type MemoryDesc = Handle<norm_memory_desc>;
+pub(crate) type PrimitiveDesc = Handle<norm_primitive_desc>;
 
-fn memory_desc(dims: &[usize], data_type: norm_data_type_t) -> MemoryDesc {
+pub(crate) fn memory_desc(dims: &[usize], data_type: norm_data_type_t) -> MemoryDesc {
     let mut sizes = [0; NORM_MAX_NDIMS as usize];
     for (size, dim) in sizes.iter_mut().zip(dims) {
         *size = *dim as norm_dim_t;
@@ -144,15 +144,19 @@ fn memory_desc(dims: &[usize], data_type: norm_data_type_t) -> MemoryDesc {
 }
 
 /// An execution argument: its id, dimensions, type, and data if it is an input.
-struct Argument {
-    id: i32,
-    dims: Vec<usize>,
-    data_type: norm_data_type_t,
-    input: Option<Vec<u8>>,
+pub(crate) struct Argument {
+    pub(crate) id: i32,
+    pub(crate) dims: Vec<usize>,
+    pub(crate) data_type: norm_data_type_t,
+    pub(crate) input: Option<Vec<u8>>,
 }
 
 /// Executes and returns the bytes of every output, in the given order.
-fn execute(engine: &Engine, desc: &PrimitiveDesc, arguments: &[Argument]) -> Vec<Vec<u8>> {
+pub(crate) fn execute(
+    engine: &Engine,
+    desc: &PrimitiveDesc,
+    arguments: &[Argument],
+) -> Vec<Vec<u8>> {
     let primitive = Handle::new(norm_primitive_destroy, |out| {
         // SAFETY: `desc` is alive.
         unsafe { norm_primitive_create(out, desc.pointer) }

@@ -2,6 +2,8 @@
 //!
 //! - `vectors`: the small hand-made vectors of `tests/data/golden.txt`, for every combination of
 //!   flags
+//! - `around`: `tests/data/golden_around.txt`: residuals, gates, partial norms, flags, dynamic scales
+//! - `groups`: the same for groups of channels
 //! - `real`: layers of a real transformer in `benchdnn/inputs/real`
 //! - `epsilon`: published analyses of small activations and two worked examples
 //!
@@ -10,8 +12,10 @@
 
 #![expect(non_upper_case_globals, reason = "constants that patterns name are those of C")]
 
+mod around;
 mod epsilon;
 mod formula;
+mod groups;
 mod library;
 mod real;
 mod vectors;

@@ -3,12 +3,15 @@
 #![cfg(test)]
 
 mod boards;
+mod crews;
 mod runners;
 mod slots;
 mod sync;
 
 #[path = "../../src/threads/board.rs"]
 mod board;
+#[path = "../../src/threads/crew.rs"]
+mod crew;
 #[path = "../../src/threads/event_count.rs"]
 mod event_count;
 #[path = "../../src/threads/share.rs"]

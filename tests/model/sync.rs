@@ -3,6 +3,7 @@
 pub(super) use loom::hint::spin_loop;
 pub(super) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 pub(super) use loom::sync::{Condvar, Mutex, MutexGuard};
+pub(super) use loom::thread::yield_now;
 
 /// Never spins: polling again reaches no new state, and the model must cover sleeping.
 pub(super) struct SpinBudget;

@@ -23,9 +23,6 @@ int main(void) {
     UNBUILT("convolution", dnnl_convolution_forward_primitive_desc_create(&problem, engine,
                                    dnnl_forward_inference, dnnl_convolution_direct, image, weights,
                                    NULL, image, one, none, one, one, NULL));
-    UNBUILT("group normalization", dnnl_group_normalization_forward_primitive_desc_create(
-                                           &problem, engine, dnnl_forward_inference, image, image,
-                                           1, 0.5f, 0, NULL));
     UNBUILT("host scalar", dnnl_memory_desc_create_host_scalar(&made, dnnl_f32));
     OK(dnnl_memory_desc_destroy(image));
     OK(dnnl_memory_desc_destroy(weights));

@@ -87,6 +87,7 @@ fn quick() -> Vec<Step> {
         "cargo run --release -p benchdnn -- --batch=test_lnorm_smoke",
         "cargo run --release -p benchdnn -- --reorder --batch=test_reorder_smoke",
         "cargo run --release -p benchdnn -- --softmax --batch=test_softmax_smoke",
+        "cargo run --release -p benchdnn -- --gnorm --batch=test_gnorm_smoke",
     ]
     .map(Step::new)
     .into()

@@ -70,8 +70,20 @@ fn build(root: &Path, target: &Path, flags: &[String]) -> Result<(), String> {
     cargo.current_dir(root).args(["build", "--profile", "dist", "--target-dir"]).arg(target);
     cargo.args(["-p", "libnorm", "--lib", "--features", "libnorm/capi"]);
     cargo.args(["-p", "benchdnn", "--bin", "benchdnn", "--example", "pages"]).args(flags);
+    if let Some(revision) = revision(root) {
+        cargo.env("NORM_REVISION", revision);
+    }
     let status = cargo.status().map_err(|error| format!("cargo: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{cargo:?}: {status}")) }
+}
+
+/// The revision for `norm_version()`: that of the repository, unless the environment has one.
+fn revision(root: &Path) -> Option<String> {
+    if std::env::var_os("NORM_REVISION").is_some() || !root.join(".git").exists() {
+        return None;
+    }
+    let git = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root).output().ok()?;
+    git.status.success().then(|| String::from_utf8_lossy(&git.stdout).trim().to_owned())
 }
 
 impl Tree {

@@ -44,7 +44,7 @@ struct Block<'b> {
 impl Block<'_> {
     #[inline(always)]
     fn telling_of(&self, (kind, dt): (Kind, DataType)) -> Option<usize> {
-        use DataType::{Bf16, F8E4m3, F8E5m2, F16, F32, F64, S8, S32, U8};
+        use DataType::{Bf16, E8m0, F8E4m3, F8E5m2, F16, F32, F64, S8, S32, U8};
         // The type is a constant in each arm.
         match dt {
             F32 if kind == Kind::Rounded => self.telling(|x| f64::from(x as f32), F32),
@@ -54,6 +54,7 @@ impl Block<'_> {
             F16 => self.telling(|x| F16.round_within(x), F16),
             F8E5m2 => self.telling(|x| F8E5m2.round_within(x), F8E5m2),
             F8E4m3 => self.telling(|x| F8E4m3.round_within(x), F8E4m3),
+            E8m0 => self.telling(|x| E8m0.round_within(x), E8m0),
             S32 => self.telling(|x| S32.round_within(x), S32),
             S8 => self.telling(|x| S8.round_within(x), S8),
             U8 => self.telling(|x| U8.round_within(x), U8),
@@ -132,6 +133,8 @@ mod tests {
                 let size = [1.0, 1e-4, 40.0, 1e5][self.below(1 + round as u64 % 4) as usize];
                 let want = (self.below(20_001) as f64 / 10_000.0 - 1.0) * size;
                 let want = self.seldom_odd(rare, want);
+                // It has no sign.
+                let want = if dt == DataType::E8m0 { want.abs() } else { want };
                 let unit = if matches!(kind, Kind::Chain | Kind::Rounded) { 1e-7 } else { 1.0 };
                 let terms = want.abs() * self.below(3) as f64 * unit;
                 let terms = self.seldom_odd(rare, terms).abs();

@@ -6,9 +6,11 @@
 
 mod attribute;
 mod generator;
+pub mod gnorm;
 pub mod lnorm;
 mod reorder;
 mod softmax;
+mod steps;
 
 pub use attribute::{attribute, before};
 pub use reorder::reorder;

@@ -5,7 +5,7 @@ use super::value::{BadValue, integer, list, starts};
 use std::ops::RangeInclusive;
 
 /// More elements than fit into any machine's memory, but few enough that no product overflows.
-const MOST_ELEMENTS: u64 = 1 << 44;
+pub(crate) const MOST_ELEMENTS: u64 = 1 << 44;
 
 /// Dimensions and name, as written: `8x128x1024_n"name"`.
 #[derive(Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Descriptor {
     }
 
     /// A name, with or without the quotes that a shell may have removed.
-    fn name(text: &str) -> Result<String, BadValue> {
+    pub(crate) fn name(text: &str) -> Result<String, BadValue> {
         let name = match text.strip_prefix('"') {
             Some(quoted) => quoted
                 .strip_suffix('"')
@@ -104,15 +104,19 @@ fn hint(dims: &str) -> String {
 /// The descriptor of these dimensions and this name.
 pub fn text(dims: &[usize], name: &str) -> String {
     let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
-    let dims = dims.join("x");
+    named(&dims.join("x"), name)
+}
+
+/// A descriptor with a name, if there is one.
+pub(crate) fn named(sizes: &str, name: &str) -> String {
     if name.is_empty() {
-        return dims;
+        return sizes.to_owned();
     }
     // A shell interprets these inside double quotes.
     if name.contains(['$', '`', '\\', '!']) {
-        return quote(&format!("{dims}_n{name}"));
+        return quote(&format!("{sizes}_n{name}"));
     }
-    format!("{dims}_n\"{name}\"")
+    format!("{sizes}_n\"{name}\"")
 }
 
 #[cfg(test)]

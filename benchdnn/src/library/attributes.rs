@@ -134,11 +134,7 @@ impl PrimitiveAttr {
             return Ok(PrimitiveAttr(None));
         }
         let functions = table!(connection, Functions);
-        let attr = Handle::create(functions.primitive_attr_destroy, |attr| {
-            // SAFETY: `attr` is a valid place for a handle.
-            let status = unsafe { (functions.primitive_attr_create)(attr) };
-            connection.check("primitive_attr_create", status)
-        })?;
+        let attr = created(connection, functions)?;
         let builder = Builder { connection, functions, attr: &attr };
         builder.modes(attributes)?;
         builder.quantization(attributes, ndims)?;
@@ -146,10 +142,32 @@ impl PrimitiveAttr {
         Ok(PrimitiveAttr(Some(attr)))
     }
 
+    /// The handle of attributes that can be changed; they are created if there are none.
+    pub(super) fn or_created(
+        &mut self,
+        connection: &Connection,
+    ) -> Result<norm_primitive_attr_t, Refusal> {
+        if self.0.is_none() {
+            self.0 = Some(created(connection, table!(connection, Functions))?);
+        }
+        Ok(self.0.as_ref().map_or(ptr::null_mut(), Handle::raw))
+    }
+
     /// The handle; NULL for no attributes.
     pub fn raw(&self) -> const_norm_primitive_attr_t {
         self.0.as_ref().map_or(ptr::null(), |handle| handle.raw().cast_const())
     }
+}
+
+fn created(
+    connection: &Connection,
+    functions: Functions,
+) -> Result<Handle<norm_primitive_attr>, Refusal> {
+    Handle::create(functions.primitive_attr_destroy, |attr| {
+        // SAFETY: `attr` is a valid place for a handle.
+        let status = unsafe { (functions.primitive_attr_create)(attr) };
+        connection.check("primitive_attr_create", status)
+    })
 }
 
 struct Builder<'c> {

@@ -8,9 +8,11 @@
 
 mod attributes;
 mod connection;
+mod explain;
 mod functions;
 mod objects;
 mod primitive;
+mod steps;
 mod wanted;
 
 pub use attributes::PrimitiveAttr;
@@ -19,10 +21,11 @@ pub use functions::Opened;
 pub(crate) use functions::functions;
 pub use objects::{Handle, MemoryDesc, has_tag};
 pub use primitive::PrimitiveDesc;
+pub use steps::{ResidualRequest, StepsRequest, flag_bits};
 pub(crate) use wanted::hint;
 pub use wanted::{TensorRequest, Wanted};
 
-use crate::executor::{Control, Prepared, Refusal};
+use crate::executor::{Control, Explainable, Prepared, Refusal, RefusalKind};
 use norm as _;
 use norm_sys::*;
 use std::any::Any;
@@ -41,11 +44,21 @@ pub trait Request: Any + fmt::Debug {
 pub trait Executor: Control {
     /// Creates a primitive descriptor with the library's first implementation.
     fn prepare(&self, request: &dyn Request) -> Result<Box<dyn Prepared>, Refusal>;
+
+    /// Why outputs have the size that they have, as lines of text.
+    fn explain(&self, _explainable: &Explainable<'_>) -> Result<String, Refusal> {
+        let message = "the library has no norm_explain".to_owned();
+        Err(Refusal { kind: RefusalKind::Unimplemented, message })
+    }
 }
 
 impl Executor for Rc<Connection> {
     fn prepare(&self, request: &dyn Request) -> Result<Box<dyn Prepared>, Refusal> {
         request.create(self)
+    }
+
+    fn explain(&self, explainable: &Explainable<'_>) -> Result<String, Refusal> {
+        explain::explain(self, explainable)
     }
 }
 
@@ -125,6 +138,7 @@ pub fn data_type(data_type: crate::data_type::DataType) -> norm_data_type_t {
         DataType::F64 => norm_f64,
         DataType::F8E5m2 => norm_f8_e5m2,
         DataType::F8E4m3 => norm_f8_e4m3,
+        DataType::E8m0 => norm_e8m0,
         DataType::S32 => norm_s32,
         DataType::S8 => norm_s8,
         DataType::U8 => norm_u8,

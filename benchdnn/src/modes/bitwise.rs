@@ -15,7 +15,7 @@
 use super::end::End;
 use super::{Case, inputs};
 use crate::data_type::DataType;
-use crate::execution::{Fault, Output, Placed, Placement, Tensor, run_once};
+use crate::execution::{Fault, Output, Pairs, Placed, Placement, Tensor, run_once};
 use crate::executor::{CpuIsa, Prepared};
 use crate::fill::Fill;
 use crate::float_mode::FloatMode;
@@ -292,12 +292,13 @@ impl<'c> Comparison<'c> {
         let problem = self.case.problem;
         // A sum adds to other values in place.
         let sums = problem.attributes().reads_dst();
-        if sums || !self.case.can_work_in_place(&*self.prepared)? {
+        let Some(pair) = problem.inplace_pair() else { return Ok(()) };
+        if sums || !self.case.can_work_in_place(&[pair], &*self.prepared)? {
             return Ok(());
         }
-        let (inplace, what) = match placement.inplace {
-            Some(_) => (None, "out of place"),
-            None => (problem.inplace_pair(), "in place"),
+        let (inplace, what) = match placement.inplace.is_empty() {
+            false => (Pairs::default(), "out of place"),
+            true => (Pairs::new(&[pair]), "in place"),
         };
         let other = Placement { inplace, ..placement };
         let result = run_once(&*self.prepared, &self.tensors, other, None);

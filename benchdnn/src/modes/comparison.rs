@@ -37,7 +37,7 @@ pub(super) fn tensors(
     let specs = case.problem.tensors();
     // Other libraries may have descriptors of unused arguments.
     let layouts = inputs::layouts_of_used(&specs, theirs).map_err(said)?;
-    if case.problem.works_in_place() && !case.can_share(&specs, &layouts) {
+    if !case.can_share(&case.problem.shared_buffers(), &specs, &layouts) {
         return Err("in place needs src and dst of one layout".to_owned());
     }
     // The elements are in the order of the indices, wherever they lie.

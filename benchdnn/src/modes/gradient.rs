@@ -67,6 +67,13 @@ struct Claim {
     bounds: Vec<f64>,
 }
 
+/// A result of forward, the input of backward that weighs it, and how far it may be off.
+struct Measured {
+    weights: i32,
+    values: Vec<f64>,
+    bounds: Vec<f64>,
+}
+
 /// What was found so far.
 #[derive(Default)]
 struct Findings {
@@ -110,8 +117,14 @@ pub(super) fn check(case: &Case<'_>, reporter: &mut Reporter<'_>) -> Result<Outc
     if case.problem.own_tensors()[0].count() == 0 {
         return Ok(Outcome::new(Status::Passed));
     }
-    let mut data = gradients.backward.fill(Fill::Exact);
-    data.complete(&gradients.forward.fill(Fill::Exact));
+    // If backward reads a result of forward in place of an input, the input is forward's own.
+    let replaces = gradients.saved.iter().any(|(output, input)| output != input);
+    let mut ways = [&gradients.backward, &gradients.forward];
+    if replaces {
+        ways.reverse();
+    }
+    let mut data = ways[0].fill(Fill::Exact);
+    data.complete(&ways[1].fill(Fill::Exact));
     let findings = Findings::default();
     let mut check = Check { case, gradients: &gradients, data, findings };
     check.all(reporter)?;
@@ -140,21 +153,25 @@ impl Check<'_> {
 
         // Backward at the point itself, with what forward saves for it there.
         let outputs = execute(&*prepared, forward, &self.data)?;
-        let mut unrounded = self.data.clone();
-        for &id in &gradients.saved {
+        let (mut rounded, mut unrounded) = (self.data.clone(), self.data.clone());
+        for &(id, input) in &gradients.saved {
             if let Some(output) = find(&outputs, id) {
                 let (values, dt) = (
                     output.layout.data_type.decode(&output.elements),
-                    spec(backward, id).data_type,
+                    spec(backward, input).data_type,
                 );
-                self.data.set(id, values.iter().map(|&value| dt.round(value)).collect());
-                unrounded.set(id, values);
+                rounded.set(input, values.iter().map(|&value| dt.round(value)).collect());
+                unrounded.set(input, values);
             }
         }
-        let outputs = execute(&*prepared_backward, backward, &self.data)?;
-        let expected = backward.expected(&self.data);
+        let outputs = execute(&*prepared_backward, backward, &rounded)?;
+        let expected = backward.expected(&rounded);
         let exact = backward.expected(&unrounded);
+        let forward_inputs = forward.own_tensors();
         for gradient in &gradients.of {
+            if !forward_inputs.iter().any(|spec| spec.id == gradient.input) {
+                continue;
+            }
             let Some(output) = find(&outputs, gradient.output) else { continue };
             let claim = claim(output, &expected, &exact);
             match gradient.dependence {
@@ -174,17 +191,23 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The result of forward and how far each element may be off.
-    fn result(&self, prepared: &dyn Prepared, data: &Data) -> Result<(Vec<f64>, Vec<f64>), End> {
-        let (forward, id) = (&*self.gradients.forward, self.gradients.result);
-        let expected = forward.expected(data);
-        let expected = expected.iter().find(|expected| expected.id == id);
-        let Expected { kind, terms, .. } = expected.expect("the oracle gives every output");
-        let outputs = execute(prepared, forward, data)?;
-        let output = find(&outputs, id).expect("forward gives its result");
-        let values = output.layout.data_type.decode(&output.elements);
-        let bounds = values.iter().zip(&**terms).map(|(&x, &terms)| kind.bound(x, terms)).collect();
-        Ok((values, bounds))
+    /// Each result of forward and how far its elements may be off.
+    fn results(&self, prepared: &dyn Prepared, data: &Data) -> Result<Vec<Measured>, End> {
+        let forward = &*self.gradients.forward;
+        let (expected, outputs) = (forward.expected(data), execute(prepared, forward, data)?);
+        let measured = |&(id, weights): &(i32, i32)| {
+            let expected = expected.iter().find(|expected| expected.id == id);
+            let Expected { kind, terms, .. } = expected.expect("the oracle gives every output");
+            let output = find(&outputs, id).expect("forward gives its result");
+            let dt = output.layout.data_type;
+            let values = dt.decode(&output.elements);
+            // The function that is differentiated does not round.
+            let rounding = |x: f64| if *kind == Kind::Rounded { dt.ulp(x) } else { 0.0 };
+            let bound = |(&x, &terms): (&f64, &f64)| kind.bound(x, terms) + rounding(x);
+            let bounds = values.iter().zip(&**terms).map(bound).collect();
+            Measured { weights, values, bounds }
+        };
+        Ok(self.gradients.results.iter().map(measured).collect())
     }
 
     /// Compares the derivatives of all parts along a direction.
@@ -216,8 +239,7 @@ impl Check<'_> {
                     }
                 }
             });
-            let (result, bounds) = self.result(prepared, &data)?;
-            sums.push(self.weighted(&result, &bounds, parts));
+            sums.push(self.weighted(&self.results(prepared, &data)?, parts));
         }
         for (part, &step) in steps.iter().enumerate() {
             let [(a, ea), (b, eb), (c, ec), (d, ed)] = [0, 1, 2, 3].map(|i| sums[i][part]);
@@ -249,18 +271,26 @@ impl Check<'_> {
         owner: impl Fn(usize) -> usize,
         claim: &Claim,
     ) -> Result<(), End> {
-        const STEP: f64 = 1.0; // Every type of parameters represents their neighbours 1 away.
+        const STEP: f64 = 1.0; // Most neighbours 1 away are values of the type; the others round.
+        let dt = spec(&*self.gradients.forward, input).data_type;
         let at = |factor: f64| {
             let mut data = self.data.clone();
-            data.change(input, |values| values.iter_mut().for_each(|x| *x += factor * STEP));
-            self.result(prepared, &data)
+            data.change(input, |values| {
+                values.iter_mut().for_each(|x| *x = dt.round(*x + factor * STEP));
+            });
+            let points = data.get(input).to_vec();
+            self.results(prepared, &data).map(|results| (points, results))
         };
-        let ((low, low_bounds), (high, high_bounds)) = (at(-1.0)?, at(1.0)?);
+        let ((low, of_low), (high, of_high)) = (at(-1.0)?, at(1.0)?);
         let count = claim.values.len();
         let (mut want, mut rounding) = (vec![0.0; count], vec![0.0; count]);
-        for (i, w) in self.data.get(self.gradients.weights).iter().enumerate() {
-            want[owner(i)] += w * (high[i] - low[i]) / (2.0 * STEP);
-            rounding[owner(i)] += w.abs() * (high_bounds[i] + low_bounds[i]) / (2.0 * STEP);
+        for (below, above) in of_low.iter().zip(&of_high) {
+            for (i, w) in self.data.get(below.weights).iter().enumerate() {
+                let own = owner(i);
+                let span = high[own] - low[own];
+                want[own] += w * (above.values[i] - below.values[i]) / span;
+                rounding[own] += w.abs() * (above.bounds[i] + below.bounds[i]) / span;
+            }
         }
         for i in 0..count {
             let allowed = rounding[i] + claim.bounds[i];
@@ -270,17 +300,19 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// `sum(w*dst)` of each part and how far it may be off.
-    fn weighted(&self, result: &[f64], bounds: &[f64], parts: Parts) -> Vec<(f64, f64)> {
-        let size = result.len() / parts.count;
-        let weights = self.data.get(self.gradients.weights);
-        let part = |part| {
-            let places = (0..size).map(|i| parts.at(part, size, i));
-            places.fold((0.0, 0.0), |(sum, error), at| {
-                (sum + weights[at] * result[at], error + weights[at].abs() * bounds[at])
-            })
-        };
-        (0..parts.count).map(part).collect()
+    /// `sum(w*dst)` of each part, of all results, and how far it may be off.
+    fn weighted(&self, results: &[Measured], parts: Parts) -> Vec<(f64, f64)> {
+        let mut sums = vec![(0.0, 0.0); parts.count];
+        for Measured { weights, values, bounds } in results {
+            let (size, weights) = (values.len() / parts.count, self.data.get(*weights));
+            for (part, (sum, error)) in sums.iter_mut().enumerate() {
+                for at in (0..size).map(|i| parts.at(part, size, i)) {
+                    *sum += weights[at] * values[at];
+                    *error += weights[at].abs() * bounds[at];
+                }
+            }
+        }
+        sums
     }
 }
 

@@ -11,6 +11,7 @@ mod comparison;
 mod correctness;
 mod creation;
 mod end;
+mod explain;
 mod gradient;
 mod inputs;
 mod memory;
@@ -18,7 +19,7 @@ mod performance;
 
 pub use cache::Cache;
 
-use crate::execution::{Fault, Placement, run_once};
+use crate::execution::{Fault, Pairs, Placement, run_once};
 use crate::executor::{Prepared, Refusal, RefusalKind};
 use crate::fill::Fill;
 use crate::library::{Executor, Request};
@@ -104,25 +105,28 @@ impl<'c> Case<'c> {
 
     /// How the buffers lie: in place or not, as the problem says.
     fn placement(&self) -> Placement {
-        let inplace = self.problem.inplace_pair().filter(|_| self.problem.works_in_place());
+        let inplace = Pairs::new(&self.problem.shared_buffers());
         Placement { inplace, ..Placement::default() }
     }
 
-    /// Whether the two tensors that can share a buffer have the same layout.
-    fn can_share(&self, specs: &[Spec], layouts: &[Layout]) -> bool {
-        let Some((input, output)) = self.problem.inplace_pair() else { return false };
+    /// Whether the tensors of these pairs have the same layout.
+    fn can_share(&self, pairs: &[(i32, i32)], specs: &[Spec], layouts: &[Layout]) -> bool {
         let layout = |id| specs.iter().position(|spec| spec.id == id).map(|at| &layouts[at]);
-        match (layout(input), layout(output)) {
+        pairs.iter().all(|&(input, output)| match (layout(input), layout(output)) {
             (Some(input), Some(output)) => input.same_places(output),
             _ => false,
-        }
+        })
     }
 
     /// The same for the layouts of a prepared problem.
-    fn can_work_in_place(&self, prepared: &dyn Prepared) -> Result<bool, Fault> {
+    fn can_work_in_place(
+        &self,
+        pairs: &[(i32, i32)],
+        prepared: &dyn Prepared,
+    ) -> Result<bool, Fault> {
         let specs = self.problem.tensors();
         let layouts = inputs::layouts(&specs, prepared)?;
-        Ok(self.can_share(&specs, &layouts))
+        Ok(self.can_share(pairs, &specs, &layouts))
     }
 
     fn attempt(&self, reporter: &mut Reporter<'_>) -> Result<Outcome, End> {
@@ -146,7 +150,7 @@ impl<'c> Case<'c> {
                 return Ok(Outcome::because(Status::Failed, reason));
             }
         }
-        if problem.works_in_place() && !self.can_work_in_place(&*prepared)? {
+        if !self.can_work_in_place(&problem.shared_buffers(), &*prepared)? {
             return Err(skipped("in place needs src and dst of one layout".to_owned()));
         }
         let outcome = self.execute(&*prepared, reporter)?;
@@ -163,6 +167,9 @@ impl<'c> Case<'c> {
             return Ok(Outcome { creation, compared, ..Outcome::new(Status::Initialized) });
         }
         memory::check(self, prepared)?;
+        if self.run.explain {
+            explain::explain(self, prepared, reporter)?;
+        }
         let Mode::Check(checks) = self.run.mode else {
             let tensors = self.tensors(prepared, Fill::Exact, reporter)?;
             run_once(prepared, &tensors, self.placement(), None)?;

@@ -13,12 +13,18 @@
 //!   over the rows  diff_scale = sum(diff_dst*xhat)    diff_shift = sum(diff_dst)
 //! ```
 //!
+//! A partial RMS normalization ([`Around::partial`]) takes `variance` over the first `k` elements:
+//! `diff_src[i] = r*(d[i] - [i < k] xhat[i]*sum(d*xhat)/k)`. [`steps`](super::steps) has what stands
+//! before and after a normalization.
+//!
 //! Ba, Kiros and Hinton, Layer Normalization (2016); Zhang and Sennrich, Root Mean Square Layer
 //! Normalization (2019). The gradients are these formulas' derivatives; central differences of
 //! [`forward`] confirm them in the tests.
 //!
 //! Each result comes with its `terms`: the sum of the absolute values of its summands. Rounding
 //! errors are proportional to them, so the tolerances are multiples of them.
+
+mod moved;
 
 use super::sum::pairwise;
 use rayon::prelude::*;
@@ -34,6 +40,39 @@ pub struct Flags {
     pub shift: bool,
     /// RMS normalization: no mean, and the variance is the mean of the squares.
     pub rms_norm: bool,
+    /// The scale is `1 + scale`; whoever calls the oracle adds it.
+    pub plus_one: bool,
+    /// The normalized value is rounded before scale and shift; a [step](super::steps).
+    pub round_first: bool,
+    /// The result is multiplied by a gate; a [step](super::steps).
+    pub gate_output: bool,
+    /// What is normalized is multiplied by a gate; a [step](super::steps).
+    pub gate_input: bool,
+}
+
+impl Flags {
+    /// Whether a gate is used.
+    pub fn gate(self) -> bool {
+        self.gate_output || self.gate_input
+    }
+}
+
+/// What a problem has beside oneDNN's, and the errors of inputs that were computed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Around<'a> {
+    /// The elements that the mean square is taken over; 0 for the whole row.
+    pub partial: usize,
+    /// The possible error of each element of src; empty if they are exact.
+    pub src_errors: &'a [f64],
+    /// The same of diff_dst.
+    pub diff_dst_errors: &'a [f64],
+}
+
+impl Around<'_> {
+    /// The elements of a row that the statistics are taken over.
+    fn counted(&self, cols: usize) -> usize {
+        if self.partial == 0 { cols } else { self.partial }
+    }
 }
 
 /// A forward problem. `src` is row-major; inputs that the flags do not need are not read.
@@ -72,6 +111,12 @@ pub struct ForwardOutput {
     pub dst_terms: Vec<f64>,
     /// The mean of `|src|`, for each row; empty where `mean` is empty or given.
     pub mean_terms: Vec<f64>,
+    /// How far the errors of src move each element of `dst`; empty without them, as the next two.
+    pub dst_moved: Vec<f64>,
+    /// The same for `mean`.
+    pub mean_moved: Vec<f64>,
+    /// The same for `variance`.
+    pub variance_moved: Vec<f64>,
 }
 
 /// A backward problem. `src` and `diff_dst` are row-major; inputs that the flags do not need are
@@ -114,6 +159,12 @@ pub struct BackwardOutput {
     pub diff_scale_terms: Vec<f64>,
     /// `sum |diff_dst|`; empty without `flags.shift`.
     pub diff_shift_terms: Vec<f64>,
+    /// How far the errors of src and diff_dst move each element of `diff_src`; empty without them.
+    pub diff_src_moved: Vec<f64>,
+    /// The same for `diff_scale`.
+    pub diff_scale_moved: Vec<f64>,
+    /// The same for `diff_shift`.
+    pub diff_shift_moved: Vec<f64>,
 }
 
 /// Fewer elements are not worth handing to another thread.
@@ -159,7 +210,16 @@ fn values(name: &str, used: bool, given: Option<&[f64]>, count: usize, neutral: 
 /// # Panics
 /// If an input that the flags need is missing or has the wrong length.
 pub fn forward(input: &ForwardInput<'_>) -> ForwardOutput {
+    forward_with(input, Around::default())
+}
+
+/// The same with what oneDNN does not have.
+///
+/// # Panics
+/// As [`forward`].
+pub fn forward_with(input: &ForwardInput<'_>, around: Around<'_>) -> ForwardOutput {
     let ForwardInput { rows, cols, src, epsilon, flags, .. } = *input;
+    let counted = around.counted(cols);
     assert_eq!(src.len(), rows * cols, "src has rows * cols values");
     let scale = values("scale", flags.scale, input.scale, cols, 1.0);
     let shift = values("shift", flags.shift, input.shift, cols, 0.0);
@@ -176,6 +236,7 @@ pub fn forward(input: &ForwardInput<'_>) -> ForwardOutput {
         variance: vec![0.0; rows],
         dst_terms: vec![0.0; rows * cols],
         mean_terms: vec![0.0; rows],
+        ..ForwardOutput::default()
     };
     if cols > 0 {
         (output.dst.par_chunks_mut(cols))
@@ -188,7 +249,7 @@ pub fn forward(input: &ForwardInput<'_>) -> ForwardOutput {
                 (*mean, *variance, *mean_terms) = if flags.global_stats {
                     (given_mean[row], given_variance[row], 0.0)
                 } else {
-                    statistics(x, flags.rms_norm)
+                    statistics(&x[..counted], flags.rms_norm)
                 };
                 let r = reciprocal_root(*variance, epsilon);
                 let columns = x.iter().zip(&scale).zip(&shift);
@@ -198,6 +259,9 @@ pub fn forward(input: &ForwardInput<'_>) -> ForwardOutput {
                     *terms = scaled.abs() + shift.abs();
                 }
             });
+    }
+    if !around.src_errors.is_empty() {
+        moved::forward(input, around, &scale, &mut output);
     }
     if flags.rms_norm {
         output.mean = Vec::new();
@@ -209,7 +273,7 @@ pub fn forward(input: &ForwardInput<'_>) -> ForwardOutput {
 }
 
 /// Whether a given variance is unusable: the row's squares underflowed or overflowed in f32.
-fn is_out_of_range(variance: f64) -> bool {
+pub fn is_out_of_range(variance: f64) -> bool {
     variance == f64::INFINITY || (0.0..f64::from(f32::MIN_POSITIVE)).contains(&variance)
 }
 
@@ -237,6 +301,7 @@ impl ColumnSums {
 /// A backward problem with defaults for absent inputs.
 struct Backward<'a> {
     input: &'a BackwardInput<'a>,
+    around: Around<'a>,
     scale: Vec<f64>,
     mean: Vec<f64>,
     /// Rows whose column sums are added sequentially; larger ranges are halved, to keep the error
@@ -282,10 +347,11 @@ impl Backward<'_> {
         let scale = &self.scale[..cols];
         let (mut mean, mut variance) = (self.mean[row], self.input.variance[row]);
         if !flags.global_stats && is_out_of_range(variance) {
-            (mean, variance, _) = statistics(src, flags.rms_norm);
+            (mean, variance, _) = statistics(&src[..self.around.counted(cols)], flags.rms_norm);
         }
         let r = reciprocal_root(variance, epsilon);
         let xhat = |c: usize| (src[c] - mean) * r;
+        let counted = self.around.counted(cols);
 
         // The means over the row stay 0 if the flags omit them from diff_src.
         let (mut of_d, mut of_d_abs, mut of_dx, mut of_dx_abs) = (0.0, 0.0, 0.0, 0.0);
@@ -295,10 +361,10 @@ impl Backward<'_> {
                 let dx = d * xhat(c);
                 [d, d.abs(), dx, dx.abs()]
             });
-            let [d, d_abs, dx, dx_abs] = sums.map(|sum| sum / cols as f64);
-            (of_dx, of_dx_abs) = (dx, dx_abs);
+            let [d, d_abs, dx, dx_abs] = sums;
+            (of_dx, of_dx_abs) = (dx / counted as f64, dx_abs / counted as f64);
             if !flags.rms_norm {
-                (of_d, of_d_abs) = (d, d_abs);
+                (of_d, of_d_abs) = (d / cols as f64, d_abs / cols as f64);
             }
         }
         let outputs = diff_src.iter_mut().zip(terms);
@@ -308,7 +374,8 @@ impl Backward<'_> {
                 *diff_src = r * d;
                 *terms = r * d.abs();
             } else {
-                let xhat = xhat(c);
+                // The statistics do not depend on the elements that they leave out.
+                let xhat = if c < counted { xhat(c) } else { 0.0 };
                 *diff_src = r * (d - of_d - xhat * of_dx);
                 *terms = r * (d.abs() + of_d_abs + xhat.abs() * of_dx_abs);
             }
@@ -332,12 +399,21 @@ impl Backward<'_> {
 /// # Panics
 /// If an input that the flags need is missing or has the wrong length.
 pub fn backward(input: &BackwardInput<'_>) -> BackwardOutput {
+    backward_with(input, Around::default())
+}
+
+/// The same with what oneDNN does not have.
+///
+/// # Panics
+/// As [`backward`].
+pub fn backward_with(input: &BackwardInput<'_>, around: Around<'_>) -> BackwardOutput {
     let BackwardInput { rows, cols, src, diff_dst, variance, flags, .. } = *input;
     assert_eq!(src.len(), rows * cols, "src has rows * cols values");
     assert_eq!(diff_dst.len(), rows * cols, "diff_dst has rows * cols values");
     assert_eq!(variance.len(), rows, "variance has one value per row");
     let problem = Backward {
         input,
+        around,
         scale: values("scale", flags.scale, input.scale, cols, 1.0),
         mean: values("mean", !flags.rms_norm, input.mean, rows, 0.0),
         block: (GRAIN / cols.max(1)).clamp(16, 256),
@@ -349,12 +425,15 @@ pub fn backward(input: &BackwardInput<'_>) -> BackwardOutput {
     } else {
         problem.rows(0, &mut diff_src, &mut diff_src_terms)
     };
-    BackwardOutput {
+    let mut output = BackwardOutput {
         diff_src,
         diff_scale: sums.scale,
         diff_shift: sums.shift,
         diff_src_terms,
         diff_scale_terms: sums.scale_terms,
         diff_shift_terms: sums.shift_terms,
-    }
+        ..BackwardOutput::default()
+    };
+    moved::backward(&problem, &mut output);
+    output
 }

@@ -3,9 +3,12 @@
 //! Owns one module per operation. It imports nothing of the library and shares no code with it:
 //! two implementations that agree by sharing a mistake would prove nothing.
 
+pub mod dynamic;
 pub mod estimate;
+pub mod gnorm;
 pub mod lnorm;
 pub mod post_ops;
 pub mod reorder;
 pub mod softmax;
+pub mod steps;
 mod sum;

@@ -196,7 +196,7 @@ impl EltwiseAlgorithm {
     }
 }
 
-fn logistic(x: f64) -> f64 {
+pub(super) fn logistic(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 

@@ -40,6 +40,8 @@ pub struct Run {
     /// Whether mode C compares gradients with differences of the library's own forward, instead of
     /// the oracle.
     pub gradient: bool,
+    /// Whether the size of outputs is explained.
+    pub explain: bool,
     /// Whether a problem fails if its attributes change the implementation.
     pub same_pd: bool,
     /// Whether layouts without a tag in the C interface are refused.
@@ -88,6 +90,7 @@ impl Run {
             said("canonical", &self.canonical.to_string()),
             said("mode", &self.mode.letters()),
             said("check", if self.gradient { "grad" } else { "oracle" }),
+            said("explain", &self.explain.to_string()),
             said("max-ms-per-prb", &max_ms),
             said("fix-times-per-prb", &self.fix_times.to_string()),
             said("repeats-per-prb", &self.repeats.to_string()),
@@ -174,7 +177,7 @@ mod tests {
         let (_, line) = limits("canonical", "true");
         assert_eq!(
             line,
-            "--canonical=true --mode=P --check=oracle --max-ms-per-prb=3000 --fix-times-per-prb=0 \
+            "--canonical=true --mode=P --check=oracle --explain=false --max-ms-per-prb=3000 --fix-times-per-prb=0 \
              --repeats-per-prb=1 --cold-cache=none --check-ref-impl=false --attr-same-pd-check=false --cpu-isa=default \
              --threads=0 --buffer-prefix= --compare= --roofline=false"
         );

@@ -67,6 +67,18 @@ pub const RUN: &[Opt<RunSettings>] = &[
     },
     Opt {
         info: row(
+            "explain",
+            "[BOOL]",
+            WHAT,
+            "false",
+            "Print why outputs have the size that they have: RMS of src, divisor, what epsilon hides,\n\
+             scale and its correlation with src, RMS of dst, and what would change it. The data is\n\
+             the problem's or that of --buffer-prefix",
+        ),
+        set: |state, text| boolean(text).map(|value| state.run.explain = value),
+    },
+    Opt {
+        info: row(
             "buffer-prefix",
             "PREFIX",
             WHAT,

@@ -7,6 +7,7 @@ use benchdnn::data_type::DataType;
 use benchdnn::fill::Fill;
 use benchdnn::fill::lnorm::{LnormData, LnormShape, lnorm};
 use benchdnn::oracle::lnorm::{BackwardInput, Flags, ForwardInput, backward, forward};
+use benchdnn::steps::StepShape;
 use rayon::prelude::*;
 
 const EPSILON: f32 = 1.0 / 16.0;
@@ -173,6 +174,7 @@ fn cases(rows: usize, cols: usize, epsilon: f32) -> impl Iterator<Item = Case> {
                     flags,
                     epsilon,
                     gain: 1.0,
+                    steps: StepShape::default(),
                 };
                 Case { data: lnorm(&shape, Fill::Exact, 1), shape }
             })

@@ -15,5 +15,6 @@ fn all_flags() -> impl Iterator<Item = Flags> {
         scale: bits & 2 != 0,
         shift: bits & 4 != 0,
         rms_norm: bits & 8 != 0,
+        ..Flags::default()
     })
 }

@@ -5,7 +5,16 @@ use benchdnn::oracle::lnorm::{
     BackwardInput, Flags, ForwardInput, ForwardOutput, backward, forward,
 };
 
-const LAYER: Flags = Flags { global_stats: false, scale: false, shift: false, rms_norm: false };
+const LAYER: Flags = Flags {
+    global_stats: false,
+    scale: false,
+    shift: false,
+    rms_norm: false,
+    plus_one: false,
+    round_first: false,
+    gate_output: false,
+    gate_input: false,
+};
 const RMS: Flags = Flags { rms_norm: true, ..LAYER };
 
 fn run(flags: Flags, cols: usize, src: &[f64], epsilon: f64) -> ForwardOutput {

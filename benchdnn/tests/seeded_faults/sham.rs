@@ -1,5 +1,7 @@
 //! A library that computes with plain loops in f64 and makes at most one mistake.
 
+use super::around;
+use super::fault::Fault;
 use benchdnn::attributes::PostOp;
 use benchdnn::data_type::DataType;
 use benchdnn::drivers::lnorm::{LnormProblem, Request};
@@ -15,72 +17,6 @@ use norm_sys::*;
 use std::any::Any;
 use std::cell::Cell;
 use std::rc::Rc;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    /// None, so that everything passes.
-    None,
-    /// oneDNN's gradient of RMS normalization keeps the term of the mean.
-    MeanTermInRmsGradient,
-    /// The gradient uses src instead of src*r in its second term.
-    GradientWithoutRoot,
-    /// Epsilon is added outside the root.
-    EpsilonOutsideTheRoot,
-    /// The variance is divided by C - 1.
-    SampleVariance,
-    /// Sums omit the last element of a row, like a kernel that masks its tail wrongly.
-    TailLaneLostInSums,
-    /// The last element of a row is not written.
-    TailLaneNotWritten,
-    /// The element after a row's end is written.
-    TailLaneTooMany,
-    /// An input is overwritten.
-    InputWritten,
-    /// The mean is written although RMS normalization has none.
-    MeanWritten,
-    /// An unused gradient is written.
-    UnaskedGradient,
-    /// The scale of src is not applied.
-    SrcScaleLost,
-    /// The result is multiplied by the scale of dst.
-    DstScaleMultiplied,
-    /// The post-ops come before the scale of src.
-    SrcScaleLast,
-    /// The post-ops come in the opposite order.
-    PostOpsReversed,
-    /// A per-column operand is read as per-row.
-    OperandAlongRows,
-    /// The condition of select is inverted.
-    ConditionTurned,
-    /// The second parameter of an eltwise is lost.
-    BetaLost,
-    /// gelu_tanh instead of gelu_erf.
-    TanhForErf,
-    /// Integers wrap instead of saturating.
-    Wraps,
-    /// Integers are truncated instead of rounded.
-    Truncates,
-    /// Halves round up instead of to even.
-    HalvesGoUp,
-    /// The previous contents of dst are not added.
-    SumLost,
-    /// The previous contents of dst are read in dst's type, whatever the sum's is.
-    SumTypeIgnored,
-    /// f64 is computed in f32.
-    DoubleInSingle,
-    /// Bits depend on the number of threads.
-    ThreadsMatter,
-    /// Bits depend on the instruction set.
-    LevelMatters,
-    /// Bits depend on the alignment.
-    AlignmentMatters,
-    /// Bits depend on the row's position.
-    PositionMatters,
-    /// Bits depend on the floating-point mode of the caller.
-    FloatModeMatters,
-    /// Bits depend on how often the primitive ran before.
-    RepeatMatters,
-}
 
 #[derive(Debug)]
 pub(super) struct Faulty {
@@ -128,7 +64,8 @@ fn problem(request: &Request) -> LnormProblem {
     LnormProblem {
         dims: request.dims.clone(),
         direction: request.direction,
-        src_dt: request.src.data_type,
+        src_dt: request.diff_src.data_type,
+        steps: around::steps(request),
         dst_dt: request.dst.data_type,
         ss_dt: request.ss_dt,
         flags: request.flags,
@@ -174,6 +111,9 @@ impl Prepared for Sham {
     fn layout(&self, argument: i32) -> Option<Layout> {
         let spec = tensor(&self.problem, argument)?;
         let (dims, dt) = (&spec.dims, spec.data_type);
+        if let Some(wanted) = around::wanted(&self.request, argument) {
+            return Some(self.tensor(dims, dt, wanted));
+        }
         let wanted = match (argument, &self.request.dst.wanted) {
             (NORM_ARG_MEAN | NORM_ARG_VARIANCE, _) => &self.request.stat.wanted,
             (NORM_ARG_DST | NORM_ARG_DIFF_DST, own) if *own != Wanted::Any => own,
@@ -201,18 +141,18 @@ impl Prepared for Sham {
     }
 }
 
-struct Calculation<'a> {
-    fault: Fault,
+pub(super) struct Calculation<'a> {
+    pub(super) fault: Fault,
     threads: Rc<Cell<u64>>,
     portable: bool,
-    problem: LnormProblem,
+    pub(super) problem: LnormProblem,
     arguments: Vec<Argument<'a>>,
     runs: Cell<u32>,
     rounds_up: Cell<bool>,
 }
 
 impl Calculation<'_> {
-    fn has(&self, fault: Fault) -> bool {
+    pub(super) fn has(&self, fault: Fault) -> bool {
         self.fault == fault
     }
 
@@ -225,14 +165,14 @@ impl Calculation<'_> {
         self.argument(id).filter(|_| spec.role == role)
     }
 
-    fn read(&self, id: i32) -> Vec<f64> {
+    pub(super) fn read(&self, id: i32) -> Vec<f64> {
         let argument = self.used(id, Role::Input);
         argument.map_or_else(Vec::new, |argument| {
             argument.layout.data_type.decode(&argument.buffer.elements(argument.layout))
         })
     }
 
-    fn write(&self, id: i32, values: &[f64]) {
+    pub(super) fn write(&self, id: i32, values: &[f64]) {
         let written = self.used(id, Role::Output).or_else(|| self.used(id, Role::Updated));
         if let Some(argument) = written {
             let dt = argument.layout.data_type;
@@ -264,7 +204,9 @@ impl Calculation<'_> {
         let scale = |argument: i32| {
             attributes
                 .scale(argument)
-                .map_or(1.0, |_| self.operand(NORM_ARG_ATTR_SCALES | argument)[0])
+                // Dynamic scales are outputs.
+                .and_then(|_| self.operand(NORM_ARG_ATTR_SCALES | argument).first().copied())
+                .unwrap_or(1.0)
         };
         let (src_scale, dst_scale) = (scale(NORM_ARG_SRC), scale(NORM_ARG_DST));
         let src_scale = if self.has(Fault::SrcScaleLost) { 1.0 } else { src_scale };
@@ -366,29 +308,36 @@ impl Calculation<'_> {
 
     fn forward(&self) {
         let cols = self.problem.cols();
-        let Flags { global_stats, rms_norm, .. } = self.problem.flags;
-        let (src, scale, shift) =
-            (self.read(NORM_ARG_SRC), self.read(NORM_ARG_SCALE), self.read(NORM_ARG_SHIFT));
+        let Flags { global_stats, rms_norm, gate_input, gate_output, .. } = self.problem.flags;
+        let (scale, shift) = (self.factors(), self.read(NORM_ARG_SHIFT));
         let (mut means, mut variances) = (self.read(NORM_ARG_MEAN), self.read(NORM_ARG_VARIANCE));
+        let (mut src, mut counted) = self.sums(self.read(NORM_ARG_SRC));
+        self.gated(&mut src, gate_input);
+        self.gated(&mut counted, gate_input);
+        let (part, divisor) = self.counted();
         let (mut dst, count) = (Vec::new(), cols as f64);
         let buffer = self.argument(NORM_ARG_SRC).expect("src is always there").buffer;
-        for (i, x) in src.chunks(cols).enumerate() {
+        for (i, (x, counted)) in src.chunks(cols).zip(counted.chunks(cols)).enumerate() {
             if !global_stats {
-                let sum: f64 = self.summed(x).iter().sum();
+                let sum: f64 = self.summed(counted).iter().sum();
                 let mean = if rms_norm { 0.0 } else { sum / count };
-                let squares: f64 = self.summed(x).iter().map(|x| (x - mean).powi(2)).sum();
-                let count = if self.has(Fault::SampleVariance) { count - 1.0 } else { count };
+                let part = self.summed(&counted[..part]);
+                let squares: f64 = part.iter().map(|x| (x - mean).powi(2)).sum();
+                let sample = self.has(Fault::SampleVariance);
                 means.push(mean);
-                variances.push(squares / count);
+                variances.push(squares / if sample { divisor - 1.0 } else { divisor });
             }
             let mean = if rms_norm { 0.0 } else { means[i] };
             let r = self.root(variances[i]) * self.disturbance(buffer, i);
             for (c, x) in x.iter().enumerate() {
                 let g = scale.get(c).copied().unwrap_or(1.0);
-                dst.push((x - mean) * r * g + shift.get(c).copied().unwrap_or(0.0));
+                let xhat = self.rounded_first((x - mean) * r);
+                dst.push(xhat * g + shift.get(c).copied().unwrap_or(0.0));
             }
         }
+        self.gated(&mut dst, gate_output);
         self.chain(&mut dst);
+        self.quantize(&mut dst);
         self.write(NORM_ARG_DST, &dst);
         self.write(NORM_ARG_MEAN, &means);
         self.write(NORM_ARG_VARIANCE, &variances);
@@ -396,10 +345,15 @@ impl Calculation<'_> {
 
     fn backward(&self) {
         let cols = self.problem.cols();
-        let Flags { global_stats, rms_norm, .. } = self.problem.flags;
-        let (src, diff_dst) = (self.read(NORM_ARG_SRC), self.read(NORM_ARG_DIFF_DST));
-        let (scale, means) = (self.read(NORM_ARG_SCALE), self.read(NORM_ARG_MEAN));
-        let variances = self.read(NORM_ARG_VARIANCE);
+        let Flags { global_stats, rms_norm, gate_input, gate_output, .. } = self.problem.flags;
+        let (mut src, mut diff_dst) = (self.read(NORM_ARG_SRC), self.read(NORM_ARG_DIFF_DST));
+        let (scale, means) = (self.factors(), self.read(NORM_ARG_MEAN));
+        let (shift, variances) = (self.read(NORM_ARG_SHIFT), self.read(NORM_ARG_VARIANCE));
+        let (part, divisor) = self.counted();
+        // What the gate multiplies, times the gradient of the product.
+        let mut factors = if gate_output { diff_dst.clone() } else { src.clone() };
+        self.gated(&mut src, gate_input);
+        self.gated(&mut diff_dst, gate_output);
         let (mut diff_src, count) = (Vec::new(), cols as f64);
         let (mut diff_scale, mut diff_shift) = (vec![0.0; cols], vec![0.0; cols]);
         let buffer = self.argument(NORM_ARG_SRC).expect("src is always there").buffer;
@@ -426,12 +380,22 @@ impl Calculation<'_> {
                     }
                     let missing = self.has(Fault::GradientWithoutRoot);
                     let x = if missing { x[c] - mean } else { xhat[c] };
-                    inner -= x * sum_dx / count;
+                    inner -= if c < part { x * sum_dx / divisor } else { 0.0 };
                 }
+                let n = g(c) * xhat[c] + shift.get(c).copied().unwrap_or(0.0);
+                factors.iter_mut().skip(i * cols + c).take(1).for_each(|factor| {
+                    *factor *= if gate_output { n } else { r * inner };
+                });
                 diff_src.push(r * inner);
                 diff_scale[c] += dy[c] * xhat[c];
                 diff_shift[c] += dy[c];
             }
+        }
+        self.gated(&mut diff_src, gate_input);
+        self.write_diff_gate(&factors);
+        if !self.has(Fault::SumGradientDropped) {
+            let diff_sum = self.read(NORM_ARG_DIFF_RESIDUAL_DST);
+            diff_src.iter_mut().zip(diff_sum).for_each(|(diff_src, more)| *diff_src += more);
         }
         self.write(NORM_ARG_DIFF_SRC, &diff_src);
         self.write(NORM_ARG_DIFF_SCALE, &diff_scale);

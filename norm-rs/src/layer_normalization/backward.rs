@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::memory::{Access, Memory};
 use crate::memory_desc::MemoryDesc;
-use crate::primitive::{Arg, Args, Primitive, PropKind};
+use crate::primitive::{Arg, Args, Call, Primitive, PropKind};
 use crate::stream::Stream;
 
 /// Builds a [`Backward`]; see [`Backward::new`] and [`Backward::data`].
@@ -183,6 +183,14 @@ impl Backward {
         self.primitive.execute(stream, args.0)
     }
 
+    /// This primitive with arguments, for [`Stream::execute_many`].
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub fn with<'x>(&'x self, args: BackwardArgs<'x>) -> Result<Call<'x>> {
+        self.primitive.with(args.0)
+    }
+
     pub(crate) fn into_primitive(self) -> Primitive {
         self.primitive
     }
@@ -226,7 +234,7 @@ impl fmt::Debug for Backward {
 /// flags.
 #[derive(Debug)]
 #[must_use]
-pub struct BackwardArgs<'x>(Args<'x>);
+pub struct BackwardArgs<'x>(pub(crate) Args<'x>);
 
 impl<'x> BackwardArgs<'x> {
     /// From `src` and `diff_dst` to `diff_src`.
@@ -257,6 +265,27 @@ impl<'x> BackwardArgs<'x> {
     /// Input of `[C]` with [`Flags::SCALE`].
     pub fn scale<A: Access>(self, scale: &'x Memory<'_, A>) -> Self {
         Self(self.0.input(Arg::Scale, scale))
+    }
+
+    /// Input of `[C]` with [`Flags::SHIFT`] and [`Flags::GATE_OUTPUT`], whose gradient needs it.
+    pub fn shift<A: Access>(self, shift: &'x Memory<'_, A>) -> Self {
+        Self(self.0.input(Arg::Shift, shift))
+    }
+
+    /// Input with [`Attr::set_residual`]: the gradient of the stored sum. `src` is that sum, and
+    /// `diff_src` the gradient of both summands.
+    pub fn diff_residual_dst<A: Access>(self, diff_sum: &'x Memory<'_, A>) -> Self {
+        Self(self.0.input(Arg::DiffResidualDst, diff_sum))
+    }
+
+    /// Input with [`Attr::set_gate`].
+    pub fn gate<A: Access>(self, gate: &'x Memory<'_, A>) -> Self {
+        Self(self.0.input(Arg::Gate, gate))
+    }
+
+    /// Output with [`Attr::set_gate`]: the gradient of the gate.
+    pub fn diff_gate(self, diff_gate: &'x mut Memory<'_>) -> Self {
+        Self(self.0.output(Arg::DiffGate, diff_gate))
     }
 
     /// Output of `[C]` with [`Flags::SCALE`], not for [`Backward::data`].

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::handle::Handle;
 use crate::memory::{Access, Memory};
 use crate::memory_desc::MemoryDesc;
-use crate::primitive::{Arg, Args, Primitive, PropKind};
+use crate::primitive::{Arg, Args, Call, Primitive, PropKind};
 use crate::stream::Stream;
 use crate::tag::Tag;
 
@@ -124,7 +124,7 @@ impl<'b> ForwardBuilder<'b> {
 }
 
 /// The dimensions and type of a tensor, with the layout open.
-pub(super) fn any_like(src: &MemoryDesc) -> Result<MemoryDesc> {
+pub(crate) fn any_like(src: &MemoryDesc) -> Result<MemoryDesc> {
     let data_type = src.data_type().ok_or_else(|| {
         Error::invalid("src", "is an empty descriptor; describe its dimensions and type")
     })?;
@@ -189,6 +189,14 @@ impl Forward {
         self.primitive.execute(stream, args.0)
     }
 
+    /// This primitive with arguments, for [`Stream::execute_many`].
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub fn with<'x>(&'x self, args: ForwardArgs<'x>) -> Result<Call<'x>> {
+        self.primitive.with(args.0)
+    }
+
     pub(crate) fn into_primitive(self) -> Primitive {
         self.primitive
     }
@@ -247,7 +255,7 @@ impl fmt::Debug for Forward {
 /// ```
 #[derive(Debug)]
 #[must_use]
-pub struct ForwardArgs<'x>(Args<'x>);
+pub struct ForwardArgs<'x>(pub(crate) Args<'x>);
 
 impl<'x> ForwardArgs<'x> {
     /// From `src` to `dst`.
@@ -300,6 +308,36 @@ impl<'x> ForwardArgs<'x> {
     /// [`Arg::Dst`].
     pub fn dst_scale<A: Access>(self, scale: &'x Memory<'_, A>) -> Self {
         Self(self.0.input(Arg::DstScale, scale))
+    }
+
+    /// Output with [`Attr::set_dynamic_scales`]: the scales that the library computed.
+    pub fn dst_scale_out(self, scale: &'x mut Memory<'_>) -> Self {
+        Self(self.0.output(Arg::DstScale, scale))
+    }
+
+    /// Output with [`Attr::set_dynamic_zero_points`].
+    pub fn dst_zero_point_out(self, zero_point: &'x mut Memory<'_>) -> Self {
+        Self(self.0.output(Arg::DstZeroPoint, zero_point))
+    }
+
+    /// Input with [`Attr::set_residual`]: what is added to `src`.
+    pub fn residual<A: Access>(self, residual: &'x Memory<'_, A>) -> Self {
+        Self(self.0.input(Arg::Residual, residual))
+    }
+
+    /// Output with [`Attr::set_residual`]: `src + residual`.
+    pub fn residual_dst(self, sum: &'x mut Memory<'_>) -> Self {
+        Self(self.0.output(Arg::ResidualDst, sum))
+    }
+
+    /// The residual is overwritten with the sum; their types and layouts must be the same.
+    pub fn residual_in_place(self, residual: &'x mut Memory<'_>) -> Self {
+        Self(self.0.in_place(Arg::Residual, Arg::ResidualDst, residual))
+    }
+
+    /// Input with [`Attr::set_gate`].
+    pub fn gate<A: Access>(self, gate: &'x Memory<'_, A>) -> Self {
+        Self(self.0.input(Arg::Gate, gate))
     }
 
     /// The operand of entry `index` of the [post-operations](crate::post_ops::PostOps).

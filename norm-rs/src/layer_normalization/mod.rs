@@ -27,6 +27,10 @@
 //!
 //! If `variance + epsilon` is 0, `r` is 0.
 //!
+//! What engines wrap around a normalization is in the same pass: [`Attr::set_residual`] adds to
+//! `src` before, [`Attr::set_gate`] multiplies, [`Attr::set_partial_norm`] takes the mean square of
+//! a part of the row, and [`Attr::set_dynamic_scales`] quantizes the result.
+//!
 //! | tensor | dimensions | element type |
 //! |---|---|---|
 //! | `src`, `dst` | 2 to 5, the last is `C` | f32, bf16, f16, f64; forward also s8, u8, f8_e4m3, f8_e5m2; in any mix |
@@ -38,12 +42,16 @@ mod backward;
 mod forward;
 
 pub use backward::{Backward, BackwardArgs, BackwardBuilder};
+pub(crate) use forward::any_like;
 pub use forward::{Forward, ForwardArgs, ForwardBuilder};
 
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
 use norm_sys as sys;
+
+#[cfg(doc)]
+use crate::attr::Attr;
 
 /// The default epsilon of [`Forward`] and [`Backward`]: `1e-5`, as in PyTorch's `LayerNorm`.
 ///
@@ -65,12 +73,25 @@ impl Flags {
     pub const SHIFT: Self = Self(sys::norm_use_shift);
     /// RMS normalization: there is no mean, and `variance` is the mean of the squares.
     pub const RMS_NORM: Self = Self(sys::norm_rms_norm);
+    /// The scale is `1 + scale`, added in f32. Needs [`SCALE`](Self::SCALE).
+    pub const SCALE_PLUS_ONE: Self = Self(sys::norm_scale_plus_one);
+    /// The normalized value is rounded to the type of `src` before scale and shift, as in Hugging
+    /// Face's Llama.
+    pub const ROUND_BEFORE_SCALE: Self = Self(sys::norm_round_before_scale);
+    /// The result is multiplied by a function of a gate; needs [`Attr::set_gate`].
+    pub const GATE_OUTPUT: Self = Self(sys::norm_gate_output);
+    /// What is normalized is multiplied by a function of a gate; needs [`Attr::set_gate`].
+    pub const GATE_INPUT: Self = Self(sys::norm_gate_input);
 
-    const NAMES: [(Self, &str); 4] = [
+    const NAMES: [(Self, &str); 8] = [
         (Self::GLOBAL_STATS, "GLOBAL_STATS"),
         (Self::SCALE, "SCALE"),
         (Self::SHIFT, "SHIFT"),
         (Self::RMS_NORM, "RMS_NORM"),
+        (Self::SCALE_PLUS_ONE, "SCALE_PLUS_ONE"),
+        (Self::ROUND_BEFORE_SCALE, "ROUND_BEFORE_SCALE"),
+        (Self::GATE_OUTPUT, "GATE_OUTPUT"),
+        (Self::GATE_INPUT, "GATE_INPUT"),
     ];
 
     /// Whether all of `other`'s flags are set.

@@ -25,6 +25,7 @@
 
 mod backward;
 mod forward;
+mod shapes;
 mod softmax;
 
 pub use crate::tensors::{CACHED, Statistics};
@@ -35,6 +36,9 @@ pub use backward::{
 pub use forward::{
     layer_norm, layer_norm_in_place, layer_norm_training, rms_norm, rms_norm_in_place,
     rms_norm_training,
+};
+pub use shapes::{
+    layer_norm_axis, layer_norm_normalized_shape, rms_norm_axis, rms_norm_normalized_shape,
 };
 pub use softmax::{
     log_softmax, log_softmax_backward, log_softmax_backward_in_place, log_softmax_in_place,

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::memory::{Access, Memory};
 use crate::memory_desc::MemoryDesc;
-use crate::primitive::{Arg, Args, Primitive};
+use crate::primitive::{Arg, Args, Call, Primitive};
 use crate::stream::Stream;
 
 /// Builds a [`Forward`]; see [`Forward::new`].
@@ -121,6 +121,14 @@ impl Forward {
     /// As [`Primitive::execute`].
     pub fn execute(&self, stream: &Stream<'_>, args: ForwardArgs<'_>) -> Result<()> {
         self.primitive.execute(stream, args.0)
+    }
+
+    /// This primitive with arguments, for [`Stream::execute_many`].
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub fn with<'x>(&'x self, args: ForwardArgs<'x>) -> Result<Call<'x>> {
+        self.primitive.with(args.0)
     }
 
     pub(crate) fn into_primitive(self) -> Primitive {

@@ -28,6 +28,14 @@ impl Shape {
         Self { ndims: 2, dims, strides }
     }
 
+    /// The rows of a dense tensor along its second of three dimensions.
+    fn along([outer, len, inner]: [usize; 3]) -> Self {
+        let (mut dims, mut strides) = ([0; RANK], [0; RANK]);
+        dims[..3].copy_from_slice(&[outer, inner, len]);
+        strides[..3].copy_from_slice(&[len * inner, 1, inner]);
+        Self { ndims: 3, dims, strides }
+    }
+
     /// A dense vector.
     pub(crate) fn vector(len: usize) -> Self {
         let (mut dims, mut strides) = ([0; RANK], [0; RANK]);
@@ -107,6 +115,17 @@ impl<'a> Input<'a> {
         Ok(Self { tensor, data: slice.as_ptr().cast(), borrow: PhantomData })
     }
 
+    /// A slice as the rows along its second of three dimensions; it must have as many elements.
+    pub(crate) fn along<T: Element>(
+        name: &'static str,
+        slice: &'a [T],
+        dims: [usize; 3],
+    ) -> Result<Self> {
+        expect_rows(name, slice.len(), dims[0].saturating_mul(dims[2]), dims[1])?;
+        let tensor = Tensor { data_type: T::DATA_TYPE, shape: Shape::along(dims) };
+        Ok(Self { tensor, data: slice.as_ptr().cast(), borrow: PhantomData })
+    }
+
     /// # Safety
     /// `data` is the first element of such a tensor, whose elements are readable during `'a`.
     #[cfg(any(feature = "ndarray", feature = "candle"))]
@@ -149,6 +168,17 @@ impl<'a> Output<'a> {
     ) -> Result<Self> {
         expect_rows(name, slice.len(), rows, cols)?;
         let tensor = Tensor { data_type: T::DATA_TYPE, shape: Shape::rows(rows, cols) };
+        Ok(Self { tensor, data: slice.as_mut_ptr().cast(), borrow: PhantomData })
+    }
+
+    /// A slice as the rows along its second of three dimensions; it must have as many elements.
+    pub(crate) fn along<T: Element>(
+        name: &'static str,
+        slice: &'a mut [T],
+        dims: [usize; 3],
+    ) -> Result<Self> {
+        expect_rows(name, slice.len(), dims[0].saturating_mul(dims[2]), dims[1])?;
+        let tensor = Tensor { data_type: T::DATA_TYPE, shape: Shape::along(dims) };
         Ok(Self { tensor, data: slice.as_mut_ptr().cast(), borrow: PhantomData })
     }
 

@@ -1,6 +1,7 @@
 //! All of norm-rs, compared with plain f64 loops.
 
 mod arguments;
+mod around;
 mod attributes;
 mod backward;
 mod concurrency;
@@ -12,5 +13,7 @@ mod layouts;
 mod oracle;
 mod raw;
 mod reorder;
+mod shapes;
 mod slices;
 mod softmax;
+mod together;

@@ -1,4 +1,4 @@
-"""Layer normalization and RMS normalization on the CPU: fast, and the same bits everywhere.
+"""Layer normalization, RMS normalization and softmax on the CPU: fast, and the same bits everywhere.
 
 Arrays are NumPy's (also with the types of ml_dtypes) and those of any library that supports DLPack, such as
 PyTorch and JAX. None is copied. A result is written to `out` or is a new array of the library of `src`.
@@ -19,11 +19,15 @@ from ._libnorm import (
     layer_norm,
     layer_norm_backward,
     layer_norm_training,
+    log_softmax,
+    log_softmax_backward,
     rms_norm,
     rms_norm_backward,
     rms_norm_training,
     set_max_cpu_isa,
     set_num_threads,
+    softmax,
+    softmax_backward,
 )
 
 __all__ = [
@@ -35,9 +39,13 @@ __all__ = [
     "layer_norm",
     "layer_norm_backward",
     "layer_norm_training",
+    "log_softmax",
+    "log_softmax_backward",
     "rms_norm",
     "rms_norm_backward",
     "rms_norm_training",
     "set_max_cpu_isa",
     "set_num_threads",
+    "softmax",
+    "softmax_backward",
 ]

@@ -60,8 +60,6 @@ unbuilt! {
     dnnl_gemm_bf16bf16f32
     dnnl_gemm_s8s8s32
     dnnl_gemm_u8s8s32
-    dnnl_group_normalization_backward_primitive_desc_create
-    dnnl_group_normalization_forward_primitive_desc_create
     dnnl_gru_backward_primitive_desc_create
     dnnl_gru_forward_primitive_desc_create
     dnnl_inner_product_backward_data_primitive_desc_create

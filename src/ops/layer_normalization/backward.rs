@@ -114,10 +114,39 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 rows[i] = self.prepare::<S>(row + i);
             }
             match count {
+                _ if Self::PARTIAL && job.stat_cols < job.cols => {
+                    for row in &rows[..count] {
+                        self.partial::<S>(row);
+                    }
+                }
                 TILE if job.streams => self.write_non_temporal::<S>(rows, row + TILE),
                 TILE => map::<S, _>(job.cols, &self.gradient(rows)),
                 _ => map::<S, _>(job.cols, &self.gradient([rows[0]])),
             }
+        }
+    }
+
+    /// Whether the kernel runs partial norms: one kernel of each level does.
+    const PARTIAL: bool = MODE == RMS && PARAMS == ALL;
+
+    /// The second sweep of a partial norm. Columns outside it have no part in the mean square.
+    #[inline(always)]
+    unsafe fn partial<S: Simd>(&self, row: &Row) {
+        let (job, types) = (self.job, self.types);
+        let (inside, sums) = (job.stat_cols, self.sums.from(job.stat_cols));
+        let outside = Row {
+            src: row.src.wrapping_add(inside * types.src.size()),
+            diff_dst: row.diff_dst.wrapping_add(inside * types.diff_dst.size()),
+            diff_src: row.diff_src.wrapping_add(inside * types.diff_src.size()),
+            slope: 0.0,
+            ..*row
+        };
+        let scale = job.scale.wrapping_add(inside);
+        unsafe {
+            map::<S, _>(inside, &self.gradient([*row]));
+            let gradient =
+                Gradient::<_, _, _, MODE, PARAMS, 1> { types, rows: [outside], scale, sums: &sums };
+            map::<S, _>(job.cols - inside, &gradient);
         }
     }
 
@@ -176,7 +205,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 RMS => [0.0, fold::<S, 1, _>(job.cols, &sums).products[0]],
                 _ => [0.0, 0.0],
             };
-            let per_col = per_col(f64::from(r), job.cols);
+            let per_col = per_col(f64::from(r), job.stat_cols);
             let (shift, slope) = (-(per_col * sum_d) as f32, (per_col * sum_d_xhat) as f32);
             Row { src, diff_dst, diff_src, mean, r, shift, slope }
         }

@@ -101,7 +101,10 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
                 let (dd, xhat) = row.load(i, n);
                 terms[r] = [S::wide_mul(dd, xhat), dd];
                 let scaled = S::wide_mul(scaled::<S>(job, dd, i, n), row.r);
+                // Columns outside a partial norm have no part in the mean square.
+                let inside = job.stat_cols.saturating_sub(i).min(n);
                 let correction = S::wide_mul(xhat, row.slope);
+                let correction = if inside < n { S::wide_first_n(correction, inside) } else { correction };
                 let value = match (job.global_stats, job.rms) {
                     (true, _) => scaled,
                     (false, true) => S::wide_sub(scaled, correction),
@@ -148,7 +151,7 @@ unsafe fn gradient_row<S: Simd, E: WideElement>(
         let found = match job.given(row) {
             // The given statistics are f32, too coarse for an f64 gradient.
             Given::F32(found) | Given::F64(found) if job.global_stats || !E::DOUBLE => found,
-            _ => statistics::<S, _>(types.src, src, cols, job.rms, null()),
+            _ => statistics::<S, _>(types.src, src, job.stat_cols, job.rms, null()),
         };
         let r = reciprocal(found.variance, job.epsilon);
         let (dd_offset, ds_offset) = (job.diff_dst_rows.offset(row), job.diff_src_rows.offset(row));
@@ -164,7 +167,7 @@ unsafe fn gradient_row<S: Simd, E: WideElement>(
             slope: S::wide_splat(0.0),
         };
         if !job.global_stats {
-            let per_col = r / cols as f64;
+            let per_col = r / job.stat_cols as f64;
             let [d, d_xhat] = totals::<S, _>(cols, &gradient, null());
             gradient.shift = S::wide_splat(per_col * d);
             gradient.slope = S::wide_splat(per_col * d_xhat);

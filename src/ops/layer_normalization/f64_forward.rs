@@ -241,10 +241,10 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
             let in_f32 = match (Src::DOUBLE || Dst::DOUBLE, job.rms) {
                 (true, _) => None,
                 (false, true) => {
-                    two_pass::<S, Number, true>(Element::of(job.src_type), src, job.cols)
+                    two_pass::<S, Number, true>(Element::of(job.src_type), src, job.stat_cols)
                 }
                 (false, false) => {
-                    two_pass::<S, Number, false>(Element::of(job.src_type), src, job.cols)
+                    two_pass::<S, Number, false>(Element::of(job.src_type), src, job.stat_cols)
                 }
             };
             if let Some(found) = in_f32 {
@@ -257,7 +257,7 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
             } else {
                 null()
             };
-            statistics::<S, _>(Src::of(job.src_type), src, job.cols, job.rms, next)
+            statistics::<S, _>(Src::of(job.src_type), src, job.stat_cols, job.rms, next)
         };
         job.write(row, &found);
         let mean = S::wide_splat(found.mean);

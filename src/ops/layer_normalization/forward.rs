@@ -48,7 +48,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 
     #[inline(always)]
     unsafe fn moments<S: Simd>(&self, row: usize) -> Moments<Src, Dst, RMS> {
-        unsafe { Moments::new::<S>(self.src_type, self.src(row), self.job.cols) }
+        unsafe { Moments::new::<S>(self.src_type, self.src(row), self.job.stat_cols) }
     }
 
     /// Computes the statistics of a row; `None` if the row needs a second pass or f64.
@@ -66,11 +66,11 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     // This sweep leaves memory bandwidth for prefetching the next row. RMS prefetches during its
                     // non-temporal stores instead.
                     let prefetch = Prefetch { row: self.src(row + 1), size: self.src_type.size() };
-                    fold_beside::<S, 1, _, _>(job.cols, &moments, &prefetch)
+                    fold_beside::<S, 1, _, _>(job.stat_cols, &moments, &prefetch)
                 } else {
-                    fold::<S, 1, _>(job.cols, &moments)
+                    fold::<S, 1, _>(job.stat_cols, &moments)
                 };
-                moments.statistics(job.cols, &sums)?
+                moments.statistics(job.stat_cols, &sums)?
             };
             Some(self.row(row, &found))
         }
@@ -185,8 +185,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             (false, false) if job.streams => src + dst <= job.schedule.caches.row_pair(),
             (false, false) => src.max(dst) <= LONGEST_OVERLAPPED_NOT_RESIDENT,
         };
-        let given = job.statistics == StatisticsUse::Given;
-        S::MANY_REGISTERS && !given && job.cols <= BLOCK && fits
+        let whole = job.stat_cols == job.cols && job.statistics != StatisticsUse::Given;
+        S::MANY_REGISTERS && whole && job.cols <= BLOCK && fits
     }
 }
 

@@ -36,7 +36,7 @@ impl Kind {
             | if p.writes_shift() { SUM_SHIFT } else { 0 };
         let sums = match (mode, wanted) {
             _ if types.double() => wanted,
-            _ if level == Level::Portable || global != 0 => SUM_BOTH,
+            _ if level == Level::Portable || global != 0 || p.around.partial.is_some() => SUM_BOTH,
             (_, 0) | (RMS, SUM_SCALE) => wanted,
             _ => SUM_BOTH,
         };

@@ -1,9 +1,9 @@
 //! The arguments of a kernel in one execution, forward or backward: addresses, types, row offsets, and the scalars
 //! that are computed for several rows at once.
 
-use super::row::{Statistics, mean_in_range, variance_is_usable};
+use super::row::{Statistics, mean_in_range, reciprocal, variance_is_usable};
 use crate::rows::{CHAIN_ROWS, ColumnSums, Schedule, Staged};
-use crate::simd::{Factors, FusedPostOps, LANES};
+use crate::simd::{Factors, FusedPostOps, LANES, read_scalar};
 use crate::tensor::{DataType, RowMap};
 
 /// Where the statistics come from, and whether they are outputs.
@@ -21,6 +21,8 @@ pub(super) enum StatisticsUse {
 #[derive(Clone, Copy)]
 pub(super) struct Forward {
     pub(super) cols: usize,
+    /// The columns whose mean square is taken; fewer than all for a partial norm.
+    pub(super) stat_cols: usize,
     pub(super) epsilon: f64,
     pub(super) src_type: DataType,
     pub(super) dst_type: DataType,
@@ -167,6 +169,8 @@ unsafe fn read_statistics(mean: *const f32, variance: *const f32, at: usize) -> 
 #[derive(Clone, Copy)]
 pub(super) struct Backward {
     pub(super) cols: usize,
+    /// As in [`Forward`].
+    pub(super) stat_cols: usize,
     pub(super) epsilon: f64,
     pub(super) src_type: DataType,
     pub(super) diff_dst_type: DataType,
@@ -181,6 +185,8 @@ pub(super) struct Backward {
     /// Whether diff_src is an intermediate that a later step rounds to fewer bits.
     pub(super) rounded_again: bool,
     pub(super) src_rows: RowMap,
+    /// The stride of src's last dimension, if src is not staged.
+    pub(super) src_step: usize,
     pub(super) diff_dst_rows: RowMap,
     pub(super) diff_src_rows: RowMap,
     pub(super) stat_rows: RowMap,
@@ -233,6 +239,29 @@ impl Backward {
     #[inline(always)]
     pub(super) fn column_sums(&self, block: *mut f64) -> ColumnSums {
         ColumnSums::new(self.cols, self.sums, block)
+    }
+
+    /// The mean and `1/sqrt(variance + epsilon)` of a row in f32, for steps after the gradient.
+    pub(super) fn scalars(&self, row: usize) -> (f32, f32) {
+        // SAFETY: the row exists.
+        let found = match unsafe { self.given(row) } {
+            Given::F32(found) | Given::F64(found) => found,
+            Given::Recompute => self.recomputed(row),
+        };
+        (found.mean as f32, reciprocal(found.variance, self.epsilon) as f32)
+    }
+
+    /// The statistics of a row whose variance f32 cannot hold.
+    fn recomputed(&self, row: usize) -> Statistics {
+        let start = self.src_rows.offset(row);
+        let x = |col| {
+            // SAFETY: the row exists.
+            f64::from(unsafe { read_scalar(self.src_type, self.src, start + col * self.src_step) })
+        };
+        let n = self.stat_cols as f64;
+        let mean = if self.rms { 0.0 } else { (0..self.stat_cols).map(x).sum::<f64>() / n };
+        let square = |col| (x(col) - mean) * (x(col) - mean);
+        Statistics { mean, variance: (0..self.stat_cols).map(square).sum::<f64>() / n }
     }
 
     /// The given statistics of a row.

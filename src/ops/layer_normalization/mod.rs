@@ -10,9 +10,11 @@
 //! Sources: Ba, Kiros and Hinton, "Layer Normalization" (2016); Zhang and Sennrich, "Root Mean Square
 //! Layer Normalization" (2019).
 
+mod around;
 mod backward;
 mod chain;
 mod dense;
+mod dynamic;
 mod f64_backward;
 mod f64_forward;
 mod forward;

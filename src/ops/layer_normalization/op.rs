@@ -79,9 +79,9 @@ impl Op for LayerNormalization {
         let first = |desc| (index == 0).then_some(desc);
         match what {
             sys::norm_query_src_md => first(&self.src).or_else(|| statistics(Usage::Input)),
-            sys::norm_query_dst_md if forward => {
-                first(&self.dst).or_else(|| statistics(Usage::Output))
-            }
+            sys::norm_query_dst_md if forward => first(&self.dst)
+                .or_else(|| statistics(Usage::Output))
+                .or_else(|| self.computed_scales(index)),
             sys::norm_query_diff_dst_md if !forward => first(&self.dst),
             sys::norm_query_diff_src_md if !forward => first(&self.diff_src),
             // As in oneDNN: scale and shift share a descriptor, and forward has it under two indices.
@@ -137,6 +137,6 @@ impl Op for LayerNormalization {
                 "args: {names} share a buffer, which takes one data type and layout for both"
             )));
         }
-        Ok(())
+        self.check_shared(arguments)
     }
 }

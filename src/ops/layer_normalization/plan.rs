@@ -10,8 +10,8 @@ use super::types::{KernelTypes, has_chain};
 use crate::error::Result;
 use crate::primitive::{Arguments, Execution, PostOpChain, PropKind};
 use crate::rows::{
-    Caches, JoinEntry, Neutral, Operand, Parameter, Pipeline, STATIC_COLS, Schedule, Spec, row_map,
-    row_order,
+    Caches, JoinEntry, Neutral, Normalized, Operand, Parameter, Pipeline, STATIC_COLS, Schedule,
+    Spec, row_map, row_order,
 };
 use crate::simd::{Factors, FusedPostOps, Level, read_scalar};
 use crate::tensor::{DataType, RowMap};
@@ -28,6 +28,14 @@ pub(super) struct Plan {
     statistics: StatisticsUse,
     global_stats: bool,
     rms: bool,
+    /// The columns whose mean square is taken.
+    stat_cols: usize,
+    /// The argument whose rows are normalized.
+    src: i32,
+    /// The stride of src's last dimension.
+    src_step: usize,
+    /// Whether the kernels apply scale and shift, not the chain.
+    kernel_parameters: bool,
     diff_scale_type: DataType,
     stat_rows: RowMap,
     /// Whether the kernels sum diff_scale and diff_shift.
@@ -69,35 +77,33 @@ impl Plan {
             }
             _ => [p.writes_scale(), p.writes_shift()],
         };
+        let src = p.normalized_argument();
         let order = row_order(&p.src, kernels.is_none() || p.writes_scale() || p.writes_shift());
         let level = kernels.map(|(level, _)| level);
         let parameters = parameters(p, kernels);
         let scale_room = parameters[0].room(p.flags.scale());
-        let shift_room = if forward { parameters[1].room(p.flags.shift()) } else { 0 };
-        let (fuses, staged_chain) = (
-            kernels.is_some_and(|(_, types)| types.fused),
-            kernels.is_some_and(|(_, types)| has_chain(p) && !types.fused),
-        );
-        let chain = || PostOpChain::new(&p.attr, &p.dst, Some(&order));
+        let reads_shift = forward || p.has_argument(sys::NORM_ARG_SHIFT);
+        let shift_room = if reads_shift { parameters[1].room(p.flags.shift()) } else { 0 };
+        let fuses = kernels.is_some_and(|(_, types)| types.fused);
+        let staged_chain = kernels.is_some() && has_chain(p) && !fuses;
         let operand = |desc, kernel_type, output| Operand { desc, kernel_type, output };
         let pipeline = Pipeline::new(Spec {
             level,
             rows: p.rows,
             cols: p.cols,
             operands: [
-                operand(&p.src, types[0], false),
+                operand(p.argument(src), types[0], false),
                 operand(&p.dst, types[1], forward),
                 operand(&p.diff_src, types[2], !forward),
             ],
             order: &order,
-            chain: if staged_chain { chain()? } else { None },
+            chain: if staged_chain { p.chain(Some(&order))? } else { None },
+            around: if kernels.is_some() { p.steps(&order) } else { None },
             sums,
             room: scale_room.saturating_add(shift_room),
         });
         let applies_scales = kernels.is_some() && !has_chain(p);
-        let rounded_again = kernels.is_some_and(|(_, types)| {
-            if forward { types.dst.rounded_again } else { types.diff_src.rounded_again }
-        });
+        let rounded_again = kernels.is_some_and(|(_, types)| types.rounds_again(forward));
         Ok(Self {
             pipeline,
             caches: Caches::get(),
@@ -107,11 +113,15 @@ impl Plan {
             statistics: statistics_use(p),
             global_stats: p.flags.global_stats(),
             rms: p.flags.rms(),
+            stat_cols: p.stat_cols(),
+            src,
+            src_step: p.src.strides().last().map_or(1, |step| *step as usize),
+            kernel_parameters: p.kernel_flags() == p.flags,
             diff_scale_type: own(&p.diff_scale_shift),
             stat_rows: row_map(&p.stat, &order),
             sums,
             scales: if applies_scales { scales(p) } else { None },
-            fused: if fuses { chain()? } else { None },
+            fused: if fuses { p.chain(Some(&order))? } else { None },
             rounded_again,
         })
     }
@@ -126,12 +136,17 @@ impl Plan {
         self.pipeline.scratchpad_size()
     }
 
+    /// A parameter's argument, or null if no kernel applies it.
+    fn parameter(&self, execution: &Execution<'_>, id: i32) -> *mut u8 {
+        if self.kernel_parameters { execution.arguments.get(id) } else { std::ptr::null_mut() }
+    }
+
     /// Scale in f32.
     ///
     /// # Safety
     /// The execution's buffers were checked.
     unsafe fn scale(&self, execution: &Execution<'_>) -> *const f32 {
-        let given = execution.arguments.get(sys::NORM_ARG_SCALE);
+        let given = self.parameter(execution, sys::NORM_ARG_SCALE);
         // SAFETY: the scratchpad begins with room for scale and shift.
         unsafe { self.parameters[0].get(given, execution.scratchpad) }
     }
@@ -141,7 +156,7 @@ impl Plan {
     /// # Safety
     /// The execution's buffers were checked.
     unsafe fn shift(&self, execution: &Execution<'_>) -> *const f32 {
-        let given = execution.arguments.get(sys::NORM_ARG_SHIFT);
+        let given = self.parameter(execution, sys::NORM_ARG_SHIFT);
         // SAFETY: as above.
         unsafe { self.parameters[1].get(given, execution.scratchpad.wrapping_add(self.scale_room)) }
     }
@@ -170,7 +185,7 @@ impl Plan {
         let args: &Arguments = execution.arguments;
         let pipeline = &self.pipeline;
         let width = pipeline.width(execution);
-        let (src, dst) = (args.get(sys::NORM_ARG_SRC), args.get(sys::NORM_ARG_DST));
+        let (src, dst) = (args.get(self.src), args.get(sys::NORM_ARG_DST));
         // SAFETY: the buffers were checked.
         let (scale, shift, factors, fused) = unsafe {
             (
@@ -185,6 +200,7 @@ impl Plan {
             Schedule::new(self.caches, (pipeline.rows, pipeline.cols), (src_type, dst_type), width);
         let job = Forward {
             cols: pipeline.cols,
+            stat_cols: self.stat_cols,
             epsilon: self.epsilon,
             src_type,
             dst_type,
@@ -238,6 +254,7 @@ impl Plan {
         let bytes = (pipeline.rows * pipeline.cols).saturating_mul(element);
         let job = Backward {
             cols: pipeline.cols,
+            stat_cols: self.stat_cols,
             epsilon: self.epsilon,
             src_type,
             diff_dst_type,
@@ -250,6 +267,7 @@ impl Plan {
             scale,
             rounded_again: self.rounded_again,
             src_rows: pipeline.maps[0],
+            src_step: self.src_step,
             diff_dst_rows: pipeline.maps[1],
             diff_src_rows: pipeline.maps[2],
             stat_rows: self.stat_rows,
@@ -265,13 +283,20 @@ impl Plan {
         }
         let width = pipeline.width(execution);
         let addresses = [src, diff_dst, diff_src];
-        let threads =
-            pipeline.run(execution, addresses, (width, false), &|staged, first, last, sums| {
-                match staged {
-                    None => rows(&job, first, last, sums),
-                    Some(staged) => rows(&job.on(staged), first, last, sums),
-                }
-            });
+        // SAFETY: the buffers were checked.
+        let shift = unsafe { self.shift(execution) };
+        let scalars = |row| job.scalars(row);
+        let normalized = Normalized { scalars: &scalars, scale, shift };
+        let threads = pipeline.run_around(
+            execution,
+            addresses,
+            (width, false),
+            Some(&normalized),
+            &|staged, first, last, sums| match staged {
+                None => rows(&job, first, last, sums),
+                Some(staged) => rows(&job.on(staged), first, last, sums),
+            },
+        );
         self.join_sums(execution, join);
         threads.max(1)
     }
@@ -293,7 +318,9 @@ fn parameters(p: &LayerNormalization, kernels: Option<(Level, &KernelTypes)>) ->
     // The kernels of long rows read what they need; those of short ones may read everything.
     let reads = match kernels {
         Some(_) if p.cols <= STATIC_COLS => [true; 2],
-        Some((level, types)) if p.prop_kind.is_forward() => forward::reads(level, types, p.flags),
+        Some((level, types)) if p.prop_kind.is_forward() => {
+            forward::reads(level, types, p.kernel_flags())
+        }
         Some((level, types)) => [Kind::new(p, level, types).reads_scale(level), false],
         None => [false; 2],
     };
@@ -301,7 +328,8 @@ fn parameters(p: &LayerNormalization, kernels: Option<(Level, &KernelTypes)>) ->
     let data_type = LayerNormalization::type_of(&p.scale_shift);
     let parameter =
         |i: usize, neutral| Parameter::new(level, p.cols, data_type, reads[i].then_some(neutral));
-    [parameter(0, Neutral::One), parameter(1, Neutral::MinusZero)]
+    let scale = parameter(0, Neutral::One).plus_one(p.flags.plus_one());
+    [scale, parameter(1, Neutral::MinusZero)]
 }
 
 /// The statistics of empty rows are 0.

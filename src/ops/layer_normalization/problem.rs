@@ -1,8 +1,9 @@
 //! The problem: its parameters, checked, with all layouts resolved.
 
+use super::dynamic::checked_quantization;
 use crate::error::{Error, Result};
 use crate::heap;
-use crate::primitive::{Accepted, ArgumentName, Attr, OpArgument, PostOp, PropKind, Usage};
+use crate::primitive::{Accepted, ArgumentName, Around, Attr, OpArgument, PostOp, PropKind, Usage};
 use crate::tensor::{DataType, Layout, MemoryDesc, Support};
 use norm_sys as sys;
 use std::fmt;
@@ -12,11 +13,15 @@ use std::fmt;
 pub(crate) struct Flags(pub(super) u32);
 
 impl Flags {
-    pub(super) const LETTERS: [(u32, char); 4] = [
+    pub(super) const LETTERS: [(u32, char); 8] = [
         (sys::norm_use_global_stats, 'G'),
         (sys::norm_use_scale, 'C'),
         (sys::norm_use_shift, 'H'),
         (sys::norm_rms_norm, 'M'),
+        (sys::norm_scale_plus_one, 'P'),
+        (sys::norm_round_before_scale, 'B'),
+        (sys::norm_gate_output, 'O'),
+        (sys::norm_gate_input, 'I'),
     ];
 
     fn new(bits: u32) -> Result<Self> {
@@ -24,7 +29,8 @@ impl Flags {
         match bits & !known {
             0 => Ok(Self(bits)),
             other => Err(Error::invalid(format_args!(
-                "flags: {other:#x} is not among use_global_stats, use_scale, use_shift and rms_norm"
+                "flags: {other:#x} is not among use_global_stats, use_scale, use_shift, rms_norm, scale_plus_one, \
+                 round_before_scale, gate_output and gate_input"
             ))),
         }
     }
@@ -40,6 +46,32 @@ impl Flags {
     }
     pub(crate) fn rms(self) -> bool {
         self.0 & sys::norm_rms_norm != 0
+    }
+    pub(crate) fn plus_one(self) -> bool {
+        self.0 & sys::norm_scale_plus_one != 0
+    }
+    pub(crate) fn round_before_scale(self) -> bool {
+        self.0 & sys::norm_round_before_scale != 0
+    }
+    pub(crate) fn gate_output(self) -> bool {
+        self.0 & sys::norm_gate_output != 0
+    }
+    pub(crate) fn gate_input(self) -> bool {
+        self.0 & sys::norm_gate_input != 0
+    }
+
+    /// Rejects flags that oneDNN does not have if the forward problem has others. It does not compare the rest, as
+    /// oneDNN does not.
+    fn check_hint(self, hint: Option<u32>) -> Result<()> {
+        let own = |bits: u32| bits & !((1 << 24) - 1);
+        match hint {
+            Some(hint) if own(hint) != own(self.0) => Err(Error::invalid(format_args!(
+                "flags: {:#x} of backward are not {:#x}, those of hint_fwd_pd, from bit 24 on",
+                own(self.0),
+                own(hint)
+            ))),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -66,6 +98,8 @@ pub(crate) struct BackwardParameters<'a> {
     pub(crate) scale_shift: DataType,
     pub(crate) epsilon: f32,
     pub(crate) flags: u32,
+    /// The flags of the forward problem, if it is known.
+    pub(crate) hint_flags: Option<u32>,
     pub(crate) attr: &'a Attr,
 }
 
@@ -88,6 +122,8 @@ pub(crate) struct LayerNormalization {
     pub(super) cols: usize,
     /// Attributes of dst, with their tensors resolved; forward only.
     pub(super) attr: Attr,
+    /// What is computed around the normalization.
+    pub(super) around: Around,
     pub(super) arguments: Vec<OpArgument>,
 }
 
@@ -114,6 +150,7 @@ impl LayerNormalization {
                 p.prop_kind.name()
             )));
         }
+        Flags::new(p.flags)?.check_hint(p.hint_flags)?;
         let mut src = p.src.clone();
         if src.layout() == Layout::Any {
             let order = p.diff_dst;
@@ -178,6 +215,7 @@ impl LayerNormalization {
             rows,
             cols,
             attr: Attr::default(),
+            around: Around::default(),
             arguments: Vec::new(),
         };
         problem.stat = problem.statistics(stat)?;
@@ -292,7 +330,7 @@ impl LayerNormalization {
     fn add_attributes(&mut self, attr: &Attr) -> Result<()> {
         const FORWARD: Accepted = Accepted {
             scales: &[sys::NORM_ARG_SRC, sys::NORM_ARG_DST],
-            zero_points: &[],
+            zero_points: &[sys::NORM_ARG_DST],
             masks: false,
             post_op: |post_op| {
                 matches!(
@@ -300,11 +338,16 @@ impl LayerNormalization {
                     PostOp::Eltwise { .. } | PostOp::Binary { .. } | PostOp::Sum { .. }
                 )
             },
+            around: true,
+            dynamic: true,
         };
+        const BACKWARD: Accepted = Accepted { around: true, ..Accepted::NOTHING };
         if !self.prop_kind.is_forward() {
-            return attr.check("backward layer normalization", &Accepted::NOTHING);
+            attr.check("backward layer normalization", &BACKWARD)?;
+            return self.add_around(attr);
         }
         attr.check("layer normalization", &FORWARD)?;
+        self.add_around(attr)?;
         let double = self.dst.data_type() == Some(DataType::F64);
         if double && !(attr.scales.is_empty() && attr.post_ops.is_empty()) {
             return Err(Error::unimplemented(
@@ -318,9 +361,10 @@ impl LayerNormalization {
                 "attr: a sum post-operation reads dst in a data type of another size",
             ));
         }
-        self.attr = attr.with_post_ops(attr.post_ops.resolved(&self.dst)?);
+        let resolved = attr.with_post_ops(attr.post_ops.resolved(&self.dst)?);
+        self.attr = checked_quantization(resolved, &self.dst)?;
         let tensors = [(sys::NORM_ARG_SRC, &self.src), (sys::NORM_ARG_DST, &self.dst)];
-        attr.add_arguments(&mut self.arguments, &tensors, &self.dst)
+        self.attr.add_arguments(&mut self.arguments, &tensors, &self.dst)
     }
 
     /// The data type of a tensor; f32 for an empty descriptor.

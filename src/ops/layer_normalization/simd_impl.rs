@@ -60,6 +60,9 @@ fn run(
     types: &KernelTypes,
 ) -> Result<Run> {
     let special = algorithm == DENSE || algorithm == SHORT;
+    if special && p.stat_cols() < p.cols {
+        return Err(Error::unimplemented("the mean square is that of a part of the row"));
+    }
     if special && p.flags.global_stats() {
         return Err(Error::unimplemented("the statistics are given"));
     }
@@ -80,14 +83,14 @@ fn run(
         false => ShortRows::None,
     };
     let dense = match algorithm {
-        DENSE => Dense::new(level, types, p.flags, p.cols),
+        DENSE => Dense::new(level, types, p.kernel_flags(), p.cols),
         _ => Dense::NONE,
     };
     if algorithm == DENSE && !dense.is_some() || special && matches!(short, ShortRows::None) {
         return too_long();
     }
     let f64_rows = f64_forward::entry(level, src, dst);
-    Ok(Run::Forward(forward::entry(level, types, p.flags), short, dense, f64_rows))
+    Ok(Run::Forward(forward::entry(level, types, p.kernel_flags()), short, dense, f64_rows))
 }
 
 /// How many rows the general kernel runs after an f64 row, before the dense kernel is tried again.

@@ -59,13 +59,18 @@ impl KernelTypes {
         [self.src, self.dst, self.diff_src].iter().any(|t| t.data_type == DataType::F64)
     }
 
+    /// Whether the output of the kernels is rounded to fewer bits later.
+    pub(super) fn rounds_again(&self, forward: bool) -> bool {
+        if forward { self.dst.rounded_again } else { self.diff_src.rounded_again }
+    }
+
     pub(super) fn all(&self) -> [DataType; 3] {
         [self.src, self.dst, self.diff_src].map(|t| t.data_type)
     }
 
     fn forward(p: &LayerNormalization, level: Level) -> Result<Self> {
         use DataType::{Bf16, F16, F32, F64, S8, U8};
-        let [src, dst] = [&p.src, &p.dst].map(LayerNormalization::type_of);
+        let (src, dst) = (p.normalized_type(), LayerNormalization::type_of(&p.dst));
         let post_ops_fit = post_ops_fit(p)?;
         // Chains that are not fused are applied in f32. The kernels apply the scales of integers themselves.
         let dst = match dst {
@@ -81,11 +86,14 @@ impl KernelTypes {
             other => other,
         };
         let (mut src, mut dst) = (KernelType::own(src), KernelType::own(dst));
-        let fused = post_ops_fit && level != Level::Portable && src == dst;
+        let computed = p.computes_src();
+        let fused = post_ops_fit && level != Level::Portable && src == dst && !computed;
         let pair = (src.data_type, dst.data_type);
         let native = match pair {
             (F64, _) | (_, F64) => true,
-            _ if p.flags.rms() && p.flags.shift() => pair == (F32, F32),
+            // Computed rows are f32.
+            _ if computed && pair.0 != F32 => false,
+            _ if p.flags.rms() && p.kernel_flags().shift() => pair == (F32, F32),
             _ if post_ops_fit => fused,
             (F32, F32 | S8 | U8) => true,
             _ if level == Level::Portable => false,
@@ -109,9 +117,11 @@ impl KernelTypes {
         let types =
             [&p.src, &p.dst, &p.diff_src].map(|desc| floating(LayerNormalization::type_of(desc)));
         let usual = !(p.flags.global_stats() || p.flags.rms() && p.writes_shift());
+        let has_steps = !p.around.is_empty();
         let native = match types {
             _ if types.contains(&F64) => true,
             [F32, F32, F32] => true,
+            _ if has_steps => false,
             _ if level == Level::Portable || !usual => false,
             [Bf16, Bf16, Bf16] | [F16, F16, F16] | [F32, Bf16, F32] | [Bf16, F32, Bf16] => true,
             _ => false,
@@ -131,21 +141,22 @@ impl KernelTypes {
 pub(super) fn has_chain(problem: &LayerNormalization) -> bool {
     let attr = &problem.attr;
     let integers = matches!(problem.dst.data_type(), Some(DataType::S8 | DataType::U8));
-    !attr.post_ops.is_empty() || !(attr.scales.is_empty() || integers)
+    let static_scales = !attr.scales.is_empty() && !integers;
+    let before = problem.prop_kind.is_forward()
+        && (problem.flags.round_before_scale() || problem.flags.gate_output());
+    !attr.post_ops.is_empty() || before || static_scales || problem.dynamic_scales().is_some()
 }
 
 /// Whether the kernels can fuse the post-operations. If so, the statistics are summed as for the type of dst, even if
 /// it is staged.
 pub(super) fn post_ops_fit(p: &LayerNormalization) -> Result<bool> {
-    let usual = |desc| {
-        matches!(floating(LayerNormalization::type_of(desc)), DataType::F32 | DataType::Bf16)
-    };
     let dst = LayerNormalization::type_of(&p.dst);
     let all = if p.flags.rms() { (true, false) } else { (true, true) };
     let parameters = (p.flags.scale(), p.flags.shift());
     let fits = p.prop_kind.is_forward()
         && has_chain(p)
-        && usual(&p.src)
+        && matches!(floating(p.normalized_type()), DataType::F32 | DataType::Bf16)
+        && !(p.flags.round_before_scale() || p.flags.gate_output() || p.dynamic_scales().is_some())
         && matches!(dst, DataType::F32 | DataType::Bf16)
         && (parameters == (false, false) || parameters == all);
     let chain = if fits { PostOpChain::new(&p.attr, &p.dst, None)? } else { None };

@@ -354,7 +354,8 @@ mod tests {
     /// Conversion from f64 rounds to nearest even; checked against the neighbouring codes.
     #[test]
     fn every_type_rounds_to_nearest() {
-        for data_type in DataType::ALL {
+        // e8m0 rounds down.
+        for data_type in DataType::ALL.into_iter().filter(|t| *t != DataType::E8m0) {
             for x in values().into_iter().filter(|x| x.abs() < 1e15) {
                 let mut code = [0u8; 8];
                 // SAFETY: there is room for every type.

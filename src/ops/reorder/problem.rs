@@ -135,6 +135,8 @@ const ACCEPTED: Accepted = Accepted {
     zero_points: &[sys::NORM_ARG_SRC, sys::NORM_ARG_DST],
     masks: true,
     post_op: |post_op| matches!(post_op, PostOp::Sum { zero_point: 0, .. }),
+    around: false,
+    dynamic: false,
 };
 
 /// The factor of the sum; 0 without one.

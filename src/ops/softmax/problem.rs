@@ -52,6 +52,8 @@ impl Softmax {
             zero_points: &[],
             masks: false,
             post_op: |post_op| matches!(post_op, PostOp::Eltwise { .. } | PostOp::Binary { .. }),
+            around: false,
+            dynamic: false,
         };
         if !prop_kind.is_forward() {
             let name = prop_kind.name();
@@ -134,6 +136,8 @@ fn checked_axis(axis: i32, name: &str, desc: &MemoryDesc) -> Result<usize> {
     }
     let ndims = desc.ndims();
     usize::try_from(axis).ok().filter(|axis| *axis < ndims).ok_or_else(|| {
-        Error::invalid(format_args!("softmax_axis: {axis} is not one of {ndims} dimensions"))
+        Error::invalid(format_args!(
+            "softmax_axis: {axis} is not one of the {ndims} dimensions of {name}, which count from 0"
+        ))
     })
 }

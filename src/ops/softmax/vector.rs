@@ -35,6 +35,7 @@ pub(super) fn make(
         }),
         order: &order,
         chain: problem.chain(&descs[1], Some(&order))?,
+        around: None,
         sums: [false; 2],
         room: 0,
     });

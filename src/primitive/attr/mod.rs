@@ -4,6 +4,7 @@
 //! in [`Accepted`], and [`Attr::check`] rejects the rest. [`Attr::arguments`] lists the execution
 //! arguments that attributes add.
 
+mod around;
 mod post_ops;
 mod quantization;
 
@@ -13,11 +14,12 @@ use crate::heap;
 use crate::mark::{Kind, Mark};
 use crate::tensor::MemoryDesc;
 use crate::text::shown;
+pub(crate) use around::{Around, Gate, Residual, check_tensor};
 use arrayvec::ArrayVec;
 use norm_sys as sys;
 pub(crate) use post_ops::{Depthwise, MAX_POST_OPS, PostOp, PostOps};
 use quantization::Quantization;
-pub(crate) use quantization::Quantized;
+pub(crate) use quantization::{QuantizationMode, Quantized};
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -41,6 +43,8 @@ pub(crate) struct Attr {
     pub(crate) scales: Quantization,
     pub(crate) zero_points: Quantization,
     pub(crate) post_ops: PostOps,
+    /// What is computed around a normalization.
+    pub(crate) around: Around,
 }
 
 /// The attributes that an operation supports; all others must have their default values.
@@ -52,12 +56,22 @@ pub(crate) struct Accepted {
     /// Whether scales and zero points may vary along a tensor.
     pub(crate) masks: bool,
     pub(crate) post_op: fn(&PostOp) -> bool,
+    /// Whether it is a normalization with what may be around one.
+    pub(crate) around: bool,
+    /// Whether the scales and zero points of dst may be computed from its elements.
+    pub(crate) dynamic: bool,
 }
 
 impl Accepted {
     /// No attributes.
-    pub(crate) const NOTHING: Self =
-        Self { scales: &[], zero_points: &[], masks: false, post_op: |_| false };
+    pub(crate) const NOTHING: Self = Self {
+        scales: &[],
+        zero_points: &[],
+        masks: false,
+        post_op: |_| false,
+        around: false,
+        dynamic: false,
+    };
 }
 
 impl Default for Attr {
@@ -73,6 +87,7 @@ impl Default for Attr {
             scales: Quantization::new(sys::NORM_ARG_ATTR_SCALES, "scale"),
             zero_points: Quantization::new(sys::NORM_ARG_ATTR_ZERO_POINTS, "zero point"),
             post_ops: PostOps::default(),
+            around: Around::default(),
         }
     }
 }
@@ -95,6 +110,7 @@ impl Attr {
             scales: self.scales.clone(),
             zero_points: self.zero_points.clone(),
             post_ops,
+            around: self.around.clone(),
         }
     }
 
@@ -136,8 +152,11 @@ impl Attr {
             let mode = self.accumulation_mode.name();
             return refused(format_args!("accumulation mode {mode}"));
         }
-        self.scales.check(name, accepted.scales, accepted.masks)?;
-        self.zero_points.check(name, accepted.zero_points, accepted.masks)?;
+        self.scales.check(name, accepted.scales, (accepted.masks, accepted.dynamic))?;
+        self.zero_points.check(name, accepted.zero_points, (accepted.masks, accepted.dynamic))?;
+        if let Some(what) = self.around.first().filter(|_| !accepted.around) {
+            return refused(format_args!("{what}"));
+        }
         match self.post_ops.iter().position(|post_op| !(accepted.post_op)(post_op)) {
             Some(at) => {
                 refused(format_args!("post-operation {} (entry {at})", self.post_ops[at].name()))
@@ -190,7 +209,12 @@ impl Attr {
             part(self.deterministic != 0, "deterministic", &self.deterministic)?;
             part(!self.scales.is_empty(), "scales", &self.scales.describe())?;
             part(!self.zero_points.is_empty(), "zero-points", &self.zero_points.describe())?;
-            part(!self.post_ops.is_empty(), "post-ops", &self.post_ops.describe())
+            part(!self.post_ops.is_empty(), "post-ops", &self.post_ops.describe())?;
+            let Around { residual, gate, partial } = &self.around;
+            let shown_residual = shown(|f| self.around.describe_residual(f));
+            part(residual.is_some(), "residual", &shown_residual)?;
+            part(gate.is_some(), "gate", &shown(|f| self.around.describe_gate(f)))?;
+            part(partial.is_some(), "partial-norm", &partial.unwrap_or(0))
         })
     }
 }

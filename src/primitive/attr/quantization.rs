@@ -20,6 +20,27 @@ pub(crate) struct Quantized {
     pub(crate) data_type: DataType,
     /// Whether indices share a value in groups.
     pub(crate) has_groups: bool,
+    /// The indices of the last dimension that share a value, if groups are along it alone.
+    pub(crate) group: Option<i64>,
+    pub(crate) mode: QuantizationMode,
+}
+
+/// When values are determined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum QuantizationMode {
+    /// By the caller.
+    #[default]
+    Static,
+    /// From a tensor's elements: the largest divided by that of the type.
+    DynamicFp,
+    /// From a tensor's elements: a power of two.
+    DynamicMx,
+}
+
+impl Quantized {
+    pub(crate) fn is_dynamic(&self) -> bool {
+        self.mode != QuantizationMode::Static
+    }
 }
 
 /// The scales or the zero points of all arguments.
@@ -57,12 +78,30 @@ impl Quantization {
         Ok(())
     }
 
-    pub(super) fn check(&self, name: &str, accepted: &[i32], masks: bool) -> Result<()> {
+    pub(super) fn check(
+        &self,
+        name: &str,
+        accepted: &[i32],
+        (masks, dynamic): (bool, bool),
+    ) -> Result<()> {
         for (arg, quantized) in &self.entries {
             let arg_name = Capitals(name_of(*arg));
             if !accepted.contains(arg) {
                 return Err(Error::unimplemented(format_args!(
                     "attr: {name} does not support a {} for {arg_name}",
+                    self.what
+                )));
+            }
+            if dynamic
+                && *arg == sys::NORM_ARG_DST
+                && (quantized.is_dynamic() || quantized.has_groups)
+            {
+                // The operation checks them.
+                continue;
+            }
+            if quantized.is_dynamic() {
+                return Err(Error::unimplemented(format_args!(
+                    "attr: {name} does not compute a {} for {arg_name}",
                     self.what
                 )));
             }
@@ -95,18 +134,33 @@ impl Quantization {
                 self.what
             )));
         }
-        let dims: ArrayVec<i64, MAX_NDIMS> = tensor.dims().iter().enumerate().map(kept).collect();
+        let mut dims: ArrayVec<i64, MAX_NDIMS> =
+            tensor.dims().iter().enumerate().map(kept).collect();
+        if let (Some(group), Some(last)) = (quantized.group, dims.last_mut()) {
+            *last /= group;
+        }
         let desc = MemoryDesc::dense(&dims, quantized.data_type)?;
         let scales = self.base == sys::NORM_ARG_ATTR_SCALES;
         let name = if scales { ArgumentName::Scales(arg) } else { ArgumentName::ZeroPoints(arg) };
-        Ok(Some(OpArgument { id: self.base | arg, name, usage: Usage::Input, desc }))
+        let usage = if quantized.is_dynamic() { Usage::Output } else { Usage::Input };
+        Ok(Some(OpArgument { id: self.base | arg, name, usage, desc }))
     }
 
     /// `src:0:f32+dst:0:f32`, the syntax of benchdnn's command line.
     pub(super) fn describe(&self) -> impl fmt::Display {
         let one = |(arg, q): &(i32, Quantized)| {
             let (arg, q) = (*arg, *q);
-            shown(move |f| write!(f, "{}:{}:{}", name_of(arg), q.mask, q.data_type.name()))
+            shown(move |f| {
+                write!(f, "{}:{}:{}", name_of(arg), q.mask, q.data_type.name())?;
+                if let Some(group) = q.group {
+                    write!(f, ":1x{group}")?;
+                }
+                match q.mode {
+                    QuantizationMode::Static => Ok(()),
+                    QuantizationMode::DynamicFp => f.write_str(":dynamic_fp"),
+                    QuantizationMode::DynamicMx => f.write_str(":dynamic_mx"),
+                }
+            })
         };
         joined(self.entries.iter().map(one), "+")
     }

@@ -2,8 +2,8 @@
 
 use super::request::Request;
 use super::settings::OPTIONS;
-use super::{data, tensors};
-use crate::attributes::{AttributeTensor, Attributes, Context, PostOp};
+use super::{attributes, data, gradients, tensors};
+use crate::attributes::{AttributeTensor, Attributes, Context, Policy, PostOp};
 use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::driver::line;
@@ -11,16 +11,12 @@ use crate::fill::Fill;
 use crate::fill::lnorm::LnormShape;
 use crate::language::descriptor;
 use crate::language::options::word;
-use crate::library::{self, TensorRequest, Wanted, has_tag};
+use crate::library::{self, ResidualRequest, StepsRequest, TensorRequest, Wanted, has_tag};
 use crate::oracle::lnorm::Flags;
-use crate::problem::{
-    Data, Dependence, Expected, Gradient, Gradients, Key, Problem, Slices, Spec, Unit,
-};
+use crate::problem::{Data, Expected, Explained, Gradients, Key, Problem, Slices, Spec};
+use crate::steps::{Partial, ResidualTag, StepShape, Steps, text};
 use crate::tensor::{Layout, Tag};
-use norm_sys::{
-    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
-    NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
-};
+use norm_sys::*;
 use std::ops::RangeInclusive;
 
 /// The numbers of dimensions that the primitive supports.
@@ -55,8 +51,43 @@ pub struct LnormProblem {
     pub attributes: Attributes,
     /// Threads for creating the primitive and for executing it.
     pub contexts: [Context; 2],
-    /// Whether dst shares the buffer of src, or diff_src that of diff_dst.
-    pub inplace: bool,
+    /// Residual, gate and the like.
+    pub steps: Steps,
+    /// Which tensors share buffers.
+    pub inplace: Inplace,
+}
+
+/// Which tensors share buffers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inplace {
+    /// None.
+    #[default]
+    Nothing,
+    /// dst that of src, or diff_src that of diff_dst.
+    Dst,
+    /// The sum that of the residual.
+    Residual,
+    /// dst that of src, and the sum that of the residual.
+    Both,
+    /// The sum that of src.
+    Sum,
+}
+
+impl Inplace {
+    /// The values of `--inplace`.
+    pub(super) const NAMES: [(&'static str, Inplace); 7] = [
+        ("false", Inplace::Nothing),
+        ("true", Inplace::Dst),
+        ("residual", Inplace::Residual),
+        ("both", Inplace::Both),
+        ("sum", Inplace::Sum),
+        ("0", Inplace::Nothing),
+        ("1", Inplace::Dst),
+    ];
+
+    fn name(self) -> &'static str {
+        Inplace::NAMES[self as usize].0
+    }
 }
 
 impl Default for LnormProblem {
@@ -76,7 +107,8 @@ impl Default for LnormProblem {
             epsilon: 0.0,
             attributes: Attributes::default(),
             contexts: [Context::default(); 2],
-            inplace: false,
+            steps: Steps::default(),
+            inplace: Inplace::Nothing,
         }
     }
 }
@@ -97,14 +129,34 @@ impl LnormProblem {
         LnormShape {
             rows: self.rows(),
             cols: self.cols(),
-            src_dt: self.src_dt,
+            // Backward src is the stored sum.
+            src_dt: match self.steps.residual.filter(|_| !self.direction.is_forward()) {
+                Some(residual) => residual.stored(),
+                None => self.src_dt,
+            },
             dst_dt: self.dst_dt,
             ss_dt: self.ss_dt,
             forward: self.direction.is_forward(),
             flags: self.flags,
             epsilon: self.epsilon,
             gain: self.gain(),
+            steps: StepShape {
+                residual: self.steps.residual,
+                gate: self.steps.gate,
+                partial: self.steps.partial.elements(self.cols()),
+                group: self.group(),
+                shared_row: self.steps.residual_tags.0 == ResidualTag::Row,
+            },
         }
+    }
+
+    /// The elements that share a dynamic scale of dst; 0 without one.
+    pub fn group(&self) -> usize {
+        let scale = self.attributes.scale(NORM_ARG_DST).filter(|scale| {
+            matches!(scale.policy, Policy::Mx | Policy::DynamicFp) && self.direction.is_forward()
+        });
+        let cols = self.cols();
+        scale.map_or(0, |scale| scale.groups.last().copied().unwrap_or(cols).max(1))
     }
 
     /// The factor that scales apply to an integer result; 1 for other types.
@@ -121,14 +173,53 @@ impl LnormProblem {
         Request {
             direction: self.direction,
             dims: self.dims.clone(),
-            src: TensorRequest::tagged(&self.src_tag, ndims, self.src_dt),
+            src: TensorRequest::tagged(&self.src_tag, ndims, self.shape().src_dt),
+            diff_src: TensorRequest::tagged(&self.src_tag, ndims, self.src_dt),
             dst: TensorRequest::tagged(&self.dst_tag, ndims, self.dst_dt),
             stat: TensorRequest::tagged(&self.stat_tag, ndims - 1, DataType::F32),
             ss_dt: self.ss_dt,
             epsilon: self.epsilon,
             flags: self.flags,
             attributes: self.attributes.clone(),
+            steps: self.create_steps_from(),
         }
+    }
+
+    /// The steps of the request: `any` stands for the layout of src.
+    fn create_steps_from(&self) -> StepsRequest {
+        let ndims = self.dims.len();
+        let tensor = |tag: &Tag, data_type| {
+            let tag = if *tag == Tag::Any { &self.src_tag } else { tag };
+            let request = TensorRequest::tagged(tag, ndims, data_type);
+            match request.wanted {
+                Wanted::Any => {
+                    TensorRequest { wanted: Wanted::Ordered((0..ndims).collect()), ..request }
+                }
+                _ => request,
+            }
+        };
+        let (residual_tag, sum_tag) = &self.steps.residual_tags;
+        StepsRequest {
+            residual: self.steps.residual.map(|residual| ResidualRequest {
+                residual: match residual_tag.plain() {
+                    Some(tag) => tensor(tag, residual.data_type),
+                    None => self.shared_row(residual.data_type),
+                },
+                sum: residual.sum.map(|sum| tensor(sum_tag, sum)),
+                exact: residual.exact,
+            }),
+            gate: (self.steps.gate)
+                .map(|gate| (tensor(&self.steps.gate_tag, gate.data_type), gate.function)),
+            partial: self.steps.partial.elements(self.cols()),
+        }
+    }
+
+    /// One row for all.
+    fn shared_row(&self, data_type: DataType) -> TensorRequest {
+        let last = self.dims.len() - 1;
+        let strides: Vec<usize> = (0..=last).map(|d| usize::from(d == last)).collect();
+        let layout = Layout::strided(&self.dims, &strides, data_type);
+        TensorRequest { data_type, wanted: Wanted::Strided(layout) }
     }
 
     fn types_text(&self) -> String {
@@ -140,11 +231,11 @@ impl LnormProblem {
     }
 
     fn flags_text(&self) -> String {
-        let Flags { global_stats, scale, shift, rms_norm } = self.flags;
-        [(global_stats, 'G'), (scale, 'C'), (shift, 'H'), (rms_norm, 'M')]
-            .into_iter()
-            .filter_map(|(set, letter)| set.then_some(letter))
-            .collect()
+        let Flags { global_stats, scale, shift, rms_norm, .. } = self.flags;
+        let Flags { plus_one, round_first, gate_output, gate_input, .. } = self.flags;
+        let shared = [(global_stats, 'G'), (scale, 'C'), (shift, 'H'), (rms_norm, 'M')];
+        let own = [(plus_one, 'P'), (round_first, 'B'), (gate_output, 'O'), (gate_input, 'I')];
+        (shared.into_iter().chain(own)).filter_map(|(set, letter)| set.then_some(letter)).collect()
     }
 
     fn epsilon_text(&self) -> String {
@@ -156,8 +247,44 @@ impl LnormProblem {
         }
     }
 
+    fn residual_tags_text(&self) -> String {
+        let (residual, sum) = &self.steps.residual_tags;
+        let implied = residual.plain().unwrap_or(&Tag::Any);
+        both(residual.to_string(), &sum.to_string(), &implied.to_string())
+    }
+
     fn descriptor(&self) -> String {
         descriptor::text(&self.dims, &self.name)
+    }
+
+    /// Why the options contradict each other.
+    fn contradiction(&self) -> Option<String> {
+        let Steps { residual, gate, partial, .. } = &self.steps;
+        let (flags, forward) = (self.flags, self.direction.is_forward());
+        let none = |what: &str| Some(what.to_owned());
+        if gate.is_some() != flags.gate() {
+            return none("--gate and one of the flags O and I need each other");
+        }
+        if flags.gate_output && flags.gate_input {
+            return none("the flags O and I exclude each other");
+        }
+        if flags.plus_one && !flags.scale {
+            return none("the flag P needs C");
+        }
+        if *partial != Partial::Whole && !flags.rms_norm {
+            return none("--partial needs the flag M");
+        }
+        if partial.elements(self.cols()) > self.cols() {
+            return none("--partial has more elements than a row");
+        }
+        if residual.is_some_and(|residual| residual.sum.is_none()) && !forward {
+            return none("backward needs the sum");
+        }
+        let of_residual = matches!(self.inplace, Inplace::Residual | Inplace::Both | Inplace::Sum);
+        if of_residual && !(forward && residual.is_some_and(|residual| residual.sum.is_some())) {
+            return none("--inplace of a sum needs --residual, forward");
+        }
+        None
     }
 }
 
@@ -176,8 +303,13 @@ impl Problem for LnormProblem {
             said("ss_dt", self.ss_dt.name().to_owned()),
             said("flags", self.flags_text()),
             said("eps", self.epsilon_text()),
+            said("residual", text(self.steps.residual)),
+            said("residual_tag", self.residual_tags_text()),
+            said("gate", text(self.steps.gate)),
+            said("gate_tag", self.steps.gate_tag.to_string()),
+            said("partial", self.steps.partial.to_string()),
         ];
-        let end = [said("inplace", self.inplace.to_string()), Some(self.descriptor())];
+        let end = [said("inplace", self.inplace.name().to_owned()), Some(self.descriptor())];
         line(self, canonical, own, end)
     }
 
@@ -190,6 +322,9 @@ impl Problem for LnormProblem {
             "stat_tag" => self.stat_tag.to_string(),
             "ss_dt" => self.ss_dt.name().to_owned(),
             "flags" => self.flags_text(),
+            "residual" => text(self.steps.residual),
+            "gate" => text(self.steps.gate),
+            "partial" => self.steps.partial.to_string(),
             "attr" => self.attributes.words(false).join(" "),
             _ => return None,
         })
@@ -219,7 +354,13 @@ impl Problem for LnormProblem {
 
     fn attribute_tensors(&self) -> Vec<AttributeTensor> {
         // The channels of a layer normalization are its columns.
-        self.attributes.tensors(&self.dims, self.dims.len() - 1)
+        let mut tensors = self.attributes.tensors(&self.dims, self.dims.len() - 1);
+        if self.group() > 0 {
+            // Dynamic scales and zero points are outputs.
+            let bases = [NORM_ARG_ATTR_SCALES, NORM_ARG_ATTR_ZERO_POINTS];
+            tensors.retain(|tensor| bases.iter().all(|base| tensor.id != base | NORM_ARG_DST));
+        }
+        tensors
     }
 
     fn contexts(&self) -> [Context; 2] {
@@ -238,12 +379,26 @@ impl Problem for LnormProblem {
     }
 
     fn works_in_place(&self) -> bool {
-        self.inplace
+        matches!(self.inplace, Inplace::Dst | Inplace::Both)
+    }
+
+    fn shared_buffers(&self) -> Vec<(i32, i32)> {
+        let dst = self.inplace_pair().expect("a pair");
+        let sum = (NORM_ARG_RESIDUAL, NORM_ARG_RESIDUAL_DST);
+        match self.inplace {
+            Inplace::Nothing => vec![],
+            Inplace::Dst => vec![dst],
+            Inplace::Residual => vec![sum],
+            Inplace::Both => vec![dst, sum],
+            Inplace::Sum => vec![(NORM_ARG_SRC, NORM_ARG_RESIDUAL_DST)],
+        }
     }
 
     fn skip_reason(&self) -> Option<String> {
-        (self.inplace && self.src_dt != self.dst_dt)
-            .then(|| "in place needs src and dst of one type".to_owned())
+        if self.works_in_place() && self.src_dt != self.dst_dt {
+            return Some("in place needs src and dst of one type".to_owned());
+        }
+        self.contradiction()
     }
 
     /// oneDNN's batches use post-ops of other primitives with all of them.
@@ -264,9 +419,15 @@ impl Problem for LnormProblem {
     fn request_with(&self, layouts: &[(i32, Layout)]) -> Option<Box<dyn library::Request>> {
         let mut request = self.create_from();
         for (id, layout) in layouts {
+            let steps = &mut request.steps;
+            let (residual, gate) = (steps.residual.as_mut(), steps.gate.as_mut());
             let tensor = match *id {
-                NORM_ARG_SRC | NORM_ARG_DIFF_SRC => &mut request.src,
+                NORM_ARG_SRC => &mut request.src,
+                NORM_ARG_DIFF_SRC => &mut request.diff_src,
                 NORM_ARG_DST | NORM_ARG_DIFF_DST => &mut request.dst,
+                NORM_ARG_RESIDUAL => &mut residual?.residual,
+                NORM_ARG_RESIDUAL_DST | NORM_ARG_DIFF_RESIDUAL_DST => residual?.sum.as_mut()?,
+                NORM_ARG_GATE | NORM_ARG_DIFF_GATE => &mut gate?.0,
                 _ => return None,
             };
             tensor.wanted = Wanted::Strided(layout.clone());
@@ -287,14 +448,14 @@ impl Problem for LnormProblem {
     }
 
     fn with_attributes(&self, data: &Data, plain: &[Expected]) -> Vec<Expected> {
-        data::with_attributes(self, data, plain)
+        attributes::applied(self, data, plain)
     }
 
     fn key(&self) -> Option<Key> {
         let shape = self.shape();
         let bare = LnormShape { flags: Flags::default(), gain: 1.0, ..shape };
         let attributes = &self.attributes;
-        let inplace = self.inplace && attributes.reads_dst();
+        let inplace = self.works_in_place() && attributes.reads_dst();
         Some(Key {
             family: format!("{bare:?}"),
             plain: format!("{shape:?}"),
@@ -314,33 +475,14 @@ impl Problem for LnormProblem {
         })
     }
 
+    fn explained(&self) -> Option<Explained> {
+        let (epsilon, rms_norm) = (self.epsilon, self.flags.rms_norm);
+        let scale = self.flags.scale.then_some(NORM_ARG_SCALE);
+        Some(Explained { src: NORM_ARG_SRC, scale, epsilon, rms_norm })
+    }
+
     fn gradients(&self) -> Result<Gradients, String> {
-        if self.direction.is_forward() {
-            let message = "--check=grad is for --dir=BWD_D and BWD_DW; forward has no gradients";
-            return Err(message.to_owned());
-        }
-        let dst_dt = if self.src_dt == DataType::F64 { DataType::F64 } else { DataType::F32 };
-        let backward = LnormProblem { inplace: false, ..self.clone() };
-        let direction = Direction::ForwardTraining;
-        let forward = LnormProblem { direction, dst_dt, ..backward.clone() };
-        let unit = if self.flags.rms_norm { Unit::Rms } else { Unit::Deviation };
-        let rows = Dependence::Parts { count: self.rows(), inner: 1, unit, noun: "row" };
-        let columns = Dependence::Linear { inner: 1, count: self.cols(), noun: "column" };
-        let of = [
-            (NORM_ARG_SRC, NORM_ARG_DIFF_SRC, rows),
-            (NORM_ARG_SCALE, NORM_ARG_DIFF_SCALE, columns),
-            (NORM_ARG_SHIFT, NORM_ARG_DIFF_SHIFT, columns),
-        ];
-        Ok(Gradients {
-            forward: Box::new(forward),
-            backward: Box::new(backward),
-            result: NORM_ARG_DST,
-            weights: NORM_ARG_DIFF_DST,
-            saved: vec![NORM_ARG_MEAN, NORM_ARG_VARIANCE],
-            of: of
-                .map(|(input, output, dependence)| Gradient { input, output, dependence })
-                .to_vec(),
-        })
+        gradients::of(self)
     }
 }
 

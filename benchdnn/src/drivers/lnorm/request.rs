@@ -4,8 +4,8 @@ use crate::attributes::Attributes;
 use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::executor::{Prepared, Refusal};
-use crate::library::{self, Connection, PrimitiveAttr, PrimitiveDesc, TensorRequest};
-use crate::library::{data_type, functions};
+use crate::library::{self, Connection, PrimitiveAttr, PrimitiveDesc, StepsRequest, TensorRequest};
+use crate::library::{data_type, flag_bits, functions};
 use crate::oracle::lnorm::Flags;
 use norm_sys::*;
 use std::ffi::c_uint;
@@ -19,8 +19,10 @@ pub struct Request {
     pub direction: Direction,
     /// Dimensions of src and dst.
     pub dims: Vec<usize>,
-    /// src and diff_src.
+    /// src.
     pub src: TensorRequest,
+    /// diff_src.
+    pub diff_src: TensorRequest,
     /// dst and diff_dst.
     pub dst: TensorRequest,
     /// mean and variance: one dimension less.
@@ -33,6 +35,8 @@ pub struct Request {
     pub flags: Flags,
     /// Scales, post-ops and the like.
     pub attributes: Attributes,
+    /// Residual, gate and the like.
+    pub steps: StepsRequest,
 }
 
 functions! {
@@ -116,19 +120,6 @@ impl library::Request for Request {
     }
 }
 
-/// The flags as the C interface's bits.
-fn flag_bits(flags: Flags) -> c_uint {
-    [
-        (flags.global_stats, norm_use_global_stats),
-        (flags.scale, norm_use_scale),
-        (flags.shift, norm_use_shift),
-        (flags.rms_norm, norm_rms_norm),
-    ]
-    .into_iter()
-    .filter_map(|(set, bit)| set.then_some(bit))
-    .fold(norm_normalization_flags_none, |flags, bit| flags | bit)
-}
-
 impl Request {
     fn descriptor(
         &self,
@@ -138,15 +129,18 @@ impl Request {
         let Request { direction, dims, epsilon, flags, .. } = self;
         let (engine, epsilon) = (connection.engine(), *epsilon);
         let src = self.src.desc(connection, dims)?;
+        let diff_src = self.diff_src.desc(connection, dims)?;
         let dst = self.dst.desc(connection, dims)?;
         let stat = self.stat.desc(connection, &dims[..dims.len() - 1])?;
-        let (flags, kind) = (flag_bits(*flags), direction.prop_kind());
-        let (src, dst, stat) = (src.raw(), dst.raw(), stat.raw());
+        let (flags, kind) = (flag_bits(connection, *flags)?, direction.prop_kind());
+        let (src, diff_src, dst, stat) = (src.raw(), diff_src.raw(), dst.raw(), stat.raw());
         let ss = data_type(self.ss_dt);
         let hint = hint.map_or(ptr::null(), PrimitiveDesc::raw);
         // The channels of a layer normalization are its columns.
         let tensors = self.attributes.tensors(dims, dims.len() - 1);
-        let attributes = PrimitiveAttr::new(connection, &self.attributes, &tensors, dims.len())?;
+        let mut attributes =
+            PrimitiveAttr::new(connection, &self.attributes, &tensors, dims.len())?;
+        attributes.add_steps(connection, dims, &self.steps)?;
         let (plain, attr) = (Functions::of(connection)?, attributes.raw());
         // f32 goes through the shorter functions, so that both are tested.
         let v2 = match self.ss_dt {
@@ -173,14 +167,14 @@ impl Request {
                     (false, None) => (
                         "backward_primitive_desc_create",
                         (plain.layer_normalization_backward_primitive_desc_create)(
-                            pd, engine, kind, src, dst, src, stat, epsilon, flags, hint, attr,
+                            pd, engine, kind, diff_src, dst, src, stat, epsilon, flags, hint, attr,
                         ),
                     ),
                     (false, Some(v2)) => (
                         "backward_primitive_desc_create_v2",
                         (v2.layer_normalization_backward_primitive_desc_create_v2)(
-                            pd, engine, kind, src, dst, src, stat, ss, ss, epsilon, flags, hint,
-                            attr,
+                            pd, engine, kind, diff_src, dst, src, stat, ss, ss, epsilon, flags,
+                            hint, attr,
                         ),
                     ),
                 }

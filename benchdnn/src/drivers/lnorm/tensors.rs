@@ -4,14 +4,45 @@ use super::problem::LnormProblem;
 use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::execution::Role;
-use crate::problem::{Part, Spec};
+use crate::problem::{Part, Place, Spec};
+use crate::step_chain;
+use crate::tensor::Layout;
 use norm_sys::{
-    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
-    NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
+    NORM_ARG_ATTR_SCALES, NORM_ARG_ATTR_ZERO_POINTS, NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE,
+    NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_MEAN, NORM_ARG_SCALE,
+    NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
 };
 
-/// The tensors of a problem, unused ones included.
+/// The tensors of a problem, unused ones of oneDNN's included.
 pub(super) fn own(problem: &LnormProblem) -> Vec<Spec> {
+    let mut all = plain(problem);
+    let forward = problem.direction.is_forward();
+    all.extend(step_chain::specs(&problem.shape().steps, forward, &problem.dims));
+    all.extend(dynamic(problem));
+    all
+}
+
+/// Dynamic scales and zero points: one of each for a group of dst's elements.
+fn dynamic(problem: &LnormProblem) -> Vec<Spec> {
+    let group = problem.group();
+    if group == 0 {
+        return Vec::new();
+    }
+    let mut dims = problem.dims.clone();
+    dims.last_mut().into_iter().for_each(|cols| *cols /= group);
+    let spec = |id, name, data_type| Spec {
+        sliced: true,
+        place: Place::Preferred(Layout::dense(&dims, data_type)),
+        ..Spec::new(id | NORM_ARG_DST, name, Role::Output, dims.clone(), data_type)
+    };
+    let attributes = &problem.attributes;
+    let (scale, point) = (attributes.scale(NORM_ARG_DST), attributes.zero_point(NORM_ARG_DST));
+    let scale = scale.map(|it| spec(NORM_ARG_ATTR_SCALES, "dst_scale", it.data_type));
+    let point = point.map(|it| spec(NORM_ARG_ATTR_ZERO_POINTS, "dst_zero_point", it.data_type));
+    scale.into_iter().chain(point).collect()
+}
+
+fn plain(problem: &LnormProblem) -> Vec<Spec> {
     use Role::{Input, Output, Unused};
     let &LnormProblem { direction, flags, src_dt, dst_dt, ss_dt, .. } = problem;
     let last = problem.dims.len() - 1;
@@ -45,13 +76,15 @@ pub(super) fn own(problem: &LnormProblem) -> Vec<Spec> {
     }
     let full = direction == Direction::Backward;
     vec![
-        elements(NORM_ARG_SRC, "src", Input, src_dt),
+        // With a residual src is the sum.
+        elements(NORM_ARG_SRC, "src", Input, problem.shape().src_dt),
         elements(NORM_ARG_DIFF_DST, "diff_dst", Input, dst_dt),
         elements(NORM_ARG_DIFF_SRC, "diff_src", Output, src_dt),
         rows(NORM_ARG_MEAN, "mean", only_if(!flags.rms_norm, Input)),
         rows(NORM_ARG_VARIANCE, "variance", Input),
         weights(NORM_ARG_SCALE, "scale", only_if(flags.scale, Input)),
-        weights(NORM_ARG_SHIFT, "shift", Unused),
+        // The gradient of an output gate needs the result of forward.
+        weights(NORM_ARG_SHIFT, "shift", only_if(flags.shift && flags.gate_output, Input)),
         columns(NORM_ARG_DIFF_SCALE, "diff_scale", only_if(flags.scale && full, Output)),
         columns(NORM_ARG_DIFF_SHIFT, "diff_shift", only_if(flags.shift && full, Output)),
     ]

@@ -366,9 +366,8 @@ impl Problem for SoftmaxProblem {
         Ok(Gradients {
             forward: Box::new(forward),
             backward: Box::new(backward),
-            result: NORM_ARG_DST,
-            weights: NORM_ARG_DIFF_DST,
-            saved: vec![NORM_ARG_DST],
+            results: vec![(NORM_ARG_DST, NORM_ARG_DIFF_DST)],
+            saved: vec![(NORM_ARG_DST, NORM_ARG_DST)],
             of: vec![Gradient { input: NORM_ARG_SRC, output: NORM_ARG_DIFF_SRC, dependence }],
         })
     }

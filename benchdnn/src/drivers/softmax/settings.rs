@@ -35,7 +35,8 @@ impl Settings {
         check_tags("dtag", &self.dst_tags, dims.len())?;
         if let Some(axis) = self.axes.iter().find(|axis| **axis >= dims.len()) {
             let count = dims.len();
-            let message = format!("--axis: {axis} is not one of {count} dimensions");
+            let message =
+                format!("--axis: {axis} is not one of the {count} dimensions, which count from 0");
             return Err(BadValue::new(message));
         }
         // The first option varies slowest, as in oneDNN.

@@ -18,7 +18,7 @@
 //! - `d = scale*diff_dst` is positive, and larger for elements farther from 0 than the mean than
 //!   for any nearer: neither its mean nor that of `d*xhat` cancels.
 
-use super::{LnormData, LnormShape};
+use super::{LnormData, LnormShape, steps};
 use crate::data_type::DataType;
 use crate::fill::generator::Generator;
 use rayon::prelude::*;
@@ -48,14 +48,31 @@ pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
     data.mean.iter_mut().zip(&plans).for_each(|(mean, row)| *mean = row.mean);
     data.variance.iter_mut().zip(&plans).for_each(|(variance, row)| *variance = row.variance);
 
+    if let Some(residual) = shape.steps.residual.filter(|_| shape.forward) {
+        let units: Vec<f64> = plans.iter().map(|row| row.unit).collect();
+        let src = &mut data.src;
+        data.residual = steps::split(&residual, shape.src_dt, cols, &units, seed, src);
+    }
+
     let scale = &data.scale;
     (data.diff_dst.par_chunks_mut(cols).zip(data.src.par_chunks(cols)).zip(&plans))
         .enumerate()
         .with_min_len(GRAIN.div_ceil(cols))
         .for_each(|(row, ((diff_dst, src), plan))| {
             let mut generator = Generator::new(seed ^ DIFF_DST, row);
-            fill_diff_dst(&mut generator, scale, src, plan.middle, diff_dst);
+            fill_diff_dst(&mut generator, src, plan.middle, diff_dst);
+            // Exact, because these are powers of two.
+            let factors = scale.iter().map(|&scale| power_near(shape.factor(scale)));
+            diff_dst.iter_mut().zip(factors).for_each(|(diff_dst, factor)| *diff_dst /= factor);
         });
+}
+
+/// A scale that bf16 and f16 represent, and that bf16 loses when it is added to 1.
+const TINY: f64 = 255.0 / 65_536.0;
+
+/// The power of two at or below a factor, with its sign; 1 for 0.
+fn power_near(factor: f64) -> f64 {
+    if factor == 0.0 { 1.0 } else { factor.abs().log2().floor().exp2().copysign(factor) }
 }
 
 /// Scales that are powers of two with either sign, but not 1, and shifts smaller than most results.
@@ -68,25 +85,46 @@ fn fill_parameters(shape: &LnormShape, scale: &mut [f64], shift: &mut [f64]) {
     for (c, scale) in scale.iter_mut().enumerate() {
         let size = SCALES[(c + c / 4) % SCALES.len()];
         *scale = smaller * if c % 4 == 3 { -size } else { size };
+        if shape.flags.round_first {
+            // A power of two could be multiplied before the rounding as well.
+            *scale *= 1.5;
+        }
+        if shape.flags.plus_one {
+            *scale = match c % 2 {
+                // Added to 1 they have more bits than bf16, which would lose them.
+                0 if gain == 1.0 => TINY * if c % 4 == 0 { 1.0 } else { -0.5 },
+                _ => shape.ss_dt.round(*scale - 1.0),
+            };
+        }
     }
     for (c, shift) in shift.iter_mut().enumerate() {
         let size = (1 + c * 3 % 7) as f64 / 16.0;
         *shift = if c % 2 == 1 { -size } else { size };
     }
+    // A group of zeros, whose scale is 1.
+    let group = shape.steps.group;
+    if group > 0 && shape.cols >= 4 * group && !shape.flags.plus_one {
+        scale.iter_mut().skip(group).take(group).for_each(|scale| *scale = 0.0);
+        shift.iter_mut().skip(group).take(group).for_each(|shift| *shift = 0.0);
+    }
 }
 
-/// The largest integer in a row: the type represents it, and the sum of that many squares is exact.
+/// The largest integer in a row: the types represent it, and the sum of that many squares is exact.
 fn largest_integer(shape: &LnormShape) -> u64 {
+    shape.types().map(|dt| largest_integer_of(dt, shape)).min().expect("src has a type")
+}
+
+fn largest_integer_of(dt: DataType, shape: &LnormShape) -> u64 {
     const EXACT: f64 = 16_777_216.0; // 2^24: f32 has every integer up to here
     let cols = shape.cols as f64;
-    let of_type: f64 = match shape.src_dt {
+    let of_type: f64 = match dt {
         // More bits than f32 has expose a library that computes in f32. The mean is exact, the sum
         // of the squares not quite. Given statistics are f32, so they need small integers.
         DataType::F64 if shape.forward && !shape.flags.global_stats => {
             return (1 << 27) - 1;
         }
         DataType::F32 | DataType::F64 => 4095.0,
-        DataType::Bf16 => 127.0,
+        DataType::Bf16 | DataType::E8m0 => 127.0,
         DataType::F16 => 1023.0,
         DataType::F8E5m2 => 5.0,
         // The unit of integers is 1: larger ones would make epsilon invisible.
@@ -100,6 +138,8 @@ fn largest_integer(shape: &LnormShape) -> u64 {
 
 /// The parameters of a row.
 struct Row {
+    /// What the elements are multiples of.
+    unit: f64,
     /// The mean of src.
     middle: f64,
     /// The statistics that are inputs.
@@ -149,7 +189,9 @@ fn fill_row(
         backward_scale(row, spread, epsilon)
     };
     let wanted = unit;
-    let unit = unit.clamp(lowest_unit(shape.src_dt), highest_unit(shape.src_dt));
+    let lowest = shape.types().map(lowest_unit).fold(0.0, f64::max);
+    let highest = shape.types().map(highest_unit).fold(f64::INFINITY, f64::min);
+    let unit = unit.clamp(lowest, highest);
     // If the type lacks the unit, a given variance is scaled with the one that is used.
     let given = shape.forward && shape.src_dt.is_integer();
     let variance = if given { variance * (unit / wanted) * (unit / wanted) } else { variance };
@@ -161,6 +203,7 @@ fn fill_row(
     let own_mean = !shape.flags.global_stats && src.len() > 1;
     let offset = if own_mean { 0.0 } else { offset };
     Row {
+        unit,
         middle: middle * unit,
         mean: DataType::F32.round((middle + offset) * unit),
         variance: DataType::F32.round(variance),
@@ -207,7 +250,7 @@ fn lowest_unit(dt: DataType) -> f64 {
     match dt {
         DataType::F16 | DataType::F8E5m2 | DataType::F8E4m3 => dt.ulp(0.0),
         DataType::S32 | DataType::S8 | DataType::U8 => 1.0,
-        DataType::F32 | DataType::Bf16 | DataType::F64 => f64::exp2(-60.0),
+        DataType::F32 | DataType::Bf16 | DataType::F64 | DataType::E8m0 => f64::exp2(-60.0),
     }
 }
 
@@ -218,7 +261,7 @@ fn highest_unit(dt: DataType) -> f64 {
         DataType::F8E5m2 => 4096.0,
         DataType::F8E4m3 => 16.0,
         DataType::S32 | DataType::S8 | DataType::U8 => 1.0,
-        DataType::F32 | DataType::Bf16 | DataType::F64 => f64::exp2(40.0),
+        DataType::F32 | DataType::Bf16 | DataType::F64 | DataType::E8m0 => f64::exp2(40.0),
     }
 }
 
@@ -265,13 +308,7 @@ fn fill_deviations(
 
 /// Few bits each: 1/4, 3/8 or 1/2 divided by the scale, three times that for elements farther from
 /// 0 than the middle, and four times that at the end.
-fn fill_diff_dst(
-    generator: &mut Generator,
-    scale: &[f64],
-    src: &[f64],
-    middle: f64,
-    diff_dst: &mut [f64],
-) {
+fn fill_diff_dst(generator: &mut Generator, src: &[f64], middle: f64, diff_dst: &mut [f64]) {
     const SIZES: [f64; 4] = [0.25, 0.375, 0.5, 0.5];
     let mut bits = 0;
     for (c, (diff_dst, src)) in diff_dst.iter_mut().zip(src).enumerate() {
@@ -282,8 +319,6 @@ fn fill_diff_dst(
         *diff_dst = SIZES[(bits & 3) as usize] * if is_farther { 3.0 } else { 1.0 };
         bits >>= 2;
     }
-    // Exact, because the scales are powers of two.
-    diff_dst.iter_mut().zip(scale).for_each(|(diff_dst, scale)| *diff_dst /= scale);
     if let Some(last) = diff_dst.last_mut() {
         *last *= 4.0;
     }

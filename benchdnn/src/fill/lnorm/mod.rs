@@ -3,9 +3,10 @@
 mod exact;
 mod random;
 
-use super::Fill;
+use super::{Fill, steps};
 use crate::data_type::DataType;
 use crate::oracle::lnorm::Flags;
+use crate::steps::StepShape;
 
 /// What the data of a layer or RMS normalization depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +30,30 @@ pub struct LnormShape {
     /// The factor that scales apply to integer results, so that exact data do not all saturate; 1
     /// otherwise.
     pub gain: f32,
+    /// What stands around the normalization.
+    pub steps: StepShape,
+}
+
+impl LnormShape {
+    /// The types that represent every value of a row: of src, or of what is added to it as well.
+    fn types(&self) -> impl Iterator<Item = DataType> {
+        let residual = self.steps.residual.filter(|_| self.forward);
+        let both = residual.into_iter().flat_map(|step| [step.data_type, step.stored()]);
+        std::iter::once(self.src_dt).chain(both)
+    }
+
+    /// The type that a normalized value is rounded to before scale and shift; f32 if it is not.
+    pub fn rounded_to(&self) -> DataType {
+        match self.steps.residual.map_or(self.src_dt, |residual| residual.stored()) {
+            half @ (DataType::Bf16 | DataType::F16) => half,
+            _ => DataType::F32,
+        }
+    }
+
+    /// The factor of a column of the scale.
+    pub fn factor(&self, scale: f64) -> f64 {
+        if self.flags.plus_one { DataType::F32.round(1.0 + scale) } else { scale }
+    }
 }
 
 /// The inputs of a layer or RMS normalization. Each value is one of its type (mean and variance:
@@ -39,7 +64,7 @@ pub struct LnormData {
     pub src: Vec<f64>,
     /// `cols` values, with the scale flag.
     pub scale: Vec<f64>,
-    /// `cols` values, forward with the shift flag.
+    /// `cols` values, with the shift flag; backward with an output gate alone.
     pub shift: Vec<f64>,
     /// `rows` values, backward or with global statistics; none with RMS normalization.
     pub mean: Vec<f64>,
@@ -47,15 +72,34 @@ pub struct LnormData {
     pub variance: Vec<f64>,
     /// `rows * cols` values, backward.
     pub diff_dst: Vec<f64>,
+    /// `rows * cols` values, forward with a residual.
+    pub residual: Vec<f64>,
+    /// `rows * cols` values, with a gate.
+    pub gate: Vec<f64>,
+    /// `rows * cols` values, backward with a residual.
+    pub diff_sum: Vec<f64>,
 }
 
 /// Makes the data.
 pub fn lnorm(shape: &LnormShape, fill: Fill, seed: u64) -> LnormData {
     let mut data = allocate(shape);
+    let &LnormShape { rows, cols, forward, steps: StepShape { residual, gate, .. }, .. } = shape;
+    if let Some(gate) = gate {
+        data.gate = steps::gate(gate.data_type, fill, cols, seed, rows * cols);
+    }
+    if let Some(residual) = residual.filter(|_| !forward) {
+        data.diff_sum = steps::diff_sum(residual.stored(), cols, seed, rows * cols);
+    }
     match fill {
         Fill::Exact => exact::fill(shape, seed, &mut data),
         Fill::Random => random::fill(shape, seed, &mut data),
         Fill::Perf => random::fill_plainly(shape, seed, &mut data),
+    }
+    if shape.steps.shared_row && cols > 0 {
+        // Every row reads the first one.
+        let count = cols.min(data.residual.len());
+        let (first, others) = data.residual.split_at_mut(count);
+        others.chunks_mut(cols).for_each(|row| row.copy_from_slice(first));
     }
     data
 }
@@ -68,9 +112,10 @@ fn allocate(shape: &LnormShape) -> LnormData {
     LnormData {
         src: zeros(true, rows * cols),
         scale: zeros(flags.scale, cols),
-        shift: zeros(flags.shift && forward, cols),
+        shift: zeros(flags.shift && (forward || flags.gate_output), cols),
         mean: zeros(statistics && !flags.rms_norm, rows),
         variance: zeros(statistics, rows),
         diff_dst: zeros(!forward, rows * cols),
+        ..LnormData::default()
     }
 }

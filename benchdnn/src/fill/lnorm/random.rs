@@ -2,9 +2,10 @@
 //! occasionally a row of another magnitude. Backward the statistics are the row's own, rounded to
 //! f32, as a forward run gives them.
 
-use super::{LnormData, LnormShape};
+use super::{LnormData, LnormShape, steps};
 use crate::data_type::DataType;
 use crate::fill::generator::Generator;
+use crate::oracle::steps::sum;
 use rayon::prelude::*;
 
 /// Fewer elements are not worth handing to another thread.
@@ -23,14 +24,23 @@ pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
     if cols == 0 {
         return;
     }
-    let statistics: Vec<(f64, f64)> = (data.src.par_chunks_mut(cols))
+    let generators: Vec<Generator> = (data.src.par_chunks_mut(cols))
         .enumerate()
         .with_min_len(GRAIN.div_ceil(cols))
         .map(|(row, src)| {
             let mut generator = Generator::new(seed ^ SRC, row);
             let (mean, deviation) = magnitude(src_dt, &mut generator);
             src.iter_mut().for_each(|x| *x = src_dt.round(mean + deviation * generator.normal()));
-            statistics(shape, src, &mut generator)
+            generator
+        })
+        .collect();
+    if let Some(residual) = shape.steps.residual.filter(|_| shape.forward) {
+        data.residual = steps::random_residual(residual.data_type, cols, seed, &data.src);
+    }
+    let statistics: Vec<(f64, f64)> = (generators.into_par_iter().enumerate())
+        .with_min_len(GRAIN.div_ceil(cols))
+        .map(|(row, mut generator)| {
+            statistics(shape, &normalized(shape, row, data), &mut generator)
         })
         .collect();
     data.mean.iter_mut().zip(&statistics).for_each(|(mean, s)| *mean = s.0);
@@ -41,6 +51,19 @@ pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
             diff_dst.iter_mut().for_each(|d| *d = dst_dt.round(0.25 * generator.normal()));
         },
     );
+}
+
+/// What is normalized of a row.
+fn normalized(shape: &LnormShape, row: usize, data: &LnormData) -> Vec<f64> {
+    let range = row * shape.cols..(row + 1) * shape.cols;
+    let residual = data.residual.get(range.clone()).unwrap_or_default();
+    let gate = data.gate.get(range).unwrap_or_default();
+    let mut x = data.src[row * shape.cols..][..shape.cols].to_vec();
+    x.iter_mut().zip(residual).for_each(|(x, residual)| *x = sum(*x, *residual));
+    if let Some(step) = shape.steps.gate.filter(|_| shape.flags.gate_input) {
+        x.iter_mut().zip(gate).for_each(|(x, gate)| *x *= step.function.of(*gate).value);
+    }
+    x
 }
 
 /// Mean and deviation of a row. One row in sixteen is far from 1; if the type has the range of f32,
@@ -70,6 +93,8 @@ fn statistics(shape: &LnormShape, src: &[f64], generator: &mut Generator) -> (f6
     if shape.forward && !shape.flags.global_stats {
         return (0.0, 0.0); // they are outputs
     }
+    let counted = if shape.steps.partial == 0 { src.len() } else { shape.steps.partial };
+    let src = &src[..counted.min(src.len())];
     let count = src.len() as f64;
     let own_mean = if shape.flags.rms_norm { 0.0 } else { src.iter().sum::<f64>() / count };
     let own_variance = src.iter().map(|x| (x - own_mean) * (x - own_mean)).sum::<f64>() / count;
@@ -116,6 +141,11 @@ pub(super) fn fill_plainly(shape: &LnormShape, seed: u64, data: &mut LnormData) 
     fill(PARAMETERS + 1, &mut data.shift, 0.0, 1.0 / 128.0);
     for tensor in [&mut data.scale, &mut data.shift] {
         tensor.iter_mut().for_each(|value| *value = shape.ss_dt.round(*value));
+    }
+    if let Some(residual) = shape.steps.residual.filter(|_| shape.forward) {
+        data.residual = vec![0.0; data.src.len()];
+        fill(PARAMETERS + 2, &mut data.residual, 0.0, 1.0 / 128.0);
+        data.residual.par_iter_mut().for_each(|x| *x = residual.data_type.round(*x));
     }
     data.variance.fill(1.0);
 }

@@ -26,9 +26,16 @@ struct F32Row<'a> {
     shift: f32,
     /// `r*sum(d*xhat)/C`.
     slope: f32,
+    /// The columns whose mean square was taken.
+    stat_cols: usize,
 }
 
 impl F32Row<'_> {
+    /// The slope in a column.
+    fn slope(&self, col: usize) -> f32 {
+        if col < self.stat_cols { self.slope } else { 0.0 }
+    }
+
     fn xhat(&self, col: usize) -> f32 {
         let x = self.src.get(col);
         self.mean.map_or(x, |mean| x - mean) * self.r
@@ -130,8 +137,8 @@ impl Gradient<'_> {
             }
             let value = match (job.global_stats, self.rms) {
                 (true, _) => d * row.r,
-                (false, true) => (-xhat).mul_add(row.slope, d * row.r),
-                (false, false) => (-xhat).mul_add(row.slope, d.mul_add(row.r, row.shift)),
+                (false, true) => (-xhat).mul_add(row.slope(col), d * row.r),
+                (false, false) => (-xhat).mul_add(row.slope(col), d.mul_add(row.r, row.shift)),
             };
             row.diff_src.set(col, value);
         }
@@ -143,9 +150,11 @@ impl Gradient<'_> {
         let r = reciprocal(found.variance, job.epsilon) as f32;
         let mean = (!self.rms).then_some(found.mean as f32);
         let scale = Parameter(job.scale);
-        let mut row = F32Row { src, diff_dst, diff_src, scale, mean, r, shift: 0.0, slope: 0.0 };
+        let stat_cols = job.stat_cols;
+        let mut row =
+            F32Row { src, diff_dst, diff_src, scale, mean, r, shift: 0.0, slope: 0.0, stat_cols };
         if !job.global_stats {
-            let per_col = per_col(f64::from(r), job.cols);
+            let per_col = per_col(f64::from(r), stat_cols);
             row.slope = (per_col * fold(job.cols, |col| (row.d(col), row.xhat(col)))) as f32;
             if !self.rms {
                 row.shift = -(per_col * fold(job.cols, |col| (row.d(col), 1.0))) as f32;
@@ -161,7 +170,7 @@ impl Gradient<'_> {
         // SAFETY: the row exists.
         let found = match unsafe { job.given(row) } {
             Given::F32(found) | Given::F64(found) if job.global_stats || !is_double(job) => found,
-            _ => f64_statistics(src, job.cols, self.rms),
+            _ => f64_statistics(src, job.stat_cols, self.rms),
         };
         let r = reciprocal(found.variance, job.epsilon);
         let xhat = |col| (src.get_f64(col) - found.mean) * r;
@@ -169,7 +178,7 @@ impl Gradient<'_> {
             let dd = diff_dst.get_f64(col);
             scale.get(col).map_or(dd, |scale| f64::from(scale) * dd)
         };
-        let per_col = r / job.cols as f64;
+        let per_col = r / job.stat_cols as f64;
         let (mut shift, mut slope) = (0.0, 0.0);
         if !job.global_stats {
             if !self.rms {
@@ -179,6 +188,7 @@ impl Gradient<'_> {
         }
         for col in 0..job.cols {
             let (dd, d, xhat) = (diff_dst.get_f64(col), d(col), xhat(col));
+            let slope = if col < job.stat_cols { slope } else { 0.0 };
             let value = match (job.global_stats, self.rms) {
                 (true, _) => d * r,
                 (false, true) => d * r - xhat * slope,

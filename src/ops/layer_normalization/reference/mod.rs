@@ -16,7 +16,7 @@ use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::row::{Statistics, mean_residual, reciprocal};
 use super::types::{has_chain, post_ops_fit};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::heap::{Counted, counted};
 use crate::primitive::{
     BoundChain, Execution, Implementation, Padding, PostOpChain, Variant, apply_chain,
@@ -25,12 +25,16 @@ use crate::rows::join_entry;
 use crate::simd::Level;
 use crate::tensor::DataType;
 use norm_sys as sys;
+use std::mem::MaybeUninit;
 
 /// Supports every problem.
 pub(super) fn make(
     problem: &LayerNormalization,
     variant: &'static Variant,
 ) -> Result<Box<Counted<dyn Implementation>>> {
+    if problem.has_steps() {
+        return Err(Error::unimplemented("steps around the normalization run on staged rows"));
+    }
     let forward = problem.prop_kind.is_forward();
     Ok(counted(Reference {
         variant,
@@ -39,7 +43,7 @@ pub(super) fn make(
         dst: Tensor::new(&problem.dst)?,
         diff_src: Tensor::new(&problem.diff_src)?,
         padding: Padding::of(if forward { &problem.dst } else { &problem.diff_src })?,
-        chain: PostOpChain::new(&problem.attr, &problem.dst, None)?,
+        chain: if forward { problem.chain(None)? } else { None },
         f32_statistics: has_chain(problem) && !post_ops_fit(problem)?,
         forward,
         rms: problem.flags.rms(),
@@ -103,7 +107,14 @@ impl Implementation for Reference {
 fn apply(bound: &BoundChain<'_>, value: f32, row: usize, col: usize) -> f32 {
     let mut one = [value];
     // SAFETY: the execution's buffers were checked, and the element exists.
-    unsafe { apply_chain(bound, &mut one, (row, col), [&mut [0.0], &mut [0.0]]) };
+    unsafe {
+        apply_chain(
+            bound,
+            &mut one,
+            (row, col),
+            [&mut [MaybeUninit::uninit()], &mut [MaybeUninit::uninit()]],
+        )
+    };
     one[0]
 }
 
@@ -120,11 +131,11 @@ impl Reference {
             unsafe { job.given(row) }
         } else {
             let dst_type = if self.f32_statistics { DataType::F32 } else { job.dst_type };
-            statistics(src, job.cols, self.rms, dst_type)
+            statistics(src, job.stat_cols, self.rms, dst_type)
         };
         let found = in_f32.unwrap_or_else(|| {
             if !given {
-                return f64_statistics(src, job.cols, self.rms);
+                return f64_statistics(src, job.stat_cols, self.rms);
             }
             // SAFETY: as above.
             let (mean, variance) = unsafe { job.given_values(row) };

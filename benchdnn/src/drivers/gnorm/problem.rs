@@ -1,0 +1,327 @@
+//! One group normalization problem, and its line.
+
+use super::request::Request;
+use super::settings::OPTIONS;
+use super::{data, descriptor, tensors};
+use crate::attributes::{AttributeTensor, Attributes, Context, PostOp};
+use crate::data_type::DataType;
+use crate::direction::Direction;
+use crate::driver::line;
+use crate::fill::Fill;
+use crate::fill::lnorm::LnormShape;
+use crate::language::options::word;
+use crate::library::{self, TensorRequest, Wanted, has_tag};
+use crate::oracle::gnorm::Sizes;
+use crate::oracle::lnorm::Flags;
+use crate::problem::{
+    Data, Dependence, Expected, Gradient, Gradients, Key, Problem, Slices, Spec, Unit,
+};
+use crate::steps::StepShape;
+use crate::tensor::{Layout, Tag};
+use norm_sys::{
+    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
+    NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
+};
+
+/// The epsilon of a descriptor that does not name one, as in oneDNN.
+pub(super) const EPSILON: f32 = 0.0625;
+
+/// One problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GnormProblem {
+    /// Samples, channels and spatial dimensions.
+    pub dims: Vec<usize>,
+    /// Groups of channels.
+    pub groups: usize,
+    /// Its name; often empty.
+    pub name: String,
+    /// What is computed.
+    pub direction: Direction,
+    /// Type of src and diff_src.
+    pub src_dt: DataType,
+    /// Type of dst and diff_dst.
+    pub dst_dt: DataType,
+    /// Layout of src and diff_src.
+    pub src_tag: Tag,
+    /// Layout of dst and diff_dst.
+    pub dst_tag: Tag,
+    /// The kind of normalization.
+    pub flags: Flags,
+    /// Added to the variance inside the root.
+    pub epsilon: f32,
+    /// Scales, post-ops and the like.
+    pub attributes: Attributes,
+    /// Threads for creating the primitive and for executing it.
+    pub contexts: [Context; 2],
+    /// Whether dst shares the buffer of src, or diff_src that of diff_dst.
+    pub inplace: bool,
+}
+
+impl Default for GnormProblem {
+    /// No dimensions, and the simplest of everything else.
+    fn default() -> GnormProblem {
+        GnormProblem {
+            dims: Vec::new(),
+            groups: 1,
+            name: String::new(),
+            direction: Direction::default(),
+            src_dt: DataType::F32,
+            dst_dt: DataType::F32,
+            src_tag: Tag::Any,
+            dst_tag: Tag::Any,
+            flags: Flags::default(),
+            epsilon: EPSILON,
+            attributes: Attributes::default(),
+            contexts: [Context::default(); 2],
+            inplace: false,
+        }
+    }
+}
+
+impl GnormProblem {
+    /// The sizes that the formulas use.
+    pub fn sizes(&self) -> Sizes {
+        Sizes {
+            samples: self.dims[0],
+            channels: self.dims[1],
+            groups: self.groups,
+            positions: self.dims[2..].iter().product(),
+        }
+    }
+
+    /// What the data depends on: the groups are its rows.
+    pub fn shape(&self) -> LnormShape {
+        let sizes = self.sizes();
+        LnormShape {
+            rows: sizes.all_groups(),
+            cols: sizes.elements(),
+            src_dt: self.src_dt,
+            dst_dt: self.dst_dt,
+            ss_dt: DataType::F32,
+            forward: self.direction.is_forward(),
+            flags: self.flags,
+            epsilon: self.epsilon,
+            gain: self.gain(),
+            steps: StepShape::default(),
+        }
+    }
+
+    /// The factor that scales apply to an integer result; 1 for other types.
+    fn gain(&self) -> f32 {
+        match self.direction.is_forward() && self.dst_dt.is_integer() {
+            true => self.attributes.gain(),
+            false => 1.0,
+        }
+    }
+
+    /// What the library creates the primitive descriptor from.
+    pub fn create_from(&self) -> Request {
+        let ndims = self.dims.len();
+        Request {
+            direction: self.direction,
+            dims: self.dims.clone(),
+            src: TensorRequest::tagged(&self.src_tag, ndims, self.src_dt),
+            dst: TensorRequest::tagged(&self.dst_tag, ndims, self.dst_dt),
+            groups: self.groups,
+            epsilon: self.epsilon,
+            flags: self.flags,
+            attributes: self.attributes.clone(),
+        }
+    }
+
+    fn types_text(&self) -> String {
+        both(self.src_dt.name().to_owned(), self.dst_dt.name(), self.src_dt.name())
+    }
+
+    fn tags_text(&self) -> String {
+        both(self.src_tag.to_string(), &self.dst_tag.to_string(), &Tag::Any.to_string())
+    }
+
+    fn flags_text(&self) -> String {
+        let Flags { global_stats, scale, shift, rms_norm, .. } = self.flags;
+        [(global_stats, 'G'), (scale, 'C'), (shift, 'H'), (rms_norm, 'M')]
+            .into_iter()
+            .filter_map(|(set, letter)| set.then_some(letter))
+            .collect()
+    }
+}
+
+impl Problem for GnormProblem {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn line(&self, canonical: bool) -> String {
+        let said = |name, text: String| word(OPTIONS, name, &text, canonical);
+        let own = [
+            said("dir", self.direction.name().to_owned()),
+            said("dt", self.types_text()),
+            said("tag", self.tags_text()),
+            said("flags", self.flags_text()),
+        ];
+        let end = [said("inplace", self.inplace.to_string()), Some(descriptor::text(self))];
+        line(self, canonical, own, end)
+    }
+
+    fn entry(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "desc" => descriptor::text(self),
+            "dir" => self.direction.name().to_owned(),
+            "dt" => self.types_text(),
+            "tag" => self.tags_text(),
+            "flags" => self.flags_text(),
+            "attr" => self.attributes.words(false).join(" "),
+            _ => return None,
+        })
+    }
+
+    fn unlisted_tag(&self) -> Option<String> {
+        let Request { dims, src, dst, .. } = self.create_from();
+        [(src, "tag"), (dst, "tag")].into_iter().find_map(|(tensor, option)| match tensor.wanted {
+            Wanted::Ordered(order) if !has_tag(&order) => {
+                let letters = Tag::letters(&order);
+                let count = dims.len();
+                Some(format!("no tag {letters}, for --{option} with {count} dimensions"))
+            }
+            _ => None,
+        })
+    }
+
+    fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    fn without_attributes(&self) -> Box<dyn Problem> {
+        Box::new(GnormProblem { attributes: Attributes::default(), ..self.clone() })
+    }
+
+    fn attribute_tensors(&self) -> Vec<AttributeTensor> {
+        self.attributes.tensors(&self.dims, 1)
+    }
+
+    fn contexts(&self) -> [Context; 2] {
+        self.contexts
+    }
+
+    fn own_tensors(&self) -> Vec<Spec> {
+        tensors::own(self)
+    }
+
+    fn inplace_pair(&self) -> Option<(i32, i32)> {
+        Some(match self.direction.is_forward() {
+            true => (NORM_ARG_SRC, NORM_ARG_DST),
+            false => (NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC),
+        })
+    }
+
+    fn works_in_place(&self) -> bool {
+        self.inplace
+    }
+
+    fn skip_reason(&self) -> Option<String> {
+        (self.inplace && self.src_dt != self.dst_dt)
+            .then(|| "in place needs src and dst of one type".to_owned())
+    }
+
+    /// oneDNN's batches use post-ops of other primitives with all of them.
+    fn unimplemented_reason(&self) -> Option<String> {
+        let post_op = self.attributes.post_ops.value.iter().find_map(|post_op| match post_op {
+            PostOp::Sum { .. } => Some("sum"),
+            PostOp::Depthwise { .. } => Some("dw"),
+            PostOp::Prelu(_) => Some("prelu"),
+            PostOp::Eltwise { .. } | PostOp::Binary(_) => None,
+        })?;
+        Some(format!("group normalization has no post-op {post_op}"))
+    }
+
+    fn request(&self) -> Box<dyn library::Request> {
+        Box::new(self.create_from())
+    }
+
+    fn request_with(&self, layouts: &[(i32, Layout)]) -> Option<Box<dyn library::Request>> {
+        let mut request = self.create_from();
+        for (id, layout) in layouts {
+            let tensor = match *id {
+                NORM_ARG_SRC | NORM_ARG_DIFF_SRC => &mut request.src,
+                NORM_ARG_DST | NORM_ARG_DIFF_DST => &mut request.dst,
+                _ => return None,
+            };
+            tensor.wanted = Wanted::Strided(layout.clone());
+        }
+        Some(Box::new(request))
+    }
+
+    fn fill(&self, fill: Fill) -> Data {
+        data::make(self, fill)
+    }
+
+    fn adjust(&self, data: &mut Data, imported: &[i32]) {
+        data::adjust(self, data, imported);
+    }
+
+    fn expected(&self, data: &Data) -> Vec<Expected> {
+        data::expected(self, data)
+    }
+
+    fn with_attributes(&self, data: &Data, plain: &[Expected]) -> Vec<Expected> {
+        data::with_attributes(self, data, plain)
+    }
+
+    fn key(&self) -> Option<Key> {
+        let shape = self.shape();
+        let bare = LnormShape { flags: Flags::default(), gain: 1.0, ..shape };
+        let attributes = &self.attributes;
+        let inplace = self.inplace && attributes.reads_dst();
+        Some(Key {
+            family: format!("{bare:?}"),
+            plain: format!("{shape:?} {:?}", self.sizes()),
+            attributes: (!attributes.is_default())
+                .then(|| format!("{:?} {attributes:?} {inplace}", self.dims)),
+        })
+    }
+
+    fn slices(&self) -> Option<Slices> {
+        let mut dims = self.dims.clone();
+        dims[0] = 1;
+        Some(Slices {
+            dims: self.dims[..1].to_vec(),
+            noun: "sample",
+            one: Box::new(GnormProblem { dims, ..self.clone() }),
+        })
+    }
+
+    fn gradients(&self) -> Result<Gradients, String> {
+        if self.direction.is_forward() {
+            let message = "--check=grad is for --dir=BWD_D and BWD_DW; forward has no gradients";
+            return Err(message.to_owned());
+        }
+        let dst_dt = if self.src_dt == DataType::F64 { DataType::F64 } else { DataType::F32 };
+        let backward = GnormProblem { inplace: false, ..self.clone() };
+        let direction = Direction::ForwardTraining;
+        let forward = GnormProblem { direction, dst_dt, ..backward.clone() };
+        let unit = if self.flags.rms_norm { Unit::Rms } else { Unit::Deviation };
+        let sizes = self.sizes();
+        let groups = Dependence::Parts { count: sizes.all_groups(), inner: 1, unit, noun: "group" };
+        let (inner, count) = (sizes.positions, sizes.channels);
+        let channels = Dependence::Linear { inner, count, noun: "channel" };
+        let of = [
+            (NORM_ARG_SRC, NORM_ARG_DIFF_SRC, groups),
+            (NORM_ARG_SCALE, NORM_ARG_DIFF_SCALE, channels),
+            (NORM_ARG_SHIFT, NORM_ARG_DIFF_SHIFT, channels),
+        ];
+        Ok(Gradients {
+            forward: Box::new(forward),
+            backward: Box::new(backward),
+            results: vec![(NORM_ARG_DST, NORM_ARG_DIFF_DST)],
+            saved: [NORM_ARG_MEAN, NORM_ARG_VARIANCE].map(|id| (id, id)).to_vec(),
+            of: of
+                .map(|(input, output, dependence)| Gradient { input, output, dependence })
+                .to_vec(),
+        })
+    }
+}
+
+/// One value, or two if the second is not implied.
+fn both(first: String, second: &str, implied: &str) -> String {
+    if second == implied { first } else { format!("{first}:{second}") }
+}

@@ -1,0 +1,124 @@
+//! The options of the driver, and how their lists multiply out.
+
+use super::descriptor;
+use super::problem::GnormProblem;
+use crate::attributes::AttributeSettings;
+use crate::data_type::DataType;
+use crate::direction::Direction;
+use crate::driver::check_tags;
+use crate::language::options::{Info, Opt, multiply};
+use crate::language::value::{BadValue, boolean, list, pair};
+use crate::oracle::lnorm::Flags;
+use crate::tensor::Tag;
+
+/// The values of the driver's options.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    directions: Vec<Direction>,
+    data_types: Vec<(DataType, DataType)>,
+    tags: Vec<(Tag, Tag)>,
+    flags: Vec<Flags>,
+    inplace: Vec<bool>,
+}
+
+impl Settings {
+    /// Every combination of the options for one descriptor.
+    pub(super) fn problems(
+        &self,
+        attributes: &AttributeSettings,
+        text: &str,
+    ) -> Result<Vec<GnormProblem>, BadValue> {
+        let problem = descriptor::parse(text)?;
+        let ndims = problem.dims.len();
+        check_tags("tag", self.tags.iter().flat_map(|(src, dst)| [src, dst]), ndims)?;
+        // The first option varies slowest, as in oneDNN.
+        let mut problems = vec![problem];
+        multiply(&mut problems, &self.directions, |problem, &value| problem.direction = value);
+        multiply(&mut problems, &self.data_types, |problem, &value| {
+            (problem.src_dt, problem.dst_dt) = value;
+        });
+        multiply(&mut problems, &self.tags, |problem, (src, dst)| {
+            (problem.src_tag, problem.dst_tag) = (src.clone(), dst.clone());
+        });
+        multiply(&mut problems, &self.flags, |problem, &value| problem.flags = value);
+        multiply(&mut problems, &attributes.combinations(), |problem, value| {
+            problem.attributes = value.clone();
+        });
+        multiply(&mut problems, &attributes.contexts(), |problem, &contexts| {
+            problem.contexts = contexts;
+        });
+        multiply(&mut problems, &self.inplace, |problem, &value| problem.inplace = value);
+        Ok(problems)
+    }
+}
+
+fn flags(text: &str) -> Result<Flags, BadValue> {
+    let mut flags = Flags::default();
+    for letter in text.chars() {
+        match letter.to_ascii_uppercase() {
+            'G' => flags.global_stats = true,
+            'C' => flags.scale = true,
+            'H' => flags.shift = true,
+            'M' => flags.rms_norm = true,
+            _ => {
+                return Err(BadValue::new(format!(
+                    "'{text}' is not a combination of G (global statistics), C (scale), H (shift) \
+                     and M (RMS norm)"
+                )));
+            }
+        }
+    }
+    Ok(flags)
+}
+
+const fn row(name: &'static str, default: &'static str, help: &'static str) -> Info {
+    Info::list("Problems of gnorm (lists multiply out)", name, default, help)
+}
+
+/// The driver's options.
+pub(super) const OPTIONS: &[Opt<Settings>] = &[
+    Opt {
+        info: row(
+            "dir",
+            "FWD_D",
+            "FWD_D: forward for training; FWD_I: for inference; BWD_D: gradient of src;\n\
+             BWD_DW: gradients of src, scale and shift",
+        ),
+        set: |state, text| list(text, ',', Direction::parse).map(|list| state.directions = list),
+    },
+    Opt {
+        info: row(
+            "dt",
+            "f32",
+            "Data types of src and dst: f32, bf16, f16, f64, s8, u8, f8_e4m3, f8_e5m2 or SRC:DST",
+        ),
+        set: |state, text| {
+            let types = |item: &str| pair(item, DataType::parse, |&src| src);
+            list(text, ',', types).map(|list| state.data_types = list)
+        },
+    },
+    Opt {
+        info: row(
+            "tag",
+            "abx",
+            "Layouts of src and dst: abx (channels first), axb (last), letters (acb), names (nhwc)\n\
+             or SRC:DST; dst may be any, which is its default",
+        ),
+        set: |state, text| {
+            let tags = |item: &str| pair(item, Tag::parse, |_| Tag::Any);
+            list(text, ',', tags).map(|list| state.tags = list)
+        },
+    },
+    Opt {
+        info: row(
+            "flags",
+            "",
+            "Any of G (global statistics), C (scale), H (shift), M (RMS norm), in either case, as in CM",
+        ),
+        set: |state, text| list(text, ',', flags).map(|list| state.flags = list),
+    },
+    Opt {
+        info: row("inplace", "false", "Whether dst shares the buffer of src: true, false"),
+        set: |state, text| list(text, ',', boolean).map(|list| state.inplace = list),
+    },
+];

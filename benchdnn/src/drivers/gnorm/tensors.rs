@@ -1,0 +1,57 @@
+//! The tensors of a problem, and what the primitive does with each.
+
+use super::problem::GnormProblem;
+use crate::data_type::DataType;
+use crate::direction::Direction;
+use crate::execution::Role;
+use crate::problem::{Part, Spec};
+use norm_sys::{
+    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
+    NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
+};
+
+/// The tensors of a problem, unused ones included.
+pub(super) fn own(problem: &GnormProblem) -> Vec<Spec> {
+    use Role::{Input, Output, Unused};
+    let &GnormProblem { direction, flags, src_dt, dst_dt, .. } = problem;
+    let elements = |id, name, role, data_type| Spec {
+        part: Part::Main,
+        sliced: true,
+        ..Spec::new(id, name, role, problem.dims.clone(), data_type)
+    };
+    let groups = |id, name, role| Spec {
+        sliced: true,
+        ..Spec::new(id, name, role, vec![problem.dims[0], problem.groups], DataType::F32)
+    };
+    let channels = |id, name, role| Spec::new(id, name, role, vec![problem.dims[1]], DataType::F32);
+    let weights = |id, name, role| Spec { part: Part::Weights, ..channels(id, name, role) };
+    let only_if = |used: bool, role: Role| if used { role } else { Unused };
+    if direction.is_forward() {
+        let statistics = if flags.global_stats {
+            Input
+        } else {
+            only_if(direction == Direction::ForwardTraining, Output)
+        };
+        let dst = if problem.attributes.reads_dst() { Role::Updated } else { Output };
+        return vec![
+            elements(NORM_ARG_SRC, "src", Input, src_dt),
+            elements(NORM_ARG_DST, "dst", dst, dst_dt),
+            groups(NORM_ARG_MEAN, "mean", only_if(!flags.rms_norm, statistics)),
+            groups(NORM_ARG_VARIANCE, "variance", statistics),
+            weights(NORM_ARG_SCALE, "scale", only_if(flags.scale, Input)),
+            weights(NORM_ARG_SHIFT, "shift", only_if(flags.shift, Input)),
+        ];
+    }
+    let full = direction == Direction::Backward;
+    vec![
+        elements(NORM_ARG_SRC, "src", Input, src_dt),
+        elements(NORM_ARG_DIFF_DST, "diff_dst", Input, dst_dt),
+        elements(NORM_ARG_DIFF_SRC, "diff_src", Output, src_dt),
+        groups(NORM_ARG_MEAN, "mean", only_if(!flags.rms_norm, Input)),
+        groups(NORM_ARG_VARIANCE, "variance", Input),
+        weights(NORM_ARG_SCALE, "scale", only_if(flags.scale, Input)),
+        weights(NORM_ARG_SHIFT, "shift", Unused),
+        channels(NORM_ARG_DIFF_SCALE, "diff_scale", only_if(flags.scale && full, Output)),
+        channels(NORM_ARG_DIFF_SHIFT, "diff_shift", only_if(flags.shift && full, Output)),
+    ]
+}

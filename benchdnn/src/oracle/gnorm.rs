@@ -1,0 +1,248 @@
+//! Group normalization and grouped RMS normalization in f64.
+//!
+//! Per group `x` of `M` elements, with `r = 1/sqrt(variance + epsilon)` (0 where that sum is 0) and a
+//! scale and a shift for each channel:
+//!
+//! ```text
+//! group norm   mean = sum(x)/M       variance = sum((x - mean)^2)/M    xhat = (x - mean)*r
+//! rms_norm     no mean               variance = sum(x^2)/M             xhat = x*r
+//! forward      dst = scale*xhat + shift
+//! backward     d = scale*diff_dst
+//!   group norm     diff_src = r*(d - sum(d)/M - xhat*sum(d*xhat)/M)
+//!   rms_norm       diff_src = r*(d - xhat*sum(d*xhat)/M)
+//!   global_stats   diff_src = r*d
+//!   per channel    diff_scale = sum(diff_dst*xhat)    diff_shift = sum(diff_dst)
+//! ```
+//!
+//! Wu and He, Group Normalization (2018). Each result comes with its `terms`, as in [`lnorm`].
+//!
+//! [`lnorm`]: super::lnorm
+
+use super::lnorm::{BackwardOutput, Flags, ForwardOutput};
+use super::sum::pairwise;
+use rayon::prelude::*;
+
+/// The sizes of a tensor, whose elements are in the order of samples, channels and positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Samples.
+    pub samples: usize,
+    /// Channels.
+    pub channels: usize,
+    /// Groups of channels.
+    pub groups: usize,
+    /// Positions of a channel.
+    pub positions: usize,
+}
+
+impl Sizes {
+    /// Elements of a group.
+    pub fn elements(&self) -> usize {
+        self.channels / self.groups * self.positions
+    }
+
+    /// Groups of all samples.
+    pub fn all_groups(&self) -> usize {
+        self.samples * self.groups
+    }
+
+    /// The channel of element `i` of a group, counted over all samples.
+    fn channel(&self, group: usize, i: usize) -> usize {
+        group % self.groups * (self.channels / self.groups) + i / self.positions
+    }
+}
+
+/// The inputs of a problem; those that it does not need are not read.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// Of the tensors.
+    pub sizes: Sizes,
+    /// A value per element.
+    pub src: &'a [f64],
+    /// A value per element, backward.
+    pub diff_dst: &'a [f64],
+    /// A factor per channel; needed with `flags.scale`.
+    pub scale: Option<&'a [f64]>,
+    /// A summand per channel; needed with `flags.shift`, forward.
+    pub shift: Option<&'a [f64]>,
+    /// A mean per group, for backward or with `flags.global_stats`; `None` with RMS normalization.
+    pub mean: Option<&'a [f64]>,
+    /// A variance per group, likewise. In backward, zero, subnormal in f32 and +Inf are unusable:
+    /// the statistics are computed from `src`, unless they are global.
+    pub variance: Option<&'a [f64]>,
+    /// Added to the variance inside the root.
+    pub epsilon: f64,
+    /// The kind of normalization.
+    pub flags: Flags,
+}
+
+impl Input<'_> {
+    fn scale(&self, group: usize, i: usize) -> f64 {
+        self.scale.map_or(1.0, |scale| scale[self.sizes.channel(group, i)])
+    }
+
+    fn shift(&self, group: usize, i: usize) -> f64 {
+        self.shift.map_or(0.0, |shift| shift[self.sizes.channel(group, i)])
+    }
+
+    fn r(&self, variance: f64) -> f64 {
+        let square = variance + self.epsilon;
+        if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() }
+    }
+
+    /// Mean (0 for RMS normalization), variance and mean of `|x|` of a group.
+    fn statistics(&self, x: &[f64]) -> (f64, f64, f64) {
+        let count = x.len() as f64;
+        let (mean, mean_abs) = match self.flags.rms_norm {
+            true => (0.0, 0.0),
+            false => {
+                let [sum, sum_abs] = pairwise(x.len(), &|i| [x[i], x[i].abs()]);
+                (sum / count, sum_abs / count)
+            }
+        };
+        let [squares] = pairwise(x.len(), &|i| [(x[i] - mean) * (x[i] - mean)]);
+        (mean, squares / count, mean_abs)
+    }
+
+    /// The given mean and variance of a group.
+    fn given(&self, group: usize) -> Option<(f64, f64)> {
+        let variance = self.variance?[group];
+        Some((self.mean.map_or(0.0, |mean| mean[group]), variance))
+    }
+}
+
+/// Forward, by the formulas at the top.
+pub fn forward(input: &Input<'_>) -> ForwardOutput {
+    let Input { sizes, src, flags, .. } = *input;
+    let (elements, groups) = (sizes.elements(), sizes.all_groups());
+    let mut output = ForwardOutput {
+        dst: vec![0.0; src.len()],
+        mean: vec![0.0; groups],
+        variance: vec![0.0; groups],
+        dst_terms: vec![0.0; src.len()],
+        mean_terms: vec![0.0; groups],
+        dst_moved: Vec::new(),
+        mean_moved: Vec::new(),
+        variance_moved: Vec::new(),
+    };
+    if elements > 0 {
+        (output.dst.par_chunks_mut(elements).zip(output.dst_terms.par_chunks_mut(elements)))
+            .zip(src.par_chunks(elements))
+            .zip(output.mean.par_iter_mut().zip(&mut output.variance).zip(&mut output.mean_terms))
+            .enumerate()
+            .for_each(|(group, (((dst, terms), x), ((mean, variance), mean_terms)))| {
+                (*mean, *variance, *mean_terms) = match input.given(group) {
+                    Some((mean, variance)) if flags.global_stats => (mean, variance, 0.0),
+                    _ => input.statistics(x),
+                };
+                let r = input.r(*variance);
+                for (i, (dst, terms)) in dst.iter_mut().zip(terms).enumerate() {
+                    let scaled = (x[i] - *mean) * r * input.scale(group, i);
+                    let shift = input.shift(group, i);
+                    *dst = scaled + shift;
+                    *terms = scaled.abs() + shift.abs();
+                }
+            });
+    }
+    if flags.rms_norm {
+        output.mean = Vec::new();
+    }
+    if flags.rms_norm || flags.global_stats {
+        output.mean_terms = Vec::new();
+    }
+    output
+}
+
+/// Whether a given variance is unusable: the squares underflowed or overflowed in f32.
+fn is_out_of_range(variance: f64) -> bool {
+    variance == f64::INFINITY || (0.0..f64::from(f32::MIN_POSITIVE)).contains(&variance)
+}
+
+/// Backward, by the formulas at the top.
+pub fn backward(input: &Input<'_>) -> BackwardOutput {
+    let Input { sizes, src, diff_dst, flags, .. } = *input;
+    let elements = sizes.elements();
+    // Mean and 1/root of each group.
+    let statistics: Vec<(f64, f64)> = (0..sizes.all_groups())
+        .into_par_iter()
+        .map(|group| {
+            let own = || {
+                let (mean, variance, _) = input.statistics(&src[group * elements..][..elements]);
+                (mean, variance)
+            };
+            let (mean, variance) = match input.given(group) {
+                Some(given) if flags.global_stats || !is_out_of_range(given.1) => given,
+                _ => own(),
+            };
+            (mean, input.r(variance))
+        })
+        .collect();
+    let mut output = BackwardOutput {
+        diff_src: vec![0.0; src.len()],
+        diff_scale: Vec::new(),
+        diff_shift: Vec::new(),
+        diff_src_terms: vec![0.0; src.len()],
+        diff_scale_terms: Vec::new(),
+        diff_shift_terms: Vec::new(),
+        diff_src_moved: Vec::new(),
+        diff_scale_moved: Vec::new(),
+        diff_shift_moved: Vec::new(),
+    };
+    if elements > 0 {
+        let terms = output.diff_src_terms.par_chunks_mut(elements);
+        output.diff_src.par_chunks_mut(elements).zip(terms).enumerate().for_each(
+            |(group, (diff_src, terms))| {
+                gradient_of_group(input, (group, statistics[group]), diff_src, terms);
+            },
+        );
+    }
+    // Of diff_dst*xhat, diff_dst, and their absolute values, for a channel.
+    let sums = |channel: usize| {
+        pairwise(sizes.samples * sizes.positions, &|i| {
+            let (sample, position) = (i / sizes.positions, i % sizes.positions);
+            let at = (sample * sizes.channels + channel) * sizes.positions + position;
+            let (mean, r) = statistics[at / elements];
+            let of_xhat = diff_dst[at] * ((src[at] - mean) * r);
+            [of_xhat, of_xhat.abs(), diff_dst[at], diff_dst[at].abs()]
+        })
+    };
+    let sums: Vec<[f64; 4]> = (0..sizes.channels).into_par_iter().map(sums).collect();
+    let column = |index: usize| sums.iter().map(|sums| sums[index]).collect();
+    if flags.scale {
+        (output.diff_scale, output.diff_scale_terms) = (column(0), column(1));
+    }
+    if flags.shift {
+        (output.diff_shift, output.diff_shift_terms) = (column(2), column(3));
+    }
+    output
+}
+
+fn gradient_of_group(
+    input: &Input<'_>,
+    (group, (mean, r)): (usize, (f64, f64)),
+    diff_src: &mut [f64],
+    terms: &mut [f64],
+) {
+    let elements = diff_src.len();
+    let x = &input.src[group * elements..][..elements];
+    let diff_dst = &input.diff_dst[group * elements..][..elements];
+    let xhat = |i: usize| (x[i] - mean) * r;
+    let d = |i: usize| input.scale(group, i) * diff_dst[i];
+    let sums = pairwise(elements, &|i| {
+        let dx = d(i) * xhat(i);
+        [d(i), d(i).abs(), dx, dx.abs()]
+    });
+    let [of_d, of_d_abs, of_dx, of_dx_abs] = match input.flags {
+        Flags { global_stats: true, .. } => [0.0; 4],
+        Flags { rms_norm: true, .. } => [0.0, 0.0, sums[2], sums[3]],
+        _ => sums,
+    }
+    .map(|sum| sum / elements as f64);
+    for (i, (diff_src, terms)) in diff_src.iter_mut().zip(terms).enumerate() {
+        // Global statistics are constants: xhat, which may be NaN, is not in the result.
+        let slope = if input.flags.global_stats { 0.0 } else { xhat(i) * of_dx };
+        let slope_abs = if input.flags.global_stats { 0.0 } else { xhat(i).abs() * of_dx_abs };
+        *diff_src = r * (d(i) - of_d - slope);
+        *terms = r * (d(i).abs() + of_d_abs + slope_abs);
+    }
+}

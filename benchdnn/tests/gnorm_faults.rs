@@ -1,0 +1,262 @@
+//! Known mistakes of a group normalization, made by a library under test: the harness must detect
+//! each, against the oracle or in the gradient check.
+
+use benchdnn::data_type::DataType;
+use benchdnn::direction::Direction;
+use benchdnn::drivers::gnorm::{self, GnormProblem, Request};
+use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
+use benchdnn::harness::{self, Streams};
+use benchdnn::library::{self, Executor, Wanted};
+use benchdnn::problem::{Data, Expected, Problem};
+use benchdnn::tensor::Layout;
+use norm_sys::{
+    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
+    NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
+};
+use std::any::Any;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// The statistics are those of all channels of a sample.
+    OneGroup,
+    /// The scale of a channel is that of its place in the group.
+    ScaleOfPlace,
+    /// The gradient of RMS normalization has the derivative of a mean.
+    MeanOfRms,
+    /// The gradient lacks the derivative of the mean.
+    MeanLost,
+    /// The variance is divided by one element less.
+    Unbiased,
+    /// diff_scale and diff_shift are sums over the first sample alone.
+    FirstSample,
+}
+
+struct Sham(Fault);
+
+impl Control for Sham {
+    fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal> {
+        Ok(isa == CpuIsa::Default)
+    }
+
+    fn set_threads(&self, _: u64) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn threads(&self) -> u64 {
+        1
+    }
+
+    fn last_threads(&self) -> u64 {
+        1
+    }
+}
+
+impl Executor for Sham {
+    fn prepare(&self, request: &dyn library::Request) -> Result<Box<dyn Prepared>, Refusal> {
+        let request: &dyn Any = request;
+        let request: &Request = request.downcast_ref().expect("a request of the driver");
+        Ok(Box::new(Created { fault: self.0, request: request.clone() }))
+    }
+}
+
+#[derive(Clone)]
+struct Created {
+    fault: Fault,
+    request: Request,
+}
+
+impl Created {
+    /// The requested problem.
+    fn problem(&self) -> GnormProblem {
+        let Request { direction, dims, groups, src, dst, epsilon, flags, .. } = &self.request;
+        GnormProblem {
+            direction: *direction,
+            dims: dims.clone(),
+            groups: *groups,
+            src_dt: src.data_type,
+            dst_dt: dst.data_type,
+            epsilon: *epsilon,
+            flags: *flags,
+            ..GnormProblem::default()
+        }
+    }
+
+    /// What the library computes.
+    fn results(&self, data: &Data) -> Vec<(i32, Vec<f64>)> {
+        let mut data = data.clone();
+        let right = self.problem();
+        let sizes = right.sizes();
+        let mut wrong = right.clone();
+        let channels_of_group = sizes.channels / sizes.groups;
+        match self.fault {
+            Fault::OneGroup if right.direction.is_forward() => wrong.groups = 1,
+            Fault::ScaleOfPlace => data.change(NORM_ARG_SCALE, |scale| {
+                let given = scale.clone();
+                for (channel, scale) in scale.iter_mut().enumerate() {
+                    *scale = given[channel % channels_of_group];
+                }
+            }),
+            _ => {}
+        }
+        let mut results: Vec<(i32, Vec<f64>)> = wrong
+            .expected(&data)
+            .into_iter()
+            .map(|Expected { id, values, .. }| (id, values.to_vec()))
+            .collect();
+        for (id, values) in &mut results {
+            let statistics = matches!(*id, NORM_ARG_MEAN | NORM_ARG_VARIANCE);
+            match (self.fault, *id) {
+                (Fault::OneGroup, _) if statistics && wrong.groups == 1 => {
+                    *values = values.iter().flat_map(|v| vec![*v; sizes.groups]).collect();
+                }
+                (Fault::Unbiased, NORM_ARG_VARIANCE) => {
+                    let count = sizes.elements() as f64;
+                    values.iter_mut().for_each(|v| *v *= count / (count - 1.0));
+                }
+                (Fault::MeanOfRms, NORM_ARG_DIFF_SRC) => add_mean(&right, &data, values, -1.0),
+                (Fault::MeanLost, NORM_ARG_DIFF_SRC) => add_mean(&right, &data, values, 1.0),
+                (Fault::FirstSample, NORM_ARG_DIFF_SCALE | NORM_ARG_DIFF_SHIFT) => {
+                    let mut first = data.clone();
+                    let sample = sizes.channels * sizes.positions;
+                    first.change(NORM_ARG_DIFF_DST, |values| values[sample..].fill(0.0));
+                    let expected = right.expected(&first);
+                    let own = expected.iter().find(|expected| expected.id == *id);
+                    *values = own.expect("the output").values.to_vec();
+                }
+                _ => {}
+            }
+        }
+        results
+    }
+}
+
+/// Adds `sign*r*sum(d)/M` to each group's gradient.
+fn add_mean(problem: &GnormProblem, data: &Data, diff_src: &mut [f64], sign: f64) {
+    let sizes = problem.sizes();
+    let (diff_dst, scale) = (data.get(NORM_ARG_DIFF_DST), data.get(NORM_ARG_SCALE));
+    for (group, values) in diff_src.chunks_mut(sizes.elements()).enumerate() {
+        let first = group * sizes.elements();
+        let d = |i: usize| {
+            let channel = (first + i) / sizes.positions % sizes.channels;
+            scale.get(channel).unwrap_or(&1.0) * diff_dst[first + i]
+        };
+        let mean = (0..values.len()).map(d).sum::<f64>() / values.len() as f64;
+        let variance = data.get(NORM_ARG_VARIANCE)[group] + f64::from(problem.epsilon);
+        values.iter_mut().for_each(|value| *value += sign * mean / variance.sqrt());
+    }
+}
+
+impl Prepared for Created {
+    fn implementation(&self) -> String {
+        "sham".to_owned()
+    }
+
+    fn next_implementation(&mut self) -> Result<bool, Refusal> {
+        Ok(false)
+    }
+
+    fn layout(&self, argument: i32) -> Option<Layout> {
+        let Request { direction, dims, groups, src, dst, flags, .. } = &self.request;
+        let (forward, full) = (direction.is_forward(), *direction == Direction::Backward);
+        let only_if = |used: bool, dims: &[usize]| used.then(|| Layout::dense(dims, DataType::F32));
+        let (stat, channels) = ([dims[0], *groups], &dims[1..2]);
+        let data_type = match argument {
+            NORM_ARG_SRC => src.data_type,
+            NORM_ARG_DST if forward => dst.data_type,
+            NORM_ARG_DIFF_SRC if !forward => src.data_type,
+            NORM_ARG_DIFF_DST if !forward => dst.data_type,
+            NORM_ARG_MEAN => return only_if(!flags.rms_norm, &stat),
+            NORM_ARG_VARIANCE => return only_if(true, &stat),
+            NORM_ARG_SCALE => return only_if(flags.scale, channels),
+            NORM_ARG_SHIFT => return only_if(flags.shift && forward, channels),
+            NORM_ARG_DIFF_SCALE => return only_if(flags.scale && full, channels),
+            NORM_ARG_DIFF_SHIFT => return only_if(flags.shift && full, channels),
+            _ => return None,
+        };
+        Some(match &src.wanted {
+            Wanted::Ordered(order) => Layout::ordered(dims, order, 0, data_type),
+            _ => Layout::dense(dims, data_type),
+        })
+    }
+
+    fn bind<'a>(&self, arguments: &[Argument<'a>]) -> Result<Box<dyn Bound + 'a>, Refusal> {
+        Ok(Box::new(Execution { created: self.clone(), arguments: arguments.to_vec() }))
+    }
+}
+
+struct Execution<'a> {
+    created: Created,
+    arguments: Vec<Argument<'a>>,
+}
+
+impl Bound for Execution<'_> {
+    fn execute(&self) -> Result<(), Refusal> {
+        let mut data = Data::default();
+        for Argument { id, layout, buffer } in &self.arguments {
+            data.set(*id, layout.data_type.decode(&buffer.elements(layout)));
+        }
+        for (id, values) in self.created.results(&data) {
+            let found = self.arguments.iter().find(|argument| argument.id == id);
+            let used = self.created.layout(id).is_some();
+            if let Some(Argument { layout, buffer, .. }) = found.filter(|_| used) {
+                buffer.put(layout, &layout.data_type.encode(&values));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs a check with the fault. Returns the exit status and the result lines.
+fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
+    let words = format!("--summary=no-failures {command} --tag=abx,axb g2mb2ic6iw9 g3mb2ic9ih2iw3");
+    let arguments: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let streams = Streams { out: &mut out, err: &mut err, progress: None };
+    let status = harness::run(&arguments, vec![gnorm::ROW.driver()], &Sham(fault), streams)
+        .expect("a vector takes everything");
+    assert_eq!(String::from_utf8_lossy(&err), "", "{command}");
+    let text = String::from_utf8(out).expect("UTF-8");
+    let results: Vec<_> =
+        text.lines().filter(|line| line.contains("__REPRO")).map(str::to_owned).collect();
+    assert!(!results.is_empty(), "{command}");
+    (status, results)
+}
+
+const FORWARD: &str = "--dir=FWD_D --flags=C,CHM,CH";
+const BACKWARD: &str = "--dir=BWD_DW --flags=CHM,CH";
+
+#[test]
+fn without_a_fault_everything_passes() {
+    for command in [FORWARD, BACKWARD, &format!("--check=grad {BACKWARD}")] {
+        let (status, results) = run(Fault::None, command);
+        for line in &results {
+            assert!(line.contains(":PASSED "), "{line}");
+        }
+        assert_eq!(status, harness::FINE, "{command}");
+    }
+}
+
+#[test]
+fn faults_fail() {
+    for (fault, command) in [
+        (Fault::OneGroup, FORWARD.to_owned()),
+        (Fault::ScaleOfPlace, FORWARD.to_owned()),
+        (Fault::ScaleOfPlace, BACKWARD.to_owned()),
+        (Fault::Unbiased, FORWARD.to_owned()),
+        (Fault::FirstSample, BACKWARD.to_owned()),
+        (Fault::FirstSample, format!("--check=grad {BACKWARD}")),
+        (Fault::MeanOfRms, "--dir=BWD_D,BWD_DW --flags=M,CM".to_owned()),
+        (Fault::MeanOfRms, "--check=grad --dir=BWD_D,BWD_DW --flags=M,CM".to_owned()),
+        (Fault::MeanLost, "--dir=BWD_D,BWD_DW --flags=,CH".to_owned()),
+        (Fault::MeanLost, "--check=grad --dir=BWD_D,BWD_DW --flags=,CH".to_owned()),
+    ] {
+        let (status, results) = run(fault, &command);
+        for line in &results {
+            // A result, not an error of the sham.
+            let compared = line.contains(":FAILED (") && line.contains(" wrong of ");
+            assert!(compared, "{fault:?}: {line}");
+        }
+        assert_eq!(status, harness::FAILED, "{fault:?}");
+    }
+}

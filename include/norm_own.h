@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * norm_own.h - what libnorm has beyond oneDNN: argument ids and enumerators.
+ * Programs include norm.h.
+ */
+#ifndef NORM_OWN_H
+#define NORM_OWN_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Own argument ids are 0x40000000 | n with n below 1024, own enumerators start
+ * at 0x01000000, own flags at 1 << 24. They are
+ *
+ *   NORM_ARG_RESIDUAL, NORM_ARG_RESIDUAL_DST, NORM_ARG_DIFF_RESIDUAL_DST,
+ *   NORM_ARG_GATE, NORM_ARG_DIFF_GATE          below
+ *   norm_residual_rounding_t                   below
+ *   norm_scale_plus_one, norm_round_before_scale, norm_gate_output,
+ *   norm_gate_input                            norm_normalization_flags_t
+ *   norm_remedy_kind_t, norm_explanation_warning_t
+ *                                              norm_explain.h
+ *   norm_cpu_isa_portable, norm_cpu_isa_neon   norm_cpu_isa_t
+ */
+#define NORM_ARG_RESIDUAL (0x40000000 | 1)          /* in: added to src */
+#define NORM_ARG_RESIDUAL_DST (0x40000000 | 2)      /* out: src + residual */
+#define NORM_ARG_DIFF_RESIDUAL_DST (0x40000000 | 3) /* in, backward */
+#define NORM_ARG_GATE (0x40000000 | 4)
+#define NORM_ARG_DIFF_GATE (0x40000000 | 5) /* out, backward */
+
+/* What is normalized when a residual is added; see
+ * norm_primitive_attr_set_residual(). */
+typedef enum {
+    norm_residual_rounded = 0x01000000, /* the sum as it is stored */
+    norm_residual_exact = 0x01000001    /* the f32 sum */
+} norm_residual_rounding_t;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NORM_OWN_H */

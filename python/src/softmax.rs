@@ -1,0 +1,235 @@
+//! Softmax and its logarithm: the functions that Python calls.
+
+use arrayvec::ArrayVec;
+use norm_rs::DataType;
+use norm_rs::primitive::{Arg, PropKind};
+use norm_rs::softmax::Algorithm;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::call::{Given, compute};
+use crate::layout::check_overlaps;
+use crate::output::{Output, allocate};
+use crate::plan::{Addresses, Operand, Operation, Problem};
+use crate::tensor::{Tensor, tuple, type_name};
+
+/// Element types of src and dst.
+const FORWARD: &[DataType] = &[
+    DataType::F32,
+    DataType::Bf16,
+    DataType::F16,
+    DataType::S8,
+    DataType::U8,
+    DataType::F8E4m3,
+    DataType::F8E5m2,
+];
+/// Element types of the backward pass.
+const BACKWARD: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16];
+
+/// The dimension that `axis` means; negative ones count from the last.
+fn resolve_axis(axis: i64, first: &Tensor<'_, '_>) -> PyResult<usize> {
+    let count = first.shape.len() as i64;
+    if count == 0 {
+        return Err(PyValueError::new_err(format!(
+            "{} has no dimensions: pass an array with at least one",
+            first.name
+        )));
+    }
+    let from_first = if axis < 0 { axis + count } else { axis };
+    usize::try_from(from_first).ok().filter(|&axis| (axis as i64) < count).ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "axis is {axis}, but {} has the shape {}: pass {} to {}",
+            first.name,
+            tuple(&first.shape),
+            -count,
+            count - 1
+        ))
+    })
+}
+
+/// The result's array: the caller's, or a new one like `like`.
+fn output<'a, 'py>(
+    out: Given<'a, 'py>,
+    like: &Tensor<'a, 'py>,
+    types: &[DataType],
+) -> PyResult<(Tensor<'a, 'py>, Output<'py>)> {
+    let Some(out) = out else {
+        if matches!(like.data_type, DataType::S8 | DataType::U8) {
+            return Err(PyTypeError::new_err(format!(
+                "{} has elements of {}, which can hold no result but whole numbers: pass out, such as \
+                 an array of float32",
+                like.name,
+                type_name(like.data_type),
+            )));
+        }
+        return allocate("out", like, like.data_type, &like.shape);
+    };
+    let tensor = Tensor::read_output("out", out)?;
+    tensor.expect_type(types)?;
+    tensor.expect_shape(&like.shape, &format!("it is that of {}", like.name))?;
+    Ok((tensor, Output::Array(out.clone())))
+}
+
+/// Computes `to` from the inputs, all of one shape. The last input may be the array of `to`.
+fn run(
+    py: Python<'_>,
+    operation: Operation,
+    prop_kind: PropKind,
+    inputs: &[(Arg, &Tensor<'_, '_>)],
+    to: (Arg, &Tensor<'_, '_>),
+) -> PyResult<()> {
+    let tensors: ArrayVec<&Tensor<'_, '_>, 2> = inputs.iter().map(|(_, tensor)| *tensor).collect();
+    let last = *tensors.last().expect("an input");
+    check_overlaps(&[to.1], &tensors, (last, to.1))?;
+    let mut operands = ArrayVec::new();
+    let mut addresses = Addresses::new();
+    for (arg, tensor) in inputs.iter().copied().chain([to]) {
+        let strides = tensor.strides.clone();
+        operands.push(Operand { arg, data_type: tensor.data_type, strides });
+        addresses.push(tensor.data);
+    }
+    let dims = to.1.shape.clone();
+    compute(py, &Problem { prop_kind, operation, dims, operands }, &addresses)
+}
+
+fn forward<'py>(
+    algorithm: Algorithm,
+    src: &Bound<'py, PyAny>,
+    axis: i64,
+    out: Given<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let given = Tensor::read("src", src)?;
+    given.expect_type(FORWARD)?;
+    let operation = Operation::Softmax { algorithm, axis: resolve_axis(axis, &given)? };
+    let (dst, result) = output(out, &given, FORWARD)?;
+    let inputs = [(Arg::Src, &given)];
+    run(src.py(), operation, PropKind::ForwardInference, &inputs, (Arg::Dst, &dst))?;
+    result.finish()
+}
+
+fn backward<'py>(
+    algorithm: Algorithm,
+    diff_dst: &Bound<'py, PyAny>,
+    dst: &Bound<'py, PyAny>,
+    axis: i64,
+    out: Given<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let gradient = Tensor::read("diff_dst", diff_dst)?;
+    gradient.expect_type(BACKWARD)?;
+    let given = Tensor::read("dst", dst)?;
+    given.expect_type(BACKWARD)?;
+    gradient.expect_shape(&given.shape, "it is that of dst")?;
+    let operation = Operation::Softmax { algorithm, axis: resolve_axis(axis, &given)? };
+    let (diff_src, result) = output(out, &given, BACKWARD)?;
+    let inputs = [(Arg::Dst, &given), (Arg::DiffDst, &gradient)];
+    run(dst.py(), operation, PropKind::BackwardData, &inputs, (Arg::DiffSrc, &diff_src))?;
+    result.finish()
+}
+
+/// Softmax along one dimension of an array.
+///
+///     dst = exp(x - max(x)) / sum(exp(x - max(x)))
+///
+/// for each row x along the axis. A row with NaN or +Inf, or of -Inf alone, becomes NaN.
+///
+/// Parameters
+/// ----------
+/// src : array of 1 to 12 dimensions
+///     float32, bfloat16, float16, int8, uint8, float8_e4m3fn or float8_e5m2; any strides but negative
+///     ones.
+/// axis : int
+///     The dimension of the rows, from 0, or from -1 for the last.
+/// out : array of the shape of src
+///     Where the result is written, in any of the types of src; src itself computes in place. It may be
+///     left out unless src has elements of int8 or uint8.
+///
+/// Returns
+/// -------
+/// out, or a new array of the library, shape and element type of src.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
+#[pyfunction]
+#[pyo3(signature = (src, axis=-1, *, out=None), text_signature = "(src, axis=-1, *, out=None)")]
+pub(crate) fn softmax<'py>(
+    src: &Bound<'py, PyAny>,
+    axis: i64,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    forward(Algorithm::Accurate, src, axis, out)
+}
+
+/// The logarithm of softmax along one dimension of an array.
+///
+///     dst = (x - max(x)) - log(sum(exp(x - max(x))))
+///
+/// for each row x along the axis. Parameters, result and errors are those of softmax:
+///
+/// src : array of 1 to 12 dimensions
+/// axis : int
+/// out : array of the shape of src, optional
+#[pyfunction]
+#[pyo3(signature = (src, axis=-1, *, out=None), text_signature = "(src, axis=-1, *, out=None)")]
+pub(crate) fn log_softmax<'py>(
+    src: &Bound<'py, PyAny>,
+    axis: i64,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    forward(Algorithm::Log, src, axis, out)
+}
+
+/// The gradient of softmax, from its result.
+///
+///     diff_src = dst * (diff_dst - sum(diff_dst * dst))
+///
+/// for each row along the axis.
+///
+/// Parameters
+/// ----------
+/// diff_dst : array of the shape of dst
+///     The gradient of the result: float32, bfloat16 or float16.
+/// dst : array of 1 to 12 dimensions
+///     The result of softmax: float32, bfloat16 or float16.
+/// axis : int
+///     That of softmax.
+/// out : array of the shape of dst, optional
+///     Where the result is written: float32, bfloat16 or float16; diff_dst itself computes in place.
+///
+/// Returns
+/// -------
+/// out, or a new array of the library, shape and element type of dst.
+#[pyfunction]
+#[pyo3(signature = (diff_dst, dst, axis=-1, *, out=None),
+       text_signature = "(diff_dst, dst, axis=-1, *, out=None)")]
+pub(crate) fn softmax_backward<'py>(
+    diff_dst: &Bound<'py, PyAny>,
+    dst: &Bound<'py, PyAny>,
+    axis: i64,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    backward(Algorithm::Accurate, diff_dst, dst, axis, out)
+}
+
+/// The gradient of log_softmax, from its result.
+///
+///     diff_src = diff_dst - exp(dst) * sum(diff_dst)
+///
+/// for each row along the axis. Parameters and result are those of softmax_backward:
+///
+/// diff_dst : array of the shape of dst
+/// dst : array of 1 to 12 dimensions
+/// axis : int
+/// out : array of the shape of dst, optional
+#[pyfunction]
+#[pyo3(signature = (diff_dst, dst, axis=-1, *, out=None),
+       text_signature = "(diff_dst, dst, axis=-1, *, out=None)")]
+pub(crate) fn log_softmax_backward<'py>(
+    diff_dst: &Bound<'py, PyAny>,
+    dst: &Bound<'py, PyAny>,
+    axis: i64,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    backward(Algorithm::Log, diff_dst, dst, axis, out)
+}

@@ -1,0 +1,13 @@
+//! Explains the size of a normalization's output: how much of the input epsilon hides, what scale does, and what would
+//! change it.
+//!
+//! It reads tensors of any layout and computes in f64, one element at a time, on the calling thread: it is for people
+//! who look at a model, not for its hot path. It shares no formula with the kernels.
+
+mod remedies;
+mod subject;
+mod text;
+
+pub(crate) use remedies::{REMEDIES, Remedy, RemedyKind, remedies};
+pub(crate) use subject::{Explanation, Subject, View, WARNINGS, explain};
+pub(crate) use text::write_text;

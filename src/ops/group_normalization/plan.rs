@@ -1,0 +1,461 @@
+//! The execution of a problem: units of work, their statistics and numbers, and the sums over samples.
+//!
+//! A unit is a few groups of one sample or, in backward, of a block of samples. It computes the statistics of its groups
+//! and then their elements, so that the elements are still in a cache. Blocks of samples depend on the shape alone, and
+//! their sums of diff_scale and diff_shift are joined by a fixed tree, so the number of threads changes no bit.
+
+use super::problem::{GroupNormalization, Shape};
+use super::statistics::{
+    Found, Scalars, Slopes, Statistics, exact, found, found_about_mean, join, mean_is_usable,
+    probes, provisional_mean, reciprocal, variance_is_usable,
+};
+use super::sweeps::{Call, Channels, Numbers, Sweeps};
+use super::wide::Wide;
+use super::workspace::{MOST_SAMPLE_BLOCKS, Shared, Sums, Workspace};
+use crate::error::Result;
+use crate::primitive::{Execution, Implementation, Padding, PostOpChain, PropKind, Variant};
+use crate::rows::{Neutral, Parameter};
+use crate::simd::Level;
+use crate::tensor::DataType;
+use crate::threads::Length;
+use norm_sys as sys;
+use std::ops::Range;
+
+/// The most blocks of units; each has a workspace.
+const MOST_BLOCKS: usize = 32;
+/// The fewest elements per thread; with fewer, handing over the work costs more than it saves.
+const ELEMENTS_PER_THREAD: usize = 24 * 1024;
+/// The fewest elements for which sleeping threads are woken.
+const ELEMENTS_TO_WAKE_FOR: usize = 512 * 1024;
+
+/// What an implementation chooses.
+pub(super) struct PlanSpec {
+    /// The groups of a unit.
+    pub(super) groups_at_once: usize,
+    /// The post-operations with rows as the implementation counts them; `None` for logical rows.
+    pub(super) chain: Option<PostOpChain>,
+}
+
+/// An implementation: the plan with its sweeps.
+pub(super) struct Plan<S> {
+    variant: &'static Variant,
+    sweeps: S,
+    shape: Shape,
+    wide: Wide,
+    forward: bool,
+    rms: bool,
+    global: bool,
+    /// Whether backward sums diff_scale and diff_shift.
+    sums: bool,
+    writes_statistics: bool,
+    epsilon: f64,
+    groups_at_once: usize,
+    chain: Option<PostOpChain>,
+    plain_chain: Option<PostOpChain>,
+    /// Scale and shift.
+    parameters: [Parameter; 2],
+    /// Whether they are given.
+    given: [bool; 2],
+    /// Of the output.
+    padding: Padding,
+}
+
+impl<S: Sweeps> Plan<S> {
+    pub(super) fn new(
+        p: &GroupNormalization,
+        variant: &'static Variant,
+        sweeps: S,
+        spec: PlanSpec,
+    ) -> Result<Self> {
+        let forward = p.prop_kind.is_forward();
+        let level = variant.level.unwrap_or(Level::Portable);
+        let parameter =
+            |neutral| Parameter::new(level, p.shape.channels, DataType::F32, Some(neutral));
+        Ok(Self {
+            variant,
+            sweeps,
+            shape: p.shape,
+            wide: Wide::new(p)?,
+            forward,
+            rms: p.flags.rms(),
+            global: p.flags.global_stats(),
+            sums: p.writes_scale() || p.writes_shift(),
+            writes_statistics: p.prop_kind == PropKind::ForwardTraining && !p.flags.global_stats(),
+            epsilon: exact(p.epsilon),
+            groups_at_once: spec.groups_at_once,
+            chain: spec.chain,
+            plain_chain: PostOpChain::new(&p.attr, &p.dst, None)?,
+            parameters: [parameter(Neutral::One), parameter(Neutral::MinusZero)],
+            given: [p.flags.scale(), p.flags.shift()],
+            padding: Padding::of(if forward { &p.dst } else { &p.diff_src })?,
+        })
+    }
+
+    /// The samples of a unit.
+    fn samples_per_block(&self) -> usize {
+        if self.forward { 1 } else { self.shape.samples.div_ceil(MOST_SAMPLE_BLOCKS).max(1) }
+    }
+
+    fn sample_blocks(&self) -> usize {
+        self.shape.samples.div_ceil(self.samples_per_block())
+    }
+
+    /// The units of a block of samples.
+    fn units_of_samples(&self) -> usize {
+        self.shape.groups.div_ceil(self.groups_at_once)
+    }
+
+    fn units(&self) -> usize {
+        self.sample_blocks() * self.units_of_samples()
+    }
+
+    fn blocks(&self) -> usize {
+        self.units().min(MOST_BLOCKS)
+    }
+
+    /// The most channels of a unit.
+    fn width(&self) -> usize {
+        self.groups_at_once.min(self.shape.groups) * self.shape.per_group()
+    }
+
+    /// Bytes of the scratchpad for scale and shift.
+    fn rooms(&self) -> [usize; 2] {
+        [0, 1].map(|i| self.parameters[i].room(self.given[i]))
+    }
+
+    /// Bytes of the sums of diff_scale and diff_shift.
+    fn sums_room(&self) -> usize {
+        let sums = if self.sums { 2 * self.sample_blocks() } else { 0 };
+        sums.saturating_mul(self.shape.channels * size_of::<f64>()).next_multiple_of(64)
+    }
+
+    /// The addresses of an execution.
+    fn call<'a>(&'a self, execution: &Execution<'_>) -> Call<'a> {
+        let mut call = Call::new(execution, self.forward);
+        let [scale_room, _] = self.rooms();
+        let scratchpad = execution.scratchpad;
+        let argument = |id| execution.arguments.get(id);
+        let shift = argument(sys::NORM_ARG_SHIFT);
+        let plain = self.plain_chain.as_ref();
+        // SAFETY: the execution's buffers were checked, and the scratchpad begins with room for scale and shift.
+        unsafe {
+            call.scale = self.parameters[0].get(argument(sys::NORM_ARG_SCALE), scratchpad);
+            if self.forward {
+                call.shift = self.parameters[1].get(shift, scratchpad.wrapping_add(scale_room));
+            }
+            let chain = self.chain.as_ref().or(plain);
+            call.chain = chain.map(|chain| chain.bind(execution.arguments));
+            call.plain_chain = plain.map(|chain| chain.bind(execution.arguments));
+        }
+        call
+    }
+
+    /// A unit: channels of a block of samples.
+    fn unit(&self, call: &Call<'_>, unit: usize, work: &mut Workspace<'_>, sums: Sums) {
+        let (block, part) = (unit / self.units_of_samples(), unit % self.units_of_samples());
+        let first = part * self.groups_at_once;
+        let groups = first..self.shape.groups.min(first + self.groups_at_once);
+        let per_block = self.samples_per_block();
+        let (start, channels) =
+            (groups.start * self.shape.per_group(), groups.len() * self.shape.per_group());
+        if self.sums {
+            sums.clear(block, start, channels);
+        }
+        for sample in block * per_block..self.shape.samples.min((block + 1) * per_block) {
+            if self.forward {
+                self.forward_unit(call, sample, &groups, work);
+            } else {
+                self.backward_unit(call, sample, &groups, work);
+                if self.sums {
+                    sums.add(block, start, [&work.first[..channels], &work.second[..channels]]);
+                }
+            }
+        }
+    }
+
+    /// Forward, for groups of a sample.
+    fn forward_unit(
+        &self,
+        call: &Call<'_>,
+        sample: usize,
+        groups: &Range<usize>,
+        work: &mut Workspace<'_>,
+    ) {
+        let at = self.channels(sample, groups);
+        if !self.global && !self.wide.double {
+            self.sum(call, at, work);
+        }
+        let mut run = 0..0;
+        for group in groups.clone() {
+            let own = self.own(groups, group);
+            match self.statistics(call, (sample, group), &own, work) {
+                Some(found) => {
+                    let Scalars { high, r, low } = Scalars::new(&found, self.epsilon, self.rms);
+                    work.high[own.clone()].fill(high);
+                    work.r[own.clone()].fill(r);
+                    work.low[own.clone()].fill(low);
+                    run.end = own.end;
+                }
+                None => {
+                    self.normalize(call, at, &run, work);
+                    run = own.end..own.end;
+                }
+            }
+        }
+        self.normalize(call, at, &run, work);
+    }
+
+    /// Normalizes a run of channels, possibly none.
+    fn normalize(
+        &self,
+        call: &Call<'_>,
+        at: Channels,
+        run: &Range<usize>,
+        work: &mut Workspace<'_>,
+    ) {
+        if !run.is_empty() {
+            self.sweeps.normalize(call, at.part(run), &work.numbers(run));
+        }
+    }
+
+    /// Sums the values and squares of a unit's channels about the provisional means of their groups.
+    fn sum(&self, call: &Call<'_>, at: Channels, work: &mut Workspace<'_>) {
+        let about = &mut work.about[..at.count];
+        if self.rms {
+            about.fill(0.0);
+        } else {
+            self.sweeps.probe(call, at, about);
+            for group in about.chunks_mut(self.shape.per_group()) {
+                let mean = provisional_mean(group, probes(self.shape.positions));
+                group.fill(mean);
+            }
+        }
+        let sums = [&mut work.first[..at.count], &mut work.second[..at.count]];
+        self.sweeps.moments(call, at, about, sums);
+    }
+
+    /// The statistics of a group whose sums are known, stored if they are outputs. `None` if the group needs f64; it is
+    /// then finished.
+    fn statistics(
+        &self,
+        call: &Call<'_>,
+        (sample, group): (usize, usize),
+        own: &Range<usize>,
+        work: &mut Workspace<'_>,
+    ) -> Option<Statistics> {
+        let index = sample * self.shape.groups + group;
+        let (found, narrow) = if self.global {
+            // SAFETY: the statistics are given, and the group exists.
+            let (mean, variance) = unsafe { call.given(index) };
+            let found = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
+            (found, mean_is_usable(mean) && !self.wide.double)
+        } else if let Some(found) = self.narrow(call, (sample, group), own, work) {
+            (found, true)
+        } else {
+            (self.wide.statistics(call, sample, group), false)
+        };
+        if self.writes_statistics {
+            // SAFETY: the statistics are outputs, and no other thread writes those of this group. Variances out of
+            // range become +Inf.
+            unsafe {
+                if !call.mean.is_null() {
+                    call.mean.add(index).write_unaligned(found.mean as f32);
+                }
+                call.variance.add(index).write_unaligned(found.variance as f32);
+            }
+        }
+        if !narrow {
+            self.wide.forward(call, sample, group, &found);
+        }
+        narrow.then_some(found)
+    }
+
+    /// The statistics of a group from its channels' sums; `None` if it needs f64.
+    fn narrow(
+        &self,
+        call: &Call<'_>,
+        (sample, group): (usize, usize),
+        own: &Range<usize>,
+        work: &mut Workspace<'_>,
+    ) -> Option<Statistics> {
+        if self.wide.double {
+            return None;
+        }
+        let elements = self.shape.elements();
+        let total = |sums: &[f64]| join(own.len(), |i| sums[own.start + i]);
+        let sums = [if self.rms { 0.0 } else { total(work.first) }, total(work.second)];
+        let mean = match found(sums, work.about[own.start], elements, self.rms) {
+            Found::Statistics(found) => return Some(found),
+            Found::NeedsF64 => return None,
+            Found::Mean(mean) => mean,
+        };
+        work.about[own.clone()].fill(mean as f32);
+        let at = self.channels(sample, &(group..group + 1));
+        let sums = [&mut work.first[own.clone()], &mut work.second[own.clone()]];
+        self.sweeps.moments(call, at, &work.about[own.clone()], sums);
+        let squares = join(own.len(), |i| work.second[own.start + i]);
+        match found_about_mean(squares, mean, elements) {
+            Found::Statistics(found) => Some(found),
+            _ => None,
+        }
+    }
+
+    /// Backward, for groups of a sample. The sums of their channels stay in the workspace.
+    fn backward_unit(
+        &self,
+        call: &Call<'_>,
+        sample: usize,
+        groups: &Range<usize>,
+        work: &mut Workspace<'_>,
+    ) {
+        let mut run = 0..0;
+        for group in groups.clone() {
+            let own = self.own(groups, group);
+            // SAFETY: the statistics are given, and the group exists.
+            let (mean, variance) = unsafe { call.given(sample * self.shape.groups + group) };
+            let given = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
+            let usable = self.global || variance_is_usable(variance) && !self.wide.double;
+            if usable && mean_is_usable(mean) && !self.wide.double {
+                work.high[own.clone()].fill(mean);
+                work.r[own.clone()].fill(reciprocal(given.variance, self.epsilon) as f32);
+                run.end = own.end;
+                continue;
+            }
+            self.gradient(call, (sample, groups), &run, work);
+            run = own.end..own.end;
+            let found = if usable { given } else { self.wide.statistics(call, sample, group) };
+            let sums = [&mut work.first[own.clone()], &mut work.second[own.clone()]];
+            self.wide.backward(call, (sample, group), &found, sums);
+        }
+        self.gradient(call, (sample, groups), &run, work);
+    }
+
+    /// The gradient of a run of a unit's channels, whole groups or none, and their sums.
+    fn gradient(
+        &self,
+        call: &Call<'_>,
+        (sample, groups): (usize, &Range<usize>),
+        run: &Range<usize>,
+        work: &mut Workspace<'_>,
+    ) {
+        if run.is_empty() {
+            return;
+        }
+        let (at, per_group) = (self.channels(sample, groups).part(run), self.shape.per_group());
+        if !self.global || self.sums {
+            let numbers = Numbers {
+                high: &work.high[run.clone()],
+                r: &work.r[run.clone()],
+                low: &work.low[run.clone()],
+                slope: &work.about[run.clone()],
+            };
+            let sums = [&mut work.first[run.clone()], &mut work.second[run.clone()]];
+            self.sweeps.products(call, at, &numbers, sums);
+        }
+        for first in run.clone().step_by(per_group) {
+            // SAFETY: scale has a value per channel.
+            let scale = |i| unsafe {
+                f64::from(call.scale.add(at.first + first - run.start + i).read_unaligned())
+            };
+            let total = |sums: &[f64]| join(per_group, |i| scale(i) * sums[first + i]);
+            let sums = [total(work.first), total(work.second)];
+            let Slopes { shift, slope } = Slopes::new(work.r[first], sums, &self.shape, self.rms);
+            work.low[first..first + per_group].fill(shift);
+            work.about[first..first + per_group].fill(slope);
+        }
+        self.sweeps.gradient(call, at, &work.numbers(run));
+    }
+
+    /// The channels of groups.
+    fn channels(&self, sample: usize, groups: &Range<usize>) -> Channels {
+        let per_group = self.shape.per_group();
+        Channels { sample, first: groups.start * per_group, count: groups.len() * per_group }
+    }
+
+    /// The channels of a group, counted from the first of its unit.
+    fn own(&self, groups: &Range<usize>, group: usize) -> Range<usize> {
+        let first = (group - groups.start) * self.shape.per_group();
+        first..first + self.shape.per_group()
+    }
+
+    /// Joins the sums of blocks of samples into diff_scale and diff_shift, if they are arguments.
+    fn join_sums(&self, execution: &Execution<'_>, sums: Sums) {
+        // The first sum is that of diff_dst.
+        for (index, id) in [(1, sys::NORM_ARG_DIFF_SCALE), (0, sys::NORM_ARG_DIFF_SHIFT)] {
+            let out = execution.arguments.get(id).cast::<f32>();
+            for channel in 0..if out.is_null() { 0 } else { self.shape.channels } {
+                let total = sums.total(index, channel, self.sample_blocks());
+                // SAFETY: the output was checked to have a value per channel.
+                unsafe { out.add(channel).write_unaligned(total as f32) };
+            }
+        }
+    }
+
+    /// An execution without elements: statistics and sums are 0.
+    fn without_elements(&self, call: &Call<'_>, execution: &Execution<'_>) {
+        for index in 0..self.shape.samples * self.shape.groups {
+            // SAFETY: the outputs were checked.
+            unsafe {
+                if self.writes_statistics && !call.mean.is_null() {
+                    call.mean.add(index).write_unaligned(0.0);
+                }
+                if self.writes_statistics {
+                    call.variance.add(index).write_unaligned(0.0);
+                }
+            }
+        }
+        for id in [sys::NORM_ARG_DIFF_SCALE, sys::NORM_ARG_DIFF_SHIFT] {
+            let out = execution.arguments.get(id).cast::<f32>();
+            for channel in 0..if out.is_null() { 0 } else { self.shape.channels } {
+                // SAFETY: as above.
+                unsafe { out.add(channel).write_unaligned(0.0) };
+            }
+        }
+    }
+}
+
+impl<S: Sweeps> Implementation for Plan<S> {
+    fn variant(&self) -> &'static Variant {
+        self.variant
+    }
+
+    fn scratchpad_size(&self) -> usize {
+        let workspaces = Workspace::size(self.width()).saturating_mul(self.blocks());
+        let [scale, shift] = self.rooms();
+        scale.saturating_add(shift).saturating_add(self.sums_room()).saturating_add(workspaces)
+    }
+
+    fn execute(&self, execution: &Execution<'_>) -> usize {
+        let call = self.call(execution);
+        let output = if self.forward { call.dst } else { call.diff_src };
+        // SAFETY: the execution's buffers were checked.
+        unsafe { self.padding.clear(output) };
+        let Shape { samples, channels, positions, .. } = self.shape;
+        if samples == 0 || positions == 0 {
+            self.without_elements(&call, execution);
+            return 1;
+        }
+        let rooms: usize = self.rooms().iter().sum();
+        let sums = Sums {
+            start: execution.scratchpad.wrapping_add(rooms).cast(),
+            channels,
+            blocks: self.sample_blocks(),
+        };
+        let scratchpad = Shared(execution.scratchpad.wrapping_add(rooms + self.sums_room()));
+        let (units, blocks, width) = (self.units(), self.blocks(), self.width());
+        let elements = samples * channels * positions;
+        let worth = (elements / ELEMENTS_PER_THREAD).max(1);
+        let length = if elements >= ELEMENTS_TO_WAKE_FOR { Length::Long } else { Length::Short };
+        let threads = execution.threads.count().min(worth);
+        let threads = execution.run(blocks, threads, length, &|block| {
+            let start = scratchpad.get().wrapping_add(block * Workspace::size(width));
+            // SAFETY: the aligned scratchpad has a workspace for each block.
+            let mut work = unsafe { Workspace::new(start, width) };
+            for unit in units * block / blocks..units * (block + 1) / blocks {
+                self.unit(&call, unit, &mut work, sums);
+            }
+        });
+        self.join_sums(execution, sums);
+        threads.max(1)
+    }
+}

@@ -1,0 +1,100 @@
+//! What an implementation computes of the elements: sums over the positions of channels, and elements from elements.
+//! The plan does everything else.
+//!
+//! The sums of a channel over its positions are those of `simd::fold` over a row: a lane is a position modulo 16.
+
+use crate::primitive::{BoundChain, Execution};
+use norm_sys as sys;
+use std::ops::Range;
+
+/// Neighbouring channels of a sample.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Channels {
+    pub(super) sample: usize,
+    pub(super) first: usize,
+    pub(super) count: usize,
+}
+
+impl Channels {
+    /// Channels `range` of these, counted from the first.
+    pub(super) fn part(self, range: &Range<usize>) -> Self {
+        Self { first: self.first + range.start, count: range.len(), ..self }
+    }
+}
+
+/// The addresses of an execution.
+pub(super) struct Call<'a> {
+    pub(super) src: *mut u8,
+    /// dst, or diff_dst.
+    pub(super) dst: *mut u8,
+    pub(super) diff_src: *mut u8,
+    pub(super) mean: *mut f32,
+    pub(super) variance: *mut f32,
+    /// A value per channel, neutral ones if there is none.
+    pub(super) scale: *const f32,
+    pub(super) shift: *const f32,
+    /// Post-operations with rows as the implementation counts them.
+    pub(super) chain: Option<BoundChain<'a>>,
+    /// The same with rows in logical order, for groups that are computed in f64.
+    pub(super) plain_chain: Option<BoundChain<'a>>,
+}
+
+// SAFETY: threads write disjoint groups through these pointers and only read the rest.
+unsafe impl Sync for Call<'_> {}
+
+impl Call<'_> {
+    pub(super) fn new(execution: &Execution<'_>, forward: bool) -> Self {
+        let get = |id| execution.arguments.get(id);
+        Self {
+            src: get(sys::NORM_ARG_SRC),
+            dst: get(if forward { sys::NORM_ARG_DST } else { sys::NORM_ARG_DIFF_DST }),
+            diff_src: get(sys::NORM_ARG_DIFF_SRC),
+            mean: get(sys::NORM_ARG_MEAN).cast(),
+            variance: get(sys::NORM_ARG_VARIANCE).cast(),
+            scale: std::ptr::null(),
+            shift: std::ptr::null(),
+            chain: None,
+            plain_chain: None,
+        }
+    }
+
+    /// The given mean, 0 without one, and variance of a group, counted over all samples.
+    ///
+    /// # Safety
+    /// They exist.
+    pub(super) unsafe fn given(&self, group: usize) -> (f32, f32) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let mean =
+                if self.mean.is_null() { 0.0 } else { self.mean.add(group).read_unaligned() };
+            (mean, self.variance.add(group).read_unaligned())
+        }
+    }
+}
+
+/// The numbers of a run of channels, one each.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers<'a> {
+    /// The mean, rounded.
+    pub(super) high: &'a [f32],
+    pub(super) r: &'a [f32],
+    /// Forward: what the rounding of the mean takes away. Backward: `-r*sum(d)/M`.
+    pub(super) low: &'a [f32],
+    /// Backward: `r*sum(d*xhat)/M`.
+    pub(super) slope: &'a [f32],
+}
+
+/// The sweeps of an implementation. The tensors are there, threads write disjoint channels, and there is at least one
+/// position.
+pub(super) trait Sweeps: Send + Sync {
+    /// The sum of each channel's probes.
+    fn probe(&self, call: &Call<'_>, at: Channels, sums: &mut [f32]);
+    /// The sums of each channel's values, which RMS does not use, and of the squares about the channel's number.
+    fn moments(&self, call: &Call<'_>, at: Channels, about: &[f32], sums: [&mut [f64]; 2]);
+    /// Normalizes, scales and shifts, applies post-operations and stores.
+    fn normalize(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>);
+    /// The sums of each channel's diff_dst, and of `diff_dst*xhat`.
+    fn products(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>, sums: [&mut [f64]; 2]);
+    /// The gradient of src.
+    fn gradient(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>);
+}

@@ -1,0 +1,202 @@
+//! Groups that are computed in f64: those whose squares overflow or vanish in f32, and all if a tensor is f64.
+//!
+//! All implementations share these loops over scalars, for any layout. Sums have the lanes and blocks of the f64 terms of
+//! `simd::fold`.
+
+use super::problem::{GroupNormalization, Shape};
+use super::statistics::{Statistics, exact, join, reciprocal};
+use super::sweeps::Call;
+use crate::error::Result;
+use crate::primitive::{BoundChain, apply_chain};
+use crate::rows::halve;
+use crate::simd::{BLOCK, LANES, read_scalar, read_wide, write_scalar, write_wide};
+use crate::tensor::{DataType, MemoryDesc, Offsets, Support};
+use std::mem::MaybeUninit;
+
+/// The elements of a tensor of any layout, by their number in logical order.
+pub(super) struct Tensor {
+    data_type: DataType,
+    offsets: Offsets,
+}
+
+// SAFETY of the blocks below: the execution's buffers were checked to hold every element of the descriptor, and threads
+// write disjoint ones.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Tensor {
+    pub(super) fn new(desc: &MemoryDesc) -> Result<Self> {
+        let data_type = desc.data_type().unwrap_or(DataType::F32);
+        Ok(Self { data_type, offsets: Offsets::of(desc)? })
+    }
+
+    pub(super) fn get(&self, start: *const u8, at: usize) -> f32 {
+        unsafe { read_scalar(self.data_type, start, self.offsets.offset(at)) }
+    }
+
+    pub(super) fn set(&self, start: *mut u8, at: usize, value: f32) {
+        unsafe { write_scalar(self.data_type, start, self.offsets.offset(at), value) }
+    }
+
+    fn get_f64(&self, start: *const u8, at: usize) -> f64 {
+        unsafe { read_wide(self.data_type, start, self.offsets.offset(at)) }
+    }
+
+    fn set_f64(&self, start: *mut u8, at: usize, value: f64) {
+        if self.data_type.support() == Support::Forward && !self.data_type.is_integer() {
+            // 8-bit floats are rounded through f32.
+            return self.set(start, at, value as f32);
+        }
+        unsafe { write_wide(self.data_type, start, self.offsets.offset(at), value) }
+    }
+}
+
+/// An element of dst after the post-operations, whose rows are the innermost logical dimension.
+pub(super) fn apply(bound: &BoundChain<'_>, value: f32, at: usize, innermost: usize) -> f32 {
+    let mut one = [value];
+    let place = (at / innermost, at % innermost);
+    // SAFETY: the execution's buffers were checked, and the element exists.
+    unsafe {
+        apply_chain(
+            bound,
+            &mut one,
+            place,
+            [&mut [MaybeUninit::uninit()], &mut [MaybeUninit::uninit()]],
+        )
+    };
+    one[0]
+}
+
+/// The groups of a problem in f64.
+pub(super) struct Wide {
+    shape: Shape,
+    src: Tensor,
+    dst: Tensor,
+    diff_src: Tensor,
+    /// The innermost dimension.
+    innermost: usize,
+    epsilon: f64,
+    rms: bool,
+    global: bool,
+    /// Whether a tensor is f64: the statistics given in f32 are not accurate enough.
+    pub(super) double: bool,
+}
+
+/// A channel's value of a parameter.
+///
+/// # Safety
+/// It exists.
+unsafe fn parameter(values: *const f32, channel: usize) -> f64 {
+    // SAFETY: guaranteed by the caller.
+    f64::from(unsafe { values.add(channel).read_unaligned() })
+}
+
+impl Wide {
+    pub(super) fn new(p: &GroupNormalization) -> Result<Self> {
+        let descs = [&p.src, &p.dst, &p.diff_src];
+        Ok(Self {
+            shape: p.shape,
+            src: Tensor::new(&p.src)?,
+            dst: Tensor::new(&p.dst)?,
+            diff_src: Tensor::new(&p.diff_src)?,
+            innermost: p.src.dims().last().map_or(1, |last| *last as usize),
+            epsilon: exact(p.epsilon),
+            rms: p.flags.rms(),
+            global: p.flags.global_stats(),
+            double: descs.iter().any(|desc| desc.data_type() == Some(DataType::F64)),
+        })
+    }
+
+    /// The number of a group's first element in logical order.
+    fn first(&self, sample: usize, group: usize) -> usize {
+        let channel = sample * self.shape.channels + group * self.shape.per_group();
+        channel * self.shape.positions
+    }
+
+    /// The sum over a group: over the positions of each channel, then over the channels.
+    fn sum(&self, term: impl Fn(usize) -> f64) -> f64 {
+        let positions = self.shape.positions;
+        join(self.shape.per_group(), |channel| fold(positions, |p| term(channel * positions + p)))
+    }
+
+    /// The statistics of a group.
+    pub(super) fn statistics(&self, call: &Call<'_>, sample: usize, group: usize) -> Statistics {
+        let first = self.first(sample, group);
+        let x = |i: usize| self.src.get_f64(call.src, first + i);
+        let n = self.shape.elements() as f64;
+        if self.rms {
+            return Statistics { mean: 0.0, variance: self.sum(|i| x(i) * x(i)) / n };
+        }
+        let about = x(0);
+        let offset = self.sum(|i| x(i) - about) / n;
+        let square = |i| {
+            let d = (x(i) - about) - offset;
+            d * d
+        };
+        Statistics { mean: about + offset, variance: self.sum(square) / n }
+    }
+
+    pub(super) fn forward(&self, call: &Call<'_>, sample: usize, group: usize, found: &Statistics) {
+        let (first, per_group) = (self.first(sample, group), self.shape.per_group());
+        let r = reciprocal(found.variance, self.epsilon);
+        for i in 0..self.shape.elements() {
+            let (at, channel) = (first + i, group * per_group + i / self.shape.positions);
+            // SAFETY: the channel exists.
+            let (scale, shift) =
+                unsafe { (parameter(call.scale, channel), parameter(call.shift, channel)) };
+            let xhat = (self.src.get_f64(call.src, at) - found.mean) * r;
+            let value = xhat.mul_add(scale, shift);
+            match &call.plain_chain {
+                None => self.dst.set_f64(call.dst, at, value),
+                Some(bound) => {
+                    self.dst.set(call.dst, at, apply(bound, value as f32, at, self.innermost));
+                }
+            }
+        }
+    }
+
+    /// The gradient of a group; the sums of its channels' diff_dst and diff_dst*xhat go to `sums`.
+    pub(super) fn backward(
+        &self,
+        call: &Call<'_>,
+        (sample, group): (usize, usize),
+        found: &Statistics,
+        [of_d, of_xhat]: [&mut [f64]; 2],
+    ) {
+        let (first, positions) = (self.first(sample, group), self.shape.positions);
+        let r = reciprocal(found.variance, self.epsilon);
+        let dd = |i: usize| self.dst.get_f64(call.dst, first + i);
+        let xhat = |i: usize| (self.src.get_f64(call.src, first + i) - found.mean) * r;
+        let per_group = self.shape.per_group();
+        // SAFETY: the channel exists.
+        let scale = |channel| unsafe { parameter(call.scale, group * per_group + channel) };
+        for channel in 0..per_group {
+            let start = channel * positions;
+            of_d[channel] = fold(positions, |p| dd(start + p));
+            of_xhat[channel] = fold(positions, |p| dd(start + p) * xhat(start + p));
+        }
+        let part = r / self.shape.elements() as f64;
+        let shift = part * join(per_group, |channel| scale(channel) * of_d[channel]);
+        let slope = part * join(per_group, |channel| scale(channel) * of_xhat[channel]);
+        for i in 0..self.shape.elements() {
+            let (d, xhat) = (scale(i / positions) * dd(i), xhat(i));
+            let value = match (self.global, self.rms) {
+                (true, _) => d * r,
+                (false, true) => d * r - xhat * slope,
+                (false, false) => d * r - shift - xhat * slope,
+            };
+            self.diff_src.set_f64(call.diff_src, first + i, value);
+        }
+    }
+}
+
+/// The sum over the positions of a channel: the f64 term of `simd::fold`, one lane at a time.
+pub(super) fn fold(positions: usize, term: impl Fn(usize) -> f64) -> f64 {
+    let mut total = 0.0;
+    for block in (0..positions).step_by(BLOCK) {
+        let mut lanes = [0.0f64; LANES];
+        for at in block..positions.min(block + BLOCK) {
+            lanes[(at - block) % LANES] += term(at);
+        }
+        total += halve(lanes);
+    }
+    total
+}

@@ -1,0 +1,337 @@
+//! What is computed around the normalization, by flags and attributes: which combinations exist, their arguments, and
+//! the steps that the pipeline runs.
+
+use super::problem::{Flags, LayerNormalization};
+use crate::error::{Error, Result};
+use crate::heap;
+use crate::primitive::{
+    ArgumentName, Arguments, Around, Attr, BeforePostOps, Gate, Gating, OpArgument, PostOpChain,
+    Quantized, Residual, ResidualRounding, Usage,
+};
+use crate::rows::{self, AddedRows, GateRows, GradientRows, Quantize, RowsOf};
+use crate::tensor::{DataType, MAX_NDIMS, MemoryDesc, Support};
+use norm_sys as sys;
+
+impl LayerNormalization {
+    /// Adds the checked attributes to the problem, and their tensors to the arguments.
+    pub(super) fn add_around(&mut self, attr: &Attr) -> Result<()> {
+        self.check_flags(&attr.around)?;
+        let Around { residual, gate, partial } = &attr.around;
+        let around_row = residual.is_some() || gate.is_some() || partial.is_some();
+        let double = [&self.src, &self.dst, &self.diff_src]
+            .into_iter()
+            .any(|desc| desc.data_type() == Some(DataType::F64));
+        if double && (around_row || self.flags.round_before_scale()) {
+            return Err(Error::unimplemented(
+                "attr: a residual, a gate, a partial norm and round_before_scale are computed in f32, and a tensor is f64",
+            ));
+        }
+        if let Some(residual) = residual {
+            self.add_residual(residual)?;
+        }
+        if let Some(gate) = gate {
+            self.add_gate(gate)?;
+        }
+        if let Some(elements) = partial {
+            self.check_partial(*elements)?;
+        }
+        self.around = attr.around.clone();
+        Ok(())
+    }
+
+    /// Flags that contradict each other or the attributes.
+    fn check_flags(&self, around: &Around) -> Result<()> {
+        let Flags(bits) = self.flags;
+        let gates = bits & (sys::norm_gate_input | sys::norm_gate_output);
+        if gates.count_ones() == 2 {
+            return Err(Error::invalid("flags: gate_input and gate_output exclude each other"));
+        }
+        match (gates != 0, around.gate.is_some()) {
+            (true, false) => Err(Error::invalid(
+                "flags: gate_input and gate_output need a gate; see norm_primitive_attr_set_gate()",
+            )),
+            (false, true) => Err(Error::invalid(
+                "attr: a gate needs the flag gate_input or gate_output, which says where it stands",
+            )),
+            _ if self.flags.plus_one() && !self.flags.scale() => {
+                Err(Error::invalid("flags: scale_plus_one needs use_scale"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn add_residual(&mut self, residual: &Residual) -> Result<()> {
+        let forward = self.prop_kind.is_forward();
+        check_float("src_desc", "with a residual, src", &self.src)?;
+        let like_src = |name: &str, desc: &MemoryDesc| {
+            let desc = desc.resolved_for(format_args!("{name}"), ("src_desc", &self.src))?;
+            check_strided(name, &desc)?;
+            Ok(desc)
+        };
+        let desc = like_src("residual_desc", &residual.desc)?;
+        let sum = match &residual.sum {
+            Some(sum) => Some(like_src("sum_desc", sum)?),
+            None => None,
+        };
+        if forward {
+            self.add_argument(sys::NORM_ARG_RESIDUAL, "residual", Usage::Input, &desc)?;
+            if let Some(sum) = &sum {
+                sum.check_output("sum_desc")?;
+                self.add_argument(sys::NORM_ARG_RESIDUAL_DST, "residual_dst", Usage::Output, sum)?;
+            }
+            return Ok(());
+        }
+        let Some(sum) = sum else {
+            return Err(Error::invalid(
+                "attr: backward reads the sum that forward stored, so the residual needs a sum_desc",
+            ));
+        };
+        if sum.data_type() != self.src.data_type() {
+            return Err(Error::invalid(format_args!(
+                "src_desc: backward reads the sum, which is {}, not {}",
+                Self::type_of(&sum).name(),
+                Self::type_of(&self.src).name()
+            )));
+        }
+        let id = sys::NORM_ARG_DIFF_RESIDUAL_DST;
+        self.add_argument(id, "diff_residual_dst", Usage::Input, &sum)
+    }
+
+    fn add_gate(&mut self, gate: &Gate) -> Result<()> {
+        let desc = gate.desc.resolved_for("gate_desc", ("src_desc", &self.src))?;
+        check_strided("gate_desc", &desc)?;
+        self.add_argument(sys::NORM_ARG_GATE, "gate", Usage::Input, &desc)?;
+        if self.prop_kind.is_forward() {
+            return Ok(());
+        }
+        desc.check_output("gate_desc")?;
+        self.add_argument(sys::NORM_ARG_DIFF_GATE, "diff_gate", Usage::Output, &desc)?;
+        if self.flags.gate_output() && self.flags.shift() {
+            let shift = self.scale_shift.clone();
+            self.add_argument(sys::NORM_ARG_SHIFT, "shift", Usage::Input, &shift)?;
+        }
+        Ok(())
+    }
+
+    fn check_partial(&self, elements: i64) -> Result<()> {
+        if !self.flags.rms() {
+            return Err(Error::invalid("attr: a partial norm needs the flag rms_norm"));
+        }
+        let cols = self.cols;
+        if elements as usize > cols {
+            return Err(Error::invalid(format_args!(
+                "attr: a partial norm of {elements} elements, and rows have {cols}"
+            )));
+        }
+        Ok(())
+    }
+
+    fn add_argument(
+        &mut self,
+        id: i32,
+        name: &'static str,
+        usage: Usage,
+        desc: &MemoryDesc,
+    ) -> Result<()> {
+        let (name, desc) = (ArgumentName::Tensor(name), desc.clone());
+        heap::push(&mut self.arguments, OpArgument { id, name, usage, desc })
+    }
+
+    /// The descriptor of an argument; that of src if there is no such argument.
+    pub(super) fn argument(&self, id: i32) -> &MemoryDesc {
+        let found = self.arguments.iter().find(|argument| argument.id == id);
+        found.map_or(&self.src, |argument| &argument.desc)
+    }
+
+    pub(super) fn has_argument(&self, id: i32) -> bool {
+        self.arguments.iter().any(|argument| argument.id == id)
+    }
+
+    /// The elements whose mean square is taken.
+    pub(super) fn stat_cols(&self) -> usize {
+        self.around.partial.map_or(self.cols, |elements| elements as usize)
+    }
+
+    /// Whether the rows that are normalized are the sum of src and a residual as it is rounded and stored.
+    pub(super) fn normalizes_stored_sum(&self) -> bool {
+        self.has_argument(sys::NORM_ARG_RESIDUAL_DST)
+            && !self.flags.gate_input()
+            && self.rounds_sum()
+    }
+
+    /// The argument whose rows the kernels read, unless they are computed.
+    pub(super) fn normalized_argument(&self) -> i32 {
+        if self.normalizes_stored_sum() { sys::NORM_ARG_RESIDUAL_DST } else { sys::NORM_ARG_SRC }
+    }
+
+    fn rounds_sum(&self) -> bool {
+        let rounding = self.around.residual.as_deref().map(|residual| residual.rounding);
+        rounding == Some(ResidualRounding::Rounded)
+    }
+
+    /// Whether the rows that are normalized are computed first, in f32.
+    pub(super) fn computes_src(&self) -> bool {
+        let adds = self.has_argument(sys::NORM_ARG_RESIDUAL);
+        self.flags.gate_input() || adds && !self.normalizes_stored_sum()
+    }
+
+    /// The data type of the sum.
+    pub(super) fn sum_type(&self) -> Option<DataType> {
+        let residual = self.around.residual.as_deref()?;
+        residual.sum.as_ref().unwrap_or(&residual.desc).data_type()
+    }
+
+    /// The data type whose values are normalized.
+    pub(super) fn normalized_type(&self) -> DataType {
+        match self.sum_type() {
+            _ if self.flags.gate_input() => DataType::F32,
+            Some(sum) if self.prop_kind.is_forward() => {
+                if self.rounds_sum() {
+                    sum
+                } else {
+                    DataType::F32
+                }
+            }
+            _ => Self::type_of(&self.src),
+        }
+    }
+
+    /// The flags that the forward kernels see. Parameters that follow a rounding are steps of the post-op chain.
+    pub(super) fn kernel_flags(&self) -> Flags {
+        let parameters = sys::norm_use_scale | sys::norm_use_shift;
+        let later = self.prop_kind.is_forward() && self.flags.round_before_scale();
+        if later { Flags(self.flags.0 & !parameters) } else { self.flags }
+    }
+
+    /// Whether rows need steps around the kernels, on a stage.
+    pub(super) fn has_steps(&self) -> bool {
+        let gate = self.flags.gate_input() || self.has_argument(sys::NORM_ARG_DIFF_GATE);
+        self.around.residual.is_some() || gate || self.dynamic_scales().is_some()
+    }
+
+    /// The steps around the kernels, with rows in an order of the outer dimensions.
+    pub(super) fn steps(&self, order: &[usize]) -> Option<rows::Around> {
+        if !self.has_steps() {
+            return None;
+        }
+        let rows = |id| RowsOf::new(id, self.argument(id), order);
+        let rows_if = |id| self.has_argument(id).then(|| rows(id));
+        let forward = self.prop_kind.is_forward();
+        let gate = self.around.gate.as_deref().filter(|_| self.flags.gate_input() || !forward);
+        Some(rows::Around {
+            cols: self.cols,
+            src: rows(sys::NORM_ARG_SRC),
+            residual: rows_if(sys::NORM_ARG_RESIDUAL).map(|residual| AddedRows {
+                residual,
+                sum: rows_if(sys::NORM_ARG_RESIDUAL_DST),
+                sum_type: self.sum_type().unwrap_or(DataType::F32),
+                exact: !self.rounds_sum(),
+            }),
+            gate: gate.map(|gate| GateRows {
+                gate: rows(sys::NORM_ARG_GATE),
+                function: Gating::of(gate),
+                input: self.flags.gate_input(),
+            }),
+            gradient: (!forward).then(|| GradientRows {
+                diff_dst: rows(sys::NORM_ARG_DIFF_DST),
+                diff_src: rows(sys::NORM_ARG_DIFF_SRC),
+                diff_gate: rows_if(sys::NORM_ARG_DIFF_GATE),
+                diff_residual: rows_if(sys::NORM_ARG_DIFF_RESIDUAL_DST),
+            }),
+            quantize: self.dynamic_scales().map(|scales| Quantize {
+                dst: rows(sys::NORM_ARG_DST),
+                scales: rows(sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_DST),
+                zero_points: rows_if(sys::NORM_ARG_ATTR_ZERO_POINTS | sys::NORM_ARG_DST),
+                group: scales.group.map_or(self.cols, |group| group as usize),
+                mode: scales.mode,
+            }),
+        })
+    }
+
+    /// The chain of forward: the steps after a rounding, the gate, and the attributes. Rows are counted in `order`, or
+    /// in logical order.
+    pub(super) fn chain(&self, order: Option<&[usize]>) -> Result<Option<PostOpChain>> {
+        let rounded = self.sum_type().unwrap_or(Self::type_of(&self.src));
+        let later = self.flags.round_before_scale();
+        // One value for each element of a row.
+        let ndims = self.src.ndims();
+        let mut dims = [1; MAX_NDIMS];
+        dims[ndims - 1] = self.cols as i64;
+        let row = MemoryDesc::dense(&dims[..ndims], Self::type_of(&self.scale_shift))?;
+        let given = [self.flags.scale(), self.flags.shift()];
+        let gate = self.around.gate.as_deref().filter(|_| self.flags.gate_output());
+        let before = BeforePostOps {
+            round: (later && rounded.is_half()).then_some(rounded),
+            parameters: given.map(|given| (given && later).then_some(&row)),
+            plus_one: self.flags.plus_one(),
+            gate: gate.map(|gate| (self.argument(sys::NORM_ARG_GATE), Gating::of(gate))),
+        };
+        PostOpChain::after(&before, &self.attr, &self.dst, order)
+    }
+
+    /// Rejects buffers that overlap in a way that no order of steps allows.
+    pub(super) fn check_shared(&self, arguments: &Arguments) -> Result<()> {
+        // An input and an output may share a buffer if elements have the same places.
+        let overwritten = [
+            (sys::NORM_ARG_SRC, sys::NORM_ARG_RESIDUAL_DST, "SRC and RESIDUAL_DST"),
+            (sys::NORM_ARG_RESIDUAL, sys::NORM_ARG_RESIDUAL_DST, "RESIDUAL and RESIDUAL_DST"),
+            (sys::NORM_ARG_RESIDUAL, sys::NORM_ARG_DST, "RESIDUAL and DST"),
+            (sys::NORM_ARG_GATE, sys::NORM_ARG_DST, "GATE and DST"),
+            (sys::NORM_ARG_GATE, sys::NORM_ARG_DIFF_GATE, "GATE and DIFF_GATE"),
+            (
+                sys::NORM_ARG_DIFF_RESIDUAL_DST,
+                sys::NORM_ARG_DIFF_SRC,
+                "DIFF_RESIDUAL_DST and DIFF_SRC",
+            ),
+        ];
+        let shared = |a: i32, b: i32| {
+            let present = self.has_argument(a) && self.has_argument(b) && !self.src.has_zero_dim();
+            present && arguments.get(a) == arguments.get(b)
+        };
+        for (input, output, names) in overwritten {
+            if shared(input, output) && !self.argument(input).same_layout(self.argument(output)) {
+                return Err(Error::invalid(format_args!(
+                    "args: {names} share a buffer, which takes one data type and layout for both"
+                )));
+            }
+        }
+        let outputs = [
+            (sys::NORM_ARG_DST, sys::NORM_ARG_RESIDUAL_DST, "DST and RESIDUAL_DST"),
+            (sys::NORM_ARG_DIFF_SRC, sys::NORM_ARG_DIFF_GATE, "DIFF_SRC and DIFF_GATE"),
+        ];
+        match outputs.into_iter().find(|(a, b, _)| shared(*a, *b)) {
+            Some((_, _, names)) => {
+                Err(Error::invalid(format_args!("args: {names} are outputs and share a buffer")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The descriptors of dynamic scales and zero points: the outputs 3 and 4, after dst and the statistics.
+    pub(super) fn computed_scales(&self, index: i32) -> Option<&MemoryDesc> {
+        let base = match index {
+            3 => sys::NORM_ARG_ATTR_SCALES,
+            4 => sys::NORM_ARG_ATTR_ZERO_POINTS,
+            _ => return None,
+        };
+        let id = base | sys::NORM_ARG_DST;
+        self.dynamic_scales()?;
+        self.has_argument(id).then(|| self.argument(id))
+    }
+
+    /// The scales of dst, if they are computed.
+    pub(super) fn dynamic_scales(&self) -> Option<Quantized> {
+        self.attr.scales.get(sys::NORM_ARG_DST).filter(Quantized::is_dynamic)
+    }
+}
+
+fn check_float(name: &str, what: &str, desc: &MemoryDesc) -> Result<()> {
+    desc.check_type(name, what, |data_type| data_type.support() == Support::Full)
+}
+
+fn check_strided(name: &str, desc: &MemoryDesc) -> Result<()> {
+    if desc.is_blocked() {
+        return Err(Error::unimplemented(format_args!("{name}: the layout is cut into blocks")));
+    }
+    Ok(())
+}

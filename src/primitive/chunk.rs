@@ -1,0 +1,139 @@
+//! The functions of post-operations, over chunks of f32.
+
+use super::{BinaryAlgorithm, EltwiseAlgorithm};
+use crate::simd::lanes::Lanes;
+use crate::simd::math::{self, Exponent};
+use crate::simd::{Element, F32, LANES, Simd, rounded, unroll};
+use crate::tensor::DataType;
+
+/// Replaces the elements of a chunk with the value of an expression of vectors of them, and of others. `by 4` computes
+/// four vectors at a time, for expressions of a few instructions.
+macro_rules! each {
+    ($chunk:expr, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {
+        each!($chunk, by 1, |$x $(, $y: $others)*| $value)
+    };
+    ($chunk:expr, by $vectors:literal, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {{
+        let len = $chunk.len();
+        let mut i = 0;
+        // SAFETY: the loops stay within the chunk and the others; the caller guarantees the instruction set.
+        unsafe {
+            macro_rules! vector {
+                ($at:expr, $n:expr) => {{
+                    let (at, n) = ($at, $n);
+                    let $x = Lanes::<S>::load($chunk.as_ptr().add(at), n);
+                    $(let $y = Lanes::<S>::load($others.as_ptr().add(at), n);)*
+                    ($value).store($chunk.as_mut_ptr().add(at), n);
+                }};
+            }
+            if $vectors > 1 {
+                let end = len - len % ($vectors * LANES);
+                while i < end {
+                    unroll!(v in $vectors, {
+                        vector!(i + v * LANES, LANES);
+                    });
+                    i += $vectors * LANES;
+                }
+            }
+            let end = len - len % LANES;
+            while i < end {
+                vector!(i, LANES);
+                i += LANES;
+            }
+            if i < len {
+                vector!(i, len - i);
+            }
+        }
+    }};
+}
+
+pub(super) use each;
+
+/// # Safety
+/// The CPU supports the instruction set of `S`.
+#[inline(always)]
+pub(super) unsafe fn eltwise<S: Simd>(
+    chunk: &mut [f32],
+    algorithm: EltwiseAlgorithm,
+    (a, b): (f32, f32),
+    exponent: Exponent,
+) {
+    use EltwiseAlgorithm as E;
+    match algorithm {
+        E::Relu if a == 0.0 => each!(chunk, by 4, |x| x.lt(0.0).select(0.0, x)),
+        E::Relu => each!(chunk, by 4, |x| x.all(0.0).lt(x).select(x, x * a)),
+        E::Tanh => each!(chunk, |x| math::tanh(x)),
+        E::Elu => each!(chunk, |x| math::elu(x, a)),
+        E::Square => each!(chunk, by 4, |x| x * x),
+        E::Abs => each!(chunk, by 4, |x| x.abs()),
+        E::Sqrt => each!(chunk, |x| x.sqrt()),
+        E::Linear => each!(chunk, by 4, |x| x.mul_add(a, b)),
+        E::SoftRelu => each!(chunk, |x| math::softplus(x * a) / a),
+        E::Hardsigmoid => each!(chunk, |x| x.mul_add(a, b).within(0.0, 1.0)),
+        E::Logistic => each!(chunk, |x| math::logistic(x)),
+        E::Exp => each!(chunk, |x| math::exp(x)),
+        E::GeluTanh => each!(chunk, |x| math::gelu_tanh(x)),
+        E::Swish => each!(chunk, |x| x * math::logistic(x * a)),
+        E::Log => each!(chunk, |x| math::log(x)),
+        E::Clip | E::ClipV2 => each!(chunk, by 4, |x| x.within(a, b)),
+        E::Pow => each!(chunk, |x| math::pow(x, exponent) * a),
+        E::GeluErf => each!(chunk, |x| math::gelu_erf(x)),
+        E::Round => each!(chunk, |x| math::round(x)),
+        E::Mish => each!(chunk, |x| math::mish(x)),
+        E::Hardswish => each!(chunk, |x| x * x.mul_add(a, b).within(0.0, 1.0)),
+    }
+}
+
+/// # Safety
+/// There are as many others as elements of the chunk. The CPU supports the instruction set of `S`.
+#[inline(always)]
+pub(super) unsafe fn binary<S: Simd>(
+    chunk: &mut [f32],
+    algorithm: BinaryAlgorithm,
+    others: &[f32],
+) {
+    use BinaryAlgorithm as B;
+    match algorithm {
+        B::Add => each!(chunk, by 4, |x, y: others| x + y),
+        B::Mul => each!(chunk, by 4, |x, y: others| x * y),
+        B::Max => each!(chunk, by 4, |x, y: others| x.max(y)),
+        B::Min => each!(chunk, by 4, |x, y: others| x.min(y)),
+        B::Div => each!(chunk, |x, y: others| x / y),
+        B::Sub => each!(chunk, by 4, |x, y: others| x - y),
+        B::Ge => each!(chunk, by 4, |x, y: others| y.le(x).select(1.0, 0.0)),
+        B::Gt => each!(chunk, by 4, |x, y: others| y.lt(x).select(1.0, 0.0)),
+        B::Le => each!(chunk, by 4, |x, y: others| x.le(y).select(1.0, 0.0)),
+        B::Lt => each!(chunk, by 4, |x, y: others| x.lt(y).select(1.0, 0.0)),
+        B::Eq => each!(chunk, by 4, |x, y: others| x.eq(y).select(1.0, 0.0)),
+        B::Ne => each!(chunk, by 4, |x, y: others| x.eq(y).select(0.0, 1.0)),
+        // `Select` needs the condition; see `select`.
+        B::Select => {}
+    }
+}
+
+/// # Safety
+/// As [`binary`].
+#[inline(always)]
+pub(super) unsafe fn select<S: Simd>(chunk: &mut [f32], others: &[f32], conditions: &[f32]) {
+    each!(chunk, |x, y: others, condition: conditions| condition.eq(0.0).select(y, x));
+}
+
+/// Rounds a chunk to a type.
+///
+/// # Safety
+/// The CPU supports the instruction set of `S`.
+#[inline(always)]
+pub(super) unsafe fn round<S: Simd, E: Element>(chunk: &mut [f32], data_type: DataType) {
+    let (element, len) = (E::of(data_type), chunk.len());
+    for i in (0..len).step_by(LANES) {
+        let (n, place) = (LANES.min(len - i), chunk.as_mut_ptr().cast::<u8>());
+        // SAFETY: guaranteed by the caller; the elements are those of the chunk.
+        unsafe {
+            if n == LANES {
+                F32.store::<S>(place, i, rounded::<S, E>(element, F32.load::<S>(place, i), n));
+            } else {
+                let value = rounded::<S, E>(element, F32.load_n::<S>(place, i, n), n);
+                F32.store_n::<S>(place, i, value, n);
+            }
+        }
+    }
+}

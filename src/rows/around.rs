@@ -1,0 +1,397 @@
+//! Steps around a kernel: what is computed from a row of a tensor before the kernel reads it, and after the kernel wrote
+//! it. A residual is added, a gate is multiplied by, their gradients are formed, results are quantized.
+//!
+//! [`Stage`](super::stage::Stage) runs them on the rows that are staged at a time, so that elements stay in the
+//! first-level cache. A row passes in chunks of f32; each step is a loop over a chunk, compiled once per level.
+
+use super::combine::{Combine, CombineEntry, combine_entry};
+use super::pack::{Entry, Packing, entries};
+use super::quantize::Quantize;
+use super::residual::{AddEntry, Addition, add_entry};
+use super::rows_of::RowsOf;
+use crate::primitive::{Arguments, Gating};
+use crate::simd::Level;
+use crate::tensor::{DataType, RowMap};
+use std::mem::MaybeUninit;
+
+/// The elements that pass through all steps at once.
+const CHUNK: usize = 1024;
+
+/// A tensor that is added to src.
+pub(crate) struct AddedRows {
+    pub(crate) residual: RowsOf,
+    /// The stored sum.
+    pub(crate) sum: Option<RowsOf>,
+    pub(crate) sum_type: DataType,
+    /// Whether what follows is computed from the f32 sum.
+    pub(crate) exact: bool,
+}
+
+/// A tensor of whose elements a function is a factor.
+pub(crate) struct GateRows {
+    pub(crate) gate: RowsOf,
+    pub(crate) function: Gating,
+    /// Whether it is a factor of what is normalized, not of the result.
+    pub(crate) input: bool,
+}
+
+/// The tensors of a gradient.
+pub(crate) struct GradientRows {
+    pub(crate) diff_dst: RowsOf,
+    pub(crate) diff_src: RowsOf,
+    pub(crate) diff_gate: Option<RowsOf>,
+    /// The gradient of the stored sum.
+    pub(crate) diff_residual: Option<RowsOf>,
+}
+
+/// The steps of a problem. Output gates of forward are a step of the post-op chain.
+pub(crate) struct Around {
+    pub(crate) cols: usize,
+    pub(crate) src: RowsOf,
+    pub(crate) residual: Option<AddedRows>,
+    pub(crate) gate: Option<GateRows>,
+    pub(crate) gradient: Option<GradientRows>,
+    pub(crate) quantize: Option<Quantize>,
+}
+
+impl Around {
+    /// Which of src, dst or diff_dst, and diff_src the steps fill or drain on their stage.
+    pub(super) fn staged(&self) -> [bool; 3] {
+        let gate_input = self.gate.as_ref().is_some_and(|gate| gate.input);
+        let stored = |sum: &AddedRows| sum.sum.is_some() && !sum.exact;
+        let adds = self.residual.as_ref().is_some_and(|sum| !stored(sum));
+        let src = gate_input || adds;
+        match &self.gradient {
+            None => [src, self.quantize.is_some(), false],
+            Some(gradient) => {
+                let output_gate = self.gate.is_some() && !gate_input;
+                let drained = gate_input || output_gate || gradient.diff_residual.is_some();
+                [gate_input, output_gate, drained]
+            }
+        }
+    }
+
+    /// Bytes of a row of the tensors that the steps read and write.
+    pub(super) fn row_bytes(&self) -> usize {
+        let residual = self.residual.iter().flat_map(|added| [Some(added.residual), added.sum]);
+        let gate = self.gate.iter().map(|gate| Some(gate.gate));
+        let gradients = self.gradient.iter().flat_map(|g| [g.diff_gate, g.diff_residual]);
+        let all = residual.chain(gate).chain(gradients).flatten();
+        let sizes =
+            all.map(|rows| rows.data_type.size()).sum::<usize>() + self.src.data_type.size();
+        self.cols.saturating_mul(sizes)
+    }
+}
+
+/// The scalars of a row, its mean (0 with RMS) and `1/sqrt(variance + epsilon)`, and the parameters of all rows, null
+/// if absent.
+pub(crate) struct Normalized<'a> {
+    pub(crate) scalars: &'a (dyn Fn(usize) -> (f32, f32) + Sync),
+    pub(crate) scale: *const f32,
+    pub(crate) shift: *const f32,
+}
+
+// SAFETY: the parameters are only read.
+unsafe impl Sync for Normalized<'_> {}
+
+/// Staged rows of f32.
+#[derive(Clone, Copy)]
+pub(super) struct StagedRows {
+    /// The first element of row `first`.
+    pub(super) start: *mut f32,
+    pub(super) first: usize,
+    pub(super) step: usize,
+}
+
+impl StagedRows {
+    fn at(&self, row: usize, col: usize) -> *mut f32 {
+        self.start.wrapping_add((row - self.first) * self.step + col)
+    }
+}
+
+/// The functions of a level.
+pub(super) struct Functions {
+    pack: Entry,
+    unpack: Entry,
+    combine: CombineEntry,
+    add: Option<AddEntry>,
+    level: Level,
+}
+
+impl Functions {
+    pub(super) fn new(level: Level, around: &Around) -> Self {
+        let (pack, unpack) = entries(level);
+        let gate_input = around.gate.as_ref().is_some_and(|gate| gate.input);
+        let add = around.residual.as_ref().filter(|_| !gate_input).and_then(|added| {
+            let dense = [Some(around.src), Some(added.residual), added.sum];
+            let dense = dense.into_iter().flatten().all(|rows| rows.step == 1);
+            let types = [around.src.data_type, added.residual.data_type, added.sum_type];
+            dense.then(|| add_entry(level, types))
+        });
+        Self { pack, unpack, combine: combine_entry(level), add, level }
+    }
+}
+
+/// The steps with the functions of a level and the buffers of an execution.
+#[derive(Clone, Copy)]
+pub(super) struct Bound<'a> {
+    pub(super) around: &'a Around,
+    pub(super) functions: &'a Functions,
+    pub(super) arguments: &'a Arguments,
+    pub(super) normalized: Option<&'a Normalized<'a>>,
+}
+
+/// Chunk buffers.
+struct Buffers {
+    x: [MaybeUninit<f32>; CHUNK],
+    y: [MaybeUninit<f32>; CHUNK],
+    z: [MaybeUninit<f32>; CHUNK],
+}
+
+impl Buffers {
+    fn new() -> Self {
+        let none = [MaybeUninit::uninit(); CHUNK];
+        Self { x: none, y: none, z: none }
+    }
+
+    fn pointers(&mut self) -> [*mut f32; 3] {
+        [self.x.as_mut_ptr().cast(), self.y.as_mut_ptr().cast(), self.z.as_mut_ptr().cast()]
+    }
+}
+
+// SAFETY of every block below: the execution's buffers were checked, and the rows and the stage belong to this thread,
+// by the contracts of `enter` and `leave`.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Bound<'_> {
+    /// The steps before the kernel, for rows `first` to `last - 1`.
+    ///
+    /// # Safety
+    /// The execution's buffers were checked. The rows and the stages, of src and of dst or diff_dst, belong to this
+    /// thread.
+    pub(super) unsafe fn enter(&self, first: usize, last: usize, stages: [Option<StagedRows>; 2]) {
+        let around = self.around;
+        unsafe {
+            if let (Some(add), Some(added)) = (self.functions.add, &around.residual) {
+                add(&self.addition(added, stages[0]), first, last);
+                return;
+            }
+            let mut buffers = Buffers::new();
+            for row in first..last {
+                self.chunks(|col, len| match (&around.gradient, &around.gate) {
+                    (None, _) => self.enter_forward(row, col, len, stages[0], &mut buffers),
+                    (Some(_), Some(gate)) if gate.input => {
+                        self.enter_gated(
+                            gate,
+                            &around.src,
+                            (row, col, len),
+                            stages[0],
+                            &mut buffers,
+                        );
+                    }
+                    (Some(gradient), Some(gate)) => {
+                        let rows = &gradient.diff_dst;
+                        self.enter_gated(gate, rows, (row, col, len), stages[1], &mut buffers);
+                    }
+                    (Some(_), None) => (),
+                });
+            }
+        }
+    }
+
+    fn addition(&self, added: &AddedRows, stage: Option<StagedRows>) -> Addition {
+        let tensor = |rows: &RowsOf| (rows.at(self.arguments, 0, 0), rows.rows, rows.data_type);
+        Addition {
+            cols: self.around.cols,
+            src: tensor(&self.around.src),
+            residual: tensor(&added.residual),
+            sum: added.sum.as_ref().map(tensor),
+            sum_type: added.sum_type,
+            exact: added.exact,
+            stage: stage
+                .map(|stage| (stage.start.wrapping_sub(stage.first * stage.step), stage.step)),
+        }
+    }
+
+    fn chunks(&self, mut step: impl FnMut(usize, usize)) {
+        let cols = self.around.cols;
+        for col in (0..cols).step_by(CHUNK) {
+            step(col, CHUNK.min(cols - col));
+        }
+    }
+
+    /// Computes what is normalized.
+    unsafe fn enter_forward(
+        &self,
+        row: usize,
+        col: usize,
+        len: usize,
+        stage: Option<StagedRows>,
+        buffers: &mut Buffers,
+    ) {
+        let [x, y, z] = buffers.pointers();
+        let x = stage.map_or(x, |stage| stage.at(row, col));
+        unsafe {
+            self.load(&self.around.src, (row, col, len), x);
+            if let Some(added) = &self.around.residual {
+                self.load(&added.residual, (row, col, len), y);
+                self.combine(Combine::Add, x, y, z, len);
+                if let Some(sum) = &added.sum {
+                    self.store(sum, (row, col, len), x);
+                }
+                if !added.exact && added.sum_type != DataType::F32 {
+                    self.round(added.sum_type, x, y, len);
+                }
+            }
+            if let Some(gate) = self.around.gate.as_ref().filter(|gate| gate.input) {
+                self.load(&gate.gate, (row, col, len), y);
+                let step = Combine::Gate(gate.function);
+                self.combine(step, x, y, z, len);
+            }
+        }
+    }
+
+    /// Stages the products of a tensor and the function of the gate.
+    unsafe fn enter_gated(
+        &self,
+        gate: &GateRows,
+        rows: &RowsOf,
+        at: (usize, usize, usize),
+        stage: Option<StagedRows>,
+        buffers: &mut Buffers,
+    ) {
+        let Some(stage) = stage else { return };
+        let [_, y, z] = buffers.pointers();
+        let x = stage.at(at.0, at.1);
+        unsafe {
+            self.load(rows, at, x);
+            self.load(&gate.gate, at, y);
+            self.combine(Combine::Gate(gate.function), x, y, z, at.2);
+        }
+    }
+
+    /// The steps after the kernel and the post-op chain, for rows `first` to `last - 1`.
+    ///
+    /// # Safety
+    /// As [`enter`](Self::enter), for the stages of dst and of diff_src.
+    pub(super) unsafe fn leave(&self, first: usize, last: usize, stages: [Option<StagedRows>; 2]) {
+        let around = self.around;
+        unsafe {
+            if let (Some(quantize), Some(stage)) = (&around.quantize, stages[0]) {
+                for row in first..last {
+                    let values = stage.at(row, 0);
+                    quantize.row(self.functions.level, self.arguments, row, (values, around.cols));
+                    self.move_row(
+                        self.functions.unpack,
+                        &quantize.dst,
+                        (row, 0, around.cols),
+                        values,
+                    );
+                }
+            }
+            if let (Some(gradient), Some(stage)) = (&around.gradient, stages[1]) {
+                let mut buffers = Buffers::new();
+                for row in first..last {
+                    self.chunks(|col, len| {
+                        let at = (row, col, len);
+                        self.leave_backward(gradient, at, stage.at(row, col), &mut buffers);
+                    });
+                }
+            }
+        }
+    }
+
+    /// Forms diff_gate and diff_src. `du` is the gradient of what was normalized.
+    unsafe fn leave_backward(
+        &self,
+        gradient: &GradientRows,
+        at: (usize, usize, usize),
+        du: *mut f32,
+        buffers: &mut Buffers,
+    ) {
+        let [x, y, z] = buffers.pointers();
+        unsafe {
+            if let (Some(gate), Some(diff_gate)) = (&self.around.gate, &gradient.diff_gate) {
+                self.load(&self.around.src, at, z);
+                self.load(&gate.gate, at, y);
+                if gate.input {
+                    self.combine(Combine::GateGradient(gate.function), du, y, z, at.2);
+                } else {
+                    self.normalize(at, z);
+                    self.load(&gradient.diff_dst, at, x);
+                    self.combine(Combine::GateGradient(gate.function), x, y, z, at.2);
+                }
+                self.store(diff_gate, at, y);
+            }
+            if let Some(diff_residual) = &gradient.diff_residual {
+                self.load(diff_residual, at, y);
+                self.combine(Combine::Add, du, y, z, at.2);
+            }
+            self.store(&gradient.diff_src, at, du);
+        }
+    }
+
+    /// Normalizes a chunk again.
+    unsafe fn normalize(&self, (row, col, len): (usize, usize, usize), values: *mut f32) {
+        let Some(normalized) = self.normalized else { return };
+        let (mean, r) = (normalized.scalars)(row);
+        let from = |p: *const f32| if p.is_null() { p } else { p.wrapping_add(col) };
+        let (scale, shift) = (from(normalized.scale), from(normalized.shift));
+        let step = Combine::Normalize { mean, r, scale, shift };
+        unsafe { self.combine(step, values, std::ptr::null_mut(), std::ptr::null_mut(), len) };
+    }
+
+    unsafe fn combine(&self, step: Combine, x: *mut f32, y: *mut f32, z: *mut f32, len: usize) {
+        unsafe { (self.functions.combine)(&step, [x, y, z], len) };
+    }
+
+    /// Loads a chunk as f32.
+    unsafe fn load(&self, rows: &RowsOf, at: (usize, usize, usize), to: *mut f32) {
+        unsafe { self.move_row(self.functions.pack, rows, at, to) };
+    }
+
+    /// Rounds a chunk and stores it.
+    unsafe fn store(&self, rows: &RowsOf, at: (usize, usize, usize), from: *mut f32) {
+        unsafe { self.move_row(self.functions.unpack, rows, at, from) };
+    }
+
+    unsafe fn move_row(
+        &self,
+        entry: Entry,
+        rows: &RowsOf,
+        (row, col, len): (usize, usize, usize),
+        values: *mut f32,
+    ) {
+        let tensor = rows.at(self.arguments, row, col);
+        unsafe { self.move_values(entry, (tensor, rows.data_type, rows.step), values, len) };
+    }
+
+    unsafe fn move_values(
+        &self,
+        entry: Entry,
+        (tensor, data_type, step): (*mut u8, DataType, usize),
+        values: *mut f32,
+        len: usize,
+    ) {
+        let packing = Packing {
+            tensor,
+            data_type,
+            rows: RowMap::every(0),
+            step,
+            cols: len,
+            stage: values.cast(),
+            stage_type: DataType::F32,
+            stage_step: len,
+            streams: false,
+        };
+        unsafe { entry(&packing, 0, 1) };
+    }
+
+    /// Rounds a chunk to a type, through a buffer of as many f32.
+    unsafe fn round(&self, data_type: DataType, x: *mut f32, buffer: *mut f32, len: usize) {
+        let rounded = (buffer.cast::<u8>(), data_type, 1);
+        unsafe {
+            self.move_values(self.functions.unpack, rounded, x, len);
+            self.move_values(self.functions.pack, rounded, x, len);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Scales, and zero points of u8, computed from the elements of a row, and the elements divided by them.
+
+use super::rows_of::RowsOf;
+use crate::primitive::{Arguments, QuantizationMode};
+use crate::simd::{Level, Simd, entry_points, read_scalar, write_scalar};
+use crate::tensor::DataType;
+
+/// The quantization of dst.
+pub(crate) struct Quantize {
+    pub(crate) dst: RowsOf,
+    /// One for each group of a row.
+    pub(crate) scales: RowsOf,
+    pub(crate) zero_points: Option<RowsOf>,
+    /// Elements that share a scale.
+    pub(crate) group: usize,
+    pub(crate) mode: QuantizationMode,
+}
+
+/// A row to be quantized.
+struct Row {
+    values: *mut f32,
+    cols: usize,
+    group: usize,
+    /// The largest finite value of dst's type.
+    largest: f32,
+    /// The same if its conversion does not saturate. A scale that is rounded down, or to a power of two, leaves larger
+    /// values.
+    limit: f32,
+    mode: QuantizationMode,
+    scale_type: DataType,
+    scales: *mut u8,
+    /// Null without.
+    zero_points: *mut i32,
+}
+
+/// The largest finite value of a type.
+fn largest(data_type: DataType) -> f32 {
+    match data_type {
+        DataType::S8 => 127.0,
+        DataType::U8 => 255.0,
+        DataType::F8E4m3 => 448.0,
+        _ => 57344.0,
+    }
+}
+
+/// Adding this to a number below 2^22 rounds it to an integer.
+const TO_INTEGER: f32 = 12_582_912.0;
+/// The bits of a magnitude; those of NaN are above all others.
+const MAGNITUDE: u32 = !(1 << 31);
+
+/// The scale of a group with the largest magnitude `most`, before it is rounded.
+#[inline(always)]
+fn scale_of(mode: QuantizationMode, most: f32, largest: f32) -> f32 {
+    if mode != QuantizationMode::DynamicMx {
+        return most / largest;
+    }
+    // Exponents alone: a power of two, at least the smallest of e8m0.
+    let exponent = |x: f32| x.to_bits() >> 23;
+    if exponent(most) == exponent(f32::INFINITY) {
+        return f32::NAN;
+    }
+    let beyond = exponent(largest) - exponent(1.0);
+    let biased = exponent(most).saturating_sub(beyond);
+    if biased == 0 { f32::MIN_POSITIVE / 2.0 } else { f32::from_bits(biased << 23) }
+}
+
+/// Rounds a scale to its type and stores it; 1 for a group of zeros, or if the reciprocal would overflow.
+///
+/// # Safety
+/// There is room for it.
+#[inline(always)]
+unsafe fn store_scale(row: &Row, at: usize, scale: f32, is_zero: bool) -> f32 {
+    macro_rules! stored {
+        ($data_type:expr) => {{
+            write_scalar($data_type, row.scales, at, scale);
+            let rounded = read_scalar($data_type, row.scales, at);
+            if is_zero || (1.0 / rounded).is_infinite() {
+                write_scalar($data_type, row.scales, at, 1.0);
+                return 1.0;
+            }
+            rounded
+        }};
+    }
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match row.scale_type {
+            DataType::E8m0 => stored!(DataType::E8m0),
+            DataType::F8E4m3 => stored!(DataType::F8E4m3),
+            _ => stored!(DataType::F32),
+        }
+    }
+}
+
+/// Quantizes a row: its scales and zero points are stored, and its values become those of dst before rounding.
+///
+/// # Safety
+/// The row exists, its groups divide it, there is room for the scales, and the CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn quantize_row<S: Simd>(row: &Row) {
+    let mut start = 0;
+    let mut at = 0;
+    while start < row.cols {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let values = row.values.add(start);
+            let mut most = 0u32;
+            for i in 0..row.group {
+                most = most.max((*values.add(i)).to_bits() & MAGNITUDE);
+            }
+            let most = f32::from_bits(most);
+            if row.zero_points.is_null() {
+                let scale = scale_of(row.mode, most, row.largest);
+                let factor = 1.0 / store_scale(row, at, scale, most == 0.0);
+                let limit = row.limit;
+                for i in 0..row.group {
+                    let x = *values.add(i) * factor;
+                    let x = if x > limit { limit } else { x };
+                    *values.add(i) = if x < -limit { -limit } else { x };
+                }
+            } else {
+                let (mut low, mut high) = (0.0f32, 0.0f32);
+                for i in 0..row.group {
+                    let x = *values.add(i);
+                    low = if x < low { x } else { low };
+                    high = if x > high { x } else { high };
+                }
+                let range = if most.is_nan() { most } else { high - low };
+                let factor = 1.0 / store_scale(row, at, range / row.largest, range == 0.0);
+                // Rounded to nearest even: it is at most 255.
+                let zero = (-low * factor + TO_INTEGER) - TO_INTEGER;
+                // Conversions of NaN give 0.
+                row.zero_points.add(at).write_unaligned(zero as i32);
+                let zero = if zero.is_nan() { 0.0 } else { zero };
+                for i in 0..row.group {
+                    *values.add(i) = *values.add(i) * factor + zero;
+                }
+            }
+        }
+        start += row.group;
+        at += 1;
+    }
+}
+
+entry_points! {
+    /// The quantization of a row, per level.
+    mod entries: quantize_row<>(row: &Row) -> ();
+}
+
+impl Quantize {
+    /// Quantizes `cols` values of a row in place, for a store that rounds to dst's type.
+    ///
+    /// # Safety
+    /// The execution's buffers were checked, the row belongs to this thread, and the CPU supports the level.
+    pub(super) unsafe fn row(
+        &self,
+        level: Level,
+        arguments: &Arguments,
+        row: usize,
+        (values, cols): (*mut f32, usize),
+    ) {
+        let points = self.zero_points.as_ref();
+        let largest = largest(self.dst.data_type);
+        let row = Row {
+            values,
+            cols,
+            group: self.group,
+            largest,
+            limit: if self.dst.data_type.is_integer() { f32::INFINITY } else { largest },
+            mode: self.mode,
+            scale_type: self.scales.data_type,
+            scales: self.scales.at(arguments, row, 0),
+            zero_points: points.map_or(std::ptr::null_mut(), |p| p.at(arguments, row, 0).cast()),
+        };
+        let entry = entries::at(level).unwrap_or(entries::portable::entry_portable);
+        // SAFETY: guaranteed by the caller.
+        unsafe { entry(&row) };
+    }
+}

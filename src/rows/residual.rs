@@ -1,0 +1,154 @@
+//! The sum of src and a residual over dense rows, in one sweep: added in f32, rounded and stored, and staged as f32 if
+//! the kernel cannot read the stored sum.
+
+use crate::simd::{
+    Bf16, Element, F16, F32, LANES, Level, Map, Runtime, Simd, entry_points, map, rounded,
+};
+use crate::tensor::{DataType, RowMap};
+
+/// A tensor: the address of its first row, its rows, and its type.
+pub(super) type Tensor<P> = (P, RowMap, DataType);
+
+/// Sums of rows.
+pub(super) struct Addition {
+    pub(super) cols: usize,
+    pub(super) src: Tensor<*mut u8>,
+    pub(super) residual: Tensor<*mut u8>,
+    /// The stored sum.
+    pub(super) sum: Option<Tensor<*mut u8>>,
+    pub(super) sum_type: DataType,
+    /// Whether the f32 sum is staged, not the rounded one.
+    pub(super) exact: bool,
+    /// The stage of row 0, which need not exist, and the distance between rows, in elements.
+    pub(super) stage: Option<(*mut f32, usize)>,
+}
+
+/// A row of sums.
+struct Row<A, B, C> {
+    types: (A, B, C),
+    src: *const u8,
+    residual: *const u8,
+    /// Null if it is not stored.
+    sum: *mut u8,
+    /// Null if it is not staged.
+    stage: *mut u8,
+    exact: bool,
+}
+
+/// Vectors per iteration.
+const TURN: usize = 4;
+
+impl<A: Element, B: Element, C: Element> Row<A, B, C> {
+    /// # Safety
+    /// As [`Map::apply`], for `N` vectors.
+    #[inline(always)]
+    unsafe fn vectors<S: Simd, const N: usize>(&self, i: usize) {
+        let (src, residual, sum) = self.types;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let mut sums = [S::splat(0.0); N];
+            for v in 0..N {
+                let at = i + v * LANES;
+                sums[v] =
+                    S::add(src.load::<S>(self.src, at), residual.load::<S>(self.residual, at));
+            }
+            if !self.sum.is_null() {
+                sum.store_all::<S, N>(self.sum, i, &sums);
+            }
+            if !self.stage.is_null() {
+                for v in 0..N {
+                    let at = i + v * LANES;
+                    let value =
+                        if self.exact { sums[v] } else { rounded::<S, C>(sum, sums[v], LANES) };
+                    F32.store::<S>(self.stage, at, value);
+                }
+            }
+        }
+    }
+}
+
+impl<S: Simd, A: Element, B: Element, C: Element> Map<S> for Row<A, B, C> {
+    const UNROLL: usize = TURN;
+
+    #[inline(always)]
+    unsafe fn turn(&self, i: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.vectors::<S, TURN>(i) }
+    }
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.vectors::<S, 1>(i) }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        let (src, residual, sum) = self.types;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let x = src.load_n::<S>(self.src, i, n);
+            let value = S::add(x, residual.load_n::<S>(self.residual, i, n));
+            if !self.sum.is_null() {
+                sum.store_n::<S>(self.sum, i, value, n);
+            }
+            if !self.stage.is_null() {
+                let value = if self.exact { value } else { rounded::<S, C>(sum, value, n) };
+                F32.store_n::<S>(self.stage, i, value, n);
+            }
+        }
+    }
+}
+
+/// Adds rows `first` to `last - 1`.
+///
+/// # Safety
+/// The rows exist and belong to this thread, and the CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn add_rows<S: Simd, A: Element, B: Element, C: Element>(
+    sums: &Addition,
+    first: usize,
+    last: usize,
+) {
+    let types = (A::of(sums.src.2), B::of(sums.residual.2), C::of(sums.sum_type));
+    for row in first..last {
+        let sum = sums.sum.map_or(std::ptr::null_mut(), |(start, rows, _)| {
+            start.wrapping_add(rows.offset(row) * types.2.size())
+        });
+        let stage = sums.stage.map_or(std::ptr::null_mut(), |(start, step)| {
+            start.wrapping_add(row * step).cast::<u8>()
+        });
+        let op = Row {
+            types,
+            src: sums.src.0.wrapping_add(sums.src.1.offset(row) * types.0.size()),
+            residual: sums.residual.0.wrapping_add(sums.residual.1.offset(row) * types.1.size()),
+            sum,
+            stage,
+            exact: sums.exact,
+        };
+        // SAFETY: guaranteed by the caller.
+        unsafe { map::<S, _>(sums.cols, &op) };
+    }
+}
+
+entry_points! {
+    /// The sums, per level.
+    mod entries: add_rows<A: Element, B: Element, C: Element>(
+        sums: &Addition, first: usize, last: usize
+    ) -> ();
+}
+
+/// Adds rows from a first to before a last one.
+pub(super) type AddEntry = unsafe fn(&Addition, usize, usize);
+
+/// The function for types of src, residual and sum: f32, bf16 or f16.
+pub(super) fn add_entry(level: Level, types: [DataType; 3]) -> AddEntry {
+    use DataType::{Bf16 as B, F16 as H, F32 as F};
+    let entry = match types {
+        [F, F, F] => entries::at::<F32, F32, F32>(level),
+        [B, B, B] => entries::at::<Bf16, Bf16, Bf16>(level),
+        [H, H, H] => entries::at::<F16, F16, F16>(level),
+        [B, F, F] => entries::at::<Bf16, F32, F32>(level),
+        [H, F, F] => entries::at::<F16, F32, F32>(level),
+        _ => entries::at::<Runtime, Runtime, Runtime>(level),
+    };
+    entry.unwrap_or(entries::portable::entry_portable::<Runtime, Runtime, Runtime>)
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * What is computed around a layer normalization: a residual, gates, a partial norm,
+ * 1 + scale, rounding before the scale, and dynamic scales. Forward against the
+ * formula in double on every level; attributes, queries, and what is refused.
+ */
+#include "levels.h"
+#include "refused.h"
+#include "tensor.h"
+
+#include <math.h>
+
+static norm_engine_t engine;
+static norm_stream_t stream;
+
+enum { ROWS = 7, COLS = 83, COUNT = ROWS * COLS };
+static const norm_dim_t dims[] = {ROWS, COLS};
+static const float epsilon = 1e-3f;
+
+static norm_memory_desc_t rows_of(norm_data_type_t type) {
+    norm_memory_desc_t desc = NULL;
+    MUST(norm_memory_desc_create_with_tag(&desc, 2, dims, type, norm_ab));
+    return desc;
+}
+
+static norm_primitive_attr_t attributes(void) {
+    norm_primitive_attr_t attr = NULL;
+    MUST(norm_primitive_attr_create(&attr));
+    return attr;
+}
+
+static norm_status_t forward(norm_primitive_desc_t *pd, norm_memory_desc_t src,
+        norm_memory_desc_t dst, unsigned flags, norm_primitive_attr_t attr) {
+    return norm_layer_normalization_forward_primitive_desc_create(pd, engine,
+            norm_forward_training, src, dst, NULL, epsilon, flags, attr);
+}
+
+/* Executes with f32 tensors; the descriptors are those of the primitive. */
+static void execute(norm_primitive_desc_t pd, int count, const int *ids, void *const *data) {
+    norm_primitive_t primitive = NULL;
+    norm_exec_arg_t args[12];
+    MUST(norm_primitive_create(&primitive, pd));
+    for (int i = 0; i < count; ++i) {
+        const_norm_memory_desc_t desc
+                = norm_primitive_desc_query_md(pd, norm_query_exec_arg_md, ids[i]);
+        EXPECT(desc != NULL);
+        args[i].arg = ids[i];
+        args[i].memory = NULL;
+        MUST(norm_memory_create(&args[i].memory, desc, engine, data[i]));
+    }
+    MUST(norm_primitive_execute(primitive, stream, count, args));
+    for (int i = 0; i < count; ++i)
+        MUST(norm_memory_destroy(args[i].memory));
+    MUST(norm_primitive_destroy(primitive));
+}
+
+static float src[COUNT], residual[COUNT], gate[COUNT], sum[COUNT], dst[COUNT],
+        variance[ROWS], scale[COLS];
+
+static double swish(double x, double alpha) {
+    return x / (1 + exp(-alpha * x));
+}
+
+/* All at once: a residual, a gate, a partial norm and 1 + scale. */
+static void compare(unsigned flags, int with_residual, int partial) {
+    const int ids[] = {NORM_ARG_SRC, NORM_ARG_DST, NORM_ARG_VARIANCE, NORM_ARG_SCALE,
+            NORM_ARG_GATE, NORM_ARG_RESIDUAL, NORM_ARG_RESIDUAL_DST};
+    void *const data[] = {src, dst, variance, scale, gate, residual, sum};
+    norm_primitive_attr_t attr = attributes();
+    norm_memory_desc_t rows = rows_of(norm_f32);
+    norm_primitive_desc_t pd = NULL;
+    MUST(norm_primitive_attr_set_gate(attr, rows, norm_eltwise_swish, 1.5f));
+    if (with_residual)
+        MUST(norm_primitive_attr_set_residual(attr, rows, rows, norm_residual_rounded));
+    MUST(norm_primitive_attr_set_partial_norm(attr, partial));
+    MUST(forward(&pd, rows, rows, flags, attr));
+    execute(pd, with_residual ? 7 : 5, ids, data);
+    int wrong = 0;
+    for (int r = 0; r < ROWS; ++r) {
+        double x[COLS], squares = 0;
+        for (int c = 0; c < COLS; ++c) {
+            const int at = r * COLS + c;
+            const float added = src[at] + residual[at];
+            x[c] = with_residual ? added : src[at];
+            wrong += with_residual && sum[at] != added;
+            if (flags & norm_gate_input) x[c] *= swish(gate[at], 1.5);
+            if (c < partial) squares += x[c] * x[c];
+        }
+        const double root = sqrt(squares / partial + epsilon);
+        wrong += fabs(variance[r] - squares / partial) > 1e-6 * variance[r];
+        for (int c = 0; c < COLS; ++c) {
+            double y = x[c] / root * (1 + (double)scale[c]);
+            if (flags & norm_gate_output) y *= swish(gate[r * COLS + c], 1.5);
+            wrong += fabs(dst[r * COLS + c] - y) > 1e-6 * fabs(y) + 1e-30;
+        }
+    }
+    snprintf(expect_case, sizeof expect_case, "flags %#x, residual %d, partial %d", flags,
+            with_residual, partial);
+    EXPECT(wrong == 0);
+    expect_case[0] = 0;
+    MUST(norm_primitive_desc_destroy(pd));
+    MUST(norm_memory_desc_destroy(rows));
+    MUST(norm_primitive_attr_destroy(attr));
+}
+
+/* The largest element of a group becomes the largest of the type. */
+static void compare_dynamic(norm_dim_t group) {
+    const int ids[] = {NORM_ARG_SRC, NORM_ARG_DST, NORM_ARG_VARIANCE,
+            NORM_ARG_ATTR_SCALES | NORM_ARG_DST};
+    static signed char codes[COUNT];
+    static float scales[COUNT];
+    void *const data[] = {src, codes, variance, scales};
+    const norm_dims_t groups = {1, group};
+    norm_primitive_attr_t attr = attributes();
+    norm_memory_desc_t rows = rows_of(norm_f32), bytes = rows_of(norm_s8);
+    norm_primitive_desc_t pd = NULL;
+    MUST(norm_primitive_attr_set_scales_v3(attr, NORM_ARG_DST, 3, 2, groups, norm_f32, 0,
+            norm_quantization_mode_dynamic_fp));
+    MUST(forward(&pd, rows, bytes, norm_rms_norm, attr));
+    execute(pd, 4, ids, data);
+    int wrong = 0;
+    for (int r = 0; r < ROWS; ++r) {
+        double squares = 0;
+        for (int c = 0; c < COLS; ++c)
+            squares += (double)src[r * COLS + c] * src[r * COLS + c];
+        const double root = sqrt(squares / COLS + epsilon);
+        for (int g = 0; g < COLS / group; ++g) {
+            double most = 0;
+            const float found = scales[r * (COLS / group) + g];
+            for (int c = 0; c < group; ++c)
+                most = fmax(most, fabs(src[r * COLS + g * group + c] / root));
+            /* The scale of zeros is 1. */
+            const double want = most == 0 ? 1 : most / 127;
+            wrong += fabs(found - want) > 1e-6 * found;
+            for (int c = 0; c < group; ++c) {
+                const int at = r * COLS + (int)(g * group) + c;
+                wrong += fabs(codes[at] - src[at] / root / found) > 0.5001;
+            }
+        }
+    }
+    EXPECT(wrong == 0);
+    MUST(norm_primitive_desc_destroy(pd));
+    MUST(norm_memory_desc_destroy(rows));
+    MUST(norm_memory_desc_destroy(bytes));
+    MUST(norm_primitive_attr_destroy(attr));
+}
+
+static void attributes_are_kept(void) {
+    norm_primitive_attr_t attr = attributes(), copy = NULL;
+    norm_memory_desc_t f32 = rows_of(norm_f32), bf16 = rows_of(norm_bf16);
+    const_norm_memory_desc_t first = f32, second = f32;
+    norm_residual_rounding_t rounding = norm_residual_exact;
+    norm_alg_kind_t alg = norm_eltwise_relu;
+    float alpha = 3;
+    norm_dim_t elements = 3;
+    MUST(norm_primitive_attr_get_residual(attr, &first, &second, &rounding));
+    EXPECT(first == NULL && second == NULL && rounding == norm_residual_rounded);
+    MUST(norm_primitive_attr_get_gate(attr, &first, &alg, &alpha));
+    EXPECT(first == NULL && alg == norm_alg_kind_undef && alpha == 0);
+    MUST(norm_primitive_attr_get_partial_norm(attr, &elements));
+    EXPECT(elements == 0);
+    MUST(norm_primitive_attr_set_residual(attr, bf16, f32, norm_residual_exact));
+    MUST(norm_primitive_attr_set_gate(attr, bf16, norm_eltwise_logistic, 0));
+    MUST(norm_primitive_attr_set_partial_norm(attr, 20));
+    MUST(norm_primitive_attr_clone(&copy, attr));
+    MUST(norm_primitive_attr_destroy(attr));
+    MUST(norm_primitive_attr_get_residual(copy, &first, &second, &rounding));
+    EXPECT(norm_memory_desc_equal(first, bf16) && norm_memory_desc_equal(second, f32));
+    EXPECT(rounding == norm_residual_exact);
+    MUST(norm_primitive_attr_get_gate(copy, &first, &alg, &alpha));
+    EXPECT(norm_memory_desc_equal(first, bf16) && alg == norm_eltwise_logistic);
+    MUST(norm_primitive_attr_get_partial_norm(copy, &elements));
+    EXPECT(elements == 20);
+    MUST(norm_primitive_attr_set_residual(copy, NULL, NULL, norm_residual_rounded));
+    MUST(norm_primitive_attr_set_gate(copy, NULL, norm_alg_kind_undef, 0));
+    MUST(norm_primitive_attr_get_residual(copy, &first, &second, &rounding));
+    EXPECT(first == NULL && second == NULL);
+    MUST(norm_primitive_attr_get_gate(copy, &first, NULL, NULL));
+    EXPECT(first == NULL);
+    MUST(norm_primitive_attr_destroy(copy));
+    MUST(norm_memory_desc_destroy(f32));
+    MUST(norm_memory_desc_destroy(bf16));
+}
+
+/* The constructor refuses `flags` with attributes. */
+#define REFUSED_FORWARD(want, parameter, flags, attr) \
+    do { \
+        norm_primitive_desc_t pd_ = UNTOUCHED; \
+        REFUSED(want, parameter, norm_layer_normalization_forward_primitive_desc_create, \
+                (&pd_, engine, norm_forward_training, rows, rows, NULL, epsilon, flags, attr)); \
+        EXPECT(pd_ == UNTOUCHED); \
+    } while (0)
+
+static void mistakes_are_refused(void) {
+    const norm_dim_t other_dims[] = {ROWS, COLS + 1};
+    norm_memory_desc_t rows = rows_of(norm_f32), bytes = rows_of(norm_s8), other = NULL;
+    norm_primitive_attr_t attr = attributes();
+    const unsigned rms = norm_rms_norm;
+    MUST(norm_memory_desc_create_with_tag(&other, 2, other_dims, norm_f32, norm_ab));
+    INVALID("rounding", norm_primitive_attr_set_residual, (attr, rows, rows, 7));
+    REFUSED(norm_unimplemented, "residual_desc", norm_primitive_attr_set_residual,
+            (attr, bytes, rows, norm_residual_rounded));
+    INVALID("alg_kind", norm_primitive_attr_set_gate, (attr, rows, norm_eltwise_relu, 0));
+    INVALID("alpha", norm_primitive_attr_set_gate, (attr, rows, norm_eltwise_swish, INFINITY));
+    INVALID("elements", norm_primitive_attr_set_partial_norm, (attr, -1));
+
+    REFUSED_FORWARD(norm_invalid_arguments, "flags", rms | norm_gate_output, attr);
+    REFUSED_FORWARD(norm_invalid_arguments, "flags", rms | norm_scale_plus_one, attr);
+    REFUSED_FORWARD(norm_invalid_arguments, "flags", 1U << 30, attr);
+    MUST(norm_primitive_attr_set_gate(attr, rows, norm_eltwise_swish, 1));
+    REFUSED_FORWARD(norm_invalid_arguments, "attr", rms, attr);
+    REFUSED_FORWARD(norm_invalid_arguments, "flags", norm_gate_input | norm_gate_output, attr);
+    MUST(norm_primitive_attr_set_gate(attr, other, norm_eltwise_swish, 1));
+    REFUSED_FORWARD(norm_invalid_arguments, "gate_desc", rms | norm_gate_output, attr);
+    MUST(norm_primitive_attr_set_gate(attr, NULL, norm_alg_kind_undef, 0));
+    MUST(norm_primitive_attr_set_residual(attr, other, rows, norm_residual_rounded));
+    REFUSED_FORWARD(norm_invalid_arguments, "residual_desc", rms, attr);
+    MUST(norm_primitive_attr_set_residual(attr, rows, other, norm_residual_rounded));
+    REFUSED_FORWARD(norm_invalid_arguments, "sum_desc", rms, attr);
+    MUST(norm_primitive_attr_set_residual(attr, NULL, NULL, norm_residual_rounded));
+    MUST(norm_primitive_attr_set_partial_norm(attr, COLS + 1));
+    REFUSED_FORWARD(norm_invalid_arguments, "attr", rms, attr);
+    MUST(norm_primitive_attr_set_partial_norm(attr, COLS));
+    REFUSED_FORWARD(norm_invalid_arguments, "attr", 0, attr);
+    MUST(norm_primitive_attr_destroy(attr));
+    MUST(norm_memory_desc_destroy(other));
+    MUST(norm_memory_desc_destroy(rows));
+    MUST(norm_memory_desc_destroy(bytes));
+}
+
+static void dynamic_mistakes_are_refused(void) {
+    const norm_dims_t seven = {1, 7};
+    norm_memory_desc_t rows = rows_of(norm_f32), bytes = rows_of(norm_s8);
+    norm_primitive_attr_t attr = attributes();
+    norm_primitive_desc_t pd = UNTOUCHED;
+    INVALID("qmode", norm_primitive_attr_set_scales_v3,
+            (attr, NORM_ARG_DST, 3, 2, seven, norm_f32, 0, 9));
+    MUST(norm_primitive_attr_set_scales_v3(attr, NORM_ARG_DST, 3, 2, seven, norm_f32, 0,
+            norm_quantization_mode_dynamic_fp));
+    /* 7 does not divide 83. */
+    INVALID("attr", norm_layer_normalization_forward_primitive_desc_create,
+            (&pd, engine, norm_forward_training, rows, bytes, NULL, epsilon, 0, attr));
+    EXPECT(strstr(norm_get_last_error(), "83") && strstr(norm_get_last_error(), "7"));
+    const norm_dims_t both = {ROWS, COLS};
+    MUST(norm_primitive_attr_set_scales_v3(attr, NORM_ARG_DST, 3, 2, both, norm_f32, 0,
+            norm_quantization_mode_dynamic_fp));
+    REFUSED(norm_unimplemented, "attr", norm_layer_normalization_forward_primitive_desc_create,
+            (&pd, engine, norm_forward_training, rows, bytes, NULL, epsilon, 0, attr));
+    const norm_dims_t row = {1, COLS};
+    MUST(norm_primitive_attr_set_scales_v3(attr, NORM_ARG_DST, 3, 2, row, norm_f32, 0,
+            norm_quantization_mode_dynamic_fp));
+    REFUSED(norm_unimplemented, "dst_desc", norm_layer_normalization_forward_primitive_desc_create,
+            (&pd, engine, norm_forward_training, rows, rows, NULL, epsilon, 0, attr));
+    EXPECT(pd == UNTOUCHED);
+    MUST(norm_primitive_attr_destroy(attr));
+    MUST(norm_memory_desc_destroy(rows));
+    MUST(norm_memory_desc_destroy(bytes));
+}
+
+static void backward_mistakes_are_refused(void) {
+    norm_memory_desc_t rows = rows_of(norm_f32), half = rows_of(norm_bf16);
+    norm_primitive_attr_t attr = attributes(), none = attributes();
+    norm_primitive_desc_t hint = NULL, pd = UNTOUCHED;
+    const unsigned flags = norm_rms_norm | norm_use_scale;
+    MUST(forward(&hint, rows, rows, flags | norm_scale_plus_one, none));
+    INVALID("flags", norm_layer_normalization_backward_primitive_desc_create,
+            (&pd, engine, norm_backward, rows, rows, rows, NULL, epsilon, flags, hint, none));
+    MUST(norm_primitive_attr_set_residual(attr, rows, NULL, norm_residual_rounded));
+    INVALID("attr", norm_layer_normalization_backward_primitive_desc_create,
+            (&pd, engine, norm_backward, rows, rows, rows, NULL, epsilon, flags, NULL, attr));
+    MUST(norm_primitive_attr_set_residual(attr, rows, half, norm_residual_rounded));
+    INVALID("src_desc", norm_layer_normalization_backward_primitive_desc_create,
+            (&pd, engine, norm_backward, rows, rows, rows, NULL, epsilon, flags, NULL, attr));
+    EXPECT(pd == UNTOUCHED);
+    MUST(norm_primitive_desc_destroy(hint));
+    MUST(norm_primitive_attr_destroy(attr));
+    MUST(norm_primitive_attr_destroy(none));
+    MUST(norm_memory_desc_destroy(rows));
+    MUST(norm_memory_desc_destroy(half));
+}
+
+static void run_level(void) {
+    const unsigned flags = norm_rms_norm | norm_use_scale | norm_scale_plus_one;
+    for (int partial = 1; partial <= COLS; partial += 41) {
+        for (int with_residual = 0; with_residual < 2; ++with_residual) {
+            compare(flags | norm_gate_input, with_residual, partial);
+            compare(flags | norm_gate_output, with_residual, partial);
+        }
+    }
+    compare_dynamic(1);
+    compare_dynamic(COLS);
+}
+
+int main(void) {
+    MUST(norm_engine_create(&engine, norm_cpu, 0));
+    MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
+    for (int i = 0; i < COUNT; ++i) {
+        src[i] = (float)((i * 37 % 101) - 50) / 16;
+        residual[i] = (float)((i * 53 % 97) - 48) / 64;
+        gate[i] = (float)((i * 29 % 89) - 44) / 8;
+    }
+    for (int c = 0; c < COLS; ++c)
+        scale[c] = (float)(c % 13 - 6) / 8;
+    attributes_are_kept();
+    mistakes_are_refused();
+    dynamic_mistakes_are_refused();
+    backward_mistakes_are_refused();
+    norm_cpu_isa_t levels[LEVELS_MAX];
+    const int count = levels_here(levels);
+    for (int i = 0; i < count; ++i) {
+        MUST(norm_set_max_cpu_isa(levels[i]));
+        run_level();
+    }
+    MUST(norm_stream_destroy(stream));
+    MUST(norm_engine_destroy(engine));
+    return expect_summary("around");
+}

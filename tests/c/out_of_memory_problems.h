@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * More problems of out_of_memory.c, which includes this file.
+ */
+#ifndef OUT_OF_MEMORY_PROBLEMS_H
+#define OUT_OF_MEMORY_PROBLEMS_H
+
+static void scaled(void) {
+    norm_primitive_attr_t attr = NULL;
+    norm_primitive_desc_t desc = NULL;
+    const norm_dims_t one = {1};
+    norm_memory_desc_t factor_desc = NULL, half = NULL;
+    MUST(norm_primitive_attr_create(&attr));
+    MUST(norm_primitive_attr_set_scales_mask(attr, NORM_ARG_SRC, 0));
+    MUST(norm_memory_desc_create_with_tag(&factor_desc, 1, one, norm_f32, norm_a));
+    MUST(norm_memory_desc_clone(&half, rows_desc));
+    MUST(norm_memory_desc_set_data_type(half, norm_bf16));
+    WATCH(desc);
+    CALL(norm_layer_normalization_forward_primitive_desc_create,
+            (&desc, engine, norm_forward_inference, half, rows_desc, NULL, 1e-5f, norm_rms_norm,
+                    attr));
+    const norm_exec_arg_t args[] = {{NORM_ARG_SRC, memory(half, src)},
+            {NORM_ARG_DST, memory(rows_desc, dst)},
+            {NORM_ARG_ATTR_SCALES | NORM_ARG_SRC, memory(factor_desc, factor)}};
+    execute(desc, 3, args, dst, sizeof dst);
+    for (int i = 0; i < 3; ++i) CALL(norm_memory_destroy, (args[i].memory));
+    CALL(norm_primitive_desc_destroy, (desc));
+    CALL(norm_primitive_attr_destroy, (attr));
+    CALL(norm_memory_desc_destroy, (factor_desc));
+    CALL(norm_memory_desc_destroy, (half));
+}
+
+static void groups(void) {
+    norm_primitive_desc_t desc = NULL, second = NULL;
+    const unsigned flags = norm_use_scale;
+    WATCH(desc);
+    CALL(norm_group_normalization_forward_primitive_desc_create,
+            (&desc, engine, norm_forward_training, rows_desc, any_desc, 1, 1e-5f, flags, NULL));
+    WATCH(second);
+    CALL(norm_group_normalization_backward_primitive_desc_create,
+            (&second, engine, norm_backward, any_desc, rows_desc, rows_desc, 1, 1e-5f, flags, desc,
+                    NULL));
+    queries(desc);
+    const int stat = NORM_ARG_MEAN;
+    const_norm_memory_desc_t stats = norm_primitive_desc_query_md(desc, norm_query_exec_arg_md, stat);
+    const_norm_memory_desc_t channels
+            = norm_primitive_desc_query_md(desc, norm_query_exec_arg_md, NORM_ARG_SCALE);
+    EXPECT(norm_memory_desc_get_size(stats) <= sizeof mean);
+    EXPECT(norm_memory_desc_get_size(channels) <= sizeof scale);
+    const norm_exec_arg_t args[] = {{NORM_ARG_SRC, memory(rows_desc, src)},
+            {NORM_ARG_DST, memory(rows_desc, dst)}, {NORM_ARG_MEAN, memory(stats, mean)},
+            {NORM_ARG_VARIANCE, memory(stats, variance)}, {NORM_ARG_SCALE, memory(channels, scale)},
+            {NORM_ARG_DIFF_DST, memory(rows_desc, diff_dst)},
+            {NORM_ARG_DIFF_SRC, memory(rows_desc, diff_src)},
+            {NORM_ARG_DIFF_SCALE, memory(channels, diff_scale)}};
+    execute(desc, 8, args, dst, sizeof dst);
+    execute(second, 8, args, diff_src, sizeof diff_src);
+    for (int i = 0; i < 8; ++i) CALL(norm_memory_destroy, (args[i].memory));
+    CALL(norm_primitive_desc_destroy, (second));
+    CALL(norm_primitive_desc_destroy, (desc));
+}
+
+#endif
