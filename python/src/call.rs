@@ -14,12 +14,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::layout::{MAX_JOINED, check_overlaps, join};
+use crate::options::{Keywords, Options};
 use crate::output::{Output, allocate};
 use crate::plan::{Addresses, Operand, Operation, Problem, Strides, execute};
-use crate::tensor::{MAKE_CONTIGUOUS, Tensor, tuple};
+use crate::tensor::{Dims, MAKE_CONTIGUOUS, Tensor, tuple};
 
 /// Element types of src and dst.
-const FORWARD: &[DataType] = &[
+pub(crate) const FORWARD: &[DataType] = &[
     DataType::F32,
     DataType::Bf16,
     DataType::F16,
@@ -30,15 +31,23 @@ const FORWARD: &[DataType] = &[
     DataType::F8E5m2,
 ];
 /// Element types of the backward pass.
-const BACKWARD: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16, DataType::F64];
+pub(crate) const BACKWARD: &[DataType] =
+    &[DataType::F32, DataType::Bf16, DataType::F16, DataType::F64];
 /// Element types of scale and shift.
 const PARAMETERS: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16];
 
 /// An optional argument from Python.
 pub(crate) type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
-/// The most results: those of a pass backward.
-const MAX_RESULTS: usize = 3;
+/// Element types of gates and residuals.
+const BESIDE: &[DataType] = PARAMETERS;
+/// Element types that have dynamic scales.
+const QUANTIZED: &[DataType] = &[DataType::S8, DataType::U8, DataType::F8E4m3, DataType::F8E5m2];
+
+/// The most results: the gradients of src, scale, shift and gate.
+const MAX_RESULTS: usize = 4;
+/// The most inputs beside src: of a gradient, diff_dst, mean, variance, scale, shift, diff_sum and gate.
+const MAX_INPUTS: usize = 7;
 
 /// The arguments of one call.
 pub(crate) struct Call<'a, 'py> {
@@ -46,8 +55,9 @@ pub(crate) struct Call<'a, 'py> {
     prop_kind: PropKind,
     flags: Flags,
     epsilon: f32,
+    options: Options,
     src: Tensor<'a, 'py>,
-    inputs: ArrayVec<(Arg, Tensor<'a, 'py>), 5>,
+    inputs: ArrayVec<(Arg, Tensor<'a, 'py>), MAX_INPUTS>,
     outputs: ArrayVec<(Arg, Tensor<'a, 'py>), MAX_RESULTS>,
     /// In the order of `outputs`.
     results: ArrayVec<Output<'py>, MAX_RESULTS>,
@@ -72,7 +82,8 @@ impl<'a, 'py> Call<'a, 'py> {
         }
         let epsilon = epsilon as f32; // the library rejects what is not finite or negative
         let (inputs, outputs, results) = Default::default();
-        Ok(Self { py, prop_kind, flags, epsilon, src, inputs, outputs, results })
+        let options = Options::NONE;
+        Ok(Self { py, prop_kind, flags, epsilon, options, src, inputs, outputs, results })
     }
 
     fn cols(&self) -> usize {
@@ -145,6 +156,65 @@ impl<'a, 'py> Call<'a, 'py> {
         Ok(())
     }
 
+    /// Adds the options.
+    pub(crate) fn keywords(&mut self, keywords: &'a Keywords<'py>) -> PyResult<()> {
+        self.flags |= keywords.flags;
+        self.options = keywords.options;
+        if let Some((name, gate)) = &keywords.gate {
+            self.input_like_src(Arg::Gate, name, gate)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what is added to src.
+    pub(crate) fn residual(
+        &mut self,
+        residual: &'a Bound<'py, PyAny>,
+        exact: bool,
+    ) -> PyResult<()> {
+        self.options.exact = exact;
+        self.input_like_src(Arg::Residual, "residual", residual)
+    }
+
+    /// Adds the gradient of the stored sum of src and residual, which src is.
+    pub(crate) fn diff_sum(&mut self, diff_sum: Given<'a, 'py>) -> PyResult<()> {
+        let Some(diff_sum) = diff_sum else { return Ok(()) };
+        self.input_like_src(Arg::DiffResidualDst, "diff_sum", diff_sum)?;
+        let (_, tensor) = self.inputs.last().expect("diff_sum");
+        tensor.expect_type_of(&self.src)
+    }
+
+    fn input_like_src(
+        &mut self,
+        arg: Arg,
+        name: &'static str,
+        object: &'a Bound<'py, PyAny>,
+    ) -> PyResult<()> {
+        let tensor = Tensor::read(name, object)?;
+        tensor.expect_type(BESIDE)?;
+        self.expect_shape_of_src(&tensor)?;
+        self.inputs.push((arg, tensor));
+        Ok(())
+    }
+
+    /// Computes scales for groups of `group` elements of the rows of dst, the whole row without one.
+    pub(crate) fn quantize(&mut self, group: Option<usize>) -> PyResult<()> {
+        let cols = self.cols();
+        let group = group.unwrap_or(cols.max(1));
+        if group == 0 || !cols.is_multiple_of(group) {
+            return Err(PyValueError::new_err(format!(
+                "group is {group}: pass a divisor of {cols}, the last dimension of src"
+            )));
+        }
+        self.options.group = group;
+        Ok(())
+    }
+
+    /// The shape of dynamic scales.
+    fn shape_of_scales(&self) -> Dims {
+        self.rows().iter().copied().chain([self.cols() / self.options.group]).collect()
+    }
+
     /// Adds the gradient of the result.
     pub(crate) fn diff_dst(&mut self, diff_dst: &'a Bound<'py, PyAny>) -> PyResult<()> {
         let tensor = Tensor::read("diff_dst", diff_dst)?;
@@ -168,14 +238,30 @@ impl<'a, 'py> Call<'a, 'py> {
                 (tensor, Output::Array(out.clone()))
             }
             None => {
-                let input = |arg| self.inputs.iter().find(|(own, _)| *own == arg);
+                let input = |arg| {
+                    let (_, tensor) =
+                        self.inputs.iter().find(|(own, _)| *own == arg).expect("an input");
+                    tensor
+                };
+                let scales = (self.options.group > 0).then(|| self.shape_of_scales());
+                let scales = scales.as_deref().unwrap_or_default();
                 let (like, data_type, shape) = match arg {
                     Arg::Mean | Arg::Variance => (&self.src, DataType::F32, self.rows()),
                     Arg::DiffScale | Arg::DiffShift => {
                         let of = if arg == Arg::DiffScale { Arg::Scale } else { Arg::Shift };
-                        let (_, like) = input(of).expect("a parameter with a gradient");
+                        let like = input(of);
                         (like, like.data_type, &like.shape[..])
                     }
+                    Arg::ResidualDst => {
+                        let like = input(Arg::Residual);
+                        (like, like.data_type, &like.shape[..])
+                    }
+                    Arg::DiffGate => {
+                        let like = input(Arg::Gate);
+                        (like, like.data_type, &like.shape[..])
+                    }
+                    Arg::DstScale => (&self.src, DataType::F32, scales),
+                    Arg::DstZeroPoint => (&self.src, DataType::S32, scales),
                     _ => (&self.src, self.src.data_type, &self.src.shape[..]),
                 };
                 allocate(name, like, data_type, shape)?
@@ -195,8 +281,32 @@ impl<'a, 'py> Call<'a, 'py> {
                 let first = self.outputs.iter().find(|(own, _)| *own == Arg::DiffScale);
                 first.map_or(Ok(()), |(_, diff_scale)| tensor.expect_type_of(diff_scale))
             }
+            Arg::ResidualDst => {
+                tensor.expect_type(BESIDE)?;
+                self.expect_shape_of_src(tensor)
+            }
+            Arg::DiffGate => {
+                let gate = self.inputs.iter().find(|(own, _)| *own == Arg::Gate);
+                gate.map_or(Ok(()), |(_, gate)| tensor.expect_type_of(gate))?;
+                self.expect_shape_of_src(tensor)
+            }
+            Arg::DstScale | Arg::DstZeroPoint => {
+                let is_scale = arg == Arg::DstScale;
+                tensor.expect_type(&[if is_scale { DataType::F32 } else { DataType::S32 }])?;
+                tensor
+                    .expect_shape(&self.shape_of_scales(), "one element for each group of src")?;
+                if tensor.is_dense() {
+                    return Ok(());
+                }
+                let name = tensor.name;
+                Err(PyValueError::new_err(format!("{name} is not contiguous: {MAKE_CONTIGUOUS}")))
+            }
             _ => {
-                tensor.expect_type(if self.is_backward() { BACKWARD } else { FORWARD })?;
+                tensor.expect_type(match (self.options.group, self.is_backward()) {
+                    (0, false) => FORWARD,
+                    (0, true) => BACKWARD,
+                    _ => QUANTIZED,
+                })?;
                 self.expect_shape_of_src(tensor)
             }
         }
@@ -211,28 +321,38 @@ impl<'a, 'py> Call<'a, 'py> {
     }
 
     fn check_overlaps(&self) -> PyResult<()> {
-        let inputs: ArrayVec<_, 6> =
+        let inputs: ArrayVec<_, { MAX_INPUTS + 1 }> =
             std::iter::once(&self.src).chain(self.inputs.iter().map(|(_, input)| input)).collect();
         let outputs: ArrayVec<_, MAX_RESULTS> =
             self.outputs.iter().map(|(_, output)| output).collect();
-        let diff_dst = self.inputs.iter().find(|(arg, _)| *arg == Arg::DiffDst);
-        let source = diff_dst.map_or(&self.src, |(_, diff_dst)| diff_dst);
-        check_overlaps(&outputs, &inputs, (source, outputs[0]))
+        let input = |arg| self.inputs.iter().find(|(own, _)| *own == arg).map(|(_, tensor)| tensor);
+        let output =
+            |arg| self.outputs.iter().find(|(own, _)| *own == arg).map(|(_, tensor)| tensor);
+        // Others than the first are updated in place: the stream of residuals and the gate.
+        let pairs = [
+            Some((input(Arg::DiffDst).unwrap_or(&self.src), outputs[0])),
+            input(Arg::Residual).zip(output(Arg::ResidualDst)),
+            input(Arg::Gate).zip(output(Arg::DiffGate)),
+        ];
+        let pairs: ArrayVec<_, 3> = pairs.into_iter().flatten().collect();
+        check_overlaps(&outputs, &inputs, &pairs)
     }
 
     /// The key of the primitive, and the addresses of its arguments.
     fn problem(&self) -> PyResult<(Problem, Addresses)> {
         let all = || {
-            // The values of a shift have no part in gradients.
-            let unused = |arg| arg == Arg::Shift && self.is_backward();
+            // The values of a shift have no part in gradients but that of a gate of the result.
+            let gated = self.flags.contains(Flags::GATE_OUTPUT);
+            let unused = move |arg| arg == Arg::Shift && self.is_backward() && !gated;
             let others =
                 self.inputs.iter().chain(&self.outputs).map(|(arg, tensor)| (*arg, tensor));
             std::iter::once((Arg::Src, &self.src))
                 .chain(others)
                 .filter(move |(arg, _)| !unused(*arg))
         };
+        let has_rows = |arg| matches!(kind(arg), Kind::Rows | Kind::RowsAndCols);
         let by_rows: ArrayVec<_, MAX_JOINED> =
-            all().filter(|(arg, _)| kind(*arg) != Kind::Cols).map(|(_, tensor)| tensor).collect();
+            all().filter(|(arg, _)| has_rows(*arg)).map(|(_, tensor)| tensor).collect();
         let joined = join(self.rows(), &by_rows)?;
         let mut strides = joined.strides.iter();
         let step = |tensor: &Tensor<'_, '_>| match self.cols() {
@@ -245,6 +365,7 @@ impl<'a, 'py> Call<'a, 'py> {
             let mut own = || strides.next().expect("a tensor with rows").iter().copied();
             let strides = match kind(arg) {
                 Kind::Cols => Strides::from_iter([1]),
+                Kind::Groups => Strides::new(),
                 Kind::Rows => own().collect(),
                 // A single row is as far from the next as a dense one would be.
                 Kind::RowsAndCols => match joined.sizes[..] {
@@ -255,27 +376,32 @@ impl<'a, 'py> Call<'a, 'py> {
             operands.push(Operand { arg, data_type: tensor.data_type, strides });
             addresses.push(tensor.data);
         }
-        self.check_statistics(&operands)?;
+        check_pairs(&operands)?;
         let dims = joined.sizes.iter().copied().chain([self.cols()]).collect();
-        let Self { prop_kind, flags, epsilon, .. } = *self;
-        let operation = Operation::Normalization { flags, epsilon };
+        let Self { prop_kind, flags, epsilon, options, .. } = *self;
+        let operation = Operation::Normalization { flags, epsilon, options };
         Ok((Problem { prop_kind, operation, dims, operands }, addresses))
     }
+}
 
-    /// Mean and variance share a descriptor.
-    fn check_statistics(&self, operands: &[Operand]) -> PyResult<()> {
-        let strides = |arg| operands.iter().find(|operand| operand.arg == arg).map(|o| &o.strides);
-        match (strides(Arg::Mean), strides(Arg::Variance)) {
-            (Some(mean), Some(variance)) if mean != variance => {
-                Err(PyValueError::new_err(format!(
-                    "mean and variance have different strides, {} and {}: {MAKE_CONTIGUOUS}",
-                    tuple(mean),
-                    tuple(variance),
-                )))
+/// Rejects strides of two arguments that share a descriptor if they differ.
+fn check_pairs(operands: &[Operand]) -> PyResult<()> {
+    let strides = |arg| operands.iter().find(|operand| operand.arg == arg).map(|o| &o.strides);
+    for (first, second) in [(Arg::Mean, Arg::Variance), (Arg::Gate, Arg::DiffGate)] {
+        match (strides(first), strides(second)) {
+            (Some(one), Some(other)) if one != other => {
+                return Err(PyValueError::new_err(format!(
+                    "{} and {} have different strides, {} and {}: {MAKE_CONTIGUOUS}",
+                    first.name(),
+                    second.name(),
+                    tuple(one),
+                    tuple(other),
+                )));
             }
-            _ => Ok(()),
+            _ => {}
         }
     }
+    Ok(())
 }
 
 /// What an argument has an element for.
@@ -284,12 +410,15 @@ enum Kind {
     RowsAndCols,
     Rows,
     Cols,
+    /// Groups of each row.
+    Groups,
 }
 
 fn kind(arg: Arg) -> Kind {
     match arg {
         Arg::Mean | Arg::Variance => Kind::Rows,
         Arg::Scale | Arg::Shift | Arg::DiffScale | Arg::DiffShift => Kind::Cols,
+        Arg::DstScale | Arg::DstZeroPoint => Kind::Groups,
         _ => Kind::RowsAndCols,
     }
 }

@@ -11,7 +11,7 @@ use crate::tensor::{Dims, MAKE_CONTIGUOUS, Tensor};
 pub(crate) const MAX_ROW_DIMS: usize = 4;
 
 /// The most arrays of one call that have an element for each row or more.
-pub(crate) const MAX_JOINED: usize = 5;
+pub(crate) const MAX_JOINED: usize = 8;
 
 /// Sizes or strides of joined dimensions.
 pub(crate) type RowDims = ArrayVec<usize, MAX_ROW_DIMS>;
@@ -76,16 +76,18 @@ pub(crate) fn join(shape: &[usize], arrays: &[&Tensor<'_, '_>]) -> PyResult<Join
     })
 }
 
-/// Rejects outputs that share memory with another argument. `in_place` is the pair of an input and an
+/// Rejects outputs that share memory with another argument. `in_place` are pairs of an input and an
 /// output that may be the same array.
 pub(crate) fn check_overlaps(
     outputs: &[&Tensor<'_, '_>],
     inputs: &[&Tensor<'_, '_>],
-    in_place: (&Tensor<'_, '_>, &Tensor<'_, '_>),
+    in_place: &[(&Tensor<'_, '_>, &Tensor<'_, '_>)],
 ) -> PyResult<()> {
     for (at, output) in outputs.iter().enumerate() {
         for other in outputs[..at].iter().chain(inputs) {
-            let is_pair = std::ptr::eq(*other, in_place.0) && std::ptr::eq(*output, in_place.1);
+            let is_pair = in_place
+                .iter()
+                .any(|(input, to)| std::ptr::eq(*other, *input) && std::ptr::eq(*output, *to));
             if overlap(output, other) && !(is_pair && is_same(output, other)) {
                 let same = if is_pair {
                     format!(", or {} itself with the same type and layout", other.name)

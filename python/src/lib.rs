@@ -1,4 +1,4 @@
-//! The native module of the Python package `libnorm`: layer normalization, RMS normalization and
+//! The native module of the Python package `libnorm`: layer, RMS and group normalization and
 //! softmax of NumPy arrays and of whatever supports DLPack, without a copy.
 //!
 //! A call reads its arrays (`tensor`), checks them against each other (`call`), finds the
@@ -7,11 +7,16 @@
 
 mod call;
 mod dlpack;
+mod explain;
+mod groups;
 mod layout;
 mod normalization;
 mod numpy_array;
+mod options;
 mod output;
 mod plan;
+mod quantized;
+mod residual;
 mod settings;
 mod softmax;
 mod tensor;
@@ -22,9 +27,19 @@ mod _libnorm {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::explain::explain;
+    #[pymodule_export]
+    use crate::groups::{group_norm, group_norm_backward, group_norm_training};
+    #[pymodule_export]
     use crate::normalization::{
         layer_norm, layer_norm_backward, layer_norm_training, rms_norm, rms_norm_backward,
         rms_norm_training,
+    };
+    #[pymodule_export]
+    use crate::quantized::{layer_norm_quantized, rms_norm_quantized};
+    #[pymodule_export]
+    use crate::residual::{
+        add_layer_norm, add_layer_norm_training, add_rms_norm, add_rms_norm_training,
     };
     #[pymodule_export]
     use crate::settings::{

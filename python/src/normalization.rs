@@ -4,23 +4,26 @@ use norm_rs::layer_normalization::Flags;
 use norm_rs::primitive::{Arg, PropKind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::call::{Call, Given, outs};
+use crate::options::Keywords;
 
 /// What the functions of one direction have in common.
-struct Common<'a, 'py> {
-    flags: Flags,
-    src: &'a Bound<'py, PyAny>,
-    scale: Given<'a, 'py>,
-    shift: Given<'a, 'py>,
-    epsilon: f64,
+pub(crate) struct Common<'a, 'py> {
+    pub(crate) flags: Flags,
+    pub(crate) src: &'a Bound<'py, PyAny>,
+    pub(crate) scale: Given<'a, 'py>,
+    pub(crate) shift: Given<'a, 'py>,
+    pub(crate) epsilon: f64,
+    pub(crate) keywords: &'a Keywords<'py>,
 }
 
 impl<'a, 'py> Common<'a, 'py> {
-    fn call(self, prop_kind: PropKind, flags: Flags) -> PyResult<Call<'a, 'py>> {
+    pub(crate) fn call(self, prop_kind: PropKind, flags: Flags) -> PyResult<Call<'a, 'py>> {
         let mut call = Call::new(self.src, prop_kind, self.flags | flags, self.epsilon)?;
         call.parameters(self.scale, self.shift)?;
+        call.keywords(self.keywords)?;
         Ok(call)
     }
 
@@ -43,16 +46,27 @@ struct Gradients<'a, 'py> {
     diff_dst: &'a Bound<'py, PyAny>,
     mean: Given<'a, 'py>,
     variance: &'a Bound<'py, PyAny>,
+    diff_sum: Given<'a, 'py>,
     global_stats: bool,
     data_only: bool,
     out: Given<'a, 'py>,
 }
 
 impl<'py> Gradients<'_, 'py> {
-    fn compute(self, common: Common<'_, 'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let py = common.src.py();
+    /// The elements of `out`: three, and a fourth with a gate.
+    fn outs(&self, gated: bool) -> PyResult<[Option<Bound<'py, PyAny>>; 4]> {
+        if gated {
+            return outs(self.out, "diff_src, diff_scale, diff_shift, diff_gate");
+        }
         let [diff_src, diff_scale, diff_shift] =
             outs(self.out, "diff_src, diff_scale, diff_shift")?;
+        Ok([diff_src, diff_scale, diff_shift, None])
+    }
+
+    fn compute(self, common: Common<'_, 'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = common.src.py();
+        let gated = common.keywords.gate.is_some();
+        let [diff_src, diff_scale, diff_shift, diff_gate] = self.outs(gated)?;
         let wanted = |given: bool| given && !self.data_only;
         let (scale, shift) = (wanted(common.scale.is_some()), wanted(common.shift.is_some()));
         for (place, out, parameter, wanted) in
@@ -68,6 +82,7 @@ impl<'py> Gradients<'_, 'py> {
         let global = if self.global_stats { Flags::GLOBAL_STATS } else { Flags::NONE };
         let mut call = common.call(prop_kind, global)?;
         call.diff_dst(self.diff_dst)?;
+        call.diff_sum(self.diff_sum)?;
         call.statistics(self.mean, Some(self.variance))?;
         call.output(Arg::DiffSrc, "out[0]", diff_src.as_ref())?;
         if scale {
@@ -76,10 +91,13 @@ impl<'py> Gradients<'_, 'py> {
         if shift {
             call.output(Arg::DiffShift, "out[2]", diff_shift.as_ref())?;
         }
+        if gated {
+            call.output(Arg::DiffGate, "out[3]", diff_gate.as_ref())?;
+        }
         let mut results = call.run()?.into_iter();
-        let diff_src = results.next();
-        let diff_scale = if scale { results.next() } else { None };
-        PyTuple::new(py, [diff_src, diff_scale, results.next()])
+        let mut next = |there: bool| if there { results.next() } else { None };
+        let gradients = [next(true), next(scale), next(shift), next(gated)];
+        PyTuple::new(py, if gated { &gradients[..] } else { &gradients[..3] })
     }
 }
 
@@ -105,6 +123,12 @@ impl<'py> Gradients<'_, 'py> {
 ///     Statistics to use in place of the row's own; both or neither.
 /// out : array of shape (..., C), optional
 ///     Where the result is written, in any of the types of src; src itself computes in place.
+/// options
+///     gate : array of the shape of src (float32, bfloat16 or float16); the result is multiplied by
+///     silu(gate). gate_input : likewise; src * silu(gate_input) is normalized. gating : "silu" (default)
+///     or "sigmoid", the function of the gate. scale_plus_one : bool; 1 + scale in place of scale, added in
+///     float32. round_before_scale : bool; the normalized value is rounded to the type of src before scale
+///     and shift.
 ///
 /// Returns
 /// -------
@@ -115,7 +139,7 @@ impl<'py> Gradients<'_, 'py> {
 /// TypeError, ValueError
 ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
-#[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, mean=None, variance=None, out=None))]
+#[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, mean=None, variance=None, out=None, **options))]
 pub(crate) fn layer_norm<'py>(
     src: &Bound<'py, PyAny>,
     scale: Option<&Bound<'py, PyAny>>,
@@ -124,6 +148,7 @@ pub(crate) fn layer_norm<'py>(
     mean: Option<&Bound<'py, PyAny>>,
     variance: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let missing = match (mean, variance) {
         (Some(_), None) => Some("variance"),
@@ -135,7 +160,9 @@ pub(crate) fn layer_norm<'py>(
             "{missing} is missing: pass both mean and variance, or neither to compute them"
         )));
     }
-    let common = Common { flags: Flags::NONE, src, scale, shift, epsilon };
+    let keywords = Keywords::read("layer_norm", options)?;
+    let keywords = &keywords;
+    let common = Common { flags: Flags::NONE, src, scale, shift, epsilon, keywords };
     common.inference(mean, variance, out)
 }
 
@@ -160,6 +187,13 @@ pub(crate) fn layer_norm<'py>(
 ///     Means of squares to use in place of the row's own.
 /// out : array of shape (..., C), optional
 ///     Where the result is written, in any of the types of src; src itself computes in place.
+/// options
+///     gate : array of the shape of src (float32, bfloat16 or float16); the result is multiplied by
+///     silu(gate). gate_input : likewise; src * silu(gate_input) is normalized. gating : "silu" (default)
+///     or "sigmoid", the function of the gate. scale_plus_one : bool; 1 + scale in place of scale, added in
+///     float32. round_before_scale : bool; the normalized value is rounded to the type of src before scale
+///     and shift. partial : int; the mean of the squares is that of
+///     the first elements of the row.
 ///
 /// Returns
 /// -------
@@ -170,7 +204,7 @@ pub(crate) fn layer_norm<'py>(
 /// TypeError, ValueError
 ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
-#[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, variance=None, out=None))]
+#[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, variance=None, out=None, **options))]
 pub(crate) fn rms_norm<'py>(
     src: &Bound<'py, PyAny>,
     scale: Option<&Bound<'py, PyAny>>,
@@ -178,14 +212,17 @@ pub(crate) fn rms_norm<'py>(
     epsilon: f64,
     variance: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let common = Common { flags: Flags::RMS_NORM, src, scale, shift, epsilon };
+    let keywords = Keywords::read("rms_norm", options)?;
+    let keywords = &keywords;
+    let common = Common { flags: Flags::RMS_NORM, src, scale, shift, epsilon, keywords };
     common.inference(None, variance, out)
 }
 
 /// Layer normalization that also returns the statistics that layer_norm_backward needs.
 ///
-/// Formula and parameters are those of layer_norm, but for
+/// Formula, parameters and options are those of layer_norm, but for
 ///
 /// out : tuple (dst, mean, variance), optional
 ///     Where the results are written; None in place of an array for a new one.
@@ -195,16 +232,19 @@ pub(crate) fn rms_norm<'py>(
 /// (dst, mean, variance)
 ///     mean and variance are float32 of the shape of src without its last dimension.
 #[pyfunction]
-#[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, out=None))]
+#[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, out=None, **options))]
 pub(crate) fn layer_norm_training<'py>(
     src: &Bound<'py, PyAny>,
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
     epsilon: f64,
     out: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let [dst, mean, variance] = outs(out, "dst, mean, variance")?;
-    let common = Common { flags: Flags::NONE, src, scale, shift, epsilon };
+    let keywords = Keywords::read("layer_norm_training", options)?;
+    let keywords = &keywords;
+    let common = Common { flags: Flags::NONE, src, scale, shift, epsilon, keywords };
     let mut call = common.call(PropKind::ForwardTraining, Flags::NONE)?;
     call.output(Arg::Dst, "out[0]", dst.as_ref())?;
     call.output(Arg::Mean, "out[1]", mean.as_ref())?;
@@ -214,7 +254,7 @@ pub(crate) fn layer_norm_training<'py>(
 
 /// RMS normalization that also returns the statistics that rms_norm_backward needs.
 ///
-/// Formula and parameters are those of rms_norm, but for
+/// Formula, parameters and options are those of rms_norm, but for
 ///
 /// out : tuple (dst, variance), optional
 ///     Where the results are written; None in place of an array for a new one.
@@ -224,16 +264,19 @@ pub(crate) fn layer_norm_training<'py>(
 /// (dst, variance)
 ///     variance holds the means of squares: float32 of the shape of src without its last dimension.
 #[pyfunction]
-#[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, out=None))]
+#[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, out=None, **options))]
 pub(crate) fn rms_norm_training<'py>(
     src: &Bound<'py, PyAny>,
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
     epsilon: f64,
     out: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let [dst, variance] = outs(out, "dst, variance")?;
-    let common = Common { flags: Flags::RMS_NORM, src, scale, shift, epsilon };
+    let keywords = Keywords::read("rms_norm_training", options)?;
+    let keywords = &keywords;
+    let common = Common { flags: Flags::RMS_NORM, src, scale, shift, epsilon, keywords };
     let mut call = common.call(PropKind::ForwardTraining, Flags::NONE)?;
     call.output(Arg::Dst, "out[0]", dst.as_ref())?;
     call.output(Arg::Variance, "out[1]", variance.as_ref())?;
@@ -260,6 +303,9 @@ pub(crate) fn rms_norm_training<'py>(
 ///     Those of the forward pass. The values of shift are not read.
 /// epsilon : float
 ///     That of the forward pass.
+/// diff_sum : array of shape (..., C), optional
+///     The gradient of the sum that add_layer_norm returned, of the type of src. src is that sum, and diff_src
+///     the gradient of both summands.
 /// global_stats : bool
 ///     Mean and variance did not depend on src: diff_src = r * d.
 /// data_only : bool
@@ -267,6 +313,8 @@ pub(crate) fn rms_norm_training<'py>(
 /// out : tuple (diff_src, diff_scale, diff_shift), optional
 ///     Where the results are written; None in place of an array for a new one. diff_dst itself in the
 ///     place of diff_src computes in place.
+/// options
+///     Those of the forward pass. With gate or gate_input, results and out have a fourth element diff_gate.
 ///
 /// Returns
 /// -------
@@ -275,7 +323,7 @@ pub(crate) fn rms_norm_training<'py>(
 ///     passed, and with data_only.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, src, mean, variance, scale=None, shift=None, epsilon=1e-5, *,
-                    global_stats=false, data_only=false, out=None))]
+                    diff_sum=None, global_stats=false, data_only=false, out=None, **options))]
 #[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
 pub(crate) fn layer_norm_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
@@ -285,13 +333,17 @@ pub(crate) fn layer_norm_backward<'py>(
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
     epsilon: f64,
+    diff_sum: Option<&Bound<'py, PyAny>>,
     global_stats: bool,
     data_only: bool,
     out: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let mean = Some(mean);
-    let common = Common { flags: Flags::NONE, src, scale, shift, epsilon };
-    Gradients { diff_dst, mean, variance, global_stats, data_only, out }.compute(common)
+    let keywords = Keywords::read("layer_norm_backward", options)?;
+    let keywords = &keywords;
+    let common = Common { flags: Flags::NONE, src, scale, shift, epsilon, keywords };
+    Gradients { diff_dst, mean, variance, diff_sum, global_stats, data_only, out }.compute(common)
 }
 
 /// The gradients of RMS normalization.
@@ -314,6 +366,9 @@ pub(crate) fn layer_norm_backward<'py>(
 ///     Those of the forward pass. The values of shift are not read.
 /// epsilon : float
 ///     That of the forward pass.
+/// diff_sum : array of shape (..., C), optional
+///     The gradient of the sum that add_rms_norm returned, of the type of src. src is that sum, and diff_src
+///     the gradient of both summands.
 /// global_stats : bool
 ///     The means of squares did not depend on src: diff_src = r * d.
 /// data_only : bool
@@ -321,6 +376,8 @@ pub(crate) fn layer_norm_backward<'py>(
 /// out : tuple (diff_src, diff_scale, diff_shift), optional
 ///     Where the results are written; None in place of an array for a new one. diff_dst itself in the
 ///     place of diff_src computes in place.
+/// options
+///     Those of the forward pass. With gate or gate_input, results and out have a fourth element diff_gate.
 ///
 /// Returns
 /// -------
@@ -329,7 +386,7 @@ pub(crate) fn layer_norm_backward<'py>(
 ///     passed, and with data_only.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, src, variance, scale=None, shift=None, epsilon=1e-5, *,
-                    global_stats=false, data_only=false, out=None))]
+                    diff_sum=None, global_stats=false, data_only=false, out=None, **options))]
 #[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
 pub(crate) fn rms_norm_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
@@ -338,10 +395,15 @@ pub(crate) fn rms_norm_backward<'py>(
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
     epsilon: f64,
+    diff_sum: Option<&Bound<'py, PyAny>>,
     global_stats: bool,
     data_only: bool,
     out: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let common = Common { flags: Flags::RMS_NORM, src, scale, shift, epsilon };
-    Gradients { diff_dst, mean: None, variance, global_stats, data_only, out }.compute(common)
+    let keywords = Keywords::read("rms_norm_backward", options)?;
+    let keywords = &keywords;
+    let common = Common { flags: Flags::RMS_NORM, src, scale, shift, epsilon, keywords };
+    Gradients { diff_dst, mean: None, variance, diff_sum, global_stats, data_only, out }
+        .compute(common)
 }

@@ -124,6 +124,7 @@ fn data_type(
         n if n == NPY_TYPES::NPY_FLOAT as c_int => Some(DataType::F32),
         n if n == NPY_TYPES::NPY_DOUBLE as c_int => Some(DataType::F64),
         n if n == NPY_TYPES::NPY_HALF as c_int => Some(DataType::F16),
+        n if n == NPY_TYPES::NPY_INT as c_int => Some(DataType::S32),
         n if n == NPY_TYPES::NPY_BYTE as c_int => Some(DataType::S8),
         n if n == NPY_TYPES::NPY_UBYTE as c_int => Some(DataType::U8),
         n if n >= FIRST_OF_OTHERS => of_ml_dtypes(object, n)?,
@@ -163,7 +164,7 @@ fn of_ml_dtypes(object: &Bound<'_, PyAny>, number: c_int) -> PyResult<Option<Dat
     }))
 }
 
-/// A new array, not initialized: of `like`'s element type, or of float32.
+/// A new array, not initialized: of `like`'s element type, of float32 or of int32.
 pub(crate) fn allocate<'py>(
     like: &Tensor<'_, 'py>,
     data_type: DataType,
@@ -180,8 +181,12 @@ pub(crate) fn allocate<'py>(
             ffi::Py_INCREF(descr.cast());
             descr
         } else {
-            debug_assert_eq!(data_type, DataType::F32);
-            PY_ARRAY_API.PyArray_DescrFromType(py, NPY_TYPES::NPY_FLOAT as c_int)
+            debug_assert!(matches!(data_type, DataType::F32 | DataType::S32));
+            let number = match data_type {
+                DataType::S32 => NPY_TYPES::NPY_INT,
+                _ => NPY_TYPES::NPY_FLOAT,
+            };
+            PY_ARRAY_API.PyArray_DescrFromType(py, number as c_int)
         };
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
             py,

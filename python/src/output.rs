@@ -40,7 +40,7 @@ impl<'py> Output<'py> {
     }
 }
 
-/// A new array of the library of `like`: dense, and of its element type or float32.
+/// A new array of the library of `like`: dense, and of its element type, float32 or int32.
 pub(crate) fn allocate<'a, 'py>(
     name: &'static str,
     like: &Tensor<'a, 'py>,

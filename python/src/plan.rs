@@ -8,12 +8,17 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use arrayvec::ArrayVec;
+use norm_rs::group_normalization as group;
 use norm_rs::info::{CpuIsa, effective_cpu_isa};
 use norm_rs::layer_normalization::{Backward, Flags, Forward};
 use norm_rs::memory_desc::MAX_NDIMS;
 use norm_rs::primitive::{Arg, Args, Primitive, PropKind};
 use norm_rs::softmax::{self, Algorithm};
-use norm_rs::{DataType, Engine, Memory, MemoryDesc, Result, Stream};
+use norm_rs::{
+    Attr, DataType, DynamicScale, Engine, Memory, MemoryDesc, ResidualRounding, Result, Stream,
+};
+
+use crate::options::Options;
 
 /// The number of primitives that each thread keeps.
 ///
@@ -21,8 +26,9 @@ use norm_rs::{DataType, Engine, Memory, MemoryDesc, Result, Stream};
 /// at a time.
 const CACHED: usize = 32;
 
-/// The most arguments: src, diff_dst, diff_src, mean, variance, scale, diff_scale, diff_shift.
-const MAX_OPERANDS: usize = 8;
+/// The most arguments, those of a gradient: src, diff_dst, diff_src, mean, variance, scale, shift, diff_scale,
+/// diff_shift, diff_residual_dst, gate, diff_gate.
+const MAX_OPERANDS: usize = 12;
 
 /// Sizes or strides.
 pub(crate) type Strides = ArrayVec<usize, MAX_NDIMS>;
@@ -39,8 +45,21 @@ pub(crate) struct Operand {
 /// What is computed of the rows.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Operation {
-    Normalization { flags: Flags, epsilon: f32 },
-    Softmax { algorithm: Algorithm, axis: usize },
+    Normalization {
+        flags: Flags,
+        epsilon: f32,
+        options: Options,
+    },
+    /// Of the channels of each sample in `groups` groups.
+    GroupNormalization {
+        flags: Flags,
+        epsilon: f32,
+        groups: usize,
+    },
+    Softmax {
+        algorithm: Algorithm,
+        axis: usize,
+    },
 }
 
 /// What a primitive computes: the key of the cache.
@@ -58,17 +77,61 @@ impl Problem {
         self.operands.iter().find(|operand| operand.arg == arg)
     }
 
-    /// The descriptor of an argument: rows and columns, rows alone, or columns alone.
+    /// The descriptor of an argument.
     fn desc(&self, operand: &Operand) -> Result<MemoryDesc> {
         let Operand { arg, data_type, strides } = operand;
-        let dims = match arg {
-            Arg::Mean | Arg::Variance => &self.dims[..self.dims.len() - 1],
-            Arg::Scale | Arg::Shift | Arg::DiffScale | Arg::DiffShift => {
-                &self.dims[self.dims.len() - 1..]
+        let (rows, cols) = self.dims.split_at(self.dims.len() - 1);
+        let (statistics, parameters): (Strides, &[usize]) = match self.operation {
+            Operation::GroupNormalization { groups, .. } => {
+                ([self.dims[0], groups].into_iter().collect(), &self.dims[1..2])
             }
-            _ => &self.dims[..],
+            _ => (rows.iter().copied().collect(), cols),
         };
-        MemoryDesc::with_strides(dims, *data_type, strides)
+        match arg {
+            Arg::Mean | Arg::Variance => MemoryDesc::with_strides(&statistics, *data_type, strides),
+            Arg::Scale | Arg::Shift | Arg::DiffScale | Arg::DiffShift => {
+                MemoryDesc::with_strides(parameters, *data_type, strides)
+            }
+            Arg::DstScale | Arg::DstZeroPoint => {
+                let group = self.group().max(1);
+                let dims: Strides = rows.iter().copied().chain([cols[0] / group]).collect();
+                MemoryDesc::dense(&dims, *data_type)
+            }
+            _ => MemoryDesc::with_strides(&self.dims, *data_type, strides),
+        }
+    }
+
+    /// The elements that have a dynamic scale together, or 0.
+    fn group(&self) -> usize {
+        match self.operation {
+            Operation::Normalization { options, .. } => options.group,
+            _ => 0,
+        }
+    }
+
+    /// The attributes of a normalization.
+    fn attr(&self, options: &Options) -> Result<Attr> {
+        let mut attr = Attr::new()?;
+        let rounding =
+            if options.exact { ResidualRounding::Exact } else { ResidualRounding::Rounded };
+        if let Some(residual) = self.desc_of(Arg::Residual)? {
+            attr.set_residual(&residual, self.desc_of(Arg::ResidualDst)?.as_ref(), rounding)?;
+        }
+        if let Some(sum) = self.desc_of(Arg::DiffResidualDst)? {
+            attr.set_residual(&sum, Some(&sum), rounding)?;
+        }
+        if let Some(gate) = self.desc_of(Arg::Gate)? {
+            attr.set_gate(&gate, options.gating)?;
+        }
+        attr.set_partial_norm(options.partial)?;
+        if options.group > 0 {
+            let (group, ndims) = (options.group, self.dims.len());
+            attr.set_dynamic_scales(DynamicScale::Largest(DataType::F32), group, ndims)?;
+            if self.operand(Arg::DstZeroPoint).is_some() {
+                attr.set_dynamic_zero_points(group, ndims)?;
+            }
+        }
+        Ok(attr)
     }
 
     fn desc_of(&self, arg: Arg) -> Result<Option<MemoryDesc>> {
@@ -86,6 +149,8 @@ impl Problem {
 enum Computation {
     Forward(Forward),
     Backward(Backward),
+    Group(group::Forward),
+    GroupBackward(group::Backward),
     Softmax(softmax::Forward),
     SoftmaxBackward(softmax::Backward),
 }
@@ -93,8 +158,11 @@ enum Computation {
 impl Computation {
     fn new(engine: &Engine, problem: &Problem) -> Result<Self> {
         match problem.operation {
-            Operation::Normalization { flags, epsilon } => {
-                Self::normalization(engine, problem, flags, epsilon)
+            Operation::Normalization { flags, epsilon, options } => {
+                Self::normalization(engine, problem, (flags, epsilon), &options)
+            }
+            Operation::GroupNormalization { flags, epsilon, groups } => {
+                Self::groups(engine, problem, (flags, epsilon), groups as i64)
             }
             Operation::Softmax { algorithm, axis } => {
                 Self::softmax(engine, problem, algorithm, axis)
@@ -120,12 +188,37 @@ impl Computation {
         backward.build().map(Self::SoftmaxBackward)
     }
 
+    fn groups(
+        engine: &Engine,
+        problem: &Problem,
+        (flags, epsilon): (Flags, f32),
+        groups: i64,
+    ) -> Result<Self> {
+        let src = problem.desc_of(Arg::Src)?.expect("src");
+        if let Some(dst) = problem.desc_of(Arg::Dst)? {
+            let builder = match problem.prop_kind {
+                PropKind::ForwardTraining => group::Forward::training(engine, &src, groups),
+                _ => group::Forward::inference(engine, &src, groups),
+            };
+            return builder.dst(&dst).epsilon(epsilon).flags(flags).build().map(Self::Group);
+        }
+        let diff_src = problem.desc_of(Arg::DiffSrc)?.expect("diff_src");
+        let diff_dst = problem.desc_of(Arg::DiffDst)?.expect("diff_dst");
+        let builder = match problem.prop_kind {
+            PropKind::Backward => group::Backward::new(engine, &src, groups),
+            _ => group::Backward::data(engine, &src, groups),
+        };
+        let builder = builder.diff_src(&diff_src).diff_dst(&diff_dst);
+        builder.epsilon(epsilon).flags(flags).build().map(Self::GroupBackward)
+    }
+
     fn normalization(
         engine: &Engine,
         problem: &Problem,
-        flags: Flags,
-        epsilon: f32,
+        (flags, epsilon): (Flags, f32),
+        options: &Options,
     ) -> Result<Self> {
+        let attr = problem.attr(options)?;
         let src = problem.desc_of(Arg::Src)?.expect("src");
         let stats = match problem.desc_of(Arg::Variance)? {
             None => problem.desc_of(Arg::Mean)?,
@@ -140,7 +233,7 @@ impl Computation {
                     _ => Forward::inference(engine, &src),
                 };
                 let dst = problem.desc_of(Arg::Dst)?.expect("dst");
-                let mut builder = builder.dst(&dst).scale_shift_type(params);
+                let mut builder = builder.dst(&dst).scale_shift_type(params).attr(&attr);
                 if let Some(stats) = &stats {
                     builder = builder.stats(stats);
                 }
@@ -154,7 +247,7 @@ impl Computation {
                 let diff_src = problem.desc_of(Arg::DiffSrc)?.expect("diff_src");
                 let diff_dst = problem.desc_of(Arg::DiffDst)?.expect("diff_dst");
                 let diff_params = problem.type_of([Arg::DiffScale, Arg::DiffShift]);
-                let mut builder = builder.diff_src(&diff_src).diff_dst(&diff_dst);
+                let mut builder = builder.diff_src(&diff_src).diff_dst(&diff_dst).attr(&attr);
                 builder = builder.scale_shift_type(params).diff_scale_shift_type(diff_params);
                 if let Some(stats) = &stats {
                     builder = builder.stats(stats);
@@ -168,6 +261,8 @@ impl Computation {
         match self {
             Self::Forward(forward) => forward.primitive(),
             Self::Backward(backward) => backward.primitive(),
+            Self::Group(forward) => forward.primitive(),
+            Self::GroupBackward(backward) => backward.primitive(),
             Self::Softmax(forward) => forward.primitive(),
             Self::SoftmaxBackward(backward) => backward.primitive(),
         }

@@ -80,7 +80,7 @@ fn run(
 ) -> PyResult<()> {
     let tensors: ArrayVec<&Tensor<'_, '_>, 2> = inputs.iter().map(|(_, tensor)| *tensor).collect();
     let last = *tensors.last().expect("an input");
-    check_overlaps(&[to.1], &tensors, (last, to.1))?;
+    check_overlaps(&[to.1], &tensors, &[(last, to.1)])?;
     let mut operands = ArrayVec::new();
     let mut addresses = Addresses::new();
     for (arg, tensor) in inputs.iter().copied().chain([to]) {

@@ -19,7 +19,7 @@ LONG = ("layer_norm", "rms_norm", "layer_norm_backward", "rms_norm_backward")
 FUNCTIONS = [name for name in libnorm.__all__ if callable(getattr(libnorm, name))]
 
 
-@pytest.mark.parametrize(("page", "blocks"), [("docs/python.md", 4), ("python/README.md", 1), ("README.md", 1)])
+@pytest.mark.parametrize(("page", "blocks"), [("docs/python.md", 6), ("python/README.md", 1), ("README.md", 1)])
 def test_examples(page, blocks):
     text = (ROOT / page).read_text(encoding="utf-8")
     found = re.findall(r"```(python|text)\n(.*?)```", text, re.DOTALL)
@@ -53,8 +53,11 @@ def test_stubs_have_every_function():
 def test_stubs_have_the_parameters(name):
     arguments = stub_functions()[name]
     parameters = inspect.signature(getattr(libnorm, name)).parameters.values()
-    required = [p.name for p in parameters if p.default is p.empty]
+    options = [p.name for p in parameters if p.kind == p.VAR_KEYWORD]
+    assert ([arguments.kwarg.arg] if arguments.kwarg else []) == options
+    parameters = [p for p in parameters if p.kind != p.VAR_KEYWORD]
     positional = [p.name for p in parameters if p.kind != p.KEYWORD_ONLY]
+    required = [p.name for p in parameters if p.default is p.empty and p.name in positional]
     defaults = [p.default for p in parameters if p.kind != p.KEYWORD_ONLY and p.default is not p.empty]
     keywords = {p.name: p.default for p in parameters if p.kind == p.KEYWORD_ONLY}
     own = [argument.arg for argument in arguments.posonlyargs + arguments.args]
@@ -62,7 +65,8 @@ def test_stubs_have_the_parameters(name):
     assert own[: len(own) - len(arguments.defaults)] == required
     assert [ast.literal_eval(value) for value in arguments.defaults] == defaults
     own_keywords = [argument.arg for argument in arguments.kwonlyargs]
-    assert dict(zip(own_keywords, map(ast.literal_eval, arguments.kw_defaults))) == keywords
+    values = [inspect.Parameter.empty if v is None else ast.literal_eval(v) for v in arguments.kw_defaults]
+    assert dict(zip(own_keywords, values)) == keywords
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -1,5 +1,7 @@
 from collections.abc import Callable
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol, TypedDict, TypeVar
+
+from typing_extensions import Unpack
 
 class SupportsDLPack(Protocol):
     """An array of a library with DLPack, such as numpy.ndarray, torch.Tensor or jax.Array."""
@@ -10,6 +12,16 @@ class SupportsDLPack(Protocol):
     def __dlpack_device__(self) -> Callable[[], tuple[Any, Any]]: ...
 
 _Array = TypeVar("_Array", bound=SupportsDLPack)
+
+class _Options(TypedDict, total=False):
+    """What all normalizations of rows take as keywords; partial is of RMS normalization."""
+
+    gate: SupportsDLPack | None
+    gate_input: SupportsDLPack | None
+    gating: Literal["silu", "sigmoid"]
+    scale_plus_one: bool
+    round_before_scale: bool
+    partial: int | None
 
 __version__: Final[str]
 
@@ -22,6 +34,7 @@ def layer_norm(
     mean: SupportsDLPack | None = None,
     variance: SupportsDLPack | None = None,
     out: _Array | None = None,
+    **options: Unpack[_Options],
 ) -> _Array: ...
 def rms_norm(
     src: _Array,
@@ -31,6 +44,7 @@ def rms_norm(
     *,
     variance: SupportsDLPack | None = None,
     out: _Array | None = None,
+    **options: Unpack[_Options],
 ) -> _Array: ...
 def layer_norm_training(
     src: _Array,
@@ -39,6 +53,7 @@ def layer_norm_training(
     epsilon: float = 1e-5,
     *,
     out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
+    **options: Unpack[_Options],
 ) -> tuple[_Array, _Array, _Array]: ...
 def rms_norm_training(
     src: _Array,
@@ -47,6 +62,7 @@ def rms_norm_training(
     epsilon: float = 1e-5,
     *,
     out: tuple[_Array | None, _Array | None] | None = None,
+    **options: Unpack[_Options],
 ) -> tuple[_Array, _Array]: ...
 def layer_norm_backward(
     diff_dst: SupportsDLPack,
@@ -57,10 +73,12 @@ def layer_norm_backward(
     shift: _Array | None = None,
     epsilon: float = 1e-5,
     *,
+    diff_sum: SupportsDLPack | None = None,
     global_stats: bool = False,
     data_only: bool = False,
-    out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
-) -> tuple[_Array, _Array | None, _Array | None]: ...
+    out: tuple[_Array | None, ...] | None = None,
+    **options: Unpack[_Options],
+) -> tuple[_Array | None, ...]: ...
 def rms_norm_backward(
     diff_dst: SupportsDLPack,
     src: _Array,
@@ -69,10 +87,121 @@ def rms_norm_backward(
     shift: _Array | None = None,
     epsilon: float = 1e-5,
     *,
+    diff_sum: SupportsDLPack | None = None,
+    global_stats: bool = False,
+    data_only: bool = False,
+    out: tuple[_Array | None, ...] | None = None,
+    **options: Unpack[_Options],
+) -> tuple[_Array | None, ...]: ...
+def add_layer_norm(
+    src: _Array,
+    residual: _Array,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    exact: bool = False,
+    out: tuple[_Array | None, _Array | None] | None = None,
+    **options: Unpack[_Options],
+) -> tuple[_Array, _Array]: ...
+def add_rms_norm(
+    src: _Array,
+    residual: _Array,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    exact: bool = False,
+    out: tuple[_Array | None, _Array | None] | None = None,
+    **options: Unpack[_Options],
+) -> tuple[_Array, _Array]: ...
+def add_layer_norm_training(
+    src: _Array,
+    residual: _Array,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    exact: bool = False,
+    out: tuple[_Array | None, _Array | None, _Array | None, _Array | None] | None = None,
+    **options: Unpack[_Options],
+) -> tuple[_Array, _Array, _Array, _Array]: ...
+def add_rms_norm_training(
+    src: _Array,
+    residual: _Array,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    exact: bool = False,
+    out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
+    **options: Unpack[_Options],
+) -> tuple[_Array, _Array, _Array]: ...
+def layer_norm_quantized(
+    src: SupportsDLPack,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    out: _Array,
+    group: int | None = None,
+    **options: Unpack[_Options],
+) -> tuple[_Array, ...]: ...
+def rms_norm_quantized(
+    src: SupportsDLPack,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    out: _Array,
+    group: int | None = None,
+    **options: Unpack[_Options],
+) -> tuple[_Array, ...]: ...
+def group_norm(
+    src: _Array,
+    groups: int,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    rms: bool = False,
+    mean: SupportsDLPack | None = None,
+    variance: SupportsDLPack | None = None,
+    out: _Array | None = None,
+) -> _Array: ...
+def group_norm_training(
+    src: _Array,
+    groups: int,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    rms: bool = False,
+    out: tuple[_Array | None, ...] | None = None,
+) -> tuple[_Array, ...]: ...
+def group_norm_backward(
+    diff_dst: SupportsDLPack,
+    src: _Array,
+    groups: int,
+    mean: SupportsDLPack | None,
+    variance: SupportsDLPack,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    rms: bool = False,
     global_stats: bool = False,
     data_only: bool = False,
     out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
 ) -> tuple[_Array, _Array | None, _Array | None]: ...
+def explain(
+    src: SupportsDLPack,
+    scale: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    rms: bool = True,
+    row: int | None = None,
+) -> dict[str, Any]: ...
 def softmax(src: _Array, axis: int = -1, *, out: _Array | None = None) -> _Array: ...
 def log_softmax(src: _Array, axis: int = -1, *, out: _Array | None = None) -> _Array: ...
 def softmax_backward(

@@ -1,0 +1,112 @@
+//! Why is an output that small?
+
+use norm_rs::explain::{Explain, Warnings};
+use norm_rs::layer_normalization::Flags;
+use norm_rs::{DataType, Engine, Memory, MemoryDesc};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::call::{BACKWARD, Given, to_python};
+use crate::tensor::Tensor;
+
+/// The names of warnings.
+const WARNINGS: [(Warnings, &str); 5] = [
+    (Warnings::EPSILON_DOMINATES, "epsilon dominates"),
+    (Warnings::EPSILON_VANISHES, "epsilon vanishes"),
+    (Warnings::SQUARES_OVERFLOW, "squares overflow"),
+    (Warnings::ZERO_ROWS, "zero rows"),
+    (Warnings::NOT_FINITE, "not finite"),
+];
+
+/// The memory of an array. The array outlives it.
+fn memory(engine: &Engine, tensor: &Tensor<'_, '_>) -> norm_rs::Result<Memory<'static>> {
+    let desc = MemoryDesc::with_strides(&tensor.shape, tensor.data_type, &tensor.strides)?;
+    // SAFETY: the buffer is the array's, which is only read.
+    unsafe { Memory::from_raw(engine, &desc, tensor.data) }
+}
+
+/// Explains how a normalization changes the size of an array's rows: why is its output that small?
+///
+/// Parameters
+/// ----------
+/// src : array of shape (..., C)
+///     float32, bfloat16, float16 or float64.
+/// scale : array of shape (C,), optional
+///     float32, bfloat16 or float16.
+/// epsilon : float
+///     That of the normalization.
+/// rms : bool
+///     RMS normalization; layer normalization if False.
+/// row : int, optional
+///     One row in place of all.
+///
+/// Returns
+/// -------
+/// dict
+///     rows, cols, epsilon; rms_in, divisor (sqrt(rms_in**2 + epsilon)), ratio (rms_in / divisor),
+///     smallest_ratio and its row; scale_mean, scale_rms and the correlation of abs(scale) with the size of
+///     the elements; rms_out, amplification (rms_out / rms_in); warnings, a list of sentences' names; report,
+///     a text of several lines with the remedies and their effect.
+#[pyfunction]
+#[pyo3(signature = (src, scale=None, epsilon=1e-5, *, rms=true, row=None))]
+pub(crate) fn explain<'py>(
+    src: &Bound<'py, PyAny>,
+    scale: Given<'_, 'py>,
+    epsilon: f64,
+    rms: bool,
+    row: Option<usize>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let tensor = Tensor::read("src", src)?;
+    tensor.expect_type(BACKWARD)?;
+    if tensor.shape.is_empty() {
+        return Err(PyValueError::new_err(
+            "src has no dimensions: pass an array with at least one",
+        ));
+    }
+    let scale = scale.map(|scale| Tensor::read("scale", scale)).transpose()?;
+    if let Some(scale) = &scale {
+        scale.expect_type(&[DataType::F32, DataType::Bf16, DataType::F16])?;
+        scale
+            .expect_shape(&tensor.shape[tensor.shape.len() - 1..], "one element for each column")?;
+    }
+    let failed = |error| to_python(&error);
+    let engine = Engine::cpu().map_err(failed)?;
+    let rows = memory(&engine, &tensor).map_err(failed)?;
+    let factors = scale.map(|scale| memory(&engine, &scale)).transpose().map_err(failed)?;
+    let flags = if rms { Flags::RMS_NORM } else { Flags::NONE };
+    let mut explain = Explain::new(&rows).epsilon(epsilon as f32).flags(flags);
+    if let Some(factors) = &factors {
+        explain = explain.scale(factors);
+    }
+    if let Some(row) = row {
+        explain = explain.row(row);
+    }
+    let found = explain.measure().map_err(failed)?;
+    let dict = PyDict::new(src.py());
+    for (name, count) in [
+        ("rows", found.rows),
+        ("cols", found.cols),
+        ("smallest_ratio_row", found.smallest_ratio_row),
+    ] {
+        dict.set_item(name, count)?;
+    }
+    for (name, value) in [
+        ("epsilon", found.epsilon),
+        ("rms_in", found.rms_in),
+        ("divisor", found.divisor),
+        ("ratio", found.ratio),
+        ("smallest_ratio", found.smallest_ratio),
+        ("scale_mean", found.scale_mean),
+        ("scale_rms", found.scale_rms),
+        ("correlation", found.correlation),
+        ("rms_out", found.rms_out),
+        ("amplification", found.amplification),
+    ] {
+        dict.set_item(name, value)?;
+    }
+    let warnings = WARNINGS.iter().filter(|(warning, _)| found.warnings.contains(*warning));
+    dict.set_item("warnings", warnings.map(|(_, name)| *name).collect::<Vec<_>>())?;
+    dict.set_item("report", explain.report().map_err(failed)?)?;
+    Ok(dict)
+}

@@ -1,0 +1,104 @@
+//! The keyword options that all normalizations have.
+
+use norm_rs::Gating;
+use norm_rs::layer_normalization::Flags;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+/// What the options change of a primitive beside its flags and arguments.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Options {
+    pub(crate) gating: Gating,
+    /// Whether what follows a residual is computed from the f32 sum.
+    pub(crate) exact: bool,
+    /// The elements whose mean square is taken; 0 for all of a row.
+    pub(crate) partial: usize,
+    /// The elements that have a dynamic scale together; 0 without dynamic scales.
+    pub(crate) group: usize,
+}
+
+impl Options {
+    pub(crate) const NONE: Self =
+        Self { gating: Gating::Swish(1.0), exact: false, partial: 0, group: 0 };
+}
+
+/// The options as they were passed.
+pub(crate) struct Keywords<'py> {
+    pub(crate) flags: Flags,
+    pub(crate) options: Options,
+    /// The gate and the name that it was passed under.
+    pub(crate) gate: Option<(&'static str, Bound<'py, PyAny>)>,
+}
+
+/// The names of all options.
+const NAMES: &str = "gate, gate_input, gating, scale_plus_one, round_before_scale and partial";
+
+impl<'py> Keywords<'py> {
+    pub(crate) fn read(function: &str, given: Option<&Bound<'py, PyDict>>) -> PyResult<Self> {
+        let mut keywords = Self { flags: Flags::NONE, options: Options::NONE, gate: None };
+        for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
+            let name = name.cast_into::<PyString>()?;
+            keywords.set(function, name.to_str()?, value)?;
+        }
+        Ok(keywords)
+    }
+
+    fn set(&mut self, function: &str, name: &str, value: Bound<'py, PyAny>) -> PyResult<()> {
+        match name {
+            "gate" => self.set_gate("gate", Flags::GATE_OUTPUT, value)?,
+            "gate_input" => self.set_gate("gate_input", Flags::GATE_INPUT, value)?,
+            "gating" => self.options.gating = gating(&value)?,
+            "scale_plus_one" if value.extract()? => self.flags |= Flags::SCALE_PLUS_ONE,
+            "round_before_scale" if value.extract()? => self.flags |= Flags::ROUND_BEFORE_SCALE,
+            "scale_plus_one" | "round_before_scale" => {}
+            "partial" if value.is_none() => {}
+            "partial" => {
+                let count: i64 = value.extract()?;
+                self.options.partial =
+                    usize::try_from(count).ok().filter(|&count| count > 0).ok_or_else(|| {
+                        PyValueError::new_err(format!(
+                            "partial is {count}: pass the number of elements whose mean square is taken, 1 or \
+                             more, or None for all of a row"
+                        ))
+                    })?;
+            }
+            _ => {
+                return Err(PyTypeError::new_err(format!(
+                    "{function}() has no option {name}; the options are {NAMES}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn set_gate(
+        &mut self,
+        name: &'static str,
+        flag: Flags,
+        value: Bound<'py, PyAny>,
+    ) -> PyResult<()> {
+        if value.is_none() {
+            return Ok(());
+        }
+        if self.gate.is_some() {
+            return Err(PyValueError::new_err(
+                "gate and gate_input are both given: pass one of them",
+            ));
+        }
+        self.flags |= flag;
+        self.gate = Some((name, value));
+        Ok(())
+    }
+}
+
+fn gating(value: &Bound<'_, PyAny>) -> PyResult<Gating> {
+    let name: String = value.extract()?;
+    match name.as_str() {
+        "silu" => Ok(Gating::Swish(1.0)),
+        "sigmoid" => Ok(Gating::Logistic),
+        _ => {
+            Err(PyValueError::new_err(format!("gating is {name:?}: pass \"silu\" or \"sigmoid\"")))
+        }
+    }
+}

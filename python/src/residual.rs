@@ -1,0 +1,145 @@
+//! Normalization of the sum of an array and a residual.
+
+use norm_rs::layer_normalization::Flags;
+use norm_rs::primitive::{Arg, PropKind};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::call::{Given, outs};
+use crate::normalization::Common;
+use crate::options::Keywords;
+
+/// What is added to src, and how.
+struct Sum<'a, 'py> {
+    residual: &'a Bound<'py, PyAny>,
+    exact: bool,
+    out: Given<'a, 'py>,
+}
+
+impl<'py> Sum<'_, 'py> {
+    /// dst, the sum, and the statistics of training.
+    fn compute(self, common: Common<'_, 'py>, training: bool) -> PyResult<Bound<'py, PyTuple>> {
+        let py = common.src.py();
+        let rms = common.flags.contains(Flags::RMS_NORM);
+        let statistics: &[Arg] = match (training, rms) {
+            (false, _) => &[],
+            (true, true) => &[Arg::Variance],
+            (true, false) => &[Arg::Mean, Arg::Variance],
+        };
+        let names = ["out[0]", "out[1]", "out[2]", "out[3]"];
+        let all = [Arg::Dst, Arg::ResidualDst].iter().chain(statistics).zip(names);
+        let out = self.outs(statistics.len())?;
+        let prop_kind =
+            if training { PropKind::ForwardTraining } else { PropKind::ForwardInference };
+        let mut call = common.call(prop_kind, Flags::NONE)?;
+        call.residual(self.residual, self.exact)?;
+        for ((arg, name), out) in all.zip(&out) {
+            call.output(*arg, name, out.as_ref())?;
+        }
+        PyTuple::new(py, call.run()?)
+    }
+
+    fn outs(&self, statistics: usize) -> PyResult<[Option<Bound<'py, PyAny>>; 4]> {
+        match statistics {
+            0 => outs(self.out, "dst, sum").map(|[dst, sum]| [dst, sum, None, None]),
+            1 => outs(self.out, "dst, sum, variance").map(|[dst, sum, v]| [dst, sum, v, None]),
+            _ => outs(self.out, "dst, sum, mean, variance"),
+        }
+    }
+}
+
+macro_rules! functions {
+    ($($(#[$doc:meta])* $name:ident: $flags:expr, $training:expr;)*) => {$(
+        $(#[$doc])*
+        #[pyfunction]
+        #[pyo3(signature = (src, residual, scale=None, shift=None, epsilon=1e-5, *, exact=false, out=None,
+                            **options))]
+        #[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+        pub(crate) fn $name<'py>(
+            src: &Bound<'py, PyAny>,
+            residual: &Bound<'py, PyAny>,
+            scale: Option<&Bound<'py, PyAny>>,
+            shift: Option<&Bound<'py, PyAny>>,
+            epsilon: f64,
+            exact: bool,
+            out: Option<&Bound<'py, PyAny>>,
+            options: Option<&Bound<'py, PyDict>>,
+        ) -> PyResult<Bound<'py, PyTuple>> {
+            let keywords = &Keywords::read(stringify!($name), options)?;
+            let common = Common { flags: $flags, src, scale, shift, epsilon, keywords };
+            Sum { residual, exact, out }.compute(common, $training)
+        }
+    )*};
+}
+
+functions! {
+    /// Layer normalization of the sum of an array and a residual, in one pass.
+    ///
+    ///     sum = src + residual
+    ///     dst = layer_norm(sum, scale, shift, epsilon)
+    ///
+    /// Parameters
+    /// ----------
+    /// src : array of shape (..., C)
+    ///     As for layer_norm.
+    /// residual : array of shape (..., C)
+    ///     float32, bfloat16 or float16; also another type than src, such as a float32 stream over bfloat16
+    ///     blocks.
+    /// scale, shift, epsilon, options
+    ///     As for layer_norm.
+    /// exact : bool
+    ///     Normalize the float32 sum. By default the sum is normalized as it is stored: the bits are those of an
+    ///     addition followed by layer_norm of its result.
+    /// out : tuple (dst, sum), optional
+    ///     Where the results are written; None in place of an array for a new one. residual itself in the place
+    ///     of sum is updated in place.
+    ///
+    /// Returns
+    /// -------
+    /// (dst, sum)
+    ///     dst has the element type of src, sum that of residual.
+    add_layer_norm: Flags::NONE, false;
+
+    /// RMS normalization of the sum of an array and a residual, in one pass.
+    ///
+    ///     sum = src + residual
+    ///     dst = rms_norm(sum, scale, shift, epsilon)
+    ///
+    /// Parameters
+    /// ----------
+    /// src : array of shape (..., C)
+    ///     As for rms_norm.
+    /// residual : array of shape (..., C)
+    ///     float32, bfloat16 or float16; also another type than src, such as a float32 stream over bfloat16
+    ///     blocks.
+    /// scale, shift, epsilon, options
+    ///     As for rms_norm.
+    /// exact : bool
+    ///     Normalize the float32 sum. By default the sum is normalized as it is stored: the bits are those of an
+    ///     addition followed by rms_norm of its result.
+    /// out : tuple (dst, sum), optional
+    ///     Where the results are written; None in place of an array for a new one. residual itself in the place
+    ///     of sum is updated in place.
+    ///
+    /// Returns
+    /// -------
+    /// (dst, sum)
+    ///     dst has the element type of src, sum that of residual.
+    add_rms_norm: Flags::RMS_NORM, false;
+
+    /// add_layer_norm that also returns the statistics for layer_norm_backward, which takes sum as src.
+    ///
+    /// Returns
+    /// -------
+    /// (dst, sum, mean, variance)
+    ///     out is a tuple of the same.
+    add_layer_norm_training: Flags::NONE, true;
+
+    /// add_rms_norm that also returns the statistics for rms_norm_backward, which takes sum as src.
+    ///
+    /// Returns
+    /// -------
+    /// (dst, sum, variance)
+    ///     out is a tuple of the same.
+    add_rms_norm_training: Flags::RMS_NORM, true;
+}
