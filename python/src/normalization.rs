@@ -140,6 +140,7 @@ impl<'py> Gradients<'_, 'py> {
 ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, mean=None, variance=None, out=None, **options))]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
 pub(crate) fn layer_norm<'py>(
     src: &Bound<'py, PyAny>,
     scale: Option<&Bound<'py, PyAny>>,
