@@ -21,12 +21,16 @@ def aligned(np, array):
 
 
 class Case:
-    """A problem: x and dy of rows x cols, scale and shift, in f32 with values representable in the type."""
+    """A problem: x, residual and dy of rows x cols, scale and shift, in f32 with values representable in the type.
 
-    def __init__(self, np, rms, backward, dtype, shape, epsilon):
+    With `around` "residual" x and residual are added first, with "quantized" the result is int8 with a scale for
+    each row."""
+
+    def __init__(self, np, operation, dtype, shape, epsilon):
         import ml_dtypes
 
-        self.np, self.rms, self.backward = np, rms, backward
+        self.np = np
+        self.rms, self.backward, self.around = operation
         self.dtype, self.shape, self.epsilon = dtype, shape, epsilon
         self.type = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16}[dtype]
         random = np.random.default_rng(1)
@@ -36,7 +40,7 @@ class Case:
             exact = random.standard_normal(dims, dtype=np.float32)
             return self.decode(self.encode(exact))
 
-        self.x, self.dy = numbers(rows, cols), numbers(rows, cols)
+        self.x, self.dy, self.residual = (numbers(rows, cols) for _ in range(3))
         self.scale, self.shift = numbers(cols), numbers(cols)
 
     def encode(self, array):
@@ -48,10 +52,33 @@ class Case:
         return aligned(self.np, array.astype(self.np.float32))
 
 
+def of_libnorm_around(case):
+    """This library: the sum with a residual and its norm, or a norm that is quantized."""
+    import libnorm
+
+    np = case.np
+    x, residual, scale, shift = map(case.encode, (case.x, case.residual, case.scale, case.shift))
+    shift = None if case.rms else shift
+    if case.around == "residual":
+        norm = libnorm.add_rms_norm if case.rms else libnorm.add_layer_norm
+        out = (case.encode(np.zeros_like(case.x)), case.encode(np.zeros_like(case.x)))
+        call = lambda: norm(x, residual, scale, shift, case.epsilon, out=out)  # noqa: E731
+        return call, lambda: case.decode(out[0])
+    norm = libnorm.rms_norm_quantized if case.rms else libnorm.layer_norm_quantized
+    out, kept = aligned(np, np.zeros(case.shape, np.int8)), {}
+
+    def call():
+        kept["scales"] = norm(x, scale, shift, case.epsilon, out=out)[1]
+
+    return call, lambda: out * kept["scales"]
+
+
 def of_libnorm(case):
     """This library."""
     import libnorm
 
+    if case.around:
+        return of_libnorm_around(case)
     np = case.np
     x, scale, shift = case.encode(case.x), case.encode(case.scale), case.encode(case.shift)
     out, of_cols = case.encode(np.zeros_like(case.x)), case.encode(np.zeros_like(case.scale))
@@ -88,14 +115,22 @@ def of_torch(case, threads):
     torch.set_num_threads(threads)
     torch._functorch.config.donated_buffer = False
     dtype = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[case.dtype]
-    arrays = (case.x, case.dy, case.scale, case.shift)
-    x, dy, scale, shift = (torch.from_numpy(array).to(dtype) for array in arrays)
+    arrays = (case.x, case.dy, case.scale, case.shift, case.residual)
+    x, dy, scale, shift, residual = (torch.from_numpy(array).to(dtype) for array in arrays)
     cols, kept = x.shape[-1:], {}
 
     def forward(x, scale, shift):
         if case.rms:
             return functional.rms_norm(x, cols, scale, case.epsilon)
         return functional.layer_norm(x, cols, scale, shift, case.epsilon)
+
+    def around(x, scale, shift, residual):
+        if case.around == "residual":
+            total = x + residual
+            return forward(total, scale, shift), total
+        y = forward(x, scale, shift).float()
+        scales = y.abs().amax(-1, keepdim=True) / 127
+        return torch.round(y / scales).to(torch.int8), scales
 
     def compiled(function):
         torch.compiler.reset()
@@ -107,7 +142,14 @@ def of_torch(case, threads):
 
         return name, call, lambda: kept[name].float().numpy()
 
-    if not case.backward:
+    if case.around:
+        plain = (lambda y, _: y.float()) if case.around == "residual" else (lambda y, by: y.float() * by)
+        for name, function in (("torch", around), ("torch.compile", compiled(around))):
+            operands = (x, scale, shift, residual)
+            call = torch.no_grad()(lambda function=function, operands=operands: function(*operands))
+            name, call, _ = keep(name, call)
+            yield name, call, lambda name=name: plain(*kept[name]).numpy()
+    elif not case.backward:
         for name, function in (("torch", forward), ("torch.compile", compiled(forward))):
             yield keep(name, torch.no_grad()(lambda function=function: function(x, scale, shift)))
     elif not case.rms:
@@ -133,7 +175,7 @@ def of_torch(case, threads):
 
 def of_onnx_runtime(case, threads):
     """ONNX Runtime, with inputs and outputs bound."""
-    if case.backward:
+    if case.backward or case.around == "quantized":
         return
     try:
         import onnxruntime
@@ -147,18 +189,24 @@ def of_onnx_runtime(case, threads):
     if not case.rms:
         arrays["shift"] = case.shift
     op = ("RMSNormalization", 23) if case.rms else ("LayerNormalization", 17)
+    outputs, options, domains = ["y"], {"axis": -1}, [helper.make_opsetid("", op[1])]
+    if case.around == "residual":
+        op = ("SkipSimplifiedLayerNormalization" if case.rms else "SkipLayerNormalization", 1)
+        arrays = {"x": case.x, "residual": case.residual, **{n: a for n, a in arrays.items() if n != "x"}}
+        outputs, options = ["y", "", "", "sum"], {"domain": "com.microsoft"}
+        domains.append(helper.make_opsetid("com.microsoft", 1))
     tensor = helper.make_tensor_value_info
     graph = helper.make_graph(
-        [helper.make_node(op[0], list(arrays), ["y"], axis=-1, epsilon=case.epsilon)],
+        [helper.make_node(op[0], list(arrays), outputs, epsilon=case.epsilon, **options)],
         "norm",
         [tensor(name, kind, array.shape) for name, array in arrays.items()],
-        [tensor("y", kind, case.shape)],
+        [tensor(name, kind, case.shape) for name in outputs if name],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", op[1])])
+    model = helper.make_model(graph, opset_imports=domains)
     model.ir_version = 10
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 4
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = threads
+    settings.log_severity_level = 4
 
     def value(array):
         if case.dtype == "bf16":
@@ -167,22 +215,23 @@ def of_onnx_runtime(case, threads):
         return onnxruntime.OrtValue.ortvalue_from_numpy(array)
 
     encoded = {name: case.encode(array) for name, array in arrays.items()}
-    y = case.encode(case.np.zeros(case.shape, dtype=case.np.float32))
+    results = {name: case.encode(case.np.zeros(case.shape, dtype=case.np.float32)) for name in outputs if name}
     try:
         session = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            model.SerializeToString(), settings, providers=["CPUExecutionProvider"]
         )
         binding, values = session.io_binding(), {name: value(a) for name, a in encoded.items()}
         for name, bound in values.items():
             binding.bind_ortvalue_input(name, bound)
-        binding.bind_ortvalue_output("y", value(y))
+        for name, array in results.items():
+            binding.bind_ortvalue_output(name, value(array))
         session.run_with_iobinding(binding)
     except Exception as error:  # pylint: disable=broad-except
         REASONS[f"onnxruntime, {op[0]} in {case.dtype}"] = str(error).splitlines()[0]
         return
     # The closure keeps arrays and values alive.
     holds = (encoded, values)
-    yield "onnxruntime", lambda: session.run_with_iobinding(binding), lambda: holds and case.decode(y)
+    yield "onnxruntime", lambda: session.run_with_iobinding(binding), lambda: holds and case.decode(results["y"])
 
 
 class GgmlParameters(ctypes.Structure):
@@ -235,7 +284,7 @@ def load_ggml(folder):
 
 def of_ggml(case, threads, libraries):
     """ggml: RMS_NORM and MUL, which its CPU backend fuses, or NORM, MUL and ADD in place; f32 only."""
-    if libraries is None or case.backward or case.dtype != "f32":
+    if libraries is None or case.backward or case.around or case.dtype != "f32":
         return
     base, cpu = libraries
     rows, cols = case.shape
@@ -279,7 +328,7 @@ def load_candle(library):
 
 def of_candle(case, library):
     """candle's fused operations, which allocate their results."""
-    if library is None or case.backward:
+    if library is None or case.backward or case.around:
         return
     shift = None if case.rms else case.shift.ctypes.data
     bits = {"f32": 32, "bf16": -16, "f16": 16}[case.dtype]
