@@ -90,11 +90,7 @@ pub(super) unsafe fn eltwise<S: Simd>(
 /// # Safety
 /// There are as many others as elements of the chunk. The CPU supports the instruction set of `S`.
 #[inline(always)]
-pub(super) unsafe fn binary<S: Simd>(
-    chunk: Chunk,
-    algorithm: BinaryAlgorithm,
-    others: *const f32,
-) {
+pub(super) unsafe fn binary<S: Simd>(chunk: Chunk, algorithm: BinaryAlgorithm, others: *const f32) {
     use BinaryAlgorithm as B;
     match algorithm {
         B::Add => each!(chunk, by 4, |x, y: others| x + y),
@@ -117,11 +113,7 @@ pub(super) unsafe fn binary<S: Simd>(
 /// # Safety
 /// As [`binary`].
 #[inline(always)]
-pub(super) unsafe fn select<S: Simd>(
-    chunk: Chunk,
-    others: *const f32,
-    conditions: *const f32,
-) {
+pub(super) unsafe fn select<S: Simd>(chunk: Chunk, others: *const f32, conditions: *const f32) {
     each!(chunk, |x, y: others, condition: conditions| condition.eq(0.0).select(y, x));
 }
 

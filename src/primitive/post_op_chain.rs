@@ -59,11 +59,17 @@ enum Step {
 /// The function of an elementwise primitive.
 #[derive(Clone, Copy)]
 pub(crate) enum Start {
-    Eltwise { algorithm: EltwiseAlgorithm, alpha: f32, beta: f32 },
+    Eltwise {
+        algorithm: EltwiseAlgorithm,
+        alpha: f32,
+        beta: f32,
+    },
     /// Of src or dst, and diff_dst.
     Gradient(Gradient),
     /// Of src0 and src1, and the condition if there is one.
-    Binary { algorithm: BinaryAlgorithm },
+    Binary {
+        algorithm: BinaryAlgorithm,
+    },
 }
 
 impl Start {
@@ -472,7 +478,10 @@ unsafe fn apply_to_rows<S: Simd>(
         let mut col = 0;
         while col < rows.cols {
             let len = most.min(rows.cols - col);
-            let inputs = [0, 1, 2].map(#[inline(always)] |i: usize| inputs[i].wrapping_add(col));
+            let inputs = [0, 1, 2].map(
+                #[inline(always)]
+                |i: usize| inputs[i].wrapping_add(col),
+            );
             let buffers = len.min(CHUNK);
             // SAFETY: guaranteed by the caller.
             unsafe {

@@ -79,7 +79,8 @@ fn is_single(desc: &MemoryDesc) -> bool {
 
 /// Whether elements have the places of the other's, whatever the types are.
 fn in_same_places(desc: &MemoryDesc, other: &MemoryDesc) -> bool {
-    let steps = |desc: &MemoryDesc, d: usize| (desc.padded_dims()[d] > 1).then(|| desc.strides()[d]);
+    let steps =
+        |desc: &MemoryDesc, d: usize| (desc.padded_dims()[d] > 1).then(|| desc.strides()[d]);
     desc.dims() == other.dims()
         && desc.padded_dims() == other.padded_dims()
         && desc.blocks().eq(other.blocks())

@@ -321,13 +321,7 @@ impl Vectorized {
         }
     }
 
-    fn unit(
-        &self,
-        plan: &Plan<'_>,
-        buffers: &mut Buffers,
-        rows: Range<usize>,
-        cols: Range<usize>,
-    ) {
+    fn unit(&self, plan: &Plan<'_>, buffers: &mut Buffers, rows: Range<usize>, cols: Range<usize>) {
         let (first, last) = (rows.start, rows.end);
         let mut inputs = [InputRows { start: std::ptr::null_mut(), step: 0 }; INPUTS];
         for (i, side) in self.inputs.iter().enumerate() {
@@ -344,13 +338,8 @@ impl Vectorized {
             InputRows { start: buffers.output.start(), step: cols.len() }
         };
         let InputRows { start, step } = output;
-        let staged = Rows {
-            start,
-            step,
-            cols: cols.len(),
-            first_col: cols.start,
-            inputs: Some(&inputs),
-        };
+        let staged =
+            Rows { start, step, cols: cols.len(), first_col: cols.start, inputs: Some(&inputs) };
         // SAFETY: the execution's buffers were checked, units are given out once, and the machine has the level.
         unsafe {
             (self.apply)(&plan.bound, &staged, first, last);

@@ -95,9 +95,7 @@ fn resolved(name: &str, desc: &MemoryDesc, src0: &MemoryDesc) -> Result<MemoryDe
         )));
     }
     match desc.layout() {
-        Layout::Any if desc.dims() == src0.dims() => {
-            desc.resolved_for(name, ("src0_desc", src0))
-        }
+        Layout::Any if desc.dims() == src0.dims() => desc.resolved_for(name, ("src0_desc", src0)),
         Layout::Any => desc.resolved_like(src0),
         _ => Ok(desc.clone()),
     }
@@ -116,11 +114,7 @@ fn check_broadcast(name: &str, desc: &MemoryDesc, dst: &MemoryDesc) -> Result<()
 }
 
 /// The condition of a choice, an s8.
-fn checked_condition(
-    src2: &MemoryDesc,
-    src0: &MemoryDesc,
-    dst: &MemoryDesc,
-) -> Result<MemoryDesc> {
+fn checked_condition(src2: &MemoryDesc, src0: &MemoryDesc, dst: &MemoryDesc) -> Result<MemoryDesc> {
     let src2 = resolved("src2_desc", src2, src0)?;
     match src2.data_type() {
         Some(DataType::S8) => (),
