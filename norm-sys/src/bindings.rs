@@ -2239,6 +2239,56 @@ unsafe extern "C" {
     ) -> norm_status_t;
 }
 unsafe extern "C" {
+    pub fn norm_eltwise_forward_primitive_desc_create(
+        primitive_desc: *mut norm_primitive_desc_t,
+        engine: norm_engine_t,
+        prop_kind: norm_prop_kind_t,
+        alg_kind: norm_alg_kind_t,
+        src_desc: const_norm_memory_desc_t,
+        dst_desc: const_norm_memory_desc_t,
+        alpha: f32,
+        beta: f32,
+        attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_eltwise_backward_primitive_desc_create(
+        primitive_desc: *mut norm_primitive_desc_t,
+        engine: norm_engine_t,
+        alg_kind: norm_alg_kind_t,
+        diff_src_desc: const_norm_memory_desc_t,
+        diff_dst_desc: const_norm_memory_desc_t,
+        data_desc: const_norm_memory_desc_t,
+        alpha: f32,
+        beta: f32,
+        hint_fwd_pd: const_norm_primitive_desc_t,
+        attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_binary_primitive_desc_create(
+        primitive_desc: *mut norm_primitive_desc_t,
+        engine: norm_engine_t,
+        alg_kind: norm_alg_kind_t,
+        src0_desc: const_norm_memory_desc_t,
+        src1_desc: const_norm_memory_desc_t,
+        dst_desc: const_norm_memory_desc_t,
+        attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_binary_primitive_desc_create_v2(
+        primitive_desc: *mut norm_primitive_desc_t,
+        engine: norm_engine_t,
+        alg_kind: norm_alg_kind_t,
+        src0_desc: const_norm_memory_desc_t,
+        src1_desc: const_norm_memory_desc_t,
+        src2_desc: const_norm_memory_desc_t,
+        dst_desc: const_norm_memory_desc_t,
+        attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
     pub fn norm_reorder_primitive_desc_create(
         reorder_primitive_desc: *mut norm_primitive_desc_t,
         src_desc: const_norm_memory_desc_t,

@@ -6,8 +6,10 @@
 
 mod around;
 mod attr;
+mod binary;
 mod control;
 mod convert;
+mod eltwise;
 mod engine;
 mod explain;
 mod group_normalization;

@@ -161,7 +161,7 @@ exported! {
 }
 
 /// The algorithm of a C value. Those whose gradient uses dst have the formulas of the others.
-fn eltwise_algorithm(code: sys::norm_alg_kind_t) -> Result<EltwiseAlgorithm> {
+pub(super) fn eltwise_algorithm(code: sys::norm_alg_kind_t) -> Result<EltwiseAlgorithm> {
     let formula = match code {
         sys::norm_eltwise_relu_use_dst_for_bwd => sys::norm_eltwise_relu,
         sys::norm_eltwise_tanh_use_dst_for_bwd => sys::norm_eltwise_tanh,
@@ -225,6 +225,10 @@ exported! {
     }
 }
 
+pub(super) fn binary_algorithm(code: sys::norm_alg_kind_t) -> Result<BinaryAlgorithm> {
+    BinaryAlgorithm::of_code(code).ok_or_else(|| unknown_algorithm(code, "a binary function"))
+}
+
 /// # Safety
 /// Handles are NULL or live.
 unsafe fn append_binary(
@@ -235,8 +239,7 @@ unsafe fn append_binary(
 ) -> Result<()> {
     // SAFETY: guaranteed by the caller.
     let list = unsafe { PostOps::get_mut(post_ops, "post_ops") }?;
-    let algorithm = BinaryAlgorithm::of_code(alg_kind)
-        .ok_or_else(|| unknown_algorithm(alg_kind, "a binary function"))?;
+    let algorithm = binary_algorithm(alg_kind)?;
     // SAFETY: guaranteed by the caller.
     let src1 = unsafe { operand(src1_desc, "src1_desc") }?;
     let src2 = match algorithm {

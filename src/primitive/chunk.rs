@@ -1,4 +1,4 @@
-//! The functions of post-operations, over chunks of f32.
+//! The functions of post-operations and elementwise primitives, over chunks of f32.
 
 use super::{BinaryAlgorithm, EltwiseAlgorithm};
 use crate::simd::lanes::Lanes;
@@ -6,23 +6,31 @@ use crate::simd::math::{self, Exponent};
 use crate::simd::{Element, F32, LANES, Simd, rounded, unroll};
 use crate::tensor::DataType;
 
-/// Replaces the elements of a chunk with the value of an expression of vectors of them, and of others. `by 4` computes
-/// four vectors at a time, for expressions of a few instructions.
+/// Elements that a step computes: read from one place and written to another, or to the same.
+#[derive(Clone, Copy)]
+pub(super) struct Chunk {
+    pub(super) from: *const f32,
+    pub(super) to: *mut f32,
+    pub(super) len: usize,
+}
+
+/// Writes the value of an expression of vectors of the elements of a chunk, and of others. `by 4` computes four vectors at
+/// a time, for expressions of a few instructions. The expression is compiled once for whole and partial vectors.
 macro_rules! each {
     ($chunk:expr, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {
         each!($chunk, by 1, |$x $(, $y: $others)*| $value)
     };
     ($chunk:expr, by $vectors:literal, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {{
-        let len = $chunk.len();
+        let Chunk { from, to, len } = $chunk;
         let mut i = 0;
         // SAFETY: the loops stay within the chunk and the others; the caller guarantees the instruction set.
         unsafe {
             macro_rules! vector {
                 ($at:expr, $n:expr) => {{
                     let (at, n) = ($at, $n);
-                    let $x = Lanes::<S>::load($chunk.as_ptr().add(at), n);
-                    $(let $y = Lanes::<S>::load($others.as_ptr().add(at), n);)*
-                    ($value).store($chunk.as_mut_ptr().add(at), n);
+                    let $x = Lanes::<S>::load(from.add(at), n);
+                    $(let $y = Lanes::<S>::load($others.add(at), n);)*
+                    ($value).store(to.add(at), n);
                 }};
             }
             if $vectors > 1 {
@@ -34,13 +42,9 @@ macro_rules! each {
                     i += $vectors * LANES;
                 }
             }
-            let end = len - len % LANES;
-            while i < end {
-                vector!(i, LANES);
+            while i < len {
+                vector!(i, (len - i).min(LANES));
                 i += LANES;
-            }
-            if i < len {
-                vector!(i, len - i);
             }
         }
     }};
@@ -52,7 +56,7 @@ pub(super) use each;
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(super) unsafe fn eltwise<S: Simd>(
-    chunk: &mut [f32],
+    chunk: Chunk,
     algorithm: EltwiseAlgorithm,
     (a, b): (f32, f32),
     exponent: Exponent,
@@ -86,11 +90,7 @@ pub(super) unsafe fn eltwise<S: Simd>(
 /// # Safety
 /// There are as many others as elements of the chunk. The CPU supports the instruction set of `S`.
 #[inline(always)]
-pub(super) unsafe fn binary<S: Simd>(
-    chunk: &mut [f32],
-    algorithm: BinaryAlgorithm,
-    others: &[f32],
-) {
+pub(super) unsafe fn binary<S: Simd>(chunk: Chunk, algorithm: BinaryAlgorithm, others: *const f32) {
     use BinaryAlgorithm as B;
     match algorithm {
         B::Add => each!(chunk, by 4, |x, y: others| x + y),
@@ -113,7 +113,7 @@ pub(super) unsafe fn binary<S: Simd>(
 /// # Safety
 /// As [`binary`].
 #[inline(always)]
-pub(super) unsafe fn select<S: Simd>(chunk: &mut [f32], others: &[f32], conditions: &[f32]) {
+pub(super) unsafe fn select<S: Simd>(chunk: Chunk, others: *const f32, conditions: *const f32) {
     each!(chunk, |x, y: others, condition: conditions| condition.eq(0.0).select(y, x));
 }
 
@@ -122,16 +122,17 @@ pub(super) unsafe fn select<S: Simd>(chunk: &mut [f32], others: &[f32], conditio
 /// # Safety
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
-pub(super) unsafe fn round<S: Simd, E: Element>(chunk: &mut [f32], data_type: DataType) {
-    let (element, len) = (E::of(data_type), chunk.len());
+pub(super) unsafe fn round<S: Simd, E: Element>(chunk: Chunk, data_type: DataType) {
+    let (element, len) = (E::of(data_type), chunk.len);
     for i in (0..len).step_by(LANES) {
-        let (n, place) = (LANES.min(len - i), chunk.as_mut_ptr().cast::<u8>());
+        let n = LANES.min(len - i);
+        let (from, place) = (chunk.from.cast::<u8>(), chunk.to.cast::<u8>());
         // SAFETY: guaranteed by the caller; the elements are those of the chunk.
         unsafe {
             if n == LANES {
-                F32.store::<S>(place, i, rounded::<S, E>(element, F32.load::<S>(place, i), n));
+                F32.store::<S>(place, i, rounded::<S, E>(element, F32.load::<S>(from, i), n));
             } else {
-                let value = rounded::<S, E>(element, F32.load_n::<S>(place, i, n), n);
+                let value = rounded::<S, E>(element, F32.load_n::<S>(from, i, n), n);
                 F32.store_n::<S>(place, i, value, n);
             }
         }

@@ -10,6 +10,7 @@ mod chunk;
 mod desc;
 mod enumerators;
 mod gating;
+mod gradient;
 mod isa;
 mod operand;
 mod padding;
@@ -30,12 +31,15 @@ pub(crate) use enumerators::{
     RoundingMode, ScratchpadMode, enumerators,
 };
 pub(crate) use gating::Gating;
+pub(crate) use gradient::Gradient;
 #[cfg(feature = "onednn-abi")]
 pub(crate) use isa::set_cap_once;
 pub(crate) use isa::{CpuIsa, effective_level, set_cap};
+pub(crate) use operand::INPUTS;
 pub(crate) use padding::Padding;
 pub(crate) use post_op_chain::{
-    BeforePostOps, BoundChain, ChainEntry, PostOpChain, Rows, apply_chain, chain_entry,
+    BeforePostOps, BoundChain, ChainEntry, InputRows, PostOpChain, Rows, Start, apply_chain,
+    chain_entry,
 };
 pub(crate) use scratchpad::with_scratchpad;
 pub(crate) use verbose::{Verbosity, set_verbosity, verbosity};

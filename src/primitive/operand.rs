@@ -6,6 +6,9 @@ use crate::tensor::{DataType, DimOffsets, MAX_NDIMS, MemoryDesc, Offsets, RowMap
 use arrayvec::ArrayVec;
 use std::mem::MaybeUninit;
 
+/// The most inputs of a chain.
+pub(crate) const INPUTS: usize = 3;
+
 /// A tensor that a step reads, broadcast to the shape of the output.
 pub(super) struct Operand {
     pub(super) argument: i32,
@@ -13,6 +16,42 @@ pub(super) struct Operand {
     place: Place,
     /// Whether it has a single element.
     pub(super) single: bool,
+}
+
+/// What a step reads beside its chunk.
+pub(super) enum Source {
+    /// An input of the chain that is there as f32 already.
+    Input(usize),
+    Tensor(Operand),
+}
+
+impl Source {
+    /// The tensor, unless it is an input of the chain.
+    pub(super) fn tensor(&self) -> Option<&Operand> {
+        match self {
+            Self::Input(_) => None,
+            Self::Tensor(operand) => Some(operand),
+        }
+    }
+
+    /// The elements of a row from `col` on, as f32: in place if possible, otherwise copied to `to`.
+    ///
+    /// # Safety
+    /// As [`Operand::read`]; the inputs are those of the elements.
+    #[inline(always)]
+    pub(super) unsafe fn read(
+        &self,
+        inputs: &[*mut f32; INPUTS],
+        start: *const u8,
+        (row, col): (usize, usize),
+        to: &mut [MaybeUninit<f32>],
+    ) -> *const f32 {
+        match self {
+            Self::Input(input) => inputs[*input],
+            // SAFETY: guaranteed by the caller.
+            Self::Tensor(operand) => unsafe { operand.read(start, row, col, to).as_ptr() },
+        }
+    }
 }
 
 /// The location of a row's elements.

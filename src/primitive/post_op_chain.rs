@@ -1,8 +1,9 @@
 //! Applies the attributes to rows of an output, in f32 and in order: the scale of src, the
-//! post-operations, the scale of dst.
+//! post-operations, the scale of dst. The chain of an elementwise primitive starts with its function of the inputs.
 
-use super::chunk::{binary, each, eltwise, round, select};
-use super::operand::Operand;
+use super::chunk::{Chunk, binary, each, eltwise, round, select};
+use super::gradient::Gradient;
+use super::operand::{INPUTS, Operand, Source};
 use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, Gating, PostOp};
 use crate::error::Result;
 use crate::heap;
@@ -31,9 +32,13 @@ enum Step {
     },
     Binary {
         algorithm: BinaryAlgorithm,
-        first: Operand,
-        second: Option<Operand>,
+        first: Source,
+        second: Option<Source>,
     },
+    /// The gradient of an elementwise function, with the second input for diff_dst.
+    Gradient(Gradient),
+    /// Multiplies an input by the scale of an argument.
+    ScaleInput(usize, i32, DataType),
     Sum {
         scale: f32,
         zero_point: f32,
@@ -51,7 +56,40 @@ enum Step {
     Gate(Operand, Gating),
 }
 
-/// The steps of a normalization between its kernel and the attributes that all operations have.
+/// The function of an elementwise primitive.
+#[derive(Clone, Copy)]
+pub(crate) enum Start {
+    Eltwise {
+        algorithm: EltwiseAlgorithm,
+        alpha: f32,
+        beta: f32,
+    },
+    /// Of src or dst, and diff_dst.
+    Gradient(Gradient),
+    /// Of src0 and src1, and the condition if there is one.
+    Binary {
+        algorithm: BinaryAlgorithm,
+    },
+}
+
+impl Start {
+    fn step(self) -> Step {
+        match self {
+            Self::Eltwise { algorithm, alpha, beta } => {
+                Step::Eltwise { algorithm, alpha, beta, exponent: Exponent::new(beta) }
+            }
+            Self::Gradient(gradient) => Step::Gradient(gradient),
+            Self::Binary { algorithm } => Step::Binary {
+                algorithm,
+                first: Source::Input(1),
+                second: (algorithm == BinaryAlgorithm::Select).then_some(Source::Input(2)),
+            },
+        }
+    }
+}
+
+/// The steps of a normalization between its kernel and the attributes that all operations have, or of an elementwise
+/// primitive before them.
 #[derive(Default)]
 pub(crate) struct BeforePostOps<'a> {
     /// The type that values are rounded to.
@@ -60,6 +98,7 @@ pub(crate) struct BeforePostOps<'a> {
     pub(crate) parameters: [Option<&'a MemoryDesc>; 2],
     pub(crate) plus_one: bool,
     pub(crate) gate: Option<(&'a MemoryDesc, Gating)>,
+    pub(crate) start: Option<Start>,
 }
 
 impl Step {
@@ -67,7 +106,7 @@ impl Step {
     fn value(&self) -> Option<(i32, DataType)> {
         match self {
             Self::Multiply(id, data_type) | Self::Divide(id, data_type) => Some((*id, *data_type)),
-            Self::Binary { first, second: None, .. } if first.single => {
+            Self::Binary { first: Source::Tensor(first), second: None, .. } if first.single => {
                 Some((first.argument, first.data_type))
             }
             _ => None,
@@ -94,7 +133,8 @@ impl Step {
     }
 }
 
-/// Maximum number of steps: rounding, parameters, gate, both scales and every post-operation.
+/// Maximum number of steps: rounding, parameters, gate, both scales, or the scales of two inputs and a function of them; and
+/// every post-operation.
 const MAX_STEPS: usize = super::MAX_POST_OPS + 5;
 
 /// The steps of a primitive.
@@ -130,6 +170,16 @@ impl std::ops::Deref for FusedOps {
 }
 
 impl BoundChain<'_> {
+    /// Whether it is one step that reads no tensors but the inputs.
+    #[inline(always)]
+    fn is_one_of_inputs(&self) -> bool {
+        matches!(
+            &self.steps.0[..],
+            [Step::Eltwise { .. } | Step::Gradient(_)]
+                | [Step::Binary { first: Source::Input(_), .. }]
+        )
+    }
+
     /// Whether a step reads a tensor that starts at an address.
     pub(crate) fn read(&self, address: *const u8) -> bool {
         self.operands.iter().flatten().any(|operand| *operand == address)
@@ -158,6 +208,9 @@ impl PostOpChain {
             let data_type = data_type.or(desc.data_type()).unwrap_or(DataType::F32);
             Operand::new(argument, desc, data_type, dst.dims(), order)
         };
+        let tensor = |at, arg, desc: &MemoryDesc| {
+            operand(post_op_argument(at, arg), desc, None).map(Source::Tensor)
+        };
         let scale = |arg| {
             let scale = attr.scales.get(arg).filter(|scale| !scale.is_dynamic())?;
             Some((sys::NORM_ARG_ATTR_SCALES | arg, scale.data_type))
@@ -178,8 +231,16 @@ impl PostOpChain {
             let gate = operand(sys::NORM_ARG_GATE, desc, None)?;
             heap::push(&mut steps, Step::Gate(gate, gating))?;
         }
-        let multiply = scale(sys::NORM_ARG_SRC).map(|(id, kind)| Step::Multiply(id, kind));
-        heap::extend(&mut steps, multiply)?;
+        if let Some(start) = before.start {
+            for (input, arg) in [sys::NORM_ARG_SRC_0, sys::NORM_ARG_SRC_1].into_iter().enumerate() {
+                let step = scale(arg).map(|(id, kind)| Step::ScaleInput(input, id, kind));
+                heap::extend(&mut steps, step)?;
+            }
+            heap::push(&mut steps, start.step())?;
+        } else {
+            let multiply = scale(sys::NORM_ARG_SRC).map(|(id, kind)| Step::Multiply(id, kind));
+            heap::extend(&mut steps, multiply)?;
+        }
         for (at, post_op) in attr.post_ops.iter().enumerate() {
             let step = match post_op {
                 PostOp::Eltwise { algorithm, alpha, beta, .. } => Some(Step::Eltwise {
@@ -190,12 +251,10 @@ impl PostOpChain {
                 }),
                 PostOp::Binary { algorithm, src1, src2 } => Some(Step::Binary {
                     algorithm: *algorithm,
-                    first: operand(post_op_argument(at, sys::NORM_ARG_SRC_1), src1, None)?,
+                    first: tensor(at, sys::NORM_ARG_SRC_1, src1)?,
                     second: match src2 {
                         None => None,
-                        Some(src2) => {
-                            Some(operand(post_op_argument(at, sys::NORM_ARG_SRC_2), src2, None)?)
-                        }
+                        Some(src2) => Some(tensor(at, sys::NORM_ARG_SRC_2, src2)?),
                     },
                 }),
                 PostOp::Sum { scale, zero_point, data_type } => Some(Step::Sum {
@@ -248,7 +307,7 @@ impl PostOpChain {
         for (i, step) in self.0.iter().enumerate() {
             match step {
                 // SAFETY of both: a scale is a single element.
-                Step::Multiply(id, data_type) => {
+                Step::Multiply(id, data_type) | Step::ScaleInput(_, id, data_type) => {
                     bound.factors[i] = unsafe { read_scalar(*data_type, arguments.get(*id), 0) };
                 }
                 Step::Divide(id, data_type) => {
@@ -256,8 +315,9 @@ impl PostOpChain {
                     bound.factors[i] = 1.0 / scale;
                 }
                 Step::Binary { first, second, .. } => {
-                    bound.operands[i][0] = address(first);
-                    bound.operands[i][1] = second.as_ref().map_or(std::ptr::null(), address);
+                    let address = |s: &Source| s.tensor().map_or(std::ptr::null(), address);
+                    bound.operands[i] =
+                        [address(first), second.as_ref().map_or(std::ptr::null(), address)];
                 }
                 Step::Sum { dst, .. } => bound.operands[i][0] = address(dst),
                 Step::Affine { scale, shift, .. } => {
@@ -265,7 +325,7 @@ impl PostOpChain {
                         [scale, shift].map(|p| p.as_ref().map_or(std::ptr::null(), address));
                 }
                 Step::Gate(gate, _) => bound.operands[i][0] = address(gate),
-                Step::Eltwise { .. } | Step::Round(_) => {}
+                Step::Eltwise { .. } | Step::Gradient(_) | Step::Round(_) => {}
             }
         }
         bound
@@ -282,108 +342,153 @@ pub(crate) unsafe fn apply_chain(
     at: (usize, usize),
     others: [&mut [MaybeUninit<f32>]; 2],
 ) {
+    let (to, len) = (chunk.as_mut_ptr(), chunk.len());
     // SAFETY: guaranteed by the caller.
-    unsafe { apply::<Portable>(bound, chunk, at, others) }
+    unsafe { apply::<Portable>(bound, Chunk { from: to, to, len }, at, ([to; INPUTS], others)) }
 }
 
-/// Applies all steps to the elements of a row from `col` on. `others` are buffers for operands, as
-/// long as `chunk`.
+/// Applies all steps to the elements of a row from `col` on: the first from where the chunk is read, the others where it is
+/// written. `others` are buffers for operands, as long as `chunk` unless no step reads any.
 ///
 /// # Safety
-/// The operands have this row and these elements, and no other thread writes them. The CPU supports the
+/// The operands and inputs have this row and these elements, and no other thread writes them. The CPU supports the
 /// instruction set of `S`.
 #[inline(always)]
-#[allow(clippy::undocumented_unsafe_blocks)]
 unsafe fn apply<S: Simd>(
     bound: &BoundChain<'_>,
-    chunk: &mut [f32],
-    (row, col): (usize, usize),
-    others: [&mut [MaybeUninit<f32>]; 2],
+    mut chunk: Chunk,
+    at: (usize, usize),
+    (inputs, others): ([*mut f32; INPUTS], [&mut [MaybeUninit<f32>]; 2]),
 ) {
     let [ys, zs] = others;
     for (i, step) in bound.steps.0.iter().enumerate() {
-        let (factor, operands) = (bound.factors[i], bound.operands[i]);
+        let factor = bound.factors[i];
+        if let Step::ScaleInput(input, ..) = step {
+            let scaled = Chunk { from: inputs[*input], to: inputs[*input], len: chunk.len };
+            each!(scaled, by 4, |x| x * factor);
+            continue;
+        }
         // SAFETY: guaranteed by the caller.
+        unsafe {
+            apply_step::<S>(step, chunk, at, (factor, bound.operands[i]), &inputs, [ys, zs]);
+        }
+        chunk.from = chunk.to;
+    }
+}
+
+/// # Safety
+/// As [`apply`].
+#[inline(always)]
+#[allow(unused_unsafe, reason = "expressions of vectors bring their own blocks")]
+unsafe fn apply_step<S: Simd>(
+    step: &Step,
+    chunk: Chunk,
+    at: (usize, usize),
+    (factor, operands): (f32, [*const u8; 2]),
+    inputs: &[*mut f32; INPUTS],
+    [ys, zs]: [&mut [MaybeUninit<f32>]; 2],
+) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
         match step {
             Step::Multiply(..) | Step::Divide(..) => each!(chunk, by 4, |x| x * factor),
-            Step::Eltwise { algorithm, alpha, beta, exponent } => unsafe {
+            Step::Eltwise { algorithm, alpha, beta, exponent } => {
                 eltwise::<S>(chunk, *algorithm, (*alpha, *beta), *exponent);
-            },
-            Step::Binary { algorithm, first, second: None } => unsafe {
-                let ys = first.read(operands[0], row, col, ys);
-                binary::<S>(chunk, *algorithm, ys);
-            },
-            Step::Binary { first, second: Some(second), .. } => unsafe {
-                let ys = first.read(operands[0], row, col, ys);
-                let zs = second.read(operands[1], row, col, zs);
-                select::<S>(chunk, ys, zs);
-            },
+            }
+            Step::Gradient(gradient) => gradient.apply::<S>(chunk, inputs[1]),
+            Step::Binary { algorithm, first, second: None } => {
+                binary::<S>(chunk, *algorithm, first.read(inputs, operands[0], at, ys));
+            }
+            Step::Binary { first, second: Some(second), .. } => {
+                let ys = first.read(inputs, operands[0], at, ys);
+                select::<S>(chunk, ys, second.read(inputs, operands[1], at, zs));
+            }
             Step::Sum { scale, zero_point, dst } => {
-                let ys = unsafe { dst.read(operands[0], row, col, ys) };
+                let ys = dst.read(operands[0], at.0, at.1, ys).as_ptr();
                 each!(chunk, by 4, |x, y: ys| (y - *zero_point).mul_add(*scale, x));
             }
-            Step::Round(DataType::F16) => unsafe { round::<S, F16>(chunk, DataType::F16) },
-            Step::Round(data_type) => unsafe { round::<S, Bf16>(chunk, *data_type) },
-            Step::Affine { scale, shift, plus_one } => match (scale, shift) {
-                (Some(scale), Some(shift)) => {
-                    let ys = unsafe { scale.read(operands[0], row, col, ys) };
-                    let zs = unsafe { shift.read(operands[1], row, col, zs) };
-                    if *plus_one {
-                        each!(chunk, |x, y: ys, z: zs| x.mul_add(y + 1.0, z));
-                    } else {
-                        each!(chunk, |x, y: ys, z: zs| x.mul_add(y, z));
-                    }
+            Step::Round(DataType::F16) => round::<S, F16>(chunk, DataType::F16),
+            Step::Round(data_type) => round::<S, Bf16>(chunk, *data_type),
+            Step::Affine { scale, shift, plus_one } => {
+                let read = |operand: &Option<Operand>, which: usize, to| match operand {
+                    Some(operand) => operand.read(operands[which], at.0, at.1, to).as_ptr(),
+                    None => std::ptr::null(),
+                };
+                let (ys, zs) = (read(scale, 0, ys), read(shift, 1, zs));
+                match (scale.is_some(), shift.is_some(), *plus_one) {
+                    (true, true, true) => each!(chunk, |x, y: ys, z: zs| x.mul_add(y + 1.0, z)),
+                    (true, true, false) => each!(chunk, |x, y: ys, z: zs| x.mul_add(y, z)),
+                    (true, false, true) => each!(chunk, |x, y: ys| x * (y + 1.0)),
+                    (true, false, false) => each!(chunk, |x, y: ys| x * y),
+                    (false, true, _) => each!(chunk, |x, z: zs| x + z),
+                    (false, false, _) => (),
                 }
-                (Some(scale), None) => {
-                    let ys = unsafe { scale.read(operands[0], row, col, ys) };
-                    if *plus_one {
-                        each!(chunk, |x, y: ys| x * (y + 1.0));
-                    } else {
-                        each!(chunk, |x, y: ys| x * y);
-                    }
-                }
-                (None, Some(shift)) => {
-                    let zs = unsafe { shift.read(operands[1], row, col, zs) };
-                    each!(chunk, |x, z: zs| x + z);
-                }
-                (None, None) => (),
-            },
+            }
             Step::Gate(gate, gating) => {
-                let ys = unsafe { gate.read(operands[0], row, col, ys) };
+                let ys = gate.read(operands[0], at.0, at.1, ys).as_ptr();
                 each!(chunk, |x, y: ys| x * gating.value(y));
             }
+            // Applied before.
+            Step::ScaleInput(..) => (),
         }
     }
 }
 
 /// Rows of f32, `step` elements apart.
-pub(crate) struct Rows {
+pub(crate) struct Rows<'a> {
     pub(crate) start: *mut f32,
     pub(crate) step: usize,
     pub(crate) cols: usize,
     /// The column of the first element.
     pub(crate) first_col: usize,
+    /// The rows that the first step reads; the same rows if there are none.
+    pub(crate) inputs: Option<&'a [InputRows; INPUTS]>,
+}
+
+/// Rows of an input of a chain, `step` elements apart. They are written if the input is scaled.
+#[derive(Clone, Copy)]
+pub(crate) struct InputRows {
+    pub(crate) start: *mut f32,
+    pub(crate) step: usize,
 }
 
 /// Applies all steps to rows `first` to `last - 1`. `rows` starts at row `first`.
 ///
 /// # Safety
 /// The rows are aligned, writable and not used by another thread. The operands are readable and do
-/// not overlap them. The CPU supports the instruction set of `S`.
+/// not overlap them. Inputs may be the rows themselves. The CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn apply_to_rows<S: Simd>(bound: &BoundChain<'_>, rows: &Rows, first: usize, last: usize) {
+unsafe fn apply_to_rows<S: Simd>(
+    bound: &BoundChain<'_>,
+    rows: &Rows<'_>,
+    first: usize,
+    last: usize,
+) {
     // Most operands are read in place. What is not written costs neither time nor cache.
     let (mut ys, mut zs) = ([MaybeUninit::uninit(); CHUNK], [MaybeUninit::uninit(); CHUNK]);
+    let most = if bound.is_one_of_inputs() { usize::MAX } else { CHUNK };
     for row in first..last {
         let start = rows.start.wrapping_add((row - first) * rows.step);
+        let mut inputs = [start; INPUTS];
+        if let Some(given) = rows.inputs {
+            for i in 0..INPUTS {
+                inputs[i] = given[i].start.wrapping_add((row - first) * given[i].step);
+            }
+        }
         let mut col = 0;
         while col < rows.cols {
-            let len = CHUNK.min(rows.cols - col);
+            let len = most.min(rows.cols - col);
+            let inputs = [0, 1, 2].map(
+                #[inline(always)]
+                |i: usize| inputs[i].wrapping_add(col),
+            );
+            let buffers = len.min(CHUNK);
             // SAFETY: guaranteed by the caller.
             unsafe {
-                let chunk = std::slice::from_raw_parts_mut(start.add(col), len);
+                let chunk = Chunk { from: inputs[0], to: start.add(col), len };
                 let at = (row, rows.first_col + col);
-                apply::<S>(bound, chunk, at, [&mut ys[..len], &mut zs[..len]]);
+                let others = [&mut ys[..buffers], &mut zs[..buffers]];
+                apply::<S>(bound, chunk, at, (inputs, others));
             }
             col += len;
         }
@@ -393,12 +498,12 @@ unsafe fn apply_to_rows<S: Simd>(bound: &BoundChain<'_>, rows: &Rows, first: usi
 entry_points! {
     /// The chain, compiled for each level.
     mod entries: apply_to_rows<>(
-        bound: &BoundChain<'_>, rows: &Rows, first: usize, last: usize
+        bound: &BoundChain<'_>, rows: &Rows<'_>, first: usize, last: usize
     ) -> ();
 }
 
 /// Applies all steps to rows; see [`apply_to_rows`].
-pub(crate) type ChainEntry = unsafe fn(&BoundChain<'_>, &Rows, usize, usize);
+pub(crate) type ChainEntry = unsafe fn(&BoundChain<'_>, &Rows<'_>, usize, usize);
 
 pub(crate) fn chain_entry(level: Level) -> ChainEntry {
     entries::at(level).unwrap_or(entries::portable::entry_portable)

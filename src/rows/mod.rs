@@ -7,14 +7,17 @@
 
 mod around;
 mod blocks;
+mod collapse;
 mod columns;
 mod combine;
+mod elementwise;
 mod many;
 mod order;
 mod pack;
 mod parameter;
 mod pipeline;
 mod plain;
+mod plain_elementwise;
 mod plain_rows;
 mod quantize;
 mod residual;
@@ -25,6 +28,7 @@ mod stage;
 
 pub(crate) use around::{AddedRows, Around, GateRows, GradientRows, Normalized};
 pub(crate) use columns::{CHAIN_ROWS, ColumnSums, JoinEntry, join_entry};
+pub(crate) use elementwise::Elementwise;
 pub(crate) use many::{Many, execute_many};
 pub(crate) use order::{row_map, row_order};
 pub(crate) use parameter::{Neutral, Parameter, STATIC_COLS};

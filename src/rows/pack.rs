@@ -7,7 +7,7 @@
 use crate::simd::{
     Bf16, Element, F16, F32, LANES, Level, Map, Simd, entry_points, map, read_scalar, write_scalar,
 };
-use crate::tensor::{DataType, RowMap, Support, for_type};
+use crate::tensor::{DataType, RowMap, for_type};
 use std::marker::PhantomData;
 
 /// The rows of a tensor and their stage.
@@ -29,11 +29,11 @@ pub(super) struct Packing {
 }
 
 impl Packing {
-    /// Whether elements keep their type on the stage: the stage is not f32, or f32 cannot hold them.
+    /// Whether elements keep their type on the stage: the stage is not f32, or they are f64.
     #[inline(always)]
     fn copies(&self) -> bool {
         let is_f32 = |data_type| data_type == DataType::F32;
-        let wide = self.data_type.support() == Support::Wide;
+        let wide = self.data_type == DataType::F64;
         wide || is_f32(self.data_type) || !is_f32(self.stage_type)
     }
 }
@@ -98,7 +98,7 @@ macro_rules! by_conversion {
         } else {
             for_type!($packing.data_type, |TYPE, Raw| match TYPE {
                 // These are copied.
-                DataType::F32 | DataType::S32 | DataType::F64 => (),
+                DataType::F32 | DataType::F64 => (),
                 _ => $call::<ToF32<Raw, { TYPE as usize }>, $packs>($($arg),*),
             })
         }

@@ -19,6 +19,12 @@ impl PlainTensor {
         Ok(Self { data_type: desc.data_type().unwrap_or(DataType::F32), rows, cols })
     }
 
+    /// Broadcast to `dims`.
+    pub(crate) fn broadcast(desc: &MemoryDesc, dims: &[i64]) -> Result<Self> {
+        let (rows, cols) = Offsets::of(desc)?.broadcast(dims).split_last();
+        Ok(Self { data_type: desc.data_type().unwrap_or(DataType::F32), rows, cols })
+    }
+
     /// A row of the tensor whose first element is at `start`.
     ///
     /// # Safety

@@ -89,7 +89,8 @@ impl PlainRows {
                 kernel(rows, values);
                 if let Some(bound) = &bound {
                     let (step, cols) = (self.cols, self.cols);
-                    let rows = Rows { start: values.as_mut_ptr(), step, cols, first_col: 0 };
+                    let rows =
+                        Rows { start: values.as_mut_ptr(), step, cols, first_col: 0, inputs: None };
                     // SAFETY: as above; every machine has the level.
                     unsafe { chain_entry(Level::Portable)(bound, &rows, row, row + 1) };
                 }

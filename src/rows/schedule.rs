@@ -121,6 +121,11 @@ impl Schedule {
         Self { caches, resident: both <= threads * caches.second, streams }
     }
 
+    /// Whether the output of a single pass is stored non-temporally, if all tensors have `bytes` bytes.
+    pub(crate) fn streams_once(bytes: usize, threads: usize) -> bool {
+        bytes >= if threads > 1 { STREAMED_BYTES_OF_SEVERAL } else { STREAMED_BYTES }
+    }
+
     /// Whether outputs are stored non-temporally if all tensors have `bytes` bytes.
     pub(crate) fn streams_bytes(bytes: usize) -> bool {
         bytes >= STREAMED_BYTES

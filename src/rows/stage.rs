@@ -344,7 +344,12 @@ impl Stage {
             };
             // SAFETY: guaranteed by the caller.
             unsafe {
-                apply(bound, &Rows { start, step, cols: self.cols, first_col: 0 }, first, last)
+                apply(
+                    bound,
+                    &Rows { start, step, cols: self.cols, first_col: 0, inputs: None },
+                    first,
+                    last,
+                )
             };
         }
         for (i, side) in self.sides.iter().enumerate() {

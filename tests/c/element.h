@@ -13,7 +13,8 @@
 #include <string.h>
 
 static inline size_t element_bytes(norm_data_type_t type) {
-    return type == norm_f64 ? 8 : type == norm_f32 ? 4 : 2;
+    if (type == norm_s8 || type == norm_u8) return 1;
+    return type == norm_f64 ? 8 : type == norm_f32 || type == norm_s32 ? 4 : 2;
 }
 
 /* Fraction bits, and the exponent of the smallest normal number. */
@@ -38,6 +39,13 @@ static inline double element_ulp(norm_data_type_t type, double value) {
 }
 
 static inline double element_get(norm_data_type_t type, const void *data, size_t index) {
+    if (type == norm_s8) return ((const signed char *)data)[index];
+    if (type == norm_u8) return ((const unsigned char *)data)[index];
+    if (type == norm_s32) {
+        int32_t value;
+        memcpy(&value, (const char *)data + 4 * index, 4);
+        return value;
+    }
     if (type == norm_f32) {
         float value;
         memcpy(&value, (const char *)data + 4 * index, 4);
@@ -63,8 +71,17 @@ static inline double element_get(norm_data_type_t type, const void *data, size_t
     return sign * ldexp(fraction + 1024, exponent - 25);
 }
 
-/* Stores a finite `value`, rounded to nearest even. */
+/* Stores a finite `value`, rounded to nearest even; integers hold it. */
 static inline void element_set(norm_data_type_t type, void *data, size_t index, double value) {
+    if (type == norm_s8 || type == norm_u8) {
+        ((unsigned char *)data)[index] = (unsigned char)(int)nearbyint(value);
+        return;
+    }
+    if (type == norm_s32) {
+        const int32_t whole = (int32_t)nearbyint(value);
+        memcpy((char *)data + 4 * index, &whole, 4);
+        return;
+    }
     if (type == norm_f32) {
         const float narrow = (float)value;
         memcpy((char *)data + 4 * index, &narrow, 4);

@@ -46,8 +46,6 @@ unbuilt! {
     dnnl_augru_forward_primitive_desc_create
     dnnl_batch_normalization_backward_primitive_desc_create
     dnnl_batch_normalization_forward_primitive_desc_create
-    dnnl_binary_primitive_desc_create
-    dnnl_binary_primitive_desc_create_v2
     dnnl_concat_primitive_desc_create
     dnnl_convolution_backward_data_primitive_desc_create
     dnnl_convolution_backward_weights_primitive_desc_create
@@ -55,8 +53,6 @@ unbuilt! {
     dnnl_deconvolution_backward_data_primitive_desc_create
     dnnl_deconvolution_backward_weights_primitive_desc_create
     dnnl_deconvolution_forward_primitive_desc_create
-    dnnl_eltwise_backward_primitive_desc_create
-    dnnl_eltwise_forward_primitive_desc_create
     dnnl_gemm_bf16bf16f32
     dnnl_gemm_s8s8s32
     dnnl_gemm_u8s8s32

@@ -190,7 +190,7 @@ impl Tile<'_> {
         unsafe {
             (self.normalize)(&Job { dst: stage, ..job });
             if let Some(chain) = self.chain {
-                let staged = Rows { start, step: cols, cols, first_col };
+                let staged = Rows { start, step: cols, cols, first_col, inputs: None };
                 (self.staging.chain)(chain, &staged, row, row + rows);
             }
             (self.staging.store)(&Store { stage: start, rows, cols, to });

@@ -265,6 +265,7 @@ impl LayerNormalization {
             parameters: given.map(|given| (given && later).then_some(&row)),
             plus_one: self.flags.plus_one(),
             gate: gate.map(|gate| (self.argument(sys::NORM_ARG_GATE), Gating::of(gate))),
+            start: None,
         };
         PostOpChain::after(&before, &self.attr, &self.dst, order)
     }

@@ -7,6 +7,7 @@
 #[cfg_attr(not(test), expect(dead_code, reason = "no operation turns angles yet"))]
 mod angle;
 mod pow;
+mod slopes;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,9 @@ use super::lanes::Lanes;
 #[cfg_attr(not(test), expect(unused_imports, reason = "no operation turns angles yet"))]
 pub(crate) use angle::{cos, sin};
 pub(crate) use pow::{Exponent, pow};
+pub(crate) use slopes::{
+    gelu_erf_slope, gelu_tanh_slope, logistic_slope, mish_slope, swish_slope, tanh_slope,
+};
 
 /// Adding this to a number below 2^22 rounds it to an integer, to nearest even, in the lowest bits.
 const TO_INTEGER: f32 = 12_582_912.0;

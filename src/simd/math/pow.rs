@@ -14,7 +14,10 @@ pub(crate) struct Exponent {
 
 impl Exponent {
     pub(crate) fn new(value: f32) -> Self {
-        let value = f64::from(value);
+        Self::wide(f64::from(value))
+    }
+
+    pub(crate) fn wide(value: f64) -> Self {
         // Large ones are even integers, the infinite ones as well.
         let integer = value.is_infinite() || value.fract() == 0.0;
         let odd = integer && value.abs() < 9e15 && (value as i64) & 1 == 1;

@@ -1,0 +1,9 @@
+//! A function of the elements of two tensors, or a choice between them by a third.
+//!
+//! `dst = f(scale0*src0, scale1*src1)`, then the post-operations. Sources are broadcast. The functions are those of the
+//! post-operation; `Elementwise` in `src/rows/` runs them.
+
+mod op;
+mod problem;
+
+pub(crate) use problem::Binary;
