@@ -127,7 +127,11 @@ impl<'a> Angles<'a> {
             let values = if !problem.sections.is_empty() {
                 let mut each = [0.0; LANES];
                 for lane in 0..n {
-                    let one = element.load_n::<S>(self.start(table, *positions.add(problem.section_of(i + lane))), i + lane, 1);
+                    let one = element.load_n::<S>(
+                        self.start(table, *positions.add(problem.section_of(i + lane))),
+                        i + lane,
+                        1,
+                    );
                     S::store_n(each.as_mut_ptr().add(lane), one, 1);
                 }
                 S::load(each.as_ptr())

@@ -90,9 +90,8 @@ pub(crate) fn frequencies(
         frequency.write(base.powf(2.0 * pair as f64 / dims).recip());
     }
     // SAFETY: they were written.
-    let frequencies = unsafe {
-        std::slice::from_raw_parts_mut(frequencies.as_mut_ptr().cast::<f64>(), pairs)
-    };
+    let frequencies =
+        unsafe { std::slice::from_raw_parts_mut(frequencies.as_mut_ptr().cast::<f64>(), pairs) };
     Ok(match scaling {
         Scaling::None | Scaling::Ntk | Scaling::DynamicNtk => 1.0,
         Scaling::Linear => {
@@ -113,8 +112,7 @@ pub(crate) fn frequencies(
 
 /// Long waves are stretched, short ones stay, those between are mixed.
 fn llama3(parameters: &[f64], frequencies: &mut [f64]) -> f32 {
-    let [factor, low, high, trained] =
-        [parameters[0], parameters[1], parameters[2], parameters[3]];
+    let [factor, low, high, trained] = [parameters[0], parameters[1], parameters[2], parameters[3]];
     for frequency in frequencies {
         let wave = 2.0 * PI / *frequency;
         if wave > trained / low {

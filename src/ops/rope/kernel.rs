@@ -223,10 +223,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
 /// # Safety
 /// They exist and are this thread's, with their angles, and the instruction set of `S` is there.
 #[inline(always)]
-unsafe fn rotate<S: Simd, Src: Element, Dst: Element, const NORM: bool>(
-    job: &Rotation,
-    run: &Run,
-) {
+unsafe fn rotate<S: Simd, Src: Element, Dst: Element, const NORM: bool>(job: &Rotation, run: &Run) {
     let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
     for head in 0..run.count {
         let dst = run.dst.wrapping_add(head * run.dst_step);

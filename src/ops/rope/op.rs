@@ -75,7 +75,9 @@ impl Op for Rope {
         let Some(slots) = self.plan.slots else { return Ok(()) };
         let [input, output] = self.ids().map(|id| arguments.get(id));
         if input == output {
-            return Err(Error::invalid("args: NORM_ARG_SRC and NORM_ARG_DST share a buffer, which write_slots does not allow"));
+            return Err(Error::invalid(
+                "args: NORM_ARG_SRC and NORM_ARG_DST share a buffer, which write_slots does not allow",
+            ));
         }
         // SAFETY: as above.
         unsafe { check_slots(arguments.get(sys::NORM_ARG_SLOTS), self.plan.tokens, slots) }

@@ -60,7 +60,8 @@ pub(crate) unsafe fn permute(p: &Permuted<'_>) -> Result<()> {
         )));
     }
     if head % 2 != 0 && [p.from, p.to].contains(&Pairing::HalfSplitOfHead) {
-        let text = format_args!("heads: rope_half_split_of_head needs an even number of rows, not {head}");
+        let text =
+            format_args!("heads: rope_half_split_of_head needs an even number of rows, not {head}");
         return Err(Error::invalid(text));
     }
     if from == to.cast_const() && src.size() > 0 {

@@ -76,7 +76,8 @@ impl Plan {
             (inner.map(|dim| dims[*dim] as usize).product(), dims[dim].max(1) as usize)
         });
         let numbers = row_numbers(dims);
-        let shared = |dim: usize| if position.dims()[dim] == 1 { 0 } else { position.strides()[dim] };
+        let shared =
+            |dim: usize| if position.dims()[dim] == 1 { 0 } else { position.strides()[dim] };
         let position_strides: Dims = (0..outer).map(shared).collect();
         let mut plan = Self {
             tokens: count(&tokens),

@@ -22,12 +22,7 @@ pub(super) struct Positions<'a> {
 unsafe impl Sync for Positions<'_> {}
 
 impl<'a> Positions<'a> {
-    pub(super) fn new(
-        plan: &'a Plan,
-        desc: &MemoryDesc,
-        address: *const u8,
-        parts: usize,
-    ) -> Self {
+    pub(super) fn new(plan: &'a Plan, desc: &MemoryDesc, address: *const u8, parts: usize) -> Self {
         let data_type = desc.data_type().unwrap_or(DataType::S32);
         let part_step = if parts > 1 { desc.strides()[desc.ndims() - 1] as usize } else { 0 };
         Self { plan, address, data_type, parts, part_step }

@@ -4,9 +4,7 @@ use super::plan::Plan;
 use super::positions::Positions;
 use crate::error::{Error, Result};
 use crate::heap;
-use crate::primitive::{
-    Accepted, ArgumentName, Attr, OpArgument, PropKind, Usage, enumerators,
-};
+use crate::primitive::{Accepted, ArgumentName, Attr, OpArgument, PropKind, Usage, enumerators};
 use crate::tensor::{DataType, Layout, MemoryDesc, Support};
 use arrayvec::ArrayVec;
 use norm_sys as sys;
@@ -79,7 +77,6 @@ pub(crate) struct Rope {
     /// Pairs of each part of the position; empty for a single one.
     pub(super) sections: ArrayVec<usize, MOST_SECTIONS>,
     pub(super) interleaved_sections: bool,
-    pub(super) slots: bool,
     /// How the dimensions are traversed.
     pub(super) plan: Plan,
     pub(super) arguments: Vec<OpArgument>,
@@ -148,7 +145,6 @@ impl Rope {
             norm,
             sections,
             interleaved_sections: has(sys::norm_rope_interleaved_sections),
-            slots,
             plan,
             arguments,
         })
@@ -423,8 +419,8 @@ fn check_position(p: &Parameters<'_>, name: &str, parts: usize) -> Result<()> {
         }
         _ => desc.dims(),
     };
-    let fits = own.len() == outer.len()
-        && own.iter().zip(outer).all(|(own, dim)| own == dim || *own == 1);
+    let fits =
+        own.len() == outer.len() && own.iter().zip(outer).all(|(own, dim)| own == dim || *own == 1);
     if !fits {
         return Err(Error::invalid(format_args!(
             "position_desc: dimensions {own:?} are not those of {name} but the last, {outer:?}, or 1"

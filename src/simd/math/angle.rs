@@ -62,6 +62,7 @@ fn in_quarter<S: Simd>(sine: Lanes<S>, cosine: Lanes<S>, n: Lanes<S>) -> Lanes<S
 }
 
 /// The sine of an angle that was reduced, and `n` quarters of a turn.
+#[cfg(test)]
 #[inline(always)]
 fn turned_sine<S: Simd>(r: Wide<S>, n: Lanes<S>) -> Lanes<S> {
     let (sine, cosine) = quarter(r);
@@ -79,6 +80,7 @@ pub(crate) fn scaled_sin_cos<S: Simd>(x: Wide<S>, magnitude: f64) -> [Lanes<S>; 
 }
 
 /// `sin x`, 1 ulp for |x| to 2^32.
+#[cfg(test)]
 #[inline(always)]
 pub(crate) fn sin<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     let (r, n) = reduced_wide_angle(x.widen());
@@ -86,6 +88,7 @@ pub(crate) fn sin<S: Simd>(x: Lanes<S>) -> Lanes<S> {
 }
 
 /// `cos x`, 1 ulp for |x| to 2^32.
+#[cfg(test)]
 #[inline(always)]
 pub(crate) fn cos<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     let (r, n) = reduced_wide_angle(x.widen());
