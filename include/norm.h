@@ -1150,4 +1150,6 @@ NORM_API norm_status_t norm_set_verbose(int level);
 }
 #endif
 
+#include "norm_rope.h"
+
 #endif /* NORM_H */

@@ -20,6 +20,11 @@ extern "C" {
  *   norm_gate_input                            norm_normalization_flags_t
  *   norm_remedy_kind_t, norm_explanation_warning_t
  *                                              norm_explain.h
+ *   NORM_ARG_POSITIONS, NORM_ARG_ROPE_FREQUENCIES, NORM_ARG_ROPE_COS,
+ *   NORM_ARG_ROPE_SIN, NORM_ARG_SLOTS, norm_rope_pairing_t,
+ *   norm_rope_angles_t, norm_rope_flags_t, norm_rope_scaling_t
+ *                                              norm_rope.h
+ *   norm_rope                                  norm_primitive_kind_t
  *   norm_cpu_isa_portable, norm_cpu_isa_neon   norm_cpu_isa_t
  */
 #define NORM_ARG_RESIDUAL (0x40000000 | 1)          /* in: added to src */

@@ -50,7 +50,7 @@ typedef struct {
 
 /* The type of a tensor's elements. Each operation lists the types it
  * supports. Descriptors and memory support the types up to norm_f8_e4m3
- * except norm_boolean; for the others their functions return
+ * except norm_boolean, and norm_s64; for the others their functions return
  * norm_unimplemented. */
 typedef enum {
     norm_data_type_undef = 0,
@@ -69,7 +69,7 @@ typedef enum {
     norm_e8m0 = 13,
     norm_f4_e2m1 = 14,
     norm_f4_e3m0 = 15,
-    norm_s64 = 16
+    norm_s64 = 16 /* for positions and slots of norm_rope.h */
 } norm_data_type_t;
 
 /* Maximum number of dimensions of a descriptor. */
@@ -359,7 +359,8 @@ typedef enum {
     norm_prelu = 18,
     norm_softmax = 19,
     norm_layer_normalization = 20,
-    norm_group_normalization = 21
+    norm_group_normalization = 21,
+    norm_rope = 0x01000000 /* own kinds */
 } norm_primitive_kind_t;
 
 typedef enum {

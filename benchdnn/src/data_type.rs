@@ -26,6 +26,8 @@ pub enum DataType {
     S8,
     /// Unsigned integers of 8 bits.
     U8,
+    /// Signed integers of 64 bits, within 2^53: positions and slots.
+    S64,
 }
 
 /// Elements that one thread converts at a time.
@@ -33,7 +35,7 @@ const CHUNK: usize = 64 * 1024;
 
 impl DataType {
     /// All of them.
-    pub const ALL: [DataType; 10] = [
+    pub const ALL: [DataType; 11] = [
         DataType::F32,
         DataType::Bf16,
         DataType::F16,
@@ -44,6 +46,7 @@ impl DataType {
         DataType::S32,
         DataType::S8,
         DataType::U8,
+        DataType::S64,
     ];
 
     /// The floating-point types whose results are f32 values rounded once.
@@ -52,7 +55,7 @@ impl DataType {
     /// Bytes of an element.
     pub fn size(self) -> usize {
         match self {
-            DataType::F64 => 8,
+            DataType::F64 | DataType::S64 => 8,
             DataType::F32 | DataType::S32 => 4,
             DataType::Bf16 | DataType::F16 => 2,
             DataType::F8E5m2 | DataType::F8E4m3 | DataType::E8m0 | DataType::S8 | DataType::U8 => 1,
@@ -70,6 +73,7 @@ impl DataType {
             DataType::F8E4m3 => "f8_e4m3",
             DataType::E8m0 => "e8m0",
             DataType::S32 => "s32",
+            DataType::S64 => "s64",
             DataType::S8 => "s8",
             DataType::U8 => "u8",
         }
@@ -82,7 +86,7 @@ impl DataType {
 
     /// Whether it is an integer type, which saturates.
     pub const fn is_integer(self) -> bool {
-        matches!(self, DataType::S32 | DataType::S8 | DataType::U8)
+        matches!(self, DataType::S64 | DataType::S32 | DataType::S8 | DataType::U8)
     }
 
     /// Bits of the significand after the leading one.
@@ -94,7 +98,7 @@ impl DataType {
             DataType::F16 => 10,
             DataType::F8E5m2 => 2,
             DataType::F8E4m3 => 3,
-            DataType::E8m0 | DataType::S32 | DataType::S8 | DataType::U8 => 0,
+            DataType::E8m0 | DataType::S64 | DataType::S32 | DataType::S8 | DataType::U8 => 0,
         }
     }
 
@@ -106,7 +110,7 @@ impl DataType {
             DataType::F16 | DataType::F8E5m2 => -14,
             DataType::F8E4m3 => -6,
             DataType::E8m0 => -127,
-            DataType::S32 | DataType::S8 | DataType::U8 => 0,
+            DataType::S64 | DataType::S32 | DataType::S8 | DataType::U8 => 0,
         }
     }
 
@@ -121,6 +125,7 @@ impl DataType {
             DataType::F8E4m3 => 448.0,
             DataType::E8m0 => power_of_two(127),
             DataType::S32 => i32::MAX as f64,
+            DataType::S64 => 9_007_199_254_740_992.0,
             DataType::S8 => 127.0,
             DataType::U8 => 255.0,
         }
@@ -130,6 +135,7 @@ impl DataType {
     pub const fn lowest(self) -> f64 {
         match self {
             DataType::S32 => i32::MIN as f64,
+            DataType::S64 => -9_007_199_254_740_992.0,
             DataType::S8 => -128.0,
             DataType::U8 | DataType::E8m0 => 0.0,
             _ => -self.largest(),
@@ -209,6 +215,9 @@ impl DataType {
             DataType::S32 => {
                 convert(values, bytes, |value| (self.round(value) as i32).to_ne_bytes());
             }
+            DataType::S64 => {
+                convert(values, bytes, |value| (self.round(value) as i64).to_ne_bytes());
+            }
             DataType::S8 => convert(values, bytes, |value| (self.round(value) as i8).to_ne_bytes()),
             DataType::U8 => convert(values, bytes, |value| [self.round(value) as u8]),
         });
@@ -238,6 +247,7 @@ impl DataType {
                 bits => power_of_two(i32::from(bits) - 127),
             }),
             DataType::S32 => read(bytes, values, |b| f64::from(i32::from_ne_bytes(b))),
+            DataType::S64 => read(bytes, values, |b| i64::from_ne_bytes(b) as f64),
             DataType::S8 => read(bytes, values, |b| f64::from(i8::from_ne_bytes(b))),
             DataType::U8 => read(bytes, values, |[byte]| f64::from(byte)),
         });

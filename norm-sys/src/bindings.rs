@@ -32,6 +32,11 @@ pub const NORM_REMEDIES: i32 = 6;
 pub const NORM_VERSION_MAJOR: i32 = 0;
 pub const NORM_VERSION_MINOR: i32 = 1;
 pub const NORM_VERSION_PATCH: i32 = 0;
+pub const NORM_ARG_POSITIONS: i32 = 1073741840;
+pub const NORM_ARG_ROPE_FREQUENCIES: i32 = 1073741841;
+pub const NORM_ARG_ROPE_COS: i32 = 1073741842;
+pub const NORM_ARG_ROPE_SIN: i32 = 1073741843;
+pub const NORM_ARG_SLOTS: i32 = 1073741844;
 pub const norm_residual_rounded: norm_residual_rounding_t = 16777216;
 pub const norm_residual_exact: norm_residual_rounding_t = 16777217;
 pub type norm_residual_rounding_t = ::core::ffi::c_uint;
@@ -1256,6 +1261,7 @@ pub const norm_prelu: norm_primitive_kind_t = 18;
 pub const norm_softmax: norm_primitive_kind_t = 19;
 pub const norm_layer_normalization: norm_primitive_kind_t = 20;
 pub const norm_group_normalization: norm_primitive_kind_t = 21;
+pub const norm_rope: norm_primitive_kind_t = 16777216;
 pub type norm_primitive_kind_t = ::core::ffi::c_uint;
 pub const norm_prop_kind_undef: norm_prop_kind_t = 0;
 pub const norm_forward_training: norm_prop_kind_t = 64;
@@ -2368,4 +2374,86 @@ unsafe extern "C" {
 }
 unsafe extern "C" {
     pub fn norm_set_verbose(level: ::core::ffi::c_int) -> norm_status_t;
+}
+pub const norm_rope_interleaved: norm_rope_pairing_t = 16777216;
+pub const norm_rope_half_split: norm_rope_pairing_t = 16777217;
+pub const norm_rope_half_split_of_head: norm_rope_pairing_t = 16777218;
+pub type norm_rope_pairing_t = ::core::ffi::c_uint;
+pub const norm_rope_from_frequencies: norm_rope_angles_t = 16777216;
+pub const norm_rope_from_tables: norm_rope_angles_t = 16777217;
+pub type norm_rope_angles_t = ::core::ffi::c_uint;
+pub const norm_write_slots: norm_rope_flags_t = 268435456;
+pub const norm_rope_norm_rounded: norm_rope_flags_t = 536870912;
+pub const norm_rope_interleaved_sections: norm_rope_flags_t = 1073741824;
+pub type norm_rope_flags_t = ::core::ffi::c_uint;
+pub const norm_rope_scaling_none: norm_rope_scaling_t = 16777216;
+pub const norm_rope_scaling_linear: norm_rope_scaling_t = 16777217;
+pub const norm_rope_scaling_ntk: norm_rope_scaling_t = 16777218;
+pub const norm_rope_scaling_dynamic_ntk: norm_rope_scaling_t = 16777219;
+pub const norm_rope_scaling_yarn: norm_rope_scaling_t = 16777220;
+pub const norm_rope_scaling_llama3: norm_rope_scaling_t = 16777221;
+pub const norm_rope_scaling_longrope: norm_rope_scaling_t = 16777222;
+pub type norm_rope_scaling_t = ::core::ffi::c_uint;
+unsafe extern "C" {
+    pub fn norm_rope_forward_primitive_desc_create(
+        primitive_desc: *mut norm_primitive_desc_t,
+        engine: norm_engine_t,
+        prop_kind: norm_prop_kind_t,
+        pairing: norm_rope_pairing_t,
+        angles: norm_rope_angles_t,
+        src_desc: const_norm_memory_desc_t,
+        dst_desc: const_norm_memory_desc_t,
+        position_desc: const_norm_memory_desc_t,
+        index_dim: ::core::ffi::c_int,
+        table_desc: const_norm_memory_desc_t,
+        scale_desc: const_norm_memory_desc_t,
+        rotary_dims: norm_dim_t,
+        magnitude: f32,
+        num_sections: ::core::ffi::c_int,
+        sections: *const norm_dim_t,
+        epsilon: f32,
+        flags: ::core::ffi::c_uint,
+        attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_rope_backward_primitive_desc_create(
+        primitive_desc: *mut norm_primitive_desc_t,
+        engine: norm_engine_t,
+        pairing: norm_rope_pairing_t,
+        angles: norm_rope_angles_t,
+        diff_src_desc: const_norm_memory_desc_t,
+        diff_dst_desc: const_norm_memory_desc_t,
+        position_desc: const_norm_memory_desc_t,
+        index_dim: ::core::ffi::c_int,
+        table_desc: const_norm_memory_desc_t,
+        rotary_dims: norm_dim_t,
+        magnitude: f32,
+        num_sections: ::core::ffi::c_int,
+        sections: *const norm_dim_t,
+        flags: ::core::ffi::c_uint,
+        hint_fwd_pd: const_norm_primitive_desc_t,
+        attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_rope_frequencies(
+        scaling: norm_rope_scaling_t,
+        rotary_dims: norm_dim_t,
+        base: f64,
+        num_parameters: ::core::ffi::c_int,
+        parameters: *const f64,
+        frequencies: *mut f64,
+        magnitude: *mut f32,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_rope_permute(
+        from: norm_rope_pairing_t,
+        to: norm_rope_pairing_t,
+        heads: norm_dim_t,
+        rotary_dims: norm_dim_t,
+        src: const_norm_memory_t,
+        dst: norm_memory_t,
+    ) -> norm_status_t;
 }

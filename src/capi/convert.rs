@@ -35,7 +35,6 @@ pub(super) fn unimplemented_data_type(
         sys::norm_u4 => (c"u4", 1),
         sys::norm_f4_e2m1 => (c"f4_e2m1", 1),
         sys::norm_f4_e3m0 => (c"f4_e3m0", 1),
-        sys::norm_s64 => (c"s64", 8),
         _ => return None,
     })
 }

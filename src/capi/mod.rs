@@ -28,6 +28,7 @@ mod primitive;
 mod primitive_desc;
 mod quantization;
 mod reorder;
+mod rope;
 mod softmax;
 mod status;
 mod stream;

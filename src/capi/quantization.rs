@@ -48,7 +48,7 @@ impl Kind {
     fn check_type(self, arg: c_int, data_type: DataType) -> Result<()> {
         let fits = match self {
             Self::Scales => !data_type.is_integer() && data_type.support() != Support::Wide,
-            Self::ZeroPoints => data_type.is_integer(),
+            Self::ZeroPoints => data_type.is_integer() && data_type != DataType::S64,
         };
         if !fits {
             let (what, name) = (self.name(), data_type.name());

@@ -7,4 +7,5 @@ pub(crate) mod explain;
 pub(crate) mod group_normalization;
 pub(crate) mod layer_normalization;
 pub(crate) mod reorder;
+pub(crate) mod rope;
 pub(crate) mod softmax;

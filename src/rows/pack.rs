@@ -98,7 +98,7 @@ macro_rules! by_conversion {
         } else {
             for_type!($packing.data_type, |TYPE, Raw| match TYPE {
                 // These are copied.
-                DataType::F32 | DataType::F64 => (),
+                DataType::F32 | DataType::S64 | DataType::F64 => (),
                 _ => $call::<ToF32<Raw, { TYPE as usize }>, $packs>($($arg),*),
             })
         }

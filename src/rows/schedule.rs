@@ -4,6 +4,7 @@
 //! were measured on machines with 32 MiB of last-level cache or more.
 
 use crate::tensor::DataType;
+use crate::threads::Length;
 use std::sync::OnceLock;
 
 /// The fewest elements per thread; with fewer, handing over the work costs more than it saves.
@@ -124,6 +125,13 @@ impl Schedule {
     /// Whether the output of a single pass is stored non-temporally, if all tensors have `bytes` bytes.
     pub(crate) fn streams_once(bytes: usize, threads: usize) -> bool {
         bytes >= if threads > 1 { STREAMED_BYTES_OF_SEVERAL } else { STREAMED_BYTES }
+    }
+
+    /// The number of threads, of `threads`, that pay for work on `elements`, and how long it takes.
+    pub(crate) fn threads_for(elements: usize, threads: usize) -> (usize, Length) {
+        let long = elements >= ELEMENTS_TO_WAKE_FOR;
+        let width = threads.min(elements / ELEMENTS_PER_THREAD).max(1);
+        (width, if long { Length::Long } else { Length::Short })
     }
 
     /// Whether outputs are stored non-temporally if all tensors have `bytes` bytes.

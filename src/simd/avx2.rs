@@ -474,6 +474,17 @@ impl Simd for Avx2 {
         }
     }
     #[inline(always)]
+    unsafe fn doubled(v: Self::F32x16) -> [Self::F32x16; 2] {
+        unsafe {
+            let low = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
+            let high = _mm256_setr_epi32(4, 4, 5, 5, 6, 6, 7, 7);
+            [
+                (_mm256_permutevar8x32_ps(v.0, low), _mm256_permutevar8x32_ps(v.0, high)),
+                (_mm256_permutevar8x32_ps(v.1, low), _mm256_permutevar8x32_ps(v.1, high)),
+            ]
+        }
+    }
+    #[inline(always)]
     unsafe fn wide_within(mut v: Self::F64x16, low: f64, high: f64) -> Self::F64x16 {
         unsafe {
             let (low, high) = (_mm256_set1_pd(low), _mm256_set1_pd(high));

@@ -464,6 +464,14 @@ impl Simd for Avx512 {
         }
     }
     #[inline(always)]
+    unsafe fn doubled(v: Self::F32x16) -> [Self::F32x16; 2] {
+        unsafe {
+            let low = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+            let high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+            [_mm512_permutexvar_ps(low, v), _mm512_permutexvar_ps(high, v)]
+        }
+    }
+    #[inline(always)]
     unsafe fn wide_within(v: Self::F64x16, low: f64, high: f64) -> Self::F64x16 {
         unsafe {
             let (low, high) = (_mm512_set1_pd(low), _mm512_set1_pd(high));

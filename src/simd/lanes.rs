@@ -233,6 +233,13 @@ impl<S: Simd> Mask<S> {
 }
 
 impl<S: Simd> Wide<S> {
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    pub(crate) unsafe fn new(v: S::F64x16) -> Self {
+        Self(v)
+    }
+
     methods! { WideOperand:
         /// `self * b + c`, rounded once.
         fn mul_add(self, b, c) -> Wide = wide_fma;

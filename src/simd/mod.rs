@@ -249,6 +249,19 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn from_integer(v: Self::F32x16) -> Self::F32x16;
     /// Lane `i` is lane `i ^ D` of `v`, with `D` 1 (neighbours), 2, 4 or 8 (halves).
     unsafe fn swap<const D: usize>(v: Self::F32x16) -> Self::F32x16;
+    /// Every lane twice: lane `i` of the two vectors is lane `i / 2` of `v`.
+    #[inline(always)]
+    unsafe fn doubled(v: Self::F32x16) -> [Self::F32x16; 2] {
+        let (mut lanes, mut twice) = ([0.0; LANES], [0.0; 2 * LANES]);
+        // SAFETY: the caller's.
+        unsafe {
+            Self::store(lanes.as_mut_ptr(), v);
+            for i in 0..2 * LANES {
+                twice[i] = lanes[i / 2];
+            }
+            [Self::load(twice.as_ptr()), Self::load(twice.as_ptr().add(LANES))]
+        }
+    }
 
     unsafe fn widen(v: Self::F32x16) -> Self::F64x16;
     /// A vector in f64.

@@ -15,6 +15,7 @@ pub(crate) unsafe fn read_scalar(data_type: DataType, p: *const u8, i: usize) ->
             DataType::F32 => p.cast::<f32>().add(i).read_unaligned(),
             DataType::F64 => p.cast::<f64>().add(i).read_unaligned() as f32,
             DataType::S32 => p.cast::<i32>().add(i).read_unaligned() as f32,
+            DataType::S64 => p.cast::<i64>().add(i).read_unaligned() as f32,
             DataType::S8 => codes::s8_value(p.add(i).read()),
             DataType::U8 => codes::u8_value(p.add(i).read()),
             DataType::F8E4m3 => codes::e4m3_value(p.add(i).read()),
@@ -39,6 +40,7 @@ pub(crate) unsafe fn read_wide(data_type: DataType, p: *const u8, i: usize) -> f
         match data_type {
             DataType::F64 => p.cast::<f64>().add(i).read_unaligned(),
             DataType::S32 => f64::from(p.cast::<i32>().add(i).read_unaligned()),
+            DataType::S64 => p.cast::<i64>().add(i).read_unaligned() as f64,
             _ => f64::from(read_scalar(data_type, p, i)),
         }
     }
@@ -57,6 +59,7 @@ pub(crate) unsafe fn write_scalar(data_type: DataType, p: *mut u8, i: usize, x: 
             DataType::F64 => p.cast::<f64>().add(i).write_unaligned(f64::from(x)),
             // Rust's conversion saturates.
             DataType::S32 => p.cast::<i32>().add(i).write_unaligned(x.round_ties_even() as i32),
+            DataType::S64 => p.cast::<i64>().add(i).write_unaligned(x.round_ties_even() as i64),
             DataType::S8 => p.add(i).write(codes::s8_code(x)),
             DataType::U8 => p.add(i).write(codes::u8_code(x)),
             DataType::F8E4m3 => p.add(i).write(codes::e4m3_code(x)),
@@ -79,6 +82,7 @@ pub(crate) unsafe fn write_wide(data_type: DataType, p: *mut u8, i: usize, x: f6
         match data_type {
             DataType::F64 => p.cast::<f64>().add(i).write_unaligned(x),
             DataType::S32 => p.cast::<i32>().add(i).write_unaligned(s32_value(x)),
+            DataType::S64 => p.cast::<i64>().add(i).write_unaligned(s64_value(x)),
             DataType::F32 => p.cast::<f32>().add(i).write_unaligned(x as f32),
             _ => write_scalar(data_type, p, i, rounded_to_odd(x)),
         }
@@ -95,6 +99,16 @@ pub(super) fn rounded_to_odd(x: f64) -> f32 {
     let truncated = if back.abs() > x.abs() { bits - 1 } else { bits };
     let odd = truncated | u32::from(back != x);
     f32::from_bits(if x.is_nan() { bits } else { odd })
+}
+
+/// The s64 nearest to `x`, ties to even; saturates, and NaN gives 0.
+#[inline(always)]
+fn s64_value(x: f64) -> i64 {
+    // Adding and subtracting this rounds a number below 2^51 to an integer; from there on all are.
+    const TO_INTEGER: f64 = 6_755_399_441_055_744.0;
+    const INTEGERS: f64 = 2_251_799_813_685_248.0;
+    let rounded = if x.abs() < INTEGERS { (x + TO_INTEGER) - TO_INTEGER } else { x };
+    rounded as i64
 }
 
 /// The s32 nearest to `x`, ties to even; saturates, and NaN gives 0.

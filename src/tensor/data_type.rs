@@ -83,6 +83,7 @@ data_types! { ($)
     F8E5m2 = norm_f8_e5m2, c"f8_e5m2", u8, false, Forward;
     F8E4m3 = norm_f8_e4m3, c"f8_e4m3", u8, false, Forward;
     E8m0 = norm_e8m0, c"e8m0", u8, false, Scale;
+    S64 = norm_s64, c"s64", u64, true, Wide;
 }
 
 impl DataType {

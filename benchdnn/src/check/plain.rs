@@ -44,7 +44,7 @@ struct Block<'b> {
 impl Block<'_> {
     #[inline(always)]
     fn telling_of(&self, (kind, dt): (Kind, DataType)) -> Option<usize> {
-        use DataType::{Bf16, E8m0, F8E4m3, F8E5m2, F16, F32, F64, S8, S32, U8};
+        use DataType::{Bf16, E8m0, F8E4m3, F8E5m2, F16, F32, F64, S8, S32, S64, U8};
         // The type is a constant in each arm.
         match dt {
             F32 if kind == Kind::Rounded => self.telling(|x| f64::from(x as f32), F32),
@@ -56,6 +56,7 @@ impl Block<'_> {
             F8E4m3 => self.telling(|x| F8E4m3.round_within(x), F8E4m3),
             E8m0 => self.telling(|x| E8m0.round_within(x), E8m0),
             S32 => self.telling(|x| S32.round_within(x), S32),
+            S64 => self.telling(|x| S64.round_within(x), S64),
             S8 => self.telling(|x| S8.round_within(x), S8),
             U8 => self.telling(|x| U8.round_within(x), U8),
         }

@@ -3,11 +3,18 @@
 pub mod gnorm;
 pub mod lnorm;
 pub mod reorder;
+pub mod rope;
 pub mod softmax;
 
 use crate::driver::Driver;
 
 /// Every driver, at its default options; the first is the default driver.
 pub fn all() -> Vec<Box<dyn Driver>> {
-    vec![lnorm::ROW.driver(), gnorm::ROW.driver(), reorder::ROW.driver(), softmax::ROW.driver()]
+    vec![
+        lnorm::ROW.driver(),
+        gnorm::ROW.driver(),
+        reorder::ROW.driver(),
+        rope::ROW.driver(),
+        softmax::ROW.driver(),
+    ]
 }

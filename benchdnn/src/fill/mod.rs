@@ -9,11 +9,13 @@ mod generator;
 pub mod gnorm;
 pub mod lnorm;
 mod reorder;
+mod rope;
 mod softmax;
 mod steps;
 
 pub use attribute::{attribute, before};
 pub use reorder::reorder;
+pub use rope::{RopeData, RopeFill, rope};
 pub use softmax::{SoftmaxData, softmax};
 
 /// What data is for.

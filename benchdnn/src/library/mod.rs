@@ -140,6 +140,7 @@ pub fn data_type(data_type: crate::data_type::DataType) -> norm_data_type_t {
         DataType::F8E4m3 => norm_f8_e4m3,
         DataType::E8m0 => norm_e8m0,
         DataType::S32 => norm_s32,
+        DataType::S64 => norm_s64,
         DataType::S8 => norm_s8,
         DataType::U8 => norm_u8,
     }

@@ -9,6 +9,7 @@ pub mod gnorm;
 pub mod lnorm;
 pub mod post_ops;
 pub mod reorder;
+pub mod rope;
 pub mod softmax;
 pub mod steps;
 mod sum;

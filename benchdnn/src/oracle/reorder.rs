@@ -41,7 +41,7 @@ impl Default for Terms {
 
 /// The type of the arithmetic: f64 if f32 does not represent all values of both types.
 pub fn precision(src: DataType, dst: DataType) -> DataType {
-    let wide = |dt| matches!(dt, DataType::F64 | DataType::S32);
+    let wide = |dt| matches!(dt, DataType::F64 | DataType::S32 | DataType::S64);
     if wide(src) || wide(dst) { DataType::F64 } else { DataType::F32 }
 }
 

@@ -180,7 +180,7 @@ unsafe fn load<S: Simd>(data_type: DataType, p: *const u8, values: &mut [f32; CH
             DataType::Bf16 => load_half::<S, true>(p, values, n),
             DataType::F16 => load_half::<S, false>(p, values, n),
             // These are converted in f64.
-            DataType::S32 | DataType::F64 => (),
+            DataType::S32 | DataType::S64 | DataType::F64 => (),
             _ => {
                 for (i, v) in values[..n].iter_mut().enumerate() {
                     *v = read_scalar(TYPE, p, i);
@@ -240,7 +240,7 @@ unsafe fn store<S: Simd>(data_type: DataType, p: *mut u8, values: &[f32; CHUNK],
             DataType::Bf16 => store_half::<S, true>(p, values, n),
             DataType::F16 => store_half::<S, false>(p, values, n),
             // These are converted in f64.
-            DataType::S32 | DataType::F64 => (),
+            DataType::S32 | DataType::S64 | DataType::F64 => (),
             _ => {
                 for (i, v) in values[..n].iter().enumerate() {
                     write_scalar(TYPE, p, i, *v);

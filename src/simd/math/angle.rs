@@ -19,10 +19,9 @@ fn wide_polynomial<S: Simd, const N: usize>(x: Wide<S>, coefficients: [f64; N]) 
 /// `x` less the multiple of pi/2 that is nearest, and that multiple, modulo 4. The multiple of pi/2 has 106 bits: angles come as
 /// close to one as 2^-33.
 #[inline(always)]
-fn reduced_angle<S: Simd>(x: Lanes<S>) -> (Wide<S>, Lanes<S>) {
+fn reduced_wide_angle<S: Simd>(x: Wide<S>) -> (Wide<S>, Lanes<S>) {
     const HALF_PI: f64 = std::f64::consts::FRAC_PI_2;
     const HALF_PI_LOW: f64 = 6.123_233_995_736_766e-17;
-    let x = x.widen();
     let n = (x * std::f64::consts::FRAC_2_PI + TO_WIDE_INTEGER) - TO_WIDE_INTEGER;
     let r = n.mul_add(-HALF_PI, x);
     let r = n.mul_add(-HALF_PI_LOW, r);
@@ -30,9 +29,9 @@ fn reduced_angle<S: Simd>(x: Lanes<S>) -> (Wide<S>, Lanes<S>) {
     (r, turns.mul_add(-4.0, n).narrow())
 }
 
-/// The sine of an angle that was reduced, and `n` quarters of a turn.
+/// The sine and the cosine of an angle up to pi/4.
 #[inline(always)]
-fn turned_sine<S: Simd>(r: Wide<S>, n: Lanes<S>) -> Lanes<S> {
+fn quarter<S: Simd>(r: Wide<S>) -> (Wide<S>, Wide<S>) {
     // sin(r)/r and cos(r) over r^2, |r| to pi/4.
     const SIN: [f64; 5] = [
         0.999_999_999_995_681_7,
@@ -49,8 +48,12 @@ fn turned_sine<S: Simd>(r: Wide<S>, n: Lanes<S>) -> Lanes<S> {
         2.437_267_913_438_978_7e-5,
     ];
     let square = r * r;
-    let sine = (wide_polynomial(square, SIN) * r).narrow();
-    let cosine = wide_polynomial(square, COS).narrow();
+    (wide_polynomial(square, SIN) * r, wide_polynomial(square, COS))
+}
+
+/// The sine of an angle and `n` quarters of a turn, from the angle's own sine and cosine.
+#[inline(always)]
+fn in_quarter<S: Simd>(sine: Lanes<S>, cosine: Lanes<S>, n: Lanes<S>) -> Lanes<S> {
     // The lowest bit: odd quarters have the cosine, the next one: the second half of a turn is negative.
     let quarters = n + TO_INTEGER;
     let odd = quarters.bits_and(integer(1)).as_integer();
@@ -58,16 +61,36 @@ fn turned_sine<S: Simd>(r: Wide<S>, n: Lanes<S>) -> Lanes<S> {
     odd.eq(0.0).select(sine, cosine).bits_xor(negative)
 }
 
+/// The sine of an angle that was reduced, and `n` quarters of a turn.
+#[cfg(test)]
+#[inline(always)]
+fn turned_sine<S: Simd>(r: Wide<S>, n: Lanes<S>) -> Lanes<S> {
+    let (sine, cosine) = quarter(r);
+    in_quarter(sine.narrow(), cosine.narrow(), n)
+}
+
+/// `magnitude * [sin x, cos x]`, 1 ulp for |x| to 2^32, rounded once.
+#[inline(always)]
+pub(crate) fn scaled_sin_cos<S: Simd>(x: Wide<S>, magnitude: f64) -> [Lanes<S>; 2] {
+    let (r, n) = reduced_wide_angle(x);
+    let (sine, cosine) = quarter(r);
+    let sine = (sine * magnitude).narrow();
+    let cosine = (cosine * magnitude).narrow();
+    [in_quarter(sine, cosine, n), in_quarter(sine, cosine, n + 1.0)]
+}
+
 /// `sin x`, 1 ulp for |x| to 2^32.
+#[cfg(test)]
 #[inline(always)]
 pub(crate) fn sin<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    let (r, n) = reduced_angle(x);
+    let (r, n) = reduced_wide_angle(x.widen());
     turned_sine(r, n)
 }
 
 /// `cos x`, 1 ulp for |x| to 2^32.
+#[cfg(test)]
 #[inline(always)]
 pub(crate) fn cos<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    let (r, n) = reduced_angle(x);
+    let (r, n) = reduced_wide_angle(x.widen());
     turned_sine(r, n + 1.0)
 }

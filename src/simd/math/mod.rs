@@ -4,7 +4,6 @@
 //! Each says its largest error, in units of the last place of the result (ulp), which the tests measure. The
 //! polynomials are minimax fits over the ranges named, made for this library.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "no operation turns angles yet"))]
 mod angle;
 mod pow;
 mod slopes;
@@ -13,7 +12,8 @@ mod tests;
 
 use super::Simd;
 use super::lanes::Lanes;
-#[cfg_attr(not(test), expect(unused_imports, reason = "no operation turns angles yet"))]
+pub(crate) use angle::scaled_sin_cos;
+#[cfg(test)]
 pub(crate) use angle::{cos, sin};
 pub(crate) use pow::{Exponent, pow};
 pub(crate) use slopes::{

@@ -128,7 +128,7 @@ fn largest_integer_of(dt: DataType, shape: &LnormShape) -> u64 {
         DataType::F16 => 1023.0,
         DataType::F8E5m2 => 5.0,
         // The unit of integers is 1: larger ones would make epsilon invisible.
-        DataType::F8E4m3 | DataType::S8 | DataType::S32 => 15.0,
+        DataType::F8E4m3 | DataType::S8 | DataType::S32 | DataType::S64 => 15.0,
         // Twice that, as there are no negative values.
         DataType::U8 => return (15.0_f64.min((EXACT / cols).sqrt() / 2.0) as u64).max(3),
     };
@@ -249,7 +249,7 @@ fn backward_scale(row: usize, spread: f64, epsilon: f64) -> (f64, f64) {
 fn lowest_unit(dt: DataType) -> f64 {
     match dt {
         DataType::F16 | DataType::F8E5m2 | DataType::F8E4m3 => dt.ulp(0.0),
-        DataType::S32 | DataType::S8 | DataType::U8 => 1.0,
+        DataType::S64 | DataType::S32 | DataType::S8 | DataType::U8 => 1.0,
         DataType::F32 | DataType::Bf16 | DataType::F64 | DataType::E8m0 => f64::exp2(-60.0),
     }
 }
@@ -260,7 +260,7 @@ fn highest_unit(dt: DataType) -> f64 {
         DataType::F16 => 32.0,
         DataType::F8E5m2 => 4096.0,
         DataType::F8E4m3 => 16.0,
-        DataType::S32 | DataType::S8 | DataType::U8 => 1.0,
+        DataType::S64 | DataType::S32 | DataType::S8 | DataType::U8 => 1.0,
         DataType::F32 | DataType::Bf16 | DataType::F64 | DataType::E8m0 => f64::exp2(40.0),
     }
 }

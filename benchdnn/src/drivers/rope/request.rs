@@ -1,0 +1,177 @@
+//! The calls that create the primitive descriptor of a rope.
+
+use super::problem::RopeProblem;
+use super::shape::Angles;
+use crate::data_type::DataType;
+use crate::executor::{Prepared, Refusal};
+use crate::library::{
+    self, Connection, MemoryDesc, PrimitiveAttr, PrimitiveDesc, TensorRequest, Wanted, functions,
+};
+use crate::oracle::rope::Pairing;
+use crate::tensor::Layout;
+use norm_sys::*;
+use std::ffi::{c_int, c_uint};
+use std::ptr;
+use std::rc::Rc;
+
+/// What a primitive descriptor is made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The input of forward.
+    pub src: TensorRequest,
+    /// The result of forward, and the input of backward.
+    pub dst: TensorRequest,
+    /// The result of backward.
+    pub diff_src: TensorRequest,
+    /// Everything else.
+    pub problem: RopeProblem,
+}
+
+functions! {
+    /// The functions that create the primitive descriptors.
+    Functions {
+        rope_forward_primitive_desc_create = norm_rope_forward_primitive_desc_create:
+            fn(
+                *mut norm_primitive_desc_t,
+                norm_engine_t,
+                norm_prop_kind_t,
+                norm_rope_pairing_t,
+                norm_rope_angles_t,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                c_int,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                norm_dim_t,
+                f32,
+                c_int,
+                *const norm_dim_t,
+                f32,
+                c_uint,
+                const_norm_primitive_attr_t
+            ) -> norm_status_t;
+        rope_backward_primitive_desc_create = norm_rope_backward_primitive_desc_create:
+            fn(
+                *mut norm_primitive_desc_t,
+                norm_engine_t,
+                norm_rope_pairing_t,
+                norm_rope_angles_t,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
+                c_int,
+                const_norm_memory_desc_t,
+                norm_dim_t,
+                f32,
+                c_int,
+                *const norm_dim_t,
+                c_uint,
+                const_norm_primitive_desc_t,
+                const_norm_primitive_attr_t
+            ) -> norm_status_t;
+    }
+}
+
+impl library::Request for Request {
+    fn create(&self, connection: &Rc<Connection>) -> Result<Box<dyn Prepared>, Refusal> {
+        Ok(Box::new(self.descriptor(connection)?))
+    }
+}
+
+impl Request {
+    fn descriptor(&self, connection: &Rc<Connection>) -> Result<PrimitiveDesc, Refusal> {
+        let p = &self.problem;
+        let pairing = match p.pairing {
+            Pairing::Interleaved => norm_rope_interleaved,
+            Pairing::Half => norm_rope_half_split,
+            Pairing::HalfOfHead => norm_rope_half_split_of_head,
+        };
+        let angles = match p.angles {
+            Angles::Frequencies => norm_rope_from_frequencies,
+            Angles::Tables => norm_rope_from_tables,
+        };
+        let dense = |dims: &[usize], data_type: DataType| {
+            MemoryDesc::strided(connection, &Layout::dense(dims, data_type))
+        };
+        let src = self.src.desc(connection, &p.dims)?;
+        // A given layout has the dimensions of src; dst has more rows with slots.
+        let dst = match &self.dst.wanted {
+            Wanted::Strided(layout) if layout.dims != p.dst_dims() => {
+                dense(&p.dst_dims(), self.dst.data_type)?
+            }
+            _ => self.dst.desc(connection, &p.dst_dims())?,
+        };
+        let diff_src = self.diff_src.desc(connection, &p.dims)?;
+        let position = dense(&p.position_dims(), p.position_dt)?;
+        let (index, rotary) = (p.index_dim as c_int, p.rotary_dims() as norm_dim_t);
+        let table = match p.angles {
+            Angles::Frequencies => MemoryDesc::null(),
+            Angles::Tables => dense(&[p.table_rows(), p.rotary_dims() / 2], p.table_dt)?,
+        };
+        let scale = match p.flags.scale() {
+            true => dense(&[p.cols()], DataType::F32)?,
+            false => MemoryDesc::null(),
+        };
+        let sections: Vec<norm_dim_t> = p.sections.iter().map(|pairs| *pairs as _).collect();
+        let (count, sections) = (sections.len() as c_int, sections.as_ptr());
+        let attr = PrimitiveAttr::new(connection, &p.attributes, &[], p.dims.len())?;
+        let functions = Functions::of(connection)?;
+        let (engine, kind) = (connection.engine(), p.direction.prop_kind());
+        let (position, table) = (position.raw(), table.raw());
+        PrimitiveDesc::create(connection, |pd| {
+            // SAFETY: `pd` is a valid place for a handle; the engine, the descriptors and the
+            // sections are alive, and the functions check everything else.
+            let (name, status) = unsafe {
+                if p.direction.is_forward() {
+                    let create = functions.rope_forward_primitive_desc_create;
+                    let (src, dst) = (src.raw(), dst.raw());
+                    let status = create(
+                        pd,
+                        engine,
+                        kind,
+                        pairing,
+                        angles,
+                        src,
+                        dst,
+                        position,
+                        index,
+                        table,
+                        scale.raw(),
+                        rotary,
+                        p.magnitude,
+                        count,
+                        sections,
+                        p.epsilon,
+                        p.flags.bits(),
+                        attr.raw(),
+                    );
+                    ("forward", status)
+                } else {
+                    let create = functions.rope_backward_primitive_desc_create;
+                    let (diff_src, diff_dst) = (diff_src.raw(), dst.raw());
+                    let status = create(
+                        pd,
+                        engine,
+                        pairing,
+                        angles,
+                        diff_src,
+                        diff_dst,
+                        position,
+                        index,
+                        table,
+                        rotary,
+                        p.magnitude,
+                        count,
+                        sections,
+                        p.flags.bits(),
+                        ptr::null(),
+                        attr.raw(),
+                    );
+                    ("backward", status)
+                }
+            };
+            connection.check(&format!("rope_{name}_primitive_desc_create"), status)
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! What the dimensions of a problem mean: tokens with positions, heads that share them.
+
+use super::problem::RopeProblem;
+use crate::language::value::BadValue;
+use norm_sys::*;
+
+/// Where cosines and sines come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Angles {
+    /// Positions and frequencies.
+    #[default]
+    Frequencies,
+    /// Rows of tables.
+    Tables,
+}
+
+impl Angles {
+    /// Names for `--angles`.
+    pub const NAMES: [(&'static str, Angles); 2] =
+        [("FREQUENCIES", Angles::Frequencies), ("TABLES", Angles::Tables)];
+
+    pub(super) fn name(self) -> &'static str {
+        Angles::NAMES[self as usize].0
+    }
+}
+
+/// The flags of a problem.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags(u32);
+
+impl Flags {
+    const LETTERS: [(char, u32); 6] = [
+        ('M', norm_rms_norm),
+        ('C', norm_use_scale),
+        ('P', norm_scale_plus_one),
+        ('R', norm_rope_norm_rounded),
+        ('W', norm_write_slots),
+        ('I', norm_rope_interleaved_sections),
+    ];
+
+    /// Reads letters.
+    pub fn parse(text: &str) -> Result<Flags, BadValue> {
+        let mut flags = 0;
+        for (at, letter) in text.char_indices() {
+            match Flags::LETTERS.iter().find(|(known, _)| *known == letter) {
+                Some((_, bit)) => flags |= bit,
+                None => {
+                    let message = format!("'{letter}' is none of the flags M, C, P, R, W, I");
+                    return Err(BadValue::at(at, message));
+                }
+            }
+        }
+        Ok(Flags(flags))
+    }
+
+    /// The letters.
+    pub fn text(self) -> String {
+        let set = Flags::LETTERS.iter().filter(|(_, bit)| self.0 & bit != 0);
+        set.map(|(letter, _)| letter).collect()
+    }
+
+    /// The C interface's bits.
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+
+    pub(super) fn norm(self) -> bool {
+        self.0 & norm_rms_norm != 0
+    }
+    pub(super) fn scale(self) -> bool {
+        self.0 & norm_use_scale != 0
+    }
+    pub(super) fn plus_one(self) -> bool {
+        self.0 & norm_scale_plus_one != 0
+    }
+    pub(super) fn rounded(self) -> bool {
+        self.0 & norm_rope_norm_rounded != 0
+    }
+    pub(super) fn slots(self) -> bool {
+        self.0 & norm_write_slots != 0
+    }
+    pub(super) fn interleaved_sections(self) -> bool {
+        self.0 & norm_rope_interleaved_sections != 0
+    }
+}
+
+/// Slots that no token is written to.
+const FREE_SLOTS: usize = 3;
+
+impl RopeProblem {
+    /// The length of a head.
+    pub(super) fn cols(&self) -> usize {
+        self.dims[self.dims.len() - 1]
+    }
+
+    /// The dimensions before the last.
+    pub(super) fn outer(&self) -> &[usize] {
+        &self.dims[..self.dims.len() - 1]
+    }
+
+    pub(super) fn rotary_dims(&self) -> usize {
+        if self.rotary == 0 { self.cols() } else { self.rotary }
+    }
+
+    /// Whether tokens along a dimension have positions of their own: by default along all but the
+    /// last two, or the first of two.
+    pub(super) fn has_positions(&self, dim: usize) -> bool {
+        let letter = char::from(b'a' + dim as u8);
+        match (&self.tokens[..], self.flags.slots()) {
+            (_, true) => dim == 0,
+            ("", _) => dim < (self.dims.len() - 2).max(1),
+            (letters, _) => letters.contains(letter),
+        }
+    }
+
+    /// The dimension whose index is added to positions.
+    pub(super) fn index(&self) -> Option<usize> {
+        usize::try_from(self.index_dim).ok()
+    }
+
+    /// The dimensions of positions, the parts left out.
+    pub(super) fn own_positions(&self) -> Vec<usize> {
+        let own = |dim: usize| self.has_positions(dim) && self.index() != Some(dim);
+        let outer = self.outer().iter().enumerate();
+        outer.map(|(dim, size)| if own(dim) { *size } else { 1 }).collect()
+    }
+
+    /// The parts of a position.
+    pub(super) fn parts(&self) -> usize {
+        self.sections.len().max(1)
+    }
+
+    /// The dimensions of the tensor of positions.
+    pub(super) fn position_dims(&self) -> Vec<usize> {
+        let mut dims = self.own_positions();
+        if self.parts() > 1 {
+            dims.push(self.parts());
+        }
+        dims
+    }
+
+    /// The dimensions of dst.
+    pub(super) fn dst_dims(&self) -> Vec<usize> {
+        let mut dims = self.dims.clone();
+        if self.flags.slots() {
+            dims[0] += FREE_SLOTS;
+        }
+        dims
+    }
+
+    /// Positions are below.
+    pub(super) fn limit(&self) -> usize {
+        let limit = match self.angles {
+            Angles::Frequencies => self.limit,
+            Angles::Tables => self.limit.min(64),
+        };
+        // Room for the index that is added.
+        let added = self.index().map_or(0, |dim| self.dims[dim].saturating_sub(1));
+        limit.saturating_sub(added).max(1)
+    }
+
+    /// Rows of tables.
+    pub(super) fn table_rows(&self) -> usize {
+        self.limit() + self.index().map_or(0, |dim| self.dims[dim].saturating_sub(1))
+    }
+
+    /// The number of a row's position among positions, and what is added to it.
+    pub(super) fn position_of(&self, row: usize) -> (usize, usize) {
+        let (mut rest, mut index) = (row, vec![0; self.outer().len()]);
+        for (dim, size) in self.outer().iter().enumerate().rev() {
+            index[dim] = rest % size;
+            rest /= size;
+        }
+        let own = self.own_positions();
+        let at = index.iter().zip(&own).fold(0, |at, (index, size)| at * size + index % size);
+        (at, self.index().map_or(0, |dim| index[dim]))
+    }
+}

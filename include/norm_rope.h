@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * norm_rope.h - rotary position embedding. Programs include norm.h.
+ */
+#ifndef NORM_ROPE_H
+#define NORM_ROPE_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Which elements of a head are a pair that is rotated. R is rotary_dims, D the
+ * length of a head, i counts pairs from 0 to R/2 - 1. There is no default:
+ * weights that were trained with one pairing give wrong results, and no error,
+ * with another. norm_rope_permute() turns weights from one into another. */
+typedef enum {
+    norm_rope_interleaved = 0x01000000,  /* 2i and 2i + 1 (GPT-J, Llama's own files) */
+    norm_rope_half_split = 0x01000001,   /* i and i + R/2 (GPT-NeoX, Hugging Face) */
+    norm_rope_half_split_of_head = 0x01000002 /* i and i + D/2 (Gemma 3n, partial rotary) */
+} norm_rope_pairing_t;
+
+/* Where cosines and sines come from. */
+typedef enum {
+    norm_rope_from_frequencies = 0x01000000, /* computed from positions and frequencies */
+    norm_rope_from_tables = 0x01000001       /* read from rows of tables */
+} norm_rope_angles_t;
+
+/* Flags of rope, besides norm_rms_norm, norm_use_scale and norm_scale_plus_one. */
+typedef enum {
+    /* The rows of dst are those that NORM_ARG_SLOTS names. */
+    norm_write_slots = 1U << 28,
+    /* The normalized values are rounded to the type of dst before the rotation. */
+    norm_rope_norm_rounded = 1U << 29,
+    /* Sections alternate pair by pair, instead of following one another. */
+    norm_rope_interleaved_sections = 1U << 30
+} norm_rope_flags_t;
+
+/* How frequencies are stretched for contexts longer than those of training. */
+typedef enum {
+    norm_rope_scaling_none = 0x01000000,
+    norm_rope_scaling_linear = 0x01000001,
+    norm_rope_scaling_ntk = 0x01000002,
+    norm_rope_scaling_dynamic_ntk = 0x01000003,
+    norm_rope_scaling_yarn = 0x01000004,
+    norm_rope_scaling_llama3 = 0x01000005,
+    norm_rope_scaling_longrope = 0x01000006
+} norm_rope_scaling_t;
+
+#define NORM_ARG_POSITIONS (0x40000000 | 16)        /* in: s32 or s64 */
+#define NORM_ARG_ROPE_FREQUENCIES (0x40000000 | 17) /* in: f64, rotary_dims / 2 */
+#define NORM_ARG_ROPE_COS (0x40000000 | 18)         /* in: a table */
+#define NORM_ARG_ROPE_SIN (0x40000000 | 19)         /* in: a table */
+#define NORM_ARG_SLOTS (0x40000000 | 20)            /* in: s64, one per token */
+
+/* Rotates the pairs of each head by angles that grow with the token's position:
+ *
+ *   angle  = position * frequency[i]                       i < rotary_dims / 2
+ *   dst[a] = src[a] * cos(angle) - src[b] * sin(angle)     a, b: see pairing
+ *   dst[b] = src[a] * sin(angle) + src[b] * cos(angle)
+ *
+ * The other elements are copied. The last dimension of src is a head, the others
+ * are tokens, heads, batches in any order.
+ *
+ *   angles        norm_rope_from_frequencies: NORM_ARG_ROPE_FREQUENCIES has
+ *                 rotary_dims / 2 numbers in f64, which norm_rope_frequencies()
+ *                 makes. Angles are products in f64, sines and cosines within
+ *                 1 ulp of f32, computed once per token. Positions are at most
+ *                 2^31 - 1.
+ *                 norm_rope_from_tables: row p of NORM_ARG_ROPE_COS and
+ *                 NORM_ARG_ROPE_SIN has the values for position p, in the type
+ *                 of the tables.
+ *   src_desc      f32, bf16 or f16, 2 to 6 dimensions, any layout
+ *   dst_desc      the same dimensions, any of these types; layout `any`: that of
+ *                 src. One buffer may be both if type and layout agree. For
+ *                 norm_write_slots see below.
+ *   position_desc NORM_ARG_POSITIONS, s32 or s64: the dimensions of src without
+ *                 the last, each of them that of src or 1, where tokens share the
+ *                 position. So T x H x D has positions of T x 1. With sections
+ *                 there is one more dimension, num_sections.
+ *   index_dim     -1: a position is what POSITIONS says. Else a dimension of src
+ *                 whose index is added to it; position_desc has 1 there. So
+ *                 B x S x H x D with index_dim 1 takes B x 1 x 1 offsets.
+ *   table_desc    with norm_rope_from_tables: positions x (rotary_dims / 2), f32,
+ *                 bf16 or f16, for both tables; strides express tables whose rows
+ *                 have cosines and then sines. Else NULL.
+ *   scale_desc    with norm_use_scale: the last dimension of src, f32, bf16 or
+ *                 f16. Else NULL.
+ *   rotary_dims   even, 2 to the last dimension of src
+ *   magnitude     a factor of cosines and sines, as from norm_rope_frequencies();
+ *                 1 for none
+ *   num_sections  0 or 1: one position per token. 2 to 4: parts of the position,
+ *                 such as time, row and column of an image patch; `sections` has
+ *                 the number of pairs that each part turns, together
+ *                 rotary_dims / 2. The first sections[0] pairs use part 0, and so
+ *                 on (Qwen2-VL). With norm_rope_interleaved_sections pair i uses
+ *                 part i % num_sections as long as i < num_sections *
+ *                 sections[that part], else part 0 (Qwen3-VL).
+ *   flags         0 or a combination:
+ *                 norm_rms_norm        each head is normalized before the
+ *                                      rotation, src / sqrt(mean(src^2) +
+ *                                      epsilon): the bits are those of layer
+ *                                      normalization with the same flags to an
+ *                                      f32 dst, then rope
+ *                 norm_use_scale       with norm_rms_norm: times NORM_ARG_SCALE
+ *                 norm_scale_plus_one  with norm_use_scale: 1 + scale
+ *                 norm_rope_norm_rounded  with norm_rms_norm: as if the layer
+ *                                      normalization had the type of dst
+ *                 norm_write_slots     dimension 0 of src are tokens, all others
+ *                                      but the last share the position. Token t
+ *                                      is written to row NORM_ARG_SLOTS[t] of
+ *                                      dst, or nowhere for -1. Slots differ. dst
+ *                                      has slots instead of tokens in dimension
+ *                                      0, or pages x slots of a page in its first
+ *                                      two. Other rows of dst stay. Src and dst
+ *                                      do not share memory.
+ *
+ * Execution refuses positions below 0, above the limit or outside the tables and
+ * slots outside dst with norm_invalid_arguments before it writes anything.
+ *
+ * prop_kind: norm_forward_training or norm_forward_inference. No attribute other
+ * than the scratchpad mode is supported. */
+NORM_API norm_status_t norm_rope_forward_primitive_desc_create(
+        norm_primitive_desc_t *primitive_desc, norm_engine_t engine, norm_prop_kind_t prop_kind,
+        norm_rope_pairing_t pairing, norm_rope_angles_t angles, const_norm_memory_desc_t src_desc,
+        const_norm_memory_desc_t dst_desc, const_norm_memory_desc_t position_desc, int index_dim,
+        const_norm_memory_desc_t table_desc, const_norm_memory_desc_t scale_desc,
+        norm_dim_t rotary_dims, float magnitude, int num_sections, const norm_dim_t *sections,
+        float epsilon, unsigned flags, const_norm_primitive_attr_t attr);
+
+/* The gradient of src: NORM_ARG_DIFF_DST is rotated back, by the negative angles,
+ * to NORM_ARG_DIFF_SRC. Parameters are those of forward; diff_src_desc may have
+ * the layout `any`, that of diff_dst. hint_fwd_pd may be NULL.
+ *
+ * flags: 0 or norm_rope_interleaved_sections. The gradient of norm_rms_norm is
+ * that of a layer normalization, which takes the result of this primitive. */
+NORM_API norm_status_t norm_rope_backward_primitive_desc_create(
+        norm_primitive_desc_t *primitive_desc, norm_engine_t engine, norm_rope_pairing_t pairing,
+        norm_rope_angles_t angles, const_norm_memory_desc_t diff_src_desc,
+        const_norm_memory_desc_t diff_dst_desc, const_norm_memory_desc_t position_desc,
+        int index_dim, const_norm_memory_desc_t table_desc, norm_dim_t rotary_dims,
+        float magnitude, int num_sections, const norm_dim_t *sections, unsigned flags,
+        const_norm_primitive_desc_t hint_fwd_pd, const_norm_primitive_attr_t attr);
+
+/* Writes rotary_dims / 2 frequencies, in radians per position, and the factor of
+ * cosines and sines (magnitude, may be NULL). Without scaling frequency i is
+ * base^(-2i / rotary_dims). `parameters` has num_parameters numbers:
+ *
+ *   none          none
+ *   linear        factor: frequencies are divided by it
+ *   ntk           factor: base * factor^(R / (R - 2))
+ *   dynamic_ntk   factor, trained length, current length: ntk with the factor
+ *                 factor * current / trained - (factor - 1), if current > trained
+ *   yarn          factor, trained length; then, as far as given, beta_fast (32),
+ *                 beta_slow (1), mscale (0), mscale_all_dim (0), truncate (1),
+ *                 magnitude (0: from the others)
+ *   llama3        factor, low_freq_factor, high_freq_factor, trained length
+ *   longrope      factor, trained length, then rotary_dims / 2 divisors of the
+ *                 frequencies (the short or the long ones); magnitude
+ *                 sqrt(1 + ln(factor) / ln(trained length))
+ *
+ * The formulas are those of Hugging Face's transformers (modeling_rope_utils),
+ * computed in f64. A parameter that must be a positive, finite number and is not
+ * gives norm_invalid_arguments. */
+NORM_API norm_status_t norm_rope_frequencies(norm_rope_scaling_t scaling, norm_dim_t rotary_dims,
+        double base, int num_parameters, const double *parameters, double *frequencies,
+        float *magnitude);
+
+/* Copies the rows of a projection's weights so that a model that was trained with
+ * pairing `from` gives the same scores with pairing `to`. Dimension 0 of src and
+ * dst has heads * D rows, those of a head together; what follows, a second
+ * dimension or nothing (a bias, or the scale of a norm with heads = 1), is
+ * copied. Rows beyond rotary_dims of a head keep their order. Type and dimensions
+ * of src and dst agree, any type and strided layout; their buffers differ. */
+NORM_API norm_status_t norm_rope_permute(norm_rope_pairing_t from, norm_rope_pairing_t to,
+        norm_dim_t heads, norm_dim_t rotary_dims, const_norm_memory_t src, norm_memory_t dst);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NORM_ROPE_H */

@@ -1,0 +1,226 @@
+//! Rope's constructors and helpers.
+
+use super::convert::prop_kind;
+use super::exported;
+use super::handle::Handle;
+use super::memory::Memory;
+use super::primitive_desc::{Descriptor, create};
+use crate::error::{Error, Result};
+use crate::ops::rope::{
+    AngleSource, Pairing, Parameters, Permuted, Rope, Scaling, frequencies, permute,
+};
+use crate::primitive::PropKind;
+use crate::tensor::MemoryDesc;
+use norm_sys as sys;
+use std::ffi::{c_int, c_uint};
+use std::mem::MaybeUninit;
+
+fn pairing(code: sys::norm_rope_pairing_t, name: &str) -> Result<Pairing> {
+    Pairing::of_code(code).ok_or_else(|| {
+        let text = format_args!("{name}: {code:#x} is not a norm_rope_pairing_t");
+        Error::invalid(text)
+    })
+}
+
+fn angle_source(code: sys::norm_rope_angles_t) -> Result<AngleSource> {
+    AngleSource::of_code(code).ok_or_else(|| {
+        Error::invalid(format_args!("angles: {code:#x} is not a norm_rope_angles_t"))
+    })
+}
+
+/// The most parts of a position.
+const MOST_SECTIONS: c_int = 4;
+
+/// # Safety
+/// NULL or as many numbers as `count` says.
+unsafe fn numbers<'a, T>(
+    address: *const T,
+    count: c_int,
+    most: c_int,
+    (count_name, name): (&str, &str),
+) -> Result<&'a [T]> {
+    if !(0..=most).contains(&count) {
+        return Err(Error::invalid(format_args!("{count_name}: {count} is not from 0 to {most}")));
+    }
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if address.is_null() {
+        return Err(Error::invalid(format_args!("{name}: NULL")));
+    }
+    // SAFETY: guaranteed by the caller.
+    Ok(unsafe { std::slice::from_raw_parts(address, count as usize) })
+}
+
+exported! {
+    /// Forward.
+    fn norm_rope_forward_primitive_desc_create(
+        primitive_desc: *mut sys::norm_primitive_desc_t,
+        engine: sys::norm_engine_t,
+        kind: sys::norm_prop_kind_t,
+        pairs: sys::norm_rope_pairing_t,
+        angles: sys::norm_rope_angles_t,
+        src_desc: sys::const_norm_memory_desc_t,
+        dst_desc: sys::const_norm_memory_desc_t,
+        position_desc: sys::const_norm_memory_desc_t,
+        index_dim: c_int,
+        table_desc: sys::const_norm_memory_desc_t,
+        scale_desc: sys::const_norm_memory_desc_t,
+        rotary_dims: sys::norm_dim_t,
+        magnitude: f32,
+        num_sections: c_int,
+        sections: *const sys::norm_dim_t,
+        epsilon: f32,
+        flags: c_uint,
+        attr: sys::const_norm_primitive_attr_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            create(primitive_desc, engine, attr, |attr| {
+                let prop_kind = prop_kind(kind)?;
+                if !prop_kind.is_forward() {
+                    let name = prop_kind.name();
+                    return Err(Error::invalid(format_args!("prop_kind: {name} is not a forward kind")));
+                }
+                Rope::new(&Parameters {
+                    prop_kind,
+                    pairing: pairing(pairs, "pairing")?,
+                    angles: angle_source(angles)?,
+                    input: MemoryDesc::get(src_desc, "src_desc")?,
+                    output: MemoryDesc::get(dst_desc, "dst_desc")?,
+                    position: MemoryDesc::get(position_desc, "position_desc")?,
+                    index_dim,
+                    table: MemoryDesc::get_optional(table_desc, "table_desc")?,
+                    scale: MemoryDesc::get_optional(scale_desc, "scale_desc")?,
+                    rotary_dims,
+                    magnitude,
+                    sections: numbers(sections, num_sections, MOST_SECTIONS, ("num_sections", "sections"))?,
+                    epsilon,
+                    flags,
+                    attr,
+                })
+            })
+        }
+    }
+}
+
+exported! {
+    /// Backward.
+    fn norm_rope_backward_primitive_desc_create(
+        primitive_desc: *mut sys::norm_primitive_desc_t,
+        engine: sys::norm_engine_t,
+        pairs: sys::norm_rope_pairing_t,
+        angles: sys::norm_rope_angles_t,
+        diff_src_desc: sys::const_norm_memory_desc_t,
+        diff_dst_desc: sys::const_norm_memory_desc_t,
+        position_desc: sys::const_norm_memory_desc_t,
+        index_dim: c_int,
+        table_desc: sys::const_norm_memory_desc_t,
+        rotary_dims: sys::norm_dim_t,
+        magnitude: f32,
+        num_sections: c_int,
+        sections: *const sys::norm_dim_t,
+        flags: c_uint,
+        hint_fwd_pd: sys::const_norm_primitive_desc_t,
+        attr: sys::const_norm_primitive_attr_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            Descriptor::get_optional(hint_fwd_pd, "hint_fwd_pd")?;
+            create(primitive_desc, engine, attr, |attr| {
+                Rope::new(&Parameters {
+                    prop_kind: PropKind::BackwardData,
+                    pairing: pairing(pairs, "pairing")?,
+                    angles: angle_source(angles)?,
+                    input: MemoryDesc::get(diff_dst_desc, "diff_dst_desc")?,
+                    output: MemoryDesc::get(diff_src_desc, "diff_src_desc")?,
+                    position: MemoryDesc::get(position_desc, "position_desc")?,
+                    index_dim,
+                    table: MemoryDesc::get_optional(table_desc, "table_desc")?,
+                    scale: None,
+                    rotary_dims,
+                    magnitude,
+                    sections: numbers(sections, num_sections, MOST_SECTIONS, ("num_sections", "sections"))?,
+                    epsilon: 0.0,
+                    flags,
+                    attr,
+                })
+            })
+        }
+    }
+}
+
+exported! {
+    /// The frequencies of a configuration.
+    fn norm_rope_frequencies(
+        scaling: sys::norm_rope_scaling_t,
+        rotary_dims: sys::norm_dim_t,
+        base: f64,
+        num_parameters: c_int,
+        parameters: *const f64,
+        out: *mut f64,
+        magnitude: *mut f32,
+    ) {
+        /// Far more than any head has.
+        const MOST_DIMS: sys::norm_dim_t = 1 << 20;
+        let scaling = Scaling::of_code(scaling).ok_or_else(|| {
+            Error::invalid(format_args!("scaling: {scaling:#x} is not a norm_rope_scaling_t"))
+        })?;
+        if !(2..=MOST_DIMS).contains(&rotary_dims) || rotary_dims % 2 != 0 {
+            let text = format_args!("rotary_dims: {rotary_dims} is not an even number from 2 to {MOST_DIMS}");
+            return Err(Error::invalid(text));
+        }
+        if out.is_null() {
+            return Err(Error::invalid("frequencies: NULL"));
+        }
+        // SAFETY: guaranteed by the caller; the values are written, on success alone.
+        unsafe {
+            let names = ("num_parameters", "parameters");
+            let parameters = numbers(parameters, num_parameters, c_int::MAX, names)?;
+            let pairs = rotary_dims as usize / 2;
+            let out = std::slice::from_raw_parts_mut(out.cast::<MaybeUninit<f64>>(), pairs);
+            let found = frequencies(scaling, base, parameters, out)?;
+            if !magnitude.is_null() {
+                magnitude.write(found);
+            }
+        }
+        Ok(())
+    }
+}
+
+exported! {
+    /// Weights for another pairing.
+    fn norm_rope_permute(
+        from: sys::norm_rope_pairing_t,
+        to: sys::norm_rope_pairing_t,
+        heads: sys::norm_dim_t,
+        rotary_dims: sys::norm_dim_t,
+        src: sys::const_norm_memory_t,
+        dst: sys::norm_memory_t,
+    ) {
+        // SAFETY: guaranteed by the caller; memories are as large as their descriptors.
+        unsafe {
+            let (from, to) = (pairing(from, "from")?, pairing(to, "to")?);
+            let (src, dst) = (Memory::get(src, "src")?, Memory::get(dst, "dst")?);
+            for (memory, name) in [(src, "src"), (dst, "dst")] {
+                if memory.data.is_null() && memory.size > 0 {
+                    return Err(Error::invalid(format_args!("{name}: its memory has no buffer")));
+                }
+            }
+            permute(&Permuted {
+                from,
+                to,
+                heads,
+                rotary_dims,
+                src: (&src.desc, start(src)),
+                dst: (&dst.desc, start(dst)),
+            })
+        }
+    }
+}
+
+/// The first element of a memory.
+fn start(memory: &Memory) -> *mut u8 {
+    let size = memory.desc.data_type().map_or(0, crate::tensor::DataType::size);
+    memory.data.wrapping_add(memory.desc.offset() as usize * size)
+}

@@ -1,0 +1,215 @@
+//! Cosines and sines of tokens, as the rotation reads them.
+//!
+//! ```text
+//! from frequencies   cos(p * f), sin(p * f)      products, their reduction and polynomials in f64
+//! from tables        row p
+//! ```
+//!
+//! Both are multiplied by the magnitude and rounded to f32 once. For distant pairs there is one of each per pair:
+//! `width` cosines, then `width` sines. For neighbours each stands twice, the first sine with the other sign, so that
+//! the rotation is `x*cos + swap(x)*sin`. Backward turns the other way: all sines have the other sign.
+
+use super::problem::{AngleSource, MOST_SECTIONS, Rope};
+use crate::simd::lanes::{Lanes, Wide};
+use crate::simd::{Element, LANES, Level, Runtime, Simd, entry_points, math};
+use crate::tensor::DataType;
+use norm_sys as sys;
+
+/// What the angles of a problem are made from.
+pub(super) struct Angles<'a> {
+    problem: &'a Rope,
+    pub(super) pairs: usize,
+    /// Whether each pair has two places.
+    pub(super) doubled: bool,
+    /// Cosines of a token, and sines: whole vectors.
+    pub(super) width: usize,
+    frequencies: *const f64,
+    /// The tables of cosines and sines, their type, and the distance between rows.
+    tables: [*const u8; 2],
+    table_type: DataType,
+    table_step: usize,
+}
+
+// SAFETY: it reads inputs, which nothing writes during the execution.
+unsafe impl Sync for Angles<'_> {}
+
+/// The signs of the sines of neighbours.
+static ALTERNATE: [f32; LANES] = {
+    let mut signs = [0.0; LANES];
+    let mut i = 0;
+    while i < LANES {
+        signs[i] = -0.0;
+        i += 2;
+    }
+    signs
+};
+
+/// The floats that the cosines, or the sines, of a token take.
+pub(super) fn width(problem: &Rope) -> usize {
+    let places = if problem.distance() == 1 && is_doubled(problem) {
+        problem.rotary_dims
+    } else {
+        problem.rotary_dims / 2
+    };
+    places.next_multiple_of(LANES)
+}
+
+fn is_doubled(problem: &Rope) -> bool {
+    problem.pairing == super::problem::Pairing::Interleaved
+}
+
+impl<'a> Angles<'a> {
+    /// From the addresses of frequencies, or of tables of cosines and sines.
+    pub(super) fn new(problem: &'a Rope, frequencies: *const u8, tables: [*const u8; 2]) -> Self {
+        let table = problem.desc(sys::NORM_ARG_ROPE_COS);
+        Self {
+            problem,
+            pairs: problem.rotary_dims / 2,
+            doubled: is_doubled(problem),
+            width: width(problem),
+            frequencies: frequencies.cast(),
+            tables,
+            table_type: table.data_type().unwrap_or(DataType::F32),
+            table_step: table.strides().first().map_or(0, |step| *step as usize),
+        }
+    }
+
+    /// The sines and cosines of pairs `i` to `i + n - 1`.
+    ///
+    /// # Safety
+    /// The arguments exist, `positions` has a position for each part, and the instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn get<S: Simd>(&self, positions: *const i64, i: usize, n: usize) -> [Lanes<S>; 2] {
+        let problem = self.problem;
+        // SAFETY: guaranteed by the caller. Missing lanes are 0.
+        unsafe {
+            if problem.angles == AngleSource::Tables {
+                return [self.row::<S>(1, positions, i, n), self.row::<S>(0, positions, i, n)];
+            }
+            let at = self.frequencies.add(i);
+            let frequency = if n == LANES { S::wide_load(at) } else { S::wide_load_n(at, n) };
+            let position = if problem.sections.is_empty() {
+                S::wide_splat(*positions as f64)
+            } else {
+                let mut each = [0.0; LANES];
+                for lane in 0..n {
+                    each[lane] = *positions.add(problem.section_of(i + lane)) as f64;
+                }
+                S::wide_load(each.as_ptr())
+            };
+            let angle = Wide::<S>::new(position) * Wide::<S>::new(frequency);
+            math::scaled_sin_cos(angle, f64::from(problem.magnitude))
+        }
+    }
+
+    /// The row of a table.
+    #[inline(always)]
+    fn start(&self, table: usize, position: i64) -> *const u8 {
+        let row = position as usize * self.table_step * self.table_type.size();
+        self.tables[table].wrapping_add(row)
+    }
+
+    /// Values of a table, times the magnitude.
+    ///
+    /// # Safety
+    /// As [`get`](Self::get).
+    #[inline(always)]
+    unsafe fn row<S: Simd>(
+        &self,
+        table: usize,
+        positions: *const i64,
+        i: usize,
+        n: usize,
+    ) -> Lanes<S> {
+        let (problem, element) = (self.problem, <Runtime as Element>::of(self.table_type));
+        // SAFETY: guaranteed by the caller; positions were checked to be rows.
+        unsafe {
+            let values = if !problem.sections.is_empty() {
+                let mut each = [0.0; LANES];
+                for lane in 0..n {
+                    let one = element.load_n::<S>(
+                        self.start(table, *positions.add(problem.section_of(i + lane))),
+                        i + lane,
+                        1,
+                    );
+                    S::store_n(each.as_mut_ptr().add(lane), one, 1);
+                }
+                S::load(each.as_ptr())
+            } else if n == LANES {
+                element.load::<S>(self.start(table, *positions), i)
+            } else {
+                element.load_n::<S>(self.start(table, *positions), i, n)
+            };
+            Lanes::<S>::new(values) * problem.magnitude
+        }
+    }
+
+    /// Stores the sines and cosines of pairs from `i` on.
+    ///
+    /// # Safety
+    /// There is room for a token at `out`, and the instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn put<S: Simd>(&self, [sine, cosine]: [Lanes<S>; 2], out: *mut f32, i: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let turn = if self.problem.prop_kind.is_forward() { 0.0 } else { -0.0 };
+            let sine = sine.bits_xor(turn);
+            if !self.doubled {
+                cosine.store(out.add(i), LANES);
+                sine.store(out.add(self.width + i), LANES);
+                return;
+            }
+            let (cosines, sines) = (S::doubled(cosine.vector()), S::doubled(sine.vector()));
+            let signs = S::load(ALTERNATE.as_ptr());
+            for half in 0..2 {
+                let at = 2 * i + half * LANES;
+                if at < self.width {
+                    S::store(out.add(at), cosines[half]);
+                    S::store(out.add(self.width + at), S::bits_xor(sines[half], signs));
+                }
+            }
+        }
+    }
+}
+
+/// The angles of `count` tokens, whose positions follow one another, a number for each part.
+///
+/// # Safety
+/// The arguments exist, positions were checked, there is room for the tokens at `out`, and the instruction set of `S` is
+/// there.
+#[inline(always)]
+pub(super) unsafe fn fill<S: Simd>(
+    angles: &Angles<'_>,
+    positions: *const i64,
+    count: usize,
+    out: *mut f32,
+) {
+    let parts = angles.problem.parts();
+    for token in 0..count {
+        let mut i = 0;
+        while i < angles.pairs {
+            let n = LANES.min(angles.pairs - i);
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                let values = angles.get::<S>(positions.add(token * parts), i, n);
+                angles.put::<S>(values, out.add(token * 2 * angles.width), i);
+            }
+            i += LANES;
+        }
+    }
+}
+
+const _: () = assert!(MOST_SECTIONS <= LANES);
+
+entry_points! {
+    /// Angles, per level.
+    mod entries: fill<>(
+        angles: &Angles<'_>, positions: *const i64, count: usize, out: *mut f32
+    ) -> ();
+}
+
+pub(super) type Entry = unsafe fn(&Angles<'_>, *const i64, usize, *mut f32);
+
+pub(super) fn entry(level: Level) -> Entry {
+    entries::at(level).unwrap_or(entries::portable::entry_portable)
+}

@@ -1,0 +1,283 @@
+//! The rotation of a run of heads, straight from the tensors' types.
+//!
+//! ```text
+//! x  = src, or src * r * scale with a normalization
+//! a' = fma(b, -sin, a*cos)      b' = fma(a, sin, b*cos)
+//! ```
+//!
+//! Distant pairs are two vectors, neighbours are the lanes of one, swapped. All elements of a step are loaded before one
+//! is stored, so src may be dst.
+
+use crate::simd::{
+    Bf16, Element, F16, F32, LANES, Level, Runtime, Simd, entry_points, rounded, unroll,
+};
+use crate::tensor::DataType;
+
+/// What all heads of a problem share.
+pub(super) struct Rotation {
+    pub(super) src_type: DataType,
+    pub(super) dst_type: DataType,
+    pub(super) cols: usize,
+    pub(super) pairs: usize,
+    /// The distance between the elements of a pair; 1 for neighbours.
+    pub(super) distance: usize,
+    pub(super) interleaved: bool,
+    /// Cosines, or sines, of a token.
+    pub(super) width: usize,
+    /// Whether elements that are not rotated are written.
+    pub(super) copies: bool,
+    /// Whether dst is stored past the caches where its alignment allows.
+    pub(super) streams: bool,
+    /// Whether normalized values are rounded to the type of dst.
+    pub(super) rounded: bool,
+    /// The factors of normalized columns.
+    pub(super) scale: *const f32,
+}
+
+// SAFETY: the scale is read only.
+unsafe impl Sync for Rotation {}
+
+/// Heads at equal distances.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    pub(super) src: *const u8,
+    pub(super) dst: *mut u8,
+    /// Distances in bytes.
+    pub(super) src_step: usize,
+    pub(super) dst_step: usize,
+    /// The angles of the first head, and the distance to those of the next.
+    pub(super) angles: *const f32,
+    pub(super) angle_step: usize,
+    pub(super) count: usize,
+    /// The reciprocal RMS of each head, with a normalization.
+    pub(super) r: *const f32,
+}
+
+/// A head that is rotated.
+struct Head<'a, Src, Dst> {
+    job: &'a Rotation,
+    src_type: Src,
+    dst_type: Dst,
+    src: *const u8,
+    dst: *mut u8,
+    cos: *const f32,
+    sin: *const f32,
+    r: f32,
+    streams: bool,
+}
+
+// SAFETY of the blocks below: the head exists, is this thread's, and the instruction set of `S` is there, by the contract
+// of `rotate`.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
+    /// `n` elements from `i` on, normalized if `NORM` says so.
+    #[inline(always)]
+    unsafe fn load<S: Simd, const NORM: bool>(&self, i: usize, n: usize) -> S::F32x16 {
+        unsafe {
+            let x = if n == LANES {
+                self.src_type.load::<S>(self.src, i)
+            } else {
+                self.src_type.load_n::<S>(self.src, i, n)
+            };
+            if !NORM {
+                return x;
+            }
+            let scale = self.job.scale.add(i);
+            let scale = if n == LANES { S::load(scale) } else { S::load_n(scale, n) };
+            let value = S::mul(S::mul(x, S::splat(self.r)), scale);
+            if self.job.rounded { rounded::<S, Dst>(self.dst_type, value, n) } else { value }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn store<S: Simd, const N: usize>(&self, i: usize, values: &[S::F32x16; N]) {
+        unsafe {
+            if self.streams {
+                self.dst_type.stream_all::<S, N>(self.dst, i, values);
+            } else {
+                self.dst_type.store_all::<S, N>(self.dst, i, values);
+            }
+        }
+    }
+
+    /// `N` vectors of distant pairs.
+    #[inline(always)]
+    unsafe fn distant<S: Simd, const NORM: bool, const N: usize>(&self, i: usize) {
+        unsafe {
+            let (mut first, mut second) = ([S::splat(0.0); N], [S::splat(0.0); N]);
+            unroll!(v in N, {
+                let at = i + v * LANES;
+                let a = self.load::<S, NORM>(at, LANES);
+                let b = self.load::<S, NORM>(self.job.distance + at, LANES);
+                let (cos, sin) = (S::load(self.cos.add(at)), S::load(self.sin.add(at)));
+                first[v] = S::fnma(b, sin, S::mul(a, cos));
+                second[v] = S::fma(a, sin, S::mul(b, cos));
+            });
+            self.store::<S, N>(i, &first);
+            self.store::<S, N>(self.job.distance + i, &second);
+        }
+    }
+
+    /// `n` distant pairs, fewer than a vector.
+    #[inline(always)]
+    unsafe fn distant_n<S: Simd, const NORM: bool>(&self, i: usize, n: usize) {
+        unsafe {
+            let a = self.load::<S, NORM>(i, n);
+            let b = self.load::<S, NORM>(self.job.distance + i, n);
+            let (cos, sin) = (S::load(self.cos.add(i)), S::load(self.sin.add(i)));
+            let first = S::fnma(b, sin, S::mul(a, cos));
+            let second = S::fma(a, sin, S::mul(b, cos));
+            self.dst_type.store_n::<S>(self.dst, i, first, n);
+            self.dst_type.store_n::<S>(self.dst, self.job.distance + i, second, n);
+        }
+    }
+
+    /// Neighbours: `n` elements.
+    #[inline(always)]
+    unsafe fn turned<S: Simd, const NORM: bool>(&self, i: usize, n: usize) -> S::F32x16 {
+        unsafe {
+            let x = self.load::<S, NORM>(i, n);
+            let (cos, sin) = (S::load(self.cos.add(i)), S::load(self.sin.add(i)));
+            S::fma(S::swap::<1>(x), sin, S::mul(x, cos))
+        }
+    }
+
+    /// `N` vectors of neighbours.
+    #[inline(always)]
+    unsafe fn neighbours<S: Simd, const NORM: bool, const N: usize>(&self, i: usize) {
+        unsafe {
+            let mut values = [S::splat(0.0); N];
+            unroll!(v in N, {
+                values[v] = self.turned::<S, NORM>(i + v * LANES, LANES);
+            });
+            self.store::<S, N>(i, &values);
+        }
+    }
+
+    /// Elements that are not rotated.
+    #[inline(always)]
+    unsafe fn copy<S: Simd, const NORM: bool>(&self, first: usize, end: usize) {
+        let mut i = first;
+        while i < end {
+            let n = LANES.min(end - i);
+            unsafe {
+                let value = self.load::<S, NORM>(i, n);
+                if n == LANES {
+                    self.dst_type.store_all::<S, 1>(self.dst, i, &[value]);
+                } else {
+                    self.dst_type.store_n::<S>(self.dst, i, value, n);
+                }
+            }
+            i += LANES;
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn rotate<S: Simd, const NORM: bool>(&self) {
+        let job = self.job;
+        let rotated = if job.interleaved { 2 * job.pairs } else { job.pairs };
+        let mut i = 0;
+        unsafe {
+            if job.interleaved {
+                while S::UNROLLS && i + 2 * LANES <= rotated {
+                    self.neighbours::<S, NORM, 2>(i);
+                    i += 2 * LANES;
+                }
+                while i + LANES <= rotated {
+                    self.neighbours::<S, NORM, 1>(i);
+                    i += LANES;
+                }
+                if i < rotated {
+                    let n = rotated - i;
+                    let value = self.turned::<S, NORM>(i, n);
+                    self.dst_type.store_n::<S>(self.dst, i, value, n);
+                }
+            } else {
+                while S::UNROLLS && i + 2 * LANES <= rotated {
+                    self.distant::<S, NORM, 2>(i);
+                    i += 2 * LANES;
+                }
+                while i + LANES <= rotated {
+                    self.distant::<S, NORM, 1>(i);
+                    i += LANES;
+                }
+                if i < rotated {
+                    self.distant_n::<S, NORM>(i, rotated - i);
+                }
+            }
+            if !job.copies {
+                return;
+            }
+            if job.interleaved {
+                self.copy::<S, NORM>(rotated, job.cols);
+            } else {
+                self.copy::<S, NORM>(job.pairs, job.distance);
+                self.copy::<S, NORM>(job.distance + job.pairs, job.cols);
+            }
+        }
+    }
+}
+
+/// Rotates the heads of a run.
+///
+/// # Safety
+/// They exist and are this thread's, with their angles, and the instruction set of `S` is there.
+#[inline(always)]
+unsafe fn rotate<S: Simd, Src: Element, Dst: Element, const NORM: bool>(job: &Rotation, run: &Run) {
+    let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
+    for head in 0..run.count {
+        let dst = run.dst.wrapping_add(head * run.dst_step);
+        let cos = run.angles.wrapping_add(head * run.angle_step);
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let head = Head {
+                job,
+                src_type,
+                dst_type,
+                src: run.src.wrapping_add(head * run.src_step),
+                dst,
+                cos,
+                sin: cos.wrapping_add(job.width),
+                r: if NORM { *run.r.add(head) } else { 1.0 },
+                streams: job.streams && dst_type.streams(dst),
+            };
+            head.rotate::<S, NORM>();
+        }
+    }
+    if job.streams {
+        // SAFETY: guaranteed by the caller.
+        unsafe { S::stream_fence() };
+    }
+}
+
+entry_points! {
+    /// Rotations, per level.
+    mod entries: rotate<Src: Element, Dst: Element; const NORM: bool>(
+        job: &Rotation, run: &Run
+    ) -> ();
+}
+
+pub(super) type Entry = unsafe fn(&Rotation, &Run);
+
+/// The kernel for types of src and dst, with a normalization or without.
+pub(super) fn entry(level: Level, types: (DataType, DataType), norm: bool) -> Entry {
+    fn typed<Src: Element, Dst: Element>(level: Level, norm: bool) -> Option<Entry> {
+        if norm {
+            entries::at::<Src, Dst, true>(level)
+        } else {
+            entries::at::<Src, Dst, false>(level)
+        }
+    }
+    use DataType::{Bf16 as B, F16 as H, F32 as F};
+    let found = match types {
+        (F, F) => typed::<F32, F32>(level, norm),
+        (B, B) => typed::<Bf16, Bf16>(level, norm),
+        (H, H) => typed::<F16, F16>(level, norm),
+        _ => typed::<Runtime, Runtime>(level, norm),
+    };
+    // The portable level has kernels that look types up.
+    found.unwrap_or(match norm {
+        true => entries::portable::entry_portable::<Runtime, Runtime, true>,
+        false => entries::portable::entry_portable::<Runtime, Runtime, false>,
+    })
+}

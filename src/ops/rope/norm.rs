@@ -1,0 +1,192 @@
+//! The normalization of heads, `x / sqrt(mean(x^2) + epsilon)`, with the bits of a layer normalization.
+//!
+//! The reciprocal RMS of up to 16 heads is taken at once, a lane each. Where squares overflow or vanish in f32, the heads
+//! are normalized here, element by element in f64, and their rotation reads the values.
+
+use super::problem::Norm;
+use crate::rows::{halve, plain_fold};
+use crate::simd::{
+    BLOCK, Bf16, Element, F16, F32, Fold, GROUP, LANES, Level, Runtime, Simd, Terms, entry_points,
+    fold, lane_sums, read_scalar, read_wide, write_scalar, write_wide,
+};
+use crate::tensor::DataType;
+use std::mem::MaybeUninit;
+
+/// The range of mean squares for which f32 sums are accurate, that of layer normalization: above, squares overflow;
+/// below, what they lose to underflow matters.
+const SMALLEST_MEAN_SQUARE: f64 = f64::from_bits((1023 - 120) << 52);
+const LARGEST_MEAN_SQUARE: f64 = f32::MAX as f64;
+
+fn in_range(mean_square: f64) -> bool {
+    (SMALLEST_MEAN_SQUARE..=LARGEST_MEAN_SQUARE).contains(&mean_square)
+}
+
+/// Heads at equal distances, whose statistics are taken.
+pub(super) struct Heads {
+    pub(super) data_type: DataType,
+    pub(super) cols: usize,
+    pub(super) epsilon: f64,
+    pub(super) src: *const u8,
+    /// The distance in bytes.
+    pub(super) step: usize,
+    /// At most 16.
+    pub(super) count: usize,
+}
+
+/// The squares of a head.
+struct Squares<E> {
+    element: E,
+    src: *const u8,
+}
+
+// SAFETY of the blocks below: the trait's contract, passed through.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl<S: Simd, E: Element> Fold<S, 1> for Squares<E> {
+    #[inline(always)]
+    unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
+        unsafe {
+            let x = self.element.load::<S>(self.src, i);
+            Terms::products([(x, x)])
+        }
+    }
+    #[inline(always)]
+    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
+        unsafe {
+            let x = self.element.load_n::<S>(self.src, i, n);
+            Terms::products([(x, x)])
+        }
+    }
+}
+
+impl Heads {
+    #[inline(always)]
+    fn squares<E: Element>(&self, head: usize) -> Squares<E> {
+        Squares { element: E::of(self.data_type), src: self.src.wrapping_add(head * self.step) }
+    }
+}
+
+/// Stores the reciprocal RMS of each head at `r`, which has room for 16. Returns whether all are right; otherwise the
+/// heads need f64.
+///
+/// # Safety
+/// The heads exist, and the instruction set of `S` is there.
+#[inline(always)]
+unsafe fn reciprocals<S: Simd, E: Element>(heads: &Heads, r: *mut f32) -> bool {
+    let per_col = 1.0 / heads.cols as f64;
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let sums = if heads.cols <= GROUP {
+            // Missing heads have a mean square of 1.
+            let one = S::wide_splat(heads.cols as f64 / LANES as f64);
+            let mut lanes = [MaybeUninit::<S::F64x16>::new(one); LANES];
+            for head in 0..heads.count {
+                let sums = lane_sums::<S, 1, _>(heads.cols, &heads.squares::<E>(head));
+                lanes[head] = MaybeUninit::new(sums.products[0]);
+            }
+            S::wide_sums(&lanes)
+        } else {
+            let mut sums = [heads.cols as f64; LANES];
+            for head in 0..heads.count {
+                sums[head] = fold::<S, 1, _>(heads.cols, &heads.squares::<E>(head)).products[0];
+            }
+            S::wide_load(sums.as_ptr())
+        };
+        let mean_squares = S::wide_mul(sums, S::wide_splat(per_col));
+        if !S::wide_all_between(mean_squares, SMALLEST_MEAN_SQUARE, LARGEST_MEAN_SQUARE) {
+            return false;
+        }
+        let root = S::wide_sqrt(S::wide_add(mean_squares, S::wide_splat(heads.epsilon)));
+        S::store(r, S::narrow(S::wide_div(S::wide_splat(1.0), root)));
+        true
+    }
+}
+
+entry_points! {
+    /// Reciprocal RMS, per level.
+    mod entries: reciprocals<E: Element>(heads: &Heads, r: *mut f32) -> bool;
+}
+
+pub(super) type Entry = unsafe fn(&Heads, *mut f32) -> bool;
+
+/// The kernel for a type.
+pub(super) fn entry(level: Level, data_type: DataType) -> Entry {
+    let found = match data_type {
+        DataType::F32 => entries::at::<F32>(level),
+        DataType::Bf16 => entries::at::<Bf16>(level),
+        DataType::F16 => entries::at::<F16>(level),
+        _ => entries::at::<Runtime>(level),
+    };
+    found.unwrap_or(entries::portable::entry_portable::<Runtime>)
+}
+
+/// A head of any layout, its factors, and the type to which normalized values are rounded.
+pub(super) struct PlainHead<'a> {
+    pub(super) get: &'a dyn Fn(usize) -> f32,
+    pub(super) scale: *const f32,
+    pub(super) rounded: Option<DataType>,
+}
+
+/// Normalizes a head element by element.
+///
+/// # Safety
+/// The scale has as many elements as the head.
+pub(super) unsafe fn normalize(head: &PlainHead<'_>, norm: &Norm, values: &mut [f32]) {
+    let (cols, x) = (values.len(), head.get);
+    // SAFETY: guaranteed by the caller.
+    let scale = |col: usize| unsafe { head.scale.add(col).read_unaligned() };
+    let mean_square = plain_fold(cols, |col| (x(col), x(col))) * (1.0 / cols as f64);
+    let zeros = || mean_square == 0.0 && (0..cols).all(|col| x(col) == 0.0);
+    let single = in_range(mean_square) || zeros();
+    let square = if single { mean_square } else { f64_squares(x, cols) / cols as f64 };
+    let square = square + norm.epsilon;
+    let r = if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() };
+    for (col, value) in values.iter_mut().enumerate() {
+        if single {
+            *value = x(col) * r as f32 * scale(col);
+            if let Some(data_type) = head.rounded {
+                *value = stored(data_type, |place| {
+                    // SAFETY: there is room for an element.
+                    unsafe { write_scalar(data_type, place, 0, *value) }
+                }) as f32;
+            }
+        } else {
+            let exact = f64::from(x(col)) * r * f64::from(scale(col));
+            let data_type = head.rounded.unwrap_or(DataType::F32);
+            *value = stored(data_type, |place| {
+                // SAFETY: as above.
+                unsafe { write_wide(data_type, place, 0, exact) }
+            }) as f32;
+        }
+    }
+}
+
+/// The value of an element that is written.
+fn stored(data_type: DataType, write: impl FnOnce(*mut u8)) -> f64 {
+    let mut place = [0u8; size_of::<f64>()];
+    write(place.as_mut_ptr());
+    // SAFETY: an element was written.
+    unsafe { read_wide(data_type, place.as_ptr(), 0) }
+}
+
+/// The sum of the squares of a head, in f64 throughout.
+fn f64_squares(x: &dyn Fn(usize) -> f32, cols: usize) -> f64 {
+    let mut total = 0.0;
+    for block in (0..cols).step_by(BLOCK) {
+        let mut lanes = [0.0f64; LANES];
+        for col in block..cols.min(block + BLOCK) {
+            let value = f64::from(x(col));
+            lanes[(col - block) % LANES] += value * value;
+        }
+        total += halve(lanes);
+    }
+    total
+}
+
+/// The element of a dense head.
+///
+/// # Safety
+/// It exists.
+pub(super) unsafe fn element(data_type: DataType, src: *const u8, col: usize) -> f32 {
+    // SAFETY: guaranteed by the caller.
+    unsafe { read_scalar(data_type, src, col) }
+}
