@@ -10,6 +10,7 @@ mod control;
 mod convert;
 mod engine;
 mod explain;
+mod gated;
 mod group_normalization;
 mod guard;
 mod handle;

@@ -2,6 +2,7 @@
 //! operation.
 
 pub(crate) mod explain;
+pub(crate) mod gated;
 pub(crate) mod group_normalization;
 pub(crate) mod layer_normalization;
 pub(crate) mod reorder;

@@ -8,6 +8,7 @@ mod argument;
 mod attr;
 mod chunk;
 mod desc;
+mod dynamic;
 mod enumerators;
 mod gating;
 mod isa;
@@ -25,6 +26,7 @@ pub(crate) use attr::{
 pub(crate) use desc::{
     Answer, Arguments, Execution, Implementation, Op, PrimitiveDesc, PropKind, Variant,
 };
+pub(crate) use dynamic::checked_quantization;
 pub(crate) use enumerators::{
     AccumulationMode, BinaryAlgorithm, EltwiseAlgorithm, FpmathMode, ResidualRounding,
     RoundingMode, ScratchpadMode, enumerators,

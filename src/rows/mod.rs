@@ -7,6 +7,7 @@
 
 mod around;
 mod blocks;
+mod chunks;
 mod columns;
 mod combine;
 mod many;
@@ -21,17 +22,20 @@ mod residual;
 mod rows_of;
 mod schedule;
 mod slots;
+mod spread;
 mod stage;
 
 pub(crate) use around::{AddedRows, Around, GateRows, GradientRows, Normalized};
+pub(crate) use chunks::{Chunk, Chunks};
 pub(crate) use columns::{CHAIN_ROWS, ColumnSums, JoinEntry, join_entry};
 pub(crate) use many::{Many, execute_many};
 pub(crate) use order::{row_map, row_order};
 pub(crate) use parameter::{Neutral, Parameter, STATIC_COLS};
 pub(crate) use pipeline::{Pipeline, Spec};
-pub(crate) use plain::{PlainRow, halve, plain_fold, plain_map};
+pub(crate) use plain::{PlainRow, PlainTensor, halve, plain_fold, plain_map};
 pub(crate) use plain_rows::PlainRows;
 pub(crate) use quantize::Quantize;
 pub(crate) use rows_of::RowsOf;
 pub(crate) use schedule::{Caches, Schedule};
+pub(crate) use spread::{spread, width_of};
 pub(crate) use stage::{Operand, RowTensor, Staged, TENSORS};

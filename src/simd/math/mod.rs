@@ -6,6 +6,9 @@
 
 #[cfg_attr(not(test), expect(dead_code, reason = "no operation turns angles yet"))]
 mod angle;
+#[cfg(test)]
+mod gate_tests;
+mod gates;
 mod pow;
 #[cfg(test)]
 mod tests;
@@ -14,6 +17,9 @@ use super::Simd;
 use super::lanes::Lanes;
 #[cfg_attr(not(test), expect(unused_imports, reason = "no operation turns angles yet"))]
 pub(crate) use angle::{cos, sin};
+pub(crate) use gates::{
+    gate, gate_and_slope, gelu_erf_and_slope, gelu_tanh_and_slope, gelu_tanh_gate, swish_and_slope,
+};
 pub(crate) use pow::{Exponent, pow};
 
 /// Adding this to a number below 2^22 rounds it to an integer, to nearest even, in the lowest bits.
