@@ -1146,6 +1146,8 @@ NORM_API int norm_get_last_num_threads(void);
  * levels are norm_invalid_arguments. */
 NORM_API norm_status_t norm_set_verbose(int level);
 
+#include "norm_gated.h"
+
 #ifdef __cplusplus
 }
 #endif

@@ -18,6 +18,8 @@ extern "C" {
  *   norm_residual_rounding_t                   below
  *   norm_scale_plus_one, norm_round_before_scale, norm_gate_output,
  *   norm_gate_input                            norm_normalization_flags_t
+ *   norm_gated                                 norm_primitive_kind_t
+ *   norm_gate_packing_t                        norm_gated.h
  *   norm_remedy_kind_t, norm_explanation_warning_t
  *                                              norm_explain.h
  *   NORM_ARG_POSITIONS, NORM_ARG_ROPE_FREQUENCIES, NORM_ARG_ROPE_COS,

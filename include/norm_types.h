@@ -360,7 +360,9 @@ typedef enum {
     norm_softmax = 19,
     norm_layer_normalization = 20,
     norm_group_normalization = 21,
-    norm_rope = 0x01000000 /* own kinds */
+    /* not in oneDNN */
+    norm_rope = 0x01000000,
+    norm_gated = 0x01000001
 } norm_primitive_kind_t;
 
 typedef enum {
@@ -407,6 +409,7 @@ typedef const struct norm_primitive *const_norm_primitive_t;
 #define NORM_ARG_WORKSPACE 64
 #define NORM_ARG_SCRATCHPAD 80
 #define NORM_ARG_DIFF_SRC 129
+#define NORM_ARG_DIFF_SRC_1 130
 #define NORM_ARG_DIFF_DST 145
 #define NORM_ARG_DIFF_SCALE 255
 #define NORM_ARG_DIFF_SHIFT 256

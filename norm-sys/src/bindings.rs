@@ -22,6 +22,7 @@ pub const NORM_ARG_SHIFT: i32 = 52;
 pub const NORM_ARG_WORKSPACE: i32 = 64;
 pub const NORM_ARG_SCRATCHPAD: i32 = 80;
 pub const NORM_ARG_DIFF_SRC: i32 = 129;
+pub const NORM_ARG_DIFF_SRC_1: i32 = 130;
 pub const NORM_ARG_DIFF_DST: i32 = 145;
 pub const NORM_ARG_DIFF_SCALE: i32 = 255;
 pub const NORM_ARG_DIFF_SHIFT: i32 = 256;
@@ -1262,6 +1263,7 @@ pub const norm_softmax: norm_primitive_kind_t = 19;
 pub const norm_layer_normalization: norm_primitive_kind_t = 20;
 pub const norm_group_normalization: norm_primitive_kind_t = 21;
 pub const norm_rope: norm_primitive_kind_t = 16777216;
+pub const norm_gated: norm_primitive_kind_t = 16777217;
 pub type norm_primitive_kind_t = ::core::ffi::c_uint;
 pub const norm_prop_kind_undef: norm_prop_kind_t = 0;
 pub const norm_forward_training: norm_prop_kind_t = 64;
@@ -2374,6 +2376,46 @@ unsafe extern "C" {
 }
 unsafe extern "C" {
     pub fn norm_set_verbose(level: ::core::ffi::c_int) -> norm_status_t;
+}
+pub const norm_gate_first: norm_gate_packing_t = 16777216;
+pub const norm_up_first: norm_gate_packing_t = 16777217;
+pub const norm_gate_interleaved: norm_gate_packing_t = 16777218;
+pub const norm_gate_separate: norm_gate_packing_t = 16777219;
+pub type norm_gate_packing_t = ::core::ffi::c_uint;
+unsafe extern "C" {
+    pub fn norm_gated_forward_primitive_desc_create(
+        primitive_desc: *mut norm_primitive_desc_t,
+        engine: norm_engine_t,
+        prop_kind: norm_prop_kind_t,
+        alg_kind: norm_alg_kind_t,
+        packing: norm_gate_packing_t,
+        src_desc: const_norm_memory_desc_t,
+        up_desc: const_norm_memory_desc_t,
+        dst_desc: const_norm_memory_desc_t,
+        alpha: f32,
+        limit: f32,
+        shift: f32,
+        attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_gated_backward_primitive_desc_create(
+        primitive_desc: *mut norm_primitive_desc_t,
+        engine: norm_engine_t,
+        alg_kind: norm_alg_kind_t,
+        packing: norm_gate_packing_t,
+        diff_src_desc: const_norm_memory_desc_t,
+        diff_up_desc: const_norm_memory_desc_t,
+        diff_dst_desc: const_norm_memory_desc_t,
+        src_desc: const_norm_memory_desc_t,
+        up_desc: const_norm_memory_desc_t,
+        dst_desc: const_norm_memory_desc_t,
+        alpha: f32,
+        limit: f32,
+        shift: f32,
+        hint_fwd_pd: const_norm_primitive_desc_t,
+        attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
 }
 pub const norm_rope_interleaved: norm_rope_pairing_t = 16777216;
 pub const norm_rope_half_split: norm_rope_pairing_t = 16777217;

@@ -12,6 +12,7 @@ mod convert;
 mod eltwise;
 mod engine;
 mod explain;
+mod gated;
 mod group_normalization;
 mod guard;
 mod handle;

@@ -4,6 +4,7 @@
 pub(crate) mod binary;
 pub(crate) mod eltwise;
 pub(crate) mod explain;
+pub(crate) mod gated;
 pub(crate) mod group_normalization;
 pub(crate) mod layer_normalization;
 pub(crate) mod reorder;

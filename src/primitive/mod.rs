@@ -8,6 +8,7 @@ mod argument;
 mod attr;
 mod chunk;
 mod desc;
+mod dynamic;
 mod enumerators;
 mod gating;
 mod gradient;
@@ -27,6 +28,7 @@ pub(crate) use desc::{
     Answer, Arguments, Execution, Implementation, Op, PrimitiveDesc, PropKind, Variant,
     check_shared_buffers,
 };
+pub(crate) use dynamic::checked_quantization;
 pub(crate) use enumerators::{
     AccumulationMode, BinaryAlgorithm, EltwiseAlgorithm, FpmathMode, ResidualRounding,
     RoundingMode, ScratchpadMode, enumerators,

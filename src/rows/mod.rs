@@ -7,6 +7,7 @@
 
 mod around;
 mod blocks;
+mod chunks;
 mod collapse;
 mod columns;
 mod combine;
@@ -24,9 +25,11 @@ mod residual;
 mod rows_of;
 mod schedule;
 mod slots;
+mod spread;
 mod stage;
 
 pub(crate) use around::{AddedRows, Around, GateRows, GradientRows, Normalized};
+pub(crate) use chunks::{Chunk, Chunks};
 pub(crate) use columns::{CHAIN_ROWS, ColumnSums, JoinEntry, join_entry};
 pub(crate) use elementwise::Elementwise;
 pub(crate) use many::{Many, execute_many};
@@ -38,4 +41,5 @@ pub(crate) use plain_rows::PlainRows;
 pub(crate) use quantize::Quantize;
 pub(crate) use rows_of::RowsOf;
 pub(crate) use schedule::{Caches, Schedule};
+pub(crate) use spread::{spread, width_of};
 pub(crate) use stage::{Operand, RowTensor, Staged, TENSORS};

@@ -151,7 +151,7 @@ impl Quantize {
     ///
     /// # Safety
     /// The execution's buffers were checked, the row belongs to this thread, and the CPU supports the level.
-    pub(super) unsafe fn row(
+    pub(crate) unsafe fn row(
         &self,
         level: Level,
         arguments: &Arguments,

@@ -138,4 +138,9 @@ impl Schedule {
     pub(crate) fn streams_bytes(bytes: usize) -> bool {
         bytes >= STREAMED_BYTES
     }
+
+    /// The same for a number of threads.
+    pub(crate) fn streams_bytes_of(bytes: usize, threads: usize) -> bool {
+        bytes >= if threads > 1 { STREAMED_BYTES_OF_SEVERAL } else { STREAMED_BYTES }
+    }
 }

@@ -14,7 +14,6 @@ mod around;
 mod backward;
 mod chain;
 mod dense;
-mod dynamic;
 mod f64_backward;
 mod f64_forward;
 mod forward;

@@ -1,9 +1,10 @@
 //! The problem: its parameters, checked, with all layouts resolved.
 
-use super::dynamic::checked_quantization;
 use crate::error::{Error, Result};
 use crate::heap;
-use crate::primitive::{Accepted, ArgumentName, Around, Attr, OpArgument, PostOp, PropKind, Usage};
+use crate::primitive::{
+    Accepted, ArgumentName, Around, Attr, OpArgument, PostOp, PropKind, Usage, checked_quantization,
+};
 use crate::tensor::{DataType, Layout, MemoryDesc, Support};
 use norm_sys as sys;
 use std::fmt;
@@ -362,7 +363,7 @@ impl LayerNormalization {
             ));
         }
         let resolved = attr.with_post_ops(attr.post_ops.resolved(&self.dst)?);
-        self.attr = checked_quantization(resolved, &self.dst)?;
+        self.attr = checked_quantization("layer normalization", resolved, &self.dst)?;
         let tensors = [(sys::NORM_ARG_SRC, &self.src), (sys::NORM_ARG_DST, &self.dst)];
         self.attr.add_arguments(&mut self.arguments, &tensors, &self.dst)
     }

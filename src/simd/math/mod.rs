@@ -5,6 +5,9 @@
 //! polynomials are minimax fits over the ranges named, made for this library.
 
 mod angle;
+#[cfg(test)]
+mod gate_tests;
+mod gates;
 mod pow;
 mod slopes;
 #[cfg(test)]
@@ -15,6 +18,9 @@ use super::lanes::Lanes;
 pub(crate) use angle::scaled_sin_cos;
 #[cfg(test)]
 pub(crate) use angle::{cos, sin};
+pub(crate) use gates::{
+    gate, gate_and_slope, gelu_erf_and_slope, gelu_tanh_and_slope, gelu_tanh_gate, swish_and_slope,
+};
 pub(crate) use pow::{Exponent, pow};
 pub(crate) use slopes::{
     gelu_erf_slope, gelu_tanh_slope, logistic_slope, mish_slope, swish_slope, tanh_slope,

@@ -4,7 +4,7 @@ use super::*;
 use crate::simd::{LANES, Level, Simd, entry_points};
 
 /// A function of one number.
-trait Function: Copy + 'static {
+pub(super) trait Function: Copy + 'static {
     fn of<S: Simd>(self, x: Lanes<S>) -> Lanes<S>;
 }
 
@@ -74,7 +74,7 @@ entry_points! {
 }
 
 /// A function's values, which have the same bits on every level that the machine has.
-fn values<F: Function>(f: F, of: &[f32]) -> Vec<f32> {
+pub(super) fn values<F: Function>(f: F, of: &[f32]) -> Vec<f32> {
     let run = |level| {
         let mut values = of.to_vec();
         let entry = entries::at::<F>(level).unwrap_or(entries::portable::entry_portable::<F>);
@@ -92,18 +92,18 @@ fn values<F: Function>(f: F, of: &[f32]) -> Vec<f32> {
     expected
 }
 
-fn value<F: Function>(f: F, of: f32) -> f32 {
+pub(super) fn value<F: Function>(f: F, of: f32) -> f32 {
     values(f, &[of])[0]
 }
 
 /// Every `step`th f32 of both signs, infinities among them.
-fn spread(step: usize) -> Vec<f32> {
+pub(super) fn spread(step: usize) -> Vec<f32> {
     let bits = (0..=0x7f80_0000u32).step_by(step).chain([0x7f80_0000]);
     bits.flat_map(|bits| [bits, bits | 0x8000_0000]).map(f32::from_bits).collect()
 }
 
 /// The distance from what is right, in units of the last place of that.
-fn ulps(got: f32, right: f64) -> f64 {
+pub(super) fn ulps(got: f32, right: f64) -> f64 {
     let nearest = right as f32;
     if got == nearest || got.is_nan() && nearest.is_nan() {
         return 0.0;
@@ -114,7 +114,7 @@ fn ulps(got: f32, right: f64) -> f64 {
 }
 
 /// The largest error of a function of some values.
-fn largest<F: Function>(
+pub(super) fn largest<F: Function>(
     f: F,
     of: &[f32],
     right: impl Fn(f64) -> f64,
@@ -131,7 +131,7 @@ fn largest<F: Function>(
     largest
 }
 
-fn in_ulps<F: Function>(f: F, right: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn in_ulps<F: Function>(f: F, right: impl Fn(f64) -> f64) -> f64 {
     largest(f, &spread(997), right, |_, got, right| ulps(got, right))
 }
 
@@ -178,7 +178,7 @@ fn angles_may_be_large() {
 }
 
 /// The error function beyond t, by its series and its continued fraction.
-fn erfc(t: f64) -> f64 {
+pub(super) fn erfc(t: f64) -> f64 {
     if t < 2.5 {
         return 1.0 - erf_of(t);
     }

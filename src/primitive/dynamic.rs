@@ -1,7 +1,7 @@
 //! Which scales and zero points of dst are computed from its elements.
 
+use super::{Attr, QuantizationMode, Quantized};
 use crate::error::{Error, Result};
-use crate::primitive::{Attr, QuantizationMode, Quantized};
 use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 
@@ -11,23 +11,23 @@ const QUANTIZED: [DataType; 4] = [DataType::S8, DataType::U8, DataType::F8E4m3, 
 const MX_GROUP: i64 = 32;
 
 /// Checks the scales and zero points of dst that are computed or have groups. Returns the attributes with zero points
-/// that are outputs marked as such.
-pub(super) fn checked_quantization(attr: Attr, dst: &MemoryDesc) -> Result<Attr> {
+/// that are outputs marked as such. `what` names the operation.
+pub(crate) fn checked_quantization(what: &str, attr: Attr, dst: &MemoryDesc) -> Result<Attr> {
     const DST: i32 = sys::NORM_ARG_DST;
     let zero_points = attr.zero_points.get(DST);
     let scales = attr.scales.get(DST).filter(|scales| scales.is_dynamic() || scales.has_groups);
     let Some(scales) = scales else {
         return match zero_points {
             None => Ok(attr),
-            Some(_) => Err(Error::unimplemented(
-                "attr: layer normalization supports a zero point for DST with dynamic scales alone",
-            )),
+            Some(_) => Err(Error::unimplemented(format_args!(
+                "attr: {what} supports a zero point for DST with dynamic scales alone"
+            ))),
         };
     };
     if !scales.is_dynamic() {
-        return Err(Error::unimplemented(
-            "attr: layer normalization does not support a scale per group for DST unless it is dynamic",
-        ));
+        return Err(Error::unimplemented(format_args!(
+            "attr: {what} does not support a scale per group for DST unless it is dynamic"
+        )));
     }
     check_groups("scales", &scales, dst)?;
     let dst_type = dst.data_type().unwrap_or(DataType::F32);

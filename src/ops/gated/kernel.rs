@@ -1,0 +1,205 @@
+//! The loops: dense elements of one type, a whole number of turns of them.
+//!
+//! Every function has a loop per type; with limits only swish has, and the others work on f32. Chunks of other types and
+//! layouts pass through f32 in the first-level cache.
+
+use super::functions::{Activation, Gradients, Numbers, backward, by_function, forward};
+use super::problem::GatedFunction;
+use crate::simd::lanes::Lanes;
+use crate::simd::{Bf16, Element, F16, F32, LANES, Level, Simd, entry_points, unroll};
+use crate::tensor::DataType;
+
+/// Vectors of an iteration.
+const VECTORS: usize = 2;
+/// Elements of an iteration.
+pub(super) const TURN: usize = VECTORS * LANES;
+
+/// Elements next to each other.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    pub(super) function: GatedFunction,
+    pub(super) numbers: Numbers,
+    /// A multiple of [`TURN`].
+    pub(super) len: usize,
+    pub(super) gate: *const u8,
+    pub(super) up: *const u8,
+    /// Null forward.
+    pub(super) diff_dst: *const u8,
+    /// Null if backward does not write it.
+    pub(super) dst: *mut u8,
+    /// Null forward, as the next.
+    pub(super) diff_gate: *mut u8,
+    pub(super) diff_up: *mut u8,
+    /// Whether outputs are stored past the caches.
+    pub(super) streams: bool,
+}
+
+/// Stores vectors, past the caches if `streams`.
+///
+/// # Safety
+/// There is room for them.
+#[inline(always)]
+unsafe fn store<S: Simd, E: Element>(
+    element: E,
+    (p, i): (*mut u8, usize),
+    values: &[Lanes<S>; VECTORS],
+    streams: bool,
+) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut vectors = [S::splat(0.0); VECTORS];
+        unroll!(v in VECTORS, {
+            vectors[v] = values[v].vector();
+        });
+        if streams {
+            element.stream_all::<S, VECTORS>(p, i, &vectors);
+        } else {
+            element.store_all::<S, VECTORS>(p, i, &vectors);
+        }
+    }
+}
+
+/// # Safety
+/// The elements of the span exist, and the CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn forward_span<S: Simd, E: Element, A: Activation, const LIMITED: bool>(
+    span: &Span,
+    activation: A,
+) {
+    let element = E::of(DataType::F32);
+    let Span { numbers, len, gate, up, dst, .. } = *span;
+    let streams = span.streams && element.streams(dst);
+    let mut i = 0;
+    while i < len {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let mut values = [Lanes::<S>::new(S::splat(0.0)); VECTORS];
+            unroll!(v in VECTORS, {
+                let at = i + v * LANES;
+                let gate = Lanes::new(element.load::<S>(gate, at));
+                let up = Lanes::new(element.load::<S>(up, at));
+                values[v] = forward::<S, A, LIMITED>(activation, numbers, gate, up);
+            });
+            store(element, (dst, i), &values, streams);
+        }
+        i += TURN;
+    }
+    if streams {
+        // SAFETY: as above.
+        unsafe { S::stream_fence() }
+    }
+}
+
+/// # Safety
+/// As [`forward_span`].
+#[inline(always)]
+unsafe fn backward_span<S: Simd, E: Element, A: Activation, const LIMITED: bool>(
+    span: &Span,
+    activation: A,
+) {
+    let element = E::of(DataType::F32);
+    let Span { numbers, len, gate, up, diff_dst, dst, diff_gate, diff_up, .. } = *span;
+    let mut streams = span.streams;
+    for output in [dst, diff_gate, diff_up] {
+        streams &= output.is_null() || element.streams(output);
+    }
+    let mut i = 0;
+    while i < len {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let nothing = Lanes::<S>::new(S::splat(0.0));
+            let mut values = [[nothing; VECTORS]; 3];
+            unroll!(v in VECTORS, {
+                let at = i + v * LANES;
+                let inputs = [
+                    Lanes::new(element.load::<S>(gate, at)),
+                    Lanes::new(element.load::<S>(up, at)),
+                    Lanes::new(element.load::<S>(diff_dst, at)),
+                ];
+                let results = backward::<S, A, LIMITED>(activation, numbers, inputs);
+                let Gradients { dst, gate, up } = results;
+                (values[0][v], values[1][v], values[2][v]) = (dst, gate, up);
+            });
+            store(element, (diff_gate, i), &values[1], streams);
+            store(element, (diff_up, i), &values[2], streams);
+            if !dst.is_null() {
+                store(element, (dst, i), &values[0], streams);
+            }
+        }
+        i += TURN;
+    }
+    if streams {
+        // SAFETY: as above.
+        unsafe { S::stream_fence() }
+    }
+}
+
+/// # Safety
+/// As [`forward_span`].
+#[inline(always)]
+unsafe fn directed<S: Simd, E: Element, A: Activation, const LIMITED: bool>(
+    span: &Span,
+    activation: A,
+) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if span.diff_dst.is_null() {
+            forward_span::<S, E, A, LIMITED>(span, activation);
+        } else {
+            backward_span::<S, E, A, LIMITED>(span, activation);
+        }
+    }
+}
+
+/// Computes a span.
+///
+/// # Safety
+/// The elements exist in the type of `E`, which is f32 if [`fits`] says so, no other thread writes them, and the CPU supports
+/// the instruction set of `S`.
+#[inline(always)]
+unsafe fn compute<S: Simd, E: Element>(span: &Span) {
+    let numbers = span.numbers;
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match (numbers.are_neutral(), span.function) {
+            (true, _) => {
+                by_function!(span.function, numbers, |a| directed::<S, E, _, false>(span, a));
+            }
+            (false, GatedFunction::Swish) => {
+                let swish = super::functions::Swish { alpha: numbers.alpha };
+                directed::<S, E, _, true>(span, swish);
+            }
+            (false, _) if E::HALF => (),
+            (false, _) => {
+                by_function!(span.function, numbers, |a| directed::<S, E, _, true>(span, a));
+            }
+        }
+    }
+}
+
+entry_points! {
+    /// Spans, per level.
+    mod entries: compute<E: Element>(span: &Span) -> ();
+}
+
+pub(super) type Entry = unsafe fn(&Span);
+
+/// The loops over f32.
+pub(super) fn entry(level: Level) -> Entry {
+    entries::at::<F32>(level).unwrap_or(entries::portable::entry_portable::<F32>)
+}
+
+/// The loops over a type; `None` if elements of it must become f32 before.
+pub(super) fn direct_entry(
+    level: Level,
+    data_type: DataType,
+    (function, numbers): (GatedFunction, Numbers),
+) -> Option<Entry> {
+    let limited = !numbers.are_neutral() && function != GatedFunction::Swish;
+    match data_type {
+        DataType::F32 => Some(entry(level)),
+        DataType::Bf16 if !limited => entries::at::<Bf16>(level),
+        DataType::F16 if !limited => entries::at::<F16>(level),
+        _ => None,
+    }
+}
