@@ -102,26 +102,31 @@ pub(crate) trait Op: Send + Sync {
     /// Checks the relations between the buffers of an execution. By default an input and an output that share a
     /// buffer must have one data type and layout.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
-        let own = || self.arguments().iter().filter(|argument| !argument.is_of_attribute());
-        for output in own().filter(|argument| argument.usage == Usage::Output) {
-            let buffer = arguments.get(output.id);
-            // Empty tensors share nothing, whatever their addresses are.
-            if buffer.is_null() || output.desc.has_zero_dim() {
-                continue;
-            }
-            let mut inputs = own().filter(|argument| argument.usage == Usage::Input);
-            if let Some(input) = inputs.find(|input| {
-                arguments.get(input.id) == buffer && !input.desc.same_layout(&output.desc)
-            }) {
-                return Err(Error::invalid(format_args!(
-                    "args: {} and {} share a buffer but not their data type and layout",
-                    Capitals(input.name),
-                    Capitals(output.name)
-                )));
-            }
-        }
-        Ok(())
+        check_shared_layouts(self.arguments(), arguments)
     }
+}
+
+/// Checks that an input and an output that share a buffer have one data type and layout.
+pub(crate) fn check_shared_layouts(all: &[OpArgument], arguments: &Arguments) -> Result<()> {
+    let own = || all.iter().filter(|argument| !argument.is_of_attribute());
+    for output in own().filter(|argument| argument.usage == Usage::Output) {
+        let buffer = arguments.get(output.id);
+        // Empty tensors share nothing, whatever their addresses are.
+        if buffer.is_null() || output.desc.has_zero_dim() {
+            continue;
+        }
+        let mut inputs = own().filter(|argument| argument.usage == Usage::Input);
+        if let Some(input) = inputs.find(|input| {
+            arguments.get(input.id) == buffer && !input.desc.same_layout(&output.desc)
+        }) {
+            return Err(Error::invalid(format_args!(
+                "args: {} and {} share a buffer but not their data type and layout",
+                Capitals(input.name),
+                Capitals(output.name)
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// An entry of an operation's list of implementations.

@@ -11,6 +11,7 @@ mod desc;
 mod enumerators;
 mod gating;
 mod isa;
+pub(crate) mod normalization;
 mod operand;
 mod padding;
 mod post_op_chain;
@@ -24,6 +25,7 @@ pub(crate) use attr::{
 };
 pub(crate) use desc::{
     Answer, Arguments, Execution, Implementation, Op, PrimitiveDesc, PropKind, Variant,
+    check_shared_layouts,
 };
 pub(crate) use enumerators::{
     AccumulationMode, BinaryAlgorithm, EltwiseAlgorithm, FpmathMode, ResidualRounding,

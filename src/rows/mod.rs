@@ -6,6 +6,7 @@
 //! constants that they share; those of one kernel are in its file.
 
 mod around;
+mod around_normalization;
 mod blocks;
 mod columns;
 mod combine;
@@ -22,8 +23,9 @@ mod rows_of;
 mod schedule;
 mod slots;
 mod stage;
+pub(crate) mod statistics;
 
-pub(crate) use around::{AddedRows, Around, GateRows, GradientRows, Normalized};
+pub(crate) use around::{Around, Normalized};
 pub(crate) use columns::{CHAIN_ROWS, ColumnSums, JoinEntry, join_entry};
 pub(crate) use many::{Many, execute_many};
 pub(crate) use order::{row_map, row_order};
@@ -31,7 +33,5 @@ pub(crate) use parameter::{Neutral, Parameter, STATIC_COLS};
 pub(crate) use pipeline::{Pipeline, Spec};
 pub(crate) use plain::{PlainRow, halve, plain_fold, plain_map};
 pub(crate) use plain_rows::PlainRows;
-pub(crate) use quantize::Quantize;
-pub(crate) use rows_of::RowsOf;
 pub(crate) use schedule::{Caches, Schedule};
 pub(crate) use stage::{Operand, RowTensor, Staged, TENSORS};

@@ -6,14 +6,14 @@
 
 use super::problem::{GroupNormalization, Shape};
 use super::statistics::{
-    Found, Scalars, Slopes, Statistics, exact, found, found_about_mean, join, mean_is_usable,
-    probes, provisional_mean, reciprocal, variance_is_usable,
+    Found, Scalars, Slopes, found, found_about_mean, join, probes, provisional_mean,
 };
 use super::sweeps::{Call, Channels, Numbers, Sweeps};
 use super::wide::Wide;
 use super::workspace::{MOST_SAMPLE_BLOCKS, Shared, Sums, Workspace};
 use crate::error::Result;
 use crate::primitive::{Execution, Implementation, Padding, PostOpChain, PropKind, Variant};
+use crate::rows::statistics::{Statistics, exact, mean_in_range, reciprocal, variance_is_usable};
 use crate::rows::{Neutral, Parameter};
 use crate::simd::Level;
 use crate::tensor::DataType;
@@ -248,7 +248,7 @@ impl<S: Sweeps> Plan<S> {
             // SAFETY: the statistics are given, and the group exists.
             let (mean, variance) = unsafe { call.given(index) };
             let found = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
-            (found, mean_is_usable(mean) && !self.wide.double)
+            (found, mean_in_range(mean) && !self.wide.double)
         } else if let Some(found) = self.narrow(call, (sample, group), own, work) {
             (found, true)
         } else {
@@ -315,7 +315,7 @@ impl<S: Sweeps> Plan<S> {
             let (mean, variance) = unsafe { call.given(sample * self.shape.groups + group) };
             let given = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
             let usable = self.global || variance_is_usable(variance) && !self.wide.double;
-            if usable && mean_is_usable(mean) && !self.wide.double {
+            if usable && mean_in_range(mean) && !self.wide.double {
                 work.high[own.clone()].fill(mean);
                 work.r[own.clone()].fill(reciprocal(given.variance, self.epsilon) as f32);
                 run.end = own.end;

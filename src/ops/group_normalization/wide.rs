@@ -4,11 +4,12 @@
 //! `simd::fold`.
 
 use super::problem::{GroupNormalization, Shape};
-use super::statistics::{Statistics, exact, join, reciprocal};
+use super::statistics::join;
 use super::sweeps::Call;
 use crate::error::Result;
 use crate::primitive::{BoundChain, apply_chain};
 use crate::rows::halve;
+use crate::rows::statistics::{Statistics, exact, reciprocal};
 use crate::simd::{BLOCK, LANES, read_scalar, read_wide, write_scalar, write_wide};
 use crate::tensor::{DataType, MemoryDesc, Offsets, Support};
 use std::mem::MaybeUninit;
