@@ -286,7 +286,7 @@ impl Plan {
         // SAFETY: the buffers were checked.
         let shift = unsafe { self.shift(execution) };
         let scalars = |row| job.scalars(row);
-        let normalized = Normalized { scalars: &scalars, scale, shift };
+        let normalized = Normalized::Rows { scalars: &scalars, scale, shift };
         let threads = pipeline.run_around(
             execution,
             addresses,
