@@ -25,6 +25,7 @@ pub mod language;
 pub mod library;
 pub mod machine;
 pub mod modes;
+pub mod normalization;
 pub mod oracle;
 pub mod outcome;
 pub mod peer;

@@ -19,6 +19,7 @@ const LAYERS: &[&[&str]] = &[
     // What a driver implements.
     &["problem", "run"],
     &["driver", "job", "post_op_chain", "step_chain"],
+    &["normalization"],
     // The modes, and what prints.
     &["report"],
     &["rotation", "verdict"],

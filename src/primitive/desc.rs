@@ -102,13 +102,13 @@ pub(crate) trait Op: Send + Sync {
     /// Checks the relations between the buffers of an execution. By default an input and an output that share a
     /// buffer must have one data type and layout.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
-        check_shared_buffers(self.arguments(), arguments)
+        check_shared_layouts(self.arguments(), arguments)
     }
 }
 
 /// Checks that an input and an output that share a buffer have one data type and layout.
-pub(crate) fn check_shared_buffers(problem: &[OpArgument], arguments: &Arguments) -> Result<()> {
-    let own = || problem.iter().filter(|argument| !argument.is_of_attribute());
+pub(crate) fn check_shared_layouts(all: &[OpArgument], arguments: &Arguments) -> Result<()> {
+    let own = || all.iter().filter(|argument| !argument.is_of_attribute());
     for output in own().filter(|argument| argument.usage == Usage::Output) {
         let buffer = arguments.get(output.id);
         // Empty tensors share nothing, whatever their addresses are.

@@ -13,6 +13,7 @@ mod enumerators;
 mod gating;
 mod gradient;
 mod isa;
+pub(crate) mod normalization;
 mod operand;
 mod padding;
 mod post_op_chain;
@@ -26,7 +27,7 @@ pub(crate) use attr::{
 };
 pub(crate) use desc::{
     Answer, Arguments, Execution, Implementation, Op, PrimitiveDesc, PropKind, Variant,
-    check_shared_buffers,
+    check_shared_layouts,
 };
 pub(crate) use dynamic::checked_quantization;
 pub(crate) use enumerators::{

@@ -83,12 +83,14 @@ impl Around {
     }
 }
 
-/// The scalars of a row, its mean (0 with RMS) and `1/sqrt(variance + epsilon)`, and the parameters of all rows, null
-/// if absent.
-pub(crate) struct Normalized<'a> {
-    pub(crate) scalars: &'a (dyn Fn(usize) -> (f32, f32) + Sync),
-    pub(crate) scale: *const f32,
-    pub(crate) shift: *const f32,
+/// What elements are normalized with again after a gradient.
+pub(crate) enum Normalized<'a> {
+    /// The scalars of a row, its mean (0 with RMS) and `1/sqrt(variance + epsilon)`, and the parameters of all rows, null
+    /// if absent.
+    Rows { scalars: &'a (dyn Fn(usize) -> (f32, f32) + Sync), scale: *const f32, shift: *const f32 },
+    /// Mean, `1/sqrt(variance + epsilon)`, scale and shift of each channel from the first column on, or with `rows` of as
+    /// many rows each, from the first row on.
+    Channels { numbers: [*const f32; 4], rows: Option<usize> },
 }
 
 // SAFETY: the parameters are only read.
@@ -105,7 +107,9 @@ pub(super) struct StagedRows {
 
 impl StagedRows {
     fn at(&self, row: usize, col: usize) -> *mut f32 {
-        self.start.wrapping_add((row - self.first) * self.step + col)
+        // The stage of a section begins with its first column, so the address of column 0 need not exist.
+        let before = self.first * self.step;
+        self.start.wrapping_add(row * self.step + col).wrapping_sub(before)
     }
 }
 
@@ -139,6 +143,9 @@ pub(super) struct Bound<'a> {
     pub(super) functions: &'a Functions,
     pub(super) arguments: &'a Arguments,
     pub(super) normalized: Option<&'a Normalized<'a>>,
+    /// The first row and the columns, from a first to before a last one.
+    pub(super) first_row: usize,
+    pub(super) cols: (usize, usize),
 }
 
 /// Chunk buffers.
@@ -199,23 +206,24 @@ impl Bound<'_> {
     }
 
     fn addition(&self, added: &AddedRows, stage: Option<StagedRows>) -> Addition {
-        let tensor = |rows: &RowsOf| (rows.at(self.arguments, 0, 0), rows.rows, rows.data_type);
+        let (first_col, end) = self.cols;
+        let tensor =
+            |rows: &RowsOf| (rows.at(self.arguments, 0, first_col), rows.rows, rows.data_type);
         Addition {
-            cols: self.around.cols,
+            cols: end - first_col,
             src: tensor(&self.around.src),
             residual: tensor(&added.residual),
             sum: added.sum.as_ref().map(tensor),
             sum_type: added.sum_type,
             exact: added.exact,
-            stage: stage
-                .map(|stage| (stage.start.wrapping_sub(stage.first * stage.step), stage.step)),
+            stage: stage.map(|stage| (stage.at(0, first_col), stage.step)),
         }
     }
 
     fn chunks(&self, mut step: impl FnMut(usize, usize)) {
-        let cols = self.around.cols;
-        for col in (0..cols).step_by(CHUNK) {
-            step(col, CHUNK.min(cols - col));
+        let (first, last) = self.cols;
+        for col in (first..last).step_by(CHUNK) {
+            step(col, CHUNK.min(last - col));
         }
     }
 
@@ -332,11 +340,21 @@ impl Bound<'_> {
 
     /// Normalizes a chunk again.
     unsafe fn normalize(&self, (row, col, len): (usize, usize, usize), values: *mut f32) {
-        let Some(normalized) = self.normalized else { return };
-        let (mean, r) = (normalized.scalars)(row);
-        let from = |p: *const f32| if p.is_null() { p } else { p.wrapping_add(col) };
-        let (scale, shift) = (from(normalized.scale), from(normalized.shift));
-        let step = Combine::Normalize { mean, r, scale, shift };
+        let step = match self.normalized {
+            None => return,
+            Some(Normalized::Rows { scalars, scale, shift }) => {
+                let (mean, r) = scalars(row);
+                let from = |p: *const f32| if p.is_null() { p } else { p.wrapping_add(col) };
+                Combine::Normalize { mean, r, scale: from(*scale), shift: from(*shift) }
+            }
+            Some(Normalized::Channels { numbers, rows }) => {
+                let (at, step) = match rows {
+                    Some(rows) => ((row - self.first_row) / rows, 0),
+                    None => (col - self.cols.0, 1),
+                };
+                Combine::NormalizeChannels { numbers: numbers.map(|p| p.wrapping_add(at)), step }
+            }
+        };
         unsafe { self.combine(step, values, std::ptr::null_mut(), std::ptr::null_mut(), len) };
     }
 

@@ -14,6 +14,8 @@ pub(super) enum Combine {
     GateGradient(Gating),
     /// `x = (x - mean)*r*scale + shift`. Absent parameters are null.
     Normalize { mean: f32, r: f32, scale: *const f32, shift: *const f32 },
+    /// The same with numbers of each element, or with step 0 with one of each: mean, r, scale, shift.
+    NormalizeChannels { numbers: [*const f32; 4], step: usize },
 }
 
 /// Runs `$step` over all vectors of the chunks: `$i` is the first element of a vector, `$n` its length.
@@ -69,6 +71,20 @@ unsafe fn combine<S: Simd>(step: &Combine, [x, y, z]: [*mut f32; 3], len: usize)
             }
             value.store(x.add(i), n);
         }),
+        Combine::NormalizeChannels { numbers, step: 0 } => {
+            let [mean, r, scale, shift] = numbers.map(|p| unsafe { p.read_unaligned() });
+            vectors!(len, |i, n| unsafe {
+                let value = (load::<S>(x, i, n) - mean) * r * scale + shift;
+                value.store(x.add(i), n);
+            });
+        }
+        Combine::NormalizeChannels { numbers: [mean, r, scale, shift], .. } => {
+            vectors!(len, |i, n| unsafe {
+                let xhat = (load::<S>(x, i, n) - load::<S>(mean, i, n)) * load::<S>(r, i, n);
+                let value = xhat * load::<S>(scale, i, n) + load::<S>(shift, i, n);
+                value.store(x.add(i), n);
+            });
+        }
     }
 }
 

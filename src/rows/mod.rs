@@ -6,6 +6,7 @@
 //! constants that they share; those of one kernel are in its file.
 
 mod around;
+mod around_normalization;
 mod blocks;
 mod chunks;
 mod collapse;
@@ -24,11 +25,13 @@ mod quantize;
 mod residual;
 mod rows_of;
 mod schedule;
+mod sections;
 mod slots;
 mod spread;
 mod stage;
+pub(crate) mod statistics;
 
-pub(crate) use around::{AddedRows, Around, GateRows, GradientRows, Normalized};
+pub(crate) use around::{Around, Normalized};
 pub(crate) use chunks::{Chunk, Chunks};
 pub(crate) use columns::{CHAIN_ROWS, ColumnSums, JoinEntry, join_entry};
 pub(crate) use elementwise::Elementwise;
@@ -41,5 +44,7 @@ pub(crate) use plain_rows::PlainRows;
 pub(crate) use quantize::Quantize;
 pub(crate) use rows_of::RowsOf;
 pub(crate) use schedule::{Caches, Schedule};
+pub(crate) use sections::{Section, Sections};
+pub(crate) use slots::Slots;
 pub(crate) use spread::{spread, width_of};
 pub(crate) use stage::{Operand, RowTensor, Staged, TENSORS};

@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const _: () = assert!(MOST_STAGES <= u64::BITS as usize);
 
 /// A bit per slot: 1 means free.
-pub(super) struct Slots(AtomicU64);
+pub(crate) struct Slots(AtomicU64);
 
 impl Slots {
     /// `count` free slots, at most [`MOST_STAGES`].
-    pub(super) fn new(count: usize) -> Self {
+    pub(crate) fn new(count: usize) -> Self {
         let free = u64::MAX >> (u64::BITS as usize - count.clamp(1, MOST_STAGES));
         Self(AtomicU64::new(free))
     }
 
     /// Takes the first free slot. There must be at least as many slots as threads that take one.
-    pub(super) fn take(&self) -> Slot<'_> {
+    pub(crate) fn take(&self) -> Slot<'_> {
         let mut free = self.0.load(Ordering::Relaxed);
         loop {
             let first = free & free.wrapping_neg();
@@ -43,13 +43,13 @@ impl Slots {
 }
 
 /// A taken slot, which is freed on drop.
-pub(super) struct Slot<'s> {
+pub(crate) struct Slot<'s> {
     slots: &'s Slots,
     bit: u64,
 }
 
 impl Slot<'_> {
-    pub(super) fn number(&self) -> usize {
+    pub(crate) fn number(&self) -> usize {
         self.bit.trailing_zeros() as usize
     }
 }

@@ -253,7 +253,8 @@ impl Stage {
         normalized: Option<&'a Normalized<'a>>,
     ) -> Option<Bound<'a>> {
         let (around, functions) = self.around.as_ref()?;
-        Some(Bound { around, functions, arguments, normalized })
+        let cols = (0, self.cols);
+        Some(Bound { around, functions, arguments, normalized, first_row: 0, cols })
     }
 
     /// Runs `kernel(staged, first, last)` over a block of rows through the stage at `slot`. With `streams`, outputs

@@ -18,7 +18,10 @@
 //!
 //! [`lnorm`]: super::lnorm
 
-use super::lnorm::{BackwardOutput, Flags, ForwardOutput};
+use super::lnorm::{
+    Around, BackwardOutput, Flags, ForwardOutput, is_out_of_range, reciprocal_root,
+};
+use super::moved::Moved;
 use super::sum::pairwise;
 use rayon::prelude::*;
 
@@ -86,8 +89,7 @@ impl Input<'_> {
     }
 
     fn r(&self, variance: f64) -> f64 {
-        let square = variance + self.epsilon;
-        if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() }
+        reciprocal_root(variance, self.epsilon)
     }
 
     /// Mean (0 for RMS normalization), variance and mean of `|x|` of a group.
@@ -104,6 +106,21 @@ impl Input<'_> {
         (mean, squares / count, mean_abs)
     }
 
+    /// How far errors move the results: the groups are rows.
+    fn moved_with(&self, around: Around<'_>, fill: impl FnOnce(&Moved<'_>)) {
+        let elements = self.sizes.elements();
+        fill(&Moved {
+            cols: elements,
+            counted: elements,
+            src: self.src,
+            src_errors: around.src_errors,
+            epsilon: self.epsilon,
+            flags: self.flags,
+            scale: &|group, i| self.scale(group, i),
+            channel: &|group, i| self.sizes.channel(group, i),
+        });
+    }
+
     /// The given mean and variance of a group.
     fn given(&self, group: usize) -> Option<(f64, f64)> {
         let variance = self.variance?[group];
@@ -113,6 +130,11 @@ impl Input<'_> {
 
 /// Forward, by the formulas at the top.
 pub fn forward(input: &Input<'_>) -> ForwardOutput {
+    forward_with(input, Around::default())
+}
+
+/// The same with errors of inputs that were computed.
+pub fn forward_with(input: &Input<'_>, around: Around<'_>) -> ForwardOutput {
     let Input { sizes, src, flags, .. } = *input;
     let (elements, groups) = (sizes.elements(), sizes.all_groups());
     let mut output = ForwardOutput {
@@ -121,9 +143,7 @@ pub fn forward(input: &Input<'_>) -> ForwardOutput {
         variance: vec![0.0; groups],
         dst_terms: vec![0.0; src.len()],
         mean_terms: vec![0.0; groups],
-        dst_moved: Vec::new(),
-        mean_moved: Vec::new(),
-        variance_moved: Vec::new(),
+        ..ForwardOutput::default()
     };
     if elements > 0 {
         (output.dst.par_chunks_mut(elements).zip(output.dst_terms.par_chunks_mut(elements)))
@@ -144,6 +164,9 @@ pub fn forward(input: &Input<'_>) -> ForwardOutput {
                 }
             });
     }
+    if !around.src_errors.is_empty() {
+        input.moved_with(around, |moved| moved.forward(&mut output));
+    }
     if flags.rms_norm {
         output.mean = Vec::new();
     }
@@ -153,13 +176,13 @@ pub fn forward(input: &Input<'_>) -> ForwardOutput {
     output
 }
 
-/// Whether a given variance is unusable: the squares underflowed or overflowed in f32.
-fn is_out_of_range(variance: f64) -> bool {
-    variance == f64::INFINITY || (0.0..f64::from(f32::MIN_POSITIVE)).contains(&variance)
-}
-
 /// Backward, by the formulas at the top.
 pub fn backward(input: &Input<'_>) -> BackwardOutput {
+    backward_with(input, Around::default())
+}
+
+/// The same with errors of inputs that were computed.
+pub fn backward_with(input: &Input<'_>, around: Around<'_>) -> BackwardOutput {
     let Input { sizes, src, diff_dst, flags, .. } = *input;
     let elements = sizes.elements();
     // Mean and 1/root of each group.
@@ -179,14 +202,8 @@ pub fn backward(input: &Input<'_>) -> BackwardOutput {
         .collect();
     let mut output = BackwardOutput {
         diff_src: vec![0.0; src.len()],
-        diff_scale: Vec::new(),
-        diff_shift: Vec::new(),
         diff_src_terms: vec![0.0; src.len()],
-        diff_scale_terms: Vec::new(),
-        diff_shift_terms: Vec::new(),
-        diff_src_moved: Vec::new(),
-        diff_scale_moved: Vec::new(),
-        diff_shift_moved: Vec::new(),
+        ..BackwardOutput::default()
     };
     if elements > 0 {
         let terms = output.diff_src_terms.par_chunks_mut(elements);
@@ -214,6 +231,10 @@ pub fn backward(input: &Input<'_>) -> BackwardOutput {
     if flags.shift {
         (output.diff_shift, output.diff_shift_terms) = (column(2), column(3));
     }
+    let errors = (diff_dst, around.diff_dst_errors);
+    input.moved_with(around, |moved| {
+        moved.backward(&|group| statistics[group], errors, &mut output);
+    });
     output
 }
 

@@ -24,8 +24,7 @@
 //! Each result comes with its `terms`: the sum of the absolute values of its summands. Rounding
 //! errors are proportional to them, so the tolerances are multiples of them.
 
-mod moved;
-
+use super::moved::Moved;
 use super::sum::pairwise;
 use rayon::prelude::*;
 
@@ -171,7 +170,7 @@ pub struct BackwardOutput {
 const GRAIN: usize = 16 * 1024;
 
 /// `1/sqrt(variance + epsilon)`, or 0 if that sum is 0.
-fn reciprocal_root(variance: f64, epsilon: f64) -> f64 {
+pub(super) fn reciprocal_root(variance: f64, epsilon: f64) -> f64 {
     let square = variance + epsilon;
     if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() }
 }
@@ -261,7 +260,17 @@ pub fn forward_with(input: &ForwardInput<'_>, around: Around<'_>) -> ForwardOutp
             });
     }
     if !around.src_errors.is_empty() {
-        moved::forward(input, around, &scale, &mut output);
+        let problem = Moved {
+            cols,
+            counted,
+            src,
+            src_errors: around.src_errors,
+            epsilon,
+            flags,
+            scale: &|_, c| scale[c],
+            channel: &|_, c| c,
+        };
+        problem.forward(&mut output);
     }
     if flags.rms_norm {
         output.mean = Vec::new();
@@ -434,6 +443,18 @@ pub fn backward_with(input: &BackwardInput<'_>, around: Around<'_>) -> BackwardO
         diff_shift_terms: sums.shift_terms,
         ..BackwardOutput::default()
     };
-    moved::backward(&problem, &mut output);
+    let moved = Moved {
+        cols,
+        counted: around.counted(cols),
+        src,
+        src_errors: around.src_errors,
+        epsilon: input.epsilon,
+        flags,
+        scale: &|_, c| problem.scale[c],
+        channel: &|_, c| c,
+    };
+    let statistics =
+        |row: usize| (problem.mean[row], reciprocal_root(variance[row], input.epsilon));
+    moved.backward(&statistics, (diff_dst, around.diff_dst_errors), &mut output);
     output
 }

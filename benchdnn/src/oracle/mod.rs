@@ -7,6 +7,7 @@ pub mod dynamic;
 pub mod estimate;
 pub mod gnorm;
 pub mod lnorm;
+mod moved;
 pub mod post_ops;
 pub mod reorder;
 pub mod rope;

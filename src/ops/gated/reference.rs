@@ -163,7 +163,7 @@ impl Reference {
         // SAFETY: the buffers were checked, and every machine has the level.
         unsafe {
             if let Some(bound) = bound {
-                let rows = Rows { start: values, step: cols, cols, first_col: 0 };
+                let rows = Rows { start: values, step: cols, cols, first_col: 0, inputs: None };
                 chain_entry(Level::Portable)(bound, &rows, row, row + 1);
             }
             if let Some(quantize) = &self.quantize {

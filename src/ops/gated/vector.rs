@@ -293,7 +293,8 @@ impl Vectorized {
         let span = self.span(bytes(&addresses[..count]), bytes(&addresses[count..]), whole, false);
         unsafe { (self.entry)(&span) };
         if let (Some((_, apply)), Some(bound)) = (&self.chain, &run.chain) {
-            let rows = Rows { start: addresses[count], step: 0, cols: len, first_col: col };
+            let rows =
+                Rows { start: addresses[count], step: 0, cols: len, first_col: col, inputs: None };
             unsafe { apply(bound, &rows, row, row + 1) };
         }
         if kept.is_none() {

@@ -19,6 +19,7 @@ mod problem;
 mod reference;
 mod stage;
 mod statistics;
+mod surround;
 mod sweeps;
 mod vector;
 mod wide;

@@ -6,15 +6,18 @@
 
 use super::problem::{GroupNormalization, Shape};
 use super::statistics::{
-    Found, Scalars, Slopes, Statistics, exact, found, found_about_mean, join, mean_is_usable,
-    probes, provisional_mean, reciprocal, variance_is_usable,
+    Found, Scalars, Slopes, found, found_about_mean, join, probes, provisional_mean,
 };
+use super::surround::{Seen, Stages, Surround, TENSORS};
 use super::sweeps::{Call, Channels, Numbers, Sweeps};
 use super::wide::Wide;
 use super::workspace::{MOST_SAMPLE_BLOCKS, Shared, Sums, Workspace};
 use crate::error::Result;
-use crate::primitive::{Execution, Implementation, Padding, PostOpChain, PropKind, Variant};
-use crate::rows::{Neutral, Parameter};
+use crate::primitive::{
+    Arguments, Execution, Implementation, Padding, PostOpChain, PropKind, Variant,
+};
+use crate::rows::statistics::{Statistics, exact, mean_in_range, reciprocal, variance_is_usable};
+use crate::rows::{Neutral, Parameter, Slots};
 use crate::simd::Level;
 use crate::tensor::DataType;
 use crate::threads::Length;
@@ -34,6 +37,10 @@ pub(super) struct PlanSpec {
     pub(super) groups_at_once: usize,
     /// The post-operations with rows as the implementation counts them; `None` for logical rows.
     pub(super) chain: Option<PostOpChain>,
+    /// The tensors as the kernels see them.
+    pub(super) seen: Seen,
+    /// The steps around the kernels.
+    pub(super) around: Option<Surround>,
 }
 
 /// An implementation: the plan with its sweeps.
@@ -50,11 +57,14 @@ pub(super) struct Plan<S> {
     writes_statistics: bool,
     epsilon: f64,
     groups_at_once: usize,
+    around: Option<Surround>,
+    /// The argument that is normalized.
+    src: i32,
     chain: Option<PostOpChain>,
     plain_chain: Option<PostOpChain>,
     /// Scale and shift.
     parameters: [Parameter; 2],
-    /// Whether they are given.
+    /// Whether they are given to the kernels.
     given: [bool; 2],
     /// Of the output.
     padding: Padding,
@@ -75,7 +85,7 @@ impl<S: Sweeps> Plan<S> {
             variant,
             sweeps,
             shape: p.shape,
-            wide: Wide::new(p)?,
+            wide: Wide::new(p, &spec.seen)?,
             forward,
             rms: p.flags.rms(),
             global: p.flags.global_stats(),
@@ -83,10 +93,15 @@ impl<S: Sweeps> Plan<S> {
             writes_statistics: p.prop_kind == PropKind::ForwardTraining && !p.flags.global_stats(),
             epsilon: exact(p.epsilon),
             groups_at_once: spec.groups_at_once,
+            around: spec.around,
+            src: p.normalized_argument(),
             chain: spec.chain,
-            plain_chain: PostOpChain::new(&p.attr, &p.dst, None)?,
-            parameters: [parameter(Neutral::One), parameter(Neutral::MinusZero)],
-            given: [p.flags.scale(), p.flags.shift()],
+            plain_chain: if forward { p.chain(None, None)? } else { None },
+            parameters: [
+                parameter(Neutral::One).plus_one(p.flags.plus_one()),
+                parameter(Neutral::MinusZero),
+            ],
+            given: [p.kernel_flags().scale(), p.kernel_flags().shift()],
             padding: Padding::of(if forward { &p.dst } else { &p.diff_src })?,
         })
     }
@@ -123,35 +138,45 @@ impl<S: Sweeps> Plan<S> {
         [0, 1].map(|i| self.parameters[i].room(self.given[i]))
     }
 
+    /// Bytes of the stages of a unit.
+    fn stage_bytes(&self) -> usize {
+        self.around.as_ref().map_or(0, Surround::bytes)
+    }
+
     /// Bytes of the sums of diff_scale and diff_shift.
     fn sums_room(&self) -> usize {
         let sums = if self.sums { 2 * self.sample_blocks() } else { 0 };
         sums.saturating_mul(self.shape.channels * size_of::<f64>()).next_multiple_of(64)
     }
 
-    /// The addresses of an execution.
-    fn call<'a>(&'a self, execution: &Execution<'_>) -> Call<'a> {
-        let mut call = Call::new(execution, self.forward);
+    /// The addresses of an execution, without post-operations.
+    fn call(&self, execution: &Execution<'_>) -> Call<'_> {
+        let mut call = Call::new(execution, self.src, self.forward);
         let [scale_room, _] = self.rooms();
         let scratchpad = execution.scratchpad;
-        let argument = |id| execution.arguments.get(id);
-        let shift = argument(sys::NORM_ARG_SHIFT);
-        let plain = self.plain_chain.as_ref();
+        let argument = |i: usize, id| {
+            if self.given[i] { execution.arguments.get(id) } else { std::ptr::null_mut() }
+        };
         // SAFETY: the execution's buffers were checked, and the scratchpad begins with room for scale and shift.
         unsafe {
-            call.scale = self.parameters[0].get(argument(sys::NORM_ARG_SCALE), scratchpad);
-            if self.forward {
-                call.shift = self.parameters[1].get(shift, scratchpad.wrapping_add(scale_room));
+            call.scale = self.parameters[0].get(argument(0, sys::NORM_ARG_SCALE), scratchpad);
+            if self.forward || self.around.is_some() {
+                let (shift, room) =
+                    (argument(1, sys::NORM_ARG_SHIFT), scratchpad.wrapping_add(scale_room));
+                call.shift = self.parameters[1].get(shift, room);
             }
-            let chain = self.chain.as_ref().or(plain);
-            call.chain = chain.map(|chain| chain.bind(execution.arguments));
-            call.plain_chain = plain.map(|chain| chain.bind(execution.arguments));
         }
         call
     }
 
-    /// A unit: channels of a block of samples.
-    fn unit(&self, call: &Call<'_>, unit: usize, work: &mut Workspace<'_>, sums: Sums) {
+    /// A unit: channels of a block of samples. The stages belong to this thread.
+    fn unit(
+        &self,
+        (call, arguments): (&Call<'_>, &Arguments),
+        unit: usize,
+        work: &mut Workspace<'_>,
+        (sums, stages): (Sums, Stages),
+    ) {
         let (block, part) = (unit / self.units_of_samples(), unit % self.units_of_samples());
         let first = part * self.groups_at_once;
         let groups = first..self.shape.groups.min(first + self.groups_at_once);
@@ -162,13 +187,25 @@ impl<S: Sweeps> Plan<S> {
             sums.clear(block, start, channels);
         }
         for sample in block * per_block..self.shape.samples.min((block + 1) * per_block) {
+            let at = self.channels(sample, &groups);
+            // SAFETY: the execution's buffers were checked, and the unit belongs to this thread.
+            let seen = self
+                .around
+                .as_ref()
+                .map(|around| unsafe { around.enter(arguments, call, at, stages) });
+            let call = seen.as_ref().unwrap_or(call);
             if self.forward {
                 self.forward_unit(call, sample, &groups, work);
-            } else {
-                self.backward_unit(call, sample, &groups, work);
-                if self.sums {
-                    sums.add(block, start, [&work.first[..channels], &work.second[..channels]]);
-                }
+                continue;
+            }
+            self.backward_unit(call, sample, &groups, work);
+            if self.sums {
+                sums.add(block, start, [&work.first[..channels], &work.second[..channels]]);
+            }
+            if let Some(around) = &self.around {
+                let numbers = [&work.high[..channels], &work.r[..channels]];
+                // SAFETY: as above.
+                unsafe { around.leave(arguments, call, at, stages, numbers) };
             }
         }
     }
@@ -248,7 +285,7 @@ impl<S: Sweeps> Plan<S> {
             // SAFETY: the statistics are given, and the group exists.
             let (mean, variance) = unsafe { call.given(index) };
             let found = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
-            (found, mean_is_usable(mean) && !self.wide.double)
+            (found, mean_in_range(mean) && !self.wide.double)
         } else if let Some(found) = self.narrow(call, (sample, group), own, work) {
             (found, true)
         } else {
@@ -315,7 +352,7 @@ impl<S: Sweeps> Plan<S> {
             let (mean, variance) = unsafe { call.given(sample * self.shape.groups + group) };
             let given = Statistics { mean: f64::from(mean), variance: f64::from(variance) };
             let usable = self.global || variance_is_usable(variance) && !self.wide.double;
-            if usable && mean_is_usable(mean) && !self.wide.double {
+            if usable && mean_in_range(mean) && !self.wide.double {
                 work.high[own.clone()].fill(mean);
                 work.r[own.clone()].fill(reciprocal(given.variance, self.epsilon) as f32);
                 run.end = own.end;
@@ -324,6 +361,9 @@ impl<S: Sweeps> Plan<S> {
             self.gradient(call, (sample, groups), &run, work);
             run = own.end..own.end;
             let found = if usable { given } else { self.wide.statistics(call, sample, group) };
+            // For the steps after the gradient.
+            work.high[own.clone()].fill(found.mean as f32);
+            work.r[own.clone()].fill(reciprocal(found.variance, self.epsilon) as f32);
             let sums = [&mut work.first[own.clone()], &mut work.second[own.clone()]];
             self.wide.backward(call, (sample, group), &found, sums);
         }
@@ -378,19 +418,6 @@ impl<S: Sweeps> Plan<S> {
         first..first + self.shape.per_group()
     }
 
-    /// Joins the sums of blocks of samples into diff_scale and diff_shift, if they are arguments.
-    fn join_sums(&self, execution: &Execution<'_>, sums: Sums) {
-        // The first sum is that of diff_dst.
-        for (index, id) in [(1, sys::NORM_ARG_DIFF_SCALE), (0, sys::NORM_ARG_DIFF_SHIFT)] {
-            let out = execution.arguments.get(id).cast::<f32>();
-            for channel in 0..if out.is_null() { 0 } else { self.shape.channels } {
-                let total = sums.total(index, channel, self.sample_blocks());
-                // SAFETY: the output was checked to have a value per channel.
-                unsafe { out.add(channel).write_unaligned(total as f32) };
-            }
-        }
-    }
-
     /// An execution without elements: statistics and sums are 0.
     fn without_elements(&self, call: &Call<'_>, execution: &Execution<'_>) {
         for index in 0..self.shape.samples * self.shape.groups {
@@ -422,11 +449,18 @@ impl<S: Sweeps> Implementation for Plan<S> {
     fn scratchpad_size(&self) -> usize {
         let workspaces = Workspace::size(self.width()).saturating_mul(self.blocks());
         let [scale, shift] = self.rooms();
-        scale.saturating_add(shift).saturating_add(self.sums_room()).saturating_add(workspaces)
+        let stages = self.stage_bytes().saturating_mul(self.blocks());
+        let rest = self.sums_room().saturating_add(workspaces).saturating_add(stages);
+        scale.saturating_add(shift).saturating_add(rest)
     }
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
-        let call = self.call(execution);
+        let mut call = self.call(execution);
+        let [chain, plain] = [&self.chain, &self.plain_chain].map(|chain| {
+            // SAFETY: the execution's buffers were checked.
+            chain.as_ref().map(|chain| unsafe { chain.bind(execution.arguments) })
+        });
+        (call.chain, call.plain_chain) = (chain.as_ref().or(plain.as_ref()), plain.as_ref());
         let output = if self.forward { call.dst } else { call.diff_src };
         // SAFETY: the execution's buffers were checked.
         unsafe { self.padding.clear(output) };
@@ -447,15 +481,21 @@ impl<S: Sweeps> Implementation for Plan<S> {
         let worth = (elements / ELEMENTS_PER_THREAD).max(1);
         let length = if elements >= ELEMENTS_TO_WAKE_FOR { Length::Long } else { Length::Short };
         let threads = execution.threads.count().min(worth);
+        let stages_at = scratchpad.get().wrapping_add(blocks * Workspace::size(width));
+        let (stages_at, slots) = (Shared(stages_at), Slots::new(blocks));
         let threads = execution.run(blocks, threads, length, &|block| {
             let start = scratchpad.get().wrapping_add(block * Workspace::size(width));
             // SAFETY: the aligned scratchpad has a workspace for each block.
             let mut work = unsafe { Workspace::new(start, width) };
+            let slot = self.around.as_ref().map(|around| (around, slots.take()));
+            let stages = slot.as_ref().map_or([std::ptr::null_mut(); TENSORS], |(around, slot)| {
+                around.stages(stages_at.get().wrapping_add(slot.number() * self.stage_bytes()))
+            });
             for unit in units * block / blocks..units * (block + 1) / blocks {
-                self.unit(&call, unit, &mut work, sums);
+                self.unit((&call, execution.arguments), unit, &mut work, (sums, stages));
             }
         });
-        self.join_sums(execution, sums);
+        sums.join(execution);
         threads.max(1)
     }
 }

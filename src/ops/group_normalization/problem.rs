@@ -1,46 +1,22 @@
 //! The problem: its parameters, checked, with all layouts resolved.
 
 use crate::error::{Error, Result};
-use crate::heap;
-use crate::primitive::{Accepted, ArgumentName, Attr, OpArgument, PostOp, PropKind, Usage};
-use crate::tensor::{DataType, Layout, MemoryDesc};
-use norm_sys as sys;
+use crate::primitive::normalization::{
+    Common, FORWARD, Names, Normalization, check_kind, resolved_src,
+};
+use crate::primitive::{Attr, PropKind};
+use crate::tensor::{DataType, MemoryDesc};
+use std::ops::{Deref, DerefMut};
 
-/// The normalization flags, as their C bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flags(pub(super) u32);
+/// The name of the operation in messages.
+const NAMES: Names = Names {
+    plain: "group normalization",
+    forward: "forward group normalization",
+    backward: "backward group normalization",
+};
 
-impl Flags {
-    pub(super) const LETTERS: [(u32, char); 4] = [
-        (sys::norm_use_global_stats, 'G'),
-        (sys::norm_use_scale, 'C'),
-        (sys::norm_use_shift, 'H'),
-        (sys::norm_rms_norm, 'M'),
-    ];
-
-    fn new(bits: u32) -> Result<Self> {
-        let known: u32 = Self::LETTERS.iter().map(|(bit, _)| bit).sum();
-        match bits & !known {
-            0 => Ok(Self(bits)),
-            other => Err(Error::invalid(format_args!(
-                "flags: {other:#x} is not among use_global_stats, use_scale, use_shift and rms_norm"
-            ))),
-        }
-    }
-
-    pub(super) fn global_stats(self) -> bool {
-        self.0 & sys::norm_use_global_stats != 0
-    }
-    pub(super) fn scale(self) -> bool {
-        self.0 & sys::norm_use_scale != 0
-    }
-    pub(super) fn shift(self) -> bool {
-        self.0 & sys::norm_use_shift != 0
-    }
-    pub(super) fn rms(self) -> bool {
-        self.0 & sys::norm_rms_norm != 0
-    }
-}
+/// The dimension of channels.
+pub(super) const CHANNELS: usize = 1;
 
 /// The parameters of `group_normalization_forward_primitive_desc_create`.
 pub(crate) struct ForwardParameters<'a> {
@@ -92,80 +68,60 @@ impl Shape {
 /// A checked problem.
 #[derive(Debug)]
 pub(crate) struct GroupNormalization {
-    pub(super) prop_kind: PropKind,
-    pub(super) flags: Flags,
-    pub(super) epsilon: f32,
+    /// What normalizations share.
+    base: Normalization,
     pub(super) shape: Shape,
-    pub(super) src: MemoryDesc,
-    /// dst in forward, diff_dst in backward.
-    pub(super) dst: MemoryDesc,
-    /// Backward only.
-    pub(super) diff_src: MemoryDesc,
-    /// Mean and variance: N x G.
-    pub(super) stat: MemoryDesc,
-    /// Scale, shift and their gradients; empty if the problem has neither.
-    pub(super) parameters: MemoryDesc,
-    /// Attributes of dst, with their tensors resolved; forward only.
-    pub(super) attr: Attr,
-    pub(super) arguments: Vec<OpArgument>,
+}
+
+impl Deref for GroupNormalization {
+    type Target = Normalization;
+    fn deref(&self) -> &Normalization {
+        &self.base
+    }
+}
+
+impl DerefMut for GroupNormalization {
+    fn deref_mut(&mut self) -> &mut Normalization {
+        &mut self.base
+    }
 }
 
 impl GroupNormalization {
     pub(crate) fn forward(p: &ForwardParameters<'_>) -> Result<Self> {
-        if !p.prop_kind.is_forward() {
-            let name = p.prop_kind.name();
-            return Err(Error::invalid(format_args!("prop_kind: {name} is not a forward kind")));
-        }
-        let mut problem = Self::common(p.prop_kind, p.src, p.groups, p.epsilon, p.flags)?;
+        check_kind(p.prop_kind, true)?;
+        let ForwardParameters { prop_kind, src, epsilon, flags, .. } = *p;
+        let common = Common { names: NAMES, prop_kind, src, epsilon, flags };
+        let mut problem = Self::common(&common, p.groups)?;
         problem.dst = problem.output_like_src("dst_desc", p.dst)?;
         problem.list_arguments()?;
-        problem.add_attributes(p.attr)?;
+        check_partial(p.attr)?;
+        let attr = problem.checked_attributes(p.attr, &FORWARD)?;
+        problem.set_attributes(attr)?;
         Ok(problem)
     }
 
     pub(crate) fn backward(p: &BackwardParameters<'_>) -> Result<Self> {
-        if p.prop_kind.is_forward() {
-            let name = p.prop_kind.name();
-            return Err(Error::invalid(format_args!("prop_kind: {name} is not a backward kind")));
-        }
-        let mut src = p.src.clone();
-        if src.layout() == Layout::Any {
-            let order = p.diff_dst;
-            let is_given = order.layout() == Layout::Strided && order.ndims() == src.ndims();
-            src = if is_given { src.resolved_like(order)? } else { src.resolved_dense()? };
-        }
-        let mut problem = Self::common(p.prop_kind, &src, p.groups, p.epsilon, p.flags)?;
+        check_kind(p.prop_kind, false)?;
+        let BackwardParameters { prop_kind, epsilon, flags, .. } = *p;
+        let src = &resolved_src(p.src, p.diff_dst)?;
+        let common = Common { names: NAMES, prop_kind, src, epsilon, flags };
+        let mut problem = Self::common(&common, p.groups)?;
         check_hint(p)?;
         problem.dst = problem.tensor_like_src("diff_dst_desc", p.diff_dst)?;
         problem.diff_src = problem.output_like_src("diff_src_desc", p.diff_src)?;
+        if problem.writes_scale_shift() {
+            problem.diff_scale_shift = problem.scale_shift.clone();
+        }
         problem.list_arguments()?;
-        p.attr.check("backward group normalization", &Accepted::NOTHING)?;
+        check_partial(p.attr)?;
+        problem.add_backward_attributes(p.attr)?;
         Ok(problem)
     }
 
     /// The part that both directions share.
-    fn common(
-        prop_kind: PropKind,
-        src: &MemoryDesc,
-        groups: i64,
-        epsilon: f32,
-        flags: u32,
-    ) -> Result<Self> {
-        let flags = Flags::new(flags)?;
-        if !(epsilon >= 0.0 && epsilon.is_finite()) {
-            return Err(Error::invalid(format_args!(
-                "epsilon: {epsilon} is not a finite number of 0 or more"
-            )));
-        }
-        let ndims = src.ndims();
-        if !(2..=5).contains(&ndims) {
-            return Err(Error::invalid(format_args!("src_desc: {ndims} dimensions, not 2 to 5")));
-        }
-        if src.layout() != Layout::Strided {
-            return Err(Error::invalid("src_desc: the layout must be given, not `any`"));
-        }
-        check_data_type("src_desc", src, prop_kind.is_forward())?;
-        let (samples, channels) = (src.dims()[0], src.dims()[1]);
+    fn common(common: &Common<'_>, groups: i64) -> Result<Self> {
+        let mut base = Normalization::new(common)?;
+        let (samples, channels) = (base.src.dims()[0], base.src.dims()[CHANNELS]);
         if groups <= 0 {
             return Err(Error::invalid(format_args!("groups: {groups} is not 1 or more")));
         }
@@ -174,124 +130,28 @@ impl GroupNormalization {
                 "groups: {groups} groups do not divide {channels} channels"
             )));
         }
-        let parameters = if flags.scale() || flags.shift() {
-            MemoryDesc::dense(&[channels], DataType::F32)?
-        } else {
-            MemoryDesc::EMPTY
+        base.axis = CHANNELS;
+        base.stat = MemoryDesc::dense(&[samples, groups], DataType::F32)?;
+        if base.has_parameters() {
+            base.scale_shift = MemoryDesc::dense(&[channels], DataType::F32)?;
+        }
+        let shape = Shape {
+            samples: samples as usize,
+            channels: channels as usize,
+            groups: groups as usize,
+            positions: base.src.dims()[2..].iter().product::<i64>() as usize,
         };
-        Ok(Self {
-            prop_kind,
-            flags,
-            epsilon,
-            shape: Shape {
-                samples: samples as usize,
-                channels: channels as usize,
-                groups: groups as usize,
-                positions: src.dims()[2..].iter().product::<i64>() as usize,
-            },
-            src: src.clone(),
-            dst: MemoryDesc::EMPTY,
-            diff_src: MemoryDesc::EMPTY,
-            stat: MemoryDesc::dense(&[samples, groups], DataType::F32)?,
-            parameters,
-            attr: Attr::default(),
-            arguments: Vec::new(),
-        })
+        Ok(Self { base, shape })
     }
+}
 
-    /// The descriptor of a tensor with the dimensions of src; `any` becomes the order of src.
-    fn tensor_like_src(&self, name: &str, desc: &MemoryDesc) -> Result<MemoryDesc> {
-        let desc = desc.resolved_for(name, ("src_desc", &self.src))?;
-        check_data_type(name, &desc, self.prop_kind.is_forward())?;
-        Ok(desc)
-    }
-
-    fn output_like_src(&self, name: &str, desc: &MemoryDesc) -> Result<MemoryDesc> {
-        let desc = self.tensor_like_src(name, desc)?;
-        desc.check_output(name)?;
-        Ok(desc)
-    }
-
-    /// How the statistics are used; `None` if they are not arguments.
-    pub(super) fn statistics_usage(&self) -> Option<Usage> {
-        match self.prop_kind {
-            _ if self.flags.global_stats() => Some(Usage::Input),
-            PropKind::ForwardTraining => Some(Usage::Output),
-            PropKind::ForwardInference => None,
-            PropKind::Backward | PropKind::BackwardData => Some(Usage::Input),
-        }
-    }
-
-    pub(super) fn writes_scale(&self) -> bool {
-        self.prop_kind == PropKind::Backward && self.flags.scale()
-    }
-
-    pub(super) fn writes_shift(&self) -> bool {
-        self.prop_kind == PropKind::Backward && self.flags.shift()
-    }
-
-    fn list_arguments(&mut self) -> Result<()> {
-        use Usage::{Input, Output};
-        let forward = self.prop_kind.is_forward();
-        let statistics = self.statistics_usage();
-        let stat = statistics.unwrap_or(Input);
-        let mean = statistics.is_some() && !self.flags.rms();
-        let (scale, shift) = (self.flags.scale(), forward && self.flags.shift());
-        let channels = &self.parameters;
-        let rows = [
-            (true, sys::NORM_ARG_SRC, "src", Input, &self.src),
-            (forward, sys::NORM_ARG_DST, "dst", Output, &self.dst),
-            (!forward, sys::NORM_ARG_DIFF_DST, "diff_dst", Input, &self.dst),
-            (!forward, sys::NORM_ARG_DIFF_SRC, "diff_src", Output, &self.diff_src),
-            (mean, sys::NORM_ARG_MEAN, "mean", stat, &self.stat),
-            (statistics.is_some(), sys::NORM_ARG_VARIANCE, "variance", stat, &self.stat),
-            (scale, sys::NORM_ARG_SCALE, "scale", Input, channels),
-            (shift, sys::NORM_ARG_SHIFT, "shift", Input, channels),
-            (self.writes_scale(), sys::NORM_ARG_DIFF_SCALE, "diff_scale", Output, channels),
-            (self.writes_shift(), sys::NORM_ARG_DIFF_SHIFT, "diff_shift", Output, channels),
-        ];
-        let present = rows.into_iter().filter(|row| row.0);
-        self.arguments = heap::list(present.map(|(_, id, name, usage, desc)| OpArgument {
-            id,
-            name: ArgumentName::Tensor(name),
-            usage,
-            desc: desc.clone(),
-        }))?;
-        Ok(())
-    }
-
-    /// Checks the attributes of forward and adds their tensors to the arguments.
-    fn add_attributes(&mut self, attr: &Attr) -> Result<()> {
-        const ACCEPTED: Accepted = Accepted {
-            scales: &[sys::NORM_ARG_SRC, sys::NORM_ARG_DST],
-            zero_points: &[],
-            masks: false,
-            post_op: |post_op| {
-                matches!(
-                    post_op,
-                    PostOp::Eltwise { .. } | PostOp::Binary { .. } | PostOp::Sum { .. }
-                )
-            },
-            around: false,
-            dynamic: false,
-        };
-        attr.check("group normalization", &ACCEPTED)?;
-        let double = self.dst.data_type() == Some(DataType::F64);
-        if double && !(attr.scales.is_empty() && attr.post_ops.is_empty()) {
-            return Err(Error::unimplemented(
-                "attr: scales and post-operations are computed in f32, and dst_desc is f64",
-            ));
-        }
-        let size = self.dst.data_type().map(DataType::size);
-        let other = |post_op: &PostOp| matches!(post_op, PostOp::Sum { data_type: Some(t), .. } if Some(t.size()) != size);
-        if attr.post_ops.iter().any(other) {
-            return Err(Error::unimplemented(
-                "attr: a sum post-operation reads dst in a data type of another size",
-            ));
-        }
-        self.attr = attr.with_post_ops(attr.post_ops.resolved(&self.dst)?);
-        let tensors = [(sys::NORM_ARG_SRC, &self.src), (sys::NORM_ARG_DST, &self.dst)];
-        attr.add_arguments(&mut self.arguments, &tensors, &self.dst)
+/// The first elements of a row are those of its first channels; a group has no such order.
+fn check_partial(attr: &Attr) -> Result<()> {
+    match attr.around.partial {
+        None => Ok(()),
+        Some(_) => Err(Error::unimplemented(
+            "attr: group normalization does not support a partial norm; layer normalization does",
+        )),
     }
 }
 
@@ -311,10 +171,4 @@ fn check_hint(p: &BackwardParameters<'_>) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-/// Checks the data type of a tensor. Backward supports no 8-bit types.
-fn check_data_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
-    let what = if forward { "forward group normalization" } else { "backward group normalization" };
-    desc.check_type(name, what, |t| t == DataType::F64 || t.is_supported(forward))
 }

@@ -3,28 +3,37 @@
 use super::plan::{Plan, PlanSpec};
 use super::problem::{GroupNormalization, Shape};
 use super::statistics::{probe_at, probes};
+use super::surround::{Surround, plain, plain_order};
 use super::sweeps::{Call, Channels, Numbers, Sweeps};
 use super::wide::{Tensor, apply, fold};
 use crate::error::Result;
 use crate::heap::{Counted, counted};
 use crate::primitive::{Implementation, Variant};
 use crate::rows::plain_fold;
+use crate::simd::Level;
 
 /// Supports every problem.
 pub(super) fn make(
     problem: &GroupNormalization,
     variant: &'static Variant,
 ) -> Result<Box<Counted<dyn Implementation>>> {
+    let shape = &problem.shape;
+    let around = Surround::new(problem, Level::Portable, plain_order(shape), shape.per_group())?;
+    let seen = match &around {
+        Some(around) => around.seen(problem)?,
+        None => plain(problem),
+    };
+    let [src, dst, diff_src] = &seen;
     let sweeps = Loops {
         shape: problem.shape,
-        src: Tensor::new(&problem.src)?,
-        dst: Tensor::new(&problem.dst)?,
-        diff_src: Tensor::new(&problem.diff_src)?,
+        src: Tensor::new(src)?,
+        dst: Tensor::new(dst)?,
+        diff_src: Tensor::new(diff_src)?,
         innermost: problem.src.dims().last().map_or(1, |last| *last as usize),
         rms: problem.flags.rms(),
         global: problem.flags.global_stats(),
     };
-    let spec = PlanSpec { groups_at_once: 1, chain: None };
+    let spec = PlanSpec { groups_at_once: 1, chain: None, seen, around };
     Ok(counted(Plan::new(problem, variant, sweeps, spec)?)?)
 }
 
@@ -92,8 +101,8 @@ impl Sweeps for Loops {
             for at in first..first + self.shape.positions {
                 let xhat = (self.src.get(call.src, at) - high).mul_add(r, low);
                 let value = xhat.mul_add(scale, shift);
-                let chain = call.chain.as_ref();
-                let value = chain.map_or(value, |chain| apply(chain, value, at, self.innermost));
+                let value =
+                    call.chain.map_or(value, |chain| apply(chain, value, at, self.innermost));
                 self.dst.set(call.dst, at, value);
             }
         }

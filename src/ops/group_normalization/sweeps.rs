@@ -23,6 +23,7 @@ impl Channels {
 }
 
 /// The addresses of an execution.
+#[derive(Clone, Copy)]
 pub(super) struct Call<'a> {
     pub(super) src: *mut u8,
     /// dst, or diff_dst.
@@ -34,19 +35,20 @@ pub(super) struct Call<'a> {
     pub(super) scale: *const f32,
     pub(super) shift: *const f32,
     /// Post-operations with rows as the implementation counts them.
-    pub(super) chain: Option<BoundChain<'a>>,
+    pub(super) chain: Option<&'a BoundChain<'a>>,
     /// The same with rows in logical order, for groups that are computed in f64.
-    pub(super) plain_chain: Option<BoundChain<'a>>,
+    pub(super) plain_chain: Option<&'a BoundChain<'a>>,
 }
 
 // SAFETY: threads write disjoint groups through these pointers and only read the rest.
 unsafe impl Sync for Call<'_> {}
 
 impl Call<'_> {
-    pub(super) fn new(execution: &Execution<'_>, forward: bool) -> Self {
+    /// The addresses of tensors; `src` is the argument that is normalized.
+    pub(super) fn new(execution: &Execution<'_>, src: i32, forward: bool) -> Self {
         let get = |id| execution.arguments.get(id);
         Self {
-            src: get(sys::NORM_ARG_SRC),
+            src: get(src),
             dst: get(if forward { sys::NORM_ARG_DST } else { sys::NORM_ARG_DIFF_DST }),
             diff_src: get(sys::NORM_ARG_DIFF_SRC),
             mean: get(sys::NORM_ARG_MEAN).cast(),

@@ -2,8 +2,9 @@
 
 use super::kernel::{Job, Kernels, Order, Plane};
 use super::plan::{Plan, PlanSpec};
-use super::problem::{GroupNormalization, Shape};
+use super::problem::{CHANNELS, GroupNormalization, Shape};
 use super::stage::{Staging, staging};
+use super::surround::{Seen, Surround, TENSORS, plain};
 use super::sweeps::{Call, Channels, Numbers, Sweeps};
 use super::{channels_first, channels_last};
 use crate::error::{Error, Result};
@@ -64,29 +65,24 @@ pub(super) fn make(
     level: Level,
 ) -> Result<Box<Counted<dyn Implementation>>> {
     let forward = p.prop_kind.is_forward();
-    let descs = [&p.src, &p.dst, if forward { &p.src } else { &p.diff_src }];
-    let mut steps = [None; 3];
-    for (step, desc) in steps.iter_mut().zip(descs) {
-        let data_type = desc.data_type().unwrap_or(DataType::F32);
-        if !is_runtime(data_type) {
-            let name = data_type.name();
-            return Err(Error::unimplemented(format_args!("{name} is computed without vectors")));
-        }
-        *step = if desc.is_blocked() { None } else { Steps::of(desc) };
-    }
-    let [Some(src), Some(dst), Some(diff_src)] = steps else {
-        return Err(Error::unimplemented("the positions of a channel have no constant distance"));
-    };
+    let mut seen = plain(p);
+    let mut steps = steps_of(&seen)?;
     for post_op in p.attr.post_ops.iter() {
         if post_op.operands().any(MemoryDesc::is_blocked) {
             let text = "the layout of a post-operation's tensor is cut into blocks";
             return Err(Error::unimplemented(text));
         }
     }
-    let steps = [src, dst, diff_src];
     let order = order(&p.shape, &steps).ok_or_else(|| {
         Error::unimplemented("neither the positions nor the channels of all tensors are adjacent")
     })?;
+    let groups_at_once = groups_at_once(&p.shape, order);
+    let around = Surround::new(p, level, order, groups_at_once * p.shape.per_group())?;
+    if let Some(around) = &around {
+        seen = around.seen(p)?;
+        steps = steps_of(&seen)?;
+    }
+    let [src, dst, diff_src] = steps;
     let chain = chain(p, order)?;
     let types = steps.map(|steps| steps.data_type);
     let stored = stage_type(types, chain.is_some());
@@ -104,8 +100,25 @@ pub(super) fn make(
         kernels,
         staging: (forward && stored.is_none()).then(|| staging(level, innermost(&p.dst))),
     };
-    let spec = PlanSpec { groups_at_once: groups_at_once(&p.shape, order), chain };
+    let spec = PlanSpec { groups_at_once, chain, seen, around };
     Ok(counted(Plan::new(p, variant, sweeps, spec)?)?)
+}
+
+/// The steps of all tensors.
+fn steps_of(seen: &Seen) -> Result<[Steps; TENSORS]> {
+    let mut all = [None; TENSORS];
+    for (steps, desc) in all.iter_mut().zip(seen) {
+        let data_type = desc.data_type().unwrap_or(DataType::F32);
+        if !is_runtime(data_type) {
+            let name = data_type.name();
+            return Err(Error::unimplemented(format_args!("{name} is computed without vectors")));
+        }
+        *steps = if desc.is_blocked() { None } else { Steps::of(desc) };
+    }
+    match all {
+        [Some(src), Some(dst), Some(diff_src)] => Ok([src, dst, diff_src]),
+        _ => Err(Error::unimplemented("the positions of a channel have no constant distance")),
+    }
 }
 
 /// The size of the innermost dimension.
@@ -130,14 +143,15 @@ fn order(shape: &Shape, steps: &[Steps]) -> Option<Order> {
 
 /// The post-operations, whose rows are those of dst along its innermost dimension, or channels if they are last.
 fn chain(p: &GroupNormalization, order: Order) -> Result<Option<PostOpChain>> {
-    let outer = [0, 1, 2, 3, 4];
-    let outer = &outer[..p.dst.ndims() - 1];
-    match order {
-        Order::ChannelsFirst => PostOpChain::new(&p.attr, &p.dst, Some(outer)),
-        Order::ChannelsLast => {
-            PostOpChain::new(&p.attr.with_last(1)?, &p.dst.with_last(1), Some(outer))
-        }
+    if !p.prop_kind.is_forward() {
+        return Ok(None);
     }
+    let outer = [0, 1, 2, 3, 4];
+    let last = match order {
+        Order::ChannelsFirst => None,
+        Order::ChannelsLast => Some(CHANNELS),
+    };
+    p.chain(last, Some(&outer[..p.dst.ndims() - 1]))
 }
 
 /// The type of dst that the kernels store; `None` if they store f32 on a stage.
@@ -240,14 +254,7 @@ impl Sweeps for Vectors {
         match &self.staging {
             None => unsafe { (self.kernels.normalize)(&job) },
             Some(staging) => {
-                staging.run(
-                    &job,
-                    self.order,
-                    &self.shape,
-                    at,
-                    call.chain.as_ref(),
-                    self.kernels.normalize,
-                );
+                staging.run(&job, self.order, &self.shape, at, call.chain, self.kernels.normalize);
             }
         }
     }

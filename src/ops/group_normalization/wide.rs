@@ -4,11 +4,13 @@
 //! `simd::fold`.
 
 use super::problem::{GroupNormalization, Shape};
-use super::statistics::{Statistics, exact, join, reciprocal};
+use super::statistics::join;
+use super::surround::Seen;
 use super::sweeps::Call;
 use crate::error::Result;
 use crate::primitive::{BoundChain, apply_chain};
 use crate::rows::halve;
+use crate::rows::statistics::{Statistics, exact, reciprocal};
 use crate::simd::{BLOCK, LANES, read_scalar, read_wide, write_scalar, write_wide};
 use crate::tensor::{DataType, MemoryDesc, Offsets, Support};
 use std::mem::MaybeUninit;
@@ -28,16 +30,21 @@ impl Tensor {
         Ok(Self { data_type, offsets: Offsets::of(desc)? })
     }
 
+    /// The address of an element. That of the first need not exist: a stage holds a part of a tensor.
+    fn place(&self, start: *mut u8, at: usize) -> *mut u8 {
+        start.wrapping_add(self.offsets.offset(at) * self.data_type.size())
+    }
+
     pub(super) fn get(&self, start: *const u8, at: usize) -> f32 {
-        unsafe { read_scalar(self.data_type, start, self.offsets.offset(at)) }
+        unsafe { read_scalar(self.data_type, self.place(start.cast_mut(), at), 0) }
     }
 
     pub(super) fn set(&self, start: *mut u8, at: usize, value: f32) {
-        unsafe { write_scalar(self.data_type, start, self.offsets.offset(at), value) }
+        unsafe { write_scalar(self.data_type, self.place(start, at), 0, value) }
     }
 
     fn get_f64(&self, start: *const u8, at: usize) -> f64 {
-        unsafe { read_wide(self.data_type, start, self.offsets.offset(at)) }
+        unsafe { read_wide(self.data_type, self.place(start.cast_mut(), at), 0) }
     }
 
     fn set_f64(&self, start: *mut u8, at: usize, value: f64) {
@@ -45,7 +52,7 @@ impl Tensor {
             // 8-bit floats are rounded through f32.
             return self.set(start, at, value as f32);
         }
-        unsafe { write_wide(self.data_type, start, self.offsets.offset(at), value) }
+        unsafe { write_wide(self.data_type, self.place(start, at), 0, value) }
     }
 }
 
@@ -90,13 +97,13 @@ unsafe fn parameter(values: *const f32, channel: usize) -> f64 {
 }
 
 impl Wide {
-    pub(super) fn new(p: &GroupNormalization) -> Result<Self> {
+    pub(super) fn new(p: &GroupNormalization, [src, dst, diff_src]: &Seen) -> Result<Self> {
         let descs = [&p.src, &p.dst, &p.diff_src];
         Ok(Self {
             shape: p.shape,
-            src: Tensor::new(&p.src)?,
-            dst: Tensor::new(&p.dst)?,
-            diff_src: Tensor::new(&p.diff_src)?,
+            src: Tensor::new(src)?,
+            dst: Tensor::new(dst)?,
+            diff_src: Tensor::new(diff_src)?,
             innermost: p.src.dims().last().map_or(1, |last| *last as usize),
             epsilon: exact(p.epsilon),
             rms: p.flags.rms(),
@@ -144,7 +151,7 @@ impl Wide {
                 unsafe { (parameter(call.scale, channel), parameter(call.shift, channel)) };
             let xhat = (self.src.get_f64(call.src, at) - found.mean) * r;
             let value = xhat.mul_add(scale, shift);
-            match &call.plain_chain {
+            match call.plain_chain {
                 None => self.dst.set_f64(call.dst, at, value),
                 Some(bound) => {
                     self.dst.set(call.dst, at, apply(bound, value as f32, at, self.innermost));

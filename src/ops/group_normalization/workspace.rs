@@ -1,6 +1,8 @@
 //! The scratchpad of an execution: numbers of the channels of a unit, and sums over blocks of samples.
 
 use super::sweeps::Numbers;
+use crate::primitive::Execution;
+use norm_sys as sys;
 use std::ops::Range;
 
 /// The most blocks of samples in backward; each has its sums of diff_scale and diff_shift.
@@ -100,8 +102,21 @@ impl Sums {
         }
     }
 
+    /// Joins the sums of blocks of samples into diff_scale and diff_shift, if they are arguments.
+    pub(super) fn join(self, execution: &Execution<'_>) {
+        // The first sum is that of diff_dst.
+        for (index, id) in [(1, sys::NORM_ARG_DIFF_SCALE), (0, sys::NORM_ARG_DIFF_SHIFT)] {
+            let out = execution.arguments.get(id).cast::<f32>();
+            for channel in 0..if out.is_null() { 0 } else { self.channels } {
+                let total = self.total(index, channel, self.blocks);
+                // SAFETY: the output was checked to have a value per channel.
+                unsafe { out.add(channel).write_unaligned(total as f32) };
+            }
+        }
+    }
+
     /// The sum over all blocks of a channel: blocks `i` and `i + 1`, then `i` and `i + 2`, and so on.
-    pub(super) fn total(self, index: usize, channel: usize, blocks: usize) -> f64 {
+    fn total(self, index: usize, channel: usize, blocks: usize) -> f64 {
         let mut sums = [0.0; MOST_SAMPLE_BLOCKS];
         for (block, sum) in sums.iter_mut().enumerate().take(blocks) {
             // SAFETY: all threads have finished.

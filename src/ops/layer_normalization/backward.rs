@@ -16,8 +16,9 @@ use super::gradient::{
     TILE, Types,
 };
 use super::job::{Backward, Given};
-use super::row::{Statistics, per_col, reciprocal};
+use super::row::per_col;
 use super::types::KernelTypes;
+use crate::rows::statistics::{Statistics, reciprocal};
 use crate::rows::{CHAIN_ROWS, ColumnSums};
 use crate::simd::{Bf16, Element, F16, F32, Level, Simd, entry_points, fold, map, unroll};
 use crate::tensor::DataType;

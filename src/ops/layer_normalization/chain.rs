@@ -3,9 +3,9 @@
 
 use super::gradient::{Kind, LAYER, READ_SCALE, RMS, RowSums};
 use super::job::{Backward, ChainEntry, ChainScalars};
-use super::row::LARGEST_MEAN;
 use super::types::KernelTypes;
 use crate::rows::CHAIN_ROWS;
+use crate::rows::statistics::LARGEST_MEAN;
 use crate::simd::{
     Bf16, Element, F16, F32, GROUP, LANES, LanesOfRows, Level, Simd, entry_points, lane_sums,
 };

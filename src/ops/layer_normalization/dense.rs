@@ -8,13 +8,11 @@
 use super::forward::Kernel;
 use super::job::{Forward, StatisticsUse};
 use super::normalize::{BOTH, Row, RowParams, SCALE, Stream};
-use super::problem::Flags;
-use super::row::{
-    LARGEST_MEAN_SQUARE, Moments, NEAR, PROVISIONAL_COLS, SMALLEST_MEAN_SQUARE, Statistics,
-    provisional_lanes, value_lanes,
-};
+use super::row::{Moments, PROVISIONAL_COLS, provisional_lanes, value_lanes};
 use super::short_forward::prefetch;
 use super::types::KernelTypes;
+use crate::primitive::normalization::Flags;
+use crate::rows::statistics::{LARGEST_MEAN_SQUARE, NEAR, SMALLEST_MEAN_SQUARE, Statistics};
 use crate::simd::{
     Bf16, Element, F16, F32, FOUR, LANES, Level, Quad, Simd, entry_points, lane_sums, map,
 };

@@ -2,8 +2,8 @@
 
 use super::f64_forward::{TwoTerms, parameter_or, statistics, totals};
 use super::job::{Backward, Given};
-use super::row::reciprocal;
 use crate::rows::ColumnSums;
+use crate::rows::statistics::reciprocal;
 use crate::simd::{
     AnyWide, F64, LANES, Level, Map, Number, Simd, WideElement, add_wide, entry_points, map, unroll,
 };

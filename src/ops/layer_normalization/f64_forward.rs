@@ -5,7 +5,8 @@
 //! Such rows are rare otherwise, so one function per level serves all types and flags and looks them up at run time.
 
 use super::job::{Forward, StatisticsUse};
-use super::row::{NEAR, Statistics, load_if, mean_residual, reciprocal, two_pass};
+use super::row::{load_if, two_pass};
+use crate::rows::statistics::{NEAR, Statistics, mean_residual, reciprocal};
 use crate::simd::{
     BLOCK, Element, F64, LANES, Level, Map, Number, Simd, WideElement, entry_points, load_lanes,
     map, store_lanes, unroll,

@@ -7,9 +7,10 @@
 
 use super::job::{Forward, StatisticsUse};
 use super::normalize::{BOTH, Normalize, Prefetch, Row, RowParams, SCALE, Stream};
-use super::problem::Flags;
-use super::row::{Moments, Statistics, mean_residual, reciprocal};
+use super::row::Moments;
 use super::types::KernelTypes;
+use crate::primitive::normalization::Flags;
+use crate::rows::statistics::{Statistics, mean_residual, reciprocal};
 use crate::simd::{
     BLOCK, Bf16, Byte, Element, F16, F32, HalfAsF32, Level, Simd, WithPostOps, entry_points, fold,
     fold_beside, map, map_and_fold, unroll,

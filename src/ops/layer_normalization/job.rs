@@ -1,7 +1,7 @@
 //! The arguments of a kernel in one execution, forward or backward: addresses, types, row offsets, and the scalars
 //! that are computed for several rows at once.
 
-use super::row::{Statistics, mean_in_range, reciprocal, variance_is_usable};
+use crate::rows::statistics::{Statistics, mean_in_range, reciprocal, variance_is_usable};
 use crate::rows::{CHAIN_ROWS, ColumnSums, Schedule, Staged};
 use crate::simd::{Factors, FusedPostOps, LANES, read_scalar};
 use crate::tensor::{DataType, RowMap};

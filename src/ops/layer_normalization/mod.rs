@@ -10,7 +10,6 @@
 //! Sources: Ba, Kiros and Hinton, "Layer Normalization" (2016); Zhang and Sennrich, "Root Mean Square
 //! Layer Normalization" (2019).
 
-mod around;
 mod backward;
 mod chain;
 mod dense;

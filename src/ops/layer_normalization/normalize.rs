@@ -19,7 +19,7 @@ pub(super) struct Row {
     pub(super) dst: *mut u8,
     /// The mean rounded to f32.
     pub(super) high: f32,
-    /// `(high - mean) * r`; see [`mean_residual`](super::row::mean_residual).
+    /// `(high - mean) * r`; see [`mean_residual`](crate::rows::statistics::mean_residual).
     pub(super) low: f32,
     pub(super) r: f32,
 }

@@ -5,10 +5,10 @@ use super::forward;
 use super::gradient::{Kind, SUM_SCALE, SUM_SHIFT};
 use super::job::{Backward, ChainEntry, Forward, ShortRows, StatisticsUse};
 use super::problem::LayerNormalization;
-use super::row::Statistics;
 use super::types::{KernelTypes, has_chain};
 use crate::error::Result;
 use crate::primitive::{Arguments, Execution, PostOpChain, PropKind};
+use crate::rows::statistics::{Statistics, exact};
 use crate::rows::{
     Caches, JoinEntry, Neutral, Normalized, Operand, Parameter, Pipeline, STATIC_COLS, Schedule,
     Spec, row_map, row_order,
@@ -97,7 +97,7 @@ impl Plan {
                 operand(&p.diff_src, types[2], !forward),
             ],
             order: &order,
-            chain: if staged_chain { p.chain(Some(&order))? } else { None },
+            chain: if staged_chain { p.chain(None, Some(&order))? } else { None },
             around: if kernels.is_some() { p.steps(&order) } else { None },
             sums,
             room: scale_room.saturating_add(shift_room),
@@ -121,7 +121,7 @@ impl Plan {
             stat_rows: row_map(&p.stat, &order),
             sums,
             scales: if applies_scales { scales(p) } else { None },
-            fused: if fuses { p.chain(Some(&order))? } else { None },
+            fused: if fuses { p.chain(None, Some(&order))? } else { None },
             rounded_again,
         })
     }
@@ -286,7 +286,7 @@ impl Plan {
         // SAFETY: the buffers were checked.
         let shift = unsafe { self.shift(execution) };
         let scalars = |row| job.scalars(row);
-        let normalized = Normalized { scalars: &scalars, scale, shift };
+        let normalized = Normalized::Rows { scalars: &scalars, scale, shift };
         let threads = pipeline.run_around(
             execution,
             addresses,
@@ -357,10 +357,4 @@ fn scales(p: &LayerNormalization) -> Option<[Option<(i32, DataType)>; 2]> {
     };
     let scales = [sys::NORM_ARG_SRC, sys::NORM_ARG_DST].map(scale);
     (scales != [None; 2]).then_some(scales)
-}
-
-/// A non-negative f32 as f64, even if the thread's floating-point mode treats subnormals as zeros.
-fn exact(x: f32) -> f64 {
-    const SMALLEST_MEAN_SQUARE: f64 = f64::from_bits((1023 - 149) << 52);
-    if x.is_subnormal() { f64::from(x.to_bits()) * SMALLEST_MEAN_SQUARE } else { f64::from(x) }
 }

@@ -5,57 +5,10 @@
 //! correction is too large, [`two_pass`] takes the squares about the mean itself. If squares overflow or vanish in f32,
 //! the row needs f64.
 
+use crate::rows::statistics::{NEAR, Statistics, corrected, in_range};
 use crate::simd::{Element, F32, Fold, LANES, Simd, Sums, Term, Terms, fold};
 use crate::tensor::DataType;
 use std::marker::PhantomData;
-
-/// The statistics of a row, not yet rounded to f32.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Statistics {
-    /// 0 with RMS.
-    pub(super) mean: f64,
-    pub(super) variance: f64,
-}
-
-/// The range of mean squares for which f32 sums are accurate. Above 2^128 squares overflow. From 2^-120 on, what
-/// squares lose to underflow, at most 2^-150 each, is at most 2^-30 of their mean.
-pub(super) const SMALLEST_MEAN_SQUARE: f64 = f64::from_bits((1023 - 120) << 52);
-pub(super) const LARGEST_MEAN_SQUARE: f64 = f32::MAX as f64;
-
-/// Whether f32 sums of squares with this mean are accurate. NaN is not, and stays NaN in f64.
-#[inline(always)]
-pub(super) fn in_range(mean_square: f64) -> bool {
-    (SMALLEST_MEAN_SQUARE..=LARGEST_MEAN_SQUARE).contains(&mean_square)
-}
-
-/// The bound of means that can be subtracted from every f32 without overflow: half the spacing below 2^128.
-pub(super) const LARGEST_MEAN: f32 = f32::from_bits((127 + 102) << 23);
-
-/// Whether a given mean can be subtracted in f32.
-#[inline(always)]
-pub(super) fn mean_in_range(mean: f32) -> bool {
-    mean.abs() < LARGEST_MEAN
-}
-
-/// Whether backward can use a given variance, which may have overflowed or vanished in f32.
-#[inline(always)]
-pub(super) fn variance_is_usable(variance: f32) -> bool {
-    variance.is_normal() || variance.is_nan()
-}
-
-/// `1/sqrt(variance + epsilon)`, 0 where both are 0.
-#[inline(always)]
-pub(super) fn reciprocal(variance: f64, epsilon: f64) -> f64 {
-    let square = variance + epsilon;
-    if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() }
-}
-
-/// The `low` of `xhat = (x - high)*r + low`, where `high` is the mean rounded to f32. `x - high` is 0 or at least as
-/// large as the rounding error of `high`, so the rounding of `low` is never magnified.
-#[inline(always)]
-pub(super) fn mean_residual(mean: f64, high: f32, r: f32) -> f32 {
-    ((f64::from(high) - mean) * f64::from(r)) as f32
-}
 
 /// `sum / cols` up to its last bit: the reciprocal is the same for all rows, and a product has less latency.
 #[inline(always)]
@@ -298,10 +251,6 @@ pub(super) unsafe fn two_pass<S: Simd, E: Element, const RMS: bool>(
     }
 }
 
-/// The largest part of the mean square that the squared error of the provisional mean may be. With half, the variance
-/// is at least the other half, so subtracting at most doubles the relative error.
-pub(super) const NEAR: f64 = 0.5;
-
 /// The squares of a row's deviations from `about` in f64, where they do not underflow.
 struct Deviations<E> {
     element: E,
@@ -335,14 +284,6 @@ impl<S: Simd, E: Element> Fold<S, 0> for Deviations<E> {
         // SAFETY: guaranteed by the caller.
         unsafe { self.of::<S>(self.element.load_n::<S>(self.src, i, n)) }
     }
-}
-
-/// The variance from the mean square about `high`, which differs from the mean by less than an ulp of f32.
-#[inline(always)]
-pub(super) fn corrected(mean_square: f64, mean: f64, high: f32) -> f64 {
-    let low = mean - f64::from(high);
-    let variance = mean_square - low * low;
-    if variance < 0.0 { 0.0 } else { variance }
 }
 
 /// `n` elements, 16 for a full vector, or zeros if they are not wanted.

@@ -5,11 +5,9 @@
 //! kernel while other rows are stored; their scalars are computed here, too.
 
 use super::job::{Forward, ROWS_AT_ONCE, ShortRows, ShortScalars};
-use super::row::{
-    LARGEST_MEAN_SQUARE, Moments, NEAR, PROVISIONAL_COLS, SMALLEST_MEAN_SQUARE, Statistics,
-    provisional_lanes, sums_values_in_f32, value_lanes,
-};
+use super::row::{Moments, PROVISIONAL_COLS, provisional_lanes, sums_values_in_f32, value_lanes};
 use super::types::KernelTypes;
+use crate::rows::statistics::{LARGEST_MEAN_SQUARE, NEAR, SMALLEST_MEAN_SQUARE, Statistics};
 use crate::simd::{
     Bf16, Byte, Element, F16, F32, GROUP, HalfAsF32, LANES, LanesOfRows, Level, Simd, entry_points,
     lane_sums,

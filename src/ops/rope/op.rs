@@ -6,7 +6,7 @@ use super::{reference, vector};
 use crate::error::{Error, Result};
 use crate::heap::{Counted, list};
 use crate::primitive::{
-    Answer, Arguments, Implementation, Op, OpArgument, PropKind, Variant, check_shared_buffers,
+    Answer, Arguments, Implementation, Op, OpArgument, PropKind, Variant, check_shared_layouts,
 };
 use norm_sys as sys;
 use std::fmt;
@@ -63,7 +63,7 @@ impl Op for Rope {
 
     /// Positions and slots are part of the relations: nothing is written if one of them is wrong.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
-        check_shared_buffers(&self.arguments, arguments)?;
+        check_shared_layouts(&self.arguments, arguments)?;
         if self.plan.tokens * self.plan.heads == 0 {
             return Ok(());
         }

@@ -2,10 +2,11 @@
 //!
 //! `settings` holds its options, `descriptor` the sizes of a problem as text, `problem` one problem
 //! and its line, `tensors` its arguments, `request` the calls that create it, `data` what the tensors
-//! hold and what the oracle expects.
+//! hold and what the oracle expects, `gradients` what the gradient check differentiates.
 
 mod data;
 mod descriptor;
+mod gradients;
 mod problem;
 mod request;
 mod settings;

@@ -2,7 +2,7 @@
 
 use super::request::Request;
 use super::settings::OPTIONS;
-use super::{data, descriptor, tensors};
+use super::{data, descriptor, gradients, tensors};
 use crate::attributes::{AttributeTensor, Attributes, Context, PostOp};
 use crate::data_type::DataType;
 use crate::direction::Direction;
@@ -11,17 +11,13 @@ use crate::fill::Fill;
 use crate::fill::lnorm::LnormShape;
 use crate::language::options::word;
 use crate::library::{self, TensorRequest, Wanted, has_tag};
+use crate::normalization::{self, Inplace, flags_text, residual_tags_text, tags_text, types_text};
 use crate::oracle::gnorm::Sizes;
 use crate::oracle::lnorm::Flags;
-use crate::problem::{
-    Data, Dependence, Expected, Gradient, Gradients, Key, Problem, Slices, Spec, Unit,
-};
-use crate::steps::StepShape;
+use crate::problem::{Data, Expected, Gradients, Key, Problem, Slices, Spec};
+use crate::steps::{ResidualTag, StepShape, Steps, text};
 use crate::tensor::{Layout, Tag};
-use norm_sys::{
-    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
-    NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
-};
+use norm_sys::{NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC};
 
 /// The epsilon of a descriptor that does not name one, as in oneDNN.
 pub(super) const EPSILON: f32 = 0.0625;
@@ -53,8 +49,10 @@ pub struct GnormProblem {
     pub attributes: Attributes,
     /// Threads for creating the primitive and for executing it.
     pub contexts: [Context; 2],
-    /// Whether dst shares the buffer of src, or diff_src that of diff_dst.
-    pub inplace: bool,
+    /// Residual and gate.
+    pub steps: Steps,
+    /// Which tensors share buffers.
+    pub inplace: Inplace,
 }
 
 impl Default for GnormProblem {
@@ -73,7 +71,8 @@ impl Default for GnormProblem {
             epsilon: EPSILON,
             attributes: Attributes::default(),
             contexts: [Context::default(); 2],
-            inplace: false,
+            steps: Steps::default(),
+            inplace: Inplace::Nothing,
         }
     }
 }
@@ -95,14 +94,23 @@ impl GnormProblem {
         LnormShape {
             rows: sizes.all_groups(),
             cols: sizes.elements(),
-            src_dt: self.src_dt,
+            // Backward src is the stored sum.
+            src_dt: match self.steps.residual.filter(|_| !self.direction.is_forward()) {
+                Some(residual) => residual.stored(),
+                None => self.src_dt,
+            },
             dst_dt: self.dst_dt,
             ss_dt: DataType::F32,
             forward: self.direction.is_forward(),
             flags: self.flags,
             epsilon: self.epsilon,
             gain: self.gain(),
-            steps: StepShape::default(),
+            steps: StepShape {
+                residual: self.steps.residual,
+                gate: self.steps.gate,
+                shared_row: self.steps.residual_tags.0 == ResidualTag::Row,
+                ..StepShape::default()
+            },
         }
     }
 
@@ -120,29 +128,27 @@ impl GnormProblem {
         Request {
             direction: self.direction,
             dims: self.dims.clone(),
-            src: TensorRequest::tagged(&self.src_tag, ndims, self.src_dt),
+            src: TensorRequest::tagged(&self.src_tag, ndims, self.shape().src_dt),
+            diff_src: TensorRequest::tagged(&self.src_tag, ndims, self.src_dt),
             dst: TensorRequest::tagged(&self.dst_tag, ndims, self.dst_dt),
             groups: self.groups,
             epsilon: self.epsilon,
             flags: self.flags,
             attributes: self.attributes.clone(),
+            steps: {
+                let shared = |data_type| self.shared_sample(data_type);
+                normalization::steps_request(&self.steps, &self.src_tag, ndims, 0, shared)
+            },
         }
     }
 
-    fn types_text(&self) -> String {
-        both(self.src_dt.name().to_owned(), self.dst_dt.name(), self.src_dt.name())
-    }
-
-    fn tags_text(&self) -> String {
-        both(self.src_tag.to_string(), &self.dst_tag.to_string(), &Tag::Any.to_string())
-    }
-
-    fn flags_text(&self) -> String {
-        let Flags { global_stats, scale, shift, rms_norm, .. } = self.flags;
-        [(global_stats, 'G'), (scale, 'C'), (shift, 'H'), (rms_norm, 'M')]
-            .into_iter()
-            .filter_map(|(set, letter)| set.then_some(letter))
-            .collect()
+    /// One sample for all.
+    fn shared_sample(&self, data_type: DataType) -> TensorRequest {
+        let dense = Layout::dense(&self.dims, data_type);
+        let mut strides = dense.strides.clone();
+        strides[0] = 0;
+        let layout = Layout::strided(&self.dims, &strides, data_type);
+        TensorRequest { data_type, wanted: Wanted::Strided(layout) }
     }
 }
 
@@ -155,11 +161,15 @@ impl Problem for GnormProblem {
         let said = |name, text: String| word(OPTIONS, name, &text, canonical);
         let own = [
             said("dir", self.direction.name().to_owned()),
-            said("dt", self.types_text()),
-            said("tag", self.tags_text()),
-            said("flags", self.flags_text()),
+            said("dt", types_text(self.src_dt, self.dst_dt)),
+            said("tag", tags_text(&self.src_tag, &self.dst_tag)),
+            said("flags", flags_text(self.flags)),
+            said("residual", text(self.steps.residual)),
+            said("residual_tag", residual_tags_text(&self.steps)),
+            said("gate", text(self.steps.gate)),
+            said("gate_tag", self.steps.gate_tag.to_string()),
         ];
-        let end = [said("inplace", self.inplace.to_string()), Some(descriptor::text(self))];
+        let end = [said("inplace", self.inplace.name().to_owned()), Some(descriptor::text(self))];
         line(self, canonical, own, end)
     }
 
@@ -167,9 +177,11 @@ impl Problem for GnormProblem {
         Some(match name {
             "desc" => descriptor::text(self),
             "dir" => self.direction.name().to_owned(),
-            "dt" => self.types_text(),
-            "tag" => self.tags_text(),
-            "flags" => self.flags_text(),
+            "dt" => types_text(self.src_dt, self.dst_dt),
+            "tag" => tags_text(&self.src_tag, &self.dst_tag),
+            "flags" => flags_text(self.flags),
+            "residual" => text(self.steps.residual),
+            "gate" => text(self.steps.gate),
             "attr" => self.attributes.words(false).join(" "),
             _ => return None,
         })
@@ -215,12 +227,19 @@ impl Problem for GnormProblem {
     }
 
     fn works_in_place(&self) -> bool {
-        self.inplace
+        self.inplace.of_dst()
+    }
+
+    fn shared_buffers(&self) -> Vec<(i32, i32)> {
+        self.inplace.pairs(self.inplace_pair().expect("a pair"))
     }
 
     fn skip_reason(&self) -> Option<String> {
-        (self.inplace && self.src_dt != self.dst_dt)
-            .then(|| "in place needs src and dst of one type".to_owned())
+        if self.works_in_place() && self.src_dt != self.dst_dt {
+            return Some("in place needs src and dst of one type".to_owned());
+        }
+        let forward = self.direction.is_forward();
+        normalization::contradiction(&self.steps, self.flags, self.inplace, forward)
     }
 
     /// oneDNN's batches use post-ops of other primitives with all of them.
@@ -242,9 +261,10 @@ impl Problem for GnormProblem {
         let mut request = self.create_from();
         for (id, layout) in layouts {
             let tensor = match *id {
-                NORM_ARG_SRC | NORM_ARG_DIFF_SRC => &mut request.src,
+                NORM_ARG_SRC => &mut request.src,
+                NORM_ARG_DIFF_SRC => &mut request.diff_src,
                 NORM_ARG_DST | NORM_ARG_DIFF_DST => &mut request.dst,
-                _ => return None,
+                id => normalization::step_tensor(&mut request.steps, id)?,
             };
             tensor.wanted = Wanted::Strided(layout.clone());
         }
@@ -271,7 +291,7 @@ impl Problem for GnormProblem {
         let shape = self.shape();
         let bare = LnormShape { flags: Flags::default(), gain: 1.0, ..shape };
         let attributes = &self.attributes;
-        let inplace = self.inplace && attributes.reads_dst();
+        let inplace = self.works_in_place() && attributes.reads_dst();
         Some(Key {
             family: format!("{bare:?}"),
             plain: format!("{shape:?} {:?}", self.sizes()),
@@ -291,37 +311,6 @@ impl Problem for GnormProblem {
     }
 
     fn gradients(&self) -> Result<Gradients, String> {
-        if self.direction.is_forward() {
-            let message = "--check=grad is for --dir=BWD_D and BWD_DW; forward has no gradients";
-            return Err(message.to_owned());
-        }
-        let dst_dt = if self.src_dt == DataType::F64 { DataType::F64 } else { DataType::F32 };
-        let backward = GnormProblem { inplace: false, ..self.clone() };
-        let direction = Direction::ForwardTraining;
-        let forward = GnormProblem { direction, dst_dt, ..backward.clone() };
-        let unit = if self.flags.rms_norm { Unit::Rms } else { Unit::Deviation };
-        let sizes = self.sizes();
-        let groups = Dependence::Parts { count: sizes.all_groups(), inner: 1, unit, noun: "group" };
-        let (inner, count) = (sizes.positions, sizes.channels);
-        let channels = Dependence::Linear { inner, count, noun: "channel" };
-        let of = [
-            (NORM_ARG_SRC, NORM_ARG_DIFF_SRC, groups),
-            (NORM_ARG_SCALE, NORM_ARG_DIFF_SCALE, channels),
-            (NORM_ARG_SHIFT, NORM_ARG_DIFF_SHIFT, channels),
-        ];
-        Ok(Gradients {
-            forward: Box::new(forward),
-            backward: Box::new(backward),
-            results: vec![(NORM_ARG_DST, NORM_ARG_DIFF_DST)],
-            saved: [NORM_ARG_MEAN, NORM_ARG_VARIANCE].map(|id| (id, id)).to_vec(),
-            of: of
-                .map(|(input, output, dependence)| Gradient { input, output, dependence })
-                .to_vec(),
-        })
+        gradients::of(self)
     }
-}
-
-/// One value, or two if the second is not implied.
-fn both(first: String, second: &str, implied: &str) -> String {
-    if second == implied { first } else { format!("{first}:{second}") }
 }

@@ -3,8 +3,8 @@
 use crate::attributes::Attributes;
 use crate::direction::Direction;
 use crate::executor::{Prepared, Refusal};
-use crate::library::functions;
-use crate::library::{self, Connection, PrimitiveAttr, PrimitiveDesc, TensorRequest};
+use crate::library::{self, Connection, PrimitiveAttr, PrimitiveDesc, StepsRequest, TensorRequest};
+use crate::library::{flag_bits, functions};
 use crate::oracle::lnorm::Flags;
 use norm_sys::*;
 use std::ffi::c_uint;
@@ -18,8 +18,10 @@ pub struct Request {
     pub direction: Direction,
     /// Dimensions of src and dst.
     pub dims: Vec<usize>,
-    /// src and diff_src.
+    /// src.
     pub src: TensorRequest,
+    /// diff_src.
+    pub diff_src: TensorRequest,
     /// dst and diff_dst.
     pub dst: TensorRequest,
     /// Groups of channels.
@@ -30,6 +32,8 @@ pub struct Request {
     pub flags: Flags,
     /// Scales, post-ops and the like.
     pub attributes: Attributes,
+    /// Residual and gate.
+    pub steps: StepsRequest,
 }
 
 functions! {
@@ -76,19 +80,6 @@ impl library::Request for Request {
     }
 }
 
-/// The flags as the C interface's bits.
-fn flag_bits(flags: Flags) -> c_uint {
-    [
-        (flags.global_stats, norm_use_global_stats),
-        (flags.scale, norm_use_scale),
-        (flags.shift, norm_use_shift),
-        (flags.rms_norm, norm_rms_norm),
-    ]
-    .into_iter()
-    .filter_map(|(set, bit)| set.then_some(bit))
-    .fold(norm_normalization_flags_none, |flags, bit| flags | bit)
-}
-
 impl Request {
     fn descriptor(
         &self,
@@ -100,11 +91,14 @@ impl Request {
         let groups = self.groups as norm_dim_t;
         let src = self.src.desc(connection, dims)?;
         let dst = self.dst.desc(connection, dims)?;
-        let (flags, kind) = (flag_bits(*flags), direction.prop_kind());
-        let (src, dst) = (src.raw(), dst.raw());
+        let (flags, kind) = (flag_bits(connection, *flags)?, direction.prop_kind());
+        let diff_src = self.diff_src.desc(connection, dims)?;
+        let (src, diff_src, dst) = (src.raw(), diff_src.raw(), dst.raw());
         let hint = hint.map_or(ptr::null(), PrimitiveDesc::raw);
         let tensors = self.attributes.tensors(dims, 1);
-        let attributes = PrimitiveAttr::new(connection, &self.attributes, &tensors, dims.len())?;
+        let mut attributes =
+            PrimitiveAttr::new(connection, &self.attributes, &tensors, dims.len())?;
+        attributes.add_steps(connection, dims, &self.steps)?;
         let (functions, attr) = (Functions::of(connection)?, attributes.raw());
         PrimitiveDesc::create(connection, |pd| {
             // SAFETY: `pd` is a valid place for a handle; the engine and the descriptors are alive
@@ -115,8 +109,9 @@ impl Request {
                     ("forward", create(pd, engine, kind, src, dst, groups, epsilon, flags, attr))
                 } else {
                     let create = functions.group_normalization_backward_primitive_desc_create;
-                    let status =
-                        create(pd, engine, kind, src, dst, src, groups, epsilon, flags, hint, attr);
+                    let status = create(
+                        pd, engine, kind, diff_src, dst, src, groups, epsilon, flags, hint, attr,
+                    );
                     ("backward", status)
                 }
             };

@@ -7,8 +7,8 @@ use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::driver::check_tags;
 use crate::language::options::{Info, Opt, multiply};
-use crate::language::value::{BadValue, boolean, list, pair};
-use crate::oracle::lnorm::Flags;
+use crate::language::value::{BadValue, list, pair};
+use crate::normalization::{self, StepLists, StepOptions};
 use crate::tensor::Tag;
 
 /// The values of the driver's options.
@@ -17,8 +17,13 @@ pub struct Settings {
     directions: Vec<Direction>,
     data_types: Vec<(DataType, DataType)>,
     tags: Vec<(Tag, Tag)>,
-    flags: Vec<Flags>,
-    inplace: Vec<bool>,
+    steps: StepLists,
+}
+
+impl StepOptions for Settings {
+    fn steps(&mut self) -> &mut StepLists {
+        &mut self.steps
+    }
 }
 
 impl Settings {
@@ -31,6 +36,7 @@ impl Settings {
         let problem = descriptor::parse(text)?;
         let ndims = problem.dims.len();
         check_tags("tag", self.tags.iter().flat_map(|(src, dst)| [src, dst]), ndims)?;
+        self.steps.check_tags(ndims)?;
         // The first option varies slowest, as in oneDNN.
         let mut problems = vec![problem];
         multiply(&mut problems, &self.directions, |problem, &value| problem.direction = value);
@@ -40,39 +46,24 @@ impl Settings {
         multiply(&mut problems, &self.tags, |problem, (src, dst)| {
             (problem.src_tag, problem.dst_tag) = (src.clone(), dst.clone());
         });
-        multiply(&mut problems, &self.flags, |problem, &value| problem.flags = value);
+        multiply(&mut problems, &self.steps.flags, |problem, &value| problem.flags = value);
+        self.steps.multiply(&mut problems, |problem| &mut problem.steps);
         multiply(&mut problems, &attributes.combinations(), |problem, value| {
             problem.attributes = value.clone();
         });
         multiply(&mut problems, &attributes.contexts(), |problem, &contexts| {
             problem.contexts = contexts;
         });
-        multiply(&mut problems, &self.inplace, |problem, &value| problem.inplace = value);
+        multiply(&mut problems, &self.steps.inplace, |problem, &value| problem.inplace = value);
         Ok(problems)
     }
 }
 
-fn flags(text: &str) -> Result<Flags, BadValue> {
-    let mut flags = Flags::default();
-    for letter in text.chars() {
-        match letter.to_ascii_uppercase() {
-            'G' => flags.global_stats = true,
-            'C' => flags.scale = true,
-            'H' => flags.shift = true,
-            'M' => flags.rms_norm = true,
-            _ => {
-                return Err(BadValue::new(format!(
-                    "'{text}' is not a combination of G (global statistics), C (scale), H (shift) \
-                     and M (RMS norm)"
-                )));
-            }
-        }
-    }
-    Ok(flags)
-}
+/// The heading of the options.
+const TOPIC: &str = "Problems of gnorm (lists multiply out)";
 
 const fn row(name: &'static str, default: &'static str, help: &'static str) -> Info {
-    Info::list("Problems of gnorm (lists multiply out)", name, default, help)
+    Info::list(TOPIC, name, default, help)
 }
 
 /// The driver's options.
@@ -109,16 +100,14 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             list(text, ',', tags).map(|list| state.tags = list)
         },
     },
-    Opt {
-        info: row(
-            "flags",
-            "",
-            "Any of G (global statistics), C (scale), H (shift), M (RMS norm), in either case, as in CM",
-        ),
-        set: |state, text| list(text, ',', flags).map(|list| state.flags = list),
-    },
-    Opt {
-        info: row("inplace", "false", "Whether dst shares the buffer of src: true, false"),
-        set: |state, text| list(text, ',', boolean).map(|list| state.inplace = list),
-    },
+    normalization::flags(TOPIC),
+    normalization::residual(TOPIC),
+    normalization::residual_tag(
+        TOPIC,
+        "Layouts of residual and sum, one or RESIDUAL:SUM; any is the layout of src; row: one sample of\n\
+         the residual for all",
+    ),
+    normalization::gate(TOPIC),
+    normalization::gate_tag(TOPIC),
+    normalization::inplace(TOPIC),
 ];

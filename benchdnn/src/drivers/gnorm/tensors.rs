@@ -5,6 +5,7 @@ use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::execution::Role;
 use crate::problem::{Part, Spec};
+use crate::step_chain;
 use norm_sys::{
     NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
     NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
@@ -12,6 +13,13 @@ use norm_sys::{
 
 /// The tensors of a problem, unused ones included.
 pub(super) fn own(problem: &GnormProblem) -> Vec<Spec> {
+    let mut all = plain(problem);
+    let forward = problem.direction.is_forward();
+    all.extend(step_chain::specs(&problem.shape().steps, forward, &problem.dims));
+    all
+}
+
+fn plain(problem: &GnormProblem) -> Vec<Spec> {
     use Role::{Input, Output, Unused};
     let &GnormProblem { direction, flags, src_dt, dst_dt, .. } = problem;
     let elements = |id, name, role, data_type| Spec {
@@ -44,13 +52,15 @@ pub(super) fn own(problem: &GnormProblem) -> Vec<Spec> {
     }
     let full = direction == Direction::Backward;
     vec![
-        elements(NORM_ARG_SRC, "src", Input, src_dt),
+        // With a residual src is the sum.
+        elements(NORM_ARG_SRC, "src", Input, problem.shape().src_dt),
         elements(NORM_ARG_DIFF_DST, "diff_dst", Input, dst_dt),
         elements(NORM_ARG_DIFF_SRC, "diff_src", Output, src_dt),
         groups(NORM_ARG_MEAN, "mean", only_if(!flags.rms_norm, Input)),
         groups(NORM_ARG_VARIANCE, "variance", Input),
         weights(NORM_ARG_SCALE, "scale", only_if(flags.scale, Input)),
-        weights(NORM_ARG_SHIFT, "shift", Unused),
+        // The gradient of an output gate needs the result of forward.
+        weights(NORM_ARG_SHIFT, "shift", only_if(flags.shift && flags.gate_output, Input)),
         channels(NORM_ARG_DIFF_SCALE, "diff_scale", only_if(flags.scale && full, Output)),
         channels(NORM_ARG_DIFF_SHIFT, "diff_shift", only_if(flags.shift && full, Output)),
     ]

@@ -1,8 +1,9 @@
 //! What `--check=grad` differentiates.
 
-use super::problem::{Inplace, LnormProblem};
+use super::problem::LnormProblem;
 use crate::data_type::DataType;
 use crate::direction::Direction;
+use crate::normalization::Inplace;
 use crate::oracle::lnorm::Flags;
 use crate::problem::{Dependence, Gradient, Gradients, Unit};
 use crate::steps::{Residual, Steps};

@@ -12,7 +12,7 @@ mod request;
 mod settings;
 mod tensors;
 
-pub use problem::{Inplace, LnormProblem};
+pub use problem::LnormProblem;
 pub use request::Request;
 pub use settings::Settings;
 

@@ -11,7 +11,8 @@ use crate::fill::Fill;
 use crate::fill::lnorm::LnormShape;
 use crate::language::descriptor;
 use crate::language::options::word;
-use crate::library::{self, ResidualRequest, StepsRequest, TensorRequest, Wanted, has_tag};
+use crate::library::{self, TensorRequest, Wanted, has_tag};
+use crate::normalization::{self, Inplace, flags_text, residual_tags_text, tags_text, types_text};
 use crate::oracle::lnorm::Flags;
 use crate::problem::{Data, Expected, Explained, Gradients, Key, Problem, Slices, Spec};
 use crate::steps::{Partial, ResidualTag, StepShape, Steps, text};
@@ -55,39 +56,6 @@ pub struct LnormProblem {
     pub steps: Steps,
     /// Which tensors share buffers.
     pub inplace: Inplace,
-}
-
-/// Which tensors share buffers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Inplace {
-    /// None.
-    #[default]
-    Nothing,
-    /// dst that of src, or diff_src that of diff_dst.
-    Dst,
-    /// The sum that of the residual.
-    Residual,
-    /// dst that of src, and the sum that of the residual.
-    Both,
-    /// The sum that of src.
-    Sum,
-}
-
-impl Inplace {
-    /// The values of `--inplace`.
-    pub(super) const NAMES: [(&'static str, Inplace); 7] = [
-        ("false", Inplace::Nothing),
-        ("true", Inplace::Dst),
-        ("residual", Inplace::Residual),
-        ("both", Inplace::Both),
-        ("sum", Inplace::Sum),
-        ("0", Inplace::Nothing),
-        ("1", Inplace::Dst),
-    ];
-
-    fn name(self) -> &'static str {
-        Inplace::NAMES[self as usize].0
-    }
 }
 
 impl Default for LnormProblem {
@@ -181,36 +149,17 @@ impl LnormProblem {
             epsilon: self.epsilon,
             flags: self.flags,
             attributes: self.attributes.clone(),
-            steps: self.create_steps_from(),
-        }
-    }
-
-    /// The steps of the request: `any` stands for the layout of src.
-    fn create_steps_from(&self) -> StepsRequest {
-        let ndims = self.dims.len();
-        let tensor = |tag: &Tag, data_type| {
-            let tag = if *tag == Tag::Any { &self.src_tag } else { tag };
-            let request = TensorRequest::tagged(tag, ndims, data_type);
-            match request.wanted {
-                Wanted::Any => {
-                    TensorRequest { wanted: Wanted::Ordered((0..ndims).collect()), ..request }
-                }
-                _ => request,
-            }
-        };
-        let (residual_tag, sum_tag) = &self.steps.residual_tags;
-        StepsRequest {
-            residual: self.steps.residual.map(|residual| ResidualRequest {
-                residual: match residual_tag.plain() {
-                    Some(tag) => tensor(tag, residual.data_type),
-                    None => self.shared_row(residual.data_type),
-                },
-                sum: residual.sum.map(|sum| tensor(sum_tag, sum)),
-                exact: residual.exact,
-            }),
-            gate: (self.steps.gate)
-                .map(|gate| (tensor(&self.steps.gate_tag, gate.data_type), gate.function)),
-            partial: self.steps.partial.elements(self.cols()),
+            steps: {
+                let (steps, tag) = (&self.steps, &self.src_tag);
+                let shared = |data_type| self.shared_row(data_type);
+                normalization::steps_request(
+                    steps,
+                    tag,
+                    ndims,
+                    steps.partial.elements(self.cols()),
+                    shared,
+                )
+            },
         }
     }
 
@@ -222,22 +171,6 @@ impl LnormProblem {
         TensorRequest { data_type, wanted: Wanted::Strided(layout) }
     }
 
-    fn types_text(&self) -> String {
-        both(self.src_dt.name().to_owned(), self.dst_dt.name(), self.src_dt.name())
-    }
-
-    fn tags_text(&self) -> String {
-        both(self.src_tag.to_string(), &self.dst_tag.to_string(), &Tag::Any.to_string())
-    }
-
-    fn flags_text(&self) -> String {
-        let Flags { global_stats, scale, shift, rms_norm, .. } = self.flags;
-        let Flags { plus_one, round_first, gate_output, gate_input, .. } = self.flags;
-        let shared = [(global_stats, 'G'), (scale, 'C'), (shift, 'H'), (rms_norm, 'M')];
-        let own = [(plus_one, 'P'), (round_first, 'B'), (gate_output, 'O'), (gate_input, 'I')];
-        (shared.into_iter().chain(own)).filter_map(|(set, letter)| set.then_some(letter)).collect()
-    }
-
     fn epsilon_text(&self) -> String {
         let epsilon = self.epsilon;
         if epsilon != 0.0 && !(1e-3..1e6).contains(&epsilon) {
@@ -247,44 +180,21 @@ impl LnormProblem {
         }
     }
 
-    fn residual_tags_text(&self) -> String {
-        let (residual, sum) = &self.steps.residual_tags;
-        let implied = residual.plain().unwrap_or(&Tag::Any);
-        both(residual.to_string(), &sum.to_string(), &implied.to_string())
-    }
-
     fn descriptor(&self) -> String {
         descriptor::text(&self.dims, &self.name)
     }
 
     /// Why the options contradict each other.
     fn contradiction(&self) -> Option<String> {
-        let Steps { residual, gate, partial, .. } = &self.steps;
-        let (flags, forward) = (self.flags, self.direction.is_forward());
-        let none = |what: &str| Some(what.to_owned());
-        if gate.is_some() != flags.gate() {
-            return none("--gate and one of the flags O and I need each other");
-        }
-        if flags.gate_output && flags.gate_input {
-            return none("the flags O and I exclude each other");
-        }
-        if flags.plus_one && !flags.scale {
-            return none("the flag P needs C");
-        }
-        if *partial != Partial::Whole && !flags.rms_norm {
-            return none("--partial needs the flag M");
+        let Steps { partial, .. } = self.steps;
+        if partial != Partial::Whole && !self.flags.rms_norm {
+            return Some("--partial needs the flag M".to_owned());
         }
         if partial.elements(self.cols()) > self.cols() {
-            return none("--partial has more elements than a row");
+            return Some("--partial has more elements than a row".to_owned());
         }
-        if residual.is_some_and(|residual| residual.sum.is_none()) && !forward {
-            return none("backward needs the sum");
-        }
-        let of_residual = matches!(self.inplace, Inplace::Residual | Inplace::Both | Inplace::Sum);
-        if of_residual && !(forward && residual.is_some_and(|residual| residual.sum.is_some())) {
-            return none("--inplace of a sum needs --residual, forward");
-        }
-        None
+        let forward = self.direction.is_forward();
+        normalization::contradiction(&self.steps, self.flags, self.inplace, forward)
     }
 }
 
@@ -297,14 +207,14 @@ impl Problem for LnormProblem {
         let said = |name, text: String| word(OPTIONS, name, &text, canonical);
         let own = [
             said("dir", self.direction.name().to_owned()),
-            said("dt", self.types_text()),
-            said("tag", self.tags_text()),
+            said("dt", types_text(self.src_dt, self.dst_dt)),
+            said("tag", tags_text(&self.src_tag, &self.dst_tag)),
             said("stat_tag", self.stat_tag.to_string()),
             said("ss_dt", self.ss_dt.name().to_owned()),
-            said("flags", self.flags_text()),
+            said("flags", flags_text(self.flags)),
             said("eps", self.epsilon_text()),
             said("residual", text(self.steps.residual)),
-            said("residual_tag", self.residual_tags_text()),
+            said("residual_tag", residual_tags_text(&self.steps)),
             said("gate", text(self.steps.gate)),
             said("gate_tag", self.steps.gate_tag.to_string()),
             said("partial", self.steps.partial.to_string()),
@@ -317,11 +227,11 @@ impl Problem for LnormProblem {
         Some(match name {
             "desc" => self.descriptor(),
             "dir" => self.direction.name().to_owned(),
-            "dt" => self.types_text(),
-            "tag" => self.tags_text(),
+            "dt" => types_text(self.src_dt, self.dst_dt),
+            "tag" => tags_text(&self.src_tag, &self.dst_tag),
             "stat_tag" => self.stat_tag.to_string(),
             "ss_dt" => self.ss_dt.name().to_owned(),
-            "flags" => self.flags_text(),
+            "flags" => flags_text(self.flags),
             "residual" => text(self.steps.residual),
             "gate" => text(self.steps.gate),
             "partial" => self.steps.partial.to_string(),
@@ -379,19 +289,11 @@ impl Problem for LnormProblem {
     }
 
     fn works_in_place(&self) -> bool {
-        matches!(self.inplace, Inplace::Dst | Inplace::Both)
+        self.inplace.of_dst()
     }
 
     fn shared_buffers(&self) -> Vec<(i32, i32)> {
-        let dst = self.inplace_pair().expect("a pair");
-        let sum = (NORM_ARG_RESIDUAL, NORM_ARG_RESIDUAL_DST);
-        match self.inplace {
-            Inplace::Nothing => vec![],
-            Inplace::Dst => vec![dst],
-            Inplace::Residual => vec![sum],
-            Inplace::Both => vec![dst, sum],
-            Inplace::Sum => vec![(NORM_ARG_SRC, NORM_ARG_RESIDUAL_DST)],
-        }
+        self.inplace.pairs(self.inplace_pair().expect("a pair"))
     }
 
     fn skip_reason(&self) -> Option<String> {
@@ -419,16 +321,11 @@ impl Problem for LnormProblem {
     fn request_with(&self, layouts: &[(i32, Layout)]) -> Option<Box<dyn library::Request>> {
         let mut request = self.create_from();
         for (id, layout) in layouts {
-            let steps = &mut request.steps;
-            let (residual, gate) = (steps.residual.as_mut(), steps.gate.as_mut());
             let tensor = match *id {
                 NORM_ARG_SRC => &mut request.src,
                 NORM_ARG_DIFF_SRC => &mut request.diff_src,
                 NORM_ARG_DST | NORM_ARG_DIFF_DST => &mut request.dst,
-                NORM_ARG_RESIDUAL => &mut residual?.residual,
-                NORM_ARG_RESIDUAL_DST | NORM_ARG_DIFF_RESIDUAL_DST => residual?.sum.as_mut()?,
-                NORM_ARG_GATE | NORM_ARG_DIFF_GATE => &mut gate?.0,
-                _ => return None,
+                id => normalization::step_tensor(&mut request.steps, id)?,
             };
             tensor.wanted = Wanted::Strided(layout.clone());
         }
@@ -484,9 +381,4 @@ impl Problem for LnormProblem {
     fn gradients(&self) -> Result<Gradients, String> {
         gradients::of(self)
     }
-}
-
-/// One value, or two if the second is not implied.
-fn both(first: String, second: &str, implied: &str) -> String {
-    if second == implied { first } else { format!("{first}:{second}") }
 }

@@ -71,7 +71,7 @@ pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
 const TINY: f64 = 255.0 / 65_536.0;
 
 /// The power of two at or below a factor, with its sign; 1 for 0.
-fn power_near(factor: f64) -> f64 {
+pub(in crate::fill) fn power_near(factor: f64) -> f64 {
     if factor == 0.0 { 1.0 } else { factor.abs().log2().floor().exp2().copysign(factor) }
 }
 

@@ -7,6 +7,7 @@ use super::{Fill, steps};
 use crate::data_type::DataType;
 use crate::oracle::lnorm::Flags;
 use crate::steps::StepShape;
+pub(super) use exact::power_near;
 
 /// What the data of a layer or RMS normalization depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]

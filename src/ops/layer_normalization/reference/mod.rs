@@ -14,7 +14,6 @@ use self::statistics::{f64_statistics, statistics};
 use super::job::{Forward, ShortRows, StatisticsUse};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
-use super::row::{Statistics, mean_residual, reciprocal};
 use super::types::{has_chain, post_ops_fit};
 use crate::error::{Error, Result};
 use crate::heap::{Counted, counted};
@@ -22,6 +21,7 @@ use crate::primitive::{
     BoundChain, Execution, Implementation, Padding, PostOpChain, Variant, apply_chain,
 };
 use crate::rows::join_entry;
+use crate::rows::statistics::{Statistics, mean_residual, reciprocal};
 use crate::simd::Level;
 use crate::tensor::DataType;
 use norm_sys as sys;
@@ -43,7 +43,7 @@ pub(super) fn make(
         dst: Tensor::new(&problem.dst)?,
         diff_src: Tensor::new(&problem.diff_src)?,
         padding: Padding::of(if forward { &problem.dst } else { &problem.diff_src })?,
-        chain: if forward { problem.chain(None)? } else { None },
+        chain: if forward { problem.chain(None, None)? } else { None },
         f32_statistics: has_chain(problem) && !post_ops_fit(problem)?,
         forward,
         rms: problem.flags.rms(),

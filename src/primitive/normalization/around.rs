@@ -1,22 +1,20 @@
-//! What is computed around the normalization, by flags and attributes: which combinations exist, their arguments, and
-//! the steps that the pipeline runs.
+//! What is computed around a normalization, by flags and attributes: which combinations exist, and their arguments.
 
-use super::problem::{Flags, LayerNormalization};
+use super::{Flags, Normalization};
 use crate::error::{Error, Result};
 use crate::heap;
 use crate::primitive::{
     ArgumentName, Arguments, Around, Attr, BeforePostOps, Gate, Gating, OpArgument, PostOpChain,
     Quantized, Residual, ResidualRounding, Usage,
 };
-use crate::rows::{self, AddedRows, GateRows, GradientRows, Quantize, RowsOf};
 use crate::tensor::{DataType, MAX_NDIMS, MemoryDesc, Support};
 use norm_sys as sys;
 
-impl LayerNormalization {
+impl Normalization {
     /// Adds the checked attributes to the problem, and their tensors to the arguments.
     pub(super) fn add_around(&mut self, attr: &Attr) -> Result<()> {
-        self.check_flags(&attr.around)?;
         let Around { residual, gate, partial } = &attr.around;
+        self.flags.check(gate.is_some())?;
         let around_row = residual.is_some() || gate.is_some() || partial.is_some();
         let double = [&self.src, &self.dst, &self.diff_src]
             .into_iter()
@@ -32,32 +30,8 @@ impl LayerNormalization {
         if let Some(gate) = gate {
             self.add_gate(gate)?;
         }
-        if let Some(elements) = partial {
-            self.check_partial(*elements)?;
-        }
         self.around = attr.around.clone();
         Ok(())
-    }
-
-    /// Flags that contradict each other or the attributes.
-    fn check_flags(&self, around: &Around) -> Result<()> {
-        let Flags(bits) = self.flags;
-        let gates = bits & (sys::norm_gate_input | sys::norm_gate_output);
-        if gates.count_ones() == 2 {
-            return Err(Error::invalid("flags: gate_input and gate_output exclude each other"));
-        }
-        match (gates != 0, around.gate.is_some()) {
-            (true, false) => Err(Error::invalid(
-                "flags: gate_input and gate_output need a gate; see norm_primitive_attr_set_gate()",
-            )),
-            (false, true) => Err(Error::invalid(
-                "attr: a gate needs the flag gate_input or gate_output, which says where it stands",
-            )),
-            _ if self.flags.plus_one() && !self.flags.scale() => {
-                Err(Error::invalid("flags: scale_plus_one needs use_scale"))
-            }
-            _ => Ok(()),
-        }
     }
 
     fn add_residual(&mut self, residual: &Residual) -> Result<()> {
@@ -113,19 +87,6 @@ impl LayerNormalization {
         Ok(())
     }
 
-    fn check_partial(&self, elements: i64) -> Result<()> {
-        if !self.flags.rms() {
-            return Err(Error::invalid("attr: a partial norm needs the flag rms_norm"));
-        }
-        let cols = self.cols;
-        if elements as usize > cols {
-            return Err(Error::invalid(format_args!(
-                "attr: a partial norm of {elements} elements, and rows have {cols}"
-            )));
-        }
-        Ok(())
-    }
-
     fn add_argument(
         &mut self,
         id: i32,
@@ -138,51 +99,46 @@ impl LayerNormalization {
     }
 
     /// The descriptor of an argument; that of src if there is no such argument.
-    pub(super) fn argument(&self, id: i32) -> &MemoryDesc {
+    pub(crate) fn argument(&self, id: i32) -> &MemoryDesc {
         let found = self.arguments.iter().find(|argument| argument.id == id);
         found.map_or(&self.src, |argument| &argument.desc)
     }
 
-    pub(super) fn has_argument(&self, id: i32) -> bool {
+    pub(crate) fn has_argument(&self, id: i32) -> bool {
         self.arguments.iter().any(|argument| argument.id == id)
     }
 
-    /// The elements whose mean square is taken.
-    pub(super) fn stat_cols(&self) -> usize {
-        self.around.partial.map_or(self.cols, |elements| elements as usize)
-    }
-
     /// Whether the rows that are normalized are the sum of src and a residual as it is rounded and stored.
-    pub(super) fn normalizes_stored_sum(&self) -> bool {
+    pub(crate) fn normalizes_stored_sum(&self) -> bool {
         self.has_argument(sys::NORM_ARG_RESIDUAL_DST)
             && !self.flags.gate_input()
             && self.rounds_sum()
     }
 
     /// The argument whose rows the kernels read, unless they are computed.
-    pub(super) fn normalized_argument(&self) -> i32 {
+    pub(crate) fn normalized_argument(&self) -> i32 {
         if self.normalizes_stored_sum() { sys::NORM_ARG_RESIDUAL_DST } else { sys::NORM_ARG_SRC }
     }
 
-    fn rounds_sum(&self) -> bool {
+    pub(crate) fn rounds_sum(&self) -> bool {
         let rounding = self.around.residual.as_deref().map(|residual| residual.rounding);
         rounding == Some(ResidualRounding::Rounded)
     }
 
     /// Whether the rows that are normalized are computed first, in f32.
-    pub(super) fn computes_src(&self) -> bool {
+    pub(crate) fn computes_src(&self) -> bool {
         let adds = self.has_argument(sys::NORM_ARG_RESIDUAL);
         self.flags.gate_input() || adds && !self.normalizes_stored_sum()
     }
 
     /// The data type of the sum.
-    pub(super) fn sum_type(&self) -> Option<DataType> {
+    pub(crate) fn sum_type(&self) -> Option<DataType> {
         let residual = self.around.residual.as_deref()?;
         residual.sum.as_ref().unwrap_or(&residual.desc).data_type()
     }
 
     /// The data type whose values are normalized.
-    pub(super) fn normalized_type(&self) -> DataType {
+    pub(crate) fn normalized_type(&self) -> DataType {
         match self.sum_type() {
             _ if self.flags.gate_input() => DataType::F32,
             Some(sum) if self.prop_kind.is_forward() => {
@@ -197,81 +153,53 @@ impl LayerNormalization {
     }
 
     /// The flags that the forward kernels see. Parameters that follow a rounding are steps of the post-op chain.
-    pub(super) fn kernel_flags(&self) -> Flags {
-        let parameters = sys::norm_use_scale | sys::norm_use_shift;
+    pub(crate) fn kernel_flags(&self) -> Flags {
         let later = self.prop_kind.is_forward() && self.flags.round_before_scale();
-        if later { Flags(self.flags.0 & !parameters) } else { self.flags }
+        if later { self.flags.without_parameters() } else { self.flags }
     }
 
     /// Whether rows need steps around the kernels, on a stage.
-    pub(super) fn has_steps(&self) -> bool {
+    pub(crate) fn has_steps(&self) -> bool {
         let gate = self.flags.gate_input() || self.has_argument(sys::NORM_ARG_DIFF_GATE);
         self.around.residual.is_some() || gate || self.dynamic_scales().is_some()
     }
 
-    /// The steps around the kernels, with rows in an order of the outer dimensions.
-    pub(super) fn steps(&self, order: &[usize]) -> Option<rows::Around> {
-        if !self.has_steps() {
-            return None;
-        }
-        let rows = |id| RowsOf::new(id, self.argument(id), order);
-        let rows_if = |id| self.has_argument(id).then(|| rows(id));
-        let forward = self.prop_kind.is_forward();
-        let gate = self.around.gate.as_deref().filter(|_| self.flags.gate_input() || !forward);
-        Some(rows::Around {
-            cols: self.cols,
-            src: rows(sys::NORM_ARG_SRC),
-            residual: rows_if(sys::NORM_ARG_RESIDUAL).map(|residual| AddedRows {
-                residual,
-                sum: rows_if(sys::NORM_ARG_RESIDUAL_DST),
-                sum_type: self.sum_type().unwrap_or(DataType::F32),
-                exact: !self.rounds_sum(),
-            }),
-            gate: gate.map(|gate| GateRows {
-                gate: rows(sys::NORM_ARG_GATE),
-                function: Gating::of(gate),
-                input: self.flags.gate_input(),
-            }),
-            gradient: (!forward).then(|| GradientRows {
-                diff_dst: rows(sys::NORM_ARG_DIFF_DST),
-                diff_src: rows(sys::NORM_ARG_DIFF_SRC),
-                diff_gate: rows_if(sys::NORM_ARG_DIFF_GATE),
-                diff_residual: rows_if(sys::NORM_ARG_DIFF_RESIDUAL_DST),
-            }),
-            quantize: self.dynamic_scales().map(|scales| Quantize {
-                dst: rows(sys::NORM_ARG_DST),
-                scales: rows(sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_DST),
-                zero_points: rows_if(sys::NORM_ARG_ATTR_ZERO_POINTS | sys::NORM_ARG_DST),
-                group: scales.group.map_or(self.cols, |group| group as usize),
-                mode: scales.mode,
-            }),
-        })
-    }
-
-    /// The chain of forward: the steps after a rounding, the gate, and the attributes. Rows are counted in `order`, or
-    /// in logical order.
-    pub(super) fn chain(&self, order: Option<&[usize]>) -> Result<Option<PostOpChain>> {
+    /// The chain of forward: the steps after a rounding, the gate, and the attributes. Rows are those of dst with
+    /// dimension `last`, if any, moved to the end. They are counted in `order`, or in logical order.
+    pub(crate) fn chain(
+        &self,
+        last: Option<usize>,
+        order: Option<&[usize]>,
+    ) -> Result<Option<PostOpChain>> {
         let rounded = self.sum_type().unwrap_or(Self::type_of(&self.src));
         let later = self.flags.round_before_scale();
-        // One value for each element of a row.
+        let view =
+            |desc: &MemoryDesc| last.map_or_else(|| desc.clone(), |axis| desc.with_last(axis));
+        // One value for each element along the axis.
         let ndims = self.src.ndims();
         let mut dims = [1; MAX_NDIMS];
-        dims[ndims - 1] = self.cols as i64;
-        let row = MemoryDesc::dense(&dims[..ndims], Self::type_of(&self.scale_shift))?;
+        dims[self.axis] = self.src.dims()[self.axis];
+        let parameter = view(&MemoryDesc::dense(&dims[..ndims], Self::type_of(&self.scale_shift))?);
         let given = [self.flags.scale(), self.flags.shift()];
         let gate = self.around.gate.as_deref().filter(|_| self.flags.gate_output());
+        let gate = gate.map(|gate| (view(self.argument(sys::NORM_ARG_GATE)), Gating::of(gate)));
         let before = BeforePostOps {
             round: (later && rounded.is_half()).then_some(rounded),
-            parameters: given.map(|given| (given && later).then_some(&row)),
+            parameters: given.map(|given| (given && later).then_some(&parameter)),
             plus_one: self.flags.plus_one(),
-            gate: gate.map(|gate| (self.argument(sys::NORM_ARG_GATE), Gating::of(gate))),
+            gate: gate.as_ref().map(|(desc, gating)| (desc, *gating)),
             start: None,
         };
-        PostOpChain::after(&before, &self.attr, &self.dst, order)
+        match last {
+            None => PostOpChain::after(&before, &self.attr, &self.dst, order),
+            Some(axis) => {
+                PostOpChain::after(&before, &self.attr.with_last(axis)?, &view(&self.dst), order)
+            }
+        }
     }
 
     /// Rejects buffers that overlap in a way that no order of steps allows.
-    pub(super) fn check_shared(&self, arguments: &Arguments) -> Result<()> {
+    pub(crate) fn check_shared(&self, arguments: &Arguments) -> Result<()> {
         // An input and an output may share a buffer if elements have the same places.
         let overwritten = [
             (sys::NORM_ARG_SRC, sys::NORM_ARG_RESIDUAL_DST, "SRC and RESIDUAL_DST"),
@@ -308,20 +236,8 @@ impl LayerNormalization {
         }
     }
 
-    /// The descriptors of dynamic scales and zero points: the outputs 3 and 4, after dst and the statistics.
-    pub(super) fn computed_scales(&self, index: i32) -> Option<&MemoryDesc> {
-        let base = match index {
-            3 => sys::NORM_ARG_ATTR_SCALES,
-            4 => sys::NORM_ARG_ATTR_ZERO_POINTS,
-            _ => return None,
-        };
-        let id = base | sys::NORM_ARG_DST;
-        self.dynamic_scales()?;
-        self.has_argument(id).then(|| self.argument(id))
-    }
-
     /// The scales of dst, if they are computed.
-    pub(super) fn dynamic_scales(&self) -> Option<Quantized> {
+    pub(crate) fn dynamic_scales(&self) -> Option<Quantized> {
         self.attr.scales.get(sys::NORM_ARG_DST).filter(Quantized::is_dynamic)
     }
 }

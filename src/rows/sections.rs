@@ -1,0 +1,90 @@
+//! Steps around the kernels of an operation that stages its tensors itself: a section is some columns of some rows.
+
+use super::around::{Around, Bound, Functions, Normalized, StagedRows};
+use crate::primitive::Arguments;
+use crate::simd::Level;
+use std::ops::Range;
+
+/// A part of the rows. On a stage its first element is the first, and rows have a constant distance.
+pub(crate) struct Section {
+    pub(crate) rows: Range<usize>,
+    pub(crate) cols: Range<usize>,
+    /// The distance between rows on stages, in elements.
+    pub(crate) step: usize,
+}
+
+/// The steps of a problem with the functions of a level.
+pub(crate) struct Sections {
+    around: Around,
+    functions: Functions,
+}
+
+impl Sections {
+    pub(crate) fn new(level: Level, around: Around) -> Self {
+        let functions = Functions::new(level, &around);
+        Self { around, functions }
+    }
+
+    /// Which of src, dst or diff_dst, and diff_src are on a stage for the kernels.
+    pub(crate) fn staged(&self) -> [bool; 3] {
+        self.around.staged()
+    }
+
+    fn bound<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        section: &Section,
+        normalized: Option<&'a Normalized<'a>>,
+    ) -> Bound<'a> {
+        Bound {
+            around: &self.around,
+            functions: &self.functions,
+            arguments,
+            normalized,
+            first_row: section.rows.start,
+            cols: (section.cols.start, section.cols.end),
+        }
+    }
+
+    /// The steps before the kernels, onto the stages of src and of diff_dst, null without.
+    ///
+    /// # Safety
+    /// The execution's buffers were checked. The section and the stages belong to this thread.
+    pub(crate) unsafe fn enter(
+        &self,
+        arguments: &Arguments,
+        section: &Section,
+        [src, diff_dst]: [*mut f32; 2],
+    ) {
+        let bound = self.bound(arguments, section, None);
+        let stages = [section.staged(src), section.staged(diff_dst)];
+        // SAFETY: guaranteed by the caller.
+        unsafe { bound.enter(section.rows.start, section.rows.end, stages) };
+    }
+
+    /// The steps after the kernels, from the stage of diff_src, null without.
+    ///
+    /// # Safety
+    /// As [`enter`](Self::enter).
+    pub(crate) unsafe fn leave(
+        &self,
+        arguments: &Arguments,
+        section: &Section,
+        diff_src: *mut f32,
+        normalized: &Normalized<'_>,
+    ) {
+        let bound = self.bound(arguments, section, Some(normalized));
+        let stages = [None, section.staged(diff_src)];
+        // SAFETY: guaranteed by the caller.
+        unsafe { bound.leave(section.rows.start, section.rows.end, stages) };
+    }
+}
+
+impl Section {
+    /// The rows of a stage, counted from column 0.
+    fn staged(&self, stage: *mut f32) -> Option<StagedRows> {
+        let start = stage.wrapping_sub(self.cols.start);
+        let rows = StagedRows { start, first: self.rows.start, step: self.step };
+        (!stage.is_null()).then_some(rows)
+    }
+}
