@@ -9,6 +9,8 @@ mod attr;
 mod chunk;
 mod desc;
 mod enumerators;
+#[cfg(test)]
+mod error_table;
 mod gating;
 mod gradient;
 mod isa;
