@@ -15,7 +15,7 @@ fn numbers(shift: usize) -> Vec<f32> {
 }
 
 fn rows() -> MemoryDesc {
-    MemoryDesc::dense(&[ROWS as i64, COLS as i64], DataType::F32).unwrap()
+    MemoryDesc::dense(&[ROWS, COLS], DataType::F32).unwrap()
 }
 
 fn assert_close(got: &[f32], want: impl Iterator<Item = f64>) {
@@ -48,7 +48,8 @@ fn swish_and_its_gradient() {
         f64::from(*dy) * s * (1.0 + 2.0 * x * (1.0 - s))
     };
     let backward = Backward::new(&engine, &desc, Eltwise::Swish).alpha(2.0).build().unwrap();
-    let mut diff = Memory::from_slice(&engine, &desc, &dy).unwrap();
+    let mut copy = dy.clone();
+    let mut diff = Memory::from_mut_slice(&engine, &desc, &mut copy).unwrap();
     backward.execute(&stream, BackwardArgs::in_place(&backward, &src, &mut diff)).unwrap();
     assert_close(diff.as_slice::<f32>().unwrap(), x.iter().zip(&dy).map(slope));
     assert!(format!("{backward:?} {swish:?}").contains("Swish"));
@@ -59,7 +60,8 @@ fn gradients_from_dst_after_a_function_in_place() {
     let (engine, desc) = (Engine::cpu().unwrap(), rows());
     let stream = Stream::new(&engine).unwrap();
     let (x, dy) = (numbers(0), numbers(5));
-    let mut data = Memory::from_slice(&engine, &desc, &x).unwrap();
+    let mut copy = x.clone();
+    let mut data = Memory::from_mut_slice(&engine, &desc, &mut copy).unwrap();
     let tanh = Forward::new(&engine, &desc, Eltwise::Tanh).build().unwrap();
     tanh.execute(&stream, ForwardArgs::in_place(&mut data)).unwrap();
     assert_close(data.as_slice::<f32>().unwrap(), x.iter().map(|x| f64::from(*x).tanh()));
@@ -70,14 +72,14 @@ fn gradients_from_dst_after_a_function_in_place() {
     backward.execute(&stream, args).unwrap();
     let slope = |(x, dy): (&f32, &f32)| f64::from(*dy) * (1.0 - f64::from(*x).tanh().powi(2));
     assert_close(diff_src.as_slice::<f32>().unwrap(), x.iter().zip(&dy).map(slope));
-    assert!(backward.primitive().desc(Arg::Src).unwrap().is_none());
+    assert!(backward.primitive().arg_desc(Arg::Src).unwrap().is_none());
 }
 
 #[test]
 fn broadcasts_scales_and_post_operations() {
     let (engine, desc) = (Engine::cpu().unwrap(), rows());
     let stream = Stream::new(&engine).unwrap();
-    let column = MemoryDesc::dense(&[ROWS as i64, 1], DataType::Bf16).unwrap();
+    let column = MemoryDesc::dense(&[ROWS, 1], DataType::Bf16).unwrap();
     let one = MemoryDesc::dense(&[1], DataType::F32).unwrap();
     let (x, y) = (numbers(0), [0.5f32, 2.0, -3.0].map(bf16::from_f32));
     let src0 = Memory::from_slice(&engine, &column, &y).unwrap();
@@ -92,7 +94,8 @@ fn broadcasts_scales_and_post_operations() {
         .attr(&attr)
         .build()
         .unwrap();
-    let mut dst = Memory::from_slice(&engine, &desc, &vec![8.0f32; x.len()]).unwrap();
+    let mut eights = vec![8.0f32; x.len()];
+    let mut dst = Memory::from_mut_slice(&engine, &desc, &mut eights).unwrap();
     let args = BinaryArgs::new(&src0, &src1, &mut dst).src1_scale(&scale);
     subtract.execute(&stream, args).unwrap();
     let want = x
@@ -106,12 +109,13 @@ fn broadcasts_scales_and_post_operations() {
 fn a_choice_in_place() {
     let (engine, desc) = (Engine::cpu().unwrap(), rows());
     let stream = Stream::new(&engine).unwrap();
-    let mask = MemoryDesc::with_tag(&[ROWS as i64, COLS as i64], DataType::S8, Tag::Ab).unwrap();
+    let mask = MemoryDesc::with_tag(&[ROWS, COLS], DataType::S8, Tag::Ab).unwrap();
     let (x, y) = (numbers(0), numbers(5));
     let chosen: Vec<i8> = (0..x.len()).map(|i| (i % 3) as i8 - 1).collect();
     let condition = Memory::from_slice(&engine, &mask, &chosen).unwrap();
     let src1 = Memory::from_slice(&engine, &desc, &y).unwrap();
-    let mut data = Memory::from_slice(&engine, &desc, &x).unwrap();
+    let mut copy = x.clone();
+    let mut data = Memory::from_mut_slice(&engine, &desc, &mut copy).unwrap();
     let choice = BinaryPrimitive::select(&engine, &mask, &desc, &desc).build().unwrap();
     choice.execute(&stream, BinaryArgs::in_place(&mut data, &src1).select(&condition)).unwrap();
     let want = (0..x.len()).map(|i| f64::from(if chosen[i] == 0 { y[i] } else { x[i] }));
@@ -130,10 +134,10 @@ fn what_is_refused() {
     assert_eq!(kind(round), ErrorKind::InvalidArguments);
     let clip = Forward::new(&engine, &desc, Eltwise::Clip).alpha(1.0).build().unwrap_err();
     assert!(clip.to_string().contains("beta"), "{clip}");
-    let wide = MemoryDesc::dense(&[ROWS as i64, COLS as i64], DataType::F64).unwrap();
+    let wide = MemoryDesc::dense(&[ROWS, COLS], DataType::F64).unwrap();
     let wide = Forward::new(&engine, &wide, Eltwise::Exp).build().unwrap_err();
     assert_eq!(wide.kind(), ErrorKind::Unimplemented);
-    let other = MemoryDesc::dense(&[2, COLS as i64], DataType::F32).unwrap();
+    let other = MemoryDesc::dense(&[2, COLS], DataType::F32).unwrap();
     let other = BinaryPrimitive::new(&engine, Binary::Add, &desc, &other).build().unwrap_err();
     assert_eq!(other.kind(), ErrorKind::InvalidArguments);
 }
