@@ -56,7 +56,7 @@ SCOPES = {
     "cpu_isa",
     "cpu_isa_hints",
 }
-OPERATIONS = re.compile(r"(layer_normalization|group_normalization|softmax)_(forward|backward)|reorder")
+OPERATIONS = re.compile(r"(layer_normalization|group_normalization|softmax|eltwise)_(forward|backward)|reorder|binary")
 NAME = re.compile(r"[A-Za-z_]\w*$")
 # Inherited constructors and conversions are not names.
 MACROS = {"DNNL_DEFINE_BITMASK_OPS"}

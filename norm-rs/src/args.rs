@@ -38,6 +38,10 @@ macro_rules! args {
 args! {
     /// The source.
     Src = sys::NORM_ARG_SRC, "src";
+    /// The second source.
+    Src1 = sys::NORM_ARG_SRC_1, "src1";
+    /// The condition of a choice.
+    Src2 = sys::NORM_ARG_SRC_2, "src2";
     /// The destination.
     Dst = sys::NORM_ARG_DST, "dst";
     /// The mean of each row.
@@ -60,6 +64,8 @@ args! {
     DiffShift = sys::NORM_ARG_DIFF_SHIFT, "diff_shift";
     /// The scale that the source is multiplied by.
     SrcScale = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_SRC, "src_scale";
+    /// The scale that the second source is multiplied by.
+    Src1Scale = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_SRC_1, "src1_scale";
     /// The scale that the destination is divided by.
     DstScale = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_DST, "dst_scale";
     /// The zero points that dynamic quantization adds to the destination.
@@ -82,7 +88,7 @@ impl Arg {
     /// How to pass the argument, for messages.
     pub(crate) fn passed(self, direction: Direction) -> &'static str {
         match (self, direction) {
-            (Self::Src | Self::Dst | Self::DiffSrc | Self::DiffDst, _) => {
+            (Self::Src | Self::Src1 | Self::Dst | Self::DiffSrc | Self::DiffDst, _) => {
                 "to new() or in_place() of the arguments"
             }
             (Self::Mean, Direction::Output) => "with mean_out()",
@@ -95,6 +101,8 @@ impl Arg {
             (Self::DiffScale, _) => "with diff_scale()",
             (Self::DiffShift, _) => "with diff_shift()",
             (Self::SrcScale, _) => "with src_scale()",
+            (Self::Src1Scale, _) => "with src1_scale()",
+            (Self::Src2, _) => "with select() of the arguments",
             (Self::DstScale, Direction::Input) => "with dst_scale()",
             (Self::DstScale, Direction::Output) => "with dst_scale_out()",
             (Self::DstZeroPoint, _) => "with dst_zero_point_out()",
@@ -116,7 +124,9 @@ impl Arg {
             }
             Self::DiffScale => "leave it out, or use Backward::new with Flags::SCALE",
             Self::DiffShift => "leave it out, or use Backward::new with Flags::SHIFT",
-            Self::SrcScale | Self::DstScale => "leave it out, or add it with Attr::set_scales",
+            Self::SrcScale | Self::Src1Scale | Self::DstScale => {
+                "leave it out, or add it with Attr::set_scales"
+            }
             Self::Residual | Self::ResidualDst | Self::DiffResidualDst => {
                 "leave it out, or add it with Attr::set_residual"
             }

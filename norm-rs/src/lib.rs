@@ -96,9 +96,11 @@ mod parallel_for;
 mod tensors;
 
 pub mod attr;
+pub mod binary;
 #[cfg(feature = "candle")]
 pub mod candle;
 pub mod data_type;
+pub mod eltwise;
 pub mod engine;
 pub mod error;
 pub mod explain;

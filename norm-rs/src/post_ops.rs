@@ -16,7 +16,7 @@ macro_rules! algorithms {
         pub enum $name { $($(#[$row])* $variant,)* }
 
         impl $name {
-            fn to_c(self) -> sys::norm_alg_kind_t {
+            pub(crate) fn to_c(self) -> sys::norm_alg_kind_t {
                 match self { $(Self::$variant => sys::$constant,)* }
             }
         }

@@ -407,15 +407,15 @@ impl fmt::Debug for Primitive {
 fn parameter(desc: sys::const_norm_primitive_desc_t, arg: Arg) -> Option<Parameter> {
     let query = |what, index| query_md(desc, what, index);
     let writes = match arg {
-        // An input of the backward pass of softmax, which has diff_dst.
+        // An input of the backward passes of softmax and eltwise, which have diff_dst.
         Arg::Dst => query(sys::norm_query_diff_dst_md, 0).is_none(),
         Arg::DiffSrc | Arg::DiffScale | Arg::DiffShift | Arg::Scratchpad => true,
         Arg::ResidualDst | Arg::DiffGate | Arg::DstZeroPoint => true,
         // Statistics may be inputs or outputs; outputs are listed after dst.
         Arg::Mean => query(sys::norm_query_dst_md, 1).is_some(),
         Arg::Variance => query(sys::norm_query_dst_md, 2).is_some(),
-        Arg::Src | Arg::Scale | Arg::Shift | Arg::DiffDst => false,
-        Arg::SrcScale | Arg::Residual | Arg::DiffResidualDst | Arg::Gate => false,
+        Arg::Src | Arg::Src1 | Arg::Src2 | Arg::Scale | Arg::Shift | Arg::DiffDst => false,
+        Arg::SrcScale | Arg::Src1Scale | Arg::Residual | Arg::DiffResidualDst | Arg::Gate => false,
         // Scales that the primitive computes are listed after the statistics.
         Arg::DstScale => query(sys::norm_query_dst_md, 3).is_some(),
     };

@@ -12,6 +12,8 @@ pub(super) struct Chunk {
     pub(super) from: *const f32,
     pub(super) to: *mut f32,
     pub(super) len: usize,
+    /// Whether whole vectors are stored past the caches; `to` is then a multiple of 64.
+    pub(super) streams: bool,
 }
 
 /// Writes the value of an expression of vectors of the elements of a chunk, and of others. `by 4` computes four vectors at
@@ -21,7 +23,7 @@ macro_rules! each {
         each!($chunk, by 1, |$x $(, $y: $others)*| $value)
     };
     ($chunk:expr, by $vectors:literal, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {{
-        let Chunk { from, to, len } = $chunk;
+        let Chunk { from, to, len, streams } = $chunk;
         let mut i = 0;
         // SAFETY: the loops stay within the chunk and the others; the caller guarantees the instruction set.
         unsafe {
@@ -30,7 +32,7 @@ macro_rules! each {
                     let (at, n) = ($at, $n);
                     let $x = Lanes::<S>::load(from.add(at), n);
                     $(let $y = Lanes::<S>::load($others.add(at), n);)*
-                    ($value).store(to.add(at), n);
+                    ($value).put(to.add(at), n, streams);
                 }};
             }
             if $vectors > 1 {

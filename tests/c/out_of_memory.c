@@ -309,6 +309,7 @@ static void forward(norm_primitive_attr_t attr) {
 }
 
 #include "out_of_memory_problems.h"
+#include "out_of_memory_elementwise.h"
 
 static void backward(norm_primitive_attr_t user) {
     norm_primitive_desc_t desc = NULL, second = NULL, softmax = NULL;
@@ -381,6 +382,7 @@ static void sequence(int threads) {
     forward(attr);
     scaled();
     groups();
+    elementwise();
     backward(attr);
     explanations();
     enter("norm_get_last_num_threads");
@@ -452,6 +454,9 @@ int main(int argc, char **argv) {
             "norm_group_normalization_forward_primitive_desc_create",
             "norm_group_normalization_backward_primitive_desc_create",
             "norm_reorder_primitive_desc_create",
+            "norm_eltwise_forward_primitive_desc_create",
+            "norm_eltwise_backward_primitive_desc_create", "norm_binary_primitive_desc_create",
+            "norm_binary_primitive_desc_create_v2",
             "norm_primitive_desc_clone", "norm_primitive_desc_next_impl", "norm_primitive_create",
             "norm_primitive_execute", "norm_primitive_execute_many", "norm_explain",
             "norm_explain_remedies"};

@@ -476,6 +476,7 @@ static void callers_threads(const norm::engine &engine) {
     EXPECT(near(static_cast<float *>(pooled.get_data_handle())[0], -30 / std::sqrt(squares + 1e-5)));
 }
 
+#include "wrapper_elementwise.h"
 #include "wrapper_explain.h"
 
 int main() {
@@ -487,6 +488,8 @@ int main() {
         layouts(engine);
         attributes();
         softmax();
+        eltwise();
+        binary();
         group_normalization();
         forward_and_backward(engine);
         callers_threads(engine);

@@ -7,6 +7,7 @@ mod backward;
 mod concurrency;
 mod data;
 mod descriptors;
+mod elementwise;
 mod forward;
 mod implementations;
 mod layouts;

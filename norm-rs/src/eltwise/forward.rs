@@ -1,0 +1,180 @@
+//! The forward pass: builder, primitive, arguments.
+
+use std::fmt;
+use std::ptr;
+
+use norm_sys as sys;
+
+use super::Eltwise;
+use crate::attr::Attr;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::handle::Handle;
+use crate::memory::{Access, Memory};
+use crate::memory_desc::MemoryDesc;
+use crate::primitive::{Arg, Args, Call, Primitive};
+use crate::stream::Stream;
+
+/// Builds a [`Forward`]; see [`Forward::new`].
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct ForwardBuilder<'b> {
+    engine: &'b Engine,
+    src: &'b MemoryDesc,
+    dst: Option<&'b MemoryDesc>,
+    function: Eltwise,
+    alpha: f32,
+    beta: f32,
+    attr: Option<&'b Attr>,
+}
+
+impl<'b> ForwardBuilder<'b> {
+    /// The destination: the dimensions of `src`, and a type that the [module](super) lists.
+    /// Default: type and layout of `src`.
+    pub fn dst(self, desc: &'b MemoryDesc) -> Self {
+        Self { dst: Some(desc), ..self }
+    }
+
+    /// The parameter `a` of the function. Default: 0.
+    pub fn alpha(self, alpha: f32) -> Self {
+        Self { alpha, ..self }
+    }
+
+    /// The parameter `b` of the function. Default: 0.
+    pub fn beta(self, beta: f32) -> Self {
+        Self { beta, ..self }
+    }
+
+    /// Attributes: eltwise and binary post-operations. `build` copies them.
+    pub fn attr(self, attr: &'b Attr) -> Self {
+        Self { attr: Some(attr), ..self }
+    }
+
+    /// Validates the problem and chooses the implementation.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the dimensions differ
+    /// or a parameter is NaN or out of its range.
+    /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for types and attributes that
+    /// the operation does not support.
+    pub fn build(self) -> Result<Forward> {
+        let Self { engine, src, dst, function, alpha, beta, attr } = self;
+        // SAFETY: all objects are valid, NULL is allowed for attr; on success a primitive
+        // descriptor that the caller owns is stored.
+        let desc = unsafe {
+            Handle::create(|out| {
+                sys::norm_eltwise_forward_primitive_desc_create(
+                    out,
+                    engine.as_ptr(),
+                    // Training and inference are the same.
+                    sys::norm_forward_training,
+                    function.to_c(),
+                    src.as_ptr(),
+                    dst.unwrap_or(src).as_ptr(),
+                    alpha,
+                    beta,
+                    attr.map_or(ptr::null(), Attr::as_ptr),
+                )
+            })
+        }?;
+        Ok(Forward { primitive: Primitive::new(&desc)?, function })
+    }
+}
+
+/// A function of every element. The formulas are at [`Eltwise`].
+///
+/// Threads can share it and execute it at the same time.
+///
+/// ```
+/// use norm_rs::eltwise::{Eltwise, Forward, ForwardArgs};
+/// use norm_rs::{DataType, Engine, Memory, MemoryDesc, Stream};
+///
+/// let engine = Engine::cpu()?;
+/// let desc = MemoryDesc::dense(&[2, 2], DataType::F32)?;
+/// let line = Forward::new(&engine, &desc, Eltwise::Linear).alpha(2.0).beta(1.0).build()?;
+///
+/// let src = Memory::from_slice(&engine, &desc, &[0.0f32, 1.0, 2.0, 3.0])?;
+/// let mut dst = Memory::new(&engine, &desc)?;
+/// line.execute(&Stream::new(&engine)?, ForwardArgs::new(&src, &mut dst))?;
+/// assert_eq!(dst.as_slice::<f32>()?, [1.0, 3.0, 5.0, 7.0]);
+/// # Ok::<(), norm_rs::Error>(())
+/// ```
+pub struct Forward {
+    primitive: Primitive,
+    function: Eltwise,
+}
+
+impl Forward {
+    /// A function of the elements of `src`, which has 1 to 12 dimensions, a type that the
+    /// [module](super) lists, and any layout except [`Tag::Any`](crate::Tag::Any).
+    #[expect(clippy::new_ret_no_self, reason = "as in layer_normalization")]
+    pub fn new<'b>(
+        engine: &'b Engine,
+        src: &'b MemoryDesc,
+        function: Eltwise,
+    ) -> ForwardBuilder<'b> {
+        ForwardBuilder { engine, src, dst: None, function, alpha: 0.0, beta: 0.0, attr: None }
+    }
+
+    /// Computes `dst`, which is complete on return.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it
+    /// is missing, not used, or has another descriptor than the primitive's. On failure nothing is
+    /// written.
+    ///
+    /// # Panics
+    /// As [`Primitive::execute`].
+    pub fn execute(&self, stream: &Stream<'_>, args: ForwardArgs<'_>) -> Result<()> {
+        self.primitive.execute(stream, args.0)
+    }
+
+    /// This primitive with arguments, for [`Stream::execute_many`].
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub fn with<'x>(&'x self, args: ForwardArgs<'x>) -> Result<Call<'x>> {
+        self.primitive.with(args.0)
+    }
+
+    /// The primitive: descriptors of the arguments, name of the implementation.
+    pub fn primitive(&self) -> &Primitive {
+        &self.primitive
+    }
+}
+
+impl fmt::Debug for Forward {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Forward")
+            .field("function", &self.function)
+            .field("implementation", &self.primitive.implementation())
+            .finish()
+    }
+}
+
+/// The memories of one forward execution.
+#[derive(Debug)]
+#[must_use]
+pub struct ForwardArgs<'x>(Args<'x>);
+
+impl<'x> ForwardArgs<'x> {
+    /// From `src` to `dst`.
+    pub fn new<A: Access>(src: &'x Memory<'_, A>, dst: &'x mut Memory<'_>) -> Self {
+        Self(Args::new().input(Arg::Src, src).output(Arg::Dst, dst))
+    }
+
+    /// `src` is overwritten with `dst`; their types and layouts must be the same.
+    pub fn in_place(src_dst: &'x mut Memory<'_>) -> Self {
+        Self(Args::new().in_place(Arg::Src, Arg::Dst, src_dst))
+    }
+
+    /// The operand of entry `index` of the [post-operations](crate::post_ops::PostOps).
+    pub fn operand<A: Access>(self, index: usize, operand: &'x Memory<'_, A>) -> Self {
+        Self(self.0.operand(index, operand))
+    }
+
+    /// The condition of entry `index`, which is a [`select`](crate::post_ops::PostOps::select).
+    pub fn condition<A: Access>(self, index: usize, condition: &'x Memory<'_, A>) -> Self {
+        Self(self.0.condition(index, condition))
+    }
+}
