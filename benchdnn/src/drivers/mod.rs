@@ -1,5 +1,7 @@
 //! The drivers: one folder and one row of [`all`] each.
 
+pub mod binary;
+pub mod eltwise;
 pub mod gnorm;
 pub mod lnorm;
 pub mod reorder;
@@ -9,5 +11,12 @@ use crate::driver::Driver;
 
 /// Every driver, at its default options; the first is the default driver.
 pub fn all() -> Vec<Box<dyn Driver>> {
-    vec![lnorm::ROW.driver(), gnorm::ROW.driver(), reorder::ROW.driver(), softmax::ROW.driver()]
+    vec![
+        lnorm::ROW.driver(),
+        gnorm::ROW.driver(),
+        reorder::ROW.driver(),
+        softmax::ROW.driver(),
+        eltwise::ROW.driver(),
+        binary::ROW.driver(),
+    ]
 }
