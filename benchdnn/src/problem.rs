@@ -70,6 +70,12 @@ pub trait Problem: fmt::Debug {
         None
     }
 
+    /// Whether most results are 0, or the same for most data, by definition, so that they need not
+    /// tell right from wrong.
+    fn is_trivial(&self) -> bool {
+        false
+    }
+
     /// Why the problem is skipped, and not failed, if the library does not implement it.
     fn unimplemented_reason(&self) -> Option<String> {
         None

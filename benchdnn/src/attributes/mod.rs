@@ -12,7 +12,7 @@ mod quantization;
 pub use arguments::{Policy, argument_name};
 pub use options::{ATTRIBUTES, AttributeSettings, Context};
 pub use post_ops::{Binary, Mask, PostOp};
-pub use quantization::{Quantization, Value};
+pub use quantization::{Quantization, Value, number};
 
 use crate::data_type::DataType;
 use crate::language::options::{defaults, word};

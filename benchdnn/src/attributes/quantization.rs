@@ -112,7 +112,7 @@ fn value(text: &str, kind: &Kind) -> Result<f32, BadValue> {
 }
 
 /// Reads a finite number.
-pub(super) fn number(text: &str) -> Result<f32, BadValue> {
+pub fn number(text: &str) -> Result<f32, BadValue> {
     match text.parse::<f32>() {
         Ok(number) if number.is_finite() => Ok(number),
         _ => Err(BadValue::new(format!("'{text}' is not a finite number"))),

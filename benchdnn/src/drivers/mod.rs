@@ -1,5 +1,7 @@
 //! The drivers: one folder and one row of [`all`] each.
 
+pub mod binary;
+pub mod eltwise;
 pub mod gnorm;
 pub mod lnorm;
 pub mod reorder;
@@ -14,7 +16,9 @@ pub fn all() -> Vec<Box<dyn Driver>> {
         lnorm::ROW.driver(),
         gnorm::ROW.driver(),
         reorder::ROW.driver(),
-        rope::ROW.driver(),
         softmax::ROW.driver(),
+        eltwise::ROW.driver(),
+        binary::ROW.driver(),
+        rope::ROW.driver(),
     ]
 }

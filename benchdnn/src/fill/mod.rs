@@ -5,6 +5,7 @@
 //! driver has a module here for its own tensors; the tensors of attributes are filled for all.
 
 mod attribute;
+pub mod elementwise;
 mod generator;
 pub mod gnorm;
 pub mod lnorm;

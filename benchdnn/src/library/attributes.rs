@@ -438,7 +438,8 @@ fn unimplemented(message: impl Into<String>) -> Refusal {
     Refusal { kind: RefusalKind::Unimplemented, message: message.into() }
 }
 
-fn eltwise(algorithm: EltwiseAlgorithm) -> norm_alg_kind_t {
+/// The C interface's enumerator.
+pub(crate) fn eltwise(algorithm: EltwiseAlgorithm) -> norm_alg_kind_t {
     match algorithm {
         EltwiseAlgorithm::Abs => norm_eltwise_abs,
         EltwiseAlgorithm::Clip => norm_eltwise_clip,
@@ -471,7 +472,8 @@ fn eltwise(algorithm: EltwiseAlgorithm) -> norm_alg_kind_t {
     }
 }
 
-fn binary(algorithm: BinaryAlgorithm) -> norm_alg_kind_t {
+/// The C interface's enumerator.
+pub(crate) fn binary(algorithm: BinaryAlgorithm) -> norm_alg_kind_t {
     match algorithm {
         BinaryAlgorithm::Add => norm_binary_add,
         BinaryAlgorithm::Div => norm_binary_div,

@@ -16,6 +16,7 @@ mod steps;
 mod wanted;
 
 pub use attributes::PrimitiveAttr;
+pub(crate) use attributes::{binary, eltwise};
 pub use connection::Connection;
 pub use functions::Opened;
 pub(crate) use functions::functions;

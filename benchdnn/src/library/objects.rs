@@ -226,14 +226,22 @@ pub(super) fn layout(library: &Library, desc: const_norm_memory_desc_t) -> Optio
     let ndims: c_int = answer(0, query(norm_query_ndims_s32))?;
     let ndims = usize::try_from(ndims).ok().filter(|&ndims| ndims > 0)?;
     let dt: norm_data_type_t = answer(norm_data_type_undef, query(norm_query_data_type))?;
-    let entries = |what| -> Option<Vec<usize>> {
+    let entries_of = |what, count: usize| -> Option<Vec<usize>> {
         let array: *const norm_dims_t = answer(ptr::null(), query(what))?;
         // SAFETY: the library writes a pointer to an array that the descriptor owns.
         let array = unsafe { array.as_ref()? };
-        array[..ndims].iter().map(|&entry| usize::try_from(entry).ok()).collect()
+        array.get(..count)?.iter().map(|&entry| usize::try_from(entry).ok()).collect()
     };
+    let entries = |what| entries_of(what, ndims);
     let dt = DataType::ALL.into_iter().find(|&known| data_type(known) == dt)?;
-    Some(Layout::strided(&entries(norm_query_dims)?, &entries(norm_query_strides)?, dt))
+    let mut layout = Layout::strided(&entries(norm_query_dims)?, &entries(norm_query_strides)?, dt);
+    let count: c_int = answer(0, query(norm_query_inner_nblks_s32)).unwrap_or(0);
+    if let Ok(count @ 1..) = usize::try_from(count) {
+        let blocks = |what| entries_of(what, count);
+        let (dimensions, sizes) = (blocks(norm_query_inner_idxs)?, blocks(norm_query_inner_blks)?);
+        layout.blocks = dimensions.into_iter().zip(sizes).collect();
+    }
+    Some(layout)
 }
 
 /// A memory object over a buffer that outlives it.

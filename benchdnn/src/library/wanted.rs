@@ -1,9 +1,11 @@
 //! The tensors of a request, and the hint of a backward one.
 
+use super::objects::CreateWithStringTag;
 use super::{Connection, MemoryDesc, PrimitiveDesc};
 use crate::data_type::DataType;
 use crate::executor::Refusal;
 use crate::tensor::{Layout, Tag};
+use norm_sys::norm_memory_desc_create_with_string_tag;
 
 /// The layout that is requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub enum Wanted {
     Null,
     /// Dense, the dimensions in this order, outermost first.
     Ordered(Vec<usize>),
+    /// Dense, with this order of dimensions and these blocks, outermost first.
+    Blocked(Vec<usize>, Vec<(usize, usize)>),
     /// These very strides.
     Strided(Layout),
 }
@@ -34,6 +38,9 @@ impl TensorRequest {
             Tag::Undef => Wanted::Null,
             tag => match tag.order(ndims).expect("checked with the descriptor") {
                 None => Wanted::Any,
+                Some(order) if !tag.blocks().is_empty() => {
+                    Wanted::Blocked(order, tag.blocks().to_vec())
+                }
                 Some(order) => Wanted::Ordered(order),
             },
         };
@@ -50,8 +57,21 @@ impl TensorRequest {
             Wanted::Any => MemoryDesc::any(connection, dims, self.data_type),
             Wanted::Null => Ok(MemoryDesc::null()),
             Wanted::Ordered(order) => MemoryDesc::ordered(connection, dims, order, self.data_type),
+            Wanted::Blocked(order, blocks) => {
+                let layout = Layout::blocked(dims, order, blocks, self.data_type);
+                MemoryDesc::blocked(connection, &layout, string_tag(connection)?)
+            }
             Wanted::Strided(layout) => MemoryDesc::strided(connection, layout),
         }
+    }
+}
+
+/// The library's function that creates a descriptor by letters.
+fn string_tag(connection: &Connection) -> Result<CreateWithStringTag, Refusal> {
+    match connection.source() {
+        None => Ok(norm_memory_desc_create_with_string_tag),
+        // SAFETY: the function of this name has oneDNN's prototype, which norm.h shares.
+        Some(library) => unsafe { library.function("memory_desc_create_with_string_tag") },
     }
 }
 

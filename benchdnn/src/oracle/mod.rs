@@ -3,7 +3,9 @@
 //! Owns one module per operation. It imports nothing of the library and shares no code with it:
 //! two implementations that agree by sharing a mistake would prove nothing.
 
+pub mod binary;
 pub mod dynamic;
+pub mod eltwise;
 pub mod estimate;
 pub mod gnorm;
 pub mod lnorm;

@@ -125,31 +125,6 @@ impl SoftmaxProblem {
     fn descriptor(&self) -> String {
         descriptor::text(&self.dims, &self.name)
     }
-
-    /// Why all results would be the same.
-    fn untold(&self) -> Option<String> {
-        if !self.direction.is_forward() {
-            return None;
-        }
-        if self.log() && self.rows().cols == 1 {
-            return Some("the logarithm of a single element's share is 0".to_owned());
-        }
-        if !self.dst_dt.is_integer() {
-            return None;
-        }
-        let name = self.dst_dt.name();
-        // A sixth of the elements have most of the sum.
-        let largest = self.attributes.gain() * 6.0 / self.rows().cols.max(6) as f32;
-        match self.algorithm {
-            Algorithm::Logsoftmax
-                if self.dst_dt == DataType::U8 || self.attributes.gain() > 8.0 =>
-            {
-                Some(format!("logarithms are outside of {name}"))
-            }
-            Algorithm::Softmax if largest < 1.0 => Some(format!("results round to 0 in {name}")),
-            _ => None,
-        }
-    }
 }
 
 impl Problem for SoftmaxProblem {
@@ -194,7 +169,8 @@ impl Problem for SoftmaxProblem {
         tags.into_iter().find_map(|(tag, option)| {
             let order = tag.order(self.dims.len()).expect("checked with the descriptor")?;
             let letters = Tag::letters(&order);
-            (!has_tag(&order)).then(|| format!("no tag {letters}, for --{option}"))
+            let listed = !tag.blocks().is_empty() || has_tag(&order);
+            (!listed).then(|| format!("no tag {letters}, for --{option}"))
         })
     }
 
@@ -253,7 +229,23 @@ impl Problem for SoftmaxProblem {
         if self.inplace && self.direction.is_forward() && !same_tags {
             return Some("in place needs src and dst of one layout".to_owned());
         }
-        self.untold()
+        None
+    }
+
+    fn is_trivial(&self) -> bool {
+        if !self.direction.is_forward() {
+            return false;
+        }
+        // A sixth of the elements have most of the sum.
+        let largest = self.attributes.gain() * 6.0 / self.rows().cols.max(6) as f32;
+        match self.algorithm {
+            // The logarithm of a single element's share is 0.
+            Algorithm::Logsoftmax => self.rows().cols == 1 || self.dst_dt == DataType::U8,
+            Algorithm::Softmax if self.dst_dt.is_integer() => {
+                largest < 1.0 || !self.attributes.post_ops.value.is_empty()
+            }
+            Algorithm::Softmax => false,
+        }
     }
 
     /// oneDNN's batches use types and post-ops of other machines and primitives, too.

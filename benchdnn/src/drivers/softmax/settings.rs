@@ -88,12 +88,16 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         set: |state, text| list(text, ',', DataType::parse).map(|list| state.dst_dts = list),
     },
     Opt {
-        info: row("stag", "abx", "Layouts of src: abx, axb, xba, letters (acb) or names (tnc)"),
-        set: |state, text| list(text, ',', Tag::parse).map(|list| state.src_tags = list),
+        info: row(
+            "stag",
+            "abx",
+            "Layouts of src: abx, axb, xba, letters (acb), names (tnc), or with blocks (aBx16b)",
+        ),
+        set: |state, text| list(text, ',', Tag::parse_blocked).map(|list| state.src_tags = list),
     },
     Opt {
         info: row("dtag", "any", "Layouts of dst; any: the library chooses"),
-        set: |state, text| list(text, ',', Tag::parse).map(|list| state.dst_tags = list),
+        set: |state, text| list(text, ',', Tag::parse_blocked).map(|list| state.dst_tags = list),
     },
     Opt {
         info: row("alg", "SOFTMAX", "SOFTMAX (softmax_accurate), LOGSOFTMAX (softmax_log)"),

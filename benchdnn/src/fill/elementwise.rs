@@ -1,0 +1,131 @@
+//! Data of elementwise functions of one tensor and of two: small whole numbers and fractions, values near
+//! the parameters and far outside of where the function changes, and values at which an exponential
+//! overflows.
+
+use super::Fill;
+use super::generator::Generator;
+use crate::data_type::DataType;
+use crate::oracle::eltwise::{Function, is_for_positive, kinks};
+use crate::oracle::post_ops::BinaryAlgorithm;
+
+/// Streams of random numbers for each tensor.
+const SRC: u64 = 0x656c_7477;
+const DIFF_DST: u64 = 0x6469_6666;
+const OPERANDS: u64 = 0x6269_6e61;
+
+/// The values of src. For differences they keep away from where the function is not smooth.
+pub fn eltwise(
+    count: usize,
+    dt: DataType,
+    function: Function,
+    smooth: bool,
+    fill: Fill,
+) -> Vec<f64> {
+    let positive = is_for_positive(function.algorithm);
+    let value = |index: usize| {
+        let mut generator = Generator::new(SRC, index);
+        match fill {
+            _ if smooth => away_from(&kinks(function), positive, &mut generator),
+            Fill::Exact => element(index, dt, function, &mut generator),
+            Fill::Random => random(index, dt, &mut generator),
+            Fill::Perf => 3.0 * generator.normal(),
+        }
+    };
+    (0..count).map(|index| dt.round(value(index))).collect()
+}
+
+/// The values of diff_dst.
+pub fn gradient(count: usize, dt: DataType) -> Vec<f64> {
+    let value = |index| {
+        let mut generator = Generator::new(DIFF_DST, index);
+        // Not 0, which hides the derivative.
+        let size = 1.0 + generator.below(15) as f64;
+        if generator.below(2) == 0 { size / 8.0 } else { -size / 8.0 }
+    };
+    (0..count).map(|index| dt.round(value(index))).collect()
+}
+
+/// The values of the source number `source` of a function of two tensors; 2 is the condition.
+pub fn operand(
+    count: usize,
+    dt: DataType,
+    algorithm: BinaryAlgorithm,
+    source: u64,
+    fill: Fill,
+) -> Vec<f64> {
+    let value = |index: usize| {
+        let mut generator = Generator::new(OPERANDS + source, index);
+        if source == 2 {
+            return generator.below(2) as f64;
+        }
+        if fill == Fill::Random {
+            return random(index, dt, &mut generator);
+        }
+        // Halves of one source and whole numbers of the other are often equal, but not always.
+        let whole = generator.below(17) as f64 - 8.0;
+        let whole = if dt == DataType::U8 { whole.abs() } else { whole };
+        match (source, algorithm) {
+            (0, _) if dt.is_integer() => whole,
+            (0, _) => whole / 2.0,
+            (_, BinaryAlgorithm::Div | BinaryAlgorithm::Mul) if whole == 0.0 => 1.0,
+            _ => whole,
+        }
+    };
+    (0..count).map(|index| dt.round(value(index))).collect()
+}
+
+/// A value of many magnitudes, sometimes infinite.
+fn random(index: usize, dt: DataType, generator: &mut Generator) -> f64 {
+    let value = generator.normal();
+    if dt.is_integer() {
+        return 40.0 * value;
+    }
+    match index % 64 {
+        7 => f64::INFINITY,
+        21 => f64::NEG_INFINITY,
+        35 => -0.0,
+        49 => value * 1e-38,
+        50 => value * 1e38,
+        _ => value * [1.0, 0.01, 10.0, 100.0][index % 4],
+    }
+}
+
+/// One of the kinds of values.
+fn element(index: usize, dt: DataType, function: Function, generator: &mut Generator) -> f64 {
+    let Function { algorithm, alpha, beta } = function;
+    let (small, fraction) = (generator.below(11) as f64, generator.below(1 << 16) as f64 / 65536.0);
+    let positive = is_for_positive(algorithm) || dt == DataType::U8;
+    let sign = if generator.below(2) == 0 && !positive { -1.0 } else { 1.0 };
+    match index % 16 {
+        0..3 => sign * small,
+        3..6 => sign * fraction,
+        6..8 => sign * 4.0 * fraction,
+        8 => sign * 0.09 * fraction,
+        9 => sign * 10.0 * small,
+        // Around the logarithm of the largest f32, its half and its quarter.
+        10 => 88.0 + fraction,
+        11 => 44.0 + fraction,
+        12 => 22.0 + fraction,
+        13 => alpha,
+        14 => beta,
+        // What is outside of the domain is NaN.
+        _ => -fraction,
+    }
+}
+
+/// A value at some distance from each of these points, and from what is not positive.
+fn away_from(points: &[f64], positive: bool, generator: &mut Generator) -> f64 {
+    const DISTANCE: f64 = 0.125;
+    for _ in 0..64 {
+        let below = generator.below(64) as f64 / 16.0;
+        let value = match positive {
+            true => 0.5 + below,
+            false => below - 2.0,
+        };
+        if points.iter().all(|point| (value - point).abs() > DISTANCE) {
+            return value;
+        }
+    }
+    // The points leave no room: beyond all of them.
+    points.iter().fold(4.0, |most: f64, point| most.max(point.ceil() + 1.0))
+}
