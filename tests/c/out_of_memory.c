@@ -309,6 +309,7 @@ static void forward(norm_primitive_attr_t attr) {
 }
 
 #include "out_of_memory_problems.h"
+#include "out_of_memory_rope.h"
 
 static void backward(norm_primitive_attr_t user) {
     norm_primitive_desc_t desc = NULL, second = NULL, softmax = NULL;
@@ -383,6 +384,7 @@ static void sequence(int threads) {
     groups();
     backward(attr);
     explanations();
+    ropes();
     enter("norm_get_last_num_threads");
     EXPECT(norm_get_last_num_threads() > 0);
     inside = 0;
@@ -451,7 +453,8 @@ int main(int argc, char **argv) {
             "norm_softmax_backward_primitive_desc_create",
             "norm_group_normalization_forward_primitive_desc_create",
             "norm_group_normalization_backward_primitive_desc_create",
-            "norm_reorder_primitive_desc_create",
+            "norm_reorder_primitive_desc_create", "norm_rope_forward_primitive_desc_create",
+            "norm_rope_backward_primitive_desc_create", "norm_rope_permute",
             "norm_primitive_desc_clone", "norm_primitive_desc_next_impl", "norm_primitive_create",
             "norm_primitive_execute", "norm_primitive_execute_many", "norm_explain",
             "norm_explain_remedies"};
