@@ -31,6 +31,7 @@
 #define NORM_HPP
 
 #include "norm_primitive.hpp"
+#include "norm_rope.hpp"
 
 #include <cstddef>
 #include <string>

@@ -310,6 +310,7 @@ static void forward(norm_primitive_attr_t attr) {
 
 #include "out_of_memory_problems.h"
 #include "out_of_memory_elementwise.h"
+#include "out_of_memory_rope.h"
 
 static void backward(norm_primitive_attr_t user) {
     norm_primitive_desc_t desc = NULL, second = NULL, softmax = NULL;
@@ -385,6 +386,7 @@ static void sequence(int threads) {
     elementwise();
     backward(attr);
     explanations();
+    ropes();
     enter("norm_get_last_num_threads");
     EXPECT(norm_get_last_num_threads() > 0);
     inside = 0;
@@ -457,6 +459,8 @@ int main(int argc, char **argv) {
             "norm_eltwise_forward_primitive_desc_create",
             "norm_eltwise_backward_primitive_desc_create", "norm_binary_primitive_desc_create",
             "norm_binary_primitive_desc_create_v2",
+            "norm_rope_forward_primitive_desc_create",
+            "norm_rope_backward_primitive_desc_create", "norm_rope_permute",
             "norm_primitive_desc_clone", "norm_primitive_desc_next_impl", "norm_primitive_create",
             "norm_primitive_execute", "norm_primitive_execute_many", "norm_explain",
             "norm_explain_remedies"};

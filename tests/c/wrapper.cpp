@@ -23,9 +23,8 @@ static void expect_that(bool holds, int line, const char *what) {
     std::fprintf(stderr, "wrapper.cpp:%d: %s\n", line, what);
 }
 #define EXPECT(condition) expect_that((condition), __LINE__, #condition)
-
 #include "group_normalization.hpp"
-
+#include "rope.hpp"
 // Expects `call` to throw `code` with a message that contains `word`.
 template <typename Call>
 static void expect_error(int line, norm_status_t code, const char *word, Call call) {
@@ -491,6 +490,7 @@ int main() {
         eltwise();
         binary();
         group_normalization();
+        rope();
         forward_and_backward(engine);
         callers_threads(engine);
         explanations(engine);

@@ -93,9 +93,7 @@ pub fn rope(p: &RopeFill, fill: Fill) -> RopeData {
         scale: (0..p.scale.0)
             .map(|_| p.scale.1.round(0.5 + scale.below(64) as f64 / 64.0))
             .collect(),
-        // Every fifth token has no slot, the others have one each, from the last slot down.
-        slots: (0..tokens.min(slots * tokens))
-            .map(|token| if token % 5 == 4 { -1.0 } else { (slots - 1 - token) as f64 })
-            .collect(),
+        // One each, from the last slot down.
+        slots: (0..tokens).map(|token| (slots - 1 - token) as f64).collect(),
     }
 }

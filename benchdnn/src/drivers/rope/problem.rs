@@ -116,9 +116,10 @@ impl Default for RopeProblem {
 impl RopeProblem {
     fn create_from(&self) -> Request {
         let ndims = self.dims.len();
-        let dst_tag = match (&self.dst_tag, self.flags.slots()) {
-            (Tag::Any, true) => &self.src_tag,
-            (tag, _) => tag,
+        // Slots need a layout, and so does the input of backward.
+        let dst_tag = match &self.dst_tag {
+            Tag::Any if self.flags.slots() || !self.direction.is_forward() => &self.src_tag,
+            tag => tag,
         };
         Request {
             src: TensorRequest::tagged(&self.src_tag, ndims, self.src_dt),
@@ -303,7 +304,7 @@ impl Problem for RopeProblem {
         let mut all = if forward {
             vec![
                 main(input, "src", Input, self.dims.clone(), self.src_dt),
-                main(output, "dst", Output, self.dst_dims(), self.dst_dt),
+                main(output, "dst", Output, self.dims.clone(), self.dst_dt),
             ]
         } else {
             vec![
@@ -393,7 +394,7 @@ impl Problem for RopeProblem {
                 pairs: self.pairs(),
                 table: (table, self.table_dt),
                 scale: (if self.flags.scale() { self.cols() } else { 0 }, DataType::F32),
-                slots: if slots { (self.dims[0], self.dst_dims()[0]) } else { (0, 0) },
+                slots: if slots { (self.dims[0], self.dims[0]) } else { (0, 0) },
             },
             fill,
         );
@@ -413,12 +414,10 @@ impl Problem for RopeProblem {
         let (cols, slots) = (self.cols(), data.get(NORM_ARG_SLOTS));
         let rows: usize = self.outer().iter().product();
         let heads = rows / self.dims[0].max(1);
-        let count: usize = self.dst_dims().iter().product();
-        // Rows of dst that no token is written to may hold anything.
-        let (mut values, mut terms) = (vec![0.0; count], vec![f64::INFINITY; count]);
+        let count: usize = self.dims.iter().product();
+        let (mut values, mut terms) = (vec![0.0; count], vec![0.0; count]);
         for row in 0..rows {
             let to = match self.flags.slots() {
-                true if slots[row / heads] < 0.0 => continue,
                 true => slots[row / heads] as usize * heads + row % heads,
                 false => row,
             };

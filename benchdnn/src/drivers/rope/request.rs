@@ -5,7 +5,7 @@ use super::shape::Angles;
 use crate::data_type::DataType;
 use crate::executor::{Prepared, Refusal};
 use crate::library::{
-    self, Connection, MemoryDesc, PrimitiveAttr, PrimitiveDesc, TensorRequest, Wanted, functions,
+    self, Connection, MemoryDesc, PrimitiveAttr, PrimitiveDesc, TensorRequest, functions,
 };
 use crate::oracle::rope::Pairing;
 use crate::tensor::Layout;
@@ -95,13 +95,7 @@ impl Request {
             MemoryDesc::strided(connection, &Layout::dense(dims, data_type))
         };
         let src = self.src.desc(connection, &p.dims)?;
-        // A given layout has the dimensions of src; dst has more rows with slots.
-        let dst = match &self.dst.wanted {
-            Wanted::Strided(layout) if layout.dims != p.dst_dims() => {
-                dense(&p.dst_dims(), self.dst.data_type)?
-            }
-            _ => self.dst.desc(connection, &p.dst_dims())?,
-        };
+        let dst = self.dst.desc(connection, &p.dims)?;
         let diff_src = self.diff_src.desc(connection, &p.dims)?;
         let position = dense(&p.position_dims(), p.position_dt)?;
         let (index, rotary) = (p.index_dim as c_int, p.rotary_dims() as norm_dim_t);

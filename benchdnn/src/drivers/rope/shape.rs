@@ -84,9 +84,6 @@ impl Flags {
     }
 }
 
-/// Slots that no token is written to.
-const FREE_SLOTS: usize = 3;
-
 impl RopeProblem {
     /// The length of a head.
     pub(super) fn cols(&self) -> usize {
@@ -135,15 +132,6 @@ impl RopeProblem {
         let mut dims = self.own_positions();
         if self.parts() > 1 {
             dims.push(self.parts());
-        }
-        dims
-    }
-
-    /// The dimensions of dst.
-    pub(super) fn dst_dims(&self) -> Vec<usize> {
-        let mut dims = self.dims.clone();
-        if self.flags.slots() {
-            dims[0] += FREE_SLOTS;
         }
         dims
     }
