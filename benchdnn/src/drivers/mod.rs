@@ -1,5 +1,6 @@
 //! The drivers: one folder and one row of [`all`] each.
 
+pub mod gated;
 pub mod gnorm;
 pub mod lnorm;
 pub mod reorder;
@@ -9,5 +10,11 @@ use crate::driver::Driver;
 
 /// Every driver, at its default options; the first is the default driver.
 pub fn all() -> Vec<Box<dyn Driver>> {
-    vec![lnorm::ROW.driver(), gnorm::ROW.driver(), reorder::ROW.driver(), softmax::ROW.driver()]
+    vec![
+        lnorm::ROW.driver(),
+        gated::ROW.driver(),
+        gnorm::ROW.driver(),
+        reorder::ROW.driver(),
+        softmax::ROW.driver(),
+    ]
 }

@@ -5,6 +5,7 @@
 //! driver has a module here for its own tensors; the tensors of attributes are filled for all.
 
 mod attribute;
+mod gated;
 mod generator;
 pub mod gnorm;
 pub mod lnorm;
@@ -13,6 +14,7 @@ mod softmax;
 mod steps;
 
 pub use attribute::{attribute, before};
+pub use gated::{GatedData, gated};
 pub use reorder::reorder;
 pub use softmax::{SoftmaxData, softmax};
 

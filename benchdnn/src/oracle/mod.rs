@@ -5,6 +5,7 @@
 
 pub mod dynamic;
 pub mod estimate;
+pub mod gated;
 pub mod gnorm;
 pub mod lnorm;
 pub mod post_ops;
