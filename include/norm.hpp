@@ -479,4 +479,6 @@ inline double data_type_epsilon(memory::data_type type) {
 } // namespace NORM_HPP_MODE
 } // namespace norm
 
+#include "norm_gated.hpp"
+
 #endif // NORM_HPP

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 
 using norm::memory;
 using dt = memory::data_type;
@@ -476,6 +477,7 @@ static void callers_threads(const norm::engine &engine) {
     EXPECT(near(static_cast<float *>(pooled.get_data_handle())[0], -30 / std::sqrt(squares + 1e-5)));
 }
 
+#include "wrapper_gated.h"
 #include "wrapper_explain.h"
 
 int main() {
@@ -487,6 +489,7 @@ int main() {
         layouts(engine);
         attributes();
         softmax();
+        gated();
         group_normalization();
         forward_and_backward(engine);
         callers_threads(engine);
