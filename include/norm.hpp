@@ -481,5 +481,6 @@ inline double data_type_epsilon(memory::data_type type) {
 } // namespace norm
 
 #include "norm_elementwise.hpp"
+#include "norm_gated.hpp"
 
 #endif // NORM_HPP

@@ -181,6 +181,7 @@ enum class primitive_kind {
     softmax = norm_softmax,
     layer_normalization = norm_layer_normalization,
     group_normalization = norm_group_normalization,
+    gated = norm_gated,
 };
 
 enum class prop_kind {

@@ -150,6 +150,9 @@ exported! {
             c"binary", c"matmul", c"resampling", c"pooling", c"reduction", c"prelu", c"softmax",
             c"layer_normalization", c"group_normalization",
         ];
+        if primitive_kind == sys::norm_gated {
+            return Ok(c"gated".as_ptr());
+        }
         Ok(numbered(primitive_kind, &names, c"unknown prim_kind"))
     }
 }

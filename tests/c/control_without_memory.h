@@ -18,6 +18,7 @@ static void names(void) {
     NAME("avx2", norm_cpu_isa2str, norm_cpu_isa_avx2);
     NAME("cpu_isa_no_hints", norm_cpu_isa_hints2str, norm_cpu_isa_no_hints);
     NAME("softmax", norm_prim_kind2str, norm_softmax);
+    NAME("gated", norm_prim_kind2str, norm_gated);
     NAME("user", norm_scratchpad_mode2str, norm_scratchpad_mode_user);
     NAME("any", norm_fpmath_mode2str, norm_fpmath_mode_any);
     NAME("f16", norm_accumulation_mode2str, norm_accumulation_mode_f16);

@@ -385,6 +385,7 @@ static void sequence(int threads) {
     groups();
     elementwise();
     backward(attr);
+    gates();
     explanations();
     ropes();
     enter("norm_get_last_num_threads");
@@ -453,6 +454,7 @@ int main(int argc, char **argv) {
             "norm_layer_normalization_backward_primitive_desc_create_v2",
             "norm_softmax_forward_primitive_desc_create",
             "norm_softmax_backward_primitive_desc_create",
+            "norm_gated_forward_primitive_desc_create", "norm_gated_backward_primitive_desc_create",
             "norm_group_normalization_forward_primitive_desc_create",
             "norm_group_normalization_backward_primitive_desc_create",
             "norm_reorder_primitive_desc_create",

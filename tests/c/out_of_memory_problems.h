@@ -60,4 +60,27 @@ static void groups(void) {
     CALL(norm_primitive_desc_destroy, (desc));
 }
 
+static void gates(void) {
+    norm_primitive_desc_t desc = NULL, second = NULL;
+    WATCH(desc);
+    CALL(norm_gated_forward_primitive_desc_create,
+            (&desc, engine, norm_forward_training, norm_eltwise_swish, norm_gate_separate, rows_desc,
+                    any_desc, any_desc, 1, 7, 1, NULL));
+    WATCH(second);
+    CALL(norm_gated_backward_primitive_desc_create,
+            (&second, engine, norm_eltwise_swish, norm_gate_separate, any_desc, any_desc, rows_desc,
+                    rows_desc, rows_desc, NULL, 1, 7, 1, desc, NULL));
+    queries(desc);
+    const norm_exec_arg_t args[] = {{NORM_ARG_SRC, memory(rows_desc, src)},
+            {NORM_ARG_SRC_1, memory(rows_desc, src)}, {NORM_ARG_DST, memory(rows_desc, dst)},
+            {NORM_ARG_DIFF_DST, memory(rows_desc, diff_dst)},
+            {NORM_ARG_DIFF_SRC, memory(rows_desc, diff_src)},
+            {NORM_ARG_DIFF_SRC_1, memory(rows_desc, dst)}};
+    execute(desc, 6, args, dst, sizeof dst);
+    execute(second, 6, args, diff_src, sizeof diff_src);
+    for (int i = 0; i < 6; ++i) CALL(norm_memory_destroy, (args[i].memory));
+    CALL(norm_primitive_desc_destroy, (second));
+    CALL(norm_primitive_desc_destroy, (desc));
+}
+
 #endif

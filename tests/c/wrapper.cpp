@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 
 using norm::memory;
 using dt = memory::data_type;
@@ -476,6 +477,7 @@ static void callers_threads(const norm::engine &engine) {
 }
 
 #include "wrapper_elementwise.h"
+#include "wrapper_gated.h"
 #include "wrapper_explain.h"
 
 int main() {
@@ -489,6 +491,7 @@ int main() {
         softmax();
         eltwise();
         binary();
+        gated();
         group_normalization();
         rope();
         forward_and_backward(engine);

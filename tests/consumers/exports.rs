@@ -37,6 +37,11 @@ fn header(name: &str) -> String {
     std::fs::read_to_string(root().join("include").join(name)).expect("the header can be read")
 }
 
+/// `norm.h` and the headers of parts that it includes.
+fn headers() -> String {
+    ["norm.h", "norm_gated.h"].map(header).concat()
+}
+
 /// Symbols of `nm -D` with the given option, without versions (`@...`).
 fn symbols(option: &str, file: &std::path::Path) -> Names {
     let table = run(command("nm").arg("-D").arg(option).arg(file));
@@ -74,7 +79,7 @@ fn committed(list: &str) -> Names {
 
 #[test]
 fn the_library_exports_what_the_header_declares() {
-    let declared = declared(&header("norm.h"));
+    let declared = declared(&headers());
     assert!(declared.len() > 50, "only {} declarations were found", declared.len());
     if std::env::var_os("NORM_BLESS").is_some() {
         let list: String = declared.iter().map(|name| format!("{name}\n")).collect();
@@ -139,7 +144,7 @@ fn the_programs_call_every_function() {
     if !has("nm") {
         return;
     }
-    let declared = declared(&header("norm.h"));
+    let declared = declared(&headers());
     let called = |programs: &[&str], language| -> Names {
         let build = |name: &&str| build(name, language);
         programs.iter().map(build).flat_map(|p| symbols("--undefined-only", &p)).collect()
@@ -153,7 +158,7 @@ fn the_programs_call_every_function() {
 /// A new function has to be called there, with failing allocations.
 #[test]
 fn every_function_runs_out_of_memory() {
-    let declared = declared(&header("norm.h"));
+    let declared = declared(&headers());
     let program = build("tests/c/out_of_memory.c", Language::C99);
     let printed = run(command(program).arg("list"));
     // The other lines are those of norm_set_verbose.

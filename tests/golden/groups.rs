@@ -35,7 +35,7 @@ fn read() -> (Tensors, Vec<(u32, Tensors)>) {
 }
 
 #[track_caller]
-fn check(status: norm_status_t) {
+pub(crate) fn check(status: norm_status_t) {
     // SAFETY: the message belongs to this thread and is valid until its next failure.
     let text = || unsafe { CStr::from_ptr(norm_get_last_error()) }.to_string_lossy();
     assert_eq!(status, norm_success, "{}", text());
@@ -54,15 +54,15 @@ fn ordered(values: &[f64], dims: &[i64], last: bool) -> Vec<f32> {
 }
 
 /// A problem's engine, stream and descriptor.
-struct Setting {
-    engine: norm_engine_t,
-    stream: norm_stream_t,
-    desc: norm_memory_desc_t,
+pub(crate) struct Setting {
+    pub(crate) engine: norm_engine_t,
+    pub(crate) stream: norm_stream_t,
+    pub(crate) desc: norm_memory_desc_t,
 }
 
 impl Setting {
     /// Executes every implementation, each on its own copy of the buffers, and calls `then` with the results.
-    fn each(
+    pub(crate) fn each(
         &self,
         pd: norm_primitive_desc_t,
         arguments: &[(i32, Vec<f32>)],

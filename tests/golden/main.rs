@@ -3,6 +3,7 @@
 //! - `vectors`: the small hand-made vectors of `tests/data/golden.txt`, for every combination of
 //!   flags
 //! - `around`: `tests/data/golden_around.txt`: residuals, gates, partial norms, flags, dynamic scales
+//! - `gated`: `tests/data/golden_gated.txt`: gated activations
 //! - `groups`: the same for groups of channels
 //! - `real`: layers of a real transformer in `benchdnn/inputs/real`
 //! - `epsilon`: published analyses of small activations and two worked examples
@@ -15,6 +16,7 @@
 mod around;
 mod epsilon;
 mod formula;
+mod gated;
 mod groups;
 mod library;
 mod real;

@@ -2,6 +2,7 @@
 
 pub mod binary;
 pub mod eltwise;
+pub mod gated;
 pub mod gnorm;
 pub mod lnorm;
 pub mod reorder;
@@ -14,6 +15,7 @@ use crate::driver::Driver;
 pub fn all() -> Vec<Box<dyn Driver>> {
     vec![
         lnorm::ROW.driver(),
+        gated::ROW.driver(),
         gnorm::ROW.driver(),
         reorder::ROW.driver(),
         softmax::ROW.driver(),

@@ -6,6 +6,7 @@
 
 mod attribute;
 pub mod elementwise;
+mod gated;
 mod generator;
 pub mod gnorm;
 pub mod lnorm;
@@ -15,6 +16,7 @@ mod softmax;
 mod steps;
 
 pub use attribute::{attribute, before};
+pub use gated::{GatedData, gated};
 pub use reorder::reorder;
 pub use rope::{RopeData, RopeFill, rope};
 pub use softmax::{SoftmaxData, softmax};

@@ -7,6 +7,7 @@ pub mod binary;
 pub mod dynamic;
 pub mod eltwise;
 pub mod estimate;
+pub mod gated;
 pub mod gnorm;
 pub mod lnorm;
 mod moved;
