@@ -415,8 +415,8 @@ NORM_API norm_status_t norm_primitive_attr_set_zero_points_v2(
         const norm_dims_t group_dims, norm_data_type_t data_type,
         int is_on_host);
 
-/* Adds a residual to src before it is normalized (layer normalization only; not
- * in oneDNN):
+/* Adds a residual to src before it is normalized (layer and group normalization;
+ * not in oneDNN):
  *
  *   sum = src + residual,  dst = normalization of sum
  *
@@ -447,8 +447,8 @@ NORM_API norm_status_t norm_primitive_attr_set_residual(
 NORM_API norm_status_t norm_primitive_attr_get_residual(
         const_norm_primitive_attr_t attr, const_norm_memory_desc_t *residual_desc,
         const_norm_memory_desc_t *sum_desc, norm_residual_rounding_t *rounding);
-/* Multiplies by f(gate), element by element (layer normalization only; not in
- * oneDNN). The flag norm_gate_input or norm_gate_output of the normalization
+/* Multiplies by f(gate), element by element (layer and group normalization; not
+ * in oneDNN). The flag norm_gate_input or norm_gate_output of the normalization
  * says where:
  *
  *   norm_gate_input   dst = normalization of src * f(gate)
@@ -467,8 +467,8 @@ NORM_API norm_status_t norm_primitive_attr_get_gate(
         const_norm_primitive_attr_t attr, const_norm_memory_desc_t *gate_desc,
         norm_alg_kind_t *alg_kind, float *alpha);
 /* RMS normalization by the mean square of the first `elements` of each row
- * (pRMSNorm, Zhang and Sennrich 2019; not in oneDNN). The whole row is
- * normalized. 0, the default, means the whole row; more than a row has is
+ * (pRMSNorm, Zhang and Sennrich 2019; layer normalization only; not in oneDNN).
+ * The whole row is normalized. 0, the default, means the whole row; more than a row has is
  * norm_invalid_arguments at the creation of the primitive descriptor, as is
  * layer normalization without norm_rms_norm. */
 NORM_API norm_status_t norm_primitive_attr_set_partial_norm(
@@ -824,86 +824,6 @@ NORM_API size_t norm_explanation_text(const norm_explanation_t *explanation,
  * warning" and "unknown remedy" for other values. Never NULL. */
 NORM_API const char *norm_warning2str(norm_explanation_warning_t warning);
 NORM_API const char *norm_remedy2str(norm_remedy_kind_t kind);
-/* ------------------------------------------------------------------------ */
-/* Group normalization                                                      */
-/* ------------------------------------------------------------------------ */
-
-/* Group normalization of a tensor of N samples, C channels and any positions. The
- * channels are divided into G groups of C/G neighbours. For each group x of a
- * sample, M elements:
- *
- *   mean = sum(x)/M, variance = sum((x - mean)^2)/M
- *   rms_norm: no mean, variance = sum(x^2)/M
- *   dst = (x - mean)/sqrt(variance + epsilon) * scale + shift
- *
- * with a scale and a shift for each channel. rms_norm is an extension: oneDNN
- * refuses it here. The bits of a group depend on its values, the data types, flags
- * and attributes alone. A group whose squares overflow or vanish in f32 is computed
- * in f64; a variance beyond f32 is stored as +Inf.
- *
- * prop_kind      norm_forward_training, which stores MEAN and VARIANCE, or
- *                norm_forward_inference
- * src_desc       N x C [x D] [x H] [x W]: 2 to 5 dimensions; f32, bf16, f16, f64, s8,
- *                u8, f8_e5m2 or f8_e4m3; any layout but "any". Channels first and
- *                last are fast
- * dst_desc       the same dimensions, any of these types, any layout or "any" (then
- *                as src)
- * groups         1 to C, a divisor of C
- * epsilon        0 or more, added to the variance
- * flags          norm_normalization_flags_t, combined with |
- * attr           may be NULL. Scales of SRC and DST, one for the tensor; eltwise,
- *                binary and sum post-operations, as for layer normalization. None
- *                if dst is f64
- *
- * Execution arguments (in: read, out: written, -: ignored)
- *                          SRC DST MEAN VARIANCE SCALE SHIFT
- *   inference               in out  -     -       if use_scale, if use_shift: in
- *   training                in out out   out      likewise
- *   use_global_stats        in out in    in       likewise
- *   rms_norm                as above, MEAN always -
- * MEAN and VARIANCE are dense N x G tensors, SCALE and SHIFT dense 1D tensors of C
- * elements, all f32. SRC and DST may share a buffer if their types and layouts are
- * the same. */
-NORM_API norm_status_t norm_group_normalization_forward_primitive_desc_create(
-        norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
-        norm_prop_kind_t prop_kind, const_norm_memory_desc_t src_desc,
-        const_norm_memory_desc_t dst_desc, norm_dim_t groups, float epsilon,
-        unsigned flags, const_norm_primitive_attr_t attr);
-
-/* The gradient. With r = 1/sqrt(variance + epsilon), d = scale*diff_dst (diff_dst
- * without use_scale) and xhat = (src - mean)*r (rms_norm: src*r), for each group of
- * M elements:
- *
- *   group norm         diff_src = r*(d - sum(d)/M - xhat*sum(d*xhat)/M)
- *   rms_norm           diff_src = r*(d - xhat*sum(d*xhat)/M)
- *   use_global_stats   diff_src = r*d
- *   for each channel   diff_scale = sum(diff_dst*xhat), diff_shift = sum(diff_dst)
- *
- * over all samples and positions. A group whose variance is +Inf, subnormal or 0 has
- * its statistics recomputed from src, unless use_global_stats is set. If a tensor is
- * f64, all arithmetic is f64 and the statistics of every group are recomputed.
- *
- * prop_kind      norm_backward, or norm_backward_data for diff_src only
- * diff_src_desc  f32, bf16, f16 or f64; any layout. "any" means the layout of src
- * diff_dst_desc  likewise
- * src_desc       f32, bf16, f16 or f64; any layout. "any" means the layout of
- *                diff_dst, or dense row-major if that is "any", too
- * groups, epsilon, flags   as forward
- * attr           may be NULL; no scales, no post-operations
- * hint_fwd_pd    may be NULL. If given, a forward group normalization with the same
- *                groups and flags
- *
- * Execution arguments: in SRC, DIFF_DST, VARIANCE, MEAN (without rms_norm), SCALE
- * (with use_scale); out DIFF_SRC and, for norm_backward, DIFF_SCALE (with
- * use_scale) and DIFF_SHIFT (with use_shift). DIFF_DST and DIFF_SRC may share a
- * buffer if their types and layouts are the same. */
-NORM_API norm_status_t norm_group_normalization_backward_primitive_desc_create(
-        norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
-        norm_prop_kind_t prop_kind, const_norm_memory_desc_t diff_src_desc,
-        const_norm_memory_desc_t diff_dst_desc,
-        const_norm_memory_desc_t src_desc, norm_dim_t groups, float epsilon,
-        unsigned flags, const_norm_primitive_desc_t hint_fwd_pd,
-        const_norm_primitive_attr_t attr);
 
 /* ------------------------------------------------------------------------ */
 /* Group normalization                                                      */
@@ -932,9 +852,9 @@ NORM_API norm_status_t norm_group_normalization_backward_primitive_desc_create(
  * groups         1 to C, a divisor of C
  * epsilon        0 or more, added to the variance
  * flags          norm_normalization_flags_t, combined with |
- * attr           may be NULL. Scales of SRC and DST, one for the tensor; eltwise,
- *                binary and sum post-operations, as for layer normalization. None
- *                if dst is f64
+ * attr           may be NULL. A residual and a gate, scales of SRC and DST, one for
+ *                the tensor; eltwise, binary and sum post-operations, as for layer
+ *                normalization. None if dst is f64
  *
  * Execution arguments (in: read, out: written, -: ignored)
  *                          SRC DST MEAN VARIANCE SCALE SHIFT
@@ -944,7 +864,8 @@ NORM_API norm_status_t norm_group_normalization_backward_primitive_desc_create(
  *   rms_norm                as above, MEAN always -
  * MEAN and VARIANCE are dense N x G tensors, SCALE and SHIFT dense 1D tensors of C
  * elements, all f32. SRC and DST may share a buffer if their types and layouts are
- * the same. */
+ * the same. With the attributes that oneDNN does not have, in RESIDUAL and GATE;
+ * out RESIDUAL_DST. */
 NORM_API norm_status_t norm_group_normalization_forward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
         norm_prop_kind_t prop_kind, const_norm_memory_desc_t src_desc,
@@ -970,14 +891,16 @@ NORM_API norm_status_t norm_group_normalization_forward_primitive_desc_create(
  * src_desc       f32, bf16, f16 or f64; any layout. "any" means the layout of
  *                diff_dst, or dense row-major if that is "any", too
  * groups, epsilon, flags   as forward
- * attr           may be NULL; no scales, no post-operations
+ * attr           may be NULL. A residual and a gate; no scales, no post-operations
  * hint_fwd_pd    may be NULL. If given, a forward group normalization with the same
  *                groups and flags
  *
  * Execution arguments: in SRC, DIFF_DST, VARIANCE, MEAN (without rms_norm), SCALE
  * (with use_scale); out DIFF_SRC and, for norm_backward, DIFF_SCALE (with
  * use_scale) and DIFF_SHIFT (with use_shift). DIFF_DST and DIFF_SRC may share a
- * buffer if their types and layouts are the same. */
+ * buffer if their types and layouts are the same. With the attributes that oneDNN
+ * does not have, in DIFF_RESIDUAL_DST, GATE, and SHIFT for an output gate with
+ * use_shift; out DIFF_GATE. */
 NORM_API norm_status_t norm_group_normalization_backward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
         norm_prop_kind_t prop_kind, const_norm_memory_desc_t diff_src_desc,

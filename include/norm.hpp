@@ -163,8 +163,8 @@ struct layer_normalization_backward : public primitive {
 // ---------------------------------------------------------------------------
 
 // Of `groups` groups of the channels, dimension 1. Execution arguments are those of
-// layer_normalization_forward, with mean and variance of N x groups elements and a
-// scale and a shift for each channel; see
+// layer_normalization_forward, those of a residual and a gate included, with mean and
+// variance of N x groups elements and a scale and a shift for each channel; see
 // norm_group_normalization_forward_primitive_desc_create.
 struct group_normalization_forward : public primitive {
     class primitive_desc : public primitive_desc_base {

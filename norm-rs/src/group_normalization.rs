@@ -16,7 +16,8 @@
 //! (Wu and He, *Group Normalization*, 2018.) The gradient is that of
 //! [`layer_normalization`](crate::layer_normalization) with groups for rows, and `diff_scale` and
 //! `diff_shift` are sums over samples and positions. The arguments are those of layer
-//! normalization, too.
+//! normalization, too, and so are [`Attr::set_residual`], [`Attr::set_gate`] and the flags that go with
+//! them: gated grouped RMS normalization is `Flags::RMS_NORM | Flags::GATE_OUTPUT`.
 //!
 //! | tensor | dimensions | element type |
 //! |---|---|---|

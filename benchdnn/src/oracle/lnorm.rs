@@ -204,6 +204,27 @@ fn values(name: &str, used: bool, given: Option<&[f64]>, count: usize, neutral: 
     given.to_vec()
 }
 
+/// Calls `fill` with how far errors move the results; `scale` has a factor per column.
+fn moved(
+    src: &[f64],
+    (epsilon, flags): (f64, Flags),
+    around: Around<'_>,
+    scale: &[f64],
+    fill: impl FnOnce(&Moved<'_>),
+) {
+    let cols = scale.len();
+    fill(&Moved {
+        cols,
+        counted: around.counted(cols),
+        src,
+        src_errors: around.src_errors,
+        epsilon,
+        flags,
+        scale: &|_, c| scale[c],
+        channel: &|_, c| c,
+    });
+}
+
 /// Forward, by the formulas at the top.
 ///
 /// # Panics
@@ -260,17 +281,7 @@ pub fn forward_with(input: &ForwardInput<'_>, around: Around<'_>) -> ForwardOutp
             });
     }
     if !around.src_errors.is_empty() {
-        let problem = Moved {
-            cols,
-            counted,
-            src,
-            src_errors: around.src_errors,
-            epsilon,
-            flags,
-            scale: &|_, c| scale[c],
-            channel: &|_, c| c,
-        };
-        problem.forward(&mut output);
+        moved(src, (epsilon, flags), around, &scale, |moved| moved.forward(&mut output));
     }
     if flags.rms_norm {
         output.mean = Vec::new();
@@ -443,18 +454,10 @@ pub fn backward_with(input: &BackwardInput<'_>, around: Around<'_>) -> BackwardO
         diff_shift_terms: sums.shift_terms,
         ..BackwardOutput::default()
     };
-    let moved = Moved {
-        cols,
-        counted: around.counted(cols),
-        src,
-        src_errors: around.src_errors,
-        epsilon: input.epsilon,
-        flags,
-        scale: &|_, c| problem.scale[c],
-        channel: &|_, c| c,
-    };
     let statistics =
         |row: usize| (problem.mean[row], reciprocal_root(variance[row], input.epsilon));
-    moved.backward(&statistics, (diff_dst, around.diff_dst_errors), &mut output);
+    moved(src, (input.epsilon, flags), around, &problem.scale, |moved| {
+        moved.backward(&statistics, (diff_dst, around.diff_dst_errors), &mut output);
+    });
     output
 }

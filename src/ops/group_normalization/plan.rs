@@ -419,7 +419,7 @@ impl<S: Sweeps> Plan<S> {
     }
 
     /// An execution without elements: statistics and sums are 0.
-    fn without_elements(&self, call: &Call<'_>, execution: &Execution<'_>) {
+    fn without_elements(&self, call: &Call<'_>) {
         for index in 0..self.shape.samples * self.shape.groups {
             // SAFETY: the outputs were checked.
             unsafe {
@@ -429,13 +429,6 @@ impl<S: Sweeps> Plan<S> {
                 if self.writes_statistics {
                     call.variance.add(index).write_unaligned(0.0);
                 }
-            }
-        }
-        for id in [sys::NORM_ARG_DIFF_SCALE, sys::NORM_ARG_DIFF_SHIFT] {
-            let out = execution.arguments.get(id).cast::<f32>();
-            for channel in 0..if out.is_null() { 0 } else { self.shape.channels } {
-                // SAFETY: as above.
-                unsafe { out.add(channel).write_unaligned(0.0) };
             }
         }
     }
@@ -466,7 +459,8 @@ impl<S: Sweeps> Implementation for Plan<S> {
         unsafe { self.padding.clear(output) };
         let Shape { samples, channels, positions, .. } = self.shape;
         if samples == 0 || positions == 0 {
-            self.without_elements(&call, execution);
+            self.without_elements(&call);
+            Sums::clear_outputs(execution, channels);
             return 1;
         }
         let rooms: usize = self.rooms().iter().sum();

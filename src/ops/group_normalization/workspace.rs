@@ -102,6 +102,17 @@ impl Sums {
         }
     }
 
+    /// Stores diff_scale and diff_shift of no elements, if they are arguments.
+    pub(super) fn clear_outputs(execution: &Execution<'_>, channels: usize) {
+        for id in [sys::NORM_ARG_DIFF_SCALE, sys::NORM_ARG_DIFF_SHIFT] {
+            let out = execution.arguments.get(id).cast::<f32>();
+            for channel in 0..if out.is_null() { 0 } else { channels } {
+                // SAFETY: the output was checked to have a value per channel.
+                unsafe { out.add(channel).write_unaligned(0.0) };
+            }
+        }
+    }
+
     /// Joins the sums of blocks of samples into diff_scale and diff_shift, if they are arguments.
     pub(super) fn join(self, execution: &Execution<'_>) {
         // The first sum is that of diff_dst.

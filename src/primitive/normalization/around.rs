@@ -228,6 +228,11 @@ impl Normalization {
             (sys::NORM_ARG_DST, sys::NORM_ARG_RESIDUAL_DST, "DST and RESIDUAL_DST"),
             (sys::NORM_ARG_DIFF_SRC, sys::NORM_ARG_DIFF_GATE, "DIFF_SRC and DIFF_GATE"),
         ];
+        if shared(sys::NORM_ARG_GATE, sys::NORM_ARG_RESIDUAL_DST) {
+            return Err(Error::invalid(
+                "args: GATE and RESIDUAL_DST share a buffer, but the gate is read after the sum is stored",
+            ));
+        }
         match outputs.into_iter().find(|(a, b, _)| shared(*a, *b)) {
             Some((_, _, names)) => {
                 Err(Error::invalid(format_args!("args: {names} are outputs and share a buffer")))
