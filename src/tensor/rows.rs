@@ -56,6 +56,13 @@ impl RowMap {
         (self.strides[last], if last == 0 { usize::MAX } else { self.dims[last].max(1) })
     }
 
+    /// The rows from a row on, itself among them, that are as far apart as those of the innermost level.
+    #[inline(always)]
+    pub(crate) fn stretch(&self, row: usize) -> usize {
+        let (_, rows) = self.innermost();
+        if self.levels <= 1 { rows } else { rows - row % rows }
+    }
+
     /// The offset of a row's first element.
     #[inline(always)]
     pub(crate) fn offset(&self, row: usize) -> usize {
@@ -79,6 +86,13 @@ impl RowMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stretches_end_where_the_distance_changes() {
+        let map = RowMap::new(&[5, 3], &[100, 10]);
+        assert_eq!([0, 1, 2, 3, 14].map(|row| map.stretch(row)), [3, 2, 1, 3, 1]);
+        assert_eq!(RowMap::new(&[5, 3], &[30, 10]).stretch(7), usize::MAX);
+    }
 
     #[test]
     fn dense_rows_merge_to_one_stride() {

@@ -17,6 +17,9 @@ pub(super) enum StatisticsUse {
     Given,
 }
 
+/// The fewest rows with constant distances for which a job of their own pays.
+const SHORTEST_STRETCH: usize = 4;
+
 /// One forward execution.
 #[derive(Clone, Copy)]
 pub(super) struct Forward {
@@ -72,6 +75,33 @@ impl Forward {
             prefetches: self.prefetches && !src.staged,
             ..*self
         }
+    }
+
+    /// Whether the kernels for several rows at once can be used although the distances between rows vary: stretches of
+    /// rows with constant distances are long enough, as the heads of a token inside a packed projection.
+    pub(super) fn has_stretches(&self) -> bool {
+        let rows = [self.src_rows, self.dst_rows].map(|rows| rows.innermost().1);
+        let even = rows == [usize::MAX; 2];
+        !even && rows.iter().all(|rows| *rows >= SHORTEST_STRETCH)
+    }
+
+    /// The stretch from a row to before `last` at the most: the job with constant distances, and its end.
+    pub(super) fn stretch(&self, row: usize, last: usize) -> (Self, usize) {
+        let maps = [self.src_rows, self.dst_rows];
+        let end = maps.iter().fold(last, |end, map| end.min(row.saturating_add(map.stretch(row))));
+        let [(src, src_rows), (dst, dst_rows)] = maps.map(|map| {
+            let (step, _) = map.innermost();
+            // Rows keep their numbers, so the address is that of a row 0, which need not exist.
+            (map.offset(row).wrapping_sub(row.wrapping_mul(step)), RowMap::every(step))
+        });
+        let job = Self {
+            src: self.src.wrapping_add(src.wrapping_mul(self.src_type.size())),
+            dst: self.dst.wrapping_add(dst.wrapping_mul(self.dst_type.size())),
+            src_rows,
+            dst_rows,
+            ..*self
+        };
+        (job, end)
     }
 
     /// The given statistics of a row; `None` if the row needs f64.

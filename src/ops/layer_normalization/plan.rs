@@ -126,9 +126,10 @@ impl Plan {
         })
     }
 
-    /// Whether the rows of src and dst follow one another without gaps, or are staged, where they may.
+    /// Whether the rows of src and dst follow one another without gaps, in stretches at least, or are staged, where they
+    /// may.
     pub(super) fn has_dense_rows(&self) -> bool {
-        let dense = |rows: &RowMap| rows.step() == Some(self.pipeline.cols);
+        let dense = |rows: &RowMap| rows.innermost().0 == self.pipeline.cols;
         self.pipeline.is_staged() || self.pipeline.maps[..2].iter().all(dense)
     }
 
@@ -228,8 +229,17 @@ impl Plan {
             return 1;
         }
         let addresses = [src, dst, std::ptr::null_mut()];
+        let has_stretches = job.has_stretches();
         pipeline.run(execution, addresses, (width, job.streams), &|staged, first, last, _| {
             match staged {
+                None if has_stretches => {
+                    let mut row = first;
+                    while row < last {
+                        let (stretch, end) = job.stretch(row, last);
+                        rows(&stretch, row, end);
+                        row = end;
+                    }
+                }
                 None => rows(&job, first, last),
                 Some(staged) => rows(&job.on(staged), first, last),
             }
