@@ -10,7 +10,7 @@ mod chunk;
 mod desc;
 mod enumerators;
 #[cfg(test)]
-mod error_table;
+mod error_tests;
 mod gating;
 mod gradient;
 mod isa;
