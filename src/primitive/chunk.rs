@@ -12,7 +12,13 @@ pub(super) struct Chunk {
     pub(super) from: *const f32,
     pub(super) to: *mut f32,
     pub(super) len: usize,
+    /// Whether whole vectors are stored past the caches; `to` is then a multiple of 64.
+    pub(super) streams: bool,
 }
+
+/// How far ahead of its use an element is asked for if results are stored past the caches: the processor's own prefetching
+/// ends with a page.
+pub(super) const AHEAD: usize = 512;
 
 /// Writes the value of an expression of vectors of the elements of a chunk, and of others. `by 4` computes four vectors at
 /// a time, for expressions of a few instructions. The expression is compiled once for whole and partial vectors.
@@ -21,16 +27,20 @@ macro_rules! each {
         each!($chunk, by 1, |$x $(, $y: $others)*| $value)
     };
     ($chunk:expr, by $vectors:literal, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {{
-        let Chunk { from, to, len } = $chunk;
+        let Chunk { from, to, len, streams } = $chunk;
         let mut i = 0;
         // SAFETY: the loops stay within the chunk and the others; the caller guarantees the instruction set.
         unsafe {
             macro_rules! vector {
                 ($at:expr, $n:expr) => {{
                     let (at, n) = ($at, $n);
+                    if streams {
+                        S::prefetch(from.wrapping_add(at + AHEAD).cast());
+                        $(S::prefetch($others.wrapping_add(at + AHEAD).cast());)*
+                    }
                     let $x = Lanes::<S>::load(from.add(at), n);
                     $(let $y = Lanes::<S>::load($others.add(at), n);)*
-                    ($value).store(to.add(at), n);
+                    ($value).put(to.add(at), n, streams);
                 }};
             }
             if $vectors > 1 {

@@ -10,7 +10,7 @@ mod chunk;
 mod desc;
 mod enumerators;
 #[cfg(test)]
-mod error_table;
+mod error_tests;
 mod gating;
 mod gradient;
 mod isa;
@@ -18,6 +18,7 @@ mod operand;
 mod padding;
 mod post_op_chain;
 mod scratchpad;
+mod step;
 mod verbose;
 
 pub(crate) use argument::{ArgumentName, OpArgument, Usage};
@@ -40,8 +41,8 @@ pub(crate) use isa::{CpuIsa, effective_level, set_cap};
 pub(crate) use operand::INPUTS;
 pub(crate) use padding::Padding;
 pub(crate) use post_op_chain::{
-    BeforePostOps, BoundChain, ChainEntry, InputRows, PostOpChain, Rows, Start, apply_chain,
-    chain_entry,
+    BoundChain, ChainEntry, InputRows, Inputs, PostOpChain, Rows, apply_chain, chain_entry,
 };
 pub(crate) use scratchpad::with_scratchpad;
+pub(crate) use step::{BeforePostOps, Start};
 pub(crate) use verbose::{Verbosity, set_verbosity, verbosity};

@@ -1,137 +1,19 @@
 //! Applies the attributes to rows of an output, in f32 and in order: the scale of src, the
 //! post-operations, the scale of dst. The chain of an elementwise primitive starts with its function of the inputs.
 
-use super::chunk::{Chunk, binary, each, eltwise, round, select};
-use super::gradient::Gradient;
+use super::chunk::{AHEAD, Chunk, binary, each, eltwise, round, select};
 use super::operand::{INPUTS, Operand, Source};
-use super::{Arguments, Attr, BinaryAlgorithm, EltwiseAlgorithm, Gating, PostOp};
+use super::step::{BeforePostOps, Step, steps};
+use super::{Arguments, Attr};
 use crate::error::Result;
-use crate::heap;
 use crate::simd::lanes::Lanes;
-use crate::simd::math::Exponent;
 use crate::simd::portable::Portable;
 use crate::simd::{Bf16, F16, FusedOp, LANES, Level, Simd, entry_points, read_scalar, unroll};
 use crate::tensor::{DataType, MemoryDesc};
-use norm_sys as sys;
 use std::mem::MaybeUninit;
 
 /// Elements that pass through the whole chain at once; they stay in the first-level cache.
 const CHUNK: usize = 1024;
-
-/// One step. `x` is the element so far.
-enum Step {
-    /// Multiplies `x` by the scale of an argument.
-    Multiply(i32, DataType),
-    /// Multiplies `x` by the reciprocal of a scale.
-    Divide(i32, DataType),
-    Eltwise {
-        algorithm: EltwiseAlgorithm,
-        alpha: f32,
-        beta: f32,
-        exponent: Exponent,
-    },
-    Binary {
-        algorithm: BinaryAlgorithm,
-        first: Source,
-        second: Option<Source>,
-    },
-    /// The gradient of an elementwise function, with the second input for diff_dst.
-    Gradient(Gradient),
-    /// Multiplies an input by the scale of an argument.
-    ScaleInput(usize, i32, DataType),
-    Sum {
-        scale: f32,
-        zero_point: f32,
-        dst: Operand,
-    },
-    /// Rounds `x` to a type of 16 bits.
-    Round(DataType),
-    /// `x*scale + shift`, with 1 added to scale if so told.
-    Affine {
-        scale: Option<Operand>,
-        shift: Option<Operand>,
-        plus_one: bool,
-    },
-    /// Multiplies `x` by the function of a gate.
-    Gate(Operand, Gating),
-}
-
-/// The function of an elementwise primitive.
-#[derive(Clone, Copy)]
-pub(crate) enum Start {
-    Eltwise {
-        algorithm: EltwiseAlgorithm,
-        alpha: f32,
-        beta: f32,
-    },
-    /// Of src or dst, and diff_dst.
-    Gradient(Gradient),
-    /// Of src0 and src1, and the condition if there is one.
-    Binary {
-        algorithm: BinaryAlgorithm,
-    },
-}
-
-impl Start {
-    fn step(self) -> Step {
-        match self {
-            Self::Eltwise { algorithm, alpha, beta } => {
-                Step::Eltwise { algorithm, alpha, beta, exponent: Exponent::new(beta) }
-            }
-            Self::Gradient(gradient) => Step::Gradient(gradient),
-            Self::Binary { algorithm } => Step::Binary {
-                algorithm,
-                first: Source::Input(1),
-                second: (algorithm == BinaryAlgorithm::Select).then_some(Source::Input(2)),
-            },
-        }
-    }
-}
-
-/// The steps of a normalization between its kernel and the attributes that all operations have, or of an elementwise
-/// primitive before them.
-#[derive(Default)]
-pub(crate) struct BeforePostOps<'a> {
-    /// The type that values are rounded to.
-    pub(crate) round: Option<DataType>,
-    /// Scale and shift, of a row, after the rounding.
-    pub(crate) parameters: [Option<&'a MemoryDesc>; 2],
-    pub(crate) plus_one: bool,
-    pub(crate) gate: Option<(&'a MemoryDesc, Gating)>,
-    pub(crate) start: Option<Start>,
-}
-
-impl Step {
-    /// The argument and type of the single element that the step reads.
-    fn value(&self) -> Option<(i32, DataType)> {
-        match self {
-            Self::Multiply(id, data_type) | Self::Divide(id, data_type) => Some((*id, *data_type)),
-            Self::Binary { first: Source::Tensor(first), second: None, .. } if first.single => {
-                Some((first.argument, first.data_type))
-            }
-            _ => None,
-        }
-    }
-
-    /// The step as a fused operation for the value that it reads, if it is one.
-    fn fused(&self, value: Option<f32>) -> Option<FusedOp> {
-        use {BinaryAlgorithm as B, EltwiseAlgorithm as E};
-        Some(match (self, value) {
-            (Self::Multiply(..), Some(value)) => FusedOp::times(value),
-            (Self::Divide(..), Some(value)) => FusedOp::times(1.0 / value),
-            (Self::Binary { algorithm: B::Add, .. }, Some(value)) => FusedOp::plus(value),
-            (Self::Binary { algorithm: B::Sub, .. }, Some(value)) => FusedOp::plus(-value),
-            (Self::Binary { algorithm: B::Mul, .. }, Some(value)) => FusedOp::times(value),
-            (Self::Eltwise { algorithm, alpha, beta, .. }, _) => match algorithm {
-                E::Relu if *alpha == 0.0 => FusedOp::between(0.0, f32::INFINITY),
-                E::Linear => FusedOp::linear(*alpha, *beta),
-                E::Clip | E::ClipV2 => FusedOp::between(*alpha, *beta),
-                _ => return None,
-            },
-            _ => return None,
-        })
-    }
-}
 
 /// Maximum number of steps: rounding, parameters, gate, both scales, or the scales of two inputs and a function of them; and
 /// every post-operation.
@@ -139,11 +21,6 @@ const MAX_STEPS: usize = super::MAX_POST_OPS + 5;
 
 /// The steps of a primitive.
 pub(crate) struct PostOpChain(Vec<Step>);
-
-/// The argument id of an operand of post-operation `at`.
-fn post_op_argument(at: usize, arg: i32) -> i32 {
-    sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(at as i32) | arg
-}
 
 /// A chain with the addresses of an execution.
 pub(crate) struct BoundChain<'a> {
@@ -172,7 +49,7 @@ impl std::ops::Deref for FusedOps {
 impl BoundChain<'_> {
     /// Whether it is one step that reads no tensors but the inputs.
     #[inline(always)]
-    fn is_one_of_inputs(&self) -> bool {
+    pub(crate) fn is_one_of_inputs(&self) -> bool {
         matches!(
             &self.steps.0[..],
             [Step::Eltwise { .. } | Step::Gradient(_)]
@@ -204,70 +81,7 @@ impl PostOpChain {
         dst: &MemoryDesc,
         order: Option<&[usize]>,
     ) -> Result<Option<Self>> {
-        let operand = |argument, desc: &MemoryDesc, data_type: Option<DataType>| {
-            let data_type = data_type.or(desc.data_type()).unwrap_or(DataType::F32);
-            Operand::new(argument, desc, data_type, dst.dims(), order)
-        };
-        let tensor = |at, arg, desc: &MemoryDesc| {
-            operand(post_op_argument(at, arg), desc, None).map(Source::Tensor)
-        };
-        let scale = |arg| {
-            let scale = attr.scales.get(arg).filter(|scale| !scale.is_dynamic())?;
-            Some((sys::NORM_ARG_ATTR_SCALES | arg, scale.data_type))
-        };
-        let mut steps = Vec::new();
-        heap::extend(&mut steps, before.round.map(Step::Round))?;
-        let parameter = |i: usize, id| match before.parameters[i] {
-            Some(desc) => Some(operand(id, desc, None)).transpose(),
-            None => Ok(None),
-        };
-        let (scale_step, shift) =
-            (parameter(0, sys::NORM_ARG_SCALE)?, parameter(1, sys::NORM_ARG_SHIFT)?);
-        if scale_step.is_some() || shift.is_some() {
-            let plus_one = before.plus_one;
-            heap::push(&mut steps, Step::Affine { scale: scale_step, shift, plus_one })?;
-        }
-        if let Some((desc, gating)) = before.gate {
-            let gate = operand(sys::NORM_ARG_GATE, desc, None)?;
-            heap::push(&mut steps, Step::Gate(gate, gating))?;
-        }
-        if let Some(start) = before.start {
-            for (input, arg) in [sys::NORM_ARG_SRC_0, sys::NORM_ARG_SRC_1].into_iter().enumerate() {
-                let step = scale(arg).map(|(id, kind)| Step::ScaleInput(input, id, kind));
-                heap::extend(&mut steps, step)?;
-            }
-            heap::push(&mut steps, start.step())?;
-        } else {
-            let multiply = scale(sys::NORM_ARG_SRC).map(|(id, kind)| Step::Multiply(id, kind));
-            heap::extend(&mut steps, multiply)?;
-        }
-        for (at, post_op) in attr.post_ops.iter().enumerate() {
-            let step = match post_op {
-                PostOp::Eltwise { algorithm, alpha, beta, .. } => Some(Step::Eltwise {
-                    algorithm: *algorithm,
-                    alpha: *alpha,
-                    beta: *beta,
-                    exponent: Exponent::new(*beta),
-                }),
-                PostOp::Binary { algorithm, src1, src2 } => Some(Step::Binary {
-                    algorithm: *algorithm,
-                    first: tensor(at, sys::NORM_ARG_SRC_1, src1)?,
-                    second: match src2 {
-                        None => None,
-                        Some(src2) => Some(tensor(at, sys::NORM_ARG_SRC_2, src2)?),
-                    },
-                }),
-                PostOp::Sum { scale, zero_point, data_type } => Some(Step::Sum {
-                    scale: *scale,
-                    zero_point: *zero_point as f32,
-                    dst: operand(sys::NORM_ARG_DST, dst, *data_type)?,
-                }),
-                PostOp::Prelu { .. } | PostOp::Depthwise(_) => None,
-            };
-            heap::extend(&mut steps, step)?;
-        }
-        let divide = scale(sys::NORM_ARG_DST).map(|(id, kind)| Step::Divide(id, kind));
-        heap::extend(&mut steps, divide)?;
+        let steps = steps(before, attr, dst, order)?;
         Ok((!steps.is_empty()).then_some(Self(steps)))
     }
 
@@ -344,7 +158,14 @@ pub(crate) unsafe fn apply_chain(
 ) {
     let (to, len) = (chunk.as_mut_ptr(), chunk.len());
     // SAFETY: guaranteed by the caller.
-    unsafe { apply::<Portable>(bound, Chunk { from: to, to, len }, at, ([to; INPUTS], others)) }
+    unsafe {
+        apply::<Portable>(
+            bound,
+            Chunk { from: to, to, len, streams: false },
+            at,
+            ([to; INPUTS], others),
+        )
+    }
 }
 
 /// Applies all steps to the elements of a row from `col` on: the first from where the chunk is read, the others where it is
@@ -364,7 +185,8 @@ unsafe fn apply<S: Simd>(
     for (i, step) in bound.steps.0.iter().enumerate() {
         let factor = bound.factors[i];
         if let Step::ScaleInput(input, ..) = step {
-            let scaled = Chunk { from: inputs[*input], to: inputs[*input], len: chunk.len };
+            let to = inputs[*input];
+            let scaled = Chunk { from: to, to, len: chunk.len, streams: false };
             each!(scaled, by 4, |x| x * factor);
             continue;
         }
@@ -410,11 +232,8 @@ unsafe fn apply_step<S: Simd>(
             Step::Round(DataType::F16) => round::<S, F16>(chunk, DataType::F16),
             Step::Round(data_type) => round::<S, Bf16>(chunk, *data_type),
             Step::Affine { scale, shift, plus_one } => {
-                let read = |operand: &Option<Operand>, which: usize, to| match operand {
-                    Some(operand) => operand.read(operands[which], at.0, at.1, to).as_ptr(),
-                    None => std::ptr::null(),
-                };
-                let (ys, zs) = (read(scale, 0, ys), read(shift, 1, zs));
+                let ys = parameter(scale, operands[0], at, ys);
+                let zs = parameter(shift, operands[1], at, zs);
                 match (scale.is_some(), shift.is_some(), *plus_one) {
                     (true, true, true) => each!(chunk, |x, y: ys, z: zs| x.mul_add(y + 1.0, z)),
                     (true, true, false) => each!(chunk, |x, y: ys, z: zs| x.mul_add(y, z)),
@@ -434,6 +253,24 @@ unsafe fn apply_step<S: Simd>(
     }
 }
 
+/// The elements of a parameter, if it is there.
+///
+/// # Safety
+/// As [`Operand::read`].
+#[inline(always)]
+unsafe fn parameter(
+    operand: &Option<Operand>,
+    start: *const u8,
+    (row, col): (usize, usize),
+    to: &mut [MaybeUninit<f32>],
+) -> *const f32 {
+    match operand {
+        // SAFETY: guaranteed by the caller.
+        Some(operand) => unsafe { operand.read(start, row, col, to).as_ptr() },
+        None => std::ptr::null(),
+    }
+}
+
 /// Rows of f32, `step` elements apart.
 pub(crate) struct Rows<'a> {
     pub(crate) start: *mut f32,
@@ -441,8 +278,16 @@ pub(crate) struct Rows<'a> {
     pub(crate) cols: usize,
     /// The column of the first element.
     pub(crate) first_col: usize,
-    /// The rows that the first step reads; the same rows if there are none.
-    pub(crate) inputs: Option<&'a [InputRows; INPUTS]>,
+    /// What the first step reads; the same rows if there is nothing else.
+    pub(crate) inputs: Option<Inputs<'a>>,
+}
+
+/// The inputs of a chain.
+#[derive(Clone, Copy)]
+pub(crate) struct Inputs<'a> {
+    pub(crate) rows: &'a [InputRows; INPUTS],
+    /// Whether results are stored past the caches, which a chain of one step can.
+    pub(crate) streams: bool,
 }
 
 /// Rows of an input of a chain, `step` elements apart. They are written if the input is scaled.
@@ -470,28 +315,34 @@ unsafe fn apply_to_rows<S: Simd>(
     for row in first..last {
         let start = rows.start.wrapping_add((row - first) * rows.step);
         let mut inputs = [start; INPUTS];
+        let mut streams = false;
         if let Some(given) = rows.inputs {
             for i in 0..INPUTS {
-                inputs[i] = given[i].start.wrapping_add((row - first) * given[i].step);
+                let InputRows { start, step } = given.rows[i];
+                inputs[i] = start.wrapping_add((row - first) * step);
             }
+            streams = given.streams && start.addr().is_multiple_of(64);
         }
         let mut col = 0;
         while col < rows.cols {
             let len = most.min(rows.cols - col);
-            let inputs = [0, 1, 2].map(
-                #[inline(always)]
-                |i: usize| inputs[i].wrapping_add(col),
-            );
             let buffers = len.min(CHUNK);
             // SAFETY: guaranteed by the caller.
             unsafe {
-                let chunk = Chunk { from: inputs[0], to: start.add(col), len };
+                let chunk = Chunk { from: inputs[0], to: start.add(col), len, streams };
                 let at = (row, rows.first_col + col);
                 let others = [&mut ys[..buffers], &mut zs[..buffers]];
                 apply::<S>(bound, chunk, at, (inputs, others));
             }
             col += len;
+            for i in 0..INPUTS {
+                inputs[i] = inputs[i].wrapping_add(len);
+            }
         }
+    }
+    if let Some(Inputs { streams: true, .. }) = rows.inputs {
+        // SAFETY: guaranteed by the caller.
+        unsafe { S::stream_fence() }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::heap::{Counted, counted};
 use crate::primitive::{
     Attr, BeforePostOps, BoundChain, ChainEntry, Execution, INPUTS, Implementation, InputRows,
-    OpArgument, Padding, PostOpChain, Rows, Start, Usage, Variant, chain_entry,
+    Inputs, OpArgument, Padding, PostOpChain, Rows, Start, Usage, Variant, chain_entry,
 };
 use crate::simd::{Level, read_scalar};
 use crate::tensor::{DataType, MAX_NDIMS, MemoryDesc, RowMap};
@@ -28,6 +28,8 @@ const DIRECT: usize = 16 * 1024;
 const FEWEST: usize = 1024;
 /// Rows of a unit if a tensor is strided in the last dimension: adjacent rows share cache lines.
 const ROWS_OF_STRIDED: usize = 32;
+/// The fewest columns of rows that are read in place one by one, if their distances vary.
+const LONG: usize = 128;
 /// Units per thread, so that a delayed thread holds up the others little.
 const UNITS_PER_THREAD: usize = 4;
 const LINE: usize = 64;
@@ -148,12 +150,12 @@ impl Side {
         }
     }
 
-    /// Whether rows are dense f32 at an address, `rows` at a time.
-    fn is_direct(&self, address: *mut u8) -> bool {
+    /// Whether rows are dense f32 at an address and one or several of them are read in place.
+    fn is_direct(&self, address: *mut u8, one: bool) -> bool {
         self.data_type == DataType::F32
             && self.step == 1
             && !self.scaled
-            && self.rows.step().is_some()
+            && (one || self.rows.step().is_some())
             && address.cast::<f32>().is_aligned()
     }
 
@@ -220,6 +222,8 @@ struct Plan<'a> {
     /// Whether the inputs and the output are read and written in place.
     direct: [bool; INPUTS],
     direct_dst: bool,
+    in_place: bool,
+    /// Whether the output is stored past the caches: from a buffer, or as it is computed.
     streams: bool,
     /// Rows and columns of a unit. The first columns are fewer by `shift`, so that lines of dst are whole.
     unit: (usize, usize),
@@ -271,11 +275,15 @@ impl Vectorized {
         // SAFETY: the execution's buffers were checked.
         let bound = unsafe { self.chain.bind(execution.arguments) };
         let dst = execution.arguments.get(self.output.id);
+        let sides = || self.inputs.iter().chain([&self.output]);
+        let strided = sides().any(|side| side.step > 1);
+        let uneven = sides().any(|side| side.rows.step().is_none());
+        let one_row = !strided && uneven && self.cols >= LONG;
         let mut addresses = [dst; INPUTS];
         let mut direct = [true; INPUTS];
         for (i, input) in self.inputs.iter().enumerate() {
             addresses[i] = execution.arguments.get(input.id);
-            direct[i] = input.is_direct(addresses[i]);
+            direct[i] = input.is_direct(addresses[i], one_row);
         }
         let inputs = &addresses[..self.inputs.len()];
         let streams = Schedule::streams_once(self.bytes, width)
@@ -283,14 +291,18 @@ impl Vectorized {
             && !inputs.contains(&dst)
             && !bound.read(dst);
         // A sum, or an operand at the same address, reads dst before it is overwritten.
-        let direct_dst = self.output.is_direct(dst) && !streams && !bound.read(dst);
-        let most = if direct_dst && direct == [true; INPUTS] { DIRECT } else { BUFFERED };
-        let strided = self.inputs.iter().chain([&self.output]).any(|side| side.step > 1);
+        let direct_dst = self.output.is_direct(dst, one_row)
+            && !bound.read(dst)
+            && (!streams || bound.is_one_of_inputs());
+        let in_place = direct_dst && direct == [true; INPUTS];
+        let most = if in_place { DIRECT } else { BUFFERED };
         let share = self.rows * self.cols / (width * UNITS_PER_THREAD);
         let size = share.next_multiple_of(LINE).clamp(FEWEST, most);
         let unit = if strided {
             let rows = ROWS_OF_STRIDED.min(self.rows);
             (rows, (BUFFERED / rows).min(self.cols))
+        } else if one_row {
+            (1, size.min(self.cols))
         } else if self.cols <= size {
             ((size / self.cols).min(self.rows), self.cols)
         } else {
@@ -302,14 +314,34 @@ impl Vectorized {
         } else {
             0
         };
-        Plan { bound, addresses, dst, direct, direct_dst, streams, unit, shift }
+        Plan { bound, addresses, dst, direct, direct_dst, in_place, streams, unit, shift }
     }
 
     /// Computes units, which are counted along columns.
     fn units(&self, plan: &Plan<'_>, chunks: usize, units: Range<usize>) {
+        if plan.in_place {
+            self.each_unit(plan, None, chunks, units);
+        } else {
+            self.buffered_units(plan, chunks, units);
+        }
+    }
+
+    /// Problems in place do without the room that this takes.
+    #[inline(never)]
+    fn buffered_units(&self, plan: &Plan<'_>, chunks: usize, units: Range<usize>) {
         const EMPTY: Buffer = Buffer([const { MaybeUninit::uninit() }; BUFFERED]);
         let mut buffers =
             Buffers { inputs: [EMPTY; INPUTS], output: EMPTY, filled: [(0, 0); INPUTS] };
+        self.each_unit(plan, Some(&mut buffers), chunks, units);
+    }
+
+    fn each_unit(
+        &self,
+        plan: &Plan<'_>,
+        mut buffers: Option<&mut Buffers>,
+        chunks: usize,
+        units: Range<usize>,
+    ) {
         let ((height, width), shift) = (plan.unit, plan.shift);
         for unit in units {
             let (group, chunk) = (unit / chunks, unit % chunks);
@@ -317,29 +349,38 @@ impl Vectorized {
             let rows = first..self.rows.min(first + height);
             let start = (chunk * width).saturating_sub(shift);
             let cols = start..self.cols.min((chunk + 1) * width - shift);
-            self.unit(plan, &mut buffers, rows, cols);
+            self.unit(plan, buffers.as_deref_mut(), rows, cols);
         }
     }
 
-    fn unit(&self, plan: &Plan<'_>, buffers: &mut Buffers, rows: Range<usize>, cols: Range<usize>) {
+    fn unit(
+        &self,
+        plan: &Plan<'_>,
+        mut buffers: Option<&mut Buffers>,
+        rows: Range<usize>,
+        cols: Range<usize>,
+    ) {
         let (first, last) = (rows.start, rows.end);
         let mut inputs = [InputRows { start: std::ptr::null_mut(), step: 0 }; INPUTS];
         for (i, side) in self.inputs.iter().enumerate() {
-            inputs[i] = if plan.direct[i] {
-                side.in_place(plan.addresses[i], first, cols.start)
-            } else {
-                let (buffer, filled) = (&mut buffers.inputs[i], &mut buffers.filled[i]);
-                self.packed(side, plan.addresses[i], (buffer, filled), (&rows, &cols))
+            inputs[i] = match &mut buffers {
+                Some(buffers) if !plan.direct[i] => {
+                    let (buffer, filled) = (&mut buffers.inputs[i], &mut buffers.filled[i]);
+                    self.packed(side, plan.addresses[i], (buffer, filled), (&rows, &cols))
+                }
+                _ => side.in_place(plan.addresses[i], first, cols.start),
             };
         }
-        let output = if plan.direct_dst {
-            self.output.in_place(plan.dst, first, cols.start)
-        } else {
-            InputRows { start: buffers.output.start(), step: cols.len() }
+        let output = match &mut buffers {
+            Some(buffers) if !plan.direct_dst => {
+                InputRows { start: buffers.output.start(), step: cols.len() }
+            }
+            _ => self.output.in_place(plan.dst, first, cols.start),
         };
         let InputRows { start, step } = output;
+        let staged = Inputs { rows: &inputs, streams: plan.streams && plan.direct_dst };
         let staged =
-            Rows { start, step, cols: cols.len(), first_col: cols.start, inputs: Some(&inputs) };
+            Rows { start, step, cols: cols.len(), first_col: cols.start, inputs: Some(staged) };
         // SAFETY: the execution's buffers were checked, units are given out once, and the machine has the level.
         unsafe {
             (self.apply)(&plan.bound, &staged, first, last);

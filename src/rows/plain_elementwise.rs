@@ -5,8 +5,8 @@ use super::plain::PlainTensor;
 use crate::error::Result;
 use crate::heap::{Counted, counted};
 use crate::primitive::{
-    BoundChain, Execution, INPUTS, Implementation, InputRows, Padding, PostOpChain, Rows, Variant,
-    chain_entry,
+    BoundChain, Execution, INPUTS, Implementation, InputRows, Inputs, Padding, PostOpChain, Rows,
+    Variant, chain_entry,
 };
 use crate::simd::Level;
 use crate::threads::Length;
@@ -113,7 +113,8 @@ impl Reference {
         let mut results = [0.0f32; CHUNK];
         let inputs = values.each_mut().map(|v| InputRows { start: v.as_mut_ptr(), step: CHUNK });
         let start = results.as_mut_ptr();
-        let rows = Rows { start, step: CHUNK, cols: count, first_col, inputs: Some(&inputs) };
+        let inputs = Some(Inputs { rows: &inputs, streams: false });
+        let rows = Rows { start, step: CHUNK, cols: count, first_col, inputs };
         // SAFETY: as above; every machine has the level, and rows are given out once.
         unsafe {
             chain_entry(Level::Portable)(&shared.bound, &rows, row, row + 1);

@@ -141,6 +141,16 @@ impl<S: Simd> Lanes<S> {
         unsafe { if n == LANES { S::store(p, self.0) } else { S::store_n(p, self.0, n) } }
     }
 
+    /// [`store`](Self::store), past the caches if so told and all lanes are stored.
+    ///
+    /// # Safety
+    /// As [`store`](Self::store); streamed, the address is a multiple of 64.
+    #[inline(always)]
+    pub(crate) unsafe fn put(self, p: *mut f32, n: usize, streams: bool) {
+        // SAFETY: the caller's.
+        unsafe { if streams && n == LANES { S::stream(p, self.0) } else { self.store(p, n) } }
+    }
+
     /// One number in all lanes.
     #[inline(always)]
     pub(crate) fn all(self, x: f32) -> Self {

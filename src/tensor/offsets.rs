@@ -56,10 +56,14 @@ impl DimOffsets {
     pub(crate) fn offset(&self, index: usize) -> usize {
         match self {
             Self::Plain { stride } => index * stride,
-            Self::Blocked(levels) => levels
-                .iter()
-                .map(|level| index / level.divisor % level.modulus * level.stride)
-                .sum(),
+            Self::Blocked(levels) => {
+                // Not `sum`, which may stay a call.
+                let mut offset = 0;
+                for level in levels {
+                    offset += index / level.divisor % level.modulus * level.stride;
+                }
+                offset
+            }
         }
     }
 }

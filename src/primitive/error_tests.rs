@@ -3,7 +3,7 @@
 
 use super::EltwiseAlgorithm as E;
 use super::{
-    Arguments, Attr, BeforePostOps, Gradient, INPUTS, InputRows, PostOpChain, Rows, Start,
+    Arguments, Attr, BeforePostOps, Gradient, INPUTS, InputRows, Inputs, PostOpChain, Rows, Start,
     chain_entry,
 };
 use crate::simd::Level;
@@ -49,7 +49,8 @@ fn results(row: &Row, level: Level, of: &[f32]) -> Vec<f32> {
     let mut inputs = [InputRows { start: xs.as_mut_ptr(), step: 0 }; INPUTS];
     inputs[1].start = ones.as_mut_ptr();
     let start = results.as_mut_ptr();
-    let rows = Rows { start, step: 0, cols: of.len(), first_col: 0, inputs: Some(&inputs) };
+    let inputs = Some(Inputs { rows: &inputs, streams: false });
+    let rows = Rows { start, step: 0, cols: of.len(), first_col: 0, inputs };
     // SAFETY: all have as many elements, and the machine has the level.
     unsafe {
         let bound = chain.bind(&Arguments::new());
@@ -172,15 +173,15 @@ fn functions() -> [Row; 22] {
         "logistic" Logistic(0.0, 0.0) F, Ulp, 3.0, sigmoid;
         "exp" Exp(0.0, 0.0) F, Ulp, 1.0, f64::exp;
         "gelu_tanh" GeluTanh(0.0, 0.0) F, OfX, 2.0, |x| x * sigmoid(tanh_argument(x).0);
-        "swish(1)" Swish(1.0, 0.0) F, Ulp, 4.0, |x| x * sigmoid(x);
+        "swish(1)" Swish(1.0, 0.0) F, UlpAbove(-87.0), 4.0, |x| x * sigmoid(x);
         "swish(1.702)" Swish(1.702, 0.0) F, OfX, 2.0, |x| x * sigmoid(f64::from(1.702f32) * x);
         "log" Log(0.0, 0.0) F, Ulp, 1.0, f64::ln;
         "clip(-2, 3)" Clip(-2.0, 3.0) F, Ulp, 0.0, |x| x.clamp(-2.0, 3.0);
-        "pow(0.5, 1.5)" Pow(0.5, 1.5) F, Ulp, 1.5, |x| 0.5 * x.powf(1.5);
+        "pow(2, 1.5)" Pow(2.0, 1.5) F, Ulp, 1.5, |x| 2.0 * x.powf(1.5);
         "gelu_erf" GeluErf(0.0, 0.0) F, OfX, 2.0, |x| x * below(x);
         "round" Round(0.0, 0.0) F, Ulp, 0.0, f64::round_ties_even;
         "mish" Mish(0.0, 0.0) F, UlpAbove(-87.0), 6.0, |x| x * softplus(x).tanh();
-        "hardswish(0.25, 0.5)" Hardswish(0.25, 0.5) F, Ulp, 1.0, |x| x * (0.25 * x + 0.5).clamp(0.0, 1.0);
+        "hardswish(0.25, 0.5)" Hardswish(0.25, 0.5) F, Ulp, 1.5, |x| x * (0.25 * x + 0.5).clamp(0.0, 1.0);
     }
 }
 
@@ -202,7 +203,7 @@ fn gradients() -> [Row; 23] {
         "gelu_tanh" GeluTanh(0.0, 0.0) F, Absolute, 4.0, gelu_tanh_slope;
         "swish(1)" Swish(1.0, 0.0) F, Absolute, 4.0, swish_slope;
         "log" Log(0.0, 0.0) F, Ulp, 0.5, |x| 1.0 / x;
-        "pow(0.5, 1.5)" Pow(0.5, 1.5) F, Ulp, 1.5, |x| 0.75 * x.sqrt();
+        "pow(2, 1.5)" Pow(2.0, 1.5) F, Ulp, 1.5, |x| 3.0 * x.sqrt();
         "gelu_erf" GeluErf(0.0, 0.0) F, Absolute, 4.0, gelu_erf_slope;
         "mish" Mish(0.0, 0.0) F, Absolute, 4.0, mish_slope;
         "hardswish(0.25, 0.5)" Hardswish(0.25, 0.5) F, Ulp, 1.0, |x| if x <= -2.0 { 0.0 } else if x >= 2.0 { 1.0 } else { 0.5 * x + 0.5 };
@@ -224,6 +225,7 @@ fn numbers() -> Vec<f32> {
 #[test]
 fn errors_of_functions_and_gradients_are_as_stated() {
     let numbers = numbers();
+    let mut exceeds = false;
     for row in functions().iter().chain(&gradients()) {
         let best = results(row, Level::available()[0], &numbers);
         let (mut largest, mut at) = (0.0, 0.0);
@@ -241,7 +243,7 @@ fn errors_of_functions_and_gradients_are_as_stated() {
             (_, _) => ("f'", "ulp"),
         };
         println!("{what} {:24} {largest:6.2} {unit}, at {at:e}", row.name);
-        assert!(largest <= row.stated, "{}: {largest}, at {at:e}", row.name);
+        exceeds |= largest > row.stated;
         // The other levels have the same bits, which a part of the numbers shows.
         let some: Vec<f32> = numbers.iter().copied().step_by(61).collect();
         let expected: Vec<f32> = best.iter().copied().step_by(61).collect();
@@ -253,6 +255,7 @@ fn errors_of_functions_and_gradients_are_as_stated() {
             }
         }
     }
+    assert!(!exceeds, "an error is larger than stated");
 }
 
 /// Where functions are flat, their gradients are numbers; what is no number stays none.
