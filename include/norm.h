@@ -918,13 +918,15 @@ NORM_API norm_status_t norm_group_normalization_backward_primitive_desc_create(
  *
  *   norm_softmax_accurate   dst = exp(x - m) / s
  *   norm_softmax_log        dst = (x - m) - log(s)
+ *   norm_softmax_accurate_inf_as_zero   as the first, and 0 for a row of -Inf alone
  *
  * Arithmetic is f32, sums of more than a few hundred elements f64; the bits depend
  * on none of the instruction set, the threads and the layouts. A row with NaN or
  * +Inf, or of -Inf alone, becomes NaN.
  *
  * prop_kind      norm_forward_training or norm_forward_inference, which are the same
- * alg_kind       norm_softmax_accurate or norm_softmax_log
+ * alg_kind       norm_softmax_accurate, norm_softmax_log or
+ *                norm_softmax_accurate_inf_as_zero
  * src_desc       1 to 12 dimensions; f32, bf16, f16, s8, u8, f8_e5m2 or f8_e4m3; a
  *                layout of its own
  * dst_desc       the same dimensions, any of these types, any layout or "any" (then
@@ -947,6 +949,7 @@ NORM_API norm_status_t norm_softmax_forward_primitive_desc_create(
  *
  *   norm_softmax_accurate   diff_src = dst*(diff_dst - sum(diff_dst*dst))
  *   norm_softmax_log        diff_src = diff_dst - exp(dst)*sum(diff_dst)
+ *   norm_softmax_accurate_inf_as_zero   as the first
  *
  * diff_src_desc  f32, bf16 or f16, any layout or "any" (then as diff_dst)
  * diff_dst_desc  likewise (then as dst)

@@ -241,6 +241,7 @@ enum class algorithm {
     binary_select = norm_binary_select,
     softmax_accurate = norm_softmax_accurate,
     softmax_log = norm_softmax_log,
+    softmax_accurate_inf_as_zero = norm_softmax_accurate_inf_as_zero,
 };
 
 enum class normalization_flags : unsigned {

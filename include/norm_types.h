@@ -323,7 +323,9 @@ typedef enum {
     norm_binary_ne = 0x1fffb,
     norm_binary_select = 0x1fffc, /* src2 != 0 ? x : src1 */
     norm_softmax_accurate = 0x30000,
-    norm_softmax_log = 0x30001 /* the logarithm of the above */
+    norm_softmax_log = 0x30001, /* the logarithm of the above */
+    norm_softmax_accurate_inf_as_zero = 0x01000000 /* the first, but a row of -Inf gives
+                                                    * zeros */
 } norm_alg_kind_t;
 
 /* Functions applied in order to each element of a primitive's output before

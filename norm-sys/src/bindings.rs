@@ -1232,6 +1232,7 @@ pub const norm_binary_ne: norm_alg_kind_t = 131067;
 pub const norm_binary_select: norm_alg_kind_t = 131068;
 pub const norm_softmax_accurate: norm_alg_kind_t = 196608;
 pub const norm_softmax_log: norm_alg_kind_t = 196609;
+pub const norm_softmax_accurate_inf_as_zero: norm_alg_kind_t = 16777216;
 pub type norm_alg_kind_t = ::core::ffi::c_uint;
 #[repr(C)]
 #[derive(Debug)]

@@ -139,6 +139,8 @@ fn backward<'py>(
 ///     ones.
 /// axis : int
 ///     The dimension of the rows, from 0, or from -1 for the last.
+/// inf_as_zero : bool
+///     Whether a row of -Inf alone, as masks make it, becomes zeros.
 /// out : array of the shape of src
 ///     Where the result is written, in any of the types of src; src itself computes in place. It may be
 ///     left out unless src has elements of int8 or uint8.
@@ -152,13 +154,16 @@ fn backward<'py>(
 /// TypeError, ValueError
 ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
-#[pyo3(signature = (src, axis=-1, *, out=None), text_signature = "(src, axis=-1, *, out=None)")]
+#[pyo3(signature = (src, axis=-1, *, inf_as_zero=false, out=None),
+       text_signature = "(src, axis=-1, *, inf_as_zero=False, out=None)")]
 pub(crate) fn softmax<'py>(
     src: &Bound<'py, PyAny>,
     axis: i64,
+    inf_as_zero: bool,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    forward(Algorithm::Accurate, src, axis, out)
+    let algorithm = if inf_as_zero { Algorithm::AccurateInfAsZero } else { Algorithm::Accurate };
+    forward(algorithm, src, axis, out)
 }
 
 /// The logarithm of softmax along one dimension of an array.

@@ -12,7 +12,7 @@ use std::ffi::c_int;
 
 fn algorithm(code: sys::norm_alg_kind_t) -> Result<SoftmaxAlgorithm> {
     SoftmaxAlgorithm::of_code(code).ok_or_else(|| {
-        let text = format_args!("alg_kind: {code:#x} is neither softmax_accurate nor softmax_log");
+        let text = format_args!("alg_kind: {code:#x} is none of softmax_accurate, softmax_log and softmax_accurate_inf_as_zero");
         Error::invalid(text)
     })
 }

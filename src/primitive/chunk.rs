@@ -16,6 +16,10 @@ pub(super) struct Chunk {
     pub(super) streams: bool,
 }
 
+/// How far ahead of its use an element is asked for if results are stored past the caches: the processor's own prefetching
+/// ends with a page.
+pub(super) const AHEAD: usize = 512;
+
 /// Writes the value of an expression of vectors of the elements of a chunk, and of others. `by 4` computes four vectors at
 /// a time, for expressions of a few instructions. The expression is compiled once for whole and partial vectors.
 macro_rules! each {
@@ -30,6 +34,10 @@ macro_rules! each {
             macro_rules! vector {
                 ($at:expr, $n:expr) => {{
                     let (at, n) = ($at, $n);
+                    if streams {
+                        S::prefetch(from.wrapping_add(at + AHEAD).cast());
+                        $(S::prefetch($others.wrapping_add(at + AHEAD).cast());)*
+                    }
                     let $x = Lanes::<S>::load(from.add(at), n);
                     $(let $y = Lanes::<S>::load($others.add(at), n);)*
                     ($value).put(to.add(at), n, streams);

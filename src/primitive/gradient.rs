@@ -1,7 +1,7 @@
 //! Gradients of elementwise functions, over chunks of f32: `diff_src = diff_dst * f'(src)`, some of them from dst.
 
 use super::EltwiseAlgorithm;
-use super::chunk::{Chunk, each};
+use super::chunk::{AHEAD, Chunk, each};
 use crate::simd::lanes::Lanes;
 use crate::simd::math::{self, Exponent};
 use crate::simd::{LANES, Simd, unroll};
@@ -95,7 +95,7 @@ impl Gradient {
         match self.algorithm {
             E::Tanh => each!(chunk, |d, y: ys| y * d.neg_mul_add(d, d.all(1.0))),
             E::Elu => each!(chunk, |d, y: ys| d.all(0.0).lt(d).select(y, y * (d + a))),
-            E::Sqrt => each!(chunk, |d, y: ys| y / (d * 2.0)),
+            E::Sqrt => each!(chunk, |d, y: ys| y * 0.5 / d),
             E::Logistic => each!(chunk, |d, y: ys| y * d.neg_mul_add(d, d)),
             E::Exp => each!(chunk, by 4, |d, y: ys| y * d),
             E::ClipV2 => {

@@ -11,7 +11,7 @@ mod desc;
 mod dynamic;
 mod enumerators;
 #[cfg(test)]
-mod error_table;
+mod error_tests;
 mod gating;
 mod gradient;
 mod isa;

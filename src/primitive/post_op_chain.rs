@@ -1,7 +1,7 @@
 //! Applies the attributes to rows of an output, in f32 and in order: the scale of src, the
 //! post-operations, the scale of dst. The chain of an elementwise primitive starts with its function of the inputs.
 
-use super::chunk::{Chunk, binary, each, eltwise, round, select};
+use super::chunk::{AHEAD, Chunk, binary, each, eltwise, round, select};
 use super::operand::{INPUTS, Operand, Source};
 use super::step::{BeforePostOps, Step, steps};
 use super::{Arguments, Attr};

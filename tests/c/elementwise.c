@@ -54,6 +54,15 @@ static void fill(tensor_t *t, int positive, size_t shift) {
             tensor_set(t, r, c, number(r * t->cols + c + shift, positive));
 }
 
+/* The bits of the first implementation, with which those of the others are compared. */
+static unsigned char kept[16 * COUNT];
+
+static void expect_kept_bits(const tensor_t *t, int first) {
+    EXPECT(t->bytes <= sizeof kept);
+    if (first) memcpy(kept, t->data, t->bytes);
+    EXPECT(memcmp(kept, t->data, t->bytes) == 0);
+}
+
 static void forward_of(const function_t *f, norm_format_tag_t src_tag, norm_format_tag_t dst_tag) {
     tensor_t tensors[2] = {tensor_in(dims, norm_f32, src_tag), tensor_in(dims, norm_f32, dst_tag)};
     const int ids[] = {NORM_ARG_SRC, NORM_ARG_DST};
@@ -62,6 +71,7 @@ static void forward_of(const function_t *f, norm_format_tag_t src_tag, norm_form
     fill(&tensors[0], f->positive, 0);
     MUST(norm_eltwise_forward_primitive_desc_create(&pd, engine, norm_forward_training, f->alg,
             tensors[0].desc, tensors[1].desc, f->alpha, f->beta, NULL));
+    int implementations = 0;
     do {
         int wrong = 0;
         tensor_t in_place[2] = {tensors[0], tensors[0]};
@@ -74,6 +84,7 @@ static void forward_of(const function_t *f, norm_format_tag_t src_tag, norm_form
                         function_value(f, x), fabs(x) + 0.1);
             }
         EXPECT(wrong == 0);
+        expect_kept_bits(&tensors[1], implementations++ == 0);
         if (src_tag != dst_tag) continue;
         unsigned char *first = malloc(tensors[0].bytes);
         memcpy(first, tensors[0].data, tensors[0].bytes);
@@ -101,6 +112,7 @@ static void backward_of(const function_t *f, norm_format_tag_t tag) {
             tensor_set(&tensors[0], r, c, function_value(f, tensor_get(&tensors[0], r, c)));
     MUST(norm_eltwise_backward_primitive_desc_create(&pd, engine, f->alg, tensors[2].desc,
             tensors[1].desc, tensors[0].desc, f->alpha, f->beta, NULL, NULL));
+    int implementations = 0;
     do {
         int wrong = 0;
         memset(tensors[2].data, TENSOR_FILL, tensors[2].bytes);
@@ -111,6 +123,7 @@ static void backward_of(const function_t *f, norm_format_tag_t tag) {
                 wrong += !close_to(tensor_get(&tensors[2], r, c), y * function_slope(f, x), fabs(y));
             }
         EXPECT(wrong == 0);
+        expect_kept_bits(&tensors[2], implementations++ == 0);
     } while (norm_primitive_desc_next_impl(pd) == norm_success);
     MUST(norm_primitive_desc_destroy(pd));
     for (int i = 0; i < 3; ++i) tensor_free(&tensors[i]);
@@ -168,6 +181,7 @@ static void binary_of(norm_alg_kind_t alg, const norm_dim_t *const of[3],
     }
     MUST(norm_binary_primitive_desc_create_v2(&pd, engine, alg, t[0].desc, t[1].desc,
             alg == norm_binary_select ? t[2].desc : NULL, t[3].desc, attr));
+    int implementations = 0;
     do {
         int wrong = 0;
         for (size_t r = 0; r < t[3].rows; ++r)
@@ -186,6 +200,7 @@ static void binary_of(norm_alg_kind_t alg, const norm_dim_t *const of[3],
                                                     : 0.75 * element_ulp(types[2], want));
             }
         EXPECT(wrong == 0);
+        expect_kept_bits(&t[3], implementations++ == 0);
     } while (norm_primitive_desc_next_impl(pd) == norm_success);
     MUST(norm_primitive_desc_destroy(pd));
     MUST(norm_primitive_attr_destroy(attr));
@@ -273,11 +288,16 @@ static void edges(void) {
     for (size_t i = 0; i < 5000003; ++i) tensor_set(&t[0], 0, i, number(i, 0));
     MUST(norm_eltwise_forward_primitive_desc_create(&pd, engine, norm_forward_inference,
             norm_eltwise_linear, t[0].desc, t[1].desc, 2, 1, NULL));
-    run(pd, 2, ids, t);
-    int wrong = 0;
-    for (size_t i = 0; i < 5000003; ++i)
-        wrong += tensor_get(&t[1], 0, i) != 2 * number(i, 0) + 1;
-    EXPECT(wrong == 0);
+    for (int threads = 1; threads <= 3; threads += 2) {
+        int wrong = 0;
+        MUST(norm_set_num_threads(threads));
+        memset(t[1].data, TENSOR_FILL, t[1].bytes);
+        run(pd, 2, ids, t);
+        for (size_t i = 0; i < 5000003; ++i)
+            wrong += tensor_get(&t[1], 0, i) != 2 * number(i, 0) + 1;
+        EXPECT(wrong == 0);
+    }
+    MUST(norm_set_num_threads(0));
     MUST(norm_primitive_desc_destroy(pd));
     for (int i = 0; i < 2; ++i) tensor_free(&t[i]);
 }

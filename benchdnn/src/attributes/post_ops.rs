@@ -170,11 +170,8 @@ fn one(text: &str) -> Result<PostOp, BadValue> {
 fn eltwise(pieces: &mut Pieces<'_>, algorithm: EltwiseAlgorithm) -> Result<PostOp, BadValue> {
     let alpha = pieces.next(number)?.unwrap_or(0.0);
     let beta = pieces.next(number)?.unwrap_or(0.0);
-    // oneDNN's interface has had no scale of an eltwise since 3.0.
-    pieces.next(|text| match number(text)? {
-        1.0 => Ok(()),
-        _ => Err(BadValue::new("the scale of an eltwise can only be 1")),
-    })?;
+    // oneDNN's interface has had no scale of an eltwise since 3.0; its batch files still have some.
+    pieces.next(number)?;
     Ok(PostOp::Eltwise { algorithm, alpha, beta })
 }
 

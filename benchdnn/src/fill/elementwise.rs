@@ -116,12 +116,12 @@ fn element(index: usize, dt: DataType, function: Function, generator: &mut Gener
 /// A value at some distance from each of these points, and from what is not positive.
 fn away_from(points: &[f64], positive: bool, generator: &mut Generator) -> f64 {
     const DISTANCE: f64 = 0.125;
+    // What lies between the points is the more telling part.
+    let middle = points.iter().sum::<f64>() / points.len().max(1) as f64;
+    let middle = (middle * 16.0).round() / 16.0;
     for _ in 0..64 {
         let below = generator.below(64) as f64 / 16.0;
-        let value = match positive {
-            true => 0.5 + below,
-            false => below - 2.0,
-        };
+        let value = if positive { 0.5 + below } else { middle + below - 2.0 };
         if points.iter().all(|point| (value - point).abs() > DISTANCE) {
             return value;
         }

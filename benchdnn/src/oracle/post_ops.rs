@@ -182,7 +182,8 @@ impl EltwiseAlgorithm {
             Hardsigmoid => line,
             Hardswish => x.abs() * line + ulp(y),
             GeluErf | GeluTanh => x.abs() / 4_194_304.0 + ulp(0.0), // 2^-22
-            Mish => 6.0 * ulp(y),
+            // A subnormal factor is as far off as its neighbour.
+            Mish => 6.0 * ulp(y) + x.abs() * ulp(0.0),
             Swish => {
                 let z = alpha * x;
                 x.abs() * (inner(logistic, z) + 3.0 * ulp(logistic(z))) + ulp(y)

@@ -56,12 +56,21 @@ const SMALLEST: f64 = f32::from_bits(1) as f64;
 /// What dst should be, and how far an f32 result may be off: 3 ulp, and the relative error of the
 /// exponential that comes from rounding `x - m`, or 2 ulp and that of the sum in its logarithm.
 pub fn forward(rows: Rows, src: &[f64], log: bool) -> Output {
+    forward_or(rows, src, log, None)
+}
+
+/// The same; a row of -Inf alone becomes `empty`, if there is such a value.
+pub fn forward_or(rows: Rows, src: &[f64], log: bool, empty: Option<f64>) -> Output {
     let mut output = Output { values: vec![0.0; src.len()], terms: vec![0.0; src.len()] };
     rows.each(|at| {
         let max = (0..rows.cols).map(|c| src[at(c)]).fold(f64::NEG_INFINITY, |max, x| {
             // NaN stays, whichever side it is on.
             if max.is_nan() || max > x { max } else { x }
         });
+        if let (Some(empty), true) = (empty, max == f64::NEG_INFINITY) {
+            (0..rows.cols).for_each(|c| output.values[at(c)] = empty);
+            return;
+        }
         let [sum] = pairwise(rows.cols, &|c| [(src[at(c)] - max).exp()]);
         for c in 0..rows.cols {
             let distance = src[at(c)] - max;
@@ -144,6 +153,9 @@ mod tests {
         let values = forward(Rows::of(&[4, 2], 1), &src, false).values;
         assert!(values[..6].iter().all(|y| y.is_nan()));
         assert_eq!(values[6..], [0.5, 0.5]);
+        let values = forward_or(Rows::of(&[4, 2], 1), &src, false, Some(0.0)).values;
+        assert_eq!(values[..2], [0.0, 0.0]);
+        assert!(values[2..6].iter().all(|y| y.is_nan()));
     }
 
     /// Differences of the forward formula.

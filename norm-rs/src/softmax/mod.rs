@@ -8,7 +8,8 @@
 //! Log        dst = (x - m) - ln(s)        diff_src = diff_dst - exp(dst)*sum(diff_dst)
 //! ```
 //!
-//! A row with NaN or +Inf, or of -Inf alone, becomes NaN. The backward pass takes `dst` as the
+//! A row with NaN or +Inf, or of -Inf alone, becomes NaN; [`Algorithm::AccurateInfAsZero`] is `Accurate`
+//! with zeros for a row of -Inf alone. The backward pass takes `dst` as the
 //! forward pass gave it.
 //!
 //! | tensor | dimensions | element type |
@@ -35,6 +36,8 @@ pub enum Algorithm {
     Accurate,
     /// The logarithm of softmax.
     Log,
+    /// Softmax; a row of -Inf alone becomes zeros.
+    AccurateInfAsZero,
 }
 
 impl Algorithm {
@@ -42,6 +45,7 @@ impl Algorithm {
         match self {
             Self::Accurate => sys::norm_softmax_accurate,
             Self::Log => sys::norm_softmax_log,
+            Self::AccurateInfAsZero => sys::norm_softmax_accurate_inf_as_zero,
         }
     }
 }

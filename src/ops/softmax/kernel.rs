@@ -3,6 +3,7 @@
 //! ```text
 //! forward            max = max(x)
 //!   accurate         dst = exp(x - max);  sum = fold(dst);  dst = dst * (1/sum)
+//!   inf as zero      likewise, with max = 0 for a row of -inf, and 0 for 1/0
 //!   log              sum = fold(exp(x - max));              dst = (x - max) - log(sum)
 //! backward accurate  sum = fold(diff_dst*dst);         diff_src = dst * (diff_dst - sum)
 //!   log              sum = fold(diff_dst);             diff_src = diff_dst - exp(dst)*sum
@@ -148,6 +149,12 @@ sweeps! { Backward, |self, i, n|
     }
 }
 
+/// `1/sum`; 0 for a row of zeros.
+#[inline(always)]
+pub(super) fn reciprocal(sum: f64) -> f32 {
+    if sum == 0.0 { 0.0 } else { (1.0 / sum) as f32 }
+}
+
 /// # Safety
 /// The row exists in f32, no other thread writes it, and the CPU supports the instruction set of `S`.
 #[inline(always)]
@@ -155,11 +162,12 @@ unsafe fn forward_row<S: Simd, const LOG: bool>(job: &Job<'_>, row: usize) {
     let (src, dst) = (job.row(0, row), job.row(1, row));
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut row = Forward::<LOG> { src, dst, max: largest::<S>(src, job.cols), factor: 0.0 };
+        let max = job.algorithm.distance_from(largest::<S>(src, job.cols));
+        let mut row = Forward::<LOG> { src, dst, max, factor: 0.0 };
         let sum = fold::<S, 1, _>(job.cols, &row).products[0];
         // All lanes of the logarithm are the same.
         let log = || math::log(Lanes::<S>::new(S::splat(sum as f32))).largest();
-        row.factor = if LOG { log() } else { (1.0 / sum) as f32 };
+        row.factor = if LOG { log() } else { reciprocal(sum) };
         map::<S, _>(job.cols, &row);
     }
 }
@@ -187,10 +195,10 @@ unsafe fn rows<S: Simd>(job: &Job<'_>, first: usize, last: usize) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             match (job.forward, job.algorithm) {
-                (true, SoftmaxAlgorithm::Accurate) => forward_row::<S, false>(job, row),
                 (true, SoftmaxAlgorithm::Log) => forward_row::<S, true>(job, row),
-                (false, SoftmaxAlgorithm::Accurate) => backward_row::<S, false>(job, row),
+                (true, _) => forward_row::<S, false>(job, row),
                 (false, SoftmaxAlgorithm::Log) => backward_row::<S, true>(job, row),
+                (false, _) => backward_row::<S, false>(job, row),
             }
         }
     }

@@ -14,6 +14,17 @@ enumerators! {
     SoftmaxAlgorithm: norm_alg_kind_t {
         Accurate = norm_softmax_accurate, "softmax_accurate";
         Log = norm_softmax_log, "softmax_log";
+        /// As accurate, but a row of -Inf becomes zeros.
+        AccurateInfAsZero = norm_softmax_accurate_inf_as_zero, "softmax_accurate_inf_as_zero";
+    }
+}
+
+impl SoftmaxAlgorithm {
+    /// What is subtracted from the elements of a row with this maximum. NaN in the row keeps it from becoming zeros.
+    #[inline(always)]
+    pub(super) fn distance_from(self, max: f32) -> f32 {
+        let is_empty = max == f32::NEG_INFINITY && self == Self::AccurateInfAsZero;
+        if is_empty { 0.0 } else { max }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The formula as plain loops over scalars, for any layout and types, with the bits of the vector implementations.
 
+use super::kernel::reciprocal;
 use super::problem::{Operands, Softmax, SoftmaxAlgorithm};
 use crate::error::Result;
 use crate::heap::{Counted, counted};
@@ -50,6 +51,7 @@ fn forward_row(algorithm: SoftmaxAlgorithm, src: PlainRow<'_>, values: &mut [f32
         let x = src.get(col);
         if x > max { x } else { max }
     });
+    let max = algorithm.distance_from(max);
     let distance = |col| src.get(col) - max;
     for (col, value) in values.iter_mut().enumerate() {
         *value = distance(col);
@@ -57,8 +59,8 @@ fn forward_row(algorithm: SoftmaxAlgorithm, src: PlainRow<'_>, values: &mut [f32
     plain_map(values, math::exp);
     let sum = plain_fold(values.len(), |col| (values[col], 1.0));
     match algorithm {
-        SoftmaxAlgorithm::Accurate => {
-            let reciprocal = (1.0 / sum) as f32;
+        SoftmaxAlgorithm::Accurate | SoftmaxAlgorithm::AccurateInfAsZero => {
+            let reciprocal = reciprocal(sum);
             for value in values {
                 *value *= reciprocal;
             }
@@ -83,7 +85,7 @@ fn backward_row(
         *value = dst.get(col);
     }
     match algorithm {
-        SoftmaxAlgorithm::Accurate => {
+        SoftmaxAlgorithm::Accurate | SoftmaxAlgorithm::AccurateInfAsZero => {
             let terms = |col| (diff_dst.get(col), values[col]);
             let sum = plain_fold(values.len(), terms) as f32;
             for (col, value) in values.iter_mut().enumerate() {

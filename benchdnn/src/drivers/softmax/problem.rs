@@ -12,7 +12,7 @@ use crate::fill::{self, Fill, SoftmaxData};
 use crate::language::descriptor;
 use crate::language::options::word;
 use crate::library::{self, TensorRequest, Wanted, has_tag};
-use crate::oracle::softmax::{Rows, backward, forward};
+use crate::oracle::softmax::{Rows, backward, forward_or};
 use crate::post_op_chain::Chain;
 use crate::problem::{
     Data, Dependence, Expected, Gradient, Gradients, Key, Part, Problem, Slices, Spec, Unit,
@@ -29,13 +29,16 @@ pub enum Algorithm {
     Softmax,
     /// Their logarithms.
     Logsoftmax,
+    /// The quotients, and zeros for a row of -Inf alone.
+    InfAsZero,
 }
 
 impl Algorithm {
     /// Names and algorithms for `--alg`; the short ones come first.
-    pub const NAMES: [(&'static str, Algorithm); 4] = [
+    pub const NAMES: [(&'static str, Algorithm); 5] = [
         ("SOFTMAX", Algorithm::Softmax),
         ("LOGSOFTMAX", Algorithm::Logsoftmax),
+        ("softmax_accurate_inf_as_zero", Algorithm::InfAsZero),
         ("softmax_accurate", Algorithm::Softmax),
         ("softmax_log", Algorithm::Logsoftmax),
     ];
@@ -241,10 +244,12 @@ impl Problem for SoftmaxProblem {
         match self.algorithm {
             // The logarithm of a single element's share is 0.
             Algorithm::Logsoftmax => self.rows().cols == 1 || self.dst_dt == DataType::U8,
-            Algorithm::Softmax if self.dst_dt.is_integer() => {
+            _ if self.dst_dt.is_integer() => {
                 largest < 1.0 || !self.attributes.post_ops.value.is_empty()
             }
             Algorithm::Softmax => false,
+            // Every other row is empty.
+            Algorithm::InfAsZero => true,
         }
     }
 
@@ -282,15 +287,19 @@ impl Problem for SoftmaxProblem {
 
     fn fill(&self, fill: Fill) -> Data {
         let types = (self.src_dt, self.dst_dt);
-        let SoftmaxData { src, dst, diff_dst } =
-            fill::softmax(self.rows(), types, self.log(), fill);
+        let mut filled = fill::softmax(self.rows(), types, self.log(), fill);
+        if self.algorithm == Algorithm::InfAsZero && !self.src_dt.is_integer() {
+            filled.empty_rows(self.rows());
+        }
+        let SoftmaxData { src, dst, diff_dst } = filled;
         Data::from([(NORM_ARG_SRC, src), (NORM_ARG_DST, dst), (NORM_ARG_DIFF_DST, diff_dst)])
     }
 
     fn expected(&self, data: &Data) -> Vec<Expected> {
         let (rows, log) = (self.rows(), self.log());
         vec![if self.direction.is_forward() {
-            let output = forward(rows, data.get(NORM_ARG_SRC), log);
+            let empty = (self.algorithm == Algorithm::InfAsZero).then_some(0.0);
+            let output = forward_or(rows, data.get(NORM_ARG_SRC), log, empty);
             Expected::new(NORM_ARG_DST, Kind::Chain, output.values, output.terms)
         } else {
             let (dst, diff_dst) = (data.get(NORM_ARG_DST), data.get(NORM_ARG_DIFF_DST));

@@ -85,6 +85,7 @@ impl Request {
         let algorithm = match self.algorithm {
             Algorithm::Softmax => norm_softmax_accurate,
             Algorithm::Logsoftmax => norm_softmax_log,
+            Algorithm::InfAsZero => norm_softmax_accurate_inf_as_zero,
         };
         let dst = match (self.direction, &self.dst.wanted) {
             // Backward reads dst as forward wrote it: where the library chose, like src.

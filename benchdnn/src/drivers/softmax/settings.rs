@@ -100,7 +100,11 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         set: |state, text| list(text, ',', Tag::parse_blocked).map(|list| state.dst_tags = list),
     },
     Opt {
-        info: row("alg", "SOFTMAX", "SOFTMAX (softmax_accurate), LOGSOFTMAX (softmax_log)"),
+        info: row(
+            "alg",
+            "SOFTMAX",
+            "SOFTMAX (softmax_accurate), LOGSOFTMAX (softmax_log), softmax_accurate_inf_as_zero",
+        ),
         set: |state, text| {
             let algorithm = |item: &str| one_of(item, &Algorithm::NAMES);
             list(text, ',', algorithm).map(|list| state.algorithms = list)

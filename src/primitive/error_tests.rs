@@ -177,11 +177,11 @@ fn functions() -> [Row; 22] {
         "swish(1.702)" Swish(1.702, 0.0) F, OfX, 2.0, |x| x * sigmoid(f64::from(1.702f32) * x);
         "log" Log(0.0, 0.0) F, Ulp, 1.0, f64::ln;
         "clip(-2, 3)" Clip(-2.0, 3.0) F, Ulp, 0.0, |x| x.clamp(-2.0, 3.0);
-        "pow(0.5, 1.5)" Pow(0.5, 1.5) F, Ulp, 1.5, |x| 0.5 * x.powf(1.5);
+        "pow(2, 1.5)" Pow(2.0, 1.5) F, Ulp, 1.5, |x| 2.0 * x.powf(1.5);
         "gelu_erf" GeluErf(0.0, 0.0) F, OfX, 2.0, |x| x * below(x);
         "round" Round(0.0, 0.0) F, Ulp, 0.0, f64::round_ties_even;
         "mish" Mish(0.0, 0.0) F, UlpAbove(-87.0), 6.0, |x| x * softplus(x).tanh();
-        "hardswish(0.25, 0.5)" Hardswish(0.25, 0.5) F, Ulp, 1.0, |x| x * (0.25 * x + 0.5).clamp(0.0, 1.0);
+        "hardswish(0.25, 0.5)" Hardswish(0.25, 0.5) F, Ulp, 1.5, |x| x * (0.25 * x + 0.5).clamp(0.0, 1.0);
     }
 }
 
@@ -203,7 +203,7 @@ fn gradients() -> [Row; 23] {
         "gelu_tanh" GeluTanh(0.0, 0.0) F, Absolute, 4.0, gelu_tanh_slope;
         "swish(1)" Swish(1.0, 0.0) F, Absolute, 4.0, swish_slope;
         "log" Log(0.0, 0.0) F, Ulp, 0.5, |x| 1.0 / x;
-        "pow(0.5, 1.5)" Pow(0.5, 1.5) F, Ulp, 1.5, |x| 0.75 * x.sqrt();
+        "pow(2, 1.5)" Pow(2.0, 1.5) F, Ulp, 1.5, |x| 3.0 * x.sqrt();
         "gelu_erf" GeluErf(0.0, 0.0) F, Absolute, 4.0, gelu_erf_slope;
         "mish" Mish(0.0, 0.0) F, Absolute, 4.0, mish_slope;
         "hardswish(0.25, 0.5)" Hardswish(0.25, 0.5) F, Ulp, 1.0, |x| if x <= -2.0 { 0.0 } else if x >= 2.0 { 1.0 } else { 0.5 * x + 0.5 };

@@ -1,0 +1,255 @@
+//! Known mistakes of elementwise functions of one tensor and of two, made by a library under test: the
+//! harness must detect each.
+
+use benchdnn::driver::Driver;
+use benchdnn::drivers::{binary, eltwise};
+use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
+use benchdnn::harness::{self, Streams};
+use benchdnn::library::{self, Executor, TensorRequest, Wanted};
+use benchdnn::oracle::post_ops::{BinaryAlgorithm, EltwiseAlgorithm};
+use benchdnn::problem::{Data, Expected, Problem};
+use benchdnn::tensor::Layout;
+use norm_sys::{
+    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC_0, NORM_ARG_SRC_1,
+    NORM_ARG_SRC_2,
+};
+use std::any::Any;
+use std::rc::Rc;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// alpha and beta change places.
+    ParametersSwapped,
+    /// Swish ignores alpha.
+    AlphaLost,
+    /// The gradient does not multiply by diff_dst.
+    DiffDstLost,
+    /// The gradient that should be computed from dst takes dst for src.
+    DstIsSrc,
+    /// Both kinds of gelu are one.
+    OtherGelu,
+    /// The sources change places.
+    SourcesSwapped,
+    /// Equal elements are not greater or equal.
+    GreaterAlone,
+    /// The condition is turned round.
+    ConditionTurned,
+    /// The second source is repeated along the wrong dimension.
+    WrongBroadcast,
+}
+
+struct Sham(Fault);
+
+impl Control for Sham {
+    fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal> {
+        Ok(isa == CpuIsa::Default)
+    }
+
+    fn set_threads(&self, _: u64) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn threads(&self) -> u64 {
+        1
+    }
+
+    fn last_threads(&self) -> u64 {
+        1
+    }
+}
+
+impl Executor for Sham {
+    fn prepare(&self, request: &dyn library::Request) -> Result<Box<dyn Prepared>, Refusal> {
+        let request: &dyn Any = request;
+        let created = match request.downcast_ref::<eltwise::Request>() {
+            Some(request) => of_eltwise(self.0, request),
+            None => of_binary(self.0, request.downcast_ref().expect("a request of a driver")),
+        };
+        Ok(Box::new(created))
+    }
+}
+
+/// What the library computes, and the layouts of its tensors.
+#[derive(Clone)]
+struct Created {
+    fault: Fault,
+    problem: Rc<dyn Problem>,
+    layouts: Vec<(i32, Layout)>,
+}
+
+fn layout(request: &TensorRequest, dims: &[usize]) -> Layout {
+    match &request.wanted {
+        Wanted::Ordered(order) => Layout::ordered(dims, order, 0, request.data_type),
+        _ => Layout::dense(dims, request.data_type),
+    }
+}
+
+fn of_eltwise(fault: Fault, request: &eltwise::Request) -> Created {
+    let eltwise::Request { direction, dims, src, dst, .. } = request;
+    let (mut algorithm, [mut alpha, mut beta]) = (request.algorithm, request.parameters);
+    match fault {
+        Fault::ParametersSwapped => (alpha, beta) = (beta, alpha),
+        Fault::AlphaLost => alpha = 1.0,
+        Fault::OtherGelu => algorithm = EltwiseAlgorithm::GeluTanh,
+        _ => {}
+    }
+    let problem = eltwise::EltwiseProblem {
+        dims: dims.clone(),
+        direction: *direction,
+        algorithm,
+        alpha,
+        beta,
+        src_dt: src.data_type,
+        dst_dt: dst.data_type,
+        ..eltwise::EltwiseProblem::default()
+    };
+    let wanted = src.wanted.clone();
+    let of = |data_type| layout(&TensorRequest { data_type, wanted: wanted.clone() }, dims);
+    let layouts = vec![
+        (NORM_ARG_SRC_0, of(src.data_type)),
+        (NORM_ARG_DST, of(dst.data_type)),
+        (NORM_ARG_DIFF_DST, of(dst.data_type)),
+        (NORM_ARG_DIFF_SRC, of(src.data_type)),
+    ];
+    Created { fault, problem: Rc::new(problem), layouts }
+}
+
+fn of_binary(fault: Fault, request: &binary::Request) -> Created {
+    let binary::Request { source_dims, dims, sources, dst, .. } = request;
+    let algorithm = match request.algorithm {
+        BinaryAlgorithm::Ge if fault == Fault::GreaterAlone => BinaryAlgorithm::Gt,
+        algorithm => algorithm,
+    };
+    let problem = binary::BinaryProblem {
+        dims: source_dims.clone(),
+        algorithm,
+        src_dts: [sources[0].data_type, sources[1].data_type],
+        dst_dt: dst.data_type,
+        ..binary::BinaryProblem::default()
+    };
+    let ids = [NORM_ARG_SRC_0, NORM_ARG_SRC_1, NORM_ARG_SRC_2];
+    let pairs = sources.iter().zip(source_dims);
+    let mut layouts: Vec<_> =
+        ids.into_iter().zip(pairs.map(|(source, dims)| layout(source, dims))).collect();
+    layouts.push((NORM_ARG_DST, layout(dst, dims)));
+    Created { fault, problem: Rc::new(problem), layouts }
+}
+
+impl Prepared for Created {
+    fn implementation(&self) -> String {
+        "sham".to_owned()
+    }
+
+    fn next_implementation(&mut self) -> Result<bool, Refusal> {
+        Ok(false)
+    }
+
+    fn layout(&self, argument: i32) -> Option<Layout> {
+        self.layouts.iter().find(|(id, _)| *id == argument).map(|(_, layout)| layout.clone())
+    }
+
+    fn bind<'a>(&self, arguments: &[Argument<'a>]) -> Result<Box<dyn Bound + 'a>, Refusal> {
+        Ok(Box::new(Execution { created: self.clone(), arguments: arguments.to_vec() }))
+    }
+}
+
+struct Execution<'a> {
+    created: Created,
+    arguments: Vec<Argument<'a>>,
+}
+
+/// Changes what the library reads.
+fn spoil(fault: Fault, data: &mut Data) {
+    match fault {
+        Fault::DiffDstLost => data.change(NORM_ARG_DIFF_DST, |values| values.fill(1.0)),
+        Fault::DstIsSrc => data.change(NORM_ARG_DST, |values| {
+            values.iter_mut().for_each(|value| *value = value.tanh());
+        }),
+        Fault::SourcesSwapped => {
+            let (first, second) =
+                (data.get(NORM_ARG_SRC_0).to_vec(), data.get(NORM_ARG_SRC_1).to_vec());
+            data.set(NORM_ARG_SRC_0, second);
+            data.set(NORM_ARG_SRC_1, first);
+        }
+        Fault::ConditionTurned => data.change(NORM_ARG_SRC_2, |values| {
+            values.iter_mut().for_each(|value| *value = 1.0 - *value);
+        }),
+        Fault::WrongBroadcast => data.change(NORM_ARG_SRC_1, |values| values.rotate_left(1)),
+        _ => {}
+    }
+}
+
+impl Bound for Execution<'_> {
+    fn execute(&self) -> Result<(), Refusal> {
+        let mut data = Data::default();
+        for Argument { id, layout, buffer } in &self.arguments {
+            data.set(*id, layout.data_type.decode(&buffer.elements(layout)));
+        }
+        spoil(self.created.fault, &mut data);
+        for Expected { id, values, .. } in self.created.problem.expected(&data) {
+            let argument = self.arguments.iter().find(|argument| argument.id == id);
+            let Argument { layout, buffer, .. } = argument.expect("an output");
+            buffer.put(layout, &layout.data_type.encode(&values));
+        }
+        Ok(())
+    }
+}
+
+/// Runs a command with the fault. Returns the exit status and the result lines.
+fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
+    let arguments: Vec<String> = std::iter::once("--summary=no-failures")
+        .chain(command.split_whitespace())
+        .map(str::to_owned)
+        .collect();
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let streams = Streams { out: &mut out, err: &mut err, progress: None };
+    let drivers: Vec<Box<dyn Driver>> = vec![eltwise::ROW.driver(), binary::ROW.driver()];
+    let status = harness::run(&arguments, drivers, &Sham(fault), streams)
+        .expect("a vector takes everything");
+    assert_eq!(String::from_utf8_lossy(&err), "", "{command}");
+    let text = String::from_utf8(out).expect("UTF-8");
+    let results: Vec<_> =
+        text.lines().filter(|line| line.contains("__REPRO")).map(str::to_owned).collect();
+    assert!(!results.is_empty(), "{command}");
+    (status, results)
+}
+
+/// Each mistake with problems that show it.
+const FAULTS: &[(Fault, &str)] = &[
+    (
+        Fault::ParametersSwapped,
+        "--eltwise --alg=linear,pow,hardswish --alpha=0.25 --beta=0.5 --dt=f32,bf16 33x17",
+    ),
+    (Fault::AlphaLost, "--eltwise --dir=FWD_D,BWD_D --alg=swish --alpha=1.702 --dt=f32,f16 33x17"),
+    (Fault::DiffDstLost, "--eltwise --dir=BWD_D --alg=relu,exp,tanh_dst --dt=f32,bf16 33x17"),
+    (Fault::DiffDstLost, "--eltwise --check=grad --dir=BWD_D --alg=square,mish 5x17"),
+    (Fault::DstIsSrc, "--eltwise --dir=BWD_D --alg=tanh_dst,logistic_dst,exp_dst 33x17"),
+    (Fault::OtherGelu, "--eltwise --dir=FWD_D,BWD_D --alg=gelu_erf 33x17"),
+    (Fault::SourcesSwapped, "--binary --alg=sub,div,lt,select --sdt=f32,bf16 33x17"),
+    (Fault::GreaterAlone, "--binary --alg=ge --sdt=f32,s8 --ddt=f32,u8 33x17"),
+    (Fault::ConditionTurned, "--binary --alg=select --sdt=f32,s8 33x17 33x17:1x17"),
+    (Fault::WrongBroadcast, "--binary --alg=add,mul --sdt=f32,f16 33x17:1x17 33x17:33x1"),
+];
+
+#[test]
+fn without_a_fault_everything_passes() {
+    for (_, command) in FAULTS {
+        let (status, results) = run(Fault::None, command);
+        for line in &results {
+            assert!(line.contains(":PASSED "), "{line}");
+        }
+        assert_eq!(status, harness::FINE);
+    }
+}
+
+#[test]
+fn every_fault_fails() {
+    for (fault, command) in FAULTS {
+        let (status, results) = run(*fault, command);
+        for line in &results {
+            assert!(line.contains(":FAILED "), "{fault:?}: {line}");
+        }
+        assert_eq!(status, harness::FAILED, "{fault:?}");
+    }
+}
