@@ -4,6 +4,7 @@
 //!   flags
 //! - `around`: `tests/data/golden_around.txt`: residuals, gates, partial norms, flags, dynamic scales
 //! - `groups`: the same for groups of channels
+//! - `rope`: `tests/data/golden_rope.txt`: frequencies of configurations, rotated heads
 //! - `real`: layers of a real transformer in `benchdnn/inputs/real`
 //! - `epsilon`: published analyses of small activations and two worked examples
 //!
@@ -18,4 +19,5 @@ mod formula;
 mod groups;
 mod library;
 mod real;
+mod rope;
 mod vectors;
