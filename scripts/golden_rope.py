@@ -62,7 +62,7 @@ def frequencies(head, base, parameters, sequence):
     if kind == "default":
         from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
-        values, factor = LlamaRotaryEmbedding.compute_default_rope_parameters(config, "cpu")
+        values, factor = LlamaRotaryEmbedding.compute_default_rope_parameters(config)
     else:
         values, factor = ROPE_INIT_FUNCTIONS[kind](config, "cpu", seq_len=sequence)
     return values.float(), float(factor)

@@ -35,7 +35,7 @@ fn missing(cell: &str) -> Vec<String> {
 /// The rows of the documents.
 fn expected() -> BTreeSet<String> {
     let rows = |document: u32, last: u32| (1..=last).map(move |row| format!("{document}.{row}"));
-    rows(3, 21).chain(rows(4, 12)).collect()
+    rows(3, 21).chain(rows(4, 12)).chain(["5.2".to_owned()]).collect()
 }
 
 #[test]

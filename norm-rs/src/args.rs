@@ -80,6 +80,16 @@ args! {
     Gate = sys::NORM_ARG_GATE, "gate";
     /// The gradient with respect to the gate.
     DiffGate = sys::NORM_ARG_DIFF_GATE, "diff_gate";
+    /// The positions of tokens.
+    Positions = sys::NORM_ARG_POSITIONS, "positions";
+    /// Radians per position, for each pair.
+    RopeFrequencies = sys::NORM_ARG_ROPE_FREQUENCIES, "rope_frequencies";
+    /// The cosines of each position.
+    RopeCos = sys::NORM_ARG_ROPE_COS, "rope_cos";
+    /// The sines of each position.
+    RopeSin = sys::NORM_ARG_ROPE_SIN, "rope_sin";
+    /// The rows of the destination that tokens are written to.
+    Slots = sys::NORM_ARG_SLOTS, "slots";
 }
 
 impl Arg {
@@ -111,6 +121,10 @@ impl Arg {
             (Self::DiffResidualDst, _) => "with diff_residual_dst()",
             (Self::Gate, _) => "with gate()",
             (Self::DiffGate, _) => "with diff_gate()",
+            (Self::Positions, _) => "to new() or in_place() of the arguments",
+            (Self::RopeFrequencies, _) => "with frequencies()",
+            (Self::RopeCos | Self::RopeSin, _) => "with tables()",
+            (Self::Slots, _) => "with slots()",
         }
     }
 

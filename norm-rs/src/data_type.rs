@@ -33,6 +33,8 @@ pub enum DataType {
     F8E4m3,
     /// Powers of two from 2^-127 to 2^127 in 8 bits: scales (OCP MX).
     E8m0,
+    /// Signed, 64 bits: positions and slots of [`rope`](crate::rope).
+    S64,
 }
 
 impl DataType {
@@ -42,7 +44,7 @@ impl DataType {
             Self::S8 | Self::U8 | Self::F8E5m2 | Self::F8E4m3 | Self::E8m0 => 1,
             Self::F16 | Self::Bf16 => 2,
             Self::F32 | Self::S32 => 4,
-            Self::F64 => 8,
+            Self::F64 | Self::S64 => 8,
         }
     }
 
@@ -75,6 +77,7 @@ impl DataType {
             Self::F8E5m2 => sys::norm_f8_e5m2,
             Self::F8E4m3 => sys::norm_f8_e4m3,
             Self::E8m0 => sys::norm_e8m0,
+            Self::S64 => sys::norm_s64,
         }
     }
 
@@ -91,6 +94,7 @@ impl DataType {
             sys::norm_f8_e5m2 => Self::F8E5m2,
             sys::norm_f8_e4m3 => Self::F8E4m3,
             sys::norm_e8m0 => Self::E8m0,
+            sys::norm_s64 => Self::S64,
             _ => return None,
         })
     }
@@ -109,6 +113,7 @@ impl fmt::Display for DataType {
             Self::F8E5m2 => "f8_e5m2",
             Self::F8E4m3 => "f8_e4m3",
             Self::E8m0 => "e8m0",
+            Self::S64 => "s64",
         })
     }
 }
@@ -117,8 +122,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A Rust type for a tensor's elements: `f32`, `f64`, [`bf16`], [`f16`](struct@f16), `i32`, `i8`,
-/// `u8`.
+/// A Rust type for a tensor's elements: `f32`, `f64`, [`bf16`], [`f16`](struct@f16), `i64`, `i32`,
+/// `i8`, `u8`.
 ///
 /// Sealed, because memory safety depends on it: every bit pattern of these types is a valid value,
 /// and their size and alignment match the C library's types.
@@ -154,6 +159,7 @@ macro_rules! elements {
 elements! {
     f32 => F32;
     i32 => S32;
+    i64 => S64;
     i8 => S8;
     u8 => U8;
     f64 => F64;
@@ -200,6 +206,7 @@ mod tests {
         }
         same::<f32>("f32");
         same::<i32>("s32");
+        same::<i64>("s64");
         same::<i8>("s8");
         same::<u8>("u8");
         same::<f64>("f64");

@@ -116,6 +116,7 @@ pub mod primitive;
 #[cfg(feature = "rayon")]
 mod rayon;
 pub mod reorder;
+pub mod rope;
 pub mod slices;
 pub mod softmax;
 pub mod stream;

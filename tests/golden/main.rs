@@ -5,6 +5,7 @@
 //! - `around`: `tests/data/golden_around.txt`: residuals, gates, partial norms, flags, dynamic scales
 //! - `gated`: `tests/data/golden_gated.txt`: gated activations
 //! - `groups`: the same for groups of channels
+//! - `rope`: `tests/data/golden_rope.txt`: frequencies of configurations, rotated heads
 //! - `real`: layers of a real transformer in `benchdnn/inputs/real`
 //! - `epsilon`: published analyses of small activations and two worked examples
 //!
@@ -20,4 +21,5 @@ mod gated;
 mod groups;
 mod library;
 mod real;
+mod rope;
 mod vectors;

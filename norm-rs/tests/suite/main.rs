@@ -14,6 +14,7 @@ mod layouts;
 mod oracle;
 mod raw;
 mod reorder;
+mod rope;
 mod shapes;
 mod slices;
 mod softmax;

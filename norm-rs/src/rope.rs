@@ -1,0 +1,581 @@
+//! Rotary position embedding, forward ([`Forward`]) and backward ([`Backward`]), and its frequencies and weights.
+//!
+//! The pairs of each head are rotated by angles that grow with the position of the token:
+//!
+//! ```text
+//! angle = position * frequency[i]
+//! a' = a*cos(angle) - b*sin(angle)        b' = a*sin(angle) + b*cos(angle)
+//! ```
+//!
+//! The last dimension of `src` is a head, the others are tokens, heads and batches. Which elements are a pair is a
+//! [`Pairing`], which has no default: weights of one give wrong results with another. Angles are computed in f64, once
+//! per token, so they are right at any position. Backward turns the other way.
+//!
+//! | tensor | dimensions | element type |
+//! |---|---|---|
+//! | `src`, `dst` | 2 to 6 | f32, bf16, f16, in any mix |
+//! | `positions` | those of `src` without the last, 1 where tokens share it | s32, s64 |
+//! | `frequencies` | `rotary_dims / 2` | f64 |
+//! | `cos`, `sin` | positions x `rotary_dims / 2` | f32, bf16, f16 |
+//! | `slots` | tokens | s64 |
+
+use std::fmt;
+use std::ptr;
+
+use norm_sys as sys;
+
+use crate::engine::Engine;
+use crate::error::{Error, Result, check};
+use crate::handle::Handle;
+use crate::memory::{Access, Memory};
+use crate::memory_desc::MemoryDesc;
+use crate::primitive::{Arg, Args, Call, Primitive};
+use crate::stream::Stream;
+
+/// Which elements of a head are a pair; `R` of its `D` elements are rotated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pairing {
+    /// `2i` and `2i + 1`.
+    Interleaved,
+    /// `i` and `i + R/2`: models of Hugging Face.
+    HalfSplit,
+    /// `i` and `i + D/2`.
+    HalfSplitOfHead,
+}
+
+impl Pairing {
+    fn to_c(self) -> sys::norm_rope_pairing_t {
+        match self {
+            Self::Interleaved => sys::norm_rope_interleaved,
+            Self::HalfSplit => sys::norm_rope_half_split,
+            Self::HalfSplitOfHead => sys::norm_rope_half_split_of_head,
+        }
+    }
+}
+
+/// How frequencies are stretched for long contexts. The formulas are those of Hugging Face's transformers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Scaling<'a> {
+    /// `base^(-2i/R)`.
+    None,
+    /// Divided by a factor.
+    Linear(f64),
+    /// The base times `factor^(R/(R - 2))`.
+    Ntk(f64),
+    /// [`Ntk`](Self::Ntk) with a factor that grows with the current length.
+    DynamicNtk {
+        /// The factor.
+        factor: f64,
+        /// The length that the model was trained for.
+        trained: f64,
+        /// The length now.
+        current: f64,
+    },
+    /// `YaRN`: `[factor, trained length, beta_fast, beta_slow, mscale, mscale_all_dim, truncate, magnitude]`, those
+    /// from the third on as far as they are known.
+    Yarn(&'a [f64]),
+    /// Llama 3.1.
+    Llama3 {
+        /// Of long waves.
+        factor: f64,
+        /// Waves longer than the trained length over this are long.
+        low_freq_factor: f64,
+        /// Waves shorter than the trained length over this stay.
+        high_freq_factor: f64,
+        /// The length that the model was trained for.
+        trained: f64,
+    },
+    /// `LongRoPE`: `[factor, trained length]`, then a divisor for each pair.
+    Longrope(&'a [f64]),
+}
+
+impl Scaling<'_> {
+    fn to_c(self) -> (sys::norm_rope_scaling_t, Vec<f64>) {
+        match self {
+            Self::None => (sys::norm_rope_scaling_none, Vec::new()),
+            Self::Linear(factor) => (sys::norm_rope_scaling_linear, vec![factor]),
+            Self::Ntk(factor) => (sys::norm_rope_scaling_ntk, vec![factor]),
+            Self::DynamicNtk { factor, trained, current } => {
+                (sys::norm_rope_scaling_dynamic_ntk, vec![factor, trained, current])
+            }
+            Self::Yarn(parameters) => (sys::norm_rope_scaling_yarn, parameters.to_vec()),
+            Self::Llama3 { factor, low_freq_factor, high_freq_factor, trained } => (
+                sys::norm_rope_scaling_llama3,
+                vec![factor, low_freq_factor, high_freq_factor, trained],
+            ),
+            Self::Longrope(parameters) => (sys::norm_rope_scaling_longrope, parameters.to_vec()),
+        }
+    }
+}
+
+/// The frequency of each of `rotary_dims / 2` pairs, and the factor of cosines and sines.
+///
+/// ```
+/// use norm_rs::rope::{Scaling, frequencies};
+/// let (values, magnitude) = frequencies(Scaling::None, 4, 10000.0)?;
+/// assert_eq!((values, magnitude), (vec![1.0, 0.01], 1.0));
+/// # Ok::<(), norm_rs::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for an odd `rotary_dims` and for parameters that
+/// are not positive numbers or not as many as the scaling has.
+pub fn frequencies(scaling: Scaling<'_>, rotary_dims: usize, base: f64) -> Result<(Vec<f64>, f32)> {
+    let (code, parameters) = scaling.to_c();
+    let dims = to_c("rotary_dims", rotary_dims)?;
+    let count = i32::try_from(parameters.len()).unwrap_or(i32::MAX);
+    // Sizes that the function refuses get no memory.
+    let room = if rotary_dims <= 1 << 20 { rotary_dims.max(2) / 2 } else { 1 };
+    let (mut values, mut magnitude) = (vec![0.0; room], 1.0);
+    // SAFETY: there are as many parameters and there is room for as many values as stated.
+    check(unsafe {
+        sys::norm_rope_frequencies(
+            code,
+            dims,
+            base,
+            count,
+            parameters.as_ptr(),
+            values.as_mut_ptr(),
+            &raw mut magnitude,
+        )
+    })?;
+    Ok((values, magnitude))
+}
+
+/// Copies the rows of a projection's weights, `heads * D` in dimension 0, for another pairing.
+///
+/// # Errors
+/// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if `src` and `dst` differ in type or dimensions
+/// or the heads do not divide the rows.
+pub fn permute<A: Access>(
+    (from, to): (Pairing, Pairing),
+    heads: usize,
+    rotary_dims: usize,
+    src: &Memory<'_, A>,
+    dst: &mut Memory<'_>,
+) -> Result<()> {
+    let (heads, dims) = (to_c("heads", heads)?, to_c("rotary_dims", rotary_dims)?);
+    // SAFETY: both memories are valid, and dst is borrowed exclusively.
+    check(unsafe {
+        sys::norm_rope_permute(from.to_c(), to.to_c(), heads, dims, src.as_ptr(), dst.as_ptr())
+    })
+}
+
+fn to_c(name: &'static str, value: usize) -> Result<sys::norm_dim_t> {
+    let too_large = |_| Error::invalid(name, format_args!("is {value}: too large"));
+    sys::norm_dim_t::try_from(value).map_err(too_large)
+}
+
+/// The normalization of a head before its rotation: `src / sqrt(mean(src^2) + epsilon)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Norm<'b> {
+    /// Added under the root.
+    pub epsilon: f32,
+    /// A factor per element, f32, bf16 or f16.
+    pub scale: Option<&'b MemoryDesc>,
+    /// Whether 1 is added to the scale.
+    pub scale_plus_one: bool,
+    /// Whether values are rounded to the type of `dst` before the rotation.
+    pub rounded: bool,
+}
+
+/// What both directions have.
+#[derive(Clone, Copy, Debug)]
+struct Common<'b> {
+    engine: &'b Engine,
+    pairing: Pairing,
+    input: &'b MemoryDesc,
+    output: Option<&'b MemoryDesc>,
+    positions: &'b MemoryDesc,
+    index_dim: Option<usize>,
+    table: Option<&'b MemoryDesc>,
+    rotary_dims: Option<usize>,
+    magnitude: f32,
+    sections: &'b [usize],
+    interleaved_sections: bool,
+}
+
+/// [`Common`] for C.
+struct Converted {
+    angles: sys::norm_rope_angles_t,
+    index_dim: i32,
+    table: sys::const_norm_memory_desc_t,
+    rotary_dims: sys::norm_dim_t,
+    sections: Vec<sys::norm_dim_t>,
+    flags: u32,
+}
+
+impl Common<'_> {
+    fn convert(&self) -> Result<Converted> {
+        let index_dim = match self.index_dim {
+            None => -1,
+            Some(dim) => i32::try_from(to_c("index_dim", dim)?).unwrap_or(i32::MAX),
+        };
+        let head = self.input.dims().last().copied().unwrap_or(0);
+        let sections = self.sections.iter().map(|pairs| to_c("sections", *pairs));
+        Ok(Converted {
+            angles: match self.table {
+                None => sys::norm_rope_from_frequencies,
+                Some(_) => sys::norm_rope_from_tables,
+            },
+            index_dim,
+            table: self.table.map_or(ptr::null(), MemoryDesc::as_ptr),
+            rotary_dims: to_c("rotary_dims", self.rotary_dims.unwrap_or(head))?,
+            sections: sections.collect::<Result<_>>()?,
+            flags: if self.interleaved_sections { sys::norm_rope_interleaved_sections } else { 0 },
+        })
+    }
+}
+
+macro_rules! builder {
+    ($name:ident) => {
+        impl<'b> $name<'b> {
+            /// The elements of a head that are rotated, from the first on; the others are copied. Default: all.
+            pub fn rotary_dims(mut self, rotary_dims: usize) -> Self {
+                self.common.rotary_dims = Some(rotary_dims);
+                self
+            }
+
+            /// A factor of cosines and sines, as from [`frequencies`]. Default: 1.
+            pub fn magnitude(mut self, magnitude: f32) -> Self {
+                self.common.magnitude = magnitude;
+                self
+            }
+
+            /// Cosines and sines are rows of tables with this descriptor. Default: they are computed from frequencies.
+            pub fn tables(mut self, table: &'b MemoryDesc) -> Self {
+                self.common.table = Some(table);
+                self
+            }
+
+            /// A dimension of the input whose index is added to positions, which have 1 there.
+            pub fn index_dim(mut self, dim: usize) -> Self {
+                self.common.index_dim = Some(dim);
+                self
+            }
+
+            /// The pairs that each part of a position turns; positions have one more dimension, for the parts. With
+            /// `interleaved` the parts alternate pair by pair.
+            pub fn sections(mut self, pairs: &'b [usize], interleaved: bool) -> Self {
+                self.common.sections = pairs;
+                self.common.interleaved_sections = interleaved;
+                self
+            }
+        }
+    };
+}
+builder!(ForwardBuilder);
+builder!(BackwardBuilder);
+
+/// Builds a [`Forward`]; see [`Forward::new`].
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct ForwardBuilder<'b> {
+    common: Common<'b>,
+    norm: Option<Norm<'b>>,
+    slots: bool,
+}
+
+impl<'b> ForwardBuilder<'b> {
+    /// The destination. Default: type and layout of `src`.
+    pub fn dst(mut self, desc: &'b MemoryDesc) -> Self {
+        self.common.output = Some(desc);
+        self
+    }
+
+    /// Heads are normalized first.
+    pub fn norm(self, norm: Norm<'b>) -> Self {
+        Self { norm: Some(norm), ..self }
+    }
+
+    /// Token `t` of dimension 0 is written to row `slots[t]` of `dst`, which has slots, or pages and slots of a page,
+    /// instead of tokens.
+    pub fn slots(self) -> Self {
+        Self { slots: true, ..self }
+    }
+
+    /// Validates the problem and chooses the implementation.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if dimensions do not fit,
+    /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for types that the operation does not support.
+    pub fn build(self) -> Result<Forward> {
+        let Self { common, norm, slots } = self;
+        let c = common.convert()?;
+        let set = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
+        let flags = c.flags
+            | set(slots, sys::norm_write_slots)
+            | norm.map_or(0, |norm| {
+                sys::norm_rms_norm
+                    | set(norm.scale.is_some(), sys::norm_use_scale)
+                    | set(norm.scale_plus_one, sys::norm_scale_plus_one)
+                    | set(norm.rounded, sys::norm_rope_norm_rounded)
+            });
+        let scale = norm.and_then(|norm| norm.scale);
+        // SAFETY: all objects are valid, and NULL where it is allowed; on success a primitive descriptor that the caller
+        // owns is stored.
+        let desc = unsafe {
+            Handle::create(|out| {
+                sys::norm_rope_forward_primitive_desc_create(
+                    out,
+                    common.engine.as_ptr(),
+                    sys::norm_forward_inference,
+                    common.pairing.to_c(),
+                    c.angles,
+                    common.input.as_ptr(),
+                    common.output.unwrap_or(common.input).as_ptr(),
+                    common.positions.as_ptr(),
+                    c.index_dim,
+                    c.table,
+                    scale.map_or(ptr::null(), MemoryDesc::as_ptr),
+                    c.rotary_dims,
+                    common.magnitude,
+                    c.sections.len() as i32,
+                    c.sections.as_ptr(),
+                    norm.map_or(0.0, |norm| norm.epsilon),
+                    flags,
+                    ptr::null(),
+                )
+            })
+        }?;
+        Ok(Forward { primitive: Primitive::new(&desc)? })
+    }
+}
+
+/// The rotation, after a normalization if that is asked for. The formulas are at the [module](self).
+///
+/// ```
+/// use norm_rs::rope::{Forward, ForwardArgs, Pairing, Scaling, frequencies};
+/// use norm_rs::{DataType, Engine, Memory, MemoryDesc, Stream};
+///
+/// let engine = Engine::cpu()?;
+/// // 2 tokens, 1 head of 2 elements; both heads of a token share its position.
+/// let heads = MemoryDesc::dense(&[2, 1, 2], DataType::F32)?;
+/// let tokens = MemoryDesc::dense(&[2, 1], DataType::S32)?;
+/// let rope = Forward::new(&engine, Pairing::HalfSplit, &heads, &tokens).build()?;
+///
+/// let (values, _) = frequencies(Scaling::None, 2, 10000.0)?;
+/// let frequencies = MemoryDesc::dense(&[1], DataType::F64)?;
+/// let frequencies = Memory::from_slice(&engine, &frequencies, &values)?;
+/// let positions = Memory::from_slice(&engine, &tokens, &[0i32, 1])?;
+/// let src = Memory::from_slice(&engine, &heads, &[1.0f32, 0.0, 1.0, 0.0])?;
+/// let mut dst = Memory::new(&engine, &heads)?;
+/// let args = ForwardArgs::new(&src, &mut dst, &positions).frequencies(&frequencies);
+/// rope.execute(&Stream::new(&engine)?, args)?;
+/// assert_eq!(dst.as_slice::<f32>()?, [1.0, 0.0, 1f32.cos(), 1f32.sin()]);
+/// # Ok::<(), norm_rs::Error>(())
+/// ```
+pub struct Forward {
+    primitive: Primitive,
+}
+
+/// Builds a [`Backward`]; see [`Backward::new`].
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct BackwardBuilder<'b> {
+    common: Common<'b>,
+}
+
+impl<'b> BackwardBuilder<'b> {
+    /// The gradient of src. Default: type and layout of `diff_dst`.
+    pub fn diff_src(mut self, desc: &'b MemoryDesc) -> Self {
+        self.common.output = Some(desc);
+        self
+    }
+
+    /// Validates the problem and chooses the implementation.
+    ///
+    /// # Errors
+    /// As [`ForwardBuilder::build`].
+    pub fn build(self) -> Result<Backward> {
+        let common = self.common;
+        let c = common.convert()?;
+        // SAFETY: as for forward.
+        let desc = unsafe {
+            Handle::create(|out| {
+                sys::norm_rope_backward_primitive_desc_create(
+                    out,
+                    common.engine.as_ptr(),
+                    common.pairing.to_c(),
+                    c.angles,
+                    common.output.unwrap_or(common.input).as_ptr(),
+                    common.input.as_ptr(),
+                    common.positions.as_ptr(),
+                    c.index_dim,
+                    c.table,
+                    c.rotary_dims,
+                    common.magnitude,
+                    c.sections.len() as i32,
+                    c.sections.as_ptr(),
+                    c.flags,
+                    ptr::null(),
+                    ptr::null(),
+                )
+            })
+        }?;
+        Ok(Backward { primitive: Primitive::new(&desc)? })
+    }
+}
+
+/// The gradient of a [`Forward`] without a normalization: the rotation by the negative angles.
+pub struct Backward {
+    primitive: Primitive,
+}
+
+fn common<'b>(
+    engine: &'b Engine,
+    pairing: Pairing,
+    input: &'b MemoryDesc,
+    positions: &'b MemoryDesc,
+) -> Common<'b> {
+    Common {
+        engine,
+        pairing,
+        input,
+        output: None,
+        positions,
+        index_dim: None,
+        table: None,
+        rotary_dims: None,
+        magnitude: 1.0,
+        sections: &[],
+        interleaved_sections: false,
+    }
+}
+
+impl Forward {
+    /// A rotation of the heads of `src`, with the descriptor of their positions.
+    #[expect(clippy::new_ret_no_self, reason = "as in layer_normalization")]
+    pub fn new<'b>(
+        engine: &'b Engine,
+        pairing: Pairing,
+        src: &'b MemoryDesc,
+        positions: &'b MemoryDesc,
+    ) -> ForwardBuilder<'b> {
+        let common = common(engine, pairing, src, positions);
+        ForwardBuilder { common, norm: None, slots: false }
+    }
+}
+
+impl Backward {
+    /// The rotation back of the heads of `diff_dst`, with the descriptor of their positions.
+    #[expect(clippy::new_ret_no_self, reason = "as in layer_normalization")]
+    pub fn new<'b>(
+        engine: &'b Engine,
+        pairing: Pairing,
+        diff_dst: &'b MemoryDesc,
+        positions: &'b MemoryDesc,
+    ) -> BackwardBuilder<'b> {
+        BackwardBuilder { common: common(engine, pairing, diff_dst, positions) }
+    }
+}
+
+macro_rules! primitive {
+    ($name:ident, $args:ident, $text:literal) => {
+        impl $name {
+            /// Computes the result, which is complete on return.
+            ///
+            /// # Errors
+            /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it is missing,
+            /// not used, has another descriptor than the primitive's, or a position or a slot is out of range. On
+            /// failure nothing is written.
+            ///
+            /// # Panics
+            /// As [`Primitive::execute`].
+            pub fn execute(&self, stream: &Stream<'_>, args: $args<'_>) -> Result<()> {
+                self.primitive.execute(stream, args.0)
+            }
+
+            /// This primitive with arguments, for [`Stream::execute_many`], such as queries and keys in one call.
+            ///
+            /// # Errors
+            /// As [`execute`](Self::execute).
+            pub fn with<'x>(&'x self, args: $args<'x>) -> Result<Call<'x>> {
+                self.primitive.with(args.0)
+            }
+
+            /// The primitive: descriptors of the arguments, name of the implementation.
+            pub fn primitive(&self) -> &Primitive {
+                &self.primitive
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let implementation = self.primitive.implementation();
+                f.debug_struct($text).field("implementation", &implementation).finish()
+            }
+        }
+
+        impl<'x> $args<'x> {
+            /// Radians per position of each pair, in f64.
+            pub fn frequencies<A: Access>(self, frequencies: &'x Memory<'_, A>) -> Self {
+                Self(self.0.input(Arg::RopeFrequencies, frequencies))
+            }
+
+            /// The tables of cosines and sines.
+            pub fn tables<A: Access>(self, cos: &'x Memory<'_, A>, sin: &'x Memory<'_, A>) -> Self {
+                Self(self.0.input(Arg::RopeCos, cos).input(Arg::RopeSin, sin))
+            }
+        }
+    };
+}
+primitive!(Forward, ForwardArgs, "Forward");
+primitive!(Backward, BackwardArgs, "Backward");
+
+/// The memories of one forward execution.
+#[derive(Debug)]
+#[must_use]
+pub struct ForwardArgs<'x>(Args<'x>);
+
+impl<'x> ForwardArgs<'x> {
+    /// From `src` to `dst`.
+    pub fn new<A: Access, P: Access>(
+        src: &'x Memory<'_, A>,
+        dst: &'x mut Memory<'_>,
+        positions: &'x Memory<'_, P>,
+    ) -> Self {
+        let args = Args::new().input(Arg::Src, src).output(Arg::Dst, dst);
+        Self(args.input(Arg::Positions, positions))
+    }
+
+    /// `src` is overwritten with `dst`.
+    pub fn in_place<P: Access>(src_dst: &'x mut Memory<'_>, positions: &'x Memory<'_, P>) -> Self {
+        let args = Args::new().in_place(Arg::Src, Arg::Dst, src_dst);
+        Self(args.input(Arg::Positions, positions))
+    }
+
+    /// The scale of a [`Norm`].
+    pub fn scale<A: Access>(self, scale: &'x Memory<'_, A>) -> Self {
+        Self(self.0.input(Arg::Scale, scale))
+    }
+
+    /// The slot of each token, -1 for none, with [`ForwardBuilder::slots`].
+    pub fn slots<A: Access>(self, slots: &'x Memory<'_, A>) -> Self {
+        Self(self.0.input(Arg::Slots, slots))
+    }
+}
+
+/// The memories of one backward execution.
+#[derive(Debug)]
+#[must_use]
+pub struct BackwardArgs<'x>(Args<'x>);
+
+impl<'x> BackwardArgs<'x> {
+    /// From `diff_dst` to `diff_src`.
+    pub fn new<A: Access, P: Access>(
+        diff_dst: &'x Memory<'_, A>,
+        diff_src: &'x mut Memory<'_>,
+        positions: &'x Memory<'_, P>,
+    ) -> Self {
+        let args = Args::new().input(Arg::DiffDst, diff_dst).output(Arg::DiffSrc, diff_src);
+        Self(args.input(Arg::Positions, positions))
+    }
+
+    /// `diff_dst` is overwritten with `diff_src`.
+    pub fn in_place<P: Access>(diff: &'x mut Memory<'_>, positions: &'x Memory<'_, P>) -> Self {
+        let args = Args::new().in_place(Arg::DiffDst, Arg::DiffSrc, diff);
+        Self(args.input(Arg::Positions, positions))
+    }
+}

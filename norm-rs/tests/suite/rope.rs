@@ -1,0 +1,194 @@
+//! Rope against f64 loops: directions, pairings, tables, slots, weights, and what is refused.
+
+use norm_rs::rope::{
+    Backward, BackwardArgs, Forward, ForwardArgs, Norm, Pairing, Scaling, frequencies, permute,
+};
+use norm_rs::{DataType, Engine, ErrorKind, Memory, MemoryDesc, Result, Stream};
+
+const TOKENS: usize = 5;
+const HEADS: usize = 3;
+const HEAD: usize = 16;
+const POSITIONS: [i64; TOKENS] = [0, 3, 131_071, 1, 900_000];
+const PAIRINGS: [Pairing; 3] = [Pairing::Interleaved, Pairing::HalfSplit, Pairing::HalfSplitOfHead];
+
+fn places(pairing: Pairing, pair: usize, pairs: usize) -> (usize, usize) {
+    match pairing {
+        Pairing::Interleaved => (2 * pair, 2 * pair + 1),
+        Pairing::HalfSplit => (pair, pair + pairs),
+        Pairing::HalfSplitOfHead => (pair, pair + HEAD / 2),
+    }
+}
+
+/// Heads turned by positions times frequencies.
+fn turned(pairing: Pairing, src: &[f32], frequencies: &[f64], sign: f64) -> Vec<f64> {
+    let mut values: Vec<f64> = src.iter().map(|x| f64::from(*x)).collect();
+    for (row, head) in values.chunks_mut(HEAD).enumerate() {
+        for (pair, frequency) in frequencies.iter().enumerate() {
+            let angle = POSITIONS[row / HEADS] as f64 * frequency;
+            let (sin, cos) = ((angle).sin() * sign, angle.cos());
+            let (a, b) = places(pairing, pair, frequencies.len());
+            (head[a], head[b]) = (head[a] * cos - head[b] * sin, head[a] * sin + head[b] * cos);
+        }
+    }
+    values
+}
+
+fn source() -> Vec<f32> {
+    (0..TOKENS * HEADS * HEAD).map(|i| ((i * 37 % 101) as f32 - 50.0) / 16.0).collect()
+}
+
+#[track_caller]
+fn near(got: &[f32], want: &[f64]) {
+    assert_eq!(got.len(), want.len());
+    for (got, want) in got.iter().zip(want) {
+        assert!((f64::from(*got) - want).abs() < 2e-6, "{got}, not {want}");
+    }
+}
+
+#[test]
+fn heads_are_turned_and_turned_back() -> Result<()> {
+    let (engine, src) = (Engine::cpu()?, source());
+    let stream = Stream::new(&engine)?;
+    let heads = MemoryDesc::dense(&[TOKENS, HEADS, HEAD], DataType::F32)?;
+    let tokens = MemoryDesc::dense(&[TOKENS, 1], DataType::S64)?;
+    let positions = Memory::from_slice(&engine, &tokens, &POSITIONS)?;
+    for pairing in PAIRINGS {
+        for rotary in [HEAD, 6] {
+            let (values, magnitude) = frequencies(Scaling::None, rotary, 10_000.0)?;
+            assert_eq!(magnitude, 1.0);
+            let desc = MemoryDesc::dense(&[rotary / 2], DataType::F64)?;
+            let angles = Memory::from_slice(&engine, &desc, &values)?;
+            let forward =
+                Forward::new(&engine, pairing, &heads, &tokens).rotary_dims(rotary).build()?;
+            let mut dst = Memory::new(&engine, &heads)?;
+            let from = Memory::from_slice(&engine, &heads, &src)?;
+            let args = ForwardArgs::new(&from, &mut dst, &positions).frequencies(&angles);
+            forward.execute(&stream, args)?;
+            near(dst.as_slice::<f32>()?, &turned(pairing, &src, &values, 1.0));
+            let turned_dst = dst.as_slice::<f32>()?.to_vec();
+            let backward =
+                Backward::new(&engine, pairing, &heads, &tokens).rotary_dims(rotary).build()?;
+            let args = BackwardArgs::in_place(&mut dst, &positions).frequencies(&angles);
+            backward.execute(&stream, args)?;
+            near(dst.as_slice::<f32>()?, &turned(pairing, &turned_dst, &values, -1.0));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn tables_give_what_frequencies_give() -> Result<()> {
+    let (engine, src) = (Engine::cpu()?, source());
+    let heads = MemoryDesc::dense(&[1, TOKENS * HEADS, HEAD], DataType::F32)?;
+    let start = MemoryDesc::dense(&[1, 1], DataType::S32)?;
+    let positions = Memory::from_slice(&engine, &start, &[2i32])?;
+    let rows = TOKENS * HEADS + 2;
+    let table = MemoryDesc::dense(&[rows, HEAD / 2], DataType::F32)?;
+    let (values, _) = frequencies(Scaling::Linear(2.0), HEAD, 10_000.0)?;
+    let angle = |at: usize| (at / (HEAD / 2)) as f64 * values[at % (HEAD / 2)];
+    let cos: Vec<f32> = (0..rows * HEAD / 2).map(|at| angle(at).cos() as f32).collect();
+    let sin: Vec<f32> = (0..rows * HEAD / 2).map(|at| angle(at).sin() as f32).collect();
+    let cos = Memory::from_slice(&engine, &table, &cos)?;
+    let sin = Memory::from_slice(&engine, &table, &sin)?;
+    let desc = MemoryDesc::dense(&[HEAD / 2], DataType::F64)?;
+    let angles = Memory::from_slice(&engine, &desc, &values)?;
+    let from = Memory::from_slice(&engine, &heads, &src)?;
+    let stream = Stream::new(&engine)?;
+    // Tokens follow one another in dimension 1, from position 2 on.
+    let rope = || Forward::new(&engine, Pairing::HalfSplit, &heads, &start).index_dim(1);
+    let (mut first, mut second) = (Memory::new(&engine, &heads)?, Memory::new(&engine, &heads)?);
+    let args = ForwardArgs::new(&from, &mut first, &positions).tables(&cos, &sin);
+    rope().tables(&table).build()?.execute(&stream, args)?;
+    let args = ForwardArgs::new(&from, &mut second, &positions).frequencies(&angles);
+    rope().build()?.execute(&stream, args)?;
+    let second: Vec<f64> = second.as_slice::<f32>()?.iter().map(|x| f64::from(*x)).collect();
+    near(first.as_slice::<f32>()?, &second);
+    Ok(())
+}
+
+#[test]
+fn tokens_go_to_their_slots_normalized() -> Result<()> {
+    let (engine, src) = (Engine::cpu()?, source());
+    let heads = MemoryDesc::dense(&[TOKENS, HEADS, HEAD], DataType::F32)?;
+    let cache = MemoryDesc::dense(&[8, HEADS, HEAD], DataType::F32)?;
+    let tokens = MemoryDesc::dense(&[TOKENS, 1], DataType::S64)?;
+    let scale = MemoryDesc::dense(&[HEAD], DataType::F32)?;
+    let norm = Norm { epsilon: 1e-6, scale: Some(&scale), scale_plus_one: false, rounded: false };
+    let rope = Forward::new(&engine, Pairing::HalfSplit, &heads, &tokens)
+        .dst(&cache)
+        .norm(norm)
+        .slots()
+        .build()?;
+    let (values, _) = frequencies(Scaling::None, HEAD, 10_000.0)?;
+    let desc = MemoryDesc::dense(&[HEAD / 2], DataType::F64)?;
+    let angles = Memory::from_slice(&engine, &desc, &values)?;
+    let weights = [0.5f32; HEAD];
+    let weights = Memory::from_slice(&engine, &scale, &weights)?;
+    let positions = Memory::from_slice(&engine, &tokens, &POSITIONS)?;
+    let slots = [6i64, 0, -1, 3, 1];
+    let row = MemoryDesc::dense(&[TOKENS], DataType::S64)?;
+    let from = Memory::from_slice(&engine, &heads, &src)?;
+    let mut room = vec![7.0f32; 8 * HEADS * HEAD];
+    let mut dst = Memory::from_mut_slice(&engine, &cache, &mut room)?;
+    let slot_memory = Memory::from_slice(&engine, &row, &slots)?;
+    let args = ForwardArgs::new(&from, &mut dst, &positions)
+        .frequencies(&angles)
+        .scale(&weights)
+        .slots(&slot_memory);
+    rope.execute(&Stream::new(&engine)?, args)?;
+    let normalized: Vec<f32> = src
+        .chunks(HEAD)
+        .flat_map(|head| {
+            let square: f64 = head.iter().map(|x| f64::from(*x).powi(2)).sum();
+            let r = 0.5 / (square / HEAD as f64 + 1e-6).sqrt();
+            head.iter().map(move |x| (f64::from(*x) * r) as f32).collect::<Vec<_>>()
+        })
+        .collect();
+    let want = turned(Pairing::HalfSplit, &normalized, &values, 1.0);
+    let got = dst.as_slice::<f32>()?;
+    for slot in 0..8usize {
+        let got = &got[slot * HEADS * HEAD..(slot + 1) * HEADS * HEAD];
+        match slots.iter().position(|to| *to == slot as i64) {
+            Some(token) => near(got, &want[token * HEADS * HEAD..(token + 1) * HEADS * HEAD]),
+            None => assert!(got.iter().all(|x| *x == 7.0), "{slot}"),
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn weights_are_permuted_both_ways() -> Result<()> {
+    let engine = Engine::cpu()?;
+    let desc = MemoryDesc::dense(&[2 * HEAD, 3], DataType::F32)?;
+    let weights: Vec<f32> = (0..2 * HEAD * 3).map(|i| i as f32).collect();
+    let from = Memory::from_slice(&engine, &desc, &weights)?;
+    let (mut there, mut back) = (Memory::new(&engine, &desc)?, Memory::new(&engine, &desc)?);
+    permute((Pairing::HalfSplit, Pairing::Interleaved), 2, HEAD, &from, &mut there)?;
+    assert_eq!(there.as_slice::<f32>()?[3..6], [24.0, 25.0, 26.0]);
+    permute((Pairing::Interleaved, Pairing::HalfSplit), 2, HEAD, &there, &mut back)?;
+    assert_eq!(back.as_slice::<f32>()?, weights);
+    Ok(())
+}
+
+#[test]
+fn wrong_problems_are_refused() -> Result<()> {
+    let engine = Engine::cpu()?;
+    let heads = MemoryDesc::dense(&[TOKENS, HEADS, HEAD], DataType::F32)?;
+    let tokens = MemoryDesc::dense(&[TOKENS, 1], DataType::S32)?;
+    let odd = Forward::new(&engine, Pairing::HalfSplit, &heads, &tokens).rotary_dims(5).build();
+    let error = odd.expect_err("odd");
+    assert!(
+        error.kind() == ErrorKind::InvalidArguments && error.to_string().contains("rotary_dims")
+    );
+    let rope = Forward::new(&engine, Pairing::HalfSplit, &heads, &tokens).build()?;
+    let desc = MemoryDesc::dense(&[HEAD / 2], DataType::F64)?;
+    let angles = Memory::from_slice(&engine, &desc, &[1.0f64; HEAD / 2])?;
+    let positions = Memory::from_slice(&engine, &tokens, &[0i32, 1, 2, -1, 4])?;
+    let mut both = Memory::new(&engine, &heads)?;
+    let args = ForwardArgs::in_place(&mut both, &positions).frequencies(&angles);
+    let error = rope.execute(&Stream::new(&engine)?, args).expect_err("below 0");
+    assert!(error.to_string().contains("POSITIONS"), "{error}");
+    assert!(frequencies(Scaling::Yarn(&[4.0]), 8, 1e4).is_err());
+    assert!(frequencies(Scaling::None, 7, 1e4).is_err());
+    Ok(())
+}
