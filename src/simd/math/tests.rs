@@ -131,7 +131,7 @@ pub(super) fn largest<F: Function>(
     largest
 }
 
-pub(super) fn in_ulps<F: Function>(f: F, right: impl Fn(f64) -> f64) -> f64 {
+fn in_ulps<F: Function>(f: F, right: impl Fn(f64) -> f64) -> f64 {
     largest(f, &spread(997), right, |_, got, right| ulps(got, right))
 }
 
