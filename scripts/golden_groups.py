@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes golden vectors of group and grouped RMS normalization: PyTorch's autograd in f64, all sets of flags.
+"""Writes golden vectors of group and grouped RMS normalization: PyTorch's autograd in f64, all sets of flags, and
+residuals, gates and 1 + scale.
 
     python3.11 -m venv VENV
     VENV/bin/pip install -r scripts/requirements.txt
@@ -9,6 +10,9 @@ Written with Python 3.11, torch 2.15.0. The format is that of scripts/golden_vec
 torch.nn.functional.group_norm; grouped RMS normalization, which PyTorch does not have, is written out. Groups have 16
 elements, so that every input and every statistic is exact in f32. rms is not 1, scale is not 1 and
 mean(scale*diff_dst) is not 0: weaker data hides wrong gradients.
+
+After the sets of flags come `case FLAGS WORDS`: the letters are benchdnn's (P 1 + scale, O and I gates), the words
+`residual`, `swish`, `logistic`. The gradient of the stored sum is part of diff_src.
 """
 
 import argparse
@@ -23,6 +27,13 @@ except ImportError:
 SAMPLES, CHANNELS, GROUPS, POSITIONS = 2, 6, 3, 8
 EPSILON = 2.0**-7  # large enough to matter, and an f32 number
 SEED = 21
+ALPHA = 1.5
+
+CASES = [
+    ("CH", "residual"), ("CM", "residual"), ("CHP", ""), ("CMP", ""),
+    ("CHO", "swish"), ("CMO", "swish"), ("CHI", "swish"), ("CMI", "swish"), ("CMO", "logistic"), ("I", "logistic"),
+    ("CHPO", "residual swish"), ("CHMPI", "residual swish"), ("CMO", "residual logistic"),
+]
 
 
 def make_inputs():
@@ -44,6 +55,9 @@ def make_inputs():
         "shift": pick((CHANNELS,), -50, 50, 32),
         "global_mean": pick((SAMPLES, GROUPS), -30, 30, 32),
         "global_variance": pick((SAMPLES, GROUPS), 10, 90, 32),
+        "residual": pick(shape, -30, 50, 16),
+        "gate": pick(shape, -30, 60, 16),
+        "diff_sum": pick(shape, -30, 60, 32),
     }
     inputs["src"][1, :2] *= 1 / 16  # a group where epsilon matters
     for name, tensor in inputs.items():
@@ -89,6 +103,40 @@ def make_results(inputs, flags):
     return {name: tensor.detach() for name, tensor in results.items()}
 
 
+def make_case(inputs, flags, words):
+    """{name: f64 tensor} of the results of one case, by autograd."""
+    names = ("src", "residual", "gate", "scale", "shift")
+    src, residual, gate, scale, shift = (inputs[name].clone().requires_grad_() for name in names)
+    total = src + residual if "residual" in words else src
+    function = torch.sigmoid if "logistic" in words else lambda g: g * torch.sigmoid(ALPHA * g)
+    x = (total * function(gate) if "I" in flags else total).reshape(SAMPLES, GROUPS, -1)
+    mean = torch.zeros(SAMPLES, GROUPS, 1, dtype=torch.float64) if "M" in flags else x.mean(-1, keepdim=True)
+    variance = (x - mean).square().mean(-1, keepdim=True)
+    n = ((x - mean) / (variance + EPSILON).sqrt()).reshape(src.shape)
+    if "C" in flags:
+        n = n * (1 + scale if "P" in flags else scale)[None, :, None]
+    if "H" in flags:
+        n = n + shift[None, :, None]
+    dst = n * function(gate) if "O" in flags else n
+    loss = (dst * inputs["diff_dst"]).sum()
+    if "residual" in words:
+        loss = loss + (total * inputs["diff_sum"]).sum()
+    loss.backward()
+    results = {"dst": dst, "variance": variance, "diff_src": src.grad}
+    if "residual" in words:
+        assert torch.equal(src.grad, residual.grad)
+    if "M" not in flags:
+        results["mean"] = mean
+    for name, tensor, used in (
+        ("diff_scale", scale, "C" in flags),
+        ("diff_shift", shift, "H" in flags),
+        ("diff_gate", gate, "O" in flags or "I" in flags),
+    ):
+        if used:
+            results[name] = tensor.grad
+    return {name: tensor.detach() for name, tensor in results.items()}
+
+
 def line(name, tensor):
     """A tensor as one line; repr gives the shortest digits that round-trip."""
     values = (repr(float(x)).removesuffix(".0") for x in tensor.flatten())
@@ -107,12 +155,15 @@ def main():
     torch.set_num_threads(1)
     inputs = make_inputs()
     text = f"# scripts/golden_groups.py, torch {torch.__version__}\n"
-    text += f"sizes {SAMPLES} {CHANNELS} {GROUPS} {POSITIONS}\nepsilon {EPSILON!r}\n"
+    text += f"sizes {SAMPLES} {CHANNELS} {GROUPS} {POSITIONS}\nepsilon {EPSILON!r}\nalpha {ALPHA}\n"
     text += "".join(line(name, tensor) for name, tensor in inputs.items())
     for number in range(16):
         flags = "".join(letter for bit, letter in enumerate("GCHM") if number >> bit & 1)
         text += f"flags {flags or '-'}\n"
         text += "".join(line(*item) for item in make_results(inputs, flags).items())
+    for flags, words in CASES:
+        text += f"case {flags} {words}".rstrip() + "\n"
+        text += "".join(line(*item) for item in make_case(inputs, flags, words.split()).items())
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(text)
 

@@ -7,12 +7,12 @@ use benchdnn::drivers::gnorm::{self, GnormProblem, Request};
 use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
 use benchdnn::harness::{self, Streams};
 use benchdnn::library::{self, Executor, Wanted};
+use benchdnn::oracle::lnorm::Flags;
+use benchdnn::oracle::steps::GateFunction;
 use benchdnn::problem::{Data, Expected, Problem};
+use benchdnn::steps::{Gate, Residual, Steps};
 use benchdnn::tensor::Layout;
-use norm_sys::{
-    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
-    NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
-};
+use norm_sys::*;
 use std::any::Any;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,18 @@ enum Fault {
     Unbiased,
     /// diff_scale and diff_shift are sums over the first sample alone.
     FirstSample,
+    /// The exact sum is normalized instead of the stored one.
+    OtherSum,
+    /// diff_src lacks the gradient of the stored sum.
+    SumGradientLost,
+    /// `1 + scale` is added in bf16.
+    PlusOneInBf16,
+    /// The normalized value is not rounded before the scale.
+    RoundFirstIgnored,
+    /// The gradient of the gate has the derivative of the sigmoid instead of SiLU's.
+    SigmoidForSilu,
+    /// The gate of the input multiplies the output.
+    GateAtTheOtherEnd,
 }
 
 struct Sham(Fault);
@@ -69,12 +81,24 @@ struct Created {
 impl Created {
     /// The requested problem.
     fn problem(&self) -> GnormProblem {
-        let Request { direction, dims, groups, src, dst, epsilon, flags, .. } = &self.request;
+        let Request { direction, dims, groups, diff_src, dst, epsilon, flags, steps, .. } =
+            &self.request;
+        let steps = Steps {
+            residual: steps.residual.as_ref().map(|step| Residual {
+                data_type: step.residual.data_type,
+                sum: step.sum.as_ref().map(|sum| sum.data_type),
+                exact: step.exact,
+            }),
+            gate: (steps.gate.as_ref())
+                .map(|(gate, function)| Gate { data_type: gate.data_type, function: *function }),
+            ..Steps::default()
+        };
         GnormProblem {
+            steps,
             direction: *direction,
             dims: dims.clone(),
             groups: *groups,
-            src_dt: src.data_type,
+            src_dt: diff_src.data_type,
             dst_dt: dst.data_type,
             epsilon: *epsilon,
             flags: *flags,
@@ -97,6 +121,22 @@ impl Created {
                     *scale = given[channel % channels_of_group];
                 }
             }),
+            Fault::OtherSum => {
+                wrong.steps.residual.iter_mut().for_each(|step| step.exact = !step.exact);
+            }
+            Fault::SumGradientLost => {
+                data.change(NORM_ARG_DIFF_RESIDUAL_DST, |values| values.fill(0.0));
+            }
+            Fault::PlusOneInBf16 => data.change(NORM_ARG_SCALE, |scale| {
+                scale
+                    .iter_mut()
+                    .for_each(|scale| *scale = DataType::Bf16.round(1.0 + *scale) - 1.0);
+            }),
+            Fault::RoundFirstIgnored => wrong.flags.round_first = false,
+            Fault::GateAtTheOtherEnd => {
+                let Flags { gate_input, gate_output, .. } = right.flags;
+                (wrong.flags.gate_input, wrong.flags.gate_output) = (gate_output, gate_input);
+            }
             _ => {}
         }
         let mut results: Vec<(i32, Vec<f64>)> = wrong
@@ -113,6 +153,13 @@ impl Created {
                 (Fault::Unbiased, NORM_ARG_VARIANCE) => {
                     let count = sizes.elements() as f64;
                     values.iter_mut().for_each(|v| *v *= count / (count - 1.0));
+                }
+                (Fault::SigmoidForSilu, NORM_ARG_DIFF_GATE) => {
+                    let silu = GateFunction::Swish { alpha: 1.0 };
+                    for (value, gate) in values.iter_mut().zip(data.get(NORM_ARG_GATE)) {
+                        let sigmoid = GateFunction::Logistic.derivative(*gate).value;
+                        *value *= sigmoid / silu.derivative(*gate).value;
+                    }
                 }
                 (Fault::MeanOfRms, NORM_ARG_DIFF_SRC) => add_mean(&right, &data, values, -1.0),
                 (Fault::MeanLost, NORM_ARG_DIFF_SRC) => add_mean(&right, &data, values, 1.0),
@@ -157,19 +204,28 @@ impl Prepared for Created {
     }
 
     fn layout(&self, argument: i32) -> Option<Layout> {
-        let Request { direction, dims, groups, src, dst, flags, .. } = &self.request;
+        let Request { direction, dims, groups, src, diff_src, dst, flags, steps, .. } =
+            &self.request;
+        let (residual, gate) = (steps.residual.as_ref(), steps.gate.as_ref());
         let (forward, full) = (direction.is_forward(), *direction == Direction::Backward);
         let only_if = |used: bool, dims: &[usize]| used.then(|| Layout::dense(dims, DataType::F32));
         let (stat, channels) = ([dims[0], *groups], &dims[1..2]);
         let data_type = match argument {
             NORM_ARG_SRC => src.data_type,
             NORM_ARG_DST if forward => dst.data_type,
-            NORM_ARG_DIFF_SRC if !forward => src.data_type,
+            NORM_ARG_DIFF_SRC if !forward => diff_src.data_type,
+            NORM_ARG_RESIDUAL if forward => residual?.residual.data_type,
+            NORM_ARG_RESIDUAL_DST if forward => residual?.sum.as_ref()?.data_type,
+            NORM_ARG_DIFF_RESIDUAL_DST if !forward => residual?.sum.as_ref()?.data_type,
+            NORM_ARG_GATE => gate?.0.data_type,
+            NORM_ARG_DIFF_GATE if !forward => gate?.0.data_type,
             NORM_ARG_DIFF_DST if !forward => dst.data_type,
             NORM_ARG_MEAN => return only_if(!flags.rms_norm, &stat),
             NORM_ARG_VARIANCE => return only_if(true, &stat),
             NORM_ARG_SCALE => return only_if(flags.scale, channels),
-            NORM_ARG_SHIFT => return only_if(flags.shift && forward, channels),
+            NORM_ARG_SHIFT => {
+                return only_if(flags.shift && (forward || flags.gate_output), channels);
+            }
             NORM_ARG_DIFF_SCALE => return only_if(flags.scale && full, channels),
             NORM_ARG_DIFF_SHIFT => return only_if(flags.shift && full, channels),
             _ => return None,
@@ -225,10 +281,17 @@ fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
 
 const FORWARD: &str = "--dir=FWD_D --flags=C,CHM,CH";
 const BACKWARD: &str = "--dir=BWD_DW --flags=CHM,CH";
+const STEPS: [&str; 4] = [
+    "--dt=f32,bf16 --dir=FWD_D,BWD_DW --residual=f32,bf16,f32:bf16:exact --flags=CH,CM",
+    "--dt=f32,bf16 --dir=FWD_D,BWD_DW --gate=f32,bf16:logistic --flags=CHO,CHI,CMO,MI",
+    "--dt=f32,bf16 --dir=FWD_D,BWD_DW --flags=CP,CMPH,CB,CHMB",
+    "--dt=bf16 --dir=FWD_D,BWD_DW --residual=bf16:f32 --gate=f32 --flags=CHMPBO,CHMPBI",
+];
 
 #[test]
 fn without_a_fault_everything_passes() {
-    for command in [FORWARD, BACKWARD, &format!("--check=grad {BACKWARD}")] {
+    let gradients = format!("--check=grad {BACKWARD}");
+    for command in [FORWARD, BACKWARD, &gradients].into_iter().chain(STEPS) {
         let (status, results) = run(Fault::None, command);
         for line in &results {
             assert!(line.contains(":PASSED "), "{line}");
@@ -239,7 +302,16 @@ fn without_a_fault_everything_passes() {
 
 #[test]
 fn faults_fail() {
+    const RESIDUAL: &str = "--dt=bf16 --residual=bf16";
     for (fault, command) in [
+        (Fault::OtherSum, format!("{RESIDUAL} --dir=FWD_D --flags=CH,CHM")),
+        (Fault::SumGradientLost, format!("{RESIDUAL} --dir=BWD_D,BWD_DW --flags=CH,M")),
+        (Fault::SumGradientLost, "--check=grad --residual=f32 --dir=BWD_D --flags=CH".to_owned()),
+        (Fault::PlusOneInBf16, "--dir=FWD_D,BWD_D --flags=CP,CMP".to_owned()),
+        (Fault::RoundFirstIgnored, "--dt=bf16:f32 --dir=FWD_D --flags=CB,CHMB".to_owned()),
+        (Fault::SigmoidForSilu, "--gate=f32 --dir=BWD_DW --flags=CHO,CMI".to_owned()),
+        (Fault::SigmoidForSilu, "--check=grad --gate=f32 --dir=BWD_D --flags=CHO,MI".to_owned()),
+        (Fault::GateAtTheOtherEnd, "--gate=f32 --dir=FWD_D,BWD_DW --flags=CHO,CMI".to_owned()),
         (Fault::OneGroup, FORWARD.to_owned()),
         (Fault::ScaleOfPlace, FORWARD.to_owned()),
         (Fault::ScaleOfPlace, BACKWARD.to_owned()),

@@ -279,6 +279,76 @@ static void refusals_backward(
     MUST(norm_primitive_desc_destroy(softmax));
 }
 
+/* Residuals, gates and flags that contradict each other. */
+static void refusals_steps(norm_memory_desc_t good, norm_memory_desc_t other) {
+    norm_primitive_desc_t out = UNTOUCHED, hint = NULL;
+    norm_primitive_attr_t attr = NULL, gated = NULL;
+    const norm_prop_kind_t kind = norm_forward_training;
+    MUST(norm_primitive_attr_create(&attr));
+    MUST(norm_primitive_attr_create(&gated));
+    MUST(norm_primitive_attr_set_gate(gated, good, norm_eltwise_swish, 1));
+    MUST(norm_primitive_attr_set_residual(attr, other, NULL, norm_residual_rounded));
+    INVALID("residual_desc", norm_group_normalization_forward_primitive_desc_create,
+            (&out, engine, kind, good, good, G, epsilon, 0, attr));
+    MUST(norm_primitive_attr_set_residual(attr, good, NULL, norm_residual_rounded));
+    INVALID("attr", norm_group_normalization_backward_primitive_desc_create,
+            (&out, engine, norm_backward, good, good, good, G, epsilon, 0, NULL, attr));
+    SAYS("needs a sum_desc");
+    MUST(norm_primitive_attr_set_residual(attr, NULL, NULL, norm_residual_rounded));
+    MUST(norm_primitive_attr_set_partial_norm(attr, 1));
+    REFUSED(norm_unimplemented, "attr", norm_group_normalization_forward_primitive_desc_create,
+            (&out, engine, kind, good, good, G, epsilon, norm_rms_norm, attr));
+    SAYS("partial norm");
+    INVALID("flags", norm_group_normalization_forward_primitive_desc_create,
+            (&out, engine, kind, good, good, G, epsilon, norm_gate_input, NULL));
+    INVALID("attr", norm_group_normalization_forward_primitive_desc_create,
+            (&out, engine, kind, good, good, G, epsilon, 0, gated));
+    INVALID("flags", norm_group_normalization_forward_primitive_desc_create,
+            (&out, engine, kind, good, good, G, epsilon, norm_gate_input | norm_gate_output,
+                    gated));
+    INVALID("flags", norm_group_normalization_forward_primitive_desc_create,
+            (&out, engine, kind, good, good, G, epsilon, norm_scale_plus_one, NULL));
+    MUST(norm_group_normalization_forward_primitive_desc_create(
+            &hint, engine, kind, good, good, G, epsilon, norm_gate_input, gated));
+    INVALID("flags", norm_group_normalization_backward_primitive_desc_create,
+            (&out, engine, norm_backward, good, good, good, G, epsilon, norm_gate_output, hint,
+                    gated));
+    EXPECT(out == UNTOUCHED);
+    MUST(norm_primitive_desc_destroy(hint));
+    MUST(norm_primitive_attr_destroy(attr));
+    MUST(norm_primitive_attr_destroy(gated));
+}
+
+/* A gate that is missing, and one that the sum would overwrite. */
+static void bad_gate(norm_memory_desc_t good) {
+    static data_t d;
+    norm_primitive_attr_t attr = NULL;
+    norm_primitive_desc_t pd = NULL;
+    norm_primitive_t primitive = NULL;
+    norm_exec_arg_t args[5] = {{NORM_ARG_SRC, NULL}, {NORM_ARG_DST, NULL},
+            {NORM_ARG_RESIDUAL, NULL}, {NORM_ARG_RESIDUAL_DST, NULL}, {NORM_ARG_GATE, NULL}};
+    float *const data[] = {d.src, d.dst, d.src, d.diff_src, d.diff_src};
+    MUST(norm_primitive_attr_create(&attr));
+    MUST(norm_primitive_attr_set_residual(attr, good, good, norm_residual_rounded));
+    MUST(norm_primitive_attr_set_gate(attr, good, norm_eltwise_logistic, 0));
+    MUST(norm_group_normalization_forward_primitive_desc_create(&pd, engine,
+            norm_forward_inference, good, good, G, epsilon, norm_gate_output, attr));
+    MUST(norm_primitive_create(&primitive, pd));
+    for (int i = 0; i < 5; ++i)
+        MUST(norm_memory_create(&args[i].memory, good, engine, data[i]));
+    memset(d.dst, TENSOR_FILL, sizeof d.dst);
+    INVALID("NORM_ARG_GATE", norm_primitive_execute, (primitive, stream, 4, args));
+    INVALID("args", norm_primitive_execute, (primitive, stream, 5, args));
+    SAYS("GATE and RESIDUAL_DST share a buffer");
+    const unsigned char *bytes = (const unsigned char *)d.dst;
+    EXPECT(bytes[0] == TENSOR_FILL && bytes[sizeof d.dst - 1] == TENSOR_FILL);
+    for (int i = 0; i < 5; ++i)
+        MUST(norm_memory_destroy(args[i].memory));
+    MUST(norm_primitive_destroy(primitive));
+    MUST(norm_primitive_desc_destroy(pd));
+    MUST(norm_primitive_attr_destroy(attr));
+}
+
 /* A scale of other dimensions than the channels', and one that is missing. */
 static void bad_scale(norm_memory_desc_t good) {
     static data_t d;
@@ -314,7 +384,9 @@ static void refusals(void) {
     MUST(norm_memory_desc_create_with_tag(&flat, 1, dims, norm_f32, norm_a));
     refusals_forward(good, other, any, flat);
     refusals_backward(good, other, bytes);
+    refusals_steps(good, other);
     bad_scale(good);
+    bad_gate(good);
     MUST(norm_memory_desc_destroy(good));
     MUST(norm_memory_desc_destroy(other));
     MUST(norm_memory_desc_destroy(any));
