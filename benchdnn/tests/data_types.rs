@@ -134,6 +134,7 @@ fn sizes_and_names() {
         ("s32", 4, 4),
         ("s8", 1, 1),
         ("u8", 1, 1),
+        ("s64", 8, 8),
     ];
     assert_eq!(rows, expected);
 }
