@@ -10,8 +10,6 @@ mod chunk;
 mod desc;
 mod dynamic;
 mod enumerators;
-#[cfg(test)]
-mod error_tests;
 mod gating;
 mod gradient;
 mod isa;
@@ -21,6 +19,8 @@ mod padding;
 mod post_op_chain;
 mod scratchpad;
 mod step;
+#[cfg(test)]
+mod tests;
 mod verbose;
 
 pub(crate) use argument::{ArgumentName, OpArgument, Usage};
