@@ -33,8 +33,15 @@ fn declared(header: &str) -> Names {
         .collect()
 }
 
+/// A header with those of its language that it includes.
 fn header(name: &str) -> String {
-    std::fs::read_to_string(root().join("include").join(name)).expect("the header can be read")
+    let path = root().join("include").join(name);
+    let text = std::fs::read_to_string(path).expect("the header can be read");
+    let language = name.rsplit('.').next().unwrap_or_default();
+    let names = text.lines().filter_map(|line| line.strip_prefix("#include \"")?.strip_suffix('"'));
+    let own = names.filter(|name| name.rsplit('.').next() == Some(language));
+    let included: String = own.map(header).collect();
+    text + &included
 }
 
 /// Symbols of `nm -D` with the given option, without versions (`@...`).
