@@ -43,8 +43,11 @@ struct rope_options {
     memory::dim rotary_dims_of(const memory::desc &head) const {
         return rotary_dims > 0 ? rotary_dims : head.get_dims().back();
     }
+    static const_norm_memory_desc_t or_null(const memory::desc &desc) {
+        return desc.is_zero() ? nullptr : desc.get();
+    }
     norm_rope_angles_t angles() const {
-        return table ? norm_rope_from_tables : norm_rope_from_frequencies;
+        return !table.is_zero() ? norm_rope_from_tables : norm_rope_from_frequencies;
     }
 };
 
@@ -64,8 +67,8 @@ struct rope_forward : public primitive {
                 return norm_rope_forward_primitive_desc_create(object, on.get(),
                         static_cast<norm_prop_kind_t>(kind),
                         static_cast<norm_rope_pairing_t>(pairing), with.angles(), src.get(),
-                        dst.get(), positions.get(), with.index_dim, with.table.get_or_null(),
-                        with.scale.get_or_null(), with.rotary_dims_of(src), with.magnitude,
+                        dst.get(), positions.get(), with.index_dim, rope_options::or_null(with.table),
+                        rope_options::or_null(with.scale), with.rotary_dims_of(src), with.magnitude,
                         static_cast<int>(with.sections.size()), with.sections.data(),
                         with.epsilon, with.flags, attr.get());
             })) {}
@@ -89,7 +92,7 @@ struct rope_backward : public primitive {
                 return norm_rope_backward_primitive_desc_create(object, on.get(),
                         static_cast<norm_rope_pairing_t>(pairing), with.angles(), diff_src.get(),
                         diff_dst.get(), positions.get(), with.index_dim,
-                        with.table.get_or_null(), with.rotary_dims_of(diff_dst), with.magnitude,
+                        rope_options::or_null(with.table), with.rotary_dims_of(diff_dst), with.magnitude,
                         static_cast<int>(with.sections.size()), with.sections.data(), with.flags,
                         forward.get_or_null(), attr.get());
             })) {}

@@ -6,8 +6,8 @@
     VENV/bin/python scripts/golden_rope.py tests/data/golden_rope.txt
 
 Written with Python 3.11, torch 2.15.0, transformers 5.23.0. Frequencies are those of transformers'
-ROPE_INIT_FUNCTIONS for the sizes and parameters of published models, in f32 as it computes them; heads have a power of
-two of elements, for which its exponents are exact. Each line `frequencies` is followed by the library's scaling and
+ROPE_INIT_FUNCTIONS for the sizes and parameters of published models. They compute in torch.float, which is f64 here:
+in f32 their own roundings are several ulp. Each line `frequencies` is followed by the library's scaling and
 parameters, the magnitude and the values. Heads are rotated in f64 by transformers' apply_rotary_pos_emb (half split)
 and by complex numbers (interleaved).
 """
@@ -53,6 +53,8 @@ def frequencies(head, base, parameters, sequence):
     """transformers' inverse frequencies and attention factor."""
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
+    torch.float = torch.float64
+
     trained = parameters.get("original_max_position_embeddings", 4096)
     config = transformers.LlamaConfig(
         hidden_size=head, num_attention_heads=1, head_dim=head,
@@ -65,7 +67,7 @@ def frequencies(head, base, parameters, sequence):
         values, factor = LlamaRotaryEmbedding.compute_default_rope_parameters(config)
     else:
         values, factor = ROPE_INIT_FUNCTIONS[kind](config, "cpu", seq_len=sequence)
-    return values.float(), float(factor)
+    return values.to(torch.float32), float(factor)
 
 
 def text(values):

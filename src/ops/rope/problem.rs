@@ -109,31 +109,8 @@ impl Rope {
         let norm = checked_norm(p, flags, cols[cols.len() - 1])?;
         check_position(p, names.input, sections.len().max(1))?;
         let plan = Plan::new((p.input, &output), p.position, p.index_dim, slots)?;
-        let mut arguments = heap::list([
-            argument(names.input_id, names.input_name, Usage::Input, p.input),
-            argument(names.output_id, names.output_name, Usage::Output, &output),
-            argument(sys::NORM_ARG_POSITIONS, "positions", Usage::Input, p.position),
-        ])?;
-        let mut add = |id, name, desc: &MemoryDesc| {
-            heap::push(&mut arguments, argument(id, name, Usage::Input, desc))
-        };
-        match table {
-            Some(table) => {
-                add(sys::NORM_ARG_ROPE_COS, "rope_cos", table)?;
-                add(sys::NORM_ARG_ROPE_SIN, "rope_sin", table)?;
-            }
-            None => {
-                let desc = MemoryDesc::dense(&[rotary_dims as i64 / 2], DataType::F64)?;
-                add(sys::NORM_ARG_ROPE_FREQUENCIES, "rope_frequencies", &desc)?;
-            }
-        }
-        if let Some(scale) = p.scale.filter(|_| norm.is_some_and(|norm| norm.scale.is_some())) {
-            add(sys::NORM_ARG_SCALE, "scale", scale)?;
-        }
-        if slots {
-            let desc = MemoryDesc::dense(&p.input.dims()[..1], DataType::S64)?;
-            add(sys::NORM_ARG_SLOTS, "slots", &desc)?;
-        }
+        let scale = p.scale.filter(|_| norm.is_some_and(|norm| norm.scale.is_some()));
+        let arguments = arguments(p, &output, (table, rotary_dims), scale, slots)?;
         Ok(Self {
             prop_kind: p.prop_kind,
             pairing: p.pairing,
@@ -245,6 +222,43 @@ impl Names {
 
 fn argument(id: i32, name: &'static str, usage: Usage, desc: &MemoryDesc) -> OpArgument {
     OpArgument { id, name: ArgumentName::Tensor(name), usage, desc: desc.clone() }
+}
+
+/// The arguments of an execution.
+fn arguments(
+    p: &Parameters<'_>,
+    output: &MemoryDesc,
+    (table, rotary_dims): (Option<&MemoryDesc>, usize),
+    scale: Option<&MemoryDesc>,
+    slots: bool,
+) -> Result<Vec<OpArgument>> {
+    let names = Names::of(p.prop_kind.is_forward());
+    let mut arguments = heap::list([
+        argument(names.input_id, names.input_name, Usage::Input, p.input),
+        argument(names.output_id, names.output_name, Usage::Output, output),
+        argument(sys::NORM_ARG_POSITIONS, "positions", Usage::Input, p.position),
+    ])?;
+    let mut add = |id, name, desc: &MemoryDesc| {
+        heap::push(&mut arguments, argument(id, name, Usage::Input, desc))
+    };
+    match table {
+        Some(table) => {
+            add(sys::NORM_ARG_ROPE_COS, "rope_cos", table)?;
+            add(sys::NORM_ARG_ROPE_SIN, "rope_sin", table)?;
+        }
+        None => {
+            let desc = MemoryDesc::dense(&[rotary_dims as i64 / 2], DataType::F64)?;
+            add(sys::NORM_ARG_ROPE_FREQUENCIES, "rope_frequencies", &desc)?;
+        }
+    }
+    if let Some(scale) = scale {
+        add(sys::NORM_ARG_SCALE, "scale", scale)?;
+    }
+    if slots {
+        let desc = MemoryDesc::dense(&p.input.dims()[..1], DataType::S64)?;
+        add(sys::NORM_ARG_SLOTS, "slots", &desc)?;
+    }
+    Ok(arguments)
 }
 
 fn check_type(name: &str, desc: &MemoryDesc) -> Result<()> {

@@ -7,7 +7,7 @@ use super::problem::{MOST_SECTIONS, Pairing, Rope};
 use crate::error::Result;
 use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, Padding, Variant};
-use crate::rows::{Neutral, Parameter, PlainTensor};
+use crate::rows::{Neutral, Parameter, PlainRow, PlainTensor};
 use crate::simd::Level;
 use crate::simd::portable::Portable;
 use crate::tensor::DataType;
@@ -51,6 +51,22 @@ impl Reference {
         let scaled = self.problem.norm.is_some_and(|norm| norm.scale.is_some());
         let scale = if self.problem.norm.is_some() { self.scale.room(scaled) } else { 0 };
         [scale, floats(self.problem.cols()), floats(2 * angles::width(&self.problem))]
+    }
+
+    /// The values of a head, normalized if that is asked for.
+    fn read(&self, from: PlainRow<'_>, scale: *const f32, values: &mut [f32]) {
+        let problem = &self.problem;
+        let Some(norm) = &problem.norm else {
+            for (col, value) in values.iter_mut().enumerate() {
+                *value = from.get(col);
+            }
+            return;
+        };
+        let output_type = problem.desc(problem.ids()[1]).data_type();
+        let rounded = output_type.filter(|_| norm.rounded);
+        let head = PlainHead { get: &|col| from.get(col), scale, rounded };
+        // SAFETY: the scale is as long as a head.
+        unsafe { normalize(&head, norm, values) };
     }
 
     /// Rotates values.
@@ -130,23 +146,7 @@ impl Implementation for Reference {
                 // SAFETY: as above, and there is one thread.
                 let (from, to) =
                     unsafe { (self.input.row(input, from), self.output.row(output, to)) };
-                match &problem.norm {
-                    None => {
-                        for (col, value) in values.iter_mut().enumerate() {
-                            *value = from.get(col);
-                        }
-                    }
-                    Some(norm) => {
-                        let output_type = problem.desc(problem.ids()[1]).data_type();
-                        let head = PlainHead {
-                            get: &|col| from.get(col),
-                            scale,
-                            rounded: output_type.filter(|_| norm.rounded),
-                        };
-                        // SAFETY: the scale is as long as a head.
-                        unsafe { normalize(&head, norm, values) };
-                    }
-                }
+                self.read(from, scale, values);
                 self.rotate(values, angles);
                 for (col, value) in values.iter().enumerate() {
                     to.set(col, *value);

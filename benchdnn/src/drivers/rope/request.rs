@@ -79,92 +79,105 @@ impl library::Request for Request {
     }
 }
 
+/// The library's descriptors; those that a problem has not are NULL.
+struct Descs {
+    src: MemoryDesc,
+    dst: MemoryDesc,
+    diff_src: MemoryDesc,
+    position: MemoryDesc,
+    table: MemoryDesc,
+    scale: MemoryDesc,
+}
+
+/// The enumerators of the pairing and the angles.
+fn codes(p: &RopeProblem) -> (norm_rope_pairing_t, norm_rope_angles_t) {
+    let pairing = match p.pairing {
+        Pairing::Interleaved => norm_rope_interleaved,
+        Pairing::Half => norm_rope_half_split,
+        Pairing::HalfOfHead => norm_rope_half_split_of_head,
+    };
+    let angles = match p.angles {
+        Angles::Frequencies => norm_rope_from_frequencies,
+        Angles::Tables => norm_rope_from_tables,
+    };
+    (pairing, angles)
+}
+
 impl Request {
-    fn descriptor(&self, connection: &Rc<Connection>) -> Result<PrimitiveDesc, Refusal> {
+    fn descs(&self, connection: &Rc<Connection>) -> Result<Descs, Refusal> {
         let p = &self.problem;
-        let pairing = match p.pairing {
-            Pairing::Interleaved => norm_rope_interleaved,
-            Pairing::Half => norm_rope_half_split,
-            Pairing::HalfOfHead => norm_rope_half_split_of_head,
-        };
-        let angles = match p.angles {
-            Angles::Frequencies => norm_rope_from_frequencies,
-            Angles::Tables => norm_rope_from_tables,
-        };
         let dense = |dims: &[usize], data_type: DataType| {
             MemoryDesc::strided(connection, &Layout::dense(dims, data_type))
         };
-        let src = self.src.desc(connection, &p.dims)?;
-        let dst = self.dst.desc(connection, &p.dims)?;
-        let diff_src = self.diff_src.desc(connection, &p.dims)?;
-        let position = dense(&p.position_dims(), p.position_dt)?;
-        let (index, rotary) = (p.index_dim as c_int, p.rotary_dims() as norm_dim_t);
-        let table = match p.angles {
-            Angles::Frequencies => MemoryDesc::null(),
-            Angles::Tables => dense(&[p.table_rows(), p.rotary_dims() / 2], p.table_dt)?,
-        };
-        let scale = match p.flags.scale() {
-            true => dense(&[p.cols()], DataType::F32)?,
-            false => MemoryDesc::null(),
-        };
+        Ok(Descs {
+            src: self.src.desc(connection, &p.dims)?,
+            dst: self.dst.desc(connection, &p.dims)?,
+            diff_src: self.diff_src.desc(connection, &p.dims)?,
+            position: dense(&p.position_dims(), p.position_dt)?,
+            table: match p.angles {
+                Angles::Frequencies => MemoryDesc::null(),
+                Angles::Tables => dense(&[p.table_rows(), p.rotary_dims() / 2], p.table_dt)?,
+            },
+            scale: match p.flags.scale() {
+                true => dense(&[p.cols()], DataType::F32)?,
+                false => MemoryDesc::null(),
+            },
+        })
+    }
+
+    fn descriptor(&self, connection: &Rc<Connection>) -> Result<PrimitiveDesc, Refusal> {
+        let (p, d) = (&self.problem, self.descs(connection)?);
+        let (pairing, angles) = codes(p);
         let sections: Vec<norm_dim_t> = p.sections.iter().map(|pairs| *pairs as _).collect();
-        let (count, sections) = (sections.len() as c_int, sections.as_ptr());
         let attr = PrimitiveAttr::new(connection, &p.attributes, &[], p.dims.len())?;
         let functions = Functions::of(connection)?;
-        let (engine, kind) = (connection.engine(), p.direction.prop_kind());
-        let (position, table) = (position.raw(), table.raw());
         PrimitiveDesc::create(connection, |pd| {
             // SAFETY: `pd` is a valid place for a handle; the engine, the descriptors and the
             // sections are alive, and the functions check everything else.
-            let (name, status) = unsafe {
+            let status = unsafe {
                 if p.direction.is_forward() {
-                    let create = functions.rope_forward_primitive_desc_create;
-                    let (src, dst) = (src.raw(), dst.raw());
-                    let status = create(
+                    (functions.rope_forward_primitive_desc_create)(
                         pd,
-                        engine,
-                        kind,
+                        connection.engine(),
+                        p.direction.prop_kind(),
                         pairing,
                         angles,
-                        src,
-                        dst,
-                        position,
-                        index,
-                        table,
-                        scale.raw(),
-                        rotary,
+                        d.src.raw(),
+                        d.dst.raw(),
+                        d.position.raw(),
+                        p.index_dim as c_int,
+                        d.table.raw(),
+                        d.scale.raw(),
+                        p.rotary_dims() as norm_dim_t,
                         p.magnitude,
-                        count,
-                        sections,
+                        sections.len() as c_int,
+                        sections.as_ptr(),
                         p.epsilon,
                         p.flags.bits(),
                         attr.raw(),
-                    );
-                    ("forward", status)
+                    )
                 } else {
-                    let create = functions.rope_backward_primitive_desc_create;
-                    let (diff_src, diff_dst) = (diff_src.raw(), dst.raw());
-                    let status = create(
+                    (functions.rope_backward_primitive_desc_create)(
                         pd,
-                        engine,
+                        connection.engine(),
                         pairing,
                         angles,
-                        diff_src,
-                        diff_dst,
-                        position,
-                        index,
-                        table,
-                        rotary,
+                        d.diff_src.raw(),
+                        d.dst.raw(),
+                        d.position.raw(),
+                        p.index_dim as c_int,
+                        d.table.raw(),
+                        p.rotary_dims() as norm_dim_t,
                         p.magnitude,
-                        count,
-                        sections,
+                        sections.len() as c_int,
+                        sections.as_ptr(),
                         p.flags.bits(),
                         ptr::null(),
                         attr.raw(),
-                    );
-                    ("backward", status)
+                    )
                 }
             };
+            let name = if p.direction.is_forward() { "forward" } else { "backward" };
             connection.check(&format!("rope_{name}_primitive_desc_create"), status)
         })
     }

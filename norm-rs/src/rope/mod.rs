@@ -19,153 +19,23 @@
 //! | `cos`, `sin` | positions x `rotary_dims / 2` | f32, bf16, f16 |
 //! | `slots` | tokens | s64 |
 
+mod weights;
+
+pub use weights::{Pairing, Scaling, frequencies, permute};
+
 use std::fmt;
 use std::ptr;
 
 use norm_sys as sys;
 
+use self::weights::to_c;
 use crate::engine::Engine;
-use crate::error::{Error, Result, check};
+use crate::error::Result;
 use crate::handle::Handle;
 use crate::memory::{Access, Memory};
 use crate::memory_desc::MemoryDesc;
 use crate::primitive::{Arg, Args, Call, Primitive};
 use crate::stream::Stream;
-
-/// Which elements of a head are a pair; `R` of its `D` elements are rotated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Pairing {
-    /// `2i` and `2i + 1`.
-    Interleaved,
-    /// `i` and `i + R/2`: models of Hugging Face.
-    HalfSplit,
-    /// `i` and `i + D/2`.
-    HalfSplitOfHead,
-}
-
-impl Pairing {
-    fn to_c(self) -> sys::norm_rope_pairing_t {
-        match self {
-            Self::Interleaved => sys::norm_rope_interleaved,
-            Self::HalfSplit => sys::norm_rope_half_split,
-            Self::HalfSplitOfHead => sys::norm_rope_half_split_of_head,
-        }
-    }
-}
-
-/// How frequencies are stretched for long contexts. The formulas are those of Hugging Face's transformers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Scaling<'a> {
-    /// `base^(-2i/R)`.
-    None,
-    /// Divided by a factor.
-    Linear(f64),
-    /// The base times `factor^(R/(R - 2))`.
-    Ntk(f64),
-    /// [`Ntk`](Self::Ntk) with a factor that grows with the current length.
-    DynamicNtk {
-        /// The factor.
-        factor: f64,
-        /// The length that the model was trained for.
-        trained: f64,
-        /// The length now.
-        current: f64,
-    },
-    /// `YaRN`: `[factor, trained length, beta_fast, beta_slow, mscale, mscale_all_dim, truncate, magnitude]`, those
-    /// from the third on as far as they are known.
-    Yarn(&'a [f64]),
-    /// Llama 3.1.
-    Llama3 {
-        /// Of long waves.
-        factor: f64,
-        /// Waves longer than the trained length over this are long.
-        low_freq_factor: f64,
-        /// Waves shorter than the trained length over this stay.
-        high_freq_factor: f64,
-        /// The length that the model was trained for.
-        trained: f64,
-    },
-    /// `LongRoPE`: `[factor, trained length]`, then a divisor for each pair.
-    Longrope(&'a [f64]),
-}
-
-impl Scaling<'_> {
-    fn to_c(self) -> (sys::norm_rope_scaling_t, Vec<f64>) {
-        match self {
-            Self::None => (sys::norm_rope_scaling_none, Vec::new()),
-            Self::Linear(factor) => (sys::norm_rope_scaling_linear, vec![factor]),
-            Self::Ntk(factor) => (sys::norm_rope_scaling_ntk, vec![factor]),
-            Self::DynamicNtk { factor, trained, current } => {
-                (sys::norm_rope_scaling_dynamic_ntk, vec![factor, trained, current])
-            }
-            Self::Yarn(parameters) => (sys::norm_rope_scaling_yarn, parameters.to_vec()),
-            Self::Llama3 { factor, low_freq_factor, high_freq_factor, trained } => (
-                sys::norm_rope_scaling_llama3,
-                vec![factor, low_freq_factor, high_freq_factor, trained],
-            ),
-            Self::Longrope(parameters) => (sys::norm_rope_scaling_longrope, parameters.to_vec()),
-        }
-    }
-}
-
-/// The frequency of each of `rotary_dims / 2` pairs, and the factor of cosines and sines.
-///
-/// ```
-/// use norm_rs::rope::{Scaling, frequencies};
-/// let (values, magnitude) = frequencies(Scaling::None, 4, 10000.0)?;
-/// assert_eq!((values, magnitude), (vec![1.0, 0.01], 1.0));
-/// # Ok::<(), norm_rs::Error>(())
-/// ```
-///
-/// # Errors
-/// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for an odd `rotary_dims` and for parameters that
-/// are not positive numbers or not as many as the scaling has.
-pub fn frequencies(scaling: Scaling<'_>, rotary_dims: usize, base: f64) -> Result<(Vec<f64>, f32)> {
-    let (code, parameters) = scaling.to_c();
-    let dims = to_c("rotary_dims", rotary_dims)?;
-    let count = i32::try_from(parameters.len()).unwrap_or(i32::MAX);
-    // Sizes that the function refuses get no memory.
-    let room = if rotary_dims <= 1 << 20 { rotary_dims.max(2) / 2 } else { 1 };
-    let (mut values, mut magnitude) = (vec![0.0; room], 1.0);
-    // SAFETY: there are as many parameters and there is room for as many values as stated.
-    check(unsafe {
-        sys::norm_rope_frequencies(
-            code,
-            dims,
-            base,
-            count,
-            parameters.as_ptr(),
-            values.as_mut_ptr(),
-            &raw mut magnitude,
-        )
-    })?;
-    Ok((values, magnitude))
-}
-
-/// Copies the rows of a projection's weights, `heads * D` in dimension 0, for another pairing.
-///
-/// # Errors
-/// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if `src` and `dst` differ in type or dimensions
-/// or the heads do not divide the rows.
-pub fn permute<A: Access>(
-    (from, to): (Pairing, Pairing),
-    heads: usize,
-    rotary_dims: usize,
-    src: &Memory<'_, A>,
-    dst: &mut Memory<'_>,
-) -> Result<()> {
-    let (heads, dims) = (to_c("heads", heads)?, to_c("rotary_dims", rotary_dims)?);
-    // SAFETY: both memories are valid, and dst is borrowed exclusively.
-    check(unsafe {
-        sys::norm_rope_permute(from.to_c(), to.to_c(), heads, dims, src.as_ptr(), dst.as_ptr())
-    })
-}
-
-fn to_c(name: &'static str, value: usize) -> Result<sys::norm_dim_t> {
-    let too_large = |_| Error::invalid(name, format_args!("is {value}: too large"));
-    sys::norm_dim_t::try_from(value).map_err(too_large)
-}
 
 /// The normalization of a head before its rotation: `src / sqrt(mean(src^2) + epsilon)`.
 #[derive(Clone, Copy, Debug)]
