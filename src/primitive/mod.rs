@@ -9,8 +9,6 @@ mod attr;
 mod chunk;
 mod desc;
 mod enumerators;
-#[cfg(test)]
-mod error_tests;
 mod gating;
 mod gradient;
 mod isa;
@@ -19,6 +17,8 @@ mod padding;
 mod post_op_chain;
 mod scratchpad;
 mod step;
+#[cfg(test)]
+mod tests;
 mod verbose;
 
 pub(crate) use argument::{ArgumentName, OpArgument, Usage};

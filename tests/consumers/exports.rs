@@ -33,8 +33,14 @@ fn declared(header: &str) -> Names {
         .collect()
 }
 
-fn header(name: &str) -> String {
-    std::fs::read_to_string(root().join("include").join(name)).expect("the header can be read")
+/// The functions that `norm.h` and the headers that it includes declare.
+fn interface() -> Names {
+    let folder = std::fs::read_dir(root().join("include")).expect("the headers can be read");
+    folder
+        .map(|file| file.expect("the headers can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "h"))
+        .flat_map(|path| declared(&std::fs::read_to_string(path).expect("headers are text")))
+        .collect()
 }
 
 /// Symbols of `nm -D` with the given option, without versions (`@...`).
@@ -74,7 +80,7 @@ fn committed(list: &str) -> Names {
 
 #[test]
 fn the_library_exports_what_the_header_declares() {
-    let declared = declared(&header("norm.h"));
+    let declared = interface();
     assert!(declared.len() > 50, "only {} declarations were found", declared.len());
     if std::env::var_os("NORM_BLESS").is_some() {
         let list: String = declared.iter().map(|name| format!("{name}\n")).collect();
@@ -139,7 +145,7 @@ fn the_programs_call_every_function() {
     if !has("nm") {
         return;
     }
-    let declared = declared(&header("norm.h"));
+    let declared = interface();
     let called = |programs: &[&str], language| -> Names {
         let build = |name: &&str| build(name, language);
         programs.iter().map(build).flat_map(|p| symbols("--undefined-only", &p)).collect()
@@ -153,7 +159,7 @@ fn the_programs_call_every_function() {
 /// A new function has to be called there, with failing allocations.
 #[test]
 fn every_function_runs_out_of_memory() {
-    let declared = declared(&header("norm.h"));
+    let declared = interface();
     let program = build("tests/c/out_of_memory.c", Language::C99);
     let printed = run(command(program).arg("list"));
     // The other lines are those of norm_set_verbose.
