@@ -119,9 +119,14 @@ fn away_from(points: &[f64], positive: bool, generator: &mut Generator) -> f64 {
     // What lies between the points is the more telling part.
     let middle = points.iter().sum::<f64>() / points.len().max(1) as f64;
     let middle = (middle * 16.0).round() / 16.0;
+    let width = match points {
+        [low, high] if low != high => (high - low).abs(),
+        _ => 4.0,
+    };
+    let scale = if width < 1.0 { 0.25 } else { 1.0 };
     for _ in 0..64 {
         let below = generator.below(64) as f64 / 16.0;
-        let value = if positive { 0.5 + below } else { middle + below - 2.0 };
+        let value = if positive { 0.5 + below } else { middle + (below - 2.0) * scale };
         if points.iter().all(|point| (value - point).abs() > DISTANCE) {
             return value;
         }

@@ -91,13 +91,15 @@ mod tests {
 
     #[test]
     fn errors_of_scaling_reach_the_result() {
+        let (third, tenth) = ([f64::from(1.0_f32 / 3.0)], f64::from(0.1_f32));
+        let (three, near) = ([3.0], [f64::from(0.3_f32)]);
         let source = |values, scale| Source { values, dims: &[1], scale };
-        let pair = [source(&[3.0], 1.0), source(&[1.0 / 3.0_f32 as f64], f64::from(0.1_f32))];
+        let pair = [source(&three, 1.0), source(&third, tenth)];
         let of = |algorithm| binary(algorithm, &[1], pair, None);
         let quotient = of(BinaryAlgorithm::Div);
         assert!((1e-7..4e-5).contains(&quotient.bounds[0]), "{quotient:?}");
         assert_eq!(of(BinaryAlgorithm::Gt), Output { values: vec![1.0], bounds: vec![0.0] });
-        let near = [source(&[f64::from(0.3_f32)], 1.0), source(&[3.0], f64::from(0.1_f32))];
-        assert_eq!(binary(BinaryAlgorithm::Ge, &[1], near, None).bounds, [1.0]);
+        let pair = [source(&near, 1.0), source(&three, tenth)];
+        assert_eq!(binary(BinaryAlgorithm::Ge, &[1], pair, None).bounds, [1.0]);
     }
 }
