@@ -373,7 +373,7 @@ impl<'a, 'py> Call<'a, 'py> {
                     _ => own().chain([step(tensor)]).collect(),
                 },
             };
-            operands.push(Operand { arg, data_type: tensor.data_type, strides });
+            operands.push(Operand { arg, data_type: tensor.data_type, strides, dims: None });
             addresses.push(tensor.data);
         }
         check_pairs(&operands)?;

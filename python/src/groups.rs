@@ -125,7 +125,7 @@ impl<'a, 'py> Call<'a, 'py> {
         let all = self.inputs.iter().chain(&self.outputs);
         for (arg, tensor) in all.filter(|(arg, _)| !(backward && *arg == Arg::Shift)) {
             let strides = tensor.strides.clone();
-            operands.push(Operand { arg: *arg, data_type: tensor.data_type, strides });
+            operands.push(Operand { arg: *arg, data_type: tensor.data_type, strides, dims: None });
             addresses.push(tensor.data);
         }
         let operation = Operation::GroupNormalization {

@@ -17,6 +17,7 @@ mod output;
 mod plan;
 mod quantized;
 mod residual;
+mod rope;
 mod settings;
 mod softmax;
 mod tensor;
@@ -41,6 +42,8 @@ mod _libnorm {
     use crate::residual::{
         add_layer_norm, add_layer_norm_training, add_rms_norm, add_rms_norm_training,
     };
+    #[pymodule_export]
+    use crate::rope::{rope, rope_backward, rope_frequencies};
     #[pymodule_export]
     use crate::settings::{
         get_cpu_isa, get_num_threads, last_implementation, last_num_threads, set_max_cpu_isa,

@@ -125,6 +125,7 @@ fn data_type(
         n if n == NPY_TYPES::NPY_DOUBLE as c_int => Some(DataType::F64),
         n if n == NPY_TYPES::NPY_HALF as c_int => Some(DataType::F16),
         n if n == NPY_TYPES::NPY_INT as c_int => Some(DataType::S32),
+        n if n == NPY_TYPES::NPY_LONG as c_int => Some(DataType::S64),
         n if n == NPY_TYPES::NPY_BYTE as c_int => Some(DataType::S8),
         n if n == NPY_TYPES::NPY_UBYTE as c_int => Some(DataType::U8),
         n if n >= FIRST_OF_OTHERS => of_ml_dtypes(object, n)?,

@@ -13,6 +13,7 @@ use norm_rs::info::{CpuIsa, effective_cpu_isa};
 use norm_rs::layer_normalization::{Backward, Flags, Forward};
 use norm_rs::memory_desc::MAX_NDIMS;
 use norm_rs::primitive::{Arg, Args, Primitive, PropKind};
+use norm_rs::rope::{self, Pairing};
 use norm_rs::softmax::{self, Algorithm};
 use norm_rs::{
     Attr, DataType, DynamicScale, Engine, Memory, MemoryDesc, ResidualRounding, Result, Stream,
@@ -40,6 +41,16 @@ pub(crate) struct Operand {
     pub(crate) data_type: DataType,
     /// As many as the argument has dimensions.
     pub(crate) strides: Strides,
+    /// The sizes, if they do not follow from those of the problem.
+    pub(crate) dims: Option<Strides>,
+}
+
+/// How rope rotates.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Rotation {
+    pub(crate) pairing: Pairing,
+    pub(crate) rotary_dims: usize,
+    pub(crate) magnitude: f32,
 }
 
 /// What is computed of the rows.
@@ -60,6 +71,7 @@ pub(crate) enum Operation {
         algorithm: Algorithm,
         axis: usize,
     },
+    Rope(Rotation),
 }
 
 /// What a primitive computes: the key of the cache.
@@ -79,7 +91,10 @@ impl Problem {
 
     /// The descriptor of an argument.
     fn desc(&self, operand: &Operand) -> Result<MemoryDesc> {
-        let Operand { arg, data_type, strides } = operand;
+        let Operand { arg, data_type, strides, dims } = operand;
+        if let Some(dims) = dims {
+            return MemoryDesc::with_strides(dims, *data_type, strides);
+        }
         let (rows, cols) = self.dims.split_at(self.dims.len() - 1);
         let (statistics, parameters): (Strides, &[usize]) = match self.operation {
             Operation::GroupNormalization { groups, .. } => {
@@ -153,6 +168,8 @@ enum Computation {
     GroupBackward(group::Backward),
     Softmax(softmax::Forward),
     SoftmaxBackward(softmax::Backward),
+    Rope(rope::Forward),
+    RopeBackward(rope::Backward),
 }
 
 impl Computation {
@@ -167,6 +184,7 @@ impl Computation {
             Operation::Softmax { algorithm, axis } => {
                 Self::softmax(engine, problem, algorithm, axis)
             }
+            Operation::Rope(rotation) => Self::rope(engine, problem, &rotation),
         }
     }
 
@@ -186,6 +204,29 @@ impl Computation {
         let backward = softmax::Backward::new(engine, &dst, axis);
         let backward = backward.diff_dst(&diff_dst).diff_src(&diff_src).algorithm(algorithm);
         backward.build().map(Self::SoftmaxBackward)
+    }
+
+    fn rope(engine: &Engine, problem: &Problem, rotation: &Rotation) -> Result<Self> {
+        let Rotation { pairing, rotary_dims, magnitude } = *rotation;
+        let positions = problem.desc_of(Arg::Positions)?.expect("positions");
+        let table = problem.desc_of(Arg::RopeCos)?;
+        if let Some(src) = problem.desc_of(Arg::Src)? {
+            let dst = problem.desc_of(Arg::Dst)?.expect("dst");
+            let mut builder = rope::Forward::new(engine, pairing, &src, &positions).dst(&dst);
+            builder = builder.rotary_dims(rotary_dims).magnitude(magnitude);
+            if let Some(table) = &table {
+                builder = builder.tables(table);
+            }
+            return builder.build().map(Self::Rope);
+        }
+        let diff_dst = problem.desc_of(Arg::DiffDst)?.expect("diff_dst");
+        let diff_src = problem.desc_of(Arg::DiffSrc)?.expect("diff_src");
+        let builder = rope::Backward::new(engine, pairing, &diff_dst, &positions);
+        let mut builder = builder.diff_src(&diff_src).rotary_dims(rotary_dims).magnitude(magnitude);
+        if let Some(table) = &table {
+            builder = builder.tables(table);
+        }
+        builder.build().map(Self::RopeBackward)
     }
 
     fn groups(
@@ -265,6 +306,8 @@ impl Computation {
             Self::GroupBackward(backward) => backward.primitive(),
             Self::Softmax(forward) => forward.primitive(),
             Self::SoftmaxBackward(backward) => backward.primitive(),
+            Self::Rope(forward) => forward.primitive(),
+            Self::RopeBackward(backward) => backward.primitive(),
         }
     }
 }

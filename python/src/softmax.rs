@@ -85,7 +85,7 @@ fn run(
     let mut addresses = Addresses::new();
     for (arg, tensor) in inputs.iter().copied().chain([to]) {
         let strides = tensor.strides.clone();
-        operands.push(Operand { arg, data_type: tensor.data_type, strides });
+        operands.push(Operand { arg, data_type: tensor.data_type, strides, dims: None });
         addresses.push(tensor.data);
     }
     let dims = to.1.shape.clone();

@@ -142,6 +142,7 @@ pub(crate) fn type_name(data_type: DataType) -> &'static str {
         DataType::F32 => "float32",
         DataType::F64 => "float64",
         DataType::S32 => "int32",
+        DataType::S64 => "int64",
         DataType::S8 => "int8",
         DataType::U8 => "uint8",
         DataType::F8E5m2 => "float8_e5m2",

@@ -1,4 +1,4 @@
-"""Layer, RMS and group normalization and softmax on the CPU: fast, and the same bits everywhere.
+"""Layer, RMS and group normalization, rope and softmax on the CPU: fast, and the same bits everywhere.
 
 Arrays are NumPy's (also with the types of ml_dtypes) and those of any library that supports DLPack, such as
 PyTorch and JAX. None is copied. A result is written to `out` or is a new array of the library of `src`.
@@ -34,6 +34,9 @@ from ._libnorm import (
     rms_norm_backward,
     rms_norm_quantized,
     rms_norm_training,
+    rope,
+    rope_backward,
+    rope_frequencies,
     set_max_cpu_isa,
     set_num_threads,
     softmax,
@@ -64,6 +67,9 @@ __all__ = [
     "rms_norm_backward",
     "rms_norm_quantized",
     "rms_norm_training",
+    "rope",
+    "rope_backward",
+    "rope_frequencies",
     "set_max_cpu_isa",
     "set_num_threads",
     "softmax",

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, Protocol, TypedDict, TypeVar
 
 from typing_extensions import Unpack
@@ -202,6 +202,37 @@ def explain(
     rms: bool = True,
     row: int | None = None,
 ) -> dict[str, Any]: ...
+def rope(
+    src: _Array,
+    positions: SupportsDLPack,
+    frequencies: SupportsDLPack | None = None,
+    *,
+    pairing: Literal["interleaved", "half_split", "half_split_of_head"],
+    rotary_dims: int | None = None,
+    magnitude: float = 1.0,
+    cos: SupportsDLPack | None = None,
+    sin: SupportsDLPack | None = None,
+    out: _Array | None = None,
+) -> _Array: ...
+def rope_backward(
+    diff_dst: _Array,
+    positions: SupportsDLPack,
+    frequencies: SupportsDLPack | None = None,
+    *,
+    pairing: Literal["interleaved", "half_split", "half_split_of_head"],
+    rotary_dims: int | None = None,
+    magnitude: float = 1.0,
+    cos: SupportsDLPack | None = None,
+    sin: SupportsDLPack | None = None,
+    out: _Array | None = None,
+) -> _Array: ...
+def rope_frequencies(
+    rotary_dims: int,
+    base: float = 10000.0,
+    *,
+    scaling: Literal["none", "linear", "ntk", "dynamic_ntk", "yarn", "llama3", "longrope"] = "none",
+    parameters: Sequence[float] = (),
+) -> tuple[list[float], float]: ...
 def softmax(src: _Array, axis: int = -1, *, out: _Array | None = None) -> _Array: ...
 def log_softmax(src: _Array, axis: int = -1, *, out: _Array | None = None) -> _Array: ...
 def softmax_backward(

@@ -1,0 +1,266 @@
+//! Rotary position embedding.
+
+use arrayvec::ArrayVec;
+use norm_rs::DataType;
+use norm_rs::primitive::{Arg, PropKind};
+use norm_rs::rope::{Pairing, Scaling, frequencies};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::call::{Given, compute, to_python};
+use crate::layout::check_overlaps;
+use crate::output::{Output, allocate};
+use crate::plan::{Addresses, Operand, Operation, Problem, Rotation};
+use crate::tensor::{Tensor, tuple};
+
+/// Element types of heads and tables.
+const FLOATS: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16];
+
+/// The names of pairings.
+const PAIRINGS: [(&str, Pairing); 3] = [
+    ("interleaved", Pairing::Interleaved),
+    ("half_split", Pairing::HalfSplit),
+    ("half_split_of_head", Pairing::HalfSplitOfHead),
+];
+
+fn pairing(name: &str) -> PyResult<Pairing> {
+    let found = PAIRINGS.iter().find(|(own, _)| *own == name);
+    found.map(|(_, pairing)| *pairing).ok_or_else(|| {
+        let names = PAIRINGS.map(|(own, _)| own).join(", ");
+        PyValueError::new_err(format!("pairing is {name:?}: pass one of {names}"))
+    })
+}
+
+/// The arguments of both directions.
+struct Call<'a, 'py> {
+    arg: Arg,
+    input: &'a Bound<'py, PyAny>,
+    positions: &'a Bound<'py, PyAny>,
+    frequencies: Given<'a, 'py>,
+    tables: [Given<'a, 'py>; 2],
+    pairing: &'a str,
+    rotary_dims: Option<usize>,
+    magnitude: f64,
+    out: Given<'a, 'py>,
+}
+
+impl<'a, 'py> Call<'a, 'py> {
+    fn rotation(&self, head: usize) -> PyResult<Rotation> {
+        Ok(Rotation {
+            pairing: pairing(self.pairing)?,
+            rotary_dims: self.rotary_dims.unwrap_or(head),
+            magnitude: self.magnitude as f32,
+        })
+    }
+
+    /// The frequencies, or both tables.
+    fn angles(&self, rotary_dims: usize) -> PyResult<ArrayVec<(Arg, Tensor<'a, 'py>), 2>> {
+        let mut angles = ArrayVec::new();
+        match (self.frequencies, self.tables) {
+            (Some(frequencies), [None, None]) => {
+                let tensor = Tensor::read("frequencies", frequencies)?;
+                tensor.expect_type(&[DataType::F64])?;
+                tensor.expect_shape(&[rotary_dims / 2], "one for each pair")?;
+                angles.push((Arg::RopeFrequencies, tensor));
+            }
+            (None, [Some(cos), Some(sin)]) => {
+                let (cos, sin) = (Tensor::read("cos", cos)?, Tensor::read("sin", sin)?);
+                cos.expect_type(FLOATS)?;
+                sin.expect_type_of(&cos)?;
+                sin.expect_shape(&cos.shape, "it is that of cos")?;
+                angles.push((Arg::RopeCos, cos));
+                angles.push((Arg::RopeSin, sin));
+            }
+            _ => {
+                return Err(PyValueError::new_err(
+                    "the angles are missing: pass frequencies, or both cos and sin",
+                ));
+            }
+        }
+        Ok(angles)
+    }
+
+    fn run(self) -> PyResult<Bound<'py, PyAny>> {
+        let py = self.input.py();
+        let (name, to) = match self.arg {
+            Arg::Src => ("src", Arg::Dst),
+            _ => ("diff_dst", Arg::DiffSrc),
+        };
+        let input = Tensor::read(name, self.input)?;
+        input.expect_type(FLOATS)?;
+        let positions = Tensor::read("positions", self.positions)?;
+        positions.expect_type(&[DataType::S32, DataType::S64])?;
+        if positions.shape.len() + 1 != input.shape.len() {
+            return Err(PyValueError::new_err(format!(
+                "positions has the shape {}, but {name} has {}: pass the dimensions of {name} without the last, with 1 \
+                 where positions are shared, such as for heads",
+                tuple(&positions.shape),
+                tuple(&input.shape)
+            )));
+        }
+        let rotation = self.rotation(input.shape.last().copied().unwrap_or(0))?;
+        let angles = self.angles(rotation.rotary_dims)?;
+        let (output, result) = match self.out {
+            None => allocate("out", &input, input.data_type, &input.shape)?,
+            Some(out) => {
+                let tensor = Tensor::read_output("out", out)?;
+                tensor.expect_type(FLOATS)?;
+                tensor.expect_shape(&input.shape, &format!("it is that of {name}"))?;
+                (tensor, Output::Array(out.clone()))
+            }
+        };
+        let inputs: ArrayVec<_, 4> =
+            [&input, &positions].into_iter().chain(angles.iter().map(|(_, t)| t)).collect();
+        check_overlaps(&[&output], &inputs, &[(&input, &output)])?;
+        let (mut operands, mut addresses) = (ArrayVec::new(), Addresses::new());
+        let own = [(self.arg, &input), (Arg::Positions, &positions)];
+        let all = own.into_iter().chain(angles.iter().map(|(arg, tensor)| (*arg, tensor)));
+        for (arg, tensor) in all.chain([(to, &output)]) {
+            let (strides, dims) = (tensor.strides.clone(), Some(tensor.shape.clone()));
+            operands.push(Operand { arg, data_type: tensor.data_type, strides, dims });
+            addresses.push(tensor.data);
+        }
+        let dims = input.shape.clone();
+        let operation = Operation::Rope(rotation);
+        // Both directions have one output and no statistics.
+        let prop_kind = PropKind::ForwardInference;
+        compute(py, &Problem { prop_kind, operation, dims, operands }, &addresses)?;
+        result.finish()
+    }
+}
+
+/// Rotary position embedding: rotates the pairs of each head by angles that grow with the position.
+///
+///     angle = positions * frequencies[i]
+///     a' = (a * cos(angle) - b * sin(angle)) * magnitude
+///     b' = (a * sin(angle) + b * cos(angle)) * magnitude
+///
+/// for pair i of a head, the last dimension of src (Su and others, RoFormer, 2021). Angles are computed in
+/// float64.
+///
+/// Parameters
+/// ----------
+/// src : array of shape (..., D), 2 to 6 dimensions
+///     float32, bfloat16 or float16; the last dimension is contiguous.
+/// positions : int32 or int64 array
+///     The dimensions of src without the last, with 1 where positions are shared, such as for heads.
+/// frequencies : float64 array of shape (rotary_dims / 2,)
+///     Radians per position, as from rope_frequencies.
+/// pairing : str
+///     Which elements of a head are a pair; D elements, R of them rotated. "interleaved": 2i and 2i + 1;
+///     "half_split": i and i + R/2 (Hugging Face); "half_split_of_head": i and i + D/2.
+/// rotary_dims : int, optional
+///     R, the elements of a head that are rotated; the others are copied. D by default.
+/// magnitude : float
+///     A factor of the rotated elements, as from rope_frequencies.
+/// cos, sin : array of shape (positions, rotary_dims / 2), optional
+///     Tables in place of frequencies: float32, bfloat16 or float16.
+/// out : array of the shape of src, optional
+///     Where the result is written; src itself computes in place.
+///
+/// Returns
+/// -------
+/// out, or a new array of the library, shape and element type of src.
+#[pyfunction]
+#[pyo3(signature = (src, positions, frequencies=None, *, pairing, rotary_dims=None, magnitude=1.0, cos=None,
+                    sin=None, out=None))]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+pub(crate) fn rope<'py>(
+    src: &Bound<'py, PyAny>,
+    positions: &Bound<'py, PyAny>,
+    frequencies: Option<&Bound<'py, PyAny>>,
+    pairing: &str,
+    rotary_dims: Option<usize>,
+    magnitude: f64,
+    cos: Option<&Bound<'py, PyAny>>,
+    sin: Option<&Bound<'py, PyAny>>,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (arg, input, tables) = (Arg::Src, src, [cos, sin]);
+    Call { arg, input, positions, frequencies, tables, pairing, rotary_dims, magnitude, out }.run()
+}
+
+/// The gradient of rope: the rotation back.
+///
+/// Parameters
+/// ----------
+/// diff_dst : array of shape (..., D)
+///     The gradient of the result: float32, bfloat16 or float16.
+/// positions, frequencies, pairing, rotary_dims, magnitude, cos, sin
+///     Those of the forward pass.
+/// out : array of the shape of diff_dst, optional
+///     Where the result is written; diff_dst itself computes in place.
+///
+/// Returns
+/// -------
+/// out, or a new array of the library, shape and element type of diff_dst.
+#[pyfunction]
+#[pyo3(signature = (diff_dst, positions, frequencies=None, *, pairing, rotary_dims=None, magnitude=1.0, cos=None,
+                    sin=None, out=None))]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+pub(crate) fn rope_backward<'py>(
+    diff_dst: &Bound<'py, PyAny>,
+    positions: &Bound<'py, PyAny>,
+    frequencies: Option<&Bound<'py, PyAny>>,
+    pairing: &str,
+    rotary_dims: Option<usize>,
+    magnitude: f64,
+    cos: Option<&Bound<'py, PyAny>>,
+    sin: Option<&Bound<'py, PyAny>>,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (arg, input, tables) = (Arg::DiffDst, diff_dst, [cos, sin]);
+    Call { arg, input, positions, frequencies, tables, pairing, rotary_dims, magnitude, out }.run()
+}
+
+/// The frequencies of rope, as Hugging Face's transformers compute them.
+///
+/// Parameters
+/// ----------
+/// rotary_dims : int
+///     Even; there is a frequency for each pair.
+/// base : float
+///     The frequencies are base**(-2i / rotary_dims).
+/// scaling : str
+///     How they are stretched: "none", "linear", "ntk", "dynamic_ntk", "yarn", "llama3" or "longrope".
+/// parameters : list of float
+///     linear, ntk: factor. dynamic_ntk: factor, trained length, current length. yarn: factor, trained length,
+///     then as far as known beta_fast, beta_slow, mscale, mscale_all_dim, truncate, magnitude. llama3: factor,
+///     low_freq_factor, high_freq_factor, trained length. longrope: factor, trained length, then a divisor for
+///     each pair.
+///
+/// Returns
+/// -------
+/// (frequencies, magnitude)
+///     A list of float, and the factor for the parameter magnitude of rope.
+#[pyfunction]
+#[pyo3(signature = (rotary_dims, base=10000.0, *, scaling="none", parameters=Vec::new()),
+       text_signature = "(rotary_dims, base=10000.0, *, scaling='none', parameters=())")]
+pub(crate) fn rope_frequencies(
+    rotary_dims: usize,
+    base: f64,
+    scaling: &str,
+    parameters: Vec<f64>,
+) -> PyResult<(Vec<f64>, f64)> {
+    let scaling = match (scaling, &parameters[..]) {
+        ("none", []) => Scaling::None,
+        ("linear", [factor]) => Scaling::Linear(*factor),
+        ("ntk", [factor]) => Scaling::Ntk(*factor),
+        ("dynamic_ntk", &[factor, trained, current]) => {
+            Scaling::DynamicNtk { factor, trained, current }
+        }
+        ("yarn", parameters) => Scaling::Yarn(parameters),
+        ("llama3", &[factor, low_freq_factor, high_freq_factor, trained]) => {
+            Scaling::Llama3 { factor, low_freq_factor, high_freq_factor, trained }
+        }
+        ("longrope", parameters) => Scaling::Longrope(parameters),
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "scaling is {scaling:?} with {} parameters: see help(libnorm.rope_frequencies)",
+                parameters.len()
+            )));
+        }
+    };
+    let found = frequencies(scaling, rotary_dims, base);
+    found.map(|(values, magnitude)| (values, magnitude.into())).map_err(|error| to_python(&error))
+}
