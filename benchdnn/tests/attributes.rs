@@ -134,7 +134,7 @@ fn mistakes_are_pointed_at() {
     assert_eq!(at("attr-scales", "src:common:1+src:common:2"), 13);
     assert_eq!(at("attr-zero-points", "src:common:0.5"), 11);
     assert_eq!(at("attr-post-ops", "relu,rleu"), 5);
-    assert_eq!(at("attr-post-ops", "relu:0:0:2"), 9);
+    assert_eq!(at("attr-post-ops", "relu:0:0:2:1"), 11);
     assert_eq!(at("attr-post-ops", "add"), 3);
     assert_eq!(at("attr-post-ops", "relu+add:f3"), 9);
     assert_eq!(at("attr-post-ops", "add:f32:per_c"), 8);

@@ -97,10 +97,15 @@ fn below(x: f64) -> f64 {
     let tail = if t < 2.5 {
         let (mut term, mut sum) = (t, t);
         for n in 1..100 {
+            if term.abs() < 1e-20 * sum.abs() {
+                break;
+            }
             term *= -t * t / f64::from(n);
             sum += term / f64::from(2 * n + 1);
         }
         0.5 - sum / std::f64::consts::PI.sqrt()
+    } else if t > 30.0 {
+        0.0
     } else {
         let mut fraction = t;
         for n in (1..200).rev() {
