@@ -35,12 +35,15 @@ fn declared(header: &str) -> Names {
 
 /// A header with those of its language that it includes.
 fn header(name: &str) -> String {
-    let path = root().join("include").join(name);
-    let text = std::fs::read_to_string(path).expect("the header can be read");
-    let language = name.rsplit('.').next().unwrap_or_default();
+    let read = |name: &str| {
+        let path = root().join("include").join(name);
+        std::fs::read_to_string(path).expect("the header can be read")
+    };
+    let text = read(name);
+    let language = name.rsplit('.').next();
     let names = text.lines().filter_map(|line| line.strip_prefix("#include \"")?.strip_suffix('"'));
-    let own = names.filter(|name| name.rsplit('.').next() == Some(language));
-    let included: String = own.map(header).collect();
+    let own = names.filter(|name| name.rsplit('.').next() == language);
+    let included: String = own.map(read).collect();
     text + &included
 }
 
