@@ -53,7 +53,7 @@ def frequencies(head, base, parameters, sequence):
     """transformers' inverse frequencies and attention factor."""
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-    torch.float = torch.float64
+    torch.float, torch.Tensor.float = torch.float64, torch.Tensor.double
 
     trained = parameters.get("original_max_position_embeddings", 4096)
     config = transformers.LlamaConfig(

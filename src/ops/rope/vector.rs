@@ -143,12 +143,12 @@ impl Vectorized {
         let interleaved = problem.pairing == Pairing::Interleaved;
         let aligned = interleaved || (distance * dst_type.size()).is_multiple_of(LINE);
         let in_place = input == output;
-        // SAFETY: the scale was checked to have a value per column, and the scratchpad has its room.
-        let scale = match problem.norm {
-            Some(_) => unsafe {
-                self.scale.get(address(sys::NORM_ARG_SCALE), execution.scratchpad)
-            },
-            None => std::ptr::null(),
+        let given = address(sys::NORM_ARG_SCALE);
+        let scale = if problem.norm.is_some() {
+            // SAFETY: the scale was checked to have a value per column, and the scratchpad has its room.
+            unsafe { self.scale.get(given, execution.scratchpad) }
+        } else {
+            std::ptr::null()
         };
         let rotation = Rotation {
             src_type,

@@ -194,10 +194,10 @@ impl RopeProblem {
     fn refused(&self) -> Option<&'static str> {
         let (rotary, pairs) = (self.rotary_dims(), self.pairs());
         let forward = self.direction.is_forward();
-        if rotary % 2 != 0 || rotary > self.cols() || rotary == 0 {
+        if !rotary.is_multiple_of(2) || rotary > self.cols() || rotary == 0 {
             return Some("rotary dims are even and within a head");
         }
-        if self.pairing == Pairing::HalfOfHead && self.cols() % 2 != 0 {
+        if self.pairing == Pairing::HalfOfHead && !self.cols().is_multiple_of(2) {
             return Some("halves of a head need an even one");
         }
         if !self.sections.is_empty() && self.sections.iter().sum::<usize>() != pairs {
