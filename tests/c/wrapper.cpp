@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <limits>
 
 using norm::memory;
 using dt = memory::data_type;
@@ -478,7 +477,6 @@ static void callers_threads(const norm::engine &engine) {
 
 #include "wrapper_elementwise.h"
 #include "wrapper_gated.h"
-#include "wrapper_explain.h"
 
 int main() {
     try {

@@ -4,6 +4,8 @@
 #ifndef WRAPPER_GATED_H
 #define WRAPPER_GATED_H
 
+#include "wrapper_explain.h"
+
 static void gated() {
     using norm::memory;
     using dt = memory::data_type;
@@ -11,7 +13,7 @@ static void gated() {
     norm::engine engine(norm::engine::kind::cpu, 0);
     norm::stream stream(engine);
     const memory::desc both({1, 4}, dt::f32, tag::ab), one({1, 2}, dt::f32, tag::ab);
-    const float none = std::numeric_limits<float>::infinity();
+    const float none = INFINITY;
     float src[] = {3, 10, -1, 5}, dst[2] = {}, diff_dst[] = {1, 2}, diff_src[4] = {};
     const norm::gated_forward::primitive_desc forward(engine, norm::prop_kind::forward_training,
             norm::algorithm::eltwise_relu, norm::gate_packing::interleaved, both, memory::desc(), one,

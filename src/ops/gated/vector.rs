@@ -264,6 +264,7 @@ impl Vectorized {
     }
 
     /// Computes a chunk through f32. The result stays at `kept`, if that is given.
+    #[allow(clippy::undocumented_unsafe_blocks, reason = "one comment is about all of them")]
     fn chunk(&self, run: &Run<'_>, place: Place, kept: Option<*mut f32>) {
         let Place { row, col, len } = place;
         let mut buffers = Buffers::new();
