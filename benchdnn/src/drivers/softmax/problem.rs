@@ -242,8 +242,8 @@ impl Problem for SoftmaxProblem {
         // A sixth of the elements have most of the sum.
         let largest = self.attributes.gain() * 6.0 / self.rows().cols.max(6) as f32;
         match self.algorithm {
-            // The logarithm of a single element's share is 0.
-            Algorithm::Logsoftmax => self.rows().cols == 1 || self.dst_dt == DataType::U8,
+            // The logarithm of a single element's share is 0; integers saturate at most of them.
+            Algorithm::Logsoftmax => self.rows().cols == 1 || self.dst_dt.is_integer(),
             _ if self.dst_dt.is_integer() => {
                 largest < 1.0 || !self.attributes.post_ops.value.is_empty()
             }
@@ -262,7 +262,8 @@ impl Problem for SoftmaxProblem {
             PostOp::Prelu(_) => Some("post-op prelu"),
             PostOp::Eltwise { .. } | PostOp::Binary(_) => None,
         });
-        let what = double.then_some("f64").or(other)?;
+        let dropout = self.attributes.dropout.value.is_some().then_some("dropout");
+        let what = double.then_some("f64").or(other).or(dropout)?;
         Some(format!("softmax has no {what}"))
     }
 
