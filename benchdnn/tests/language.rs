@@ -309,7 +309,7 @@ fn mistakes_in_arguments_are_pointed_at() {
         ),
         (
             &["--dt=f32,bf17"],
-            "command line, argument 1, column 10: --dt: 'bf17' is none of f32, bf16, f16, f64, f8_e5m2, f8_e4m3, e8m0, s32, s8, u8",
+            "command line, argument 1, column 10: --dt: 'bf17' is none of f32, bf16, f16, f64, f8_e5m2, f8_e4m3, e8m0, s32, s8, u8, s64",
         ),
         (
             &["--dt=f32:f32:f32"],
@@ -384,7 +384,7 @@ fn mistakes_in_files_are_pointed_at_with_the_way_there() {
     assert_eq!(
         error(&["--reset", &batch_option(&folder, "outer")]),
         format!(
-            "{}:2:29: --dt: 'bf17' is none of f32, bf16, f16, f64, f8_e5m2, f8_e4m3, e8m0, s32, s8, u8\n  included from {}:3:3\n  \
+            "{}:2:29: --dt: 'bf17' is none of f32, bf16, f16, f64, f8_e5m2, f8_e4m3, e8m0, s32, s8, u8, s64\n  included from {}:3:3\n  \
              included from command line, argument 2, column 1",
             at("inner"),
             at("outer")
