@@ -177,25 +177,21 @@ pub(super) fn steps(
     }
     for (at, post_op) in attr.post_ops.iter().enumerate() {
         let step = match post_op {
-            PostOp::Eltwise { algorithm, alpha, beta, .. } => Some(Step::Eltwise {
-                algorithm: *algorithm,
-                alpha: *alpha,
-                beta: *beta,
-                exponent: Exponent::new(*beta),
-            }),
-            PostOp::Binary { algorithm, src1, src2 } => Some(Step::Binary {
-                algorithm: *algorithm,
-                first: tensor(at, sys::NORM_ARG_SRC_1, src1)?,
-                second: match src2 {
-                    None => None,
-                    Some(src2) => Some(tensor(at, sys::NORM_ARG_SRC_2, src2)?),
-                },
-            }),
-            PostOp::Sum { scale, zero_point, data_type } => Some(Step::Sum {
-                scale: *scale,
-                zero_point: *zero_point as f32,
-                dst: operand(sys::NORM_ARG_DST, dst, *data_type)?,
-            }),
+            PostOp::Eltwise { algorithm, alpha, beta, .. } => {
+                let (algorithm, alpha, beta) = (*algorithm, *alpha, *beta);
+                let exponent = Exponent::new(beta);
+                Some(Step::Eltwise { algorithm, alpha, beta, exponent })
+            }
+            PostOp::Binary { algorithm, src1, src2 } => {
+                let algorithm = *algorithm;
+                let first = tensor(at, sys::NORM_ARG_SRC_1, src1)?;
+                let second = src2.as_ref().map(|src2| tensor(at, sys::NORM_ARG_SRC_2, src2));
+                Some(Step::Binary { algorithm, first, second: second.transpose()? })
+            }
+            PostOp::Sum { scale, zero_point, data_type } => {
+                let dst = operand(sys::NORM_ARG_DST, dst, *data_type)?;
+                Some(Step::Sum { scale: *scale, zero_point: *zero_point as f32, dst })
+            }
             PostOp::Prelu { .. } | PostOp::Depthwise(_) => None,
         };
         heap::extend(&mut steps, step)?;

@@ -71,8 +71,9 @@ unsafe fn combine<S: Simd>(step: &Combine, [x, y, z]: [*mut f32; 3], len: usize)
             }
             value.store(x.add(i), n);
         }),
-        Combine::NormalizeChannels { numbers, step: 0 } => {
-            let [mean, r, scale, shift] = numbers.map(|p| unsafe { p.read_unaligned() });
+        Combine::NormalizeChannels { numbers: [mean, r, scale, shift], step: 0 } => {
+            let (mean, r) = unsafe { (mean.read_unaligned(), r.read_unaligned()) };
+            let (scale, shift) = unsafe { (scale.read_unaligned(), shift.read_unaligned()) };
             vectors!(len, |i, n| unsafe {
                 let value = (load::<S>(x, i, n) - mean) * r * scale + shift;
                 value.store(x.add(i), n);

@@ -124,8 +124,9 @@ impl MemoryDesc {
         made.layout = Layout::Strided;
         made.offset = self.offset;
         (made.block_count, made.block_sizes) = (self.block_count, self.block_sizes);
-        // Unpadded dimensions of size 1 can be added and removed freely.
-        let is_one = |d: usize| self.dims[d] == 1 && self.padded_dims[d] == 1;
+        // Unpadded dimensions of size 1 can be added and removed freely, unless they are a part of a block.
+        let in_blocks = |d: usize| self.blocks().any(|(of, _)| of == d);
+        let is_one = |d: usize| self.dims[d] == 1 && self.padded_dims[d] == 1 && !in_blocks(d);
         let old: ArrayVec<usize, MAX_NDIMS> = (0..self.ndims).filter(|&d| !is_one(d)).collect();
         let old_dims: ArrayVec<i64, MAX_NDIMS> = old.iter().map(|&d| self.dims[d]).collect();
         let (mut i, mut o) = (old.len(), dims.len());
@@ -266,6 +267,10 @@ mod tests {
         let padded = MemoryDesc::with_tag(&[1, 5], DataType::F32, sys::norm_AB16b16a).unwrap();
         assert!(padded.reshaped(&[5]).is_err());
         assert_eq!(offsets(&padded.reshaped(&[1, 5]).unwrap()), offsets(&padded));
+        let whole = MemoryDesc::with_tag(&[20, 5], DataType::F32, sys::norm_AB16b16a).unwrap();
+        let inside = whole.part(&[1, 5], &[0, 0]).unwrap();
+        assert!(inside.reshaped(&[5]).is_err());
+        assert_eq!(offsets(&inside.reshaped(&[1, 5]).unwrap()), offsets(&inside));
         let empty = MemoryDesc::dense(&[0, 3], DataType::F32).unwrap();
         assert_eq!(empty.reshaped(&[3, 0]).unwrap().size(), 0);
         // Numbers of elements beyond 64 bits are not equal because both are.

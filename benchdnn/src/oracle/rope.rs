@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_head_has_a_root_mean_square_of_1() {
-        let check = |norm: &Norm, expected: [f64; 4]| {
+        let check = |norm: &Norm<'_>, expected: [f64; 4]| {
             let (values, _) = normalized(&[3.0, -4.0, 0.0, 0.0], norm, None);
             let near = values.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-15);
             assert!(near, "{values:?}");

@@ -80,7 +80,7 @@ fn broadcasts_scales_and_post_operations() {
     let (engine, desc) = (Engine::cpu().unwrap(), rows());
     let stream = Stream::new(&engine).unwrap();
     let column = MemoryDesc::dense(&[ROWS, 1], DataType::Bf16).unwrap();
-    let one = MemoryDesc::dense(&[1], DataType::F32).unwrap();
+    let one = MemoryDesc::dense(&[1, 1], DataType::F32).unwrap();
     let (x, y) = (numbers(0), [0.5f32, 2.0, -3.0].map(bf16::from_f32));
     let src0 = Memory::from_slice(&engine, &column, &y).unwrap();
     let src1 = Memory::from_slice(&engine, &desc, &x).unwrap();

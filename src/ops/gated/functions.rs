@@ -6,25 +6,10 @@
 //!            diff_up   = diff_dst*f(g),      0 where |up| > limit
 //! ```
 
-use super::problem::GatedFunction;
+use super::problem::{GatedFunction, Numbers};
 use crate::simd::Simd;
 use crate::simd::lanes::Lanes;
 use crate::simd::math;
-
-/// The numbers of a problem.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Numbers {
-    pub(super) alpha: f32,
-    pub(super) limit: f32,
-    pub(super) shift: f32,
-}
-
-impl Numbers {
-    /// Whether gate and up are computed with as they are.
-    pub(super) fn are_neutral(self) -> bool {
-        self.limit == f32::INFINITY && self.shift == 0.0
-    }
-}
 
 /// A function of the gate and its derivative.
 pub(super) trait Activation: Copy {

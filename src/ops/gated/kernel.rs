@@ -3,8 +3,9 @@
 //! Every function has a loop per type; with limits only swish has, and the others work on f32. Chunks of other types and
 //! layouts pass through f32 in the first-level cache.
 
-use super::functions::{Activation, Gradients, Numbers, backward, by_function, forward};
+use super::functions::{Activation, Gradients, backward, by_function, forward};
 use super::problem::GatedFunction;
+use super::problem::Numbers;
 use crate::simd::lanes::Lanes;
 use crate::simd::{Bf16, Element, F16, F32, LANES, Level, Simd, entry_points, unroll};
 use crate::tensor::DataType;

@@ -1,6 +1,5 @@
 //! The problem: its parameters, checked, with all layouts resolved.
 
-use super::functions::Numbers;
 use crate::error::{Error, Result};
 use crate::heap;
 use crate::primitive::{
@@ -107,6 +106,21 @@ pub(crate) struct Backward<'a> {
 }
 
 /// A checked problem.
+/// The numbers of a problem.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    pub(super) alpha: f32,
+    pub(super) limit: f32,
+    pub(super) shift: f32,
+}
+
+impl Numbers {
+    /// Whether gate and up are computed with as they are.
+    pub(super) fn are_neutral(self) -> bool {
+        self.limit == f32::INFINITY && self.shift == 0.0
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Gated {
     pub(super) prop_kind: PropKind,

@@ -1,6 +1,7 @@
 //! The formula for any layout and types, 16 elements at a time, with the bits of the vector implementations.
 
-use super::functions::{Gradients, Numbers, plain_backward, plain_forward};
+use super::functions::{Gradients, plain_backward, plain_forward};
+use super::problem::Numbers;
 use super::problem::{Gated, GatedFunction, Half, Part};
 use super::vector::quantize;
 use crate::error::Result;

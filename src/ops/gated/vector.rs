@@ -1,7 +1,7 @@
 //! The vector implementations: spans of dense elements where they are, others as chunks of f32 in the first-level cache.
 
-use super::functions::Numbers;
 use super::kernel::{Entry, Span, TURN, direct_entry, entry};
+use super::problem::Numbers;
 use super::problem::{Gated, GatedFunction};
 use super::view::View;
 use crate::error::{Error, Result};

@@ -229,17 +229,8 @@ impl Plan {
             return 1;
         }
         let addresses = [src, dst, std::ptr::null_mut()];
-        let has_stretches = job.has_stretches();
         pipeline.run(execution, addresses, (width, job.streams), &|staged, first, last, _| {
             match staged {
-                None if has_stretches => {
-                    let mut row = first;
-                    while row < last {
-                        let (stretch, end) = job.stretch(row, last);
-                        rows(&stretch, row, end);
-                        row = end;
-                    }
-                }
                 None => rows(&job, first, last),
                 Some(staged) => rows(&job.on(staged), first, last),
             }

@@ -9,7 +9,7 @@ use super::f64_backward;
 use super::f64_forward;
 use super::forward;
 use super::gradient::Kind;
-use super::job::{ChainEntry, ShortRows};
+use super::job::{ChainEntry, Forward, ShortRows};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
 use super::short;
@@ -102,6 +102,40 @@ enum Run {
     Backward(Option<backward::Entry>, Option<ChainEntry>, f64_backward::Entry, JoinEntry),
 }
 
+/// Runs rows from the first to before the last.
+///
+/// # Safety
+/// The rows exist, no other thread runs them, and the CPU supports the level of the kernels.
+unsafe fn forward_rows(
+    (entry, dense, f64_rows): (Option<forward::Entry>, &Dense, f64_forward::Entry),
+    job: &Forward,
+    mut row: usize,
+    last: usize,
+) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let Some(entry) = entry else { return f64_rows(job, row, last) };
+        // F64 rows come in runs, as padding does, and the dense kernel is slow to start.
+        let mut left_a_row = false;
+        loop {
+            let end = if left_a_row { last.min(row + ROWS_AFTER_F64) } else { last };
+            if !left_a_row {
+                row = dense.run(job, row, last);
+            }
+            row = entry(job, row, end);
+            if row == last {
+                return;
+            }
+            let stops = row < end;
+            left_a_row = stops && dense.is_some();
+            if stops {
+                f64_rows(job, row, row + 1);
+                row += 1;
+            }
+        }
+    }
+}
+
 struct Vectorized {
     variant: &'static Variant,
     plan: Plan,
@@ -121,29 +155,19 @@ impl Implementation for Vectorized {
         let plan = &self.plan;
         match self.run {
             Run::Forward(entry, short, dense, f64_rows) => {
-                plan.run_forward(execution, short, &|job, mut row, last| {
+                let kernels = (entry, &dense, f64_rows);
+                plan.run_forward(execution, short, &|job, first, last| {
                     // SAFETY: the execution's buffers were checked, each row is run once, and the CPU supports the
                     // level.
                     unsafe {
-                        let Some(entry) = entry else { return f64_rows(job, row, last) };
-                        // F64 rows come in runs, as padding does, and the dense kernel is slow to start.
-                        let mut left_a_row = false;
-                        loop {
-                            let end =
-                                if left_a_row { last.min(row + ROWS_AFTER_F64) } else { last };
-                            if !left_a_row {
-                                row = dense.run(job, row, last);
-                            }
-                            row = entry(job, row, end);
-                            if row == last {
-                                return;
-                            }
-                            let stops = row < end;
-                            left_a_row = stops && dense.is_some();
-                            if stops {
-                                f64_rows(job, row, row + 1);
-                                row += 1;
-                            }
+                        if !job.has_stretches() {
+                            return forward_rows(kernels, job, first, last);
+                        }
+                        let mut row = first;
+                        while row < last {
+                            let (stretch, end) = job.stretch(row, last);
+                            forward_rows(kernels, &stretch, row, end);
+                            row = end;
                         }
                     }
                 })

@@ -159,6 +159,7 @@ impl Rope {
     }
 
     /// The part of the position that a pair uses.
+    #[inline(always)]
     pub(super) fn section_of(&self, pair: usize) -> usize {
         let sections = &self.sections;
         if sections.is_empty() {
@@ -181,6 +182,7 @@ impl Rope {
     }
 
     /// The number of parts of a position.
+    #[inline(always)]
     pub(super) fn parts(&self) -> usize {
         self.sections.len().max(1)
     }

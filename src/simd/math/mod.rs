@@ -5,8 +5,6 @@
 //! polynomials are minimax fits over the ranges named, made for this library.
 
 mod angle;
-#[cfg(test)]
-mod gate_tests;
 mod gates;
 mod pow;
 mod slopes;
