@@ -151,10 +151,8 @@ pub(super) fn steps(
     };
     let mut steps = Vec::new();
     heap::extend(&mut steps, before.round.map(Step::Round))?;
-    let parameter = |i: usize, id| match before.parameters[i] {
-        Some(desc) => Some(operand(id, desc, None)).transpose(),
-        None => Ok(None),
-    };
+    let parameter =
+        |i: usize, id| before.parameters[i].map(|desc| operand(id, desc, None)).transpose();
     let (scale_step, shift) =
         (parameter(0, sys::NORM_ARG_SCALE)?, parameter(1, sys::NORM_ARG_SHIFT)?);
     if scale_step.is_some() || shift.is_some() {
