@@ -359,9 +359,9 @@ static void explanations(void) {
     WATCH(its);
     CALL(norm_memory_create, (&its, rows_desc, engine, src));
     watch(&found, sizeof found);
-    CALL(norm_explain, (its, NULL, 1e-5f, norm_rms_norm, -1, &found));
+    CALL(norm_explain, (its, NULL, 1e-5f, norm_rms_norm, 0, &found));
     watch(remedies, sizeof remedies);
-    CALL(norm_explain_remedies, (its, NULL, 1e-5f, norm_rms_norm, -1, remedies));
+    CALL(norm_explain_remedies, (its, NULL, 1e-5f, norm_rms_norm, 0, remedies));
     enter("norm_explanation_text");
     EXPECT(norm_explanation_text(&found, remedies, NULL, 0) > 100);
     inside = 0;
