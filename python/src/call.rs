@@ -453,6 +453,11 @@ pub(crate) fn to_python(error: &Error) -> PyErr {
         Some((function, rest)) if function.starts_with("norm_") => rest.to_string(),
         _ => message,
     };
+    // Nor does the constant of an argument: its name in lower case is that of the parameter.
+    let message = match message.strip_prefix("args: NORM_ARG_").and_then(|m| m.split_once(':')) {
+        Some((argument, rest)) => format!("{}:{rest}", argument.to_lowercase()),
+        None => message,
+    };
     match error.kind() {
         ErrorKind::OutOfMemory => PyMemoryError::new_err(message),
         ErrorKind::InvalidArguments => PyValueError::new_err(message),
