@@ -26,7 +26,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 THEIRS = "#include <oneapi/dnnl/dnnl.h>\n#include <oneapi/dnnl/dnnl_debug.h>\n"
 OURS = '#include "norm.h"\n'
 
-NO_VALUES = {"NORM_API"}
+# A macro without a value, and a count.
+NO_VALUES = {"NORM_API", "NORM_REMEDIES"}
 VERSIONS = {"NORM_VERSION_MAJOR", "NORM_VERSION_MINOR", "NORM_VERSION_PATCH"}
 # oneDNN has the value, but its name is not public.
 PUBLIC_HERE_ONLY = {"norm_blocked"}

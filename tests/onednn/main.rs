@@ -154,9 +154,19 @@ fn sources() -> Vec<PathBuf> {
     sources
 }
 
+/// Whether the machine has what oneDNN computes bf16 with.
+fn has_avx512() -> bool {
+    let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    flags.split_whitespace().any(|flag| flag == "avx512bw")
+}
+
 #[test]
 fn programs_print_the_same_on_both_libraries() {
     let Some(onednn) = onednn() else { return };
+    if !has_avx512() {
+        println!("skipped: without AVX-512 oneDNN refuses many problems in bf16 and f16");
+        return;
+    }
     let (mut reasons, mut wrong) = (BTreeSet::new(), Vec::new());
     for source in sources() {
         let program = build(&source, &onednn);

@@ -14,8 +14,6 @@ int main(void) {
     dnnl_memory_desc_t image = with_tag(4, dims, dnnl_f32, dnnl_abcd);
     dnnl_memory_desc_t weights = with_tag(4, weights_dims, dnnl_f32, dnnl_abcd);
     dnnl_memory_desc_t matrix = with_tag(2, dims, dnnl_f32, dnnl_ab);
-    UNBUILT("eltwise", dnnl_eltwise_forward_primitive_desc_create(&problem, engine,
-                               dnnl_forward_inference, dnnl_eltwise_relu, image, image, 0, 0, NULL));
     UNBUILT("shuffle", dnnl_shuffle_forward_primitive_desc_create(
                                &problem, engine, dnnl_forward_inference, image, image, 1, 2, NULL));
     UNBUILT("matmul", dnnl_matmul_primitive_desc_create(
