@@ -1079,5 +1079,6 @@ NORM_API norm_status_t norm_set_verbose(int level);
 #endif
 
 #include "norm_rope.h"
+#include "norm_sdpa.h"
 
 #endif /* NORM_H */

@@ -182,6 +182,7 @@ enum class primitive_kind {
     layer_normalization = norm_layer_normalization,
     group_normalization = norm_group_normalization,
     gated = norm_gated,
+    sdpa = norm_sdpa,
 };
 
 enum class prop_kind {

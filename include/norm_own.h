@@ -27,6 +27,11 @@ extern "C" {
  *   norm_rope_angles_t, norm_rope_flags_t, norm_rope_scaling_t
  *                                              norm_rope.h
  *   norm_rope                                  norm_primitive_kind_t
+ *   NORM_ARG_SINKS, NORM_ARG_DIFF_SINKS, NORM_ARG_ALIBI_SLOPES,
+ *   NORM_ARG_QUERY_LENGTHS, NORM_ARG_KEY_LENGTHS, NORM_ARG_PAGE_TABLE,
+ *   NORM_ARG_ENTROPY, norm_attn_window_t, norm_sdpa_flags_t
+ *                                              norm_sdpa.h
+ *   norm_sdpa                                  norm_primitive_kind_t
  *   norm_cpu_isa_portable, norm_cpu_isa_neon   norm_cpu_isa_t
  */
 #define NORM_ARG_RESIDUAL (0x40000000 | 1)          /* in: added to src */

@@ -364,7 +364,8 @@ typedef enum {
     norm_group_normalization = 21,
     /* not in oneDNN */
     norm_rope = 0x01000000,
-    norm_gated = 0x01000001
+    norm_gated = 0x01000001,
+    norm_sdpa = 0x01000002
 } norm_primitive_kind_t;
 
 typedef enum {

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * norm_sdpa.h - scaled dot-product attention.
+ * Programs include norm.h.
+ */
+#ifndef NORM_SDPA_H
+#define NORM_SDPA_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Own argument ids; see norm_own.h. */
+#define NORM_ARG_SINKS (0x40000000 | 32)         /* f32, a logit per head */
+#define NORM_ARG_DIFF_SINKS (0x40000000 | 33)    /* out, backward */
+#define NORM_ARG_ALIBI_SLOPES (0x40000000 | 34)  /* f32, per head */
+#define NORM_ARG_QUERY_LENGTHS (0x40000000 | 35) /* s32, per sequence */
+#define NORM_ARG_KEY_LENGTHS (0x40000000 | 36)   /* s32, per sequence */
+#define NORM_ARG_PAGE_TABLE (0x40000000 | 37)    /* s32, sequences x pages */
+#define NORM_ARG_ENTROPY (0x40000000 | 38)       /* out: f32, sequences x heads */
+/* oneDNN's numbers under the names that its own sdpa primitive has inside the library. */
+#define NORM_ARG_QUERIES NORM_ARG_SRC_0
+#define NORM_ARG_KEYS NORM_ARG_SRC_1
+#define NORM_ARG_VALUES NORM_ARG_SRC_2
+#define NORM_ARG_ATTN_MASK NORM_ARG_SHIFT
+#define NORM_ARG_DIFF_QUERIES 129
+#define NORM_ARG_DIFF_KEYS 130
+#define NORM_ARG_DIFF_VALUES 131
+
+/* The masks; oneDNN's values. The position of query i is i, and with
+ * norm_attn_mask_bottom_right i + (keys - queries), by the lengths of its sequence. */
+typedef enum {
+    norm_attn_mask_undef = 0,       /* none: every query sees every key */
+    norm_attn_mask_buffer = 1,      /* mask_desc alone */
+    norm_attn_mask_top_left = 2,    /* key j if j <= the position; causal */
+    norm_attn_mask_bottom_right = 3 /* likewise: the last query sees the last key */
+} norm_attn_mask_type_t;
+
+/* Sliding windows of W keys. Both imply a causal mask. Papers and models count in both
+ * ways, so there is no default. */
+typedef enum {
+    norm_window_none = 0x01000000,
+    norm_window_with_self = 0x01000001,  /* W keys: position - W < j <= position */
+    norm_window_before_self = 0x01000002 /* W + 1: position - W <= j <= position */
+} norm_attn_window_t;
+
+/* Flags of attention. */
+typedef enum {
+    norm_sdpa_sinks = 1U << 24,         /* argument SINKS */
+    norm_sdpa_alibi = 1U << 25,         /* argument ALIBI_SLOPES */
+    norm_sdpa_key_lengths = 1U << 26,   /* argument KEY_LENGTHS */
+    norm_sdpa_query_lengths = 1U << 27, /* argument QUERY_LENGTHS */
+    norm_sdpa_entropy = 1U << 29        /* argument ENTROPY; forward */
+} norm_sdpa_flags_t;
+
+/* Scaled dot-product attention (Vaswani et al., arXiv:1706.03762),
+ *
+ *   dst = softmax(mask(scale * Q K^T)) V
+ *
+ * in tiles, without a tensor of queries x keys. With B sequences, H heads of queries, G
+ * heads of keys and values (H a multiple of G: grouped-query attention, head h uses h/(H/G)),
+ * S queries, T keys, head sizes D and E, for query i and key j
+ *
+ *   s = scale * sum over d of Q[b,h,i,d] * K[b,g,d,j]
+ *   s = soft_cap * tanh(s / soft_cap)      with a soft cap
+ *   s = s + slope[h] * (j - position)      with norm_sdpa_alibi (arXiv:2108.12409)
+ *   s = s + mask[b,h,i,j]                  with an additive mask
+ *
+ * and dst[b,h,i,:] is the sum of V[b,g,j,:] * exp(s - m) over the keys that the query sees,
+ * divided by the sum of exp(s - m), with m the largest s. With norm_sdpa_sinks, a sink is one
+ * more key with the score sinks[h] and values of 0.
+ *
+ * A key is not seen if it is beyond the length of its sequence, above the diagonal of a
+ * causal mask, outside the window, 0 in a mask of u8, or -Inf after an additive mask. Keys
+ * and values that no query sees may hold anything, NaN too, and those beyond the length of a
+ * sequence are not read. A query that sees no key, and has no sink, gives zeros. A key whose
+ * weight is below 2^-40 of the largest one of its block of 256 keys counts as 0.
+ *
+ * The bits of a row of dst depend on its query, the keys and values that it sees, their
+ * indices, the types and the options: not on other queries and sequences, lengths of
+ * tensors, page tables, strides, the instruction set or the threads. A token decoded by
+ * itself gets the bits that it has in a prefill. The order of every sum is stated in
+ * rfcs/0014-attention.
+ *
+ * prop_kind   norm_forward_inference, or norm_forward_training, which also writes WORKSPACE
+ * query_desc  B x H x S x D, f32, bf16 or f16, any strides
+ * key_desc    B x G x D x T, the type of query_desc, any strides: the usual cache of
+ *             B x G x T x D is its permutation
+ * value_desc  B x G x T x E, the type of query_desc, any strides
+ * dst_desc    B x H x S x E, f32, bf16 or f16, any strides or "any"
+ * mask_desc   NULL, or B x H x S x T with 1 for every dimension that is shared: f32, bf16
+ *             and f16 are added, of u8 0 hides the key
+ * page_table_desc  NULL, or dense s32 of B x pages. Keys and values then are in pages:
+ *             key_desc is N x G x D x P and value_desc N x G x P x E with pages of P keys, and
+ *             key j of sequence b is key j % P of page table[b, j/P]. T is pages * P. Entries
+ *             beyond the length of a sequence are not read
+ * mask_type, window_kind, window   above; mask_desc is NULL with norm_attn_mask_undef. window
+ *             is from 1 on, with norm_window_before_self from 0 on, and 0 without a window
+ * scale       finite, usually 1/sqrt(D)
+ * soft_cap    above 0; 0 for none
+ * flags       0, or norm_sdpa_flags_t
+ * attr        may be NULL; neither scales nor post-operations
+ *
+ * Arguments: in QUERIES, KEYS, VALUES, ATTN_MASK, PAGE_TABLE, SINKS (H), ALIBI_SLOPES (H),
+ * QUERY_LENGTHS and KEY_LENGTHS (B; from 0 to S and T); out DST, for training WORKSPACE: f32,
+ * dense, B x H x S x 1, the logarithm of the sum of exp(s), -Inf where there is none. Rows of dst
+ * beyond the length of a sequence are zeros. ENTROPY, dense, B x H: the mean over the
+ * queries of -sum(p * ln p), with p the weights of keys. Lengths and pages are checked before anything is
+ * written. DST may share the buffer of QUERIES if types and strides agree. */
+NORM_API norm_status_t norm_sdpa_forward_primitive_desc_create(
+        norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
+        norm_prop_kind_t prop_kind, const_norm_memory_desc_t query_desc,
+        const_norm_memory_desc_t key_desc, const_norm_memory_desc_t value_desc,
+        const_norm_memory_desc_t dst_desc, const_norm_memory_desc_t mask_desc,
+        const_norm_memory_desc_t page_table_desc, norm_attn_mask_type_t mask_type,
+        norm_attn_window_t window_kind, norm_dim_t window, float scale, float soft_cap,
+        unsigned flags, const_norm_primitive_attr_t attr);
+
+/* The gradients of attention, from WORKSPACE and dst of forward in training. With p the
+ * weights and delta the sum of diff_dst * dst over a row,
+ *
+ *   diff_V = P^T diff_dst
+ *   dS     = p * (diff_dst V^T - delta)    times 1 - (s/soft_cap)^2 with a soft cap
+ *   diff_Q = scale * dS K
+ *   diff_K = scale * dS^T Q
+ *   diff_sinks[h] = -sum of exp(sink - logarithm) * delta
+ *
+ * where diff_K and diff_V of a group are sums over its heads. For bf16, p and dS are rounded to
+ * bf16 before they are multiplied. Nothing of the size queries x keys is kept.
+ *
+ * diff_query_desc, diff_key_desc, diff_value_desc   the dimensions of the tensors; f32, bf16
+ *             or f16, any strides or "any"
+ * diff_dst_desc   the dimensions of dst, the type of query_desc, any strides or "any"
+ * dst_desc    as forward
+ * query_desc to flags   as forward, without norm_sdpa_entropy
+ * hint_fwd_pd may be NULL; not needed
+ * attr        may be NULL; neither scales nor post-operations
+ *
+ * Arguments: in QUERIES, KEYS, VALUES, DST, DIFF_DST, WORKSPACE, and those of the options of
+ * forward; out DIFF_QUERIES, DIFF_KEYS, DIFF_VALUES, with norm_sdpa_sinks DIFF_SINKS (f32, H).
+ * Gradients beyond the length of a sequence are zeros. */
+NORM_API norm_status_t norm_sdpa_backward_primitive_desc_create(
+        norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
+        const_norm_memory_desc_t diff_query_desc, const_norm_memory_desc_t diff_key_desc,
+        const_norm_memory_desc_t diff_value_desc, const_norm_memory_desc_t diff_dst_desc,
+        const_norm_memory_desc_t query_desc, const_norm_memory_desc_t key_desc,
+        const_norm_memory_desc_t value_desc, const_norm_memory_desc_t dst_desc,
+        const_norm_memory_desc_t mask_desc, norm_attn_mask_type_t mask_type,
+        norm_attn_window_t window_kind, norm_dim_t window, float scale, float soft_cap,
+        unsigned flags, const_norm_primitive_desc_t hint_fwd_pd,
+        const_norm_primitive_attr_t attr);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NORM_SDPA_H */
