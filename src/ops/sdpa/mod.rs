@@ -9,6 +9,7 @@
 
 mod arguments;
 mod forward;
+mod inputs;
 mod kernel;
 mod mask;
 mod op;
