@@ -343,10 +343,3 @@ fn range_of(rows: &[ScoreRow]) -> Range<usize> {
     let first = seen().map(|row| row.keys.start).min().unwrap_or(0);
     first..seen().map(|row| row.keys.end).max().unwrap_or(0)
 }
-
-impl Right {
-    /// Panels that begin with key `start` of a block, as if they began with its first.
-    fn from_block(self, start: usize) -> Self {
-        Self { start: self.start.wrapping_sub(start / LANES * self.panel), ..self }
-    }
-}

@@ -153,6 +153,23 @@ impl<'a> Bound<'a> {
                     return (grid.start.cast(), grid.row_step);
                 }
             }
+            self.staged(heads, (sequence, group), keys, (stage, step))
+        }
+    }
+
+    /// [`rows`](Self::rows), on the stage.
+    ///
+    /// # Safety
+    /// As [`rows`](Self::rows).
+    pub(super) unsafe fn staged(
+        &self,
+        heads: &Heads,
+        (sequence, group): (usize, usize),
+        keys: Range<usize>,
+        (stage, step): (*mut f32, usize),
+    ) -> (*const f32, usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
             runs(&self.sequences, sequence, keys, |at, (page, rows)| {
                 let grid = heads.grid(self.arguments, (page, group), rows);
                 self.inputs.grids.load(&grid, stage.add(at * step), step);

@@ -8,9 +8,9 @@
 //! ```
 
 use super::BLOCK;
-use super::order::{GROUP, Left, Right, by_rows, by_vectors, careful_product, is_finite, product};
+use super::order::{Left, Right, by_rows, by_vectors, careful_product, is_finite, product};
 use super::problem::Scoring;
-use super::score::{ScoreRow, State, weigh};
+use super::score::{ScoreRow, State, seen, weigh};
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Level, Simd, entry_points, math, unroll};
 use std::ops::Range;
@@ -47,27 +47,12 @@ pub(super) struct Block<'a> {
 pub(super) const WEIGHTS: usize = MOST_ROWS * BLOCK;
 
 impl Block<'_> {
-    /// The keys of the block, from its first on, that any of some rows sees, in whole groups and vectors.
-    #[inline(always)]
-    fn seen(&self, rows: &[ScoreRow]) -> Range<usize> {
-        let (mut first, mut end) = (BLOCK, 0);
-        for row in rows {
-            let from = row.keys.start.max(self.first);
-            let to = row.keys.end.min(self.first + self.count);
-            if from < to {
-                first = first.min(from - self.first);
-                end = end.max(to - self.first);
-            }
-        }
-        if first >= end { 0..0 } else { first / GROUP * GROUP..end.next_multiple_of(LANES) }
-    }
-
     /// # Safety
     /// As [`attend`], for `R` rows from `row` on.
     #[inline(always)]
     unsafe fn strip<S: Simd, const BF16: bool, const R: usize>(&self, row: usize) {
         let rows = &self.rows[row..row + R];
-        let seen = self.seen(rows);
+        let seen = seen(rows, self.first, self.count);
         if seen.is_empty() {
             return;
         }

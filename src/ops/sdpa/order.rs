@@ -5,7 +5,7 @@
 //! products of tiles, so they and fused multiply-adds give the same bits.
 
 use crate::simd::lanes::Lanes;
-use crate::simd::{Simd, unroll};
+use crate::simd::{LANES, Simd, unroll};
 
 /// The terms of a group of bf16.
 pub(super) const GROUP: usize = 32;
@@ -39,6 +39,13 @@ impl Right {
     #[inline(always)]
     pub(super) fn from(self, panel: usize, term: usize) -> Self {
         Self { start: self.start.wrapping_add(panel * self.panel + term * self.term), ..self }
+    }
+}
+
+impl Right {
+    /// Panels of keys that begin with key `start` of a block, as if they began with its first.
+    pub(super) fn from_block(self, start: usize) -> Self {
+        Self { start: self.start.wrapping_sub(start / LANES * self.panel), ..self }
     }
 }
 
