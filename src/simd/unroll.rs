@@ -4,7 +4,7 @@
 //! arrays into registers, which large functions cannot rely on.
 
 /// `unroll!(r in R, { ... })` is `for r in 0..R { ... }` with a constant `r`; `R` is a constant up to 4, and
-/// up to 8 in `unroll!(to 8: r in R, { ... })`.
+/// up to 8 in `unroll!(to 8: r in R, { ... })`; `to 16` has 16 iterations.
 macro_rules! unroll {
     ($i:ident in $n:expr, $body:block) => {{
         const { assert!($n <= 4) };
@@ -23,6 +23,18 @@ macro_rules! unroll {
         $crate::simd::unroll!(@iteration $i, 5, $n, $body);
         $crate::simd::unroll!(@iteration $i, 6, $n, $body);
         $crate::simd::unroll!(@iteration $i, 7, $n, $body);
+    }};
+    (to 16: $i:ident in $n:expr, $body:block) => {{
+        $crate::simd::unroll!(to 8: $i in 8, $body);
+        const { assert!($n == 16) };
+        $crate::simd::unroll!(@iteration $i, 8, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 9, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 10, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 11, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 12, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 13, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 14, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 15, $n, $body);
     }};
     (@iteration $i:ident, $value:expr, $n:expr, $body:block) => {
         #[allow(

@@ -1,7 +1,7 @@
 //! Matrices of f32 rearranged into panels: 16 neighbours of one dimension as a vector, for each index of the other.
 
 use crate::simd::lanes::Lanes;
-use crate::simd::{LANES, Level, Simd, entry_points};
+use crate::simd::{LANES, Level, Simd, entry_points, unroll};
 
 /// Rows of f32, and the panels that they become.
 pub(super) struct Panels {
@@ -20,16 +20,16 @@ pub(super) struct Panels {
 /// A step of a transposition: rows at this distance exchange the lanes at this distance.
 macro_rules! exchange {
     ($tile:ident, $S:ident, $distance:literal, $low:ident) => {
-        for pair in 0..LANES / 2 {
-            let a = pair / $distance * 2 * $distance + pair % $distance;
-            let b = a + $distance;
+        unroll!(to 8: pair in 8, {
+            const A: usize = pair / $distance * 2 * $distance + pair % $distance;
+            const B: usize = A + $distance;
             // SAFETY: guaranteed by the caller.
             unsafe {
-                let (x, y) = ($tile[a], $tile[b]);
-                $tile[a] = $S::select($low, x, $S::swap::<$distance>(y));
-                $tile[b] = $S::select($low, $S::swap::<$distance>(x), y);
+                let (x, y) = ($tile[A], $tile[B]);
+                $tile[A] = $S::select($low, x, $S::swap::<$distance>(y));
+                $tile[B] = $S::select($low, $S::swap::<$distance>(x), y);
             }
-        }
+        });
     };
 }
 
@@ -75,15 +75,30 @@ impl Panels {
     ) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut tile = [S::splat(0.0); LANES];
-            for i in 0..rows {
-                let from = self.rows.wrapping_add((row + i) * self.step + col);
-                tile[i] = Lanes::<S>::load(from, cols).vector();
-            }
-            transpose::<S>(&mut tile);
+            let from = self.rows.wrapping_add(row * self.step + col);
             let to = self.panels.wrapping_add(row / LANES * self.panel + col * LANES);
+            let mut tile = [S::splat(0.0); LANES];
+            if rows == LANES && cols == LANES {
+                unroll!(to 16: i in LANES, {
+                    tile[i] = S::load(from.wrapping_add(i * self.step));
+                });
+                transpose::<S>(&mut tile);
+                unroll!(to 16: i in LANES, {
+                    S::store(to.wrapping_add(i * LANES), tile[i]);
+                });
+                return;
+            }
+            for i in 0..rows {
+                tile[i] = Lanes::<S>::load(from.wrapping_add(i * self.step), cols).vector();
+            }
+            let mut lanes = [[0.0f32; LANES]; LANES];
+            for i in 0..rows {
+                S::store(lanes[i].as_mut_ptr(), tile[i]);
+            }
             for i in 0..cols {
-                S::store(to.wrapping_add(i * LANES), tile[i]);
+                for j in 0..LANES {
+                    to.wrapping_add(i * LANES + j).write(lanes[j][i]);
+                }
             }
         }
     }
