@@ -482,5 +482,6 @@ inline double data_type_epsilon(memory::data_type type) {
 
 #include "norm_elementwise.hpp"
 #include "norm_gated.hpp"
+#include "norm_sdpa.hpp"
 
 #endif // NORM_HPP

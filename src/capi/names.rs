@@ -150,8 +150,14 @@ exported! {
             c"binary", c"matmul", c"resampling", c"pooling", c"reduction", c"prelu", c"softmax",
             c"layer_normalization", c"group_normalization",
         ];
-        if primitive_kind == sys::norm_gated {
-            return Ok(c"gated".as_ptr());
+        let own = match primitive_kind {
+            sys::norm_rope => c"rope",
+            sys::norm_gated => c"gated",
+            sys::norm_sdpa => c"sdpa",
+            _ => c"",
+        };
+        if !own.is_empty() {
+            return Ok(own.as_ptr());
         }
         Ok(numbered(primitive_kind, &names, c"unknown prim_kind"))
     }

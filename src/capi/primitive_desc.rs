@@ -71,7 +71,7 @@ impl Descriptor {
             sys::norm_query_exec_arg_md if index == sys::NORM_ARG_SCRATCHPAD => {
                 self.desc.scratchpad_desc()
             }
-            sys::norm_query_workspace_md if index == 0 => &EMPTY,
+            sys::norm_query_workspace_md if index == 0 => op.query_md(what, 0).unwrap_or(&EMPTY),
             sys::norm_query_workspace_md => {
                 return Err(Error::invalid(format_args!(
                     "index: {index}, but there is one workspace"

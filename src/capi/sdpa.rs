@@ -11,6 +11,18 @@ use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::c_uint;
 
+/// A descriptor that may be NULL or empty.
+///
+/// # Safety
+/// NULL or valid.
+unsafe fn optional<'a>(
+    desc: sys::const_norm_memory_desc_t,
+    name: &str,
+) -> Result<Option<&'a MemoryDesc>> {
+    // SAFETY: guaranteed by the caller.
+    Ok(unsafe { MemoryDesc::get_optional(desc, name) }?.filter(|desc| desc.ndims() > 0))
+}
+
 fn mask_type(code: sys::norm_attn_mask_type_t) -> Result<MaskType> {
     MaskType::of_code(code).ok_or_else(|| {
         Error::invalid(format_args!("mask_type: {code:#x} is not a norm_attn_mask_type_t"))
@@ -57,8 +69,8 @@ exported! {
                     key: MemoryDesc::get(key_desc, "key_desc")?,
                     value: MemoryDesc::get(value_desc, "value_desc")?,
                     dst: MemoryDesc::get(dst_desc, "dst_desc")?,
-                    mask: MemoryDesc::get_optional(mask_desc, "mask_desc")?,
-                    page_table: MemoryDesc::get_optional(page_table_desc, "page_table_desc")?,
+                    mask: optional(mask_desc, "mask_desc")?,
+                    page_table: optional(page_table_desc, "page_table_desc")?,
                     gradients: None,
                     mask_type: mask_type(mask)?,
                     window_kind: window_kind(kind_of_window)?,
@@ -106,7 +118,7 @@ exported! {
                     key: MemoryDesc::get(key_desc, "key_desc")?,
                     value: MemoryDesc::get(value_desc, "value_desc")?,
                     dst: MemoryDesc::get(dst_desc, "dst_desc")?,
-                    mask: MemoryDesc::get_optional(mask_desc, "mask_desc")?,
+                    mask: optional(mask_desc, "mask_desc")?,
                     page_table: None,
                     gradients: Some(Gradients {
                         query: MemoryDesc::get(diff_query_desc, "diff_query_desc")?,

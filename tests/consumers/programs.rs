@@ -28,7 +28,7 @@ c_programs! {
     allocations around attributes bad_descriptors bad_executions bad_objects caller_threads edge_rows
     elementwise environment execute_many explain float_environment fork fork_first_use gated group_normalization guard_pages
     layer_normalization layouts names objects out_of_memory refused_threads
-    reorder rope softmax stale_handles threads
+    reorder rope sdpa sdpa_gradients softmax stale_handles threads
 }
 
 /// The C++ programs of `tests/c`.

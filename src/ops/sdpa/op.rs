@@ -61,11 +61,7 @@ impl Op for Sdpa {
     }
 
     fn auxiliary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mask = match (self.masking.causal, self.masking.bottom_right) {
-            (false, _) => "none",
-            (true, false) => "top_left",
-            (true, true) => "bottom_right",
-        };
+        let mask = self.mask_type.name();
         write!(f, "mask:{mask} scale:{} flags:{:#x}", self.scoring.scale, self.flags)?;
         if let Some(window) = self.masking.window {
             write!(f, " window:{}:{}", window.kind.name(), window.size)?;

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// norm_sdpa.hpp - scaled dot-product attention. Programs include norm.hpp.
+#ifndef NORM_SDPA_HPP
+#define NORM_SDPA_HPP
+
+#include "norm_primitive.hpp"
+
+namespace norm {
+inline namespace NORM_HPP_MODE {
+
+// See norm_attn_mask_type_t.
+enum class attn_mask_type {
+    undef = norm_attn_mask_undef,
+    buffer = norm_attn_mask_buffer,
+    top_left = norm_attn_mask_top_left,
+    bottom_right = norm_attn_mask_bottom_right,
+};
+
+// See norm_attn_window_t.
+enum class attn_window {
+    none = norm_window_none,
+    with_self = norm_window_with_self,
+    before_self = norm_window_before_self,
+};
+
+// The options of attention that both directions share; the defaults are none.
+struct sdpa_options {
+    attn_mask_type mask_type = attn_mask_type::undef;
+    attn_window window_kind = attn_window::none;
+    memory::dim window = 0;
+    float soft_cap = 0;
+    unsigned flags = 0; // norm_sdpa_flags_t
+    memory::desc mask = {};
+    memory::desc page_table = {}; // forward
+};
+
+// softmax(mask(scale * Q K^T)) V. See norm_sdpa_forward_primitive_desc_create for the
+// dimensions and the arguments.
+struct sdpa_forward : public primitive {
+    class primitive_desc : public primitive_desc_base {
+    public:
+        primitive_desc() = default;
+        primitive_desc(const engine &on, prop_kind kind, const memory::desc &queries,
+                const memory::desc &keys, const memory::desc &values, const memory::desc &dst,
+                float scale, const sdpa_options &options = {},
+                const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
+            : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
+                return norm_sdpa_forward_primitive_desc_create(object, on.get(),
+                        static_cast<norm_prop_kind_t>(kind), queries.get(), keys.get(),
+                        values.get(), dst.get(), options.mask.get(), options.page_table.get(),
+                        static_cast<norm_attn_mask_type_t>(options.mask_type),
+                        static_cast<norm_attn_window_t>(options.window_kind), options.window,
+                        scale, options.soft_cap, options.flags, attr.get());
+            })) {}
+    };
+
+    sdpa_forward() = default;
+    explicit sdpa_forward(const primitive_desc &problem) : primitive(problem) {}
+};
+
+// The gradients of sdpa_forward in training. The forward descriptor is a hint and may be
+// empty.
+struct sdpa_backward : public primitive {
+    class primitive_desc : public primitive_desc_base {
+    public:
+        primitive_desc() = default;
+        primitive_desc(const engine &on, const memory::desc &diff_queries,
+                const memory::desc &diff_keys, const memory::desc &diff_values,
+                const memory::desc &diff_dst, const memory::desc &queries,
+                const memory::desc &keys, const memory::desc &values, const memory::desc &dst,
+                float scale, const sdpa_options &options = {},
+                const sdpa_forward::primitive_desc &forward = {},
+                const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
+            : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
+                return norm_sdpa_backward_primitive_desc_create(object, on.get(),
+                        diff_queries.get(), diff_keys.get(), diff_values.get(), diff_dst.get(),
+                        queries.get(), keys.get(), values.get(), dst.get(), options.mask.get(),
+                        static_cast<norm_attn_mask_type_t>(options.mask_type),
+                        static_cast<norm_attn_window_t>(options.window_kind), options.window,
+                        scale, options.soft_cap, options.flags, forward.get_or_null(),
+                        attr.get());
+            })) {}
+    };
+
+    sdpa_backward() = default;
+    explicit sdpa_backward(const primitive_desc &problem) : primitive(problem) {}
+};
+
+} // inline namespace NORM_HPP_MODE
+} // namespace norm
+
+#endif // NORM_SDPA_HPP
