@@ -43,8 +43,8 @@ typedef enum {
  * (Shazeer, "GLU Variants Improve Transformer", arXiv:2002.05202.) GPT-OSS has
  * swish, norm_gate_interleaved, alpha 1.702, limit 7 and shift 1. Arithmetic is f32,
  * rounded once to the type of dst; the bits depend on none of the instruction set,
- * the threads and the layouts. 1/(1 + exp(-x)) is 0 where it is below 2^-126. NaN
- * stays NaN. A gate of -Inf gives NaN with swish and gelu, as in PyTorch.
+ * the threads and the layouts. NaN stays NaN. A gate of -Inf gives NaN with swish and
+ * gelu, as in PyTorch.
  *
  * prop_kind   norm_forward_training or norm_forward_inference, which are the same
  * alg_kind    f

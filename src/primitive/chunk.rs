@@ -86,7 +86,7 @@ pub(super) unsafe fn eltwise<S: Simd>(
         E::Logistic => each!(chunk, |x| math::logistic(x)),
         E::Exp => each!(chunk, |x| math::exp(x)),
         E::GeluTanh => each!(chunk, |x| math::gelu_tanh(x)),
-        E::Swish => each!(chunk, |x| x * math::logistic(x * a)),
+        E::Swish => each!(chunk, |x| math::swish(x, a)),
         E::Log => each!(chunk, |x| math::log(x)),
         E::Clip | E::ClipV2 => each!(chunk, by 4, |x| x.within(a, b)),
         E::Pow => each!(chunk, |x| math::pow(x, exponent) * a),

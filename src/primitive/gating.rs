@@ -3,7 +3,7 @@
 use super::{EltwiseAlgorithm, Gate};
 use crate::simd::Simd;
 use crate::simd::lanes::Lanes;
-use crate::simd::math::logistic;
+use crate::simd::math;
 
 /// The function of a gate.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +25,8 @@ impl Gating {
     #[inline(always)]
     pub(crate) fn value<S: Simd>(self, g: Lanes<S>) -> Lanes<S> {
         match self {
-            Self::Swish(alpha) => g * logistic(g * alpha),
-            Self::Logistic => logistic(g),
+            Self::Swish(alpha) => math::swish(g, alpha),
+            Self::Logistic => math::logistic(g),
         }
     }
 
@@ -34,15 +34,8 @@ impl Gating {
     #[inline(always)]
     pub(crate) fn derived<S: Simd>(self, g: Lanes<S>) -> (Lanes<S>, Lanes<S>) {
         match self {
-            Self::Swish(alpha) => {
-                let scaled = g * alpha;
-                let (s, rest) = (logistic(scaled), logistic(-scaled));
-                (g * s, s * (scaled * rest + 1.0))
-            }
-            Self::Logistic => {
-                let s = logistic(g);
-                (s, s * logistic(-g))
-            }
+            Self::Swish(alpha) => math::swish_and_slope(g, alpha),
+            Self::Logistic => math::logistic_and_slope(g),
         }
     }
 }

@@ -63,10 +63,10 @@ impl Gradient {
                 let line = x.mul_add(a, b);
                 line.le(0.0).select(0.0, line.all(1.0).le(line).select(0.0, y * a))
             }),
-            E::Logistic => each!(chunk, |x, y: ys| y * math::logistic_slope(x)),
+            E::Logistic => each!(chunk, |x, y: ys| y * math::logistic_and_slope(x).1),
             E::Exp => each!(chunk, |x, y: ys| y * math::exp(x)),
-            E::GeluTanh => each!(chunk, |x, y: ys| y * math::gelu_tanh_slope(x)),
-            E::Swish => each!(chunk, |x, y: ys| y * math::swish_slope(x * a)),
+            E::GeluTanh => each!(chunk, |x, y: ys| y * math::gelu_tanh_and_slope(x).1),
+            E::Swish => each!(chunk, |x, y: ys| y * math::swish_and_slope(x, a).1),
             E::Log => each!(chunk, |x, y: ys| y / x),
             E::Clip => each!(chunk, |x, y: ys| x.all(a).lt(x).select(x.le(b).select(y, 0.0), 0.0)),
             E::ClipV2 => {
@@ -74,7 +74,7 @@ impl Gradient {
             }
             E::Pow if b == 0.0 => each!(chunk, |x| x.all(0.0)),
             E::Pow => each!(chunk, |x, y: ys| y * (math::pow(x, self.exponent) * (a * b))),
-            E::GeluErf => each!(chunk, |x, y: ys| y * math::gelu_erf_slope(x)),
+            E::GeluErf => each!(chunk, |x, y: ys| y * math::gelu_erf_and_slope(x).1),
             // It has no gradient, and no primitive asks for one.
             E::Round => {}
             E::Mish => each!(chunk, |x, y: ys| y * math::mish_slope(x)),

@@ -195,7 +195,7 @@ fn gradients() -> [Row; 23] {
     const D: Option<bool> = Some(true);
     use Unit::{Absolute, Ulp, UlpAbove};
     rows! {
-        "tanh" Tanh(0.0, 0.0) F, Ulp, 5.0, |x| sigmoid(2.0 * x) * sigmoid(-2.0 * x) * 4.0;
+        "tanh" Tanh(0.0, 0.0) F, Ulp, 3.0, |x| sigmoid(2.0 * x) * sigmoid(-2.0 * x) * 4.0;
         "elu(1)" Elu(1.0, 0.0) F, Ulp, 1.0, |x| if x > 0.0 { 1.0 } else { x.exp() };
         "square" Square(0.0, 0.0) F, Ulp, 0.5, |x| 2.0 * x;
         "abs" Abs(0.0, 0.0) F, Ulp, 0.0, |x| if x == 0.0 { 0.0 } else { x.signum() };
@@ -203,7 +203,7 @@ fn gradients() -> [Row; 23] {
         "linear(3, 0.5)" Linear(3.0, 0.5) F, Ulp, 0.5, |_| 3.0;
         "soft_relu(1)" SoftRelu(1.0, 0.0) F, Ulp, 3.0, sigmoid;
         "hardsigmoid(0.25, 0.5)" Hardsigmoid(0.25, 0.5) F, Ulp, 0.0, |x| if x > -2.0 && x < 2.0 { 0.25 } else { 0.0 };
-        "logistic" Logistic(0.0, 0.0) F, Ulp, 5.0, |x| sigmoid(x) * sigmoid(-x);
+        "logistic" Logistic(0.0, 0.0) F, Ulp, 3.0, |x| sigmoid(x) * sigmoid(-x);
         "exp" Exp(0.0, 0.0) F, Ulp, 1.0, f64::exp;
         "gelu_tanh" GeluTanh(0.0, 0.0) F, Absolute, 4.0, gelu_tanh_slope;
         "swish(1)" Swish(1.0, 0.0) F, Absolute, 4.0, swish_slope;

@@ -11,7 +11,7 @@ use super::residual::{AddEntry, Addition, add_entry};
 use super::rows_of::RowsOf;
 use crate::primitive::{Arguments, Gating};
 use crate::simd::Level;
-use crate::tensor::{DataType, RowMap};
+use crate::tensor::DataType;
 use std::mem::MaybeUninit;
 
 /// The elements that pass through all steps at once.
@@ -386,22 +386,11 @@ impl Bound<'_> {
     unsafe fn move_values(
         &self,
         entry: Entry,
-        (tensor, data_type, step): (*mut u8, DataType, usize),
+        elements: (*mut u8, DataType, usize),
         values: *mut f32,
         len: usize,
     ) {
-        let packing = Packing {
-            tensor,
-            data_type,
-            rows: RowMap::every(0),
-            step,
-            cols: len,
-            stage: values.cast(),
-            stage_type: DataType::F32,
-            stage_step: len,
-            streams: false,
-        };
-        unsafe { entry(&packing, 0, 1) };
+        unsafe { entry(&Packing::of_row(elements, len, values), 0, 1) };
     }
 
     /// Rounds a chunk to a type, through a buffer of as many f32.

@@ -2,7 +2,7 @@
 
 use super::pack::{Entry, Packing, entries};
 use crate::simd::Level;
-use crate::tensor::{DataType, RowMap};
+use crate::tensor::DataType;
 
 /// A part of a row in a tensor.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ impl Chunks {
         unsafe { (self.pack)(&packing(chunk, to, false), 0, 1) };
     }
 
-    /// Rounds f32 to a chunk, past the caches if `streams` and the alignment allows.
+    /// Rounds f32 to a chunk, with non-temporal stores if `streams` and the alignment allows.
     ///
     /// # Safety
     /// As [`load`](Self::load), and no other thread accesses the elements.
@@ -47,17 +47,7 @@ impl Chunks {
     }
 }
 
-/// One row, dense in f32 on the stage.
 fn packing(chunk: &Chunk, stage: *mut f32, streams: bool) -> Packing {
-    Packing {
-        tensor: chunk.start,
-        data_type: chunk.data_type,
-        rows: RowMap::every(0),
-        step: chunk.step,
-        cols: chunk.len,
-        stage: stage.cast(),
-        stage_type: DataType::F32,
-        stage_step: chunk.len,
-        streams,
-    }
+    let Chunk { start, data_type, step, len } = *chunk;
+    Packing { streams, ..Packing::of_row((start, data_type, step), len, stage) }
 }

@@ -6,7 +6,8 @@
 use super::collapse::Collapse;
 use super::order::row_map;
 use super::pack::{Entry, Packing, entries};
-use super::schedule::{ELEMENTS_PER_THREAD, ELEMENTS_TO_WAKE_FOR, Schedule};
+use super::schedule::{BLOCKS_PER_THREAD, Schedule};
+use super::spread::{spread, width_of};
 use crate::error::{Error, Result};
 use crate::heap::{Counted, counted};
 use crate::primitive::{
@@ -15,7 +16,6 @@ use crate::primitive::{
 };
 use crate::simd::{Level, read_scalar};
 use crate::tensor::{DataType, MAX_NDIMS, MemoryDesc, RowMap};
-use crate::threads::Length;
 use arrayvec::ArrayVec;
 use norm_sys as sys;
 use std::mem::MaybeUninit;
@@ -30,8 +30,6 @@ const FEWEST: usize = 1024;
 const ROWS_OF_STRIDED: usize = 32;
 /// The fewest columns of rows that are read in place one by one, if their distances vary.
 const LONG: usize = 128;
-/// Units per thread, so that a delayed thread holds up the others little.
-const UNITS_PER_THREAD: usize = 4;
 const LINE: usize = 64;
 
 /// An elementwise problem.
@@ -166,17 +164,9 @@ impl Side {
     }
 
     fn packing(&self, address: *mut u8, cols: &Range<usize>, stage: *mut f32) -> Packing {
-        Packing {
-            tensor: address.wrapping_add(cols.start * self.step * self.data_type.size()),
-            data_type: self.data_type,
-            rows: self.rows,
-            step: self.step,
-            cols: cols.len(),
-            stage: stage.cast(),
-            stage_type: DataType::F32,
-            stage_step: cols.len(),
-            streams: false,
-        }
+        let first = address.wrapping_add(cols.start * self.step * self.data_type.size());
+        let elements = (first, self.data_type, self.step);
+        Packing { rows: self.rows, ..Packing::of_row(elements, cols.len(), stage) }
     }
 }
 
@@ -247,23 +237,13 @@ impl Implementation for Vectorized {
         if elements == 0 {
             return 1;
         }
-        let worth = elements / ELEMENTS_PER_THREAD;
-        let width = if worth <= 1 { 1 } else { execution.threads.count().min(worth) };
+        let width = width_of(execution.threads, elements);
         let plan = self.plan(execution, width);
         let chunks = (self.cols + plan.shift).div_ceil(plan.unit.1);
         let units = self.rows.div_ceil(plan.unit.0) * chunks;
-        let threads = if width == 1 {
-            self.units(&plan, chunks, 0..units);
-            1
-        } else {
-            let blocks = units.min(width * UNITS_PER_THREAD);
-            let long = elements >= ELEMENTS_TO_WAKE_FOR;
-            let length = if long { Length::Long } else { Length::Short };
-            execution.run(blocks, width, length, &|block| {
-                let part = units * block / blocks..units * (block + 1) / blocks;
-                self.units(&plan, chunks, part);
-            })
-        };
+        let threads = spread(execution, (units, elements), (width, usize::MAX), &|_, part| {
+            self.units(&plan, chunks, part);
+        });
         // SAFETY: the execution's buffers were checked.
         unsafe { self.padding.clear(plan.dst) };
         threads.max(1)
@@ -286,7 +266,7 @@ impl Vectorized {
             direct[i] = input.is_direct(addresses[i], one_row);
         }
         let inputs = &addresses[..self.inputs.len()];
-        let streams = Schedule::streams_once(self.bytes, width)
+        let streams = Schedule::streams_bytes(self.bytes, width)
             && self.output.step == 1
             && !inputs.contains(&dst)
             && !bound.read(dst);
@@ -296,7 +276,7 @@ impl Vectorized {
             && (!streams || bound.is_one_of_inputs());
         let in_place = direct_dst && direct == [true; INPUTS];
         let most = if in_place { DIRECT } else { BUFFERED };
-        let share = self.rows * self.cols / (width * UNITS_PER_THREAD);
+        let share = self.rows * self.cols / (width * BLOCKS_PER_THREAD);
         let size = share.next_multiple_of(LINE).clamp(FEWEST, most);
         let unit = if strided {
             let rows = ROWS_OF_STRIDED.min(self.rows);

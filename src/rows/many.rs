@@ -4,7 +4,7 @@
 //! blocks of those that still run. Everything that can fail comes before the first write: the arguments of all
 //! primitives are bound, and one allocation has room for them and for the scratchpads.
 
-use super::schedule::{ELEMENTS_PER_THREAD, ELEMENTS_TO_WAKE_FOR};
+use super::spread::{length_of, width_of};
 use crate::error::{Error, Result};
 use crate::primitive::{Arguments, PrimitiveDesc, with_scratchpad};
 use crate::simd::DefaultEnvironment;
@@ -121,14 +121,11 @@ impl Plan {
     fn new(many: &impl Many, threads: Threads) -> Self {
         let descs = || (0..many.count()).map(|index| many.desc(index));
         let elements = descs().fold(0usize, |sum, desc| sum.saturating_add(desc.elements()));
-        let worth = elements / ELEMENTS_PER_THREAD;
-        let alone = worth <= 1 || many.count() > MAX_TASKS;
-        let width = if alone { 1 } else { threads.count().min(worth) };
-        let long = elements >= ELEMENTS_TO_WAKE_FOR;
+        let width = if many.count() > MAX_TASKS { 1 } else { width_of(threads, elements) };
         let scratchpad = descs().map(PrimitiveDesc::library_scratchpad).max().unwrap_or(0);
         Self {
             width,
-            length: if long { Length::Long } else { Length::Short },
+            length: length_of(elements),
             parallel: width.min(many.count()),
             scratchpad: scratchpad.saturating_add(ALIGN - 1) / ALIGN * ALIGN,
         }

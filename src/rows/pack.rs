@@ -29,6 +29,25 @@ pub(super) struct Packing {
 }
 
 impl Packing {
+    /// Elements of one row, given by the address of the first, their type and their stride; dense f32 on the stage.
+    pub(super) fn of_row(
+        (tensor, data_type, step): (*mut u8, DataType, usize),
+        cols: usize,
+        stage: *mut f32,
+    ) -> Self {
+        Self {
+            tensor,
+            data_type,
+            rows: RowMap::every(0),
+            step,
+            cols,
+            stage: stage.cast(),
+            stage_type: DataType::F32,
+            stage_step: cols,
+            streams: false,
+        }
+    }
+
     /// Whether elements keep their type on the stage: the stage is not f32, or they are f64.
     #[inline(always)]
     fn copies(&self) -> bool {

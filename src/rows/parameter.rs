@@ -5,7 +5,7 @@
 
 use super::pack::{Entry, Packing, entries};
 use crate::simd::Level;
-use crate::tensor::{DataType, RowMap};
+use crate::tensor::DataType;
 
 /// The most columns whose neutral values are static, not in the scratchpad.
 pub(crate) const STATIC_COLS: usize = 8192;
@@ -70,17 +70,8 @@ impl Parameter {
     #[inline]
     pub(crate) unsafe fn get(&self, given: *mut u8, room: *mut u8) -> *const f32 {
         if !given.is_null() && (self.data_type != DataType::F32 || self.plus_one) {
-            let packing = Packing {
-                tensor: given,
-                data_type: self.data_type,
-                rows: RowMap::every(0),
-                step: 1,
-                cols: self.cols,
-                stage: room,
-                stage_type: DataType::F32,
-                stage_step: self.cols,
-                streams: false,
-            };
+            let elements = (given, self.data_type, 1);
+            let packing = Packing::of_row(elements, self.cols, room.cast());
             // SAFETY: guaranteed by the caller.
             unsafe { (self.pack)(&packing, 0, 1) };
             let values = room.cast::<f32>();

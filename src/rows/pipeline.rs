@@ -4,13 +4,13 @@ use super::around::{Around, Normalized};
 use super::blocks::Blocks;
 use super::columns::{ColumnSums, JoinEntry, Partial};
 use super::order::row_map;
-use super::schedule::{BLOCKS_PER_THREAD, ELEMENTS_PER_THREAD, ELEMENTS_TO_WAKE_FOR};
+use super::schedule::BLOCKS_PER_THREAD;
 use super::slots::Slots;
+use super::spread::{length_of, width_of};
 use super::stage::{Operand, RowTensor, Stage, Staged, TENSORS};
 use crate::primitive::{Execution, PostOpChain};
 use crate::simd::Level;
 use crate::tensor::{DataType, RowMap};
-use crate::threads::Length;
 
 /// The parameters of a [`Pipeline`].
 pub(crate) struct Spec<'a> {
@@ -85,10 +85,9 @@ impl Pipeline {
         self.stages_at.saturating_add(stages)
     }
 
-    /// The number of threads that pay for the problem.
+    /// The number of threads that pay off for the problem.
     pub(crate) fn width(&self, execution: &Execution<'_>) -> usize {
-        let worth = self.rows * self.cols / ELEMENTS_PER_THREAD;
-        if worth <= 1 { 1 } else { execution.threads.count().min(worth) }
+        width_of(execution.threads, self.rows * self.cols)
     }
 
     /// The tensors at their addresses in an execution.
@@ -150,8 +149,7 @@ impl Pipeline {
             return 1;
         }
         let blocks = self.blocks(width);
-        let long = self.rows * self.cols >= ELEMENTS_TO_WAKE_FOR;
-        let length = if long { Length::Long } else { Length::Short };
+        let length = length_of(self.rows * self.cols);
         let sums = Part(execution.scratchpad.wrapping_add(self.room).cast::<f64>());
         let start = |block: usize| {
             let sums = sums.at(block * stride);

@@ -4,7 +4,6 @@
 //! were measured on machines with 32 MiB of last-level cache or more.
 
 use crate::tensor::DataType;
-use crate::threads::Length;
 use std::sync::OnceLock;
 
 /// The fewest elements per thread; with fewer, handing over the work costs more than it saves.
@@ -13,7 +12,7 @@ pub(super) const ELEMENTS_PER_THREAD: usize = 24 * 1024;
 /// execution take part.
 pub(super) const ELEMENTS_TO_WAKE_FOR: usize = 512 * 1024;
 /// Blocks per thread if the results do not depend on the split, so that a delayed thread holds up the others little.
-pub(super) const BLOCKS_PER_THREAD: usize = 4;
+pub(crate) const BLOCKS_PER_THREAD: usize = 4;
 
 /// The size of all tensors, in bytes, from which outputs are stored non-temporally: they would not stay in a cache for
 /// the next reader, and the stores do not read the lines first.
@@ -122,25 +121,8 @@ impl Schedule {
         Self { caches, resident: both <= threads * caches.second, streams }
     }
 
-    /// Whether the output of a single pass is stored non-temporally, if all tensors have `bytes` bytes.
-    pub(crate) fn streams_once(bytes: usize, threads: usize) -> bool {
-        bytes >= if threads > 1 { STREAMED_BYTES_OF_SEVERAL } else { STREAMED_BYTES }
-    }
-
-    /// The number of threads, of `threads`, that pay for work on `elements`, and how long it takes.
-    pub(crate) fn threads_for(elements: usize, threads: usize) -> (usize, Length) {
-        let long = elements >= ELEMENTS_TO_WAKE_FOR;
-        let width = threads.min(elements / ELEMENTS_PER_THREAD).max(1);
-        (width, if long { Length::Long } else { Length::Short })
-    }
-
-    /// Whether outputs are stored non-temporally if all tensors have `bytes` bytes.
-    pub(crate) fn streams_bytes(bytes: usize) -> bool {
-        bytes >= STREAMED_BYTES
-    }
-
-    /// The same for a number of threads.
-    pub(crate) fn streams_bytes_of(bytes: usize, threads: usize) -> bool {
+    /// Whether outputs are stored non-temporally if all tensors together have `bytes` bytes.
+    pub(crate) fn streams_bytes(bytes: usize, threads: usize) -> bool {
         bytes >= if threads > 1 { STREAMED_BYTES_OF_SEVERAL } else { STREAMED_BYTES }
     }
 }

@@ -1,15 +1,22 @@
-//! Work in equal units that share nothing, spread over threads.
+//! How many threads compute a number of elements, and independent units of equal work spread over them.
 
 use super::blocks::Blocks;
 use super::schedule::{BLOCKS_PER_THREAD, ELEMENTS_PER_THREAD, ELEMENTS_TO_WAKE_FOR};
 use crate::primitive::Execution;
-use crate::threads::Length;
+use crate::threads::{Length, Threads};
 use std::ops::Range;
 
-/// The number of threads that pay for a number of elements.
-pub(crate) fn width_of(execution: &Execution<'_>, elements: usize) -> usize {
+/// The number of threads that pay off for a number of elements.
+#[inline]
+pub(crate) fn width_of(threads: Threads, elements: usize) -> usize {
     let worth = elements / ELEMENTS_PER_THREAD;
-    if worth <= 1 { 1 } else { execution.threads.count().min(worth) }
+    if worth <= 1 { 1 } else { threads.count().min(worth) }
+}
+
+/// Whether sleeping threads are woken for a number of elements.
+#[inline]
+pub(crate) fn length_of(elements: usize) -> Length {
+    if elements >= ELEMENTS_TO_WAKE_FOR { Length::Long } else { Length::Short }
 }
 
 /// Runs `body(block, units)` for ranges of `units` units, in at most `most` blocks, on up to `width` threads. Returns the
@@ -28,7 +35,6 @@ pub(crate) fn spread(
         return 1;
     }
     let blocks = Blocks::at_most(units, (width * BLOCKS_PER_THREAD).min(most), 1);
-    let long = elements >= ELEMENTS_TO_WAKE_FOR;
-    let length = if long { Length::Long } else { Length::Short };
+    let length = length_of(elements);
     execution.run(blocks.count(), width, length, &|block| body(block, blocks.range(block))).max(1)
 }

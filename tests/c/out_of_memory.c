@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Every function, with one allocation inside the library failing: number 1, 2, 3 and so on, each
- * in a process of its own. Once only that allocation fails, once every one from it to the end of
- * the call. A call returns norm_out_of_memory and writes nothing, or does its work. It never ends
- * the process. With the argument `list` it prints the functions and lets nothing fail.
+ * Every function, with one allocation inside the library failing. One process makes all calls, in
+ * parts, and nothing fails there. Before each part it forks: in child n, allocation n of the part
+ * fails, once alone and once with every later one of its call. A call returns norm_out_of_memory
+ * and writes nothing, or does its work. It never ends the process. With the argument `list` the
+ * program prints the functions and lets nothing fail.
  */
 #define _GNU_SOURCE
 #include "control_without_memory.h"
@@ -23,6 +24,8 @@ static float src[ROWS * COLS], dst[ROWS * COLS], diff_dst[ROWS * COLS], diff_src
 static float mean[ROWS], variance[ROWS], scale[COLS], shift[COLS], diff_scale[COLS],
         diff_shift[COLS], again[ROWS * COLS], factor[1] = {2};
 static char scratchpad[1 << 22];
+static norm_primitive_attr_t attr;
+static int threads;
 
 static void engines_and_streams(void) {
     norm_engine_kind_t kind = norm_gpu;
@@ -134,8 +137,8 @@ static void memories(void) {
 }
 
 #include "own_calls.h"
-static norm_primitive_attr_t attributes(void) {
-    norm_primitive_attr_t attr = NULL, copy = NULL;
+static void attributes(void) {
+    norm_primitive_attr_t copy = NULL;
     norm_scratchpad_mode_t scratchpad_mode = norm_scratchpad_mode_user;
     norm_accumulation_mode_t accumulation = norm_accumulation_mode_f16;
     norm_fpmath_mode_t math = norm_fpmath_mode_any;
@@ -173,7 +176,6 @@ static norm_primitive_attr_t attributes(void) {
     ENDS(norm_invalid_arguments, norm_primitive_attr_set_scales_mask, (copy, -5, 0));
     CALL(norm_primitive_attr_destroy, (copy));
     EXPECT(number == 1 && rounding == norm_rounding_mode_environment);
-    return attr;
 }
 
 static norm_post_ops_t post_operations(void) {
@@ -268,7 +270,7 @@ static void queries(norm_primitive_desc_t desc) {
     CALL(norm_primitive_desc_destroy, (copy));
 }
 
-static void forward(norm_primitive_attr_t attr) {
+static void forward(void) {
     norm_primitive_desc_t desc = NULL, second = NULL, softmax = NULL, reorder = NULL;
     norm_post_ops_t list = post_operations();
     CALL(norm_primitive_attr_set_post_ops, (attr, list));
@@ -312,14 +314,14 @@ static void forward(norm_primitive_attr_t attr) {
 #include "out_of_memory_elementwise.h"
 #include "out_of_memory_rope.h"
 
-static void backward(norm_primitive_attr_t user) {
+static void backward(void) {
     norm_primitive_desc_t desc = NULL, second = NULL, softmax = NULL;
     const unsigned flags = norm_use_scale | norm_use_shift;
     norm_post_ops_t none = NULL;
     MUST(norm_post_ops_create(&none));
-    MUST(norm_primitive_attr_set_post_ops(user, none));
+    MUST(norm_primitive_attr_set_post_ops(attr, none));
     MUST(norm_post_ops_destroy(none));
-    MUST(norm_primitive_attr_set_scratchpad_mode(user, norm_scratchpad_mode_user));
+    MUST(norm_primitive_attr_set_scratchpad_mode(attr, norm_scratchpad_mode_user));
     WATCH(desc);
     CALL(norm_layer_normalization_backward_primitive_desc_create,
             (&desc, engine, norm_backward, any_desc, rows_desc, rows_desc, stat_desc, 1e-5f, flags,
@@ -327,7 +329,7 @@ static void backward(norm_primitive_attr_t user) {
     WATCH(second);
     CALL(norm_layer_normalization_backward_primitive_desc_create_v2,
             (&second, engine, norm_backward, rows_desc, rows_desc, rows_desc, stat_desc, norm_f32,
-                    norm_f32, 1e-5f, flags, NULL, user));
+                    norm_f32, 1e-5f, flags, NULL, attr));
     WATCH(softmax);
     CALL(norm_softmax_backward_primitive_desc_create,
             (&softmax, engine, norm_softmax_log, rows_desc, rows_desc, rows_desc, 1, NULL, NULL));
@@ -368,26 +370,12 @@ static void explanations(void) {
     CALL(norm_memory_destroy, (its));
 }
 
-static void sequence(int threads) {
-    for (int i = 0; i < ROWS * COLS; ++i) {
-        src[i] = (float)(i % 37) - 11;
-        diff_dst[i] = (float)(i % 23) - 9;
-    }
-    for (int i = 0; i < COLS; ++i) scale[i] = (float)(i % 5), shift[i] = (float)(i % 3);
+static void beginning(void) {
     settings(threads);
     names();
-    engines_and_streams();
-    descriptors();
-    memories();
-    norm_primitive_attr_t attr = attributes();
-    forward(attr);
-    scaled();
-    groups();
-    elementwise();
-    backward(attr);
-    gates();
-    explanations();
-    ropes();
+}
+
+static void ending(void) {
     enter("norm_get_last_num_threads");
     EXPECT(norm_get_last_num_threads() > 0);
     inside = 0;
@@ -401,42 +389,81 @@ static void sequence(int threads) {
     inside = 0;
 }
 
+static void (*const parts[])(void) = {beginning, engines_and_streams, descriptors, memories,
+        attributes, forward, scaled, groups, elementwise, backward, gates, explanations, ropes,
+        ending};
+enum { PARTS = sizeof parts / sizeof *parts };
+
 /* How a process ended. */
 enum { PASSED = 10, FAILED, NOTHING_FAILED };
 
-/* Runs the sequence in a process of its own. */
-static int in_a_process(int threads) {
-    const pid_t process = fork();
-    if (process == 0) {
-        dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO); /* the verbose lines */
-        sequence(threads);
-        _exit(expect_failed > 0 ? FAILED : allocations < failing ? NOTHING_FAILED : PASSED);
-    }
+/* The end of a child, which is in expect_case, too. */
+static int wait_for(pid_t child) {
     int status = 0;
-    if (process < 0 || waitpid(process, &status, 0) != process) exit(2);
+    if (child < 0 || waitpid(child, &status, 0) != child) exit(2);
     snprintf(expect_case, sizeof expect_case, "%d threads, allocation %ld%s, status %#x", threads,
             failing, to_the_end ? " and after" : "", (unsigned)status);
     return WIFEXITED(status) ? WEXITSTATUS(status) : FAILED;
 }
 
+/* Runs a part in a child, where an allocation fails. */
+static int in_a_child(void (*part)(void)) {
+    const pid_t child = fork();
+    if (child == 0) {
+        allocations = 0;
+        part();
+        _exit(expect_failed > 0 ? FAILED : allocations < failing ? NOTHING_FAILED : PASSED);
+    }
+    return wait_for(child);
+}
+
+/* Runs a part in children until no allocation is left that could fail; how many there are. */
+static long without_memory(void (*part)(void)) {
+    int end = PASSED;
+    for (failing = 1; end != NOTHING_FAILED && expect_failed < 5; ++failing) {
+        end = in_a_child(part);
+        EXPECT(end == PASSED || end == NOTHING_FAILED);
+    }
+    return failing - 2;
+}
+
+static void sequence(void) {
+    long alone = 0, with_later = 0;
+    for (int i = 0; i < ROWS * COLS; ++i) {
+        src[i] = (float)(i % 37) - 11;
+        diff_dst[i] = (float)(i % 23) - 9;
+    }
+    for (int i = 0; i < COLS; ++i) scale[i] = (float)(i % 5), shift[i] = (float)(i % 3);
+    for (int i = 0; i < PARTS; ++i) {
+        if (!listing) {
+            alone += without_memory(parts[i]);
+            to_the_end = 1;
+            with_later += without_memory(parts[i]);
+        }
+        failing = to_the_end = 0;
+        parts[i]();
+    }
+    EXPECT(listing || (alone > 100 && with_later > 100));
+}
+
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "list") == 0) {
-        listing = 1;
-        sequence(1);
+        listing = threads = 1;
+        sequence();
         return expect_failed > 0;
     }
     refusing = mmap(NULL, MOST_NAMES * LONGEST_NAME, PROT_READ | PROT_WRITE,
             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (refusing == MAP_FAILED) return 2;
-    for (int threads = 1; threads <= 3; threads += 2)
-        for (to_the_end = 0; to_the_end < 2; ++to_the_end) {
-            int end = PASSED;
-            for (failing = 1; end != NOTHING_FAILED && expect_failed < 5; ++failing) {
-                end = in_a_process(threads);
-                EXPECT(end == PASSED || end == NOTHING_FAILED);
-            }
-            EXPECT(failing > 100);
+    for (threads = 1; threads <= 3; threads += 2) {
+        const pid_t child = fork();
+        if (child == 0) {
+            dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO); /* the verbose lines */
+            sequence();
+            _exit(expect_failed > 0 ? FAILED : PASSED);
         }
+        EXPECT(wait_for(child) == PASSED);
+    }
     /* Every function that makes something has been without memory. */
     static const char *const makers[] = {"norm_engine_create", "norm_stream_create",
             "norm_memory_desc_create_with_tag", "norm_memory_desc_create_with_string_tag",

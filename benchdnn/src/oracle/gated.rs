@@ -99,8 +99,6 @@ fn inner(x: f64) -> (f64, f64) {
 const HALF_ULP: f64 = 1.0 / 16_777_216.0;
 /// The smallest f32; products below the normal numbers have its spacing.
 const SMALLEST: f64 = f32::from_bits(1) as f64;
-/// Where the library's logistic function is 0, with what rounding its argument does.
-const FLUSHED: f64 = 2.0 * f32::MIN_POSITIVE as f64;
 
 impl Function {
     /// f, and how far f32 may be off: the logistic function by 3 ulp, after an argument that is rounded, and both kinds of
@@ -110,7 +108,7 @@ impl Function {
             Function::Swish => {
                 let value = g * logistic(alpha * g);
                 let ulps = 8.0 + (alpha * g).abs();
-                (value, ulps * HALF_ULP * value.abs() + FLUSHED * g.abs())
+                (value, ulps * HALF_ULP * value.abs() + 2.0 * SMALLEST * g.abs())
             }
             Function::GeluErf => (g * below(g), 4.0 * HALF_ULP * g.abs()),
             Function::GeluTanh => (g * logistic(inner(g).0), 4.0 * HALF_ULP * g.abs()),
@@ -118,12 +116,12 @@ impl Function {
                 let value = if g < 0.0 { alpha * g } else { g };
                 (value, HALF_ULP * value.abs())
             }
-            Function::Logistic => (logistic(g), 6.0 * HALF_ULP * logistic(g) + FLUSHED),
+            Function::Logistic => (logistic(g), 6.0 * HALF_ULP * logistic(g) + 2.0 * SMALLEST),
             Function::Linear => (alpha * g, HALF_ULP * (alpha * g).abs()),
         }
     }
 
-    /// The derivative, and how far f32 may be off: 2^-21, or 4 ulp of the logistic function's.
+    /// The derivative, and how far f32 may be off: 2^-21, or 3 ulp of the logistic function's.
     fn slope(self, g: f64, alpha: f64) -> (f64, f64) {
         const OFF: f64 = 8.0 * HALF_ULP;
         match self {
@@ -140,7 +138,9 @@ impl Function {
                 (logistic(x) + g * slope * logistic_slope(x), OFF)
             }
             Function::Relu => (if g > 0.0 { 1.0 } else { alpha }, 0.0),
-            Function::Logistic => (logistic_slope(g), OFF * logistic_slope(g) + FLUSHED),
+            Function::Logistic => {
+                (logistic_slope(g), 6.0 * HALF_ULP * logistic_slope(g) + 2.0 * SMALLEST)
+            }
             Function::Linear => (alpha, 0.0),
         }
     }

@@ -37,12 +37,12 @@ macro_rules! activations {
 }
 
 activations! {
-    Swish { alpha }: |self, g| g * math::gate(g * self.alpha), math::swish_and_slope(g, self.alpha);
+    Swish { alpha }: |self, g| math::swish(g, self.alpha), math::swish_and_slope(g, self.alpha);
     GeluErf {}: |self, g| math::gelu_erf(g), math::gelu_erf_and_slope(g);
-    GeluTanh {}: |self, g| math::gelu_tanh_gate(g), math::gelu_tanh_and_slope(g);
+    GeluTanh {}: |self, g| math::gelu_tanh(g), math::gelu_tanh_and_slope(g);
     Relu { alpha }: |self, g| relu(g, self.alpha),
         (relu(g, self.alpha), g.all(0.0).lt(g).select(1.0, self.alpha));
-    Logistic {}: |self, g| math::gate(g), math::gate_and_slope(g);
+    Logistic {}: |self, g| math::logistic(g), math::logistic_and_slope(g);
     Linear { alpha }: |self, g| g * self.alpha, (g * self.alpha, g.all(self.alpha));
 }
 

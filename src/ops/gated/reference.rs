@@ -117,7 +117,7 @@ impl Implementation for Reference {
         // SAFETY: as above.
         let bound = self.chain.as_ref().map(|chain| unsafe { chain.bind(execution.arguments) });
         let scratchpad = Scratchpad(execution.scratchpad.cast());
-        let width = width_of(execution, rows * cols);
+        let width = width_of(execution.threads, rows * cols);
         spread(execution, (rows, rows * cols), (width, BLOCKS), &|block, range| {
             let values = scratchpad.row(block, cols);
             for row in range {

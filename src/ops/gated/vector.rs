@@ -171,7 +171,7 @@ impl Implementation for Vectorized {
         if rows == 0 || cols == 0 {
             return 1;
         }
-        let width = width_of(execution, rows * cols);
+        let width = width_of(execution.threads, rows * cols);
         let chain = self.chain.as_ref();
         let run = Run {
             arguments: execution.arguments,
@@ -213,7 +213,7 @@ impl Vectorized {
             .outputs
             .iter()
             .any(|output| self.inputs.iter().any(|input| address(input) == address(output)));
-        !in_place && Schedule::streams_bytes_of(bytes.fold(0, usize::saturating_add), width)
+        !in_place && Schedule::streams_bytes(bytes.fold(0, usize::saturating_add), width)
     }
 
     fn unit(&self, run: &Run<'_>, place: Place) {

@@ -17,19 +17,14 @@ use crate::primitive::{
     Arguments, Execution, Implementation, Padding, PostOpChain, PropKind, Variant,
 };
 use crate::rows::statistics::{Statistics, exact, mean_in_range, reciprocal, variance_is_usable};
-use crate::rows::{Neutral, Parameter, Slots};
+use crate::rows::{Neutral, Parameter, Slots, length_of, width_of};
 use crate::simd::Level;
 use crate::tensor::DataType;
-use crate::threads::Length;
 use norm_sys as sys;
 use std::ops::Range;
 
 /// The most blocks of units; each has a workspace.
 const MOST_BLOCKS: usize = 32;
-/// The fewest elements per thread; with fewer, handing over the work costs more than it saves.
-const ELEMENTS_PER_THREAD: usize = 24 * 1024;
-/// The fewest elements for which sleeping threads are woken.
-const ELEMENTS_TO_WAKE_FOR: usize = 512 * 1024;
 
 /// What an implementation chooses.
 pub(super) struct PlanSpec {
@@ -472,9 +467,7 @@ impl<S: Sweeps> Implementation for Plan<S> {
         let scratchpad = Shared(execution.scratchpad.wrapping_add(rooms + self.sums_room()));
         let (units, blocks, width) = (self.units(), self.blocks(), self.width());
         let elements = samples * channels * positions;
-        let worth = (elements / ELEMENTS_PER_THREAD).max(1);
-        let length = if elements >= ELEMENTS_TO_WAKE_FOR { Length::Long } else { Length::Short };
-        let threads = execution.threads.count().min(worth);
+        let (threads, length) = (width_of(execution.threads, elements), length_of(elements));
         let stages_at = scratchpad.get().wrapping_add(blocks * Workspace::size(width));
         let (stages_at, slots) = (Shared(stages_at), Slots::new(blocks));
         let threads = execution.run(blocks, threads, length, &|block| {

@@ -276,7 +276,8 @@ impl Plan {
             rms: self.rms,
             sums: self.sums,
             more: false,
-            streams: Schedule::streams_bytes(bytes) && diff_src != diff_dst,
+            // The limit of one thread, whatever their number.
+            streams: Schedule::streams_bytes(bytes, 1) && diff_src != diff_dst,
             short: if self.global_stats { None } else { short },
         };
         if pipeline.cols == 0 {

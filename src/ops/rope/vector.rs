@@ -8,7 +8,7 @@ use super::problem::{MOST_SECTIONS, Norm, Pairing, Rope};
 use crate::error::{Error, Result};
 use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, Variant};
-use crate::rows::{Caches, Neutral, Parameter, Schedule};
+use crate::rows::{BLOCKS_PER_THREAD, Caches, Neutral, Parameter, Schedule, length_of, width_of};
 use crate::simd::{LANES, Level};
 use crate::tensor::{DataType, RowMap};
 use norm_sys as sys;
@@ -19,8 +19,6 @@ use std::ops::Range;
 const ANGLES: usize = 4096;
 /// The most tokens of a block.
 const MOST_TOKENS: usize = ANGLES / (2 * LANES);
-/// Blocks per thread, so that a delayed thread holds up the others little.
-const BLOCKS_PER_THREAD: usize = 4;
 /// The longest head that is normalized element by element on the stack.
 const LONGEST_NORMALIZED: usize = 4096;
 /// Bytes of a cache line.
@@ -110,7 +108,7 @@ impl Implementation for Vectorized {
         if elements == 0 {
             return 1;
         }
-        let (width, length) = Schedule::threads_for(elements, execution.threads.count());
+        let (width, length) = (width_of(execution.threads, elements), length_of(elements));
         let job = self.job(execution, width);
         let most = ANGLES / (2 * job.angles.width);
         let step = tokens.div_ceil(width * BLOCKS_PER_THREAD).clamp(1, most);

@@ -4,25 +4,22 @@
 //! Each says its largest error, in units of the last place of the result (ulp), which the tests measure. The
 //! polynomials are minimax fits over the ranges named, made for this library.
 
+mod activations;
 mod angle;
-mod gates;
 mod pow;
-mod slopes;
 #[cfg(test)]
 mod tests;
 
 use super::Simd;
 use super::lanes::Lanes;
+pub(crate) use activations::{
+    gelu_erf, gelu_erf_and_slope, gelu_tanh, gelu_tanh_and_slope, logistic, logistic_and_slope,
+    mish, mish_slope, swish, swish_and_slope, tanh_slope,
+};
 pub(crate) use angle::scaled_sin_cos;
 #[cfg(test)]
 pub(crate) use angle::{cos, sin};
-pub(crate) use gates::{
-    gate, gate_and_slope, gelu_erf_and_slope, gelu_tanh_and_slope, gelu_tanh_gate, swish_and_slope,
-};
 pub(crate) use pow::{Exponent, pow};
-pub(crate) use slopes::{
-    gelu_erf_slope, gelu_tanh_slope, logistic_slope, mish_slope, swish_slope, tanh_slope,
-};
 
 /// Adding this to a number below 2^22 rounds it to an integer, to nearest even, in the lowest bits.
 const TO_INTEGER: f32 = 12_582_912.0;
@@ -100,6 +97,16 @@ pub(crate) fn weight<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     x.lt(LOWEST_WEIGHT).select(0.0, value)
 }
 
+/// [`exp`] for x up to 0: the same bits from fewer instructions.
+#[inline(always)]
+fn exp_below<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    // n is at least -159: 2^(n + 64) is normal, and the second product alone rounds.
+    const UP: i32 = 64;
+    const DOWN: f32 = 1.0 / (1u128 << UP) as f32;
+    let (n, q) = reduced_exp(x.all(-110.0).max(x));
+    (q + 1.0) * n.bits_add(integer(127 + UP)).shift_left(23) * DOWN
+}
+
 /// `2^x`, 1 ulp.
 #[inline(always)]
 pub(crate) fn exp2<S: Simd>(x: Lanes<S>) -> Lanes<S> {
@@ -158,17 +165,10 @@ pub(crate) fn tanh<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     (t / (t + 2.0)).copysign(x)
 }
 
-/// `1/(1 + e^-x)`, 3 ulp.
-#[inline(always)]
-pub(crate) fn logistic<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    let e = exp(-x.abs());
-    x.lt(0.0).select(e, 1.0) / (e + 1.0)
-}
-
 /// `ln(1 + e^x)`, 4 ulp.
 #[inline(always)]
 pub(crate) fn softplus<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    let e = exp(-x.abs());
+    let e = exp_below(-x.abs());
     // ln(1 + e): what 1 + e rounds off is put right.
     let sum = e + 1.0;
     let correction = (e - (sum - 1.0)) / sum;
@@ -245,31 +245,6 @@ fn normal_below<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     let bits = power.bits_sub(shifted.shift_left(23));
     let tail = bits.bits_and_not(bits.shift_right(31));
     x.lt(0.0).select(tail, x.all(1.0) - tail)
-}
-
-/// `x (1 + erf(x/sqrt(2)))/2`, 2^-22 times |x|.
-#[inline(always)]
-pub(crate) fn gelu_erf<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    x * normal_below(x)
-}
-
-/// `x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))/2`, 2^-22 times |x|.
-#[inline(always)]
-pub(crate) fn gelu_tanh<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    // 2 sqrt(2/pi), and that times 0.044715.
-    const LINEAR: f32 = 1.595_769_2;
-    const CUBIC: f32 = 0.071_354_814;
-    let bounded = x.within(-20.0, 20.0);
-    let g = bounded * (bounded * bounded).mul_add(CUBIC, LINEAR);
-    x * logistic(g)
-}
-
-/// `x tanh(ln(1 + e^x))`, 6 ulp where e^x is not subnormal.
-#[inline(always)]
-pub(crate) fn mish<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    let e = exp(x.all(20.0).min(x));
-    let t = e * (e + 2.0);
-    x * (t / (t + 2.0))
 }
 
 /// `x`, or `a (e^x - 1)` below 0; 3 ulp.
