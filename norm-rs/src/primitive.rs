@@ -417,6 +417,8 @@ fn parameter(desc: sys::const_norm_primitive_desc_t, arg: Arg) -> Option<Paramet
         Arg::Src | Arg::Src1 | Arg::Src2 | Arg::Scale | Arg::Shift | Arg::DiffDst => false,
         Arg::SrcScale | Arg::Src1Scale | Arg::Residual | Arg::DiffResidualDst | Arg::Gate => false,
         Arg::Positions | Arg::RopeFrequencies | Arg::RopeCos | Arg::RopeSin | Arg::Slots => false,
+        Arg::SoftmaxStats | Arg::DropoutMask => true,
+        Arg::DropoutProbability | Arg::DropoutSeed | Arg::DropoutOffset => false,
         // Scales that the primitive computes are listed after the statistics.
         Arg::DstScale => query(sys::norm_query_dst_md, 3).is_some(),
     };

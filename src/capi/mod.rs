@@ -9,6 +9,7 @@ mod attr;
 mod binary;
 mod control;
 mod convert;
+mod dropout;
 mod eltwise;
 mod engine;
 mod explain;
@@ -31,6 +32,7 @@ mod quantization;
 mod reorder;
 mod rope;
 mod softmax;
+mod softmax_stats;
 mod status;
 mod stream;
 

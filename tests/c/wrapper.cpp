@@ -477,6 +477,7 @@ static void callers_threads(const norm::engine &engine) {
 
 #include "wrapper_elementwise.h"
 #include "wrapper_gated.h"
+#include "wrapper_rows.h"
 
 int main() {
     try {
@@ -490,6 +491,7 @@ int main() {
         eltwise();
         binary();
         gated();
+        row_attributes();
         group_normalization();
         rope();
         forward_and_backward(engine);
