@@ -90,6 +90,8 @@ args! {
     RopeSin = sys::NORM_ARG_ROPE_SIN, "rope_sin";
     /// The rows of the destination that tokens are written to.
     Slots = sys::NORM_ARG_SLOTS, "slots";
+    /// The gradient with respect to the second source.
+    DiffSrc1 = sys::NORM_ARG_DIFF_SRC_1, "diff_src1";
     /// The logarithms of the sums of softmax.
     SoftmaxStats = sys::NORM_ARG_SOFTMAX_STATS, "softmax_stats";
     /// Which elements dropout keeps.
@@ -135,6 +137,7 @@ impl Arg {
             (Self::RopeFrequencies, _) => "with frequencies()",
             (Self::RopeCos | Self::RopeSin, _) => "with tables()",
             (Self::Slots, _) => "with slots()",
+            (Self::DiffSrc1, _) => "with diff_up()",
             (Self::SoftmaxStats, _) => "with softmax_stats()",
             (Self::DropoutMask, _) => "with dropout_mask()",
             (Self::DropoutProbability | Self::DropoutSeed, _) => "with dropout()",
