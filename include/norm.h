@@ -966,6 +966,8 @@ NORM_API norm_status_t norm_softmax_backward_primitive_desc_create(
         int softmax_axis, const_norm_primitive_desc_t hint_fwd_pd,
         const_norm_primitive_attr_t attr);
 
+#include "norm_rows.h"
+
 /* Elementwise functions of one tensor and of two: norm_eltwise_* and norm_binary_*. */
 #include "norm_elementwise.h"
 

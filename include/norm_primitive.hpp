@@ -269,6 +269,41 @@ public:
         return elements;
     }
 
+    // The logarithms of softmax's sums; an empty descriptor means none.
+    void set_softmax_stats(const memory::desc &stats) {
+        check(norm_primitive_attr_set_softmax_stats(get(), or_null(stats)));
+    }
+    memory::desc get_softmax_stats() const {
+        const_norm_memory_desc_t its = nullptr;
+        check(norm_primitive_attr_get_softmax_stats(get(), &its));
+        return its != nullptr ? memory::desc::copy_of(its) : memory::desc();
+    }
+    // Dropout before the post-operations. An empty descriptor: the mask is not stored.
+    void set_dropout(const memory::desc &mask_desc) {
+        check(norm_primitive_attr_set_dropout(get(), mask_desc.get()));
+    }
+    void set_dropout(const memory::desc &mask_desc, memory::data_type seed_dt, bool use_offset,
+            bool use_host_scalars) {
+        check(norm_primitive_attr_set_dropout_v2(get(), mask_desc.get(),
+                static_cast<norm_data_type_t>(seed_dt), use_offset, use_host_scalars));
+    }
+    void get_dropout(memory::desc &mask_desc) const {
+        const_norm_memory_desc_t its = nullptr;
+        check(norm_primitive_attr_get_dropout(get(), &its));
+        mask_desc = memory::desc::copy_of(its);
+    }
+    void get_dropout(memory::desc &mask_desc, memory::data_type &seed_dt, bool &use_offset,
+            bool &use_host_scalars) const {
+        const_norm_memory_desc_t its = nullptr;
+        norm_data_type_t type = norm_data_type_undef;
+        int offset = 0, host = 0;
+        check(norm_primitive_attr_get_dropout_v2(get(), &its, &type, &offset, &host));
+        mask_desc = memory::desc::copy_of(its);
+        seed_dt = static_cast<memory::data_type>(type);
+        use_offset = offset != 0;
+        use_host_scalars = host != 0;
+    }
+
 private:
     static const_norm_memory_desc_t or_null(const memory::desc &desc) {
         return desc.is_zero() ? nullptr : desc.get();

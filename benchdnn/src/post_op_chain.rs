@@ -6,6 +6,7 @@
 use crate::attributes::{AttributeTensor, Attributes, Binary, PostOp, Source};
 use crate::check::Kind;
 use crate::data_type::DataType;
+use crate::oracle::dropout::Draw;
 use crate::oracle::estimate::{Estimate, Step};
 use crate::problem::{Data, Expected};
 use norm_sys::{NORM_ARG_DST, NORM_ARG_SRC};
@@ -72,6 +73,7 @@ impl<'v> Spread<'v> {
 /// A post-op with its tensors.
 enum Link<'v> {
     Fixed(Step),
+    Dropout(Draw),
     Sum { before: Cow<'v, [f64]>, scale: f64, zero_point: f64 },
     Binary { post_op: &'v Binary, other: Spread<'v>, condition: Option<Spread<'v>> },
 }
@@ -84,6 +86,21 @@ impl<'v> Chain<'v> {
         let kind = if *kind == Kind::Double { Kind::Result } else { *kind };
         let (values, bounds) = self.apply(values, terms, kind);
         Expected::new(plain.id, Kind::Chain, values, bounds)
+    }
+
+    /// What the mask of dropout should be, if it is stored.
+    pub fn mask(&self) -> Option<Expected> {
+        let is_mask = |tensor: &&AttributeTensor| tensor.is_output();
+        let (draw, tensor) = (self.draw()?, self.tensors.iter().find(is_mask)?);
+        let count: usize = self.dims.iter().product();
+        let values = (0..count).map(|place| f64::from(u8::from(draw.stays(place)))).collect();
+        Some(Expected::new(tensor.id, Kind::Chain, values, vec![0.0; count]))
+    }
+
+    fn draw(&self) -> Option<Draw> {
+        let dropout = self.attributes.dropout.value.as_ref()?;
+        let (probability, seed, offset) = (dropout.probability, dropout.seed, dropout.offset);
+        Some(Draw { probability, seed, offset })
     }
 
     /// Values and bounds of dst after the chain, from those before it.
@@ -147,7 +164,7 @@ impl<'v> Chain<'v> {
         let mut operands = self.tensors.iter();
         let mut next = |condition: bool| {
             let tensor = operands.find(|tensor| match tensor.source {
-                Source::Quantization(_) => false,
+                Source::Quantization(_) | Source::Mask(_) | Source::Number(_) => false,
                 Source::Operand(_) => !condition,
                 Source::Condition => condition,
             });
@@ -155,6 +172,7 @@ impl<'v> Chain<'v> {
         };
         let mut links = Vec::new();
         links.extend(self.factor(NORM_ARG_SRC).map(|scale| Link::Fixed(Step::Times(scale))));
+        links.extend(self.draw().map(Link::Dropout));
         for post_op in &self.attributes.post_ops.value {
             links.push(match post_op {
                 &PostOp::Sum { scale, zero_point, data_type } => Link::Sum {
@@ -187,6 +205,14 @@ impl Link<'_> {
     fn advance(&self, first: usize, estimates: &mut [Estimate]) {
         match self {
             Link::Fixed(step) => Estimate::all_after(estimates, *step),
+            Link::Dropout(draw) => {
+                Estimate::all_after(estimates, Step::Times(draw.factor()));
+                for (i, estimate) in estimates.iter_mut().enumerate() {
+                    if !draw.stays(first + i) {
+                        *estimate = Estimate { value: 0.0, error: 0.0 };
+                    }
+                }
+            }
             Link::Sum { before, scale, zero_point } => {
                 let (before, scale, zero_point) = (&before[first..], *scale, *zero_point);
                 Estimate::each(estimates, |i| Step::Sum { before: before[i], scale, zero_point });

@@ -136,7 +136,7 @@ impl dyn Problem + '_ {
             let spec = Spec::new(
                 tensor.id,
                 tensor.name(),
-                Role::Input,
+                if tensor.is_output() { Role::Output } else { Role::Input },
                 tensor.dims.clone(),
                 tensor.data_type,
             );

@@ -90,6 +90,18 @@ args! {
     RopeSin = sys::NORM_ARG_ROPE_SIN, "rope_sin";
     /// The rows of the destination that tokens are written to.
     Slots = sys::NORM_ARG_SLOTS, "slots";
+    /// The gradient with respect to the second source.
+    DiffSrc1 = sys::NORM_ARG_DIFF_SRC_1, "diff_src1";
+    /// The logarithms of the sums of softmax.
+    SoftmaxStats = sys::NORM_ARG_SOFTMAX_STATS, "softmax_stats";
+    /// Which elements dropout keeps.
+    DropoutMask = sys::NORM_ARG_ATTR_DROPOUT_MASK, "dropout_mask";
+    /// The probability that an element is dropped.
+    DropoutProbability = sys::NORM_ARG_ATTR_DROPOUT_PROBABILITY, "dropout_probability";
+    /// The seed of dropout.
+    DropoutSeed = sys::NORM_ARG_ATTR_DROPOUT_SEED, "dropout_seed";
+    /// The offset of dropout.
+    DropoutOffset = sys::NORM_ARG_ATTR_DROPOUT_OFFSET, "dropout_offset";
 }
 
 impl Arg {
@@ -125,6 +137,11 @@ impl Arg {
             (Self::RopeFrequencies, _) => "with frequencies()",
             (Self::RopeCos | Self::RopeSin, _) => "with tables()",
             (Self::Slots, _) => "with slots()",
+            (Self::DiffSrc1, _) => "with diff_up()",
+            (Self::SoftmaxStats, _) => "with softmax_stats()",
+            (Self::DropoutMask, _) => "with dropout_mask()",
+            (Self::DropoutProbability | Self::DropoutSeed, _) => "with dropout()",
+            (Self::DropoutOffset, _) => "with dropout_offset()",
         }
     }
 
@@ -146,6 +163,11 @@ impl Arg {
             }
             Self::Gate | Self::DiffGate => "leave it out, or add it with Attr::set_gate",
             Self::DstZeroPoint => "leave it out, or use Attr::set_dynamic_zero_points",
+            Self::SoftmaxStats => "leave it out, or add it with Attr::set_softmax_stats",
+            Self::DropoutMask
+            | Self::DropoutProbability
+            | Self::DropoutSeed
+            | Self::DropoutOffset => "leave it out, or add it with Attr::set_dropout",
             _ => "leave it out",
         }
     }
@@ -305,3 +327,31 @@ pub(crate) const MAX_POST_OPS: usize = 32;
 pub(crate) fn operand_id(index: usize, arg: i32) -> i32 {
     if index < MAX_POST_OPS { sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(index as i32) | arg } else { -1 }
 }
+
+/// The arguments of [`Attr::set_dropout`](crate::attr::Attr::set_dropout), for each kind of arguments that has them.
+macro_rules! dropout_args {
+    ($args:ident) => {
+        impl<'x> $args<'x> {
+            /// The probability, f32, and the seed, s64, of dropout: one element each.
+            pub fn dropout<A: Access, B: Access>(
+                self,
+                probability: &'x Memory<'_, A>,
+                seed: &'x Memory<'_, B>,
+            ) -> Self {
+                let args = self.0.input(Arg::DropoutProbability, probability);
+                Self(args.input(Arg::DropoutSeed, seed))
+            }
+
+            /// The offset of dropout, one element, s64.
+            pub fn dropout_offset<A: Access>(self, offset: &'x Memory<'_, A>) -> Self {
+                Self(self.0.input(Arg::DropoutOffset, offset))
+            }
+
+            /// The mask of dropout: 1 for what stays, 0 for the rest.
+            pub fn dropout_mask(self, mask: &'x mut Memory<'_>) -> Self {
+                Self(self.0.output(Arg::DropoutMask, mask))
+            }
+        }
+    };
+}
+pub(crate) use dropout_args;

@@ -278,6 +278,76 @@ impl Attr {
         })
     }
 
+    /// Forward softmax also writes `ln(sum(exp(src)))` of each row as [`Arg::SoftmaxStats`] of this
+    /// descriptor: f32, the dimensions of `src` with 1 for the axis.
+    ///
+    /// ```
+    /// use norm_rs::softmax::{Forward, ForwardArgs};
+    /// use norm_rs::{Attr, DataType, Engine, Memory, MemoryDesc, Stream};
+    ///
+    /// let engine = Engine::cpu()?;
+    /// let rows = MemoryDesc::dense(&[1, 2], DataType::F32)?;
+    /// let of_stats = MemoryDesc::dense(&[1, 1], DataType::F32)?;
+    /// let mut attr = Attr::new()?;
+    /// attr.set_softmax_stats(&of_stats)?;
+    /// let softmax = Forward::new(&engine, &rows, 1).attr(&attr).build()?;
+    ///
+    /// let src = Memory::from_slice(&engine, &rows, &[3.0f32, 3.0])?;
+    /// let (mut dst, mut stats) = (Memory::new(&engine, &rows)?, Memory::new(&engine, &of_stats)?);
+    /// let args = ForwardArgs::new(&src, &mut dst).softmax_stats(&mut stats);
+    /// softmax.execute(&Stream::new(&engine)?, args)?;
+    /// assert_eq!(stats.as_slice::<f32>()?, [3.0 + 2f32.ln()]);
+    /// # Ok::<(), norm_rs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for another type than f32.
+    pub fn set_softmax_stats(&mut self, stats: &MemoryDesc) -> Result<()> {
+        let (attr, stats) = (self.0.as_ptr(), stats.as_ptr());
+        // SAFETY: as above; the descriptor is valid.
+        check(unsafe { sys::norm_primitive_attr_set_softmax_stats(attr, stats) })
+    }
+
+    /// Forward softmax, eltwise and binary set elements to 0 at random before the post-operations, and multiply the
+    /// others by `1/(1 - p)`. [`Arg::DropoutProbability`] is `p`, f32; [`Arg::DropoutSeed`] is s64, as is, with
+    /// `has_offset`, [`Arg::DropoutOffset`]. The mask is stored as [`Arg::DropoutMask`] if it has a descriptor: u8, the
+    /// dimensions of `dst`.
+    ///
+    /// ```
+    /// use norm_rs::eltwise::{Algorithm, Forward, ForwardArgs};
+    /// use norm_rs::{Attr, DataType, Engine, Memory, MemoryDesc, Stream};
+    ///
+    /// let engine = Engine::cpu()?;
+    /// let rows = MemoryDesc::dense(&[100], DataType::F32)?;
+    /// let single = MemoryDesc::dense(&[1], DataType::F32)?;
+    /// let seed = MemoryDesc::dense(&[1], DataType::S64)?;
+    /// let mut attr = Attr::new()?;
+    /// attr.set_dropout(None, true)?;
+    /// let relu = Forward::new(&engine, &rows, Algorithm::Relu).attr(&attr).build()?;
+    ///
+    /// let src = Memory::from_slice(&engine, &rows, &[1.0f32; 100])?;
+    /// let mut dst = Memory::new(&engine, &rows)?;
+    /// let probability = Memory::from_slice(&engine, &single, &[0.5f32])?;
+    /// let (seed, offset) = (Memory::from_slice(&engine, &seed, &[7i64])?, Memory::from_slice(&engine, &seed, &[1i64])?);
+    /// let args = ForwardArgs::new(&src, &mut dst).dropout(&probability, &seed).dropout_offset(&offset);
+    /// relu.execute(&Stream::new(&engine)?, args)?;
+    /// let kept = dst.as_slice::<f32>()?.iter().filter(|x| **x == 2.0).count();
+    /// assert!((30..70).contains(&kept));
+    /// # Ok::<(), norm_rs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for a mask that is not u8.
+    pub fn set_dropout(&mut self, mask: Option<&MemoryDesc>, has_offset: bool) -> Result<()> {
+        let nothing = MemoryDesc::empty()?;
+        let (attr, mask) = (self.0.as_ptr(), mask.unwrap_or(&nothing).as_ptr());
+        let offset = i32::from(has_offset);
+        // SAFETY: as above; the descriptor is valid.
+        check(unsafe {
+            sys::norm_primitive_attr_set_dropout_v2(attr, mask, sys::norm_s64, offset, 0)
+        })
+    }
+
     /// Replaces the post-operations with a copy of `list`.
     ///
     /// # Errors

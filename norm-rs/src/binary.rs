@@ -171,6 +171,8 @@ impl fmt::Debug for BinaryPrimitive {
 #[must_use]
 pub struct BinaryArgs<'x>(Args<'x>);
 
+crate::args::dropout_args!(BinaryArgs);
+
 impl<'x> BinaryArgs<'x> {
     /// From `src0` and `src1` to `dst`.
     pub fn new<A: Access, B: Access>(

@@ -104,6 +104,7 @@ pub mod eltwise;
 pub mod engine;
 pub mod error;
 pub mod explain;
+pub mod gated;
 pub mod group_normalization;
 pub mod info;
 pub mod layer_normalization;

@@ -136,6 +136,11 @@ impl MemoryDesc {
         Self::from_parts(dims, data_type, Some(strides))
     }
 
+    /// The descriptor of no tensor.
+    pub(crate) fn empty() -> Result<Self> {
+        Self::from_parts(&[], DataType::F32, None)
+    }
+
     fn from_parts(dims: &[usize], data_type: DataType, strides: Option<&[usize]>) -> Result<Self> {
         let c_dims = dims_to_c("dims", dims)?;
         let c_strides = match strides {

@@ -408,7 +408,8 @@ fn parameter(desc: sys::const_norm_primitive_desc_t, arg: Arg) -> Option<Paramet
     let query = |what, index| query_md(desc, what, index);
     let writes = match arg {
         // An input of the backward passes of softmax and eltwise, which have diff_dst.
-        Arg::Dst => query(sys::norm_query_diff_dst_md, 0).is_none(),
+        // Backward of a gated activation writes it again.
+        Arg::Dst => query(sys::norm_query_diff_dst_md, 0).is_none() || is_gated(desc),
         Arg::DiffSrc | Arg::DiffScale | Arg::DiffShift | Arg::Scratchpad => true,
         Arg::ResidualDst | Arg::DiffGate | Arg::DstZeroPoint => true,
         // Statistics may be inputs or outputs; outputs are listed after dst.
@@ -417,6 +418,8 @@ fn parameter(desc: sys::const_norm_primitive_desc_t, arg: Arg) -> Option<Paramet
         Arg::Src | Arg::Src1 | Arg::Src2 | Arg::Scale | Arg::Shift | Arg::DiffDst => false,
         Arg::SrcScale | Arg::Src1Scale | Arg::Residual | Arg::DiffResidualDst | Arg::Gate => false,
         Arg::Positions | Arg::RopeFrequencies | Arg::RopeCos | Arg::RopeSin | Arg::Slots => false,
+        Arg::SoftmaxStats | Arg::DropoutMask | Arg::DiffSrc1 => true,
+        Arg::DropoutProbability | Arg::DropoutSeed | Arg::DropoutOffset => false,
         // Scales that the primitive computes are listed after the statistics.
         Arg::DstScale => query(sys::norm_query_dst_md, 3).is_some(),
     };
@@ -425,6 +428,16 @@ fn parameter(desc: sys::const_norm_primitive_desc_t, arg: Arg) -> Option<Paramet
         direction: if writes { Direction::Output } else { Direction::Input },
         desc: query(sys::norm_query_exec_arg_md, arg.to_c())?,
     })
+}
+
+/// Whether it is a gated activation.
+fn is_gated(desc: sys::const_norm_primitive_desc_t) -> bool {
+    let mut kind = sys::norm_undefined_primitive;
+    let result = (&raw mut kind).cast();
+    // SAFETY: the descriptor is valid; the answer to this query is a kind.
+    let status =
+        unsafe { sys::norm_primitive_desc_query(desc, sys::norm_query_primitive_kind, 0, result) };
+    status == sys::norm_success && kind == sys::norm_gated
 }
 
 /// The descriptor that a query returns, unless it is empty.

@@ -47,6 +47,11 @@ pub const NORM_ARG_ATTN_MASK: i32 = 52;
 pub const NORM_ARG_DIFF_QUERIES: i32 = 129;
 pub const NORM_ARG_DIFF_KEYS: i32 = 130;
 pub const NORM_ARG_DIFF_VALUES: i32 = 131;
+pub const NORM_ARG_SOFTMAX_STATS: i32 = 1073741830;
+pub const NORM_ARG_ATTR_DROPOUT_OFFSET: i32 = 507;
+pub const NORM_ARG_ATTR_DROPOUT_MASK: i32 = 509;
+pub const NORM_ARG_ATTR_DROPOUT_PROBABILITY: i32 = 510;
+pub const NORM_ARG_ATTR_DROPOUT_SEED: i32 = 511;
 pub const NORM_ARG_POSITIONS: i32 = 1073741840;
 pub const NORM_ARG_ROPE_FREQUENCIES: i32 = 1073741841;
 pub const NORM_ARG_ROPE_COS: i32 = 1073741842;
@@ -2260,6 +2265,48 @@ unsafe extern "C" {
         softmax_axis: ::core::ffi::c_int,
         hint_fwd_pd: const_norm_primitive_desc_t,
         attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_primitive_attr_set_softmax_stats(
+        attr: norm_primitive_attr_t,
+        stats_desc: const_norm_memory_desc_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_primitive_attr_get_softmax_stats(
+        attr: const_norm_primitive_attr_t,
+        stats_desc: *mut const_norm_memory_desc_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_primitive_attr_set_dropout(
+        attr: norm_primitive_attr_t,
+        mask_desc: const_norm_memory_desc_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_primitive_attr_set_dropout_v2(
+        attr: norm_primitive_attr_t,
+        mask_desc: const_norm_memory_desc_t,
+        seed_data_type: norm_data_type_t,
+        use_offset: ::core::ffi::c_int,
+        use_host_scalars: ::core::ffi::c_int,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_primitive_attr_get_dropout(
+        attr: const_norm_primitive_attr_t,
+        mask_desc: *mut const_norm_memory_desc_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_primitive_attr_get_dropout_v2(
+        attr: const_norm_primitive_attr_t,
+        mask_desc: *mut const_norm_memory_desc_t,
+        seed_data_type: *mut norm_data_type_t,
+        use_offset: *mut ::core::ffi::c_int,
+        use_host_scalars: *mut ::core::ffi::c_int,
     ) -> norm_status_t;
 }
 unsafe extern "C" {

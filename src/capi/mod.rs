@@ -9,6 +9,7 @@ mod attr;
 mod binary;
 mod control;
 mod convert;
+mod dropout;
 mod eltwise;
 mod engine;
 mod explain;
@@ -32,6 +33,7 @@ mod reorder;
 mod rope;
 mod sdpa;
 mod softmax;
+mod softmax_stats;
 mod status;
 mod stream;
 

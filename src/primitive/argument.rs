@@ -68,7 +68,10 @@ impl OpArgument {
 
     /// Whether it belongs to an attribute and not to the operation.
     pub(crate) fn is_of_attribute(&self) -> bool {
+        let dropout = sys::NORM_ARG_ATTR_DROPOUT_OFFSET..=sys::NORM_ARG_ATTR_DROPOUT_SEED;
         self.id & !Self::OWN >= sys::NORM_ARG_ATTR_SCALES
+            || dropout.contains(&self.id)
+            || self.id == sys::NORM_ARG_SOFTMAX_STATS
     }
 
     /// Whether it holds scales or zero points.
@@ -98,6 +101,9 @@ mod tests {
             for id in [base | sys::NORM_ARG_DST, base | own(38)] {
                 assert!(argument(id).is_of_attribute() && argument(id).is_quantization(), "{id}");
             }
+        }
+        for id in [sys::NORM_ARG_SOFTMAX_STATS, sys::NORM_ARG_ATTR_DROPOUT_MASK] {
+            assert!(argument(id).is_of_attribute() && !argument(id).is_quantization(), "{id}");
         }
         let operand = argument(sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(31) | sys::NORM_ARG_SRC_1);
         assert!(operand.is_of_attribute() && !operand.is_quantization());

@@ -8,6 +8,7 @@ mod argument;
 mod attr;
 mod chunk;
 mod desc;
+mod dropout;
 mod dynamic;
 mod enumerators;
 mod gating;
@@ -25,8 +26,9 @@ mod verbose;
 
 pub(crate) use argument::{ArgumentName, OpArgument, Usage};
 pub(crate) use attr::{
-    Accepted, Around, Attr, Depthwise, Gate, MAX_POST_OPS, PostOp, PostOps, QuantizationMode,
-    Quantized, Residual, check_tensor, default_fpmath_mode, set_default_fpmath_mode,
+    Accepted, Around, Attr, Depthwise, Dropout, Gate, MAX_POST_OPS, PostOp, PostOps,
+    QuantizationMode, Quantized, Residual, check_tensor, default_fpmath_mode,
+    set_default_fpmath_mode,
 };
 pub(crate) use desc::{
     Answer, Arguments, Execution, Implementation, Op, PrimitiveDesc, PropKind, Variant,

@@ -92,6 +92,21 @@ impl Operand {
         Ok(Self { argument, data_type, place, single })
     }
 
+    /// The offset of an element.
+    #[inline(always)]
+    pub(super) fn offset(&self, row: usize, col: usize) -> usize {
+        match &self.place {
+            Place::Strided { rows, step } => rows.offset(row) + col * step,
+            Place::Any { rows, cols } => rows.offset(row) + cols.offset(col),
+        }
+    }
+
+    /// Whether the elements of a row are next to each other.
+    #[inline(always)]
+    pub(super) fn is_dense(&self) -> bool {
+        matches!(self.place, Place::Strided { step: 1, .. })
+    }
+
     /// Elements `col` to `col + to.len() - 1` of a row, as f32: in place if possible, otherwise
     /// copied to `to`.
     ///

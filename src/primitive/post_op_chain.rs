@@ -2,6 +2,7 @@
 //! post-operations, the scale of dst. The chain of an elementwise primitive starts with its function of the inputs.
 
 use super::chunk::{AHEAD, Chunk, binary, each, eltwise, round, select};
+use super::dropout::Drawing;
 use super::operand::{INPUTS, Operand, Source};
 use super::step::{BeforePostOps, Step, steps};
 use super::{Arguments, Attr};
@@ -15,9 +16,9 @@ use std::mem::MaybeUninit;
 /// Elements that pass through the whole chain at once; they stay in the first-level cache.
 const CHUNK: usize = 1024;
 
-/// Maximum number of steps: rounding, parameters, gate, both scales, or the scales of two inputs and a function of them; and
-/// every post-operation.
-const MAX_STEPS: usize = super::MAX_POST_OPS + 5;
+/// Maximum number of steps: rounding, parameters, gate, both scales, or the scales of two inputs and a function of them;
+/// dropout; and every post-operation.
+const MAX_STEPS: usize = super::MAX_POST_OPS + 6;
 
 /// The steps of a primitive.
 pub(crate) struct PostOpChain(Vec<Step>);
@@ -28,6 +29,7 @@ pub(crate) struct BoundChain<'a> {
     /// The factor of each step, and the tensors that it reads.
     factors: [f32; MAX_STEPS],
     operands: [[*const u8; 2]; MAX_STEPS],
+    dropout: Option<Drawing>,
 }
 
 // SAFETY: the addresses are only read, except that each row of dst belongs to one thread.
@@ -116,6 +118,7 @@ impl PostOpChain {
             steps: self,
             factors: [1.0; MAX_STEPS],
             operands: [[std::ptr::null(); 2]; MAX_STEPS],
+            dropout: None,
         };
         let address = |operand: &Operand| arguments.get(operand.argument).cast_const();
         for (i, step) in self.0.iter().enumerate() {
@@ -137,6 +140,9 @@ impl PostOpChain {
                 Step::Affine { scale, shift, .. } => {
                     bound.operands[i] =
                         [scale, shift].map(|p| p.as_ref().map_or(std::ptr::null(), address));
+                }
+                Step::Dropout(dropping) => {
+                    bound.dropout = Some(unsafe { dropping.bind(arguments) })
                 }
                 Step::Gate(gate, _) => bound.operands[i][0] = address(gate),
                 Step::Eltwise { .. } | Step::Gradient(_) | Step::Round(_) => {}
@@ -188,6 +194,12 @@ unsafe fn apply<S: Simd>(
             let to = inputs[*input];
             let scaled = Chunk { from: to, to, len: chunk.len, streams: false };
             each!(scaled, by 4, |x| x * factor);
+            continue;
+        }
+        if let (Step::Dropout(dropping), Some(drawing)) = (step, &bound.dropout) {
+            // SAFETY: guaranteed by the caller.
+            unsafe { dropping.apply::<S>(drawing, chunk, at, ys) };
+            chunk.from = chunk.to;
             continue;
         }
         // SAFETY: guaranteed by the caller.
@@ -248,7 +260,7 @@ unsafe fn apply_step<S: Simd>(
                 each!(chunk, |x, y: ys| x * gating.value(y));
             }
             // Applied before.
-            Step::ScaleInput(..) => (),
+            Step::ScaleInput(..) | Step::Dropout(_) => (),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The steps of a chain, made from attributes.
 
+use super::dropout::Dropping;
 use super::gradient::Gradient;
 use super::operand::{Operand, Source};
 use super::{Attr, BinaryAlgorithm, EltwiseAlgorithm, Gating, PostOp};
@@ -46,6 +47,7 @@ pub(super) enum Step {
     },
     /// Multiplies `x` by the function of a gate.
     Gate(Operand, Gating),
+    Dropout(Dropping),
 }
 
 /// The function of an elementwise primitive.
@@ -172,6 +174,9 @@ pub(super) fn steps(
     } else {
         let multiply = scale(sys::NORM_ARG_SRC).map(|(id, kind)| Step::Multiply(id, kind));
         heap::extend(&mut steps, multiply)?;
+    }
+    if let Some(dropout) = &attr.dropout {
+        heap::push(&mut steps, Step::Dropout(Dropping::new(dropout, dst.dims(), order)?))?;
     }
     for (at, post_op) in attr.post_ops.iter().enumerate() {
         let step = match post_op {

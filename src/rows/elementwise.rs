@@ -93,13 +93,12 @@ impl<'a> Elementwise<'a> {
     ) -> Result<Box<Counted<dyn Implementation>>> {
         let (id, dst) = self.output;
         let collapse = Collapse::new(dst, |holds| {
-            let operands = self.attr.post_ops.iter().flat_map(|post_op| post_op.operands());
-            self.inputs.iter().map(|(_, desc)| *desc).chain(operands).all(holds)
+            self.inputs.iter().map(|(_, desc)| *desc).chain(self.attr.tensors()).all(holds)
         })?;
         let merged = collapse.of(dst)?;
-        let attr = self.attr.post_ops.with_operands(|_, _, operand| collapse.of(operand))?;
+        let attr = self.attr.with_tensors(|tensor| collapse.of(tensor))?;
         let order: ArrayVec<usize, MAX_NDIMS> = (0..merged.ndims() - 1).collect();
-        let chain = self.chain(&self.attr.with_post_ops(attr), &merged, Some(&order))?;
+        let chain = self.chain(&attr, &merged, Some(&order))?;
         let (outer, cols) = merged.dims().split_at(order.len());
         let mut sides = ArrayVec::new();
         for (i, (id, desc)) in self.inputs.iter().enumerate() {

@@ -31,7 +31,8 @@ pub(crate) struct PlainRows {
 }
 
 impl PlainRows {
-    /// Tensors of the dimensions of the first one. Places after the output may be empty.
+    /// Tensors of the dimensions of the first one. Places after the output may be empty, or outputs of one element a row
+    /// that the kernel writes.
     pub(crate) fn new(
         ids: [i32; TENSORS],
         descs: &[MemoryDesc; TENSORS],
@@ -58,7 +59,11 @@ impl PlainRows {
     }
 
     fn blocks(&self) -> usize {
-        if self.cols == 0 { 0 } else { self.rows.min(MAX_BLOCKS) }
+        if self.cols == 0 && self.ids[self.output + 1..].iter().all(|id| *id == 0) {
+            0
+        } else {
+            self.rows.min(MAX_BLOCKS)
+        }
     }
 
     pub(crate) fn scratchpad_size(&self) -> usize {
@@ -84,8 +89,9 @@ impl PlainRows {
                     // SAFETY: the execution's buffers were checked, and rows are given out once.
                     unsafe { self.tensors[i].row(starts.get()[i], row) }
                 };
-                // Places after the output are not read.
-                let rows = [0, 1, 2].map(|i| tensor(i.min(self.output)));
+                // Places without an argument are not accessed.
+                let rows =
+                    [0, 1, 2].map(|i| tensor(if self.ids[i] == 0 { self.output } else { i }));
                 kernel(rows, values);
                 if let Some(bound) = &bound {
                     let (step, cols) = (self.cols, self.cols);

@@ -20,6 +20,21 @@ static void own_attributes(norm_primitive_attr_t copy) {
     CALL(norm_primitive_attr_get_gate, (copy, &first, &gating, &alpha));
     CALL(norm_primitive_attr_set_partial_norm, (copy, 4));
     CALL(norm_primitive_attr_get_partial_norm, (copy, &elements));
+    CALL(norm_primitive_attr_set_softmax_stats, (copy, rows));
+    CALL(norm_primitive_attr_get_softmax_stats, (copy, &first));
+    EXPECT(norm_memory_desc_equal(first, rows));
+    CALL(norm_primitive_attr_set_softmax_stats, (copy, NULL));
+    norm_memory_desc_t mask = NULL;
+    norm_data_type_t seed = norm_data_type_undef;
+    int has_offset = 0, on_host = 0;
+    MUST(norm_memory_desc_create_with_tag(&mask, 2, its_dims, norm_u8, norm_ab));
+    CALL(norm_primitive_attr_set_dropout, (copy, mask));
+    CALL(norm_primitive_attr_get_dropout, (copy, &first));
+    EXPECT(norm_memory_desc_equal(first, mask));
+    CALL(norm_primitive_attr_set_dropout_v2, (copy, mask, norm_s64, 1, 1));
+    CALL(norm_primitive_attr_get_dropout_v2, (copy, &first, &seed, &has_offset, &on_host));
+    EXPECT(seed == norm_s64 && has_offset && on_host);
+    MUST(norm_memory_desc_destroy(mask));
     EXPECT(sum_rounding == norm_residual_exact && gating == norm_eltwise_swish && elements == 4);
     MUST(norm_memory_desc_destroy(rows));
 }

@@ -163,6 +163,106 @@ static void not_finite(void) {
     MUST(norm_memory_desc_destroy(desc));
 }
 
+/* Rows of numbers, of -inf, with +inf and with NaN. */
+static void stats(void) {
+    enum { ROWS = 5, COLS = 67 };
+    static const norm_dim_t its_dims[] = {ROWS, COLS}, stats_dims[] = {ROWS, 1};
+    static const norm_dim_t strides[] = {3, 1};
+    static float src[ROWS * COLS], dst[ROWS * COLS], sums[3 * ROWS];
+    norm_memory_desc_t desc = NULL, wide = NULL, any = NULL, half = NULL;
+    const_norm_memory_desc_t its = NULL;
+    norm_primitive_attr_t attr = NULL;
+    MUST(norm_memory_desc_create_with_tag(&desc, 2, its_dims, norm_f32, norm_ab));
+    MUST(norm_memory_desc_create_with_strides(&wide, 2, stats_dims, norm_f32, strides));
+    MUST(norm_memory_desc_create_with_tag(&any, 2, stats_dims, norm_f32, norm_format_tag_any));
+    MUST(norm_memory_desc_create_with_tag(&half, 2, stats_dims, norm_f16, norm_ab));
+    MUST(norm_primitive_attr_create(&attr));
+    MUST(norm_primitive_attr_get_softmax_stats(attr, &its));
+    EXPECT(its == NULL);
+    for (int i = 0; i < ROWS * COLS; ++i) src[i] = (float)(i * 37 % 101) / 8;
+    for (int i = 0; i < COLS; ++i) src[COLS + i] = -INFINITY;
+    src[2 * COLS + 40] = INFINITY;
+    src[3 * COLS + 66] = NAN;
+    src[4 * COLS] = -INFINITY;
+    double sum = 0, last = 0;
+    for (int i = 0; i < COLS; ++i) sum += exp(src[i] - 20.0);
+    for (int i = 1; i < COLS; ++i) last += exp(src[4 * COLS + i] - 20.0);
+    static const norm_alg_kind_t algs[] = {norm_softmax_accurate, norm_softmax_log,
+            norm_softmax_accurate_inf_as_zero};
+    for (int k = 0; k < 6; ++k) {
+        norm_primitive_desc_t pd = NULL;
+        const int step = k < 3 ? 3 : 1;
+        MUST(norm_primitive_attr_set_softmax_stats(attr, k < 3 ? wide : any));
+        MUST(norm_softmax_forward_primitive_desc_create(
+                &pd, engine, norm_forward_inference, algs[k % 3], desc, desc, 1, attr));
+        const_norm_memory_desc_t of_stats = norm_primitive_desc_query_md(
+                pd, norm_query_exec_arg_md, NORM_ARG_SOFTMAX_STATS);
+        EXPECT(of_stats != NULL && norm_memory_desc_get_size(of_stats) > 0);
+        do {
+            norm_primitive_t primitive = NULL;
+            norm_exec_arg_t args[] = {{NORM_ARG_SRC, NULL}, {NORM_ARG_DST, NULL},
+                    {NORM_ARG_SOFTMAX_STATS, NULL}};
+            for (int i = 0; i < 3 * ROWS; ++i) sums[i] = -7;
+            MUST(norm_primitive_create(&primitive, pd));
+            MUST(norm_memory_create(&args[0].memory, desc, engine, src));
+            MUST(norm_memory_create(&args[1].memory, desc, engine, dst));
+            MUST(norm_memory_create(&args[2].memory, of_stats, engine, sums));
+            INVALID("NORM_ARG_SOFTMAX_STATS", norm_primitive_execute, (primitive, stream, 2, args));
+            MUST(norm_primitive_execute(primitive, stream, 3, args));
+            EXPECT(close_to(sums[0], 20 + log(sum), 20) && sums[step] == -INFINITY);
+            EXPECT(sums[2 * step] == INFINITY && sums[3 * step] != sums[3 * step]);
+            EXPECT(close_to(sums[4 * step], 20 + log(last), 20) && (step == 1 || sums[1] == -7));
+            for (int i = 0; i < 3; ++i) MUST(norm_memory_destroy(args[i].memory));
+            MUST(norm_primitive_destroy(primitive));
+        } while (norm_primitive_desc_next_impl(pd) == norm_success);
+        MUST(norm_primitive_desc_destroy(pd));
+    }
+    norm_primitive_desc_t out = UNTOUCHED;
+    REFUSED(norm_unimplemented, "stats_desc", norm_primitive_attr_set_softmax_stats, (attr, half));
+    INVALID("stats_desc", norm_softmax_forward_primitive_desc_create,
+            (&out, engine, norm_forward_inference, norm_softmax_log, desc, desc, 0, attr));
+    REFUSED(norm_unimplemented, "attr", norm_softmax_backward_primitive_desc_create,
+            (&out, engine, norm_softmax_log, desc, desc, desc, 1, NULL, attr));
+    EXPECT(out == UNTOUCHED);
+    MUST(norm_primitive_attr_set_softmax_stats(attr, NULL));
+    MUST(norm_primitive_attr_destroy(attr));
+    MUST(norm_memory_desc_destroy(desc));
+    MUST(norm_memory_desc_destroy(wide));
+    MUST(norm_memory_desc_destroy(any));
+    MUST(norm_memory_desc_destroy(half));
+}
+
+/* Dropout is refused where it does not belong, and needs its arguments. */
+static void dropout(void) {
+    norm_memory_desc_t good = desc_of(norm_f32, norm_abc), other = desc_of(norm_s8, norm_abc);
+    norm_memory_desc_t none = NULL, small = NULL;
+    norm_primitive_attr_t attr = NULL;
+    norm_primitive_desc_t out = UNTOUCHED;
+    MUST(norm_memory_desc_create_with_tag(&none, 0, dims, norm_f32, norm_format_tag_any));
+    MUST(norm_memory_desc_create_with_tag(&small, 2, dims, norm_u8, norm_ab));
+    MUST(norm_primitive_attr_create(&attr));
+    INVALID("mask_desc", norm_primitive_attr_set_dropout, (attr, NULL));
+    INVALID("mask_desc", norm_primitive_attr_set_dropout, (attr, other));
+    INVALID("seed_data_type", norm_primitive_attr_set_dropout_v2, (attr, none, norm_f32, 0, 0));
+    MUST(norm_primitive_attr_set_dropout(attr, small));
+    INVALID("mask_desc", norm_softmax_forward_primitive_desc_create,
+            (&out, engine, norm_forward_training, norm_softmax_log, good, good, 1, attr));
+    MUST(norm_primitive_attr_set_dropout_v2(attr, none, norm_s64, 1, 0));
+    REFUSED(norm_unimplemented, "attr", norm_softmax_backward_primitive_desc_create,
+            (&out, engine, norm_softmax_log, good, good, good, 1, NULL, attr));
+    EXPECT(out == UNTOUCHED);
+    MUST(norm_softmax_forward_primitive_desc_create(
+            &out, engine, norm_forward_training, norm_softmax_log, good, good, 1, attr));
+    EXPECT(norm_primitive_desc_query_md(
+                   out, norm_query_exec_arg_md, NORM_ARG_ATTR_DROPOUT_OFFSET) != NULL);
+    MUST(norm_primitive_desc_destroy(out));
+    MUST(norm_primitive_attr_destroy(attr));
+    MUST(norm_memory_desc_destroy(good));
+    MUST(norm_memory_desc_destroy(other));
+    MUST(norm_memory_desc_destroy(none));
+    MUST(norm_memory_desc_destroy(small));
+}
+
 static void refusals(void) {
     norm_primitive_desc_t out = UNTOUCHED;
     norm_memory_desc_t good = desc_of(norm_f32, norm_abc), other = NULL;
@@ -206,6 +306,8 @@ int main(void) {
         along(norm_softmax_log, axis);
     }
     not_finite();
+    stats();
+    dropout();
     refusals();
     MUST(norm_stream_destroy(stream));
     MUST(norm_engine_destroy(engine));

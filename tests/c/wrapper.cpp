@@ -478,6 +478,7 @@ static void callers_threads(const norm::engine &engine) {
 #include "wrapper_elementwise.h"
 #include "wrapper_gated.h"
 #include "wrapper_sdpa.h"
+#include "wrapper_rows.h"
 
 int main() {
     try {
@@ -492,6 +493,7 @@ int main() {
         binary();
         gated();
         sdpa();
+        row_attributes();
         group_normalization();
         rope();
         forward_and_backward(engine);

@@ -3,6 +3,7 @@
 //! - `vectors`: the small hand-made vectors of `tests/data/golden.txt`, for every combination of
 //!   flags
 //! - `around`: `tests/data/golden_around.txt`: residuals, gates, partial norms, flags, dynamic scales
+//! - `dropout`: `tests/data/golden_dropout.txt`: masks of oneDNN
 //! - `gated`: `tests/data/golden_gated.txt`: gated activations
 //! - `groups`: the same for groups of channels
 //! - `rope`: `tests/data/golden_rope.txt`: frequencies of configurations, rotated heads
@@ -15,6 +16,7 @@
 #![expect(non_upper_case_globals, reason = "constants that patterns name are those of C")]
 
 mod around;
+mod dropout;
 mod epsilon;
 mod formula;
 mod gated;

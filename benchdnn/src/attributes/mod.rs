@@ -18,8 +18,9 @@ use crate::data_type::DataType;
 use crate::language::options::{defaults, word};
 use crate::tensor::{Layout, Tag};
 use norm_sys::{
-    NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE, NORM_ARG_ATTR_SCALES, NORM_ARG_ATTR_ZERO_POINTS,
-    NORM_ARG_DST, NORM_ARG_SRC, NORM_ARG_SRC_1, NORM_ARG_SRC_2,
+    NORM_ARG_ATTR_DROPOUT_MASK, NORM_ARG_ATTR_DROPOUT_OFFSET, NORM_ARG_ATTR_DROPOUT_PROBABILITY,
+    NORM_ARG_ATTR_DROPOUT_SEED, NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE, NORM_ARG_ATTR_SCALES,
+    NORM_ARG_ATTR_ZERO_POINTS, NORM_ARG_DST, NORM_ARG_SRC, NORM_ARG_SRC_1, NORM_ARG_SRC_2,
 };
 
 /// A value with the text that it was read from, which lines repeat.
@@ -234,6 +235,9 @@ impl Attributes {
                 });
             }
         }
+        if let Some(dropout) = &self.dropout.value {
+            dropout.tensors(dims, &mut tensors);
+        }
         tensors
     }
 }
@@ -260,6 +264,10 @@ pub enum Source {
     Operand(Binary),
     /// Which of two values `select` takes.
     Condition,
+    /// The mask of dropout, an output, with its layout.
+    Mask(Tag),
+    /// A number of dropout.
+    Number(f64),
 }
 
 /// The dimensions whose bit is set, and 1 for the others.
@@ -267,12 +275,42 @@ pub fn masked(dims: &[usize], mask: u32) -> Vec<usize> {
     dims.iter().enumerate().map(|(d, &dim)| if mask >> d & 1 == 1 { dim } else { 1 }).collect()
 }
 
+impl Dropout {
+    /// Appends the tensors for an output with these dimensions.
+    fn tensors(&self, dims: &[usize], tensors: &mut Vec<AttributeTensor>) {
+        if self.tag != Tag::Undef {
+            tensors.push(AttributeTensor {
+                id: NORM_ARG_ATTR_DROPOUT_MASK,
+                dims: dims.to_vec(),
+                data_type: DataType::U8,
+                source: Source::Mask(self.tag.clone()),
+            });
+        }
+        let mut number = |id, data_type, value| {
+            let (dims, source) = (vec![1], Source::Number(value));
+            tensors.push(AttributeTensor { id, dims, data_type, source });
+        };
+        let probability = f64::from(self.probability);
+        number(NORM_ARG_ATTR_DROPOUT_PROBABILITY, DataType::F32, probability);
+        number(NORM_ARG_ATTR_DROPOUT_SEED, DataType::S64, self.seed as f64);
+        if self.offset != 0 {
+            number(NORM_ARG_ATTR_DROPOUT_OFFSET, DataType::S64, self.offset as f64);
+        }
+    }
+}
+
 impl AttributeTensor {
+    /// Whether the primitive writes it.
+    pub fn is_output(&self) -> bool {
+        matches!(self.source, Source::Mask(_))
+    }
+
     /// Its layout, by the tag that was given.
     pub fn layout(&self) -> Layout {
         let order = match &self.source {
             Source::Operand(binary) => binary.tag.order(self.dims.len()).ok().flatten(),
-            Source::Quantization(_) | Source::Condition => None,
+            Source::Mask(tag) => tag.order(self.dims.len()).ok().flatten(),
+            Source::Quantization(_) | Source::Condition | Source::Number(_) => None,
         };
         match order {
             Some(order) => Layout::ordered(&self.dims, &order, 0, self.data_type),
@@ -286,6 +324,13 @@ impl AttributeTensor {
         if index > 0 {
             let (operands, conditions) = POST_OP_NAMES[index as usize - 1];
             return if self.source == Source::Condition { conditions } else { operands };
+        }
+        match self.id {
+            NORM_ARG_ATTR_DROPOUT_MASK => return "dropout_mask",
+            NORM_ARG_ATTR_DROPOUT_PROBABILITY => return "dropout_probability",
+            NORM_ARG_ATTR_DROPOUT_SEED => return "dropout_seed",
+            NORM_ARG_ATTR_DROPOUT_OFFSET => return "dropout_offset",
+            _ => {}
         }
         let is_scale = self.id & NORM_ARG_ATTR_SCALES != 0;
         match (is_scale, self.id & (NORM_ARG_ATTR_SCALES - 1)) {

@@ -20,6 +20,8 @@ pub fn attribute(tensor: &AttributeTensor) -> Vec<f64> {
             Value::Filled => (0..count).map(|i| [2.0, 0.5, 4.0, 1.0, 0.25][i % 5]).collect(),
         },
         Source::Operand(binary) => spread(&tensor.dims, |i| operand(binary.algorithm, dt, i)),
+        Source::Mask(_) => Vec::new(),
+        Source::Number(value) => vec![*value],
         Source::Condition => spread(&tensor.dims, |i| f64::from(u8::from(i % 5 % 2 == 0))),
     }
 }

@@ -1,6 +1,7 @@
 //! The library's primitive attributes, from those of the command line.
 
 use super::functions::functions;
+use super::row_attributes::set_dropout;
 use super::{Connection, Handle, MemoryDesc, data_type};
 use crate::attributes::{
     Accumulation, AttributeTensor, Attributes, MathMode, Policy, PostOp, Quantization, Rounding,
@@ -139,6 +140,7 @@ impl PrimitiveAttr {
         builder.modes(attributes)?;
         builder.quantization(attributes, ndims)?;
         builder.post_ops(attributes, tensors, ndims)?;
+        set_dropout(connection, attr.raw(), attributes, tensors)?;
         Ok(PrimitiveAttr(Some(attr)))
     }
 
@@ -179,9 +181,6 @@ struct Builder<'c> {
 impl Builder<'_> {
     fn modes(&self, attributes: &Attributes) -> Result<(), Refusal> {
         let (connection, attr) = (self.connection, self.attr.raw());
-        if attributes.dropout.value.is_some() {
-            return Err(unimplemented("the harness has no dropout"));
-        }
         if attributes.scratchpad.value == Scratchpad::User {
             let set = self.functions.primitive_attr_set_scratchpad_mode;
             // SAFETY: the attributes are alive, and any mode is checked.
@@ -426,7 +425,9 @@ fn tensor_desc(connection: &Connection, tensor: &AttributeTensor) -> Result<Memo
     let (dims, dt) = (&tensor.dims, tensor.data_type);
     let tag = match &tensor.source {
         Source::Operand(binary) => &binary.tag,
-        Source::Quantization(_) | Source::Condition => &Tag::Any,
+        Source::Quantization(_) | Source::Condition | Source::Mask(_) | Source::Number(_) => {
+            &Tag::Any
+        }
     };
     match tag.order(dims.len()).map_err(unimplemented)? {
         Some(order) => MemoryDesc::ordered(connection, dims, &order, dt),

@@ -12,6 +12,7 @@ mod explain;
 mod functions;
 mod objects;
 mod primitive;
+mod row_attributes;
 mod steps;
 mod wanted;
 

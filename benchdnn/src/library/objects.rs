@@ -115,6 +115,11 @@ impl MemoryDesc {
         MemoryDesc::with_tag(connection, dims, dt, norm_format_tag_any)
     }
 
+    /// The descriptor of no tensor.
+    pub fn empty(connection: &Connection) -> Result<MemoryDesc, Refusal> {
+        MemoryDesc::with_tag(connection, &[], DataType::U8, norm_format_tag_any)
+    }
+
     /// No descriptor.
     pub fn null() -> MemoryDesc {
         MemoryDesc(None)

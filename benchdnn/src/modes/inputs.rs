@@ -64,8 +64,8 @@ pub(super) fn make(problem: &dyn Problem, fill: Fill) -> Data {
 /// The operation's inputs with those that the attributes add.
 pub(super) fn with_attributes(problem: &dyn Problem, own: &Data) -> Data {
     let mut data = own.clone();
-    for tensor in problem.attribute_tensors() {
-        data.set(tensor.id, fill::attribute(&tensor));
+    for tensor in problem.attribute_tensors().iter().filter(|tensor| !tensor.is_output()) {
+        data.set(tensor.id, fill::attribute(tensor));
     }
     for spec in problem.own_tensors() {
         if spec.role == Role::Updated && !problem.works_in_place() {

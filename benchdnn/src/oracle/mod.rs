@@ -4,6 +4,7 @@
 //! two implementations that agree by sharing a mistake would prove nothing.
 
 pub mod binary;
+pub mod dropout;
 pub mod dynamic;
 pub mod eltwise;
 pub mod estimate;

@@ -88,6 +88,30 @@ pub fn forward_or(rows: Rows, src: &[f64], log: bool, empty: Option<f64>) -> Out
     output
 }
 
+/// The logarithm of the sum of the exponentials of each row, and how far an f32 result may be off: the sum and its
+/// logarithm by 5 ulp, and two roundings.
+pub fn logarithms(rows: Rows, src: &[f64]) -> Output {
+    let mut output = Output::default();
+    rows.each(|at| {
+        let row: Vec<f64> = (0..rows.cols).map(|c| src[at(c)]).collect();
+        let max = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let is_plain = max.is_finite() && !row.iter().any(|x| x.is_nan());
+        let (value, log) = if is_plain {
+            let [sum] = pairwise(rows.cols, &|c| [(row[c] - max).exp()]);
+            (max + sum.ln(), sum.ln())
+        } else {
+            (if row.iter().any(|x| x.is_nan()) { f64::NAN } else { max }, 0.0)
+        };
+        output.values.push(value);
+        output.terms.push(if is_plain {
+            HALF_ULP * (2.0 * value.abs() + 2.0 * log + 10.0)
+        } else {
+            0.0
+        });
+    });
+    output
+}
+
 /// What diff_src should be, and its terms.
 pub fn backward(rows: Rows, dst: &[f64], diff_dst: &[f64], log: bool) -> Output {
     let mut output = Output { values: vec![0.0; dst.len()], terms: vec![0.0; dst.len()] };

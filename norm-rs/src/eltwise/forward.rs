@@ -157,6 +157,8 @@ impl fmt::Debug for Forward {
 #[must_use]
 pub struct ForwardArgs<'x>(Args<'x>);
 
+crate::args::dropout_args!(ForwardArgs);
+
 impl<'x> ForwardArgs<'x> {
     /// From `src` to `dst`.
     pub fn new<A: Access>(src: &'x Memory<'_, A>, dst: &'x mut Memory<'_>) -> Self {

@@ -166,6 +166,8 @@ impl fmt::Debug for Forward {
 #[must_use]
 pub struct ForwardArgs<'x>(Args<'x>);
 
+crate::args::dropout_args!(ForwardArgs);
+
 impl<'x> ForwardArgs<'x> {
     /// From `src` to `dst`.
     pub fn new<A: Access>(src: &'x Memory<'_, A>, dst: &'x mut Memory<'_>) -> Self {
@@ -187,6 +189,11 @@ impl<'x> ForwardArgs<'x> {
     /// [`Arg::Dst`].
     pub fn dst_scale<A: Access>(self, scale: &'x Memory<'_, A>) -> Self {
         Self(self.0.input(Arg::DstScale, scale))
+    }
+
+    /// The logarithms of the sums of the rows, with [`Attr::set_softmax_stats`].
+    pub fn softmax_stats(self, stats: &'x mut Memory<'_>) -> Self {
+        Self(self.0.output(Arg::SoftmaxStats, stats))
     }
 
     /// The operand of entry `index` of the [post-operations](crate::post_ops::PostOps).

@@ -9,6 +9,7 @@ mod data;
 mod descriptors;
 mod elementwise;
 mod forward;
+mod gated;
 mod implementations;
 mod layouts;
 mod oracle;

@@ -82,13 +82,9 @@ unbuilt! {
     dnnl_pooling_forward_primitive_desc_create
     dnnl_prelu_backward_primitive_desc_create
     dnnl_prelu_forward_primitive_desc_create
-    dnnl_primitive_attr_get_dropout
-    dnnl_primitive_attr_get_dropout_v2
     dnnl_primitive_attr_get_rnn_data_qparams
     dnnl_primitive_attr_get_rnn_weights_projection_qparams
     dnnl_primitive_attr_get_rnn_weights_qparams
-    dnnl_primitive_attr_set_dropout
-    dnnl_primitive_attr_set_dropout_v2
     dnnl_primitive_attr_set_precomputed_reductions
     dnnl_primitive_attr_set_rnn_data_qparams
     dnnl_primitive_attr_set_rnn_weights_projection_qparams

@@ -25,6 +25,7 @@ const ACCEPTED: Accepted = Accepted {
     post_op: |post_op| {
         matches!(post_op, PostOp::Sum { .. } | PostOp::Eltwise { .. } | PostOp::Binary { .. })
     },
+    dropout: true,
     ..Accepted::NOTHING
 };
 
@@ -57,7 +58,7 @@ impl Binary {
         let src2 = src2.map(|src2| checked_condition(src2, src0, &dst)).transpose()?;
         attr.check("binary", &ACCEPTED)?;
         check_sums(attr, &dst)?;
-        let resolved = attr.with_post_ops(attr.post_ops.resolved(&dst)?);
+        let resolved = attr.resolved(&dst)?;
         let mut arguments = heap::list([
             argument(sys::NORM_ARG_SRC_0, "src_0", Usage::Input, src0),
             argument(sys::NORM_ARG_SRC_1, "src_1", Usage::Input, &src1),

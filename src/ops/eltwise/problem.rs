@@ -79,6 +79,7 @@ impl Eltwise {
     ) -> Result<Self> {
         const ACCEPTED: Accepted = Accepted {
             post_op: |post_op| matches!(post_op, PostOp::Eltwise { .. } | PostOp::Binary { .. }),
+            dropout: true,
             ..Accepted::NOTHING
         };
         if !prop_kind.is_forward() {
@@ -92,7 +93,7 @@ impl Eltwise {
         check_type("dst_desc", &dst, true)?;
         dst.check_output("dst_desc")?;
         attr.check("eltwise", &ACCEPTED)?;
-        let resolved = attr.with_post_ops(attr.post_ops.resolved(&dst)?);
+        let resolved = attr.resolved(&dst)?;
         let mut arguments = heap::list([
             argument(sys::NORM_ARG_SRC, "src", Usage::Input, src),
             argument(sys::NORM_ARG_DST, "dst", Usage::Output, &dst),

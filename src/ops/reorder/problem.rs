@@ -137,6 +137,7 @@ const ACCEPTED: Accepted = Accepted {
     post_op: |post_op| matches!(post_op, PostOp::Sum { zero_point: 0, .. }),
     around: false,
     dynamic: false,
+    ..Accepted::NOTHING
 };
 
 /// The factor of the sum; 0 without one.

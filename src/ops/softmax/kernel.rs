@@ -5,6 +5,7 @@
 //!   accurate         dst = exp(x - max);  sum = fold(dst);  dst = dst * (1/sum)
 //!   inf as zero      likewise, with max = 0 for a row of -inf, and 0 for 1/0
 //!   log              sum = fold(exp(x - max));              dst = (x - max) - log(sum)
+//!   stats            max + log(sum)
 //! backward accurate  sum = fold(diff_dst*dst);         diff_src = dst * (diff_dst - sum)
 //!   log              sum = fold(diff_dst);             diff_src = diff_dst - exp(dst)*sum
 //! ```
@@ -21,6 +22,8 @@ pub(super) struct Job<'a> {
     pub(super) algorithm: SoftmaxAlgorithm,
     /// src and dst, or dst, diff_dst and diff_src, in f32.
     pub(super) tensors: &'a [RowTensor; TENSORS],
+    /// The logarithms of the sums, forward; one element a row.
+    pub(super) stats: Option<RowTensor>,
 }
 
 impl Job<'_> {
@@ -162,14 +165,49 @@ unsafe fn forward_row<S: Simd, const LOG: bool>(job: &Job<'_>, row: usize) {
     let (src, dst) = (job.row(0, row), job.row(1, row));
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let max = job.algorithm.distance_from(largest::<S>(src, job.cols));
-        let mut row = Forward::<LOG> { src, dst, max, factor: 0.0 };
-        let sum = fold::<S, 1, _>(job.cols, &row).products[0];
+        let largest = largest::<S>(src, job.cols);
+        // The sweeps may overwrite the row.
+        let infinite = match job.stats {
+            Some(_) if largest.is_infinite() => Some(stats_of_infinite(src, job.cols, largest)),
+            _ => None,
+        };
+        let max = job.algorithm.distance_from(largest);
+        let mut forward = Forward::<LOG> { src, dst, max, factor: 0.0 };
+        let sum = fold::<S, 1, _>(job.cols, &forward).products[0];
         // All lanes of the logarithm are the same.
-        let log = || math::log(Lanes::<S>::new(S::splat(sum as f32))).largest();
-        row.factor = if LOG { log() } else { reciprocal(sum) };
-        map::<S, _>(job.cols, &row);
+        let mut log = 0.0;
+        if LOG || job.stats.is_some() {
+            log = math::log(Lanes::<S>::new(S::splat(sum as f32))).largest();
+        }
+        forward.factor = if LOG { log } else { reciprocal(sum) };
+        map::<S, _>(job.cols, &forward);
+        if let Some(stats) = &job.stats {
+            let value = infinite.unwrap_or(max + log);
+            let place = stats.address.cast::<f32>().wrapping_add(stats.rows.offset(row));
+            // The logarithm of NaN, as a maximum, may be lost.
+            place.write_unaligned(if sum.is_nan() && infinite.is_none() {
+                f32::NAN
+            } else {
+                value
+            });
+        }
     }
+}
+
+/// The logarithm of the sum of a row whose maximum is infinite: NaN if there is NaN.
+///
+/// # Safety
+/// The row exists.
+#[inline(always)]
+pub(super) unsafe fn stats_of_infinite(row: *const f32, cols: usize, largest: f32) -> f32 {
+    let mut stats = largest;
+    for col in 0..cols {
+        // SAFETY: guaranteed by the caller.
+        if unsafe { *row.add(col) }.is_nan() {
+            stats = f32::NAN;
+        }
+    }
+    stats
 }
 
 /// # Safety

@@ -60,11 +60,10 @@ impl Softmax {
     ) -> Result<Self> {
         const ACCEPTED: Accepted = Accepted {
             scales: &[sys::NORM_ARG_SRC, sys::NORM_ARG_DST],
-            zero_points: &[],
-            masks: false,
             post_op: |post_op| matches!(post_op, PostOp::Eltwise { .. } | PostOp::Binary { .. }),
-            around: false,
-            dynamic: false,
+            dropout: true,
+            softmax_stats: true,
+            ..Accepted::NOTHING
         };
         if !prop_kind.is_forward() {
             let name = prop_kind.name();
@@ -76,13 +75,18 @@ impl Softmax {
         check_type("dst_desc", &dst, true)?;
         dst.check_output("dst_desc")?;
         attr.check("softmax", &ACCEPTED)?;
-        let resolved = attr.with_post_ops(attr.post_ops.resolved(&dst)?);
+        let resolved = attr.resolved(&dst)?;
         let mut arguments = heap::list([
             argument(sys::NORM_ARG_SRC, "src", Usage::Input, src),
             argument(sys::NORM_ARG_DST, "dst", Usage::Output, &dst),
         ])?;
         let tensors = [(sys::NORM_ARG_SRC, src), (sys::NORM_ARG_DST, &dst)];
         attr.add_arguments(&mut arguments, &tensors, &dst)?;
+        if let Some(stats) = &attr.softmax_stats {
+            let stats = resolved_stats(stats, src, axis)?;
+            let id = sys::NORM_ARG_SOFTMAX_STATS;
+            heap::push(&mut arguments, argument(id, "softmax_stats", Usage::Output, &stats))?;
+        }
         Ok(Self { prop_kind, algorithm, axis, attr: resolved, arguments })
     }
 
@@ -121,6 +125,12 @@ impl Softmax {
         Operands { ids, descs, output: own().count() - 1, rows, cols }
     }
 
+    /// The logarithms of the sums, with the axis as the last dimension.
+    pub(super) fn stats(&self) -> Option<MemoryDesc> {
+        let is_stats = |argument: &&OpArgument| argument.id == sys::NORM_ARG_SOFTMAX_STATS;
+        Some(self.arguments.iter().find(is_stats)?.desc.with_last(self.axis))
+    }
+
     /// The post-operations of forward's dst, whose rows are counted in an order of the outer dimensions.
     pub(super) fn chain(
         &self,
@@ -138,6 +148,27 @@ fn argument(id: i32, name: &'static str, usage: Usage, desc: &MemoryDesc) -> OpA
 fn check_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
     let what = if forward { "forward softmax" } else { "backward softmax" };
     desc.check_type(name, what, |t| t.is_supported(forward))
+}
+
+/// The logarithms of the sums have the dimensions of src, with 1 along the axis. The layout `any` becomes the dense one.
+fn resolved_stats(stats: &MemoryDesc, src: &MemoryDesc, axis: usize) -> Result<MemoryDesc> {
+    let expected = |(d, dim): (usize, &i64)| if d == axis { 1 } else { *dim };
+    if !stats.dims().iter().copied().eq(src.dims().iter().enumerate().map(expected)) {
+        return Err(Error::invalid(format_args!(
+            "attr: stats_desc: dimensions {:?} are not those of src_desc, {:?}, with 1 for dimension {axis}",
+            stats.dims(),
+            src.dims()
+        )));
+    }
+    if stats.is_blocked() {
+        return Err(Error::unimplemented("attr: the layout of stats_desc is cut into blocks"));
+    }
+    let stats = match stats.layout() {
+        Layout::Any => stats.resolved_dense()?,
+        _ => stats.clone(),
+    };
+    stats.check_output("attr: stats_desc")?;
+    Ok(stats)
 }
 
 /// The axis, one of the dimensions of a tensor that must have a layout.

@@ -7,22 +7,32 @@ use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::rows::{PlainRow, PlainRows, plain_fold, plain_map};
 use crate::simd::math;
+use norm_sys as sys;
+
+/// The place of the logarithms of sums among the tensors.
+const STATS: usize = 2;
 
 /// Supports every problem.
 pub(super) fn make(
     problem: &Softmax,
     variant: &'static Variant,
 ) -> Result<Box<Counted<dyn Implementation>>> {
-    let Operands { ids, descs, output, .. } = problem.operands();
+    let Operands { mut ids, mut descs, output, .. } = problem.operands();
+    let stats = problem.stats();
+    let has_stats = stats.is_some();
+    if let Some(stats) = stats {
+        (ids[STATS], descs[STATS]) = (sys::NORM_ARG_SOFTMAX_STATS, stats);
+    }
     let (forward, algorithm) = (problem.prop_kind.is_forward(), problem.algorithm);
     let rows = PlainRows::new(ids, &descs, output, problem.chain(&descs[1], None)?)?;
-    Ok(counted(Reference { variant, forward, algorithm, rows })?)
+    Ok(counted(Reference { variant, forward, algorithm, has_stats, rows })?)
 }
 
 struct Reference {
     variant: &'static Variant,
     forward: bool,
     algorithm: SoftmaxAlgorithm,
+    has_stats: bool,
     rows: PlainRows,
 }
 
@@ -36,9 +46,9 @@ impl Implementation for Reference {
     }
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
-        self.rows.run(execution, &|[first, second, _], values| {
+        self.rows.run(execution, &|[first, second, third], values| {
             if self.forward {
-                forward_row(self.algorithm, first, values);
+                forward_row(self.algorithm, first, self.has_stats.then_some(third), values);
             } else {
                 backward_row(self.algorithm, first, second, values);
             }
@@ -46,18 +56,30 @@ impl Implementation for Reference {
     }
 }
 
-fn forward_row(algorithm: SoftmaxAlgorithm, src: PlainRow<'_>, values: &mut [f32]) {
-    let max = (0..values.len()).fold(f32::NEG_INFINITY, |max, col| {
+fn forward_row(
+    algorithm: SoftmaxAlgorithm,
+    src: PlainRow<'_>,
+    stats: Option<PlainRow<'_>>,
+    values: &mut [f32],
+) {
+    let largest = (0..values.len()).fold(f32::NEG_INFINITY, |max, col| {
         let x = src.get(col);
         if x > max { x } else { max }
     });
-    let max = algorithm.distance_from(max);
+    let max = algorithm.distance_from(largest);
     let distance = |col| src.get(col) - max;
     for (col, value) in values.iter_mut().enumerate() {
         *value = distance(col);
     }
     plain_map(values, math::exp);
     let sum = plain_fold(values.len(), |col| (values[col], 1.0));
+    let mut log = [sum as f32];
+    plain_map(&mut log, math::log);
+    if let Some(stats) = stats {
+        let nan = (0..values.len()).any(|col| src.get(col).is_nan());
+        let value = if largest.is_infinite() { largest } else { max + log[0] };
+        stats.set(0, if nan { f32::NAN } else { value });
+    }
     match algorithm {
         SoftmaxAlgorithm::Accurate | SoftmaxAlgorithm::AccurateInfAsZero => {
             let reciprocal = reciprocal(sum);
@@ -66,8 +88,6 @@ fn forward_row(algorithm: SoftmaxAlgorithm, src: PlainRow<'_>, values: &mut [f32
             }
         }
         SoftmaxAlgorithm::Log => {
-            let mut log = [sum as f32];
-            plain_map(&mut log, math::log);
             for (col, value) in values.iter_mut().enumerate() {
                 *value = distance(col) - log[0];
             }

@@ -5,9 +5,10 @@ use super::problem::{Operands, Softmax, SoftmaxAlgorithm};
 use crate::error::{Error, Result};
 use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, Variant};
-use crate::rows::{Operand, Pipeline, Spec, TENSORS, row_order};
+use crate::rows::{Operand, Pipeline, RowTensor, Spec, TENSORS, row_map, row_order};
 use crate::simd::Level;
 use crate::tensor::{DataType, RowMap};
+use norm_sys as sys;
 
 /// The vector implementation at a level, or why it does not fit.
 pub(super) fn make(
@@ -39,9 +40,10 @@ pub(super) fn make(
         sums: [false; 2],
         room: 0,
     });
+    let stats = problem.stats().map(|desc| row_map(&desc, &order));
     let (forward, algorithm) = (problem.prop_kind.is_forward(), problem.algorithm);
     let entry = entry(level);
-    Ok(counted(Vectorized { variant, forward, algorithm, pipeline, ids, entry })?)
+    Ok(counted(Vectorized { variant, forward, algorithm, pipeline, ids, stats, entry })?)
 }
 
 struct Vectorized {
@@ -51,6 +53,8 @@ struct Vectorized {
     pipeline: Pipeline,
     /// The arguments of the pipeline's tensors.
     ids: [i32; TENSORS],
+    /// The rows of the logarithms of sums.
+    stats: Option<RowMap>,
     entry: Entry,
 }
 
@@ -66,7 +70,17 @@ impl Implementation for Vectorized {
     fn execute(&self, execution: &Execution<'_>) -> usize {
         let &Self { forward, algorithm, ref pipeline, .. } = self;
         let cols = pipeline.cols;
+        let stats = self.stats.map(|rows| RowTensor {
+            address: execution.arguments.get(sys::NORM_ARG_SOFTMAX_STATS),
+            data_type: DataType::F32,
+            rows,
+            staged: false,
+        });
         if cols == 0 {
+            if let Some(stats) = &stats {
+                // SAFETY: the execution's buffers were checked.
+                unsafe { empty_sums(stats, pipeline.rows) };
+            }
             return 1;
         }
         let addresses = self.ids.map(|id| execution.arguments.get(id));
@@ -76,8 +90,22 @@ impl Implementation for Vectorized {
             pipeline.run(execution, addresses, (width, false), &|staged, first, last, _| {
                 let tensors = staged.map_or(&tensors, |staged| staged.tensors);
                 // SAFETY: the execution's buffers were checked, rows are given out once, and the machine has the level.
-                unsafe { (self.entry)(&Job { cols, forward, algorithm, tensors }, first, last) }
+                unsafe {
+                    (self.entry)(&Job { cols, forward, algorithm, tensors, stats }, first, last)
+                }
             });
         threads.max(1)
+    }
+}
+
+/// The logarithms of sums of no elements.
+///
+/// # Safety
+/// There is a place for each row.
+unsafe fn empty_sums(stats: &RowTensor, rows: usize) {
+    for row in 0..rows {
+        let place = stats.address.cast::<f32>().wrapping_add(stats.rows.offset(row));
+        // SAFETY: guaranteed by the caller.
+        unsafe { place.write_unaligned(f32::NEG_INFINITY) };
     }
 }

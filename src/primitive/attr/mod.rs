@@ -5,17 +5,19 @@
 //! arguments that attributes add.
 
 mod around;
+mod dropout;
 mod post_ops;
 mod quantization;
 
 use super::{AccumulationMode, FpmathMode, OpArgument, RoundingMode, ScratchpadMode};
 use crate::error::{Error, Result};
-use crate::heap;
+use crate::heap::{self, Shared, counted};
 use crate::mark::{Kind, Mark};
 use crate::tensor::MemoryDesc;
 use crate::text::shown;
 pub(crate) use around::{Around, Gate, Residual, check_tensor};
 use arrayvec::ArrayVec;
+pub(crate) use dropout::Dropout;
 use norm_sys as sys;
 pub(crate) use post_ops::{Depthwise, MAX_POST_OPS, PostOp, PostOps};
 use quantization::Quantization;
@@ -45,6 +47,9 @@ pub(crate) struct Attr {
     pub(crate) post_ops: PostOps,
     /// What is computed around a normalization.
     pub(crate) around: Around,
+    pub(crate) dropout: Option<Shared<Dropout>>,
+    /// The logarithms of the sums of softmax.
+    pub(crate) softmax_stats: Option<Shared<MemoryDesc>>,
 }
 
 /// The attributes that an operation supports; all others must have their default values.
@@ -60,6 +65,8 @@ pub(crate) struct Accepted {
     pub(crate) around: bool,
     /// Whether the scales and zero points of dst may be computed from its elements.
     pub(crate) dynamic: bool,
+    pub(crate) dropout: bool,
+    pub(crate) softmax_stats: bool,
 }
 
 impl Accepted {
@@ -71,6 +78,8 @@ impl Accepted {
         post_op: |_| false,
         around: false,
         dynamic: false,
+        dropout: false,
+        softmax_stats: false,
     };
 }
 
@@ -88,6 +97,8 @@ impl Default for Attr {
             zero_points: Quantization::new(sys::NORM_ARG_ATTR_ZERO_POINTS, "zero point"),
             post_ops: PostOps::default(),
             around: Around::default(),
+            dropout: None,
+            softmax_stats: None,
         }
     }
 }
@@ -111,7 +122,40 @@ impl Attr {
             zero_points: self.zero_points.clone(),
             post_ops,
             around: self.around.clone(),
+            dropout: self.dropout.clone(),
+            softmax_stats: self.softmax_stats.clone(),
         }
+    }
+
+    /// A copy whose tensors are those for an output.
+    pub(crate) fn resolved(&self, dst: &MemoryDesc) -> Result<Self> {
+        let mut attr = self.with_post_ops(self.post_ops.resolved(dst)?);
+        if let Some(dropout) = &self.dropout {
+            attr.dropout = Some(counted(dropout.resolved(dst)?)?.into());
+        }
+        Ok(attr)
+    }
+
+    /// A resolved copy with other tensors on dst: those that `change` makes of them.
+    pub(crate) fn with_tensors(
+        &self,
+        change: impl Fn(&MemoryDesc) -> Result<MemoryDesc>,
+    ) -> Result<Self> {
+        let mut attr =
+            self.with_post_ops(self.post_ops.with_operands(|_, _, operand| change(operand))?);
+        if let Some(dropout) = &self.dropout {
+            attr.dropout = Some(counted(dropout.with_tensors(&change)?)?.into());
+        }
+        Ok(attr)
+    }
+
+    /// The tensors on dst, resolved.
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = &MemoryDesc> {
+        let dropout = self.dropout.iter().flat_map(|dropout| {
+            let mask = dropout.has_mask().then_some(&dropout.mask);
+            std::iter::once(&dropout.numbers).chain(mask)
+        });
+        self.post_ops.iter().flat_map(|post_op| post_op.operands()).chain(dropout)
     }
 
     /// Only outputs can have another rounding mode than the environment's.
@@ -157,6 +201,13 @@ impl Attr {
         if let Some(what) = self.around.first().filter(|_| !accepted.around) {
             return refused(format_args!("{what}"));
         }
+        let others = [
+            (self.dropout.is_some() && !accepted.dropout, "dropout"),
+            (self.softmax_stats.is_some() && !accepted.softmax_stats, "softmax stats"),
+        ];
+        if let Some((_, what)) = others.iter().find(|(is_refused, _)| *is_refused) {
+            return refused(format_args!("{what}"));
+        }
         match self.post_ops.iter().position(|post_op| !(accepted.post_op)(post_op)) {
             Some(at) => {
                 refused(format_args!("post-operation {} (entry {at})", self.post_ops[at].name()))
@@ -167,8 +218,7 @@ impl Attr {
 
     /// The same for tensors whose dimension `axis` was moved to the end; scales and zero points have mask 0.
     pub(crate) fn with_last(&self, axis: usize) -> Result<Self> {
-        let moved = self.post_ops.with_operands(|_, _, operand| Ok(operand.with_last(axis)))?;
-        Ok(self.with_post_ops(moved))
+        self.with_tensors(|operand| Ok(operand.with_last(axis)))
     }
 
     /// Appends the execution arguments that the attributes add: scales and zero points of
@@ -184,7 +234,11 @@ impl Attr {
             heap::extend(arguments, self.scales.argument(*arg, tensor)?)?;
             heap::extend(arguments, self.zero_points.argument(*arg, tensor)?)?;
         }
-        heap::extend(arguments, self.post_ops.resolved(dst)?.arguments())
+        heap::extend(arguments, self.post_ops.resolved(dst)?.arguments())?;
+        match &self.dropout {
+            Some(dropout) => dropout.resolved(dst)?.add_arguments(arguments),
+            None => Ok(()),
+        }
     }
 
     /// The attributes for verbose lines; empty for the defaults.
@@ -214,7 +268,11 @@ impl Attr {
             let shown_residual = shown(|f| self.around.describe_residual(f));
             part(residual.is_some(), "residual", &shown_residual)?;
             part(gate.is_some(), "gate", &shown(|f| self.around.describe_gate(f)))?;
-            part(partial.is_some(), "partial-norm", &partial.unwrap_or(0))
+            part(partial.is_some(), "partial-norm", &partial.unwrap_or(0))?;
+            if let Some(dropout) = self.dropout.as_deref() {
+                part(true, "dropout", dropout)?;
+            }
+            part(self.softmax_stats.is_some(), "softmax-stats", &"f32")
         })
     }
 }

@@ -68,6 +68,7 @@ pub(crate) const FORWARD: Accepted = Accepted {
     },
     around: true,
     dynamic: false,
+    ..Accepted::NOTHING
 };
 
 /// Checks that a propagation kind is of the direction of a constructor.

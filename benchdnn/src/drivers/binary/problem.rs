@@ -246,8 +246,7 @@ impl Problem for BinaryProblem {
             PostOp::Prelu(_) => Some("post-op prelu"),
             PostOp::Sum { .. } | PostOp::Eltwise { .. } | PostOp::Binary(_) => None,
         });
-        let dropout = self.attributes.dropout.value.is_some().then_some("dropout");
-        let what = double.then_some("f64").or(other).or(dropout)?;
+        let what = double.then_some("f64").or(other)?;
         Some(format!("binary has no {what}"))
     }
 
@@ -306,12 +305,13 @@ impl Problem for BinaryProblem {
             before: data.get(NORM_ARG_DST),
             held: self.dst_dt,
         };
-        vec![chain.applied_to(&scaled)]
+        [chain.applied_to(&scaled)].into_iter().chain(chain.mask()).collect()
     }
 
     fn slices(&self) -> Option<Slices> {
         let dims = self.dst_dims();
-        if dims.len() < 2 {
+        // Dropout depends on the places of elements.
+        if dims.len() < 2 || self.attributes.dropout.value.is_some() {
             return None;
         }
         let mut one = self.clone();

@@ -249,8 +249,7 @@ impl Problem for EltwiseProblem {
             PostOp::Prelu(_) => Some("post-op prelu"),
             PostOp::Eltwise { .. } | PostOp::Binary(_) => None,
         });
-        let dropout = self.attributes.dropout.value.is_some().then_some("dropout");
-        let what = double.then_some("f64").or(other).or(dropout)?;
+        let what = double.then_some("f64").or(other)?;
         Some(format!("eltwise has no {what}"))
     }
 
@@ -323,11 +322,12 @@ impl Problem for EltwiseProblem {
             before: &[],
             held: self.dst_dt,
         };
-        plain.iter().map(|expected| chain.applied_to(expected)).collect()
+        plain.iter().map(|expected| chain.applied_to(expected)).chain(chain.mask()).collect()
     }
 
     fn slices(&self) -> Option<Slices> {
-        if self.dims.len() < 2 {
+        // Dropout depends on the places of elements.
+        if self.dims.len() < 2 || self.attributes.dropout.value.is_some() {
             return None;
         }
         let mut dims = self.dims.clone();

@@ -12,13 +12,15 @@ use crate::fill::{self, Fill, SoftmaxData};
 use crate::language::descriptor;
 use crate::language::options::word;
 use crate::library::{self, TensorRequest, Wanted, has_tag};
-use crate::oracle::softmax::{Rows, backward, forward_or};
+use crate::oracle::softmax::{Rows, backward, forward_or, logarithms};
 use crate::post_op_chain::Chain;
 use crate::problem::{
     Data, Dependence, Expected, Gradient, Gradients, Key, Part, Problem, Slices, Spec, Unit,
 };
 use crate::tensor::{Layout, Tag};
-use norm_sys::{NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC};
+use norm_sys::{
+    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SOFTMAX_STATS, NORM_ARG_SRC,
+};
 use std::ops::RangeInclusive;
 
 /// What is computed of a row.
@@ -76,6 +78,8 @@ pub struct SoftmaxProblem {
     pub attributes: Attributes,
     /// Threads for creating the primitive and for executing it.
     pub contexts: [Context; 2],
+    /// Layout of the logarithms of the sums; `undef` if they are not stored.
+    pub stats_tag: Tag,
     /// Whether dst shares the buffer of src, or diff_src that of diff_dst.
     pub inplace: bool,
 }
@@ -95,6 +99,7 @@ impl Default for SoftmaxProblem {
             dst_tag: Tag::Any,
             attributes: Attributes::default(),
             contexts: [Context::default(); 2],
+            stats_tag: Tag::Undef,
             inplace: false,
         }
     }
@@ -109,6 +114,17 @@ impl SoftmaxProblem {
         self.algorithm == Algorithm::Logsoftmax
     }
 
+    /// The dimensions of the logarithms of the sums.
+    fn stats_dims(&self) -> Vec<usize> {
+        let mut dims = self.dims.clone();
+        dims[self.axis] = 1;
+        dims
+    }
+
+    fn has_stats(&self) -> bool {
+        self.direction.is_forward() && self.stats_tag != Tag::Undef
+    }
+
     fn create_from(&self) -> Request {
         let ndims = self.dims.len();
         let any = |data_type| TensorRequest { data_type, wanted: Wanted::Any };
@@ -121,6 +137,7 @@ impl SoftmaxProblem {
             dst: TensorRequest::tagged(&self.dst_tag, ndims, self.dst_dt),
             diff_src: any(self.src_dt),
             diff_dst: any(self.dst_dt),
+            stats: TensorRequest::tagged(&self.stats_tag, ndims, DataType::F32),
             attributes: self.attributes.clone(),
         }
     }
@@ -145,6 +162,7 @@ impl Problem for SoftmaxProblem {
             said("dtag", &self.dst_tag.to_string()),
             said("alg", self.algorithm.name()),
             said("axis", &self.axis.to_string()),
+            said("stats", &self.stats_tag.to_string()),
         ];
         let end = [said("inplace", &self.inplace.to_string()), Some(self.descriptor())];
         line(self, canonical, own, end)
@@ -204,7 +222,19 @@ impl Problem for SoftmaxProblem {
             true => vec![
                 tensor(NORM_ARG_SRC, "src", Input, self.src_dt),
                 tensor(NORM_ARG_DST, "dst", Output, self.dst_dt),
-            ],
+            ]
+            .into_iter()
+            .chain(self.has_stats().then(|| Spec {
+                sliced: self.axis > 0,
+                ..Spec::new(
+                    NORM_ARG_SOFTMAX_STATS,
+                    "softmax_stats",
+                    Output,
+                    self.stats_dims(),
+                    DataType::F32,
+                )
+            }))
+            .collect(),
             false => vec![
                 tensor(NORM_ARG_DST, "dst", Input, self.dst_dt),
                 tensor(NORM_ARG_DIFF_DST, "diff_dst", Input, self.dst_dt),
@@ -239,6 +269,9 @@ impl Problem for SoftmaxProblem {
         if !self.direction.is_forward() {
             return false;
         }
+        if self.attributes.dropout.value.is_some() {
+            return true;
+        }
         // A sixth of the elements have most of the sum.
         let largest = self.attributes.gain() * 6.0 / self.rows().cols.max(6) as f32;
         match self.algorithm {
@@ -262,8 +295,7 @@ impl Problem for SoftmaxProblem {
             PostOp::Prelu(_) => Some("post-op prelu"),
             PostOp::Eltwise { .. } | PostOp::Binary(_) => None,
         });
-        let dropout = self.attributes.dropout.value.is_some().then_some("dropout");
-        let what = double.then_some("f64").or(other).or(dropout)?;
+        let what = double.then_some("f64").or(other)?;
         Some(format!("softmax has no {what}"))
     }
 
@@ -298,7 +330,11 @@ impl Problem for SoftmaxProblem {
 
     fn expected(&self, data: &Data) -> Vec<Expected> {
         let (rows, log) = (self.rows(), self.log());
-        vec![if self.direction.is_forward() {
+        let stats = self.has_stats().then(|| {
+            let output = logarithms(rows, data.get(NORM_ARG_SRC));
+            Expected::new(NORM_ARG_SOFTMAX_STATS, Kind::Chain, output.values, output.terms)
+        });
+        let main = if self.direction.is_forward() {
             let empty = (self.algorithm == Algorithm::InfAsZero).then_some(0.0);
             let output = forward_or(rows, data.get(NORM_ARG_SRC), log, empty);
             Expected::new(NORM_ARG_DST, Kind::Chain, output.values, output.terms)
@@ -306,7 +342,8 @@ impl Problem for SoftmaxProblem {
             let (dst, diff_dst) = (data.get(NORM_ARG_DST), data.get(NORM_ARG_DIFF_DST));
             let output = backward(rows, dst, diff_dst, log);
             Expected::new(NORM_ARG_DIFF_SRC, Kind::Result, output.values, output.terms)
-        }]
+        };
+        [main].into_iter().chain(stats).collect()
     }
 
     fn with_attributes(&self, data: &Data, plain: &[Expected]) -> Vec<Expected> {
@@ -319,17 +356,22 @@ impl Problem for SoftmaxProblem {
             before: &[],
             held: self.dst_dt,
         };
-        plain.iter().map(|expected| chain.applied_to(expected)).collect()
+        let applied = |expected: &Expected| match expected.id {
+            NORM_ARG_SOFTMAX_STATS => expected.clone(),
+            _ => chain.applied_to(expected),
+        };
+        plain.iter().map(applied).chain(chain.mask()).collect()
     }
 
     fn key(&self) -> Option<Key> {
         let types = (self.src_dt, self.dst_dt);
         let plain = format!(
-            "{:?} {} {types:?} {:?} {}",
+            "{:?} {} {types:?} {:?} {} {}",
             self.dims,
             self.axis,
             self.algorithm,
-            self.direction.is_forward()
+            self.direction.is_forward(),
+            self.has_stats()
         );
         let attributes = &self.attributes;
         Some(Key {
@@ -340,7 +382,8 @@ impl Problem for SoftmaxProblem {
     }
 
     fn slices(&self) -> Option<Slices> {
-        if self.axis == 0 {
+        // Dropout depends on the places of elements.
+        if self.axis == 0 || self.attributes.dropout.value.is_some() {
             return None;
         }
         let mut dims = vec![1; self.axis];
@@ -357,7 +400,8 @@ impl Problem for SoftmaxProblem {
             let message = "--check=grad is for --dir=BWD_D; forward has no gradients";
             return Err(message.to_owned());
         }
-        let backward = SoftmaxProblem { inplace: false, ..self.clone() };
+        let stats_tag = Tag::Undef;
+        let backward = SoftmaxProblem { inplace: false, stats_tag, ..self.clone() };
         // Rows lie far from 0, where short types are too coarse for a step.
         let (direction, src_dt, dst_dt) =
             (Direction::ForwardTraining, DataType::F32, DataType::F32);

@@ -31,6 +31,8 @@ pub struct Request {
     pub diff_src: TensorRequest,
     /// The gradient of dst.
     pub diff_dst: TensorRequest,
+    /// The logarithms of the sums, forward; NULL if they are not stored.
+    pub stats: TensorRequest,
     /// Scales and post-ops.
     pub attributes: Attributes,
 }
@@ -68,7 +70,8 @@ impl library::Request for Request {
     fn create(&self, connection: &Rc<Connection>) -> Result<Box<dyn Prepared>, Refusal> {
         let hint = library::hint(connection, !self.direction.is_forward(), || {
             let (direction, attributes) = (Direction::ForwardTraining, Attributes::default());
-            Request { direction, attributes, ..self.clone() }.descriptor(connection, None)
+            let stats = TensorRequest { wanted: Wanted::Null, ..self.stats.clone() };
+            Request { direction, attributes, stats, ..self.clone() }.descriptor(connection, None)
         })?;
         Ok(Box::new(self.descriptor(connection, hint.as_ref())?))
     }
@@ -100,7 +103,12 @@ impl Request {
         let diff_dst = self.diff_dst.desc(connection, dims)?;
         let hint = hint.map_or(ptr::null(), PrimitiveDesc::raw);
         let tensors = self.attributes.tensors(dims, 1);
-        let attr = PrimitiveAttr::new(connection, &self.attributes, &tensors, dims.len())?;
+        let mut attr = PrimitiveAttr::new(connection, &self.attributes, &tensors, dims.len())?;
+        if self.direction.is_forward() && self.stats.wanted != Wanted::Null {
+            let mut dims = dims.clone();
+            dims[self.axis] = 1;
+            attr.set_softmax_stats(connection, &self.stats.desc(connection, &dims)?)?;
+        }
         let functions = Functions::of(connection)?;
         PrimitiveDesc::create(connection, |pd| {
             // SAFETY: `pd` is a valid place for a handle; the engine and the descriptors are alive,

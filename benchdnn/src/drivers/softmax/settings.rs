@@ -20,6 +20,7 @@ pub struct Settings {
     dst_tags: Vec<Tag>,
     algorithms: Vec<Algorithm>,
     axes: Vec<usize>,
+    stats_tags: Vec<Tag>,
     inplace: Vec<bool>,
 }
 
@@ -33,6 +34,7 @@ impl Settings {
         let Descriptor { dims, name } = Descriptor::parse(descriptor, &DIMENSIONS)?;
         check_tags("stag", &self.src_tags, dims.len())?;
         check_tags("dtag", &self.dst_tags, dims.len())?;
+        check_tags("stats", &self.stats_tags, dims.len())?;
         if let Some(axis) = self.axes.iter().find(|axis| **axis >= dims.len()) {
             let count = dims.len();
             let message =
@@ -48,6 +50,7 @@ impl Settings {
         multiply(&mut problems, &self.dst_tags, |problem, tag| problem.dst_tag = tag.clone());
         multiply(&mut problems, &self.algorithms, |problem, &value| problem.algorithm = value);
         multiply(&mut problems, &self.axes, |problem, &value| problem.axis = value);
+        multiply(&mut problems, &self.stats_tags, |problem, tag| problem.stats_tag = tag.clone());
         multiply(&mut problems, &attributes.combinations(), |problem, value| {
             problem.attributes = value.clone();
         });
@@ -116,6 +119,14 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             let axis = |item: &str| integer(item, 0..=11).map(|axis| axis as usize);
             list(text, ',', axis).map(|list| state.axes = list)
         },
+    },
+    Opt {
+        info: row(
+            "stats",
+            "undef",
+            "Layouts of the logarithms of the sums of rows, which forward stores; undef: it does not",
+        ),
+        set: |state, text| list(text, ',', Tag::parse).map(|list| state.stats_tags = list),
     },
     Opt {
         info: row("inplace", "false", "Whether dst shares the buffer of src: true, false"),

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * The attributes of norm_rows.h in C++. wrapper.cpp includes this file.
+ */
+#ifndef WRAPPER_ROWS_H
+#define WRAPPER_ROWS_H
+
+static void row_attributes() {
+    using norm::memory;
+    using dt = memory::data_type;
+    using tag = memory::format_tag;
+    norm::primitive_attr attr;
+    attr.set_softmax_stats(memory::desc({4, 1}, dt::f32, tag::ab));
+    EXPECT(attr.get_softmax_stats() == memory::desc({4, 1}, dt::f32, tag::ab));
+    attr.set_softmax_stats(memory::desc());
+    EXPECT(attr.get_softmax_stats().is_zero());
+    memory::desc mask;
+    dt seed = dt::undef;
+    bool has_offset = false, on_host = true;
+    attr.get_dropout(mask, seed, has_offset, on_host);
+    EXPECT(mask.is_zero() && seed == dt::undef && !has_offset && !on_host);
+    norm::primitive_attr dropping;
+    dropping.set_dropout(memory::desc({4, 8}, dt::u8, tag::ab), dt::s64, true, false);
+    dropping.get_dropout(mask, seed, has_offset, on_host);
+    EXPECT(mask == memory::desc({4, 8}, dt::u8, tag::ab) && seed == dt::s64 && has_offset);
+    dropping.set_dropout(memory::desc());
+    dropping.get_dropout(mask);
+    EXPECT(mask.is_zero());
+}
+
+#endif
