@@ -30,6 +30,7 @@ mod primitive_desc;
 mod quantization;
 mod reorder;
 mod rope;
+mod sdpa;
 mod softmax;
 mod status;
 mod stream;

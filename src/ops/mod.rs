@@ -9,4 +9,5 @@ pub(crate) mod group_normalization;
 pub(crate) mod layer_normalization;
 pub(crate) mod reorder;
 pub(crate) mod rope;
+pub(crate) mod sdpa;
 pub(crate) mod softmax;

@@ -233,6 +233,22 @@ impl<S: Simd> Lanes<S> {
     }
 }
 
+impl<S: Simd> Lanes<S> {
+    /// The sum of the lanes: `(i) + (i + 8)`, then `(i) + (i + 4)`, and so on.
+    #[inline(always)]
+    pub(crate) fn total(self) -> f32 {
+        let mut lane = [0.0];
+        // SAFETY: the vector exists, so its instruction set is there; one lane is stored.
+        unsafe {
+            let v = S::add(self.0, S::swap::<8>(self.0));
+            let v = S::add(v, S::swap::<4>(v));
+            let v = S::add(v, S::swap::<2>(v));
+            S::store_n(lane.as_mut_ptr(), S::add(v, S::swap::<1>(v)), 1);
+        }
+        lane[0]
+    }
+}
+
 impl<S: Simd> Mask<S> {
     /// `a` where the mask is true, else `b`.
     #[inline(always)]

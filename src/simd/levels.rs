@@ -108,9 +108,9 @@ macro_rules! entry_points {
                 /// # Safety
                 /// As for the kernel, and the CPU supports AVX-512 F, BW, DQ and VL.
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
-                pub(super) unsafe fn entry_avx512<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
+                pub(super) unsafe fn entry_avx512<$($ty: $bound,)* $($(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
                     // SAFETY: guaranteed by the caller.
-                    unsafe { $kernel::<$crate::simd::avx512::Avx512, $($ty),* $(, $($cn),*)?>($($arg),*) }
+                    unsafe { $kernel::<$crate::simd::avx512::Avx512, $($ty,)* $($($cn),*)?>($($arg),*) }
                 }
             }
             #[cfg(all(target_arch = "x86_64", feature = "avx2"))]
@@ -119,9 +119,9 @@ macro_rules! entry_points {
                 /// # Safety
                 /// As for the kernel, and the CPU supports AVX2, FMA and F16C.
                 #[target_feature(enable = "avx2,fma,f16c")]
-                pub(super) unsafe fn entry_avx2<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
+                pub(super) unsafe fn entry_avx2<$($ty: $bound,)* $($(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
                     // SAFETY: guaranteed by the caller.
-                    unsafe { $kernel::<$crate::simd::avx2::Avx2, $($ty),* $(, $($cn),*)?>($($arg),*) }
+                    unsafe { $kernel::<$crate::simd::avx2::Avx2, $($ty,)* $($($cn),*)?>($($arg),*) }
                 }
             }
             #[cfg(target_arch = "aarch64")]
@@ -130,9 +130,9 @@ macro_rules! entry_points {
                 /// # Safety
                 /// As for the kernel, and the CPU supports NEON.
                 #[target_feature(enable = "neon")]
-                pub(super) unsafe fn entry_neon<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
+                pub(super) unsafe fn entry_neon<$($ty: $bound,)* $($(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
                     // SAFETY: guaranteed by the caller.
-                    unsafe { $kernel::<$crate::simd::neon::Neon, $($ty),* $(, $($cn),*)?>($($arg),*) }
+                    unsafe { $kernel::<$crate::simd::neon::Neon, $($ty,)* $($($cn),*)?>($($arg),*) }
                 }
             }
             pub(super) mod portable {
@@ -140,24 +140,24 @@ macro_rules! entry_points {
                 /// # Safety
                 /// As for the kernel.
                 #[allow(dead_code, reason = "some kernels have no portable entry")]
-                pub(in super::super) unsafe fn entry_portable<$($ty: $bound),* $(, $(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
+                pub(in super::super) unsafe fn entry_portable<$($ty: $bound,)* $($(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
                     // SAFETY: guaranteed by the caller.
-                    unsafe { $kernel::<$crate::simd::portable::Portable, $($ty),* $(, $($cn),*)?>($($arg),*) }
+                    unsafe { $kernel::<$crate::simd::portable::Portable, $($ty,)* $($($cn),*)?>($($arg),*) }
                 }
             }
 
             /// The entry of a vector level, which the machine must support when the entry is called. `None` for the
             /// portable level, which is compiled for fewer types.
-            pub(super) fn at<$($ty: $bound),* $(, $(const $cn: $ct),*)?>(
+            pub(super) fn at<$($ty: $bound,)* $($(const $cn: $ct),*)?>(
                 level: Level,
             ) -> Option<unsafe fn($($argty),*) -> $ret> {
                 match level {
                     #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
-                    Level::Avx512 => Some(avx512::entry_avx512::<$($ty),* $(, $($cn),*)?>),
+                    Level::Avx512 => Some(avx512::entry_avx512::<$($ty,)* $($($cn),*)?>),
                     #[cfg(all(target_arch = "x86_64", feature = "avx2"))]
-                    Level::Avx2 => Some(avx2::entry_avx2::<$($ty),* $(, $($cn),*)?>),
+                    Level::Avx2 => Some(avx2::entry_avx2::<$($ty,)* $($($cn),*)?>),
                     #[cfg(target_arch = "aarch64")]
-                    Level::Neon => Some(neon::entry_neon::<$($ty),* $(, $($cn),*)?>),
+                    Level::Neon => Some(neon::entry_neon::<$($ty,)* $($($cn),*)?>),
                     _ => None,
                 }
             }

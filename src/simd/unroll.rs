@@ -3,7 +3,8 @@
 //! An array that is indexed by a loop variable stays in memory unless the optimiser unrolls the loop before it splits
 //! arrays into registers, which large functions cannot rely on.
 
-/// `unroll!(r in R, { ... })` is `for r in 0..R { ... }` with a constant `r`; `R` is a constant up to 4.
+/// `unroll!(r in R, { ... })` is `for r in 0..R { ... }` with a constant `r`; `R` is a constant up to 4, and
+/// up to 8 in `unroll!(to 8: r in R, { ... })`.
 macro_rules! unroll {
     ($i:ident in $n:expr, $body:block) => {{
         const { assert!($n <= 4) };
@@ -11,6 +12,17 @@ macro_rules! unroll {
         $crate::simd::unroll!(@iteration $i, 1, $n, $body);
         $crate::simd::unroll!(@iteration $i, 2, $n, $body);
         $crate::simd::unroll!(@iteration $i, 3, $n, $body);
+    }};
+    (to 8: $i:ident in $n:expr, $body:block) => {{
+        const { assert!($n <= 8) };
+        $crate::simd::unroll!(@iteration $i, 0, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 1, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 2, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 3, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 4, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 5, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 6, $n, $body);
+        $crate::simd::unroll!(@iteration $i, 7, $n, $body);
     }};
     (@iteration $i:ident, $value:expr, $n:expr, $body:block) => {
         #[allow(

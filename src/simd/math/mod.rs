@@ -89,6 +89,17 @@ pub(crate) fn exp<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     scaled(n, q)
 }
 
+/// The lowest x whose [`weight`] is not 0; the weight is at least 2^-40.
+const LOWEST_WEIGHT: f32 = -27.725_885;
+
+/// `e^x` for x up to 0, and 0 where that is below 2^-40; 1 ulp.
+#[inline(always)]
+pub(crate) fn weight<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    let (n, q) = reduced_exp(x.all(-30.0).max(x));
+    let value = (q + 1.0) * power_of_2(n);
+    x.lt(LOWEST_WEIGHT).select(0.0, value)
+}
+
 /// `2^x`, 1 ulp.
 #[inline(always)]
 pub(crate) fn exp2<S: Simd>(x: Lanes<S>) -> Lanes<S> {

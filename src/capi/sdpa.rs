@@ -1,0 +1,73 @@
+//! The constructors of attention.
+
+use super::convert::prop_kind;
+use super::exported;
+use super::handle::Handle;
+use super::primitive_desc::create;
+use crate::error::{Error, Result};
+use crate::ops::sdpa::{MaskType, Parameters, Sdpa, WindowKind};
+use crate::tensor::MemoryDesc;
+use norm_sys as sys;
+use std::ffi::c_uint;
+
+fn mask_type(code: sys::norm_attn_mask_type_t) -> Result<MaskType> {
+    MaskType::of_code(code).ok_or_else(|| {
+        Error::invalid(format_args!("mask_type: {code:#x} is not a norm_attn_mask_type_t"))
+    })
+}
+
+fn window_kind(code: sys::norm_attn_window_t) -> Result<WindowKind> {
+    WindowKind::of_code(code).ok_or_else(|| {
+        Error::invalid(format_args!("window_kind: {code:#x} is not a norm_attn_window_t"))
+    })
+}
+
+exported! {
+    /// Forward.
+    fn norm_sdpa_forward_primitive_desc_create(
+        primitive_desc: *mut sys::norm_primitive_desc_t,
+        engine: sys::norm_engine_t,
+        kind: sys::norm_prop_kind_t,
+        query_desc: sys::const_norm_memory_desc_t,
+        key_desc: sys::const_norm_memory_desc_t,
+        value_desc: sys::const_norm_memory_desc_t,
+        dst_desc: sys::const_norm_memory_desc_t,
+        mask_desc: sys::const_norm_memory_desc_t,
+        page_table_desc: sys::const_norm_memory_desc_t,
+        mask: sys::norm_attn_mask_type_t,
+        kind_of_window: sys::norm_attn_window_t,
+        window: sys::norm_dim_t,
+        scale: f32,
+        soft_cap: f32,
+        flags: c_uint,
+        attr: sys::const_norm_primitive_attr_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            create(primitive_desc, engine, attr, |attr| {
+                let prop_kind = prop_kind(kind)?;
+                if !prop_kind.is_forward() {
+                    let name = prop_kind.name();
+                    return Err(Error::invalid(format_args!("prop_kind: {name} is not a forward kind")));
+                }
+                Sdpa::new(&Parameters {
+                    prop_kind,
+                    query: MemoryDesc::get(query_desc, "query_desc")?,
+                    key: MemoryDesc::get(key_desc, "key_desc")?,
+                    value: MemoryDesc::get(value_desc, "value_desc")?,
+                    dst: MemoryDesc::get(dst_desc, "dst_desc")?,
+                    mask: MemoryDesc::get_optional(mask_desc, "mask_desc")?,
+                    page_table: MemoryDesc::get_optional(page_table_desc, "page_table_desc")?,
+                    gradients: None,
+                    mask_type: mask_type(mask)?,
+                    window_kind: window_kind(kind_of_window)?,
+                    window,
+                    scale,
+                    soft_cap,
+                    flags,
+                    attr,
+                })
+            })
+        }
+    }
+}

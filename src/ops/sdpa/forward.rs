@@ -1,0 +1,493 @@
+//! Forward: parts of the queries on threads, each against the blocks of keys that it sees.
+
+use super::arguments::Sequences;
+use super::kernel::{Block, Entry, FinishEntry, Finished, WEIGHTS};
+use super::mask::MaskRow;
+use super::order::{GROUP, Left, Right};
+use super::panels::{self, Panels};
+use super::problem::Sdpa;
+use super::rows::{Heads, Part, Parts, runs};
+use super::score::{ScoreRow, State};
+use super::{BLOCK, kernel};
+use crate::error::{Error, Result};
+use crate::primitive::{Arguments, Execution};
+use crate::rows::{Grid, Grids, Slots};
+use crate::simd::{LANES, Level};
+use crate::tensor::DataType;
+use crate::threads::{Length, default_threads, threads};
+use norm_sys as sys;
+use std::ops::Range;
+
+/// Rows of a part: enough for the rearrangement of keys to cost little, and few enough for second-level caches.
+const ROWS: usize = 96;
+/// The most rows for which values are not rearranged.
+const FEW_ROWS: usize = 16;
+/// The most rooms for threads.
+const MOST_ROOMS: usize = 64;
+/// Floats of a cache line; every buffer begins with one.
+const LINE: usize = 16;
+
+/// The distances of a mask, in elements; 0 where it is shared.
+#[derive(Clone, Copy)]
+struct MaskPlaces {
+    data_type: DataType,
+    strides: [usize; 4],
+}
+
+/// Forward at a level.
+pub(super) struct Forward {
+    problem: Sdpa,
+    queries: Heads,
+    keys: Heads,
+    values: Heads,
+    dst: Heads,
+    mask: Option<MaskPlaces>,
+    rooms: usize,
+    grids: Grids,
+    panels: panels::Entry,
+    attend: Entry,
+    finish: FinishEntry,
+}
+
+/// The buffers of a thread, in floats.
+#[derive(Clone, Copy)]
+struct Room {
+    queries: *mut f32,
+    sums: *mut f32,
+    states: *mut State,
+    ends: *mut f32,
+    rows: *mut ScoreRow,
+    stage: *mut f32,
+    keys: *mut f32,
+    values: *mut f32,
+    weights: *mut f32,
+}
+
+/// Floats of a type, in whole lines.
+const fn floats<T>(count: usize) -> usize {
+    (count * size_of::<T>()).div_ceil(4).next_multiple_of(LINE)
+}
+
+impl Forward {
+    pub(super) fn new(problem: &Sdpa, level: Level) -> Result<Self> {
+        let rooms = threads().max(default_threads()).min(MOST_ROOMS);
+        Ok(Self {
+            problem: problem.try_clone()?,
+            queries: Heads::new(problem, sys::NORM_ARG_QUERIES, 2)?,
+            keys: Heads::new(problem, sys::NORM_ARG_KEYS, 3)?,
+            values: Heads::new(problem, sys::NORM_ARG_VALUES, 2)?,
+            dst: Heads::new(problem, sys::NORM_ARG_DST, 2)?,
+            mask: mask_places(problem)?,
+            rooms,
+            grids: Grids::new(level),
+            panels: panels::entry(level),
+            attend: kernel::entry(level, problem.is_bf16()),
+            finish: kernel::finish_entry(level),
+        })
+    }
+
+    /// The parts for a number of threads: a few for each.
+    fn parts(&self, threads: usize) -> Parts {
+        let least = if threads == 1 { 1 } else { 3 * threads };
+        Parts::new(self.problem.shape, ROWS, least)
+    }
+
+    fn most_rows(&self) -> usize {
+        self.parts(1).most_rows()
+    }
+
+    fn value_step(&self) -> usize {
+        self.problem.shape.value_size.next_multiple_of(LANES)
+    }
+
+    /// Floats of the parts of a room.
+    fn sizes(&self) -> [usize; 9] {
+        let (rows, size) = (self.most_rows(), self.problem.shape.key_size);
+        let step = self.value_step();
+        [
+            floats::<f32>(rows * size),
+            floats::<f32>(rows * step),
+            floats::<State>(rows),
+            2 * floats::<f32>(rows),
+            floats::<ScoreRow>(rows),
+            floats::<f32>(BLOCK * size.max(step)),
+            floats::<f32>(BLOCK * size),
+            floats::<f32>(BLOCK * step),
+            WEIGHTS,
+        ]
+    }
+
+    fn has_entropy(&self) -> bool {
+        self.problem.has(sys::norm_sdpa_entropy)
+    }
+
+    /// Floats of the entropies of all rows.
+    fn entropies(&self) -> usize {
+        let shape = &self.problem.shape;
+        let rows = shape.batch * shape.heads * shape.queries;
+        if self.has_entropy() { floats::<f32>(rows) } else { 0 }
+    }
+
+    pub(super) fn scratchpad_size(&self) -> usize {
+        let room = self.sizes().iter().sum::<usize>();
+        let rooms = self.rooms.min(self.parts(self.rooms).count());
+        rooms.saturating_mul(room).saturating_add(self.entropies()).saturating_mul(size_of::<f32>())
+    }
+
+    fn room(&self, start: *mut f32, number: usize) -> Room {
+        let sizes = self.sizes();
+        let mut at = start.wrapping_add(number * sizes.iter().sum::<usize>());
+        let mut next = |place: usize| {
+            let found = at;
+            at = at.wrapping_add(sizes[place]);
+            found
+        };
+        Room {
+            queries: next(0),
+            sums: next(1),
+            states: next(2).cast(),
+            ends: next(3),
+            rows: next(4).cast(),
+            stage: next(5),
+            keys: next(6),
+            values: next(7),
+            weights: next(8),
+        }
+    }
+
+    /// Runs the problem. Returns the number of threads that took part.
+    pub(super) fn execute(&self, execution: &Execution<'_>) -> usize {
+        /// Multiplications that are worth a thread.
+        const WORTH: usize = 1 << 18;
+        let shape = &self.problem.shape;
+        let sequences = Sequences::new(&self.problem, execution.arguments);
+        let pairs = shape.batch * shape.heads * shape.queries * shape.keys.max(1);
+        let work = pairs.saturating_mul(shape.key_size + shape.value_size);
+        let width = execution.threads.count().min(self.rooms).min(work / WORTH).max(1);
+        let parts = self.parts(width);
+        let rooms = width.min(self.parts(self.rooms).count()).max(1);
+        let scratchpad = Shared(execution.scratchpad.cast::<f32>());
+        let entropies = Shared(scratchpad.0);
+        let start = Shared(scratchpad.0.wrapping_add(self.entropies()));
+        let slots = Slots::new(rooms);
+        let job = Job { forward: self, arguments: execution.arguments, sequences };
+        let threads = execution.run(parts.count(), rooms, Length::Long, &|number| {
+            let slot = slots.take();
+            let room = self.room(start.get(), slot.number());
+            // SAFETY: the execution's buffers were checked, parts are given out once, a room has one thread at a time,
+            // and the machine has the level.
+            unsafe { job.part(&parts.part(number), &room, entropies.get()) };
+        });
+        if self.has_entropy() {
+            // SAFETY: as above; the entropies of all rows were written.
+            unsafe { job.mean_entropies(entropies.get()) };
+        }
+        threads.max(1)
+    }
+
+    /// The mask of a row.
+    fn mask_row(
+        &self,
+        arguments: &Arguments,
+        (sequence, head, query): (usize, usize, usize),
+    ) -> MaskRow {
+        let Some(MaskPlaces { data_type, strides }) = self.mask else { return MaskRow::NONE };
+        let offset = sequence * strides[0] + head * strides[1] + query * strides[2];
+        let start = arguments.get(sys::NORM_ARG_ATTN_MASK).cast_const();
+        let start = start.wrapping_add(offset * data_type.size());
+        MaskRow { start, data_type, shared: strides[3] == 0 }
+    }
+}
+
+fn mask_places(problem: &Sdpa) -> Result<Option<MaskPlaces>> {
+    let desc = problem.desc(sys::NORM_ARG_ATTN_MASK);
+    let Some(data_type) = desc.data_type() else { return Ok(None) };
+    let mut strides = [0; 4];
+    for (dim, stride) in strides.iter_mut().enumerate() {
+        *stride = if desc.dims()[dim] == 1 { 0 } else { desc.strides()[dim] as usize };
+    }
+    if desc.is_blocked() || strides[3] > 1 {
+        return Err(Error::unimplemented("the mask of a query is not dense"));
+    }
+    Ok(Some(MaskPlaces { data_type, strides }))
+}
+
+/// An address that threads share; each accesses a place of its own.
+struct Shared(*mut f32);
+
+// SAFETY: see above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    fn get(&self) -> *mut f32 {
+        self.0
+    }
+}
+
+/// An execution.
+struct Job<'a> {
+    forward: &'a Forward,
+    arguments: &'a Arguments,
+    sequences: Sequences,
+}
+
+impl Job<'_> {
+    /// A number per head; `None` without the argument.
+    ///
+    /// # Safety
+    /// The arguments were checked.
+    unsafe fn of_head(&self, id: i32, head: usize) -> Option<f32> {
+        let start = self.arguments.get(id).cast_const().cast::<f32>();
+        // SAFETY: guaranteed by the caller.
+        (!start.is_null()).then(|| unsafe { start.add(head).read_unaligned() })
+    }
+
+    /// # Safety
+    /// The arguments were checked, and the part and the room are this thread's.
+    unsafe fn part(&self, part: &Part, room: &Room, entropies: *mut f32) {
+        let Self { forward, .. } = self;
+        let problem = &forward.problem;
+        let steps = (problem.shape.key_size, forward.value_step());
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let lengths = self.sequences.lengths(part.sequence);
+            let there = part.queries.start..part.queries.end.min(lengths.0).max(part.queries.start);
+            let seen = Part { queries: there.clone(), ..part.clone() };
+            let count = seen.rows();
+            for row in 0..count {
+                let (query, head) = seen.row(row);
+                let keys = problem.masking.keys(query, lengths);
+                let slope = self.of_head(sys::NORM_ARG_ALIBI_SLOPES, head);
+                let position = problem.masking.position(query, lengths);
+                let mask = forward.mask_row(self.arguments, (part.sequence, head, query));
+                room.rows.add(row).write(ScoreRow { keys, position, slope, mask });
+                let sink = self.of_head(sys::NORM_ARG_SINKS, head);
+                room.states.add(row).write(sink.map_or(State::EMPTY, State::of_sink));
+            }
+            self.load_queries(&seen, room.queries, steps.0);
+            room.sums.write_bytes(0, part.rows() * steps.1);
+            let rows = std::slice::from_raw_parts(room.rows, count);
+            let keys = range_of(rows);
+            for first in (keys.start / BLOCK * BLOCK..keys.end).step_by(BLOCK) {
+                let within = keys.start.max(first)..keys.end.min(first + BLOCK);
+                self.block(part, room, rows, (first, within));
+            }
+            // Queries beyond the length give zeros.
+            for row in count..part.rows() {
+                room.states.add(row).write(State::EMPTY);
+            }
+            self.finish(part, room, entropies);
+        }
+    }
+
+    /// # Safety
+    /// As [`part`](Self::part).
+    unsafe fn load_queries(&self, part: &Part, to: *mut f32, step: usize) {
+        let heads = part.heads.len();
+        for (at, head) in part.heads.clone().enumerate() {
+            let place = (part.sequence, head);
+            let grid = self.forward.queries.grid(self.arguments, place, part.queries.clone());
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.forward.grids.load(&grid, to.add(at * step), heads * step) };
+        }
+    }
+
+    /// The block of keys from `first` on, of which those within a range are seen.
+    ///
+    /// # Safety
+    /// As [`part`](Self::part).
+    unsafe fn block(
+        &self,
+        part: &Part,
+        room: &Room,
+        rows: &[ScoreRow],
+        (first, within): (usize, Range<usize>),
+    ) {
+        let Forward { problem, attend, .. } = self.forward;
+        let (size, step) = (problem.shape.key_size, self.forward.value_step());
+        // Whole groups of keys.
+        let start = first + (within.start - first) / GROUP * GROUP;
+        let keys = start..within.end;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let panels = self.keys(part, room, keys.clone());
+            let values = self.values(part, room, keys.clone(), rows.len());
+            attend(&Block {
+                scoring: problem.scoring,
+                moments: self.forward.has_entropy(),
+                rows,
+                states: room.states,
+                queries: Left { start: room.queries, row: size, term: 1 },
+                key_size: size,
+                keys: panels.from_block(start - first),
+                first,
+                count: within.end - first,
+                values: Right {
+                    start: values.start.wrapping_sub((start - first) * values.term),
+                    ..values
+                },
+                value_panels: step / LANES,
+                sums: room.sums,
+                sum_step: step,
+                weights: room.weights,
+            });
+        }
+    }
+
+    /// The rows of f32 of keys or values: where they are, or on the stage. Returns the first and their distance.
+    ///
+    /// # Safety
+    /// As [`part`](Self::part).
+    unsafe fn rows_of(
+        &self,
+        heads: &Heads,
+        part: &Part,
+        keys: Range<usize>,
+        (stage, step): (*mut f32, usize),
+    ) -> (*const f32, usize) {
+        let place = |page| (page, part.group);
+        let whole = self.sequences.run_from(keys.start) >= keys.len();
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if whole && heads.is_direct() {
+                let (page, at) = self.sequences.page_of(part.sequence, keys.start);
+                let grid = heads.grid(self.arguments, place(page), at..at + keys.len());
+                if grid.start.cast::<f32>().is_aligned() {
+                    return (grid.start.cast(), grid.row_step);
+                }
+            }
+            runs(&self.sequences, part.sequence, keys, |at, (page, rows)| {
+                let grid: Grid = heads.grid(self.arguments, place(page), rows);
+                self.forward.grids.load(&grid, stage.add(at * step), step);
+            });
+        }
+        (stage, step)
+    }
+
+    /// Panels of the keys of a range, which begins at a multiple of 16.
+    ///
+    /// # Safety
+    /// As [`part`](Self::part).
+    unsafe fn keys(&self, part: &Part, room: &Room, keys: Range<usize>) -> Right {
+        let size = self.forward.problem.shape.key_size;
+        let panel = size * LANES;
+        let count = keys.len();
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let (rows, step) = self.rows_of(&self.forward.keys, part, keys, (room.stage, size));
+            let panels = room.keys;
+            (self.forward.panels)(&Panels {
+                rows,
+                step,
+                count,
+                cols: size,
+                of_rows: true,
+                panels,
+                panel,
+            });
+        }
+        Right { start: room.keys, term: LANES, panel }
+    }
+
+    /// Panels of the values of a range.
+    ///
+    /// # Safety
+    /// As [`part`](Self::part).
+    unsafe fn values(&self, part: &Part, room: &Room, keys: Range<usize>, rows: usize) -> Right {
+        let (size, step) = (self.forward.problem.shape.value_size, self.forward.value_step());
+        let count = keys.len();
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let (start, distance) =
+                self.rows_of(&self.forward.values, part, keys, (room.stage, step));
+            if rows <= FEW_ROWS && size == step {
+                return Right { start, term: distance, panel: LANES };
+            }
+            let panel = count * LANES;
+            (self.forward.panels)(&Panels {
+                rows: start,
+                step: distance,
+                count,
+                cols: size,
+                of_rows: false,
+                panels: room.values,
+                panel,
+            });
+            Right { start: room.values, term: LANES, panel }
+        }
+    }
+
+    /// # Safety
+    /// As [`part`](Self::part).
+    unsafe fn finish(&self, part: &Part, room: &Room, entropies: *mut f32) {
+        let forward = self.forward;
+        let (step, heads, count) = (forward.value_step(), part.heads.len(), part.rows());
+        let shape = &forward.problem.shape;
+        let (logarithms, row_entropies) =
+            (room.ends, room.ends.wrapping_add(floats::<f32>(forward.most_rows())));
+        let workspace = self.arguments.get(sys::NORM_ARG_WORKSPACE).cast::<f32>();
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            (forward.finish)(&Finished {
+                states: room.states,
+                count,
+                sums: room.sums,
+                step,
+                logarithms,
+                entropies: row_entropies,
+            });
+            for (at, head) in part.heads.clone().enumerate() {
+                let place = (part.sequence, head);
+                let grid = forward.dst.grid(self.arguments, place, part.queries.clone());
+                forward.grids.store(&grid, room.sums.add(at * step), heads * step);
+            }
+            for row in 0..count {
+                let (query, head) = part.row(row);
+                let at = (part.sequence * shape.heads + head) * shape.queries + query;
+                if !workspace.is_null() {
+                    workspace.add(at).write_unaligned(*logarithms.add(row));
+                }
+                if forward.has_entropy() {
+                    entropies.add(at).write(*row_entropies.add(row));
+                }
+            }
+        }
+    }
+
+    /// The means over the queries of each head.
+    ///
+    /// # Safety
+    /// The arguments were checked, and there is an entropy for each row.
+    unsafe fn mean_entropies(&self, entropies: *const f32) {
+        let shape = &self.forward.problem.shape;
+        let to = self.arguments.get(sys::NORM_ARG_ENTROPY).cast::<f32>();
+        for (at, sequence) in (0..shape.batch * shape.heads).map(|at| (at, at / shape.heads)) {
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                let (queries, _) = self.sequences.lengths(sequence);
+                let rows = std::slice::from_raw_parts(entropies.add(at * shape.queries), queries);
+                to.add(at).write_unaligned(mean(rows));
+            }
+        }
+    }
+}
+
+/// The mean of entropies, in f64; 0 of none.
+pub(super) fn mean(entropies: &[f32]) -> f32 {
+    let sum = entropies.iter().fold(0.0, |sum, entropy| sum + f64::from(*entropy));
+    if entropies.is_empty() { 0.0 } else { (sum / entropies.len() as f64) as f32 }
+}
+
+/// The keys that any row sees.
+fn range_of(rows: &[ScoreRow]) -> Range<usize> {
+    let seen = || rows.iter().filter(|row| !row.keys.is_empty());
+    let first = seen().map(|row| row.keys.start).min().unwrap_or(0);
+    first..seen().map(|row| row.keys.end).max().unwrap_or(0)
+}
+
+impl Right {
+    /// Panels that begin with key `start` of a block, as if they began with its first.
+    fn from_block(self, start: usize) -> Self {
+        Self { start: self.start.wrapping_sub(start / LANES * self.panel), ..self }
+    }
+}

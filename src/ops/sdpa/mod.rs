@@ -1,0 +1,27 @@
+//! Scaled dot-product attention: `softmax(mask(scale * Q K^T)) V` in tiles.
+//!
+//! Keys are taken in blocks of [`BLOCK`] by their index in the sequence, wherever they lie. A block has its own maximum,
+//! sum and product with values; blocks are joined from left to right. So a row's bits depend on what it sees alone, not on how
+//! rows are tiled. Backward computes the weights anew from the logarithms that forward stores.
+//!
+//! `order` has the order of dot products, `score` that of a score and its weight; both are part of the
+//! numerics contract.
+
+mod arguments;
+mod forward;
+mod kernel;
+mod mask;
+mod op;
+mod order;
+mod panels;
+mod problem;
+mod reference;
+mod rows;
+mod score;
+mod vector;
+mod visible;
+
+pub(crate) use problem::{Gradients, MaskType, Parameters, Sdpa, WindowKind};
+
+/// Keys of a block.
+const BLOCK: usize = 256;

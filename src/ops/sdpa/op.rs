@@ -1,0 +1,103 @@
+//! The operation: its queries, and which implementation runs a problem.
+
+use super::arguments::Sequences;
+use super::problem::Sdpa;
+use super::{reference, vector};
+use crate::error::Result;
+use crate::heap::{Counted, list};
+use crate::primitive::{
+    Answer, Arguments, Implementation, Op, OpArgument, PropKind, Variant, check_shared_layouts,
+};
+use crate::tensor::MemoryDesc;
+use norm_sys as sys;
+use std::fmt;
+
+impl Sdpa {
+    /// A copy, for an implementation.
+    pub(super) fn try_clone(&self) -> Result<Self> {
+        Ok(Self { arguments: list(self.arguments.iter().cloned())?, ..*self })
+    }
+}
+
+impl Op for Sdpa {
+    fn kind(&self) -> sys::norm_primitive_kind_t {
+        sys::norm_sdpa
+    }
+
+    fn name(&self) -> &'static str {
+        "sdpa"
+    }
+
+    fn prop_kind(&self) -> Option<PropKind> {
+        Some(self.prop_kind)
+    }
+
+    fn query(&self, what: sys::norm_query_t) -> Option<Answer> {
+        match what {
+            sys::norm_query_flags => Some(Answer::U32(self.flags)),
+            _ => None,
+        }
+    }
+
+    fn arguments(&self) -> &[OpArgument] {
+        &self.arguments
+    }
+
+    fn query_md(&self, what: sys::norm_query_t, index: i32) -> Option<&MemoryDesc> {
+        let id = match (what, index) {
+            (sys::norm_query_exec_arg_md, id) => id,
+            (sys::norm_query_src_md, 0) => sys::NORM_ARG_QUERIES,
+            (sys::norm_query_src_md, 1) => sys::NORM_ARG_KEYS,
+            (sys::norm_query_src_md, 2) => sys::NORM_ARG_VALUES,
+            (sys::norm_query_dst_md, 0) => sys::NORM_ARG_DST,
+            (sys::norm_query_diff_src_md, 0) => sys::NORM_ARG_DIFF_QUERIES,
+            (sys::norm_query_diff_src_md, 1) => sys::NORM_ARG_DIFF_KEYS,
+            (sys::norm_query_diff_src_md, 2) => sys::NORM_ARG_DIFF_VALUES,
+            (sys::norm_query_diff_dst_md, 0) => sys::NORM_ARG_DIFF_DST,
+            (sys::norm_query_workspace_md, 0) => sys::NORM_ARG_WORKSPACE,
+            _ => return None,
+        };
+        self.arguments.iter().find(|argument| argument.id == id).map(|argument| &argument.desc)
+    }
+
+    fn auxiliary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mask = match (self.masking.causal, self.masking.bottom_right) {
+            (false, _) => "none",
+            (true, false) => "top_left",
+            (true, true) => "bottom_right",
+        };
+        write!(f, "mask:{mask} scale:{} flags:{:#x}", self.scoring.scale, self.flags)?;
+        if let Some(window) = self.masking.window {
+            write!(f, " window:{}:{}", window.kind.name(), window.size)?;
+        }
+        match self.scoring.soft_cap {
+            0.0 => Ok(()),
+            cap => write!(f, " soft_cap:{cap}"),
+        }
+    }
+
+    fn problem(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [sys::NORM_ARG_QUERIES, sys::NORM_ARG_KEYS, sys::NORM_ARG_VALUES];
+        for (at, id) in names.into_iter().enumerate() {
+            let separator = if at > 0 { ":" } else { "" };
+            write!(f, "{separator}{}", crate::text::joined(self.desc(id).dims().iter(), "x"))?;
+        }
+        Ok(())
+    }
+
+    fn implement(&self, variant: &'static Variant) -> Result<Box<Counted<dyn Implementation>>> {
+        match variant.level {
+            Some(level) => vector::make(self, variant, level),
+            None => reference::make(self, variant),
+        }
+    }
+
+    /// Lengths and pages are part of the relations: nothing is written if one of them is wrong.
+    fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
+        check_shared_layouts(&self.arguments, arguments)?;
+        self.check_shared(arguments)?;
+        let pages = self.desc(sys::NORM_ARG_KEYS).dims()[0] as usize;
+        // SAFETY: the buffers have the sizes of their descriptors.
+        unsafe { Sequences::new(self, arguments).check(pages) }
+    }
+}

@@ -1,0 +1,334 @@
+//! The validated problem.
+
+use super::arguments::{Optional, arguments};
+use super::visible::{Masking, Window};
+use crate::error::{Error, Result};
+use crate::primitive::{Accepted, Attr, OpArgument, PropKind, enumerators};
+use crate::tensor::{DataType, Layout, MemoryDesc, Support};
+use norm_sys as sys;
+
+enumerators! {
+    /// Which keys a query sees by their positions.
+    MaskType: norm_attn_mask_type_t {
+        Undef = norm_attn_mask_undef, "undef";
+        Buffer = norm_attn_mask_buffer, "buffer";
+        TopLeft = norm_attn_mask_top_left, "top_left";
+        BottomRight = norm_attn_mask_bottom_right, "bottom_right";
+    }
+}
+
+enumerators! {
+    /// How a window counts its keys.
+    WindowKind: norm_attn_window_t {
+        None = norm_window_none, "none";
+        WithSelf = norm_window_with_self, "with_self";
+        BeforeSelf = norm_window_before_self, "before_self";
+    }
+}
+
+/// The tensors of backward alone.
+pub(crate) struct Gradients<'a> {
+    pub(crate) query: &'a MemoryDesc,
+    pub(crate) key: &'a MemoryDesc,
+    pub(crate) value: &'a MemoryDesc,
+    pub(crate) dst: &'a MemoryDesc,
+}
+
+/// The parameters of the constructors.
+pub(crate) struct Parameters<'a> {
+    pub(crate) prop_kind: PropKind,
+    pub(crate) query: &'a MemoryDesc,
+    pub(crate) key: &'a MemoryDesc,
+    pub(crate) value: &'a MemoryDesc,
+    pub(crate) dst: &'a MemoryDesc,
+    pub(crate) mask: Option<&'a MemoryDesc>,
+    pub(crate) page_table: Option<&'a MemoryDesc>,
+    pub(crate) gradients: Option<Gradients<'a>>,
+    pub(crate) mask_type: MaskType,
+    pub(crate) window_kind: WindowKind,
+    pub(crate) window: i64,
+    pub(crate) scale: f32,
+    pub(crate) soft_cap: f32,
+    pub(crate) flags: u32,
+    pub(crate) attr: &'a Attr,
+}
+
+/// The sizes of a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) batch: usize,
+    pub(super) heads: usize,
+    /// Heads of keys and values.
+    pub(super) groups: usize,
+    pub(super) queries: usize,
+    pub(super) keys: usize,
+    pub(super) key_size: usize,
+    pub(super) value_size: usize,
+    /// Keys of a page; as many as there are without pages.
+    pub(super) page: usize,
+    /// Pages of a sequence.
+    pub(super) pages: usize,
+}
+
+impl Shape {
+    /// Query heads that share keys.
+    pub(super) fn heads_of_group(&self) -> usize {
+        self.heads / self.groups.max(1)
+    }
+}
+
+/// How a score follows from a dot product.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Scoring {
+    pub(super) scale: f32,
+    /// 0 for none.
+    pub(super) soft_cap: f32,
+}
+
+/// A validated problem.
+#[derive(Debug)]
+pub(crate) struct Sdpa {
+    pub(super) prop_kind: PropKind,
+    pub(super) flags: u32,
+    pub(super) shape: Shape,
+    pub(super) masking: Masking,
+    pub(super) scoring: Scoring,
+    pub(super) arguments: Vec<OpArgument>,
+}
+
+impl Sdpa {
+    pub(crate) fn new(p: &Parameters<'_>) -> Result<Self> {
+        let forward = p.prop_kind.is_forward();
+        p.attr.check(if forward { "forward sdpa" } else { "backward sdpa" }, &Accepted::NOTHING)?;
+        check_flags(p.flags, forward)?;
+        let shape = checked_shape(p)?;
+        check_types(p)?;
+        let dst = checked_output(p.dst, "dst_desc", ("query_desc", p.query), dst_dims(&shape))?;
+        check_mask(p, &shape)?;
+        let window = checked_window(p)?;
+        if !p.scale.is_finite() {
+            return Err(Error::invalid(format_args!("scale: {} is not finite", p.scale)));
+        }
+        if !(p.soft_cap >= 0.0 && p.soft_cap.is_finite()) {
+            let text = format_args!("soft_cap: {} is not a number from 0 on", p.soft_cap);
+            return Err(Error::invalid(text));
+        }
+        let optional = Optional { mask: p.mask, page_table: p.page_table, flags: p.flags };
+        let arguments = arguments(p, &shape, &dst, &optional)?;
+        let bottom_right = p.mask_type == MaskType::BottomRight;
+        let causal = bottom_right || p.mask_type == MaskType::TopLeft || window.is_some();
+        Ok(Self {
+            prop_kind: p.prop_kind,
+            flags: p.flags,
+            shape,
+            masking: Masking { causal, bottom_right, window },
+            scoring: Scoring { scale: p.scale, soft_cap: p.soft_cap },
+            arguments,
+        })
+    }
+
+    /// The descriptor of an argument that the problem has, else an empty one.
+    pub(super) fn desc(&self, id: i32) -> &MemoryDesc {
+        let found = self.arguments.iter().find(|argument| argument.id == id);
+        found.map_or(&MemoryDesc::EMPTY, |argument| &argument.desc)
+    }
+
+    pub(super) fn data_type(&self, id: i32) -> DataType {
+        self.desc(id).data_type().unwrap_or(DataType::F32)
+    }
+
+    pub(super) fn has(&self, flag: u32) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// Whether products of matrices have the order of bf16.
+    pub(super) fn is_bf16(&self) -> bool {
+        self.data_type(sys::NORM_ARG_QUERIES) == DataType::Bf16
+    }
+}
+
+pub(super) fn dst_dims(shape: &Shape) -> [i64; 4] {
+    [shape.batch, shape.heads, shape.queries, shape.value_size].map(|dim| dim as i64)
+}
+
+fn check_flags(flags: u32, forward: bool) -> Result<()> {
+    let mut known = sys::norm_sdpa_sinks
+        | sys::norm_sdpa_alibi
+        | sys::norm_sdpa_key_lengths
+        | sys::norm_sdpa_query_lengths;
+    if forward {
+        known |= sys::norm_sdpa_entropy;
+    }
+    match flags & !known {
+        0 => Ok(()),
+        other => Err(Error::invalid(format_args!(
+            "flags: {other:#x} is not among those of this direction of sdpa"
+        ))),
+    }
+}
+
+fn dims_of(name: &str, desc: &MemoryDesc) -> Result<[i64; 4]> {
+    <[i64; 4]>::try_from(desc.dims()).map_err(|_| {
+        Error::invalid(format_args!("{name}: {} dimensions, but sdpa has 4", desc.ndims()))
+    })
+}
+
+fn checked_shape(p: &Parameters<'_>) -> Result<Shape> {
+    let [batch, heads, queries, key_size] = dims_of("query_desc", p.query)?;
+    let [key_batch, groups, key_depth, page] = dims_of("key_desc", p.key)?;
+    let [value_batch, value_groups, value_page, value_size] = dims_of("value_desc", p.value)?;
+    for (name, desc) in [("query_desc", p.query), ("key_desc", p.key), ("value_desc", p.value)] {
+        if desc.layout() != Layout::Strided {
+            return Err(Error::invalid(format_args!(
+                "{name}: the layout must be given, not `any`"
+            )));
+        }
+    }
+    if key_depth != key_size {
+        return Err(Error::invalid(format_args!(
+            "key_desc: its heads have {key_depth} elements (dimension 2), those of query_desc {key_size}"
+        )));
+    }
+    if (value_batch, value_groups, value_page) != (key_batch, groups, page) {
+        return Err(Error::invalid(format_args!(
+            "value_desc: {value_batch} x {value_groups} heads of {value_page} values, but key_desc has {key_batch} x {groups} of {page} keys"
+        )));
+    }
+    if heads % groups.max(1) != 0 || (groups == 0) != (heads == 0) {
+        return Err(Error::invalid(format_args!(
+            "query_desc: {heads} heads are not a multiple of the {groups} of key_desc"
+        )));
+    }
+    let pages = match p.page_table {
+        None if key_batch != batch => {
+            return Err(Error::invalid(format_args!(
+                "key_desc: {key_batch} sequences, but query_desc has {batch}"
+            )));
+        }
+        None => 1,
+        Some(table) => checked_pages(table, batch, page)?,
+    };
+    let Some(keys) = pages.checked_mul(page).filter(|keys| i32::try_from(*keys).is_ok()) else {
+        return Err(Error::invalid("key_desc: more than 2^31 - 1 keys in a sequence"));
+    };
+    if i32::try_from(queries).is_err() {
+        return Err(Error::invalid("query_desc: more than 2^31 - 1 queries in a sequence"));
+    }
+    let size = |dim: i64| dim as usize;
+    Ok(Shape {
+        batch: size(batch),
+        heads: size(heads),
+        groups: size(groups),
+        queries: size(queries),
+        keys: size(keys),
+        key_size: size(key_size),
+        value_size: size(value_size),
+        page: size(page),
+        pages: size(pages),
+    })
+}
+
+/// The pages of a sequence.
+fn checked_pages(table: &MemoryDesc, batch: i64, page: i64) -> Result<i64> {
+    table.check_type("page_table_desc", "sdpa", |data_type| data_type == DataType::S32)?;
+    let &[sequences, pages] = table.dims() else {
+        let text = format_args!("page_table_desc: {} dimensions, not 2", table.ndims());
+        return Err(Error::invalid(text));
+    };
+    if sequences != batch {
+        return Err(Error::invalid(format_args!(
+            "page_table_desc: {sequences} sequences, but query_desc has {batch}"
+        )));
+    }
+    if table.layout() != Layout::Strided || !table.is_dense() || table.is_blocked() {
+        return Err(Error::invalid("page_table_desc: the rows must be dense"));
+    }
+    if page == 0 {
+        return Err(Error::invalid("key_desc: pages of 0 keys"));
+    }
+    Ok(pages)
+}
+
+fn check_types(p: &Parameters<'_>) -> Result<()> {
+    let full = |data_type: DataType| data_type.support() == Support::Full;
+    p.query.check_type("query_desc", "sdpa", full)?;
+    let same = |data_type| Some(data_type) == p.query.data_type();
+    p.key.check_type("key_desc", "sdpa with these queries", same)?;
+    p.value.check_type("value_desc", "sdpa with these queries", same)
+}
+
+/// An output or a gradient, with its layout.
+pub(super) fn checked_output(
+    desc: &MemoryDesc,
+    name: &str,
+    like: (&str, &MemoryDesc),
+    dims: [i64; 4],
+) -> Result<MemoryDesc> {
+    desc.check_type(name, "sdpa", |data_type| data_type.support() == Support::Full)?;
+    if desc.dims() != dims {
+        return Err(Error::invalid(format_args!(
+            "{name}: dimensions {:?} are not {dims:?}, which follow from the other tensors",
+            desc.dims()
+        )));
+    }
+    let desc = match desc.layout() {
+        Layout::Strided => desc.clone(),
+        _ if like.1.dims() == dims => desc.resolved_for(name, like)?,
+        _ => match desc.data_type() {
+            Some(data_type) => MemoryDesc::dense(&dims, data_type)?,
+            None => return Err(Error::invalid(format_args!("{name}: an empty descriptor"))),
+        },
+    };
+    desc.check_output(name)?;
+    Ok(desc)
+}
+
+fn check_mask(p: &Parameters<'_>, shape: &Shape) -> Result<()> {
+    let Some(mask) = p.mask else {
+        return match p.mask_type {
+            MaskType::Buffer => {
+                Err(Error::invalid("mask_desc: NULL, but mask_type is attn_mask_buffer"))
+            }
+            _ => Ok(()),
+        };
+    };
+    if p.mask_type == MaskType::Undef {
+        return Err(Error::invalid("mask_type: attn_mask_undef, but mask_desc is not NULL"));
+    }
+    let types =
+        |data_type: DataType| data_type.support() == Support::Full || data_type == DataType::U8;
+    mask.check_type("mask_desc", "the mask of sdpa", types)?;
+    let full = [shape.batch, shape.heads, shape.queries, shape.keys].map(|dim| dim as i64);
+    let dims = dims_of("mask_desc", mask)?;
+    if dims.iter().zip(&full).any(|(dim, all)| dim != all && *dim != 1) {
+        return Err(Error::invalid(format_args!(
+            "mask_desc: dimensions {dims:?} are neither 1 nor those of the scores, {full:?}"
+        )));
+    }
+    if mask.layout() != Layout::Strided {
+        return Err(Error::invalid("mask_desc: the layout must be given, not `any`"));
+    }
+    Ok(())
+}
+
+/// The number of keys before a query's own that it sees.
+fn checked_window(p: &Parameters<'_>) -> Result<Option<Window>> {
+    let (window, name) = (p.window, p.window_kind.name());
+    let least = match p.window_kind {
+        WindowKind::None => {
+            return match window {
+                0 => Ok(None),
+                _ => Err(Error::invalid(format_args!(
+                    "window: {window}, but window_kind is window_none"
+                ))),
+            };
+        }
+        WindowKind::WithSelf => 1,
+        WindowKind::BeforeSelf => 0,
+    };
+    if window < least {
+        let text = format_args!("window: {window} is below {least}, the least of window_{name}");
+        return Err(Error::invalid(text));
+    }
+    Ok(Some(Window { before: window - least, kind: p.window_kind, size: window }))
+}

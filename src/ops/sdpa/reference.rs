@@ -1,0 +1,338 @@
+//! The formula as plain loops over scalars, for any layout and types, with the bits of the vector implementations.
+
+use super::BLOCK;
+use super::arguments::Sequences;
+use super::forward::mean;
+use super::kernel::larger;
+use super::order::plain_product;
+use super::problem::Sdpa;
+use crate::error::Result;
+use crate::heap::{Counted, counted};
+use crate::primitive::{Arguments, Execution, Implementation, Padding, Variant};
+use crate::rows::plain_map;
+use crate::simd::{LANES, bf16_bits, math, read_scalar, write_scalar};
+use crate::tensor::{DataType, Offsets};
+use norm_sys as sys;
+use std::ops::Range;
+
+/// A tensor of four dimensions, of any layout.
+pub(super) struct Plain {
+    id: i32,
+    data_type: DataType,
+    offsets: Offsets,
+    /// Dimensions of 1 are shared by all indices.
+    shared: [bool; 4],
+}
+
+impl Plain {
+    pub(super) fn new(problem: &Sdpa, id: i32) -> Result<Option<Self>> {
+        let desc = problem.desc(id);
+        let Some(data_type) = desc.data_type() else { return Ok(None) };
+        let shared = [0, 1, 2, 3].map(|dim| desc.dims()[dim] == 1);
+        Ok(Some(Self { id, data_type, offsets: Offsets::of(desc)?, shared }))
+    }
+
+    fn place(&self, mut index: [usize; 4]) -> usize {
+        for (index, shared) in index.iter_mut().zip(self.shared) {
+            if shared {
+                *index = 0;
+            }
+        }
+        self.offsets.offset_of(&index.map(|index| index as i64))
+    }
+
+    /// # Safety
+    /// The arguments were checked.
+    pub(super) unsafe fn get(&self, arguments: &Arguments, index: [usize; 4]) -> f32 {
+        // SAFETY: guaranteed by the caller.
+        unsafe { read_scalar(self.data_type, arguments.get(self.id), self.place(index)) }
+    }
+
+    /// # Safety
+    /// As [`get`](Self::get), and no other thread writes the element.
+    pub(super) unsafe fn set(&self, arguments: &Arguments, index: [usize; 4], value: f32) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { write_scalar(self.data_type, arguments.get(self.id), self.place(index), value) }
+    }
+}
+
+/// Supports every problem.
+pub(super) fn make(
+    problem: &Sdpa,
+    variant: &'static Variant,
+) -> Result<Box<Counted<dyn Implementation>>> {
+    let tensor = |id| Plain::new(problem, id);
+    let required = |id| {
+        let empty = || crate::error::Error::invalid("a tensor is missing");
+        tensor(id)?.ok_or_else(empty)
+    };
+    Ok(counted(Reference {
+        variant,
+        problem: problem.try_clone()?,
+        queries: required(sys::NORM_ARG_QUERIES)?,
+        keys: required(sys::NORM_ARG_KEYS)?,
+        values: required(sys::NORM_ARG_VALUES)?,
+        dst: required(sys::NORM_ARG_DST)?,
+        mask: tensor(sys::NORM_ARG_ATTN_MASK)?,
+        padding: Padding::of(problem.desc(sys::NORM_ARG_DST))?,
+    })?)
+}
+
+struct Reference {
+    variant: &'static Variant,
+    problem: Sdpa,
+    queries: Plain,
+    keys: Plain,
+    values: Plain,
+    dst: Plain,
+    mask: Option<Plain>,
+    padding: Padding,
+}
+
+/// A query of a head of a sequence.
+#[derive(Clone, Copy)]
+struct Row {
+    sequence: usize,
+    head: usize,
+    query: usize,
+}
+
+/// The sums of a row: the largest score, the sums of weights, of weights of keys, and of weights times distances.
+#[derive(Clone, Copy)]
+struct Sums {
+    max: f32,
+    sum: f32,
+    keys: f32,
+    moment: f32,
+}
+
+impl Implementation for Reference {
+    fn variant(&self) -> &'static Variant {
+        self.variant
+    }
+
+    /// The values of a row, and the entropies of a head.
+    fn scratchpad_size(&self) -> usize {
+        let shape = &self.problem.shape;
+        (2 * shape.value_size + shape.queries) * size_of::<f32>()
+    }
+
+    fn execute(&self, execution: &Execution<'_>) -> usize {
+        let (shape, arguments) = (&self.problem.shape, execution.arguments);
+        let sequences = Sequences::new(&self.problem, arguments);
+        let room = execution.scratchpad.cast::<f32>();
+        // SAFETY: the execution's buffers were checked, the scratchpad has this room, and there is one thread.
+        unsafe {
+            self.padding.clear(arguments.get(sys::NORM_ARG_DST));
+            room.write_bytes(0, 2 * shape.value_size + shape.queries);
+            let sums = std::slice::from_raw_parts_mut(room, shape.value_size);
+            let block = room.add(shape.value_size);
+            let block = std::slice::from_raw_parts_mut(block, shape.value_size);
+            let entropies = room.add(2 * shape.value_size);
+            let entropies = std::slice::from_raw_parts_mut(entropies, shape.queries);
+            for sequence in 0..shape.batch {
+                for head in 0..shape.heads {
+                    for (query, entropy) in entropies.iter_mut().enumerate() {
+                        let row = Row { sequence, head, query };
+                        *entropy = self.row(arguments, &sequences, row, (sums, block));
+                    }
+                    let to = arguments.get(sys::NORM_ARG_ENTROPY).cast::<f32>();
+                    if !to.is_null() {
+                        let (queries, _) = sequences.lengths(sequence);
+                        let to = to.add(sequence * shape.heads + head);
+                        to.write_unaligned(mean(&entropies[..queries]));
+                    }
+                }
+            }
+        }
+        1
+    }
+}
+
+fn one(
+    f: fn(
+        crate::simd::lanes::Lanes<crate::simd::portable::Portable>,
+    ) -> crate::simd::lanes::Lanes<crate::simd::portable::Portable>,
+    x: f32,
+) -> f32 {
+    let mut value = [x];
+    plain_map(&mut value, f);
+    value[0]
+}
+
+/// The sum of 16 lanes, by halves.
+fn total(mut lanes: [f32; LANES]) -> f32 {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            lanes[lane] += lanes[lane + half];
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+impl Reference {
+    /// A number per head; `None` without the argument.
+    ///
+    /// # Safety
+    /// The arguments were checked.
+    unsafe fn of_head(arguments: &Arguments, id: i32, head: usize) -> Option<f32> {
+        let start = arguments.get(id).cast_const().cast::<f32>();
+        // SAFETY: guaranteed by the caller.
+        (!start.is_null()).then(|| unsafe { start.add(head).read_unaligned() })
+    }
+
+    /// A row of dst, with its logarithm. Returns its entropy.
+    ///
+    /// # Safety
+    /// The arguments were checked, and no other thread writes the row.
+    unsafe fn row(
+        &self,
+        arguments: &Arguments,
+        sequences: &Sequences,
+        row: Row,
+        (sums, block): (&mut [f32], &mut [f32]),
+    ) -> f32 {
+        let Self { problem, .. } = self;
+        let Row { sequence, head, query } = row;
+        sums.fill(0.0);
+        let mut all = Sums { max: f32::NEG_INFINITY, sum: 0.0, keys: 0.0, moment: 0.0 };
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let lengths = sequences.lengths(sequence);
+            if query < lengths.0 {
+                if let Some(sink) = Self::of_head(arguments, sys::NORM_ARG_SINKS, head) {
+                    all = Sums { max: sink, sum: 1.0, ..all };
+                }
+                let keys = problem.masking.keys(query, lengths);
+                for first in (keys.start / BLOCK * BLOCK..keys.end).step_by(BLOCK) {
+                    let keys = keys.start.max(first)..keys.end.min(first + BLOCK);
+                    self.block(arguments, sequences, (row, first, keys), (&mut all, sums, block));
+                }
+            }
+            let reciprocal = if all.sum == 0.0 { 0.0 } else { 1.0 / all.sum };
+            for (col, sum) in sums.iter().enumerate() {
+                self.dst.set(arguments, [sequence, head, query, col], (sum + 0.0) * reciprocal);
+            }
+            let log = one(math::log, all.sum);
+            let workspace = arguments.get(sys::NORM_ARG_WORKSPACE).cast::<f32>();
+            if !workspace.is_null() {
+                let shape = &problem.shape;
+                let at = (sequence * shape.heads + head) * shape.queries + query;
+                let logarithm = if all.sum == 0.0 { f32::NEG_INFINITY } else { all.max + log };
+                workspace.add(at).write_unaligned(logarithm);
+            }
+            if all.sum == 0.0 { 0.0 } else { all.keys.mul_add(log, -all.moment) / all.sum }
+        }
+    }
+
+    /// The score of a key that the query sees by its position.
+    ///
+    /// # Safety
+    /// As [`row`](Self::row).
+    unsafe fn score(
+        &self,
+        arguments: &Arguments,
+        sequences: &Sequences,
+        row: Row,
+        key: usize,
+    ) -> f32 {
+        let Self { problem, .. } = self;
+        let Row { sequence, head, query } = row;
+        let group = head / problem.shape.heads_of_group();
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let (page, place) = sequences.page_of(sequence, key);
+            let dot = plain_product::<false>(problem.is_bf16(), problem.shape.key_size, |d| {
+                let query = self.queries.get(arguments, [sequence, head, query, d]);
+                (query, self.keys.get(arguments, [page, group, d, place]))
+            });
+            let mut s = dot * problem.scoring.scale;
+            let cap = problem.scoring.soft_cap;
+            if cap > 0.0 {
+                s = one(math::tanh, s / cap) * cap;
+            }
+            if let Some(slope) = Self::of_head(arguments, sys::NORM_ARG_ALIBI_SLOPES, head) {
+                let position = problem.masking.position(query, sequences.lengths(sequence));
+                s += (key as i64).wrapping_sub(position) as i32 as f32 * slope;
+            }
+            let Some(mask) = &self.mask else { return s };
+            let value = mask.get(arguments, [sequence, head, query, key]);
+            match mask.data_type {
+                DataType::U8 if value == 0.0 => f32::NEG_INFINITY,
+                DataType::U8 => s,
+                _ => s + value,
+            }
+        }
+    }
+
+    /// Adds a block of keys to the sums of a row.
+    ///
+    /// # Safety
+    /// As [`row`](Self::row).
+    unsafe fn block(
+        &self,
+        arguments: &Arguments,
+        sequences: &Sequences,
+        (row, first, keys): (Row, usize, Range<usize>),
+        (all, sums, block): (&mut Sums, &mut [f32], &mut [f32]),
+    ) {
+        let (problem, shape) = (&self.problem, &self.problem.shape);
+        let group = row.head / shape.heads_of_group();
+        let mut weights = [f32::NEG_INFINITY; BLOCK];
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            for key in keys.clone() {
+                weights[key - first] = self.score(arguments, sequences, row, key);
+            }
+            let max = weights.iter().fold(f32::NEG_INFINITY, |max, s| larger(*s, max));
+            let from = if max == f32::NEG_INFINITY { 0.0 } else { max };
+            let (mut sum, mut moment) = ([0.0f32; LANES], [0.0f32; LANES]);
+            for (key, s) in weights.iter_mut().enumerate() {
+                let x = *s - from;
+                let p = one(math::weight, x);
+                sum[key % LANES] += p;
+                let bounded = if x < -30.0 { -30.0 } else { x };
+                moment[key % LANES] = p.mul_add(bounded, moment[key % LANES]);
+                *s = if problem.is_bf16() {
+                    f32::from_bits(u32::from(bf16_bits(p)) << 16)
+                } else {
+                    p
+                };
+            }
+            let found = Sums { max, sum: total(sum), keys: total(sum), moment: total(moment) };
+            if found.sum == 0.0 {
+                return;
+            }
+            let count = keys.end - first;
+            for (col, value) in block.iter_mut().enumerate() {
+                *value = plain_product::<true>(problem.is_bf16(), count, |key| {
+                    if weights[key] == 0.0 {
+                        return (0.0, 0.0);
+                    }
+                    let (page, place) = sequences.page_of(row.sequence, first + key);
+                    (weights[key], self.values.get(arguments, [page, group, place, col]))
+                });
+            }
+            join(all, &found, sums, block);
+        }
+    }
+}
+
+/// Joins a block with those before.
+fn join(all: &mut Sums, found: &Sums, sums: &mut [f32], block: &[f32]) {
+    let max = larger(all.max, found.max);
+    let factor = |state: &Sums| one(math::weight, state.max - max);
+    let (before, after) = (factor(all), factor(found));
+    let join = |a: f32, b: f32| b.mul_add(after, a * before);
+    let moment = |state: &Sums, factor: f32| match factor {
+        0.0 => 0.0,
+        _ => state.keys.mul_add(state.max - max, state.moment),
+    };
+    let moment = join(moment(all, before), moment(found, after));
+    for (sum, value) in sums.iter_mut().zip(block) {
+        *sum = join(*sum, *value);
+    }
+    *all = Sums { max, sum: join(all.sum, found.sum), keys: join(all.keys, found.keys), moment };
+}

@@ -1,0 +1,163 @@
+//! Where the rows of queries, keys, values and results lie.
+
+use super::arguments::Sequences;
+use super::problem::{Sdpa, Shape};
+use crate::error::{Error, Result};
+use crate::primitive::{ArgumentName, Arguments};
+use crate::rows::Grid;
+use crate::tensor::DataType;
+use std::ops::Range;
+
+/// A tensor of four dimensions as matrices, one per sequence and head.
+#[derive(Clone, Copy)]
+pub(super) struct Heads {
+    id: i32,
+    data_type: DataType,
+    sequence: usize,
+    head: usize,
+    /// The distances of rows (queries, keys) and of elements.
+    pub(super) row: usize,
+    pub(super) element: usize,
+    /// Elements of a row.
+    pub(super) size: usize,
+}
+
+impl Heads {
+    /// The matrices of an argument whose rows are dimension `rows`, or why they do not fit.
+    pub(super) fn new(problem: &Sdpa, id: i32, rows: usize) -> Result<Self> {
+        let desc = problem.desc(id);
+        if desc.is_blocked() {
+            let found = problem.arguments.iter().find(|argument| argument.id == id);
+            let name = found.map_or(ArgumentName::Tensor("a tensor"), |argument| argument.name);
+            let text = format_args!("the layout of {name} is cut into blocks");
+            return Err(Error::unimplemented(text));
+        }
+        let elements = 5 - rows;
+        let (dims, strides) = (desc.dims(), desc.strides());
+        // Dimensions of one element have no distance.
+        let stride = |dim: usize| if dims[dim] == 1 { 1 } else { strides[dim] as usize };
+        Ok(Self {
+            id,
+            data_type: desc.data_type().unwrap_or(DataType::F32),
+            sequence: strides[0] as usize,
+            head: strides[1] as usize,
+            row: stride(rows),
+            element: stride(elements),
+            size: dims[elements] as usize,
+        })
+    }
+
+    /// Rows of a head.
+    pub(super) fn grid(
+        &self,
+        arguments: &Arguments,
+        (sequence, head): (usize, usize),
+        rows: Range<usize>,
+    ) -> Grid {
+        let offset = sequence * self.sequence + head * self.head + rows.start * self.row;
+        Grid {
+            start: arguments.get(self.id).wrapping_add(offset * self.data_type.size()),
+            data_type: self.data_type,
+            rows: rows.len(),
+            row_step: self.row,
+            step: self.element,
+            cols: self.size,
+        }
+    }
+
+    /// Whether rows are dense f32, which kernels read where they are.
+    pub(super) fn is_direct(&self) -> bool {
+        self.data_type == DataType::F32 && self.element == 1
+    }
+}
+
+/// A part of the queries of a group: some queries of some of its heads. Rows are numbered by queries, then heads.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) sequence: usize,
+    pub(super) group: usize,
+    pub(super) heads: Range<usize>,
+    pub(super) queries: Range<usize>,
+}
+
+impl Part {
+    pub(super) fn rows(&self) -> usize {
+        self.heads.len() * self.queries.len()
+    }
+
+    /// The query and the head of a row.
+    pub(super) fn row(&self, row: usize) -> (usize, usize) {
+        (self.queries.start + row / self.heads.len(), self.heads.start + row % self.heads.len())
+    }
+}
+
+/// How the queries of a problem are cut into parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    shape: Shape,
+    /// Heads and queries of a part.
+    pub(super) heads: usize,
+    pub(super) queries: usize,
+    head_parts: usize,
+    query_parts: usize,
+}
+
+impl Parts {
+    /// Parts of up to about `rows` rows, and at least `least` of them if there are as many queries.
+    pub(super) fn new(shape: Shape, rows: usize, least: usize) -> Self {
+        let all = shape.heads_of_group().max(1);
+        let heads = all.min(rows);
+        let head_parts = all.div_ceil(heads);
+        let sets = (shape.batch * shape.groups * head_parts).max(1);
+        let fair = shape.queries.div_ceil(least.div_ceil(sets)).max(1);
+        let queries = (rows / heads).clamp(1, fair.max(1));
+        let query_parts = shape.queries.div_ceil(queries);
+        Self { shape, heads, queries, head_parts, query_parts }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.shape.batch * self.shape.groups * self.head_parts * self.query_parts
+    }
+
+    /// The most rows of a part.
+    pub(super) fn most_rows(&self) -> usize {
+        self.heads * self.queries.min(self.shape.queries)
+    }
+
+    /// A part. Later queries, which see more keys, come first.
+    pub(super) fn part(&self, number: usize) -> Part {
+        let sets = self.count() / self.query_parts;
+        let (set, from_end) = (number % sets, number / sets);
+        let (head_part, set) = (set % self.head_parts, set / self.head_parts);
+        let (group, sequence) = (set % self.shape.groups, set / self.shape.groups);
+        let all = self.shape.heads_of_group();
+        let first = group * all + head_part * self.heads;
+        let query = (self.query_parts - 1 - from_end) * self.queries;
+        Part {
+            sequence,
+            group,
+            heads: first..(first + self.heads).min((group + 1) * all),
+            queries: query..(query + self.queries).min(self.shape.queries),
+        }
+    }
+}
+
+/// Keys or values of a block, from `first` on, in runs that follow each other in memory.
+///
+/// # Safety
+/// The arguments were checked, and the keys are within the length of the sequence.
+pub(super) unsafe fn runs(
+    sequences: &Sequences,
+    sequence: usize,
+    keys: Range<usize>,
+    mut f: impl FnMut(usize, (usize, Range<usize>)),
+) {
+    let mut key = keys.start;
+    while key < keys.end {
+        // SAFETY: guaranteed by the caller.
+        let (page, place) = unsafe { sequences.page_of(sequence, key) };
+        let count = sequences.run_from(key).min(keys.end - key);
+        f(key - keys.start, (page, place..place + count));
+        key += count;
+    }
+}

@@ -1,0 +1,194 @@
+//! From dot products to scores, and from the scores of a block to weights.
+//!
+//! Each step is rounded to f32, in this order: times scale; `cap * tanh(s/cap)`; plus slope times distance; plus the mask. A
+//! key that is not seen has the score -Inf. The weight of a key is `exp(s - m)`, with m the largest score of the block, and 0
+//! below 2^-40. Weights are added in 16 lanes, key j in lane j mod 16.
+
+use super::BLOCK;
+use super::mask::MaskRow;
+use super::problem::Scoring;
+use crate::simd::lanes::Lanes;
+use crate::simd::{LANES, Simd, math};
+use std::ops::Range;
+
+/// A row of scores: a query of a head.
+#[derive(Clone)]
+pub(super) struct ScoreRow {
+    /// The keys that it sees by their positions.
+    pub(super) keys: Range<usize>,
+    /// Of the query.
+    pub(super) position: i64,
+    /// `None` without distances.
+    pub(super) slope: Option<f32>,
+    pub(super) mask: MaskRow,
+}
+
+/// What a row keeps of the blocks so far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
+    /// The largest score.
+    pub(super) max: f32,
+    /// The sum of `exp(s - max)`.
+    pub(super) sum: f32,
+    /// The same without a sink, and the sum of `exp(s - max) * (s - max)`.
+    pub(super) keys: f32,
+    pub(super) moment: f32,
+}
+
+impl State {
+    pub(super) const EMPTY: Self =
+        Self { max: f32::NEG_INFINITY, sum: 0.0, keys: 0.0, moment: 0.0 };
+
+    /// A sink is a block before all others.
+    pub(super) fn of_sink(sink: f32) -> Self {
+        Self { max: sink, sum: 1.0, ..Self::EMPTY }
+    }
+
+    /// Whether no key has been seen. NaN is seen.
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.sum == 0.0
+    }
+
+    /// The state after another block, whose weights and those so far are multiplied by these factors.
+    #[inline(always)]
+    pub(super) fn joined(&self, block: &Self, max: f32, [before, after]: [f32; 2]) -> Self {
+        let join = |a: f32, b: f32| b.mul_add(after, a * before);
+        // A moment is relative to the maximum.
+        let moved = |state: &Self, factor: f32| match factor {
+            0.0 => 0.0,
+            _ => state.keys.mul_add(state.max - max, state.moment),
+        };
+        Self {
+            max,
+            sum: join(self.sum, block.sum),
+            keys: join(self.keys, block.keys),
+            moment: join(moved(self, before), moved(block, after)),
+        }
+    }
+
+    /// The logarithm of the sum of `exp(s)`.
+    #[inline(always)]
+    pub(super) fn logarithm(&self, log: f32) -> f32 {
+        if self.is_empty() { f32::NEG_INFINITY } else { self.max + log }
+    }
+
+    /// The entropy of the weights of keys, with the logarithm of the sum.
+    #[inline(always)]
+    pub(super) fn entropy(&self, log: f32) -> f32 {
+        if self.is_empty() { 0.0 } else { (self.keys.mul_add(log, -self.moment)) / self.sum }
+    }
+}
+
+/// 0 to 15.
+pub(super) const LANE: [f32; LANES] =
+    [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
+
+/// Lane numbers as integers, whose bits are added to.
+const LANE_BITS: [f32; LANES] = {
+    let mut bits = [0.0; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        bits[lane] = f32::from_bits(lane as u32);
+        lane += 1;
+    }
+    bits
+};
+
+/// The sixteen scores of keys from `key` on, from their dot products; also the derivative of the soft cap.
+///
+/// # Safety
+/// The mask has the keys that the row sees, and the CPU supports the instruction set of `S`.
+#[inline(always)]
+pub(super) unsafe fn scores<S: Simd>(
+    scoring: &Scoring,
+    row: &ScoreRow,
+    key: usize,
+    dots: Lanes<S>,
+) -> (Lanes<S>, Option<Lanes<S>>) {
+    let mut s = dots * scoring.scale;
+    let mut slope = None;
+    if scoring.soft_cap > 0.0 {
+        let t = math::tanh(s / scoring.soft_cap);
+        s = t * scoring.soft_cap;
+        slope = Some(t.neg_mul_add(t, t.all(1.0)));
+    }
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if let Some(slope) = row.slope {
+            let first = (key as i64).wrapping_sub(row.position) as i32;
+            let distance = Lanes::<S>::load(LANE_BITS.as_ptr(), LANES);
+            let distance = distance.bits_add(f32::from_bits(first.cast_unsigned())).as_integer();
+            s = s + distance * slope;
+        }
+        let seen = row.keys.start.max(key)..row.keys.end.min(key + LANES);
+        if seen.is_empty() {
+            return (s.all(f32::NEG_INFINITY), slope);
+        }
+        s = row.mask.applied(key, seen.clone(), s);
+        if seen.len() < LANES {
+            let lane = Lanes::<S>::load(LANE.as_ptr(), LANES);
+            let (first, end) = ((seen.start - key) as f32, (seen.end - key) as f32);
+            s = lane.lt(first).select(f32::NEG_INFINITY, s);
+            s = lane.lt(end).select(s, f32::NEG_INFINITY);
+        }
+    }
+    (s, slope)
+}
+
+/// f32 rounded to bf16.
+///
+/// # Safety
+/// The CPU supports the instruction set of `S`.
+#[inline(always)]
+pub(super) unsafe fn as_bf16<S: Simd>(v: Lanes<S>) -> Lanes<S> {
+    // SAFETY: guaranteed by the caller.
+    unsafe { Lanes::new(S::from_bf16(S::to_bf16(v.vector()))) }
+}
+
+/// Turns the dot products of a row with the keys `first + within` of a block that begins at `first` into weights. The
+/// range begins and ends at multiples of 16. Weights are rounded to bf16 after they are added, if told so.
+///
+/// # Safety
+/// There are [`BLOCK`] values; otherwise as [`scores`].
+#[inline(always)]
+pub(super) unsafe fn weigh<S: Simd, const BF16: bool>(
+    scoring: &Scoring,
+    row: &ScoreRow,
+    (first, within): (usize, Range<usize>),
+    (values, moments): (*mut f32, bool),
+) -> State {
+    debug_assert!(within.end <= BLOCK);
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let zero = Lanes::<S>::new(S::splat(0.0));
+        let mut largest = zero.all(f32::NEG_INFINITY);
+        let mut at = within.start;
+        while at < within.end {
+            let dots = Lanes::<S>::load(values.add(at), LANES);
+            let (s, _) = scores(scoring, row, first + at, dots);
+            s.store(values.add(at), LANES);
+            largest = s.max(largest);
+            at += LANES;
+        }
+        let max = largest.largest();
+        // NaN is all that a row without a maximum can have.
+        let from = if max == f32::NEG_INFINITY { 0.0 } else { max };
+        let (mut sum, mut moment) = (zero, zero);
+        let mut at = within.start;
+        while at < within.end {
+            let x = Lanes::<S>::load(values.add(at), LANES) - from;
+            let p = math::weight(x);
+            sum = sum + p;
+            if moments {
+                moment = p.mul_add(x.all(-30.0).max(x), moment);
+            }
+            let p = if BF16 { as_bf16(p) } else { p };
+            p.store(values.add(at), LANES);
+            at += LANES;
+        }
+        let sum = sum.total();
+        let moment = if moments { moment.total() } else { 0.0 };
+        State { max, sum, keys: sum, moment }
+    }
+}

@@ -1,0 +1,45 @@
+//! Which keys a query sees by its position alone.
+
+use super::problem::WindowKind;
+use std::ops::Range;
+
+/// A sliding window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    /// Keys before the query's own.
+    pub(super) before: i64,
+    /// As the caller counts.
+    pub(super) kind: WindowKind,
+    pub(super) size: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Masking {
+    /// Also with a window.
+    pub(super) causal: bool,
+    /// The last query has the position of the last key.
+    pub(super) bottom_right: bool,
+    pub(super) window: Option<Window>,
+}
+
+impl Masking {
+    /// The position of a query of a sequence with numbers of queries and keys.
+    #[inline(always)]
+    pub(super) fn position(&self, query: usize, (queries, keys): (usize, usize)) -> i64 {
+        let offset = if self.bottom_right { keys as i64 - queries as i64 } else { 0 };
+        query as i64 + offset
+    }
+
+    /// The keys that a query sees.
+    #[inline(always)]
+    pub(super) fn keys(&self, query: usize, lengths: (usize, usize)) -> Range<usize> {
+        let position = self.position(query, lengths);
+        let all = lengths.1 as i64;
+        let end = if self.causal { (position + 1).clamp(0, all) } else { all };
+        let first = self.window.map_or(0, |window| position.saturating_sub(window.before));
+        first.clamp(0, end) as usize..end as usize
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! Matrices as f32 in a buffer: loaded from tensors of any type and strides, and stored to them, rounded.
+
+use super::pack::{Entry, Packing, entries};
+use crate::simd::Level;
+use crate::tensor::{DataType, RowMap};
+
+/// A matrix in a tensor.
+#[derive(Clone, Copy)]
+pub(crate) struct Grid {
+    /// The address of the first element.
+    pub(crate) start: *mut u8,
+    pub(crate) data_type: DataType,
+    pub(crate) rows: usize,
+    /// The distances of rows and of the elements of a row.
+    pub(crate) row_step: usize,
+    pub(crate) step: usize,
+    pub(crate) cols: usize,
+}
+
+/// The functions of a level.
+#[derive(Clone, Copy)]
+pub(crate) struct Grids {
+    pack: Entry,
+    unpack: Entry,
+}
+
+impl Grids {
+    pub(crate) fn new(level: Level) -> Self {
+        let (pack, unpack) = entries(level);
+        Self { pack, unpack }
+    }
+
+    /// Loads a matrix to rows of f32 at a distance.
+    ///
+    /// # Safety
+    /// The elements and the room exist, no other thread writes them, and the CPU supports the level.
+    pub(crate) unsafe fn load(&self, grid: &Grid, to: *mut f32, step: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { (self.pack)(&packing(grid, to, step), 0, grid.rows) };
+    }
+
+    /// Rounds rows of f32 to a matrix.
+    ///
+    /// # Safety
+    /// As [`load`](Self::load).
+    pub(crate) unsafe fn store(&self, grid: &Grid, from: *mut f32, step: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { (self.unpack)(&packing(grid, from, step), 0, grid.rows) };
+    }
+}
+
+fn packing(grid: &Grid, stage: *mut f32, stage_step: usize) -> Packing {
+    Packing {
+        tensor: grid.start,
+        data_type: grid.data_type,
+        rows: RowMap::every(grid.row_step),
+        step: grid.step,
+        cols: grid.cols,
+        stage: stage.cast(),
+        stage_type: DataType::F32,
+        stage_step,
+        streams: false,
+    }
+}
