@@ -42,7 +42,7 @@ fn unit(stream: Stream, fill: Fill, data_type: DataType, generator: &mut Generat
         (Stream::Queries, Fill::Random) => [1.0, 3.0, 20.0, 300.0][generator.below(4) as usize],
         // Some are so small that products of two bf16 are no normal numbers.
         (Stream::Keys | Stream::Values, Fill::Random) if data_type != DataType::F16 => {
-            if generator.below(16) == 0 { 1e-37 } else { 1.0 }
+            [1.0, 1e-37][usize::from(generator.below(16) == 0)]
         }
         _ => 1.0,
     }

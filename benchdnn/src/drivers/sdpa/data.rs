@@ -1,7 +1,7 @@
 //! The tensors of an attention, their data, and what the oracle expects.
 //!
 //! What no query sees is NaN: keys and values beyond lengths, after all positions, in spare pages,
-//! and queries beyond lengths.
+//! and queries beyond lengths. Keys that a mask hides by adding -Inf are numbers.
 
 use super::problem::SdpaProblem;
 use crate::check::Kind;
@@ -215,10 +215,11 @@ impl SdpaProblem {
     }
 
     /// Which keys of the tensor some query sees, as rows of B x G (or pages x G) and keys.
-    fn seen(&self, data: &Data) -> Vec<bool> {
+    fn seen(&self, data: &Data, with_added_mask: bool) -> Vec<bool> {
         let shape = self.shape();
         let none = Sequences { keys: (&[][..]).into(), values: (&[][..]).into() };
-        let attention = self.attention(data, &none);
+        let mut attention = self.attention(data, &none);
+        attention.mask = attention.mask.filter(|mask| mask.hides || with_added_mask);
         let (table, pages) = (data.get(NORM_ARG_PAGE_TABLE), self.pages());
         let dims = self.value_dims();
         let mut seen = vec![false; dims[0] * dims[1] * dims[2]];
@@ -242,7 +243,8 @@ impl SdpaProblem {
 
     /// Makes keys and values that no query sees NaN.
     fn hide(&self, data: &mut Data) {
-        let seen = self.seen(data);
+        // NaN and -Inf is NaN.
+        let seen = self.seen(data, false);
         let (dims, size) = (self.key_dims(), self.shape().values);
         let (head, keys) = (dims[2], dims[3]);
         data.change(NORM_ARG_KEYS, |values| {
@@ -252,6 +254,7 @@ impl SdpaProblem {
                 }
             }
         });
+        let seen = self.seen(data, true);
         data.change(NORM_ARG_VALUES, |values| {
             for (row, values) in values.chunks_mut(size.max(1)).enumerate() {
                 if !seen[row] {
@@ -289,7 +292,7 @@ impl SdpaProblem {
                 rows += 1;
             }
         }
-        let seen = self.seen(&data);
+        let seen = self.seen(&data, true);
         let backward_seen = seen.iter().filter(|seen| **seen).count();
         telling * 4 < rows || !self.direction.is_forward() && backward_seen * 4 < seen.len()
     }
