@@ -90,12 +90,12 @@ pub fn slopes(heads: usize) -> Vec<f64> {
     (0..heads).map(|h| DataType::F32.round(slope(h))).collect()
 }
 
-/// Lengths up to `most`: the first at least half of it, then all of it, then 0, then any.
+/// Lengths up to `most`: the first between half and all of it, then all, then 0, then any.
 pub fn lengths(stream: Stream, sequences: usize, most: usize) -> Vec<f64> {
     let mut generator = generator(stream, most);
     let one = |b: usize| {
         let any = generator.below(most as u64 + 1);
-        let half = most as u64 - generator.below(most as u64 / 2 + 1);
+        let half = most as u64 - generator.below(most as u64 / 2) - u64::from(most > 1);
         // Queries are all there where keys are not, and the other way round.
         let turn = if stream == Stream::KeyLengths { b % 5 } else { (b + 2) % 5 };
         (match turn {

@@ -36,7 +36,7 @@ impl Row {
         let max = scored.iter().fold(sink, |max, one| max.max(one.score));
         let mut row =
             Row { weights: Vec::new(), logarithm: f64::NEG_INFINITY, size: 0.0, dropped: 0.0 };
-        if max == f64::NEG_INFINITY {
+        if scored.is_empty() && sink == f64::NEG_INFINITY {
             return row;
         }
         let sum: f64 = scored.iter().map(|one| (one.score - max).exp()).sum();
