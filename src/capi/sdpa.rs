@@ -3,9 +3,10 @@
 use super::convert::prop_kind;
 use super::exported;
 use super::handle::Handle;
-use super::primitive_desc::create;
+use super::primitive_desc::{Descriptor, create};
 use crate::error::{Error, Result};
-use crate::ops::sdpa::{MaskType, Parameters, Sdpa, WindowKind};
+use crate::ops::sdpa::{Gradients, MaskType, Parameters, Sdpa, WindowKind};
+use crate::primitive::PropKind;
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::c_uint;
@@ -59,6 +60,60 @@ exported! {
                     mask: MemoryDesc::get_optional(mask_desc, "mask_desc")?,
                     page_table: MemoryDesc::get_optional(page_table_desc, "page_table_desc")?,
                     gradients: None,
+                    mask_type: mask_type(mask)?,
+                    window_kind: window_kind(kind_of_window)?,
+                    window,
+                    scale,
+                    soft_cap,
+                    flags,
+                    attr,
+                })
+            })
+        }
+    }
+}
+
+exported! {
+    /// Backward.
+    fn norm_sdpa_backward_primitive_desc_create(
+        primitive_desc: *mut sys::norm_primitive_desc_t,
+        engine: sys::norm_engine_t,
+        diff_query_desc: sys::const_norm_memory_desc_t,
+        diff_key_desc: sys::const_norm_memory_desc_t,
+        diff_value_desc: sys::const_norm_memory_desc_t,
+        diff_dst_desc: sys::const_norm_memory_desc_t,
+        query_desc: sys::const_norm_memory_desc_t,
+        key_desc: sys::const_norm_memory_desc_t,
+        value_desc: sys::const_norm_memory_desc_t,
+        dst_desc: sys::const_norm_memory_desc_t,
+        mask_desc: sys::const_norm_memory_desc_t,
+        mask: sys::norm_attn_mask_type_t,
+        kind_of_window: sys::norm_attn_window_t,
+        window: sys::norm_dim_t,
+        scale: f32,
+        soft_cap: f32,
+        flags: c_uint,
+        hint_fwd_pd: sys::const_norm_primitive_desc_t,
+        attr: sys::const_norm_primitive_attr_t,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            Descriptor::get_optional(hint_fwd_pd, "hint_fwd_pd")?;
+            create(primitive_desc, engine, attr, |attr| {
+                Sdpa::new(&Parameters {
+                    prop_kind: PropKind::Backward,
+                    query: MemoryDesc::get(query_desc, "query_desc")?,
+                    key: MemoryDesc::get(key_desc, "key_desc")?,
+                    value: MemoryDesc::get(value_desc, "value_desc")?,
+                    dst: MemoryDesc::get(dst_desc, "dst_desc")?,
+                    mask: MemoryDesc::get_optional(mask_desc, "mask_desc")?,
+                    page_table: None,
+                    gradients: Some(Gradients {
+                        query: MemoryDesc::get(diff_query_desc, "diff_query_desc")?,
+                        key: MemoryDesc::get(diff_key_desc, "diff_key_desc")?,
+                        value: MemoryDesc::get(diff_value_desc, "diff_value_desc")?,
+                        dst: MemoryDesc::get(diff_dst_desc, "diff_dst_desc")?,
+                    }),
                     mask_type: mask_type(mask)?,
                     window_kind: window_kind(kind_of_window)?,
                     window,

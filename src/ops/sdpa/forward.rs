@@ -1,19 +1,17 @@
 //! Forward: parts of the queries on threads, each against the blocks of keys that it sees.
 
-use super::arguments::Sequences;
+use super::inputs::{Bound, Inputs, Shared, floats};
 use super::kernel::{Block, Entry, FinishEntry, Finished, WEIGHTS};
-use super::mask::MaskRow;
 use super::order::{GROUP, Left, Right};
-use super::panels::{self, Panels};
+use super::panels::Panels;
 use super::problem::Sdpa;
-use super::rows::{Heads, Part, Parts, runs};
+use super::rows::{Heads, Part, Parts};
 use super::score::{ScoreRow, State};
 use super::{BLOCK, kernel};
-use crate::error::{Error, Result};
-use crate::primitive::{Arguments, Execution};
-use crate::rows::{Grid, Grids, Slots};
+use crate::error::Result;
+use crate::primitive::Execution;
+use crate::rows::Slots;
 use crate::simd::{LANES, Level};
-use crate::tensor::DataType;
 use crate::threads::{Length, default_threads, threads};
 use norm_sys as sys;
 use std::ops::Range;
@@ -24,27 +22,11 @@ const ROWS: usize = 96;
 const FEW_ROWS: usize = 16;
 /// The most rooms for threads.
 const MOST_ROOMS: usize = 64;
-/// Floats of a cache line; every buffer begins with one.
-const LINE: usize = 16;
-
-/// The distances of a mask, in elements; 0 where it is shared.
-#[derive(Clone, Copy)]
-struct MaskPlaces {
-    data_type: DataType,
-    strides: [usize; 4],
-}
-
 /// Forward at a level.
 pub(super) struct Forward {
-    problem: Sdpa,
-    queries: Heads,
-    keys: Heads,
-    values: Heads,
+    inputs: Inputs,
     dst: Heads,
-    mask: Option<MaskPlaces>,
     rooms: usize,
-    grids: Grids,
-    panels: panels::Entry,
     attend: Entry,
     finish: FinishEntry,
 }
@@ -63,24 +45,13 @@ struct Room {
     weights: *mut f32,
 }
 
-/// Floats of a type, in whole lines.
-const fn floats<T>(count: usize) -> usize {
-    (count * size_of::<T>()).div_ceil(4).next_multiple_of(LINE)
-}
-
 impl Forward {
     pub(super) fn new(problem: &Sdpa, level: Level) -> Result<Self> {
         let rooms = threads().max(default_threads()).min(MOST_ROOMS);
         Ok(Self {
-            problem: problem.try_clone()?,
-            queries: Heads::new(problem, sys::NORM_ARG_QUERIES, 2)?,
-            keys: Heads::new(problem, sys::NORM_ARG_KEYS, 3)?,
-            values: Heads::new(problem, sys::NORM_ARG_VALUES, 2)?,
+            inputs: Inputs::new(problem, level)?,
             dst: Heads::new(problem, sys::NORM_ARG_DST, 2)?,
-            mask: mask_places(problem)?,
             rooms,
-            grids: Grids::new(level),
-            panels: panels::entry(level),
             attend: kernel::entry(level, problem.is_bf16()),
             finish: kernel::finish_entry(level),
         })
@@ -89,7 +60,7 @@ impl Forward {
     /// The parts for a number of threads: a few for each.
     fn parts(&self, threads: usize) -> Parts {
         let least = if threads == 1 { 1 } else { 3 * threads };
-        Parts::new(self.problem.shape, ROWS, least)
+        Parts::new(self.inputs.problem.shape, ROWS, least)
     }
 
     fn most_rows(&self) -> usize {
@@ -97,12 +68,12 @@ impl Forward {
     }
 
     fn value_step(&self) -> usize {
-        self.problem.shape.value_size.next_multiple_of(LANES)
+        self.inputs.problem.shape.value_size.next_multiple_of(LANES)
     }
 
     /// Floats of the parts of a room.
     fn sizes(&self) -> [usize; 9] {
-        let (rows, size) = (self.most_rows(), self.problem.shape.key_size);
+        let (rows, size) = (self.most_rows(), self.inputs.problem.shape.key_size);
         let step = self.value_step();
         [
             floats::<f32>(rows * size),
@@ -118,12 +89,12 @@ impl Forward {
     }
 
     fn has_entropy(&self) -> bool {
-        self.problem.has(sys::norm_sdpa_entropy)
+        self.inputs.problem.has(sys::norm_sdpa_entropy)
     }
 
     /// Floats of the entropies of all rows.
     fn entropies(&self) -> usize {
-        let shape = &self.problem.shape;
+        let shape = &self.inputs.problem.shape;
         let rows = shape.batch * shape.heads * shape.queries;
         if self.has_entropy() { floats::<f32>(rows) } else { 0 }
     }
@@ -159,8 +130,7 @@ impl Forward {
     pub(super) fn execute(&self, execution: &Execution<'_>) -> usize {
         /// Multiplications that are worth a thread.
         const WORTH: usize = 1 << 18;
-        let shape = &self.problem.shape;
-        let sequences = Sequences::new(&self.problem, execution.arguments);
+        let shape = &self.inputs.problem.shape;
         let pairs = shape.batch * shape.heads * shape.queries * shape.keys.max(1);
         let work = pairs.saturating_mul(shape.key_size + shape.value_size);
         let width = execution.threads.count().min(self.rooms).min(work / WORTH).max(1);
@@ -170,7 +140,7 @@ impl Forward {
         let entropies = Shared(scratchpad.0);
         let start = Shared(scratchpad.0.wrapping_add(self.entropies()));
         let slots = Slots::new(rooms);
-        let job = Job { forward: self, arguments: execution.arguments, sequences };
+        let job = Job { forward: self, bound: Bound::new(&self.inputs, execution.arguments) };
         let threads = execution.run(parts.count(), rooms, Length::Long, &|number| {
             let slot = slots.take();
             let room = self.room(start.get(), slot.number());
@@ -184,84 +154,31 @@ impl Forward {
         }
         threads.max(1)
     }
-
-    /// The mask of a row.
-    fn mask_row(
-        &self,
-        arguments: &Arguments,
-        (sequence, head, query): (usize, usize, usize),
-    ) -> MaskRow {
-        let Some(MaskPlaces { data_type, strides }) = self.mask else { return MaskRow::NONE };
-        let offset = sequence * strides[0] + head * strides[1] + query * strides[2];
-        let start = arguments.get(sys::NORM_ARG_ATTN_MASK).cast_const();
-        let start = start.wrapping_add(offset * data_type.size());
-        MaskRow { start, data_type, shared: strides[3] == 0 }
-    }
-}
-
-fn mask_places(problem: &Sdpa) -> Result<Option<MaskPlaces>> {
-    let desc = problem.desc(sys::NORM_ARG_ATTN_MASK);
-    let Some(data_type) = desc.data_type() else { return Ok(None) };
-    let mut strides = [0; 4];
-    for (dim, stride) in strides.iter_mut().enumerate() {
-        *stride = if desc.dims()[dim] == 1 { 0 } else { desc.strides()[dim] as usize };
-    }
-    if desc.is_blocked() || strides[3] > 1 {
-        return Err(Error::unimplemented("the mask of a query is not dense"));
-    }
-    Ok(Some(MaskPlaces { data_type, strides }))
-}
-
-/// An address that threads share; each accesses a place of its own.
-struct Shared(*mut f32);
-
-// SAFETY: see above.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    fn get(&self) -> *mut f32 {
-        self.0
-    }
 }
 
 /// An execution.
 struct Job<'a> {
     forward: &'a Forward,
-    arguments: &'a Arguments,
-    sequences: Sequences,
+    bound: Bound<'a>,
 }
 
 impl Job<'_> {
-    /// A number per head; `None` without the argument.
-    ///
-    /// # Safety
-    /// The arguments were checked.
-    unsafe fn of_head(&self, id: i32, head: usize) -> Option<f32> {
-        let start = self.arguments.get(id).cast_const().cast::<f32>();
-        // SAFETY: guaranteed by the caller.
-        (!start.is_null()).then(|| unsafe { start.add(head).read_unaligned() })
-    }
-
     /// # Safety
     /// The arguments were checked, and the part and the room are this thread's.
     unsafe fn part(&self, part: &Part, room: &Room, entropies: *mut f32) {
         let Self { forward, .. } = self;
-        let problem = &forward.problem;
+        let problem = &forward.inputs.problem;
         let steps = (problem.shape.key_size, forward.value_step());
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let lengths = self.sequences.lengths(part.sequence);
+            let lengths = self.bound.sequences.lengths(part.sequence);
             let there = part.queries.start..part.queries.end.min(lengths.0).max(part.queries.start);
             let seen = Part { queries: there.clone(), ..part.clone() };
             let count = seen.rows();
             for row in 0..count {
                 let (query, head) = seen.row(row);
-                let keys = problem.masking.keys(query, lengths);
-                let slope = self.of_head(sys::NORM_ARG_ALIBI_SLOPES, head);
-                let position = problem.masking.position(query, lengths);
-                let mask = forward.mask_row(self.arguments, (part.sequence, head, query));
-                room.rows.add(row).write(ScoreRow { keys, position, slope, mask });
-                let sink = self.of_head(sys::NORM_ARG_SINKS, head);
+                room.rows.add(row).write(self.bound.score_row(part.sequence, head, query));
+                let sink = self.bound.of_head(sys::NORM_ARG_SINKS, head);
                 room.states.add(row).write(sink.map_or(State::EMPTY, State::of_sink));
             }
             self.load_queries(&seen, room.queries, steps.0);
@@ -286,9 +203,10 @@ impl Job<'_> {
         let heads = part.heads.len();
         for (at, head) in part.heads.clone().enumerate() {
             let place = (part.sequence, head);
-            let grid = self.forward.queries.grid(self.arguments, place, part.queries.clone());
+            let grid =
+                self.forward.inputs.queries.grid(self.bound.arguments, place, part.queries.clone());
             // SAFETY: guaranteed by the caller.
-            unsafe { self.forward.grids.load(&grid, to.add(at * step), heads * step) };
+            unsafe { self.forward.inputs.grids.load(&grid, to.add(at * step), heads * step) };
         }
     }
 
@@ -303,14 +221,16 @@ impl Job<'_> {
         rows: &[ScoreRow],
         (first, within): (usize, Range<usize>),
     ) {
-        let Forward { problem, attend, .. } = self.forward;
+        let Forward { inputs: Inputs { problem, keys: key_heads, .. }, attend, .. } = self.forward;
         let (size, step) = (problem.shape.key_size, self.forward.value_step());
         // Whole groups of keys.
         let start = first + (within.start - first) / GROUP * GROUP;
         let keys = start..within.end;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let panels = self.keys(part, room, keys.clone());
+            let place = (part.sequence, part.group);
+            let key_rows = self.bound.rows(key_heads, place, keys.clone(), (room.stage, size));
+            let panels = self.bound.panels_of_rows(key_rows, (keys.len(), size), room.keys);
             let values = self.values(part, room, keys.clone(), rows.len());
             attend(&Block {
                 scoring: problem.scoring,
@@ -334,86 +254,25 @@ impl Job<'_> {
         }
     }
 
-    /// The rows of f32 of keys or values: where they are, or on the stage. Returns the first and their distance.
-    ///
-    /// # Safety
-    /// As [`part`](Self::part).
-    unsafe fn rows_of(
-        &self,
-        heads: &Heads,
-        part: &Part,
-        keys: Range<usize>,
-        (stage, step): (*mut f32, usize),
-    ) -> (*const f32, usize) {
-        let place = |page| (page, part.group);
-        let whole = self.sequences.run_from(keys.start) >= keys.len();
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            if whole && heads.is_direct() {
-                let (page, at) = self.sequences.page_of(part.sequence, keys.start);
-                let grid = heads.grid(self.arguments, place(page), at..at + keys.len());
-                if grid.start.cast::<f32>().is_aligned() {
-                    return (grid.start.cast(), grid.row_step);
-                }
-            }
-            runs(&self.sequences, part.sequence, keys, |at, (page, rows)| {
-                let grid: Grid = heads.grid(self.arguments, place(page), rows);
-                self.forward.grids.load(&grid, stage.add(at * step), step);
-            });
-        }
-        (stage, step)
-    }
-
-    /// Panels of the keys of a range, which begins at a multiple of 16.
-    ///
-    /// # Safety
-    /// As [`part`](Self::part).
-    unsafe fn keys(&self, part: &Part, room: &Room, keys: Range<usize>) -> Right {
-        let size = self.forward.problem.shape.key_size;
-        let panel = size * LANES;
-        let count = keys.len();
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let (rows, step) = self.rows_of(&self.forward.keys, part, keys, (room.stage, size));
-            let panels = room.keys;
-            (self.forward.panels)(&Panels {
-                rows,
-                step,
-                count,
-                cols: size,
-                of_rows: true,
-                panels,
-                panel,
-            });
-        }
-        Right { start: room.keys, term: LANES, panel }
-    }
-
     /// Panels of the values of a range.
     ///
     /// # Safety
     /// As [`part`](Self::part).
     unsafe fn values(&self, part: &Part, room: &Room, keys: Range<usize>, rows: usize) -> Right {
-        let (size, step) = (self.forward.problem.shape.value_size, self.forward.value_step());
+        let inputs = &self.forward.inputs;
+        let (cols, stage_step) = (inputs.problem.shape.value_size, self.forward.value_step());
         let count = keys.len();
+        let (place, stage) = ((part.sequence, part.group), (room.stage, stage_step));
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let (start, distance) =
-                self.rows_of(&self.forward.values, part, keys, (room.stage, step));
-            if rows <= FEW_ROWS && size == step {
-                return Right { start, term: distance, panel: LANES };
+            let (rows_start, step) = self.bound.rows(&inputs.values, place, keys, stage);
+            if rows <= FEW_ROWS && cols == stage_step {
+                return Right { start: rows_start, term: step, panel: LANES };
             }
-            let panel = count * LANES;
-            (self.forward.panels)(&Panels {
-                rows: start,
-                step: distance,
-                count,
-                cols: size,
-                of_rows: false,
-                panels: room.values,
-                panel,
-            });
-            Right { start: room.values, term: LANES, panel }
+            let (panels, panel) = (room.values, count * LANES);
+            let rows = rows_start;
+            (inputs.panels)(&Panels { rows, step, count, cols, of_rows: false, panels, panel });
+            Right { start: panels, term: LANES, panel }
         }
     }
 
@@ -422,10 +281,10 @@ impl Job<'_> {
     unsafe fn finish(&self, part: &Part, room: &Room, entropies: *mut f32) {
         let forward = self.forward;
         let (step, heads, count) = (forward.value_step(), part.heads.len(), part.rows());
-        let shape = &forward.problem.shape;
+        let shape = &forward.inputs.problem.shape;
         let (logarithms, row_entropies) =
             (room.ends, room.ends.wrapping_add(floats::<f32>(forward.most_rows())));
-        let workspace = self.arguments.get(sys::NORM_ARG_WORKSPACE).cast::<f32>();
+        let workspace = self.bound.arguments.get(sys::NORM_ARG_WORKSPACE).cast::<f32>();
         // SAFETY: guaranteed by the caller.
         unsafe {
             (forward.finish)(&Finished {
@@ -438,8 +297,8 @@ impl Job<'_> {
             });
             for (at, head) in part.heads.clone().enumerate() {
                 let place = (part.sequence, head);
-                let grid = forward.dst.grid(self.arguments, place, part.queries.clone());
-                forward.grids.store(&grid, room.sums.add(at * step), heads * step);
+                let grid = forward.dst.grid(self.bound.arguments, place, part.queries.clone());
+                forward.inputs.grids.store(&grid, room.sums.add(at * step), heads * step);
             }
             for row in 0..count {
                 let (query, head) = part.row(row);
@@ -459,12 +318,12 @@ impl Job<'_> {
     /// # Safety
     /// The arguments were checked, and there is an entropy for each row.
     unsafe fn mean_entropies(&self, entropies: *const f32) {
-        let shape = &self.forward.problem.shape;
-        let to = self.arguments.get(sys::NORM_ARG_ENTROPY).cast::<f32>();
+        let shape = &self.forward.inputs.problem.shape;
+        let to = self.bound.arguments.get(sys::NORM_ARG_ENTROPY).cast::<f32>();
         for (at, sequence) in (0..shape.batch * shape.heads).map(|at| (at, at / shape.heads)) {
             // SAFETY: guaranteed by the caller.
             unsafe {
-                let (queries, _) = self.sequences.lengths(sequence);
+                let (queries, _) = self.bound.sequences.lengths(sequence);
                 let rows = std::slice::from_raw_parts(entropies.add(at * shape.queries), queries);
                 to.add(at).write_unaligned(mean(rows));
             }
@@ -483,11 +342,4 @@ fn range_of(rows: &[ScoreRow]) -> Range<usize> {
     let seen = || rows.iter().filter(|row| !row.keys.is_empty());
     let first = seen().map(|row| row.keys.start).min().unwrap_or(0);
     first..seen().map(|row| row.keys.end).max().unwrap_or(0)
-}
-
-impl Right {
-    /// Panels that begin with key `start` of a block, as if they began with its first.
-    fn from_block(self, start: usize) -> Self {
-        Self { start: self.start.wrapping_sub(start / LANES * self.panel), ..self }
-    }
 }

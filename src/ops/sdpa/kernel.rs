@@ -8,9 +8,9 @@
 //! ```
 
 use super::BLOCK;
-use super::order::{GROUP, Left, Right, Tile, careful_product, product};
+use super::order::{Left, Right, by_rows, by_vectors, careful_product, is_finite, product};
 use super::problem::Scoring;
-use super::score::{ScoreRow, State, weigh};
+use super::score::{ScoreRow, State, seen, weigh};
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Level, Simd, entry_points, math, unroll};
 use std::ops::Range;
@@ -46,47 +46,13 @@ pub(super) struct Block<'a> {
 /// Floats of the room for weights.
 pub(super) const WEIGHTS: usize = MOST_ROWS * BLOCK;
 
-/// Calls `$call::<.., C>` for vectors `$from..$to`, two at a time where there are registers for them.
-macro_rules! by_vectors {
-    ($S:ident, $range:expr, |$at:ident, $C:ident| $body:expr) => {{
-        let mut $at = $range.start;
-        if $S::MANY_REGISTERS {
-            while $at + 2 <= $range.end {
-                const $C: usize = 2;
-                $body;
-                $at += $C;
-            }
-        }
-        while $at < $range.end {
-            const $C: usize = 1;
-            $body;
-            $at += $C;
-        }
-    }};
-}
-
 impl Block<'_> {
-    /// The keys of the block, from its first on, that any of some rows sees, in whole groups and vectors.
-    #[inline(always)]
-    fn seen(&self, rows: &[ScoreRow]) -> Range<usize> {
-        let (mut first, mut end) = (BLOCK, 0);
-        for row in rows {
-            let from = row.keys.start.max(self.first);
-            let to = row.keys.end.min(self.first + self.count);
-            if from < to {
-                first = first.min(from - self.first);
-                end = end.max(to - self.first);
-            }
-        }
-        if first >= end { 0..0 } else { first / GROUP * GROUP..end.next_multiple_of(LANES) }
-    }
-
     /// # Safety
     /// As [`attend`], for `R` rows from `row` on.
     #[inline(always)]
     unsafe fn strip<S: Simd, const BF16: bool, const R: usize>(&self, row: usize) {
         let rows = &self.rows[row..row + R];
-        let seen = self.seen(rows);
+        let seen = seen(rows, self.first, self.count);
         if seen.is_empty() {
             return;
         }
@@ -108,14 +74,14 @@ impl Block<'_> {
             by_vectors!(S, 0..self.value_panels, |at, C| {
                 let values = self.values.from(at, seen.start);
                 let products = product::<S, BF16, R, C>(weights, values, count);
-                let is_finite = finite::<S, R, C>(&products);
+                let is_finite = is_finite::<S, R, C>(&products);
                 unroll!(to 8: r in R, {
                     unroll!(c in C, {
                         let sum = self.sums.add((row + r) * self.sum_step + (at + c) * LANES);
                         let added = if is_finite {
                             products[r][c]
                         } else {
-                            careful::<S, BF16>(weights.from(r, 0), values.from(c, 0), count)
+                            careful_product::<S, BF16>(weights.from(r, 0), values.from(c, 0), count)
                         };
                         let sums = Lanes::<S>::load(sum, LANES) * before[r];
                         Lanes::<S>::new(added).mul_add(after[r], sums).store(sum, LANES);
@@ -153,12 +119,8 @@ impl Block<'_> {
                 }
                 blocks[r] = block;
             }
-            let factors = |x: &mut [f32; LANES]| {
-                let weights = math::weight(Lanes::<S>::load(x.as_ptr(), LANES));
-                weights.store(x.as_mut_ptr(), LANES);
-            };
-            factors(&mut before);
-            factors(&mut after);
+            weights_of::<S>(&mut before);
+            weights_of::<S>(&mut after);
             for r in 0..rows.len() {
                 let state = &mut *self.states.add(row + r);
                 if !blocks[r].is_empty() {
@@ -171,37 +133,17 @@ impl Block<'_> {
     }
 }
 
-#[inline(always)]
-pub(super) fn larger(a: f32, b: f32) -> f32 {
-    if a > b { a } else { b }
-}
-
-/// Whether no value is NaN or infinite.
-///
 /// # Safety
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn finite<S: Simd, const R: usize, const C: usize>(tile: &Tile<S, R, C>) -> bool {
+unsafe fn weights_of<S: Simd>(x: &mut [f32; LANES]) {
     // SAFETY: guaranteed by the caller.
-    unsafe {
-        let mut sum = S::splat(0.0);
-        unroll!(to 8: r in R, {
-            unroll!(c in C, {
-                sum = S::fma(tile[r][c], S::splat(0.0), sum);
-            });
-        });
-        let sum = Lanes::<S>::new(sum);
-        sum.eq(0.0).select(0.0, sum.all(1.0)).largest() == 0.0
-    }
+    unsafe { math::weight(Lanes::<S>::load(x.as_ptr(), LANES)).store(x.as_mut_ptr(), LANES) };
 }
 
-/// # Safety
-/// As [`careful_product`].
-#[cold]
 #[inline(always)]
-unsafe fn careful<S: Simd, const BF16: bool>(a: Left, b: Right, count: usize) -> S::F32x16 {
-    // SAFETY: guaranteed by the caller.
-    unsafe { careful_product::<S, BF16>(a, b, count) }
+pub(super) fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
 }
 
 /// Adds a block to all rows.
@@ -210,29 +152,9 @@ unsafe fn careful<S: Simd, const BF16: bool>(a: Left, b: Right, count: usize) ->
 /// The matrices and masks exist, no other thread writes them, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn attend<S: Simd, const BF16: bool>(block: &Block<'_>) {
-    let count = block.rows.len();
-    let mut row = 0;
     // SAFETY: guaranteed by the caller.
     unsafe {
-        if S::MANY_REGISTERS {
-            while row + 8 <= count {
-                block.strip::<S, BF16, 8>(row);
-                row += 8;
-            }
-        } else if S::UNROLLS {
-            while row + 6 <= count {
-                block.strip::<S, BF16, 6>(row);
-                row += 6;
-            }
-        }
-        while S::UNROLLS && row + 4 <= count {
-            block.strip::<S, BF16, 4>(row);
-            row += 4;
-        }
-        while row < count {
-            block.strip::<S, BF16, 1>(row);
-            row += 1;
-        }
+        by_rows!(S, BF16, block.rows.len(), |row, R| block.strip::<S, BF16, R>(row));
     }
 }
 

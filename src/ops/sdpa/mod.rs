@@ -8,12 +8,17 @@
 //! numerics contract.
 
 mod arguments;
+mod backward;
 mod forward;
+mod gradient;
+mod inputs;
 mod kernel;
 mod mask;
 mod op;
 mod order;
 mod panels;
+mod plain;
+mod plain_backward;
 mod problem;
 mod reference;
 mod rows;

@@ -4,7 +4,8 @@
 //! ones, each from +0, added to each other and then to the sum. That is the order that x86 documents for its bf16 dot
 //! products of tiles, so they and fused multiply-adds give the same bits.
 
-use crate::simd::{Simd, unroll};
+use crate::simd::lanes::Lanes;
+use crate::simd::{LANES, Simd, unroll};
 
 /// The terms of a group of bf16.
 pub(super) const GROUP: usize = 32;
@@ -41,10 +42,17 @@ impl Right {
     }
 }
 
+impl Right {
+    /// Panels of keys that begin with key `start` of a block, as if they began with its first.
+    pub(super) fn from_block(self, start: usize) -> Self {
+        Self { start: self.start.wrapping_sub(start / LANES * self.panel), ..self }
+    }
+}
+
 /// `R` rows of `C` vectors.
 pub(super) type Tile<S, const R: usize, const C: usize> = [[<S as Simd>::F32x16; C]; R];
 
-/// The sums over `count` terms, each `every` terms.
+/// The sums over `count` terms of both operands.
 ///
 /// # Safety
 /// They exist, and the CPU supports the instruction set of `S`.
@@ -53,27 +61,67 @@ unsafe fn chain<S: Simd, const R: usize, const C: usize>(
     left: Left,
     right: Right,
     count: usize,
-    every: usize,
 ) -> Tile<S, R, C> {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sums = [[S::splat(0.0); C]; R];
-        let (mut a, mut b) = (left.start, right.start);
+        let (mut a, mut b) = (left, right);
         for _ in 0..count {
-            let mut vectors = [S::splat(0.0); C];
-            unroll!(c in C, {
-                vectors[c] = S::load(b.wrapping_add(c * right.panel));
-            });
-            unroll!(to 8: r in R, {
-                let x = S::splat(*a.wrapping_add(r * left.row));
-                unroll!(c in C, {
-                    sums[r][c] = S::fma(x, vectors[c], sums[r][c]);
-                });
-            });
-            a = a.wrapping_add(every * left.term);
-            b = b.wrapping_add(every * right.term);
+            add_term::<S, R, C>(&mut sums, a, b);
+            (a, b) = (a.from(0, 1), b.from(0, 1));
         }
         sums
+    }
+}
+
+/// The sums of the even and of the odd terms. Side by side there are as many independent sums as the multipliers need,
+/// with half the rows.
+///
+/// # Safety
+/// As [`chain`].
+#[inline(always)]
+unsafe fn chains<S: Simd, const R: usize, const C: usize>(
+    left: Left,
+    right: Right,
+    count: usize,
+) -> [Tile<S, R, C>; 2] {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut even = [[S::splat(0.0); C]; R];
+        let mut odd = even;
+        let (mut a, mut b) = (left, right);
+        for _ in 0..count / 2 {
+            add_term::<S, R, C>(&mut even, a, b);
+            add_term::<S, R, C>(&mut odd, a.from(0, 1), b.from(0, 1));
+            (a, b) = (a.from(0, 2), b.from(0, 2));
+        }
+        if count % 2 == 1 {
+            add_term::<S, R, C>(&mut even, a, b);
+        }
+        [even, odd]
+    }
+}
+
+/// # Safety
+/// As [`chain`], for the first term of both.
+#[inline(always)]
+unsafe fn add_term<S: Simd, const R: usize, const C: usize>(
+    sums: &mut Tile<S, R, C>,
+    left: Left,
+    right: Right,
+) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut vectors = [S::splat(0.0); C];
+        unroll!(c in C, {
+            vectors[c] = S::load(right.start.wrapping_add(c * right.panel));
+        });
+        unroll!(to 8: r in R, {
+            let x = S::splat(*left.start.wrapping_add(r * left.row));
+            unroll!(c in C, {
+                sums[r][c] = S::fma(x, vectors[c], sums[r][c]);
+            });
+        });
     }
 }
 
@@ -90,15 +138,14 @@ pub(super) unsafe fn product<S: Simd, const BF16: bool, const R: usize, const C:
     // SAFETY: guaranteed by the caller.
     unsafe {
         if !BF16 {
-            return chain::<S, R, C>(left, right, count, 1);
+            return chain::<S, R, C>(left, right, count);
         }
         let mut sums = [[S::splat(0.0); C]; R];
         let mut first = 0;
         while first < count {
             let terms = GROUP.min(count - first);
             let (a, b) = (left.from(0, first), right.from(0, first));
-            let even = chain::<S, R, C>(a, b, terms.div_ceil(2), 2);
-            let odd = chain::<S, R, C>(a.from(0, 1), b.from(0, 1), terms / 2, 2);
+            let [even, odd] = chains::<S, R, C>(a, b, terms);
             unroll!(to 8: r in R, {
                 unroll!(c in C, {
                     sums[r][c] = S::add(sums[r][c], S::add(even[r][c], odd[r][c]));
@@ -107,6 +154,91 @@ pub(super) unsafe fn product<S: Simd, const BF16: bool, const R: usize, const C:
             first += GROUP;
         }
         sums
+    }
+}
+
+/// The rows of a tile on an instruction set.
+pub(super) const fn rows_at_once<S: Simd, const BF16: bool>() -> usize {
+    match (S::UNROLLS, S::MANY_REGISTERS) {
+        (false, _) => 1,
+        (true, false) => {
+            if BF16 {
+                3
+            } else {
+                6
+            }
+        }
+        (true, true) => {
+            if BF16 {
+                4
+            } else {
+                8
+            }
+        }
+    }
+}
+
+/// Calls `$call` with a constant number of rows for all of `$count` rows, most at once.
+macro_rules! by_rows {
+    ($S:ident, $BF16:ident, $count:expr, |$at:ident, $R:ident| $body:expr) => {{
+        let (mut $at, count, most) = (0, $count, $crate::ops::sdpa::order::rows_at_once::<$S, $BF16>());
+        $crate::ops::sdpa::order::by_rows!(@ 8, most, count, |$at, $R| $body);
+        $crate::ops::sdpa::order::by_rows!(@ 6, most, count, |$at, $R| $body);
+        $crate::ops::sdpa::order::by_rows!(@ 4, most, count, |$at, $R| $body);
+        $crate::ops::sdpa::order::by_rows!(@ 3, most, count, |$at, $R| $body);
+        $crate::ops::sdpa::order::by_rows!(@ 1, most, count, |$at, $R| $body);
+    }};
+    (@ $rows:literal, $most:ident, $count:ident, |$at:ident, $R:ident| $body:expr) => {
+        if $rows <= $most && ($rows == $most || $rows == 4 || $rows == 1) {
+            while $at + $rows <= $count {
+                const $R: usize = $rows;
+                $body;
+                $at += $R;
+            }
+        }
+    };
+}
+pub(super) use by_rows;
+
+/// Calls `$body` for vectors `$range`, two at a time where there are registers for them.
+macro_rules! by_vectors {
+    ($S:ident, $range:expr, |$at:ident, $C:ident| $body:expr) => {{
+        let range = $range;
+        let mut $at = range.start;
+        if $S::MANY_REGISTERS {
+            while $at + 2 <= range.end {
+                const $C: usize = 2;
+                $body;
+                $at += $C;
+            }
+        }
+        while $at < range.end {
+            const $C: usize = 1;
+            $body;
+            $at += $C;
+        }
+    }};
+}
+pub(super) use by_vectors;
+
+/// Whether no value of a tile is NaN or infinite.
+///
+/// # Safety
+/// The CPU supports the instruction set of `S`.
+#[inline(always)]
+pub(super) unsafe fn is_finite<S: Simd, const R: usize, const C: usize>(
+    tile: &Tile<S, R, C>,
+) -> bool {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut sum = S::splat(0.0);
+        unroll!(to 8: r in R, {
+            unroll!(c in C, {
+                sum = S::fma(tile[r][c], S::splat(0.0), sum);
+            });
+        });
+        let sum = Lanes::<S>::new(sum);
+        sum.eq(0.0).select(0.0, sum.all(1.0)).largest() == 0.0
     }
 }
 

@@ -1,100 +1,42 @@
 //! The formula as plain loops over scalars, for any layout and types, with the bits of the vector implementations.
 
-use super::BLOCK;
 use super::arguments::Sequences;
 use super::forward::mean;
 use super::kernel::larger;
 use super::order::plain_product;
+use super::plain::{Plain, PlainScores, Row, of_head, one, rounded};
 use super::problem::Sdpa;
+use super::{BLOCK, plain_backward};
 use crate::error::Result;
 use crate::heap::{Counted, counted};
 use crate::primitive::{Arguments, Execution, Implementation, Padding, Variant};
-use crate::rows::plain_map;
-use crate::simd::{LANES, bf16_bits, math, read_scalar, write_scalar};
-use crate::tensor::{DataType, Offsets};
+use crate::simd::{LANES, math};
 use norm_sys as sys;
 use std::ops::Range;
-
-/// A tensor of four dimensions, of any layout.
-pub(super) struct Plain {
-    id: i32,
-    data_type: DataType,
-    offsets: Offsets,
-    /// Dimensions of 1 are shared by all indices.
-    shared: [bool; 4],
-}
-
-impl Plain {
-    pub(super) fn new(problem: &Sdpa, id: i32) -> Result<Option<Self>> {
-        let desc = problem.desc(id);
-        let Some(data_type) = desc.data_type() else { return Ok(None) };
-        let shared = [0, 1, 2, 3].map(|dim| desc.dims()[dim] == 1);
-        Ok(Some(Self { id, data_type, offsets: Offsets::of(desc)?, shared }))
-    }
-
-    fn place(&self, mut index: [usize; 4]) -> usize {
-        for (index, shared) in index.iter_mut().zip(self.shared) {
-            if shared {
-                *index = 0;
-            }
-        }
-        self.offsets.offset_of(&index.map(|index| index as i64))
-    }
-
-    /// # Safety
-    /// The arguments were checked.
-    pub(super) unsafe fn get(&self, arguments: &Arguments, index: [usize; 4]) -> f32 {
-        // SAFETY: guaranteed by the caller.
-        unsafe { read_scalar(self.data_type, arguments.get(self.id), self.place(index)) }
-    }
-
-    /// # Safety
-    /// As [`get`](Self::get), and no other thread writes the element.
-    pub(super) unsafe fn set(&self, arguments: &Arguments, index: [usize; 4], value: f32) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { write_scalar(self.data_type, arguments.get(self.id), self.place(index), value) }
-    }
-}
 
 /// Supports every problem.
 pub(super) fn make(
     problem: &Sdpa,
     variant: &'static Variant,
 ) -> Result<Box<Counted<dyn Implementation>>> {
-    let tensor = |id| Plain::new(problem, id);
-    let required = |id| {
-        let empty = || crate::error::Error::invalid("a tensor is missing");
-        tensor(id)?.ok_or_else(empty)
-    };
+    if !problem.prop_kind.is_forward() {
+        return plain_backward::make(problem, variant);
+    }
     Ok(counted(Reference {
         variant,
-        problem: problem.try_clone()?,
-        queries: required(sys::NORM_ARG_QUERIES)?,
-        keys: required(sys::NORM_ARG_KEYS)?,
-        values: required(sys::NORM_ARG_VALUES)?,
-        dst: required(sys::NORM_ARG_DST)?,
-        mask: tensor(sys::NORM_ARG_ATTN_MASK)?,
+        scores: PlainScores::new(problem)?,
+        values: Plain::required(problem, sys::NORM_ARG_VALUES)?,
+        dst: Plain::required(problem, sys::NORM_ARG_DST)?,
         padding: Padding::of(problem.desc(sys::NORM_ARG_DST))?,
     })?)
 }
 
 struct Reference {
     variant: &'static Variant,
-    problem: Sdpa,
-    queries: Plain,
-    keys: Plain,
+    scores: PlainScores,
     values: Plain,
     dst: Plain,
-    mask: Option<Plain>,
     padding: Padding,
-}
-
-/// A query of a head of a sequence.
-#[derive(Clone, Copy)]
-struct Row {
-    sequence: usize,
-    head: usize,
-    query: usize,
 }
 
 /// The sums of a row: the largest score, the sums of weights, of weights of keys, and of weights times distances.
@@ -113,13 +55,13 @@ impl Implementation for Reference {
 
     /// The values of a row, and the entropies of a head.
     fn scratchpad_size(&self) -> usize {
-        let shape = &self.problem.shape;
+        let shape = &self.scores.problem.shape;
         (2 * shape.value_size + shape.queries) * size_of::<f32>()
     }
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
-        let (shape, arguments) = (&self.problem.shape, execution.arguments);
-        let sequences = Sequences::new(&self.problem, arguments);
+        let (shape, arguments) = (&self.scores.problem.shape, execution.arguments);
+        let sequences = Sequences::new(&self.scores.problem, arguments);
         let room = execution.scratchpad.cast::<f32>();
         // SAFETY: the execution's buffers were checked, the scratchpad has this room, and there is one thread.
         unsafe {
@@ -149,17 +91,6 @@ impl Implementation for Reference {
     }
 }
 
-fn one(
-    f: fn(
-        crate::simd::lanes::Lanes<crate::simd::portable::Portable>,
-    ) -> crate::simd::lanes::Lanes<crate::simd::portable::Portable>,
-    x: f32,
-) -> f32 {
-    let mut value = [x];
-    plain_map(&mut value, f);
-    value[0]
-}
-
 /// The sum of 16 lanes, by halves.
 fn total(mut lanes: [f32; LANES]) -> f32 {
     let mut half = LANES / 2;
@@ -173,16 +104,6 @@ fn total(mut lanes: [f32; LANES]) -> f32 {
 }
 
 impl Reference {
-    /// A number per head; `None` without the argument.
-    ///
-    /// # Safety
-    /// The arguments were checked.
-    unsafe fn of_head(arguments: &Arguments, id: i32, head: usize) -> Option<f32> {
-        let start = arguments.get(id).cast_const().cast::<f32>();
-        // SAFETY: guaranteed by the caller.
-        (!start.is_null()).then(|| unsafe { start.add(head).read_unaligned() })
-    }
-
     /// A row of dst, with its logarithm. Returns its entropy.
     ///
     /// # Safety
@@ -194,7 +115,7 @@ impl Reference {
         row: Row,
         (sums, block): (&mut [f32], &mut [f32]),
     ) -> f32 {
-        let Self { problem, .. } = self;
+        let problem = &self.scores.problem;
         let Row { sequence, head, query } = row;
         sums.fill(0.0);
         let mut all = Sums { max: f32::NEG_INFINITY, sum: 0.0, keys: 0.0, moment: 0.0 };
@@ -202,7 +123,7 @@ impl Reference {
         unsafe {
             let lengths = sequences.lengths(sequence);
             if query < lengths.0 {
-                if let Some(sink) = Self::of_head(arguments, sys::NORM_ARG_SINKS, head) {
+                if let Some(sink) = of_head(arguments, sys::NORM_ARG_SINKS, head) {
                     all = Sums { max: sink, sum: 1.0, ..all };
                 }
                 let keys = problem.masking.keys(query, lengths);
@@ -227,46 +148,6 @@ impl Reference {
         }
     }
 
-    /// The score of a key that the query sees by its position.
-    ///
-    /// # Safety
-    /// As [`row`](Self::row).
-    unsafe fn score(
-        &self,
-        arguments: &Arguments,
-        sequences: &Sequences,
-        row: Row,
-        key: usize,
-    ) -> f32 {
-        let Self { problem, .. } = self;
-        let Row { sequence, head, query } = row;
-        let group = head / problem.shape.heads_of_group();
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let (page, place) = sequences.page_of(sequence, key);
-            let dot = plain_product::<false>(problem.is_bf16(), problem.shape.key_size, |d| {
-                let query = self.queries.get(arguments, [sequence, head, query, d]);
-                (query, self.keys.get(arguments, [page, group, d, place]))
-            });
-            let mut s = dot * problem.scoring.scale;
-            let cap = problem.scoring.soft_cap;
-            if cap > 0.0 {
-                s = one(math::tanh, s / cap) * cap;
-            }
-            if let Some(slope) = Self::of_head(arguments, sys::NORM_ARG_ALIBI_SLOPES, head) {
-                let position = problem.masking.position(query, sequences.lengths(sequence));
-                s += (key as i64).wrapping_sub(position) as i32 as f32 * slope;
-            }
-            let Some(mask) = &self.mask else { return s };
-            let value = mask.get(arguments, [sequence, head, query, key]);
-            match mask.data_type {
-                DataType::U8 if value == 0.0 => f32::NEG_INFINITY,
-                DataType::U8 => s,
-                _ => s + value,
-            }
-        }
-    }
-
     /// Adds a block of keys to the sums of a row.
     ///
     /// # Safety
@@ -278,13 +159,13 @@ impl Reference {
         (row, first, keys): (Row, usize, Range<usize>),
         (all, sums, block): (&mut Sums, &mut [f32], &mut [f32]),
     ) {
-        let (problem, shape) = (&self.problem, &self.problem.shape);
+        let (problem, shape) = (&self.scores.problem, &self.scores.problem.shape);
         let group = row.head / shape.heads_of_group();
         let mut weights = [f32::NEG_INFINITY; BLOCK];
         // SAFETY: guaranteed by the caller.
         unsafe {
             for key in keys.clone() {
-                weights[key - first] = self.score(arguments, sequences, row, key);
+                (weights[key - first], _) = self.scores.score(arguments, sequences, row, key);
             }
             let max = weights.iter().fold(f32::NEG_INFINITY, |max, s| larger(*s, max));
             let from = if max == f32::NEG_INFINITY { 0.0 } else { max };
@@ -295,11 +176,7 @@ impl Reference {
                 sum[key % LANES] += p;
                 let bounded = if x < -30.0 { -30.0 } else { x };
                 moment[key % LANES] = p.mul_add(bounded, moment[key % LANES]);
-                *s = if problem.is_bf16() {
-                    f32::from_bits(u32::from(bf16_bits(p)) << 16)
-                } else {
-                    p
-                };
+                *s = rounded(problem.is_bf16(), p);
             }
             let found = Sums { max, sum: total(sum), keys: total(sum), moment: total(moment) };
             if found.sum == 0.0 {

@@ -6,6 +6,7 @@
 
 use super::BLOCK;
 use super::mask::MaskRow;
+use super::order::GROUP;
 use super::problem::Scoring;
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Simd, math};
@@ -21,6 +22,21 @@ pub(super) struct ScoreRow {
     /// `None` without distances.
     pub(super) slope: Option<f32>,
     pub(super) mask: MaskRow,
+}
+
+/// The keys of a block that any of some rows sees, in whole groups and vectors.
+#[inline(always)]
+pub(super) fn seen(rows: &[ScoreRow], first_key: usize, count: usize) -> Range<usize> {
+    let (mut first, mut end) = (BLOCK, 0);
+    for row in rows {
+        let from = row.keys.start.max(first_key);
+        let to = row.keys.end.min(first_key + count);
+        if from < to {
+            first = first.min(from - first_key);
+            end = end.max(to - first_key);
+        }
+    }
+    if first >= end { 0..0 } else { first / GROUP * GROUP..end.next_multiple_of(LANES) }
 }
 
 /// What a row keeps of the blocks so far.

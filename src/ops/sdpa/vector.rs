@@ -1,5 +1,6 @@
 //! The vector implementations.
 
+use super::backward::Backward;
 use super::forward::Forward;
 use super::problem::Sdpa;
 use crate::error::Result;
@@ -13,12 +14,23 @@ pub(super) fn make(
     variant: &'static Variant,
     level: Level,
 ) -> Result<Box<Counted<dyn Implementation>>> {
-    Ok(counted(Vectorized { variant, forward: Forward::new(problem, level)? })?)
+    let direction = if problem.prop_kind.is_forward() {
+        Direction::Forward(Forward::new(problem, level)?)
+    } else {
+        Direction::Backward(Backward::new(problem, level)?)
+    };
+    Ok(counted(Vectorized { variant, direction })?)
+}
+
+#[allow(clippy::large_enum_variant, reason = "there is one in an allocation of its own")]
+enum Direction {
+    Forward(Forward),
+    Backward(Backward),
 }
 
 struct Vectorized {
     variant: &'static Variant,
-    forward: Forward,
+    direction: Direction,
 }
 
 impl Implementation for Vectorized {
@@ -27,10 +39,16 @@ impl Implementation for Vectorized {
     }
 
     fn scratchpad_size(&self) -> usize {
-        self.forward.scratchpad_size()
+        match &self.direction {
+            Direction::Forward(forward) => forward.scratchpad_size(),
+            Direction::Backward(backward) => backward.scratchpad_size(),
+        }
     }
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
-        self.forward.execute(execution)
+        match &self.direction {
+            Direction::Forward(forward) => forward.execute(execution),
+            Direction::Backward(backward) => backward.execute(execution),
+        }
     }
 }

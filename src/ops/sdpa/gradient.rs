@@ -1,0 +1,328 @@
+//! A block of queries against a block of keys, backward.
+//!
+//! ```text
+//! p = exp(s - logarithm);  dS = p * (diff_dst . v - delta) * slope of the soft cap
+//! diff_q += dS K;  diff_v += P^T diff_dst;  diff_k += dS^T Q
+//! ```
+
+use super::BLOCK;
+use super::order::{Left, Right, by_rows, by_vectors, careful_product, is_finite, product};
+use super::problem::Scoring;
+use super::score::{ScoreRow, as_bf16, scores, seen};
+use crate::simd::lanes::Lanes;
+use crate::simd::{Fold, LANES, Level, Simd, Terms, entry_points, fold, math, unroll};
+
+/// Queries of a block.
+pub(super) const QUERIES: usize = 64;
+/// The distance of rows of weights, in floats: a block, and a line so that a column's elements are in different sets of a cache.
+pub(super) const STEP: usize = BLOCK + LANES;
+
+/// A matrix of f32 rows.
+#[derive(Clone, Copy)]
+pub(super) struct Matrix {
+    pub(super) start: *mut f32,
+    pub(super) step: usize,
+}
+
+impl Matrix {
+    #[inline(always)]
+    fn at(self, row: usize, col: usize) -> *mut f32 {
+        self.start.wrapping_add(row * self.step + col)
+    }
+
+    /// The rows as left operands.
+    #[inline(always)]
+    fn left(self) -> Left {
+        Left { start: self.start, row: self.step, term: 1 }
+    }
+
+    /// The columns as left operands.
+    #[inline(always)]
+    fn columns(self) -> Left {
+        Left { start: self.start, row: 1, term: self.step }
+    }
+
+    /// Rows as terms.
+    #[inline(always)]
+    fn right(self) -> Right {
+        Right { start: self.start, term: self.step, panel: LANES }
+    }
+}
+
+/// Queries against keys. Matrices have whole vectors.
+pub(super) struct Pairs<'a> {
+    pub(super) scoring: Scoring,
+    pub(super) rows: &'a [ScoreRow],
+    pub(super) logarithms: *const f32,
+    pub(super) deltas: *const f32,
+    pub(super) queries: Matrix,
+    pub(super) diff_dst: Matrix,
+    pub(super) key_size: usize,
+    pub(super) value_size: usize,
+    /// The number of the block's first key, and of its keys.
+    pub(super) first: usize,
+    pub(super) count: usize,
+    /// Panels of keys and of values, a vector per element; and the rows of keys.
+    pub(super) keys: Right,
+    pub(super) values: Right,
+    pub(super) key_rows: Matrix,
+    /// Room for the weights and dS.
+    pub(super) weights: Matrix,
+    pub(super) diff_scores: Matrix,
+    /// The sums of gradients, those of keys and values from the first of the block on.
+    pub(super) diff_queries: Matrix,
+    pub(super) diff_keys: Matrix,
+    pub(super) diff_values: Matrix,
+}
+
+impl Pairs<'_> {
+    /// The dot products of rows with keys and of their gradients with values.
+    ///
+    /// # Safety
+    /// As [`differentiate`], for `R` rows from `row` on.
+    #[inline(always)]
+    unsafe fn dots<S: Simd, const BF16: bool, const R: usize>(&self, row: usize) {
+        let seen = seen(&self.rows[row..row + R], self.first, self.count);
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let operands = [
+                (self.queries, self.keys, self.key_size, self.weights),
+                (self.diff_dst, self.values, self.value_size, self.diff_scores),
+            ];
+            for (rows, panels, size, to) in operands {
+                by_vectors!(S, seen.start / LANES..seen.end / LANES, |at, C| {
+                    let (left, right) = (rows.left().from(row, 0), panels.from(at, 0));
+                    let dots = product::<S, BF16, R, C>(left, right, size);
+                    unroll!(to 8: r in R, {
+                        unroll!(c in C, {
+                            S::store(to.at(row + r, (at + c) * LANES), dots[r][c]);
+                        });
+                    });
+                });
+            }
+        }
+    }
+
+    /// Turns the dot products of a row into weights and dS. Both are 0 for keys that it does not see.
+    ///
+    /// # Safety
+    /// As [`differentiate`].
+    #[inline(always)]
+    unsafe fn weigh<S: Simd, const BF16: bool>(&self, row: usize) {
+        let of_row = &self.rows[row];
+        let own = seen(std::slice::from_ref(of_row), self.first, self.count);
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let (logarithm, delta) = (*self.logarithms.add(row), *self.deltas.add(row));
+            let zero = Lanes::<S>::new(S::splat(0.0));
+            let mut at = 0;
+            while at < self.count {
+                let (weights, diff) = (self.weights.at(row, at), self.diff_scores.at(row, at));
+                if !own.contains(&at) {
+                    zero.store(weights, LANES);
+                    zero.store(diff, LANES);
+                    at += LANES;
+                    continue;
+                }
+                let dots = Lanes::<S>::load(weights, LANES);
+                let (s, slope) = scores(&self.scoring, of_row, self.first + at, dots);
+                let p = math::weight(s - logarithm);
+                // A key that is not seen is nothing, whatever its value is.
+                let p = s.eq(f32::NEG_INFINITY).select(0.0, p);
+                let mut ds = p * (Lanes::<S>::load(diff, LANES) - delta);
+                if let Some(slope) = slope {
+                    ds = ds * slope;
+                }
+                let ds = p.eq(0.0).select(0.0, ds);
+                let [p, ds] = if BF16 { [as_bf16(p), as_bf16(ds)] } else { [p, ds] };
+                p.store(weights, LANES);
+                ds.store(diff, LANES);
+                at += LANES;
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`differentiate`], for `R` rows from `row` on.
+    #[inline(always)]
+    unsafe fn add_diff_queries<S: Simd, const BF16: bool, const R: usize>(&self, row: usize) {
+        let seen = seen(&self.rows[row..row + R], self.first, self.count);
+        let count = seen.end.min(self.count).saturating_sub(seen.start);
+        let to = Matrix { start: self.diff_queries.at(row, 0), ..self.diff_queries };
+        let left = self.diff_scores.left().from(row, seen.start);
+        let right = self.key_rows.right().from(0, seen.start);
+        // SAFETY: guaranteed by the caller.
+        unsafe { Self::add::<S, BF16, R>(left, right, (count, self.key_size), to) };
+    }
+
+    /// Adds products to `R` rows of sums.
+    ///
+    /// # Safety
+    /// As [`differentiate`].
+    #[inline(always)]
+    unsafe fn add<S: Simd, const BF16: bool, const R: usize>(
+        left: Left,
+        right: Right,
+        (count, size): (usize, usize),
+        to: Matrix,
+    ) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            by_vectors!(S, 0..size.div_ceil(LANES), |at, C| {
+                let right = right.from(at, 0);
+                let products = product::<S, BF16, R, C>(left, right, count);
+                let is_finite = is_finite::<S, R, C>(&products);
+                unroll!(to 8: r in R, {
+                    unroll!(c in C, {
+                        let sum = to.at(r, (at + c) * LANES);
+                        let added = if is_finite {
+                            products[r][c]
+                        } else {
+                            careful_product::<S, BF16>(left.from(r, 0), right.from(c, 0), count)
+                        };
+                        S::store(sum, S::add(S::load(sum), added));
+                    });
+                });
+            });
+        }
+    }
+}
+
+/// Adds the gradients of a block of queries and a block of keys.
+///
+/// # Safety
+/// The matrices and masks exist, no other thread writes them, and the CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn differentiate<S: Simd, const BF16: bool>(pairs: &Pairs<'_>) {
+    let seen = seen(pairs.rows, pairs.first, pairs.count);
+    if seen.is_empty() {
+        return;
+    }
+    let rows = pairs.rows.len();
+    let keys = seen.start..seen.end.min(pairs.count);
+    let (size, value_size) = (pairs.key_size, pairs.value_size);
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        by_rows!(S, BF16, rows, |row, R| pairs.dots::<S, BF16, R>(row));
+        for row in 0..rows {
+            pairs.weigh::<S, BF16>(row);
+        }
+        by_rows!(S, BF16, rows, |row, R| pairs.add_diff_queries::<S, BF16, R>(row));
+        let (first, count) = (keys.start, keys.len());
+        by_rows!(S, BF16, count, |key, R| {
+            let key = first + key;
+            let to = Matrix { start: pairs.diff_values.at(key, 0), ..pairs.diff_values };
+            let left = pairs.weights.columns().from(key, 0);
+            Pairs::add::<S, BF16, R>(left, pairs.diff_dst.right(), (rows, value_size), to);
+            let to = Matrix { start: pairs.diff_keys.at(key, 0), ..pairs.diff_keys };
+            let left = pairs.diff_scores.columns().from(key, 0);
+            Pairs::add::<S, BF16, R>(left, pairs.queries.right(), (rows, size), to);
+        });
+    }
+}
+
+entry_points! {
+    /// Gradients of a block, per level.
+    mod entries: differentiate<; const BF16: bool>(pairs: &Pairs<'_>) -> ();
+}
+
+pub(super) type Entry = unsafe fn(&Pairs<'_>);
+
+pub(super) fn entry(level: Level, is_bf16: bool) -> Entry {
+    if is_bf16 {
+        entries::at::<true>(level).unwrap_or(entries::portable::entry_portable::<true>)
+    } else {
+        entries::at::<false>(level).unwrap_or(entries::portable::entry_portable::<false>)
+    }
+}
+
+/// The rows of dst and of its gradient, and what follows from them.
+pub(super) struct Deltas {
+    pub(super) dst: Matrix,
+    pub(super) diff_dst: Matrix,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) logarithms: *const f32,
+    /// The logit of the sink; -Inf without one.
+    pub(super) sink: f32,
+    /// The sum of `diff_dst * dst` of each row, and that times the weight of the sink.
+    pub(super) deltas: *mut f32,
+    pub(super) of_sink: *mut f32,
+}
+
+/// The factors of a sum over a row.
+struct Products(*const f32, *const f32);
+
+// SAFETY of the blocks below: the trait's contract, passed through.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl<S: Simd> Fold<S, 1> for Products {
+    #[inline(always)]
+    unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
+        unsafe { Terms::products([(S::load(self.0.add(i)), S::load(self.1.add(i)))]) }
+    }
+    #[inline(always)]
+    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
+        unsafe { Terms::products([(S::load_n(self.0.add(i), n), S::load_n(self.1.add(i), n))]) }
+    }
+}
+
+/// # Safety
+/// As [`differentiate`].
+#[inline(always)]
+unsafe fn sum_rows<S: Simd>(job: &Deltas) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        for row in 0..job.rows {
+            let products = Products(job.diff_dst.at(row, 0), job.dst.at(row, 0));
+            let delta = fold::<S, 1, _>(job.cols, &products).products[0] as f32;
+            job.deltas.add(row).write(delta);
+            let distance = S::splat(job.sink - *job.logarithms.add(row));
+            let weight = math::exp(Lanes::<S>::new(distance)).largest();
+            job.of_sink.add(row).write(weight * delta);
+        }
+    }
+}
+
+entry_points! {
+    /// Sums of rows, per level.
+    mod delta_entries: sum_rows<>(job: &Deltas) -> ();
+}
+
+pub(super) type DeltaEntry = unsafe fn(&Deltas);
+
+pub(super) fn delta_entry(level: Level) -> DeltaEntry {
+    delta_entries::at(level).unwrap_or(delta_entries::portable::entry_portable)
+}
+
+/// Rows that are multiplied by a factor.
+pub(super) struct Scaled {
+    pub(super) matrix: Matrix,
+    pub(super) rows: usize,
+    pub(super) factor: f32,
+}
+
+/// # Safety
+/// As [`differentiate`].
+#[inline(always)]
+unsafe fn scale<S: Simd>(job: &Scaled) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut at = 0;
+        while at < job.rows * job.matrix.step {
+            let place = job.matrix.start.add(at);
+            S::store(place, S::mul(S::load(place), S::splat(job.factor)));
+            at += LANES;
+        }
+    }
+}
+
+entry_points! {
+    /// Scaling, per level.
+    mod scale_entries: scale<>(job: &Scaled) -> ();
+}
+
+pub(super) type ScaleEntry = unsafe fn(&Scaled);
+
+pub(super) fn scale_entry(level: Level) -> ScaleEntry {
+    scale_entries::at(level).unwrap_or(scale_entries::portable::entry_portable)
+}

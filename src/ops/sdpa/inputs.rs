@@ -1,0 +1,198 @@
+//! The inputs of both directions at a level: rows of queries, and keys and values of a block as panels.
+
+use super::arguments::Sequences;
+use super::mask::MaskRow;
+use super::order::Right;
+use super::panels::{self, Panels};
+use super::problem::Sdpa;
+use super::rows::{Heads, runs};
+use super::score::ScoreRow;
+use crate::error::{Error, Result};
+use crate::primitive::Arguments;
+use crate::rows::Grids;
+use crate::simd::{LANES, Level};
+use crate::tensor::DataType;
+use norm_sys as sys;
+use std::ops::Range;
+
+/// Floats of a cache line; every buffer begins with one.
+const LINE: usize = 16;
+
+/// Floats of elements of a type, in whole lines.
+pub(super) const fn floats<T>(count: usize) -> usize {
+    (count * size_of::<T>()).div_ceil(4).next_multiple_of(LINE)
+}
+
+/// An address that threads share; each accesses a place of its own.
+pub(super) struct Shared(pub(super) *mut f32);
+
+// SAFETY: see above.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    pub(super) fn get(&self) -> *mut f32 {
+        self.0
+    }
+}
+
+/// The distances of a mask, in elements; 0 where it is shared.
+#[derive(Clone, Copy)]
+struct MaskPlaces {
+    data_type: DataType,
+    strides: [usize; 4],
+}
+
+impl MaskPlaces {
+    fn new(problem: &Sdpa) -> Result<Option<Self>> {
+        let desc = problem.desc(sys::NORM_ARG_ATTN_MASK);
+        let Some(data_type) = desc.data_type() else { return Ok(None) };
+        let mut strides = [0; 4];
+        for (dim, stride) in strides.iter_mut().enumerate() {
+            *stride = if desc.dims()[dim] == 1 { 0 } else { desc.strides()[dim] as usize };
+        }
+        if desc.is_blocked() || strides[3] > 1 {
+            return Err(Error::unimplemented("the mask of a query is not dense"));
+        }
+        Ok(Some(Self { data_type, strides }))
+    }
+}
+
+/// Where the inputs of a problem lie, and the functions of a level.
+pub(super) struct Inputs {
+    pub(super) problem: Sdpa,
+    pub(super) queries: Heads,
+    pub(super) keys: Heads,
+    pub(super) values: Heads,
+    mask: Option<MaskPlaces>,
+    pub(super) grids: Grids,
+    pub(super) panels: panels::Entry,
+}
+
+impl Inputs {
+    pub(super) fn new(problem: &Sdpa, level: Level) -> Result<Self> {
+        Ok(Self {
+            problem: problem.try_clone()?,
+            queries: Heads::new(problem, sys::NORM_ARG_QUERIES, 2)?,
+            keys: Heads::new(problem, sys::NORM_ARG_KEYS, 3)?,
+            values: Heads::new(problem, sys::NORM_ARG_VALUES, 2)?,
+            mask: MaskPlaces::new(problem)?,
+            grids: Grids::new(level),
+            panels: panels::entry(level),
+        })
+    }
+}
+
+/// The inputs of an execution.
+pub(super) struct Bound<'a> {
+    pub(super) inputs: &'a Inputs,
+    pub(super) arguments: &'a Arguments,
+    pub(super) sequences: Sequences,
+}
+
+impl<'a> Bound<'a> {
+    pub(super) fn new(inputs: &'a Inputs, arguments: &'a Arguments) -> Self {
+        Self { inputs, arguments, sequences: Sequences::new(&inputs.problem, arguments) }
+    }
+
+    /// A number per head; `None` without the argument.
+    ///
+    /// # Safety
+    /// The arguments were checked.
+    pub(super) unsafe fn of_head(&self, id: i32, head: usize) -> Option<f32> {
+        let start = self.arguments.get(id).cast_const().cast::<f32>();
+        // SAFETY: guaranteed by the caller.
+        (!start.is_null()).then(|| unsafe { start.add(head).read_unaligned() })
+    }
+
+    /// A row of scores.
+    ///
+    /// # Safety
+    /// The arguments were checked.
+    pub(super) unsafe fn score_row(&self, sequence: usize, head: usize, query: usize) -> ScoreRow {
+        let masking = &self.inputs.problem.masking;
+        // SAFETY: guaranteed by the caller.
+        let (lengths, slope) = unsafe {
+            (self.sequences.lengths(sequence), self.of_head(sys::NORM_ARG_ALIBI_SLOPES, head))
+        };
+        ScoreRow {
+            keys: masking.keys(query, lengths),
+            position: masking.position(query, lengths),
+            slope,
+            mask: self.mask_row(sequence, head, query),
+        }
+    }
+
+    fn mask_row(&self, sequence: usize, head: usize, query: usize) -> MaskRow {
+        let Some(MaskPlaces { data_type, strides }) = self.inputs.mask else {
+            return MaskRow::NONE;
+        };
+        let offset = sequence * strides[0] + head * strides[1] + query * strides[2];
+        let start = self.arguments.get(sys::NORM_ARG_ATTN_MASK).cast_const();
+        let start = start.wrapping_add(offset * data_type.size());
+        MaskRow { start, data_type, shared: strides[3] == 0 }
+    }
+
+    /// The rows of f32 of keys or values: where they are, or on a stage. Returns the first and their distance.
+    ///
+    /// # Safety
+    /// The arguments were checked, the keys are within the length of the sequence, and the stage has room for them.
+    pub(super) unsafe fn rows(
+        &self,
+        heads: &Heads,
+        (sequence, group): (usize, usize),
+        keys: Range<usize>,
+        (stage, step): (*mut f32, usize),
+    ) -> (*const f32, usize) {
+        let whole = self.sequences.run_from(keys.start) >= keys.len();
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if whole && heads.is_direct() {
+                let (page, at) = self.sequences.page_of(sequence, keys.start);
+                let grid = heads.grid(self.arguments, (page, group), at..at + keys.len());
+                if grid.start.cast::<f32>().is_aligned() {
+                    return (grid.start.cast(), grid.row_step);
+                }
+            }
+            self.staged(heads, (sequence, group), keys, (stage, step))
+        }
+    }
+
+    /// [`rows`](Self::rows), on the stage.
+    ///
+    /// # Safety
+    /// As [`rows`](Self::rows).
+    pub(super) unsafe fn staged(
+        &self,
+        heads: &Heads,
+        (sequence, group): (usize, usize),
+        keys: Range<usize>,
+        (stage, step): (*mut f32, usize),
+    ) -> (*const f32, usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            runs(&self.sequences, sequence, keys, |at, (page, rows)| {
+                let grid = heads.grid(self.arguments, (page, group), rows);
+                self.inputs.grids.load(&grid, stage.add(at * step), step);
+            });
+        }
+        (stage, step)
+    }
+
+    /// Writes panels of 16 of `count` rows, a vector for each of `cols` columns.
+    ///
+    /// # Safety
+    /// The rows and the room for the panels exist.
+    pub(super) unsafe fn panels_of_rows(
+        &self,
+        (rows, step): (*const f32, usize),
+        (count, cols): (usize, usize),
+        panels: *mut f32,
+    ) -> Right {
+        let panel = cols * LANES;
+        // SAFETY: guaranteed by the caller; the machine has the level.
+        unsafe {
+            (self.inputs.panels)(&Panels { rows, step, count, cols, of_rows: true, panels, panel });
+        }
+        Right { start: panels, term: LANES, panel }
+    }
+}

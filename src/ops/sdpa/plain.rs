@@ -1,0 +1,153 @@
+//! The tensors and scores of the reference implementations: one element at a time, in any layout and type.
+
+use super::arguments::Sequences;
+use super::order::plain_product;
+use super::problem::Sdpa;
+use crate::error::{Error, Result};
+use crate::primitive::Arguments;
+use crate::rows::plain_map;
+use crate::simd::lanes::Lanes;
+use crate::simd::portable::Portable;
+use crate::simd::{bf16_bits, math, read_scalar, write_scalar};
+use crate::tensor::{DataType, Offsets};
+use norm_sys as sys;
+
+/// A tensor of four dimensions, of any layout.
+pub(super) struct Plain {
+    id: i32,
+    data_type: DataType,
+    offsets: Offsets,
+    /// Dimensions of 1 are shared by all indices.
+    shared: [bool; 4],
+}
+
+impl Plain {
+    /// A tensor that every problem has.
+    pub(super) fn required(problem: &Sdpa, id: i32) -> Result<Self> {
+        let missing = || Error::invalid("a tensor is missing");
+        Self::new(problem, id)?.ok_or_else(missing)
+    }
+
+    pub(super) fn new(problem: &Sdpa, id: i32) -> Result<Option<Self>> {
+        let desc = problem.desc(id);
+        let Some(data_type) = desc.data_type() else { return Ok(None) };
+        let shared = [0, 1, 2, 3].map(|dim| desc.dims()[dim] == 1);
+        Ok(Some(Self { id, data_type, offsets: Offsets::of(desc)?, shared }))
+    }
+
+    fn place(&self, mut index: [usize; 4]) -> usize {
+        for (index, shared) in index.iter_mut().zip(self.shared) {
+            if shared {
+                *index = 0;
+            }
+        }
+        self.offsets.offset_of(&index.map(|index| index as i64))
+    }
+
+    /// # Safety
+    /// The arguments were checked.
+    pub(super) unsafe fn get(&self, arguments: &Arguments, index: [usize; 4]) -> f32 {
+        // SAFETY: guaranteed by the caller.
+        unsafe { read_scalar(self.data_type, arguments.get(self.id), self.place(index)) }
+    }
+
+    /// # Safety
+    /// As [`get`](Self::get), and no other thread writes the element.
+    pub(super) unsafe fn set(&self, arguments: &Arguments, index: [usize; 4], value: f32) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { write_scalar(self.data_type, arguments.get(self.id), self.place(index), value) }
+    }
+}
+
+/// A query of a head of a sequence.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    pub(super) sequence: usize,
+    pub(super) head: usize,
+    pub(super) query: usize,
+}
+
+/// An elementary function of a number.
+pub(super) fn one(f: fn(Lanes<Portable>) -> Lanes<Portable>, x: f32) -> f32 {
+    let mut value = [x];
+    plain_map(&mut value, f);
+    value[0]
+}
+
+/// A number rounded to bf16, if the problem has the order of bf16.
+pub(super) fn rounded(is_bf16: bool, x: f32) -> f32 {
+    if is_bf16 { f32::from_bits(u32::from(bf16_bits(x)) << 16) } else { x }
+}
+
+/// A number per head; `None` without the argument.
+///
+/// # Safety
+/// The arguments were checked.
+pub(super) unsafe fn of_head(arguments: &Arguments, id: i32, head: usize) -> Option<f32> {
+    let start = arguments.get(id).cast_const().cast::<f32>();
+    // SAFETY: guaranteed by the caller.
+    (!start.is_null()).then(|| unsafe { start.add(head).read_unaligned() })
+}
+
+/// What scores follow from.
+pub(super) struct PlainScores {
+    pub(super) problem: Sdpa,
+    pub(super) queries: Plain,
+    pub(super) keys: Plain,
+    mask: Option<Plain>,
+}
+
+impl PlainScores {
+    pub(super) fn new(problem: &Sdpa) -> Result<Self> {
+        Ok(Self {
+            problem: problem.try_clone()?,
+            queries: Plain::required(problem, sys::NORM_ARG_QUERIES)?,
+            keys: Plain::required(problem, sys::NORM_ARG_KEYS)?,
+            mask: Plain::new(problem, sys::NORM_ARG_ATTN_MASK)?,
+        })
+    }
+
+    /// The score of a key that the query sees by its position, and the derivative of the soft cap.
+    ///
+    /// # Safety
+    /// The arguments were checked.
+    pub(super) unsafe fn score(
+        &self,
+        arguments: &Arguments,
+        sequences: &Sequences,
+        row: Row,
+        key: usize,
+    ) -> (f32, f32) {
+        let Self { problem, .. } = self;
+        let Row { sequence, head, query } = row;
+        let group = head / problem.shape.heads_of_group();
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let (page, place) = sequences.page_of(sequence, key);
+            let dot = plain_product::<false>(problem.is_bf16(), problem.shape.key_size, |d| {
+                let query = self.queries.get(arguments, [sequence, head, query, d]);
+                (query, self.keys.get(arguments, [page, group, d, place]))
+            });
+            let mut s = dot * problem.scoring.scale;
+            let cap = problem.scoring.soft_cap;
+            let mut slope = 1.0;
+            if cap > 0.0 {
+                let t = one(math::tanh, s / cap);
+                s = t * cap;
+                slope = (-t).mul_add(t, 1.0);
+            }
+            if let Some(alibi) = of_head(arguments, sys::NORM_ARG_ALIBI_SLOPES, head) {
+                let position = problem.masking.position(query, sequences.lengths(sequence));
+                s += (key as i64).wrapping_sub(position) as i32 as f32 * alibi;
+            }
+            let Some(mask) = &self.mask else { return (s, slope) };
+            let value = mask.get(arguments, [sequence, head, query, key]);
+            let s = match mask.data_type {
+                DataType::U8 if value == 0.0 => f32::NEG_INFINITY,
+                DataType::U8 => s,
+                _ => s + value,
+            };
+            (s, slope)
+        }
+    }
+}
