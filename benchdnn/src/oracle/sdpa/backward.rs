@@ -10,7 +10,8 @@
 //!
 //! Every product is bounded by the magnitudes of what went into it, as forward.
 
-use super::{Attention, DROPPED, HALF_ULP_OF_BF16, SMALLEST, Scored, Shape, transposed};
+use super::{Attention, DROPPED, HALF_ULP_OF_BF16, SMALLEST, Scored, Shape, dot, transposed};
+use rayon::prelude::*;
 
 /// What backward reads beside the inputs of forward.
 #[derive(Clone, Copy, Debug)]
@@ -66,15 +67,6 @@ struct Query<'d> {
     delta: [f64; 2],
 }
 
-fn dot(a: &[f64], b: &[f64]) -> [f64; 2] {
-    let (mut sum, mut size) = (0.0, 0.0);
-    for (a, b) in a.iter().zip(b) {
-        sum += a * b;
-        size += (a * b).abs();
-    }
-    [sum, size]
-}
-
 /// The weight of a key, how far it may be off, dS and how far that may be off.
 struct Terms {
     p: f64,
@@ -104,6 +96,7 @@ struct Group {
     queries: Sums,
     keys: Sums,
     values: Sums,
+    sinks: Sums,
 }
 
 /// Computes the gradients.
@@ -112,19 +105,23 @@ pub fn backward(attention: &Attention<'_>, saved: Saved<'_>) -> Gradients {
     let Shape { sequences, heads, groups, .. } = shape;
     let mut all = Gradients::default();
     let mut sinks = Sums::new(heads);
-    for group in 0..sequences * groups {
-        let one = of_group(attention, saved, group, &mut sinks);
+    let of_group = |group| of_group(attention, saved, group);
+    let parts: Vec<Group> = (0..sequences * groups).into_par_iter().map(of_group).collect();
+    for (group, one) in parts.iter().enumerate() {
+        let first = group % groups.max(1) * shape.sharing();
         for i in [0, 1] {
             all.queries[i].extend(&one.queries.0[i]);
             all.keys[i].extend(transposed(&one.keys.0[i], shape.keys, shape.head));
             all.values[i].extend(&one.values.0[i]);
+            let places = sinks.0[i][first..].iter_mut().zip(&one.sinks.0[i]);
+            places.for_each(|(sum, own)| *sum += own);
         }
     }
     all.sinks = sinks.0;
     all
 }
 
-fn of_group(attention: &Attention<'_>, saved: Saved<'_>, group: usize, sinks: &mut Sums) -> Group {
+fn of_group(attention: &Attention<'_>, saved: Saved<'_>, group: usize) -> Group {
     let Shape { heads, groups, queries, keys: count, head: length, values: size, .. } =
         attention.shape;
     let sharing = attention.shape.sharing();
@@ -133,6 +130,7 @@ fn of_group(attention: &Attention<'_>, saved: Saved<'_>, group: usize, sinks: &m
         queries: Sums::new(sharing * queries * length),
         keys: Sums::new(count * length),
         values: Sums::new(count * size),
+        sinks: Sums::new(sharing),
     };
     let bf16 = if attention.rules.bf16 { HALF_ULP_OF_BF16 } else { 0.0 };
     let scale = attention.rules.scale;
@@ -171,7 +169,7 @@ fn of_group(attention: &Attention<'_>, saved: Saved<'_>, group: usize, sinks: &m
             let size = 1.0 + sink.abs() + 2.0 * query.logarithm.abs();
             let rounding = Attention::rounding(attention.shape.sequences * queries);
             let doubt = if p < DROPPED { 1.0 } else { rounding * size };
-            sinks.add(head, -p * query.delta[0], p * query.delta[1] * doubt, &[1.0]);
+            sums.sinks.add(h, -p * query.delta[0], p * query.delta[1] * doubt, &[1.0]);
         }
     }
     sums

@@ -5,6 +5,7 @@
 //! `c*u*(sum(p*|v|*(1 + A)) + sum(p*A)*sum(p*|v|))`. Weights that may be dropped count in full.
 
 use super::{Attention, DROPPED, HALF_ULP, HALF_ULP_OF_BF16, SMALLEST, Shape};
+use rayon::prelude::*;
 
 /// Results, each with bounds.
 #[derive(Clone, Debug, Default)]
@@ -112,40 +113,53 @@ impl Row {
 
 /// Computes attention.
 pub fn forward(attention: &Attention<'_>) -> Forward {
+    let Shape { sequences, groups, .. } = attention.shape;
+    let of_group = |group| of_group(attention, group);
+    let parts: Vec<Forward> = (0..sequences * groups).into_par_iter().map(of_group).collect();
+    let mut all = Forward::default();
+    for one in &parts {
+        for i in [0, 1] {
+            all.dst[i].extend(&one.dst[i]);
+            all.logarithms[i].extend(&one.logarithms[i]);
+            all.entropies[i].extend(&one.entropies[i]);
+        }
+    }
+    all
+}
+
+/// The results of the heads that share keys.
+fn of_group(attention: &Attention<'_>, group: usize) -> Forward {
     let shape = attention.shape;
-    let Shape { sequences, heads, groups, queries, values: size, .. } = shape;
-    let rows = sequences * heads * queries;
+    let Shape { groups, queries, values: size, .. } = shape;
+    let rows = shape.sharing() * queries;
     let mut all = Forward {
         dst: [vec![0.0; rows * size], vec![0.0; rows * size]],
         logarithms: [vec![f64::NEG_INFINITY; rows], vec![0.0; rows]],
-        entropies: [vec![0.0; sequences * heads], vec![0.0; sequences * heads]],
+        entropies: [vec![0.0; shape.sharing()], vec![0.0; shape.sharing()]],
     };
-    for group in 0..sequences * groups {
-        let (keys, values) = (attention.keys_of(group), attention.values_of(group));
-        let sequence = group / groups;
-        let count = attention.query_count(sequence);
-        for h in 0..shape.sharing() {
-            let head = group % groups * shape.sharing() + h;
-            let of_head = sequence * heads + head;
-            let (mut entropy, mut entropy_bound) = (0.0, 0.0);
-            for query in 0..count {
-                let row = Row::of(attention, [sequence, head, query], &keys);
-                let at = of_head * queries + query;
-                for (all, one) in all.dst.iter_mut().zip(row.output(attention, values)) {
-                    all[at * size..(at + 1) * size].copy_from_slice(&one);
-                }
-                all.logarithms[0][at] = row.logarithm;
-                all.logarithms[1][at] = row.logarithm_bound(&shape);
-                let (own, bound) = row.entropy(&shape);
-                entropy += own;
-                entropy_bound += bound;
+    let (keys, values) = (attention.keys_of(group), attention.values_of(group));
+    let sequence = group / groups;
+    let count = attention.query_count(sequence);
+    for h in 0..shape.sharing() {
+        let head = group % groups * shape.sharing() + h;
+        let (mut entropy, mut entropy_bound) = (0.0, 0.0);
+        for query in 0..count {
+            let row = Row::of(attention, [sequence, head, query], &keys);
+            let at = h * queries + query;
+            for (all, one) in all.dst.iter_mut().zip(row.output(attention, values)) {
+                all[at * size..(at + 1) * size].copy_from_slice(&one);
             }
-            let mean = 1.0 / count.max(1) as f64;
-            all.entropies[0][of_head] = entropy * mean;
-            // The sum over queries: one rounding for each.
-            let sum = (8 + count) as f64 * HALF_ULP * entropy;
-            all.entropies[1][of_head] = (entropy_bound + sum) * mean + SMALLEST;
+            all.logarithms[0][at] = row.logarithm;
+            all.logarithms[1][at] = row.logarithm_bound(&shape);
+            let (own, bound) = row.entropy(&shape);
+            entropy += own;
+            entropy_bound += bound;
         }
+        let mean = 1.0 / count.max(1) as f64;
+        all.entropies[0][h] = entropy * mean;
+        // The sum over queries: one rounding for each.
+        let sum = (8 + count) as f64 * HALF_ULP * entropy;
+        all.entropies[1][h] = (entropy_bound + sum) * mean + SMALLEST;
     }
     all
 }

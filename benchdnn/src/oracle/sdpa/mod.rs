@@ -180,11 +180,7 @@ impl Attention<'_> {
         let rules = &self.rules;
         let one = |key: usize| {
             let k = &keys[key * length..(key + 1) * length];
-            let (mut dot, mut size) = (0.0, 0.0);
-            for (q, k) in q.iter().zip(k) {
-                dot += q * k;
-                size += (q * k).abs();
-            }
+            let [dot, size] = dot(q, k);
             let (mut score, mut size) = (rules.scale * dot, rules.scale.abs() * size);
             let mut slope = 1.0;
             if rules.soft_cap > 0.0 {
@@ -225,6 +221,28 @@ impl Attention<'_> {
     fn rounding(count: usize) -> f64 {
         (80.0 + count as f64 / 128.0) * HALF_ULP
     }
+}
+
+/// The sum of products, and of their magnitudes.
+fn dot(a: &[f64], b: &[f64]) -> [f64; 2] {
+    // Independent sums, so that the compiler can compute them at once.
+    const LANES: usize = 8;
+    let (mut sums, mut sizes) = ([0.0; LANES], [0.0; LANES]);
+    let mut add = |lane: usize, product: f64| {
+        sums[lane] += product;
+        sizes[lane] += product.abs();
+    };
+    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let rest = a_chunks.remainder().iter().zip(b_chunks.remainder());
+    for (lane, (a, b)) in rest.enumerate() {
+        add(lane, a * b);
+    }
+    for (a, b) in a_chunks.zip(b_chunks) {
+        for lane in 0..LANES {
+            add(lane, a[lane] * b[lane]);
+        }
+    }
+    [sums.iter().sum(), sizes.iter().sum()]
 }
 
 /// Columns for rows.
