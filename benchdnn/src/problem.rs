@@ -115,6 +115,11 @@ pub trait Problem: fmt::Debug {
         None
     }
 
+    /// Problems whose results are parts of this one's, bit for bit; `data` is this one's.
+    fn excerpts(&self, _data: &Data) -> Vec<Excerpt> {
+        Vec::new()
+    }
+
     /// What `--explain` explains; `None` if the operation is no normalization by rows.
     fn explained(&self) -> Option<Explained> {
         None
@@ -314,6 +319,19 @@ impl Slices {
     pub fn count(&self) -> usize {
         self.dims.iter().product()
     }
+}
+
+/// A problem whose results are parts of another's.
+#[derive(Debug)]
+pub struct Excerpt {
+    /// What messages call it.
+    pub what: String,
+    /// The problem.
+    pub problem: Box<dyn Problem>,
+    /// Its data.
+    pub data: Data,
+    /// For the results that are compared the element of the other's that each element is.
+    pub places: Vec<(i32, Vec<usize>)>,
 }
 
 /// A normalization of rows of src.

@@ -457,11 +457,11 @@ fn help_is_general_or_about_a_driver() {
 
 #[test]
 fn the_manual_names_options_that_exist() {
-    let helps =
-        ["--lnorm", "--reorder", "--softmax"].map(|driver| match request(&[driver, "-h"]) {
-            Ok(Request::Help(text)) => text,
-            _ => panic!("{driver} has help"),
-        });
+    let drivers = ["--lnorm", "--reorder", "--softmax", "--sdpa"];
+    let helps = drivers.map(|driver| match request(&[driver, "-h"]) {
+        Ok(Request::Help(text)) => text,
+        _ => panic!("{driver} has help"),
+    });
     let manual = include_str!("../../docs/benchdnn.md");
     let mut count = 0;
     for (at, _) in manual.match_indices("--") {

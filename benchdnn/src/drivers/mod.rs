@@ -7,6 +7,7 @@ pub mod gnorm;
 pub mod lnorm;
 pub mod reorder;
 pub mod rope;
+pub mod sdpa;
 pub mod softmax;
 
 use crate::driver::Driver;
@@ -22,5 +23,6 @@ pub fn all() -> Vec<Box<dyn Driver>> {
         eltwise::ROW.driver(),
         binary::ROW.driver(),
         rope::ROW.driver(),
+        sdpa::ROW.driver(),
     ]
 }

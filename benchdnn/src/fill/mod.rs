@@ -12,6 +12,7 @@ pub mod gnorm;
 pub mod lnorm;
 mod reorder;
 mod rope;
+pub mod sdpa;
 mod softmax;
 mod steps;
 

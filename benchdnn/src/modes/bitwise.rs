@@ -7,10 +7,13 @@
 //! - on 2 and 3 threads, repeated until all of them took part;
 //! - with each slice (a row, say) alone, and with the slices rotated. Outputs that sum over the
 //!   slices are not compared here, since they depend on all of them and their order;
+//! - with the problem's excerpts: a query alone, say, or other keys around those that it sees;
 //! - with padded rows, tensors one element off their alignment, in place and not;
 //! - for a caller that has set another floating-point mode; and repeated.
 //!
 //! Any NaN equals any NaN.
+
+mod excerpts;
 
 use super::end::End;
 use super::{Case, inputs};
@@ -112,6 +115,7 @@ impl<'c> Comparison<'c> {
             self.alone(&slices)?;
             self.rotated(&slices)?;
         }
+        self.excerpts()?;
         self.placements()?;
         self.float_modes()?;
         self.repeats()

@@ -306,7 +306,9 @@ impl Check<'_> {
         for Measured { weights, values, bounds } in results {
             let (size, weights) = (values.len() / parts.count, self.data.get(*weights));
             for (part, (sum, error)) in sums.iter_mut().enumerate() {
-                for at in (0..size).map(|i| parts.at(part, size, i)) {
+                // A weight of NaN is that of a result that backward must not read.
+                let places = (0..size).map(|i| parts.at(part, size, i));
+                for at in places.filter(|at| !weights[*at].is_nan()) {
                     *sum += weights[at] * values[at];
                     *error += weights[at].abs() * bounds[at];
                 }

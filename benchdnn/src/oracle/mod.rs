@@ -15,6 +15,7 @@ mod moved;
 pub mod post_ops;
 pub mod reorder;
 pub mod rope;
+pub mod sdpa;
 pub mod softmax;
 pub mod steps;
 mod sum;

@@ -1,0 +1,335 @@
+//! One attention, and its line.
+
+use super::choices::{Flags, MaskKind, Scale, Types, Window};
+use super::request::Request;
+use super::settings::OPTIONS;
+use crate::attributes::{AttributeTensor, Attributes, Context};
+use crate::data_type::DataType;
+use crate::direction::Direction;
+use crate::driver::line;
+use crate::fill::Fill;
+use crate::language::descriptor;
+use crate::language::options::word;
+use crate::library::{self, TensorRequest, Wanted, has_tag};
+use crate::problem::{
+    Data, Dependence, Excerpt, Expected, Gradient, Gradients, Key, Problem, Slices, Spec, Unit,
+};
+use crate::tensor::{Layout, Tag};
+use norm_sys::*;
+
+/// One problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SdpaProblem {
+    /// Dimensions of queries, keys and values, as sequences have them.
+    pub dims: [Vec<usize>; 3],
+    /// Its name; often empty.
+    pub name: String,
+    /// What is computed.
+    pub direction: Direction,
+    /// Types of queries, keys, values and dst.
+    pub types: Types,
+    /// Type of gradients; that of queries if it is not said.
+    pub diff_dt: Option<DataType>,
+    /// Layouts of queries, keys, values and dst, and of their gradients.
+    pub tags: [Tag; 4],
+    /// Which keys are hidden.
+    pub mask: MaskKind,
+    /// The dimensions that the mask's tensor has of its own; empty for the usual ones.
+    pub mask_dims: String,
+    /// Type of the mask's tensor.
+    pub mask_dt: DataType,
+    /// Factor of the scores.
+    pub scale: Scale,
+    /// How many keys before it a query sees.
+    pub window: Window,
+    /// The limit of scores; 0 for none.
+    pub soft_cap: f32,
+    /// Sinks, ALiBi, lengths, entropy.
+    pub flags: Flags,
+    /// Keys of a page; 0 without pages.
+    pub page_size: usize,
+    /// All pages, if they are not those of the dimensions.
+    pub own_pool: usize,
+    /// Only the scratchpad mode.
+    pub attributes: Attributes,
+    /// Threads for creating the primitive and for executing it.
+    pub contexts: [Context; 2],
+    /// Whether dst shares the buffer of queries.
+    pub inplace: bool,
+}
+
+impl Default for SdpaProblem {
+    /// No dimensions, and the simplest of everything else.
+    fn default() -> SdpaProblem {
+        SdpaProblem {
+            dims: std::array::from_fn(|_| Vec::new()),
+            name: String::new(),
+            direction: Direction::ForwardInference,
+            types: Types([DataType::F32; 4]),
+            diff_dt: None,
+            tags: std::array::from_fn(|_| Tag::parse("abx").expect("a tag")),
+            mask: MaskKind::default(),
+            mask_dims: String::new(),
+            mask_dt: DataType::F32,
+            scale: Scale::default(),
+            window: Window::default(),
+            soft_cap: 0.0,
+            flags: Flags::default(),
+            page_size: 0,
+            own_pool: 0,
+            attributes: Attributes::default(),
+            contexts: [Context::default(); 2],
+            inplace: false,
+        }
+    }
+}
+
+impl SdpaProblem {
+    /// A small problem.
+    pub fn sample() -> SdpaProblem {
+        let dims = [vec![1, 1, 4, 8], vec![1, 1, 8, 4], vec![1, 1, 4, 8]];
+        SdpaProblem { dims, ..SdpaProblem::default() }
+    }
+
+    fn create_from(&self) -> Request {
+        let [q, k, v, dst] = self.types.0;
+        let diff = self.diff_dt.unwrap_or(q);
+        let tagged = |at: usize, data_type| TensorRequest::tagged(&self.tags[at], 4, data_type);
+        Request {
+            queries: tagged(0, q),
+            keys: tagged(1, k),
+            values: tagged(2, v),
+            dst: tagged(3, dst),
+            diff_queries: tagged(0, diff),
+            diff_keys: tagged(1, diff),
+            diff_values: tagged(2, diff),
+            diff_dst: tagged(3, q),
+            problem: self.clone(),
+        }
+    }
+
+    fn descriptor(&self) -> String {
+        let sizes = self.dims.each_ref().map(|dims| descriptor::text(dims, ""));
+        descriptor::named(&sizes.join(":"), &self.name)
+    }
+
+    fn diff_text(&self) -> &'static str {
+        self.diff_dt.map_or("", DataType::name)
+    }
+
+    fn own_words(&self, canonical: bool) -> [Option<String>; 15] {
+        let said = |name, text: &str| word(OPTIONS, name, text, canonical);
+        [
+            said("dir", self.direction.name()),
+            said("dt", &self.types.text()),
+            said("diff-dt", self.diff_text()),
+            said("qtag", &self.tags[0].to_string()),
+            said("ktag", &self.tags[1].to_string()),
+            said("vtag", &self.tags[2].to_string()),
+            said("dtag", &self.tags[3].to_string()),
+            said("mdt", self.mask_dt.name()),
+            said("mask", self.mask.name()),
+            said("mask-dims", &self.mask_dims),
+            said("scale", &self.scale.text()),
+            said("window", &self.window.text()),
+            said("soft-cap", &self.soft_cap.to_string()),
+            said("flags", &self.flags.text()),
+            said("page-size", &self.page_size.to_string()),
+        ]
+    }
+}
+
+impl Problem for SdpaProblem {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn line(&self, canonical: bool) -> String {
+        let inplace = word(OPTIONS, "inplace", &self.inplace.to_string(), canonical);
+        let end = [inplace, Some(self.descriptor())];
+        line(self, canonical, self.own_words(canonical), end)
+    }
+
+    fn entry(&self, name: &str) -> Option<String> {
+        Some(match name {
+            "desc" => self.descriptor(),
+            "dir" => self.direction.name().to_owned(),
+            "dt" | "sdt" => self.types.text(),
+            "ddt" => self.types.0[3].name().to_owned(),
+            "stag" => self.tags[..3].iter().map(Tag::to_string).collect::<Vec<_>>().join(":"),
+            "dtag" => self.tags[3].to_string(),
+            "tag" => self.tags.iter().map(Tag::to_string).collect::<Vec<_>>().join(":"),
+            "mask" => self.mask.name().to_owned(),
+            "window" => self.window.text(),
+            "flags" => self.flags.text(),
+            "attr" => self.attributes.words(false).join(" "),
+            _ => return None,
+        })
+    }
+
+    fn unlisted_tag(&self) -> Option<String> {
+        let options = ["qtag", "ktag", "vtag", "dtag"];
+        self.tags.iter().zip(options).find_map(|(tag, option)| {
+            let order = tag.order(4).ok()??;
+            let letters = Tag::letters(&order);
+            (!has_tag(&order)).then(|| format!("no tag {letters}, for --{option}"))
+        })
+    }
+
+    fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    fn without_attributes(&self) -> Box<dyn Problem> {
+        Box::new(SdpaProblem { attributes: Attributes::default(), ..self.clone() })
+    }
+
+    fn attribute_tensors(&self) -> Vec<AttributeTensor> {
+        self.attributes.tensors(&self.dst_dims(), 1)
+    }
+
+    fn contexts(&self) -> [Context; 2] {
+        self.contexts
+    }
+
+    fn own_tensors(&self) -> Vec<Spec> {
+        self.specs()
+    }
+
+    fn inplace_pair(&self) -> Option<(i32, i32)> {
+        let [q, _, _, dst] = self.types.0;
+        let shape = self.shape();
+        let fits = self.direction.is_forward() && q == dst && shape.head == shape.values;
+        fits.then_some((NORM_ARG_QUERIES, NORM_ARG_DST))
+    }
+
+    fn works_in_place(&self) -> bool {
+        self.inplace
+    }
+
+    fn skip_reason(&self) -> Option<String> {
+        if let Some(reason) = self.refused() {
+            return Some(reason.to_owned());
+        }
+        let same_tags = self.tags[3] == Tag::Any || self.tags[3] == self.tags[0];
+        if self.inplace && (self.inplace_pair().is_none() || !same_tags) {
+            return Some("in place needs queries and dst of one type, size and layout".to_owned());
+        }
+        None
+    }
+
+    fn is_trivial(&self) -> bool {
+        self.hides_most()
+    }
+
+    fn unimplemented_reason(&self) -> Option<String> {
+        let double = self.types.0.contains(&DataType::F64).then_some("f64");
+        let scaled = !self.attributes.scales.value.is_empty();
+        let scaled = scaled.then_some("scales");
+        let points = (!self.attributes.zero_points.value.is_empty()).then_some("zero points");
+        let dropout = self.attributes.dropout.value.is_some().then_some("dropout");
+        let chain = (!self.attributes.post_ops.value.is_empty()).then_some("post-ops");
+        let types = self.types.0.iter().find(|dt| !DataType::ROUNDED_FLOATS.contains(dt));
+        let what = double.or(scaled).or(points).or(dropout).or(chain);
+        let what = what.or(types.map(|dt| dt.name()))?;
+        Some(format!("attention has no {what}"))
+    }
+
+    fn request(&self) -> Box<dyn library::Request> {
+        Box::new(self.create_from())
+    }
+
+    fn request_with(&self, layouts: &[(i32, Layout)]) -> Option<Box<dyn library::Request>> {
+        let mut request = self.create_from();
+        for (id, layout) in layouts {
+            let place = match *id {
+                NORM_ARG_QUERIES => &mut request.queries,
+                NORM_ARG_KEYS => &mut request.keys,
+                NORM_ARG_VALUES => &mut request.values,
+                NORM_ARG_DST => &mut request.dst,
+                NORM_ARG_DIFF_QUERIES => &mut request.diff_queries,
+                NORM_ARG_DIFF_KEYS => &mut request.diff_keys,
+                NORM_ARG_DIFF_VALUES => &mut request.diff_values,
+                NORM_ARG_DIFF_DST => &mut request.diff_dst,
+                _ => return None,
+            };
+            place.wanted = Wanted::Strided(layout.clone());
+        }
+        Some(Box::new(request))
+    }
+
+    fn fill(&self, fill: Fill) -> Data {
+        self.data(fill)
+    }
+
+    fn expected(&self, data: &Data) -> Vec<Expected> {
+        self.results(data)
+    }
+
+    fn key(&self) -> Option<Key> {
+        let forward = self.direction.is_forward();
+        let [q, k, v, dst] = self.types.0;
+        let any = || std::array::from_fn(|_| Tag::Any);
+        let mut same = SdpaProblem {
+            name: String::new(),
+            tags: any(),
+            inplace: false,
+            diff_dt: None,
+            attributes: Attributes::default(),
+            contexts: [Context::default(); 2],
+            ..self.clone()
+        };
+        if forward {
+            same.direction = Direction::ForwardTraining;
+            same.types = Types([q, k, v, DataType::F32]);
+            same.flags = same.flags.with(norm_sdpa_entropy, false);
+        }
+        let family = format!("{:?}", (q, dst, forward));
+        Some(Key { family, plain: format!("{same:?}"), attributes: None })
+    }
+
+    fn slices(&self) -> Option<Slices> {
+        let sequences = self.shape().sequences;
+        let own_pool = if self.page_size > 0 { self.pool() } else { 0 };
+        let mut one = SdpaProblem { own_pool, ..self.clone() };
+        one.dims.iter_mut().for_each(|dims| dims[0] = 1);
+        Some(Slices { dims: vec![sequences], noun: "sequence", one: Box::new(one) })
+    }
+
+    fn excerpts(&self, data: &Data) -> Vec<Excerpt> {
+        self.parts(data)
+    }
+
+    fn gradients(&self) -> Result<Gradients, String> {
+        if self.direction.is_forward() {
+            let message = "--check=grad is for --dir=BWD_D; forward has no gradients";
+            return Err(message.to_owned());
+        }
+        let direction = Direction::ForwardTraining;
+        let types = Types([DataType::F32; 4]);
+        let forward = SdpaProblem { direction, types, ..self.clone() };
+        let shape = self.shape();
+        let gradient = |input, output, count, noun| {
+            let dependence = Dependence::Parts { count, inner: 1, unit: Unit::One, noun };
+            Gradient { input, output, dependence }
+        };
+        let groups = shape.sequences * shape.groups;
+        let rows = shape.sequences * shape.heads * shape.queries;
+        let mut of = vec![
+            gradient(NORM_ARG_QUERIES, NORM_ARG_DIFF_QUERIES, rows, "query"),
+            gradient(NORM_ARG_KEYS, NORM_ARG_DIFF_KEYS, groups, "group"),
+            gradient(NORM_ARG_VALUES, NORM_ARG_DIFF_VALUES, groups, "group"),
+        ];
+        // Sequences share sinks; the sums of one head are next to each other in one sequence.
+        if self.flags.sinks() && shape.sequences == 1 {
+            of.push(gradient(NORM_ARG_SINKS, NORM_ARG_DIFF_SINKS, shape.heads, "head"));
+        }
+        Ok(Gradients {
+            forward: Box::new(forward),
+            backward: Box::new(self.clone()),
+            results: vec![(NORM_ARG_DST, NORM_ARG_DIFF_DST)],
+            saved: vec![(NORM_ARG_DST, NORM_ARG_DST), (NORM_ARG_WORKSPACE, NORM_ARG_WORKSPACE)],
+            of,
+        })
+    }
+}

@@ -1,0 +1,135 @@
+//! What the dimensions and options of a problem mean.
+
+use super::choices::{MaskKind, Window};
+use super::problem::SdpaProblem;
+use crate::data_type::DataType;
+use crate::oracle::sdpa::{Rules, Shape, Window as Keys};
+
+/// The letters of the scores' dimensions.
+pub(super) const LETTERS: &str = "abcd";
+
+/// Pages that no sequence uses.
+const SPARE_PAGES: usize = 3;
+
+impl SdpaProblem {
+    /// The sizes; the dimensions were checked.
+    pub(super) fn shape(&self) -> Shape {
+        let [q, k, v] = &self.dims;
+        Shape {
+            sequences: q[0],
+            heads: q[1],
+            groups: k[1],
+            queries: q[2],
+            keys: k[3],
+            head: q[3],
+            values: v[3],
+        }
+    }
+
+    /// The dimensions of dst.
+    pub(super) fn dst_dims(&self) -> Vec<usize> {
+        let shape = self.shape();
+        vec![shape.sequences, shape.heads, shape.queries, shape.values]
+    }
+
+    /// The dimensions of the tensor of keys.
+    pub(super) fn key_dims(&self) -> Vec<usize> {
+        let [_, k, _] = &self.dims;
+        match self.page_size {
+            0 => k.clone(),
+            size => vec![self.pool(), k[1], k[2], size],
+        }
+    }
+
+    /// The dimensions of the tensor of values.
+    pub(super) fn value_dims(&self) -> Vec<usize> {
+        let [_, _, v] = &self.dims;
+        match self.page_size {
+            0 => v.clone(),
+            size => vec![self.pool(), v[1], size, v[3]],
+        }
+    }
+
+    /// The pages of a sequence.
+    pub(super) fn pages(&self) -> usize {
+        self.shape().keys.checked_div(self.page_size).unwrap_or(0)
+    }
+
+    /// All pages.
+    pub(super) fn pool(&self) -> usize {
+        match self.own_pool {
+            0 => self.shape().sequences * self.pages() + SPARE_PAGES,
+            pool => pool,
+        }
+    }
+
+    /// The dimensions that the mask's tensor has of its own; empty without a tensor.
+    pub(super) fn mask_letters(&self) -> &str {
+        match &self.mask_dims[..] {
+            "" => self.mask.letters(),
+            letters => letters,
+        }
+    }
+
+    /// The dimensions of the mask's tensor, if there is one.
+    pub(super) fn mask_tensor(&self) -> Option<[usize; 4]> {
+        let letters = self.mask_letters();
+        let shape = self.shape();
+        let dims = [shape.sequences, shape.heads, shape.queries, shape.keys];
+        let own = |d: usize| if letters.contains(&LETTERS[d..=d]) { dims[d] } else { 1 };
+        (!letters.is_empty()).then(|| std::array::from_fn(own))
+    }
+
+    /// The factor of scores.
+    pub(super) fn factor(&self) -> f32 {
+        self.scale.value(self.shape().head)
+    }
+
+    /// What the oracle computes.
+    pub(super) fn rules(&self) -> Rules {
+        Rules {
+            scale: f64::from(self.factor()),
+            soft_cap: f64::from(self.soft_cap),
+            causal: self.mask.is_causal(),
+            bottom_right: self.mask == MaskKind::BottomRight,
+            window: match self.window {
+                Window::None => Keys::None,
+                Window::WithSelf(keys) => Keys::WithSelf(keys),
+                Window::BeforeSelf(keys) => Keys::BeforeSelf(keys),
+            },
+            bf16: self.types.0[0] == DataType::Bf16,
+        }
+    }
+
+    /// Why the dimensions or options do not fit each other.
+    pub(super) fn refused(&self) -> Option<&'static str> {
+        let [q, k, v] = &self.dims;
+        if [q, k, v].iter().any(|dims| dims.len() != 4) {
+            return Some("queries, keys and values have four dimensions");
+        }
+        if q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || q[3] != k[2] || k[3] != v[2] {
+            return Some("dimensions of queries, keys and values do not fit");
+        }
+        if k[1] == 0 || !q[1].is_multiple_of(k[1]) {
+            return Some("heads of queries are a multiple of those of keys");
+        }
+        let [q_dt, k_dt, v_dt, _] = self.types.0;
+        if k_dt != q_dt || v_dt != q_dt {
+            return Some("keys and values of another type than queries are not implemented");
+        }
+        if self.window == Window::WithSelf(0) {
+            return Some("a window with its own key has at least that one");
+        }
+        let forward = self.direction.is_forward();
+        if !forward && (self.flags.entropy() || self.page_size > 0) {
+            return Some("backward has no entropy and no pages");
+        }
+        if self.page_size > 0 && !k[3].is_multiple_of(self.page_size) {
+            return Some("keys are not whole pages");
+        }
+        if self.mask == MaskKind::None && !self.mask_dims.is_empty() {
+            return Some("a tensor needs a mask");
+        }
+        None
+    }
+}

@@ -1,0 +1,284 @@
+//! Scaled dot-product attention in f64, head by head and query by query.
+//!
+//! ```text
+//! s    = scale * q.k;  s = c*tanh(s/c);  s += slope*(j - position);  s += mask
+//! dst  = sum(v * exp(s - m)) / sum(exp(s - m))      over the keys that the query sees
+//! ```
+//!
+//! `forward` and `backward` have the results and their bounds. A bound is a sum of the magnitudes
+//! of all terms, times the rounding of one: an error of a score changes its weight in proportion.
+
+mod backward;
+mod forward;
+
+pub use backward::{Gradients, Saved, backward};
+pub use forward::{Forward, forward};
+
+/// Half an ulp of f32, relative to the value.
+const HALF_ULP: f64 = 1.0 / 16_777_216.0;
+/// The same of bf16, which weights are rounded to before they are multiplied.
+const HALF_ULP_OF_BF16: f64 = 1.0 / 256.0;
+/// Weights below may count as 0: twice 2^-40.
+const DROPPED: f64 = 1.0 / 549_755_813_888.0;
+/// The smallest f32, since results below the normal numbers have its spacing.
+const SMALLEST: f64 = f32::from_bits(1) as f64;
+
+/// Sizes of the tensors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// B.
+    pub sequences: usize,
+    /// H: heads of queries.
+    pub heads: usize,
+    /// G: heads of keys and values.
+    pub groups: usize,
+    /// S.
+    pub queries: usize,
+    /// T.
+    pub keys: usize,
+    /// D: the length of a head.
+    pub head: usize,
+    /// E: the length of a head of values.
+    pub values: usize,
+}
+
+impl Shape {
+    /// Heads of queries that share one of keys.
+    pub fn sharing(&self) -> usize {
+        self.heads / self.groups.max(1)
+    }
+}
+
+/// How many keys before it a query sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Window {
+    /// All of them.
+    #[default]
+    None,
+    /// So many, itself among them.
+    WithSelf(usize),
+    /// So many, and itself.
+    BeforeSelf(usize),
+}
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rules {
+    /// Of the scores.
+    pub scale: f64,
+    /// The limit of scores; 0 for none.
+    pub soft_cap: f64,
+    /// Whether keys after the query's position are hidden.
+    pub causal: bool,
+    /// Whether the last query is at the position of the last key; the first ones are otherwise.
+    pub bottom_right: bool,
+    /// Keys before it.
+    pub window: Window,
+    /// Whether weights are rounded to bf16 before they are multiplied.
+    pub bf16: bool,
+}
+
+/// A tensor that is added to scores or hides keys.
+#[derive(Clone, Copy, Debug)]
+pub struct Mask<'d> {
+    /// Its elements.
+    pub values: &'d [f64],
+    /// Its dimensions: 1, or those of the scores.
+    pub dims: [usize; 4],
+    /// Whether 0 hides a key; it is added otherwise.
+    pub hides: bool,
+}
+
+impl Mask<'_> {
+    fn at(&self, index: [usize; 4]) -> f64 {
+        let place = index.iter().zip(self.dims).fold(0, |place, (i, dim)| {
+            let i = if dim == 1 { 0 } else { *i };
+            place * dim + i
+        });
+        self.values[place]
+    }
+}
+
+/// The inputs of an attention.
+#[derive(Clone, Copy, Debug)]
+pub struct Attention<'d> {
+    /// Sizes.
+    pub shape: Shape,
+    /// What is computed.
+    pub rules: Rules,
+    /// Queries, B x H x S x D.
+    pub queries: &'d [f64],
+    /// Keys, B x G x D x T.
+    pub keys: &'d [f64],
+    /// Values, B x G x T x E.
+    pub values: &'d [f64],
+    /// A mask.
+    pub mask: Option<Mask<'d>>,
+    /// The score of a key without a value, per head; empty without.
+    pub sinks: &'d [f64],
+    /// Slopes of ALiBi, per head; empty without.
+    pub slopes: &'d [f64],
+    /// Queries of each sequence; empty if they are all.
+    pub query_lengths: &'d [f64],
+    /// Keys of each sequence; empty if they are all.
+    pub key_lengths: &'d [f64],
+}
+
+/// A key that a query sees.
+#[derive(Clone, Copy, Debug)]
+struct Scored {
+    key: usize,
+    /// Its score.
+    score: f64,
+    /// The magnitudes that were added up to it.
+    size: f64,
+    /// The derivative of the soft cap.
+    slope: f64,
+}
+
+impl Attention<'_> {
+    /// The number of queries of a sequence.
+    pub fn query_count(&self, sequence: usize) -> usize {
+        self.query_lengths.get(sequence).map_or(self.shape.queries, |length| *length as usize)
+    }
+
+    /// The number of keys of a sequence.
+    pub fn key_count(&self, sequence: usize) -> usize {
+        self.key_lengths.get(sequence).map_or(self.shape.keys, |length| *length as usize)
+    }
+
+    /// Where a query stands among the keys.
+    pub fn position(&self, sequence: usize, query: usize) -> i64 {
+        let (queries, keys) = (self.query_count(sequence), self.key_count(sequence));
+        let start = if self.rules.bottom_right { keys as i64 - queries as i64 } else { 0 };
+        query as i64 + start
+    }
+
+    /// Whether a query sees a key.
+    pub fn sees(&self, [sequence, head, query, key]: [usize; 4]) -> bool {
+        if query >= self.query_count(sequence) || key >= self.key_count(sequence) {
+            return false;
+        }
+        let (position, place) = (self.position(sequence, query), key as i64);
+        let windowed = match self.rules.window {
+            Window::None => true,
+            Window::WithSelf(keys) => position - (keys as i64) < place && place <= position,
+            Window::BeforeSelf(keys) => position - keys as i64 <= place && place <= position,
+        };
+        let hidden = self.mask.is_some_and(|mask| {
+            let value = mask.at([sequence, head, query, key]);
+            if mask.hides { value == 0.0 } else { value == f64::NEG_INFINITY }
+        });
+        windowed && !hidden && (!self.rules.causal || place <= position)
+    }
+
+    /// The keys that a query sees; `keys` has those of its group, a row for each.
+    fn scored(&self, [sequence, head, query]: [usize; 3], keys: &[f64]) -> Vec<Scored> {
+        let Shape { head: length, heads, queries, .. } = self.shape;
+        let start = ((sequence * heads + head) * queries + query) * length;
+        let q = &self.queries[start..start + length];
+        let rules = &self.rules;
+        let one = |key: usize| {
+            let k = &keys[key * length..(key + 1) * length];
+            let [dot, size] = dot(q, k);
+            let (mut score, mut size) = (rules.scale * dot, rules.scale.abs() * size);
+            let mut slope = 1.0;
+            if rules.soft_cap > 0.0 {
+                let part = (score / rules.soft_cap).tanh();
+                score = rules.soft_cap * part;
+                slope = 1.0 - part * part;
+            }
+            if let Some(alibi) = self.slopes.get(head) {
+                let added = alibi * (key as i64 - self.position(sequence, query)) as f64;
+                score += added;
+                size += added.abs();
+            }
+            if let Some(mask) = self.mask.filter(|mask| !mask.hides) {
+                let added = mask.at([sequence, head, query, key]);
+                score += added;
+                size += added.abs();
+            }
+            Scored { key, score, size, slope }
+        };
+        let all = 0..self.shape.keys;
+        all.filter(|key| self.sees([sequence, head, query, *key])).map(one).collect()
+    }
+
+    /// The keys of a group, a row for each.
+    fn keys_of(&self, group: usize) -> Vec<f64> {
+        let Shape { head, keys, .. } = self.shape;
+        transposed(&self.keys[group * head * keys..(group + 1) * head * keys], head, keys)
+    }
+
+    /// The values of a group.
+    fn values_of(&self, group: usize) -> &[f64] {
+        let size = self.shape.keys * self.shape.values;
+        &self.values[group * size..(group + 1) * size]
+    }
+
+    /// Half an ulp times what a sum over `count` terms multiplies it by: 80, since most errors
+    /// cancel, and one for each block of 128.
+    fn rounding(count: usize) -> f64 {
+        (80.0 + count as f64 / 128.0) * HALF_ULP
+    }
+}
+
+/// The sum of products, and of their magnitudes.
+fn dot(a: &[f64], b: &[f64]) -> [f64; 2] {
+    // Independent sums, so that the compiler can compute them at once.
+    const LANES: usize = 8;
+    let (mut sums, mut sizes) = ([0.0; LANES], [0.0; LANES]);
+    let mut add = |lane: usize, product: f64| {
+        sums[lane] += product;
+        sizes[lane] += product.abs();
+    };
+    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let rest = a_chunks.remainder().iter().zip(b_chunks.remainder());
+    for (lane, (a, b)) in rest.enumerate() {
+        add(lane, a * b);
+    }
+    for (a, b) in a_chunks.zip(b_chunks) {
+        for lane in 0..LANES {
+            add(lane, a[lane] * b[lane]);
+        }
+    }
+    [sums.iter().sum(), sizes.iter().sum()]
+}
+
+/// Columns for rows.
+fn transposed(matrix: &[f64], rows: usize, cols: usize) -> Vec<f64> {
+    let at = |i: usize| matrix[i % rows * cols + i / rows];
+    (0..rows * cols).map(at).collect()
+}
+
+/// The keys (`outer` = D) or values (`outer` = E) of sequences from pages: `table` has the pages
+/// of each, `element` the place of element `(page, d, place in the page)`. Beyond lengths are 0.
+pub fn gathered(
+    (sequences, groups, size, keys): (usize, usize, usize, usize),
+    table: &[f64],
+    page_size: usize,
+    lengths: &[f64],
+    element: impl Fn(usize, usize, usize, usize) -> f64,
+) -> Vec<f64> {
+    let pages = keys / page_size.max(1);
+    let mut all = Vec::with_capacity(sequences * groups * size * keys);
+    for b in 0..sequences {
+        let length = lengths.get(b).map_or(keys, |length| *length as usize);
+        for g in 0..groups {
+            for j in 0..keys {
+                let page = table[b * pages + j / page_size];
+                for d in 0..size {
+                    let there = j < length;
+                    all.push(if there { element(page as usize, g, j % page_size, d) } else { 0.0 });
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Rows for columns of each of several matrices: what [`gathered`] gives, as keys lie.
+pub fn as_keys(rows: &[f64], keys: usize, head: usize) -> Vec<f64> {
+    let size = (keys * head).max(1);
+    rows.chunks(size).flat_map(|one| transposed(one, keys, head)).collect()
+}
