@@ -33,6 +33,16 @@ pub const NORM_REMEDIES: i32 = 6;
 pub const NORM_VERSION_MAJOR: i32 = 0;
 pub const NORM_VERSION_MINOR: i32 = 1;
 pub const NORM_VERSION_PATCH: i32 = 0;
+pub const NORM_ARG_SOFTMAX_STATS: i32 = 1073741830;
+pub const NORM_ARG_ATTR_DROPOUT_OFFSET: i32 = 507;
+pub const NORM_ARG_ATTR_DROPOUT_MASK: i32 = 509;
+pub const NORM_ARG_ATTR_DROPOUT_PROBABILITY: i32 = 510;
+pub const NORM_ARG_ATTR_DROPOUT_SEED: i32 = 511;
+pub const NORM_ARG_POSITIONS: i32 = 1073741840;
+pub const NORM_ARG_ROPE_FREQUENCIES: i32 = 1073741841;
+pub const NORM_ARG_ROPE_COS: i32 = 1073741842;
+pub const NORM_ARG_ROPE_SIN: i32 = 1073741843;
+pub const NORM_ARG_SLOTS: i32 = 1073741844;
 pub const NORM_ARG_SINKS: i32 = 1073741856;
 pub const NORM_ARG_DIFF_SINKS: i32 = 1073741857;
 pub const NORM_ARG_ALIBI_SLOPES: i32 = 1073741858;
@@ -47,16 +57,6 @@ pub const NORM_ARG_ATTN_MASK: i32 = 52;
 pub const NORM_ARG_DIFF_QUERIES: i32 = 129;
 pub const NORM_ARG_DIFF_KEYS: i32 = 130;
 pub const NORM_ARG_DIFF_VALUES: i32 = 131;
-pub const NORM_ARG_SOFTMAX_STATS: i32 = 1073741830;
-pub const NORM_ARG_ATTR_DROPOUT_OFFSET: i32 = 507;
-pub const NORM_ARG_ATTR_DROPOUT_MASK: i32 = 509;
-pub const NORM_ARG_ATTR_DROPOUT_PROBABILITY: i32 = 510;
-pub const NORM_ARG_ATTR_DROPOUT_SEED: i32 = 511;
-pub const NORM_ARG_POSITIONS: i32 = 1073741840;
-pub const NORM_ARG_ROPE_FREQUENCIES: i32 = 1073741841;
-pub const NORM_ARG_ROPE_COS: i32 = 1073741842;
-pub const NORM_ARG_ROPE_SIN: i32 = 1073741843;
-pub const NORM_ARG_SLOTS: i32 = 1073741844;
 pub const norm_residual_rounded: norm_residual_rounding_t = 16777216;
 pub const norm_residual_exact: norm_residual_rounding_t = 16777217;
 pub type norm_residual_rounding_t = ::core::ffi::c_uint;
@@ -2480,64 +2480,6 @@ unsafe extern "C" {
         attr: const_norm_primitive_attr_t,
     ) -> norm_status_t;
 }
-pub const norm_attn_mask_undef: norm_attn_mask_type_t = 0;
-pub const norm_attn_mask_buffer: norm_attn_mask_type_t = 1;
-pub const norm_attn_mask_top_left: norm_attn_mask_type_t = 2;
-pub const norm_attn_mask_bottom_right: norm_attn_mask_type_t = 3;
-pub type norm_attn_mask_type_t = ::core::ffi::c_uint;
-pub const norm_window_none: norm_attn_window_t = 16777216;
-pub const norm_window_with_self: norm_attn_window_t = 16777217;
-pub const norm_window_before_self: norm_attn_window_t = 16777218;
-pub type norm_attn_window_t = ::core::ffi::c_uint;
-pub const norm_sdpa_sinks: norm_sdpa_flags_t = 16777216;
-pub const norm_sdpa_alibi: norm_sdpa_flags_t = 33554432;
-pub const norm_sdpa_key_lengths: norm_sdpa_flags_t = 67108864;
-pub const norm_sdpa_query_lengths: norm_sdpa_flags_t = 134217728;
-pub const norm_sdpa_entropy: norm_sdpa_flags_t = 536870912;
-pub type norm_sdpa_flags_t = ::core::ffi::c_uint;
-unsafe extern "C" {
-    pub fn norm_sdpa_forward_primitive_desc_create(
-        primitive_desc: *mut norm_primitive_desc_t,
-        engine: norm_engine_t,
-        prop_kind: norm_prop_kind_t,
-        query_desc: const_norm_memory_desc_t,
-        key_desc: const_norm_memory_desc_t,
-        value_desc: const_norm_memory_desc_t,
-        dst_desc: const_norm_memory_desc_t,
-        mask_desc: const_norm_memory_desc_t,
-        page_table_desc: const_norm_memory_desc_t,
-        mask_type: norm_attn_mask_type_t,
-        window_kind: norm_attn_window_t,
-        window: norm_dim_t,
-        scale: f32,
-        soft_cap: f32,
-        flags: ::core::ffi::c_uint,
-        attr: const_norm_primitive_attr_t,
-    ) -> norm_status_t;
-}
-unsafe extern "C" {
-    pub fn norm_sdpa_backward_primitive_desc_create(
-        primitive_desc: *mut norm_primitive_desc_t,
-        engine: norm_engine_t,
-        diff_query_desc: const_norm_memory_desc_t,
-        diff_key_desc: const_norm_memory_desc_t,
-        diff_value_desc: const_norm_memory_desc_t,
-        diff_dst_desc: const_norm_memory_desc_t,
-        query_desc: const_norm_memory_desc_t,
-        key_desc: const_norm_memory_desc_t,
-        value_desc: const_norm_memory_desc_t,
-        dst_desc: const_norm_memory_desc_t,
-        mask_desc: const_norm_memory_desc_t,
-        mask_type: norm_attn_mask_type_t,
-        window_kind: norm_attn_window_t,
-        window: norm_dim_t,
-        scale: f32,
-        soft_cap: f32,
-        flags: ::core::ffi::c_uint,
-        hint_fwd_pd: const_norm_primitive_desc_t,
-        attr: const_norm_primitive_attr_t,
-    ) -> norm_status_t;
-}
 pub const norm_rope_interleaved: norm_rope_pairing_t = 16777216;
 pub const norm_rope_half_split: norm_rope_pairing_t = 16777217;
 pub const norm_rope_half_split_of_head: norm_rope_pairing_t = 16777218;
@@ -2618,5 +2560,63 @@ unsafe extern "C" {
         rotary_dims: norm_dim_t,
         src: const_norm_memory_t,
         dst: norm_memory_t,
+    ) -> norm_status_t;
+}
+pub const norm_attn_mask_undef: norm_attn_mask_type_t = 0;
+pub const norm_attn_mask_buffer: norm_attn_mask_type_t = 1;
+pub const norm_attn_mask_top_left: norm_attn_mask_type_t = 2;
+pub const norm_attn_mask_bottom_right: norm_attn_mask_type_t = 3;
+pub type norm_attn_mask_type_t = ::core::ffi::c_uint;
+pub const norm_window_none: norm_attn_window_t = 16777216;
+pub const norm_window_with_self: norm_attn_window_t = 16777217;
+pub const norm_window_before_self: norm_attn_window_t = 16777218;
+pub type norm_attn_window_t = ::core::ffi::c_uint;
+pub const norm_sdpa_sinks: norm_sdpa_flags_t = 16777216;
+pub const norm_sdpa_alibi: norm_sdpa_flags_t = 33554432;
+pub const norm_sdpa_key_lengths: norm_sdpa_flags_t = 67108864;
+pub const norm_sdpa_query_lengths: norm_sdpa_flags_t = 134217728;
+pub const norm_sdpa_entropy: norm_sdpa_flags_t = 536870912;
+pub type norm_sdpa_flags_t = ::core::ffi::c_uint;
+unsafe extern "C" {
+    pub fn norm_sdpa_forward_primitive_desc_create(
+        primitive_desc: *mut norm_primitive_desc_t,
+        engine: norm_engine_t,
+        prop_kind: norm_prop_kind_t,
+        query_desc: const_norm_memory_desc_t,
+        key_desc: const_norm_memory_desc_t,
+        value_desc: const_norm_memory_desc_t,
+        dst_desc: const_norm_memory_desc_t,
+        mask_desc: const_norm_memory_desc_t,
+        page_table_desc: const_norm_memory_desc_t,
+        mask_type: norm_attn_mask_type_t,
+        window_kind: norm_attn_window_t,
+        window: norm_dim_t,
+        scale: f32,
+        soft_cap: f32,
+        flags: ::core::ffi::c_uint,
+        attr: const_norm_primitive_attr_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_sdpa_backward_primitive_desc_create(
+        primitive_desc: *mut norm_primitive_desc_t,
+        engine: norm_engine_t,
+        diff_query_desc: const_norm_memory_desc_t,
+        diff_key_desc: const_norm_memory_desc_t,
+        diff_value_desc: const_norm_memory_desc_t,
+        diff_dst_desc: const_norm_memory_desc_t,
+        query_desc: const_norm_memory_desc_t,
+        key_desc: const_norm_memory_desc_t,
+        value_desc: const_norm_memory_desc_t,
+        dst_desc: const_norm_memory_desc_t,
+        mask_desc: const_norm_memory_desc_t,
+        mask_type: norm_attn_mask_type_t,
+        window_kind: norm_attn_window_t,
+        window: norm_dim_t,
+        scale: f32,
+        soft_cap: f32,
+        flags: ::core::ffi::c_uint,
+        hint_fwd_pd: const_norm_primitive_desc_t,
+        attr: const_norm_primitive_attr_t,
     ) -> norm_status_t;
 }
