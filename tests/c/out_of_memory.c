@@ -390,8 +390,8 @@ static void ending(void) {
 }
 
 static void (*const parts[])(void) = {beginning, engines_and_streams, descriptors, memories,
-        attributes, forward, scaled, groups, elementwise, backward, gates, explanations, ropes,
-        ending};
+        attributes, forward, scaled, groups, elementwise, backward, gates, attentions, explanations,
+        ropes, ending};
 enum { PARTS = sizeof parts / sizeof *parts };
 
 /* How a process ended. */
@@ -481,6 +481,7 @@ int main(int argc, char **argv) {
             "norm_layer_normalization_backward_primitive_desc_create_v2",
             "norm_softmax_forward_primitive_desc_create",
             "norm_softmax_backward_primitive_desc_create",
+            "norm_sdpa_forward_primitive_desc_create", "norm_sdpa_backward_primitive_desc_create",
             "norm_gated_forward_primitive_desc_create", "norm_gated_backward_primitive_desc_create",
             "norm_group_normalization_forward_primitive_desc_create",
             "norm_group_normalization_backward_primitive_desc_create",

@@ -83,4 +83,49 @@ static void gates(void) {
     CALL(norm_primitive_desc_destroy, (desc));
 }
 
+/* Attention: 2 sequences, 4 heads over 2, 8 queries and keys of 16. */
+static void attentions(void) {
+    static float heads[4], logarithms[2 * 4 * 8], keys_gradient[2 * 2 * 8 * 16];
+    static int lengths[2] = {8, 5};
+    const norm_dim_t rows[] = {2, 4, 8, 16}, cached[] = {2, 2, 16, 8}, valued[] = {2, 2, 8, 16};
+    const unsigned flags = norm_sdpa_sinks | norm_sdpa_key_lengths;
+    norm_memory_desc_t rows_of = NULL, keys = NULL, values = NULL;
+    norm_primitive_desc_t desc = NULL, second = NULL;
+    MUST(norm_memory_desc_create_with_tag(&rows_of, 4, rows, norm_f32, norm_abcd));
+    MUST(norm_memory_desc_create_with_tag(&keys, 4, cached, norm_f32, norm_abcd));
+    MUST(norm_memory_desc_create_with_tag(&values, 4, valued, norm_f32, norm_abcd));
+    WATCH(desc);
+    CALL(norm_sdpa_forward_primitive_desc_create,
+            (&desc, engine, norm_forward_training, rows_of, keys, values, rows_of, NULL, NULL,
+                    norm_attn_mask_top_left, norm_window_with_self, 4, 0.25f, 2, flags, NULL));
+    WATCH(second);
+    CALL(norm_sdpa_backward_primitive_desc_create,
+            (&second, engine, rows_of, keys, values, rows_of, rows_of, keys, values, rows_of, NULL,
+                    norm_attn_mask_top_left, norm_window_with_self, 4, 0.25f, 2, flags, desc, NULL));
+    queries(desc);
+    const_norm_memory_desc_t stats
+            = norm_primitive_desc_query_md(desc, norm_query_exec_arg_md, NORM_ARG_WORKSPACE);
+    const_norm_memory_desc_t per_head
+            = norm_primitive_desc_query_md(desc, norm_query_exec_arg_md, NORM_ARG_SINKS);
+    const_norm_memory_desc_t per_sequence
+            = norm_primitive_desc_query_md(desc, norm_query_exec_arg_md, NORM_ARG_KEY_LENGTHS);
+    const norm_exec_arg_t args[] = {{NORM_ARG_QUERIES, memory(rows_of, src)},
+            {NORM_ARG_KEYS, memory(keys, src)}, {NORM_ARG_VALUES, memory(values, src)},
+            {NORM_ARG_DST, memory(rows_of, dst)}, {NORM_ARG_WORKSPACE, memory(stats, logarithms)},
+            {NORM_ARG_SINKS, memory(per_head, scale)},
+            {NORM_ARG_KEY_LENGTHS, memory(per_sequence, lengths)},
+            {NORM_ARG_DIFF_DST, memory(rows_of, diff_dst)},
+            {NORM_ARG_DIFF_QUERIES, memory(rows_of, diff_src)},
+            {NORM_ARG_DIFF_KEYS, memory(keys, diff_scale)},
+            {NORM_ARG_DIFF_VALUES, memory(values, keys_gradient)},
+            {NORM_ARG_DIFF_SINKS, memory(per_head, heads)}};
+    execute(desc, 7, args, dst, sizeof(float) * 2 * 4 * 8 * 16);
+    execute(second, 12, args, diff_src, sizeof(float) * 2 * 4 * 8 * 16);
+    for (int i = 0; i < 12; ++i) CALL(norm_memory_destroy, (args[i].memory));
+    CALL(norm_primitive_desc_destroy, (second));
+    CALL(norm_primitive_desc_destroy, (desc));
+    const norm_memory_desc_t all[] = {rows_of, keys, values};
+    for (int i = 0; i < 3; ++i) CALL(norm_memory_desc_destroy, (all[i]));
+}
+
 #endif

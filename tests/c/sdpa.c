@@ -111,10 +111,157 @@ static void every_option(void) {
         }
 }
 
+/* A token alone, tokens in chunks and all at once: the same bits. */
+static void chunks(norm_data_type_t type) {
+    enum { TOKENS = 300, BEFORE = 13 };
+    static const int lengths[] = {1, 7, 64, TOKENS};
+    setup_t setup = {.batch = 1, .heads = 6, .groups = 2, .queries = TOKENS, .keys = TOKENS + BEFORE,
+            .key_size = 24, .value_size = 32, .mask_type = norm_attn_mask_bottom_right,
+            .soft_cap = 4, .flags = norm_sdpa_sinks, .data_type = type};
+    sdpa_t whole = sdpa_make(&setup, engine, &random_state);
+    norm_primitive_desc_t pd = NULL;
+    MUST(sdpa_forward(&pd, &whole, engine));
+    MUST(sdpa_execute_forward(&whole, pd, engine, stream));
+    MUST(norm_primitive_desc_destroy(pd));
+    const size_t token = whole.dst.bytes / TOKENS, stats = TOKENS * sizeof(float);
+    for (int l = 0; l < 4; ++l)
+        for (int first = 0; first < TOKENS; first += lengths[l]) {
+            const int count = first + lengths[l] < TOKENS ? lengths[l] : TOKENS - first;
+            snprintf(expect_case, sizeof expect_case, "%d tokens from %d on, type %d", count, first, type);
+            if (lengths[l] == 1 && first % 37 > 2) continue;
+            setup_t one = setup;
+            one.queries = count;
+            one.keys = BEFORE + first + count;
+            sdpa_t part = sdpa_make(&one, engine, &random_state);
+            memcpy(part.q.data, whole.q.data + (size_t)first * (whole.q.bytes / TOKENS), part.q.bytes);
+            memcpy(part.k.data, whole.k.data, part.k.bytes);
+            memcpy(part.v.data, whole.v.data, part.v.bytes);
+            memcpy(part.sinks, whole.sinks, sizeof part.sinks);
+            MUST(sdpa_forward(&pd, &part, engine));
+            MUST(sdpa_execute_forward(&part, pd, engine, stream));
+            EXPECT(memcmp(part.dst.data, whole.dst.data + (size_t)first * token, part.dst.bytes) == 0);
+            for (int h = 0; h < setup.heads; ++h)
+                EXPECT(memcmp(part.stats.data + (size_t)(h * count) * sizeof(float),
+                               whole.stats.data + (size_t)h * stats + (size_t)first * sizeof(float),
+                               (size_t)count * sizeof(float)) == 0);
+            MUST(norm_primitive_desc_destroy(pd));
+            sdpa_free(&part);
+        }
+    sdpa_free(&whole);
+}
+
+/* The largest value that a key with a weight of 0 may have does not matter. */
+static void hidden_values(void) {
+    setup_t setup = {.batch = 1, .heads = 2, .groups = 1, .queries = 20, .keys = 20, .key_size = 8,
+            .value_size = 16, .mask_type = norm_attn_mask_top_left};
+    snprintf(expect_case, sizeof expect_case, "hidden values");
+    sdpa_t p = sdpa_make(&setup, engine, &random_state);
+    norm_primitive_desc_t pd = NULL;
+    MUST(sdpa_forward(&pd, &p, engine));
+    MUST(sdpa_execute_forward(&p, pd, engine, stream));
+    const size_t seen = p.dst.bytes / 20 * 19;
+    unsigned char *before = malloc(seen);
+    memcpy(before, p.dst.data, seen);
+    for (int e = 0; e < 16; ++e) tensor_set(&p.v, 19, (size_t)e, e % 2 ? INFINITY : NAN);
+    for (int d = 0; d < 8; ++d) tensor_set(&p.k, (size_t)d, 19, NAN);
+    do {
+        MUST(sdpa_execute_forward(&p, pd, engine, stream));
+        EXPECT(memcmp(before, p.dst.data, seen) == 0);
+        EXPECT(isnan(sdpa_at(&p.dst, 0, 0, 19, 0)));
+    } while (norm_primitive_desc_next_impl(pd) == norm_success);
+    MUST(norm_primitive_desc_destroy(pd));
+    free(before);
+    sdpa_free(&p);
+}
+
+static norm_memory_desc_t dense(norm_data_type_t type, norm_dim_t a, norm_dim_t b, norm_dim_t c, norm_dim_t d) {
+    norm_memory_desc_t desc = NULL;
+    const norm_dim_t dims[] = {a, b, c, d};
+    MUST(norm_memory_desc_create_with_tag(&desc, 4, dims, type, norm_abcd));
+    return desc;
+}
+
+static void refusals(void) {
+    norm_primitive_desc_t pd = UNTOUCHED;
+    norm_memory_desc_t q = dense(norm_f32, 2, 4, 8, 16), k = dense(norm_f32, 2, 2, 16, 9),
+                       v = dense(norm_f32, 2, 2, 9, 5), dst = dense(norm_f32, 2, 4, 8, 5);
+    norm_memory_desc_t three = dense(norm_f32, 2, 3, 16, 9), depth = dense(norm_f32, 2, 2, 17, 9),
+                       fewer = dense(norm_f32, 2, 2, 8, 5), half = dense(norm_f16, 2, 2, 16, 9),
+                       mask = dense(norm_u8, 1, 1, 8, 9), wrong = dense(norm_u8, 1, 3, 8, 9);
+    snprintf(expect_case, sizeof expect_case, "refusals");
+#define CREATE(kind, q, k, v, dst, mask, type, window_kind, window, scale, cap, flags) \
+    (&pd, engine, kind, q, k, v, dst, mask, NULL, type, window_kind, window, scale, cap, flags, NULL)
+#define BAD(parameter, ...) INVALID(parameter, norm_sdpa_forward_primitive_desc_create, CREATE(__VA_ARGS__))
+    const norm_prop_kind_t kind = norm_forward_inference;
+    const norm_attn_mask_type_t none = norm_attn_mask_undef;
+    const norm_attn_window_t all = norm_window_none;
+    BAD("prop_kind", norm_backward, q, k, v, dst, NULL, none, all, 0, 1, 0, 0);
+    BAD("query_desc", kind, NULL, k, v, dst, NULL, none, all, 0, 1, 0, 0);
+    BAD("query_desc", kind, q, three, v, dst, NULL, none, all, 0, 1, 0, 0);
+    BAD("key_desc", kind, q, depth, v, dst, NULL, none, all, 0, 1, 0, 0);
+    BAD("value_desc", kind, q, k, fewer, dst, NULL, none, all, 0, 1, 0, 0);
+    BAD("dst_desc", kind, q, k, v, q, NULL, none, all, 0, 1, 0, 0);
+    BAD("mask_desc", kind, q, k, v, dst, NULL, norm_attn_mask_buffer, all, 0, 1, 0, 0);
+    BAD("mask_type", kind, q, k, v, dst, mask, none, all, 0, 1, 0, 0);
+    BAD("mask_desc", kind, q, k, v, dst, wrong, norm_attn_mask_buffer, all, 0, 1, 0, 0);
+    BAD("mask_type", kind, q, k, v, dst, NULL, (norm_attn_mask_type_t)7, all, 0, 1, 0, 0);
+    BAD("window_kind", kind, q, k, v, dst, NULL, none, (norm_attn_window_t)7, 0, 1, 0, 0);
+    BAD("window", kind, q, k, v, dst, NULL, none, all, 3, 1, 0, 0);
+    BAD("window", kind, q, k, v, dst, NULL, none, norm_window_with_self, 0, 1, 0, 0);
+    BAD("window", kind, q, k, v, dst, NULL, none, norm_window_before_self, -1, 1, 0, 0);
+    BAD("scale", kind, q, k, v, dst, NULL, none, all, 0, INFINITY, 0, 0);
+    BAD("soft_cap", kind, q, k, v, dst, NULL, none, all, 0, 1, -1, 0);
+    BAD("flags", kind, q, k, v, dst, NULL, none, all, 0, 1, 0, 1);
+    REFUSED(norm_unimplemented, "key_desc", norm_sdpa_forward_primitive_desc_create,
+            CREATE(kind, q, half, v, dst, NULL, none, all, 0, 1, 0, 0));
+    EXPECT(pd == UNTOUCHED);
+    norm_memory_desc_t descs[] = {q, k, v, dst, three, depth, fewer, half, mask, wrong};
+    for (size_t i = 0; i < sizeof descs / sizeof *descs; ++i) MUST(norm_memory_desc_destroy(descs[i]));
+}
+
+/* Lengths and pages are checked before anything is written. */
+static void wrong_integers(void) {
+    setup_t setup = {.batch = 2, .heads = 2, .groups = 1, .queries = 3, .keys = 24, .key_size = 4,
+            .value_size = 4, .page = 12, .flags = LENGTHS};
+    snprintf(expect_case, sizeof expect_case, "wrong integers");
+    sdpa_t p = sdpa_make(&setup, engine, &random_state);
+    norm_primitive_desc_t pd = NULL;
+    MUST(sdpa_forward(&pd, &p, engine));
+    memset(p.dst.data, TENSOR_FILL, p.dst.bytes);
+    const int32_t lengths[] = {-1, 25}, pages[] = {-1, 6};
+    for (int i = 0; i < 2; ++i) {
+        p.key_lengths[0] = 24;
+        p.key_lengths[1] = lengths[i];
+        EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_invalid_arguments);
+        EXPECT(strstr(norm_get_last_error(), "KEY_LENGTHS") != NULL);
+        p.key_lengths[1] = 13;
+        int32_t *last = (int32_t *)p.table.data + 3;
+        const int32_t right = *last;
+        *last = pages[i];
+        EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_invalid_arguments);
+        EXPECT(strstr(norm_get_last_error(), "PAGE_TABLE") != NULL);
+        /* A page beyond the length is not looked at. */
+        p.key_lengths[1] = 12;
+        EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_success);
+        *last = right;
+        memset(p.dst.data, TENSOR_FILL, p.dst.bytes);
+    }
+    p.query_lengths[0] = 4;
+    EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_invalid_arguments);
+    for (size_t i = 0; i < p.dst.bytes; ++i) EXPECT(p.dst.data[i] == TENSOR_FILL);
+    MUST(norm_primitive_desc_destroy(pd));
+    sdpa_free(&p);
+}
+
 int main(void) {
     MUST(norm_engine_create(&engine, norm_cpu, 0));
     MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
     every_option();
+    chunks(norm_data_type_undef);
+    chunks(norm_bf16);
+    hidden_values();
+    refusals();
+    wrong_integers();
     MUST(norm_stream_destroy(stream));
     MUST(norm_engine_destroy(engine));
     return expect_summary("sdpa");

@@ -191,14 +191,14 @@ fn checked_shape(p: &Parameters<'_>) -> Result<Shape> {
             "key_desc: its heads have {key_depth} elements (dimension 2), those of query_desc {key_size}"
         )));
     }
-    if (value_batch, value_groups, value_page) != (key_batch, groups, page) {
-        return Err(Error::invalid(format_args!(
-            "value_desc: {value_batch} x {value_groups} heads of {value_page} values, but key_desc has {key_batch} x {groups} of {page} keys"
-        )));
-    }
     if heads % groups.max(1) != 0 || (groups == 0) != (heads == 0) {
         return Err(Error::invalid(format_args!(
             "query_desc: {heads} heads are not a multiple of the {groups} of key_desc"
+        )));
+    }
+    if (value_batch, value_groups, value_page) != (key_batch, groups, page) {
+        return Err(Error::invalid(format_args!(
+            "value_desc: {value_batch} x {value_groups} heads of {value_page} values, but key_desc has {key_batch} x {groups} of {page} keys"
         )));
     }
     let pages = match p.page_table {

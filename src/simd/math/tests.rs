@@ -24,6 +24,7 @@ macro_rules! functions {
 functions! {
     Exp = exp;
     Exp2 = exp2;
+    Weight = weight;
     Log = log;
     Tanh = tanh;
     Logistic = logistic;
@@ -155,6 +156,26 @@ fn errors_are_as_stated() {
         println!("{name}: {found:.2} ulp");
         assert!(found <= stated, "{name}: {found} ulp");
     }
+}
+
+/// Weights are 0 or at least 2^-40.
+#[test]
+fn small_weights_are_zero() {
+    let below = |x: &f32| *x <= 0.0;
+    let all: Vec<f32> = spread(997).into_iter().filter(below).collect();
+    let least = 2f64.powi(-40);
+    let exact = |x: f64| if x.exp() < least { 0.0 } else { x.exp() };
+    let found = largest(Weight, &all, exact, |_, got, right| ulps(got, right));
+    println!("weight: {found:.2} ulp");
+    assert!(found <= 1.0, "{found} ulp");
+    let edge = (-40.0 * std::f64::consts::LN_2) as f32;
+    let around: Vec<f32> =
+        (-64..64).map(|n| f32::from_bits(edge.to_bits().wrapping_add_signed(n))).collect();
+    for (x, got) in around.iter().zip(values(Weight, &around)) {
+        assert!(got == 0.0 || f64::from(got) >= least, "{x:e}: {got:e}");
+    }
+    assert_eq!(values(Weight, &[0.0, -0.0, f32::NEG_INFINITY]), [1.0, 1.0, 0.0]);
+    assert!(value(Weight, f32::NAN).is_nan());
 }
 
 #[test]
