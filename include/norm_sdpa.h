@@ -150,6 +150,44 @@ NORM_API norm_status_t norm_sdpa_backward_primitive_desc_create(
         unsigned flags, const_norm_primitive_desc_t hint_fwd_pd,
         const_norm_primitive_attr_t attr);
 
+/* What the width of a sliding window follows; see norm_adaptive_window(). */
+typedef enum {
+    norm_window_fixed = 0x01000000,             /* max_window */
+    norm_window_by_length = 0x01000001,         /* half of the length */
+    norm_window_by_entropy = 0x01000002,        /* entropy, relative to ln(window) */
+    norm_window_by_entropy_over_4 = 0x01000003, /* entropy, relative to 4 */
+    norm_window_by_perplexity = 0x01000004      /* ln(perplexity), relative to ln(vocabulary) */
+} norm_window_strategy_t;
+
+/* The width of the sliding window for the next step of a model.
+ *
+ *   fixed               w = max_window
+ *   by length           w = length/2, within min_window and max_window
+ *   entropy, perplexity w = min_window + floor((max_window - min_window) * min(n, 1))
+ *
+ * with n = measured/ln(previous), measured/4 or ln(measured)/ln(vocabulary). Attention
+ * writes its entropy as ENTROPY; ln(previous) is the largest that a window can have
+ * (without a previous window, that by length; at least 2). Then
+ *
+ *   window = previous + step,  step = smoothing * (w - previous), within +-max_step
+ *
+ * with step rounded to the nearest integer, to an even one from halves.
+ *
+ * length      tokens of the sequence, 0 or more
+ * min_window, max_window   1 <= min_window <= max_window
+ * measured    entropy from 0 on, in nats, or perplexity from 1 on; NAN: not measured, by length
+ * vocabulary  tokens of the vocabulary, 2 or more; for perplexity
+ * previous    the window before, 0 for none: then window is w
+ * smoothing   above 0, to 1 for none
+ * max_step    the most that the window changes, 0 for any
+ * window      out
+ *
+ * May be called from any thread. */
+NORM_API norm_status_t norm_adaptive_window(norm_window_strategy_t strategy,
+        norm_dim_t length, norm_dim_t min_window, norm_dim_t max_window, double measured,
+        double vocabulary, norm_dim_t previous, double smoothing, norm_dim_t max_step,
+        norm_dim_t *window);
+
 #ifdef __cplusplus
 }
 #endif

@@ -87,6 +87,25 @@ struct sdpa_backward : public primitive {
     explicit sdpa_backward(const primitive_desc &problem) : primitive(problem) {}
 };
 
+// See norm_window_strategy_t.
+enum class window_strategy {
+    fixed = norm_window_fixed,
+    by_length = norm_window_by_length,
+    by_entropy = norm_window_by_entropy,
+    by_entropy_over_4 = norm_window_by_entropy_over_4,
+    by_perplexity = norm_window_by_perplexity,
+};
+
+// The width of the next sliding window; see norm_adaptive_window.
+inline memory::dim adaptive_window(window_strategy strategy, memory::dim length,
+        memory::dim min_window, memory::dim max_window, double measured, double vocabulary = 0,
+        memory::dim previous = 0, double smoothing = 1, memory::dim max_step = 0) {
+    memory::dim window = 0;
+    check(norm_adaptive_window(static_cast<norm_window_strategy_t>(strategy), length,
+            min_window, max_window, measured, vocabulary, previous, smoothing, max_step, &window));
+    return window;
+}
+
 } // inline namespace NORM_HPP_MODE
 } // namespace norm
 

@@ -2620,3 +2620,23 @@ unsafe extern "C" {
         attr: const_norm_primitive_attr_t,
     ) -> norm_status_t;
 }
+pub const norm_window_fixed: norm_window_strategy_t = 16777216;
+pub const norm_window_by_length: norm_window_strategy_t = 16777217;
+pub const norm_window_by_entropy: norm_window_strategy_t = 16777218;
+pub const norm_window_by_entropy_over_4: norm_window_strategy_t = 16777219;
+pub const norm_window_by_perplexity: norm_window_strategy_t = 16777220;
+pub type norm_window_strategy_t = ::core::ffi::c_uint;
+unsafe extern "C" {
+    pub fn norm_adaptive_window(
+        strategy: norm_window_strategy_t,
+        length: norm_dim_t,
+        min_window: norm_dim_t,
+        max_window: norm_dim_t,
+        measured: f64,
+        vocabulary: f64,
+        previous: norm_dim_t,
+        smoothing: f64,
+        max_step: norm_dim_t,
+        window: *mut norm_dim_t,
+    ) -> norm_status_t;
+}

@@ -5,7 +5,9 @@ use super::exported;
 use super::handle::Handle;
 use super::primitive_desc::{Descriptor, create};
 use crate::error::{Error, Result};
-use crate::ops::sdpa::{Gradients, MaskType, Parameters, Sdpa, WindowKind};
+use crate::ops::sdpa::{
+    Gradients, MaskType, Parameters, Sdpa, WindowKind, WindowState, WindowStrategy, adaptive_window,
+};
 use crate::primitive::PropKind;
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
@@ -136,5 +138,42 @@ exported! {
                 })
             })
         }
+    }
+}
+
+exported! {
+    /// The width of a sliding window.
+    fn norm_adaptive_window(
+        strategy: sys::norm_window_strategy_t,
+        length: sys::norm_dim_t,
+        min_window: sys::norm_dim_t,
+        max_window: sys::norm_dim_t,
+        measured: f64,
+        vocabulary: f64,
+        previous: sys::norm_dim_t,
+        smoothing: f64,
+        max_step: sys::norm_dim_t,
+        window: *mut sys::norm_dim_t,
+    ) {
+        let strategy = WindowStrategy::of_code(strategy).ok_or_else(|| {
+            Error::invalid(format_args!("strategy: {strategy:#x} is not a norm_window_strategy_t"))
+        })?;
+        if window.is_null() {
+            return Err(Error::invalid("window: NULL"));
+        }
+        let found = adaptive_window(&WindowState {
+            strategy,
+            length,
+            min: min_window,
+            max: max_window,
+            measured,
+            vocabulary,
+            previous,
+            smoothing,
+            max_step,
+        })?;
+        // SAFETY: guaranteed by the caller.
+        unsafe { window.write(found) };
+        Ok(())
     }
 }

@@ -253,6 +253,22 @@ static void wrong_integers(void) {
     sdpa_free(&p);
 }
 
+/* Windows by the entropy of attention. */
+static void adaptive_windows(void) {
+    norm_dim_t window = 0;
+    snprintf(expect_case, sizeof expect_case, "adaptive windows");
+    MUST(norm_adaptive_window(norm_window_by_entropy_over_4, 100, 512, 4096, 2, 0, 0, 1, 0, &window));
+    EXPECT(window == 2304);
+    MUST(norm_adaptive_window(norm_window_by_length, 4096, 512, 4096, NAN, 0, window, 0.5, 100, &window));
+    EXPECT(window == 2204);
+    INVALID("strategy", norm_adaptive_window,
+            ((norm_window_strategy_t)7, 100, 512, 4096, 2, 0, 0, 1, 0, &window));
+    INVALID("max_window", norm_adaptive_window,
+            (norm_window_fixed, 100, 512, 500, 2, 0, 0, 1, 0, &window));
+    INVALID("window", norm_adaptive_window, (norm_window_fixed, 100, 1, 2, 2, 0, 0, 1, 0, NULL));
+    EXPECT(window == 2204);
+}
+
 int main(void) {
     MUST(norm_engine_create(&engine, norm_cpu, 0));
     MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
@@ -262,6 +278,7 @@ int main(void) {
     hidden_values();
     refusals();
     wrong_integers();
+    adaptive_windows();
     MUST(norm_stream_destroy(stream));
     MUST(norm_engine_destroy(engine));
     return expect_summary("sdpa");

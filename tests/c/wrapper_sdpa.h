@@ -40,6 +40,7 @@ static void sdpa() {
                     {NORM_ARG_DIFF_VALUES, memory(rows, engine, diff_v)}});
     EXPECT(near(diff_v[0], 1) && near(diff_v[1], 1) && near(diff_k[0], -1) && near(diff_k[1], 1));
     EXPECT(near(diff_q[0], 0) && near(diff_q[1], 0));
+    EXPECT(norm::adaptive_window(norm::window_strategy::by_length, 1026, 512, 4096, NAN) == 513);
 }
 
 #endif

@@ -7,6 +7,7 @@
 //! `order` has the order of dot products, `score` that of a score and its weight; both are part of the
 //! numerics contract.
 
+mod adaptive;
 mod arguments;
 mod backward;
 mod forward;
@@ -26,6 +27,7 @@ mod score;
 mod vector;
 mod visible;
 
+pub(crate) use adaptive::{WindowState, WindowStrategy, adaptive_window};
 pub(crate) use problem::{Gradients, MaskType, Parameters, Sdpa, WindowKind};
 
 /// Keys of a block.
