@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * norm_elementwise.h - elementwise functions of one tensor and of two, as
- * primitives. Programs include norm.h, which includes this file and has what it
- * needs.
+ * primitives. Programs include norm.h.
  */
 #ifndef NORM_ELEMENTWISE_H
 #define NORM_ELEMENTWISE_H
@@ -19,7 +18,7 @@
  * the type of dst; integers saturate. An element's bits depend on the element, the
  * types and the parameters, not on the instruction set, the threads or the layouts.
  *
- * prop_kind  norm_forward_training or norm_forward_inference, which are the same
+ * prop_kind  norm_forward_training or norm_forward_inference, without a difference
  * alg_kind   any norm_eltwise_*; those with _use_dst_for_bwd have the formulas of
  *            the others
  * src_desc   1 to 12 dimensions; f32, bf16, f16, s32, s8, u8, f8_e5m2 or f8_e4m3; a
@@ -30,7 +29,7 @@
  *            norm_eltwise_clip and _clip_v2, alpha is at most beta
  * attr       may be NULL. Eltwise and binary post-operations
  *
- * Arguments: in SRC, and what the attributes ask for; out DST. SRC and DST may be
+ * Arguments: in SRC and those of the attributes; out DST. SRC and DST may be
  * one buffer if their types and layouts are the same. */
 NORM_API norm_status_t norm_eltwise_forward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
@@ -39,7 +38,7 @@ NORM_API norm_status_t norm_eltwise_forward_primitive_desc_create(
         float alpha, float beta, const_norm_primitive_attr_t attr);
 
 /* The gradient: diff_src = diff_dst * f'(src). With an alg_kind that ends in
- * _use_dst_for_bwd it is computed from dst, as forward gave it, and src is not
+ * _use_dst_for_bwd it is computed from the dst of forward, and src is not
  * needed. s and d are elements of src and dst:
  *
  *   relu         s > 0 ? 1 : a           tanh       1 - tanh(s)^2
@@ -100,7 +99,7 @@ NORM_API norm_status_t norm_eltwise_backward_primitive_desc_create(
  *            eltwise and binary post-operations. The data type of a sum must have
  *            the size of dst's
  *
- * Arguments: in SRC_0, SRC_1 and what the attributes ask for; out DST, which may be
+ * Arguments: in SRC_0, SRC_1 and those of the attributes; out DST, which may be
  * one buffer with a source of the same type and layout. */
 NORM_API norm_status_t norm_binary_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,

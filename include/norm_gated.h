@@ -42,11 +42,11 @@ typedef enum {
  *
  * (Shazeer, "GLU Variants Improve Transformer", arXiv:2002.05202.) GPT-OSS has
  * swish, norm_gate_interleaved, alpha 1.702, limit 7 and shift 1. Arithmetic is f32,
- * rounded once to the type of dst; the bits depend on none of the instruction set,
- * the threads and the layouts. NaN stays NaN. A gate of -Inf gives NaN with swish and
+ * rounded once to the type of dst; the bits do not depend on the instruction set,
+ * the threads or the layouts. NaN stays NaN. A gate of -Inf gives NaN with swish and
  * gelu, as in PyTorch.
  *
- * prop_kind   norm_forward_training or norm_forward_inference, which are the same
+ * prop_kind   norm_forward_training or norm_forward_inference, without a difference
  * alg_kind    f
  * packing     required
  * src_desc    gate and up, 1 to 12 dimensions, the last of even size; with
@@ -63,7 +63,7 @@ typedef enum {
  *             or dynamic scales (and, for u8, zero points) of DST as for a
  *             normalization
  *
- * Arguments: in SRC, with norm_gate_separate SRC_1, and what the attributes ask for; out
+ * Arguments: in SRC, with norm_gate_separate SRC_1, and those of the attributes; out
  * DST. DST may share the buffer of SRC_1, or of SRC, if it lies where up or the gate
  * lies: with equal types and strides, from the same element on. */
 NORM_API norm_status_t norm_gated_forward_primitive_desc_create(
@@ -78,9 +78,9 @@ NORM_API norm_status_t norm_gated_forward_primitive_desc_create(
  *   diff_gate = diff_dst * u * f'(g), 0 where gate > limit
  *   diff_up   = diff_dst * f(g),      0 where up > limit or up < -limit
  *
- * and, if asked for, dst once more, with the bits of forward: a program that keeps
- * the inputs alone gets what the next layer's gradient reads without a pass of its
- * own. relu has the derivative alpha at 0.
+ * and optionally dst again, with the bits of forward: a program that recomputes
+ * activations needs no further pass for the input of the next layer's gradient. relu
+ * has the derivative alpha at 0.
  *
  * alg_kind, packing, alpha, limit, shift   as forward
  * diff_src_desc  the dimensions of src; f32, bf16 or f16, any layout or "any" (then as

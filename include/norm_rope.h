@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Which elements of a head are a pair that is rotated. R is rotary_dims, D the
+/* The pairs of elements of a head that are rotated together. R is rotary_dims, D the
  * length of a head, i counts pairs from 0 to R/2 - 1. There is no default:
  * weights that were trained with one pairing give wrong results, and no error,
  * with another. norm_rope_permute() turns weights from one into another. */
@@ -35,7 +35,7 @@ typedef enum {
     norm_rope_interleaved_sections = 1U << 30
 } norm_rope_flags_t;
 
-/* How frequencies are stretched for contexts longer than those of training. */
+/* Scaling of frequencies for contexts longer than those of training. */
 typedef enum {
     norm_rope_scaling_none = 0x01000000,
     norm_rope_scaling_linear = 0x01000001,
@@ -63,7 +63,7 @@ typedef enum {
  *
  *   angles        norm_rope_from_frequencies: NORM_ARG_ROPE_FREQUENCIES has
  *                 rotary_dims / 2 numbers in f64, which norm_rope_frequencies()
- *                 makes. Angles are products in f64, sines and cosines within
+ *                 computes. Angles are products in f64, sines and cosines within
  *                 1 ulp of f32, computed once per token. Positions are at most
  *                 2^31 - 1.
  *                 norm_rope_from_tables: row p of NORM_ARG_ROPE_COS and
@@ -77,9 +77,9 @@ typedef enum {
  *                 the last, each of them that of src or 1, where tokens share the
  *                 position. So T x H x D has positions of T x 1. With sections
  *                 there is one more dimension, num_sections.
- *   index_dim     -1: a position is what POSITIONS says. Else a dimension of src
- *                 whose index is added to it; position_desc has 1 there. So
- *                 B x S x H x D with index_dim 1 takes B x 1 x 1 offsets.
+ *   index_dim     -1: positions are those of POSITIONS. Else a dimension of src
+ *                 whose index is added to them; position_desc has 1 there. So
+ *                 B x S x H x D with index_dim 1 has B x 1 x 1 offsets.
  *   table_desc    with norm_rope_from_tables: positions x (rotary_dims / 2), f32,
  *                 bf16 or f16, for both tables; strides express tables whose rows
  *                 have cosines and then sines. Else NULL.
@@ -90,7 +90,7 @@ typedef enum {
  *                 1 for none
  *   num_sections  0 or 1: one position per token. 2 to 4: parts of the position,
  *                 such as time, row and column of an image patch; `sections` has
- *                 the number of pairs that each part turns, together
+ *                 the number of pairs that each part rotates, together
  *                 rotary_dims / 2. The first sections[0] pairs use part 0, and so
  *                 on (Qwen2-VL). With norm_rope_interleaved_sections pair i uses
  *                 part i % num_sections as long as i < num_sections *
@@ -132,7 +132,7 @@ NORM_API norm_status_t norm_rope_forward_primitive_desc_create(
  * the layout `any`, that of diff_dst. hint_fwd_pd may be NULL.
  *
  * flags: 0 or norm_rope_interleaved_sections. The gradient of norm_rms_norm is
- * that of a layer normalization, which takes the result of this primitive. */
+ * that of a layer normalization whose diff_dst is the result of this primitive. */
 NORM_API norm_status_t norm_rope_backward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine, norm_rope_pairing_t pairing,
         norm_rope_angles_t angles, const_norm_memory_desc_t diff_src_desc,
@@ -167,9 +167,8 @@ NORM_API norm_status_t norm_rope_frequencies(norm_rope_scaling_t scaling, norm_d
 
 /* Copies the rows of a projection's weights so that a model that was trained with
  * pairing `from` gives the same scores with pairing `to`. Dimension 0 of src and
- * dst has heads * D rows, those of a head together; what follows, a second
- * dimension or nothing (a bias, or the scale of a norm with heads = 1), is
- * copied. Rows beyond rotary_dims of a head keep their order. Type and dimensions
+ * dst has heads * D rows, those of a head together; a second dimension is copied.
+ * A bias, and the scale of a norm with heads = 1, have none. Rows beyond rotary_dims of a head keep their order. Type and dimensions
  * of src and dst agree, any type and strided layout; their buffers differ. */
 NORM_API norm_status_t norm_rope_permute(norm_rope_pairing_t from, norm_rope_pairing_t to,
         norm_dim_t heads, norm_dim_t rotary_dims, const_norm_memory_t src, norm_memory_t dst);

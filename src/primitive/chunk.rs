@@ -12,12 +12,11 @@ pub(super) struct Chunk {
     pub(super) from: *const f32,
     pub(super) to: *mut f32,
     pub(super) len: usize,
-    /// Whether whole vectors are stored past the caches; `to` is then a multiple of 64.
+    /// Whether whole vectors are written with non-temporal stores; `to` is then a multiple of 64.
     pub(super) streams: bool,
 }
 
-/// How far ahead of its use an element is asked for if results are stored past the caches: the processor's own prefetching
-/// ends with a page.
+/// The prefetch distance, in elements, if results bypass the caches: hardware prefetching stops at the end of a page.
 pub(super) const AHEAD: usize = 512;
 
 /// Writes the value of an expression of vectors of the elements of a chunk, and of others. `by 4` computes four vectors at

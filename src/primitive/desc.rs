@@ -67,7 +67,7 @@ pub(crate) trait Op: Send + Sync {
     fn query(&self, _what: sys::norm_query_t) -> Option<Answer> {
         None
     }
-    /// Everything that an execution reads or writes, what attributes ask for included, without the
+    /// Everything that an execution reads or writes, including arguments of attributes, without the
     /// scratchpad.
     fn arguments(&self) -> &[OpArgument];
     /// The descriptor that a `norm_query_*_md` names; `None` if the problem has none of the kind. By default the

@@ -135,7 +135,7 @@ enumerators! {
 }
 
 enumerators! {
-    /// What is normalized when a residual is added.
+    /// The sum that is normalized when a residual is added.
     ResidualRounding: norm_residual_rounding_t {
         Rounded = norm_residual_rounded, "rounded";
         Exact = norm_residual_exact, "exact";

@@ -18,9 +18,9 @@ pub(super) struct Operand {
     pub(super) single: bool,
 }
 
-/// What a step reads beside its chunk.
+/// An operand of a step besides its chunk.
 pub(super) enum Source {
-    /// An input of the chain that is there as f32 already.
+    /// An input of the chain, already f32.
     Input(usize),
     Tensor(Operand),
 }

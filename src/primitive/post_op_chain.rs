@@ -13,7 +13,7 @@ use crate::simd::{Bf16, F16, FusedOp, LANES, Level, Simd, entry_points, read_sca
 use crate::tensor::{DataType, MemoryDesc};
 use std::mem::MaybeUninit;
 
-/// Elements that pass through the whole chain at once; they stay in the first-level cache.
+/// Elements that pass through the whole chain before the next ones; they stay in the first-level cache.
 const CHUNK: usize = 1024;
 
 /// Maximum number of steps: rounding, parameters, gate, both scales, or the scales of two inputs and a function of them;
@@ -290,7 +290,7 @@ pub(crate) struct Rows<'a> {
     pub(crate) cols: usize,
     /// The column of the first element.
     pub(crate) first_col: usize,
-    /// What the first step reads; the same rows if there is nothing else.
+    /// The inputs of the first step; `None` for the rows themselves.
     pub(crate) inputs: Option<Inputs<'a>>,
 }
 
@@ -298,7 +298,7 @@ pub(crate) struct Rows<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'a> {
     pub(crate) rows: &'a [InputRows; INPUTS],
-    /// Whether results are stored past the caches, which a chain of one step can.
+    /// Whether results are written with non-temporal stores, which a chain of one step can do.
     pub(crate) streams: bool,
 }
 

@@ -39,7 +39,7 @@ pub(super) enum Step {
     },
     /// Rounds `x` to a type of 16 bits.
     Round(DataType),
-    /// `x*scale + shift`, with 1 added to scale if so told.
+    /// `x*scale + shift`, or `x*(1 + scale) + shift`.
     Affine {
         scale: Option<Operand>,
         shift: Option<Operand>,

@@ -1,4 +1,4 @@
-//! Steps around a kernel: what is computed from a row of a tensor before the kernel reads it, and after the kernel wrote
+//! Steps around a kernel: computations on a row of a tensor before the kernel reads it, and after the kernel wrote
 //! it. A residual is added, a gate is multiplied by, their gradients are formed, results are quantized.
 //!
 //! [`Stage`](super::stage::Stage) runs them on the rows that are staged at a time, so that elements stay in the
@@ -14,7 +14,7 @@ use crate::simd::Level;
 use crate::tensor::DataType;
 use std::mem::MaybeUninit;
 
-/// The elements that pass through all steps at once.
+/// Elements of a chunk, which passes through all steps before the next.
 const CHUNK: usize = 1024;
 
 /// A tensor that is added to src.
@@ -23,7 +23,7 @@ pub(crate) struct AddedRows {
     /// The stored sum.
     pub(crate) sum: Option<RowsOf>,
     pub(crate) sum_type: DataType,
-    /// Whether what follows is computed from the f32 sum.
+    /// Whether later steps use the f32 sum.
     pub(crate) exact: bool,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct AddedRows {
 pub(crate) struct GateRows {
     pub(crate) gate: RowsOf,
     pub(crate) function: Gating,
-    /// Whether it is a factor of what is normalized, not of the result.
+    /// Whether it multiplies the input of the normalization, not its result.
     pub(crate) input: bool,
 }
 
@@ -83,7 +83,7 @@ impl Around {
     }
 }
 
-/// What elements are normalized with again after a gradient.
+/// The numbers that elements are normalized with again after a gradient.
 pub(crate) enum Normalized<'a> {
     /// The scalars of a row, its mean (0 with RMS) and `1/sqrt(variance + epsilon)`, and the parameters of all rows, null
     /// if absent.
@@ -227,7 +227,7 @@ impl Bound<'_> {
         }
     }
 
-    /// Computes what is normalized.
+    /// Computes the input of the normalization.
     unsafe fn enter_forward(
         &self,
         row: usize,
@@ -308,7 +308,7 @@ impl Bound<'_> {
         }
     }
 
-    /// Forms diff_gate and diff_src. `du` is the gradient of what was normalized.
+    /// Forms diff_gate and diff_src. `du` is the gradient of the normalization's input.
     unsafe fn leave_backward(
         &self,
         gradient: &GradientRows,

@@ -9,7 +9,7 @@ const MOST_BLOCKS: usize = 32;
 /// The most blocks of fewer than [`ELEMENTS_OF_MANY`] elements.
 const FEW_BLOCKS: usize = 8;
 const ELEMENTS_OF_MANY: usize = 512 * 1024;
-/// The fewest elements of a block, unless there is only one.
+/// The fewest elements of a block, unless it is the only one.
 const ELEMENTS_OF_ONE: usize = 32 * 1024;
 
 /// A split of rows.

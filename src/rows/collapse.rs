@@ -59,7 +59,7 @@ impl Collapse {
         Ok(Self { dims })
     }
 
-    /// A tensor with the merged dimensions; it has stride 0 where it is broadcast.
+    /// A tensor with the merged dimensions; broadcast dimensions have stride 0.
     pub(super) fn of(&self, desc: &MemoryDesc) -> Result<MemoryDesc> {
         let step = |dim: Option<usize>| match dim {
             Some(dim) => stride(desc, dim),

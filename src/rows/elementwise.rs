@@ -1,6 +1,6 @@
 //! Vector implementations of elementwise primitives: a chain whose first step reads the inputs.
 //!
-//! The elements are rows of merged dimensions, cut into units. What is no dense f32 passes through buffers on the stack, which
+//! The elements are rows of merged dimensions, cut into units. Anything but dense f32 passes through buffers on the stack, which
 //! stay in the first-level cache: there is no scratchpad.
 
 use super::collapse::Collapse;
@@ -56,7 +56,7 @@ impl<'a> Elementwise<'a> {
         Self { start, inputs, output, attr }
     }
 
-    /// The implementation of a variant, or why it does not fit.
+    /// The implementation of a variant, or the reason why it does not support the problem.
     pub(crate) fn implement(
         &self,
         variant: &'static Variant,
@@ -85,7 +85,7 @@ impl<'a> Elementwise<'a> {
         args.get(input).is_some_and(|arg| self.attr.scales.get(*arg).is_some())
     }
 
-    /// The vector implementation at a level, or why it does not fit.
+    /// The vector implementation of a level, or the reason why it does not support the problem.
     fn vectorized(
         &self,
         variant: &'static Variant,
@@ -199,7 +199,7 @@ impl Buffer {
 struct Buffers {
     inputs: [Buffer; INPUTS],
     output: Buffer,
-    /// The bits of the number that an input's buffer begins with, and how many times it is there.
+    /// The bits of the number that fills the beginning of an input's buffer, and how many times it is repeated.
     filled: [(u32, usize); INPUTS],
 }
 
@@ -212,7 +212,7 @@ struct Plan<'a> {
     direct: [bool; INPUTS],
     direct_dst: bool,
     in_place: bool,
-    /// Whether the output is stored past the caches: from a buffer, or as it is computed.
+    /// Whether the output is written with non-temporal stores, from a buffer or directly.
     streams: bool,
     /// Rows and columns of a unit. The first columns are fewer by `shift`, so that lines of dst are whole.
     unit: (usize, usize),
@@ -305,7 +305,7 @@ impl Vectorized {
         }
     }
 
-    /// Problems in place do without the room that this takes.
+    /// Problems in place do not allocate these buffers.
     #[inline(never)]
     fn buffered_units(&self, plan: &Plan<'_>, chunks: usize, units: Range<usize>) {
         const EMPTY: Buffer = Buffer([const { MaybeUninit::uninit() }; BUFFERED]);

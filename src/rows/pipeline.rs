@@ -129,7 +129,7 @@ impl Pipeline {
         self.run_around(execution, addresses, (width, streams), None, kernel)
     }
 
-    /// [`run`](Self::run) with what the steps after a gradient need.
+    /// [`run`](Self::run) with the numbers for the steps after a gradient.
     pub(crate) fn run_around(
         &self,
         execution: &Execution<'_>,

@@ -12,7 +12,7 @@ use crate::simd::Level;
 use crate::threads::Length;
 use arrayvec::ArrayVec;
 
-/// Elements of a row that are computed at once.
+/// Elements of a row that are computed together.
 const CHUNK: usize = 256;
 /// The most blocks of rows.
 const MAX_BLOCKS: usize = 16;
@@ -89,7 +89,7 @@ impl Implementation for Reference {
     }
 }
 
-/// What the threads of an execution share.
+/// The data shared by the threads of an execution.
 struct Shared<'a> {
     bound: BoundChain<'a>,
     addresses: [*mut u8; INPUTS],

@@ -1,4 +1,4 @@
-//! How many threads compute a number of elements, and independent units of equal work spread over them.
+//! The number of threads for a number of elements, and the distribution of independent, equal units of work over them.
 
 use super::blocks::Blocks;
 use super::schedule::{BLOCKS_PER_THREAD, ELEMENTS_PER_THREAD, ELEMENTS_TO_WAKE_FOR};

@@ -237,7 +237,7 @@ impl Stage {
         Blocks::at_most(rows, wanted.min(self.most(rows)), self.rows_at_once)
     }
 
-    /// The post-op chain of an execution, if there is one.
+    /// The post-op chain of an execution.
     ///
     /// # Safety
     /// The execution's buffers were checked.

@@ -141,7 +141,7 @@ impl<S: Simd> Lanes<S> {
         unsafe { if n == LANES { S::store(p, self.0) } else { S::store_n(p, self.0, n) } }
     }
 
-    /// [`store`](Self::store), past the caches if so told and all lanes are stored.
+    /// [`store`](Self::store), non-temporal with `streams` if all lanes are stored.
     ///
     /// # Safety
     /// As [`store`](Self::store); streamed, the address is a multiple of 64.

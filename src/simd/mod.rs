@@ -117,7 +117,7 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn store(p: *mut f32, v: Self::F32x16);
     unsafe fn store_n(p: *mut f32, v: Self::F32x16, n: usize);
 
-    /// Stores past the caches where the instruction set can; the address is a multiple of 64.
+    /// A non-temporal store where the instruction set has one; the address is a multiple of 64.
     #[inline(always)]
     unsafe fn stream(p: *mut f32, v: Self::F32x16) {
         // SAFETY: the caller's.
@@ -160,7 +160,7 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16;
     /// f32 rounded to bf16, to nearest even; NaN stays NaN.
     unsafe fn to_bf16(v: Self::F32x16) -> Self::U16x16;
-    /// Vectors rounded to bf16 and stored one after another, past the caches if that is asked for (the
+    /// Vectors rounded to bf16 and stored one after another, non-temporally on request (the
     /// address is then a multiple of 32).
     #[inline(always)]
     unsafe fn store_bf16<const N: usize>(

@@ -170,7 +170,7 @@ fn one(text: &str) -> Result<PostOp, BadValue> {
 fn eltwise(pieces: &mut Pieces<'_>, algorithm: EltwiseAlgorithm) -> Result<PostOp, BadValue> {
     let alpha = pieces.next(number)?.unwrap_or(0.0);
     let beta = pieces.next(number)?.unwrap_or(0.0);
-    // oneDNN's interface has had no scale of an eltwise since 3.0; its batch files still have some.
+    // The scale of oneDNN 2. oneDNN's batch files still have some, and its benchdnn reads no further than beta.
     pieces.next(number)?;
     Ok(PostOp::Eltwise { algorithm, alpha, beta })
 }

@@ -62,9 +62,15 @@ pub fn operand(
             return random(index, dt, &mut generator);
         }
         // Halves of one source and whole numbers of the other are often equal, but not always.
-        let whole = generator.below(17) as f64 - 8.0;
+        let whole = match algorithm.is_comparison() {
+            // From few numbers, as equal ones must be frequent, and one from among them against all others.
+            true if index == 0 => 1.0,
+            true => generator.below(5) as f64 - 1.0,
+            false => generator.below(17) as f64 - 8.0,
+        };
         let whole = if dt == DataType::U8 { whole.abs() } else { whole };
         match (source, algorithm) {
+            _ if algorithm.is_comparison() => whole,
             (0, _) if dt.is_integer() => whole,
             (0, _) => whole / 2.0,
             (_, BinaryAlgorithm::Div | BinaryAlgorithm::Mul) if whole == 0.0 => 1.0,
@@ -96,7 +102,10 @@ fn element(index: usize, dt: DataType, function: Function, generator: &mut Gener
     let (small, fraction) = (generator.below(11) as f64, generator.below(1 << 16) as f64 / 65536.0);
     let positive = is_for_positive(algorithm) || dt == DataType::U8;
     let sign = if generator.below(2) == 0 && !positive { -1.0 } else { 1.0 };
+    let kinks = kinks(function);
     match index % 16 {
+        // Between two kinks, which the other values may miss.
+        4..8 if kinks.len() == 2 => kinks[0] + (kinks[1] - kinks[0]) * fraction,
         0..3 => sign * small,
         3..6 => sign * fraction,
         6..8 => sign * 4.0 * fraction,

@@ -182,7 +182,7 @@ impl EltwiseAlgorithm {
             Hardsigmoid => line,
             Hardswish => x.abs() * line + ulp(y),
             GeluErf | GeluTanh => x.abs() / 4_194_304.0 + ulp(0.0), // 2^-22
-            // A subnormal factor is as far off as its neighbour.
+            // Where e^x is subnormal, it is off by one of its spacings, ulp(0), and the factor of x is e^x.
             Mish => 6.0 * ulp(y) + x.abs() * ulp(0.0),
             Swish => {
                 let z = alpha * x;

@@ -14,7 +14,7 @@ use crate::simd::math;
 /// A function of the gate and its derivative.
 pub(super) trait Activation: Copy {
     fn value<S: Simd>(self, g: Lanes<S>) -> Lanes<S>;
-    /// The value, with the same bits, and the derivative.
+    /// The value, with the bits of [`value`](Self::value), and the derivative.
     fn both<S: Simd>(self, g: Lanes<S>) -> (Lanes<S>, Lanes<S>);
 }
 
@@ -48,7 +48,7 @@ activations! {
 
 #[inline(always)]
 fn relu<S: Simd>(g: Lanes<S>, alpha: f32) -> Lanes<S> {
-    // Nothing times an infinite number would be NaN.
+    // 0 times infinity would be NaN.
     let below = if alpha == 0.0 { g.all(0.0) } else { g * alpha };
     g.lt(0.0).select(below, g)
 }
@@ -88,7 +88,7 @@ macro_rules! by_function {
 }
 pub(super) use by_function;
 
-/// The gate and up that are computed with.
+/// The gate and up after the limits and the shift.
 #[inline(always)]
 fn limited<S: Simd, const LIMITED: bool>(
     numbers: Numbers,
@@ -114,7 +114,7 @@ pub(super) fn forward<S: Simd, A: Activation, const LIMITED: bool>(
     activation.value(g) * u
 }
 
-/// What backward computes of an element.
+/// The results of backward for an element.
 pub(super) struct Gradients<S: Simd> {
     pub(super) dst: Lanes<S>,
     pub(super) gate: Lanes<S>,
@@ -150,7 +150,7 @@ pub(super) fn plain_backward<S: Simd>(
     ))
 }
 
-/// The same forward.
+/// The same for forward: gate and up become dst.
 pub(super) fn plain_forward<S: Simd>(
     function: GatedFunction,
     numbers: Numbers,

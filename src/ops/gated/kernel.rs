@@ -1,6 +1,6 @@
-//! The loops: dense elements of one type, a whole number of turns of them.
+//! The loops over dense elements of one type, a multiple of [`TURN`] of them.
 //!
-//! Every function has a loop per type; with limits only swish has, and the others work on f32. Chunks of other types and
+//! Every function has a loop per type. With limits, swish alone does; the others have loops over f32. Chunks of other types and
 //! layouts pass through f32 in the first-level cache.
 
 use super::functions::{Activation, Gradients, backward, by_function, forward};
@@ -15,7 +15,7 @@ const VECTORS: usize = 2;
 /// Elements of an iteration.
 pub(super) const TURN: usize = VECTORS * LANES;
 
-/// Elements next to each other.
+/// Contiguous elements.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
     pub(super) function: GatedFunction,
@@ -31,11 +31,11 @@ pub(super) struct Span {
     /// Null forward, as the next.
     pub(super) diff_gate: *mut u8,
     pub(super) diff_up: *mut u8,
-    /// Whether outputs are stored past the caches.
+    /// Whether outputs are written with non-temporal stores.
     pub(super) streams: bool,
 }
 
-/// Stores vectors, past the caches if `streams`.
+/// Stores vectors, non-temporally if `streams`.
 ///
 /// # Safety
 /// There is room for them.
@@ -190,7 +190,7 @@ pub(super) fn entry(level: Level) -> Entry {
     entries::at::<F32>(level).unwrap_or(entries::portable::entry_portable::<F32>)
 }
 
-/// The loops over a type; `None` if elements of it must become f32 before.
+/// The loops over a type; `None` if its elements must be converted to f32 first.
 pub(super) fn direct_entry(
     level: Level,
     data_type: DataType,

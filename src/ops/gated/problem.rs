@@ -23,7 +23,7 @@ enumerators! {
 }
 
 enumerators! {
-    /// Where gate and up are.
+    /// The packing of gate and up.
     Packing: norm_gate_packing_t {
         GateFirst = norm_gate_first, "gate_first";
         UpFirst = norm_up_first, "up_first";
@@ -32,7 +32,7 @@ enumerators! {
     }
 }
 
-/// The part of a tensor's rows that gate or up is.
+/// The part of a tensor's rows that holds gate or up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Half {
     Whole,
@@ -70,7 +70,7 @@ impl Packing {
     }
 }
 
-/// A tensor of a problem: an argument, or a half of one.
+/// A tensor of a problem: an argument, or half of one.
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) argument: i32,
@@ -78,7 +78,7 @@ pub(super) struct Part {
     pub(super) half: Half,
 }
 
-/// The parameters that both directions have.
+/// The parameters common to both directions.
 pub(crate) struct Common<'a> {
     pub(crate) function: GatedFunction,
     pub(crate) packing: Packing,
@@ -115,7 +115,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Whether gate and up are computed with as they are.
+    /// Whether there is neither a limit nor a shift.
     pub(super) fn are_neutral(self) -> bool {
         self.limit == f32::INFINITY && self.shift == 0.0
     }
@@ -189,7 +189,7 @@ impl Gated {
         Ok(problem)
     }
 
-    /// What both directions share: the inputs of forward.
+    /// The checks common to both directions, and the inputs of forward.
     fn common(prop_kind: PropKind, p: &Common<'_>) -> Result<Self> {
         let numbers = checked_numbers(p.numbers)?;
         let (src, separate) = (p.src, p.packing.is_separate());
@@ -292,7 +292,7 @@ impl Gated {
         self.attr.add_arguments(&mut self.arguments, &tensors, dst)
     }
 
-    /// What the attributes do with dst before it is stored, for rows in an order of the outer dimensions.
+    /// The post-operations and the scale of dst, for rows in an order of the outer dimensions.
     pub(super) fn chain(&self, order: Option<&[usize]>) -> Result<Option<PostOpChain>> {
         if !self.prop_kind.is_forward() {
             return Ok(None);
@@ -324,7 +324,7 @@ fn checked_numbers([alpha, limit, shift]: [f32; 3]) -> Result<Numbers> {
     Ok(Numbers { alpha, limit, shift })
 }
 
-/// The descriptor of a second tensor, which only a separate one has.
+/// The descriptor of the second tensor of a separate packing.
 fn checked_up<'a>(
     name: &str,
     separate: bool,

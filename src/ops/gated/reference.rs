@@ -48,7 +48,7 @@ pub(super) fn make(
     })?)
 }
 
-/// A tensor, or a half of one.
+/// A tensor, or half of one.
 struct Side {
     argument: i32,
     tensor: PlainTensor,
@@ -69,7 +69,7 @@ struct Reference {
     quantize: Option<Quantize>,
 }
 
-/// Rows of f32, of which each block uses its own.
+/// Rows of f32 in the scratchpad, one per block.
 struct Scratchpad(*mut f32);
 
 // SAFETY: see above.

@@ -1,4 +1,4 @@
-//! The vector implementations: spans of dense elements where they are, others as chunks of f32 in the first-level cache.
+//! The vector implementations: spans of dense elements in place, others through f32 chunks in the first-level cache.
 
 use super::kernel::{Entry, Span, TURN, direct_entry, entry};
 use super::problem::Numbers;
@@ -17,9 +17,9 @@ use arrayvec::ArrayVec;
 use norm_sys as sys;
 use std::mem::MaybeUninit;
 
-/// Elements of a row that a thread computes at once.
+/// Elements of a unit of work.
 const UNIT: usize = 4096;
-/// Elements that pass through f32 at once: all buffers stay in the first-level cache.
+/// Elements of a chunk that is converted to f32: all buffers stay in the first-level cache.
 const CHUNK: usize = 512;
 /// The most blocks of rows that are quantized; each has a row of f32 in the scratchpad.
 const QUANTIZED_BLOCKS: usize = 16;
@@ -28,7 +28,7 @@ const TENSORS: usize = 6;
 
 const _: () = assert!(CHUNK.is_multiple_of(TURN) && UNIT.is_multiple_of(CHUNK));
 
-/// The vector implementation at a level, or why it does not fit.
+/// The vector implementation of a level, or the reason why it does not support the problem.
 pub(super) fn make(
     problem: &Gated,
     variant: &'static Variant,
@@ -110,7 +110,7 @@ struct Vectorized {
     outputs: ArrayVec<View, 3>,
     chain: Option<(PostOpChain, ChainEntry)>,
     quantize: Option<Quantize>,
-    /// The loop over tensors where they are.
+    /// The loop over tensors in place.
     direct: Option<Entry>,
     /// The loop over f32.
     entry: Entry,
@@ -203,7 +203,7 @@ impl Vectorized {
         self.cols.checked_next_multiple_of(TURN).unwrap_or(usize::MAX)
     }
 
-    /// Whether outputs are stored past the caches: they are large, and no cache holds them as inputs.
+    /// Whether outputs are written with non-temporal stores: they are large, and are not in a cache as inputs.
     fn streams(&self, arguments: &Arguments, width: usize) -> bool {
         let elements = self.rows * self.cols;
         let views = self.inputs.iter().chain(&self.outputs);
@@ -263,7 +263,7 @@ impl Vectorized {
         }
     }
 
-    /// Computes a chunk through f32. The result stays at `kept`, if that is given.
+    /// Computes a chunk in f32. With `kept`, the result is stored there alone.
     #[allow(clippy::undocumented_unsafe_blocks, reason = "one comment is about all of them")]
     fn chunk(&self, run: &Run<'_>, place: Place, kept: Option<*mut f32>) {
         let Place { row, col, len } = place;

@@ -1,11 +1,11 @@
-//! Where the elements of gate, up, dst and their gradients lie.
+//! The addresses of the elements of gate, up, dst and their gradients.
 
 use super::problem::{Half, Part};
 use crate::primitive::Arguments;
 use crate::rows::row_map;
 use crate::tensor::{DataType, RowMap};
 
-/// A strided tensor, or a half of one, as rows.
+/// A strided tensor, or half of one, as rows.
 #[derive(Clone, Copy)]
 pub(super) struct View {
     argument: i32,
@@ -37,7 +37,7 @@ impl View {
         }
     }
 
-    /// Whether the rows follow each other as their elements do.
+    /// Whether the next row begins one element stride after the end of a row.
     pub(super) fn is_even(&self) -> bool {
         self.rows.step() == Some(self.step * self.cols)
     }
@@ -54,7 +54,7 @@ impl View {
     }
 }
 
-/// Whether two parts lie at the same places of a buffer that they share.
+/// Whether two parts of one buffer coincide.
 pub(super) fn coincide(a: &Part, b: &Part, cols: usize) -> bool {
     let (a_half, b_half) = (a.half.places(cols), b.half.places(cols));
     if a.desc.is_blocked() || b.desc.is_blocked() {

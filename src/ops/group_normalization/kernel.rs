@@ -1,4 +1,4 @@
-//! What the kernels of both layouts share: their arguments, and the formulas of a vector.
+//! Common to the kernels of both layouts: their arguments, and the formulas of a vector.
 //!
 //! ```text
 //! forward    xhat = (x - high)*r + low;  dst = xhat*scale + shift
@@ -47,7 +47,7 @@ pub(super) struct Job {
     /// dst, or diff_dst.
     pub(super) dst: Plane,
     pub(super) diff_src: Plane,
-    /// Forward: what squares are taken about.
+    /// Forward: the number that is subtracted before squaring.
     pub(super) about: *const f32,
     pub(super) high: *const f32,
     pub(super) r: *const f32,

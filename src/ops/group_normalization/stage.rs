@@ -140,7 +140,7 @@ impl Staging {
 #[repr(align(64))]
 struct Stage([f32; ELEMENTS]);
 
-/// What is done with each part of the channels.
+/// The processing of each part of the channels.
 struct Tile<'a> {
     staging: &'a Staging,
     chain: Option<&'a BoundChain<'a>>,

@@ -7,7 +7,7 @@
 use super::problem::Shape;
 use crate::rows::statistics::{NEAR, Statistics, corrected, in_range, mean_residual, reciprocal};
 
-/// What the sums of a group tell.
+/// The statistics from the sums of a group, or what is missing for them.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found {
     Statistics(Statistics),
@@ -61,7 +61,7 @@ pub(super) fn provisional_mean(sums: &[f32], probes: usize) -> f32 {
     (join(sums.len(), |i| f64::from(sums[i])) / (sums.len() * probes) as f64) as f32
 }
 
-/// What the sums of values and squares tell; with RMS only the squares count.
+/// Statistics from sums of values and squares; RMS uses the squares alone.
 pub(super) fn found([values, squares]: [f64; 2], about: f32, elements: usize, rms: bool) -> Found {
     let mean_square = squares / elements as f64;
     if !in_range(mean_square) {
@@ -93,7 +93,7 @@ pub(super) struct Scalars {
     /// The mean, rounded.
     pub(super) high: f32,
     pub(super) r: f32,
-    /// What the rounding of the mean takes away. -0 with RMS, which changes no bit.
+    /// The rounding error of the mean, times `r`. -0 with RMS, which changes no bit.
     pub(super) low: f32,
 }
 

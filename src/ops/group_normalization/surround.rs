@@ -1,4 +1,4 @@
-//! What is computed around the kernels: a residual before them, a gate before or after them, their gradients.
+//! The steps around the kernels: a residual before them, a gate before or after them, their gradients.
 //!
 //! The steps run on the channels of one unit at a time, so that elements stay in a cache. Tensors that the kernels
 //! cannot read or write in place lie on a stage of f32 with room for a unit. The kernels see it as a tensor whose samples

@@ -1,4 +1,4 @@
-//! What an implementation computes of the elements: sums over the positions of channels, and elements from elements.
+//! The loops over elements of an implementation: sums over the positions of channels, and element-wise results.
 //! The plan does everything else.
 //!
 //! The sums of a channel over its positions are those of `simd::fold` over a row: a lane is a position modulo 16.
@@ -80,13 +80,13 @@ pub(super) struct Numbers<'a> {
     /// The mean, rounded.
     pub(super) high: &'a [f32],
     pub(super) r: &'a [f32],
-    /// Forward: what the rounding of the mean takes away. Backward: `-r*sum(d)/M`.
+    /// Forward: the rounding error of the mean, times `r`. Backward: `-r*sum(d)/M`.
     pub(super) low: &'a [f32],
     /// Backward: `r*sum(d*xhat)/M`.
     pub(super) slope: &'a [f32],
 }
 
-/// The sweeps of an implementation. The tensors are there, threads write disjoint channels, and there is at least one
+/// The sweeps of an implementation. The tensors exist, threads write disjoint channels, and there is at least one
 /// position.
 pub(super) trait Sweeps: Send + Sync {
     /// The sum of each channel's probes.

@@ -14,7 +14,7 @@ pub(super) struct Workspace<'a> {
     pub(super) first: &'a mut [f64],
     /// Sums of squares, or of diff_dst*xhat.
     pub(super) second: &'a mut [f64],
-    /// What squares are taken about, or backward's slopes.
+    /// The number that is subtracted before squaring, or backward's slopes.
     pub(super) about: &'a mut [f32],
     pub(super) high: &'a mut [f32],
     pub(super) r: &'a mut [f32],

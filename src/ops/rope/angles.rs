@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Both are multiplied by the magnitude and rounded to f32 once. For distant pairs there is one of each per pair:
-//! `width` cosines, then `width` sines. For neighbours each stands twice, the first sine with the other sign, so that
-//! the rotation is `x*cos + swap(x)*sin`. Backward turns the other way: all sines have the other sign.
+//! `width` cosines, then `width` sines. For neighbours each is stored twice, the first sine negated, so that
+//! the rotation is `x*cos + swap(x)*sin`. Backward negates all sines.
 
 use super::problem::{AngleSource, MOST_SECTIONS, Rope};
 use crate::simd::lanes::{Lanes, Wide};
@@ -15,7 +15,7 @@ use crate::simd::{Element, LANES, Level, Runtime, Simd, entry_points, math};
 use crate::tensor::DataType;
 use norm_sys as sys;
 
-/// What the angles of a problem are made from.
+/// The source of a problem's angles.
 pub(super) struct Angles<'a> {
     problem: &'a Rope,
     pub(super) pairs: usize,
@@ -44,7 +44,7 @@ static ALTERNATE: [f32; LANES] = {
     signs
 };
 
-/// The floats that the cosines, or the sines, of a token take.
+/// The number of floats of a token's cosines, which is that of its sines.
 pub(super) fn width(problem: &Rope) -> usize {
     let places = if problem.distance() == 1 && is_doubled(problem) {
         problem.rotary_dims

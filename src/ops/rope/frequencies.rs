@@ -1,4 +1,4 @@
-//! The frequencies of models' configurations, and the magnitude that belongs to them.
+//! Frequencies and magnitude of models' configurations.
 //!
 //! The formulas are those of the papers as Hugging Face's transformers has them, in f64.
 
@@ -9,7 +9,7 @@ use std::f64::consts::PI;
 use std::mem::MaybeUninit;
 
 enumerators! {
-    /// How frequencies are stretched.
+    /// The scaling of frequencies.
     Scaling: norm_rope_scaling_t {
         None = norm_rope_scaling_none, "none";
         Linear = norm_rope_scaling_linear, "linear";

@@ -5,15 +5,15 @@
 //! a' = fma(b, -sin, a*cos)      b' = fma(a, sin, b*cos)
 //! ```
 //!
-//! Distant pairs are two vectors, neighbours are the lanes of one, swapped. All elements of a step are loaded before one
-//! is stored, so src may be dst.
+//! Distant pairs are two vectors, neighbours are the lanes of one, swapped. A step loads all its elements before it stores
+//! one, so src may be dst.
 
 use crate::simd::{
     Bf16, Element, F16, F32, LANES, Level, Runtime, Simd, entry_points, rounded, unroll,
 };
 use crate::tensor::DataType;
 
-/// What all heads of a problem share.
+/// The parameters common to all heads of a problem.
 pub(super) struct Rotation {
     pub(super) src_type: DataType,
     pub(super) dst_type: DataType,
@@ -26,7 +26,7 @@ pub(super) struct Rotation {
     pub(super) width: usize,
     /// Whether elements that are not rotated are written.
     pub(super) copies: bool,
-    /// Whether dst is stored past the caches where its alignment allows.
+    /// Whether dst is written with non-temporal stores where its alignment allows.
     pub(super) streams: bool,
     /// Whether normalized values are rounded to the type of dst.
     pub(super) rounded: bool,
@@ -70,7 +70,7 @@ struct Head<'a, Src, Dst> {
 // of `rotate`.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
-    /// `n` elements from `i` on, normalized if `NORM` says so.
+    /// `n` elements from `i` on, normalized with `NORM`.
     #[inline(always)]
     unsafe fn load<S: Simd, const NORM: bool>(&self, i: usize, n: usize) -> S::F32x16 {
         unsafe {

@@ -1,6 +1,6 @@
 //! The normalization of heads, `x / sqrt(mean(x^2) + epsilon)`, with the bits of a layer normalization.
 //!
-//! The reciprocal RMS of up to 16 heads is taken at once, a lane each. Where squares overflow or vanish in f32, the heads
+//! The reciprocal RMS of up to 16 heads is computed together, one per lane. Where squares overflow or vanish in f32, the heads
 //! are normalized here, element by element in f64, and their rotation reads the values.
 
 use super::problem::Norm;
@@ -13,7 +13,7 @@ use crate::tensor::DataType;
 use std::mem::MaybeUninit;
 
 /// The range of mean squares for which f32 sums are accurate, that of layer normalization: above, squares overflow;
-/// below, what they lose to underflow matters.
+/// below, underflow loses too much.
 const SMALLEST_MEAN_SQUARE: f64 = f64::from_bits((1023 - 120) << 52);
 const LARGEST_MEAN_SQUARE: f64 = f32::MAX as f64;
 
@@ -21,7 +21,7 @@ fn in_range(mean_square: f64) -> bool {
     (SMALLEST_MEAN_SQUARE..=LARGEST_MEAN_SQUARE).contains(&mean_square)
 }
 
-/// Heads at equal distances, whose statistics are taken.
+/// Equally spaced heads whose statistics are computed.
 pub(super) struct Heads {
     pub(super) data_type: DataType,
     pub(super) cols: usize,
@@ -160,7 +160,7 @@ pub(super) unsafe fn normalize(head: &PlainHead<'_>, norm: &Norm, values: &mut [
     }
 }
 
-/// The value of an element that is written.
+/// The value that is stored for an element.
 fn stored(data_type: DataType, write: impl FnOnce(*mut u8)) -> f64 {
     let mut place = [0u8; size_of::<f64>()];
     write(place.as_mut_ptr());

@@ -1,4 +1,4 @@
-//! How the rows of a problem fall into tokens and heads.
+//! The split of a problem's rows into tokens and heads.
 
 use crate::error::{Error, Result};
 use crate::tensor::{MAX_NDIMS, MemoryDesc, RowMap};
@@ -27,7 +27,7 @@ pub(super) struct Plan {
     pub(super) output_rows: Places,
     /// Offsets of positions, per token.
     pub(super) positions: RowMap,
-    /// What is added to a token's position: `token / inner % count`.
+    /// `inner` and `count` of the index `token / inner % count` that is added to a token's position.
     pub(super) index: Option<(usize, usize)>,
     /// The number of slots; `None` without.
     pub(super) slots: Option<usize>,

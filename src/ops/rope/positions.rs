@@ -18,7 +18,7 @@ pub(super) struct Positions<'a> {
     part_step: usize,
 }
 
-// SAFETY: it reads an input, which nothing writes during the execution.
+// SAFETY: inputs are read-only during an execution.
 unsafe impl Sync for Positions<'_> {}
 
 impl<'a> Positions<'a> {

@@ -10,7 +10,7 @@ use arrayvec::ArrayVec;
 use norm_sys as sys;
 
 enumerators! {
-    /// Which elements are a pair.
+    /// The elements that form a pair.
     Pairing: norm_rope_pairing_t {
         Interleaved = norm_rope_interleaved, "interleaved";
         HalfSplit = norm_rope_half_split, "half_split";
@@ -188,7 +188,7 @@ impl Rope {
     }
 }
 
-/// What a direction calls its tensors.
+/// The names of a direction's tensors.
 struct Names {
     input: &'static str,
     output: &'static str,

@@ -53,7 +53,7 @@ impl Reference {
         [scale, floats(self.problem.cols()), floats(2 * angles::width(&self.problem))]
     }
 
-    /// The values of a head, normalized if that is asked for.
+    /// The values of a head, normalized if the problem has a normalization.
     fn read(&self, from: PlainRow<'_>, scale: *const f32, values: &mut [f32]) {
         let problem = &self.problem;
         let Some(norm) = &problem.norm else {

@@ -27,7 +27,7 @@ const LINE: usize = 64;
 #[repr(align(64))]
 struct Aligned<T>(T);
 
-/// The vector implementation at a level, or why it does not fit.
+/// The vector implementation of a level, or the reason why it does not support the problem.
 pub(super) fn make(
     problem: &Rope,
     variant: &'static Variant,

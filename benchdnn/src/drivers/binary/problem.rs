@@ -250,14 +250,6 @@ impl Problem for BinaryProblem {
         Some(format!("binary has no {what}"))
     }
 
-    /// Comparisons give few ones, and integers and post-ops many equal values.
-    fn is_trivial(&self) -> bool {
-        self.algorithm.is_comparison()
-            || self.dst_dt.is_integer()
-            || !self.attributes.post_ops.value.is_empty()
-            || self.dst_dims().iter().product::<usize>() < 32
-    }
-
     fn request(&self) -> Box<dyn library::Request> {
         Box::new(self.create_from())
     }

@@ -253,17 +253,23 @@ impl Problem for EltwiseProblem {
         Some(format!("eltwise has no {what}"))
     }
 
-    /// Functions that are 0 or the same nearly everywhere, and integers, of which most saturate.
+    /// Parameters for which the function, or backward its derivative, is 0 everywhere.
     fn is_trivial(&self) -> bool {
         use EltwiseAlgorithm::*;
-        let constant = match self.algorithm {
-            Linear | Relu | ReluDst | Elu | EluDst | Swish => self.alpha == 0.0,
-            Pow => self.alpha == 0.0 || self.beta == 0.0,
-            Clip | ClipV2 | ClipV2Dst | Hardsigmoid | Hardswish => true,
-            Exp | ExpDst | Log | Sqrt | SqrtDst => true,
+        let (alpha, beta) = (self.alpha, self.beta);
+        if !self.attributes.post_ops.value.is_empty() {
+            return false;
+        }
+        match (self.algorithm, self.direction.is_forward()) {
+            (Pow, true) => alpha == 0.0,
+            (Pow, false) => alpha == 0.0 || beta == 0.0,
+            (Linear, true) => alpha == 0.0 && beta == 0.0,
+            (Clip | ClipV2 | ClipV2Dst, true) => alpha == 0.0 && beta == 0.0,
+            (Clip | ClipV2 | ClipV2Dst, false) => alpha == beta,
+            (Hardsigmoid, true) | (Hardswish, _) => alpha == 0.0 && beta <= 0.0,
+            (Linear | Hardsigmoid, false) => alpha == 0.0,
             _ => false,
-        };
-        constant || self.dst_dt.is_integer() || !self.attributes.is_default()
+        }
     }
 
     fn request(&self) -> Box<dyn library::Request> {

@@ -13,6 +13,8 @@ use crate::language::descriptor;
 use crate::language::options::word;
 use crate::library::{self, TensorRequest, Wanted, has_tag};
 use crate::oracle::softmax::{Rows, backward, forward_or, logarithms};
+use crate::oracle::post_ops::BinaryAlgorithm;
+use crate::oracle::softmax::{Rows, backward, forward_or};
 use crate::post_op_chain::Chain;
 use crate::problem::{
     Data, Dependence, Expected, Gradient, Gradients, Key, Part, Problem, Slices, Spec, Unit,
@@ -265,6 +267,8 @@ impl Problem for SoftmaxProblem {
         None
     }
 
+    /// The logarithm of a single element's share is 0, and integers are 0 or saturate where shares are too small or
+    /// too large.
     fn is_trivial(&self) -> bool {
         if !self.direction.is_forward() {
             return false;
@@ -279,11 +283,23 @@ impl Problem for SoftmaxProblem {
             Algorithm::Logsoftmax => self.rows().cols == 1 || self.dst_dt.is_integer(),
             _ if self.dst_dt.is_integer() => {
                 largest < 1.0 || !self.attributes.post_ops.value.is_empty()
+        let post_ops = &self.attributes.post_ops.value;
+        let (gain, cols) = (self.attributes.gain(), self.rows().cols);
+        let keeps_zero = |post_op: &PostOp| matches!(post_op, PostOp::Binary(it) if it.algorithm == BinaryAlgorithm::Mul);
+        let log = self.algorithm == Algorithm::Logsoftmax;
+        self.direction.is_forward()
+            && match self.dst_dt {
+                _ if log && cols == 1 && post_ops.iter().all(keeps_zero) => true,
+                // Logarithms of shares are negative, most of them below -2.
+                DataType::U8 if log => true,
+                DataType::S8 if log => gain > 64.0,
+                // A post-operation may make most results negative.
+                DataType::U8 if !post_ops.is_empty() => true,
+                DataType::S8 if cols == 1 => gain > 127.0,
+                // A sixth of the elements share most of the sum, and less than 1/2 becomes 0.
+                dt if dt.is_integer() => gain * 6.0 / (cols.max(6) as f32) < 0.5,
+                _ => false,
             }
-            Algorithm::Softmax => false,
-            // Every other row is empty.
-            Algorithm::InfAsZero => true,
-        }
     }
 
     /// oneDNN's batches use types and post-ops of other machines and primitives, too.
