@@ -314,7 +314,7 @@ impl Attr {
     /// dimensions of `dst`.
     ///
     /// ```
-    /// use norm_rs::eltwise::{Algorithm, Forward, ForwardArgs};
+    /// use norm_rs::eltwise::{Eltwise, Forward, ForwardArgs};
     /// use norm_rs::{Attr, DataType, Engine, Memory, MemoryDesc, Stream};
     ///
     /// let engine = Engine::cpu()?;
@@ -323,13 +323,15 @@ impl Attr {
     /// let seed = MemoryDesc::dense(&[1], DataType::S64)?;
     /// let mut attr = Attr::new()?;
     /// attr.set_dropout(None, true)?;
-    /// let relu = Forward::new(&engine, &rows, Algorithm::Relu).attr(&attr).build()?;
+    /// let relu = Forward::new(&engine, &rows, Eltwise::Relu).attr(&attr).build()?;
     ///
     /// let src = Memory::from_slice(&engine, &rows, &[1.0f32; 100])?;
     /// let mut dst = Memory::new(&engine, &rows)?;
     /// let probability = Memory::from_slice(&engine, &single, &[0.5f32])?;
-    /// let (seed, offset) = (Memory::from_slice(&engine, &seed, &[7i64])?, Memory::from_slice(&engine, &seed, &[1i64])?);
-    /// let args = ForwardArgs::new(&src, &mut dst).dropout(&probability, &seed).dropout_offset(&offset);
+    /// let offset = Memory::from_slice(&engine, &seed, &[1i64])?;
+    /// let seed = Memory::from_slice(&engine, &seed, &[7i64])?;
+    /// let args = ForwardArgs::new(&src, &mut dst).dropout(&probability, &seed);
+    /// let args = args.dropout_offset(&offset);
     /// relu.execute(&Stream::new(&engine)?, args)?;
     /// let kept = dst.as_slice::<f32>()?.iter().filter(|x| **x == 2.0).count();
     /// assert!((30..70).contains(&kept));

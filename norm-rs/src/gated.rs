@@ -286,6 +286,7 @@ impl<'x> ForwardArgs<'x> {
 pub struct BackwardBuilder<'b> {
     forward: ForwardBuilder<'b>,
     dst: Option<&'b MemoryDesc>,
+    gradients: Option<(&'b MemoryDesc, Option<&'b MemoryDesc>)>,
 }
 
 impl<'b> BackwardBuilder<'b> {
@@ -299,12 +300,17 @@ impl<'b> BackwardBuilder<'b> {
         Self { forward: self.forward.shift(shift), ..self }
     }
 
+    /// The descriptors of the gradients of src and, with [`Backward::separate`], of up. Default: those of the inputs.
+    pub fn diff_src(self, diff_src: &'b MemoryDesc, diff_up: Option<&'b MemoryDesc>) -> Self {
+        Self { gradients: Some((diff_src, diff_up)), ..self }
+    }
+
     /// Forward's result is written again. Default: it is not.
     pub fn dst(self, desc: &'b MemoryDesc) -> Self {
         Self { dst: Some(desc), ..self }
     }
 
-    /// Validates the problem and chooses the implementation. Gradients have the descriptors of the inputs.
+    /// Validates the problem and chooses the implementation.
     ///
     /// # Errors
     /// As [`ForwardBuilder::build`].
@@ -312,6 +318,12 @@ impl<'b> BackwardBuilder<'b> {
         let ForwardBuilder { engine, inputs, dst: diff_dst, activation, limit, shift, .. } =
             self.forward;
         let ((kind, alpha), (packing, src, up)) = (activation.to_c(), inputs.to_c());
+        let (diff_src, diff_up) = match self.gradients {
+            Some((first, second)) => {
+                (first.as_ptr(), second.map_or(ptr::null(), MemoryDesc::as_ptr))
+            }
+            None => (src, up),
+        };
         // SAFETY: all objects are valid, NULL is allowed for up, dst, the hint and attr; on success a primitive
         // descriptor that the caller owns is stored.
         let desc = unsafe {
@@ -321,8 +333,8 @@ impl<'b> BackwardBuilder<'b> {
                     engine.as_ptr(),
                     kind,
                     packing,
-                    src,
-                    up,
+                    diff_src,
+                    diff_up,
                     diff_dst.as_ptr(),
                     src,
                     up,
@@ -374,7 +386,7 @@ impl Backward {
         diff_dst: &'b MemoryDesc,
     ) -> BackwardBuilder<'b> {
         let forward = Forward::packed(engine, activation, src, packing, diff_dst);
-        BackwardBuilder { forward, dst: None }
+        BackwardBuilder { forward, dst: None, gradients: None }
     }
 
     /// Of two tensors; see [`Forward::separate`].
@@ -386,7 +398,7 @@ impl Backward {
         diff_dst: &'b MemoryDesc,
     ) -> BackwardBuilder<'b> {
         let forward = Forward::separate(engine, activation, gate, up, diff_dst);
-        BackwardBuilder { forward, dst: None }
+        BackwardBuilder { forward, dst: None, gradients: None }
     }
 
     /// Computes the gradients, which are complete on return.

@@ -7,7 +7,9 @@
 
 mod call;
 mod dlpack;
+mod elementwise;
 mod explain;
+mod gated;
 mod groups;
 mod layout;
 mod normalization;
@@ -15,6 +17,7 @@ mod numpy_array;
 mod options;
 mod output;
 mod plan;
+mod plan_elementwise;
 mod quantized;
 mod residual;
 mod rope;
@@ -28,7 +31,11 @@ mod _libnorm {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::elementwise::{binary, eltwise, eltwise_backward};
+    #[pymodule_export]
     use crate::explain::explain;
+    #[pymodule_export]
+    use crate::gated::{gated, gated_backward};
     #[pymodule_export]
     use crate::groups::{group_norm, group_norm_backward, group_norm_training};
     #[pymodule_export]

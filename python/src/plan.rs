@@ -8,6 +8,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use arrayvec::ArrayVec;
+use norm_rs::binary::Binary;
+use norm_rs::eltwise::Eltwise;
 use norm_rs::group_normalization as group;
 use norm_rs::info::{CpuIsa, effective_cpu_isa};
 use norm_rs::layer_normalization::{Backward, Flags, Forward};
@@ -20,6 +22,8 @@ use norm_rs::{
 };
 
 use crate::options::Options;
+use crate::plan_elementwise::Elementwise;
+pub(crate) use crate::plan_elementwise::Gated;
 
 /// The number of primitives that each thread keeps.
 ///
@@ -72,6 +76,13 @@ pub(crate) enum Operation {
         axis: usize,
     },
     Rope(Rotation),
+    Eltwise {
+        function: Eltwise,
+        alpha: f32,
+        beta: f32,
+    },
+    Binary(Binary),
+    Gated(Gated),
 }
 
 /// What a primitive computes: the key of the cache.
@@ -149,7 +160,7 @@ impl Problem {
         Ok(attr)
     }
 
-    fn desc_of(&self, arg: Arg) -> Result<Option<MemoryDesc>> {
+    pub(crate) fn desc_of(&self, arg: Arg) -> Result<Option<MemoryDesc>> {
         self.operand(arg).map(|operand| self.desc(operand)).transpose()
     }
 
@@ -170,6 +181,7 @@ enum Computation {
     SoftmaxBackward(softmax::Backward),
     Rope(rope::Forward),
     RopeBackward(rope::Backward),
+    Elementwise(Elementwise),
 }
 
 impl Computation {
@@ -185,6 +197,16 @@ impl Computation {
                 Self::softmax(engine, problem, algorithm, axis)
             }
             Operation::Rope(rotation) => Self::rope(engine, problem, &rotation),
+            Operation::Eltwise { function, alpha, beta } => {
+                Elementwise::eltwise(engine, problem, function, (alpha, beta))
+                    .map(Self::Elementwise)
+            }
+            Operation::Binary(function) => {
+                Elementwise::binary(engine, problem, function).map(Self::Elementwise)
+            }
+            Operation::Gated(gated) => {
+                Elementwise::gated(engine, problem, &gated).map(Self::Elementwise)
+            }
         }
     }
 
@@ -308,6 +330,7 @@ impl Computation {
             Self::SoftmaxBackward(backward) => backward.primitive(),
             Self::Rope(forward) => forward.primitive(),
             Self::RopeBackward(backward) => backward.primitive(),
+            Self::Elementwise(elementwise) => elementwise.primitive(),
         }
     }
 }

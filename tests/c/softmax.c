@@ -244,7 +244,15 @@ static void dropout(void) {
     INVALID("mask_desc", norm_primitive_attr_set_dropout, (attr, NULL));
     INVALID("mask_desc", norm_primitive_attr_set_dropout, (attr, other));
     INVALID("seed_data_type", norm_primitive_attr_set_dropout_v2, (attr, none, norm_f32, 0, 0));
+    const_norm_memory_desc_t its = NULL;
+    norm_data_type_t seed = norm_s64;
+    int has_offset = 1, on_host = 1;
+    MUST(norm_primitive_attr_get_dropout_v2(attr, &its, &seed, &has_offset, &on_host));
+    EXPECT(norm_memory_desc_equal(its, none) && seed == norm_data_type_undef);
+    EXPECT(!has_offset && !on_host);
     MUST(norm_primitive_attr_set_dropout(attr, small));
+    MUST(norm_primitive_attr_get_dropout(attr, &its));
+    EXPECT(norm_memory_desc_equal(its, small));
     INVALID("mask_desc", norm_softmax_forward_primitive_desc_create,
             (&out, engine, norm_forward_training, norm_softmax_log, good, good, 1, attr));
     MUST(norm_primitive_attr_set_dropout_v2(attr, none, norm_s64, 1, 0));

@@ -1,4 +1,4 @@
-"""Layer, RMS and group normalization, rope and softmax on the CPU: fast, and the same bits everywhere.
+"""Layer, RMS and group normalization, rope, softmax and activations on the CPU: fast, and the same bits everywhere.
 
 Arrays are NumPy's (also with the types of ml_dtypes) and those of any library that supports DLPack, such as
 PyTorch and JAX. None is copied. A result is written to `out` or is a new array of the library of `src`.
@@ -16,7 +16,12 @@ from ._libnorm import (
     add_layer_norm_training,
     add_rms_norm,
     add_rms_norm_training,
+    binary,
+    eltwise,
+    eltwise_backward,
     explain,
+    gated,
+    gated_backward,
     get_cpu_isa,
     get_num_threads,
     group_norm,
@@ -49,7 +54,12 @@ __all__ = [
     "add_layer_norm_training",
     "add_rms_norm",
     "add_rms_norm_training",
+    "binary",
+    "eltwise",
+    "eltwise_backward",
     "explain",
+    "gated",
+    "gated_backward",
     "get_cpu_isa",
     "get_num_threads",
     "group_norm",

@@ -13,6 +13,29 @@ class SupportsDLPack(Protocol):
 
 _Array = TypeVar("_Array", bound=SupportsDLPack)
 
+_Activation = Literal["swish", "gelu_erf", "gelu_tanh", "relu", "logistic", "linear"]
+_Function = Literal[
+    "abs",
+    "clip",
+    "elu",
+    "exp",
+    "gelu_erf",
+    "gelu_tanh",
+    "hardsigmoid",
+    "hardswish",
+    "linear",
+    "log",
+    "logistic",
+    "mish",
+    "pow",
+    "relu",
+    "round",
+    "soft_relu",
+    "sqrt",
+    "swish",
+    "tanh",
+]
+
 class _Options(TypedDict, total=False):
     """What all normalizations of rows take as keywords; partial is of RMS normalization."""
 
@@ -243,6 +266,47 @@ def softmax_backward(
 def log_softmax_backward(
     diff_dst: SupportsDLPack, dst: _Array, axis: int = -1, *, out: _Array | None = None
 ) -> _Array: ...
+def eltwise(
+    src: _Array, function: _Function, alpha: float = 0.0, beta: float = 0.0, *, out: _Array | None = None
+) -> _Array: ...
+def eltwise_backward(
+    diff_dst: SupportsDLPack,
+    src: _Array,
+    function: _Function,
+    alpha: float = 0.0,
+    beta: float = 0.0,
+    *,
+    out: _Array | None = None,
+) -> _Array: ...
+def binary(
+    src0: _Array,
+    src1: SupportsDLPack,
+    function: Literal["add", "div", "eq", "ge", "gt", "le", "lt", "max", "min", "mul", "ne", "sub"],
+    *,
+    out: _Array | None = None,
+) -> _Array: ...
+def gated(
+    src: _Array,
+    up: SupportsDLPack | None = None,
+    *,
+    activation: _Activation = "swish",
+    packing: Literal["gate_first", "up_first", "interleaved"] | None = None,
+    alpha: float | None = None,
+    limit: float | None = None,
+    shift: float = 0.0,
+    out: _Array | None = None,
+) -> _Array: ...
+def gated_backward(
+    diff_dst: SupportsDLPack,
+    src: _Array,
+    up: SupportsDLPack | None = None,
+    *,
+    activation: _Activation = "swish",
+    packing: Literal["gate_first", "up_first", "interleaved"] | None = None,
+    alpha: float | None = None,
+    limit: float | None = None,
+    shift: float = 0.0,
+) -> _Array | tuple[_Array, _Array]: ...
 def set_num_threads(num_threads: int) -> None: ...
 def get_num_threads() -> int: ...
 def last_num_threads() -> int: ...

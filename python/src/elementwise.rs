@@ -1,0 +1,235 @@
+//! Functions of the elements of one array and of two.
+
+use arrayvec::ArrayVec;
+use norm_rs::DataType;
+use norm_rs::binary::Binary;
+use norm_rs::eltwise::Eltwise;
+use norm_rs::primitive::{Arg, PropKind};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::call::{Given, compute};
+use crate::layout::check_overlaps;
+use crate::output::{Output, allocate};
+use crate::plan::{Addresses, Operand, Operation, Problem, Strides};
+use crate::tensor::{Tensor, tuple};
+
+/// Element types forward.
+const FORWARD: &[DataType] = &[
+    DataType::F32,
+    DataType::Bf16,
+    DataType::F16,
+    DataType::S32,
+    DataType::S8,
+    DataType::U8,
+    DataType::F8E4m3,
+    DataType::F8E5m2,
+];
+/// Element types backward.
+const BACKWARD: &[DataType] =
+    &[DataType::F32, DataType::Bf16, DataType::F16, DataType::F8E4m3, DataType::F8E5m2];
+
+/// The names of functions of one array.
+const ELTWISE: [(&str, Eltwise); 19] = [
+    ("abs", Eltwise::Abs),
+    ("clip", Eltwise::Clip),
+    ("elu", Eltwise::Elu),
+    ("exp", Eltwise::Exp),
+    ("gelu_erf", Eltwise::GeluErf),
+    ("gelu_tanh", Eltwise::GeluTanh),
+    ("hardsigmoid", Eltwise::Hardsigmoid),
+    ("hardswish", Eltwise::Hardswish),
+    ("linear", Eltwise::Linear),
+    ("log", Eltwise::Log),
+    ("logistic", Eltwise::Logistic),
+    ("mish", Eltwise::Mish),
+    ("pow", Eltwise::Pow),
+    ("relu", Eltwise::Relu),
+    ("round", Eltwise::Round),
+    ("soft_relu", Eltwise::SoftRelu),
+    ("sqrt", Eltwise::Sqrt),
+    ("swish", Eltwise::Swish),
+    ("tanh", Eltwise::Tanh),
+];
+
+/// The names of functions of two arrays.
+const BINARY: [(&str, Binary); 12] = [
+    ("add", Binary::Add),
+    ("div", Binary::Div),
+    ("eq", Binary::Eq),
+    ("ge", Binary::Ge),
+    ("gt", Binary::Gt),
+    ("le", Binary::Le),
+    ("lt", Binary::Lt),
+    ("max", Binary::Max),
+    ("min", Binary::Min),
+    ("mul", Binary::Mul),
+    ("ne", Binary::Ne),
+    ("sub", Binary::Sub),
+];
+
+/// The value of a name.
+pub(crate) fn named<T: Copy>(parameter: &str, name: &str, names: &[(&str, T)]) -> PyResult<T> {
+    let found = names.iter().find(|(own, _)| *own == name);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = names.iter().map(|(own, _)| *own).collect();
+        let names = names.join(", ");
+        PyValueError::new_err(format!("{parameter} is {name:?}: pass one of {names}"))
+    })
+}
+
+/// The result's array: the caller's, or a new one of the shape, like `like`.
+pub(crate) fn output<'a, 'py>(
+    name: &'static str,
+    out: Given<'a, 'py>,
+    like: &Tensor<'a, 'py>,
+    (types, shape, why): (&[DataType], &[usize], &str),
+) -> PyResult<(Tensor<'a, 'py>, Output<'py>)> {
+    let Some(out) = out else { return allocate(name, like, like.data_type, shape) };
+    let tensor = Tensor::read_output(name, out)?;
+    tensor.expect_type(types)?;
+    tensor.expect_shape(shape, why)?;
+    Ok((tensor, Output::Array(out.clone())))
+}
+
+/// Computes outputs from inputs, each of a shape of its own.
+pub(crate) fn run(
+    py: Python<'_>,
+    operation: Operation,
+    prop_kind: PropKind,
+    tensors: &[(Arg, &Tensor<'_, '_>)],
+) -> PyResult<()> {
+    let (mut operands, mut addresses) = (ArrayVec::new(), Addresses::new());
+    for (arg, tensor) in tensors.iter().copied() {
+        let (strides, dims) = (tensor.strides.clone(), Some(tensor.shape.clone()));
+        operands.push(Operand { arg, data_type: tensor.data_type, strides, dims });
+        addresses.push(tensor.data);
+    }
+    let dims = tensors[0].1.shape.clone();
+    compute(py, &Problem { prop_kind, operation, dims, operands }, &addresses)
+}
+
+/// A function of every element of an array.
+///
+/// Parameters
+/// ----------
+/// src : array of 1 to 12 dimensions
+///     float32, bfloat16, float16, int32, int8, uint8, float8_e4m3fn or float8_e5m2; any strides but
+///     negative ones.
+/// function : str
+///     "abs", "clip", "elu", "exp", "gelu_erf", "gelu_tanh", "hardsigmoid", "hardswish", "linear", "log",
+///     "logistic", "mish", "pow", "relu", "round", "soft_relu", "sqrt", "swish" or "tanh"; formulas in
+///     docs/primitives/eltwise.md.
+/// alpha, beta : float
+///     The parameters of the function: alpha*x + beta is linear, x/(1 + exp(-alpha*x)) is swish.
+/// out : array of the shape of src, optional
+///     Where the result is written, in any of the types of src; src itself computes in place.
+///
+/// Returns
+/// -------
+/// out, or a new array of the library, shape and element type of src.
+#[pyfunction]
+#[pyo3(signature = (src, function, alpha=0.0, beta=0.0, *, out=None))]
+pub(crate) fn eltwise<'py>(
+    src: &Bound<'py, PyAny>,
+    function: &str,
+    alpha: f64,
+    beta: f64,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let function = named("function", function, &ELTWISE)?;
+    let given = Tensor::read("src", src)?;
+    given.expect_type(FORWARD)?;
+    let (dst, result) = output("out", out, &given, (FORWARD, &given.shape, "it is that of src"))?;
+    check_overlaps(&[&dst], &[&given], &[(&given, &dst)])?;
+    let operation = Operation::Eltwise { function, alpha: alpha as f32, beta: beta as f32 };
+    run(src.py(), operation, PropKind::ForwardInference, &[(Arg::Src, &given), (Arg::Dst, &dst)])?;
+    result.finish()
+}
+
+/// The gradient of a function of every element: diff_dst * f'(src).
+///
+/// Parameters
+/// ----------
+/// diff_dst : array of the shape of src
+///     The gradient of the result: float32, bfloat16, float16, float8_e4m3fn or float8_e5m2.
+/// src : array of 1 to 12 dimensions
+///     The input of the forward pass, of the same types.
+/// function, alpha, beta
+///     Those of the forward pass.
+/// out : array of the shape of src, optional
+///     Where the result is written; diff_dst itself computes in place.
+///
+/// Returns
+/// -------
+/// out, or a new array of the library, shape and element type of src.
+#[pyfunction]
+#[pyo3(signature = (diff_dst, src, function, alpha=0.0, beta=0.0, *, out=None))]
+pub(crate) fn eltwise_backward<'py>(
+    diff_dst: &Bound<'py, PyAny>,
+    src: &Bound<'py, PyAny>,
+    function: &str,
+    alpha: f64,
+    beta: f64,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let function = named("function", function, &ELTWISE)?;
+    let given = Tensor::read("src", src)?;
+    given.expect_type(BACKWARD)?;
+    let gradient = Tensor::read("diff_dst", diff_dst)?;
+    gradient.expect_type(BACKWARD)?;
+    gradient.expect_shape(&given.shape, "it is that of src")?;
+    let (to, result) = output("out", out, &given, (BACKWARD, &given.shape, "it is that of src"))?;
+    check_overlaps(&[&to], &[&given, &gradient], &[(&gradient, &to)])?;
+    let operation = Operation::Eltwise { function, alpha: alpha as f32, beta: beta as f32 };
+    let tensors = [(Arg::Src, &given), (Arg::DiffDst, &gradient), (Arg::DiffSrc, &to)];
+    run(src.py(), operation, PropKind::BackwardData, &tensors)?;
+    result.finish()
+}
+
+/// A function of the elements of two arrays, which are broadcast.
+///
+/// Parameters
+/// ----------
+/// src0, src1 : arrays of as many dimensions, 1 to 12
+///     float32, bfloat16, float16, int32, int8, uint8, float8_e4m3fn or float8_e5m2. Along each dimension
+///     their sizes are the same, or one is 1.
+/// function : str
+///     "add", "div", "max", "min", "mul" or "sub"; "eq", "ge", "gt", "le", "lt" or "ne", which give 1 or 0.
+/// out : array of the shape of the result, optional
+///     Where the result is written, in any of the types; src0 itself computes in place.
+///
+/// Returns
+/// -------
+/// out, or a new array of the library and element type of src0.
+#[pyfunction]
+#[pyo3(signature = (src0, src1, function, *, out=None))]
+pub(crate) fn binary<'py>(
+    src0: &Bound<'py, PyAny>,
+    src1: &Bound<'py, PyAny>,
+    function: &str,
+    out: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let function = named("function", function, &BINARY)?;
+    let (first, second) = (Tensor::read("src0", src0)?, Tensor::read("src1", src1)?);
+    first.expect_type(FORWARD)?;
+    second.expect_type(FORWARD)?;
+    let fits = |(a, b): (&usize, &usize)| a == b || *a == 1 || *b == 1;
+    let same_count = first.shape.len() == second.shape.len();
+    if !same_count || !first.shape.iter().zip(&second.shape).all(fits) {
+        return Err(PyValueError::new_err(format!(
+            "src1 has the shape {}, which does not broadcast with that of src0, {}: pass as many dimensions, each of the \
+             same size or 1",
+            tuple(&second.shape),
+            tuple(&first.shape)
+        )));
+    }
+    let wider = |(a, b): (&usize, &usize)| if *a == 1 { *b } else { *a };
+    let shape: Strides = first.shape.iter().zip(&second.shape).map(wider).collect();
+    let expected = (FORWARD, &shape[..], "it is that of the result");
+    let (dst, result) = output("out", out, &first, expected)?;
+    check_overlaps(&[&dst], &[&first, &second], &[(&first, &dst)])?;
+    let tensors = [(Arg::Src, &first), (Arg::Src1, &second), (Arg::Dst, &dst)];
+    run(src0.py(), Operation::Binary(function), PropKind::ForwardInference, &tensors)?;
+    result.finish()
+}

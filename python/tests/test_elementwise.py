@@ -1,0 +1,133 @@
+"""Functions of elements and gated activation, against the formulas in f64; errors; PyTorch if it is there."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+from minimal import Array
+from reference import data
+from test_errors import refused
+
+import libnorm
+
+SHAPES = [(7,), (3, 6), (2, 3, 4, 66)]
+X = data((3, 6), "float32")
+
+
+def logistic(x):
+    return 1 / (1 + np.exp(-x))
+
+
+# The value and the slope.
+FUNCTIONS = {
+    "relu": (lambda x, a, b: np.where(x > 0, x, a * x), lambda x, a, b: np.where(x > 0, 1, a)),
+    "linear": (lambda x, a, b: a * x + b, lambda x, a, b: a + 0 * x),
+    "swish": (
+        lambda x, a, b: x * logistic(a * x),
+        lambda x, a, b: logistic(a * x) * (1 + a * x * (1 - logistic(a * x))),
+    ),
+    "exp": (lambda x, a, b: np.exp(x), lambda x, a, b: np.exp(x)),
+    "tanh": (lambda x, a, b: np.tanh(x), lambda x, a, b: 1 - np.tanh(x) ** 2),
+    "logistic": (lambda x, a, b: logistic(x), lambda x, a, b: logistic(x) * (1 - logistic(x))),
+}
+TOLERANCE = {"float32": 2e-6, "bfloat16": 2**-8, "float16": 2**-10}
+
+
+def near(actual, expected, dtype):
+    assert actual.dtype.name == dtype and actual.shape == expected.shape
+    error = np.abs(np.asarray(actual, dtype=np.float64) - expected)
+    assert np.all(error <= TOLERANCE[dtype] * (1 + np.abs(expected))), error.max()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_functions_of_one_array(name, dtype):
+    value, slope = FUNCTIONS[name]
+    for shape in SHAPES:
+        x, dy = data(shape, dtype), data(shape, dtype, 1)
+        wide, gradient = np.asarray(x, np.float64), np.asarray(dy, np.float64)
+        near(libnorm.eltwise(x, name, 0.5, 0.25), value(wide, 0.5, 0.25), dtype)
+        near(libnorm.eltwise_backward(dy, x, name, 0.5, 0.25), gradient * slope(wide, 0.5, 0.25), dtype)
+
+
+def test_results_go_where_they_should():
+    expected = libnorm.eltwise(X, "swish", 1.0)
+    strided = np.zeros((6, 6), np.float32)[::2]
+    assert libnorm.eltwise(X, "swish", 1.0, out=strided) is strided and np.array_equal(strided, expected)
+    x = X.copy()
+    assert libnorm.eltwise(x, "swish", 1.0, out=x) is x and np.array_equal(x, expected)
+    y = libnorm.eltwise(Array(X.copy()), "swish", 1.0)
+    assert type(y) is Array and y.array.tobytes() == expected.tobytes()
+    whole = libnorm.eltwise(X, "linear", 10.0, out=np.empty(X.shape, np.int8))
+    assert np.array_equal(whole, np.clip(np.rint(10 * X), -128, 127))
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("max", np.maximum), ("lt", np.less)],
+)
+def test_functions_of_two_arrays(name, function):
+    for shape in [(3, 6), (1, 6), (3, 1), (1, 1)]:
+        other = data(shape, "float32", 2)
+        result = libnorm.binary(X, other, name)
+        assert result.dtype == np.float32 and np.array_equal(result, function(X, other).astype(np.float32))
+        assert np.array_equal(libnorm.binary(other, X, name), function(other, X).astype(np.float32))
+    x = X.copy()
+    assert libnorm.binary(x, X, name, out=x) is x and np.array_equal(x, function(X, X).astype(np.float32))
+
+
+def pack(gate, up, packing):
+    if packing == "interleaved":
+        return np.stack([gate, up], -1).reshape(*gate.shape[:-1], -1)
+    return np.concatenate([gate, up] if packing == "gate_first" else [up, gate], -1)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", ["swish", "relu", "logistic", "linear"])
+def test_gated(name, dtype):
+    value, slope = FUNCTIONS[name]
+    for shape, limit, shift in [((3, 6), None, 0.0), ((2, 3, 70), 0.5, 1.0)]:
+        gate, up, dy = (data(shape, dtype, seed) for seed in range(3))
+        wide_gate, wide_up, wide_dy = (np.asarray(x, np.float64) for x in (gate, up, dy))
+        bound = np.inf if limit is None else limit
+        g, u = np.minimum(wide_gate, bound), np.clip(wide_up, -bound, bound) + shift
+        options = {"activation": name, "alpha": 1.5, "limit": limit, "shift": shift}
+        expected = value(g, 1.5, 0) * u
+        diff_gate = np.where(wide_gate > bound, 0, wide_dy * u * slope(g, 1.5, 0))
+        diff_up = np.where(np.abs(wide_up) > bound, 0, wide_dy * value(g, 1.5, 0))
+        near(libnorm.gated(gate, up, **options), expected, dtype)
+        for actual, wanted in zip(libnorm.gated_backward(dy, gate, up, **options), (diff_gate, diff_up)):
+            near(actual, wanted, dtype)
+        for packing in ("gate_first", "up_first", "interleaved"):
+            src = pack(gate, up, packing)
+            near(libnorm.gated(src, packing=packing, **options), expected, dtype)
+            wanted = pack(diff_gate, diff_up, packing)
+            near(libnorm.gated_backward(dy, src, packing=packing, **options), wanted, dtype)
+
+
+def test_errors():
+    refused(ValueError, ["function", "sin", "swish"], libnorm.eltwise, X, "sin")
+    refused(ValueError, ["function", "atan2", "add"], libnorm.binary, X, X, "atan2")
+    refused(TypeError, ["src", "float64"], libnorm.eltwise, X.astype(np.float64), "exp")
+    refused(ValueError, ["src1", "(2, 6)", "(3, 6)"], libnorm.binary, X, data((2, 6), "float32"), "add")
+    refused(ValueError, ["diff_dst", "(6,)"], libnorm.eltwise_backward, X[0], X, "exp")
+    refused(ValueError, ["packing", "interleaved"], libnorm.gated, X)
+    refused(ValueError, ["packing"], libnorm.gated, X, X, packing="gate_first")
+    refused(ValueError, ["packing", "halves"], libnorm.gated, X, packing="halves")
+    refused(ValueError, ["activation", "sin"], libnorm.gated, X, X, activation="sin")
+    refused(ValueError, ["src", "(3, 5)", "even"], libnorm.gated, X[:, :5].copy(), packing="up_first")
+    refused(ValueError, ["limit"], libnorm.gated, X, X, limit=-1.0)
+    refused(ValueError, ["up", "(6,)"], libnorm.gated, X, X[0])
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not there")
+def test_pytorch():
+    import torch
+
+    gate, up = torch.randn(5, 64, requires_grad=True), torch.randn(5, 64, requires_grad=True)
+    expected = torch.nn.functional.silu(gate) * up
+    expected.backward(torch.ones(5, 64))
+    actual = libnorm.gated(gate.detach(), up.detach())
+    assert torch.allclose(actual, expected, atol=1e-6)
+    gradients = libnorm.gated_backward(torch.ones(5, 64), gate.detach(), up.detach())
+    assert torch.allclose(gradients[0], gate.grad, atol=1e-6) and torch.allclose(gradients[1], up.grad, atol=1e-6)
