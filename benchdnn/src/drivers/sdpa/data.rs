@@ -6,6 +6,7 @@
 use super::problem::SdpaProblem;
 use crate::check::Kind;
 use crate::data_type::DataType;
+use crate::direction::Direction;
 use crate::execution::Role;
 use crate::fill::Fill;
 use crate::fill::sdpa::{Stream, elements, lengths, mask, pages, sinks, slopes};
@@ -63,7 +64,7 @@ impl SdpaProblem {
         let rows = [dst[0], dst[1], dst[2], 1];
         if forward {
             add(NORM_ARG_DST, "dst", Output, main, true, &dst, dst_dt);
-            if self.direction == crate::direction::Direction::ForwardTraining {
+            if self.direction == Direction::ForwardTraining {
                 add(NORM_ARG_WORKSPACE, "workspace", Output, side, true, &rows, DataType::F32);
             }
             if self.flags.entropy() {
