@@ -12,9 +12,8 @@ use crate::fill::{self, Fill, SoftmaxData};
 use crate::language::descriptor;
 use crate::language::options::word;
 use crate::library::{self, TensorRequest, Wanted, has_tag};
-use crate::oracle::softmax::{Rows, backward, forward_or, logarithms};
 use crate::oracle::post_ops::BinaryAlgorithm;
-use crate::oracle::softmax::{Rows, backward, forward_or};
+use crate::oracle::softmax::{Rows, backward, forward_or, logarithms};
 use crate::post_op_chain::Chain;
 use crate::problem::{
     Data, Dependence, Expected, Gradient, Gradients, Key, Part, Problem, Slices, Spec, Unit,
@@ -270,25 +269,14 @@ impl Problem for SoftmaxProblem {
     /// The logarithm of a single element's share is 0, and integers are 0 or saturate where shares are too small or
     /// too large.
     fn is_trivial(&self) -> bool {
-        if !self.direction.is_forward() {
-            return false;
-        }
-        if self.attributes.dropout.value.is_some() {
-            return true;
-        }
-        // A sixth of the elements have most of the sum.
-        let largest = self.attributes.gain() * 6.0 / self.rows().cols.max(6) as f32;
-        match self.algorithm {
-            // The logarithm of a single element's share is 0; integers saturate at most of them.
-            Algorithm::Logsoftmax => self.rows().cols == 1 || self.dst_dt.is_integer(),
-            _ if self.dst_dt.is_integer() => {
-                largest < 1.0 || !self.attributes.post_ops.value.is_empty()
+        let dropout = self.attributes.dropout.value.is_some();
         let post_ops = &self.attributes.post_ops.value;
         let (gain, cols) = (self.attributes.gain(), self.rows().cols);
         let keeps_zero = |post_op: &PostOp| matches!(post_op, PostOp::Binary(it) if it.algorithm == BinaryAlgorithm::Mul);
         let log = self.algorithm == Algorithm::Logsoftmax;
         self.direction.is_forward()
             && match self.dst_dt {
+                _ if dropout => true,
                 _ if log && cols == 1 && post_ops.iter().all(keeps_zero) => true,
                 // Logarithms of shares are negative, most of them below -2.
                 DataType::U8 if log => true,
