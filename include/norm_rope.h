@@ -168,8 +168,9 @@ NORM_API norm_status_t norm_rope_frequencies(norm_rope_scaling_t scaling, norm_d
 /* Copies the rows of a projection's weights so that a model that was trained with
  * pairing `from` gives the same scores with pairing `to`. Dimension 0 of src and
  * dst has heads * D rows, those of a head together; a second dimension is copied.
- * A bias, and the scale of a norm with heads = 1, have none. Rows beyond rotary_dims of a head keep their order. Type and dimensions
- * of src and dst agree, any type and strided layout; their buffers differ. */
+ * A bias, and the scale of a norm with heads = 1, have none. Rows beyond rotary_dims
+ * of a head keep their order. Type and dimensions of src and dst agree, any type and
+ * strided layout; their buffers differ. */
 NORM_API norm_status_t norm_rope_permute(norm_rope_pairing_t from, norm_rope_pairing_t to,
         norm_dim_t heads, norm_dim_t rotary_dims, const_norm_memory_t src, norm_memory_t dst);
 

@@ -1,11 +1,11 @@
 //! Known mistakes of elementwise functions of one tensor and of two, made by a library under test: the
 //! harness must detect each.
 
-use benchdnn::driver::Driver;
+mod sham;
+
 use benchdnn::drivers::{binary, eltwise};
-use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
-use benchdnn::harness::{self, Streams};
-use benchdnn::library::{self, Executor, TensorRequest, Wanted};
+use benchdnn::harness;
+use benchdnn::library::{TensorRequest, Wanted};
 use benchdnn::oracle::post_ops::{BinaryAlgorithm, EltwiseAlgorithm};
 use benchdnn::problem::{Data, Expected, Problem};
 use benchdnn::tensor::Layout;
@@ -13,6 +13,7 @@ use norm_sys::{
     NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC_0, NORM_ARG_SRC_1,
     NORM_ARG_SRC_2,
 };
+use sham::Faulty;
 use std::any::Any;
 use std::rc::Rc;
 
@@ -37,37 +38,6 @@ enum Fault {
     ConditionTurned,
     /// The second source is repeated along the wrong dimension.
     WrongBroadcast,
-}
-
-struct Sham(Fault);
-
-impl Control for Sham {
-    fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal> {
-        Ok(isa == CpuIsa::Default)
-    }
-
-    fn set_threads(&self, _: u64) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn threads(&self) -> u64 {
-        1
-    }
-
-    fn last_threads(&self) -> u64 {
-        1
-    }
-}
-
-impl Executor for Sham {
-    fn prepare(&self, request: &dyn library::Request) -> Result<Box<dyn Prepared>, Refusal> {
-        let request: &dyn Any = request;
-        let created = match request.downcast_ref::<eltwise::Request>() {
-            Some(request) => of_eltwise(self.0, request),
-            None => of_binary(self.0, request.downcast_ref().expect("a request of a driver")),
-        };
-        Ok(Box::new(created))
-    }
 }
 
 /// What the library computes, and the layouts of its tensors.
@@ -136,27 +106,16 @@ fn of_binary(fault: Fault, request: &binary::Request) -> Created {
     Created { fault, problem: Rc::new(problem), layouts }
 }
 
-impl Prepared for Created {
-    fn implementation(&self) -> String {
-        "sham".to_owned()
-    }
-
-    fn next_implementation(&mut self) -> Result<bool, Refusal> {
-        Ok(false)
-    }
-
+impl Faulty for Created {
     fn layout(&self, argument: i32) -> Option<Layout> {
         self.layouts.iter().find(|(id, _)| *id == argument).map(|(_, layout)| layout.clone())
     }
 
-    fn bind<'a>(&self, arguments: &[Argument<'a>]) -> Result<Box<dyn Bound + 'a>, Refusal> {
-        Ok(Box::new(Execution { created: self.clone(), arguments: arguments.to_vec() }))
+    fn outputs(&self, mut data: Data) -> Vec<(i32, Vec<f64>)> {
+        spoil(self.fault, &mut data);
+        let expected = self.problem.expected(&data);
+        expected.into_iter().map(|Expected { id, values, .. }| (id, values.to_vec())).collect()
     }
-}
-
-struct Execution<'a> {
-    created: Created,
-    arguments: Vec<Argument<'a>>,
 }
 
 /// Changes what the library reads.
@@ -180,39 +139,13 @@ fn spoil(fault: Fault, data: &mut Data) {
     }
 }
 
-impl Bound for Execution<'_> {
-    fn execute(&self) -> Result<(), Refusal> {
-        let mut data = Data::default();
-        for Argument { id, layout, buffer } in &self.arguments {
-            data.set(*id, layout.data_type.decode(&buffer.elements(layout)));
-        }
-        spoil(self.created.fault, &mut data);
-        for Expected { id, values, .. } in self.created.problem.expected(&data) {
-            let argument = self.arguments.iter().find(|argument| argument.id == id);
-            let Argument { layout, buffer, .. } = argument.expect("an output");
-            buffer.put(layout, &layout.data_type.encode(&values));
-        }
-        Ok(())
-    }
-}
-
 /// Runs a command with the fault. Returns the exit status and the result lines.
 fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
-    let arguments: Vec<String> = std::iter::once("--summary=no-failures")
-        .chain(command.split_whitespace())
-        .map(str::to_owned)
-        .collect();
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let streams = Streams { out: &mut out, err: &mut err, progress: None };
-    let drivers: Vec<Box<dyn Driver>> = vec![eltwise::ROW.driver(), binary::ROW.driver()];
-    let status = harness::run(&arguments, drivers, &Sham(fault), streams)
-        .expect("a vector takes everything");
-    assert_eq!(String::from_utf8_lossy(&err), "", "{command}");
-    let text = String::from_utf8(out).expect("UTF-8");
-    let results: Vec<_> =
-        text.lines().filter(|line| line.contains("__REPRO")).map(str::to_owned).collect();
-    assert!(!results.is_empty(), "{command}");
-    (status, results)
+    let create = |request: &dyn Any| match request.downcast_ref::<eltwise::Request>() {
+        Some(request) => of_eltwise(fault, request),
+        None => of_binary(fault, request.downcast_ref().expect("a request of a driver")),
+    };
+    sham::run(vec![eltwise::ROW.driver(), binary::ROW.driver()], create, command)
 }
 
 /// Each mistake with problems that show it.

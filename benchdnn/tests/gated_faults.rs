@@ -1,12 +1,13 @@
 //! Known mistakes of a gated activation, made by a library under test: the harness must detect each.
 
+mod sham;
+
 use benchdnn::direction::Direction;
 use benchdnn::drivers::gated::{self, GatedProblem, Packing, Request};
-use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
-use benchdnn::harness::{self, Streams};
-use benchdnn::library::{self, Executor};
+use benchdnn::harness;
 use benchdnn::problem::{Data, Expected, Problem};
 use benchdnn::tensor::Layout;
+use sham::Faulty;
 use std::any::Any;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,34 +17,6 @@ enum Fault {
     Swapped,
     /// Beyond the limit the gradient is that of the inside.
     LimitsGradient,
-}
-
-struct Sham(Fault);
-
-impl Control for Sham {
-    fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal> {
-        Ok(isa == CpuIsa::Default)
-    }
-
-    fn set_threads(&self, _: u64) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn threads(&self) -> u64 {
-        1
-    }
-
-    fn last_threads(&self) -> u64 {
-        1
-    }
-}
-
-impl Executor for Sham {
-    fn prepare(&self, request: &dyn library::Request) -> Result<Box<dyn Prepared>, Refusal> {
-        let request: &dyn Any = request;
-        let request: &Request = request.downcast_ref().expect("a request of the driver");
-        Ok(Box::new(Created { fault: self.0, request: request.clone() }))
-    }
 }
 
 #[derive(Clone)]
@@ -83,61 +56,25 @@ impl Created {
     }
 }
 
-impl Prepared for Created {
-    fn implementation(&self) -> String {
-        "sham".to_owned()
-    }
-
-    fn next_implementation(&mut self) -> Result<bool, Refusal> {
-        Ok(false)
-    }
-
+impl Faulty for Created {
     fn layout(&self, argument: i32) -> Option<Layout> {
         let spec = self.problem().own_tensors().into_iter().find(|spec| spec.id == argument)?;
         Some(Layout::dense(&spec.dims, spec.data_type))
     }
 
-    fn bind<'a>(&self, arguments: &[Argument<'a>]) -> Result<Box<dyn Bound + 'a>, Refusal> {
-        Ok(Box::new(Execution { created: self.clone(), arguments: arguments.to_vec() }))
+    fn outputs(&self, data: Data) -> Vec<(i32, Vec<f64>)> {
+        let expected = self.problem().expected(&data);
+        expected.into_iter().map(|Expected { id, values, .. }| (id, values.to_vec())).collect()
     }
 }
 
-struct Execution<'a> {
-    created: Created,
-    arguments: Vec<Argument<'a>>,
-}
-
-impl Bound for Execution<'_> {
-    fn execute(&self) -> Result<(), Refusal> {
-        let problem = self.created.problem();
-        let mut data = Data::default();
-        for Argument { id, layout, buffer } in &self.arguments {
-            data.set(*id, layout.data_type.decode(&buffer.elements(layout)));
-        }
-        for Expected { id, values, .. } in problem.expected(&data) {
-            let argument = self.arguments.iter().find(|argument| argument.id == id);
-            let Argument { layout, buffer, .. } = argument.expect("an output");
-            buffer.put(layout, &layout.data_type.encode(&values));
-        }
-        Ok(())
-    }
-}
-
-/// Runs the problems with the fault. Returns the exit status and the result lines.
+/// Runs a command with the fault. Returns the exit status and the result lines.
 fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
-    let words = "--summary=no-failures".split_whitespace();
-    let arguments: Vec<String> =
-        words.chain(command.split_whitespace()).map(str::to_owned).collect();
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let streams = Streams { out: &mut out, err: &mut err, progress: None };
-    let status = harness::run(&arguments, vec![gated::ROW.driver()], &Sham(fault), streams)
-        .expect("a vector takes everything");
-    assert_eq!(String::from_utf8_lossy(&err), "", "{command}");
-    let text = String::from_utf8(out).expect("UTF-8");
-    let results: Vec<_> =
-        text.lines().filter(|line| line.contains("__REPRO")).map(str::to_owned).collect();
-    assert!(!results.is_empty(), "{command}");
-    (status, results)
+    let create = |request: &dyn Any| {
+        let request: &Request = request.downcast_ref().expect("a request of the driver");
+        Created { fault, request: request.clone() }
+    };
+    sham::run(vec![gated::ROW.driver()], create, command)
 }
 
 const ALL: &str =

@@ -1,18 +1,20 @@
 //! Known mistakes of a group normalization, made by a library under test: the harness must detect
 //! each, against the oracle or in the gradient check.
 
+mod sham;
+
 use benchdnn::data_type::DataType;
 use benchdnn::direction::Direction;
 use benchdnn::drivers::gnorm::{self, GnormProblem, Request};
-use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
-use benchdnn::harness::{self, Streams};
-use benchdnn::library::{self, Executor, Wanted};
+use benchdnn::harness;
+use benchdnn::library::Wanted;
 use benchdnn::oracle::lnorm::Flags;
 use benchdnn::oracle::steps::GateFunction;
 use benchdnn::problem::{Data, Expected, Problem};
 use benchdnn::steps::{Gate, Residual, Steps};
 use benchdnn::tensor::Layout;
 use norm_sys::*;
+use sham::Faulty;
 use std::any::Any;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,34 +44,6 @@ enum Fault {
     SigmoidForSilu,
     /// The gate of the input multiplies the output.
     GateAtTheOtherEnd,
-}
-
-struct Sham(Fault);
-
-impl Control for Sham {
-    fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal> {
-        Ok(isa == CpuIsa::Default)
-    }
-
-    fn set_threads(&self, _: u64) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn threads(&self) -> u64 {
-        1
-    }
-
-    fn last_threads(&self) -> u64 {
-        1
-    }
-}
-
-impl Executor for Sham {
-    fn prepare(&self, request: &dyn library::Request) -> Result<Box<dyn Prepared>, Refusal> {
-        let request: &dyn Any = request;
-        let request: &Request = request.downcast_ref().expect("a request of the driver");
-        Ok(Box::new(Created { fault: self.0, request: request.clone() }))
-    }
 }
 
 #[derive(Clone)]
@@ -194,15 +168,7 @@ fn add_mean(problem: &GnormProblem, data: &Data, diff_src: &mut [f64], sign: f64
     }
 }
 
-impl Prepared for Created {
-    fn implementation(&self) -> String {
-        "sham".to_owned()
-    }
-
-    fn next_implementation(&mut self) -> Result<bool, Refusal> {
-        Ok(false)
-    }
-
+impl Faulty for Created {
     fn layout(&self, argument: i32) -> Option<Layout> {
         let Request { direction, dims, groups, src, diff_src, dst, flags, steps, .. } =
             &self.request;
@@ -236,47 +202,22 @@ impl Prepared for Created {
         })
     }
 
-    fn bind<'a>(&self, arguments: &[Argument<'a>]) -> Result<Box<dyn Bound + 'a>, Refusal> {
-        Ok(Box::new(Execution { created: self.clone(), arguments: arguments.to_vec() }))
+    fn outputs(&self, data: Data) -> Vec<(i32, Vec<f64>)> {
+        self.results(&data)
     }
 }
 
-struct Execution<'a> {
-    created: Created,
-    arguments: Vec<Argument<'a>>,
-}
-
-impl Bound for Execution<'_> {
-    fn execute(&self) -> Result<(), Refusal> {
-        let mut data = Data::default();
-        for Argument { id, layout, buffer } in &self.arguments {
-            data.set(*id, layout.data_type.decode(&buffer.elements(layout)));
-        }
-        for (id, values) in self.created.results(&data) {
-            let found = self.arguments.iter().find(|argument| argument.id == id);
-            let used = self.created.layout(id).is_some();
-            if let Some(Argument { layout, buffer, .. }) = found.filter(|_| used) {
-                buffer.put(layout, &layout.data_type.encode(&values));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Runs a check with the fault. Returns the exit status and the result lines.
+/// Runs a command with the fault. Returns the exit status and the result lines.
 fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
-    let words = format!("--summary=no-failures {command} --tag=abx,axb g2mb2ic6iw9 g3mb2ic9ih2iw3");
-    let arguments: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let streams = Streams { out: &mut out, err: &mut err, progress: None };
-    let status = harness::run(&arguments, vec![gnorm::ROW.driver()], &Sham(fault), streams)
-        .expect("a vector takes everything");
-    assert_eq!(String::from_utf8_lossy(&err), "", "{command}");
-    let text = String::from_utf8(out).expect("UTF-8");
-    let results: Vec<_> =
-        text.lines().filter(|line| line.contains("__REPRO")).map(str::to_owned).collect();
-    assert!(!results.is_empty(), "{command}");
-    (status, results)
+    let create = |request: &dyn Any| {
+        let request: &Request = request.downcast_ref().expect("a request of the driver");
+        Created { fault, request: request.clone() }
+    };
+    sham::run(
+        vec![gnorm::ROW.driver()],
+        create,
+        &format!("{command} --tag=abx,axb g2mb2ic6iw9 g3mb2ic9ih2iw3"),
+    )
 }
 
 const FORWARD: &str = "--dir=FWD_D --flags=C,CHM,CH";

@@ -1,16 +1,18 @@
 //! Known mistakes of a rope, made by a library under test: the harness must detect each, against the oracle.
 
+mod sham;
+
 use benchdnn::data_type::DataType;
 use benchdnn::drivers::rope::{self, Request};
-use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
-use benchdnn::harness::{self, Streams};
-use benchdnn::library::{self, Executor};
+use benchdnn::harness;
 use benchdnn::oracle::rope::{Pairing, rotated};
+use benchdnn::problem::Data;
 use benchdnn::tensor::Layout;
 use norm_sys::{
     NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_POSITIONS,
     NORM_ARG_ROPE_FREQUENCIES, NORM_ARG_SRC,
 };
+use sham::Faulty;
 use std::any::Any;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,49 +28,13 @@ enum Fault {
     PositionPerHead,
 }
 
-struct Sham(Fault);
-
-impl Control for Sham {
-    fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal> {
-        Ok(isa == CpuIsa::Default)
-    }
-
-    fn set_threads(&self, _: u64) -> Result<(), Refusal> {
-        Ok(())
-    }
-
-    fn threads(&self) -> u64 {
-        1
-    }
-
-    fn last_threads(&self) -> u64 {
-        1
-    }
-}
-
-impl Executor for Sham {
-    fn prepare(&self, request: &dyn library::Request) -> Result<Box<dyn Prepared>, Refusal> {
-        let request: &dyn Any = request;
-        let request: &Request = request.downcast_ref().expect("a request of the driver");
-        Ok(Box::new(Created { fault: self.0, request: request.clone() }))
-    }
-}
-
 #[derive(Clone)]
 struct Created {
     fault: Fault,
     request: Request,
 }
 
-impl Prepared for Created {
-    fn implementation(&self) -> String {
-        "sham".to_owned()
-    }
-
-    fn next_implementation(&mut self) -> Result<bool, Refusal> {
-        Ok(false)
-    }
-
+impl Faulty for Created {
     fn layout(&self, argument: i32) -> Option<Layout> {
         let problem = &self.request.problem;
         let dims = &problem.dims;
@@ -81,31 +47,8 @@ impl Prepared for Created {
         })
     }
 
-    fn bind<'a>(&self, arguments: &[Argument<'a>]) -> Result<Box<dyn Bound + 'a>, Refusal> {
-        Ok(Box::new(Execution { created: self.clone(), arguments: arguments.to_vec() }))
-    }
-}
-
-struct Execution<'a> {
-    created: Created,
-    arguments: Vec<Argument<'a>>,
-}
-
-impl Execution<'_> {
-    fn find(&self, id: i32) -> &Argument<'_> {
-        self.arguments.iter().find(|argument| argument.id == id).expect("an argument")
-    }
-
-    fn values(&self, id: i32) -> Vec<f64> {
-        let Argument { layout, buffer, .. } = self.find(id);
-        layout.data_type.decode(&buffer.elements(layout))
-    }
-}
-
-impl Bound for Execution<'_> {
-    fn execute(&self) -> Result<(), Refusal> {
-        let Created { fault, request } = &self.created;
-        let (problem, fault) = (&request.problem, *fault);
+    fn outputs(&self, data: Data) -> Vec<(i32, Vec<f64>)> {
+        let (problem, fault) = (&self.request.problem, self.fault);
         let forward = problem.direction.is_forward();
         let (input, output) = match forward {
             true => (NORM_ARG_SRC, NORM_ARG_DST),
@@ -117,8 +60,8 @@ impl Bound for Execution<'_> {
             (_, pairing) => pairing,
         };
         let sign = if forward || fault == Fault::SameSign { 1.0 } else { -1.0 };
-        let positions = self.values(NORM_ARG_POSITIONS);
-        let frequencies = self.values(NORM_ARG_ROPE_FREQUENCIES);
+        let positions = data.get(NORM_ARG_POSITIONS);
+        let frequencies = data.get(NORM_ARG_ROPE_FREQUENCIES);
         let (heads, cols) = (problem.dims[1], problem.dims[2]);
         let turned = |(row, head): (usize, &[f64])| {
             let token = match fault {
@@ -134,31 +77,19 @@ impl Bound for Execution<'_> {
             let angles: Vec<_> = frequencies.iter().map(angle).collect();
             rotated(head, &[], pairing, &angles).0
         };
-        let src = self.values(input);
+        let src = data.get(input);
         let values: Vec<f64> = src.chunks(cols).enumerate().flat_map(turned).collect();
-        let Argument { layout, buffer, .. } = self.find(output);
-        buffer.put(layout, &layout.data_type.encode(&values));
-        Ok(())
+        vec![(output, values)]
     }
 }
 
-/// Runs problems with the fault. Returns the exit status and the result lines.
+/// Runs a command with the fault. Returns the exit status and the result lines.
 fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
-    let arguments: Vec<String> = "--summary=no-failures --sdt=f32,bf16 --ddt=f32,f16"
-        .split_whitespace()
-        .chain(command.split_whitespace())
-        .map(str::to_owned)
-        .collect();
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let streams = Streams { out: &mut out, err: &mut err, progress: None };
-    let status = harness::run(&arguments, vec![rope::ROW.driver()], &Sham(fault), streams)
-        .expect("a vector takes everything");
-    assert_eq!(String::from_utf8_lossy(&err), "", "{command}");
-    let text = String::from_utf8(out).expect("UTF-8");
-    let results: Vec<_> =
-        text.lines().filter(|line| line.contains("__REPRO")).map(str::to_owned).collect();
-    assert!(!results.is_empty(), "{command}");
-    (status, results)
+    let create = |request: &dyn Any| {
+        let request: &Request = request.downcast_ref().expect("a request of the driver");
+        Created { fault, request: request.clone() }
+    };
+    sham::run(vec![rope::ROW.driver()], create, &format!("--sdt=f32,bf16 --ddt=f32,f16 {command}"))
 }
 
 #[test]

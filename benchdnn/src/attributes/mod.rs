@@ -179,6 +179,17 @@ impl Attributes {
         self.post_ops.value.iter().any(|post_op| matches!(post_op, PostOp::Sum { .. }))
     }
 
+    /// The first post-operation that other primitives have, `sum` among them unless `has_sum`.
+    pub fn foreign_post_op(&self, has_sum: bool) -> Option<&'static str> {
+        self.post_ops.value.iter().find_map(|post_op| match post_op {
+            PostOp::Sum { .. } if has_sum => None,
+            PostOp::Sum { .. } => Some("post-op sum"),
+            PostOp::Depthwise { .. } => Some("post-op dw"),
+            PostOp::Prelu(_) => Some("post-op prelu"),
+            PostOp::Eltwise { .. } | PostOp::Binary(_) => None,
+        })
+    }
+
     /// The scale of an argument, if it has one.
     pub fn scale(&self, argument: i32) -> Option<&Quantization> {
         self.scales.value.iter().find(|scale| scale.argument == argument)

@@ -38,6 +38,19 @@ impl Context {
 }
 
 impl AttributeSettings {
+    /// Multiplies problems by all combinations of attributes, then by all pairs of contexts; `places` are those of a
+    /// problem.
+    pub fn multiply<P: Clone>(
+        &self,
+        problems: &mut Vec<P>,
+        places: impl Fn(&mut P) -> (&mut Attributes, &mut [Context; 2]),
+    ) {
+        multiply(problems, &self.combinations(), |problem, value| {
+            *places(problem).0 = value.clone();
+        });
+        multiply(problems, &self.contexts(), |problem, &contexts| *places(problem).1 = contexts);
+    }
+
     /// Every combination of the attributes.
     pub fn combinations(&self) -> Vec<Attributes> {
         let mut all = vec![Attributes {

@@ -40,12 +40,8 @@ impl Settings {
         multiply(&mut problems, &self.src_tags, |problem, tags| problem.src_tags = tags.clone());
         multiply(&mut problems, &self.dst_tags, |problem, tag| problem.dst_tag = tag.clone());
         multiply(&mut problems, &self.algorithms, |problem, &value| problem.algorithm = value);
-        multiply(&mut problems, &attributes.combinations(), |problem, value| {
-            problem.attributes = value.clone();
-        });
-        multiply(&mut problems, &attributes.contexts(), |problem, &contexts| {
-            problem.contexts = contexts;
-        });
+        attributes
+            .multiply(&mut problems, |problem| (&mut problem.attributes, &mut problem.contexts));
         multiply(&mut problems, &self.inplace, |problem, &value| problem.inplace = value);
         Ok(problems)
     }

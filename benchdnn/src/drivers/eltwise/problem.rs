@@ -2,7 +2,7 @@
 
 use super::request::Request;
 use super::settings::OPTIONS;
-use crate::attributes::{AttributeTensor, Attributes, Context, PostOp};
+use crate::attributes::{AttributeTensor, Attributes, Context};
 use crate::check::Kind;
 use crate::data_type::DataType;
 use crate::direction::Direction;
@@ -243,12 +243,7 @@ impl Problem for EltwiseProblem {
     /// oneDNN's batches use types and post-ops of other machines and primitives, too.
     fn unimplemented_reason(&self) -> Option<String> {
         let double = [self.src_dt, self.dst_dt].contains(&DataType::F64);
-        let other = self.attributes.post_ops.value.iter().find_map(|post_op| match post_op {
-            PostOp::Sum { .. } => Some("post-op sum"),
-            PostOp::Depthwise { .. } => Some("post-op dw"),
-            PostOp::Prelu(_) => Some("post-op prelu"),
-            PostOp::Eltwise { .. } | PostOp::Binary(_) => None,
-        });
+        let other = self.attributes.foreign_post_op(false);
         let what = double.then_some("f64").or(other)?;
         Some(format!("eltwise has no {what}"))
     }

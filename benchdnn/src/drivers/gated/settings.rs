@@ -51,12 +51,8 @@ impl Settings {
         multiply(&mut problems, &self.limits, |problem, &value| problem.limit = value);
         multiply(&mut problems, &self.shifts, |problem, &value| problem.shift = value);
         multiply(&mut problems, &self.rewrites, |problem, &value| problem.rewrites = value);
-        multiply(&mut problems, &attributes.combinations(), |problem, value| {
-            problem.attributes = value.clone();
-        });
-        multiply(&mut problems, &attributes.contexts(), |problem, &contexts| {
-            problem.contexts = contexts;
-        });
+        attributes
+            .multiply(&mut problems, |problem| (&mut problem.attributes, &mut problem.contexts));
         multiply(&mut problems, &self.inplace, |problem, &value| problem.inplace = value);
         Ok(problems)
     }

@@ -3,7 +3,7 @@
 use super::request::Request;
 use super::settings::OPTIONS;
 use super::{data, descriptor, gradients, tensors};
-use crate::attributes::{AttributeTensor, Attributes, Context, PostOp};
+use crate::attributes::{AttributeTensor, Attributes, Context};
 use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::driver::line;
@@ -244,13 +244,8 @@ impl Problem for GnormProblem {
 
     /// oneDNN's batches use post-ops of other primitives with all of them.
     fn unimplemented_reason(&self) -> Option<String> {
-        let post_op = self.attributes.post_ops.value.iter().find_map(|post_op| match post_op {
-            PostOp::Sum { .. } => Some("sum"),
-            PostOp::Depthwise { .. } => Some("dw"),
-            PostOp::Prelu(_) => Some("prelu"),
-            PostOp::Eltwise { .. } | PostOp::Binary(_) => None,
-        })?;
-        Some(format!("group normalization has no post-op {post_op}"))
+        let post_op = self.attributes.foreign_post_op(false)?;
+        Some(format!("group normalization has no {post_op}"))
     }
 
     fn request(&self) -> Box<dyn library::Request> {

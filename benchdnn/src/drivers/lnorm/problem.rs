@@ -3,7 +3,7 @@
 use super::request::Request;
 use super::settings::OPTIONS;
 use super::{attributes, data, gradients, tensors};
-use crate::attributes::{AttributeTensor, Attributes, Context, Policy, PostOp};
+use crate::attributes::{AttributeTensor, Attributes, Context, Policy};
 use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::driver::line;
@@ -305,13 +305,8 @@ impl Problem for LnormProblem {
 
     /// oneDNN's batches use post-ops of other primitives with all of them.
     fn unimplemented_reason(&self) -> Option<String> {
-        let post_op = self.attributes.post_ops.value.iter().find_map(|post_op| match post_op {
-            PostOp::Sum { .. } => Some("sum"),
-            PostOp::Depthwise { .. } => Some("dw"),
-            PostOp::Prelu(_) => Some("prelu"),
-            PostOp::Eltwise { .. } | PostOp::Binary(_) => None,
-        })?;
-        Some(format!("layer normalization has no post-op {post_op}"))
+        let post_op = self.attributes.foreign_post_op(false)?;
+        Some(format!("layer normalization has no {post_op}"))
     }
 
     fn request(&self) -> Box<dyn library::Request> {

@@ -60,12 +60,8 @@ impl Settings {
         multiply(&mut problems, &self.epsilons, |problem, &value| problem.epsilon = value);
         self.steps.multiply(&mut problems, |problem| &mut problem.steps);
         multiply(&mut problems, &self.partials, |problem, &value| problem.steps.partial = value);
-        multiply(&mut problems, &attributes.combinations(), |problem, value| {
-            problem.attributes = value.clone();
-        });
-        multiply(&mut problems, &attributes.contexts(), |problem, &contexts| {
-            problem.contexts = contexts;
-        });
+        attributes
+            .multiply(&mut problems, |problem| (&mut problem.attributes, &mut problem.contexts));
         multiply(&mut problems, &self.steps.inplace, |problem, &value| problem.inplace = value);
         Ok(problems)
     }

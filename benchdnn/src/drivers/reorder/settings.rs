@@ -46,12 +46,8 @@ impl Settings {
         multiply(&mut problems, &self.dst_tags, |problem, tag| problem.dst_tag = tag.clone());
         multiply(&mut problems, &self.strides, |problem, value| problem.strides = value.clone());
         multiply(&mut problems, &self.extras, |problem, value| problem.extra = value.clone());
-        multiply(&mut problems, &attributes.combinations(), |problem, value| {
-            problem.attributes = value.clone();
-        });
-        multiply(&mut problems, &attributes.contexts(), |problem, &value| {
-            problem.contexts = value;
-        });
+        attributes
+            .multiply(&mut problems, |problem| (&mut problem.attributes, &mut problem.contexts));
         multiply(&mut problems, &self.runtime_dims, |problem, &value| {
             problem.runtime_dims = value;
         });

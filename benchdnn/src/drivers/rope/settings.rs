@@ -64,12 +64,7 @@ impl Settings {
         multiply(&mut all, &self.flags, |problem, &value| problem.flags = value);
         multiply(&mut all, &self.epsilons, |problem, &value| problem.epsilon = value);
         multiply(&mut all, &self.limits, |problem, &value| problem.limit = value);
-        multiply(&mut all, &attributes.combinations(), |problem, value| {
-            problem.attributes = value.clone();
-        });
-        multiply(&mut all, &attributes.contexts(), |problem, &contexts| {
-            problem.contexts = contexts;
-        });
+        attributes.multiply(&mut all, |problem| (&mut problem.attributes, &mut problem.contexts));
         multiply(&mut all, &self.inplace, |problem, &value| problem.inplace = value);
         Ok(all)
     }

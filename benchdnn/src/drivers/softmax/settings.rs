@@ -51,12 +51,8 @@ impl Settings {
         multiply(&mut problems, &self.algorithms, |problem, &value| problem.algorithm = value);
         multiply(&mut problems, &self.axes, |problem, &value| problem.axis = value);
         multiply(&mut problems, &self.stats_tags, |problem, tag| problem.stats_tag = tag.clone());
-        multiply(&mut problems, &attributes.combinations(), |problem, value| {
-            problem.attributes = value.clone();
-        });
-        multiply(&mut problems, &attributes.contexts(), |problem, &contexts| {
-            problem.contexts = contexts;
-        });
+        attributes
+            .multiply(&mut problems, |problem| (&mut problem.attributes, &mut problem.contexts));
         multiply(&mut problems, &self.inplace, |problem, &value| problem.inplace = value);
         Ok(problems)
     }
