@@ -400,6 +400,7 @@ impl Bound<'_> {
             stage_type: DataType::F32,
             stage_step: len,
             streams: false,
+            paired: false,
         };
         unsafe { entry(&packing, 0, 1) };
     }

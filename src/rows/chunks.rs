@@ -13,6 +13,8 @@ pub(crate) struct Chunk {
     /// The distance of elements.
     pub(crate) step: usize,
     pub(crate) len: usize,
+    /// Whether elements alternate with others that no other thread writes.
+    pub(crate) paired: bool,
 }
 
 /// The functions of a level.
@@ -59,5 +61,6 @@ fn packing(chunk: &Chunk, stage: *mut f32, streams: bool) -> Packing {
         stage_type: DataType::F32,
         stage_step: chunk.len,
         streams,
+        paired: chunk.paired,
     }
 }

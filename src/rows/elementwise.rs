@@ -175,6 +175,7 @@ impl Side {
             stage_type: DataType::F32,
             stage_step: cols.len(),
             streams: false,
+            paired: false,
         }
     }
 }

@@ -80,6 +80,7 @@ impl Parameter {
                 stage_type: DataType::F32,
                 stage_step: self.cols,
                 streams: false,
+                paired: false,
             };
             // SAFETY: guaranteed by the caller.
             unsafe { (self.pack)(&packing, 0, 1) };
