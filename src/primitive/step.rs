@@ -175,13 +175,11 @@ pub(super) fn steps(
         let multiply = scale(sys::NORM_ARG_SRC).map(|(id, kind)| Step::Multiply(id, kind));
         heap::extend(&mut steps, multiply)?;
     }
-    if let Some(dropout) = &attr.dropout {
-        heap::push(&mut steps, Step::Dropout(Dropping::new(dropout, dst.dims(), order)?))?;
-    }
+    let dropping = attr.dropout.as_ref().map(|d| Dropping::new(d, dst.dims(), order));
+    heap::extend(&mut steps, dropping.transpose()?.map(Step::Dropout))?;
     for (at, post_op) in attr.post_ops.iter().enumerate() {
         let step = match post_op {
-            PostOp::Eltwise { algorithm, alpha, beta, .. } => {
-                let (algorithm, alpha, beta) = (*algorithm, *alpha, *beta);
+            &PostOp::Eltwise { algorithm, alpha, beta, .. } => {
                 let exponent = Exponent::new(beta);
                 Some(Step::Eltwise { algorithm, alpha, beta, exponent })
             }

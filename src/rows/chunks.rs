@@ -13,6 +13,8 @@ pub(crate) struct Chunk {
     /// The distance of elements.
     pub(crate) step: usize,
     pub(crate) len: usize,
+    /// Whether elements alternate with others that no other thread writes.
+    pub(crate) paired: bool,
 }
 
 /// The functions of a level.
@@ -48,6 +50,6 @@ impl Chunks {
 }
 
 fn packing(chunk: &Chunk, stage: *mut f32, streams: bool) -> Packing {
-    let Chunk { start, data_type, step, len } = *chunk;
-    Packing { streams, ..Packing::of_row((start, data_type, step), len, stage) }
+    let Chunk { start, data_type, step, len, paired } = *chunk;
+    Packing { streams, paired, ..Packing::of_row((start, data_type, step), len, stage) }
 }

@@ -50,15 +50,7 @@ impl Grids {
 }
 
 fn packing(grid: &Grid, stage: *mut f32, stage_step: usize) -> Packing {
-    Packing {
-        tensor: grid.start,
-        data_type: grid.data_type,
-        rows: RowMap::every(grid.row_step),
-        step: grid.step,
-        cols: grid.cols,
-        stage: stage.cast(),
-        stage_type: DataType::F32,
-        stage_step,
-        streams: false,
-    }
+    let elements = (grid.start, grid.data_type, grid.step);
+    let rows = RowMap::every(grid.row_step);
+    Packing { rows, stage_step, ..Packing::of_row(elements, grid.cols, stage) }
 }

@@ -26,6 +26,8 @@ pub(super) struct Packing {
     pub(super) stage_step: usize,
     /// Whether rows are unpacked with non-temporal stores, if their alignment allows.
     pub(super) streams: bool,
+    /// Whether elements alternate with others that no other thread writes.
+    pub(super) paired: bool,
 }
 
 impl Packing {
@@ -45,6 +47,7 @@ impl Packing {
             stage_type: DataType::F32,
             stage_step: cols,
             streams: false,
+            paired: false,
         }
     }
 
@@ -60,9 +63,31 @@ impl Packing {
 /// Rows and columns of a tile that is transposed at once: 16 f32 are a cache line.
 const TILE: usize = 16;
 
+/// An element's bits as half of an integer: vectors of these are shifted and narrowed, where halves would be picked one by one.
+trait HalfOf: Copy {
+    type Whole: Copy;
+    /// The half with the lower address.
+    fn first(whole: Self::Whole) -> Self;
+}
+
+macro_rules! halves {
+    ($($half:ty = $whole:ty;)*) => {$(
+        impl HalfOf for $half {
+            type Whole = $whole;
+            #[inline(always)]
+            fn first(whole: $whole) -> $half {
+                let bits = if cfg!(target_endian = "big") { <$half>::BITS } else { 0 };
+                (whole >> bits) as $half
+            }
+        }
+    )*};
+}
+
+halves! { u8 = u16; u16 = u32; u32 = u64; u64 = u128; }
+
 /// The conversion of an element.
 trait Conversion {
-    type Raw: Copy;
+    type Raw: HalfOf;
     type Value: Copy + Default;
     fn decode(raw: Self::Raw) -> Self::Value;
     fn encode(value: Self::Value) -> Self::Raw;
@@ -71,7 +96,7 @@ trait Conversion {
 /// No conversion.
 struct Same<T>(PhantomData<T>);
 
-impl<T: Copy + Default> Conversion for Same<T> {
+impl<T: HalfOf + Default> Conversion for Same<T> {
     type Raw = T;
     type Value = T;
     #[inline(always)]
@@ -87,7 +112,7 @@ impl<T: Copy + Default> Conversion for Same<T> {
 /// f32 for elements of the type with this position in the table; `Raw` is the unsigned integer of their size.
 struct ToF32<Raw, const TYPE: usize>(PhantomData<Raw>);
 
-impl<Raw: Copy + Default, const TYPE: usize> Conversion for ToF32<Raw, TYPE> {
+impl<Raw: HalfOf + Default, const TYPE: usize> Conversion for ToF32<Raw, TYPE> {
     type Raw = Raw;
     type Value = f32;
     #[inline(always)]
@@ -340,6 +365,11 @@ unsafe fn move_converted<C: Conversion, const PACKS: bool>(c: &Packing, first: u
                 row += 1;
                 continue;
             }
+            if PACKS && c.paired && c.step == 2 {
+                load_every_second(&run, c.cols);
+                row += 1;
+                continue;
+            }
             let rows = run_of(c, row, last);
             let mut col = 0;
             while col < c.cols {
@@ -364,6 +394,36 @@ unsafe fn move_converted<C: Conversion, const PACKS: bool>(c: &Packing, first: u
             }
             row += rows;
         }
+    }
+}
+
+/// One row whose elements alternate with others. The distance is a constant here, so that the compiler loads vectors of
+/// pairs and narrows them.
+///
+/// # Safety
+/// As [`move_rows`].
+#[inline(always)]
+unsafe fn load_every_second<C: Conversion>(run: &Run<C>, cols: usize) {
+    const TURN: usize = 16;
+    let mut col = 0;
+    // The element after the last may not exist.
+    while col + TURN < cols {
+        let (from, to) = (run.tensor.wrapping_add(2 * col), run.value(0, col));
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let pairs = from.cast::<[<C::Raw as HalfOf>::Whole; TURN]>().read_unaligned();
+            let mut values = [C::Value::default(); TURN];
+            for i in 0..TURN {
+                values[i] = C::decode(C::Raw::first(pairs[i]));
+            }
+            to.cast::<[C::Value; TURN]>().write_unaligned(values);
+        }
+        col += TURN;
+    }
+    while col < cols {
+        // SAFETY: guaranteed by the caller.
+        unsafe { run.move_element::<true>(0, col) };
+        col += 1;
     }
 }
 

@@ -108,6 +108,7 @@ impl Side {
             stage_type: self.stage_type,
             stage_step: self.stage_step,
             streams: false,
+            paired: false,
         }
     }
 

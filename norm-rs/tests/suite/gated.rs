@@ -56,7 +56,6 @@ fn every_packing_matches_the_formula() {
     let half = MemoryDesc::dense(&[ROWS, COLS], DataType::F32).unwrap();
     let both = MemoryDesc::dense(&[ROWS, 2 * COLS], DataType::F32).unwrap();
     let [gate, up, diff] = data();
-    let memory = |desc, values: &[f32]| Memory::from_slice(&engine, desc, values).unwrap();
     let new = |desc| Memory::new(&engine, desc).unwrap();
     let functions = [
         (Activation::Swish(1.0), f32::INFINITY, 0.0),
@@ -76,7 +75,8 @@ fn every_packing_matches_the_formula() {
             diff_up.push(if u.abs() > limit { 0.0 } else { (d * f) as f32 });
         }
         for packing in [Packing::GateFirst, Packing::UpFirst, Packing::Interleaved] {
-            let src = memory(&both, &packed(packing, &gate, &up));
+            let values = packed(packing, &gate, &up);
+            let src = Memory::from_slice(&engine, &both, &values).unwrap();
             let (mut result, mut again, mut diff_src) = (new(&half), new(&half), new(&both));
             let forward = Forward::packed(&engine, activation, &both, packing, &half);
             let forward = forward.limit(limit).shift(shift).build().unwrap();
@@ -84,14 +84,15 @@ fn every_packing_matches_the_formula() {
             close(result.as_slice::<f32>().unwrap(), &dst);
             let backward = Backward::packed(&engine, activation, &both, packing, &half);
             let backward = backward.limit(limit).shift(shift).dst(&half).build().unwrap();
-            let diff_dst = memory(&half, &diff);
+            let diff_dst = Memory::from_slice(&engine, &half, &diff).unwrap();
             let args = BackwardArgs::new(&src, &diff_dst, &mut diff_src).dst(&mut again);
             backward.execute(&stream, args).unwrap();
             let want = packed(packing, &diff_gate, &diff_up);
             close(diff_src.as_slice::<f32>().unwrap(), &want);
             assert_eq!(again.as_slice::<f32>().unwrap(), result.as_slice::<f32>().unwrap());
         }
-        let (its_gate, its_up) = (memory(&half, &gate), memory(&half, &up));
+        let its_gate = Memory::from_slice(&engine, &half, &gate).unwrap();
+        let its_up = Memory::from_slice(&engine, &half, &up).unwrap();
         let mut result = new(&half);
         let forward = Forward::separate(&engine, activation, &half, &half, &half);
         let forward = forward.limit(limit).shift(shift).build().unwrap();

@@ -192,3 +192,70 @@ fn wrong_problems_are_refused() -> Result<()> {
     assert!(frequencies(Scaling::None, 7, 1e4).is_err());
     Ok(())
 }
+
+/// Positions in all of 0 to 2^20, in three turns: q and k, both moved by the same distance, and k moved by 1 more.
+#[test]
+fn products_depend_on_the_difference_of_positions() -> Result<()> {
+    const PAIRS: usize = 10_000;
+    const DIM: usize = 64;
+    const END: u64 = 1 << 20;
+    let mut state = 1u64;
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let vectors: [Vec<f32>; 2] = [0, 1]
+        .map(|_| (0..PAIRS * DIM).map(|_| next() as f32 / (1u64 << 30) as f32 - 1.0).collect());
+    // Of q and k, for each turn.
+    let mut positions = [const { [const { Vec::new() }; 2] }; 3];
+    for _ in 0..PAIRS {
+        let (m, n) = ((next() % END) as i64, (next() % END) as i64);
+        let (low, high) = (m.min(n), m.max(n));
+        let moved = (next() % (END - (high - low) as u64)) as i64 - low;
+        let other = if n + moved > 0 { -1 } else { 1 };
+        for (turn, (m, n)) in
+            [(m, n), (m + moved, n + moved), (m + moved, n + moved + other)].into_iter().enumerate()
+        {
+            positions[turn][0].push(m);
+            positions[turn][1].push(n);
+        }
+    }
+    let engine = Engine::cpu()?;
+    let stream = Stream::new(&engine)?;
+    let rows = MemoryDesc::dense(&[PAIRS, DIM], DataType::F32)?;
+    let tokens = MemoryDesc::dense(&[PAIRS], DataType::S64)?;
+    let of_angles = MemoryDesc::dense(&[DIM / 2], DataType::F64)?;
+    for (pairing, base) in [(Pairing::Interleaved, 10_000.0), (Pairing::HalfSplit, 500_000.0)] {
+        let (values, _) = frequencies(Scaling::None, DIM, base)?;
+        let angles = Memory::from_slice(&engine, &of_angles, &values)?;
+        let forward = Forward::new(&engine, pairing, &rows, &tokens).build()?;
+        let turned = |which: usize, positions: &[i64]| -> Result<Vec<f32>> {
+            let src = Memory::from_slice(&engine, &rows, &vectors[which])?;
+            let positions = Memory::from_slice(&engine, &tokens, positions)?;
+            let mut dst = Memory::new(&engine, &rows)?;
+            let args = ForwardArgs::new(&src, &mut dst, &positions).frequencies(&angles);
+            forward.execute(&stream, args)?;
+            Ok(dst.as_slice::<f32>()?.to_vec())
+        };
+        let product = |a: &[f32], b: &[f32]| -> f64 {
+            a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+        };
+        let mut products = Vec::new();
+        for turn in &positions {
+            let (q, k) = (turned(0, &turn[0])?, turned(1, &turn[1])?);
+            let pairs = q.chunks(DIM).zip(k.chunks(DIM));
+            products.push(pairs.map(|(q, k)| product(q, k)).collect::<Vec<_>>());
+        }
+        let mut told_apart = 0;
+        let both = vectors[0].chunks(DIM).zip(vectors[1].chunks(DIM));
+        for (pair, (q, k)) in both.enumerate() {
+            let size = (product(q, q) * product(k, k)).sqrt();
+            let [first, moved, other] = [0, 1, 2].map(|turn| products[turn][pair] / size);
+            assert!((first - moved).abs() < 1e-5, "pair {pair}: {first}, moved {moved}");
+            told_apart += usize::from((first - other).abs() > 1e-3);
+        }
+        assert!(told_apart > PAIRS * 9 / 10, "{told_apart}");
+    }
+    Ok(())
+}

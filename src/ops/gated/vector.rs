@@ -273,6 +273,7 @@ impl Vectorized {
             data_type: view.data_type,
             step: view.step,
             len,
+            paired: view.paired,
         };
         let whole = len.next_multiple_of(TURN);
         let mut addresses = ArrayVec::<*mut f32, TENSORS>::new();
@@ -319,7 +320,11 @@ impl Vectorized {
         // SAFETY: as in `chunk`.
         unsafe {
             quantize.row(self.level, run.arguments, row, (values, len));
-            self.chunks.store(&Chunk { start, data_type, step, len }, values, run.streams);
+            self.chunks.store(
+                &Chunk { start, data_type, step, len, paired: false },
+                values,
+                run.streams,
+            );
         }
     }
 }

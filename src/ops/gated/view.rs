@@ -14,6 +14,8 @@ pub(super) struct View {
     /// The first element of row 0, and the distance of elements of a row, in elements of the tensor.
     first: usize,
     pub(super) step: usize,
+    /// Whether it alternates with the other half.
+    pub(super) paired: bool,
     cols: usize,
 }
 
@@ -33,6 +35,7 @@ impl View {
             first: first * stride,
             // A single element has no next one.
             step: if cols <= 1 { 1 } else { every * stride },
+            paired: every * stride == 2 && stride == 1,
             cols,
         }
     }
