@@ -250,10 +250,9 @@ fn without_a_fault_everything_passes() {
         format!("{TYPES} --dir=FWD_D,BWD_D --mask=none,causal_bottom_right {options} {SMALL}"),
         format!("{TYPES} --dir=FWD_D,BWD_D --mask=buffer --mdt=f32,u8 {options} {SMALL}"),
         format!("{TYPES} --flags=E,SKE --page-size=3 {SMALL}"),
-        format!(
-            "--check=grad --dir=BWD_D --mask=none,causal_bottom_right --soft-cap=0,2 \
+        "--check=grad --dir=BWD_D --mask=none,causal_bottom_right --soft-cap=0,2 \
              --flags=,S,A,K,Q 1x2x4x8:1x1x8x6:1x1x6x4"
-        ),
+            .to_owned(),
     ] {
         let (status, results) = run(Fault::None, &command);
         for line in &results {

@@ -239,7 +239,7 @@ impl Job<'_> {
                 states: room.states,
                 queries: Left { start: room.queries, row: size, term: 1 },
                 key_size: size,
-                keys: panels.from_block(start - first),
+                keys: panels.of_block(start - first),
                 first,
                 count: within.end - first,
                 values: Right {

@@ -40,11 +40,28 @@ impl MaskRow {
                     let shown = self.bytes(key, there, s);
                     shown.eq(0.0).select(f32::NEG_INFINITY, s)
                 }
-                DataType::Bf16 => s + self.lanes(<Bf16 as Element>::of(self.data_type), key, there),
-                DataType::F16 => s + self.lanes(<F16 as Element>::of(self.data_type), key, there),
-                _ => s + self.lanes(<F32 as Element>::of(self.data_type), key, there),
+                DataType::Bf16 => self.added(<Bf16 as Element>::of(self.data_type), key, there, s),
+                DataType::F16 => self.added(<F16 as Element>::of(self.data_type), key, there, s),
+                _ => self.added(<F32 as Element>::of(self.data_type), key, there, s),
             }
         }
+    }
+
+    /// The scores with the mask added. -Inf hides a key, even if its score is NaN.
+    ///
+    /// # Safety
+    /// As [`applied`](Self::applied).
+    #[inline(always)]
+    unsafe fn added<S: Simd, E: Element>(
+        &self,
+        element: E,
+        key: usize,
+        there: Range<usize>,
+        s: Lanes<S>,
+    ) -> Lanes<S> {
+        // SAFETY: guaranteed by the caller.
+        let mask: Lanes<S> = unsafe { self.lanes(element, key, there) };
+        mask.eq(f32::NEG_INFINITY).select(mask, s + mask)
     }
 
     /// # Safety

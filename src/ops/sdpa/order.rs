@@ -44,7 +44,7 @@ impl Right {
 
 impl Right {
     /// Panels of keys that begin with key `start` of a block, as if they began with its first.
-    pub(super) fn from_block(self, start: usize) -> Self {
+    pub(super) fn of_block(self, start: usize) -> Self {
         Self { start: self.start.wrapping_sub(start / LANES * self.panel), ..self }
     }
 }
@@ -159,37 +159,34 @@ pub(super) unsafe fn product<S: Simd, const BF16: bool, const R: usize, const C:
 
 /// The rows of a tile on an instruction set.
 pub(super) const fn rows_at_once<S: Simd, const BF16: bool>() -> usize {
-    match (S::UNROLLS, S::MANY_REGISTERS) {
-        (false, _) => 1,
-        (true, false) => {
-            if BF16 {
-                3
-            } else {
-                6
-            }
-        }
-        (true, true) => {
-            if BF16 {
-                4
-            } else {
-                8
-            }
-        }
+    match (S::UNROLLS, S::MANY_REGISTERS, BF16) {
+        (false, _, _) => 1,
+        (true, false, true) => 3,
+        (true, false, false) => 6,
+        (true, true, true) => 4,
+        (true, true, false) => 8,
     }
 }
 
 /// Calls `$call` with a constant number of rows for all of `$count` rows, most at once.
 macro_rules! by_rows {
     ($S:ident, $BF16:ident, $count:expr, |$at:ident, $R:ident| $body:expr) => {{
-        let (mut $at, count, most) = (0, $count, $crate::ops::sdpa::order::rows_at_once::<$S, $BF16>());
-        $crate::ops::sdpa::order::by_rows!(@ 8, most, count, |$at, $R| $body);
-        $crate::ops::sdpa::order::by_rows!(@ 6, most, count, |$at, $R| $body);
-        $crate::ops::sdpa::order::by_rows!(@ 4, most, count, |$at, $R| $body);
-        $crate::ops::sdpa::order::by_rows!(@ 3, most, count, |$at, $R| $body);
-        $crate::ops::sdpa::order::by_rows!(@ 1, most, count, |$at, $R| $body);
+        let (mut $at, count) = (0, $count);
+        $crate::ops::sdpa::order::by_rows!(@ 8, $S, $BF16, count, |$at, $R| $body);
+        $crate::ops::sdpa::order::by_rows!(@ 6, $S, $BF16, count, |$at, $R| $body);
+        $crate::ops::sdpa::order::by_rows!(@ 4, $S, $BF16, count, |$at, $R| $body);
+        $crate::ops::sdpa::order::by_rows!(@ 3, $S, $BF16, count, |$at, $R| $body);
+        while $at < count {
+            const $R: usize = 1;
+            $body;
+            $at += 1;
+        }
     }};
-    (@ $rows:literal, $most:ident, $count:ident, |$at:ident, $R:ident| $body:expr) => {
-        if $rows <= $most && ($rows == $most || $rows == 4 || $rows == 1) {
+    (@ $rows:literal, $S:ident, $BF16:ident, $count:ident, |$at:ident, $R:ident| $body:expr) => {
+        if const {
+            let most = $crate::ops::sdpa::order::rows_at_once::<$S, $BF16>();
+            $rows == most || $rows == 4 && most > 4
+        } {
             while $at + $rows <= $count {
                 const $R: usize = $rows;
                 $body;

@@ -17,11 +17,16 @@ pub(super) struct Panels {
     pub(super) panel: usize,
 }
 
+/// The first row of a pair of rows at a distance.
+const fn first_of(pair: usize, distance: usize) -> usize {
+    pair / distance * 2 * distance + pair % distance
+}
+
 /// A step of a transposition: rows at this distance exchange the lanes at this distance.
 macro_rules! exchange {
     ($tile:ident, $S:ident, $distance:literal, $low:ident) => {
         unroll!(to 8: pair in 8, {
-            const A: usize = pair / $distance * 2 * $distance + pair % $distance;
+            const A: usize = first_of(pair, $distance);
             const B: usize = A + $distance;
             // SAFETY: guaranteed by the caller.
             unsafe {

@@ -145,6 +145,7 @@ impl PlainScores {
             let s = match mask.data_type {
                 DataType::U8 if value == 0.0 => f32::NEG_INFINITY,
                 DataType::U8 => s,
+                _ if value == f32::NEG_INFINITY => value,
                 _ => s + value,
             };
             (s, slope)

@@ -216,11 +216,10 @@ impl SdpaProblem {
     }
 
     /// Which keys of the tensor some query sees, as rows of B x G (or pages x G) and keys.
-    fn seen(&self, data: &Data, with_added_mask: bool) -> Vec<bool> {
+    fn seen(&self, data: &Data) -> Vec<bool> {
         let shape = self.shape();
         let none = Sequences { keys: (&[][..]).into(), values: (&[][..]).into() };
-        let mut attention = self.attention(data, &none);
-        attention.mask = attention.mask.filter(|mask| mask.hides || with_added_mask);
+        let attention = self.attention(data, &none);
         let (table, pages) = (data.get(NORM_ARG_PAGE_TABLE), self.pages());
         let dims = self.value_dims();
         let mut seen = vec![false; dims[0] * dims[1] * dims[2]];
@@ -244,8 +243,7 @@ impl SdpaProblem {
 
     /// Makes keys and values that no query sees NaN.
     fn hide(&self, data: &mut Data) {
-        // NaN and -Inf is NaN.
-        let seen = self.seen(data, false);
+        let seen = self.seen(data);
         let (dims, size) = (self.key_dims(), self.shape().values);
         let (head, keys) = (dims[2], dims[3]);
         data.change(NORM_ARG_KEYS, |values| {
@@ -255,7 +253,6 @@ impl SdpaProblem {
                 }
             }
         });
-        let seen = self.seen(data, true);
         data.change(NORM_ARG_VALUES, |values| {
             for (row, values) in values.chunks_mut(size.max(1)).enumerate() {
                 if !seen[row] {
@@ -293,7 +290,7 @@ impl SdpaProblem {
                 rows += 1;
             }
         }
-        let seen = self.seen(&data, true);
+        let seen = self.seen(&data);
         let backward_seen = seen.iter().filter(|seen| **seen).count();
         telling * 4 < rows || !self.direction.is_forward() && backward_seen * 4 < seen.len()
     }
