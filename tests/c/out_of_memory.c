@@ -486,12 +486,10 @@ int main(int argc, char **argv) {
             "norm_group_normalization_forward_primitive_desc_create",
             "norm_group_normalization_backward_primitive_desc_create",
             "norm_reorder_primitive_desc_create",
-            "norm_eltwise_forward_primitive_desc_create",
-            "norm_eltwise_backward_primitive_desc_create", "norm_binary_primitive_desc_create",
-            "norm_binary_primitive_desc_create_v2",
-            "norm_rope_forward_primitive_desc_create",
-            "norm_rope_backward_primitive_desc_create", "norm_rope_permute",
-            "norm_primitive_desc_clone", "norm_primitive_desc_next_impl", "norm_primitive_create",
+            "norm_eltwise_forward_primitive_desc_create", "norm_binary_primitive_desc_create",
+            "norm_eltwise_backward_primitive_desc_create", "norm_binary_primitive_desc_create_v2",
+            "norm_rope_forward_primitive_desc_create", "norm_rope_backward_primitive_desc_create",
+            "norm_rope_permute", "norm_primitive_desc_clone", "norm_primitive_desc_next_impl", "norm_primitive_create",
             "norm_primitive_execute", "norm_primitive_execute_many", "norm_explain",
             "norm_explain_remedies"};
     for (size_t i = 0; i < sizeof makers / sizeof *makers; ++i) {

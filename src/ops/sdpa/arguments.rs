@@ -3,7 +3,7 @@
 use super::problem::{Gradients, Parameters, Sdpa, Shape, checked_output};
 use crate::error::{Error, Result};
 use crate::heap;
-use crate::primitive::{ArgumentName, Arguments, OpArgument, Usage};
+use crate::primitive::{ArgumentName, Arguments, OpArgument, PropKind, Usage};
 use crate::tensor::{DataType, MemoryDesc};
 use crate::text::Capitals;
 use norm_sys as sys;
@@ -27,48 +27,60 @@ pub(super) fn arguments(
 ) -> Result<Vec<OpArgument>> {
     use Usage::{Input, Output};
     let forward = p.prop_kind.is_forward();
-    let has = |flag| optional.flags & flag != 0;
     let mut list = heap::list([
         argument(sys::NORM_ARG_QUERIES, "queries", Input, p.query),
         argument(sys::NORM_ARG_KEYS, "keys", Input, p.key),
         argument(sys::NORM_ARG_VALUES, "values", Input, p.value),
         argument(sys::NORM_ARG_DST, "dst", if forward { Output } else { Input }, dst),
     ])?;
-    let mut add =
-        |id, name, usage, desc: &MemoryDesc| heap::push(&mut list, argument(id, name, usage, desc));
-    if let Some(gradients) = &p.gradients {
-        let Gradients { query, key, value, dst: diff_dst } = gradients;
-        let outputs = [
-            (
-                sys::NORM_ARG_DIFF_QUERIES,
-                "diff_queries",
-                "diff_query_desc",
-                query,
-                ("query_desc", p.query),
-            ),
-            (sys::NORM_ARG_DIFF_KEYS, "diff_keys", "diff_key_desc", key, ("key_desc", p.key)),
-            (
-                sys::NORM_ARG_DIFF_VALUES,
-                "diff_values",
-                "diff_value_desc",
-                value,
-                ("value_desc", p.value),
-            ),
-        ];
-        for (id, name, desc_name, desc, like) in outputs {
-            let dims = <[i64; 4]>::try_from(like.1.dims()).unwrap_or_default();
-            add(id, name, Output, &checked_output(desc, desc_name, like, dims)?)?;
-        }
-        let diff_dst = diff_dst.resolved_for("diff_dst_desc", ("dst_desc", dst))?;
-        let same = |data_type| Some(data_type) == p.query.data_type();
-        diff_dst.check_type("diff_dst_desc", "sdpa with these queries", same)?;
-        add(sys::NORM_ARG_DIFF_DST, "diff_dst", Input, &diff_dst)?;
+    if let Some(of) = &p.gradients {
+        add_gradients(&mut list, p, of, dst)?;
     }
-    if !forward || p.prop_kind == crate::primitive::PropKind::ForwardTraining {
+    if !forward || p.prop_kind == PropKind::ForwardTraining {
         let dims = [shape.batch, shape.heads, shape.queries, 1].map(|dim| dim as i64);
         let desc = MemoryDesc::dense(&dims, DataType::F32)?;
-        add(sys::NORM_ARG_WORKSPACE, "workspace", if forward { Output } else { Input }, &desc)?;
+        let usage = if forward { Output } else { Input };
+        heap::push(&mut list, argument(sys::NORM_ARG_WORKSPACE, "workspace", usage, &desc))?;
     }
+    add_options(&mut list, shape, forward, optional)?;
+    Ok(list)
+}
+
+/// The gradients, and that of dst.
+fn add_gradients(
+    list: &mut Vec<OpArgument>,
+    p: &Parameters<'_>,
+    Gradients { query, key, value, dst: diff_dst }: &Gradients<'_>,
+    dst: &MemoryDesc,
+) -> Result<()> {
+    let outputs = [
+        (sys::NORM_ARG_DIFF_QUERIES, "diff_queries", query, ("query_desc", p.query)),
+        (sys::NORM_ARG_DIFF_KEYS, "diff_keys", key, ("key_desc", p.key)),
+        (sys::NORM_ARG_DIFF_VALUES, "diff_values", value, ("value_desc", p.value)),
+    ];
+    let names = ["diff_query_desc", "diff_key_desc", "diff_value_desc"];
+    for ((id, name, desc, like), desc_name) in outputs.into_iter().zip(names) {
+        let dims = <[i64; 4]>::try_from(like.1.dims()).unwrap_or_default();
+        let desc = checked_output(desc, desc_name, like, dims)?;
+        heap::push(list, argument(id, name, Usage::Output, &desc))?;
+    }
+    let diff_dst = diff_dst.resolved_for("diff_dst_desc", ("dst_desc", dst))?;
+    let same = |data_type| Some(data_type) == p.query.data_type();
+    diff_dst.check_type("diff_dst_desc", "sdpa with these queries", same)?;
+    heap::push(list, argument(sys::NORM_ARG_DIFF_DST, "diff_dst", Usage::Input, &diff_dst))
+}
+
+/// The arguments of options.
+fn add_options(
+    list: &mut Vec<OpArgument>,
+    shape: &Shape,
+    forward: bool,
+    optional: &Optional<'_>,
+) -> Result<()> {
+    use Usage::{Input, Output};
+    let has = |flag| optional.flags & flag != 0;
+    let mut add =
+        |id, name, usage, desc: &MemoryDesc| heap::push(list, argument(id, name, usage, desc));
     if let Some(mask) = optional.mask {
         add(sys::NORM_ARG_ATTN_MASK, "attn_mask", Input, mask)?;
     }
@@ -96,7 +108,7 @@ pub(super) fn arguments(
         let desc = MemoryDesc::dense(&[shape.batch as i64, shape.heads as i64], DataType::F32)?;
         add(sys::NORM_ARG_ENTROPY, "entropy", Output, &desc)?;
     }
-    Ok(list)
+    Ok(())
 }
 
 impl Sdpa {
