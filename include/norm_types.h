@@ -362,8 +362,7 @@ typedef enum {
     norm_softmax = 19,
     norm_layer_normalization = 20,
     norm_group_normalization = 21,
-    /* not in oneDNN */
-    norm_rope = 0x01000000,
+    norm_rope = 0x01000000, /* from here on not in oneDNN */
     norm_gated = 0x01000001,
     norm_sdpa = 0x01000002
 } norm_primitive_kind_t;

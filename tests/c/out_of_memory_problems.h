@@ -87,10 +87,13 @@ static void gates(void) {
 static void attentions(void) {
     static float heads[4], logarithms[2 * 4 * 8], keys_gradient[2 * 2 * 8 * 16];
     static int lengths[2] = {8, 5};
+    norm_dim_t window = 0;
     const norm_dim_t rows[] = {2, 4, 8, 16}, cached[] = {2, 2, 16, 8}, valued[] = {2, 2, 8, 16};
     const unsigned flags = norm_sdpa_sinks | norm_sdpa_key_lengths;
     norm_memory_desc_t rows_of = NULL, keys = NULL, values = NULL;
     norm_primitive_desc_t desc = NULL, second = NULL;
+    CALL(norm_adaptive_window, (norm_window_fixed, 8, 1, 4, 0, 0, 0, 1, 0, &window));
+    EXPECT(window == 4);
     MUST(norm_memory_desc_create_with_tag(&rows_of, 4, rows, norm_f32, norm_abcd));
     MUST(norm_memory_desc_create_with_tag(&keys, 4, cached, norm_f32, norm_abcd));
     MUST(norm_memory_desc_create_with_tag(&values, 4, valued, norm_f32, norm_abcd));
