@@ -392,7 +392,6 @@ static void ending(void) {
 static void (*const parts[])(void) = {beginning, engines_and_streams, descriptors, memories,
         attributes, forward, scaled, groups, elementwise, backward, gates, attentions, explanations,
         ropes, ending};
-enum { PARTS = sizeof parts / sizeof *parts };
 
 /* How a process ended. */
 enum { PASSED = 10, FAILED, NOTHING_FAILED };
@@ -434,7 +433,7 @@ static void sequence(void) {
         diff_dst[i] = (float)(i % 23) - 9;
     }
     for (int i = 0; i < COLS; ++i) scale[i] = (float)(i % 5), shift[i] = (float)(i % 3);
-    for (int i = 0; i < PARTS; ++i) {
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
         if (!listing) {
             alone += without_memory(parts[i]);
             to_the_end = 1;

@@ -1,11 +1,10 @@
-//! The arguments of an execution, and the checks of integers that come with it.
+//! The arguments of an execution.
 
-use super::problem::{Gradients, Parameters, Sdpa, Shape, checked_output};
-use crate::error::{Error, Result};
+use super::parameters::{Gradients, Parameters, Shape, checked_output};
+use crate::error::Result;
 use crate::heap;
-use crate::primitive::{ArgumentName, Arguments, OpArgument, PropKind, Usage};
+use crate::primitive::{ArgumentName, OpArgument, PropKind, Usage};
 use crate::tensor::{DataType, MemoryDesc};
-use crate::text::Capitals;
 use norm_sys as sys;
 
 /// What a problem may have.
@@ -109,140 +108,4 @@ fn add_options(
         add(sys::NORM_ARG_ENTROPY, "entropy", Output, &desc)?;
     }
     Ok(())
-}
-
-impl Sdpa {
-    /// Checks that no input but the queries shares the buffer of an output, and those dst's alone.
-    pub(super) fn check_shared(&self, arguments: &Arguments) -> Result<()> {
-        let of = |usage| self.arguments.iter().filter(move |argument| argument.usage == usage);
-        for output in of(Usage::Output).filter(|output| !output.desc.has_zero_dim()) {
-            let buffer = arguments.get(output.id);
-            let shares = |input: &&OpArgument| {
-                arguments.get(input.id) == buffer
-                    && (input.id, output.id) != (sys::NORM_ARG_QUERIES, sys::NORM_ARG_DST)
-            };
-            if let Some(input) = of(Usage::Input).find(shares) {
-                return Err(Error::invalid(format_args!(
-                    "args: {} and {} share a buffer",
-                    Capitals(input.name),
-                    Capitals(output.name)
-                )));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Element `i` of a dense tensor of s32.
-///
-/// # Safety
-/// It exists.
-pub(super) unsafe fn integer(start: *const u8, i: usize) -> i32 {
-    // SAFETY: guaranteed by the caller.
-    unsafe { start.cast::<i32>().add(i).read_unaligned() }
-}
-
-/// The lengths and the page tables of an execution.
-#[derive(Clone, Copy)]
-pub(super) struct Sequences {
-    /// Null for full lengths.
-    query_lengths: *const u8,
-    key_lengths: *const u8,
-    /// Null without pages.
-    page_table: *const u8,
-    shape: Shape,
-}
-
-// SAFETY: it reads inputs.
-unsafe impl Sync for Sequences {}
-
-impl Sequences {
-    pub(super) fn new(problem: &Sdpa, arguments: &Arguments) -> Self {
-        let get = |id| arguments.get(id).cast_const();
-        Self {
-            query_lengths: get(sys::NORM_ARG_QUERY_LENGTHS),
-            key_lengths: get(sys::NORM_ARG_KEY_LENGTHS),
-            page_table: get(sys::NORM_ARG_PAGE_TABLE),
-            shape: problem.shape,
-        }
-    }
-
-    /// The numbers of queries and keys of a sequence.
-    ///
-    /// # Safety
-    /// The arguments were checked.
-    pub(super) unsafe fn lengths(&self, sequence: usize) -> (usize, usize) {
-        let length = |lengths: *const u8, all: usize| match lengths.is_null() {
-            true => all,
-            // SAFETY: guaranteed by the caller; lengths are not negative.
-            false => unsafe { integer(lengths, sequence) as usize },
-        };
-        let (queries, keys) = (self.shape.queries, self.shape.keys);
-        (length(self.query_lengths, queries), length(self.key_lengths, keys))
-    }
-
-    /// The page of a key of a sequence, and its place there.
-    ///
-    /// # Safety
-    /// As [`lengths`](Self::lengths), for a key within the length.
-    pub(super) unsafe fn page_of(&self, sequence: usize, key: usize) -> (usize, usize) {
-        if self.page_table.is_null() {
-            return (sequence, key);
-        }
-        let (page, place) = (key / self.shape.page, key % self.shape.page);
-        // SAFETY: guaranteed by the caller.
-        let page = unsafe { integer(self.page_table, sequence * self.shape.pages + page) };
-        (page as usize, place)
-    }
-
-    /// Keys from one on that follow each other in memory.
-    pub(super) fn run_from(&self, key: usize) -> usize {
-        if self.page_table.is_null() { usize::MAX } else { self.shape.page - key % self.shape.page }
-    }
-
-    /// # Safety
-    /// The arguments have the sizes of their descriptors.
-    pub(super) unsafe fn check(&self, pages: usize) -> Result<()> {
-        let all = [
-            (self.query_lengths, "QUERY_LENGTHS", self.shape.queries, "queries"),
-            (self.key_lengths, "KEY_LENGTHS", self.shape.keys, "keys"),
-        ];
-        for sequence in 0..self.shape.batch {
-            for (lengths, name, most, what) in all {
-                if lengths.is_null() {
-                    continue;
-                }
-                // SAFETY: guaranteed by the caller.
-                let length = unsafe { integer(lengths, sequence) };
-                if !usize::try_from(length).is_ok_and(|length| length <= most) {
-                    return Err(Error::invalid(format_args!(
-                        "args: NORM_ARG_{name}: {length}, of sequence {sequence}, is not from 0 to {most}, the {what} of the tensors"
-                    )));
-                }
-            }
-            // SAFETY: as above; the lengths of the sequence are right.
-            unsafe { self.check_pages(sequence, pages)? };
-        }
-        Ok(())
-    }
-
-    /// # Safety
-    /// As [`check`](Self::check), after the lengths.
-    unsafe fn check_pages(&self, sequence: usize, count: usize) -> Result<()> {
-        if self.page_table.is_null() {
-            return Ok(());
-        }
-        // SAFETY: guaranteed by the caller.
-        let (_, keys) = unsafe { self.lengths(sequence) };
-        for place in 0..keys.div_ceil(self.shape.page) {
-            // SAFETY: guaranteed by the caller.
-            let page = unsafe { integer(self.page_table, sequence * self.shape.pages + place) };
-            if !usize::try_from(page).is_ok_and(|page| page < count) {
-                return Err(Error::invalid(format_args!(
-                    "args: NORM_ARG_PAGE_TABLE: {page}, page {place} of sequence {sequence}, is not among the {count} pages of keys"
-                )));
-            }
-        }
-        Ok(())
-    }
 }

@@ -1,12 +1,12 @@
 //! The inputs of both directions at a level: rows of queries, and keys and values of a block as panels.
 
-use super::arguments::Sequences;
 use super::mask::MaskRow;
 use super::order::Right;
 use super::panels::{self, Panels};
 use super::problem::Sdpa;
 use super::rows::{Heads, runs};
 use super::score::ScoreRow;
+use super::sequences::Sequences;
 use crate::error::{Error, Result};
 use crate::primitive::Arguments;
 use crate::rows::Grids;

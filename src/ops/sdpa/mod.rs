@@ -18,17 +18,21 @@ mod mask;
 mod op;
 mod order;
 mod panels;
+mod parameters;
 mod plain;
 mod plain_backward;
 mod problem;
 mod reference;
 mod rows;
 mod score;
+mod sequences;
 mod vector;
 mod visible;
 
 pub(crate) use adaptive::{WindowState, WindowStrategy, adaptive_window};
-pub(crate) use problem::{Gradients, MaskType, Parameters, Sdpa, WindowKind};
+pub(crate) use parameters::{Gradients, Parameters};
+pub(crate) use problem::Sdpa;
+pub(crate) use visible::{MaskType, WindowKind};
 
 /// Keys of a block.
 const BLOCK: usize = 256;

@@ -1,7 +1,7 @@
 //! The operation: its queries, and which implementation runs a problem.
 
-use super::arguments::Sequences;
 use super::problem::Sdpa;
+use super::sequences::Sequences;
 use super::{reference, vector};
 use crate::error::Result;
 use crate::heap::{Counted, list};

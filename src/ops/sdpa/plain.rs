@@ -1,8 +1,8 @@
 //! The tensors and scores of the reference implementations: one element at a time, in any layout and type.
 
-use super::arguments::Sequences;
 use super::order::plain_product;
 use super::problem::Sdpa;
+use super::sequences::Sequences;
 use crate::error::{Error, Result};
 use crate::primitive::Arguments;
 use crate::rows::plain_map;

@@ -1,12 +1,12 @@
 //! Backward as plain loops over scalars, for any layout and types, with the bits of the vector implementations.
 
 use super::BLOCK;
-use super::arguments::Sequences;
 use super::backward::add_sinks;
 use super::gradient::QUERIES;
 use super::order::plain_product;
 use super::plain::{Plain, PlainScores, Row, of_head, one, rounded};
 use super::problem::Sdpa;
+use super::sequences::Sequences;
 use crate::error::Result;
 use crate::heap::{Counted, counted};
 use crate::primitive::{Arguments, Execution, Implementation, Padding, Variant};

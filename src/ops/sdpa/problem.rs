@@ -1,81 +1,12 @@
 //! The validated problem.
 
 use super::arguments::{Optional, arguments};
-use super::visible::{Masking, Window};
+use super::parameters::{Parameters, Shape, checked_output, dst_dims};
+use super::visible::{MaskType, Masking, Window, WindowKind};
 use crate::error::{Error, Result};
-use crate::primitive::{Accepted, Attr, OpArgument, PropKind, enumerators};
+use crate::primitive::{Accepted, OpArgument, PropKind};
 use crate::tensor::{DataType, Layout, MemoryDesc, Support};
 use norm_sys as sys;
-
-enumerators! {
-    /// Which keys a query sees by their positions.
-    MaskType: norm_attn_mask_type_t {
-        Undef = norm_attn_mask_undef, "undef";
-        Buffer = norm_attn_mask_buffer, "buffer";
-        TopLeft = norm_attn_mask_top_left, "top_left";
-        BottomRight = norm_attn_mask_bottom_right, "bottom_right";
-    }
-}
-
-enumerators! {
-    /// How a window counts its keys.
-    WindowKind: norm_attn_window_t {
-        None = norm_window_none, "none";
-        WithSelf = norm_window_with_self, "with_self";
-        BeforeSelf = norm_window_before_self, "before_self";
-    }
-}
-
-/// The tensors of backward alone.
-pub(crate) struct Gradients<'a> {
-    pub(crate) query: &'a MemoryDesc,
-    pub(crate) key: &'a MemoryDesc,
-    pub(crate) value: &'a MemoryDesc,
-    pub(crate) dst: &'a MemoryDesc,
-}
-
-/// The parameters of the constructors.
-pub(crate) struct Parameters<'a> {
-    pub(crate) prop_kind: PropKind,
-    pub(crate) query: &'a MemoryDesc,
-    pub(crate) key: &'a MemoryDesc,
-    pub(crate) value: &'a MemoryDesc,
-    pub(crate) dst: &'a MemoryDesc,
-    pub(crate) mask: Option<&'a MemoryDesc>,
-    pub(crate) page_table: Option<&'a MemoryDesc>,
-    pub(crate) gradients: Option<Gradients<'a>>,
-    pub(crate) mask_type: MaskType,
-    pub(crate) window_kind: WindowKind,
-    pub(crate) window: i64,
-    pub(crate) scale: f32,
-    pub(crate) soft_cap: f32,
-    pub(crate) flags: u32,
-    pub(crate) attr: &'a Attr,
-}
-
-/// The sizes of a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
-    pub(super) batch: usize,
-    pub(super) heads: usize,
-    /// Heads of keys and values.
-    pub(super) groups: usize,
-    pub(super) queries: usize,
-    pub(super) keys: usize,
-    pub(super) key_size: usize,
-    pub(super) value_size: usize,
-    /// Keys of a page; as many as there are without pages.
-    pub(super) page: usize,
-    /// Pages of a sequence.
-    pub(super) pages: usize,
-}
-
-impl Shape {
-    /// Query heads that share keys.
-    pub(super) fn heads_of_group(&self) -> usize {
-        self.heads / self.groups.max(1)
-    }
-}
 
 /// How a score follows from a dot product.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,10 +78,6 @@ impl Sdpa {
     pub(super) fn is_bf16(&self) -> bool {
         self.data_type(sys::NORM_ARG_QUERIES) == DataType::Bf16
     }
-}
-
-pub(super) fn dst_dims(shape: &Shape) -> [i64; 4] {
-    [shape.batch, shape.heads, shape.queries, shape.value_size].map(|dim| dim as i64)
 }
 
 fn check_flags(flags: u32, forward: bool) -> Result<()> {
@@ -257,32 +184,6 @@ fn check_types(p: &Parameters<'_>) -> Result<()> {
     let same = |data_type| Some(data_type) == p.query.data_type();
     p.key.check_type("key_desc", "sdpa with these queries", same)?;
     p.value.check_type("value_desc", "sdpa with these queries", same)
-}
-
-/// An output or a gradient, with its layout.
-pub(super) fn checked_output(
-    desc: &MemoryDesc,
-    name: &str,
-    like: (&str, &MemoryDesc),
-    dims: [i64; 4],
-) -> Result<MemoryDesc> {
-    desc.check_type(name, "sdpa", |data_type| data_type.support() == Support::Full)?;
-    if desc.dims() != dims {
-        return Err(Error::invalid(format_args!(
-            "{name}: dimensions {:?} are not {dims:?}, which follow from the other tensors",
-            desc.dims()
-        )));
-    }
-    let desc = match desc.layout() {
-        Layout::Strided => desc.clone(),
-        _ if like.1.dims() == dims => desc.resolved_for(name, like)?,
-        _ => match desc.data_type() {
-            Some(data_type) => MemoryDesc::dense(&dims, data_type)?,
-            None => return Err(Error::invalid(format_args!("{name}: an empty descriptor"))),
-        },
-    };
-    desc.check_output(name)?;
-    Ok(desc)
 }
 
 fn check_mask(p: &Parameters<'_>, shape: &Shape) -> Result<()> {

@@ -1,11 +1,11 @@
 //! The formula as plain loops over scalars, for any layout and types, with the bits of the vector implementations.
 
-use super::arguments::Sequences;
 use super::forward::mean;
 use super::kernel::larger;
 use super::order::plain_product;
 use super::plain::{Plain, PlainScores, Row, of_head, one, rounded};
 use super::problem::Sdpa;
+use super::sequences::Sequences;
 use super::{BLOCK, plain_backward};
 use crate::error::Result;
 use crate::heap::{Counted, counted};

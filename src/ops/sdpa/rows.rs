@@ -1,7 +1,8 @@
 //! Where the rows of queries, keys, values and results lie.
 
-use super::arguments::Sequences;
-use super::problem::{Sdpa, Shape};
+use super::parameters::Shape;
+use super::problem::Sdpa;
+use super::sequences::Sequences;
 use crate::error::{Error, Result};
 use crate::primitive::{ArgumentName, Arguments};
 use crate::rows::Grid;

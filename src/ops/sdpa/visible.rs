@@ -1,7 +1,27 @@
 //! Which keys a query sees by its position alone.
 
-use super::problem::WindowKind;
+use crate::primitive::enumerators;
+use norm_sys as sys;
 use std::ops::Range;
+
+enumerators! {
+    /// Which keys a query sees by their positions.
+    MaskType: norm_attn_mask_type_t {
+        Undef = norm_attn_mask_undef, "undef";
+        Buffer = norm_attn_mask_buffer, "buffer";
+        TopLeft = norm_attn_mask_top_left, "top_left";
+        BottomRight = norm_attn_mask_bottom_right, "bottom_right";
+    }
+}
+
+enumerators! {
+    /// How a window counts its keys.
+    WindowKind: norm_attn_window_t {
+        None = norm_window_none, "none";
+        WithSelf = norm_window_with_self, "with_self";
+        BeforeSelf = norm_window_before_self, "before_self";
+    }
+}
 
 /// A sliding window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
