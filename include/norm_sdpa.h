@@ -83,7 +83,7 @@ typedef enum {
  * rfcs/0014-attention.
  *
  * prop_kind   norm_forward_inference, or norm_forward_training, which also writes WORKSPACE
- * query_desc  B x H x S x D, f32, bf16 or f16, any strides
+ * query_desc  B x H x S x D, f32, bf16 or f16, any strides; D and E up to 65536
  * key_desc    B x G x D x T, the type of query_desc, any strides: the usual cache of
  *             B x G x T x D is its permutation
  * value_desc  B x G x T x E, the type of query_desc, any strides

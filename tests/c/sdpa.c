@@ -214,6 +214,15 @@ static void refusals(void) {
     BAD("flags", kind, q, k, v, dst, NULL, none, all, 0, 1, 0, 1);
     REFUSED(norm_unimplemented, "key_desc", norm_sdpa_forward_primitive_desc_create,
             CREATE(kind, q, half, v, dst, NULL, none, all, 0, 1, 0, 0));
+    /* A buffer of one element, of which a head has too many. */
+    norm_memory_desc_t wide = NULL, wide_keys = NULL;
+    const norm_dim_t dims[] = {2, 4, 8, 1LL << 50}, key_dims[] = {2, 2, 1LL << 50, 9}, zeros[4] = {0};
+    MUST(norm_memory_desc_create_with_strides(&wide, 4, dims, norm_f32, zeros));
+    MUST(norm_memory_desc_create_with_strides(&wide_keys, 4, key_dims, norm_f32, zeros));
+    REFUSED(norm_unimplemented, "query_desc", norm_sdpa_forward_primitive_desc_create,
+            CREATE(kind, wide, wide_keys, v, dst, NULL, none, all, 0, 1, 0, 0));
+    MUST(norm_memory_desc_destroy(wide));
+    MUST(norm_memory_desc_destroy(wide_keys));
     EXPECT(pd == UNTOUCHED);
     norm_memory_desc_t descs[] = {q, k, v, dst, three, depth, fewer, half, mask, wrong};
     for (size_t i = 0; i < sizeof descs / sizeof *descs; ++i) MUST(norm_memory_desc_destroy(descs[i]));

@@ -6,7 +6,7 @@
 
 #include "wrapper_gated.h"
 
-// Two keys with equal scores, of which a causal mask hides the second from the first query.
+// Two keys with equal scores. The causal mask hides the second one from the first query.
 static void sdpa() {
     using norm::memory;
     using dt = memory::data_type;

@@ -2,7 +2,7 @@
 
 use super::BLOCK;
 use super::gradient::{self, DeltaEntry, Deltas, Matrix, Pairs, QUERIES, STEP, ScaleEntry, Scaled};
-use super::inputs::{Bound, Inputs, Shared, floats};
+use super::inputs::{Bound, Inputs, Shared, floats, rooms};
 use super::order::GROUP;
 use super::problem::Sdpa;
 use super::rows::Heads;
@@ -11,12 +11,9 @@ use crate::error::Result;
 use crate::primitive::Execution;
 use crate::rows::Slots;
 use crate::simd::{LANES, Level};
-use crate::threads::{Length, default_threads, threads};
+use crate::threads::Length;
 use norm_sys as sys;
 use std::ops::Range;
-
-/// The most rooms for threads.
-const MOST_ROOMS: usize = 64;
 
 /// Backward at a level.
 pub(super) struct Backward {
@@ -59,7 +56,6 @@ const BUFFERS: usize = 16;
 impl Backward {
     pub(super) fn new(problem: &Sdpa, level: Level) -> Result<Self> {
         let shape = &problem.shape;
-        let rooms = threads().max(default_threads()).min(MOST_ROOMS);
         Ok(Self {
             inputs: Inputs::new(problem, level)?,
             dst: Heads::new(problem, sys::NORM_ARG_DST, 2)?,
@@ -67,7 +63,7 @@ impl Backward {
             diff_queries: Heads::new(problem, sys::NORM_ARG_DIFF_QUERIES, 2)?,
             diff_keys: Heads::new(problem, sys::NORM_ARG_DIFF_KEYS, 3)?,
             diff_values: Heads::new(problem, sys::NORM_ARG_DIFF_VALUES, 2)?,
-            rooms: rooms.min(shape.batch * shape.groups).max(1),
+            rooms: rooms().min(shape.batch * shape.groups).max(1),
             differentiate: gradient::entry(level, problem.is_bf16()),
             deltas: gradient::delta_entry(level),
             scale: gradient::scale_entry(level),
@@ -149,13 +145,17 @@ impl Backward {
     /// Runs the problem. Returns the number of threads that took part.
     pub(super) fn execute(&self, execution: &Execution<'_>) -> usize {
         let shape = &self.inputs.problem.shape;
+        if self.inputs.problem.is_empty() {
+            return 1;
+        }
+        let width = self.inputs.width(execution, self.rooms);
         let bound = Bound::new(&self.inputs, execution.arguments);
         let sinks = Shared(execution.scratchpad.cast());
         let start = Shared(sinks.get().wrapping_add(self.sinks()));
         let job = Job { backward: self, bound };
         let slots = Slots::new(self.rooms);
         let groups = shape.batch * shape.groups;
-        let threads = execution.run(groups, self.rooms, Length::Long, &|number| {
+        let threads = execution.run(groups, width, Length::Long, &|number| {
             let slot = slots.take();
             let room = self.room(start.get(), slot.number());
             let place = (number / shape.groups, number % shape.groups);
@@ -261,7 +261,8 @@ impl Job<'_> {
         }
     }
 
-    /// The gradients of a block of queries, of which `all` rows are written. Returns the sum for the sink, with those before.
+    /// Computes the gradients of a block of queries and stores `all` rows, zeros beyond the length. Returns the running sum
+    /// for the sink.
     ///
     /// # Safety
     /// As [`group`](Self::group).
@@ -337,7 +338,8 @@ impl Job<'_> {
         }
     }
 
-    /// A block of queries against the block of keys from `first` on, of which those in `within` are seen.
+    /// Adds the gradients of a block of queries and the block of keys that begins at `first`. The queries see keys in
+    /// `within` alone.
     ///
     /// # Safety
     /// As [`group`](Self::group).

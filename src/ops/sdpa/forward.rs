@@ -1,6 +1,6 @@
 //! Forward: parts of the queries on threads, each against the blocks of keys that it sees.
 
-use super::inputs::{Bound, Inputs, Shared, floats};
+use super::inputs::{Bound, Inputs, Shared, floats, rooms};
 use super::kernel::{Block, Entry, FinishEntry, Finished, WEIGHTS};
 use super::order::{GROUP, Left, Right};
 use super::panels::Panels;
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::primitive::Execution;
 use crate::rows::Slots;
 use crate::simd::{LANES, Level};
-use crate::threads::{Length, default_threads, threads};
+use crate::threads::Length;
 use norm_sys as sys;
 use std::ops::Range;
 
@@ -20,8 +20,6 @@ use std::ops::Range;
 const ROWS: usize = 96;
 /// The most rows for which values are not rearranged.
 const FEW_ROWS: usize = 16;
-/// The most rooms for threads.
-const MOST_ROOMS: usize = 64;
 /// Forward at a level.
 pub(super) struct Forward {
     inputs: Inputs,
@@ -47,7 +45,7 @@ struct Room {
 
 impl Forward {
     pub(super) fn new(problem: &Sdpa, level: Level) -> Result<Self> {
-        let rooms = threads().max(default_threads()).min(MOST_ROOMS);
+        let rooms = rooms();
         Ok(Self {
             inputs: Inputs::new(problem, level)?,
             dst: Heads::new(problem, sys::NORM_ARG_DST, 2)?,
@@ -128,12 +126,10 @@ impl Forward {
 
     /// Runs the problem. Returns the number of threads that took part.
     pub(super) fn execute(&self, execution: &Execution<'_>) -> usize {
-        /// Multiplications that are worth a thread.
-        const WORTH: usize = 1 << 18;
-        let shape = &self.inputs.problem.shape;
-        let pairs = shape.batch * shape.heads * shape.queries * shape.keys.max(1);
-        let work = pairs.saturating_mul(shape.key_size + shape.value_size);
-        let width = execution.threads.count().min(self.rooms).min(work / WORTH).max(1);
+        if self.inputs.problem.is_empty() {
+            return 1;
+        }
+        let width = self.inputs.width(execution, self.rooms);
         let parts = self.parts(width);
         let rooms = width.min(self.parts(self.rooms).count()).max(1);
         let scratchpad = Shared(execution.scratchpad.cast::<f32>());
@@ -210,7 +206,7 @@ impl Job<'_> {
         }
     }
 
-    /// The block of keys from `first` on, of which those within a range are seen.
+    /// Adds the block of keys that begins at `first`. The rows see keys in `within` alone.
     ///
     /// # Safety
     /// As [`part`](Self::part).

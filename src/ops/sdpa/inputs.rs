@@ -8,10 +8,11 @@ use super::rows::{Heads, runs};
 use super::score::ScoreRow;
 use super::sequences::Sequences;
 use crate::error::{Error, Result};
-use crate::primitive::Arguments;
+use crate::primitive::{Arguments, Execution};
 use crate::rows::Grids;
 use crate::simd::{LANES, Level};
 use crate::tensor::DataType;
+use crate::threads::{default_threads, threads};
 use norm_sys as sys;
 use std::ops::Range;
 
@@ -21,6 +22,14 @@ const LINE: usize = 16;
 /// Floats of elements of a type, in whole lines.
 pub(super) const fn floats<T>(count: usize) -> usize {
     (count * size_of::<T>()).div_ceil(4).next_multiple_of(LINE)
+}
+
+/// The most rooms for threads.
+const MOST_ROOMS: usize = 64;
+
+/// The number of rooms: one for each thread that an execution may have.
+pub(super) fn rooms() -> usize {
+    threads().max(default_threads()).min(MOST_ROOMS)
 }
 
 /// An address that threads share; each accesses a place of its own.
@@ -79,6 +88,19 @@ impl Inputs {
             grids: Grids::new(level),
             panels: panels::entry(level),
         })
+    }
+}
+
+impl Inputs {
+    /// The number of threads, of those that an execution and its rooms allow, that pay for a problem.
+    pub(super) fn width(&self, execution: &Execution<'_>, rooms: usize) -> usize {
+        /// Multiplications that are worth a thread.
+        const WORTH: usize = 1 << 18;
+        let shape = &self.problem.shape;
+        let factors = [shape.batch, shape.heads, shape.queries, shape.keys.max(1)];
+        let pairs = factors.into_iter().fold(1usize, usize::saturating_mul);
+        let work = pairs.saturating_mul(shape.key_size + shape.value_size);
+        execution.threads.count().min(rooms).min(work / WORTH).max(1)
     }
 }
 

@@ -19,7 +19,7 @@ impl MaskRow {
     pub(super) const NONE: Self =
         Self { start: std::ptr::null(), data_type: DataType::F32, shared: true };
 
-    /// The mask of 16 keys from `key` on, of which those in `there` exist, applied to their scores.
+    /// Applies the mask to the scores of 16 keys from `key` on. Only the keys in `there` exist.
     ///
     /// # Safety
     /// The elements exist, and the CPU supports the instruction set of `S`.

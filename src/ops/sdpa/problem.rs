@@ -4,9 +4,12 @@ use super::arguments::{Optional, arguments};
 use super::parameters::{Parameters, Shape, checked_output, dst_dims};
 use super::visible::{MaskType, Masking, Window, WindowKind};
 use crate::error::{Error, Result};
-use crate::primitive::{Accepted, OpArgument, PropKind};
+use crate::primitive::{Accepted, OpArgument, PropKind, Usage};
 use crate::tensor::{DataType, Layout, MemoryDesc, Support};
 use norm_sys as sys;
+
+/// The most elements of a head. The sizes of buffers stay far below those of an address space.
+const MOST_ELEMENTS: i64 = 1 << 16;
 
 /// How a score follows from a dot product.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,6 +75,12 @@ impl Sdpa {
 
     pub(super) fn has(&self, flag: u32) -> bool {
         self.flags & flag != 0
+    }
+
+    /// Whether there is nothing to write.
+    pub(super) fn is_empty(&self) -> bool {
+        let outputs = self.arguments.iter().filter(|argument| argument.usage == Usage::Output);
+        outputs.into_iter().all(|output| output.desc.has_zero_dim())
     }
 
     /// Whether products of matrices have the order of bf16.
@@ -142,6 +151,12 @@ fn checked_shape(p: &Parameters<'_>) -> Result<Shape> {
     };
     if i32::try_from(queries).is_err() {
         return Err(Error::invalid("query_desc: more than 2^31 - 1 queries in a sequence"));
+    }
+    for (name, size) in [("query_desc", key_size), ("value_desc", value_size)] {
+        if size > MOST_ELEMENTS {
+            let text = format_args!("{name}: heads of {size} elements, more than {MOST_ELEMENTS}");
+            return Err(Error::unimplemented(text));
+        }
     }
     let size = |dim: i64| dim as usize;
     Ok(Shape {

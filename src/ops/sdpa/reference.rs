@@ -61,6 +61,9 @@ impl Implementation for Reference {
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
         let (shape, arguments) = (&self.scores.problem.shape, execution.arguments);
+        if self.scores.problem.is_empty() {
+            return 1;
+        }
         let sequences = Sequences::new(&self.scores.problem, arguments);
         let room = execution.scratchpad.cast::<f32>();
         // SAFETY: the execution's buffers were checked, the scratchpad has this room, and there is one thread.
