@@ -246,7 +246,7 @@ impl Flags {
     pub fn query_lengths(self) -> bool {
         self.0 & norm_sdpa_query_lengths != 0
     }
-    /// Whether the entropy is asked for.
+    /// Whether forward computes the entropy.
     pub fn entropy(self) -> bool {
         self.0 & norm_sdpa_entropy != 0
     }

@@ -276,7 +276,8 @@ impl Problem for SoftmaxProblem {
         let log = self.algorithm == Algorithm::Logsoftmax;
         self.direction.is_forward()
             && match self.dst_dt {
-                _ if dropout => true,
+                // Dropped shares add to those that are rounded to 0.
+                dt if dropout && dt.is_integer() => true,
                 _ if log && cols == 1 && post_ops.iter().all(keeps_zero) => true,
                 // Logarithms of shares are negative, most of them below -2.
                 DataType::U8 if log => true,
