@@ -2389,14 +2389,14 @@ unsafe extern "C" {
 }
 unsafe extern "C" {
     pub fn norm_accumulation_mode2str(mode: norm_accumulation_mode_t)
-        -> *const ::core::ffi::c_char;
+    -> *const ::core::ffi::c_char;
 }
 unsafe extern "C" {
     pub fn norm_rounding_mode2str(mode: norm_rounding_mode_t) -> *const ::core::ffi::c_char;
 }
 unsafe extern "C" {
     pub fn norm_quantization_mode2str(mode: norm_quantization_mode_t)
-        -> *const ::core::ffi::c_char;
+    -> *const ::core::ffi::c_char;
 }
 unsafe extern "C" {
     pub fn norm_cpu_isa_hints2str(isa_hints: norm_cpu_isa_hints_t) -> *const ::core::ffi::c_char;
