@@ -96,6 +96,8 @@ typedef enum {
  *             beyond the length of a sequence are not read
  * mask_type, window_kind, window   above; mask_desc is NULL with norm_attn_mask_undef. window
  *             is from 1 on, with norm_window_before_self from 0 on, and 0 without a window
+ * first_keys  with a window: keys below this number are seen too, whatever the window
+ *             (arXiv:2309.17453 keeps four); else 0
  * scale       finite, usually 1/sqrt(D)
  * soft_cap    above 0; 0 for none
  * flags       0, or norm_sdpa_flags_t
@@ -113,8 +115,8 @@ NORM_API norm_status_t norm_sdpa_forward_primitive_desc_create(
         const_norm_memory_desc_t key_desc, const_norm_memory_desc_t value_desc,
         const_norm_memory_desc_t dst_desc, const_norm_memory_desc_t mask_desc,
         const_norm_memory_desc_t page_table_desc, norm_attn_mask_type_t mask_type,
-        norm_attn_window_t window_kind, norm_dim_t window, float scale, float soft_cap,
-        unsigned flags, const_norm_primitive_attr_t attr);
+        norm_attn_window_t window_kind, norm_dim_t window, norm_dim_t first_keys, float scale,
+        float soft_cap, unsigned flags, const_norm_primitive_attr_t attr);
 
 /* The gradients of attention, from WORKSPACE and dst of forward in training. With p the
  * weights and delta the sum of diff_dst * dst over a row,
@@ -146,8 +148,8 @@ NORM_API norm_status_t norm_sdpa_backward_primitive_desc_create(
         const_norm_memory_desc_t query_desc, const_norm_memory_desc_t key_desc,
         const_norm_memory_desc_t value_desc, const_norm_memory_desc_t dst_desc,
         const_norm_memory_desc_t mask_desc, norm_attn_mask_type_t mask_type,
-        norm_attn_window_t window_kind, norm_dim_t window, float scale, float soft_cap,
-        unsigned flags, const_norm_primitive_desc_t hint_fwd_pd,
+        norm_attn_window_t window_kind, norm_dim_t window, norm_dim_t first_keys, float scale,
+        float soft_cap, unsigned flags, const_norm_primitive_desc_t hint_fwd_pd,
         const_norm_primitive_attr_t attr);
 
 /* What the width of a sliding window follows; see norm_adaptive_window(). */

@@ -29,6 +29,7 @@ struct sdpa_options {
     attn_mask_type mask_type = attn_mask_type::undef;
     attn_window window_kind = attn_window::none;
     memory::dim window = 0;
+    memory::dim first_keys = 0; // with a window
     float soft_cap = 0;
     unsigned flags = 0; // norm_sdpa_flags_t
     memory::desc mask = {};
@@ -51,7 +52,7 @@ struct sdpa_forward : public primitive {
                         values.get(), dst.get(), options.mask.get(), options.page_table.get(),
                         static_cast<norm_attn_mask_type_t>(options.mask_type),
                         static_cast<norm_attn_window_t>(options.window_kind), options.window,
-                        scale, options.soft_cap, options.flags, attr.get());
+                        options.first_keys, scale, options.soft_cap, options.flags, attr.get());
             })) {}
     };
 
@@ -78,7 +79,7 @@ struct sdpa_backward : public primitive {
                         queries.get(), keys.get(), values.get(), dst.get(), options.mask.get(),
                         static_cast<norm_attn_mask_type_t>(options.mask_type),
                         static_cast<norm_attn_window_t>(options.window_kind), options.window,
-                        scale, options.soft_cap, options.flags, forward.get_or_null(),
+                        options.first_keys, scale, options.soft_cap, options.flags, forward.get_or_null(),
                         attr.get());
             })) {}
     };

@@ -36,10 +36,10 @@ int main(void) {
     norm_primitive_desc_t desc;
     norm_primitive_t attention;
     const float scale = 1 / sqrtf(SIZE), no_soft_cap = 0;
-    const norm_dim_t no_window = 0;
+    const norm_dim_t no_window = 0, first_keys = 0;
     check(norm_sdpa_forward_primitive_desc_create(&desc, engine, norm_forward_inference,
             query_desc, key_desc, value_desc, query_desc, NULL, NULL, norm_attn_mask_bottom_right,
-            norm_window_none, no_window, scale, no_soft_cap, 0, NULL));
+            norm_window_none, no_window, first_keys, scale, no_soft_cap, 0, NULL));
     check(norm_primitive_create(&attention, desc));
 
     norm_memory_t q, k, v, dst;

@@ -100,11 +100,11 @@ static void attentions(void) {
     WATCH(desc);
     CALL(norm_sdpa_forward_primitive_desc_create,
             (&desc, engine, norm_forward_training, rows_of, keys, values, rows_of, NULL, NULL,
-                    norm_attn_mask_top_left, norm_window_with_self, 4, 0.25f, 2, flags, NULL));
+                    norm_attn_mask_top_left, norm_window_with_self, 4, 1, 0.25f, 2, flags, NULL));
     WATCH(second);
     CALL(norm_sdpa_backward_primitive_desc_create,
             (&second, engine, rows_of, keys, values, rows_of, rows_of, keys, values, rows_of, NULL,
-                    norm_attn_mask_top_left, norm_window_with_self, 4, 0.25f, 2, flags, desc, NULL));
+                    norm_attn_mask_top_left, norm_window_with_self, 4, 1, 0.25f, 2, flags, desc, NULL));
     queries(desc);
     const_norm_memory_desc_t stats
             = norm_primitive_desc_query_md(desc, norm_query_exec_arg_md, NORM_ARG_WORKSPACE);

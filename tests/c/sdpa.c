@@ -80,6 +80,9 @@ static void every_option(void) {
             {.mask_type = norm_attn_mask_bottom_right, .window_kind = norm_window_with_self, .window = 40},
             {.mask_type = norm_attn_mask_bottom_right, .window_kind = norm_window_before_self, .window = 0},
             {.window_kind = norm_window_before_self, .window = 7},
+            {.window_kind = norm_window_before_self, .window = 7, .first_keys = 4},
+            {.mask_type = norm_attn_mask_bottom_right, .window_kind = norm_window_with_self, .window = 20, .first_keys = 19},
+            {.flags = EVERYTHING, .mask_type = norm_attn_mask_bottom_right, .window_kind = norm_window_with_self, .window = 9, .first_keys = 270},
             {.soft_cap = 1.5f},
             {.flags = norm_sdpa_alibi, .mask_type = norm_attn_mask_bottom_right},
             {.flags = norm_sdpa_sinks},
@@ -190,7 +193,7 @@ static void refusals(void) {
                        mask = dense(norm_u8, 1, 1, 8, 9), wrong = dense(norm_u8, 1, 3, 8, 9);
     snprintf(expect_case, sizeof expect_case, "refusals");
 #define CREATE(kind, q, k, v, dst, mask, type, window_kind, window, scale, cap, flags) \
-    (&pd, engine, kind, q, k, v, dst, mask, NULL, type, window_kind, window, scale, cap, flags, NULL)
+    (&pd, engine, kind, q, k, v, dst, mask, NULL, type, window_kind, window, 0, scale, cap, flags, NULL)
 #define BAD(parameter, ...) INVALID(parameter, norm_sdpa_forward_primitive_desc_create, CREATE(__VA_ARGS__))
     const norm_prop_kind_t kind = norm_forward_inference;
     const norm_attn_mask_type_t none = norm_attn_mask_undef;

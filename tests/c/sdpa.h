@@ -14,7 +14,7 @@ typedef struct {
     int batch, heads, groups, queries, keys, key_size, value_size;
     norm_attn_mask_type_t mask_type;
     norm_attn_window_t window_kind;
-    int window;
+    int window, first_keys;
     float soft_cap;
     unsigned flags;
     norm_data_type_t mask;      /* undef: none */
@@ -134,8 +134,8 @@ static inline norm_status_t sdpa_forward(
         norm_primitive_desc_t *pd, const sdpa_t *p, norm_engine_t engine) {
     return norm_sdpa_forward_primitive_desc_create(pd, engine, norm_forward_training, p->q.desc,
             p->k.desc, p->v.desc, p->dst.desc, p->mask.desc, p->table.desc, p->s.mask_type,
-            p->s.window_kind ? p->s.window_kind : norm_window_none, p->s.window, p->scale,
-            p->s.soft_cap, p->s.flags, NULL);
+            p->s.window_kind ? p->s.window_kind : norm_window_none, p->s.window,
+            p->s.first_keys, p->scale, p->s.soft_cap, p->s.flags, NULL);
 }
 
 /* The score of a key, and whether it is seen. */
@@ -146,8 +146,8 @@ static inline int sdpa_score(const sdpa_t *p, int b, int h, int i, int j, double
     const int windowed = s->window_kind && s->window_kind != norm_window_none;
     const int causal = s->mask_type >= norm_attn_mask_top_left || windowed;
     if (i >= queries || j >= keys || (causal && j > position)) return 0;
-    if (s->window_kind == norm_window_with_self && j <= position - s->window) return 0;
-    if (s->window_kind == norm_window_before_self && j < position - s->window) return 0;
+    if (j >= s->first_keys && s->window_kind == norm_window_with_self && j <= position - s->window) return 0;
+    if (j >= s->first_keys && s->window_kind == norm_window_before_self && j < position - s->window) return 0;
     int page, place;
     sdpa_place(p, b, j, &page, &place);
     double sum = 0;

@@ -37,7 +37,7 @@ static void backward(norm_primitive_desc_t *pd, const sdpa_t *p, const gradients
     MUST(norm_sdpa_backward_primitive_desc_create(pd, engine, g->diff_q.desc, g->diff_k.desc,
             g->diff_v.desc, g->diff_dst.desc, p->q.desc, p->k.desc, p->v.desc, p->dst.desc,
             p->mask.desc, p->s.mask_type, p->s.window_kind ? p->s.window_kind : norm_window_none,
-            p->s.window, p->scale, p->s.soft_cap, p->s.flags, NULL, NULL));
+            p->s.window, p->s.first_keys, p->scale, p->s.soft_cap, p->s.flags, NULL, NULL));
 }
 
 static norm_status_t execute(const sdpa_t *p, const gradients_t *g, norm_primitive_desc_t pd) {
@@ -144,6 +144,7 @@ int main(void) {
             {.mask_type = norm_attn_mask_top_left},
             {.mask_type = norm_attn_mask_bottom_right, .window_kind = norm_window_with_self, .window = 40},
             {.window_kind = norm_window_before_self, .window = 7},
+            {.window_kind = norm_window_before_self, .window = 7, .first_keys = 3},
             {.soft_cap = 1.5f},
             {.flags = norm_sdpa_alibi, .mask_type = norm_attn_mask_bottom_right},
             {.flags = norm_sdpa_sinks},

@@ -1,6 +1,7 @@
 //! Backward: the groups of keys on threads, each with the queries of its heads, in their order.
 
 use super::BLOCK;
+use super::blocks::Blocks;
 use super::gradient::{self, DeltaEntry, Deltas, Matrix, Pairs, QUERIES, STEP, ScaleEntry, Scaled};
 use super::inputs::{Bound, Inputs, Shared, floats, rooms};
 use super::order::GROUP;
@@ -288,11 +289,7 @@ impl Job<'_> {
             room.diff_queries.start.write_bytes(0, QUERIES * room.diff_queries.step);
             let sum = self.deltas(block, room, sum);
             let rows = std::slice::from_raw_parts(room.rows, count);
-            let seen = rows.iter().filter(|row| !row.keys.is_empty());
-            let first = seen.clone().map(|row| row.keys.start).min().unwrap_or(0);
-            let end = seen.map(|row| row.keys.end).max().unwrap_or(0);
-            for block_first in (first / BLOCK * BLOCK..end).step_by(BLOCK) {
-                let keys = first.max(block_first)..end.min(block_first + BLOCK);
+            for (block_first, keys) in Blocks::of(rows) {
                 self.pairs(block, room, rows, (block_first, keys));
             }
             let factor = problem.scoring.scale;
@@ -368,9 +365,11 @@ impl Job<'_> {
             let value_rows =
                 self.bound.rows(value_heads, place, keys.clone(), stage(room.value_stage));
             let counts = (keys.len(), size);
-            let key_panels = self.bound.panels_of_rows(key_rows, counts, room.key_panels);
+            let key_panels =
+                self.bound.panels_of_rows(key_rows, counts, room.key_panels, value_rows);
             let counts = (keys.len(), value_size);
-            let value_panels = self.bound.panels_of_rows(value_rows, counts, room.value_panels);
+            let value_panels =
+                self.bound.panels_of_rows(value_rows, counts, room.value_panels, value_rows);
             let sums = |matrix: Matrix| Matrix {
                 start: matrix.start.wrapping_add(first * matrix.step),
                 ..matrix

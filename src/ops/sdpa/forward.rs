@@ -1,8 +1,9 @@
 //! Forward: parts of the queries on threads, each against the blocks of keys that it sees.
 
+use super::blocks::Blocks;
 use super::inputs::{Bound, Inputs, Shared, floats, rooms};
-use super::kernel::{Block, Entry, FinishEntry, Finished, WEIGHTS};
-use super::order::{GROUP, Left, Right};
+use super::kernel::{Block, Entry, FinishEntry, Finished, JoinEntry, WEIGHTS};
+use super::order::{GROUP, Left, PAD, Right};
 use super::panels::Panels;
 use super::problem::Sdpa;
 use super::rows::{Heads, Part, Parts};
@@ -17,30 +18,40 @@ use norm_sys as sys;
 use std::ops::Range;
 
 /// Rows of a part: enough for the rearrangement of keys to cost little, and few enough for second-level caches.
-const ROWS: usize = 96;
+const ROWS: usize = 192;
 /// The most rows for which values are not rearranged.
 const FEW_ROWS: usize = 16;
+
 /// Forward at a level.
 pub(super) struct Forward {
-    inputs: Inputs,
+    pub(super) inputs: Inputs,
     dst: Heads,
-    rooms: usize,
+    pub(super) rooms: usize,
     attend: Entry,
+    pub(super) join: JoinEntry,
     finish: FinishEntry,
 }
 
 /// The buffers of a thread, in floats.
 #[derive(Clone, Copy)]
-struct Room {
+pub(super) struct Room {
     queries: *mut f32,
-    sums: *mut f32,
-    states: *mut State,
+    pub(super) sums: *mut f32,
+    pub(super) states: *mut State,
     ends: *mut f32,
     rows: *mut ScoreRow,
-    stage: *mut f32,
+    key_stage: *mut f32,
+    value_stage: *mut f32,
     keys: *mut f32,
     values: *mut f32,
     weights: *mut f32,
+}
+
+impl Room {
+    /// The room with sums and states elsewhere.
+    pub(super) fn with_results(&self, sums: *mut f32, states: *mut State) -> Self {
+        Self { sums, states, ..*self }
+    }
 }
 
 impl Forward {
@@ -51,12 +62,13 @@ impl Forward {
             dst: Heads::new(problem, sys::NORM_ARG_DST, 2)?,
             rooms,
             attend: kernel::entry(level, problem.is_bf16()),
+            join: kernel::join_entry(level),
             finish: kernel::finish_entry(level),
         })
     }
 
     /// The parts for a number of threads: a few for each.
-    fn parts(&self, threads: usize) -> Parts {
+    pub(super) fn parts(&self, threads: usize) -> Parts {
         let least = if threads == 1 { 1 } else { 3 * threads };
         Parts::new(self.inputs.problem.shape, ROWS, least)
     }
@@ -65,21 +77,27 @@ impl Forward {
         self.parts(1).most_rows()
     }
 
-    fn value_step(&self) -> usize {
+    pub(super) fn value_step(&self) -> usize {
         self.inputs.problem.shape.value_size.next_multiple_of(LANES)
     }
 
+    /// The distance of rows of queries.
+    fn query_step(&self) -> usize {
+        self.inputs.problem.shape.key_size + PAD
+    }
+
     /// Floats of the parts of a room.
-    fn sizes(&self) -> [usize; 9] {
+    fn sizes(&self) -> [usize; 10] {
         let (rows, size) = (self.most_rows(), self.inputs.problem.shape.key_size);
         let step = self.value_step();
         [
-            floats::<f32>(rows * size),
+            floats::<f32>(rows * self.query_step()),
             floats::<f32>(rows * step),
             floats::<State>(rows),
             2 * floats::<f32>(rows),
             floats::<ScoreRow>(rows),
-            floats::<f32>(BLOCK * size.max(step)),
+            floats::<f32>(BLOCK * size),
+            floats::<f32>(BLOCK * step),
             floats::<f32>(BLOCK * size),
             floats::<f32>(BLOCK * step),
             WEIGHTS,
@@ -99,8 +117,10 @@ impl Forward {
 
     pub(super) fn scratchpad_size(&self) -> usize {
         let room = self.sizes().iter().sum::<usize>();
-        let rooms = self.rooms.min(self.parts(self.rooms).count());
-        rooms.saturating_mul(room).saturating_add(self.entropies()).saturating_mul(size_of::<f32>())
+        let parts = self.parts(self.rooms);
+        let rooms = if self.records() > 0 { self.rooms } else { self.rooms.min(parts.count()) };
+        let floats = rooms.saturating_mul(room).saturating_add(self.entropies());
+        floats.saturating_add(self.records()).saturating_mul(size_of::<f32>())
     }
 
     fn room(&self, start: *mut f32, number: usize) -> Room {
@@ -117,10 +137,11 @@ impl Forward {
             states: next(2).cast(),
             ends: next(3),
             rows: next(4).cast(),
-            stage: next(5),
-            keys: next(6),
-            values: next(7),
-            weights: next(8),
+            key_stage: next(5),
+            value_stage: next(6),
+            keys: next(7),
+            values: next(8),
+            weights: next(9),
         }
     }
 
@@ -130,46 +151,82 @@ impl Forward {
             return 1;
         }
         let width = self.inputs.width(execution, self.rooms);
-        let parts = self.parts(width);
-        let rooms = width.min(self.parts(self.rooms).count()).max(1);
-        let scratchpad = Shared(execution.scratchpad.cast::<f32>());
-        let entropies = Shared(scratchpad.0);
-        let start = Shared(scratchpad.0.wrapping_add(self.entropies()));
-        let slots = Slots::new(rooms);
-        let job = Job { forward: self, bound: Bound::new(&self.inputs, execution.arguments) };
-        let threads = execution.run(parts.count(), rooms, Length::Long, &|number| {
-            let slot = slots.take();
-            let room = self.room(start.get(), slot.number());
-            // SAFETY: the execution's buffers were checked, parts are given out once, a room has one thread at a time,
-            // and the machine has the level.
-            unsafe { job.part(&parts.part(number), &room, entropies.get()) };
-        });
+        let scratchpad = execution.scratchpad.cast::<f32>();
+        let job = Job {
+            forward: self,
+            bound: Bound::new(&self.inputs, execution.arguments),
+            parts: self.parts(width),
+            entropies: Shared(scratchpad),
+            records: Shared(scratchpad.wrapping_add(self.entropies())),
+            rooms: Shared(scratchpad.wrapping_add(self.entropies() + self.records())),
+        };
+        let threads = if self.splits(width, &job.parts) {
+            job.run_split(execution, width)
+        } else {
+            // SAFETY: parts are given out once.
+            job.run(execution, job.parts.count(), width, &|number, room| unsafe {
+                job.part(&job.parts.part(number), room);
+            })
+        };
         if self.has_entropy() {
-            // SAFETY: as above; the entropies of all rows were written.
-            unsafe { job.mean_entropies(entropies.get()) };
+            // SAFETY: the arguments were checked, and the entropies of all rows were written.
+            unsafe { job.mean_entropies() };
         }
         threads.max(1)
     }
 }
 
 /// An execution.
-struct Job<'a> {
-    forward: &'a Forward,
-    bound: Bound<'a>,
+pub(super) struct Job<'a> {
+    pub(super) forward: &'a Forward,
+    pub(super) bound: Bound<'a>,
+    pub(super) parts: Parts,
+    entropies: Shared,
+    /// Of blocks that are joined later.
+    pub(super) records: Shared,
+    rooms: Shared,
 }
 
 impl Job<'_> {
+    /// Runs tasks on up to `width` threads, each with a room.
+    pub(super) fn run(
+        &self,
+        execution: &Execution<'_>,
+        tasks: usize,
+        width: usize,
+        task: &(dyn Fn(usize, &Room) + Sync),
+    ) -> usize {
+        let width = width.min(tasks).max(1);
+        let slots = Slots::new(width);
+        execution.run(tasks, width, Length::Long, &|number| {
+            let slot = slots.take();
+            task(number, &self.forward.room(self.rooms.get(), slot.number()));
+        })
+    }
+
     /// # Safety
-    /// The arguments were checked, and the part and the room are this thread's.
-    unsafe fn part(&self, part: &Part, room: &Room, entropies: *mut f32) {
-        let Self { forward, .. } = self;
-        let problem = &forward.inputs.problem;
-        let steps = (problem.shape.key_size, forward.value_step());
+    /// The arguments were checked, the part and the room are this thread's, and the machine has the level.
+    unsafe fn part(&self, part: &Part, room: &Room) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let rows = self.begin(part, room);
+            for (first, within) in Blocks::of(rows) {
+                self.block(part, room, rows, (first, within));
+            }
+            self.finish(part, room, rows.len());
+        }
+    }
+
+    /// Loads the queries of a part that are within the length, with the states before all keys.
+    ///
+    /// # Safety
+    /// As [`part`](Self::part).
+    pub(super) unsafe fn begin<'r>(&self, part: &Part, room: &'r Room) -> &'r [ScoreRow] {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let lengths = self.bound.sequences.lengths(part.sequence);
-            let there = part.queries.start..part.queries.end.min(lengths.0).max(part.queries.start);
-            let seen = Part { queries: there.clone(), ..part.clone() };
+            let end = part.queries.end.min(lengths.0).max(part.queries.start);
+            let seen = Part { queries: part.queries.start..end, ..part.clone() };
             let count = seen.rows();
             for row in 0..count {
                 let (query, head) = seen.row(row);
@@ -177,19 +234,9 @@ impl Job<'_> {
                 let sink = self.bound.of_head(sys::NORM_ARG_SINKS, head);
                 room.states.add(row).write(sink.map_or(State::EMPTY, State::of_sink));
             }
-            self.load_queries(&seen, room.queries, steps.0);
-            room.sums.write_bytes(0, part.rows() * steps.1);
-            let rows = std::slice::from_raw_parts(room.rows, count);
-            let keys = range_of(rows);
-            for first in (keys.start / BLOCK * BLOCK..keys.end).step_by(BLOCK) {
-                let within = keys.start.max(first)..keys.end.min(first + BLOCK);
-                self.block(part, room, rows, (first, within));
-            }
-            // Queries beyond the length give zeros.
-            for row in count..part.rows() {
-                room.states.add(row).write(State::EMPTY);
-            }
-            self.finish(part, room, entropies);
+            self.load_queries(&seen, room.queries, self.forward.query_step());
+            room.sums.write_bytes(0, part.rows() * self.forward.value_step());
+            std::slice::from_raw_parts(room.rows, count)
         }
     }
 
@@ -210,7 +257,7 @@ impl Job<'_> {
     ///
     /// # Safety
     /// As [`part`](Self::part).
-    unsafe fn block(
+    pub(super) unsafe fn block(
         &self,
         part: &Part,
         room: &Room,
@@ -225,15 +272,16 @@ impl Job<'_> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let place = (part.sequence, part.group);
-            let key_rows = self.bound.rows(key_heads, place, keys.clone(), (room.stage, size));
-            let panels = self.bound.panels_of_rows(key_rows, (keys.len(), size), room.keys);
-            let values = self.values(part, room, keys.clone(), rows.len());
+            let key_rows = self.bound.rows(key_heads, place, keys.clone(), (room.key_stage, size));
+            let values = self.value_rows(part, room, keys.clone());
+            let panels = self.bound.panels_of_rows(key_rows, (keys.len(), size), room.keys, values);
+            let values = self.values(room, values, keys.len(), rows.len());
             attend(&Block {
                 scoring: problem.scoring,
                 moments: self.forward.has_entropy(),
                 rows,
                 states: room.states,
-                queries: Left { start: room.queries, row: size, term: 1 },
+                queries: Left { start: room.queries, row: self.forward.query_step(), term: 1 },
                 key_size: size,
                 keys: panels.of_block(start - first),
                 first,
@@ -250,32 +298,61 @@ impl Job<'_> {
         }
     }
 
+    /// The values of a range as rows of f32, and their distance.
+    ///
+    /// # Safety
+    /// As [`part`](Self::part).
+    unsafe fn value_rows(
+        &self,
+        part: &Part,
+        room: &Room,
+        keys: Range<usize>,
+    ) -> (*const f32, usize) {
+        let stage = (room.value_stage, self.forward.value_step());
+        let values = &self.forward.inputs.values;
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.bound.rows(values, (part.sequence, part.group), keys, stage) }
+    }
+
     /// Panels of the values of a range.
     ///
     /// # Safety
     /// As [`part`](Self::part).
-    unsafe fn values(&self, part: &Part, room: &Room, keys: Range<usize>, rows: usize) -> Right {
+    unsafe fn values(
+        &self,
+        room: &Room,
+        (start, step): (*const f32, usize),
+        count: usize,
+        rows: usize,
+    ) -> Right {
         let inputs = &self.forward.inputs;
-        let (cols, stage_step) = (inputs.problem.shape.value_size, self.forward.value_step());
-        let count = keys.len();
-        let (place, stage) = ((part.sequence, part.group), (room.stage, stage_step));
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let (rows_start, step) = self.bound.rows(&inputs.values, place, keys, stage);
-            if rows <= FEW_ROWS && cols == stage_step {
-                return Right { start: rows_start, term: step, panel: LANES };
-            }
-            let (panels, panel) = (room.values, count * LANES);
-            let rows = rows_start;
-            (inputs.panels)(&Panels { rows, step, count, cols, of_rows: false, panels, panel });
-            Right { start: panels, term: LANES, panel }
+        let cols = inputs.problem.shape.value_size;
+        if rows <= FEW_ROWS && cols == self.forward.value_step() {
+            return Right { start, term: step, panel: LANES };
         }
+        let (panels, panel) = (room.values, count * LANES);
+        let job = Panels {
+            rows: start,
+            step,
+            count,
+            cols,
+            of_rows: false,
+            panels,
+            panel,
+            beside: start,
+            beside_step: 0,
+        };
+        // SAFETY: guaranteed by the caller.
+        unsafe { (inputs.panels)(&job) };
+        Right { start: panels, term: LANES, panel }
     }
 
+    /// Stores a part, of whose rows the first `there` are within the length.
+    ///
     /// # Safety
     /// As [`part`](Self::part).
-    unsafe fn finish(&self, part: &Part, room: &Room, entropies: *mut f32) {
-        let forward = self.forward;
+    pub(super) unsafe fn finish(&self, part: &Part, room: &Room, there: usize) {
+        let (forward, entropies) = (self.forward, self.entropies.get());
         let (step, heads, count) = (forward.value_step(), part.heads.len(), part.rows());
         let shape = &forward.inputs.problem.shape;
         let (logarithms, row_entropies) =
@@ -283,6 +360,10 @@ impl Job<'_> {
         let workspace = self.bound.arguments.get(sys::NORM_ARG_WORKSPACE).cast::<f32>();
         // SAFETY: guaranteed by the caller.
         unsafe {
+            // Queries beyond the length give zeros.
+            for row in there..count {
+                room.states.add(row).write(State::EMPTY);
+            }
             (forward.finish)(&Finished {
                 states: room.states,
                 count,
@@ -313,7 +394,8 @@ impl Job<'_> {
     ///
     /// # Safety
     /// The arguments were checked, and there is an entropy for each row.
-    unsafe fn mean_entropies(&self, entropies: *const f32) {
+    unsafe fn mean_entropies(&self) {
+        let entropies = self.entropies.get();
         let shape = &self.forward.inputs.problem.shape;
         let to = self.bound.arguments.get(sys::NORM_ARG_ENTROPY).cast::<f32>();
         for (at, sequence) in (0..shape.batch * shape.heads).map(|at| (at, at / shape.heads)) {
@@ -331,11 +413,4 @@ impl Job<'_> {
 pub(super) fn mean(entropies: &[f32]) -> f32 {
     let sum = entropies.iter().fold(0.0, |sum, entropy| sum + f64::from(*entropy));
     if entropies.is_empty() { 0.0 } else { (sum / entropies.len() as f64) as f32 }
-}
-
-/// The keys that any row sees.
-fn range_of(rows: &[ScoreRow]) -> Range<usize> {
-    let seen = || rows.iter().filter(|row| !row.keys.is_empty());
-    let first = seen().map(|row| row.keys.start).min().unwrap_or(0);
-    first..seen().map(|row| row.keys.end).max().unwrap_or(0)
 }

@@ -136,8 +136,10 @@ impl<'a> Bound<'a> {
         let (lengths, slope) = unsafe {
             (self.sequences.lengths(sequence), self.of_head(sys::NORM_ARG_ALIBI_SLOPES, head))
         };
+        let keys = masking.keys(query, lengths);
         ScoreRow {
-            keys: masking.keys(query, lengths),
+            kept: masking.kept(&keys),
+            keys,
             position: masking.position(query, lengths),
             slope,
             mask: self.mask_row(sequence, head, query),
@@ -209,11 +211,22 @@ impl<'a> Bound<'a> {
         (rows, step): (*const f32, usize),
         (count, cols): (usize, usize),
         panels: *mut f32,
+        (beside, beside_step): (*const f32, usize),
     ) -> Right {
         let panel = cols * LANES;
         // SAFETY: guaranteed by the caller; the machine has the level.
         unsafe {
-            (self.inputs.panels)(&Panels { rows, step, count, cols, of_rows: true, panels, panel });
+            (self.inputs.panels)(&Panels {
+                rows,
+                step,
+                count,
+                cols,
+                of_rows: true,
+                panels,
+                panel,
+                beside,
+                beside_step,
+            });
         }
         Right { start: panels, term: LANES, panel }
     }

@@ -1,4 +1,4 @@
-//! A strip of rows against a block of keys: dot products, weights, the product with values, and the join with the blocks
+//! Rows against a block of keys: dot products, weights, the product with values, and the join with the blocks
 //! before.
 //!
 //! ```text
@@ -8,15 +8,19 @@
 //! ```
 
 use super::BLOCK;
-use super::order::{Left, Right, by_rows, by_vectors, careful_product, is_finite, product};
+use super::order::{Left, PAD, Right, by_rows, by_vectors, careful_product, is_finite, product};
 use super::problem::Scoring;
 use super::score::{ScoreRow, State, seen, weigh};
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Level, Simd, entry_points, math, unroll};
 use std::ops::Range;
 
-/// The most rows of a strip.
-const MOST_ROWS: usize = 8;
+/// Rows that a panel is read for while it is in the first-level cache: a multiple of the rows of every tile.
+const ROWS: usize = 24;
+/// The distance of rows of weights.
+const STEP: usize = BLOCK + PAD;
+/// Factors of rows, in whole vectors.
+type Factors = [f32; ROWS.next_multiple_of(LANES)];
 
 /// Rows against a block.
 pub(super) struct Block<'a> {
@@ -39,53 +43,81 @@ pub(super) struct Block<'a> {
     /// The sums of rows so far, whole vectors.
     pub(super) sums: *mut f32,
     pub(super) sum_step: usize,
-    /// Room for [`MOST_ROWS`] rows of [`BLOCK`] weights.
+    /// Room for [`ROWS`] rows of [`BLOCK`] weights.
     pub(super) weights: *mut f32,
 }
 
 /// Floats of the room for weights.
-pub(super) const WEIGHTS: usize = MOST_ROWS * BLOCK;
+pub(super) const WEIGHTS: usize = ROWS * STEP;
 
 impl Block<'_> {
+    /// Adds the block to some rows.
+    ///
     /// # Safety
-    /// As [`attend`], for `R` rows from `row` on.
+    /// As [`attend`].
     #[inline(always)]
-    unsafe fn strip<S: Simd, const BF16: bool, const R: usize>(&self, row: usize) {
-        let rows = &self.rows[row..row + R];
+    unsafe fn rows<S: Simd, const BF16: bool>(&self, of: Range<usize>) {
+        let rows = &self.rows[of.clone()];
         let seen = seen(rows, self.first, self.count);
         if seen.is_empty() {
             return;
         }
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let queries = self.queries.from(row, 0);
             by_vectors!(S, seen.start / LANES..seen.end / LANES, |at, C| {
-                let keys = self.keys.from(at, 0);
-                let dots = product::<S, BF16, R, C>(queries, keys, self.key_size);
-                unroll!(to 8: r in R, {
-                    unroll!(c in C, {
-                        S::store(self.weights.add(r * BLOCK + (at + c) * LANES), dots[r][c]);
+                by_rows!(S, BF16, rows.len(), |row, R| {
+                    let (queries, keys) =
+                        (self.queries.from(of.start + row, 0), self.keys.from(at, 0));
+                    let dots = product::<S, BF16, R, C>(queries, keys, self.key_size);
+                    unroll!(to 8: r in R, {
+                        unroll!(c in C, {
+                            S::store(self.weights.add((row + r) * STEP + (at + c) * LANES), dots[r][c]);
+                        });
                     });
                 });
             });
-            let (before, after) = self.join_states::<S, BF16>(row, rows, &seen);
-            let count = self.count.min(seen.end) - seen.start;
-            let weights = Left { start: self.weights.add(seen.start), row: BLOCK, term: 1 };
+            let factors = self.join_states::<S, BF16>(of.start, rows, &seen);
+            let within = seen.start..self.count.min(seen.end);
             by_vectors!(S, 0..self.value_panels, |at, C| {
-                let values = self.values.from(at, seen.start);
-                let products = product::<S, BF16, R, C>(weights, values, count);
-                let is_finite = is_finite::<S, R, C>(&products);
-                unroll!(to 8: r in R, {
-                    unroll!(c in C, {
-                        let sum = self.sums.add((row + r) * self.sum_step + (at + c) * LANES);
-                        let added = if is_finite {
-                            products[r][c]
-                        } else {
-                            careful_product::<S, BF16>(weights.from(r, 0), values.from(c, 0), count)
-                        };
-                        let sums = Lanes::<S>::load(sum, LANES) * before[r];
-                        Lanes::<S>::new(added).mul_add(after[r], sums).store(sum, LANES);
-                    });
+                by_rows!(S, BF16, rows.len(), |row, R| {
+                    let place = (of.start + row, at);
+                    self.add_values::<S, BF16, R, C>(place, row, within.clone(), &factors);
+                });
+            });
+        }
+    }
+
+    /// Adds the products of weights and values to the sums of `R` rows and `C` vectors. The first row's weights are
+    /// row `from`.
+    ///
+    /// # Safety
+    /// As [`attend`].
+    #[inline(always)]
+    unsafe fn add_values<S: Simd, const BF16: bool, const R: usize, const C: usize>(
+        &self,
+        (row, at): (usize, usize),
+        from: usize,
+        keys: Range<usize>,
+        (before, after): &(Factors, Factors),
+    ) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let start = self.weights.add(from * STEP + keys.start);
+            let weights = Left { start, row: STEP, term: 1 };
+            let values = self.values.from(at, keys.start);
+            let products = product::<S, BF16, R, C>(weights, values, keys.len());
+            let is_finite = is_finite::<S, R, C>(&products);
+            unroll!(to 8: r in R, {
+                unroll!(c in C, {
+                    let sum = self.sums.add((row + r) * self.sum_step + (at + c) * LANES);
+                    let added = if is_finite {
+                        products[r][c]
+                    } else {
+                        let (weights, values) = (weights.from(r, 0), values.from(c, 0));
+                        careful_product::<S, BF16>(weights, values, keys.len())
+                    };
+                    let sums = Lanes::<S>::load(sum, LANES) * before[from + r];
+                    Lanes::<S>::new(added).mul_add(after[from + r], sums).store(sum, LANES);
                 });
             });
         }
@@ -95,50 +127,67 @@ impl Block<'_> {
     /// the sums before and of the block.
     ///
     /// # Safety
-    /// As [`strip`](Self::strip).
+    /// As [`attend`].
     #[inline(always)]
     unsafe fn join_states<S: Simd, const BF16: bool>(
         &self,
         row: usize,
         rows: &[ScoreRow],
         seen: &Range<usize>,
-    ) -> ([f32; LANES], [f32; LANES]) {
-        let (mut before, mut after) = ([0.0; LANES], [f32::NEG_INFINITY; LANES]);
-        let mut blocks = [State::EMPTY; MOST_ROWS];
+    ) -> (Factors, Factors) {
+        let mut blocks = [State::EMPTY; ROWS];
         // SAFETY: guaranteed by the caller.
         unsafe {
             for (r, row_of) in rows.iter().enumerate() {
-                let weights = self.weights.add(r * BLOCK);
+                let weights = self.weights.add(r * STEP);
                 let within = (self.first, seen.clone());
-                let block =
+                blocks[r] =
                     weigh::<S, BF16>(&self.scoring, row_of, within, (weights, self.moments));
-                let state = &*self.states.add(row + r);
-                if !block.is_empty() {
-                    let max = larger(state.max, block.max);
-                    (before[r], after[r]) = (state.max - max, block.max - max);
-                }
-                blocks[r] = block;
             }
-            weights_of::<S>(&mut before);
-            weights_of::<S>(&mut after);
-            for r in 0..rows.len() {
-                let state = &mut *self.states.add(row + r);
-                if !blocks[r].is_empty() {
-                    let max = larger(state.max, blocks[r].max);
-                    *state = state.joined(&blocks[r], max, [before[r], after[r]]);
-                }
+            joined::<S>(self.states.add(row), &blocks[..rows.len()])
+        }
+    }
+}
+
+/// Joins the states of up to [`ROWS`] rows with those of a block. Returns the factors of the sums before and of the
+/// block.
+///
+/// # Safety
+/// There are as many states, and the CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn joined<S: Simd>(states: *mut State, blocks: &[State]) -> (Factors, Factors) {
+    let mut before: Factors = [0.0; _];
+    let mut after: Factors = [f32::NEG_INFINITY; _];
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        for (r, block) in blocks.iter().enumerate() {
+            let state = &*states.add(r);
+            if !block.is_empty() {
+                let max = larger(state.max, block.max);
+                (before[r], after[r]) = (state.max - max, block.max - max);
             }
         }
-        (before, after)
+        weights_of::<S>(&mut before);
+        weights_of::<S>(&mut after);
+        for (r, block) in blocks.iter().enumerate() {
+            let state = &mut *states.add(r);
+            if !block.is_empty() {
+                let max = larger(state.max, block.max);
+                *state = state.joined(block, max, [before[r], after[r]]);
+            }
+        }
     }
+    (before, after)
 }
 
 /// # Safety
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn weights_of<S: Simd>(x: &mut [f32; LANES]) {
-    // SAFETY: guaranteed by the caller.
-    unsafe { math::weight(Lanes::<S>::load(x.as_ptr(), LANES)).store(x.as_mut_ptr(), LANES) };
+unsafe fn weights_of<S: Simd>(x: &mut Factors) {
+    for x in x.chunks_exact_mut(LANES) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { math::weight(Lanes::<S>::load(x.as_ptr(), LANES)).store(x.as_mut_ptr(), LANES) };
+    }
 }
 
 #[inline(always)]
@@ -154,7 +203,12 @@ pub(super) fn larger(a: f32, b: f32) -> f32 {
 unsafe fn attend<S: Simd, const BF16: bool>(block: &Block<'_>) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        by_rows!(S, BF16, block.rows.len(), |row, R| block.strip::<S, BF16, R>(row));
+        let mut row = 0;
+        while row < block.rows.len() {
+            let end = block.rows.len().min(row + ROWS);
+            block.rows::<S, BF16>(row..end);
+            row = end;
+        }
     }
 }
 
@@ -171,6 +225,53 @@ pub(super) fn entry(level: Level, is_bf16: bool) -> Entry {
     } else {
         entries::at::<false>(level).unwrap_or(entries::portable::entry_portable::<false>)
     }
+}
+
+/// Rows, and a block of keys for itself, which is added to them.
+pub(super) struct Joined {
+    pub(super) states: *mut State,
+    pub(super) sums: *mut f32,
+    pub(super) block_states: *const State,
+    pub(super) block_sums: *const f32,
+    pub(super) count: usize,
+    /// The distance of rows of sums.
+    pub(super) step: usize,
+}
+
+/// # Safety
+/// As [`attend`].
+#[inline(always)]
+unsafe fn join<S: Simd>(job: &Joined) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut row = 0;
+        while row < job.count {
+            let rows = ROWS.min(job.count - row);
+            let blocks = std::slice::from_raw_parts(job.block_states.add(row), rows);
+            let (before, after) = joined::<S>(job.states.add(row), blocks);
+            for r in 0..rows {
+                let mut col = (row + r) * job.step;
+                while col < (row + r + 1) * job.step {
+                    let sums = Lanes::<S>::load(job.sums.add(col), LANES) * before[r];
+                    let block = Lanes::<S>::load(job.block_sums.add(col), LANES);
+                    block.mul_add(after[r], sums).store(job.sums.add(col), LANES);
+                    col += LANES;
+                }
+            }
+            row += rows;
+        }
+    }
+}
+
+entry_points! {
+    /// The join of rows with a block, per level.
+    mod join_entries: join<>(job: &Joined) -> ();
+}
+
+pub(super) type JoinEntry = unsafe fn(&Joined);
+
+pub(super) fn join_entry(level: Level) -> JoinEntry {
+    join_entries::at(level).unwrap_or(join_entries::portable::entry_portable)
 }
 
 /// Rows that are complete.

@@ -10,6 +10,7 @@
 mod adaptive;
 mod arguments;
 mod backward;
+mod blocks;
 mod forward;
 mod gradient;
 mod inputs;
@@ -26,6 +27,7 @@ mod reference;
 mod rows;
 mod score;
 mod sequences;
+mod split;
 mod vector;
 mod visible;
 

@@ -65,6 +65,9 @@ impl Op for Sdpa {
         write!(f, "mask:{mask} scale:{} flags:{:#x}", self.scoring.scale, self.flags)?;
         if let Some(window) = self.masking.window {
             write!(f, " window:{}:{}", window.kind.name(), window.size)?;
+            if window.first_keys > 0 {
+                write!(f, ":{}", window.first_keys)?;
+            }
         }
         match self.scoring.soft_cap {
             0.0 => Ok(()),

@@ -10,6 +10,9 @@ use crate::simd::{LANES, Simd, unroll};
 /// The terms of a group of bf16.
 pub(super) const GROUP: usize = 32;
 
+/// Floats between rows of left operands besides whole lines: elements of a column lie in different banks of a cache.
+pub(super) const PAD: usize = 4;
+
 /// The left operand: a number per row and term.
 #[derive(Clone, Copy)]
 pub(super) struct Left {

@@ -15,7 +15,38 @@ pub(super) struct Panels {
     pub(super) panels: *mut f32,
     /// The distance of panels.
     pub(super) panel: usize,
+    /// Rows that are read next, with their distance.
+    pub(super) beside: *const f32,
+    pub(super) beside_step: usize,
 }
+
+/// Rows that are read later, which are fetched into the cache in the order of their addresses.
+struct Later {
+    at: *const f32,
+    step: usize,
+    col: usize,
+    cols: usize,
+}
+
+impl Later {
+    /// Fetches as many elements as a tile has.
+    ///
+    /// # Safety
+    /// The CPU supports the instruction set of `S`.
+    #[inline(always)]
+    unsafe fn fetch<S: Simd>(&mut self) {
+        for _ in 0..LANES {
+            // SAFETY: guaranteed by the caller.
+            unsafe { S::prefetch(self.at.wrapping_add(self.col).cast()) };
+            self.col += LANES;
+            if self.col >= self.cols {
+                (self.at, self.col) = (self.at.wrapping_add(self.step), 0);
+            }
+        }
+    }
+}
+
+const HALF: usize = LANES / 2;
 
 /// The first row of a pair of rows at a distance.
 const fn first_of(pair: usize, distance: usize) -> usize {
@@ -24,8 +55,8 @@ const fn first_of(pair: usize, distance: usize) -> usize {
 
 /// A step of a transposition: rows at this distance exchange the lanes at this distance.
 macro_rules! exchange {
-    ($tile:ident, $S:ident, $distance:literal, $low:ident) => {
-        unroll!(to 8: pair in 8, {
+    ($tile:ident, $S:ident, $rows:expr, $distance:literal, $low:ident) => {
+        unroll!(to 8: pair in $rows / 2, {
             const A: usize = first_of(pair, $distance);
             const B: usize = A + $distance;
             // SAFETY: guaranteed by the caller.
@@ -54,6 +85,8 @@ unsafe fn without<S: Simd>(bit: usize) -> S::M {
     unsafe { S::eq(S::load(lanes.as_ptr()), S::splat(0.0)) }
 }
 
+/// Transposes 16 rows of 16.
+///
 /// # Safety
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
@@ -61,13 +94,40 @@ unsafe fn transpose<S: Simd>(tile: &mut [S::F32x16; LANES]) {
     // SAFETY: guaranteed by the caller.
     let [ones, twos, fours, eights] =
         unsafe { [without::<S>(1), without::<S>(2), without::<S>(4), without::<S>(8)] };
-    exchange!(tile, S, 8, eights);
-    exchange!(tile, S, 4, fours);
-    exchange!(tile, S, 2, twos);
-    exchange!(tile, S, 1, ones);
+    exchange!(tile, S, LANES, 8, eights);
+    exchange!(tile, S, LANES, 4, fours);
+    exchange!(tile, S, LANES, 2, twos);
+    exchange!(tile, S, LANES, 1, ones);
+}
+
+/// Transposes 8 rows of 8, in the first halves of vectors.
+///
+/// # Safety
+/// The CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn transpose_half<S: Simd>(tile: &mut [S::F32x16; HALF]) {
+    // SAFETY: guaranteed by the caller.
+    let [ones, twos, fours] = unsafe { [without::<S>(1), without::<S>(2), without::<S>(4)] };
+    exchange!(tile, S, HALF, 4, fours);
+    exchange!(tile, S, HALF, 2, twos);
+    exchange!(tile, S, HALF, 1, ones);
 }
 
 impl Panels {
+    /// The rows after the 16 from `row` on.
+    #[inline(always)]
+    fn ahead(&self, row: usize) -> Later {
+        let at = self.rows.wrapping_add((row + LANES) * self.step);
+        Later { at, step: self.step, col: 0, cols: self.cols }
+    }
+
+    /// The rows beside those from `row` on.
+    #[inline(always)]
+    fn beside_of(&self, row: usize) -> Later {
+        let at = self.beside.wrapping_add(row * self.beside_step);
+        Later { at, step: self.beside_step, col: 0, cols: self.cols }
+    }
+
     /// The vectors of rows `row` to `row + rows - 1` and columns `col` to `col + cols - 1`.
     ///
     /// # Safety
@@ -83,6 +143,21 @@ impl Panels {
             let from = self.rows.wrapping_add(row * self.step + col);
             let to = self.panels.wrapping_add(row / LANES * self.panel + col * LANES);
             let mut tile = [S::splat(0.0); LANES];
+            if rows == LANES && cols == LANES && !S::MANY_REGISTERS {
+                // A quarter at a time stays in the registers.
+                for quarter in 0..4 {
+                    let (row, col) = (quarter / 2 * HALF, quarter % 2 * HALF);
+                    let mut tile = [S::splat(0.0); HALF];
+                    unroll!(to 8: i in HALF, {
+                        tile[i] = Lanes::<S>::load(from.wrapping_add((row + i) * self.step + col), HALF).vector();
+                    });
+                    transpose_half::<S>(&mut tile);
+                    unroll!(to 8: i in HALF, {
+                        Lanes::<S>::new(tile[i]).store(to.wrapping_add((col + i) * LANES + row), HALF);
+                    });
+                }
+                return;
+            }
             if rows == LANES && cols == LANES {
                 unroll!(to 16: i in LANES, {
                     tile[i] = S::load(from.wrapping_add(i * self.step));
@@ -118,23 +193,26 @@ unsafe fn rearrange<S: Simd>(job: &Panels) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         if !job.of_rows {
-            let mut col = 0;
-            while col < job.cols {
-                let n = LANES.min(job.cols - col);
-                let to = job.panels.wrapping_add(col / LANES * job.panel);
-                for row in 0..job.count {
-                    let v = Lanes::<S>::load(job.rows.wrapping_add(row * job.step + col), n);
-                    v.store(to.wrapping_add(row * LANES), LANES);
+            for row in 0..job.count {
+                let (from, to) =
+                    (job.rows.wrapping_add(row * job.step), job.panels.wrapping_add(row * LANES));
+                let mut col = 0;
+                while col < job.cols {
+                    let v = Lanes::<S>::load(from.wrapping_add(col), LANES.min(job.cols - col));
+                    v.store(to.wrapping_add(col / LANES * job.panel), LANES);
+                    col += LANES;
                 }
-                col += LANES;
             }
             return;
         }
         let mut row = 0;
         while row < job.count {
             let rows = LANES.min(job.count - row);
+            let (mut next, mut beside) = (job.ahead(row), job.beside_of(row));
             let mut col = 0;
             while col < job.cols {
+                next.fetch::<S>();
+                beside.fetch::<S>();
                 let cols = LANES.min(job.cols - col);
                 job.tile_of_rows::<S>((row, rows), (col, cols));
                 col += LANES;

@@ -26,6 +26,7 @@ pub(crate) struct Parameters<'a> {
     pub(crate) mask_type: MaskType,
     pub(crate) window_kind: WindowKind,
     pub(crate) window: i64,
+    pub(crate) first_keys: i64,
     pub(crate) scale: f32,
     pub(crate) soft_cap: f32,
     pub(crate) flags: u32,

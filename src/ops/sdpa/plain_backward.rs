@@ -201,12 +201,13 @@ impl PlainBackward {
                     *of_sink += f64::from(weight * delta);
                 }
             }
-            let seen = |query| problem.masking.keys(query, lengths);
-            let ranges = || there.clone().map(seen).filter(|keys| !keys.is_empty());
-            let first = ranges().map(|keys| keys.start).min().unwrap_or(0);
-            let end = ranges().map(|keys| keys.end).max().unwrap_or(0);
-            for first in (first / BLOCK * BLOCK..end).step_by(BLOCK) {
-                let keys = first..end.min(first + BLOCK);
+            let seen =
+                |key: &usize| there.clone().any(|query| problem.masking.seen(query, lengths)(*key));
+            for first in (0..lengths.1).step_by(BLOCK) {
+                let Some(last) = (first..lengths.1.min(first + BLOCK)).rfind(seen) else {
+                    continue;
+                };
+                let keys = first..last + 1;
                 let place = (sequence, head, group);
                 self.pairs(arguments, sequences, (place, there.clone(), keys), room);
             }
@@ -306,13 +307,13 @@ impl PlainBackward {
         let Row { sequence, head, query } = row;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let seen = problem.masking.keys(query, sequences.lengths(sequence));
+            let seen = problem.masking.seen(query, sequences.lengths(sequence));
             let logarithm = self.logarithm(arguments, row);
             let delta = room.deltas[query - first_query];
             for key in keys.clone() {
                 let at = (query - first_query) * BLOCK + (key - keys.start);
                 (room.weights[at], room.diff_scores[at]) = (0.0, 0.0);
-                if !seen.contains(&key) {
+                if !seen(key) {
                     continue;
                 }
                 let (s, slope) = self.scores.score(arguments, sequences, row, key);

@@ -231,13 +231,14 @@ fn check_mask(p: &Parameters<'_>, shape: &Shape) -> Result<()> {
 
 /// The number of keys before a query's own that it sees.
 fn checked_window(p: &Parameters<'_>) -> Result<Option<Window>> {
-    let (window, name) = (p.window, p.window_kind.name());
+    let (window, first_keys, name) = (p.window, p.first_keys, p.window_kind.name());
     let least = match p.window_kind {
         WindowKind::None => {
-            return match window {
-                0 => Ok(None),
-                _ => Err(Error::invalid(format_args!(
-                    "window: {window}, but window_kind is window_none"
+            let given = [("window", window), ("first_keys", first_keys)];
+            return match given.into_iter().find(|(_, keys)| *keys != 0) {
+                None => Ok(None),
+                Some((name, keys)) => Err(Error::invalid(format_args!(
+                    "{name}: {keys}, but window_kind is window_none"
                 ))),
             };
         }
@@ -248,5 +249,9 @@ fn checked_window(p: &Parameters<'_>) -> Result<Option<Window>> {
         let text = format_args!("window: {window} is below {least}, the least of window_{name}");
         return Err(Error::invalid(text));
     }
-    Ok(Some(Window { before: window - least, kind: p.window_kind, size: window }))
+    if first_keys < 0 {
+        return Err(Error::invalid(format_args!("first_keys: {first_keys} is below 0")));
+    }
+    let before = window - least;
+    Ok(Some(Window { before, kind: p.window_kind, size: window, first_keys }))
 }

@@ -129,10 +129,13 @@ impl Reference {
                 if let Some(sink) = of_head(arguments, sys::NORM_ARG_SINKS, head) {
                     all = Sums { max: sink, sum: 1.0, ..all };
                 }
-                let keys = problem.masking.keys(query, lengths);
-                for first in (keys.start / BLOCK * BLOCK..keys.end).step_by(BLOCK) {
-                    let keys = keys.start.max(first)..keys.end.min(first + BLOCK);
-                    self.block(arguments, sequences, (row, first, keys), (&mut all, sums, block));
+                let seen = problem.masking.seen(query, lengths);
+                for first in (0..lengths.1).step_by(BLOCK) {
+                    let keys = first..lengths.1.min(first + BLOCK);
+                    if keys.clone().any(&seen) {
+                        let of_block = (row, keys, &seen as &dyn Fn(usize) -> bool);
+                        self.block(arguments, sequences, of_block, (&mut all, sums, block));
+                    }
                 }
             }
             let reciprocal = if all.sum == 0.0 { 0.0 } else { 1.0 / all.sum };
@@ -159,15 +162,16 @@ impl Reference {
         &self,
         arguments: &Arguments,
         sequences: &Sequences,
-        (row, first, keys): (Row, usize, Range<usize>),
+        (row, keys, seen): (Row, Range<usize>, &dyn Fn(usize) -> bool),
         (all, sums, block): (&mut Sums, &mut [f32], &mut [f32]),
     ) {
         let (problem, shape) = (&self.scores.problem, &self.scores.problem.shape);
         let group = row.head / shape.heads_of_group();
+        let (first, count) = (keys.start, keys.len());
         let mut weights = [f32::NEG_INFINITY; BLOCK];
         // SAFETY: guaranteed by the caller.
         unsafe {
-            for key in keys.clone() {
+            for key in keys.filter(|key| seen(*key)) {
                 (weights[key - first], _) = self.scores.score(arguments, sequences, row, key);
             }
             let max = weights.iter().fold(f32::NEG_INFINITY, |max, s| larger(*s, max));
@@ -185,7 +189,6 @@ impl Reference {
             if found.sum == 0.0 {
                 return;
             }
-            let count = keys.end - first;
             for (col, value) in block.iter_mut().enumerate() {
                 *value = plain_product::<true>(problem.is_bf16(), count, |key| {
                     if weights[key] == 0.0 {

@@ -17,6 +17,8 @@ use std::ops::Range;
 pub(super) struct ScoreRow {
     /// The keys that it sees by their positions.
     pub(super) keys: Range<usize>,
+    /// It also sees the keys below this number, which is at most the first of `keys`.
+    pub(super) kept: usize,
     /// Of the query.
     pub(super) position: i64,
     /// `None` without distances.
@@ -34,6 +36,10 @@ pub(super) fn seen(rows: &[ScoreRow], first_key: usize, count: usize) -> Range<u
         if from < to {
             first = first.min(from - first_key);
             end = end.max(to - first_key);
+        }
+        if first_key < row.kept {
+            first = 0;
+            end = end.max(count.min(row.kept - first_key));
         }
     }
     if first >= end { 0..0 } else { first / GROUP * GROUP..end.next_multiple_of(LANES) }
@@ -138,15 +144,22 @@ pub(super) unsafe fn scores<S: Simd>(
             s = s + distance * slope;
         }
         let seen = row.keys.start.max(key)..row.keys.end.min(key + LANES);
-        if seen.is_empty() {
+        let kept = row.kept.clamp(key, key + LANES);
+        let end = if seen.is_empty() { kept } else { seen.end };
+        let first = if kept > key { key } else { seen.start };
+        if first >= end {
             return (s.all(f32::NEG_INFINITY), slope);
         }
-        s = row.mask.applied(key, seen.clone(), s);
+        s = row.mask.applied(key, first..end, s);
         if seen.len() < LANES {
             let lane = Lanes::<S>::load(LANE.as_ptr(), LANES);
-            let (first, end) = ((seen.start - key) as f32, (seen.end - key) as f32);
-            s = lane.lt(first).select(f32::NEG_INFINITY, s);
-            s = lane.lt(end).select(s, f32::NEG_INFINITY);
+            let number = |of: usize| (of - key) as f32;
+            let mut shown =
+                lane.lt(number(seen.start.min(key + LANES))).select(f32::NEG_INFINITY, s);
+            if kept > key {
+                shown = lane.lt(number(kept)).select(s, shown);
+            }
+            s = lane.lt(number(end)).select(shown, f32::NEG_INFINITY);
         }
     }
     (s, slope)

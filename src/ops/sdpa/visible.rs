@@ -31,6 +31,8 @@ pub(super) struct Window {
     /// As the caller counts.
     pub(super) kind: WindowKind,
     pub(super) size: i64,
+    /// Keys below this number are seen too.
+    pub(super) first_keys: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,7 @@ impl Masking {
         query as i64 + offset
     }
 
-    /// The keys that a query sees.
+    /// The keys that a query sees, but for those before its window.
     #[inline(always)]
     pub(super) fn keys(&self, query: usize, lengths: (usize, usize)) -> Range<usize> {
         let position = self.position(query, lengths);
@@ -58,6 +60,20 @@ impl Masking {
         let end = if self.causal { (position + 1).clamp(0, all) } else { all };
         let first = self.window.map_or(0, |window| position.saturating_sub(window.before));
         first.clamp(0, end) as usize..end as usize
+    }
+
+    /// Whether a query sees a key.
+    pub(super) fn seen(&self, query: usize, lengths: (usize, usize)) -> impl Fn(usize) -> bool {
+        let keys = self.keys(query, lengths);
+        let kept = self.kept(&keys);
+        move |key| keys.contains(&key) || key < kept
+    }
+
+    /// The end of the first keys that a query sees besides those of its window.
+    #[inline(always)]
+    pub(super) fn kept(&self, keys: &Range<usize>) -> usize {
+        let first_keys = self.window.map_or(0, |window| window.first_keys);
+        usize::try_from(first_keys).unwrap_or(0).min(keys.start)
     }
 }
 

@@ -42,6 +42,8 @@ pub struct SdpaProblem {
     pub scale: Scale,
     /// How many keys before it a query sees.
     pub window: Window,
+    /// Keys that are seen besides a window.
+    pub first_keys: usize,
     /// The limit of scores; 0 for none.
     pub soft_cap: f32,
     /// Sinks, ALiBi, lengths, entropy.
@@ -73,6 +75,7 @@ impl Default for SdpaProblem {
             mask_dt: DataType::F32,
             scale: Scale::default(),
             window: Window::default(),
+            first_keys: 0,
             soft_cap: 0.0,
             flags: Flags::default(),
             page_size: 0,
@@ -117,7 +120,7 @@ impl SdpaProblem {
         self.diff_dt.map_or("", DataType::name)
     }
 
-    fn own_words(&self, canonical: bool) -> [Option<String>; 15] {
+    fn own_words(&self, canonical: bool) -> [Option<String>; 16] {
         let said = |name, text: &str| word(OPTIONS, name, text, canonical);
         [
             said("dir", self.direction.name()),
@@ -132,6 +135,7 @@ impl SdpaProblem {
             said("mask-dims", &self.mask_dims),
             said("scale", &self.scale.text()),
             said("window", &self.window.text()),
+            said("first-keys", &self.first_keys.to_string()),
             said("soft-cap", &self.soft_cap.to_string()),
             said("flags", &self.flags.text()),
             said("page-size", &self.page_size.to_string()),

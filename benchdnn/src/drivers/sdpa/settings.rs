@@ -25,6 +25,7 @@ pub struct Settings {
     mask_dims: Vec<String>,
     scales: Vec<Scale>,
     windows: Vec<Window>,
+    first_keys: Vec<usize>,
     soft_caps: Vec<f32>,
     flags: Vec<Flags>,
     page_sizes: Vec<usize>,
@@ -70,6 +71,7 @@ impl Settings {
         multiply(&mut all, &self.mask_dims, |problem, value| problem.mask_dims.clone_from(value));
         multiply(&mut all, &self.scales, |problem, &value| problem.scale = value);
         multiply(&mut all, &self.windows, |problem, &value| problem.window = value);
+        multiply(&mut all, &self.first_keys, |problem, &value| problem.first_keys = value);
         multiply(&mut all, &self.soft_caps, |problem, &value| problem.soft_cap = value);
         multiply(&mut all, &self.flags, |problem, &value| problem.flags = value);
         multiply(&mut all, &self.page_sizes, |problem, &value| problem.page_size = value);
@@ -186,6 +188,13 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "with_self:W: W keys, the query's own among them; before_self:W: W and its own",
         ),
         set: |state, text| list(text, ',', Window::parse).map(|list| state.windows = list),
+    },
+    Opt {
+        info: row("first-keys", "0", "Keys from the first on that are seen besides a window"),
+        set: |state, text| {
+            let keys = |item: &str| integer(item, 0..=1 << 40).map(|keys| keys as usize);
+            list(text, ',', keys).map(|list| state.first_keys = list)
+        },
     },
     Opt {
         info: row("soft-cap", "0", "c of c*tanh(s/c); 0: none"),

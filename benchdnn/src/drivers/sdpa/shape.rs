@@ -97,6 +97,7 @@ impl SdpaProblem {
                 Window::WithSelf(keys) => Keys::WithSelf(keys),
                 Window::BeforeSelf(keys) => Keys::BeforeSelf(keys),
             },
+            first_keys: self.first_keys,
             bf16: self.types.0[0] == DataType::Bf16,
         }
     }
@@ -116,6 +117,9 @@ impl SdpaProblem {
         let [q_dt, k_dt, v_dt, _] = self.types.0;
         if k_dt != q_dt || v_dt != q_dt {
             return Some("keys and values of another type than queries are not implemented");
+        }
+        if self.window == Window::None && self.first_keys > 0 {
+            return Some("first keys without a window");
         }
         if self.window == Window::WithSelf(0) {
             return Some("a window with its own key has at least that one");

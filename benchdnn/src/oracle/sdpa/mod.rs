@@ -74,6 +74,8 @@ pub struct Rules {
     pub bottom_right: bool,
     /// Keys before it.
     pub window: Window,
+    /// Keys below this number are in every window.
+    pub first_keys: usize,
     /// Whether weights are rounded to bf16 before they are multiplied.
     pub bf16: bool,
 }
@@ -169,6 +171,7 @@ impl Attention<'_> {
             let value = mask.at([sequence, head, query, key]);
             if mask.hides { value == 0.0 } else { value == f64::NEG_INFINITY }
         });
+        let windowed = windowed || key < self.rules.first_keys && place <= position;
         windowed && !hidden && (!self.rules.causal || place <= position)
     }
 
