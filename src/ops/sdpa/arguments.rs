@@ -42,6 +42,8 @@ pub(super) fn arguments(
         heap::push(&mut list, argument(sys::NORM_ARG_WORKSPACE, "workspace", usage, &desc))?;
     }
     add_options(&mut list, shape, forward, optional)?;
+    let scaled = [(sys::NORM_ARG_KEYS, p.key), (sys::NORM_ARG_VALUES, p.value)];
+    p.attr.add_arguments(&mut list, &scaled, dst)?;
     Ok(list)
 }
 

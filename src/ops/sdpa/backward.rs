@@ -5,6 +5,7 @@ use super::blocks::Blocks;
 use super::gradient::{self, DeltaEntry, Deltas, Matrix, Pairs, QUERIES, STEP, ScaleEntry, Scaled};
 use super::inputs::{Bound, Inputs, Shared, floats, rooms};
 use super::order::GROUP;
+use super::panels::Later;
 use super::problem::Sdpa;
 use super::rows::Heads;
 use super::score::ScoreRow;
@@ -364,12 +365,11 @@ impl Job<'_> {
             };
             let value_rows =
                 self.bound.rows(value_heads, place, keys.clone(), stage(room.value_stage));
-            let counts = (keys.len(), size);
-            let key_panels =
-                self.bound.panels_of_rows(key_rows, counts, room.key_panels, value_rows);
+            let (counts, later) = ((keys.len(), size), [Later::NONE; 2]);
+            let key_panels = self.bound.panels_of_rows(key_rows, counts, room.key_panels, later);
             let counts = (keys.len(), value_size);
             let value_panels =
-                self.bound.panels_of_rows(value_rows, counts, room.value_panels, value_rows);
+                self.bound.panels_of_rows(value_rows, counts, room.value_panels, later);
             let sums = |matrix: Matrix| Matrix {
                 start: matrix.start.wrapping_add(first * matrix.step),
                 ..matrix

@@ -3,10 +3,11 @@
 use super::blocks::Blocks;
 use super::inputs::{Bound, Inputs, Shared, floats, rooms};
 use super::kernel::{Block, Entry, FinishEntry, Finished, JoinEntry, WEIGHTS};
+use super::keys::{STAGED, Target};
 use super::order::{GROUP, Left, PAD, Right};
-use super::panels::Panels;
 use super::problem::Sdpa;
 use super::rows::{Heads, Part, Parts};
+use super::scales::{ScalePlaces, Scales};
 use super::score::{ScoreRow, State};
 use super::{BLOCK, kernel};
 use crate::error::Result;
@@ -45,6 +46,7 @@ pub(super) struct Room {
     keys: *mut f32,
     values: *mut f32,
     weights: *mut f32,
+    scales: *mut f32,
 }
 
 impl Room {
@@ -87,7 +89,7 @@ impl Forward {
     }
 
     /// Floats of the parts of a room.
-    fn sizes(&self) -> [usize; 10] {
+    fn sizes(&self) -> [usize; 11] {
         let (rows, size) = (self.most_rows(), self.inputs.problem.shape.key_size);
         let step = self.value_step();
         [
@@ -96,11 +98,12 @@ impl Forward {
             floats::<State>(rows),
             2 * floats::<f32>(rows),
             floats::<ScoreRow>(rows),
-            floats::<f32>(BLOCK * size),
+            floats::<f32>(STAGED * size),
             floats::<f32>(BLOCK * step),
             floats::<f32>(BLOCK * size),
             floats::<f32>(BLOCK * step),
             WEIGHTS,
+            2 * BLOCK,
         ]
     }
 
@@ -142,6 +145,7 @@ impl Forward {
             keys: next(7),
             values: next(8),
             weights: next(9),
+            scales: next(10),
         }
     }
 
@@ -236,6 +240,7 @@ impl Job<'_> {
             }
             self.load_queries(&seen, room.queries, self.forward.query_step());
             room.sums.write_bytes(0, part.rows() * self.forward.value_step());
+            room.scales.write_bytes(0, 2 * BLOCK);
             std::slice::from_raw_parts(room.rows, count)
         }
     }
@@ -264,7 +269,7 @@ impl Job<'_> {
         rows: &[ScoreRow],
         (first, within): (usize, Range<usize>),
     ) {
-        let Forward { inputs: Inputs { problem, keys: key_heads, .. }, attend, .. } = self.forward;
+        let Forward { inputs: Inputs { problem, .. }, attend, .. } = self.forward;
         let (size, step) = (problem.shape.key_size, self.forward.value_step());
         // Whole groups of keys.
         let start = first + (within.start - first) / GROUP * GROUP;
@@ -272,12 +277,13 @@ impl Job<'_> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let place = (part.sequence, part.group);
-            let key_rows = self.bound.rows(key_heads, place, keys.clone(), (room.key_stage, size));
-            let values = self.value_rows(part, room, keys.clone());
-            let panels = self.bound.panels_of_rows(key_rows, (keys.len(), size), room.keys, values);
-            let values = self.values(room, values, keys.len(), rows.len());
+            let to = Target { panels: room.keys, stage: room.key_stage, stage_step: size };
+            let panels = self.bound.key_panels(place, keys.clone(), &to);
+            let values = self.values(place, room, keys.clone(), rows.len());
+            let scales = self.scales(place, room, (first, keys));
             attend(&Block {
                 scoring: problem.scoring,
+                scales,
                 moments: self.forward.has_entropy(),
                 rows,
                 states: room.states,
@@ -298,53 +304,54 @@ impl Job<'_> {
         }
     }
 
-    /// The values of a range as rows of f32, and their distance.
-    ///
-    /// # Safety
-    /// As [`part`](Self::part).
-    unsafe fn value_rows(
-        &self,
-        part: &Part,
-        room: &Room,
-        keys: Range<usize>,
-    ) -> (*const f32, usize) {
-        let stage = (room.value_stage, self.forward.value_step());
-        let values = &self.forward.inputs.values;
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.bound.rows(values, (part.sequence, part.group), keys, stage) }
-    }
-
-    /// Panels of the values of a range.
+    /// The values of a range: where they lie if rows are few, else as panels.
     ///
     /// # Safety
     /// As [`part`](Self::part).
     unsafe fn values(
         &self,
+        place: (usize, usize),
         room: &Room,
-        (start, step): (*const f32, usize),
-        count: usize,
+        keys: Range<usize>,
         rows: usize,
     ) -> Right {
-        let inputs = &self.forward.inputs;
-        let cols = inputs.problem.shape.value_size;
-        if rows <= FEW_ROWS && cols == self.forward.value_step() {
-            return Right { start, term: step, panel: LANES };
-        }
-        let (panels, panel) = (room.values, count * LANES);
-        let job = Panels {
-            rows: start,
-            step,
-            count,
-            cols,
-            of_rows: false,
-            panels,
-            panel,
-            beside: start,
-            beside_step: 0,
-        };
+        let values = &self.forward.inputs.values;
+        let stage_step = self.forward.value_step();
+        let stage = (room.value_stage, stage_step);
         // SAFETY: guaranteed by the caller.
-        unsafe { (inputs.panels)(&job) };
-        Right { start: panels, term: LANES, panel }
+        unsafe {
+            if rows <= FEW_ROWS && values.size == stage_step {
+                let (start, term) = self.bound.rows(values, place, keys, stage);
+                return Right { start, term, panel: LANES };
+            }
+            let to = Target { panels: room.values, stage: room.value_stage, stage_step };
+            self.bound.value_panels(place, keys, &to)
+        }
+    }
+
+    /// The scales of a range of the block that begins at `first`.
+    ///
+    /// # Safety
+    /// As [`part`](Self::part).
+    unsafe fn scales(
+        &self,
+        place: (usize, usize),
+        room: &Room,
+        (first, keys): (usize, Range<usize>),
+    ) -> Scales {
+        let Inputs { key_scales, value_scales, .. } = self.forward.inputs;
+        let of = |places: Option<ScalePlaces>, to: *mut f32| {
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                let start =
+                    self.bound.scales(places, place, keys.clone(), to.add(keys.start - first));
+                if start.is_null() { start } else { to }
+            }
+        };
+        Scales {
+            keys: of(key_scales, room.scales),
+            values: of(value_scales, room.scales.wrapping_add(BLOCK)),
+        }
     }
 
     /// Stores a part, of whose rows the first `there` are within the length.

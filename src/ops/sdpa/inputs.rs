@@ -2,9 +2,10 @@
 
 use super::mask::MaskRow;
 use super::order::Right;
-use super::panels::{self, Panels};
+use super::panels::{self, Later, Panels};
 use super::problem::Sdpa;
 use super::rows::{Heads, runs};
+use super::scales::ScalePlaces;
 use super::score::ScoreRow;
 use super::sequences::Sequences;
 use crate::error::{Error, Result};
@@ -72,6 +73,8 @@ pub(super) struct Inputs {
     pub(super) queries: Heads,
     pub(super) keys: Heads,
     pub(super) values: Heads,
+    pub(super) key_scales: Option<ScalePlaces>,
+    pub(super) value_scales: Option<ScalePlaces>,
     mask: Option<MaskPlaces>,
     pub(super) grids: Grids,
     pub(super) panels: panels::Entry,
@@ -84,6 +87,8 @@ impl Inputs {
             queries: Heads::new(problem, sys::NORM_ARG_QUERIES, 2)?,
             keys: Heads::new(problem, sys::NORM_ARG_KEYS, 3)?,
             values: Heads::new(problem, sys::NORM_ARG_VALUES, 2)?,
+            key_scales: ScalePlaces::new(problem, sys::NORM_ARG_KEYS, 3),
+            value_scales: ScalePlaces::new(problem, sys::NORM_ARG_VALUES, 2),
             mask: MaskPlaces::new(problem)?,
             grids: Grids::new(level),
             panels: panels::entry(level),
@@ -211,22 +216,13 @@ impl<'a> Bound<'a> {
         (rows, step): (*const f32, usize),
         (count, cols): (usize, usize),
         panels: *mut f32,
-        (beside, beside_step): (*const f32, usize),
+        later: [Later; 2],
     ) -> Right {
         let panel = cols * LANES;
         // SAFETY: guaranteed by the caller; the machine has the level.
         unsafe {
-            (self.inputs.panels)(&Panels {
-                rows,
-                step,
-                count,
-                cols,
-                of_rows: true,
-                panels,
-                panel,
-                beside,
-                beside_step,
-            });
+            let job = Panels { rows, step, count, cols, of_rows: true, panels, panel, later };
+            (self.inputs.panels)(&job);
         }
         Right { start: panels, term: LANES, panel }
     }

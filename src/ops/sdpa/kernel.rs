@@ -10,6 +10,7 @@
 use super::BLOCK;
 use super::order::{Left, PAD, Right, by_rows, by_vectors, careful_product, is_finite, product};
 use super::problem::Scoring;
+use super::scales::Scales;
 use super::score::{ScoreRow, State, seen, weigh};
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Level, Simd, entry_points, math, unroll};
@@ -25,6 +26,7 @@ type Factors = [f32; ROWS.next_multiple_of(LANES)];
 /// Rows against a block.
 pub(super) struct Block<'a> {
     pub(super) scoring: Scoring,
+    pub(super) scales: Scales,
     pub(super) moments: bool,
     pub(super) rows: &'a [ScoreRow],
     /// A state per row.
@@ -141,8 +143,12 @@ impl Block<'_> {
             for (r, row_of) in rows.iter().enumerate() {
                 let weights = self.weights.add(r * STEP);
                 let within = (self.first, seen.clone());
-                blocks[r] =
-                    weigh::<S, BF16>(&self.scoring, row_of, within, (weights, self.moments));
+                blocks[r] = weigh::<S, BF16>(
+                    (&self.scoring, self.scales),
+                    row_of,
+                    within,
+                    (weights, self.moments),
+                );
             }
             joined::<S>(self.states.add(row), &blocks[..rows.len()])
         }

@@ -15,33 +15,41 @@ pub(super) struct Panels {
     pub(super) panels: *mut f32,
     /// The distance of panels.
     pub(super) panel: usize,
-    /// Rows that are read next, with their distance.
-    pub(super) beside: *const f32,
-    pub(super) beside_step: usize,
+    /// What is fetched into the cache meanwhile.
+    pub(super) later: [Later; 2],
 }
 
-/// Rows that are read later, which are fetched into the cache in the order of their addresses.
-struct Later {
-    at: *const f32,
-    step: usize,
-    col: usize,
-    cols: usize,
+/// Rows that are read later: rows of a tensor, or of results. As many are fetched as are rearranged.
+#[derive(Clone, Copy)]
+pub(super) struct Later {
+    pub(super) start: *const u8,
+    /// The distance of rows, and the size of one, in bytes.
+    pub(super) step: usize,
+    pub(super) size: usize,
 }
 
 impl Later {
-    /// Fetches as many elements as a tile has.
+    pub(super) const NONE: Self = Self { start: std::ptr::null(), step: 0, size: 0 };
+
+    /// Rows from `row` on.
+    #[inline(always)]
+    fn from(self, row: usize) -> Self {
+        Self { start: self.start.wrapping_add(row * self.step), ..self }
+    }
+
+    /// Fetches a part of 16 rows, in the order of their addresses.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn fetch<S: Simd>(&mut self) {
-        for _ in 0..LANES {
+    unsafe fn fetch<S: Simd>(self, part: usize, parts: usize) {
+        const LINE: usize = 64;
+        let lines = self.size.div_ceil(LINE);
+        let each = (LANES * lines).div_ceil(parts);
+        for line in part * each..(part + 1) * each {
+            let place = line / lines * self.step + line % lines * LINE;
             // SAFETY: guaranteed by the caller.
-            unsafe { S::prefetch(self.at.wrapping_add(self.col).cast()) };
-            self.col += LANES;
-            if self.col >= self.cols {
-                (self.at, self.col) = (self.at.wrapping_add(self.step), 0);
-            }
+            unsafe { S::prefetch(self.start.wrapping_add(place)) };
         }
     }
 }
@@ -114,20 +122,6 @@ unsafe fn transpose_half<S: Simd>(tile: &mut [S::F32x16; HALF]) {
 }
 
 impl Panels {
-    /// The rows after the 16 from `row` on.
-    #[inline(always)]
-    fn ahead(&self, row: usize) -> Later {
-        let at = self.rows.wrapping_add((row + LANES) * self.step);
-        Later { at, step: self.step, col: 0, cols: self.cols }
-    }
-
-    /// The rows beside those from `row` on.
-    #[inline(always)]
-    fn beside_of(&self, row: usize) -> Later {
-        let at = self.beside.wrapping_add(row * self.beside_step);
-        Later { at, step: self.beside_step, col: 0, cols: self.cols }
-    }
-
     /// The vectors of rows `row` to `row + rows - 1` and columns `col` to `col + cols - 1`.
     ///
     /// # Safety
@@ -143,7 +137,7 @@ impl Panels {
             let from = self.rows.wrapping_add(row * self.step + col);
             let to = self.panels.wrapping_add(row / LANES * self.panel + col * LANES);
             let mut tile = [S::splat(0.0); LANES];
-            if rows == LANES && cols == LANES && !S::MANY_REGISTERS {
+            if rows == LANES && cols == LANES && S::UNROLLS && !S::MANY_REGISTERS {
                 // A quarter at a time stays in the registers.
                 for quarter in 0..4 {
                     let (row, col) = (quarter / 2 * HALF, quarter % 2 * HALF);
@@ -158,7 +152,7 @@ impl Panels {
                 }
                 return;
             }
-            if rows == LANES && cols == LANES {
+            if rows == LANES && cols == LANES && S::UNROLLS {
                 unroll!(to 16: i in LANES, {
                     tile[i] = S::load(from.wrapping_add(i * self.step));
                 });
@@ -208,11 +202,11 @@ unsafe fn rearrange<S: Simd>(job: &Panels) {
         let mut row = 0;
         while row < job.count {
             let rows = LANES.min(job.count - row);
-            let (mut next, mut beside) = (job.ahead(row), job.beside_of(row));
             let mut col = 0;
             while col < job.cols {
-                next.fetch::<S>();
-                beside.fetch::<S>();
+                for later in job.later {
+                    later.from(row).fetch::<S>(col / LANES, job.cols.div_ceil(LANES));
+                }
                 let cols = LANES.min(job.cols - col);
                 job.tile_of_rows::<S>((row, rows), (col, cols));
                 col += LANES;

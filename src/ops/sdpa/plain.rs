@@ -95,6 +95,7 @@ pub(super) struct PlainScores {
     pub(super) queries: Plain,
     pub(super) keys: Plain,
     mask: Option<Plain>,
+    key_scales: Option<Plain>,
 }
 
 impl PlainScores {
@@ -104,6 +105,7 @@ impl PlainScores {
             queries: Plain::required(problem, sys::NORM_ARG_QUERIES)?,
             keys: Plain::required(problem, sys::NORM_ARG_KEYS)?,
             mask: Plain::new(problem, sys::NORM_ARG_ATTN_MASK)?,
+            key_scales: Plain::new(problem, sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_KEYS)?,
         })
     }
 
@@ -128,6 +130,9 @@ impl PlainScores {
                 let query = self.queries.get(arguments, [sequence, head, query, d]);
                 (query, self.keys.get(arguments, [page, group, d, place]))
             });
+            let scale = self.key_scales.as_ref();
+            let scale = scale.map(|scales| scales.get(arguments, [page, group, 0, place]));
+            let dot = scale.map_or(dot, |scale| dot * scale);
             let mut s = dot * problem.scoring.scale;
             let cap = problem.scoring.soft_cap;
             let mut slope = 1.0;

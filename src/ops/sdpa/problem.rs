@@ -11,6 +11,9 @@ use norm_sys as sys;
 /// The most elements of a head. The sizes of buffers stay far below those of an address space.
 const MOST_ELEMENTS: i64 = 1 << 16;
 
+/// The tensors that may have scales.
+const SCALED: &[i32] = &[sys::NORM_ARG_KEYS, sys::NORM_ARG_VALUES];
+
 /// How a score follows from a dot product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scoring {
@@ -34,10 +37,14 @@ pub(crate) struct Sdpa {
 impl Sdpa {
     pub(crate) fn new(p: &Parameters<'_>) -> Result<Self> {
         let forward = p.prop_kind.is_forward();
-        p.attr.check(if forward { "forward sdpa" } else { "backward sdpa" }, &Accepted::NOTHING)?;
+        let (name, accepted) = match forward {
+            true => ("forward sdpa", Accepted { scales: SCALED, masks: true, ..Accepted::NOTHING }),
+            false => ("backward sdpa", Accepted::NOTHING),
+        };
+        p.attr.check(name, &accepted)?;
         check_flags(p.flags, forward)?;
         let shape = checked_shape(p)?;
-        check_types(p)?;
+        check_types(p, forward)?;
         let dst = checked_output(p.dst, "dst_desc", ("query_desc", p.query), dst_dims(&shape))?;
         check_mask(p, &shape)?;
         let window = checked_window(p)?;
@@ -193,12 +200,46 @@ fn checked_pages(table: &MemoryDesc, batch: i64, page: i64) -> Result<i64> {
     Ok(pages)
 }
 
-fn check_types(p: &Parameters<'_>) -> Result<()> {
+fn check_types(p: &Parameters<'_>, forward: bool) -> Result<()> {
     let full = |data_type: DataType| data_type.support() == Support::Full;
     p.query.check_type("query_desc", "sdpa", full)?;
-    let same = |data_type| Some(data_type) == p.query.data_type();
-    p.key.check_type("key_desc", "sdpa with these queries", same)?;
-    p.value.check_type("value_desc", "sdpa with these queries", same)
+    let quantized = |data_type| matches!(data_type, DataType::S8 | DataType::F8E4m3);
+    let known =
+        |data_type| Some(data_type) == p.query.data_type() || forward && quantized(data_type);
+    p.key.check_type("key_desc", "sdpa with these queries", known)?;
+    p.value.check_type("value_desc", "sdpa with these queries", known)?;
+    for (name, desc, id, of_element) in [
+        ("key_desc", p.key, sys::NORM_ARG_KEYS, 2),
+        ("value_desc", p.value, sys::NORM_ARG_VALUES, 3),
+    ] {
+        let data_type = desc.data_type().unwrap_or(DataType::F32);
+        let what = data_type.name();
+        match p.attr.scales.get(id) {
+            None if data_type == DataType::S8 => {
+                return Err(Error::invalid(format_args!("attr: {name} is s8, but has no scale")));
+            }
+            None => (),
+            Some(_) if !quantized(data_type) => {
+                return Err(Error::invalid(format_args!(
+                    "attr: a scale for {name}, which is {what}, not s8 or f8_e4m3"
+                )));
+            }
+            Some(scales) if scales.data_type != DataType::F32 => {
+                return Err(Error::unimplemented(format_args!(
+                    "attr: the scales of {name} are {}, not f32",
+                    scales.data_type.name()
+                )));
+            }
+            Some(scales) if scales.mask >> of_element & 1 == 1 => {
+                return Err(Error::unimplemented(format_args!(
+                    "attr: mask {:#x} of {name}'s scale has a scale per element of a head",
+                    scales.mask
+                )));
+            }
+            Some(_) => (),
+        }
+    }
+    Ok(())
 }
 
 fn check_mask(p: &Parameters<'_>, shape: &Shape) -> Result<()> {

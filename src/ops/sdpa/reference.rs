@@ -26,6 +26,7 @@ pub(super) fn make(
         variant,
         scores: PlainScores::new(problem)?,
         values: Plain::required(problem, sys::NORM_ARG_VALUES)?,
+        value_scales: Plain::new(problem, sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_VALUES)?,
         dst: Plain::required(problem, sys::NORM_ARG_DST)?,
         padding: Padding::of(problem.desc(sys::NORM_ARG_DST))?,
     })?)
@@ -35,6 +36,7 @@ struct Reference {
     variant: &'static Variant,
     scores: PlainScores,
     values: Plain,
+    value_scales: Option<Plain>,
     dst: Plain,
     padding: Padding,
 }
@@ -183,11 +185,18 @@ impl Reference {
                 sum[key % LANES] += p;
                 let bounded = if x < -30.0 { -30.0 } else { x };
                 moment[key % LANES] = p.mul_add(bounded, moment[key % LANES]);
-                *s = rounded(problem.is_bf16(), p);
+                *s = p;
             }
             let found = Sums { max, sum: total(sum), keys: total(sum), moment: total(moment) };
             if found.sum == 0.0 {
                 return;
+            }
+            for (key, p) in weights.iter_mut().enumerate().filter(|(_, p)| **p != 0.0) {
+                if let Some(scales) = &self.value_scales {
+                    let (page, place) = sequences.page_of(row.sequence, first + key);
+                    *p *= scales.get(arguments, [page, group, place, 0]);
+                }
+                *p = rounded(problem.is_bf16(), *p);
             }
             for (col, value) in block.iter_mut().enumerate() {
                 *value = plain_product::<true>(problem.is_bf16(), count, |key| {

@@ -1,5 +1,6 @@
 //! Where the rows of queries, keys, values and results lie.
 
+use super::panels::Later;
 use super::parameters::Shape;
 use super::problem::Sdpa;
 use super::sequences::Sequences;
@@ -64,6 +65,16 @@ impl Heads {
             step: self.element,
             cols: self.size,
         }
+    }
+
+    /// Rows from one on, for the cache; none if elements are apart.
+    pub(super) fn later(&self, arguments: &Arguments, place: (usize, usize), row: usize) -> Later {
+        if self.element != 1 {
+            return Later::NONE;
+        }
+        let start = self.grid(arguments, place, row..row).start;
+        let bytes = self.data_type.size();
+        Later { start, step: self.row * bytes, size: self.size * bytes }
     }
 
     /// Whether rows are dense f32, which kernels read where they are.

@@ -1,6 +1,6 @@
 //! From dot products to scores, and from the scores of a block to weights.
 //!
-//! Each step is rounded to f32, in this order: times scale; `cap * tanh(s/cap)`; plus slope times distance; plus the mask. A
+//! Each step is rounded to f32, in this order: times the key's scale if keys are quantized; times scale; `cap * tanh(s/cap)`; plus slope times distance; plus the mask. A
 //! key that is not seen has the score -Inf. The weight of a key is `exp(s - m)`, with m the largest score of the block, and 0
 //! below 2^-40. Weights are added in 16 lanes, key j in lane j mod 16.
 
@@ -8,6 +8,7 @@ use super::BLOCK;
 use super::mask::MaskRow;
 use super::order::GROUP;
 use super::problem::Scoring;
+use super::scales::Scales;
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Simd, math};
 use std::ops::Range;
@@ -176,13 +177,14 @@ pub(super) unsafe fn as_bf16<S: Simd>(v: Lanes<S>) -> Lanes<S> {
 }
 
 /// Turns the dot products of a row with the keys `first + within` of a block that begins at `first` into weights. The
-/// range begins and ends at multiples of 16. Weights are rounded to bf16 after they are added, if told so.
+/// range begins and ends at multiples of 16. After they are added, weights are multiplied by the values' scales, and
+/// rounded to bf16, if told so.
 ///
 /// # Safety
 /// There are [`BLOCK`] values; otherwise as [`scores`].
 #[inline(always)]
 pub(super) unsafe fn weigh<S: Simd, const BF16: bool>(
-    scoring: &Scoring,
+    (scoring, scales): (&Scoring, Scales),
     row: &ScoreRow,
     (first, within): (usize, Range<usize>),
     (values, moments): (*mut f32, bool),
@@ -194,7 +196,10 @@ pub(super) unsafe fn weigh<S: Simd, const BF16: bool>(
         let mut largest = zero.all(f32::NEG_INFINITY);
         let mut at = within.start;
         while at < within.end {
-            let dots = Lanes::<S>::load(values.add(at), LANES);
+            let mut dots = Lanes::<S>::load(values.add(at), LANES);
+            if !scales.keys.is_null() {
+                dots = dots * Lanes::<S>::load(scales.keys.add(at), LANES);
+            }
             let (s, _) = scores(scoring, row, first + at, dots);
             s.store(values.add(at), LANES);
             largest = s.max(largest);
@@ -212,7 +217,12 @@ pub(super) unsafe fn weigh<S: Simd, const BF16: bool>(
             if moments {
                 moment = p.mul_add(x.all(-30.0).max(x), moment);
             }
-            let p = if BF16 { as_bf16(p) } else { p };
+            let mut scaled = p;
+            if !scales.values.is_null() {
+                // Those of keys that are not seen may be anything.
+                scaled = p.eq(0.0).select(p, p * Lanes::<S>::load(scales.values.add(at), LANES));
+            }
+            let p = if BF16 { as_bf16(scaled) } else { scaled };
             p.store(values.add(at), LANES);
             at += LANES;
         }

@@ -1,0 +1,118 @@
+//! The keys and values of a block as panels, from wherever they lie.
+
+use super::inputs::Bound;
+use super::order::Right;
+use super::panels::{Later, Panels};
+use super::rows::Heads;
+use crate::simd::LANES;
+use std::ops::Range;
+
+/// Rows that are staged at once: as many as a panel of keys has.
+pub(super) const STAGED: usize = LANES;
+
+/// Panels of rows.
+#[derive(Clone, Copy)]
+pub(super) struct Target {
+    pub(super) panels: *mut f32,
+    /// Room for [`STAGED`] rows of f32, and their distance.
+    pub(super) stage: *mut f32,
+    pub(super) stage_step: usize,
+}
+
+impl Bound<'_> {
+    /// The panels of keys, a vector for each element of a head. The values of the same keys are fetched into the cache.
+    ///
+    /// # Safety
+    /// The arguments were checked, the keys are within the length of the sequence, and there is room.
+    pub(super) unsafe fn key_panels(
+        &self,
+        (sequence, group): (usize, usize),
+        keys: Range<usize>,
+        to: &Target,
+    ) -> Right {
+        let (heads, values) = (&self.inputs.keys, &self.inputs.values);
+        let panel = heads.size * LANES;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            self.pieces(heads, (sequence, group), keys, to, |at, key, (rows, step), count| {
+                let (page, place) = self.sequences.page_of(sequence, key);
+                let of = (page, group);
+                let later = [
+                    heads.later(self.arguments, of, place + LANES),
+                    values.later(self.arguments, of, place),
+                ];
+                (self.inputs.panels)(&Panels {
+                    rows,
+                    step,
+                    count,
+                    cols: heads.size,
+                    of_rows: true,
+                    panels: to.panels.wrapping_add(at / LANES * panel),
+                    panel,
+                    later,
+                });
+            });
+        }
+        Right { start: to.panels, term: LANES, panel }
+    }
+
+    /// The panels of values, a vector for each key.
+    ///
+    /// # Safety
+    /// As [`key_panels`](Self::key_panels).
+    pub(super) unsafe fn value_panels(
+        &self,
+        place: (usize, usize),
+        keys: Range<usize>,
+        to: &Target,
+    ) -> Right {
+        let heads = &self.inputs.values;
+        let panel = keys.len() * LANES;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            self.pieces(heads, place, keys, to, |at, _, (rows, step), count| {
+                (self.inputs.panels)(&Panels {
+                    rows,
+                    step,
+                    count,
+                    cols: heads.size,
+                    of_rows: false,
+                    panels: to.panels.wrapping_add(at * LANES),
+                    panel,
+                    later: [Later::NONE; 2],
+                });
+            });
+        }
+        Right { start: to.panels, term: LANES, panel }
+    }
+
+    /// Calls `f` for keys that follow each other in memory, or for a few on the stage: with the number of the first among
+    /// all and in the sequence, the rows of f32 with their distance, and how many there are. Only the last are not whole
+    /// vectors.
+    ///
+    /// # Safety
+    /// As [`key_panels`](Self::key_panels).
+    unsafe fn pieces(
+        &self,
+        heads: &Heads,
+        (sequence, group): (usize, usize),
+        keys: Range<usize>,
+        to: &Target,
+        mut f: impl FnMut(usize, usize, (*const f32, usize), usize),
+    ) {
+        let mut key = keys.start;
+        while key < keys.end {
+            let run = self.sequences.run_from(key).min(keys.end - key);
+            let whole = run.is_multiple_of(LANES) || key + run == keys.end;
+            let count = if heads.is_direct() && whole { run } else { STAGED.min(keys.end - key) };
+            let range = key..key + count;
+            // SAFETY: guaranteed by the caller; rows that are not direct are at most those of the stage.
+            let rows = unsafe {
+                let stage = (to.stage, to.stage_step);
+                self.rows(heads, (sequence, group), range, stage)
+            };
+            f(key - keys.start, key, rows, count);
+            key += count;
+        }
+    }
+}
