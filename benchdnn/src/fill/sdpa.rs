@@ -27,6 +27,10 @@ pub enum Stream {
     Pages,
     /// diff_dst.
     DiffDst,
+    /// Scales of keys.
+    KeyScales,
+    /// Scales of values.
+    ValueScales,
 }
 
 const SEED: u64 = 0x7364_7061;
@@ -40,6 +44,10 @@ fn unit(stream: Stream, fill: Fill, data_type: DataType, generator: &mut Generat
     match (stream, fill) {
         (Stream::Queries, Fill::Exact) => [1.0, 1.0, 2.0, 5.0][generator.below(4) as usize],
         (Stream::Queries, Fill::Random) => [1.0, 3.0, 20.0, 300.0][generator.below(4) as usize],
+        (Stream::Keys | Stream::Values, _) if data_type.is_integer() => 40.0,
+        (Stream::Keys | Stream::Values, _) if !DataType::ROUNDED_FLOATS.contains(&data_type) => {
+            16.0
+        }
         // Some are so small that products of two bf16 are no normal numbers.
         (Stream::Keys | Stream::Values, Fill::Random) if data_type != DataType::F16 => {
             [1.0, 1e-37][usize::from(generator.below(16) == 0)]
@@ -76,6 +84,14 @@ pub fn mask(count: usize, data_type: DataType) -> Vec<f64> {
         (_, false) => data_type.round(generator.below(513) as f64 / 64.0 - 4.0),
     };
     (0..count).map(one).collect()
+}
+
+/// Scales of keys or values, so that these are of the usual size.
+pub fn scales(stream: Stream, count: usize) -> Vec<f64> {
+    let mut generator = generator(stream, 0);
+    (0..count)
+        .map(|_| DataType::F32.round((0.5 + generator.below(1000) as f64 / 700.0) / 30.0))
+        .collect()
 }
 
 /// Scores of sinks.

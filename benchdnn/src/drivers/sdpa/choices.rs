@@ -136,6 +136,52 @@ impl Scale {
     }
 }
 
+/// Which keys share a scale, and which values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum KvScales {
+    /// There are no scales.
+    #[default]
+    None,
+    /// Those of a head.
+    Head,
+    /// None: each has its own.
+    Token,
+}
+
+impl KvScales {
+    const NAMES: [(&'static str, KvScales); 3] =
+        [("none", KvScales::None), ("head", KvScales::Head), ("token", KvScales::Token)];
+
+    /// Reads a name.
+    pub fn parse(text: &str) -> Result<KvScales, BadValue> {
+        one_of(text, &Self::NAMES)
+    }
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize].0
+    }
+
+    /// The dimensions of the scales of a tensor with its keys in this dimension.
+    pub(super) fn dims(self, tensor: &[usize], keys: usize) -> Vec<usize> {
+        let own = |dim: usize| match self {
+            KvScales::None => false,
+            KvScales::Head => dim == 1,
+            KvScales::Token => [0, 1, keys].contains(&dim),
+        };
+        tensor.iter().enumerate().map(|(dim, &size)| if own(dim) { size } else { 1 }).collect()
+    }
+
+    /// The mask of the attribute.
+    pub(super) fn mask(self, keys: usize) -> i32 {
+        match self {
+            KvScales::None => 0,
+            KvScales::Head => 1 << 1,
+            KvScales::Token => 1 | 1 << 1 | 1 << keys,
+        }
+    }
+}
+
 /// How many keys before it a query sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Window {

@@ -3,13 +3,14 @@
 //! What no query sees is NaN: keys and values beyond lengths, after all positions, in spare pages,
 //! and queries beyond lengths. Keys that a mask hides by adding -Inf are numbers.
 
+use super::choices::KvScales;
 use super::problem::SdpaProblem;
 use crate::check::Kind;
 use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::execution::Role;
 use crate::fill::Fill;
-use crate::fill::sdpa::{Stream, elements, lengths, mask, pages, sinks, slopes};
+use crate::fill::sdpa::{Stream, elements, lengths, mask, pages, scales, sinks, slopes};
 use crate::oracle::sdpa::{Attention, Mask, Saved, Shape, as_keys, backward, forward, gathered};
 use crate::problem::{Data, Expected, Part, Spec};
 use norm_sys::*;
@@ -38,6 +39,10 @@ impl SdpaProblem {
         add(NORM_ARG_QUERIES, "queries", Input, main, true, &q, q_dt);
         add(NORM_ARG_KEYS, "keys", Input, main, !paged, &k, k_dt);
         add(NORM_ARG_VALUES, "values", Input, main, !paged, &v, v_dt);
+        for (id, name, dims) in self.scales() {
+            let own = dims[0] > 1 && !paged;
+            add(id, name, Input, side, own, &dims, DataType::F32);
+        }
         if let Some(dims) = self.mask_tensor() {
             let own = dims[0] == shape.sequences;
             add(NORM_ARG_ATTN_MASK, "mask", Input, side, own, &dims, self.mask_dt);
@@ -85,11 +90,43 @@ impl SdpaProblem {
         all
     }
 
+    /// The scales of keys and of values: argument ids, names and dimensions.
+    fn scales(&self) -> Vec<(i32, &'static str, Vec<usize>)> {
+        if self.kv_scales == KvScales::None {
+            return Vec::new();
+        }
+        let dims = |tensor: &[usize], keys| self.kv_scales.dims(tensor, keys);
+        vec![
+            (NORM_ARG_ATTR_SCALES | NORM_ARG_KEYS, "key_scales", dims(&self.key_dims(), 3)),
+            (NORM_ARG_ATTR_SCALES | NORM_ARG_VALUES, "value_scales", dims(&self.value_dims(), 2)),
+        ]
+    }
+
+    /// A tensor of keys or values, each number times its scale.
+    fn scaled<'d>(&self, data: &'d Data, id: i32, dims: &[usize]) -> Cow<'d, [f64]> {
+        let values = data.get(id);
+        let id = NORM_ARG_ATTR_SCALES | id;
+        let Some((_, _, own)) = self.scales().into_iter().find(|scales| scales.0 == id) else {
+            return values.into();
+        };
+        let scales = data.get(id);
+        let scale = |place: usize| {
+            let (mut rest, mut at, mut step) = (place, 0, 1);
+            for (dim, own) in dims.iter().zip(&own).rev() {
+                at += rest % dim % own * step;
+                (rest, step) = (rest / dim, step * own);
+            }
+            scales[at]
+        };
+        values.iter().enumerate().map(|(place, value)| value * scale(place)).collect()
+    }
+
     /// Keys and values as sequences have them.
     pub(super) fn sequences<'d>(&self, data: &'d Data) -> Sequences<'d> {
-        let (keys, values) = (data.get(NORM_ARG_KEYS), data.get(NORM_ARG_VALUES));
+        let keys = self.scaled(data, NORM_ARG_KEYS, &self.key_dims());
+        let values = self.scaled(data, NORM_ARG_VALUES, &self.value_dims());
         if self.page_size == 0 {
-            return Sequences { keys: keys.into(), values: values.into() };
+            return Sequences { keys, values };
         }
         let Shape { sequences, groups, keys: count, head, values: size, .. } = self.shape();
         let (table, page) = (data.get(NORM_ARG_PAGE_TABLE), self.page_size);
@@ -139,6 +176,14 @@ impl SdpaProblem {
         }
         if self.flags.key_lengths() {
             data.set(NORM_ARG_KEY_LENGTHS, lengths(Stream::KeyLengths, sequences, keys));
+        }
+        for (id, _, dims) in self.scales() {
+            let stream = if id == NORM_ARG_ATTR_SCALES | NORM_ARG_VALUES {
+                Stream::ValueScales
+            } else {
+                Stream::KeyScales
+            };
+            data.set(id, scales(stream, dims.iter().product()));
         }
         if let Some(dims) = self.mask_tensor() {
             data.set(NORM_ARG_ATTN_MASK, mask(dims.iter().product(), self.mask_dt));
@@ -193,7 +238,8 @@ impl SdpaProblem {
             self.hide_rows(&mut data, NORM_ARG_DIFF_DST, size);
         }
         self.hide_rows(&mut data, NORM_ARG_QUERIES, head);
-        if fill == Fill::Random && forward_alone && size > 1 {
+        let floats = DataType::ROUNDED_FLOATS.contains(&v_dt);
+        if fill == Fill::Random && forward_alone && size > 1 && floats {
             self.add_infinity(&mut data);
         }
         data
@@ -246,17 +292,27 @@ impl SdpaProblem {
         let seen = self.seen(data);
         let (dims, size) = (self.key_dims(), self.shape().values);
         let (head, keys) = (dims[2], dims[3]);
+        let unseen = |dt: DataType| if dt.is_integer() { 127.0 } else { f64::NAN };
+        let [_, key_dt, value_dt, _] = self.types.0;
+        if self.kv_scales == KvScales::Token {
+            for (id, ..) in self.scales() {
+                data.change(id, |scales| {
+                    let unseen = scales.iter_mut().zip(&seen).filter(|(_, seen)| !**seen);
+                    unseen.for_each(|(scale, _)| *scale = f64::NAN);
+                });
+            }
+        }
         data.change(NORM_ARG_KEYS, |values| {
             for (at, value) in values.iter_mut().enumerate() {
                 if !seen[at / (head * keys) * keys + at % keys] {
-                    *value = f64::NAN;
+                    *value = unseen(key_dt);
                 }
             }
         });
         data.change(NORM_ARG_VALUES, |values| {
             for (row, values) in values.chunks_mut(size.max(1)).enumerate() {
                 if !seen[row] {
-                    values.fill(f64::NAN);
+                    values.fill(unseen(value_dt));
                 }
             }
         });

@@ -2,7 +2,7 @@
 //! keys that they see, as in a decode; more keys beyond the lengths; keys without pages; a head of
 //! keys for each head of queries.
 
-use super::choices::{MaskKind, Window};
+use super::choices::{KvScales, MaskKind, Window};
 use super::problem::SdpaProblem;
 use crate::oracle::sdpa::Shape;
 use crate::problem::{Data, Excerpt};
@@ -42,6 +42,9 @@ impl SdpaProblem {
             starts.dedup();
             let chunks = starts.into_iter().filter_map(|a| self.chunk(data, a, a + size));
             all.extend(chunks);
+        }
+        if self.kv_scales != KvScales::None {
+            return all;
         }
         if self.page_size > 0 {
             all.push(self.without_pages(data));

@@ -13,7 +13,7 @@ mod request;
 mod settings;
 mod shape;
 
-pub use choices::{Flags, MaskKind, Scale, Types, Window};
+pub use choices::{Flags, KvScales, MaskKind, Scale, Types, Window};
 pub use problem::SdpaProblem;
 pub use request::Request;
 pub use settings::Settings;

@@ -1,6 +1,6 @@
 //! One attention, and its line.
 
-use super::choices::{Flags, MaskKind, Scale, Types, Window};
+use super::choices::{Flags, KvScales, MaskKind, Scale, Types, Window};
 use super::request::Request;
 use super::settings::OPTIONS;
 use crate::attributes::{AttributeTensor, Attributes, Context};
@@ -42,6 +42,8 @@ pub struct SdpaProblem {
     pub scale: Scale,
     /// How many keys before it a query sees.
     pub window: Window,
+    /// The scales of keys and of values.
+    pub kv_scales: KvScales,
     /// Keys that are seen besides a window.
     pub first_keys: usize,
     /// The limit of scores; 0 for none.
@@ -76,6 +78,7 @@ impl Default for SdpaProblem {
             scale: Scale::default(),
             window: Window::default(),
             first_keys: 0,
+            kv_scales: KvScales::default(),
             soft_cap: 0.0,
             flags: Flags::default(),
             page_size: 0,
@@ -120,7 +123,7 @@ impl SdpaProblem {
         self.diff_dt.map_or("", DataType::name)
     }
 
-    fn own_words(&self, canonical: bool) -> [Option<String>; 16] {
+    fn own_words(&self, canonical: bool) -> [Option<String>; 17] {
         let said = |name, text: &str| word(OPTIONS, name, text, canonical);
         [
             said("dir", self.direction.name()),
@@ -134,6 +137,7 @@ impl SdpaProblem {
             said("mask", self.mask.name()),
             said("mask-dims", &self.mask_dims),
             said("scale", &self.scale.text()),
+            said("kv-scales", self.kv_scales.name()),
             said("window", &self.window.text()),
             said("first-keys", &self.first_keys.to_string()),
             said("soft-cap", &self.soft_cap.to_string()),
@@ -233,7 +237,11 @@ impl Problem for SdpaProblem {
         let points = (!self.attributes.zero_points.value.is_empty()).then_some("zero points");
         let dropout = self.attributes.dropout.value.is_some().then_some("dropout");
         let chain = (!self.attributes.post_ops.value.is_empty()).then_some("post-ops");
-        let types = self.types.0.iter().find(|dt| !DataType::ROUNDED_FLOATS.contains(dt));
+        let [q, k, v, dst] = self.types.0;
+        let floats = |dt: &DataType| DataType::ROUNDED_FLOATS.contains(dt);
+        let stored = |dt: &DataType| floats(dt) || [DataType::S8, DataType::F8E4m3].contains(dt);
+        let types = [q, dst].into_iter().find(|dt| !floats(dt));
+        let types = types.or([k, v].into_iter().find(|dt| !stored(dt)));
         let what = double.or(scaled).or(points).or(dropout).or(chain);
         let what = what.or(types.map(|dt| dt.name()))?;
         Some(format!("attention has no {what}"))

@@ -1,5 +1,6 @@
 //! The calls that create the primitive descriptor of an attention.
 
+use super::choices::KvScales;
 use super::problem::SdpaProblem;
 use crate::data_type::DataType;
 use crate::executor::{Prepared, Refusal};
@@ -87,7 +88,11 @@ functions! {
 impl library::Request for Request {
     fn create(&self, connection: &Rc<Connection>) -> Result<Box<dyn Prepared>, Refusal> {
         let p = &self.problem;
-        let attr = PrimitiveAttr::new(connection, &p.attributes, &[], 4)?;
+        let mut attr = PrimitiveAttr::new(connection, &p.attributes, &[], 4)?;
+        if p.kv_scales != KvScales::None {
+            attr.set_scales_mask(connection, NORM_ARG_KEYS, p.kv_scales.mask(3))?;
+            attr.set_scales_mask(connection, NORM_ARG_VALUES, p.kv_scales.mask(2))?;
+        }
         let created = match p.direction.is_forward() {
             true => self.forward(connection, &attr),
             false => self.backward(connection, &attr),

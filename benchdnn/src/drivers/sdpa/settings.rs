@@ -1,6 +1,6 @@
 //! The options of the driver, and how their lists multiply out.
 
-use super::choices::{Flags, MaskKind, Scale, Types, Window};
+use super::choices::{Flags, KvScales, MaskKind, Scale, Types, Window};
 use super::problem::SdpaProblem;
 use super::shape::LETTERS;
 use crate::attributes::AttributeSettings;
@@ -26,6 +26,7 @@ pub struct Settings {
     scales: Vec<Scale>,
     windows: Vec<Window>,
     first_keys: Vec<usize>,
+    kv_scales: Vec<KvScales>,
     soft_caps: Vec<f32>,
     flags: Vec<Flags>,
     page_sizes: Vec<usize>,
@@ -70,6 +71,7 @@ impl Settings {
         multiply(&mut all, &self.masks, |problem, &value| problem.mask = value);
         multiply(&mut all, &self.mask_dims, |problem, value| problem.mask_dims.clone_from(value));
         multiply(&mut all, &self.scales, |problem, &value| problem.scale = value);
+        multiply(&mut all, &self.kv_scales, |problem, &value| problem.kv_scales = value);
         multiply(&mut all, &self.windows, |problem, &value| problem.window = value);
         multiply(&mut all, &self.first_keys, |problem, &value| problem.first_keys = value);
         multiply(&mut all, &self.soft_caps, |problem, &value| problem.soft_cap = value);
@@ -188,6 +190,14 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "with_self:W: W keys, the query's own among them; before_self:W: W and its own",
         ),
         set: |state, text| list(text, ',', Window::parse).map(|list| state.windows = list),
+    },
+    Opt {
+        info: row(
+            "kv-scales",
+            "none",
+            "Scales of s8 and f8_e4m3 keys and values: none, head, token",
+        ),
+        set: |state, text| list(text, ',', KvScales::parse).map(|list| state.kv_scales = list),
     },
     Opt {
         info: row("first-keys", "0", "Keys from the first on that are seen besides a window"),

@@ -1,6 +1,6 @@
 //! What the dimensions and options of a problem mean.
 
-use super::choices::{MaskKind, Window};
+use super::choices::{KvScales, MaskKind, Window};
 use super::problem::SdpaProblem;
 use crate::data_type::DataType;
 use crate::oracle::sdpa::{Rules, Shape, Window as Keys};
@@ -115,8 +115,17 @@ impl SdpaProblem {
             return Some("heads of queries are a multiple of those of keys");
         }
         let [q_dt, k_dt, v_dt, _] = self.types.0;
-        if k_dt != q_dt || v_dt != q_dt {
-            return Some("keys and values of another type than queries are not implemented");
+        let quantized = [k_dt, v_dt].map(|dt| [DataType::S8, DataType::F8E4m3].contains(&dt));
+        if k_dt != q_dt && !quantized[0] || v_dt != q_dt && !quantized[1] {
+            return Some("keys and values have the type of queries, s8 or f8_e4m3");
+        }
+        match self.kv_scales {
+            KvScales::None if [k_dt, v_dt].contains(&DataType::S8) => {
+                return Some("keys and values of s8 have scales");
+            }
+            KvScales::None => {}
+            _ if quantized != [true; 2] => return Some("scales are of s8 and f8_e4m3 alone"),
+            _ => {}
         }
         if self.window == Window::None && self.first_keys > 0 {
             return Some("first keys without a window");
@@ -125,6 +134,9 @@ impl SdpaProblem {
             return Some("a window with its own key has at least that one");
         }
         let forward = self.direction.is_forward();
+        if !forward && quantized != [false; 2] {
+            return Some("backward takes keys and values of the type of queries");
+        }
         if !forward && (self.flags.entropy() || self.page_size > 0) {
             return Some("backward has no entropy and no pages");
         }
