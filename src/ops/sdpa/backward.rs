@@ -1,11 +1,14 @@
-//! Backward: the groups of keys on threads, each with the queries of its heads, in their order.
+//! Backward: the groups of keys on threads. A group takes its keys in blocks, and for each block all queries of its heads in
+//! their order, so that every sum has one order.
 
 use super::BLOCK;
 use super::blocks::Blocks;
-use super::gradient::{self, DeltaEntry, Deltas, Matrix, Pairs, QUERIES, STEP, ScaleEntry, Scaled};
+use super::gradient::{
+    self, DeltaEntry, Deltas, Matrix, PAD, Pairs, QUERIES, STEP, ScaleEntry, Scaled,
+};
 use super::inputs::{Bound, Inputs, Shared, floats, rooms};
-use super::order::GROUP;
-use super::panels::Later;
+use super::keys::{STAGED, Target};
+use super::order::Right;
 use super::problem::Sdpa;
 use super::rows::Heads;
 use super::score::ScoreRow;
@@ -36,24 +39,26 @@ struct Room {
     queries: Matrix,
     diff_dst: Matrix,
     dst: Matrix,
-    diff_queries: Matrix,
-    key_stage: Matrix,
-    value_stage: Matrix,
+    key_stage: *mut f32,
+    value_stage: *mut f32,
     key_panels: *mut f32,
     value_panels: *mut f32,
+    key_columns: *mut f32,
     weights: Matrix,
     diff_scores: Matrix,
     rows: *mut ScoreRow,
-    logarithms: *mut f32,
-    deltas: *mut f32,
     of_sink: *mut f32,
-    /// The sums of all keys of the group.
+    /// The sums of a block of keys.
     diff_keys: Matrix,
     diff_values: Matrix,
+    /// Of all queries of the group, a head after the other: sums, logarithms and deltas.
+    diff_queries: Matrix,
+    logarithms: *mut f32,
+    deltas: *mut f32,
 }
 
 /// The number of buffers of a room.
-const BUFFERS: usize = 16;
+const BUFFERS: usize = 17;
 
 impl Backward {
     pub(super) fn new(problem: &Sdpa, level: Level) -> Result<Self> {
@@ -78,27 +83,34 @@ impl Backward {
         (shape.key_size.next_multiple_of(LANES), shape.value_size.next_multiple_of(LANES))
     }
 
+    /// Queries of a group.
+    fn queries(&self) -> usize {
+        let shape = &self.inputs.problem.shape;
+        shape.heads_of_group() * shape.queries
+    }
+
     /// Floats of the buffers of a room.
     fn sizes(&self) -> [usize; BUFFERS] {
         let (key, value) = self.steps();
-        let keys = self.inputs.problem.shape.keys;
+        let all = self.queries().next_multiple_of(LANES);
         [
-            QUERIES * key,
+            QUERIES * (key + PAD),
+            QUERIES * (value + PAD),
             QUERIES * value,
-            QUERIES * value,
-            QUERIES * key,
+            STAGED * key,
+            STAGED * value,
             BLOCK * key,
             BLOCK * value,
             BLOCK * key,
-            BLOCK * value,
             QUERIES * STEP,
             QUERIES * STEP,
             floats::<ScoreRow>(QUERIES),
             QUERIES,
-            QUERIES,
-            QUERIES,
-            keys.saturating_mul(key),
-            keys.saturating_mul(value),
+            BLOCK * key,
+            BLOCK * value,
+            self.queries().saturating_mul(key),
+            all,
+            all,
         ]
     }
 
@@ -125,22 +137,23 @@ impl Backward {
         });
         let matrix = |place: usize, step| Matrix { start: starts[place], step };
         Room {
-            queries: matrix(0, key),
-            diff_dst: matrix(1, value),
+            queries: matrix(0, key + PAD),
+            diff_dst: matrix(1, value + PAD),
             dst: matrix(2, value),
-            diff_queries: matrix(3, key),
-            key_stage: matrix(4, key),
-            value_stage: matrix(5, value),
-            key_panels: starts[6],
-            value_panels: starts[7],
+            key_stage: starts[3],
+            value_stage: starts[4],
+            key_panels: starts[5],
+            value_panels: starts[6],
+            key_columns: starts[7],
             weights: matrix(8, STEP),
             diff_scores: matrix(9, STEP),
             rows: starts[10].cast(),
-            logarithms: starts[11],
-            deltas: starts[12],
-            of_sink: starts[13],
-            diff_keys: matrix(14, key),
-            diff_values: matrix(15, value),
+            of_sink: starts[11],
+            diff_keys: matrix(12, key),
+            diff_values: matrix(13, value),
+            diff_queries: matrix(14, key),
+            logarithms: starts[15],
+            deltas: starts[16],
         }
     }
 
@@ -199,8 +212,18 @@ struct Job<'a> {
 struct Queries {
     sequence: usize,
     head: usize,
-    group: usize,
     queries: Range<usize>,
+    /// The number of the first among those of the group.
+    first: usize,
+}
+
+/// A block of keys.
+struct Keys {
+    sequence: usize,
+    group: usize,
+    first: usize,
+    /// Those that are within the length.
+    there: Range<usize>,
 }
 
 impl Job<'_> {
@@ -209,37 +232,43 @@ impl Job<'_> {
     /// # Safety
     /// The arguments were checked, and the group and the room are this thread's.
     unsafe fn group(&self, (sequence, group): (usize, usize), room: &Room, sinks: *mut f64) {
-        let backward = self.backward;
-        let shape = &backward.inputs.problem.shape;
-        let (key_step, value_step) = backward.steps();
-        let heads = shape.heads_of_group();
+        let shape = &self.backward.inputs.problem.shape;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let (queries, _) = self.bound.sequences.lengths(sequence);
             self.clear(room);
-            for head in group * heads..(group + 1) * heads {
+            let (queries, keys) = self.bound.sequences.lengths(sequence);
+            for head in self.heads(group) {
                 let mut of_sink = 0.0;
-                for first in (0..shape.queries).step_by(QUERIES) {
-                    let end = shape.queries.min(first + QUERIES);
-                    let there = first..end.min(queries).max(first);
-                    let block = Queries { sequence, head, group, queries: there };
-                    of_sink = self.queries(&block, end - first, room, of_sink);
+                for block in self.blocks(sequence, head, queries) {
+                    of_sink = self.deltas(&block, room, of_sink);
                 }
                 sinks.add(sequence * shape.heads + head).write(of_sink);
             }
-            let scaled = Scaled {
-                matrix: room.diff_keys,
-                rows: shape.keys,
-                factor: backward.inputs.problem.scoring.scale,
-            };
-            (backward.scale)(&scaled);
-            let (arguments, place) = (self.bound.arguments, (sequence, group));
-            let grids = &backward.inputs.grids;
-            let keys = backward.diff_keys.grid(arguments, place, 0..shape.keys);
-            grids.store(&keys, room.diff_keys.start, key_step);
-            let values = backward.diff_values.grid(arguments, place, 0..shape.keys);
-            grids.store(&values, room.diff_values.start, value_step);
+            for first in (0..shape.keys).step_by(BLOCK) {
+                let end = shape.keys.min(first + BLOCK);
+                let there = first..end.min(keys).max(first);
+                self.keys(&Keys { sequence, group, first, there }, end - first, queries, room);
+            }
+            for head in self.heads(group) {
+                self.store_queries((sequence, head), queries, room);
+            }
         }
+    }
+
+    fn heads(&self, group: usize) -> Range<usize> {
+        let heads = self.backward.inputs.problem.shape.heads_of_group();
+        group * heads..(group + 1) * heads
+    }
+
+    /// The blocks of the queries of a head that are within the length.
+    fn blocks(&self, sequence: usize, head: usize, length: usize) -> impl Iterator<Item = Queries> {
+        let shape = self.backward.inputs.problem.shape;
+        (0..length).step_by(QUERIES).map(move |start| Queries {
+            sequence,
+            head,
+            queries: start..length.min(start + QUERIES),
+            first: head % shape.heads_of_group() * shape.queries + start,
+        })
     }
 
     /// Zeros for sums, and for the elements between rows.
@@ -247,15 +276,11 @@ impl Job<'_> {
     /// # Safety
     /// As [`group`](Self::group).
     unsafe fn clear(&self, room: &Room) {
-        let keys = self.backward.inputs.problem.shape.keys;
         let matrices = [
             (room.queries, QUERIES),
             (room.diff_dst, QUERIES),
             (room.dst, QUERIES),
-            (room.key_stage, BLOCK),
-            (room.value_stage, BLOCK),
-            (room.diff_keys, keys),
-            (room.diff_values, keys),
+            (room.diff_queries, self.backward.queries()),
         ];
         for (matrix, rows) in matrices {
             // SAFETY: guaranteed by the caller.
@@ -263,68 +288,61 @@ impl Job<'_> {
         }
     }
 
-    /// Computes the gradients of a block of queries and stores `all` rows, zeros beyond the length. Returns the running sum
-    /// for the sink.
+    /// Loads rows of a block of queries.
     ///
     /// # Safety
     /// As [`group`](Self::group).
-    unsafe fn queries(&self, block: &Queries, all: usize, room: &Room, sum: f64) -> f64 {
+    unsafe fn load(&self, heads: &Heads, block: &Queries, to: Matrix) {
+        let place = (block.sequence, block.head);
+        let grid = heads.grid(self.bound.arguments, place, block.queries.clone());
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.backward.inputs.grids.load(&grid, to.start, to.step) };
+    }
+
+    /// Stores the gradients of the queries of a head, `length` of which are within the sequence.
+    ///
+    /// # Safety
+    /// As [`group`](Self::group).
+    unsafe fn store_queries(&self, place: (usize, usize), length: usize, room: &Room) {
         let backward = self.backward;
-        let Inputs { problem, grids, queries, .. } = &backward.inputs;
-        let (place, arguments) = ((block.sequence, block.head), self.bound.arguments);
-        let count = block.queries.len();
+        let Inputs { problem, grids, .. } = &backward.inputs;
+        let shape = &problem.shape;
+        let matrix = room.diff_queries.from(place.1 % shape.heads_of_group() * shape.queries);
+        let grid = backward.diff_queries.grid(self.bound.arguments, place, 0..shape.queries);
         // SAFETY: guaranteed by the caller.
         unsafe {
-            for (at, query) in block.queries.clone().enumerate() {
-                room.rows.add(at).write(self.bound.score_row(block.sequence, block.head, query));
-            }
-            let loads = [
-                (queries, room.queries),
-                (&backward.diff_dst, room.diff_dst),
-                (&backward.dst, room.dst),
-            ];
-            for (heads, to) in loads {
-                let grid = heads.grid(arguments, place, block.queries.clone());
-                grids.load(&grid, to.start, to.step);
-            }
-            room.diff_queries.start.write_bytes(0, QUERIES * room.diff_queries.step);
-            let sum = self.deltas(block, room, sum);
-            let rows = std::slice::from_raw_parts(room.rows, count);
-            for (block_first, keys) in Blocks::of(rows) {
-                self.pairs(block, room, rows, (block_first, keys));
-            }
-            let factor = problem.scoring.scale;
-            (backward.scale)(&Scaled { matrix: room.diff_queries, rows: count, factor });
-            let start = block.queries.start;
-            let grid = backward.diff_queries.grid(arguments, place, start..start + all);
-            grids.store(&grid, room.diff_queries.start, room.diff_queries.step);
-            sum
+            (backward.scale)(&Scaled { matrix, rows: length, factor: problem.scoring.scale });
+            grids.store(&grid, matrix.start, matrix.step);
         }
     }
 
-    /// The sums of the rows of a block, and the sum for the sink.
+    /// The sums of the rows of a block, and the running sum for the sink.
     ///
     /// # Safety
     /// As [`group`](Self::group).
     unsafe fn deltas(&self, block: &Queries, room: &Room, sum: f64) -> f64 {
-        let shape = &self.backward.inputs.problem.shape;
+        let backward = self.backward;
+        let shape = &backward.inputs.problem.shape;
         let count = block.queries.len();
         let row = (block.sequence * shape.heads + block.head) * shape.queries + block.queries.start;
         // SAFETY: guaranteed by the caller.
         unsafe {
+            self.load(&backward.diff_dst, block, room.diff_dst);
+            self.load(&backward.dst, block, room.dst);
             let workspace = self.bound.arguments.get(sys::NORM_ARG_WORKSPACE).cast::<f32>();
+            let logarithms = room.logarithms.add(block.first);
             for at in 0..count {
-                room.logarithms.add(at).write(workspace.add(row + at).read_unaligned());
+                logarithms.add(at).write(workspace.add(row + at).read_unaligned());
             }
             let sink = self.bound.of_head(sys::NORM_ARG_SINKS, block.head);
-            (self.backward.deltas)(&Deltas {
+            (backward.deltas)(&Deltas {
                 dst: room.dst,
                 diff_dst: room.diff_dst,
                 rows: count,
                 cols: shape.value_size,
-                logarithms: room.logarithms,
+                logarithms,
                 sink: sink.unwrap_or(f32::NEG_INFINITY),
-                deltas: room.deltas,
+                deltas: room.deltas.add(block.first),
                 of_sink: room.of_sink,
             });
             let parts = std::slice::from_raw_parts(room.of_sink, count);
@@ -336,68 +354,121 @@ impl Job<'_> {
         }
     }
 
-    /// Adds the gradients of a block of queries and the block of keys that begins at `first`. The queries see keys in
-    /// `within` alone.
+    /// Adds the gradients of a block of keys and all queries of the group, and stores those of `all` keys, zeros beyond the
+    /// length.
+    ///
+    /// # Safety
+    /// As [`group`](Self::group).
+    unsafe fn keys(&self, keys: &Keys, all: usize, queries: usize, room: &Room) {
+        let backward = self.backward;
+        let Inputs { problem, grids, .. } = &backward.inputs;
+        let (arguments, place) = (self.bound.arguments, (keys.sequence, keys.group));
+        let mut panels = None;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            for matrix in [room.diff_keys, room.diff_values] {
+                matrix.start.write_bytes(0, all * matrix.step);
+            }
+            for head in self.heads(keys.group) {
+                for block in self.blocks(keys.sequence, head, queries) {
+                    let rows = self.rows(&block, room);
+                    let Some(within) = Blocks::of(rows).at(keys.first) else { continue };
+                    let panels = panels.get_or_insert_with(|| self.panels(keys, room));
+                    self.load(&backward.inputs.queries, &block, room.queries);
+                    self.load(&backward.diff_dst, &block, room.diff_dst);
+                    self.pairs(&block, rows, (keys.first, within.end - keys.first), panels, room);
+                }
+            }
+            let factor = problem.scoring.scale;
+            (backward.scale)(&Scaled { matrix: room.diff_keys, rows: all, factor });
+            for (heads, from) in
+                [(&backward.diff_keys, room.diff_keys), (&backward.diff_values, room.diff_values)]
+            {
+                let grid = heads.grid(arguments, place, keys.first..keys.first + all);
+                grids.store(&grid, from.start, from.step);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`group`](Self::group).
+    unsafe fn rows<'r>(&self, block: &Queries, room: &'r Room) -> &'r [ScoreRow] {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            for (at, query) in block.queries.clone().enumerate() {
+                room.rows.add(at).write(self.bound.score_row(block.sequence, block.head, query));
+            }
+            std::slice::from_raw_parts(room.rows, block.queries.len())
+        }
+    }
+
+    /// The panels of a block of keys.
+    ///
+    /// # Safety
+    /// As [`group`](Self::group).
+    unsafe fn panels(&self, keys: &Keys, room: &Room) -> KeyPanels {
+        let Inputs { keys: key_heads, values: value_heads, .. } = &self.backward.inputs;
+        let (key_step, value_step) = self.backward.steps();
+        let (place, all) = ((keys.sequence, keys.group), || keys.there.clone());
+        let of_keys = |panels| Target { panels, stage: room.key_stage, stage_step: key_step };
+        let of_values =
+            Target { panels: room.value_panels, stage: room.value_stage, stage_step: value_step };
+        let [key_rows, value_rows] = [[key_heads, value_heads], [value_heads, key_heads]];
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            KeyPanels {
+                keys: self.bound.row_panels(key_rows, place, all(), &of_keys(room.key_panels)),
+                values: self.bound.row_panels(value_rows, place, all(), &of_values),
+                columns: {
+                    let to = of_keys(room.key_columns);
+                    self.bound.column_panels(key_heads, place, all(), &to)
+                },
+            }
+        }
+    }
+
+    /// Adds the gradients of a block of queries and `count` keys from `first` on.
     ///
     /// # Safety
     /// As [`group`](Self::group).
     unsafe fn pairs(
         &self,
         block: &Queries,
-        room: &Room,
         rows: &[ScoreRow],
-        (first, within): (usize, Range<usize>),
+        (first, count): (usize, usize),
+        panels: &KeyPanels,
+        room: &Room,
     ) {
-        let backward = self.backward;
-        let Inputs { problem, keys: key_heads, values: value_heads, .. } = &backward.inputs;
-        let (size, value_size) = (problem.shape.key_size, problem.shape.value_size);
-        let start = (within.start - first) / GROUP * GROUP;
-        let keys = first + start..within.end;
-        let place = (block.sequence, block.group);
+        let problem = &self.backward.inputs.problem;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            // Rows that are read as whole vectors are staged unless they have whole vectors.
-            let stage = |matrix: Matrix| (matrix.start, matrix.step);
-            let key_rows = if size == room.key_stage.step {
-                self.bound.rows(key_heads, place, keys.clone(), stage(room.key_stage))
-            } else {
-                self.bound.staged(key_heads, place, keys.clone(), stage(room.key_stage))
-            };
-            let value_rows =
-                self.bound.rows(value_heads, place, keys.clone(), stage(room.value_stage));
-            let (counts, later) = ((keys.len(), size), [Later::NONE; 2]);
-            let key_panels = self.bound.panels_of_rows(key_rows, counts, room.key_panels, later);
-            let counts = (keys.len(), value_size);
-            let value_panels =
-                self.bound.panels_of_rows(value_rows, counts, room.value_panels, later);
-            let sums = |matrix: Matrix| Matrix {
-                start: matrix.start.wrapping_add(first * matrix.step),
-                ..matrix
-            };
-            let key_rows = Matrix {
-                start: key_rows.0.wrapping_sub(start * key_rows.1).cast_mut(),
-                step: key_rows.1,
-            };
-            (backward.differentiate)(&Pairs {
+            (self.backward.differentiate)(&Pairs {
                 scoring: problem.scoring,
                 rows,
-                logarithms: room.logarithms,
-                deltas: room.deltas,
+                logarithms: room.logarithms.add(block.first),
+                deltas: room.deltas.add(block.first),
                 queries: room.queries,
                 diff_dst: room.diff_dst,
-                key_size: size,
-                value_size,
+                key_size: problem.shape.key_size,
+                value_size: problem.shape.value_size,
                 first,
-                count: within.end - first,
-                keys: key_panels.of_block(start),
-                values: value_panels.of_block(start),
-                key_rows,
+                count,
+                keys: panels.keys,
+                values: panels.values,
+                key_columns: panels.columns,
                 weights: room.weights,
                 diff_scores: room.diff_scores,
-                diff_queries: room.diff_queries,
-                diff_keys: sums(room.diff_keys),
-                diff_values: sums(room.diff_values),
+                diff_queries: room.diff_queries.from(block.first),
+                diff_keys: room.diff_keys,
+                diff_values: room.diff_values,
             });
         }
     }
+}
+
+/// A block of keys and values as right operands.
+struct KeyPanels {
+    keys: Right,
+    values: Right,
+    columns: Right,
 }

@@ -32,6 +32,15 @@ impl Blocks {
         }
     }
 
+    /// The keys of the block that begins at `first`; `None` if none is seen.
+    pub(super) fn at(&self, first: usize) -> Option<Range<usize>> {
+        let (Range { start, end }, kept) = (self.window.clone(), self.kept);
+        let (is_kept, is_window) = (first < kept, first < end && start < first + BLOCK);
+        let from = if is_kept { first } else { first.max(start) };
+        let to = if is_window { end.max(kept) } else { kept };
+        (is_kept || is_window).then(|| from..to.min(first + BLOCK))
+    }
+
     /// The number of blocks that are left.
     pub(super) fn left(&self) -> usize {
         let blocks = |start: usize, end: usize| end.div_ceil(BLOCK).saturating_sub(start / BLOCK);
@@ -44,15 +53,11 @@ impl Iterator for Blocks {
     type Item = (usize, Range<usize>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (first, window, kept) = (self.first, self.window.clone(), self.kept);
-        if first >= window.end.max(kept) {
-            return None;
-        }
-        let start = if first < kept { first } else { first.max(window.start) };
-        let end = if first + BLOCK <= window.start { kept } else { window.end.max(kept) };
+        let first = self.first;
+        let keys = self.at(first)?;
         self.first += BLOCK;
         self.skip_unseen();
-        Some((first, start..end.min(first + BLOCK)))
+        Some((first, keys))
     }
 }
 

@@ -278,7 +278,8 @@ impl Job<'_> {
         unsafe {
             let place = (part.sequence, part.group);
             let to = Target { panels: room.keys, stage: room.key_stage, stage_step: size };
-            let panels = self.bound.key_panels(place, keys.clone(), &to);
+            let heads = [&self.forward.inputs.keys, &self.forward.inputs.values];
+            let panels = self.bound.row_panels(heads, place, keys.clone(), &to);
             let values = self.values(place, room, keys.clone(), rows.len());
             let scales = self.scales(place, room, (first, keys));
             attend(&Block {
@@ -325,7 +326,7 @@ impl Job<'_> {
                 return Right { start, term, panel: LANES };
             }
             let to = Target { panels: room.values, stage: room.value_stage, stage_step };
-            self.bound.value_panels(place, keys, &to)
+            self.bound.column_panels(values, place, keys, &to)
         }
     }
 

@@ -6,16 +6,20 @@
 //! ```
 
 use super::BLOCK;
-use super::order::{Left, Right, by_rows, by_vectors, careful_product, is_finite, product};
+use super::order::{Left, ROWS, Right, by_rows, by_vectors, careful_product, is_finite, product};
 use super::problem::Scoring;
 use super::score::{ScoreRow, as_bf16, scores, seen};
 use crate::simd::lanes::Lanes;
 use crate::simd::{Fold, LANES, Level, Simd, Terms, entry_points, fold, math, unroll};
+use std::ops::Range;
 
 /// Queries of a block.
 pub(super) const QUERIES: usize = 64;
-/// The distance of rows of weights, in floats: a block, and a line so that a column's elements are in different sets of a cache.
-pub(super) const STEP: usize = BLOCK + LANES;
+/// Floats between rows of left operands besides whole lines, so that a column's elements are in different sets and banks of
+/// a cache; half a vector, since they are also read as vectors.
+pub(super) const PAD: usize = LANES / 2;
+/// The distance of rows of weights, in floats.
+pub(super) const STEP: usize = BLOCK + PAD;
 
 /// A matrix of f32 rows.
 #[derive(Clone, Copy)]
@@ -28,6 +32,12 @@ impl Matrix {
     #[inline(always)]
     fn at(self, row: usize, col: usize) -> *mut f32 {
         self.start.wrapping_add(row * self.step + col)
+    }
+
+    /// Rows from one on.
+    #[inline(always)]
+    pub(super) fn from(self, row: usize) -> Self {
+        Self { start: self.at(row, 0), ..self }
     }
 
     /// The rows as left operands.
@@ -62,10 +72,10 @@ pub(super) struct Pairs<'a> {
     /// The number of the block's first key, and of its keys.
     pub(super) first: usize,
     pub(super) count: usize,
-    /// Panels of keys and of values, a vector per element; and the rows of keys.
+    /// Panels of keys and of values, a vector per element; and of keys, a vector per key.
     pub(super) keys: Right,
     pub(super) values: Right,
-    pub(super) key_rows: Matrix,
+    pub(super) key_columns: Right,
     /// Room for the weights and dS.
     pub(super) weights: Matrix,
     pub(super) diff_scores: Matrix,
@@ -76,26 +86,29 @@ pub(super) struct Pairs<'a> {
 }
 
 impl Pairs<'_> {
-    /// The dot products of rows with keys and of their gradients with values.
+    /// The dot products of some rows with keys and of their gradients with values.
     ///
     /// # Safety
-    /// As [`differentiate`], for `R` rows from `row` on.
+    /// As [`differentiate`].
     #[inline(always)]
-    unsafe fn dots<S: Simd, const BF16: bool, const R: usize>(&self, row: usize) {
-        let seen = seen(&self.rows[row..row + R], self.first, self.count);
+    unsafe fn dots<S: Simd, const BF16: bool>(&self, of: Range<usize>) {
+        let seen = seen(&self.rows[of.clone()], self.first, self.count);
+        let operands = [
+            (self.queries, self.keys, self.key_size, self.weights),
+            (self.diff_dst, self.values, self.value_size, self.diff_scores),
+        ];
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let operands = [
-                (self.queries, self.keys, self.key_size, self.weights),
-                (self.diff_dst, self.values, self.value_size, self.diff_scores),
-            ];
             for (rows, panels, size, to) in operands {
                 by_vectors!(S, seen.start / LANES..seen.end / LANES, |at, C| {
-                    let (left, right) = (rows.left().from(row, 0), panels.from(at, 0));
-                    let dots = product::<S, BF16, R, C>(left, right, size);
-                    unroll!(to 8: r in R, {
-                        unroll!(c in C, {
-                            S::store(to.at(row + r, (at + c) * LANES), dots[r][c]);
+                    by_rows!(S, BF16, of.len(), |row, R| {
+                        let row = of.start + row;
+                        let (left, right) = (rows.left().from(row, 0), panels.from(at, 0));
+                        let dots = product::<S, BF16, R, C>(left, right, size);
+                        unroll!(to 8: r in R, {
+                            unroll!(c in C, {
+                                S::store(to.at(row + r, (at + c) * LANES), dots[r][c]);
+                            });
                         });
                     });
                 });
@@ -142,45 +155,72 @@ impl Pairs<'_> {
         }
     }
 
-    /// # Safety
-    /// As [`differentiate`], for `R` rows from `row` on.
+    /// The products that are added to the gradients of some queries.
     #[inline(always)]
-    unsafe fn add_diff_queries<S: Simd, const BF16: bool, const R: usize>(&self, row: usize) {
-        let seen = seen(&self.rows[row..row + R], self.first, self.count);
-        let count = seen.end.min(self.count).saturating_sub(seen.start);
-        let to = Matrix { start: self.diff_queries.at(row, 0), ..self.diff_queries };
-        let left = self.diff_scores.left().from(row, seen.start);
-        let right = self.key_rows.right().from(0, seen.start);
-        // SAFETY: guaranteed by the caller.
-        unsafe { Self::add::<S, BF16, R>(left, right, (count, self.key_size), to) };
+    fn of_queries(&self, rows: Range<usize>) -> Products {
+        let seen = seen(&self.rows[rows.clone()], self.first, self.count);
+        Products {
+            left: self.diff_scores.left().from(rows.start, seen.start),
+            right: self.key_columns.from(0, seen.start),
+            rows: rows.len(),
+            terms: seen.end.min(self.count).saturating_sub(seen.start),
+            size: self.key_size,
+            to: self.diff_queries.from(rows.start),
+        }
     }
 
-    /// Adds products to `R` rows of sums.
-    ///
+    /// Those that are added to the gradients of some keys and their values.
+    #[inline(always)]
+    fn of_keys(&self, keys: Range<usize>) -> [Products; 2] {
+        let operands = [
+            (self.weights, self.diff_dst, self.value_size, self.diff_values),
+            (self.diff_scores, self.queries, self.key_size, self.diff_keys),
+        ];
+        operands.map(|(left, right, size, to)| Products {
+            left: left.columns().from(keys.start, 0),
+            right: right.right(),
+            rows: keys.len(),
+            terms: self.rows.len(),
+            size,
+            to: to.from(keys.start),
+        })
+    }
+}
+
+/// Products of matrices that are added to sums: those of up to [`ROWS`] rows.
+struct Products {
+    left: Left,
+    right: Right,
+    rows: usize,
+    terms: usize,
+    /// Elements of a row of sums.
+    size: usize,
+    to: Matrix,
+}
+
+impl Products {
     /// # Safety
     /// As [`differentiate`].
     #[inline(always)]
-    unsafe fn add<S: Simd, const BF16: bool, const R: usize>(
-        left: Left,
-        right: Right,
-        (count, size): (usize, usize),
-        to: Matrix,
-    ) {
+    unsafe fn add<S: Simd, const BF16: bool>(&self) {
+        let (to, terms) = (self.to, self.terms);
         // SAFETY: guaranteed by the caller.
         unsafe {
-            by_vectors!(S, 0..size.div_ceil(LANES), |at, C| {
-                let right = right.from(at, 0);
-                let products = product::<S, BF16, R, C>(left, right, count);
-                let is_finite = is_finite::<S, R, C>(&products);
-                unroll!(to 8: r in R, {
-                    unroll!(c in C, {
-                        let sum = to.at(r, (at + c) * LANES);
-                        let added = if is_finite {
-                            products[r][c]
-                        } else {
-                            careful_product::<S, BF16>(left.from(r, 0), right.from(c, 0), count)
-                        };
-                        S::store(sum, S::add(S::load(sum), added));
+            by_vectors!(S, 0..self.size.div_ceil(LANES), |at, C| {
+                by_rows!(S, BF16, self.rows, |row, R| {
+                    let (left, right) = (self.left.from(row, 0), self.right.from(at, 0));
+                    let products = product::<S, BF16, R, C>(left, right, terms);
+                    let is_finite = is_finite::<S, R, C>(&products);
+                    unroll!(to 8: r in R, {
+                        unroll!(c in C, {
+                            let sum = to.at(row + r, (at + c) * LANES);
+                            let added = if is_finite {
+                                products[r][c]
+                            } else {
+                                careful_product::<S, BF16>(left.from(r, 0), right.from(c, 0), terms)
+                            };
+                            S::store(sum, S::add(S::load(sum), added));
+                        });
                     });
                 });
             });
@@ -199,25 +239,35 @@ unsafe fn differentiate<S: Simd, const BF16: bool>(pairs: &Pairs<'_>) {
         return;
     }
     let rows = pairs.rows.len();
-    let keys = seen.start..seen.end.min(pairs.count);
-    let (size, value_size) = (pairs.key_size, pairs.value_size);
     // SAFETY: guaranteed by the caller.
     unsafe {
-        by_rows!(S, BF16, rows, |row, R| pairs.dots::<S, BF16, R>(row));
+        let mut row = 0;
+        while row < rows {
+            pairs.dots::<S, BF16>(row..rows.min(row + ROWS));
+            row += ROWS;
+        }
         for row in 0..rows {
             pairs.weigh::<S, BF16>(row);
         }
-        by_rows!(S, BF16, rows, |row, R| pairs.add_diff_queries::<S, BF16, R>(row));
-        let (first, count) = (keys.start, keys.len());
-        by_rows!(S, BF16, count, |key, R| {
-            let key = first + key;
-            let to = Matrix { start: pairs.diff_values.at(key, 0), ..pairs.diff_values };
-            let left = pairs.weights.columns().from(key, 0);
-            Pairs::add::<S, BF16, R>(left, pairs.diff_dst.right(), (rows, value_size), to);
-            let to = Matrix { start: pairs.diff_keys.at(key, 0), ..pairs.diff_keys };
-            let left = pairs.diff_scores.columns().from(key, 0);
-            Pairs::add::<S, BF16, R>(left, pairs.queries.right(), (rows, size), to);
-        });
+        // One loop, so that the products are compiled once.
+        let (mut row, mut key, end) = (0, seen.start, seen.end.min(pairs.count));
+        let mut next = None;
+        loop {
+            let products = if let Some(products) = next.take() {
+                products
+            } else if row < rows {
+                row += ROWS;
+                pairs.of_queries(row - ROWS..rows.min(row))
+            } else if key < end {
+                key += ROWS;
+                let [first, second] = pairs.of_keys(key - ROWS..end.min(key));
+                next = Some(second);
+                first
+            } else {
+                return;
+            };
+            products.add::<S, BF16>();
+        }
     }
 }
 
@@ -251,11 +301,11 @@ pub(super) struct Deltas {
 }
 
 /// The factors of a sum over a row.
-struct Products(*const f32, *const f32);
+struct Factors(*const f32, *const f32);
 
 // SAFETY of the blocks below: the trait's contract, passed through.
 #[allow(clippy::undocumented_unsafe_blocks)]
-impl<S: Simd> Fold<S, 1> for Products {
+impl<S: Simd> Fold<S, 1> for Factors {
     #[inline(always)]
     unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
         unsafe { Terms::products([(S::load(self.0.add(i)), S::load(self.1.add(i)))]) }
@@ -273,7 +323,7 @@ unsafe fn sum_rows<S: Simd>(job: &Deltas) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         for row in 0..job.rows {
-            let products = Products(job.diff_dst.at(row, 0), job.dst.at(row, 0));
+            let products = Factors(job.diff_dst.at(row, 0), job.dst.at(row, 0));
             let delta = fold::<S, 1, _>(job.cols, &products).products[0] as f32;
             job.deltas.add(row).write(delta);
             let distance = S::splat(job.sink - *job.logarithms.add(row));

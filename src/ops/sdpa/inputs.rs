@@ -1,8 +1,7 @@
 //! The inputs of both directions at a level: rows of queries, and keys and values of a block as panels.
 
 use super::mask::MaskRow;
-use super::order::Right;
-use super::panels::{self, Later, Panels};
+use super::panels;
 use super::problem::Sdpa;
 use super::rows::{Heads, runs};
 use super::scales::ScalePlaces;
@@ -11,7 +10,7 @@ use super::sequences::Sequences;
 use crate::error::{Error, Result};
 use crate::primitive::{Arguments, Execution};
 use crate::rows::Grids;
-use crate::simd::{LANES, Level};
+use crate::simd::Level;
 use crate::tensor::DataType;
 use crate::threads::{default_threads, threads};
 use norm_sys as sys;
@@ -190,7 +189,7 @@ impl<'a> Bound<'a> {
     ///
     /// # Safety
     /// As [`rows`](Self::rows).
-    pub(super) unsafe fn staged(
+    unsafe fn staged(
         &self,
         heads: &Heads,
         (sequence, group): (usize, usize),
@@ -205,25 +204,5 @@ impl<'a> Bound<'a> {
             });
         }
         (stage, step)
-    }
-
-    /// Writes panels of 16 of `count` rows, a vector for each of `cols` columns.
-    ///
-    /// # Safety
-    /// The rows and the room for the panels exist.
-    pub(super) unsafe fn panels_of_rows(
-        &self,
-        (rows, step): (*const f32, usize),
-        (count, cols): (usize, usize),
-        panels: *mut f32,
-        later: [Later; 2],
-    ) -> Right {
-        let panel = cols * LANES;
-        // SAFETY: guaranteed by the caller; the machine has the level.
-        unsafe {
-            let job = Panels { rows, step, count, cols, of_rows: true, panels, panel, later };
-            (self.inputs.panels)(&job);
-        }
-        Right { start: panels, term: LANES, panel }
     }
 }

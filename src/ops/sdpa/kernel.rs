@@ -8,7 +8,9 @@
 //! ```
 
 use super::BLOCK;
-use super::order::{Left, PAD, Right, by_rows, by_vectors, careful_product, is_finite, product};
+use super::order::{
+    Left, PAD, ROWS, Right, by_rows, by_vectors, careful_product, is_finite, product,
+};
 use super::problem::Scoring;
 use super::scales::Scales;
 use super::score::{ScoreRow, State, seen, weigh};
@@ -16,8 +18,6 @@ use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Level, Simd, entry_points, math, unroll};
 use std::ops::Range;
 
-/// Rows that a panel is read for while it is in the first-level cache: a multiple of the rows of every tile.
-const ROWS: usize = 24;
 /// The distance of rows of weights.
 const STEP: usize = BLOCK + PAD;
 /// Factors of rows, in whole vectors.

@@ -20,27 +20,24 @@ pub(super) struct Target {
 }
 
 impl Bound<'_> {
-    /// The panels of keys, a vector for each element of a head. The values of the same keys are fetched into the cache.
+    /// Panels of 16 keys or values, a vector for each element of a head. The rows of `next` for the same keys are fetched
+    /// into the cache.
     ///
     /// # Safety
     /// The arguments were checked, the keys are within the length of the sequence, and there is room.
-    pub(super) unsafe fn key_panels(
+    pub(super) unsafe fn row_panels(
         &self,
+        [heads, next]: [&Heads; 2],
         (sequence, group): (usize, usize),
         keys: Range<usize>,
         to: &Target,
     ) -> Right {
-        let (heads, values) = (&self.inputs.keys, &self.inputs.values);
         let panel = heads.size * LANES;
         // SAFETY: guaranteed by the caller.
         unsafe {
             self.pieces(heads, (sequence, group), keys, to, |at, key, (rows, step), count| {
                 let (page, place) = self.sequences.page_of(sequence, key);
                 let of = (page, group);
-                let later = [
-                    heads.later(self.arguments, of, place + LANES),
-                    values.later(self.arguments, of, place),
-                ];
                 (self.inputs.panels)(&Panels {
                     rows,
                     step,
@@ -49,24 +46,27 @@ impl Bound<'_> {
                     of_rows: true,
                     panels: to.panels.wrapping_add(at / LANES * panel),
                     panel,
-                    later,
+                    later: [
+                        heads.later(self.arguments, of, place + LANES),
+                        next.later(self.arguments, of, place),
+                    ],
                 });
             });
         }
         Right { start: to.panels, term: LANES, panel }
     }
 
-    /// The panels of values, a vector for each key.
+    /// Panels of 16 elements of a head, a vector for each key.
     ///
     /// # Safety
-    /// As [`key_panels`](Self::key_panels).
-    pub(super) unsafe fn value_panels(
+    /// As [`row_panels`](Self::row_panels).
+    pub(super) unsafe fn column_panels(
         &self,
+        heads: &Heads,
         place: (usize, usize),
         keys: Range<usize>,
         to: &Target,
     ) -> Right {
-        let heads = &self.inputs.values;
         let panel = keys.len() * LANES;
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -91,7 +91,7 @@ impl Bound<'_> {
     /// vectors.
     ///
     /// # Safety
-    /// As [`key_panels`](Self::key_panels).
+    /// As [`row_panels`](Self::row_panels).
     unsafe fn pieces(
         &self,
         heads: &Heads,

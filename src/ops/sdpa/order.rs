@@ -13,6 +13,10 @@ pub(super) const GROUP: usize = 32;
 /// Floats between rows of left operands besides whole lines: elements of a column lie in different banks of a cache.
 pub(super) const PAD: usize = 4;
 
+/// Rows of left operands that a panel is read for while it is in the first-level cache: a multiple of the rows of every
+/// tile.
+pub(super) const ROWS: usize = 24;
+
 /// The left operand: a number per row and term.
 #[derive(Clone, Copy)]
 pub(super) struct Left {
