@@ -118,6 +118,7 @@ pub mod primitive;
 mod rayon;
 pub mod reorder;
 pub mod rope;
+pub mod sdpa;
 pub mod slices;
 pub mod softmax;
 pub mod stream;
