@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use norm_sys as sys;
 
 use super::dim;
-use crate::error::{Result, check};
+use crate::error::{Error, Result, check};
 
 /// What the width follows. Without a measure it is that by length.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,6 +84,14 @@ pub fn adaptive_window(
             (sys::norm_window_by_perplexity, perplexity, vocabulary)
         }
     };
+    if let Some(Previous { window, max_step, .. }) = previous {
+        if window == 0 {
+            return Err(Error::invalid("previous", "is a window of 0; pass None if there is none"));
+        }
+        if max_step == Some(0) {
+            return Err(Error::invalid("max_step", "is 0; pass 1 or more, or None for any"));
+        }
+    }
     let Previous { window: before, smoothing, max_step } = previous.unwrap_or(Previous::new(0));
     let mut window = 0;
     let (length, min) = (dim("length", length)?, dim("min_window", *bounds.start())?);
