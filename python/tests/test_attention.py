@@ -100,7 +100,8 @@ class Expected:
 def near(actual, expected, allowed):
     actual = np.asarray(actual).astype(np.float64)
     assert actual.shape == expected.shape
-    apart = np.where(actual == expected, 0, np.abs(actual - expected))
+    with np.errstate(invalid="ignore"):
+        apart = np.where(actual == expected, 0, np.abs(actual - expected))
     assert np.all(apart <= allowed), f"off by {np.max(apart)}"
 
 
