@@ -18,7 +18,7 @@ use crate::stream::Stream;
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct BackwardBuilder<'b> {
-    common: Common<'b>,
+    pub(super) common: Common<'b>,
     gradients: Option<[&'b MemoryDesc; 3]>,
     diff_dst: Option<&'b MemoryDesc>,
 }
@@ -139,7 +139,7 @@ impl Backward {
 /// The memories of one backward execution.
 #[derive(Debug)]
 #[must_use]
-pub struct BackwardArgs<'x>(Args<'x>);
+pub struct BackwardArgs<'x>(pub(super) Args<'x>);
 
 args!(BackwardArgs);
 

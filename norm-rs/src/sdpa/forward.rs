@@ -18,7 +18,7 @@ use crate::stream::Stream;
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct ForwardBuilder<'b> {
-    common: Common<'b>,
+    pub(super) common: Common<'b>,
     prop_kind: sys::norm_prop_kind_t,
     page_table: Option<&'b MemoryDesc>,
 }
@@ -135,7 +135,7 @@ impl Forward {
 /// The memories of one forward execution.
 #[derive(Debug)]
 #[must_use]
-pub struct ForwardArgs<'x>(Args<'x>);
+pub struct ForwardArgs<'x>(pub(super) Args<'x>);
 
 args!(ForwardArgs);
 

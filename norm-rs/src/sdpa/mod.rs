@@ -1,5 +1,5 @@
-//! Scaled dot-product attention, forward ([`Forward`]) and backward ([`Backward`]), and the width of its windows
-//! ([`adaptive_window`]).
+//! Scaled dot-product attention, forward ([`Forward`]) and backward ([`Backward`]), of slices in one call
+//! ([`attention()`]), and the width of its windows ([`adaptive_window`]).
 //!
 //! ```text
 //! dst = softmax(mask(scale * Q K^T)) V
@@ -21,8 +21,8 @@
 //! | sinks, ALiBi slopes | `H` | f32 |
 //! | lengths of queries and keys | `B` | s32 |
 //!
-//! Any of the large tensors has any strides. The usual cache, `B x G x T x D` in memory, is keys with
-//! [`Tag::Abdc`](crate::Tag::Abdc), or a descriptor of it with axes 2 and 3 exchanged
+//! Slices have keys of `B x G x T x D`. Any of the large tensors has any strides. The usual cache, `B x G x T x D` in memory, is keys with
+//! [`Tag::Abdc`], or a descriptor of it with axes 2 and 3 exchanged
 //! ([`MemoryDesc::permute_axes`]).
 //!
 //! The bits of a row of dst depend on its query and the keys and values that it sees: a token that is decoded alone has
@@ -31,10 +31,14 @@
 mod adaptive;
 mod backward;
 mod forward;
+mod slices;
 
 pub use adaptive::{Previous, Strategy, adaptive_window};
 pub use backward::{Backward, BackwardArgs, BackwardBuilder};
 pub use forward::{Forward, ForwardArgs, ForwardBuilder};
+pub use slices::{
+    Gradients, Heads, Mask, Options, Results, attention, attention_backward, attention_training,
+};
 
 use std::ptr;
 

@@ -18,6 +18,7 @@ mod raw;
 mod reorder;
 mod rope;
 mod sdpa;
+mod sdpa_slices;
 mod shapes;
 mod slices;
 mod softmax;

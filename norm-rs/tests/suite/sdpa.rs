@@ -252,8 +252,19 @@ fn a_decoded_token_has_the_bits_of_the_prefill() {
     let one = MemoryDesc::dense(&[1, 4, 1, 16], DataType::F32).unwrap();
     let step = Forward::inference(&engine, &one, &key, &value);
     let step = step.causal(Causal::BottomRight).key_lengths().build().unwrap();
-    let rows = elements::<f32>(&q);
+    let [rows, new_keys, new_values] = [&q, &k, &v].map(elements::<f32>);
+    // What is beyond the length is not read.
+    let (mut k, mut v) =
+        (Memory::new(&engine, &key).unwrap(), Memory::new(&engine, &value).unwrap());
+    k.as_mut_slice::<f32>().unwrap().fill(f32::NAN);
+    v.as_mut_slice::<f32>().unwrap().fill(f32::INFINITY);
     for token in 0..count {
+        for group in 0..2 {
+            let own = (group * count + token) * 16;
+            let own = own..own + 16;
+            k.as_mut_slice().unwrap()[own.clone()].copy_from_slice(&new_keys[own.clone()]);
+            v.as_mut_slice().unwrap()[own.clone()].copy_from_slice(&new_values[own]);
+        }
         let head = |h: usize| &rows[(h * count + token) * 16..][..16];
         let queries =
             memory(&engine, &[1, 4, 1, 16], &(0..4).flat_map(head).copied().collect::<Vec<_>>());
