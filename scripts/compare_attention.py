@@ -14,7 +14,7 @@ onnxruntime GroupQueryAttention, which also copies keys and values to its cache;
             Forward, f32 and f16.
 
 A ratio is the median of the ratios of neighbouring samples, above 1 where libnorm is faster. Errors are against f64:
-the largest of some rows, relative to their largest element; of backward, of the gradient of queries. With a window
+the root of the mean square of some rows, relative to that of the rows; of backward, of the gradient of queries. With a window
 `pairs` is how many times fewer pairs of a query and a key there are than without, and `gain` how many times faster
 libnorm is. `GB/s` is the cache of a decode over libnorm's time.
 --csv writes every cell to a file. Exit status: 0 measured, 1 a result is wrong, 2 something failed. No time ever
@@ -34,7 +34,7 @@ GROUPS = ["prefill", "window", "decode", "backward"]
 LENGTHS = {"prefill": [512, 2048, 8192], "decode": [1024, 8192], "backward": [512, 2048]}
 WINDOWS = ["512:2048", "4096:8192"]
 BATCHES = {"prefill": [1], "window": [1], "decode": [1, 8], "backward": [1]}
-# Largest error against f64, relative to the largest element: of a wrong mask it is about 1.
+# Error against f64; of a wrong mask it is about 1.
 TOLERANCE = {"f32": 1e-4, "f16": 2e-2, "bf16": 1e-1}
 # Rows that are computed in f64.
 SAMPLES = 24
@@ -91,10 +91,10 @@ class Case:
         return places, np.array(rows)
 
     def error(self, result, expected):
-        """The largest error of a result of the shape of q."""
+        """The error of a result of the shape of q."""
         places, rows = expected
         found = self.np.array([self.np.asarray(result[place], dtype=self.np.float64) for place in places])
-        error = self.np.abs(found - rows).max() / self.np.abs(rows).max()
+        error = math.sqrt(((found - rows) ** 2).mean() / (rows**2).mean())
         return float(error) if math.isfinite(error) else math.inf
 
 
