@@ -199,10 +199,15 @@ def test_strides_and_pages_change_no_bit():
     refused(ValueError, ["page_table", "7"], libnorm.attention, q, *pages, page_table=order)
 
 
-def test_threads_change_no_bit():
-    q, k, v, dy = tensors(tokens=(70, 300))
+@pytest.mark.parametrize("dtype", ALLOWED)
+def test_instruction_sets_and_threads_change_no_bit(dtype):
+    q, k, v, dy = tensors(dtype, (70, 300))
     found = set()
-    for threads in (1, 2, 3):
+    for isa, threads in [("portable", 1), (None, 1), (None, 2), (None, 3), ("avx2", 2)]:
+        try:
+            libnorm.set_max_cpu_isa(isa)
+        except NotImplementedError:
+            continue
         libnorm.set_num_threads(threads)
         dst, lse = libnorm.attention(q, k, v, causal="bottom_right", return_lse=True)
         gradients = libnorm.attention_backward(dy, q, k, v, dst, lse, causal="bottom_right")
