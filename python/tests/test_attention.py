@@ -353,3 +353,15 @@ def test_every_option_against_autograd():
     assert len(gradients) == 4
     for actual, wanted in zip(gradients, wanted):
         near(actual.numpy(), wanted.numpy(), 16 * ALLOWED["float32"])
+
+
+@needs_torch
+def test_the_example_trains_as_pytorch_does():
+    import pathlib
+    import runpy
+
+    example = runpy.run_path(str(pathlib.Path(__file__).parent.parent / "examples" / "torch_attention.py"))
+    ours, theirs = (example["train"](example[name], steps=30) for name in ("attention", "torch_attention"))
+    # The losses of the first steps differ by rounding alone, which Adam's steps make larger.
+    assert np.allclose(ours, theirs, rtol=1e-3)
+    assert ours[-1] < 0.9 * ours[0]
