@@ -102,10 +102,52 @@ args! {
     DropoutSeed = sys::NORM_ARG_ATTR_DROPOUT_SEED, "dropout_seed";
     /// The offset of dropout.
     DropoutOffset = sys::NORM_ARG_ATTR_DROPOUT_OFFSET, "dropout_offset";
+    /// The queries of attention.
+    Queries = sys::NORM_ARG_QUERIES, "queries";
+    /// The keys of attention.
+    Keys = sys::NORM_ARG_KEYS, "keys";
+    /// The values of attention.
+    Values = sys::NORM_ARG_VALUES, "values";
+    /// The mask of attention.
+    AttnMask = sys::NORM_ARG_ATTN_MASK, "attn_mask";
+    /// The gradient with respect to the queries.
+    DiffQueries = sys::NORM_ARG_DIFF_QUERIES, "diff_queries";
+    /// The gradient with respect to the keys.
+    DiffKeys = sys::NORM_ARG_DIFF_KEYS, "diff_keys";
+    /// The gradient with respect to the values.
+    DiffValues = sys::NORM_ARG_DIFF_VALUES, "diff_values";
+    /// What backward needs of forward: of attention the logarithms of the sums.
+    Workspace = sys::NORM_ARG_WORKSPACE, "workspace";
+    /// The logits of attention's sinks.
+    Sinks = sys::NORM_ARG_SINKS, "sinks";
+    /// The gradient with respect to the sinks.
+    DiffSinks = sys::NORM_ARG_DIFF_SINKS, "diff_sinks";
+    /// The slopes of ALiBi.
+    AlibiSlopes = sys::NORM_ARG_ALIBI_SLOPES, "alibi_slopes";
+    /// The queries of each sequence.
+    QueryLengths = sys::NORM_ARG_QUERY_LENGTHS, "query_lengths";
+    /// The keys of each sequence.
+    KeyLengths = sys::NORM_ARG_KEY_LENGTHS, "key_lengths";
+    /// The pages of each sequence.
+    PageTable = sys::NORM_ARG_PAGE_TABLE, "page_table";
+    /// The mean entropy of the weights of attention.
+    Entropy = sys::NORM_ARG_ENTROPY, "entropy";
 }
 
 impl Arg {
     pub(crate) const COUNT: usize = Self::ALL.len();
+
+    /// Whether a primitive of this kind may have the argument: attention has names of its own for ids of others.
+    pub(crate) fn is_of(self, kind: sys::norm_primitive_kind_t) -> bool {
+        let attention = kind == sys::norm_sdpa;
+        match self {
+            Self::Src | Self::Src1 | Self::Src2 | Self::Shift => !attention,
+            Self::DiffSrc | Self::DiffSrc1 => !attention,
+            Self::Queries | Self::Keys | Self::Values | Self::AttnMask => attention,
+            Self::DiffQueries | Self::DiffKeys | Self::DiffValues => attention,
+            _ => true,
+        }
+    }
 
     /// How to pass the argument, for messages.
     pub(crate) fn passed(self, direction: Direction) -> &'static str {
@@ -142,6 +184,22 @@ impl Arg {
             (Self::DropoutMask, _) => "with dropout_mask()",
             (Self::DropoutProbability | Self::DropoutSeed, _) => "with dropout()",
             (Self::DropoutOffset, _) => "with dropout_offset()",
+            (Self::Queries | Self::Keys | Self::Values, _) => {
+                "to new() or in_place() of the arguments"
+            }
+            (Self::DiffQueries | Self::DiffKeys | Self::DiffValues, _) => {
+                "to new() of the arguments"
+            }
+            (Self::Workspace, Direction::Output) => "with log_sum_exp()",
+            (Self::Workspace, Direction::Input) => "to new() of the arguments",
+            (Self::AttnMask, _) => "with mask()",
+            (Self::Sinks, _) => "with sinks()",
+            (Self::DiffSinks, _) => "with diff_sinks()",
+            (Self::AlibiSlopes, _) => "with alibi_slopes()",
+            (Self::QueryLengths, _) => "with query_lengths()",
+            (Self::KeyLengths, _) => "with key_lengths()",
+            (Self::PageTable, _) => "with page_table()",
+            (Self::Entropy, _) => "with entropy()",
         }
     }
 
@@ -168,6 +226,15 @@ impl Arg {
             | Self::DropoutProbability
             | Self::DropoutSeed
             | Self::DropoutOffset => "leave it out, or add it with Attr::set_dropout",
+            Self::AttnMask
+            | Self::PageTable
+            | Self::Sinks
+            | Self::DiffSinks
+            | Self::AlibiSlopes
+            | Self::QueryLengths
+            | Self::KeyLengths
+            | Self::Entropy => "leave it out, or build the primitive with it",
+            Self::Workspace => "leave it out, or build the primitive with Forward::training",
             _ => "leave it out",
         }
     }
@@ -177,6 +244,7 @@ impl Arg {
         matches!(
             (input, output),
             (Self::Src, Self::Dst | Self::ResidualDst)
+                | (Self::Queries, Self::Dst)
                 | (Self::DiffDst, Self::DiffSrc)
                 | (Self::Residual, Self::ResidualDst)
         )

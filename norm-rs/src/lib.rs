@@ -1,5 +1,5 @@
-//! Layer normalization, RMS normalization and softmax on the CPU, forward and backward: the safe
-//! Rust API of libnorm.
+//! Layer normalization, RMS normalization, attention, softmax and more on the CPU, forward and
+//! backward: the safe Rust API of libnorm.
 //!
 //! # In one line
 //!
@@ -118,6 +118,7 @@ pub mod primitive;
 mod rayon;
 pub mod reorder;
 pub mod rope;
+pub mod sdpa;
 pub mod slices;
 pub mod softmax;
 pub mod stream;

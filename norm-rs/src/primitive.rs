@@ -108,7 +108,8 @@ impl Primitive {
         let mut desc = ptr::null();
         // SAFETY: the primitive is valid and `desc` is a place for the answer.
         check(unsafe { sys::norm_primitive_get_primitive_desc(handle.as_ptr(), &mut desc) })?;
-        let parameters = Arg::ALL.iter().filter_map(|&arg| parameter(desc, arg)).collect();
+        let kind = kind_of(desc);
+        let parameters = Arg::ALL.iter().filter_map(|&arg| parameter(desc, kind, arg)).collect();
         let operands = (0..MAX_POST_OPS).flat_map(|index| {
             let ids = [sys::NORM_ARG_SRC_1, sys::NORM_ARG_SRC_2].map(|arg| operand_id(index, arg));
             ids.into_iter().filter_map(move |id| {
@@ -404,12 +405,19 @@ impl fmt::Debug for Primitive {
 }
 
 /// An argument of the problem; `None` if it is not used.
-fn parameter(desc: sys::const_norm_primitive_desc_t, arg: Arg) -> Option<Parameter> {
+fn parameter(
+    desc: sys::const_norm_primitive_desc_t,
+    kind: sys::norm_primitive_kind_t,
+    arg: Arg,
+) -> Option<Parameter> {
+    if !arg.is_of(kind) {
+        return None;
+    }
     let query = |what, index| query_md(desc, what, index);
     let writes = match arg {
         // An input of the backward passes of softmax and eltwise, which have diff_dst.
         // Backward of a gated activation writes it again.
-        Arg::Dst => query(sys::norm_query_diff_dst_md, 0).is_none() || is_gated(desc),
+        Arg::Dst => query(sys::norm_query_diff_dst_md, 0).is_none() || kind == sys::norm_gated,
         Arg::DiffSrc | Arg::DiffScale | Arg::DiffShift | Arg::Scratchpad => true,
         Arg::ResidualDst | Arg::DiffGate | Arg::DstZeroPoint => true,
         // Statistics may be inputs or outputs; outputs are listed after dst.
@@ -419,6 +427,11 @@ fn parameter(desc: sys::const_norm_primitive_desc_t, arg: Arg) -> Option<Paramet
         Arg::SrcScale | Arg::Src1Scale | Arg::Residual | Arg::DiffResidualDst | Arg::Gate => false,
         Arg::Positions | Arg::RopeFrequencies | Arg::RopeCos | Arg::RopeSin | Arg::Slots => false,
         Arg::SoftmaxStats | Arg::DropoutMask | Arg::DiffSrc1 => true,
+        Arg::Queries | Arg::Keys | Arg::Values | Arg::AttnMask | Arg::Sinks => false,
+        Arg::AlibiSlopes | Arg::QueryLengths | Arg::KeyLengths | Arg::PageTable => false,
+        Arg::DiffQueries | Arg::DiffKeys | Arg::DiffValues | Arg::DiffSinks | Arg::Entropy => true,
+        // Forward writes it, backward reads it.
+        Arg::Workspace => query(sys::norm_query_diff_dst_md, 0).is_none(),
         Arg::DropoutProbability | Arg::DropoutSeed | Arg::DropoutOffset => false,
         // Scales that the primitive computes are listed after the statistics.
         Arg::DstScale => query(sys::norm_query_dst_md, 3).is_some(),
@@ -430,14 +443,14 @@ fn parameter(desc: sys::const_norm_primitive_desc_t, arg: Arg) -> Option<Paramet
     })
 }
 
-/// Whether it is a gated activation.
-fn is_gated(desc: sys::const_norm_primitive_desc_t) -> bool {
+/// The operation of a primitive.
+fn kind_of(desc: sys::const_norm_primitive_desc_t) -> sys::norm_primitive_kind_t {
     let mut kind = sys::norm_undefined_primitive;
     let result = (&raw mut kind).cast();
     // SAFETY: the descriptor is valid; the answer to this query is a kind.
     let status =
         unsafe { sys::norm_primitive_desc_query(desc, sys::norm_query_primitive_kind, 0, result) };
-    status == sys::norm_success && kind == sys::norm_gated
+    if status == sys::norm_success { kind } else { sys::norm_undefined_primitive }
 }
 
 /// The descriptor that a query returns, unless it is empty.

@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{ffi, intern};
 
-use crate::tensor::{Dims, Library, Tensor, check_alignment, layout, wrong_type};
+use crate::tensor::{Bools, Dims, Library, Tensor, check_alignment, layout, wrong_type};
 
 /// DLPack's codes of the element types.
 const TYPES: &[(DataType, DLDataTypeCode, u8)] = &[
@@ -42,6 +42,7 @@ pub(crate) fn dlpack_type(data_type: DataType) -> DLDataType {
 pub(crate) fn read<'a, 'py>(
     name: &'static str,
     object: &'a Bound<'py, PyAny>,
+    bools: Bools,
 ) -> PyResult<Tensor<'a, 'py>> {
     if let Some(api) = ExchangeApi::from_object(object.as_borrowed())? {
         reject_recorded(name, object)?;
@@ -49,7 +50,8 @@ pub(crate) fn read<'a, 'py>(
         let view = api.with_tensor_view_no_sync(object.as_borrowed(), |tensor, _| {
             // SAFETY: the library has filled in the view, and the object keeps shape and strides.
             let tensor = unsafe { TensorRef::from_raw(tensor) };
-            view(name, object, &tensor.map_err(|error| unusable(name, &error.to_string()))?, false)
+            let tensor = tensor.map_err(|error| unusable(name, &error.to_string()))?;
+            view(name, object, &tensor, (false, bools))
         });
         // Without a view, the capsule is tried, whose error is about the tensor.
         if let Ok(view) = view {
@@ -81,7 +83,7 @@ pub(crate) fn read<'a, 'py>(
     let lent = lent.map_err(refused)?;
     let read_only = lent.flags().contains(DlpackFlags::READ_ONLY) || is_immutable(object)?;
     let tensor = lent.validate().map_err(|error| unusable(name, &error.to_string()))?;
-    let mut tensor = view(name, object, &tensor, read_only)?;
+    let mut tensor = view(name, object, &tensor, (read_only, bools))?;
     tensor.lent = Some(lent);
     Ok(tensor)
 }
@@ -110,10 +112,10 @@ fn view<'a, 'py>(
     name: &'static str,
     object: &'a Bound<'py, PyAny>,
     tensor: &TensorRef<'_>,
-    read_only: bool,
+    (read_only, bools): (bool, Bools),
 ) -> PyResult<Tensor<'a, 'py>> {
     check_device(name, tensor.device())?;
-    let data_type = data_type(name, tensor.dtype())?;
+    let data_type = data_type(name, tensor.dtype(), bools)?;
     let shape = tensor.shape();
     let (shape, strides) = match tensor.strides() {
         Some(strides) => layout(name, shape.iter().copied(), strides.iter().copied(), 1)?,
@@ -142,7 +144,10 @@ pub(crate) fn dense_strides(shape: &[usize]) -> Dims {
     strides
 }
 
-fn data_type(name: &str, given: DLDataType) -> PyResult<DataType> {
+fn data_type(name: &str, given: DLDataType, bools: Bools) -> PyResult<DataType> {
+    if bools == Bools::AreBytes && given.code == DLDataTypeCode::BOOL && given.bits == 8 {
+        return Ok(DataType::U8);
+    }
     let found = TYPES
         .iter()
         .find(|(_, code, bits)| given.lanes == 1 && given.code == *code && given.bits == *bits);

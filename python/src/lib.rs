@@ -5,6 +5,7 @@
 //! primitive of an earlier call or creates one (`plan`), and executes it without the interpreter's
 //! lock. The Rust API of libnorm (`norm-rs`) is the only way to the library.
 
+mod attention;
 mod call;
 mod dlpack;
 mod elementwise;
@@ -17,6 +18,7 @@ mod numpy_array;
 mod options;
 mod output;
 mod plan;
+mod plan_attention;
 mod plan_elementwise;
 mod quantized;
 mod residual;
@@ -24,12 +26,15 @@ mod rope;
 mod settings;
 mod softmax;
 mod tensor;
+mod windows;
 
 /// The native part of libnorm.
 #[pyo3::pymodule(gil_used = false)]
 mod _libnorm {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::attention::{attention, attention_backward};
     #[pymodule_export]
     use crate::elementwise::{binary, eltwise, eltwise_backward};
     #[pymodule_export]
@@ -59,6 +64,9 @@ mod _libnorm {
 
     #[pymodule_export]
     use crate::softmax::{log_softmax, log_softmax_backward, softmax, softmax_backward};
+
+    #[pymodule_export]
+    use crate::windows::adaptive_window;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

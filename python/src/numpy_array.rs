@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use pyo3::{PyTypeInfo, ffi};
 
-use crate::tensor::{Library, Tensor, check_alignment, layout, wrong_type};
+use crate::tensor::{Bools, Library, Tensor, check_alignment, layout, wrong_type};
 
 /// Element types that arrays can have.
 const TYPES: &[DataType] = &[
@@ -70,11 +70,12 @@ fn fields<'a>(array: &'a Bound<'_, PyAny>) -> &'a PyArrayObject_fields {
 pub(crate) fn read<'a, 'py>(
     name: &'static str,
     object: &'a Bound<'py, PyAny>,
+    bools: Bools,
 ) -> PyResult<Tensor<'a, 'py>> {
     let py = object.py();
     reject_masked(name, object)?;
     let fields = fields(object);
-    let data_type = data_type(name, object, fields.descr)?;
+    let data_type = data_type(name, object, fields.descr, bools)?;
     let ndims = usize::try_from(fields.nd).unwrap_or(0);
     let (shape, strides): (&[isize], &[isize]) = match ndims {
         0 => (&[], &[]),
@@ -117,6 +118,7 @@ fn data_type(
     name: &str,
     object: &Bound<'_, PyAny>,
     descr: *mut PyArray_Descr,
+    bools: Bools,
 ) -> PyResult<DataType> {
     // SAFETY: the descriptor is the array's.
     let descr = unsafe { &(*descr).fields };
@@ -128,6 +130,7 @@ fn data_type(
         n if n == NPY_TYPES::NPY_LONG as c_int => Some(DataType::S64),
         n if n == NPY_TYPES::NPY_BYTE as c_int => Some(DataType::S8),
         n if n == NPY_TYPES::NPY_UBYTE as c_int => Some(DataType::U8),
+        n if n == NPY_TYPES::NPY_BOOL as c_int && bools == Bools::AreBytes => Some(DataType::U8),
         n if n >= FIRST_OF_OTHERS => of_ml_dtypes(object, n)?,
         _ => None,
     };

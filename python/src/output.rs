@@ -20,7 +20,7 @@ use pyo3::types::{PyModule, PyType};
 
 use crate::dlpack::{dense_strides, dlpack_type};
 use crate::numpy_array;
-use crate::tensor::{Library, Tensor};
+use crate::tensor::{Bools, Library, Tensor};
 
 /// A result and where it goes.
 pub(crate) enum Output<'py> {
@@ -50,7 +50,7 @@ pub(crate) fn allocate<'a, 'py>(
     let (data, output) = match like.library {
         Library::Numpy => {
             let array = numpy_array::allocate(like, data_type, shape)?;
-            (numpy_array::read(name, &array)?.data, Output::Array(array))
+            (numpy_array::read(name, &array, Bools::AreRefused)?.data, Output::Array(array))
         }
         Library::Dlpack => {
             let buffer = Buffer::new(data_type, shape)?;

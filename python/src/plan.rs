@@ -16,12 +16,14 @@ use norm_rs::layer_normalization::{Backward, Flags, Forward};
 use norm_rs::memory_desc::MAX_NDIMS;
 use norm_rs::primitive::{Arg, Args, Primitive, PropKind};
 use norm_rs::rope::{self, Pairing};
+use norm_rs::sdpa;
 use norm_rs::softmax::{self, Algorithm};
 use norm_rs::{
     Attr, DataType, DynamicScale, Engine, Memory, MemoryDesc, ResidualRounding, Result, Stream,
 };
 
 use crate::options::Options;
+pub(crate) use crate::plan_attention::Attention;
 use crate::plan_elementwise::Elementwise;
 pub(crate) use crate::plan_elementwise::Gated;
 
@@ -31,9 +33,9 @@ pub(crate) use crate::plan_elementwise::Gated;
 /// at a time.
 const CACHED: usize = 32;
 
-/// The most arguments, those of a gradient: src, diff_dst, diff_src, mean, variance, scale, shift, diff_scale,
-/// diff_shift, diff_residual_dst, gate, diff_gate.
-const MAX_OPERANDS: usize = 12;
+/// The most arguments, those of the gradient of attention: three tensors and their gradients, dst and its gradient,
+/// log-sum-exp, mask, sinks and their gradient, slopes, two kinds of lengths.
+const MAX_OPERANDS: usize = 15;
 
 /// Sizes or strides.
 pub(crate) type Strides = ArrayVec<usize, MAX_NDIMS>;
@@ -83,6 +85,7 @@ pub(crate) enum Operation {
     },
     Binary(Binary),
     Gated(Gated),
+    Attention(Attention),
 }
 
 /// What a primitive computes: the key of the cache.
@@ -182,6 +185,8 @@ enum Computation {
     Rope(rope::Forward),
     RopeBackward(rope::Backward),
     Elementwise(Elementwise),
+    Attention(sdpa::Forward),
+    AttentionBackward(sdpa::Backward),
 }
 
 impl Computation {
@@ -206,6 +211,12 @@ impl Computation {
             }
             Operation::Gated(gated) => {
                 Elementwise::gated(engine, problem, &gated).map(Self::Elementwise)
+            }
+            Operation::Attention(attention) if problem.prop_kind == PropKind::Backward => {
+                attention.backward(engine, problem).map(Self::AttentionBackward)
+            }
+            Operation::Attention(attention) => {
+                attention.forward(engine, problem).map(Self::Attention)
             }
         }
     }
@@ -331,6 +342,8 @@ impl Computation {
             Self::Rope(forward) => forward.primitive(),
             Self::RopeBackward(backward) => backward.primitive(),
             Self::Elementwise(elementwise) => elementwise.primitive(),
+            Self::Attention(forward) => forward.primitive(),
+            Self::AttentionBackward(backward) => backward.primitive(),
         }
     }
 }

@@ -29,6 +29,13 @@ pub(crate) enum Library {
     Dlpack,
 }
 
+/// What elements of bool are; no operation but a mask has them.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Bools {
+    AreRefused,
+    AreBytes,
+}
+
 /// An argument of a call.
 pub(crate) struct Tensor<'a, 'py> {
     /// The name of the parameter, for messages.
@@ -49,9 +56,18 @@ impl<'a, 'py> Tensor<'a, 'py> {
     /// The view of an array.
     pub(crate) fn read(name: &'static str, object: &'a Bound<'py, PyAny>) -> PyResult<Self> {
         if numpy_array::is_array(object) {
-            numpy_array::read(name, object)
+            numpy_array::read(name, object, Bools::AreRefused)
         } else {
-            dlpack::read(name, object)
+            dlpack::read(name, object, Bools::AreRefused)
+        }
+    }
+
+    /// As [`read`](Self::read), for a mask: elements of bool are bytes of 0 and 1.
+    pub(crate) fn read_mask(name: &'static str, object: &'a Bound<'py, PyAny>) -> PyResult<Self> {
+        if numpy_array::is_array(object) {
+            numpy_array::read(name, object, Bools::AreBytes)
+        } else {
+            dlpack::read(name, object, Bools::AreBytes)
         }
     }
 

@@ -67,9 +67,11 @@ def test_what_is_told():
     assert told[1][0].split(":")[:2] == ["simd", libnorm.get_cpu_isa()] and told[1][1] == 1
 
 
-def test_the_lock_is_released():
-    x = np.ones((2048, 4096), np.float32)
-    out = np.empty_like(x)
+@pytest.mark.parametrize("function", [libnorm.layer_norm, libnorm.attention])
+def test_the_lock_is_released(function):
+    shape = (2048, 4096) if function is libnorm.layer_norm else (1, 4, 128, 64)
+    inputs = [np.ones(shape, np.float32)] * (1 if function is libnorm.layer_norm else 3)
+    out = np.empty(shape, np.float32)
     interval = sys.getswitchinterval()
 
     def goes_on_during_a_call():
@@ -77,7 +79,7 @@ def test_the_lock_is_released():
 
         def work():
             started.set()
-            libnorm.layer_norm(x, out=out)
+            function(*inputs, out=out)
             finished.append(True)
 
         thread = threading.Thread(target=work)

@@ -17,6 +17,7 @@ pub(crate) use normalization::{Backward, Forward};
 pub(crate) use softmax::{Direction as SoftmaxDirection, run as softmax};
 pub use statistics::Statistics;
 pub use stream_scope::on_stream;
+pub(crate) use stream_scope::with_current;
 pub(crate) use view::{Input, Output, Pair, rows};
 #[cfg(any(feature = "ndarray", feature = "candle"))]
 pub(crate) use view::{RANK, Shape, Tensor};

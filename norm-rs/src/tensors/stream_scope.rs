@@ -35,7 +35,7 @@ pub fn on_stream<R>(stream: &Stream<'_>, f: impl FnOnce() -> R) -> R {
 }
 
 /// Calls `f` with the thread's stream, or with `own` outside of `on_stream`.
-pub(super) fn with_current<R>(own: &Stream<'_>, f: impl FnOnce(&Stream<'_>) -> R) -> R {
+pub(crate) fn with_current<R>(own: &Stream<'_>, f: impl FnOnce(&Stream<'_>) -> R) -> R {
     match CURRENT.get() {
         // SAFETY: `on_stream` borrows the stream until it has taken the pointer out again, and the
         // pointer does not leave the thread.

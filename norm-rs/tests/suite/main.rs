@@ -2,6 +2,7 @@
 
 mod arguments;
 mod around;
+mod attention;
 mod attributes;
 mod backward;
 mod concurrency;
@@ -16,7 +17,10 @@ mod oracle;
 mod raw;
 mod reorder;
 mod rope;
+mod sdpa;
+mod sdpa_slices;
 mod shapes;
 mod slices;
 mod softmax;
 mod together;
+mod windows;

@@ -1,4 +1,4 @@
-"""Layer, RMS and group normalization, rope, softmax and activations on the CPU: fast, and the same bits everywhere.
+"""Normalization, attention, rope, softmax and activations on the CPU: fast, and the same bits everywhere.
 
 Arrays are NumPy's (also with the types of ml_dtypes) and those of any library that supports DLPack, such as
 PyTorch and JAX. None is copied. A result is written to `out` or is a new array of the library of `src`.
@@ -12,10 +12,13 @@ Calls release the interpreter's lock while they compute. Do not change an array 
 
 from ._libnorm import (
     __version__,
+    adaptive_window,
     add_layer_norm,
     add_layer_norm_training,
     add_rms_norm,
     add_rms_norm_training,
+    attention,
+    attention_backward,
     binary,
     eltwise,
     eltwise_backward,
@@ -50,10 +53,13 @@ from ._libnorm import (
 
 __all__ = [
     "__version__",
+    "adaptive_window",
     "add_layer_norm",
     "add_layer_norm_training",
     "add_rms_norm",
     "add_rms_norm_training",
+    "attention",
+    "attention_backward",
     "binary",
     "eltwise",
     "eltwise_backward",

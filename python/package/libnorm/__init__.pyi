@@ -36,6 +36,9 @@ _Function = Literal[
     "tanh",
 ]
 
+# Which keys count in the width, and the width.
+_Window = tuple[Literal["with_self", "before_self"], int]
+
 class _Options(TypedDict, total=False):
     """What all normalizations of rows take as keywords; partial is of RMS normalization."""
 
@@ -256,6 +259,55 @@ def rope_frequencies(
     scaling: Literal["none", "linear", "ntk", "dynamic_ntk", "yarn", "llama3", "longrope"] = "none",
     parameters: Sequence[float] = (),
 ) -> tuple[list[float], float]: ...
+def attention(
+    q: _Array,
+    k: SupportsDLPack,
+    v: SupportsDLPack,
+    *,
+    causal: Literal["top_left", "bottom_right"] | bool | None = None,
+    window: _Window | None = None,
+    scale: float | None = None,
+    soft_cap: float | None = None,
+    sinks: SupportsDLPack | None = None,
+    alibi_slopes: SupportsDLPack | None = None,
+    mask: SupportsDLPack | None = None,
+    query_lengths: SupportsDLPack | None = None,
+    key_lengths: SupportsDLPack | None = None,
+    page_table: SupportsDLPack | None = None,
+    return_lse: bool = False,
+    return_entropy: bool = False,
+    out: _Array | None = None,
+) -> Any: ...
+def attention_backward(
+    diff_dst: SupportsDLPack,
+    q: _Array,
+    k: SupportsDLPack,
+    v: SupportsDLPack,
+    dst: SupportsDLPack,
+    lse: SupportsDLPack,
+    *,
+    causal: Literal["top_left", "bottom_right"] | bool | None = None,
+    window: _Window | None = None,
+    scale: float | None = None,
+    soft_cap: float | None = None,
+    sinks: SupportsDLPack | None = None,
+    alibi_slopes: SupportsDLPack | None = None,
+    mask: SupportsDLPack | None = None,
+    query_lengths: SupportsDLPack | None = None,
+    key_lengths: SupportsDLPack | None = None,
+) -> tuple[_Array, ...]: ...
+def adaptive_window(
+    strategy: Literal["fixed", "length", "entropy", "entropy_over_4", "perplexity"],
+    length: int,
+    min_window: int = 512,
+    max_window: int = 4096,
+    *,
+    measured: float | None = None,
+    vocabulary: int = 0,
+    previous: int | None = None,
+    smoothing: float = 1.0,
+    max_step: int | None = None,
+) -> int: ...
 def softmax(
     src: _Array, axis: int = -1, *, inf_as_zero: bool = False, out: _Array | None = None
 ) -> _Array: ...

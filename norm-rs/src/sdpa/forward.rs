@@ -1,0 +1,178 @@
+//! Attention forward.
+
+use std::fmt;
+use std::ptr;
+
+use norm_sys as sys;
+
+use super::{Causal, Common, Window, args, builder, primitive};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::handle::Handle;
+use crate::memory::{Access, Memory};
+use crate::memory_desc::MemoryDesc;
+use crate::primitive::{Arg, Args, Call, Primitive};
+use crate::stream::Stream;
+
+/// Builds a [`Forward`]; see [`Forward::inference`] and [`Forward::training`].
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct ForwardBuilder<'b> {
+    pub(super) common: Common<'b>,
+    prop_kind: sys::norm_prop_kind_t,
+    page_table: Option<&'b MemoryDesc>,
+}
+
+builder!(ForwardBuilder);
+
+impl<'b> ForwardBuilder<'b> {
+    /// Keys and values are in pages: keys are `N x G x D x P` and values `N x G x P x E`, and key `j` of sequence `b` is
+    /// key `j % P` of page `table[b, j/P]`. The table is dense s32, `B x pages`. Default: they are not.
+    pub fn page_table(self, desc: &'b MemoryDesc) -> Self {
+        Self { page_table: Some(desc), ..self }
+    }
+
+    /// The mean over the queries of the entropy of their weights, in nats, for each sequence and head, is a result, too.
+    pub fn entropy(mut self) -> Self {
+        self.common.flags |= sys::norm_sdpa_entropy;
+        self
+    }
+
+    /// Validates the problem and chooses the implementation.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if dimensions do not fit or a number is out of
+    /// its range, [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for types that the operation does not
+    /// support.
+    pub fn build(self) -> Result<Forward> {
+        let Self { common, prop_kind, page_table } = self;
+        let dst = common.resolved_dst()?;
+        let (window_kind, window) = common.window.to_c()?;
+        let (mask, mask_type) = common.mask_to_c();
+        // SAFETY: all objects are valid, and NULL where it is allowed; on success a primitive descriptor that the caller
+        // owns is stored.
+        let desc = unsafe {
+            Handle::create(|out| {
+                sys::norm_sdpa_forward_primitive_desc_create(
+                    out,
+                    common.engine.as_ptr(),
+                    prop_kind,
+                    common.query.as_ptr(),
+                    common.key.as_ptr(),
+                    common.value.as_ptr(),
+                    dst.as_ptr(),
+                    mask,
+                    page_table.map_or(ptr::null(), MemoryDesc::as_ptr),
+                    mask_type,
+                    window_kind,
+                    window,
+                    common.resolved_scale(),
+                    common.soft_cap,
+                    common.flags,
+                    ptr::null(),
+                )
+            })
+        }?;
+        Ok(Forward { primitive: Primitive::new(&desc)? })
+    }
+}
+
+/// Attention. Threads can share it and execute it at the same time. One primitive serves every step of a decode: keys and
+/// values have the size of the cache, and the lengths say how much of it there is.
+///
+/// ```
+/// use norm_rs::sdpa::{Causal, Forward, ForwardArgs};
+/// use norm_rs::{DataType, Engine, Memory, MemoryDesc, Stream, Tag};
+///
+/// let engine = Engine::cpu()?;
+/// // 1 sequence, 1 head, 2 queries and 2 keys of 1 element; values of 2.
+/// let query = MemoryDesc::dense(&[1, 1, 2, 1], DataType::F32)?;
+/// let key = MemoryDesc::with_tag(&[1, 1, 1, 2], DataType::F32, Tag::Abdc)?;
+/// let value = MemoryDesc::dense(&[1, 1, 2, 2], DataType::F32)?;
+/// let builder = Forward::inference(&engine, &query, &key, &value);
+/// let attention = builder.causal(Causal::TopLeft).build()?;
+///
+/// let queries = Memory::from_slice(&engine, &query, &[1.0f32, 1.0])?;
+/// let keys = Memory::from_slice(&engine, &key, &[5.0f32, 5.0])?;
+/// let values = Memory::from_slice(&engine, &value, &[1.0f32, 2.0, 3.0, 6.0])?;
+/// let mut dst = Memory::new(&engine, &value)?;
+/// let args = ForwardArgs::new(&queries, &keys, &values, &mut dst);
+/// attention.execute(&Stream::new(&engine)?, args)?;
+/// // The first query sees its own key alone, the second two of the same score.
+/// assert_eq!(dst.as_slice::<f32>()?, [1.0, 2.0, 2.0, 4.0]);
+/// # Ok::<(), norm_rs::Error>(())
+/// ```
+pub struct Forward {
+    primitive: Primitive,
+}
+
+primitive!(Forward, ForwardArgs, "Forward");
+
+impl Forward {
+    /// Attention of queries to keys and values.
+    pub fn inference<'b>(
+        engine: &'b Engine,
+        query: &'b MemoryDesc,
+        key: &'b MemoryDesc,
+        value: &'b MemoryDesc,
+    ) -> ForwardBuilder<'b> {
+        let common = Common::new(engine, query, key, value);
+        ForwardBuilder { common, prop_kind: sys::norm_forward_inference, page_table: None }
+    }
+
+    /// The same with the logarithms of the sums as a result, which [`Backward`](super::Backward) needs.
+    pub fn training<'b>(
+        engine: &'b Engine,
+        query: &'b MemoryDesc,
+        key: &'b MemoryDesc,
+        value: &'b MemoryDesc,
+    ) -> ForwardBuilder<'b> {
+        let prop_kind = sys::norm_forward_training;
+        ForwardBuilder { prop_kind, ..Self::inference(engine, query, key, value) }
+    }
+}
+
+/// The memories of one forward execution.
+#[derive(Debug)]
+#[must_use]
+pub struct ForwardArgs<'x>(pub(super) Args<'x>);
+
+args!(ForwardArgs);
+
+impl<'x> ForwardArgs<'x> {
+    /// From queries, keys and values to `dst`.
+    pub fn new<A: Access, B: Access, C: Access>(
+        queries: &'x Memory<'_, A>,
+        keys: &'x Memory<'_, B>,
+        values: &'x Memory<'_, C>,
+        dst: &'x mut Memory<'_>,
+    ) -> Self {
+        let args = Args::new().input(Arg::Queries, queries).output(Arg::Dst, dst);
+        Self(args.input(Arg::Keys, keys).input(Arg::Values, values))
+    }
+
+    /// The queries are overwritten with `dst`; their types and layouts must be the same.
+    pub fn in_place<B: Access, C: Access>(
+        queries_dst: &'x mut Memory<'_>,
+        keys: &'x Memory<'_, B>,
+        values: &'x Memory<'_, C>,
+    ) -> Self {
+        let args = Args::new().in_place(Arg::Queries, Arg::Dst, queries_dst);
+        Self(args.input(Arg::Keys, keys).input(Arg::Values, values))
+    }
+
+    /// The pages of each sequence.
+    pub fn page_table<A: Access>(self, table: &'x Memory<'_, A>) -> Self {
+        Self(self.0.input(Arg::PageTable, table))
+    }
+
+    /// The logarithms of the sums of `exp(score)`, -Inf where there is none, with [`Forward::training`].
+    pub fn log_sum_exp(self, log_sum_exp: &'x mut Memory<'_>) -> Self {
+        Self(self.0.output(Arg::Workspace, log_sum_exp))
+    }
+
+    /// The mean entropy of the weights, with [`ForwardBuilder::entropy`].
+    pub fn entropy(self, entropy: &'x mut Memory<'_>) -> Self {
+        Self(self.0.output(Arg::Entropy, entropy))
+    }
+}

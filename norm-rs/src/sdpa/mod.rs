@@ -1,0 +1,305 @@
+//! Scaled dot-product attention, forward ([`Forward`]) and backward ([`Backward`]), of slices in one call
+//! ([`attention()`]), and the width of its windows ([`adaptive_window`]).
+//!
+//! ```text
+//! dst = softmax(mask(scale * Q K^T)) V
+//! ```
+//!
+//! in tiles, without a tensor of queries x keys. The order of a score's steps: times the scale, a soft cap, ALiBi, a mask
+//! that is added. `norm_sdpa.h` has the formulas.
+//!
+//! | tensor | dimensions | element type |
+//! |---|---|---|
+//! | queries | `B x H x S x D`: sequences, heads, queries, elements of a head | f32, bf16, f16 |
+//! | keys | `B x G x D x T`: `G` divides `H`, and head `h` uses keys `h/(H/G)` | that of queries |
+//! | values | `B x G x T x E` | that of queries |
+//! | dst | `B x H x S x E` | f32, bf16, f16 |
+//! | mask | `B x H x S x T`, 1 where it is shared | f32, bf16, f16: added; u8: 0 hides a key |
+//! | page table | `B x pages` | s32 |
+//! | log-sum-exp | `B x H x S x 1` | f32 |
+//! | entropy | `B x H` | f32 |
+//! | sinks, ALiBi slopes | `H` | f32 |
+//! | lengths of queries and keys | `B` | s32 |
+//!
+//! Slices have keys of `B x G x T x D`. Any of the large tensors has any strides. The usual cache, `B x G x T x D` in memory, is keys with
+//! [`Tag::Abdc`], or a descriptor of it with axes 2 and 3 exchanged
+//! ([`MemoryDesc::permute_axes`]).
+//!
+//! The bits of a row of dst depend on its query and the keys and values that it sees: a token that is decoded alone has
+//! the bits that it has in a prefill.
+
+mod adaptive;
+mod backward;
+mod forward;
+mod slices;
+
+pub use adaptive::{Previous, Strategy, adaptive_window};
+pub use backward::{Backward, BackwardArgs, BackwardBuilder};
+pub use forward::{Forward, ForwardArgs, ForwardBuilder};
+pub use slices::{
+    Gradients, Heads, Mask, Options, Results, attention, attention_backward, attention_training,
+};
+
+use std::ptr;
+
+use norm_sys as sys;
+
+use crate::data_type::DataType;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::memory_desc::MemoryDesc;
+use crate::tag::Tag;
+
+/// Which keys a query sees by its position.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Causal {
+    /// All.
+    #[default]
+    No,
+    /// Query `i` sees the keys `0` to `i`.
+    TopLeft,
+    /// The last query sees the last key: query `i` sees the keys to `i + (keys - queries)`, by the lengths of its
+    /// sequence. This is the one of a decode.
+    BottomRight,
+}
+
+/// How many keys before its own a query sees; a window implies a causal mask. Models count in both ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Window {
+    /// All.
+    #[default]
+    None,
+    /// As many keys with its own; 1 or more.
+    WithSelf(usize),
+    /// As many keys before its own.
+    BeforeSelf(usize),
+}
+
+impl Window {
+    fn to_c(self) -> Result<(sys::norm_attn_window_t, sys::norm_dim_t)> {
+        let (kind, window) = match self {
+            Self::None => (sys::norm_window_none, 0),
+            Self::WithSelf(window) => (sys::norm_window_with_self, window),
+            Self::BeforeSelf(window) => (sys::norm_window_before_self, window),
+        };
+        Ok((kind, dim("window", window)?))
+    }
+}
+
+/// A size for C.
+fn dim(name: &'static str, value: usize) -> Result<sys::norm_dim_t> {
+    let too_large = |_| Error::invalid(name, format_args!("is {value}: too large"));
+    sys::norm_dim_t::try_from(value).map_err(too_large)
+}
+
+/// What both directions have.
+#[derive(Clone, Copy, Debug)]
+struct Common<'b> {
+    engine: &'b Engine,
+    query: &'b MemoryDesc,
+    key: &'b MemoryDesc,
+    value: &'b MemoryDesc,
+    dst: Option<&'b MemoryDesc>,
+    mask: Option<&'b MemoryDesc>,
+    causal: Causal,
+    window: Window,
+    scale: Option<f32>,
+    soft_cap: f32,
+    flags: u32,
+}
+
+impl<'b> Common<'b> {
+    fn new(
+        engine: &'b Engine,
+        query: &'b MemoryDesc,
+        key: &'b MemoryDesc,
+        value: &'b MemoryDesc,
+    ) -> Self {
+        let (causal, window) = (Causal::No, Window::None);
+        let (dst, mask, scale) = (None, None, None);
+        Self {
+            engine,
+            query,
+            key,
+            value,
+            dst,
+            mask,
+            causal,
+            window,
+            scale,
+            soft_cap: 0.0,
+            flags: 0,
+        }
+    }
+
+    /// The dst that was asked for, or one with the layout of queries.
+    fn resolved_dst(&self) -> Result<MemoryDesc> {
+        if let Some(dst) = self.dst {
+            return Ok(dst.clone());
+        }
+        let mut dims = self.query.dims().to_vec();
+        if let (Some(last), Some(size)) = (dims.last_mut(), self.value.dims().last()) {
+            *last = *size;
+        }
+        let data_type = self.query.data_type().unwrap_or(DataType::F32);
+        MemoryDesc::with_tag(&dims, data_type, Tag::Any)
+    }
+
+    /// The scale that was asked for, or `1/sqrt(D)`.
+    fn resolved_scale(&self) -> f32 {
+        let usual = || {
+            let size = self.query.dims().last().map_or(1, |size| *size);
+            (1.0 / (size.max(1) as f64).sqrt()) as f32
+        };
+        self.scale.unwrap_or_else(usual)
+    }
+
+    fn mask_to_c(&self) -> (sys::const_norm_memory_desc_t, sys::norm_attn_mask_type_t) {
+        let kind = match (self.causal, self.mask) {
+            (Causal::No, None) => sys::norm_attn_mask_undef,
+            (Causal::No, Some(_)) => sys::norm_attn_mask_buffer,
+            (Causal::TopLeft, _) => sys::norm_attn_mask_top_left,
+            (Causal::BottomRight, _) => sys::norm_attn_mask_bottom_right,
+        };
+        (self.mask.map_or(ptr::null(), MemoryDesc::as_ptr), kind)
+    }
+}
+
+macro_rules! builder {
+    ($name:ident) => {
+        impl<'b> $name<'b> {
+            /// The result's descriptor, `B x H x S x E`. Default: type and layout of queries.
+            pub fn dst(mut self, desc: &'b MemoryDesc) -> Self {
+                self.common.dst = Some(desc);
+                self
+            }
+
+            /// A causal mask. Default: none.
+            pub fn causal(mut self, causal: Causal) -> Self {
+                self.common.causal = causal;
+                self
+            }
+
+            /// A mask with this descriptor, besides a causal one. Default: none.
+            pub fn mask(mut self, desc: &'b MemoryDesc) -> Self {
+                self.common.mask = Some(desc);
+                self
+            }
+
+            /// A sliding window. Default: none.
+            pub fn window(mut self, window: Window) -> Self {
+                self.common.window = window;
+                self
+            }
+
+            /// The factor of the products; finite. Default: `1/sqrt(D)`.
+            pub fn scale(mut self, scale: f32) -> Self {
+                self.common.scale = Some(scale);
+                self
+            }
+
+            /// Scores become `cap * tanh(score / cap)`; above 0. Default: they do not.
+            pub fn soft_cap(mut self, cap: f32) -> Self {
+                self.common.soft_cap = cap;
+                self
+            }
+
+            /// Each head has one more key, with a score of its own and values of 0.
+            pub fn sinks(mut self) -> Self {
+                self.common.flags |= sys::norm_sdpa_sinks;
+                self
+            }
+
+            /// `slope * (key - position)` is added to each score.
+            pub fn alibi(mut self) -> Self {
+                self.common.flags |= sys::norm_sdpa_alibi;
+                self
+            }
+
+            /// Each sequence has its own number of queries, given at each execution.
+            pub fn query_lengths(mut self) -> Self {
+                self.common.flags |= sys::norm_sdpa_query_lengths;
+                self
+            }
+
+            /// Each sequence has its own number of keys, given at each execution.
+            pub fn key_lengths(mut self) -> Self {
+                self.common.flags |= sys::norm_sdpa_key_lengths;
+                self
+            }
+        }
+    };
+}
+use builder;
+
+macro_rules! args {
+    ($name:ident) => {
+        impl<'x> $name<'x> {
+            /// The mask.
+            pub fn mask<A: Access>(self, mask: &'x Memory<'_, A>) -> Self {
+                Self(self.0.input(Arg::AttnMask, mask))
+            }
+
+            /// The scores of the sinks.
+            pub fn sinks<A: Access>(self, sinks: &'x Memory<'_, A>) -> Self {
+                Self(self.0.input(Arg::Sinks, sinks))
+            }
+
+            /// The slopes of ALiBi.
+            pub fn alibi_slopes<A: Access>(self, slopes: &'x Memory<'_, A>) -> Self {
+                Self(self.0.input(Arg::AlibiSlopes, slopes))
+            }
+
+            /// The queries of each sequence, from 0 to `S`.
+            pub fn query_lengths<A: Access>(self, lengths: &'x Memory<'_, A>) -> Self {
+                Self(self.0.input(Arg::QueryLengths, lengths))
+            }
+
+            /// The keys of each sequence, from 0 to `T`.
+            pub fn key_lengths<A: Access>(self, lengths: &'x Memory<'_, A>) -> Self {
+                Self(self.0.input(Arg::KeyLengths, lengths))
+            }
+        }
+    };
+}
+use args;
+
+macro_rules! primitive {
+    ($name:ident, $args:ident, $text:literal) => {
+        impl $name {
+            /// Computes the result, which is complete on return.
+            ///
+            /// # Errors
+            /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it is missing,
+            /// not used, has another descriptor than the primitive's, or a length or a page is out of range. On failure
+            /// nothing is written.
+            ///
+            /// # Panics
+            /// As [`Primitive::execute`].
+            pub fn execute(&self, stream: &Stream<'_>, args: $args<'_>) -> Result<()> {
+                self.primitive.execute(stream, args.0)
+            }
+
+            /// This primitive with arguments, for [`Stream::execute_many`].
+            ///
+            /// # Errors
+            /// As [`execute`](Self::execute).
+            pub fn with<'x>(&'x self, args: $args<'x>) -> Result<Call<'x>> {
+                self.primitive.with(args.0)
+            }
+
+            /// The primitive: descriptors of the arguments, name of the implementation.
+            pub fn primitive(&self) -> &Primitive {
+                &self.primitive
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let implementation = self.primitive.implementation();
+                f.debug_struct($text).field("implementation", &implementation).finish()
+            }
+        }
+    };
+}
+use primitive;

@@ -1,0 +1,370 @@
+//! Attention of slices in one call.
+
+use std::fmt;
+
+use norm_sys as sys;
+
+use super::backward::{Backward, BackwardArgs};
+use super::forward::{Forward, ForwardArgs};
+use super::{Causal, Window};
+use crate::data_type::{Element, Parameter};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::memory::{Memory, ReadOnly};
+use crate::memory_desc::MemoryDesc;
+use crate::primitive::Arg;
+use crate::stream::Stream;
+use crate::tensors::with_current;
+
+/// A slice with dimensions, and strides if it is not dense: of queries, keys, values and results sequences x heads x tokens
+/// x elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Heads<S> {
+    slice: S,
+    dims: [usize; 4],
+    strides: Option<[usize; 4]>,
+}
+
+impl<S> Heads<S> {
+    /// Dense: the last dimension is contiguous, and so on.
+    pub fn new(slice: S, dims: [usize; 4]) -> Self {
+        Self { slice, dims, strides: None }
+    }
+
+    /// With strides, in elements, such as those of tokens outside of heads.
+    pub fn with_strides(slice: S, dims: [usize; 4], strides: [usize; 4]) -> Self {
+        Self { slice, dims, strides: Some(strides) }
+    }
+
+    /// The descriptor, if a slice of `len` elements is large enough. The library has the last two dimensions of keys
+    /// exchanged.
+    fn desc<T: Element>(&self, name: &'static str, len: usize) -> Result<MemoryDesc> {
+        let desc = match &self.strides {
+            None => MemoryDesc::dense(&self.dims, T::DATA_TYPE),
+            Some(strides) => MemoryDesc::with_strides(&self.dims, T::DATA_TYPE, strides),
+        }?;
+        let needed = desc.size() / size_of::<T>();
+        if len < needed {
+            let dims = self.dims;
+            return Err(Error::invalid(
+                name,
+                format_args!("has {len} elements; its dimensions {dims:?} need {needed}"),
+            ));
+        }
+        if is_keys(name) { desc.permute_axes(&[0, 1, 3, 2]) } else { Ok(desc) }
+    }
+}
+
+fn is_keys(name: &str) -> bool {
+    matches!(name, "k" | "diff_k")
+}
+
+/// A tensor of a call.
+struct Given<M> {
+    desc: MemoryDesc,
+    memory: M,
+}
+
+fn input<'a, T: Element>(
+    engine: &Engine,
+    name: &'static str,
+    heads: &Heads<&'a [T]>,
+) -> Result<Given<Memory<'a, ReadOnly>>> {
+    let desc = heads.desc::<T>(name, heads.slice.len())?;
+    let memory = Memory::from_slice(engine, &desc, heads.slice)?;
+    Ok(Given { desc, memory })
+}
+
+fn output<'a, T: Element>(
+    engine: &Engine,
+    name: &'static str,
+    heads: Heads<&'a mut [T]>,
+) -> Result<Given<Memory<'a>>> {
+    let desc = heads.desc::<T>(name, heads.slice.len())?;
+    let memory = Memory::from_mut_slice(engine, &desc, heads.slice)?;
+    Ok(Given { desc, memory })
+}
+
+/// A mask in memory: sequences x heads x queries x keys, 1 where it is shared.
+#[derive(Clone, Copy, Debug)]
+pub enum Mask<'a> {
+    /// Is added to the scores.
+    Added(Heads<&'a [f32]>),
+    /// 0 hides a key.
+    Bytes(Heads<&'a [u8]>),
+}
+
+/// The options of [`attention`]. The default has none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// A causal mask.
+    pub causal: Causal,
+    /// A sliding window.
+    pub window: Window,
+    /// The factor of the products; `None` for `1/sqrt(D)`.
+    pub scale: Option<f32>,
+    /// Scores become `cap * tanh(score / cap)`.
+    pub soft_cap: Option<f32>,
+    /// The scores of sinks, one for each head.
+    pub sinks: Option<&'a [f32]>,
+    /// The slopes of ALiBi, one for each head.
+    pub alibi_slopes: Option<&'a [f32]>,
+    /// A mask in memory.
+    pub mask: Option<Mask<'a>>,
+    /// The queries of each sequence.
+    pub query_lengths: Option<&'a [i32]>,
+    /// The keys of each sequence.
+    pub key_lengths: Option<&'a [i32]>,
+}
+
+/// The memories of [`Options`].
+struct Optional<'a> {
+    mask: Option<Given<Memory<'a, ReadOnly>>>,
+    sinks: Option<Memory<'a, ReadOnly>>,
+    slopes: Option<Memory<'a, ReadOnly>>,
+    query_lengths: Option<Memory<'a, ReadOnly>>,
+    key_lengths: Option<Memory<'a, ReadOnly>>,
+}
+
+impl<'a> Options<'a> {
+    fn memories(&self, engine: &Engine, [batch, heads]: [usize; 2]) -> Result<Optional<'a>> {
+        Ok(Optional {
+            mask: match &self.mask {
+                None => None,
+                Some(Mask::Added(mask)) => Some(input(engine, "mask", mask)?),
+                Some(Mask::Bytes(mask)) => Some(input(engine, "mask", mask)?),
+            },
+            sinks: each(engine, "sinks", self.sinks, heads)?,
+            slopes: each(engine, "alibi_slopes", self.alibi_slopes, heads)?,
+            query_lengths: each(engine, "query_lengths", self.query_lengths, batch)?,
+            key_lengths: each(engine, "key_lengths", self.key_lengths, batch)?,
+        })
+    }
+}
+
+/// Memory over a slice of one element for each head or sequence.
+fn each<'a, T: Element>(
+    engine: &Engine,
+    name: &'static str,
+    slice: Option<&'a [T]>,
+    count: usize,
+) -> Result<Option<Memory<'a, ReadOnly>>> {
+    let Some(slice) = slice else { return Ok(None) };
+    expect_len(name, slice.len(), count)?;
+    let desc = MemoryDesc::dense(&[count], T::DATA_TYPE)?;
+    Memory::from_slice(engine, &desc, slice).map(Some)
+}
+
+fn expect_len(name: &'static str, len: usize, count: usize) -> Result<()> {
+    if len == count {
+        return Ok(());
+    }
+    Err(Error::invalid(name, format_args!("has {len} elements; pass {count}")))
+}
+
+/// The options of both builders.
+macro_rules! with_options {
+    ($builder:expr, $options:expr, $memories:expr) => {{
+        let mut builder = $builder.causal($options.causal).window($options.window);
+        builder.common.scale = $options.scale;
+        builder.common.soft_cap = $options.soft_cap.unwrap_or(0.0);
+        builder.common.mask = $memories.mask.as_ref().map(|mask| &mask.desc);
+        let flags = [
+            ($memories.sinks.is_some(), sys::norm_sdpa_sinks),
+            ($memories.slopes.is_some(), sys::norm_sdpa_alibi),
+            ($memories.query_lengths.is_some(), sys::norm_sdpa_query_lengths),
+            ($memories.key_lengths.is_some(), sys::norm_sdpa_key_lengths),
+        ];
+        for (is_set, flag) in flags {
+            builder.common.flags |= if is_set { flag } else { 0 };
+        }
+        builder
+    }};
+}
+
+/// The arguments of the options.
+macro_rules! with_memories {
+    ($args:expr, $memories:expr) => {{
+        let mut args = $args.0;
+        let Optional { mask, sinks, slopes, query_lengths, key_lengths } = $memories;
+        let mask = mask.as_ref().map(|mask| &mask.memory);
+        for (arg, memory) in [
+            (Arg::AttnMask, mask),
+            (Arg::Sinks, sinks.as_ref()),
+            (Arg::AlibiSlopes, slopes.as_ref()),
+            (Arg::QueryLengths, query_lengths.as_ref()),
+            (Arg::KeyLengths, key_lengths.as_ref()),
+        ] {
+            if let Some(memory) = memory {
+                args = args.input(arg, memory);
+            }
+        }
+        args
+    }};
+}
+
+/// Attention of queries `B x H x S x D` to keys `B x G x T x D` and values `B x G x T x E`; `dst` is `B x H x S x E`. `G`
+/// divides `H`, and head `h` uses keys `h/(H/G)`.
+///
+/// ```
+/// use norm_rs::sdpa::{Causal, Heads, Options, attention};
+/// // 1 sequence, 2 heads, which share one of keys; 2 tokens of 1 element.
+/// let (q, k, v) = ([1.0f32, 1.0, 1.0, 1.0], [5.0f32, 5.0], [2.0f32, 4.0]);
+/// let mut dst = [0.0f32; 4];
+/// let (many, one) = ([1, 2, 2, 1], [1, 1, 2, 1]);
+/// let options = Options { causal: Causal::TopLeft, ..Options::default() };
+/// let to = Heads::new(&mut dst[..], many);
+/// attention(Heads::new(&q, many), Heads::new(&k, one), Heads::new(&v, one), &options, to)?;
+/// // The first token sees itself alone.
+/// assert_eq!(dst, [2.0, 3.0, 2.0, 3.0]);
+/// # Ok::<(), norm_rs::Error>(())
+/// ```
+///
+/// Each call creates a primitive, which takes microseconds. [`Forward`] is for more than that: pages, entropy, one primitive
+/// for all steps of a decode.
+///
+/// # Errors
+/// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): dimensions that do not fit, a slice that is too
+/// short, a number out of its range.
+pub fn attention<T: Parameter, D: Parameter>(
+    q: Heads<&[T]>,
+    k: Heads<&[T]>,
+    v: Heads<&[T]>,
+    options: &Options<'_>,
+    dst: Heads<&mut [D]>,
+) -> Result<()> {
+    forward([q, k, v], options, dst, None)
+}
+
+/// [`attention`] that also writes the logarithms of the sums, `B x H x S`, for [`attention_backward`].
+///
+/// # Errors
+/// As [`attention`].
+pub fn attention_training<T: Parameter, D: Parameter>(
+    q: Heads<&[T]>,
+    k: Heads<&[T]>,
+    v: Heads<&[T]>,
+    options: &Options<'_>,
+    dst: Heads<&mut [D]>,
+    log_sum_exp: &mut [f32],
+) -> Result<()> {
+    forward([q, k, v], options, dst, Some(log_sum_exp))
+}
+
+fn forward<T: Parameter, D: Parameter>(
+    [q, k, v]: [Heads<&[T]>; 3],
+    options: &Options<'_>,
+    dst: Heads<&mut [D]>,
+    log_sum_exp: Option<&mut [f32]>,
+) -> Result<()> {
+    let engine = Engine::cpu()?;
+    let [batch, heads, queries, _] = q.dims;
+    let memories = options.memories(&engine, [batch, heads])?;
+    let (q, k, v) = (input(&engine, "q", &q)?, input(&engine, "k", &k)?, input(&engine, "v", &v)?);
+    let mut dst = output(&engine, "dst", dst)?;
+    let descs = (&q.desc, &k.desc, &v.desc);
+    let builder = match log_sum_exp {
+        Some(_) => Forward::training(&engine, descs.0, descs.1, descs.2),
+        None => Forward::inference(&engine, descs.0, descs.1, descs.2),
+    };
+    let builder = with_options!(builder, options, memories);
+    let primitive = builder.dst(&dst.desc).build()?;
+    let mut args = with_memories!(
+        ForwardArgs::new(&q.memory, &k.memory, &v.memory, &mut dst.memory),
+        &memories
+    );
+    let mut sums;
+    if let Some(slice) = log_sum_exp {
+        let dims = [batch, heads, queries, 1];
+        expect_len("log_sum_exp", slice.len(), dims.iter().product())?;
+        sums = output(&engine, "log_sum_exp", Heads::new(slice, dims))?;
+        args = args.output(Arg::Workspace, &mut sums.memory);
+    }
+    let stream = Stream::new(&engine)?;
+    with_current(&stream, |stream| primitive.execute(stream, ForwardArgs(args)))
+}
+
+/// What [`attention_backward`] takes from the forward pass.
+pub struct Results<'a, D> {
+    /// The result.
+    pub dst: Heads<&'a [D]>,
+    /// The logarithms of the sums.
+    pub log_sum_exp: &'a [f32],
+}
+
+impl<D> fmt::Debug for Results<'_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Results").field("dims", &self.dst.dims).finish_non_exhaustive()
+    }
+}
+
+/// The gradients of [`attention`], of queries, keys, values and, with sinks, of those.
+pub struct Gradients<'a, T> {
+    /// The dimensions of queries.
+    pub diff_q: Heads<&'a mut [T]>,
+    /// The dimensions of keys. Those of heads that share keys are added.
+    pub diff_k: Heads<&'a mut [T]>,
+    /// The dimensions of values.
+    pub diff_v: Heads<&'a mut [T]>,
+    /// One for each head, if the options have sinks.
+    pub diff_sinks: Option<&'a mut [f32]>,
+}
+
+impl<T> fmt::Debug for Gradients<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gradients").field("dims", &self.diff_q.dims).finish_non_exhaustive()
+    }
+}
+
+/// The gradients of [`attention`], with the options that it had.
+///
+/// # Errors
+/// As [`attention`].
+pub fn attention_backward<T: Parameter, D: Parameter>(
+    q: Heads<&[T]>,
+    k: Heads<&[T]>,
+    v: Heads<&[T]>,
+    options: &Options<'_>,
+    results: Results<'_, D>,
+    diff_dst: Heads<&[T]>,
+    gradients: Gradients<'_, T>,
+) -> Result<()> {
+    let engine = Engine::cpu()?;
+    let [batch, heads, queries, _] = q.dims;
+    let memories = options.memories(&engine, [batch, heads])?;
+    let sums = Heads::new(results.log_sum_exp, [batch, heads, queries, 1]);
+    let sums = input(&engine, "log_sum_exp", &sums)?;
+    let (q, k, v) = (input(&engine, "q", &q)?, input(&engine, "k", &k)?, input(&engine, "v", &v)?);
+    let dst = input(&engine, "dst", &results.dst)?;
+    let diff_dst = input(&engine, "diff_dst", &diff_dst)?;
+    let mut diff_q = output(&engine, "diff_q", gradients.diff_q)?;
+    let mut diff_k = output(&engine, "diff_k", gradients.diff_k)?;
+    let mut diff_v = output(&engine, "diff_v", gradients.diff_v)?;
+    let builder = Backward::new(&engine, &q.desc, &k.desc, &v.desc);
+    let builder = with_options!(builder, options, memories).dst(&dst.desc).diff_dst(&diff_dst.desc);
+    let primitive = builder.gradients(&diff_q.desc, &diff_k.desc, &diff_v.desc).build()?;
+    let mut args = with_memories!(
+        BackwardArgs::new(
+            (&q.memory, &k.memory, &v.memory),
+            (&dst.memory, &sums.memory),
+            &diff_dst.memory,
+            (&mut diff_q.memory, &mut diff_k.memory, &mut diff_v.memory),
+        ),
+        &memories
+    );
+    let mut diff_sinks;
+    match gradients.diff_sinks {
+        Some(slice) => {
+            expect_len("diff_sinks", slice.len(), heads)?;
+            let desc = MemoryDesc::dense(&[heads], f32::DATA_TYPE)?;
+            diff_sinks = Memory::from_mut_slice(&engine, &desc, slice)?;
+            args = args.output(Arg::DiffSinks, &mut diff_sinks);
+        }
+        None if options.sinks.is_some() => {
+            return Err(Error::invalid("diff_sinks", "is None, but the options have sinks"));
+        }
+        None => {}
+    }
+    let stream = Stream::new(&engine)?;
+    with_current(&stream, |stream| primitive.execute(stream, BackwardArgs(args)))
+}

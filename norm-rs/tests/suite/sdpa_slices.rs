@@ -1,0 +1,174 @@
+//! Attention of slices against f64 loops: options, strides, gradients; the bits of the objects; what is refused.
+
+use norm_rs::sdpa::{
+    Causal, Gradients, Heads, Mask, Options, Results, Window, attention, attention_backward,
+    attention_training,
+};
+use norm_rs::{ErrorKind, Result, bf16};
+
+use crate::attention::Case;
+use crate::data::{bits, f64s, numbers};
+
+const SIZES: [usize; 7] = [2, 4, 2, 5, 7, 8, 6];
+
+/// The dimensions of queries, keys, values and results.
+fn dims() -> [[usize; 4]; 4] {
+    let [batch, heads, groups, queries, keys, d, e] = SIZES;
+    [
+        [batch, heads, queries, d],
+        [batch, groups, keys, d],
+        [batch, groups, keys, e],
+        [batch, heads, queries, e],
+    ]
+}
+
+fn f32s(list: &[f64]) -> Vec<f32> {
+    list.iter().map(|x| *x as f32).collect()
+}
+
+#[track_caller]
+fn near(got: &[f32], want: &[f64], allowed: f64) {
+    assert_eq!(got.len(), want.len());
+    for (got, want) in got.iter().zip(want) {
+        let got = f64::from(*got);
+        assert!(got == *want || (got - want).abs() <= allowed, "{got}, not {want}");
+    }
+}
+
+/// A case with every option, and its masks.
+fn every_option() -> (Case, Vec<f32>) {
+    let [batch, heads, _, queries, keys, ..] = SIZES;
+    let mask: Vec<f32> = numbers(7, batch * heads * queries * keys, -1.0, 1.0);
+    let case = Case {
+        causal: Causal::BottomRight,
+        window: Window::BeforeSelf(4),
+        soft_cap: 0.75,
+        slopes: Some(vec![0.5, 0.25, 0.125, 0.0625]),
+        sinks: Some(vec![0.5, -0.25, 1.0, 0.0]),
+        mask: Some(f64s(&mask)),
+        query_lengths: Some(vec![5, 3]),
+        key_lengths: Some(vec![7, 4]),
+        ..Case::new(SIZES)
+    };
+    (case, mask)
+}
+
+#[test]
+fn slices_match_the_formulas() -> Result<()> {
+    let (case, mask) = every_option();
+    let [of_q, of_k, of_v, of_dst] = dims();
+    let [slopes, sinks] = [&case.slopes, &case.sinks].map(|list| f32s(list.as_ref().unwrap()));
+    let options = Options {
+        causal: case.causal,
+        window: case.window,
+        soft_cap: Some(0.75),
+        sinks: Some(&sinks),
+        alibi_slopes: Some(&slopes),
+        mask: Some(Mask::Added(Heads::new(&mask, [2, 4, 5, 7]))),
+        query_lengths: case.query_lengths.as_deref(),
+        key_lengths: case.key_lengths.as_deref(),
+        ..Options::default()
+    };
+    let (q, k, v) = (f32s(&case.q), f32s(&case.k), f32s(&case.v));
+    let heads = (Heads::new(&q[..], of_q), Heads::new(&k[..], of_k), Heads::new(&v[..], of_v));
+    let mut dst = vec![9f32; of_dst.iter().product()];
+    let mut sums = vec![9f32; 2 * 4 * 5];
+    let to = Heads::new(&mut dst[..], of_dst);
+    attention_training(heads.0, heads.1, heads.2, &options, to, &mut sums)?;
+    let expected = case.forward();
+    near(&dst, &expected.dst, 2e-6);
+    near(&sums, &expected.sums, 4e-6);
+
+    let diff: Vec<f32> = numbers(9, dst.len(), -1.0, 1.0);
+    let [mut diff_q, mut diff_k, mut diff_v] = [&q, &k, &v].map(|list| vec![9f32; list.len()]);
+    let mut diff_sinks = [9f32; 4];
+    attention_backward(
+        heads.0,
+        heads.1,
+        heads.2,
+        &options,
+        Results { dst: Heads::new(&dst[..], of_dst), log_sum_exp: &sums },
+        Heads::new(&diff[..], of_dst),
+        Gradients {
+            diff_q: Heads::new(&mut diff_q, of_q),
+            diff_k: Heads::new(&mut diff_k, of_k),
+            diff_v: Heads::new(&mut diff_v, of_v),
+            diff_sinks: Some(&mut diff_sinks),
+        },
+    )?;
+    let slopes = case.backward(&f64s(&diff));
+    near(&diff_q, &slopes.q, 1e-5);
+    near(&diff_k, &slopes.k, 1e-5);
+    near(&diff_v, &slopes.v, 1e-5);
+    near(&diff_sinks, &slopes.sinks, 1e-5);
+    Ok(())
+}
+
+#[test]
+fn strides_and_bytes_change_no_bit() -> Result<()> {
+    let case = Case::new(SIZES);
+    let [of_q, of_k, of_v, of_dst] = dims();
+    let (q, k, v) = (f32s(&case.q), f32s(&case.k), f32s(&case.v));
+    let mut expected = vec![0f32; of_dst.iter().product()];
+    let heads = (Heads::new(&q[..], of_q), Heads::new(&k[..], of_k), Heads::new(&v[..], of_v));
+    let causal = Options { causal: Causal::TopLeft, ..Options::default() };
+    attention(heads.0, heads.1, heads.2, &causal, Heads::new(&mut expected[..], of_dst))?;
+
+    // Tokens outside of heads, and the causal mask as bytes.
+    let [batch, many, tokens, size] = of_q;
+    let mut turned = vec![0f32; q.len()];
+    for (at, row) in q.chunks(size).enumerate() {
+        let (b, h, token) = (at / (many * tokens), at / tokens % many, at % tokens);
+        turned[((b * tokens + token) * many + h) * size..][..size].copy_from_slice(row);
+    }
+    let strides = [tokens * many * size, size, many * size, 1];
+    let mask: Vec<u8> = (0..5 * 7).map(|at| u8::from(at % 7 <= at / 7)).collect();
+    let mask = Some(Mask::Bytes(Heads::new(&mask[..], [1, 1, 5, 7])));
+    let options = Options { mask, ..Options::default() };
+    let mut dst = vec![0f32; expected.len()];
+    let from = Heads::with_strides(&turned[..], [batch, many, tokens, size], strides);
+    attention(from, heads.1, heads.2, &options, Heads::new(&mut dst[..], of_dst))?;
+    assert_eq!(bits(&dst), bits(&expected));
+
+    // The result in another type is the same, rounded.
+    let mut rounded = vec![bf16::ZERO; dst.len()];
+    let to = Heads::new(&mut rounded[..], of_dst);
+    attention(heads.0, heads.1, heads.2, &causal, to)?;
+    let own: Vec<bf16> = expected.iter().map(|x| bf16::from_f32(*x)).collect();
+    assert_eq!(bits(&rounded), bits(&own));
+    Ok(())
+}
+
+#[test]
+fn errors_name_the_slice() {
+    let case = Case::new(SIZES);
+    let [of_q, of_k, of_v, of_dst] = dims();
+    let (q, k, v) = (f32s(&case.q), f32s(&case.k), f32s(&case.v));
+    let mut dst = vec![9f32; of_dst.iter().product()];
+    let mut refused =
+        |q: Heads<&[f32]>, k: Heads<&[f32]>, options: &Options<'_>, words: &[&str]| {
+            let v = Heads::new(&v[..], of_v);
+            let result = attention(q, k, v, options, Heads::new(&mut dst[..], of_dst));
+            let error = result.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArguments);
+            for word in words {
+                assert!(error.to_string().contains(word), "{error} does not say {word:?}");
+            }
+            assert!(dst.iter().all(|x| *x == 9.0), "nothing is written");
+        };
+    let none = Options::default();
+    let (of, keys) = (Heads::new(&q[..], of_q), Heads::new(&k[..], of_k));
+    refused(Heads::new(&q[1..], of_q), keys, &none, &["q has 319 elements", "320"]);
+    refused(of, Heads::new(&k[1..], of_k), &none, &["k has 223 elements", "224"]);
+    refused(of, Heads::new(&k[..], [2, 2, 8, 7]), &none, &["7 elements", "8"]);
+    let sinks = [0f32; 3];
+    let options = Options { sinks: Some(&sinks), ..none };
+    refused(of, keys, &options, &["sinks has 3 elements", "pass 4"]);
+    let options = Options { key_lengths: Some(&[7, 8]), ..none };
+    refused(of, keys, &options, &["KEY_LENGTHS: 8", "from 0 to 7"]);
+    let options = Options { soft_cap: Some(-1.0), ..none };
+    refused(of, keys, &options, &["soft_cap"]);
+    let mask = [0u8; 34];
+    let mask = Some(Mask::Bytes(Heads::new(&mask[..], [1, 1, 5, 7])));
+    refused(of, keys, &Options { mask, ..none }, &["mask has 34 elements", "35"]);
+}

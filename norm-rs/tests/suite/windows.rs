@@ -1,0 +1,207 @@
+//! Facts about the keys that queries see, measured through attention itself, and the width of windows.
+
+use std::ops::RangeInclusive;
+
+use norm_rs::primitive::Arg;
+use norm_rs::sdpa::{
+    Backward, BackwardArgs, Causal, Forward, ForwardArgs, Previous, Strategy, Window,
+    adaptive_window,
+};
+use norm_rs::{DataType, Engine, ErrorKind, Memory, MemoryDesc, Stream};
+
+use crate::data::{elements, memory};
+
+/// Attention of one head whose products are 0: each key that a query sees has the same weight.
+struct Even {
+    engine: Engine,
+    queries: usize,
+    keys: usize,
+    causal: Causal,
+    window: Window,
+}
+
+impl Even {
+    fn new(queries: usize, keys: usize, causal: Causal, window: Window) -> Self {
+        Self { engine: Engine::cpu().unwrap(), queries, keys, causal, window }
+    }
+
+    fn descs(&self, size: usize) -> [MemoryDesc; 3] {
+        let dense = |dims: &[usize]| MemoryDesc::dense(dims, DataType::F32).unwrap();
+        let (queries, keys) = (self.queries, self.keys);
+        [dense(&[1, 1, queries, 1]), dense(&[1, 1, 1, keys]), dense(&[1, 1, keys, size])]
+    }
+
+    /// dst and the sums, with values of `size` elements.
+    fn run(&self, values: &[f32], size: usize) -> (Vec<f32>, Vec<f32>) {
+        let [query, key, value] = self.descs(size);
+        let new = |desc| Memory::new(&self.engine, desc).unwrap();
+        let builder = Forward::training(&self.engine, &query, &key, &value);
+        let attention = builder.causal(self.causal).window(self.window).build().unwrap();
+        let (q, k) = (new(&query), new(&key));
+        let v = memory(&self.engine, &[1, 1, self.keys, size], values);
+        let dst = attention.primitive().arg_desc(Arg::Dst).unwrap().unwrap();
+        let mut dst = Memory::new(&self.engine, &dst).unwrap();
+        let mut sums = new(&query);
+        let args = ForwardArgs::new(&q, &k, &v, &mut dst).log_sum_exp(&mut sums);
+        attention.execute(&Stream::new(&self.engine).unwrap(), args).unwrap();
+        (elements(&dst), elements(&sums))
+    }
+
+    /// The keys that each query sees: those that have a weight, which must be one over their number.
+    fn seen(&self) -> Vec<Vec<usize>> {
+        let (keys, queries) = (self.keys, self.queries);
+        let one = |at: usize| if at.is_multiple_of(keys + 1) { 1.0 } else { 0.0 };
+        let (weights, sums) = self.run(&(0..keys * keys).map(one).collect::<Vec<_>>(), keys);
+        let row = |i: usize| -> Vec<usize> {
+            let row = &weights[i * keys..][..keys];
+            let seen: Vec<usize> = (0..keys).filter(|j| row[*j] != 0.0).collect();
+            let even = 1.0 / seen.len() as f32;
+            assert!(seen.iter().all(|j| (row[*j] - even).abs() < 1e-6), "{row:?}");
+            assert!((sums[i].exp() - seen.len() as f32).abs() < 1e-3 || seen.is_empty());
+            seen
+        };
+        (0..queries).map(row).collect()
+    }
+
+    /// The number of queries that see each key, by the gradient of the values: the sum of `diff_dst * weight` with
+    /// `diff_dst` the number of keys that the query sees.
+    fn seen_by(&self, counts: &[usize]) -> Vec<usize> {
+        let (dst, sums) = self.run(&vec![0.0; self.keys], 1);
+        let [query, key, value] = self.descs(1);
+        let builder = Backward::new(&self.engine, &query, &key, &value);
+        let backward = builder.causal(self.causal).window(self.window).build().unwrap();
+        let new = |desc| Memory::new(&self.engine, desc).unwrap();
+        let (q, k, v) = (new(&query), new(&key), new(&value));
+        let rows = [1, 1, self.queries, 1];
+        let (dst, sums) = (memory(&self.engine, &rows, &dst), memory(&self.engine, &rows, &sums));
+        let counts: Vec<f32> = counts.iter().map(|count| *count as f32).collect();
+        let diff = memory(&self.engine, &rows, &counts);
+        let (mut dq, mut dk, mut dv) = (new(&query), new(&key), new(&value));
+        let gradients = (&mut dq, &mut dk, &mut dv);
+        let args = BackwardArgs::new((&q, &k, &v), (&dst, &sums), &diff, gradients);
+        backward.execute(&Stream::new(&self.engine).unwrap(), args).unwrap();
+        elements::<f32>(&dv).iter().map(|count| count.round() as usize).collect()
+    }
+}
+
+/// Windows of 0, 1, 3 and the whole sequence in both conventions: which keys each row sees, forward and backward.
+#[test]
+fn masks_count_as_both_conventions_say() {
+    let length = 9;
+    let with_self = [1, 3, length].map(|window| (Window::WithSelf(window), window - 1));
+    let before_self = [0, 1, 3, length].map(|window| (Window::BeforeSelf(window), window));
+    for (window, before) in with_self.into_iter().chain(before_self) {
+        let even = Even::new(length, length, Causal::TopLeft, window);
+        let expected: Vec<Vec<usize>> =
+            (0..length).map(|i| (i.saturating_sub(before)..=i).collect()).collect();
+        let seen = even.seen();
+        assert_eq!(seen, expected, "{window:?}");
+        let counts: Vec<usize> = seen.iter().map(Vec::len).collect();
+        let by: Vec<usize> =
+            (0..length).map(|j| expected.iter().filter(|row| row.contains(&j)).count()).collect();
+        assert_eq!(even.seen_by(&counts), by, "{window:?}, backward");
+    }
+    // A window of W keys is one of W - 1 before its own, and that of the whole sequence hides nothing.
+    let seen = |window| Even::new(length, length, Causal::TopLeft, window).seen();
+    assert_eq!(seen(Window::WithSelf(length)), seen(Window::None));
+    assert_eq!(seen(Window::WithSelf(4)), seen(Window::BeforeSelf(3)));
+    // The last query sees the last key.
+    let seen = Even::new(3, 7, Causal::BottomRight, Window::WithSelf(2)).seen();
+    assert_eq!(seen, [[3, 4], [4, 5], [5, 6]]);
+}
+
+/// Pairs that a causal mask has, over those with a window of a half, a quarter and an eighth of the sequence: what 4096
+/// keys are of 8192, 16384 and 32768.
+#[test]
+fn pairs_of_windows() {
+    let window = 512;
+    for (length, ratio) in [(1024, 1.33), (2048, 2.29), (4096, 4.27)] {
+        let pairs = |window| -> f64 {
+            let even = Even::new(length, length, Causal::TopLeft, window);
+            let (_, sums) = even.run(&vec![0.0; length], 1);
+            sums.iter().map(|sum| f64::from(*sum).exp().round()).sum()
+        };
+        let all = pairs(Window::None);
+        assert_eq!(all, (length * (length + 1) / 2) as f64);
+        let with_self = pairs(Window::WithSelf(window));
+        assert_eq!(with_self, (window * (window + 1) / 2 + (length - window) * window) as f64);
+        assert!((all / with_self - ratio).abs() < 0.005, "{length}");
+        let before_self = pairs(Window::BeforeSelf(window));
+        assert_eq!(before_self, with_self + (length - window) as f64);
+    }
+}
+
+/// Scores from -0.044 to 0.038 over 18 keys give nearly the same weight to each.
+#[test]
+fn small_scores_make_attention_uniform() {
+    let (engine, keys) = (Engine::cpu().unwrap(), 18);
+    let dense = |dims: &[usize]| MemoryDesc::dense(dims, DataType::F32).unwrap();
+    let (query, key, value) =
+        (dense(&[1, 1, 1, 1]), dense(&[1, 1, 1, keys]), dense(&[1, 1, keys, keys]));
+    let scores: Vec<f32> =
+        (0..keys).map(|i| -0.044 + 0.082 * (i as f32 / 17.0).powf(0.8)).collect();
+    let one = |at: usize| if at.is_multiple_of(keys + 1) { 1.0 } else { 0.0 };
+    let q = memory(&engine, &[1, 1, 1, 1], &[1f32]);
+    let k = memory(&engine, &[1, 1, 1, keys], &scores);
+    let v = memory(&engine, &[1, 1, keys, keys], &(0..keys * keys).map(one).collect::<Vec<f32>>());
+    let builder = Forward::inference(&engine, &query, &key, &value).scale(1.0).entropy();
+    let attention = builder.build().unwrap();
+    let mut dst = Memory::new(&engine, &dense(&[1, 1, 1, keys])).unwrap();
+    let mut entropy = memory(&engine, &[1, 1], &[0f32]);
+    let args = ForwardArgs::new(&q, &k, &v, &mut dst).entropy(&mut entropy);
+    attention.execute(&Stream::new(&engine).unwrap(), args).unwrap();
+
+    let weights: Vec<f32> = elements(&dst);
+    let mut softmax = vec![0f32; keys];
+    norm_rs::softmax(&scores, keys, &mut softmax).unwrap();
+    for (weight, softmax) in weights.iter().zip(&softmax) {
+        assert!((weight - softmax).abs() < 1e-7, "{weight} is not {softmax}");
+        assert!((weight * 18.0 - 1.0).abs() < 0.05);
+    }
+    assert!((weights[0] - 0.0531).abs() < 5e-5, "{}", weights[0]);
+    let mean = weights.iter().sum::<f32>() / 18.0;
+    assert!((mean - 0.0556).abs() < 5e-5, "{mean}");
+    let entropy = elements::<f32>(&entropy)[0];
+    assert!((entropy - 18f32.ln()).abs() < 1e-3, "{entropy} is not ln 18");
+}
+
+#[test]
+fn widths_by_length_and_by_entropy() {
+    let width = |strategy, length| adaptive_window(strategy, length, 512..=4096, None).unwrap();
+    let by_length =
+        [(100, 512), (1024, 512), (1026, 513), (4096, 2048), (8192, 4096), (100_000, 4096)];
+    for (length, expected) in by_length {
+        assert_eq!(width(Strategy::ByLength, length), expected);
+        // Nothing was measured.
+        assert_eq!(width(Strategy::ByEntropy(None), length), expected);
+    }
+    for (entropy, expected) in
+        [(0.0, 512), (1.0, 1408), (2.0, 2304), (3.0, 3200), (4.0, 4096), (7.0, 4096)]
+    {
+        assert_eq!(width(Strategy::ByEntropyOver4(Some(entropy)), 8192), expected);
+    }
+    assert_eq!(width(Strategy::Fixed, 10), 4096);
+    let perplexity = Strategy::ByPerplexity { perplexity: Some(100.0), vocabulary: 10_000.0 };
+    assert_eq!(width(perplexity, 8192), 2304);
+}
+
+#[test]
+fn widths_change_in_steps() {
+    let next =
+        |previous| adaptive_window(Strategy::ByLength, 8192, 512..=4096, Some(previous)).unwrap();
+    let previous = Previous::new(1000);
+    assert_eq!(next(previous), 4096);
+    assert_eq!(next(Previous { smoothing: 0.25, ..previous }), 1774);
+    assert_eq!(next(Previous { max_step: Some(64), ..previous }), 1064);
+    let refused = |bounds, previous| {
+        let error = adaptive_window(Strategy::ByLength, 10, bounds, previous).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArguments);
+        error.to_string()
+    };
+    assert!(refused(0..=5, None).contains("min_window"));
+    assert!(refused(RangeInclusive::new(6, 5), None).contains("max_window"));
+    let smoothing = |smoothing| Some(Previous { smoothing, ..previous });
+    assert!(refused(1..=5, smoothing(0.0)).contains("smoothing"));
+    assert!(refused(1..=5, Some(Previous::new(0))).contains("previous"));
+    assert!(refused(1..=5, Some(Previous { max_step: Some(0), ..previous })).contains("max_step"));
+}

@@ -1,0 +1,85 @@
+//! Primitives of attention.
+
+use norm_rs::primitive::{Arg, PropKind};
+use norm_rs::sdpa::{self, Causal, Window};
+use norm_rs::{Engine, MemoryDesc, Result};
+
+use crate::plan::Problem;
+
+/// Attention with its numbers. The other options follow from the arguments.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) struct Attention {
+    pub(crate) causal: Causal,
+    pub(crate) window: Window,
+    /// `None` for `1/sqrt(D)`.
+    pub(crate) scale: Option<f32>,
+    /// 0 for none.
+    pub(crate) soft_cap: f32,
+}
+
+/// The options that both builders have.
+macro_rules! with_options {
+    ($builder:expr, $attention:expr, $problem:expr, $mask:expr) => {{
+        let mut builder = $builder.causal($attention.causal).window($attention.window);
+        if let Some(scale) = $attention.scale {
+            builder = builder.scale(scale);
+        }
+        if $attention.soft_cap != 0.0 {
+            builder = builder.soft_cap($attention.soft_cap);
+        }
+        if let Some(mask) = $mask {
+            builder = builder.mask(mask);
+        }
+        let has = |arg| $problem.operands.iter().any(|operand| operand.arg == arg);
+        if has(Arg::Sinks) {
+            builder = builder.sinks();
+        }
+        if has(Arg::AlibiSlopes) {
+            builder = builder.alibi();
+        }
+        if has(Arg::QueryLengths) {
+            builder = builder.query_lengths();
+        }
+        if has(Arg::KeyLengths) {
+            builder = builder.key_lengths();
+        }
+        builder
+    }};
+}
+
+impl Attention {
+    pub(crate) fn forward(self, engine: &Engine, problem: &Problem) -> Result<sdpa::Forward> {
+        let [query, key, value, dst] = descs(problem)?;
+        let mask = problem.desc_of(Arg::AttnMask)?;
+        let table = problem.desc_of(Arg::PageTable)?;
+        let builder = match problem.prop_kind {
+            PropKind::ForwardTraining => sdpa::Forward::training(engine, &query, &key, &value),
+            _ => sdpa::Forward::inference(engine, &query, &key, &value),
+        };
+        let mut builder = with_options!(builder.dst(&dst), self, problem, mask.as_ref());
+        if let Some(table) = &table {
+            builder = builder.page_table(table);
+        }
+        if problem.desc_of(Arg::Entropy)?.is_some() {
+            builder = builder.entropy();
+        }
+        builder.build()
+    }
+
+    pub(crate) fn backward(self, engine: &Engine, problem: &Problem) -> Result<sdpa::Backward> {
+        let [query, key, value, dst] = descs(problem)?;
+        let mask = problem.desc_of(Arg::AttnMask)?;
+        let of = |arg| Ok::<_, norm_rs::Error>(problem.desc_of(arg)?.expect("a gradient"));
+        let (diff_query, diff_key) = (of(Arg::DiffQueries)?, of(Arg::DiffKeys)?);
+        let (diff_value, diff_dst) = (of(Arg::DiffValues)?, of(Arg::DiffDst)?);
+        let builder = sdpa::Backward::new(engine, &query, &key, &value).dst(&dst);
+        let builder = builder.diff_dst(&diff_dst).gradients(&diff_query, &diff_key, &diff_value);
+        with_options!(builder, self, problem, mask.as_ref()).build()
+    }
+}
+
+/// The descriptors that both directions have.
+fn descs(problem: &Problem) -> Result<[MemoryDesc; 4]> {
+    let of = |arg| Ok::<_, norm_rs::Error>(problem.desc_of(arg)?.expect("an argument"));
+    Ok([of(Arg::Queries)?, of(Arg::Keys)?, of(Arg::Values)?, of(Arg::Dst)?])
+}

@@ -1,0 +1,85 @@
+//! The windows of attention and their width.
+
+use norm_rs::sdpa::{self, Previous, Strategy, Window};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::call::{Given, to_python};
+use crate::elementwise::named;
+
+/// The window that a tuple says.
+pub(crate) fn window(given: Given<'_, '_>) -> PyResult<Window> {
+    let Some(given) = given else { return Ok(Window::None) };
+    let found = match given.extract::<(String, usize)>() {
+        Ok((kind, keys)) if kind == "with_self" => Some(Window::WithSelf(keys)),
+        Ok((kind, keys)) if kind == "before_self" => Some(Window::BeforeSelf(keys)),
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        PyValueError::new_err(
+            "window is neither None nor such a tuple: pass (\"with_self\", W) for the W keys up to a query's own, or \
+             (\"before_self\", W) for W keys before it",
+        )
+    })
+}
+
+/// The width of a sliding window for the next step of a model.
+///
+///     "fixed"                   w = max_window
+///     "length"                  w = length // 2, within min_window and max_window
+///     "entropy", "perplexity"   w = min_window + floor((max_window - min_window) * min(n, 1))
+///
+/// with n = measured / log(previous) for "entropy", measured / 4 for "entropy_over_4" and
+/// log(measured) / log(vocabulary) for "perplexity". With previous the result is previous plus
+/// smoothing * (w - previous), rounded to the nearest integer, within max_step.
+///
+/// Parameters
+/// ----------
+/// strategy : str
+///     "fixed", "length", "entropy", "entropy_over_4" or "perplexity".
+/// length : int
+///     Tokens of the sequence.
+/// min_window, max_window : int
+/// measured : float, optional
+///     The entropy in nats that attention returns with return_entropy, or the perplexity. Without it the
+///     width is that by length.
+/// vocabulary : int
+///     Tokens of the vocabulary, for "perplexity".
+/// previous : int, optional
+///     The window before.
+/// smoothing : float
+///     Above 0, to 1 for none.
+/// max_step : int, optional
+///     The most that the window changes.
+///
+/// Returns
+/// -------
+/// int
+#[pyfunction]
+#[pyo3(signature = (strategy, length, min_window=512, max_window=4096, *, measured=None, vocabulary=0, previous=None,
+                    smoothing=1.0, max_step=None))]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+pub(crate) fn adaptive_window(
+    strategy: &str,
+    length: usize,
+    min_window: usize,
+    max_window: usize,
+    measured: Option<f64>,
+    vocabulary: usize,
+    previous: Option<usize>,
+    smoothing: f64,
+    max_step: Option<usize>,
+) -> PyResult<usize> {
+    let perplexity = Strategy::ByPerplexity { perplexity: measured, vocabulary: vocabulary as f64 };
+    let strategies = [
+        ("fixed", Strategy::Fixed),
+        ("length", Strategy::ByLength),
+        ("entropy", Strategy::ByEntropy(measured)),
+        ("entropy_over_4", Strategy::ByEntropyOver4(measured)),
+        ("perplexity", perplexity),
+    ];
+    let strategy = named("strategy", strategy, &strategies)?;
+    let previous = previous.map(|window| Previous { window, smoothing, max_step });
+    sdpa::adaptive_window(strategy, length, min_window..=max_window, previous)
+        .map_err(|error| to_python(&error))
+}
