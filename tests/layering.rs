@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, u8)] = &[
     ("capi", 9),
     ("ops", 8),
+    ("cache", 8),
     ("rows", 7),
     ("primitive", 6),
     ("simd", 5),
