@@ -80,7 +80,8 @@ NORM_API norm_status_t norm_kv_cache_drop(norm_kv_cache_t cache, norm_dim_t sequ
 NORM_API norm_status_t norm_kv_cache_get_length(
         const_norm_kv_cache_t cache, norm_dim_t sequence, norm_dim_t *length);
 /* Drops the tokens of a sequence from `length` on. In a ring, norm_invalid_arguments if the
- * next token would see keys whose pages were given back. */
+ * next token would see keys whose pages were given back. The tokens of the last extension can
+ * always be dropped. */
 NORM_API norm_status_t norm_kv_cache_truncate(
         norm_kv_cache_t cache, norm_dim_t sequence, norm_dim_t length);
 /* Begins a sequence with the tokens of another. Both share all pages. The first of them to
