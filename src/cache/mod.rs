@@ -7,13 +7,13 @@
 
 mod book;
 mod buffer;
-mod cache;
 mod pool;
 mod shape;
+mod store;
 #[cfg(test)]
 mod tests;
 mod write;
 
-pub(crate) use cache::Cache;
 pub(crate) use shape::{CacheKind, Parameters, Shape};
+pub(crate) use store::Cache;
 pub(crate) use write::Rows;

@@ -1,6 +1,6 @@
 //! The keys and values of a step, written to a layer.
 
-use super::cache::Cache;
+use super::store::Cache;
 use crate::error::{Error, Result};
 use crate::primitive::{Arguments, Execution, effective_level};
 use crate::rows::{Transfer, spread, width_of};
