@@ -197,6 +197,7 @@ int main(int argc, char **argv) {
     full();
     kept_tokens();
     rope_writes_slots();
+    without_gaps();
     conversions();
     refusals();
     MUST(norm_stream_destroy(stream));

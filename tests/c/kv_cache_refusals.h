@@ -178,6 +178,8 @@ static void refused_arguments(norm_kv_cache_t cache, norm_dim_t sequence) {
     void *lengths = NULL;
     MUST(norm_memory_get_data_handle(args[3].memory, &lengths));
     EXPECT(memcmp(lengths, ((int32_t[]) {3, 0, 3}), 12) == 0);
+    MUST(norm_kv_cache_get_arguments(cache, 0, 1, many, &nargs, args));
+    EXPECT(memcmp(lengths, ((int32_t[]) {3, 0, 0}), 12) == 0);
     INVALID("memory", norm_memory_destroy, (args[0].memory));
     nargs = 2;
     INVALID("nargs", norm_kv_cache_get_rope_arguments, (cache, 0, &nargs, args));

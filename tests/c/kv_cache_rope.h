@@ -108,6 +108,44 @@ static void rope_writes_slots(void) {
     MUST(norm_kv_cache_destroy(by_write));
 }
 
+/* Rows of sequences one after another, and each with the same number of rows: the same pages, on
+ * any number of threads. */
+static void without_gaps(void) {
+    enum { MOST_ROWS = 3000, ALL_ROWS = 2 * MOST_ROWS };
+    const norm_dim_t tokens[] = {2500, MOST_ROWS};
+    norm_kv_cache_t caches[2] = {NULL, NULL};
+    tensor_t rows[] = {tokens_of(norm_f32, 2, GROUPS, MOST_ROWS, KEY),
+            tokens_of(norm_f32, 1, GROUPS, ALL_ROWS, KEY)};
+    uint64_t state = 3;
+    tensor_fill_random(&rows[0], &state, -2, 2);
+    const size_t row = rows[0].bytes / ALL_ROWS;
+    memcpy(rows[1].data, rows[0].data, 2500 * row);
+    memcpy(rows[1].data + 2500 * row, rows[0].data + MOST_ROWS * row, MOST_ROWS * row);
+    const int before = norm_get_num_threads();
+    for (int i = 0; i < 2; ++i) {
+        norm_dim_t sequences[3];
+        MUST(norm_kv_cache_create(&caches[i], engine, norm_kv_paged, norm_bf16, 1, GROUPS, KEY, 1,
+                3, MOST_ROWS, 3 * MOST_ROWS, 16, 0, 0, 0));
+        for (int b = 0; b < 2; ++b)
+            MUST(norm_kv_cache_new_sequence(caches[i], &sequences[b]));
+        MUST(norm_set_num_threads(i == 0 ? 3 : 1));
+        MUST(norm_kv_cache_extend(caches[i], 2, sequences, tokens, i == 0 ? MOST_ROWS : 0));
+        MUST(norm_kv_cache_write(caches[i], stream, 0, rows[i].memory, NULL));
+    }
+    MUST(norm_set_num_threads(before));
+    size_t bytes[2] = {0, 0};
+    const unsigned char *one = keys_of(caches[0], 0, &bytes[0]);
+    const unsigned char *other = keys_of(caches[1], 0, &bytes[1]);
+    EXPECT(bytes[0] == bytes[1] && memcmp(one, other, bytes[0]) == 0);
+    size_t written = 0;
+    for (size_t i = 0; i < bytes[0]; ++i) written += one[i] != 0;
+    EXPECT(written > 5000 * GROUPS * KEY * 2);
+    for (int i = 0; i < 2; ++i) {
+        MUST(norm_kv_cache_destroy(caches[i]));
+        tensor_free(&rows[i]);
+    }
+}
+
 /* Values of other types are rounded as a reorder rounds them, from any strides. */
 static void conversions(void) {
     static const norm_data_type_t types[] = {norm_f32, norm_bf16, norm_f16};
