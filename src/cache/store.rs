@@ -184,14 +184,12 @@ impl Cache {
         if !sequences.is_empty() && self.filled == sequences {
             return Ok(());
         }
-        sequences
-            .iter()
-            .filter(|number| **number != -1)
-            .try_for_each(|number| self.book.find(*number).map(|_| ()))?;
+        let named = sequences.iter().filter(|number| **number != -1);
+        named.copied().try_for_each(|number| self.book.find(number).map(|_| ()))?;
         let columns = self.shape.columns;
         for index in 0..self.shape.sequences {
             let number = sequences.get(index).copied().unwrap_or(-1);
-            let place = self.book.find(number).ok();
+            let place = if number == -1 { None } else { Some(self.book.find(number)?) };
             let row = place.map_or(&[][..], |place| self.book.row(place));
             let length = place.map_or(0, |place| self.book.length(place));
             // SAFETY: the buffers have room for all sequences, and executions that read them have ended.
