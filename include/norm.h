@@ -1082,5 +1082,6 @@ NORM_API norm_status_t norm_set_verbose(int level);
 
 #include "norm_rope.h"
 #include "norm_sdpa.h"
+#include "norm_kv_cache.h"
 
 #endif /* NORM_H */

@@ -483,5 +483,6 @@ inline double data_type_epsilon(memory::data_type type) {
 #include "norm_elementwise.hpp"
 #include "norm_gated.hpp"
 #include "norm_sdpa.hpp"
+#include "norm_kv_cache.hpp"
 
 #endif // NORM_HPP

@@ -248,6 +248,9 @@ public:
     // The same with a list of one buffer.
     memory(const desc &of, const engine &on, std::vector<void *> buffers)
         : handle(create(of, on, buffers)) {}
+    // A memory returned by `owner`, which it keeps alive.
+    template <typename Owner>
+    memory(const Owner &owner, norm_memory_t object) : handle(owner, object) {}
 
     desc get_desc() const {
         const_norm_memory_desc_t answer = nullptr;

@@ -34,6 +34,7 @@ extern "C" {
  *   norm_window_strategy_t
  *                                              norm_sdpa.h
  *   norm_sdpa                                  norm_primitive_kind_t
+ *   norm_kv_cache_kind_t                       norm_kv_cache.h
  *   norm_cpu_isa_portable, norm_cpu_isa_neon   norm_cpu_isa_t
  */
 #define NORM_ARG_RESIDUAL (0x40000000 | 1)          /* in: added to src */

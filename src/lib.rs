@@ -5,6 +5,7 @@
 //! downwards only: `capi -> ops -> rows -> primitive -> {simd, tensor, threads}`, and every module may use
 //! the files beside this one.
 
+mod cache;
 mod capi;
 mod environment;
 mod error;

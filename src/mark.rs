@@ -13,10 +13,11 @@ pub(crate) enum Kind {
     PostOps,
     PrimitiveDesc,
     Primitive,
+    KvCache,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Engine,
         Self::Stream,
         Self::Memory,
@@ -25,6 +26,7 @@ impl Kind {
         Self::PostOps,
         Self::PrimitiveDesc,
         Self::Primitive,
+        Self::KvCache,
     ];
 
     /// The C type of handles.
@@ -38,6 +40,7 @@ impl Kind {
             Self::PostOps => "norm_post_ops_t",
             Self::PrimitiveDesc => "norm_primitive_desc_t",
             Self::Primitive => "norm_primitive_t",
+            Self::KvCache => "norm_kv_cache_t",
         }
     }
 }

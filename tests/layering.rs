@@ -1,4 +1,4 @@
-//! Imports in `src/` go downwards only: `capi -> ops -> rows -> primitive -> {simd, tensor, threads}`. An operation
+//! Imports in `src/` go downwards only: `capi -> {ops, cache} -> rows -> primitive -> {simd, tensor, threads}`. An operation
 //! never imports another. Inside a folder the modules do not import each other in a circle, so that a reader can begin
 //! with one that needs no other. Every path that begins with `crate::` or `super::` counts, not only those in `use`
 //! lines.
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, u8)] = &[
     ("capi", 9),
     ("ops", 8),
+    ("cache", 8),
     ("rows", 7),
     ("primitive", 6),
     ("simd", 5),

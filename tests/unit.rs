@@ -4,6 +4,8 @@
 //! library itself would compile every kernel a second time; here only what the tests reach is compiled.
 #![allow(dead_code, unused_imports, missing_docs, reason = "the tests reach a part of the library")]
 
+#[path = "../src/cache/mod.rs"]
+mod cache;
 #[path = "../src/environment.rs"]
 mod environment;
 #[path = "../src/error.rs"]

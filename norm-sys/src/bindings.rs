@@ -2642,3 +2642,153 @@ unsafe extern "C" {
         window: *mut norm_dim_t,
     ) -> norm_status_t;
 }
+#[repr(C)]
+#[derive(Debug)]
+pub struct norm_kv_cache {
+    _unused: [u8; 0],
+}
+pub type norm_kv_cache_t = *mut norm_kv_cache;
+pub type const_norm_kv_cache_t = *const norm_kv_cache;
+pub const norm_kv_contiguous: norm_kv_cache_kind_t = 16777216;
+pub const norm_kv_paged: norm_kv_cache_kind_t = 16777217;
+pub const norm_kv_ring: norm_kv_cache_kind_t = 16777218;
+pub type norm_kv_cache_kind_t = ::core::ffi::c_uint;
+unsafe extern "C" {
+    pub fn norm_kv_cache_create(
+        cache: *mut norm_kv_cache_t,
+        engine: norm_engine_t,
+        kind: norm_kv_cache_kind_t,
+        data_type: norm_data_type_t,
+        layers: norm_dim_t,
+        kv_heads: norm_dim_t,
+        key_size: norm_dim_t,
+        value_size: norm_dim_t,
+        sequences: norm_dim_t,
+        tokens: norm_dim_t,
+        step_tokens: norm_dim_t,
+        page_size: norm_dim_t,
+        pages: norm_dim_t,
+        window: norm_dim_t,
+        first_tokens: norm_dim_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_kv_cache_destroy(cache: norm_kv_cache_t) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_kv_cache_new_sequence(
+        cache: norm_kv_cache_t,
+        sequence: *mut norm_dim_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_kv_cache_drop(cache: norm_kv_cache_t, sequence: norm_dim_t) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_kv_cache_get_length(
+        cache: const_norm_kv_cache_t,
+        sequence: norm_dim_t,
+        length: *mut norm_dim_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_kv_cache_truncate(
+        cache: norm_kv_cache_t,
+        sequence: norm_dim_t,
+        length: norm_dim_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_kv_cache_fork(
+        cache: norm_kv_cache_t,
+        sequence: norm_dim_t,
+        copy: *mut norm_dim_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_kv_cache_extend(
+        cache: norm_kv_cache_t,
+        count: ::core::ffi::c_int,
+        sequences: *const norm_dim_t,
+        tokens: *const norm_dim_t,
+        rows: norm_dim_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_kv_cache_write(
+        cache: norm_kv_cache_t,
+        stream: norm_stream_t,
+        layer: norm_dim_t,
+        keys: const_norm_memory_t,
+        values: const_norm_memory_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_kv_cache_get_arguments(
+        cache: norm_kv_cache_t,
+        layer: norm_dim_t,
+        count: ::core::ffi::c_int,
+        sequences: *const norm_dim_t,
+        nargs: *mut ::core::ffi::c_int,
+        args: *mut norm_exec_arg_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_kv_cache_get_rope_arguments(
+        cache: norm_kv_cache_t,
+        layer: norm_dim_t,
+        nargs: *mut ::core::ffi::c_int,
+        args: *mut norm_exec_arg_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_kv_cache_get_descs(
+        cache: const_norm_kv_cache_t,
+        count: ::core::ffi::c_int,
+        key_desc: *mut norm_memory_desc_t,
+        value_desc: *mut norm_memory_desc_t,
+        page_table_desc: *mut norm_memory_desc_t,
+        rope_dst_desc: *mut norm_memory_desc_t,
+    ) -> norm_status_t;
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct norm_kv_cache_stats_t {
+    pub sequences: norm_dim_t,
+    pub page_size: norm_dim_t,
+    pub page_bytes: norm_dim_t,
+    pub pages: norm_dim_t,
+    pub used_pages: norm_dim_t,
+    pub shared_pages: norm_dim_t,
+    pub copied_pages: norm_dim_t,
+    pub bytes: norm_dim_t,
+}
+#[allow(clippy::unnecessary_operation, clippy::identity_op)]
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    ["Size of norm_kv_cache_stats_t"][::core::mem::size_of::<norm_kv_cache_stats_t>() - 64usize];
+    ["Alignment of norm_kv_cache_stats_t"]
+        [::core::mem::align_of::<norm_kv_cache_stats_t>() - 8usize];
+    ["Offset of field: norm_kv_cache_stats_t::sequences"]
+        [::core::mem::offset_of!(norm_kv_cache_stats_t, sequences) - 0usize];
+    ["Offset of field: norm_kv_cache_stats_t::page_size"]
+        [::core::mem::offset_of!(norm_kv_cache_stats_t, page_size) - 8usize];
+    ["Offset of field: norm_kv_cache_stats_t::page_bytes"]
+        [::core::mem::offset_of!(norm_kv_cache_stats_t, page_bytes) - 16usize];
+    ["Offset of field: norm_kv_cache_stats_t::pages"]
+        [::core::mem::offset_of!(norm_kv_cache_stats_t, pages) - 24usize];
+    ["Offset of field: norm_kv_cache_stats_t::used_pages"]
+        [::core::mem::offset_of!(norm_kv_cache_stats_t, used_pages) - 32usize];
+    ["Offset of field: norm_kv_cache_stats_t::shared_pages"]
+        [::core::mem::offset_of!(norm_kv_cache_stats_t, shared_pages) - 40usize];
+    ["Offset of field: norm_kv_cache_stats_t::copied_pages"]
+        [::core::mem::offset_of!(norm_kv_cache_stats_t, copied_pages) - 48usize];
+    ["Offset of field: norm_kv_cache_stats_t::bytes"]
+        [::core::mem::offset_of!(norm_kv_cache_stats_t, bytes) - 56usize];
+};
+unsafe extern "C" {
+    pub fn norm_kv_cache_get_stats(
+        cache: const_norm_kv_cache_t,
+        stats: *mut norm_kv_cache_stats_t,
+    ) -> norm_status_t;
+}

@@ -7,7 +7,7 @@ use crate::primitive::{Attr, PostOps};
 use crate::tensor::MemoryDesc;
 use crate::text::shown;
 use std::alloc::Layout;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 
 /// A Rust value that C holds by pointer. C owns the result of [`into_c`](Handle::into_c) until it
@@ -170,6 +170,11 @@ impl<T> Out<T> {
         // SAFETY: guaranteed by the caller of `new`.
         unsafe { self.0.write_unaligned(value) }
     }
+}
+
+/// A number of items.
+pub(super) fn count_of(count: c_int, name: &str) -> Result<usize> {
+    usize::try_from(count).map_err(|_| Error::invalid(format_args!("{name}: {count} is negative")))
 }
 
 /// A C array as a slice.

@@ -59,6 +59,14 @@ handles! {
     Memory: norm_memory = Memory;
 }
 
+impl Memory {
+    /// A memory that is a part of another object, which has the buffer.
+    pub(super) fn part(engine: &Engine, desc: MemoryDesc, data: *mut u8) -> Self {
+        let (mark, engine, size) = (Mark::part(Kind::Memory), engine.clone(), desc.size());
+        Self { mark, engine, desc, size, data, owned: None }
+    }
+}
+
 exported! {
     /// Creates memory.
     fn norm_memory_create as dnnl_memory_create(

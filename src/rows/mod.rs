@@ -31,6 +31,7 @@ mod slots;
 mod spread;
 mod stage;
 pub(crate) mod statistics;
+mod transfer;
 
 pub(crate) use around::{Around, Normalized};
 pub(crate) use chunks::{Chunk, Chunks};
@@ -50,3 +51,4 @@ pub(crate) use sections::{Section, Sections};
 pub(crate) use slots::Slots;
 pub(crate) use spread::{length_of, spread, width_of};
 pub(crate) use stage::{Operand, RowTensor, Staged, TENSORS};
+pub(crate) use transfer::Transfer;

@@ -312,6 +312,7 @@ static void forward(void) {
 
 #include "out_of_memory_problems.h"
 #include "out_of_memory_elementwise.h"
+#include "out_of_memory_kv_cache.h"
 #include "out_of_memory_rope.h"
 
 static void backward(void) {
@@ -391,7 +392,7 @@ static void ending(void) {
 
 static void (*const parts[])(void) = {beginning, engines_and_streams, descriptors, memories,
         attributes, forward, scaled, groups, elementwise, backward, gates, attentions, explanations,
-        ropes, ending};
+        ropes, kv_caches, ending};
 
 /* How a process ended. */
 enum { PASSED = 10, FAILED, NOTHING_FAILED };
@@ -484,13 +485,13 @@ int main(int argc, char **argv) {
             "norm_gated_forward_primitive_desc_create", "norm_gated_backward_primitive_desc_create",
             "norm_group_normalization_forward_primitive_desc_create",
             "norm_group_normalization_backward_primitive_desc_create",
-            "norm_reorder_primitive_desc_create",
-            "norm_eltwise_forward_primitive_desc_create", "norm_binary_primitive_desc_create",
-            "norm_eltwise_backward_primitive_desc_create", "norm_binary_primitive_desc_create_v2",
-            "norm_rope_forward_primitive_desc_create", "norm_rope_backward_primitive_desc_create",
-            "norm_rope_permute", "norm_primitive_desc_clone", "norm_primitive_desc_next_impl", "norm_primitive_create",
-            "norm_primitive_execute", "norm_primitive_execute_many", "norm_explain",
-            "norm_explain_remedies"};
+            "norm_reorder_primitive_desc_create", "norm_eltwise_forward_primitive_desc_create",
+            "norm_binary_primitive_desc_create", "norm_eltwise_backward_primitive_desc_create",
+            "norm_binary_primitive_desc_create_v2", "norm_rope_forward_primitive_desc_create",
+            "norm_rope_backward_primitive_desc_create", "norm_rope_permute", "norm_kv_cache_create",
+            "norm_kv_cache_get_descs", "norm_primitive_desc_clone", "norm_primitive_desc_next_impl",
+            "norm_primitive_create", "norm_primitive_execute", "norm_primitive_execute_many",
+            "norm_explain", "norm_explain_remedies"};
     for (size_t i = 0; i < sizeof makers / sizeof *makers; ++i) {
         snprintf(expect_case, sizeof expect_case, "%s", makers[i]);
         EXPECT(has_refused(makers[i]));

@@ -477,7 +477,7 @@ static void callers_threads(const norm::engine &engine) {
 
 #include "wrapper_elementwise.h"
 #include "wrapper_gated.h"
-#include "wrapper_sdpa.h"
+#include "wrapper_kv_cache.h"
 #include "wrapper_rows.h"
 
 int main() {
@@ -493,6 +493,7 @@ int main() {
         binary();
         gated();
         sdpa();
+        kv_caches();
         row_attributes();
         group_normalization();
         rope();

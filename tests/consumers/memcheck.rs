@@ -55,6 +55,7 @@ clean! {
     bad_descriptors: "tests/c/bad_descriptors.c";
     bad_executions: "tests/c/bad_executions.c";
     explain: "tests/c/explain.c";
+    kv_cache: "tests/c/kv_cache.c" "emulated";
     execute_many: "tests/c/execute_many.c" "emulated";
     layer_normalization: "tests/c/layer_normalization.c" "emulated";
     edge_rows: "tests/c/edge_rows.c" "emulated";

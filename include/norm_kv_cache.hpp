@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//
+// norm_kv_cache.hpp - a cache of the keys and values of attention. Programs include norm.hpp.
+// The functions are documented in norm_kv_cache.h.
+#ifndef NORM_KV_CACHE_HPP
+#define NORM_KV_CACHE_HPP
+
+#include "norm_primitive.hpp"
+
+#include <unordered_map>
+#include <vector>
+
+namespace norm {
+inline namespace NORM_HPP_MODE {
+
+// See norm_kv_cache_kind_t.
+enum class kv_cache_kind {
+    contiguous = norm_kv_contiguous,
+    paged = norm_kv_paged,
+    ring = norm_kv_ring,
+};
+
+// The parameters of norm_kv_cache_create. Those without a default are needed.
+struct kv_cache_options {
+    kv_cache_kind kind = kv_cache_kind::contiguous;
+    memory::data_type data_type = memory::data_type::undef;
+    memory::dim layers = 0, kv_heads = 0, key_size = 0, value_size = 0;
+    memory::dim sequences = 0, tokens = 0, step_tokens = 0;
+    memory::dim page_size = 0, pages = 0;       // 0: all tokens; as many as are needed
+    memory::dim window = 0, first_tokens = 0;   // ring
+};
+
+class kv_cache : public handle<norm_kv_cache, norm_kv_cache_destroy> {
+public:
+    using sequence = memory::dim;
+
+    kv_cache() = default;
+    // Takes ownership of a C cache.
+    explicit kv_cache(norm_kv_cache_t object) : handle(object) {}
+    kv_cache(const engine &on, const kv_cache_options &options) : handle(create(on, options)) {}
+
+    sequence new_sequence() const {
+        sequence number = -1;
+        check(norm_kv_cache_new_sequence(get(), &number));
+        return number;
+    }
+    void drop(sequence number) const { check(norm_kv_cache_drop(get(), number)); }
+    memory::dim get_length(sequence number) const {
+        memory::dim length = 0;
+        check(norm_kv_cache_get_length(get(), number, &length));
+        return length;
+    }
+    void truncate(sequence number, memory::dim length) const {
+        check(norm_kv_cache_truncate(get(), number, length));
+    }
+    sequence fork(sequence number) const {
+        sequence copy = -1;
+        check(norm_kv_cache_fork(get(), number, &copy));
+        return copy;
+    }
+    // Fails if there are not as many tokens as sequences.
+    void extend(const std::vector<sequence> &sequences, const std::vector<memory::dim> &tokens,
+            memory::dim rows = 0) const {
+        if (sequences.size() != tokens.size()) {
+            fail(norm_invalid_arguments, "norm::kv_cache: tokens has another length than sequences");
+            return;
+        }
+        check(norm_kv_cache_extend(get(), static_cast<int>(sequences.size()), sequences.data(),
+                tokens.data(), rows));
+    }
+    // Either may be empty.
+    void write(const stream &on, memory::dim layer, const memory &keys, const memory &values) const {
+        check(norm_kv_cache_write(
+                get(), on.get(), layer, keys.get_or_null(), values.get_or_null()));
+    }
+
+    // Arguments of an execution. The memories keep the cache alive.
+    using arguments = std::unordered_map<int, memory>;
+    // For sdpa: keys, values, page table and key lengths.
+    arguments get_arguments(memory::dim layer, const std::vector<sequence> &sequences) const {
+        norm_exec_arg_t args[4] = {};
+        int nargs = 4;
+        const bool done = check(norm_kv_cache_get_arguments(get(), layer,
+                static_cast<int>(sequences.size()), sequences.data(), &nargs, args));
+        return of_list(args, done ? nargs : 0);
+    }
+    // For rope: dst, slots and positions.
+    arguments get_rope_arguments(memory::dim layer) const {
+        norm_exec_arg_t args[3] = {};
+        int nargs = 3;
+        const bool done = check(norm_kv_cache_get_rope_arguments(get(), layer, &nargs, args));
+        return of_list(args, done ? nargs : 0);
+    }
+
+    memory::desc key_desc() const {
+        norm_memory_desc_t found = nullptr;
+        check(norm_kv_cache_get_descs(get(), 0, &found, nullptr, nullptr, nullptr));
+        return memory::desc(found);
+    }
+    memory::desc value_desc() const {
+        norm_memory_desc_t found = nullptr;
+        check(norm_kv_cache_get_descs(get(), 0, nullptr, &found, nullptr, nullptr));
+        return memory::desc(found);
+    }
+    // The table of as many sequences.
+    memory::desc page_table_desc(int sequences) const {
+        norm_memory_desc_t found = nullptr;
+        check(norm_kv_cache_get_descs(get(), sequences, nullptr, nullptr, &found, nullptr));
+        return memory::desc(found);
+    }
+    memory::desc rope_dst_desc() const {
+        norm_memory_desc_t found = nullptr;
+        check(norm_kv_cache_get_descs(get(), 0, nullptr, nullptr, nullptr, &found));
+        return memory::desc(found);
+    }
+    norm_kv_cache_stats_t get_stats() const {
+        norm_kv_cache_stats_t stats = {};
+        check(norm_kv_cache_get_stats(get(), &stats));
+        return stats;
+    }
+
+private:
+    static norm_kv_cache_t create(const engine &on, const kv_cache_options &o) {
+        norm_kv_cache_t object = nullptr;
+        check(norm_kv_cache_create(&object, on.get(), static_cast<norm_kv_cache_kind_t>(o.kind),
+                static_cast<norm_data_type_t>(o.data_type), o.layers, o.kv_heads, o.key_size,
+                o.value_size, o.sequences, o.tokens, o.step_tokens, o.page_size, o.pages, o.window,
+                o.first_tokens));
+        return object;
+    }
+    arguments of_list(const norm_exec_arg_t *args, int count) const {
+        arguments found;
+        for (int i = 0; i < count; ++i)
+            found.emplace(args[i].arg, memory(*this, args[i].memory));
+        return found;
+    }
+};
+
+} // inline namespace NORM_HPP_MODE
+} // namespace norm
+
+#endif // NORM_KV_CACHE_HPP

@@ -1,0 +1,409 @@
+//! Which pages the sequences of a cache have. It holds no data.
+
+use super::pool::Pool;
+use super::shape::Shape;
+use crate::error::{Error, Result, Status};
+use crate::heap;
+use std::ops::Range;
+
+/// A sequence, or a place for one.
+#[derive(Clone, Copy, Debug)]
+struct Sequence {
+    /// How many sequences this place has had before. Numbers of sequences are made of it.
+    generation: i64,
+    live: bool,
+    length: usize,
+    /// The columns from the kept ones to this one were given back; not less than the kept ones.
+    from: usize,
+}
+
+/// A part of a step: a sequence and its new tokens.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Part {
+    /// `None` for an empty place.
+    pub(super) place: Option<usize>,
+    /// Its length before the step.
+    pub(super) start: usize,
+    pub(super) tokens: usize,
+    /// Whether its last page is copied.
+    copies: bool,
+    /// The columns that were given back before the step: the value of `from` then.
+    from: usize,
+}
+
+/// The copy of the first tokens of a page to another page, in all layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PageCopy {
+    pub(super) from: i32,
+    pub(super) to: i32,
+    pub(super) tokens: usize,
+}
+
+/// Sequences, the table of their pages, and the pool.
+#[derive(Debug)]
+pub(super) struct Book {
+    shape: Shape,
+    sequences: Vec<Sequence>,
+    /// The pages of the sequences, a row each. Entries of columns that were given back stay; others may have the page.
+    table: Vec<i32>,
+    pool: Pool,
+    /// The parts of the open step, and of one that is tried.
+    parts: Vec<Part>,
+    trial: Vec<Part>,
+    copied: u64,
+}
+
+impl Book {
+    pub(super) fn new(shape: Shape) -> Result<Self> {
+        let place = Sequence { generation: 0, live: false, length: 0, from: shape.kept };
+        let count = shape.sequences;
+        // Lists for the parts of a step have room for all sequences.
+        let room = || {
+            let mut parts = heap::list((0..count).map(|_| Part::default()))?;
+            parts.clear();
+            Ok(parts)
+        };
+        Ok(Self {
+            shape,
+            sequences: heap::list((0..count).map(|_| place))?,
+            table: heap::list((0..count * shape.columns).map(|_| 0))?,
+            pool: Pool::new(shape.pages)?,
+            parts: room()?,
+            trial: room()?,
+            copied: 0,
+        })
+    }
+
+    pub(super) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    pub(super) fn copied(&self) -> u64 {
+        self.copied
+    }
+
+    /// The number of sequences.
+    pub(super) fn live(&self) -> usize {
+        self.sequences.iter().filter(|sequence| sequence.live).count()
+    }
+
+    /// The parts of the open step; none if there is no open step.
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// The place of a sequence.
+    pub(super) fn find(&self, number: i64) -> Result<usize> {
+        let count = self.sequences.len() as i64;
+        if number >= 0 {
+            let (place, generation) = ((number % count) as usize, number / count);
+            let sequence = &self.sequences[place];
+            if sequence.live && sequence.generation == generation {
+                return Ok(place);
+            }
+        }
+        Err(Error::invalid(format_args!(
+            "sequence: the cache has no sequence {number}, or it was dropped"
+        )))
+    }
+
+    fn number(&self, place: usize) -> i64 {
+        self.sequences[place].generation * self.sequences.len() as i64 + place as i64
+    }
+
+    pub(super) fn length(&self, place: usize) -> usize {
+        self.sequences[place].length
+    }
+
+    /// The entries of the table for a sequence's tokens.
+    pub(super) fn row(&self, place: usize) -> &[i32] {
+        let start = place * self.shape.columns;
+        &self.table[start..start + self.shape.columns_of(self.sequences[place].length)]
+    }
+
+    fn entry(&mut self, place: usize, column: usize) -> &mut i32 {
+        &mut self.table[place * self.shape.columns + column]
+    }
+
+    fn page(&self, place: usize, column: usize) -> i32 {
+        self.table[place * self.shape.columns + column]
+    }
+
+    /// The slot of a token: its page and its place there, as one number.
+    pub(super) fn slot(&self, place: usize, token: usize) -> i64 {
+        let page = self.page(place, token / self.shape.page) as i64;
+        page * self.shape.page as i64 + (token % self.shape.page) as i64
+    }
+
+    /// Whether the page of a column is the sequence's.
+    fn has(&self, place: usize, column: usize) -> bool {
+        let sequence = &self.sequences[place];
+        let used = self.shape.columns_of(sequence.length);
+        column < used && (column < self.shape.kept || column >= sequence.from)
+    }
+
+    pub(super) fn new_sequence(&mut self) -> Result<i64> {
+        let Some(place) = self.sequences.iter().position(|sequence| !sequence.live) else {
+            return Err(Error::new(
+                Status::OutOfMemory,
+                format_args!(
+                    "sequence: the cache is allocated for {} sequences, and has as many",
+                    self.sequences.len()
+                ),
+            ));
+        };
+        let kept = self.shape.kept;
+        let sequence = &mut self.sequences[place];
+        (sequence.live, sequence.length, sequence.from) = (true, 0, kept);
+        Ok(self.number(place))
+    }
+
+    /// Gives the pages of a sequence's columns back.
+    fn give_back(&mut self, place: usize, columns: Range<usize>) {
+        for column in columns {
+            if self.has(place, column) {
+                let page = self.page(place, column);
+                self.pool.give_back(page);
+            }
+        }
+    }
+
+    pub(super) fn drop_sequence(&mut self, number: i64) -> Result<()> {
+        let place = self.find(number)?;
+        self.give_back(place, 0..self.shape.columns);
+        let sequence = &mut self.sequences[place];
+        (sequence.live, sequence.length) = (false, 0);
+        sequence.generation += 1;
+        self.parts.clear();
+        Ok(())
+    }
+
+    pub(super) fn truncate(&mut self, number: i64, length: i64) -> Result<()> {
+        let place = self.find(number)?;
+        let Sequence { length: now, from, .. } = self.sequences[place];
+        let Some(length) = usize::try_from(length).ok().filter(|length| *length <= now) else {
+            return Err(Error::invalid(format_args!(
+                "length: {length} is not from 0 to the {now} tokens of sequence {number}"
+            )));
+        };
+        let (kept, page) = (self.shape.kept, self.shape.page);
+        let within_kept = length <= kept * page;
+        if from > kept && !within_kept && self.shape.first_seen(length) < from * page {
+            return Err(Error::invalid(format_args!(
+                "length: after {length} tokens the next one sees from token {} on, but the pages of tokens {} to {} were given back",
+                self.shape.first_seen(length),
+                kept * page,
+                from * page - 1
+            )));
+        }
+        self.give_back(place, self.shape.columns_of(length)..self.shape.columns);
+        let sequence = &mut self.sequences[place];
+        sequence.length = length;
+        if within_kept {
+            sequence.from = kept;
+        }
+        self.parts.clear();
+        Ok(())
+    }
+
+    pub(super) fn fork(&mut self, number: i64) -> Result<i64> {
+        let place = self.find(number)?;
+        let copy = self.new_sequence()?;
+        let to = self.find(copy)?;
+        let Sequence { length, from, .. } = self.sequences[place];
+        (self.sequences[to].length, self.sequences[to].from) = (length, from);
+        for column in 0..self.shape.columns_of(length) {
+            let page = self.page(place, column);
+            *self.entry(to, column) = page;
+            if self.has(place, column) {
+                self.pool.share(page);
+            }
+        }
+        self.parts.clear();
+        Ok(copy)
+    }
+
+    /// Makes room for tokens of sequences and opens a step. `copy` is called for the pages that are copied.
+    pub(super) fn extend(
+        &mut self,
+        sequences: &[i64],
+        tokens: &[i64],
+        rows: usize,
+        copy: &mut dyn FnMut(PageCopy),
+    ) -> Result<()> {
+        let mut parts = std::mem::take(&mut self.trial);
+        parts.clear();
+        let opened = self.check_step((sequences, tokens), rows, &mut parts);
+        let opened = opened.and_then(|()| self.open(&mut parts, copy));
+        if opened.is_ok() {
+            std::mem::swap(&mut parts, &mut self.parts);
+        }
+        self.trial = parts;
+        opened
+    }
+
+    /// Lists the parts of a step, and checks what does not depend on pages.
+    fn check_step(
+        &self,
+        (sequences, tokens): (&[i64], &[i64]),
+        rows: usize,
+        parts: &mut Vec<Part>,
+    ) -> Result<()> {
+        if sequences.len() > self.sequences.len() {
+            return Err(Error::invalid(format_args!(
+                "count: {} sequences, but the cache has at most {}",
+                sequences.len(),
+                self.sequences.len()
+            )));
+        }
+        let mut total = rows.saturating_mul(sequences.len());
+        for (&number, &tokens) in sequences.iter().zip(tokens) {
+            let part = self.part(number, tokens)?;
+            if part.place.is_some() && parts.iter().any(|other| other.place == part.place) {
+                let text = format_args!("sequences: sequence {number} is named twice");
+                return Err(Error::invalid(text));
+            }
+            if rows > 0 && part.tokens > rows {
+                return Err(Error::invalid(format_args!(
+                    "rows: {rows}, fewer than the {tokens} tokens of sequence {number}"
+                )));
+            }
+            if rows == 0 {
+                total = total.saturating_add(part.tokens);
+            }
+            heap::push(parts, part)?;
+        }
+        if total > self.shape.step_tokens {
+            return Err(Error::invalid(format_args!(
+                "tokens: {total} rows, but steps of the cache have at most step_tokens, {}",
+                self.shape.step_tokens
+            )));
+        }
+        Ok(())
+    }
+
+    /// The part of a sequence.
+    fn part(&self, number: i64, tokens: i64) -> Result<Part> {
+        let Ok(count) = usize::try_from(tokens) else {
+            return Err(Error::invalid(format_args!("tokens: {tokens} is negative")));
+        };
+        if number == -1 {
+            return match count {
+                0 => Ok(Part::default()),
+                _ => Err(Error::invalid(format_args!("tokens: {tokens} of the empty place -1"))),
+            };
+        }
+        let place = self.find(number)?;
+        let Sequence { length, from, .. } = self.sequences[place];
+        if count > self.shape.tokens - length {
+            return Err(Error::invalid(format_args!(
+                "tokens: {tokens} after the {length} of sequence {number} are more than its {}",
+                self.shape.tokens
+            )));
+        }
+        Ok(Part { place: Some(place), start: length, tokens: count, copies: false, from })
+    }
+
+    /// Gives back what the steps from here on do not see, and takes what they need; undoes it all if there is too little.
+    fn open(&mut self, parts: &mut [Part], copy: &mut dyn FnMut(PageCopy)) -> Result<()> {
+        self.recycle(parts);
+        let needed = self.count_needed(parts);
+        let free = self.pool.free();
+        if needed > free {
+            self.undo(parts);
+            return Err(Error::new(
+                Status::OutOfMemory,
+                format_args!(
+                    "tokens: the step needs {needed} free pages, but {free} of the {} are free",
+                    self.pool.pages()
+                ),
+            ));
+        }
+        for part in parts.iter() {
+            let Some(place) = part.place else { continue };
+            if part.copies {
+                let column = part.start / self.shape.page;
+                let from = self.page(place, column);
+                // `count_needed` gave the shared page back.
+                if let Some(to) = self.pool.take() {
+                    *self.entry(place, column) = to;
+                    self.copied += 1;
+                    copy(PageCopy { from, to, tokens: part.start % self.shape.page });
+                }
+            }
+            let end = part.start + part.tokens;
+            for column in self.shape.columns_of(part.start)..self.shape.columns_of(end) {
+                // There are as many as were counted.
+                if let Some(page) = self.pool.take() {
+                    *self.entry(place, column) = page;
+                }
+            }
+            self.sequences[place].length = end;
+        }
+        Ok(())
+    }
+
+    /// Gives back the pages before the windows of further tokens.
+    fn recycle(&mut self, parts: &[Part]) {
+        for part in parts.iter().filter(|part| part.tokens > 0) {
+            let Some(place) = part.place else { continue };
+            let until = self.shape.first_seen(part.start) / self.shape.page;
+            if until > part.from {
+                self.give_back(place, part.from..until);
+                self.sequences[place].from = until;
+            }
+        }
+    }
+
+    /// The pages that a step needs. Marks the parts that copy a page, and takes them off its owners.
+    fn count_needed(&mut self, parts: &mut [Part]) -> usize {
+        let mut needed = 0usize;
+        for part in parts.iter_mut().filter(|part| part.tokens > 0) {
+            let Some(place) = part.place else { continue };
+            let end = part.start + part.tokens;
+            needed += self.shape.columns_of(end) - self.shape.columns_of(part.start);
+            if part.start % self.shape.page == 0 {
+                continue;
+            }
+            let last = self.page(place, part.start / self.shape.page);
+            if self.pool.owners(last) > 1 {
+                self.pool.give_back(last);
+                part.copies = true;
+                needed += 1;
+            }
+        }
+        needed
+    }
+
+    /// Undoes [`recycle`](Self::recycle) and [`count_needed`](Self::count_needed), backwards.
+    fn undo(&mut self, parts: &[Part]) {
+        for part in parts.iter().filter(|part| part.copies) {
+            if let Some(place) = part.place {
+                let last = self.page(place, part.start / self.shape.page);
+                self.pool.share(last);
+            }
+        }
+        for part in parts.iter().rev() {
+            let Some(place) = part.place else { continue };
+            for column in (part.from..self.sequences[place].from).rev() {
+                let page = self.page(place, column);
+                self.pool.take_back(page);
+            }
+            self.sequences[place].from = part.from;
+        }
+    }
+}
+
+#[cfg(test)]
+impl Book {
+    /// The pages of a sequence by column, `None` where they were given back.
+    pub(super) fn pages_of(&self, place: usize) -> impl Iterator<Item = Option<i32>> + '_ {
+        (0..self.shape.columns_of(self.sequences[place].length))
+            .map(move |column| self.has(place, column).then(|| self.page(place, column)))
+    }
+
+    /// The places of sequences.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.sequences.len()).filter(|place| self.sequences[*place].live)
+    }
+}

@@ -1,0 +1,258 @@
+//! The data of a cache, and what attention and rope read of it.
+
+use super::book::{Book, PageCopy};
+use super::buffer::Buffer;
+use super::shape::Shape;
+use crate::error::{Error, Result};
+use crate::heap;
+
+/// What a cache has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stats {
+    pub(crate) sequences: usize,
+    pub(crate) page_size: usize,
+    pub(crate) page_bytes: usize,
+    pub(crate) pages: usize,
+    pub(crate) used_pages: usize,
+    pub(crate) shared_pages: usize,
+    pub(crate) copied_pages: u64,
+    pub(crate) bytes: usize,
+}
+
+/// Keys and values of sequences.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    pub(super) shape: Shape,
+    pub(super) book: Book,
+    /// Keys and values of all layers.
+    data: Buffer,
+    /// The bytes of a layer's keys, and of its values.
+    sizes: (usize, usize),
+    /// What attention reads: the table and the lengths of the sequences that it was asked for.
+    table: Buffer,
+    lengths: Buffer,
+    /// The sequences that they are for; empty if the book changed since.
+    filled: Vec<i64>,
+    /// What rope reads of the step: slots and positions of the first `rows` rows; -1 and 0 beyond.
+    pub(super) slots: Buffer,
+    positions: Buffer,
+    pub(super) rows: usize,
+    /// The rows of each sequence; 0 without gaps between sequences.
+    pub(super) padded: usize,
+}
+
+// SAFETY: buffers belong to the cache, which C may move from thread to thread.
+unsafe impl Send for Cache {}
+
+impl Cache {
+    pub(crate) fn new(shape: Shape) -> Result<Self> {
+        // `Shape::new` has checked the sizes.
+        let sizes = (shape.keys_bytes().unwrap_or(0), shape.values_bytes().unwrap_or(0));
+        let bytes = sizes.0.saturating_add(sizes.1).saturating_mul(shape.layers);
+        let table = shape.sequences.saturating_mul(shape.columns);
+        let mut filled = heap::list((0..shape.sequences).map(|_| 0))?;
+        filled.clear();
+        let cache = Self {
+            shape,
+            book: Book::new(shape)?,
+            data: Buffer::new(bytes, "keys and values")?,
+            sizes,
+            table: Buffer::of::<i32>(table, "page tables")?,
+            lengths: Buffer::of::<i32>(shape.sequences, "lengths")?,
+            filled,
+            slots: Buffer::of::<i64>(shape.step_tokens, "slots")?,
+            positions: Buffer::of::<i32>(shape.step_tokens, "positions")?,
+            rows: 0,
+            padded: 0,
+        };
+        (0..shape.step_tokens).for_each(|row| cache.put_row(row, -1, 0));
+        Ok(cache)
+    }
+
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// A layer, checked.
+    pub(crate) fn layer(&self, layer: i64) -> Result<usize> {
+        match usize::try_from(layer) {
+            Ok(index) if index < self.shape.layers => Ok(index),
+            _ => Err(Error::invalid(format_args!(
+                "layer: {layer} is not among the {} of the cache",
+                self.shape.layers
+            ))),
+        }
+    }
+
+    /// The keys of a layer.
+    pub(crate) fn keys(&self, layer: usize) -> *mut u8 {
+        self.data.start().wrapping_add(layer * (self.sizes.0 + self.sizes.1))
+    }
+
+    pub(crate) fn values(&self, layer: usize) -> *mut u8 {
+        self.keys(layer).wrapping_add(self.sizes.0)
+    }
+
+    pub(crate) fn table_address(&self) -> *mut u8 {
+        self.table.start()
+    }
+
+    pub(crate) fn lengths_address(&self) -> *mut u8 {
+        self.lengths.start()
+    }
+
+    pub(crate) fn slots_address(&self) -> *mut u8 {
+        self.slots.start()
+    }
+
+    pub(crate) fn positions_address(&self) -> *mut u8 {
+        self.positions.start()
+    }
+
+    pub(crate) fn new_sequence(&mut self) -> Result<i64> {
+        self.book.new_sequence()
+    }
+
+    pub(crate) fn length(&self, sequence: i64) -> Result<usize> {
+        Ok(self.book.length(self.book.find(sequence)?))
+    }
+
+    pub(crate) fn drop_sequence(&mut self, sequence: i64) -> Result<()> {
+        self.book.drop_sequence(sequence)?;
+        self.end_step();
+        Ok(())
+    }
+
+    pub(crate) fn truncate(&mut self, sequence: i64, length: i64) -> Result<()> {
+        self.book.truncate(sequence, length)?;
+        self.end_step();
+        Ok(())
+    }
+
+    pub(crate) fn fork(&mut self, sequence: i64) -> Result<i64> {
+        let copy = self.book.fork(sequence)?;
+        self.end_step();
+        Ok(copy)
+    }
+
+    fn put_row(&self, row: usize, slot: i64, position: i32) {
+        // SAFETY: there are as many as step_tokens, and executions that read them have ended.
+        unsafe {
+            self.slots.set(row, slot);
+            self.positions.set(row, position);
+        }
+    }
+
+    /// Forgets the step, whose slots may be those of others now.
+    fn end_step(&mut self) {
+        (0..self.rows).for_each(|row| self.put_row(row, -1, 0));
+        self.rows = 0;
+        self.filled.clear();
+    }
+
+    /// Makes room for tokens, and opens a step.
+    pub(crate) fn extend(&mut self, sequences: &[i64], tokens: &[i64], rows: i64) -> Result<()> {
+        let Ok(padded) = usize::try_from(rows) else {
+            return Err(Error::invalid(format_args!("rows: {rows} is negative")));
+        };
+        let mover = Mover { shape: self.shape, sizes: self.sizes, data: self.data.start() };
+        self.book.extend(sequences, tokens, padded, &mut |copy| mover.copy(copy))?;
+        self.end_step();
+        self.padded = padded;
+        let mut next = 0;
+        for (index, part) in self.book.parts().iter().enumerate() {
+            let first = if padded > 0 { index * padded } else { next };
+            for token in 0..part.tokens {
+                let (place, at) = (part.place.unwrap_or(0), part.start + token);
+                self.put_row(first + token, self.book.slot(place, at), at as i32);
+            }
+            next = first + part.tokens.max(padded);
+        }
+        self.rows = next;
+        Ok(())
+    }
+
+    /// Fills the table and the lengths for sequences; -1 is an empty place.
+    pub(crate) fn fill(&mut self, sequences: &[i64]) -> Result<()> {
+        if sequences.len() > self.shape.sequences {
+            return Err(Error::invalid(format_args!(
+                "count: {} sequences, but the cache has at most {}",
+                sequences.len(),
+                self.shape.sequences
+            )));
+        }
+        if !sequences.is_empty() && self.filled == sequences {
+            return Ok(());
+        }
+        let named = sequences.iter().filter(|number| **number != -1);
+        named.copied().try_for_each(|number| self.book.find(number).map(|_| ()))?;
+        let columns = self.shape.columns;
+        for index in 0..self.shape.sequences {
+            let number = sequences.get(index).copied().unwrap_or(-1);
+            let place = if number == -1 { None } else { Some(self.book.find(number)?) };
+            let row = place.map_or(&[][..], |place| self.book.row(place));
+            let length = place.map_or(0, |place| self.book.length(place));
+            // SAFETY: the buffers have room for all sequences, and executions that read them have ended.
+            unsafe {
+                self.lengths.set(index, length as i32);
+                for (column, page) in row.iter().enumerate() {
+                    self.table.set(index * columns + column, *page);
+                }
+            }
+        }
+        self.filled.clear();
+        heap::extend(&mut self.filled, sequences.iter().copied())
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let pool = self.book.pool();
+        let per_token = self.shape.key_size + self.shape.value_size;
+        let page = self.shape.page * self.shape.heads * per_token * self.shape.data_type.size();
+        let buffers = [&self.data, &self.table, &self.lengths, &self.slots, &self.positions];
+        Stats {
+            sequences: self.book.live(),
+            page_size: self.shape.page,
+            page_bytes: page * self.shape.layers,
+            pages: pool.pages(),
+            used_pages: pool.pages() - pool.free(),
+            shared_pages: pool.shared(),
+            copied_pages: self.book.copied(),
+            bytes: buffers.iter().map(|buffer| buffer.size()).sum(),
+        }
+    }
+}
+
+/// Copies tokens from page to page.
+struct Mover {
+    shape: Shape,
+    sizes: (usize, usize),
+    data: *mut u8,
+}
+
+impl Mover {
+    /// Copies the first tokens of a page, in all layers.
+    fn copy(&self, copy: PageCopy) {
+        let shape = &self.shape;
+        for layer in 0..shape.layers {
+            let keys = self.data.wrapping_add(layer * (self.sizes.0 + self.sizes.1));
+            let values = keys.wrapping_add(self.sizes.0);
+            for (start, size) in [(keys, shape.key_size), (values, shape.value_size)] {
+                let row = size * shape.data_type.size();
+                let head = shape.page * row;
+                for index in 0..shape.heads {
+                    let at = |page: i32| {
+                        start.wrapping_add((page as usize * shape.heads + index) * head)
+                    };
+                    // SAFETY: both pages are in the pool and differ.
+                    unsafe {
+                        std::ptr::copy_nonoverlapping(
+                            at(copy.from),
+                            at(copy.to),
+                            copy.tokens * row,
+                        );
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The keys and values of a step, written to a layer.
+
+use super::store::Cache;
+use crate::error::{Error, Result};
+use crate::primitive::{Arguments, Execution, effective_level};
+use crate::rows::{Transfer, spread, width_of};
+use crate::simd::DefaultEnvironment;
+use crate::tensor::{DataType, Layout, MemoryDesc, Support};
+use crate::threads::Threads;
+
+/// A tensor of keys or values.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    pub(crate) desc: &'a MemoryDesc,
+    pub(crate) data: *const u8,
+}
+
+/// The rows of a tensor, and where they go.
+struct Copied {
+    transfer: Transfer,
+    /// The first element, and the strides of sequences, heads and tokens in bytes.
+    src: *const u8,
+    strides: [usize; 3],
+    /// A layer's keys or values, and the bytes of a token of a head.
+    dst: *mut u8,
+    row: usize,
+}
+
+// SAFETY: threads read src, which nobody writes, and write disjoint rows of dst.
+unsafe impl Sync for Copied {}
+
+impl Cache {
+    /// Writes the rows of the open step to a layer.
+    ///
+    /// # Safety
+    /// The tensors are as large as their descriptors, and none of them is the cache's.
+    pub(crate) unsafe fn write(
+        &mut self,
+        layer: i64,
+        (keys, values): (Option<Rows<'_>>, Option<Rows<'_>>),
+        threads: Threads,
+    ) -> Result<()> {
+        let layer = self.layer(layer)?;
+        if self.book.parts().is_empty() {
+            return Err(Error::invalid(
+                "cache: no step is open; extend sequences first, and write before the next fork, truncate or drop",
+            ));
+        }
+        let keys = self.checked("keys", keys, self.shape.key_size, self.keys(layer))?;
+        let values = self.checked("values", values, self.shape.value_size, self.values(layer))?;
+        for copied in [keys, values].iter().flatten() {
+            // SAFETY: guaranteed by the caller, and checked.
+            unsafe { self.copy_rows(copied, threads) };
+        }
+        Ok(())
+    }
+
+    /// A tensor of the step with heads of `size` elements.
+    fn checked(
+        &self,
+        name: &str,
+        rows: Option<Rows<'_>>,
+        size: usize,
+        dst: *mut u8,
+    ) -> Result<Option<Copied>> {
+        let Some(Rows { desc, data }) = rows else { return Ok(None) };
+        let full = |data_type: DataType| data_type.support() == Support::Full;
+        desc.check_type(name, "a cache", full)?;
+        let parts = self.book.parts();
+        let tokens = parts.iter().map(|part| part.tokens);
+        let (count, least) = match self.padded {
+            0 => (1, tokens.sum::<usize>()),
+            _ => (parts.len(), tokens.max().unwrap_or(0)),
+        };
+        let expected = [count, self.shape.heads, least, size].map(|dim| dim as i64);
+        let fits = match *desc.dims() {
+            [b, g, s, d] => {
+                [b, g, d] == [expected[0], expected[1], expected[3]] && s >= expected[2]
+            }
+            _ => false,
+        };
+        if !fits {
+            return Err(Error::invalid(format_args!(
+                "{name}: dimensions {:?}, but the step has {count} x {} x {least} or more x {size}",
+                desc.dims(),
+                self.shape.heads
+            )));
+        }
+        if desc.layout() != Layout::Strided || desc.is_blocked() {
+            return Err(Error::invalid(format_args!("{name}: the layout has no strides")));
+        }
+        let from = desc.data_type().unwrap_or(DataType::F32);
+        let strides = desc.strides();
+        let bytes = |dim: usize| strides[dim] as usize * from.size();
+        let to = self.shape.data_type;
+        Ok(Some(Copied {
+            transfer: Transfer::new(effective_level(), (from, strides[3] as usize), to, size),
+            src: data.wrapping_add(desc.offset() as usize * from.size()),
+            strides: [bytes(0), bytes(1), bytes(2)],
+            dst,
+            row: size * to.size(),
+        }))
+    }
+
+    /// # Safety
+    /// The tensor has the rows of the step.
+    unsafe fn copy_rows(&self, copied: &Copied, threads: Threads) {
+        let (heads, page) = (self.shape.heads, self.shape.page);
+        let (units, slots) = (self.rows * heads, self.shape.pages * page);
+        let elements = units * (copied.row / self.shape.data_type.size());
+        let execution = Execution {
+            arguments: &Arguments::new(),
+            scratchpad: std::ptr::null_mut(),
+            threads,
+            member: None,
+        };
+        let width = width_of(threads, elements);
+        let cache = Shared { cache: self };
+        spread(&execution, (units, elements), (width, units), &|_, range| {
+            let _environment = DefaultEnvironment::ensure();
+            for unit in range {
+                let (row, head) = (unit / heads, unit % heads);
+                let (index, token) = match cache.cache.padded {
+                    0 => (0, row),
+                    padded => (row / padded, row % padded),
+                };
+                if cache.cache.padded > 0 && token >= cache.cache.book.parts()[index].tokens {
+                    continue;
+                }
+                // C may have written others.
+                let slot = usize::try_from(cache.slot(row)).unwrap_or(usize::MAX);
+                if slot >= slots {
+                    continue;
+                }
+                let [sequence, of_head, of_token] = copied.strides;
+                let from = index * sequence + head * of_head + token * of_token;
+                let to = ((slot / page * heads + head) * page + slot % page) * copied.row;
+                // SAFETY: guaranteed by the caller: a row with a slot has a token, and the slot is in the pool.
+                unsafe {
+                    copied.transfer.row(copied.src.wrapping_add(from), copied.dst.wrapping_add(to))
+                };
+            }
+        });
+    }
+}
+
+/// The cache, as threads read it.
+struct Shared<'a> {
+    cache: &'a Cache,
+}
+
+// SAFETY: nothing but the data is written while threads read the slots.
+unsafe impl Sync for Shared<'_> {}
+
+impl Shared<'_> {
+    fn slot(&self, row: usize) -> i64 {
+        // SAFETY: there are slots for all rows of the step.
+        unsafe { self.cache.slots.get(row) }
+    }
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ *
+ * A small model's attention for kv_cache.c: the queries, keys and values of some sequences, what
+ * sdpa makes of them as plain tensors, and steps of the same through a cache.
+ */
+#ifndef KV_CACHE_H
+#define KV_CACHE_H
+
+#include "tensor.h"
+
+enum { LAYERS = 2, HEADS = 4, GROUPS = 2, KEY = 12, VALUE = 8, MOST = 3, LENGTH = 300 };
+
+static norm_engine_t engine;
+static norm_stream_t stream;
+
+/* One sequence in one layer: 1 x heads x LENGTH x size, tokens before heads in memory. */
+typedef struct {
+    tensor_t q, k, v, dst;
+} story_t;
+static story_t stories[MOST][LAYERS];
+
+/* B x heads x S x size with tokens before heads. */
+static tensor_t tokens_of(norm_data_type_t type, int b, int heads, int s, int size) {
+    const norm_dim_t dims[] = {b, heads, s, size};
+    const norm_dim_t strides[] = {(norm_dim_t)s * heads * size, size, (norm_dim_t)heads * size, 1};
+    return tensor_make(type, 4, dims, strides, engine);
+}
+
+static unsigned char *row_of(const tensor_t *t, int b, int head, int token) {
+    const norm_dim_t row = ((norm_dim_t)b * t->dims[1] + head) * t->dims[2] + token;
+    return t->data + tensor_index(t, (size_t)row, 0) * element_bytes(t->type);
+}
+
+static void copy_row(tensor_t *to, int b, int token, const tensor_t *from, int from_token) {
+    for (int head = 0; head < to->dims[1]; ++head)
+        memcpy(row_of(to, b, head, token), row_of(from, 0, head, from_token),
+                to->cols * element_bytes(to->type));
+}
+
+/* A window of W keys; 0 for none. */
+static norm_primitive_desc_t attention_desc(const_norm_memory_desc_t q, const_norm_memory_desc_t k,
+        const_norm_memory_desc_t v, const_norm_memory_desc_t dst, const_norm_memory_desc_t table,
+        int window, unsigned flags) {
+    norm_primitive_desc_t pd = NULL;
+    MUST(norm_sdpa_forward_primitive_desc_create(&pd, engine, norm_forward_inference, q, k, v, dst,
+            NULL, table, norm_attn_mask_bottom_right,
+            window ? norm_window_with_self : norm_window_none, window, 0.25f, 0, flags, NULL));
+    return pd;
+}
+
+/* What sdpa makes of the plain tensors, all tokens at once. */
+static void tell(story_t *s, int window) {
+    norm_memory_desc_t keys = NULL;
+    norm_memory_t k = NULL;
+    norm_primitive_t primitive = NULL;
+    const int turned[] = {0, 1, 3, 2};
+    MUST(norm_memory_desc_permute_axes(&keys, s->k.desc, turned));
+    MUST(norm_memory_create(&k, keys, engine, s->k.data));
+    norm_primitive_desc_t pd
+            = attention_desc(s->q.desc, keys, s->v.desc, s->dst.desc, NULL, window, 0);
+    MUST(norm_primitive_create(&primitive, pd));
+    const norm_exec_arg_t args[] = {{NORM_ARG_QUERIES, s->q.memory}, {NORM_ARG_KEYS, k},
+            {NORM_ARG_VALUES, s->v.memory}, {NORM_ARG_DST, s->dst.memory}};
+    MUST(norm_primitive_execute(primitive, stream, 4, args));
+    MUST(norm_primitive_destroy(primitive));
+    MUST(norm_primitive_desc_destroy(pd));
+    MUST(norm_memory_destroy(k));
+    MUST(norm_memory_desc_destroy(keys));
+}
+
+/* The first `shared` tokens of all sequences are the same. */
+static void make_stories(norm_data_type_t type, int window, int shared) {
+    uint64_t state = 77;
+    for (int b = 0; b < MOST; ++b)
+        for (int layer = 0; layer < LAYERS; ++layer) {
+            story_t *s = &stories[b][layer];
+            s->q = tokens_of(type, 1, HEADS, LENGTH, KEY);
+            s->k = tokens_of(type, 1, GROUPS, LENGTH, KEY);
+            s->v = tokens_of(type, 1, GROUPS, LENGTH, VALUE);
+            s->dst = tokens_of(type, 1, HEADS, LENGTH, VALUE);
+            tensor_fill_random(&s->q, &state, -2, 2);
+            tensor_fill_random(&s->k, &state, -2, 2);
+            tensor_fill_random(&s->v, &state, -2, 2);
+            for (int token = 0; token < shared && b > 0; ++token) {
+                copy_row(&s->q, 0, token, &stories[0][layer].q, token);
+                copy_row(&s->k, 0, token, &stories[0][layer].k, token);
+                copy_row(&s->v, 0, token, &stories[0][layer].v, token);
+            }
+            tell(s, window);
+        }
+}
+
+static void free_stories(void) {
+    for (int b = 0; b < MOST; ++b)
+        for (int layer = 0; layer < LAYERS; ++layer) {
+            story_t *s = &stories[b][layer];
+            tensor_free(&s->q), tensor_free(&s->k), tensor_free(&s->v), tensor_free(&s->dst);
+        }
+}
+
+/* Attention of steps of up to `rows` tokens of `count` sequences, through a cache. */
+typedef struct {
+    norm_kv_cache_t cache;
+    norm_data_type_t type;
+    int count, rows;
+    norm_primitive_desc_t pd;
+    norm_primitive_t primitive;
+    tensor_t q, k, v, dst, lengths;
+} steps_t;
+
+static steps_t steps_make(
+        norm_kv_cache_t cache, norm_data_type_t type, int count, int rows, int window) {
+    steps_t s;
+    memset(&s, 0, sizeof s);
+    s.cache = cache, s.type = type, s.count = count, s.rows = rows;
+    norm_memory_desc_t keys = NULL, values = NULL, table = NULL;
+    MUST(norm_kv_cache_get_descs(cache, count, &keys, &values, &table, NULL));
+    s.q = tokens_of(type, count, HEADS, rows, KEY);
+    s.k = tokens_of(type, count, GROUPS, rows, KEY);
+    s.v = tokens_of(type, count, GROUPS, rows, VALUE);
+    s.dst = tokens_of(type, count, HEADS, rows, VALUE);
+    const norm_dim_t dims[] = {count};
+    s.lengths = tensor_make(norm_s32, 1, dims, NULL, engine);
+    s.pd = attention_desc(s.q.desc, keys, values, s.dst.desc, table, window,
+            norm_sdpa_key_lengths | norm_sdpa_query_lengths);
+    MUST(norm_primitive_create(&s.primitive, s.pd));
+    MUST(norm_memory_desc_destroy(keys));
+    MUST(norm_memory_desc_destroy(values));
+    MUST(norm_memory_desc_destroy(table));
+    return s;
+}
+
+static void steps_free(steps_t *s) {
+    MUST(norm_primitive_destroy(s->primitive));
+    MUST(norm_primitive_desc_destroy(s->pd));
+    tensor_free(&s->q), tensor_free(&s->k), tensor_free(&s->v), tensor_free(&s->dst);
+    tensor_free(&s->lengths);
+}
+
+/* Writes the tokens of the open step to a layer and attends; whether dst is as it was told. */
+static int attend(steps_t *s, int layer, const norm_dim_t *sequences, const norm_dim_t *starts,
+        const norm_dim_t *tokens) {
+    /* Rows beyond are NaN, which nothing may see. */
+    memset(s->k.data, 0xff, s->k.bytes), memset(s->v.data, 0xff, s->v.bytes);
+    memset(s->q.data, 0, s->q.bytes);
+    for (int b = 0; b < s->count; ++b) {
+        ((int32_t *)s->lengths.data)[b] = (int32_t)tokens[b];
+        for (int i = 0; i < tokens[b]; ++i) {
+            const int token = (int)starts[b] + i;
+            copy_row(&s->q, b, i, &stories[b][layer].q, token);
+            copy_row(&s->k, b, i, &stories[b][layer].k, token);
+            copy_row(&s->v, b, i, &stories[b][layer].v, token);
+        }
+    }
+    MUST(norm_kv_cache_write(s->cache, stream, layer, s->k.memory, s->v.memory));
+    norm_exec_arg_t args[7] = {{NORM_ARG_QUERIES, s->q.memory}, {NORM_ARG_DST, s->dst.memory},
+            {NORM_ARG_QUERY_LENGTHS, s->lengths.memory}};
+    int nargs = 4;
+    MUST(norm_kv_cache_get_arguments(s->cache, layer, s->count, sequences, &nargs, args + 3));
+    MUST(norm_primitive_execute(s->primitive, stream, 7, args));
+    int same = 1;
+    for (int b = 0; b < s->count; ++b)
+        for (int i = 0; i < tokens[b]; ++i)
+            for (int head = 0; head < HEADS; ++head)
+                same &= memcmp(row_of(&s->dst, b, head, i),
+                                row_of(&stories[b][layer].dst, 0, head, (int)starts[b] + i),
+                                s->dst.cols * element_bytes(s->type))
+                        == 0;
+    return same;
+}
+
+/* Extends sequence b up to ends[b], in steps of up to s->rows tokens. */
+static int follow(steps_t *s, const norm_dim_t *sequences, const norm_dim_t *ends) {
+    int same = 1;
+    for (;;) {
+        norm_dim_t starts[MOST], tokens[MOST];
+        int left = 0;
+        for (int b = 0; b < s->count; ++b) {
+            MUST(norm_kv_cache_get_length(s->cache, sequences[b], &starts[b]));
+            tokens[b] = ends[b] - starts[b];
+            if (tokens[b] > s->rows) tokens[b] = s->rows;
+            left += tokens[b] > 0;
+        }
+        if (left == 0) return same;
+        MUST(norm_kv_cache_extend(s->cache, s->count, sequences, tokens, s->rows));
+        for (int layer = 0; layer < LAYERS; ++layer)
+            same &= attend(s, layer, sequences, starts, tokens);
+    }
+}
+
+/* Fills the memory of all pages with NaN. */
+static void poison(norm_kv_cache_t cache) {
+    for (int layer = 0; layer < LAYERS; ++layer) {
+        norm_exec_arg_t args[4];
+        int nargs = 4;
+        MUST(norm_kv_cache_get_arguments(cache, layer, 0, NULL, &nargs, args));
+        for (int i = 0; i < 2; ++i) {
+            const_norm_memory_desc_t desc = NULL;
+            void *data = NULL;
+            MUST(norm_memory_get_memory_desc(args[i].memory, &desc));
+            MUST(norm_memory_get_data_handle(args[i].memory, &data));
+            memset(data, 0xff, norm_memory_desc_get_size(desc));
+        }
+    }
+}
+
+/* The cache of a kind for the model; a ring of a window of 40 tokens. */
+static norm_kv_cache_t make_cache(norm_kv_cache_kind_t kind, norm_data_type_t type, int page) {
+    norm_kv_cache_t cache = NULL;
+    MUST(norm_kv_cache_create(&cache, engine, kind, type, LAYERS, GROUPS, KEY, VALUE, MOST, 320,
+            MOST * 64, page, 0, kind == norm_kv_ring ? 40 : 0, 0));
+    poison(cache);
+    return cache;
+}
+
+static norm_kv_cache_stats_t stats_of(norm_kv_cache_t cache) {
+    norm_kv_cache_stats_t stats;
+    MUST(norm_kv_cache_get_stats(cache, &stats));
+    return stats;
+}
+
+#endif
