@@ -59,7 +59,8 @@ typedef enum {
  *             window + step_tokens tokens, of first_tokens, and one. Contiguous: 0
  * window      ring: keys that a token sees, itself among them, from 1. So it is W of
  *             norm_window_with_self and W + 1 of norm_window_before_self. Else 0
- * first_tokens  ring: first tokens of a sequence whose pages stay. Else 0
+ * first_tokens  ring: first tokens of a sequence whose pages stay, for the first_keys of
+ *             attention. Else 0
  *
  * norm_out_of_memory if the memory cannot be had. */
 NORM_API norm_status_t norm_kv_cache_create(norm_kv_cache_t *cache, norm_engine_t engine,

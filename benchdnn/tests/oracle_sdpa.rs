@@ -80,6 +80,7 @@ fn gradients_are_the_limits_of_differences() {
             causal: options & 32 > 0,
             bottom_right: options & 32 > 0,
             window: windows[options as usize % 3],
+            first_keys: options as usize % 2,
             bf16: false,
         };
         let tensors = Tensors::new(options);
@@ -144,6 +145,12 @@ fn windows_see_as_many_keys_as_they_say() {
     assert_eq!(seen(true, true, Window::WithSelf(1)), [vec![2], vec![3], vec![4]]);
     assert_eq!(seen(true, true, Window::BeforeSelf(1)), [vec![1, 2], vec![2, 3], vec![3, 4]]);
     assert_eq!(seen(true, true, Window::BeforeSelf(0)), [vec![2], vec![3], vec![4]]);
+    let window = Window::WithSelf(1);
+    let rules =
+        Rules { causal: true, bottom_right: true, window, first_keys: 2, ..Rules::default() };
+    let attention = tensors.attention(rules);
+    let seen = (0..5).filter(|&j| attention.sees([0, 0, 2, j])).collect::<Vec<_>>();
+    assert_eq!(seen, [0, 1, 4]);
 }
 
 #[test]

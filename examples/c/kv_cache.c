@@ -63,7 +63,7 @@ int main(void) {
     check(norm_kv_cache_get_descs(cache, 1, &key_desc, &value_desc, &table_desc, NULL));
     check(norm_sdpa_forward_primitive_desc_create(&desc, engine, norm_forward_inference, row,
             key_desc, value_desc, row, NULL, table_desc, norm_attn_mask_bottom_right,
-            norm_window_none, 0, 1, 0, norm_sdpa_key_lengths, NULL));
+            norm_window_none, 0, 0, 1, 0, norm_sdpa_key_lengths, NULL));
     check(norm_primitive_create(&attention, desc));
 
     norm_dim_t first, second;

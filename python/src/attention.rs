@@ -146,9 +146,11 @@ impl<'a, 'py> Call<'a, 'py> {
             )));
         }
         let keys = page * pages.as_ref().map_or(1, |pages| pages.shape[1]);
+        let (window, first_keys) = window(keywords.window)?;
         let attention = Attention {
             causal: keywords.causal(queries, keys)?,
-            window: window(keywords.window)?,
+            window,
+            first_keys,
             scale: keywords.scale.map(|scale| scale as f32),
             soft_cap: keywords.soft_cap.unwrap_or(0.0) as f32,
         };
@@ -259,7 +261,8 @@ fn mask4<'a, 'py>(object: &'a Bound<'py, PyAny>, full: [usize; 4]) -> PyResult<B
 ///     Query i sees the keys to i, or to i + T - S, so that the last query sees the last key; both by the
 ///     lengths of its sequence. True is enough if S is T and there are no lengths.
 /// window : None, ("with_self", W) or ("before_self", W)
-///     A query sees the W keys to its own, or W keys before its own and that. It implies causal.
+///     A query sees the W keys to its own, or W keys before its own and that. It implies causal. With a third
+///     number N, keys 0 to N - 1 are seen too.
 /// scale : float, optional
 ///     1 / sqrt(D) by default.
 /// soft_cap : float, optional

@@ -11,6 +11,8 @@ use crate::plan::Problem;
 pub(crate) struct Attention {
     pub(crate) causal: Causal,
     pub(crate) window: Window,
+    /// Keys that are seen besides the window.
+    pub(crate) first_keys: usize,
     /// `None` for `1/sqrt(D)`.
     pub(crate) scale: Option<f32>,
     /// 0 for none.
@@ -21,6 +23,7 @@ pub(crate) struct Attention {
 macro_rules! with_options {
     ($builder:expr, $attention:expr, $problem:expr, $mask:expr) => {{
         let mut builder = $builder.causal($attention.causal).window($attention.window);
+        builder = builder.first_keys($attention.first_keys);
         if let Some(scale) = $attention.scale {
             builder = builder.scale(scale);
         }

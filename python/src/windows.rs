@@ -7,18 +7,19 @@ use pyo3::prelude::*;
 use crate::call::{Given, to_python};
 use crate::elementwise::named;
 
-/// The window that a tuple says.
-pub(crate) fn window(given: Given<'_, '_>) -> PyResult<Window> {
-    let Some(given) = given else { return Ok(Window::None) };
-    let found = match given.extract::<(String, usize)>() {
-        Ok((kind, keys)) if kind == "with_self" => Some(Window::WithSelf(keys)),
-        Ok((kind, keys)) if kind == "before_self" => Some(Window::BeforeSelf(keys)),
+/// The window that a tuple says, and the first keys that are seen besides.
+pub(crate) fn window(given: Given<'_, '_>) -> PyResult<(Window, usize)> {
+    let Some(given) = given else { return Ok((Window::None, 0)) };
+    let plain = given.extract::<(String, usize)>().map(|(kind, keys)| (kind, keys, 0));
+    let found = match plain.or_else(|_| given.extract::<(String, usize, usize)>()) {
+        Ok((kind, keys, first)) if kind == "with_self" => Some((Window::WithSelf(keys), first)),
+        Ok((kind, keys, first)) if kind == "before_self" => Some((Window::BeforeSelf(keys), first)),
         _ => None,
     };
     found.ok_or_else(|| {
         PyValueError::new_err(
             "window is neither None nor such a tuple: pass (\"with_self\", W) for the W keys up to a query's own, or \
-             (\"before_self\", W) for W keys before it",
+             (\"before_self\", W) for W keys before it; a third number is that of first keys that are seen too",
         )
     })
 }

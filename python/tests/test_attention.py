@@ -36,7 +36,8 @@ def seen(queries, keys, causal=None, window=None):
     if causal or window:
         allowed &= j <= i
     if window:
-        allowed &= j > i - window[1] - (window[0] == "before_self")
+        first = window[2] if len(window) > 2 else 0
+        allowed &= (j > i - window[1] - (window[0] == "before_self")) | (j < first)
     return allowed
 
 
@@ -133,6 +134,7 @@ SLOPES = np.array([0.5, 0.25, 0.125, 0.0625], np.float32)
 OPTIONS = {
     "with_self": {"window": ("with_self", 3)},
     "before_self": {"window": ("before_self", 0), "causal": "bottom_right"},
+    "first_keys": {"window": ("with_self", 2, 3), "causal": "bottom_right"},
     "scale": {"scale": 0.5},
     "soft_cap": {"soft_cap": 0.75},
     "sinks": {"sinks": SLOPES - 0.2},

@@ -11,13 +11,15 @@ static void bits_of_plain_tensors(int emulated) {
     static const norm_data_type_t types[] = {norm_f32, norm_bf16, norm_f16};
     static const struct {
         norm_kv_cache_kind_t kind;
-        int page, window, back;
+        int page, window, back, kept;
     } kinds[] = {{norm_kv_contiguous, 0, 0, 90}, {norm_kv_paged, 16, 0, 90},
-            {norm_kv_paged, 7, 40, 90}, {norm_kv_ring, 16, 40, 1}, {norm_kv_ring, 3, 40, 1}};
+            {norm_kv_paged, 7, 40, 90}, {norm_kv_ring, 16, 40, 1}, {norm_kv_ring, 3, 40, 1},
+            {norm_kv_ring, 16, 40, 1, 4}, {norm_kv_ring, 3, 40, 1, 20}};
     static const int chunks[] = {1, 7, 64};
     const norm_dim_t ends[] = {LENGTH, 211, 7};
     for (int t = 0; t < (emulated ? 1 : 3); ++t)
-        for (int k = 0; k < 5; ++k) {
+        for (int k = 0; k < 7; ++k) {
+            kept = kinds[k].kept;
             make_stories(types[t], kinds[k].window, 0);
             /* One token at a time is the slowest: for f32, and one kind of each. */
             for (int c = emulated ? 2 : t == 0 && k % 2 == 1 ? 0 : 1; c < 3; ++c) {
@@ -39,6 +41,7 @@ static void bits_of_plain_tensors(int emulated) {
             free_stories();
         }
     expect_case[0] = 0;
+    kept = 0;
 }
 
 /* Sequences that share their first tokens, by forks in the middle of a page. */

@@ -37,6 +37,9 @@ static void copy_row(tensor_t *to, int b, int token, const tensor_t *from, int f
                 to->cols * element_bytes(to->type));
 }
 
+/* Keys that are seen besides a window. */
+static int kept;
+
 /* A window of W keys; 0 for none. */
 static norm_primitive_desc_t attention_desc(const_norm_memory_desc_t q, const_norm_memory_desc_t k,
         const_norm_memory_desc_t v, const_norm_memory_desc_t dst, const_norm_memory_desc_t table,
@@ -44,7 +47,8 @@ static norm_primitive_desc_t attention_desc(const_norm_memory_desc_t q, const_no
     norm_primitive_desc_t pd = NULL;
     MUST(norm_sdpa_forward_primitive_desc_create(&pd, engine, norm_forward_inference, q, k, v, dst,
             NULL, table, norm_attn_mask_bottom_right,
-            window ? norm_window_with_self : norm_window_none, window, 0.25f, 0, flags, NULL));
+            window ? norm_window_with_self : norm_window_none, window,
+            window ? kept : 0, 0.25f, 0, flags, NULL));
     return pd;
 }
 
@@ -208,7 +212,8 @@ static void poison(norm_kv_cache_t cache) {
 static norm_kv_cache_t make_cache(norm_kv_cache_kind_t kind, norm_data_type_t type, int page) {
     norm_kv_cache_t cache = NULL;
     MUST(norm_kv_cache_create(&cache, engine, kind, type, LAYERS, GROUPS, KEY, VALUE, MOST, 320,
-            MOST * 64, page, 0, kind == norm_kv_ring ? 40 : 0, 0));
+            MOST * 64, page, 0, kind == norm_kv_ring ? 40 : 0,
+            kind == norm_kv_ring ? kept : 0));
     poison(cache);
     return cache;
 }

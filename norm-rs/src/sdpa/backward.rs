@@ -5,7 +5,7 @@ use std::ptr;
 
 use norm_sys as sys;
 
-use super::{Causal, Common, Window, args, builder, primitive};
+use super::{Causal, Common, Window, args, builder, dim, primitive};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::handle::Handle;
@@ -51,6 +51,7 @@ impl<'b> BackwardBuilder<'b> {
         let [query, key, value] = gradients.unwrap_or([common.query, common.key, common.value]);
         let any = Common { dst: None, ..common }.resolved_dst()?;
         let (window_kind, window) = common.window.to_c()?;
+        let first_keys = dim("first_keys", common.first_keys)?;
         let (mask, mask_type) = common.mask_to_c();
         // SAFETY: all objects are valid, and NULL where it is allowed; on success a primitive descriptor that the caller
         // owns is stored.
@@ -71,6 +72,7 @@ impl<'b> BackwardBuilder<'b> {
                     mask_type,
                     window_kind,
                     window,
+                    first_keys,
                     common.resolved_scale(),
                     common.soft_cap,
                     common.flags,

@@ -5,7 +5,7 @@ use std::ptr;
 
 use norm_sys as sys;
 
-use super::{Causal, Common, Window, args, builder, primitive};
+use super::{Causal, Common, Window, args, builder, dim, primitive};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::handle::Handle;
@@ -48,6 +48,7 @@ impl<'b> ForwardBuilder<'b> {
         let Self { common, prop_kind, page_table } = self;
         let dst = common.resolved_dst()?;
         let (window_kind, window) = common.window.to_c()?;
+        let first_keys = dim("first_keys", common.first_keys)?;
         let (mask, mask_type) = common.mask_to_c();
         // SAFETY: all objects are valid, and NULL where it is allowed; on success a primitive descriptor that the caller
         // owns is stored.
@@ -66,6 +67,7 @@ impl<'b> ForwardBuilder<'b> {
                     mask_type,
                     window_kind,
                     window,
+                    first_keys,
                     common.resolved_scale(),
                     common.soft_cap,
                     common.flags,

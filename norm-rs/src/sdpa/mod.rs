@@ -103,6 +103,7 @@ struct Common<'b> {
     mask: Option<&'b MemoryDesc>,
     causal: Causal,
     window: Window,
+    first_keys: usize,
     scale: Option<f32>,
     soft_cap: f32,
     flags: u32,
@@ -126,6 +127,7 @@ impl<'b> Common<'b> {
             mask,
             causal,
             window,
+            first_keys: 0,
             scale,
             soft_cap: 0.0,
             flags: 0,
@@ -189,6 +191,12 @@ macro_rules! builder {
             /// A sliding window. Default: none.
             pub fn window(mut self, window: Window) -> Self {
                 self.common.window = window;
+                self
+            }
+
+            /// Keys from the first on that are seen besides a window. Default: none.
+            pub fn first_keys(mut self, keys: usize) -> Self {
+                self.common.first_keys = keys;
                 self
             }
 
