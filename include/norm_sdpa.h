@@ -84,9 +84,9 @@ typedef enum {
  *
  * prop_kind   norm_forward_inference, or norm_forward_training, which also writes WORKSPACE
  * query_desc  B x H x S x D, f32, bf16 or f16, any strides; D and E up to 65536
- * key_desc    B x G x D x T, the type of query_desc, any strides: the usual cache of
- *             B x G x T x D is its permutation
- * value_desc  B x G x T x E, the type of query_desc, any strides
+ * key_desc    B x G x D x T, the type of query_desc, or s8 or f8_e4m3, any strides: the usual
+ *             cache of B x G x T x D is its permutation
+ * value_desc  B x G x T x E, the type of query_desc, or s8 or f8_e4m3, any strides
  * dst_desc    B x H x S x E, f32, bf16 or f16, any strides or "any"
  * mask_desc   NULL, or B x H x S x T with 1 for every dimension that is shared: f32, bf16
  *             and f16 are added, of u8 0 hides the key
@@ -101,9 +101,14 @@ typedef enum {
  * scale       finite, usually 1/sqrt(D)
  * soft_cap    above 0; 0 for none
  * flags       0, or norm_sdpa_flags_t
- * attr        may be NULL; neither scales nor post-operations
+ * attr        may be NULL; no post-operations. Keys and values of s8 have, and those of
+ *             f8_e4m3 may have, f32 scales (norm_primitive_attr_set_scales_mask for KEYS,
+ *             VALUES): one for all, or for each index of the mask's dimensions, but not of the
+ *             elements of a head. A key is its elements times its scale, a value likewise. Per
+ *             token and head the masks are 11 for keys and 7 for values, with B x G x 1 x T
+ *             and B x G x T x 1 scales, with pages N x G x 1 x P and N x G x P x 1
  *
- * Arguments: in QUERIES, KEYS, VALUES, ATTN_MASK, PAGE_TABLE, SINKS (H), ALIBI_SLOPES (H),
+ * Arguments: in QUERIES, KEYS, VALUES, ATTR_SCALES | KEYS and VALUES, ATTN_MASK, PAGE_TABLE, SINKS (H), ALIBI_SLOPES (H),
  * QUERY_LENGTHS and KEY_LENGTHS (B; from 0 to S and T); out DST, for training WORKSPACE: f32,
  * dense, B x H x S x 1, the logarithm of the sum of exp(s), -Inf where there is none. Rows of dst
  * beyond the length of a sequence are zeros. ENTROPY, dense, B x H: the mean over the

@@ -184,6 +184,34 @@ static norm_memory_desc_t dense(norm_data_type_t type, norm_dim_t a, norm_dim_t 
     return desc;
 }
 
+/* Quantized keys and values: their scales, and what has none. */
+static void quantized_refusals(norm_memory_desc_t q, norm_memory_desc_t dst) {
+    norm_primitive_desc_t pd = UNTOUCHED;
+    norm_primitive_attr_t attr = NULL;
+    norm_memory_desc_t bytes = dense(norm_s8, 2, 2, 16, 9), eighths = dense(norm_f8_e4m3, 2, 2, 16, 9),
+                       keys = dense(norm_f32, 2, 2, 16, 9), values = dense(norm_f32, 2, 2, 9, 5),
+                       fives = dense(norm_f8_e5m2, 2, 2, 16, 9);
+#define QUANTIZED(k) \
+    (&pd, engine, norm_forward_inference, q, k, values, dst, NULL, NULL, norm_attn_mask_undef, \
+            norm_window_none, 0, 0, 1, 0, 0, attr)
+    INVALID("key_desc", norm_sdpa_forward_primitive_desc_create, QUANTIZED(bytes));
+    REFUSED(norm_unimplemented, "key_desc", norm_sdpa_forward_primitive_desc_create, QUANTIZED(fives));
+    MUST(norm_primitive_attr_create(&attr));
+    MUST(norm_primitive_attr_set_scales_mask(attr, NORM_ARG_KEYS, 2));
+    INVALID("key_desc", norm_sdpa_forward_primitive_desc_create, QUANTIZED(keys));
+    MUST(norm_primitive_attr_set_scales_mask(attr, NORM_ARG_KEYS, 15));
+    REFUSED(norm_unimplemented, "key_desc", norm_sdpa_forward_primitive_desc_create, QUANTIZED(bytes));
+    MUST(norm_primitive_attr_set_scales_v2(attr, NORM_ARG_KEYS, 2, 0, NULL, norm_bf16, 0));
+    REFUSED(norm_unimplemented, "key_desc", norm_sdpa_forward_primitive_desc_create, QUANTIZED(bytes));
+    MUST(norm_primitive_attr_destroy(attr));
+    attr = NULL;
+    EXPECT(pd == UNTOUCHED);
+    MUST(norm_sdpa_forward_primitive_desc_create QUANTIZED(eighths));
+    MUST(norm_primitive_desc_destroy(pd));
+    norm_memory_desc_t descs[] = {bytes, eighths, keys, values, fives};
+    for (size_t i = 0; i < sizeof descs / sizeof *descs; ++i) MUST(norm_memory_desc_destroy(descs[i]));
+}
+
 static void refusals(void) {
     norm_primitive_desc_t pd = UNTOUCHED;
     norm_memory_desc_t q = dense(norm_f32, 2, 4, 8, 16), k = dense(norm_f32, 2, 2, 16, 9),
@@ -212,11 +240,16 @@ static void refusals(void) {
     BAD("window", kind, q, k, v, dst, NULL, none, all, 3, 1, 0, 0);
     BAD("window", kind, q, k, v, dst, NULL, none, norm_window_with_self, 0, 1, 0, 0);
     BAD("window", kind, q, k, v, dst, NULL, none, norm_window_before_self, -1, 1, 0, 0);
+    INVALID("first_keys", norm_sdpa_forward_primitive_desc_create,
+            (&pd, engine, kind, q, k, v, dst, NULL, NULL, none, all, 0, 1, 1, 0, 0, NULL));
+    INVALID("first_keys", norm_sdpa_forward_primitive_desc_create,
+            (&pd, engine, kind, q, k, v, dst, NULL, NULL, none, norm_window_with_self, 3, -1, 1, 0, 0, NULL));
     BAD("scale", kind, q, k, v, dst, NULL, none, all, 0, INFINITY, 0, 0);
     BAD("soft_cap", kind, q, k, v, dst, NULL, none, all, 0, 1, -1, 0);
     BAD("flags", kind, q, k, v, dst, NULL, none, all, 0, 1, 0, 1);
     REFUSED(norm_unimplemented, "key_desc", norm_sdpa_forward_primitive_desc_create,
             CREATE(kind, q, half, v, dst, NULL, none, all, 0, 1, 0, 0));
+    quantized_refusals(q, dst);
     /* A buffer of one element, of which a head has too many. */
     norm_memory_desc_t wide = NULL, wide_keys = NULL;
     const norm_dim_t dims[] = {2, 4, 8, 1LL << 50}, key_dims[] = {2, 2, 1LL << 50, 9}, zeros[4] = {0};

@@ -2,7 +2,8 @@ use super::*;
 
 fn masking(kind: WindowKind, size: i64) -> Masking {
     let before = if kind == WindowKind::WithSelf { size - 1 } else { size };
-    Masking { causal: true, bottom_right: false, window: Some(Window { before, kind, size }) }
+    let window = Some(Window { before, kind, size, first_keys: 0 });
+    Masking { causal: true, bottom_right: false, window }
 }
 
 fn counts(masking: Masking, queries: usize, keys: usize) -> Vec<usize> {
@@ -16,6 +17,18 @@ fn windows_count_as_they_say() {
     assert_eq!(counts(masking(WindowKind::WithSelf, 3), 5, 5), [1, 2, 3, 3, 3]);
     assert_eq!(counts(masking(WindowKind::BeforeSelf, 3), 5, 5), [1, 2, 3, 4, 4]);
     assert_eq!(counts(masking(WindowKind::BeforeSelf, 5), 5, 5), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn first_keys_are_seen_besides_a_window() {
+    let window = Window { before: 1, kind: WindowKind::WithSelf, size: 2, first_keys: 3 };
+    let masking = Masking { causal: true, bottom_right: false, window: Some(window) };
+    let seen = |query| (0..8).filter(|key| masking.seen(query, (8, 8))(*key)).collect::<Vec<_>>();
+    assert_eq!(seen(1), [0, 1]);
+    assert_eq!(seen(4), [0, 1, 2, 3, 4]);
+    assert_eq!(seen(7), [0, 1, 2, 6, 7]);
+    // Also if the window is beyond the keys.
+    assert_eq!((0..4).filter(|key| masking.seen(7, (8, 4))(*key)).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
 #[test]
