@@ -30,7 +30,8 @@ extern "C" {
  *   norm_rope                                  norm_primitive_kind_t
  *   NORM_ARG_SINKS, NORM_ARG_DIFF_SINKS, NORM_ARG_ALIBI_SLOPES,
  *   NORM_ARG_QUERY_LENGTHS, NORM_ARG_KEY_LENGTHS, NORM_ARG_PAGE_TABLE,
- *   NORM_ARG_ENTROPY, norm_attn_window_t, norm_sdpa_flags_t,
+ *   NORM_ARG_ENTROPY, NORM_ARG_QUERY_OFFSETS, NORM_ARG_KEY_OFFSETS,
+ *   norm_attn_window_t, norm_sdpa_flags_t,
  *   norm_window_strategy_t
  *                                              norm_sdpa.h
  *   norm_sdpa                                  norm_primitive_kind_t

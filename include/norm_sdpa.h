@@ -18,6 +18,8 @@ extern "C" {
 #define NORM_ARG_KEY_LENGTHS (0x40000000 | 36)   /* s32, per sequence */
 #define NORM_ARG_PAGE_TABLE (0x40000000 | 37)    /* s32, sequences x pages */
 #define NORM_ARG_ENTROPY (0x40000000 | 38)       /* out: f32, sequences x heads */
+#define NORM_ARG_QUERY_OFFSETS (0x40000000 | 39) /* s32, sequences + 1 */
+#define NORM_ARG_KEY_OFFSETS (0x40000000 | 40)   /* s32, sequences + 1 */
 /* oneDNN's numbers under the names that its own sdpa primitive has inside the library. */
 #define NORM_ARG_QUERIES NORM_ARG_SRC_0
 #define NORM_ARG_KEYS NORM_ARG_SRC_1
@@ -50,7 +52,9 @@ typedef enum {
     norm_sdpa_alibi = 1U << 25,         /* argument ALIBI_SLOPES */
     norm_sdpa_key_lengths = 1U << 26,   /* argument KEY_LENGTHS */
     norm_sdpa_query_lengths = 1U << 27, /* argument QUERY_LENGTHS */
-    norm_sdpa_entropy = 1U << 29        /* argument ENTROPY; forward */
+    norm_sdpa_query_offsets = 1U << 28, /* argument QUERY_OFFSETS */
+    norm_sdpa_entropy = 1U << 29,       /* argument ENTROPY; forward */
+    norm_sdpa_key_offsets = 1U << 30    /* argument KEY_OFFSETS */
 } norm_sdpa_flags_t;
 
 /* Scaled dot-product attention (Vaswani et al., arXiv:1706.03762),
@@ -108,12 +112,21 @@ typedef enum {
  *             token and head the masks are 11 for keys and 7 for values, with B x G x 1 x T
  *             and B x G x T x 1 scales, with pages N x G x 1 x P and N x G x P x 1
  *
+ * Packed sequences: with norm_sdpa_query_offsets, the queries of all sequences are rows one
+ * after another, those of sequence b from QUERY_OFFSETS[b] to QUERY_OFFSETS[b + 1] - 1, and
+ * so are the rows of dst. S is the number of rows of the tensors, and the distance (stride) of
+ * sequences is 0; WORKSPACE is 1 x H x S x 1. norm_sdpa_key_offsets is the same for keys and
+ * values, with T rows. Offsets ascend from 0 or more to S and T at most; rows that are of no
+ * sequence are neither read nor written. Not together with the lengths of the same tensors,
+ * a mask_desc, and for keys pages or scales.
+ *
  * Arguments: in QUERIES, KEYS, VALUES, ATTR_SCALES | KEYS and VALUES, ATTN_MASK, PAGE_TABLE, SINKS (H), ALIBI_SLOPES (H),
- * QUERY_LENGTHS and KEY_LENGTHS (B; from 0 to S and T); out DST, for training WORKSPACE: f32,
+ * QUERY_LENGTHS and KEY_LENGTHS (B; from 0 to S and T), QUERY_OFFSETS and KEY_OFFSETS
+ * (B + 1); out DST, for training WORKSPACE: f32,
  * dense, B x H x S x 1, the logarithm of the sum of exp(s), -Inf where there is none. Rows of dst
  * beyond the length of a sequence are zeros. ENTROPY, dense, B x H: the mean over the
- * queries of -sum(p * ln p), with p the weights of keys. Lengths and pages are checked before anything is
- * written. DST may share the buffer of QUERIES if types and strides agree. */
+ * queries of -sum(p * ln p), with p the weights of keys. Lengths, offsets and pages are checked before
+ * anything is written. DST may share the buffer of QUERIES if types and strides agree. */
 NORM_API norm_status_t norm_sdpa_forward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
         norm_prop_kind_t prop_kind, const_norm_memory_desc_t query_desc,

@@ -50,6 +50,8 @@ pub const NORM_ARG_QUERY_LENGTHS: i32 = 1073741859;
 pub const NORM_ARG_KEY_LENGTHS: i32 = 1073741860;
 pub const NORM_ARG_PAGE_TABLE: i32 = 1073741861;
 pub const NORM_ARG_ENTROPY: i32 = 1073741862;
+pub const NORM_ARG_QUERY_OFFSETS: i32 = 1073741863;
+pub const NORM_ARG_KEY_OFFSETS: i32 = 1073741864;
 pub const NORM_ARG_QUERIES: i32 = 1;
 pub const NORM_ARG_KEYS: i32 = 2;
 pub const NORM_ARG_VALUES: i32 = 3;
@@ -2575,7 +2577,9 @@ pub const norm_sdpa_sinks: norm_sdpa_flags_t = 16777216;
 pub const norm_sdpa_alibi: norm_sdpa_flags_t = 33554432;
 pub const norm_sdpa_key_lengths: norm_sdpa_flags_t = 67108864;
 pub const norm_sdpa_query_lengths: norm_sdpa_flags_t = 134217728;
+pub const norm_sdpa_query_offsets: norm_sdpa_flags_t = 268435456;
 pub const norm_sdpa_entropy: norm_sdpa_flags_t = 536870912;
+pub const norm_sdpa_key_offsets: norm_sdpa_flags_t = 1073741824;
 pub type norm_sdpa_flags_t = ::core::ffi::c_uint;
 unsafe extern "C" {
     pub fn norm_sdpa_forward_primitive_desc_create(

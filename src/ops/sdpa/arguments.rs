@@ -36,7 +36,9 @@ pub(super) fn arguments(
         add_gradients(&mut list, p, of, dst)?;
     }
     if !forward || p.prop_kind == PropKind::ForwardTraining {
-        let dims = [shape.batch, shape.heads, shape.queries, 1].map(|dim| dim as i64);
+        let packed = p.flags & sys::norm_sdpa_query_offsets != 0;
+        let sequences = if packed { 1 } else { shape.batch };
+        let dims = [sequences, shape.heads, shape.queries, 1].map(|dim| dim as i64);
         let desc = MemoryDesc::dense(&dims, DataType::F32)?;
         let usage = if forward { Output } else { Input };
         heap::push(&mut list, argument(sys::NORM_ARG_WORKSPACE, "workspace", usage, &desc))?;
@@ -62,7 +64,11 @@ fn add_gradients(
     let names = ["diff_query_desc", "diff_key_desc", "diff_value_desc"];
     for ((id, name, desc, like), desc_name) in outputs.into_iter().zip(names) {
         let dims = <[i64; 4]>::try_from(like.1.dims()).unwrap_or_default();
-        let desc = checked_output(desc, desc_name, like, dims)?;
+        let flag = match id {
+            sys::NORM_ARG_DIFF_QUERIES => sys::norm_sdpa_query_offsets,
+            _ => sys::norm_sdpa_key_offsets,
+        };
+        let desc = checked_output(desc, desc_name, like, dims, p.flags & flag != 0)?;
         heap::push(list, argument(id, name, Usage::Output, &desc))?;
     }
     let diff_dst = diff_dst.resolved_for("diff_dst_desc", ("dst_desc", dst))?;
@@ -104,6 +110,13 @@ fn add_options(
     }
     if has(sys::norm_sdpa_key_lengths) {
         add(sys::NORM_ARG_KEY_LENGTHS, "key_lengths", Input, &per_sequence)?;
+    }
+    let offsets = MemoryDesc::dense(&[shape.batch as i64 + 1], DataType::S32)?;
+    if has(sys::norm_sdpa_query_offsets) {
+        add(sys::NORM_ARG_QUERY_OFFSETS, "query_offsets", Input, &offsets)?;
+    }
+    if has(sys::norm_sdpa_key_offsets) {
+        add(sys::NORM_ARG_KEY_OFFSETS, "key_offsets", Input, &offsets)?;
     }
     if has(sys::norm_sdpa_entropy) {
         let desc = MemoryDesc::dense(&[shape.batch as i64, shape.heads as i64], DataType::F32)?;

@@ -244,8 +244,9 @@ impl Job<'_> {
                 }
                 sinks.add(sequence * shape.heads + head).write(of_sink);
             }
-            for first in (0..shape.keys).step_by(BLOCK) {
-                let end = shape.keys.min(first + BLOCK);
+            let stored = self.bound.sequences.stored_keys(keys);
+            for first in (0..stored).step_by(BLOCK) {
+                let end = stored.min(first + BLOCK);
                 let there = first..end.min(keys).max(first);
                 self.keys(&Keys { sequence, group, first, there }, end - first, queries, room);
             }
@@ -308,7 +309,8 @@ impl Job<'_> {
         let Inputs { problem, grids, .. } = &backward.inputs;
         let shape = &problem.shape;
         let matrix = room.diff_queries.from(place.1 % shape.heads_of_group() * shape.queries);
-        let grid = backward.diff_queries.grid(self.bound.arguments, place, 0..shape.queries);
+        let stored = self.bound.sequences.stored_queries(length);
+        let grid = backward.diff_queries.grid(self.bound.arguments, place, 0..stored);
         // SAFETY: guaranteed by the caller.
         unsafe {
             (backward.scale)(&Scaled { matrix, rows: length, factor: problem.scoring.scale });
@@ -324,12 +326,12 @@ impl Job<'_> {
         let backward = self.backward;
         let shape = &backward.inputs.problem.shape;
         let count = block.queries.len();
-        let row = (block.sequence * shape.heads + block.head) * shape.queries + block.queries.start;
         // SAFETY: guaranteed by the caller.
         unsafe {
             self.load(&backward.diff_dst, block, room.diff_dst);
             self.load(&backward.dst, block, room.dst);
             let workspace = self.bound.arguments.get(sys::NORM_ARG_WORKSPACE).cast::<f32>();
+            let row = self.bound.sequences.row(block.sequence, block.head, block.queries.start);
             let logarithms = room.logarithms.add(block.first);
             for at in 0..count {
                 logarithms.add(at).write(workspace.add(row + at).read_unaligned());

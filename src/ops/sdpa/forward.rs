@@ -213,12 +213,26 @@ impl Job<'_> {
     unsafe fn part(&self, part: &Part, room: &Room) {
         // SAFETY: guaranteed by the caller.
         unsafe {
+            if !self.is_stored(part) {
+                return;
+            }
             let rows = self.begin(part, room);
             for (first, within) in Blocks::of(rows) {
                 self.block(part, room, rows, (first, within));
             }
             self.finish(part, room, rows.len());
         }
+    }
+
+    /// Whether a part has rows of dst: beyond a packed sequence there are those of others.
+    ///
+    /// # Safety
+    /// The arguments were checked.
+    pub(super) unsafe fn is_stored(&self, part: &Part) -> bool {
+        let sequences = &self.bound.sequences;
+        // SAFETY: guaranteed by the caller.
+        let (length, _) = unsafe { sequences.lengths(part.sequence) };
+        part.queries.start < sequences.stored_queries(length)
     }
 
     /// Loads the queries of a part that are within the length, with the states before all keys.
@@ -380,17 +394,21 @@ impl Job<'_> {
                 logarithms,
                 entropies: row_entropies,
             });
+            let (length, _) = self.bound.sequences.lengths(part.sequence);
+            let end = self.bound.sequences.stored_queries(length).min(part.queries.end);
+            let stored = part.queries.start..end.max(part.queries.start);
             for (at, head) in part.heads.clone().enumerate() {
                 let place = (part.sequence, head);
-                let grid = forward.dst.grid(self.bound.arguments, place, part.queries.clone());
+                let grid = forward.dst.grid(self.bound.arguments, place, stored.clone());
                 forward.inputs.grids.store(&grid, room.sums.add(at * step), heads * step);
             }
             for row in 0..count {
                 let (query, head) = part.row(row);
-                let at = (part.sequence * shape.heads + head) * shape.queries + query;
-                if !workspace.is_null() {
+                if !workspace.is_null() && stored.contains(&query) {
+                    let at = self.bound.sequences.row(part.sequence, head, query);
                     workspace.add(at).write_unaligned(*logarithms.add(row));
                 }
+                let at = (part.sequence * shape.heads + head) * shape.queries + query;
                 if forward.has_entropy() {
                     entropies.add(at).write(*row_entropies.add(row));
                 }

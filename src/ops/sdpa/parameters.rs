@@ -67,6 +67,7 @@ pub(super) fn checked_output(
     name: &str,
     like: (&str, &MemoryDesc),
     dims: [i64; 4],
+    packed: bool,
 ) -> Result<MemoryDesc> {
     desc.check_type(name, "sdpa", |data_type| data_type.support() == Support::Full)?;
     if desc.dims() != dims {
@@ -83,6 +84,12 @@ pub(super) fn checked_output(
             None => return Err(Error::invalid(format_args!("{name}: an empty descriptor"))),
         },
     };
-    desc.check_output(name)?;
+    if packed {
+        // Sequences share the tensor, not a row.
+        let [_, rest @ ..] = dims;
+        desc.part(&[dims[0].min(1), rest[0], rest[1], rest[2]], &[0; 4])?.check_output(name)?;
+    } else {
+        desc.check_output(name)?;
+    }
     Ok(desc)
 }

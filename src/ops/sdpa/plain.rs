@@ -2,7 +2,7 @@
 
 use super::order::plain_product;
 use super::problem::Sdpa;
-use super::sequences::Sequences;
+use super::sequences::{Sequences, integer};
 use crate::error::{Error, Result};
 use crate::primitive::Arguments;
 use crate::rows::plain_map;
@@ -19,6 +19,8 @@ pub(super) struct Plain {
     offsets: Offsets,
     /// Dimensions of 1 are shared by all indices.
     shared: [bool; 4],
+    /// The argument with the first rows of packed sequences, and the dimension of rows.
+    packed: Option<(i32, usize)>,
 }
 
 impl Plain {
@@ -32,10 +34,19 @@ impl Plain {
         let desc = problem.desc(id);
         let Some(data_type) = desc.data_type() else { return Ok(None) };
         let shared = [0, 1, 2, 3].map(|dim| desc.dims()[dim] == 1);
-        Ok(Some(Self { id, data_type, offsets: Offsets::of(desc)?, shared }))
+        let rows = if [sys::NORM_ARG_KEYS, sys::NORM_ARG_DIFF_KEYS].contains(&id) { 3 } else { 2 };
+        let packed = problem.offsets_of(id).map(|offsets| (offsets, rows));
+        Ok(Some(Self { id, data_type, offsets: Offsets::of(desc)?, shared, packed }))
     }
 
-    fn place(&self, mut index: [usize; 4]) -> usize {
+    /// # Safety
+    /// The arguments were checked.
+    unsafe fn place(&self, arguments: &Arguments, mut index: [usize; 4]) -> usize {
+        if let Some((offsets, rows)) = self.packed {
+            // SAFETY: guaranteed by the caller.
+            let first = unsafe { integer(arguments.get(offsets).cast_const(), index[0]) };
+            index[rows] += first as usize;
+        }
         for (index, shared) in index.iter_mut().zip(self.shared) {
             if shared {
                 *index = 0;
@@ -48,14 +59,17 @@ impl Plain {
     /// The arguments were checked.
     pub(super) unsafe fn get(&self, arguments: &Arguments, index: [usize; 4]) -> f32 {
         // SAFETY: guaranteed by the caller.
-        unsafe { read_scalar(self.data_type, arguments.get(self.id), self.place(index)) }
+        unsafe { read_scalar(self.data_type, arguments.get(self.id), self.place(arguments, index)) }
     }
 
     /// # Safety
     /// As [`get`](Self::get), and no other thread writes the element.
     pub(super) unsafe fn set(&self, arguments: &Arguments, index: [usize; 4], value: f32) {
         // SAFETY: guaranteed by the caller.
-        unsafe { write_scalar(self.data_type, arguments.get(self.id), self.place(index), value) }
+        unsafe {
+            let place = self.place(arguments, index);
+            write_scalar(self.data_type, arguments.get(self.id), place, value);
+        }
     }
 }
 

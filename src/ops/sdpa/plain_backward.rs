@@ -157,7 +157,8 @@ impl PlainBackward {
                 }
                 parts.add(sequence * shape.heads + head).write(of_sink);
             }
-            for key in 0..shape.keys {
+            let (_, length) = sequences.lengths(sequence);
+            for key in 0..sequences.stored_keys(length) {
                 for d in 0..shape.key_size {
                     let value = room.diff_keys[key * shape.key_size + d] * scale;
                     self.diff_keys.set(arguments, [sequence, group, d, key], value);
@@ -197,7 +198,7 @@ impl PlainBackward {
                 room.deltas[query - queries.start] = delta;
                 if let Some(sink) = of_head(arguments, sys::NORM_ARG_SINKS, head) {
                     let row = Row { sequence, head, query };
-                    let weight = one(math::exp, sink - self.logarithm(arguments, row));
+                    let weight = one(math::exp, sink - self.logarithm(arguments, sequences, row));
                     *of_sink += f64::from(weight * delta);
                 }
             }
@@ -211,7 +212,8 @@ impl PlainBackward {
                 let place = (sequence, head, group);
                 self.pairs(arguments, sequences, (place, there.clone(), keys), room);
             }
-            for query in queries.clone() {
+            let stored = sequences.stored_queries(lengths.0);
+            for query in queries.clone().take_while(|query| *query < stored) {
                 for d in 0..shape.key_size {
                     let sum = room.diff_queries[(query - queries.start) * shape.key_size + d];
                     let value = sum * problem.scoring.scale;
@@ -225,12 +227,13 @@ impl PlainBackward {
     ///
     /// # Safety
     /// As [`group`](Self::group).
-    unsafe fn logarithm(&self, arguments: &Arguments, row: Row) -> f32 {
-        let shape = &self.scores.problem.shape;
-        let at = (row.sequence * shape.heads + row.head) * shape.queries + row.query;
+    unsafe fn logarithm(&self, arguments: &Arguments, sequences: &Sequences, row: Row) -> f32 {
         let workspace = arguments.get(sys::NORM_ARG_WORKSPACE).cast::<f32>();
         // SAFETY: guaranteed by the caller.
-        unsafe { workspace.add(at).read_unaligned() }
+        unsafe {
+            let at = sequences.row(row.sequence, row.head, row.query);
+            workspace.add(at).read_unaligned()
+        }
     }
 
     /// A block of queries against a block of keys.
@@ -308,7 +311,7 @@ impl PlainBackward {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let seen = problem.masking.seen(query, sequences.lengths(sequence));
-            let logarithm = self.logarithm(arguments, row);
+            let logarithm = self.logarithm(arguments, sequences, row);
             let delta = room.deltas[query - first_query];
             for key in keys.clone() {
                 let at = (query - first_query) * BLOCK + (key - keys.start);

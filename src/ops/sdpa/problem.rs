@@ -45,7 +45,10 @@ impl Sdpa {
         check_flags(p.flags, forward)?;
         let shape = checked_shape(p)?;
         check_types(p, forward)?;
-        let dst = checked_output(p.dst, "dst_desc", ("query_desc", p.query), dst_dims(&shape))?;
+        check_packed(p)?;
+        let like = ("query_desc", p.query);
+        let packed = p.flags & sys::norm_sdpa_query_offsets != 0;
+        let dst = checked_output(p.dst, "dst_desc", like, dst_dims(&shape), packed)?;
         check_mask(p, &shape)?;
         let window = checked_window(p)?;
         if !p.scale.is_finite() {
@@ -84,6 +87,22 @@ impl Sdpa {
         self.flags & flag != 0
     }
 
+    /// The argument with the first rows of sequences in a tensor; `None` if they are not packed.
+    pub(super) fn offsets_of(&self, id: i32) -> Option<i32> {
+        let of_keys = matches!(
+            id,
+            sys::NORM_ARG_KEYS
+                | sys::NORM_ARG_VALUES
+                | sys::NORM_ARG_DIFF_KEYS
+                | sys::NORM_ARG_DIFF_VALUES
+        );
+        let (flag, offsets) = match of_keys {
+            true => (sys::norm_sdpa_key_offsets, sys::NORM_ARG_KEY_OFFSETS),
+            false => (sys::norm_sdpa_query_offsets, sys::NORM_ARG_QUERY_OFFSETS),
+        };
+        (self.has(flag) && id != sys::NORM_ARG_ATTN_MASK).then_some(offsets)
+    }
+
     /// Whether there is nothing to write.
     pub(super) fn is_empty(&self) -> bool {
         let outputs = self.arguments.iter().filter(|argument| argument.usage == Usage::Output);
@@ -100,7 +119,9 @@ fn check_flags(flags: u32, forward: bool) -> Result<()> {
     let mut known = sys::norm_sdpa_sinks
         | sys::norm_sdpa_alibi
         | sys::norm_sdpa_key_lengths
-        | sys::norm_sdpa_query_lengths;
+        | sys::norm_sdpa_query_lengths
+        | sys::norm_sdpa_key_offsets
+        | sys::norm_sdpa_query_offsets;
     if forward {
         known |= sys::norm_sdpa_entropy;
     }
@@ -238,6 +259,50 @@ fn check_types(p: &Parameters<'_>, forward: bool) -> Result<()> {
             }
             Some(_) => (),
         }
+    }
+    Ok(())
+}
+
+/// What packed sequences may have.
+fn check_packed(p: &Parameters<'_>) -> Result<()> {
+    let has = |flag| p.flags & flag != 0;
+    let queries = (sys::norm_sdpa_query_offsets, sys::norm_sdpa_query_lengths, "queries");
+    let keys = (sys::norm_sdpa_key_offsets, sys::norm_sdpa_key_lengths, "keys");
+    for (offsets, lengths, what) in [queries, keys] {
+        if has(offsets) && has(lengths) {
+            let text = format_args!("flags: both offsets and lengths of {what}");
+            return Err(Error::invalid(text));
+        }
+        if has(offsets) && p.mask.is_some() {
+            let text = format_args!("mask_desc: not NULL, but flags say offsets of {what}");
+            return Err(Error::unimplemented(text));
+        }
+    }
+    let diff = p.gradients.as_ref();
+    let tensors = [
+        (queries.0, "query_desc", Some(p.query)),
+        (queries.0, "dst_desc", Some(p.dst)),
+        (queries.0, "diff_query_desc", diff.map(|diff| diff.query)),
+        (queries.0, "diff_dst_desc", diff.map(|diff| diff.dst)),
+        (keys.0, "key_desc", Some(p.key)),
+        (keys.0, "value_desc", Some(p.value)),
+        (keys.0, "diff_key_desc", diff.map(|diff| diff.key)),
+        (keys.0, "diff_value_desc", diff.map(|diff| diff.value)),
+    ];
+    for (flag, name, desc) in tensors {
+        let Some(desc) = desc.filter(|_| has(flag)) else { continue };
+        let strided = desc.layout() == Layout::Strided;
+        if !strided || desc.dims()[0] > 1 && desc.strides()[0] != 0 {
+            return Err(Error::invalid(format_args!(
+                "{name}: the distance of packed sequences (dimension 0) is not 0"
+            )));
+        }
+    }
+    if has(keys.0) && p.page_table.is_some() {
+        return Err(Error::invalid("page_table_desc: not NULL, but flags say offsets of keys"));
+    }
+    if has(keys.0) && !p.attr.scales.is_empty() {
+        return Err(Error::unimplemented("attr: scales, but flags say offsets of keys"));
     }
     Ok(())
 }

@@ -127,6 +127,9 @@ impl Reference {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let lengths = sequences.lengths(sequence);
+            if query >= sequences.stored_queries(lengths.0) {
+                return 0.0;
+            }
             if query < lengths.0 {
                 if let Some(sink) = of_head(arguments, sys::NORM_ARG_SINKS, head) {
                     all = Sums { max: sink, sum: 1.0, ..all };
@@ -147,8 +150,7 @@ impl Reference {
             let log = one(math::log, all.sum);
             let workspace = arguments.get(sys::NORM_ARG_WORKSPACE).cast::<f32>();
             if !workspace.is_null() {
-                let shape = &problem.shape;
-                let at = (sequence * shape.heads + head) * shape.queries + query;
+                let at = sequences.row(sequence, head, query);
                 let logarithm = if all.sum == 0.0 { f32::NEG_INFINITY } else { all.max + log };
                 workspace.add(at).write_unaligned(logarithm);
             }

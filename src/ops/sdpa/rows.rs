@@ -3,7 +3,7 @@
 use super::panels::Later;
 use super::parameters::Shape;
 use super::problem::Sdpa;
-use super::sequences::Sequences;
+use super::sequences::{Sequences, integer};
 use crate::error::{Error, Result};
 use crate::primitive::{ArgumentName, Arguments};
 use crate::rows::Grid;
@@ -22,6 +22,8 @@ pub(super) struct Heads {
     pub(super) element: usize,
     /// Elements of a row.
     pub(super) size: usize,
+    /// The argument with the first rows of packed sequences.
+    offsets: Option<i32>,
 }
 
 impl Heads {
@@ -46,17 +48,21 @@ impl Heads {
             row: stride(rows),
             element: stride(elements),
             size: dims[elements] as usize,
+            offsets: problem.offsets_of(id),
         })
     }
 
-    /// Rows of a head.
+    /// Rows of a head, numbered from the first of the sequence.
     pub(super) fn grid(
         &self,
         arguments: &Arguments,
         (sequence, head): (usize, usize),
         rows: Range<usize>,
     ) -> Grid {
-        let offset = sequence * self.sequence + head * self.head + rows.start * self.row;
+        // SAFETY: the arguments of an execution were checked.
+        let first = |id| unsafe { integer(arguments.get(id).cast_const(), sequence) } as usize;
+        let sequence = self.offsets.map_or(sequence * self.sequence, |id| first(id) * self.row);
+        let offset = sequence + head * self.head + rows.start * self.row;
         Grid {
             start: arguments.get(self.id).wrapping_add(offset * self.data_type.size()),
             data_type: self.data_type,

@@ -38,12 +38,42 @@ pub(super) unsafe fn integer(start: *const u8, i: usize) -> i32 {
     unsafe { start.cast::<i32>().add(i).read_unaligned() }
 }
 
+/// Checks that the offsets of sequences ascend to `most` rows at most.
+///
+/// # Safety
+/// Null, or a list of one more than the sequences.
+unsafe fn check_offsets(list: *const u8, name: &str, sequences: usize, most: usize) -> Result<()> {
+    if list.is_null() {
+        return Ok(());
+    }
+    let mut before = 0;
+    for at in 0..=sequences {
+        // SAFETY: guaranteed by the caller.
+        let offset = unsafe { integer(list, at) };
+        if offset < before {
+            return Err(Error::invalid(format_args!(
+                "args: NORM_ARG_{name}: {offset}, entry {at}, is below {before}"
+            )));
+        }
+        before = offset;
+    }
+    if before as usize > most {
+        return Err(Error::invalid(format_args!(
+            "args: NORM_ARG_{name}: {before}, the last entry, is above {most}, the rows of the tensors"
+        )));
+    }
+    Ok(())
+}
+
 /// The lengths and the page tables of an execution.
 #[derive(Clone, Copy)]
 pub(super) struct Sequences {
     /// Null for full lengths.
     query_lengths: *const u8,
     key_lengths: *const u8,
+    /// Null if sequences are not packed.
+    query_offsets: *const u8,
+    key_offsets: *const u8,
     /// Null without pages.
     page_table: *const u8,
     shape: Shape,
@@ -58,6 +88,8 @@ impl Sequences {
         Self {
             query_lengths: get(sys::NORM_ARG_QUERY_LENGTHS),
             key_lengths: get(sys::NORM_ARG_KEY_LENGTHS),
+            query_offsets: get(sys::NORM_ARG_QUERY_OFFSETS),
+            key_offsets: get(sys::NORM_ARG_KEY_OFFSETS),
             page_table: get(sys::NORM_ARG_PAGE_TABLE),
             shape: problem.shape,
         }
@@ -68,13 +100,45 @@ impl Sequences {
     /// # Safety
     /// The arguments were checked.
     pub(super) unsafe fn lengths(&self, sequence: usize) -> (usize, usize) {
-        let length = |lengths: *const u8, all: usize| match lengths.is_null() {
-            true => all,
-            // SAFETY: guaranteed by the caller; lengths are not negative.
-            false => unsafe { integer(lengths, sequence) as usize },
+        // SAFETY: guaranteed by the caller; lengths are not negative, and offsets ascend.
+        let at = |list: *const u8, at: usize| unsafe { integer(list, at) as usize };
+        let length = |lengths: *const u8, offsets: *const u8, all: usize| {
+            if !offsets.is_null() {
+                at(offsets, sequence + 1) - at(offsets, sequence)
+            } else if !lengths.is_null() {
+                at(lengths, sequence)
+            } else {
+                all
+            }
         };
-        let (queries, keys) = (self.shape.queries, self.shape.keys);
-        (length(self.query_lengths, queries), length(self.key_lengths, keys))
+        (
+            length(self.query_lengths, self.query_offsets, self.shape.queries),
+            length(self.key_lengths, self.key_offsets, self.shape.keys),
+        )
+    }
+
+    /// The queries of a sequence that are stored, with its number of queries: with zeros beyond the length unless other
+    /// sequences follow.
+    pub(super) fn stored_queries(&self, length: usize) -> usize {
+        if self.query_offsets.is_null() { self.shape.queries } else { length }
+    }
+
+    /// Likewise the keys.
+    pub(super) fn stored_keys(&self, length: usize) -> usize {
+        if self.key_offsets.is_null() { self.shape.keys } else { length }
+    }
+
+    /// The number of a query among the logarithms of all.
+    ///
+    /// # Safety
+    /// As [`lengths`](Self::lengths).
+    pub(super) unsafe fn row(&self, sequence: usize, head: usize, query: usize) -> usize {
+        if self.query_offsets.is_null() {
+            return (sequence * self.shape.heads + head) * self.shape.queries + query;
+        }
+        // SAFETY: guaranteed by the caller.
+        let first = unsafe { integer(self.query_offsets, sequence) } as usize;
+        head * self.shape.queries + first + query
     }
 
     /// The page of a key of a sequence, and its place there.
@@ -103,6 +167,14 @@ impl Sequences {
             (self.query_lengths, "QUERY_LENGTHS", self.shape.queries, "queries"),
             (self.key_lengths, "KEY_LENGTHS", self.shape.keys, "keys"),
         ];
+        let offsets = [
+            (self.query_offsets, "QUERY_OFFSETS", self.shape.queries),
+            (self.key_offsets, "KEY_OFFSETS", self.shape.keys),
+        ];
+        for (list, name, most) in offsets {
+            // SAFETY: guaranteed by the caller.
+            unsafe { check_offsets(list, name, self.shape.batch, most)? };
+        }
         for sequence in 0..self.shape.batch {
             for (lengths, name, most, what) in all {
                 if lengths.is_null() {

@@ -85,6 +85,9 @@ impl Job<'_> {
         let part = self.parts.part(number);
         // SAFETY: guaranteed by the caller.
         unsafe {
+            if !self.is_stored(&part) {
+                return;
+            }
             let rows = self.begin(&part, room);
             let all = Blocks::of(rows).left();
             let of_piece = all * piece / pieces..all * (piece + 1) / pieces;
@@ -109,6 +112,9 @@ impl Job<'_> {
         let part = self.parts.part(number);
         // SAFETY: guaranteed by the caller.
         unsafe {
+            if !self.is_stored(&part) {
+                return;
+            }
             let rows = self.begin(&part, room);
             for block in 0..Blocks::of(rows).left() {
                 let recorded = self.recorded(number, block, room);
