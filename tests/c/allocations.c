@@ -71,6 +71,45 @@ static void from_the_second_on(norm_engine_t engine, norm_prop_kind_t kind, norm
     MUST(norm_stream_destroy(stream));
 }
 
+/* A cache of keys and values allocates at its creation alone. */
+static void caches(norm_engine_t engine) {
+    norm_kv_cache_t cache = NULL;
+    norm_stream_t stream = NULL;
+    norm_memory_desc_t desc = NULL;
+    norm_memory_t rows = NULL;
+    static float values[8 * 4];
+    const norm_dim_t dims[] = {1, 1, 8, 4};
+    norm_exec_arg_t args[4];
+    int nargs = 4;
+    MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
+    MUST(norm_memory_desc_create_with_tag(&desc, 4, dims, norm_f32, norm_abcd));
+    MUST(norm_memory_create(&rows, desc, engine, values));
+    const long before_making = allocations;
+    MUST(norm_kv_cache_create(&cache, engine, norm_kv_ring, norm_bf16, 1, 1, 4, 4, 3, 64, 24, 4, 0, 6, 2));
+    EXPECT(allocations > before_making);
+    const long before = allocations;
+    for (int i = 0; i < 20; ++i) {
+        norm_dim_t sequences[3];
+        const norm_dim_t tokens[] = {7, 8, 0};
+        MUST(norm_kv_cache_new_sequence(cache, &sequences[0]));
+        MUST(norm_kv_cache_extend(cache, 1, sequences, tokens, 0));
+        MUST(norm_kv_cache_write(cache, stream, 0, rows, rows));
+        MUST(norm_kv_cache_fork(cache, sequences[0], &sequences[1]));
+        MUST(norm_kv_cache_fork(cache, sequences[0], &sequences[2]));
+        MUST(norm_kv_cache_extend(cache, 3, sequences, tokens, 8));
+        MUST(norm_kv_cache_get_arguments(cache, 0, 3, sequences, &nargs, args));
+        MUST(norm_kv_cache_get_rope_arguments(cache, 0, &nargs, args));
+        nargs = 4;
+        MUST(norm_kv_cache_truncate(cache, sequences[1], 9));
+        for (int b = 0; b < 3; ++b) MUST(norm_kv_cache_drop(cache, sequences[b]));
+    }
+    EXPECT(allocations == before);
+    MUST(norm_kv_cache_destroy(cache));
+    MUST(norm_memory_destroy(rows));
+    MUST(norm_memory_desc_destroy(desc));
+    MUST(norm_stream_destroy(stream));
+}
+
 int main(int argc, char **argv) {
     emulated = argc > 1 && strcmp(argv[1], "emulated") == 0;
     static const norm_prop_kind_t kinds[]
@@ -84,6 +123,7 @@ int main(int argc, char **argv) {
                 from_the_second_on(engine, kinds[kind], 5, 33, threads, user, LAYOUT_DENSE);
                 from_the_second_on(engine, kinds[kind], 5, 33, threads, user, LAYOUT_REVERSED);
             }
+    caches(engine);
     MUST(norm_engine_destroy(engine));
     return expect_summary("allocations");
 }
