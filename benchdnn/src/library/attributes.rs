@@ -155,19 +155,6 @@ impl PrimitiveAttr {
         Ok(self.0.as_ref().map_or(ptr::null_mut(), Handle::raw))
     }
 
-    /// An argument has f32 scales along the dimensions of a mask.
-    pub fn set_scales_mask(
-        &mut self,
-        connection: &Connection,
-        argument: i32,
-        mask: c_int,
-    ) -> Result<(), Refusal> {
-        let attr = self.or_created(connection)?;
-        let set = table!(connection, Functions).primitive_attr_set_scales_mask;
-        // SAFETY: the attributes are alive.
-        connection.check("primitive_attr_set_scales_mask", unsafe { set(attr, argument, mask) })
-    }
-
     /// The handle; NULL for no attributes.
     pub fn raw(&self) -> const_norm_primitive_attr_t {
         self.0.as_ref().map_or(ptr::null(), |handle| handle.raw().cast_const())

@@ -1,4 +1,4 @@
-//! The attributes of primitives on rows: dropout, and the logarithms of softmax's sums.
+//! The attributes of primitives on rows: dropout, the logarithms of softmax's sums, and the scales of attention.
 
 use super::attributes::PrimitiveAttr;
 use super::functions::functions;
@@ -31,7 +31,28 @@ functions! {
     }
 }
 
+functions! {
+    /// Scales of f32.
+    Scaling {
+        primitive_attr_set_scales_mask = norm_primitive_attr_set_scales_mask:
+        fn(norm_primitive_attr_t, c_int, c_int) -> norm_status_t;
+    }
+}
+
 impl PrimitiveAttr {
+    /// An argument has f32 scales along the dimensions of a mask.
+    pub fn set_scales_mask(
+        &mut self,
+        connection: &Connection,
+        argument: i32,
+        mask: c_int,
+    ) -> Result<(), Refusal> {
+        let set = Scaling::of(connection)?.primitive_attr_set_scales_mask;
+        let attr = self.or_created(connection)?;
+        // SAFETY: the attributes are alive.
+        connection.check("primitive_attr_set_scales_mask", unsafe { set(attr, argument, mask) })
+    }
+
     /// Softmax stores the logarithms of its sums in this descriptor.
     pub fn set_softmax_stats(
         &mut self,

@@ -52,18 +52,12 @@ impl SdpaProblem {
             let dims = [shape.sequences, self.pages()];
             add(NORM_ARG_PAGE_TABLE, "page_table", Input, side, true, &dims, DataType::S32);
         }
-        if self.flags.sinks() {
-            add(NORM_ARG_SINKS, "sinks", Input, side, false, &heads, DataType::F32);
-        }
-        if self.flags.alibi() {
-            add(NORM_ARG_ALIBI_SLOPES, "alibi_slopes", Input, side, false, &heads, DataType::F32);
-        }
-        let s32 = DataType::S32;
-        if self.flags.query_lengths() {
-            add(NORM_ARG_QUERY_LENGTHS, "query_lengths", Input, side, true, &sequences, s32);
-        }
-        if self.flags.key_lengths() {
-            add(NORM_ARG_KEY_LENGTHS, "key_lengths", Input, side, true, &sequences, s32);
+        for (has, id, name, sliced) in self.per_head_or_sequence() {
+            let (dims, data_type) =
+                if sliced { (&sequences, DataType::S32) } else { (&heads, DataType::F32) };
+            if has {
+                add(id, name, Input, side, sliced, dims, data_type);
+            }
         }
         let dst = self.dst_dims();
         let rows = [dst[0], dst[1], dst[2], 1];
@@ -88,6 +82,18 @@ impl SdpaProblem {
             add(NORM_ARG_DIFF_SINKS, "diff_sinks", Output, side, false, &heads, DataType::F32);
         }
         all
+    }
+
+    /// The inputs with a number for each head, or for each sequence: whether they are there, ids, names, and whether they are
+    /// of sequences.
+    fn per_head_or_sequence(&self) -> [(bool, i32, &'static str, bool); 4] {
+        let flags = self.flags;
+        [
+            (flags.sinks(), NORM_ARG_SINKS, "sinks", false),
+            (flags.alibi(), NORM_ARG_ALIBI_SLOPES, "alibi_slopes", false),
+            (flags.query_lengths(), NORM_ARG_QUERY_LENGTHS, "query_lengths", true),
+            (flags.key_lengths(), NORM_ARG_KEY_LENGTHS, "key_lengths", true),
+        ]
     }
 
     /// The scales of keys and of values: argument ids, names and dimensions.
