@@ -1,9 +1,10 @@
-//! The keys and values of a block as panels, from wherever they lie.
+//! The keys and values of a block as panels, from wherever they lie, and their scales.
 
 use super::inputs::Bound;
 use super::order::Right;
 use super::panels::{Later, Panels};
-use super::rows::Heads;
+use super::rows::{Heads, runs};
+use super::scales::ScalePlaces;
 use crate::simd::LANES;
 use std::ops::Range;
 
@@ -114,5 +115,30 @@ impl Bound<'_> {
             f(key - keys.start, key, rows, count);
             key += count;
         }
+    }
+
+    /// Copies the scales of a range of keys; null without.
+    ///
+    /// # Safety
+    /// The arguments were checked, the keys are within the length of the sequence, and there is room for them.
+    pub(super) unsafe fn scales(
+        &self,
+        places: Option<ScalePlaces>,
+        (sequence, group): (usize, usize),
+        keys: Range<usize>,
+        to: *mut f32,
+    ) -> *const f32 {
+        let Some(ScalePlaces { id, strides }) = places else { return std::ptr::null() };
+        let start = self.arguments.get(id).cast_const().cast::<f32>();
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            runs(&self.sequences, sequence, keys, |at, (page, rows)| {
+                let start = start.wrapping_add(page * strides[0] + group * strides[1]);
+                for (i, row) in rows.enumerate() {
+                    to.add(at + i).write(start.wrapping_add(row * strides[2]).read_unaligned());
+                }
+            });
+        }
+        to
     }
 }

@@ -1,17 +1,14 @@
 //! The scales of quantized keys and values.
 
-use super::inputs::Bound;
 use super::problem::Sdpa;
-use super::rows::runs;
 use norm_sys as sys;
-use std::ops::Range;
 
 /// Where the scale of a key or value lies.
 #[derive(Clone, Copy)]
 pub(super) struct ScalePlaces {
-    id: i32,
+    pub(super) id: i32,
     /// The distances of sequences or pages, of heads and of keys; 0 where they share a scale.
-    strides: [usize; 3],
+    pub(super) strides: [usize; 3],
 }
 
 impl ScalePlaces {
@@ -30,31 +27,4 @@ impl ScalePlaces {
 pub(super) struct Scales {
     pub(super) keys: *const f32,
     pub(super) values: *const f32,
-}
-
-impl Bound<'_> {
-    /// Copies the scales of a range of keys; null without.
-    ///
-    /// # Safety
-    /// The arguments were checked, the keys are within the length of the sequence, and there is room for them.
-    pub(super) unsafe fn scales(
-        &self,
-        places: Option<ScalePlaces>,
-        (sequence, group): (usize, usize),
-        keys: Range<usize>,
-        to: *mut f32,
-    ) -> *const f32 {
-        let Some(ScalePlaces { id, strides }) = places else { return std::ptr::null() };
-        let start = self.arguments.get(id).cast_const().cast::<f32>();
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            runs(&self.sequences, sequence, keys, |at, (page, rows)| {
-                let start = start.wrapping_add(page * strides[0] + group * strides[1]);
-                for (i, row) in rows.enumerate() {
-                    to.add(at + i).write(start.wrapping_add(row * strides[2]).read_unaligned());
-                }
-            });
-        }
-        to
-    }
 }
