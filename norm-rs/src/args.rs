@@ -128,6 +128,10 @@ args! {
     QueryLengths = sys::NORM_ARG_QUERY_LENGTHS, "query_lengths";
     /// The keys of each sequence.
     KeyLengths = sys::NORM_ARG_KEY_LENGTHS, "key_lengths";
+    /// The first queries of packed sequences.
+    QueryOffsets = sys::NORM_ARG_QUERY_OFFSETS, "query_offsets";
+    /// The first keys of packed sequences.
+    KeyOffsets = sys::NORM_ARG_KEY_OFFSETS, "key_offsets";
     /// The pages of each sequence.
     PageTable = sys::NORM_ARG_PAGE_TABLE, "page_table";
     /// The mean entropy of the weights of attention.
@@ -198,6 +202,8 @@ impl Arg {
             (Self::AlibiSlopes, _) => "with alibi_slopes()",
             (Self::QueryLengths, _) => "with query_lengths()",
             (Self::KeyLengths, _) => "with key_lengths()",
+            (Self::QueryOffsets, _) => "with query_offsets()",
+            (Self::KeyOffsets, _) => "with key_offsets()",
             (Self::PageTable, _) => "with page_table()",
             (Self::Entropy, _) => "with entropy()",
         }
@@ -233,6 +239,8 @@ impl Arg {
             | Self::AlibiSlopes
             | Self::QueryLengths
             | Self::KeyLengths
+            | Self::QueryOffsets
+            | Self::KeyOffsets
             | Self::Entropy => "leave it out, or build the primitive with it",
             Self::Workspace => "leave it out, or build the primitive with Forward::training",
             _ => "leave it out",

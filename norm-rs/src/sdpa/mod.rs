@@ -235,6 +235,19 @@ macro_rules! builder {
                 self.common.flags |= sys::norm_sdpa_key_lengths;
                 self
             }
+
+            /// The queries of all sequences, and the rows of the result, lie one after another, from the offsets that each
+            /// execution gives. Descriptors have the stride 0 for sequences, and dst has one.
+            pub fn query_offsets(mut self) -> Self {
+                self.common.flags |= sys::norm_sdpa_query_offsets;
+                self
+            }
+
+            /// Likewise the keys and values.
+            pub fn key_offsets(mut self) -> Self {
+                self.common.flags |= sys::norm_sdpa_key_offsets;
+                self
+            }
         }
     };
 }
@@ -267,6 +280,16 @@ macro_rules! args {
             pub fn key_lengths<A: Access>(self, lengths: &'x Memory<'_, A>) -> Self {
                 Self(self.0.input(Arg::KeyLengths, lengths))
             }
+
+            /// The first query of each packed sequence, and the end: `B + 1` numbers that ascend to `S` at most.
+            pub fn query_offsets<A: Access>(self, offsets: &'x Memory<'_, A>) -> Self {
+                Self(self.0.input(Arg::QueryOffsets, offsets))
+            }
+
+            /// The first key of each packed sequence, and the end: `B + 1` numbers that ascend to `T` at most.
+            pub fn key_offsets<A: Access>(self, offsets: &'x Memory<'_, A>) -> Self {
+                Self(self.0.input(Arg::KeyOffsets, offsets))
+            }
         }
     };
 }
@@ -279,7 +302,7 @@ macro_rules! primitive {
             ///
             /// # Errors
             /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it is missing,
-            /// not used, has another descriptor than the primitive's, or a length or a page is out of range. On failure
+            /// not used, has another descriptor than the primitive's, or a length, an offset or a page is out of range. On failure
             /// nothing is written.
             ///
             /// # Panics

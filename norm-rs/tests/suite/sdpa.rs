@@ -395,3 +395,49 @@ fn errors_say_what_to_change() -> Result<()> {
     refused(attention.execute(&stream, args), &["keys", "arg_desc(Arg::Keys)"]);
     Ok(())
 }
+
+/// Two sequences one after another have the bits of each alone.
+#[test]
+fn packed_sequences() -> Result<()> {
+    let engine = Engine::cpu()?;
+    let stream = Stream::new(&engine)?;
+    let (rows, size) = (7usize, 4usize);
+    let numbers: Vec<f32> = (0..rows * size).map(|i| (i as f32 * 0.7).sin()).collect();
+    let desc = |sequences: usize, rows: usize, turned: bool| {
+        let (dims, strides) = match turned {
+            false => ([sequences, 1, rows, size], [0, size, size, 1]),
+            true => ([sequences, 1, size, rows], [0, size, 1, size]),
+        };
+        MemoryDesc::with_strides(&dims, DataType::F32, &strides)
+    };
+    let run = |sequences: usize, numbers: &[f32], offsets: Option<&[i32]>| -> Result<Vec<f32>> {
+        let rows = numbers.len() / size;
+        let (row, key) = (desc(sequences, rows, false)?, desc(sequences, rows, true)?);
+        let mut builder =
+            Forward::inference(&engine, &row, &key, &row).dst(&row).causal(Causal::TopLeft);
+        if offsets.is_some() {
+            builder = builder.query_offsets().key_offsets();
+        }
+        let attention = builder.build()?;
+        let (mut q, mut k) = (Memory::new(&engine, &row)?, Memory::new(&engine, &key)?);
+        let mut dst = Memory::new(&engine, &row)?;
+        q.copy_from_slice(numbers)?;
+        k.copy_from_slice(numbers)?;
+        let args = ForwardArgs::new(&q, &k, &q, &mut dst);
+        match offsets {
+            None => attention.execute(&stream, args)?,
+            Some(offsets) => {
+                let offsets = memory(&engine, &[offsets.len()], offsets);
+                let args = args.query_offsets(&offsets).key_offsets(&offsets);
+                attention.execute(&stream, args)?;
+            }
+        }
+        Ok(dst.as_slice::<f32>()?.to_vec())
+    };
+    let packed = run(2, &numbers, Some(&[0, 3, 7]))?;
+    let alone = [run(1, &numbers[..3 * size], None)?, run(1, &numbers[3 * size..], None)?].concat();
+    assert_eq!(packed, alone);
+    let words = ["QUERY_OFFSETS: 2", "below 3"];
+    refused(run(2, &numbers, Some(&[0, 3, 2])), &words);
+    Ok(())
+}
