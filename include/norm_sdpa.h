@@ -28,6 +28,7 @@ extern "C" {
 #define NORM_ARG_DIFF_QUERIES 129
 #define NORM_ARG_DIFF_KEYS 130
 #define NORM_ARG_DIFF_VALUES 131
+#define NORM_ARG_DIFF_ATTN_MASK NORM_ARG_DIFF_SHIFT
 
 /* The masks; oneDNN's values. The position of query i is i, and with
  * norm_attn_mask_bottom_right i + (keys - queries), by the lengths of its sequence. */
@@ -144,6 +145,7 @@ NORM_API norm_status_t norm_sdpa_forward_primitive_desc_create(
  *   diff_Q = scale * dS K
  *   diff_K = scale * dS^T Q
  *   diff_sinks[h] = -sum of exp(sink - logarithm) * delta
+ *   diff_mask = the sum of p * (diff_dst V^T - delta) over the dimensions that are shared
  *
  * where diff_K and diff_V of a group are sums over its heads. For bf16, p and dS are rounded to
  * bf16 before they are multiplied. Nothing of the size queries x keys is kept.
@@ -152,12 +154,16 @@ NORM_API norm_status_t norm_sdpa_forward_primitive_desc_create(
  *             or f16, any strides or "any"
  * diff_dst_desc   the dimensions of dst, the type of query_desc, any strides or "any"
  * dst_desc    as forward
+ * diff_mask_desc   NULL, or for an additive mask the dimensions of mask_desc, f32, bf16 or
+ *             f16, any strides or "any". Its sums are f64, and it takes another pass over
+ *             the scores
  * query_desc to flags   as forward, without norm_sdpa_entropy
  * hint_fwd_pd may be NULL; not needed
  * attr        may be NULL; neither scales nor post-operations
  *
  * Arguments: in QUERIES, KEYS, VALUES, DST, DIFF_DST, WORKSPACE, and those of the options of
- * forward; out DIFF_QUERIES, DIFF_KEYS, DIFF_VALUES, with norm_sdpa_sinks DIFF_SINKS (f32, H).
+ * forward; out DIFF_QUERIES, DIFF_KEYS, DIFF_VALUES, with norm_sdpa_sinks DIFF_SINKS (f32, H),
+ * with diff_mask_desc DIFF_ATTN_MASK.
  * Gradients beyond the length of a sequence are zeros. */
 NORM_API norm_status_t norm_sdpa_backward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
@@ -165,8 +171,8 @@ NORM_API norm_status_t norm_sdpa_backward_primitive_desc_create(
         const_norm_memory_desc_t diff_value_desc, const_norm_memory_desc_t diff_dst_desc,
         const_norm_memory_desc_t query_desc, const_norm_memory_desc_t key_desc,
         const_norm_memory_desc_t value_desc, const_norm_memory_desc_t dst_desc,
-        const_norm_memory_desc_t mask_desc, norm_attn_mask_type_t mask_type,
-        norm_attn_window_t window_kind, norm_dim_t window, norm_dim_t first_keys, float scale,
+        const_norm_memory_desc_t mask_desc, const_norm_memory_desc_t diff_mask_desc,
+        norm_attn_mask_type_t mask_type, norm_attn_window_t window_kind, norm_dim_t window, norm_dim_t first_keys, float scale,
         float soft_cap, unsigned flags, const_norm_primitive_desc_t hint_fwd_pd,
         const_norm_primitive_attr_t attr);
 

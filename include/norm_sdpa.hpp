@@ -33,6 +33,7 @@ struct sdpa_options {
     float soft_cap = 0;
     unsigned flags = 0; // norm_sdpa_flags_t
     memory::desc mask = {};
+    memory::desc diff_mask = {}; // backward
     memory::desc page_table = {}; // forward
 };
 
@@ -77,7 +78,7 @@ struct sdpa_backward : public primitive {
                 return norm_sdpa_backward_primitive_desc_create(object, on.get(),
                         diff_queries.get(), diff_keys.get(), diff_values.get(), diff_dst.get(),
                         queries.get(), keys.get(), values.get(), dst.get(), options.mask.get(),
-                        static_cast<norm_attn_mask_type_t>(options.mask_type),
+                        options.diff_mask.get(), static_cast<norm_attn_mask_type_t>(options.mask_type),
                         static_cast<norm_attn_window_t>(options.window_kind), options.window,
                         options.first_keys, scale, options.soft_cap, options.flags, forward.get_or_null(),
                         attr.get());

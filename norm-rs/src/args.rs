@@ -120,6 +120,8 @@ args! {
     Workspace = sys::NORM_ARG_WORKSPACE, "workspace";
     /// The logits of attention's sinks.
     Sinks = sys::NORM_ARG_SINKS, "sinks";
+    /// The gradient with respect to the mask of attention.
+    DiffAttnMask = sys::NORM_ARG_DIFF_ATTN_MASK, "diff_attn_mask";
     /// The gradient with respect to the sinks.
     DiffSinks = sys::NORM_ARG_DIFF_SINKS, "diff_sinks";
     /// The slopes of ALiBi.
@@ -146,9 +148,10 @@ impl Arg {
         let attention = kind == sys::norm_sdpa;
         match self {
             Self::Src | Self::Src1 | Self::Src2 | Self::Shift => !attention,
-            Self::DiffSrc | Self::DiffSrc1 => !attention,
+            Self::DiffSrc | Self::DiffSrc1 | Self::DiffShift => !attention,
             Self::Queries | Self::Keys | Self::Values | Self::AttnMask => attention,
             Self::DiffQueries | Self::DiffKeys | Self::DiffValues => attention,
+            Self::DiffAttnMask => attention,
             _ => true,
         }
     }
@@ -198,6 +201,7 @@ impl Arg {
             (Self::Workspace, Direction::Input) => "to new() of the arguments",
             (Self::AttnMask, _) => "with mask()",
             (Self::Sinks, _) => "with sinks()",
+            (Self::DiffAttnMask, _) => "with diff_mask()",
             (Self::DiffSinks, _) => "with diff_sinks()",
             (Self::AlibiSlopes, _) => "with alibi_slopes()",
             (Self::QueryLengths, _) => "with query_lengths()",
@@ -236,6 +240,7 @@ impl Arg {
             | Self::PageTable
             | Self::Sinks
             | Self::DiffSinks
+            | Self::DiffAttnMask
             | Self::AlibiSlopes
             | Self::QueryLengths
             | Self::KeyLengths

@@ -430,6 +430,7 @@ fn parameter(
         Arg::Queries | Arg::Keys | Arg::Values | Arg::AttnMask | Arg::Sinks => false,
         Arg::AlibiSlopes | Arg::QueryLengths | Arg::KeyLengths | Arg::PageTable => false,
         Arg::QueryOffsets | Arg::KeyOffsets => false,
+        Arg::DiffAttnMask => true,
         Arg::DiffQueries | Arg::DiffKeys | Arg::DiffValues | Arg::DiffSinks | Arg::Entropy => true,
         // Forward writes it, backward reads it.
         Arg::Workspace => query(sys::norm_query_diff_dst_md, 0).is_none(),

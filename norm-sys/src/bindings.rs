@@ -59,6 +59,7 @@ pub const NORM_ARG_ATTN_MASK: i32 = 52;
 pub const NORM_ARG_DIFF_QUERIES: i32 = 129;
 pub const NORM_ARG_DIFF_KEYS: i32 = 130;
 pub const NORM_ARG_DIFF_VALUES: i32 = 131;
+pub const NORM_ARG_DIFF_ATTN_MASK: i32 = 256;
 pub const norm_residual_rounded: norm_residual_rounding_t = 16777216;
 pub const norm_residual_exact: norm_residual_rounding_t = 16777217;
 pub type norm_residual_rounding_t = ::core::ffi::c_uint;
@@ -2615,6 +2616,7 @@ unsafe extern "C" {
         value_desc: const_norm_memory_desc_t,
         dst_desc: const_norm_memory_desc_t,
         mask_desc: const_norm_memory_desc_t,
+        diff_mask_desc: const_norm_memory_desc_t,
         mask_type: norm_attn_mask_type_t,
         window_kind: norm_attn_window_t,
         window: norm_dim_t,

@@ -104,7 +104,7 @@ static void attentions(void) {
     WATCH(second);
     CALL(norm_sdpa_backward_primitive_desc_create,
             (&second, engine, rows_of, keys, values, rows_of, rows_of, keys, values, rows_of, NULL,
-                    norm_attn_mask_top_left, norm_window_with_self, 4, 1, 0.25f, 2, flags, desc, NULL));
+                    NULL, norm_attn_mask_top_left, norm_window_with_self, 4, 1, 0.25f, 2, flags, desc, NULL));
     queries(desc);
     const_norm_memory_desc_t stats
             = norm_primitive_desc_query_md(desc, norm_query_exec_arg_md, NORM_ARG_WORKSPACE);

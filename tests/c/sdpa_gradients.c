@@ -36,7 +36,7 @@ static void gradients_free(gradients_t *g) {
 static void backward(norm_primitive_desc_t *pd, const sdpa_t *p, const gradients_t *g) {
     MUST(norm_sdpa_backward_primitive_desc_create(pd, engine, g->diff_q.desc, g->diff_k.desc,
             g->diff_v.desc, g->diff_dst.desc, p->q.desc, p->k.desc, p->v.desc, p->dst.desc,
-            p->mask.desc, p->s.mask_type, p->s.window_kind ? p->s.window_kind : norm_window_none,
+            p->mask.desc, NULL, p->s.mask_type, p->s.window_kind ? p->s.window_kind : norm_window_none,
             p->s.window, p->s.first_keys, p->scale, p->s.soft_cap, p->s.flags, NULL, NULL));
 }
 

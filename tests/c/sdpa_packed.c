@@ -53,7 +53,7 @@ static norm_primitive_desc_t create(const story_t *s, int is_forward, norm_memor
                 d[DST], NULL, NULL, s->mask, s->window_kind, s->window, 0, 0.25f, 0, flags, NULL));
     else
         MUST(norm_sdpa_backward_primitive_desc_create(&pd, engine, d[DIFF_Q], d[DIFF_K], d[DIFF_V],
-                d[DIFF_DST], d[Q], d[K], d[V], d[DST], NULL, s->mask, s->window_kind, s->window, 0, 0.25f, 0,
+                d[DIFF_DST], d[Q], d[K], d[V], d[DST], NULL, NULL, s->mask, s->window_kind, s->window, 0, 0.25f, 0,
                 flags, NULL, NULL));
     return pd;
 }

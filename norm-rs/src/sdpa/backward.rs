@@ -21,6 +21,7 @@ pub struct BackwardBuilder<'b> {
     pub(super) common: Common<'b>,
     gradients: Option<[&'b MemoryDesc; 3]>,
     diff_dst: Option<&'b MemoryDesc>,
+    diff_mask: Option<&'b MemoryDesc>,
 }
 
 builder!(BackwardBuilder);
@@ -41,12 +42,17 @@ impl<'b> BackwardBuilder<'b> {
         Self { diff_dst: Some(desc), ..self }
     }
 
+    /// Also the gradient of the mask, with this descriptor: the dimensions of an additive mask. Default: none.
+    pub fn diff_mask(self, desc: &'b MemoryDesc) -> Self {
+        Self { diff_mask: Some(desc), ..self }
+    }
+
     /// Validates the problem and chooses the implementation.
     ///
     /// # Errors
     /// As [`ForwardBuilder::build`](super::ForwardBuilder::build).
     pub fn build(self) -> Result<Backward> {
-        let Self { common, gradients, diff_dst } = self;
+        let Self { common, gradients, diff_dst, diff_mask } = self;
         let dst = common.resolved_dst()?;
         let [query, key, value] = gradients.unwrap_or([common.query, common.key, common.value]);
         let any = Common { dst: None, ..common }.resolved_dst()?;
@@ -69,6 +75,7 @@ impl<'b> BackwardBuilder<'b> {
                     common.value.as_ptr(),
                     dst.as_ptr(),
                     mask,
+                    diff_mask.map_or(ptr::null(), MemoryDesc::as_ptr),
                     mask_type,
                     window_kind,
                     window,
@@ -134,7 +141,7 @@ impl Backward {
         value: &'b MemoryDesc,
     ) -> BackwardBuilder<'b> {
         let common = Common::new(engine, query, key, value);
-        BackwardBuilder { common, gradients: None, diff_dst: None }
+        BackwardBuilder { common, gradients: None, diff_dst: None, diff_mask: None }
     }
 }
 
@@ -159,6 +166,11 @@ impl<'x> BackwardArgs<'x> {
         let args = args.input(Arg::Workspace, log_sum_exp).input(Arg::DiffDst, diff_dst);
         let args = args.output(Arg::DiffQueries, diff_queries).output(Arg::DiffKeys, diff_keys);
         Self(args.output(Arg::DiffValues, diff_values))
+    }
+
+    /// The gradient of the mask.
+    pub fn diff_mask(self, diff_mask: &'x mut Memory<'_>) -> Self {
+        Self(self.0.output(Arg::DiffAttnMask, diff_mask))
     }
 
     /// The gradient of the sinks.

@@ -441,3 +441,37 @@ fn packed_sequences() -> Result<()> {
     refused(run(2, &numbers, Some(&[0, 3, 2])), &words);
     Ok(())
 }
+
+/// Even weights of two keys, whose values are 1 and 3: dS is p * (diff_dst * v - delta).
+#[test]
+fn the_gradient_of_a_mask() -> Result<()> {
+    let engine = Engine::cpu()?;
+    let stream = Stream::new(&engine)?;
+    let dense = |dims: [usize; 4]| MemoryDesc::dense(&dims, DataType::F32);
+    let (row, keys, mask) = (dense([1, 1, 1, 1])?, dense([1, 1, 1, 2])?, dense([1, 1, 1, 2])?);
+    let values = dense([1, 1, 2, 1])?;
+    let one = |x: f32| memory(&engine, &[1, 1, 1, 1], &[x]);
+    let k = memory(&engine, &[1, 1, 1, 2], &[5f32, 5.0]);
+    let v = memory(&engine, &[1, 1, 2, 1], &[1f32, 3.0]);
+    let added = memory(&engine, &[1, 1, 1, 2], &[0f32, 0.0]);
+    let builder = Backward::new(&engine, &row, &keys, &values).mask(&mask);
+    let backward = builder.diff_mask(&mask).build()?;
+    let mut gradients = [Memory::new(&engine, &row)?, Memory::new(&engine, &keys)?];
+    let [diff_q, diff_k] = &mut gradients;
+    let (mut diff_v, mut diff_mask) =
+        (Memory::new(&engine, &values)?, Memory::new(&engine, &mask)?);
+    let (q, dst, sums, diff_dst) = (one(0.0), one(2.0), one(2f32.ln()), one(1.0));
+    let args =
+        BackwardArgs::new((&q, &k, &v), (&dst, &sums), &diff_dst, (diff_q, diff_k, &mut diff_v));
+    backward.execute(&stream, args.mask(&added).diff_mask(&mut diff_mask))?;
+    let found = diff_mask.as_slice::<f32>()?;
+    assert!((found[0] + 0.5).abs() < 1e-6 && (found[1] - 0.5).abs() < 1e-6, "{found:?}");
+    let bytes = MemoryDesc::dense(&[1, 1, 1, 2], DataType::U8)?;
+    let builder = Backward::new(&engine, &row, &keys, &values);
+    refused(builder.mask(&bytes).diff_mask(&mask).build(), &["diff_mask_desc", "u8"]);
+    let builder = Backward::new(&engine, &row, &keys, &values);
+    refused(builder.diff_mask(&mask).build(), &["diff_mask_desc", "mask_desc"]);
+    let builder = Backward::new(&engine, &row, &keys, &values).mask(&mask);
+    refused(builder.diff_mask(&row).build(), &["diff_mask_desc", "dimensions"]);
+    Ok(())
+}

@@ -53,7 +53,7 @@ pub(super) fn arguments(
 fn add_gradients(
     list: &mut Vec<OpArgument>,
     p: &Parameters<'_>,
-    Gradients { query, key, value, dst: diff_dst }: &Gradients<'_>,
+    Gradients { query, key, value, dst: diff_dst, mask }: &Gradients<'_>,
     dst: &MemoryDesc,
 ) -> Result<()> {
     let outputs = [
@@ -70,6 +70,12 @@ fn add_gradients(
         };
         let desc = checked_output(desc, desc_name, like, dims, p.flags & flag != 0)?;
         heap::push(list, argument(id, name, Usage::Output, &desc))?;
+    }
+    if let (Some(diff), Some(mask)) = (mask, p.mask) {
+        let dims = <[i64; 4]>::try_from(mask.dims()).unwrap_or_default();
+        let desc = checked_output(diff, "diff_mask_desc", ("mask_desc", mask), dims, false)?;
+        let id = sys::NORM_ARG_DIFF_ATTN_MASK;
+        heap::push(list, argument(id, "diff_attn_mask", Usage::Output, &desc))?;
     }
     let diff_dst = diff_dst.resolved_for("diff_dst_desc", ("dst_desc", dst))?;
     let same = |data_type| Some(data_type) == p.query.data_type();

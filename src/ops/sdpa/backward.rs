@@ -3,6 +3,7 @@
 
 use super::BLOCK;
 use super::blocks::Blocks;
+use super::diff_mask::DiffMask;
 use super::gradient::{
     self, DeltaEntry, Deltas, Matrix, PAD, Pairs, QUERIES, STEP, ScaleEntry, Scaled,
 };
@@ -22,21 +23,22 @@ use std::ops::Range;
 
 /// Backward at a level.
 pub(super) struct Backward {
-    inputs: Inputs,
+    pub(super) inputs: Inputs,
     dst: Heads,
     diff_dst: Heads,
     diff_queries: Heads,
     diff_keys: Heads,
     diff_values: Heads,
-    rooms: usize,
+    pub(super) diff_mask: Option<DiffMask>,
+    pub(super) rooms: usize,
     differentiate: gradient::Entry,
     deltas: DeltaEntry,
     scale: ScaleEntry,
 }
 
 /// The buffers of a thread.
-struct Room {
-    queries: Matrix,
+pub(super) struct Room {
+    pub(super) queries: Matrix,
     diff_dst: Matrix,
     dst: Matrix,
     key_stage: *mut f32,
@@ -45,7 +47,7 @@ struct Room {
     value_panels: *mut f32,
     key_columns: *mut f32,
     weights: Matrix,
-    diff_scores: Matrix,
+    pub(super) diff_scores: Matrix,
     rows: *mut ScoreRow,
     of_sink: *mut f32,
     /// The sums of a block of keys.
@@ -55,10 +57,13 @@ struct Room {
     diff_queries: Matrix,
     logarithms: *mut f32,
     deltas: *mut f32,
+    /// The sums of a part of the mask, and the same in f32.
+    pub(super) mask_sums: *mut f64,
+    pub(super) mask_stage: *mut f32,
 }
 
 /// The number of buffers of a room.
-const BUFFERS: usize = 17;
+const BUFFERS: usize = 19;
 
 impl Backward {
     pub(super) fn new(problem: &Sdpa, level: Level) -> Result<Self> {
@@ -70,6 +75,7 @@ impl Backward {
             diff_queries: Heads::new(problem, sys::NORM_ARG_DIFF_QUERIES, 2)?,
             diff_keys: Heads::new(problem, sys::NORM_ARG_DIFF_KEYS, 3)?,
             diff_values: Heads::new(problem, sys::NORM_ARG_DIFF_VALUES, 2)?,
+            diff_mask: DiffMask::new(problem)?,
             rooms: rooms().min(shape.batch * shape.groups).max(1),
             differentiate: gradient::entry(level, problem.is_bf16()),
             deltas: gradient::delta_entry(level),
@@ -93,6 +99,7 @@ impl Backward {
     fn sizes(&self) -> [usize; BUFFERS] {
         let (key, value) = self.steps();
         let all = self.queries().next_multiple_of(LANES);
+        let mask = self.diff_mask.map_or(0, |mask| mask.part_size()).next_multiple_of(LANES);
         [
             QUERIES * (key + PAD),
             QUERIES * (value + PAD),
@@ -111,6 +118,8 @@ impl Backward {
             self.queries().saturating_mul(key),
             all,
             all,
+            2 * mask,
+            mask,
         ]
     }
 
@@ -154,6 +163,8 @@ impl Backward {
             diff_queries: matrix(14, key),
             logarithms: starts[15],
             deltas: starts[16],
+            mask_sums: starts[17].cast(),
+            mask_stage: starts[18],
         }
     }
 
@@ -178,6 +189,14 @@ impl Backward {
             // and the machine has the level.
             unsafe { job.group(place, &room, sinks.get().cast()) };
         });
+        if let Some(mask) = self.diff_mask {
+            execution.run(mask.parts(), width, Length::Long, &|number| {
+                let slot = slots.take();
+                let room = self.room(start.get(), slot.number());
+                // SAFETY: as above, for parts of the mask.
+                unsafe { job.mask_part(&mask, number, &room) };
+            });
+        }
         let to = execution.arguments.get(sys::NORM_ARG_DIFF_SINKS).cast::<f32>();
         if !to.is_null() {
             // SAFETY: the parts of all heads were written.
@@ -203,27 +222,27 @@ pub(super) unsafe fn add_sinks(parts: *const f64, (batch, heads): (usize, usize)
 }
 
 /// An execution.
-struct Job<'a> {
-    backward: &'a Backward,
-    bound: Bound<'a>,
+pub(super) struct Job<'a> {
+    pub(super) backward: &'a Backward,
+    pub(super) bound: Bound<'a>,
 }
 
 /// A block of queries of a head.
-struct Queries {
+pub(super) struct Queries {
     sequence: usize,
     head: usize,
-    queries: Range<usize>,
+    pub(super) queries: Range<usize>,
     /// The number of the first among those of the group.
     first: usize,
 }
 
 /// A block of keys.
-struct Keys {
-    sequence: usize,
-    group: usize,
-    first: usize,
+pub(super) struct Keys {
+    pub(super) sequence: usize,
+    pub(super) group: usize,
+    pub(super) first: usize,
     /// Those that are within the length.
-    there: Range<usize>,
+    pub(super) there: Range<usize>,
 }
 
 impl Job<'_> {
@@ -236,6 +255,8 @@ impl Job<'_> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             self.clear(room);
+            let sums = room.diff_queries;
+            sums.start.write_bytes(0, self.backward.queries() * sums.step);
             let (queries, keys) = self.bound.sequences.lengths(sequence);
             for head in self.heads(group) {
                 let mut of_sink = 0.0;
@@ -262,7 +283,12 @@ impl Job<'_> {
     }
 
     /// The blocks of the queries of a head that are within the length.
-    fn blocks(&self, sequence: usize, head: usize, length: usize) -> impl Iterator<Item = Queries> {
+    pub(super) fn blocks(
+        &self,
+        sequence: usize,
+        head: usize,
+        length: usize,
+    ) -> impl Iterator<Item = Queries> {
         let shape = self.backward.inputs.problem.shape;
         (0..length).step_by(QUERIES).map(move |start| Queries {
             sequence,
@@ -272,20 +298,14 @@ impl Job<'_> {
         })
     }
 
-    /// Zeros for sums, and for the elements between rows.
+    /// Zeros for the elements between rows.
     ///
     /// # Safety
     /// As [`group`](Self::group).
-    unsafe fn clear(&self, room: &Room) {
-        let matrices = [
-            (room.queries, QUERIES),
-            (room.diff_dst, QUERIES),
-            (room.dst, QUERIES),
-            (room.diff_queries, self.backward.queries()),
-        ];
-        for (matrix, rows) in matrices {
+    pub(super) unsafe fn clear(&self, room: &Room) {
+        for matrix in [room.queries, room.diff_dst, room.dst] {
             // SAFETY: guaranteed by the caller.
-            unsafe { matrix.start.write_bytes(0, rows * matrix.step) };
+            unsafe { matrix.start.write_bytes(0, QUERIES * matrix.step) };
         }
     }
 
@@ -293,7 +313,7 @@ impl Job<'_> {
     ///
     /// # Safety
     /// As [`group`](Self::group).
-    unsafe fn load(&self, heads: &Heads, block: &Queries, to: Matrix) {
+    pub(super) unsafe fn load(&self, heads: &Heads, block: &Queries, to: Matrix) {
         let place = (block.sequence, block.head);
         let grid = heads.grid(self.bound.arguments, place, block.queries.clone());
         // SAFETY: guaranteed by the caller.
@@ -322,7 +342,7 @@ impl Job<'_> {
     ///
     /// # Safety
     /// As [`group`](Self::group).
-    unsafe fn deltas(&self, block: &Queries, room: &Room, sum: f64) -> f64 {
+    pub(super) unsafe fn deltas(&self, block: &Queries, room: &Room, sum: f64) -> f64 {
         let backward = self.backward;
         let shape = &backward.inputs.problem.shape;
         let count = block.queries.len();
@@ -378,7 +398,8 @@ impl Job<'_> {
                     let panels = panels.get_or_insert_with(|| self.panels(keys, room));
                     self.load(&backward.inputs.queries, &block, room.queries);
                     self.load(&backward.diff_dst, &block, room.diff_dst);
-                    self.pairs(&block, rows, (keys.first, within.end - keys.first), panels, room);
+                    let count = within.end - keys.first;
+                    self.pairs(&block, rows, (keys.first, count), (panels, false), room);
                 }
             }
             let factor = problem.scoring.scale;
@@ -394,7 +415,7 @@ impl Job<'_> {
 
     /// # Safety
     /// As [`group`](Self::group).
-    unsafe fn rows<'r>(&self, block: &Queries, room: &'r Room) -> &'r [ScoreRow] {
+    pub(super) unsafe fn rows<'r>(&self, block: &Queries, room: &'r Room) -> &'r [ScoreRow] {
         // SAFETY: guaranteed by the caller.
         unsafe {
             for (at, query) in block.queries.clone().enumerate() {
@@ -408,7 +429,7 @@ impl Job<'_> {
     ///
     /// # Safety
     /// As [`group`](Self::group).
-    unsafe fn panels(&self, keys: &Keys, room: &Room) -> KeyPanels {
+    pub(super) unsafe fn panels(&self, keys: &Keys, room: &Room) -> KeyPanels {
         let Inputs { keys: key_heads, values: value_heads, .. } = &self.backward.inputs;
         let (key_step, value_step) = self.backward.steps();
         let (place, all) = ((keys.sequence, keys.group), || keys.there.clone());
@@ -433,12 +454,12 @@ impl Job<'_> {
     ///
     /// # Safety
     /// As [`group`](Self::group).
-    unsafe fn pairs(
+    pub(super) unsafe fn pairs(
         &self,
         block: &Queries,
         rows: &[ScoreRow],
         (first, count): (usize, usize),
-        panels: &KeyPanels,
+        (panels, scores_alone): (&KeyPanels, bool),
         room: &Room,
     ) {
         let problem = &self.backward.inputs.problem;
@@ -453,6 +474,7 @@ impl Job<'_> {
                 diff_dst: room.diff_dst,
                 key_size: problem.shape.key_size,
                 value_size: problem.shape.value_size,
+                scores_alone,
                 first,
                 count,
                 keys: panels.keys,
@@ -469,7 +491,7 @@ impl Job<'_> {
 }
 
 /// A block of keys and values as right operands.
-struct KeyPanels {
+pub(super) struct KeyPanels {
     keys: Right,
     values: Right,
     columns: Right,

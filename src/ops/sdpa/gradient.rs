@@ -69,6 +69,8 @@ pub(super) struct Pairs<'a> {
     pub(super) diff_dst: Matrix,
     pub(super) key_size: usize,
     pub(super) value_size: usize,
+    /// Whether dS is the gradient of scores after the soft cap, not rounded, and nothing else is computed.
+    pub(super) scores_alone: bool,
     /// The number of the block's first key, and of its keys.
     pub(super) first: usize,
     pub(super) count: usize,
@@ -143,11 +145,12 @@ impl Pairs<'_> {
                 // A key that is not seen is nothing, whatever its value is.
                 let p = s.eq(f32::NEG_INFINITY).select(0.0, p);
                 let mut ds = p * (Lanes::<S>::load(diff, LANES) - delta);
-                if let Some(slope) = slope {
+                if let Some(slope) = slope.filter(|_| !self.scores_alone) {
                     ds = ds * slope;
                 }
                 let ds = p.eq(0.0).select(0.0, ds);
-                let [p, ds] = if BF16 { [as_bf16(p), as_bf16(ds)] } else { [p, ds] };
+                let rounds = BF16 && !self.scores_alone;
+                let [p, ds] = if rounds { [as_bf16(p), as_bf16(ds)] } else { [p, ds] };
                 p.store(weights, LANES);
                 ds.store(diff, LANES);
                 at += LANES;
@@ -248,6 +251,9 @@ unsafe fn differentiate<S: Simd, const BF16: bool>(pairs: &Pairs<'_>) {
         }
         for row in 0..rows {
             pairs.weigh::<S, BF16>(row);
+        }
+        if pairs.scores_alone {
+            return;
         }
         // One loop, so that the products are compiled once.
         let (mut row, mut key, end) = (0, seen.start, seen.end.min(pairs.count));

@@ -11,6 +11,7 @@ mod adaptive;
 mod arguments;
 mod backward;
 mod blocks;
+mod diff_mask;
 mod forward;
 mod gradient;
 mod inputs;

@@ -11,6 +11,8 @@ pub(crate) struct Gradients<'a> {
     pub(crate) key: &'a MemoryDesc,
     pub(crate) value: &'a MemoryDesc,
     pub(crate) dst: &'a MemoryDesc,
+    /// The gradient of an additive mask.
+    pub(crate) mask: Option<&'a MemoryDesc>,
 }
 
 /// The parameters of the constructors.

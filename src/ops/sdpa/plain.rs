@@ -17,6 +17,7 @@ pub(super) struct Plain {
     id: i32,
     data_type: DataType,
     offsets: Offsets,
+    dims: [usize; 4],
     /// Dimensions of 1 are shared by all indices.
     shared: [bool; 4],
     /// The argument with the first rows of packed sequences, and the dimension of rows.
@@ -36,7 +37,30 @@ impl Plain {
         let shared = [0, 1, 2, 3].map(|dim| desc.dims()[dim] == 1);
         let rows = if [sys::NORM_ARG_KEYS, sys::NORM_ARG_DIFF_KEYS].contains(&id) { 3 } else { 2 };
         let packed = problem.offsets_of(id).map(|offsets| (offsets, rows));
-        Ok(Some(Self { id, data_type, offsets: Offsets::of(desc)?, shared, packed }))
+        let dims = [0, 1, 2, 3].map(|dim| desc.dims()[dim] as usize);
+        Ok(Some(Self { id, data_type, offsets: Offsets::of(desc)?, dims, shared, packed }))
+    }
+
+    /// The number of an element in row-major order.
+    pub(super) fn dense(&self, index: [usize; 4]) -> usize {
+        let dims = self.dims.iter().zip(self.shared);
+        dims.zip(index).fold(0, |at, ((dim, shared), i)| at * dim + if shared { 0 } else { i })
+    }
+
+    /// Writes all elements, from values in row-major order.
+    ///
+    /// # Safety
+    /// As [`set`](Self::set).
+    pub(super) unsafe fn set_all(&self, arguments: &Arguments, values: &[f64]) {
+        for (at, value) in values.iter().enumerate() {
+            let mut index = [0; 4];
+            let mut rest = at;
+            for dim in (0..4).rev() {
+                (index[dim], rest) = (rest % self.dims[dim], rest / self.dims[dim]);
+            }
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.set(arguments, index, *value as f32) };
+        }
     }
 
     /// # Safety

@@ -16,8 +16,12 @@ use norm_sys as sys;
 use std::ops::Range;
 
 /// The gradients: argument and the tensor.
-const GRADIENTS: [i32; 3] =
-    [sys::NORM_ARG_DIFF_QUERIES, sys::NORM_ARG_DIFF_KEYS, sys::NORM_ARG_DIFF_VALUES];
+const GRADIENTS: [i32; 4] = [
+    sys::NORM_ARG_DIFF_QUERIES,
+    sys::NORM_ARG_DIFF_KEYS,
+    sys::NORM_ARG_DIFF_VALUES,
+    sys::NORM_ARG_DIFF_ATTN_MASK,
+];
 
 pub(super) fn make(
     problem: &Sdpa,
@@ -25,7 +29,7 @@ pub(super) fn make(
 ) -> Result<Box<Counted<dyn Implementation>>> {
     let gradient = |id| Plain::required(problem, id);
     let padding = |id| Padding::of(problem.desc(id));
-    let [queries, keys, values] = GRADIENTS;
+    let [queries, keys, values, mask] = GRADIENTS;
     Ok(counted(PlainBackward {
         variant,
         scores: PlainScores::new(problem)?,
@@ -35,7 +39,8 @@ pub(super) fn make(
         diff_queries: gradient(queries)?,
         diff_keys: gradient(keys)?,
         diff_values: gradient(values)?,
-        paddings: [padding(queries)?, padding(keys)?, padding(values)?],
+        diff_mask: Plain::new(problem, sys::NORM_ARG_DIFF_ATTN_MASK)?,
+        paddings: [padding(queries)?, padding(keys)?, padding(values)?, padding(mask)?],
     })?)
 }
 
@@ -48,7 +53,8 @@ struct PlainBackward {
     diff_queries: Plain,
     diff_keys: Plain,
     diff_values: Plain,
-    paddings: [Padding; 3],
+    diff_mask: Option<Plain>,
+    paddings: [Padding; 4],
 }
 
 /// The buffers of an execution.
@@ -59,6 +65,8 @@ struct Room<'a> {
     diff_queries: &'a mut [f32],
     diff_keys: &'a mut [f32],
     diff_values: &'a mut [f32],
+    /// The sums of the mask's gradient.
+    diff_mask: &'a mut [f64],
 }
 
 impl PlainBackward {
@@ -75,6 +83,13 @@ impl PlainBackward {
         ]
     }
 
+    /// Elements of the gradient of the mask.
+    fn mask_size(&self) -> usize {
+        let dims = self.scores.problem.desc(sys::NORM_ARG_DIFF_ATTN_MASK).dims();
+        let size = dims.iter().fold(1usize, |size, dim| size.saturating_mul(*dim as usize));
+        if dims.is_empty() { 0 } else { size }
+    }
+
     fn sinks(&self) -> usize {
         let shape = &self.scores.problem.shape;
         shape.batch * shape.heads
@@ -88,7 +103,10 @@ impl Implementation for PlainBackward {
 
     fn scratchpad_size(&self) -> usize {
         let floats = self.sizes().iter().fold(0usize, |sum, size| sum.saturating_add(*size));
-        floats.saturating_mul(size_of::<f32>()).saturating_add(self.sinks() * size_of::<f64>())
+        let doubles = self.mask_size().saturating_add(self.sinks());
+        floats
+            .saturating_mul(size_of::<f32>())
+            .saturating_add(doubles.saturating_mul(size_of::<f64>()))
     }
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
@@ -98,7 +116,8 @@ impl Implementation for PlainBackward {
         }
         let sequences = Sequences::new(&self.scores.problem, arguments);
         let parts = execution.scratchpad.cast::<f64>();
-        let mut at = parts.wrapping_add(self.sinks()).cast::<f32>();
+        let mask_sums = parts.wrapping_add(self.sinks());
+        let mut at = mask_sums.wrapping_add(self.mask_size()).cast::<f32>();
         let mut next = |size: usize| {
             let start = at;
             at = at.wrapping_add(size);
@@ -110,7 +129,13 @@ impl Implementation for PlainBackward {
         };
         let [weights, diff_scores, deltas, diff_queries, diff_keys, diff_values] =
             self.sizes().map(&mut next);
-        let mut room = Room { weights, diff_scores, deltas, diff_queries, diff_keys, diff_values };
+        // SAFETY: as above.
+        let diff_mask = unsafe {
+            mask_sums.write_bytes(0, self.mask_size());
+            std::slice::from_raw_parts_mut(mask_sums, self.mask_size())
+        };
+        let mut room =
+            Room { weights, diff_scores, deltas, diff_queries, diff_keys, diff_values, diff_mask };
         // SAFETY: the execution's buffers were checked, and there is one thread.
         unsafe {
             for (padding, id) in self.paddings.iter().zip(GRADIENTS) {
@@ -120,6 +145,9 @@ impl Implementation for PlainBackward {
                 for group in 0..shape.groups {
                     self.group(arguments, &sequences, (sequence, group), &mut room, parts);
                 }
+            }
+            if let Some(mask) = &self.diff_mask {
+                mask.set_all(arguments, room.diff_mask);
             }
             let to = arguments.get(sys::NORM_ARG_DIFF_SINKS).cast::<f32>();
             if !to.is_null() {
@@ -326,6 +354,10 @@ impl PlainBackward {
                     (diff_dst, self.values.get(arguments, [sequence, group, key, e]))
                 });
                 let ds = p * (dot - delta);
+                if let Some(mask) = &self.diff_mask {
+                    let own = if p == 0.0 { 0.0 } else { ds };
+                    room.diff_mask[mask.dense([sequence, head, query, key])] += f64::from(own);
+                }
                 let ds = if problem.scoring.soft_cap > 0.0 { ds * slope } else { ds };
                 let ds = if p == 0.0 { 0.0 } else { ds };
                 room.weights[at] = rounded(is_bf16, p);

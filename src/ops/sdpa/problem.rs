@@ -309,6 +309,9 @@ fn check_packed(p: &Parameters<'_>) -> Result<()> {
 
 fn check_mask(p: &Parameters<'_>, shape: &Shape) -> Result<()> {
     let Some(mask) = p.mask else {
+        if p.gradients.as_ref().is_some_and(|of| of.mask.is_some()) {
+            return Err(Error::invalid("diff_mask_desc: not NULL, but mask_desc is"));
+        }
         return match p.mask_type {
             MaskType::Buffer => {
                 Err(Error::invalid("mask_desc: NULL, but mask_type is attn_mask_buffer"))
@@ -328,6 +331,10 @@ fn check_mask(p: &Parameters<'_>, shape: &Shape) -> Result<()> {
         return Err(Error::invalid(format_args!(
             "mask_desc: dimensions {dims:?} are neither 1 nor those of the scores, {full:?}"
         )));
+    }
+    let differentiated = p.gradients.as_ref().is_some_and(|of| of.mask.is_some());
+    if differentiated && mask.data_type() == Some(DataType::U8) {
+        return Err(Error::invalid("diff_mask_desc: a mask of u8 has no gradient"));
     }
     if mask.layout() != Layout::Strided {
         return Err(Error::invalid("mask_desc: the layout must be given, not `any`"));

@@ -78,6 +78,10 @@ impl SdpaProblem {
         add(NORM_ARG_DIFF_QUERIES, "diff_queries", Output, main, true, &q, diff_dt);
         add(NORM_ARG_DIFF_KEYS, "diff_keys", Output, main, true, &k, diff_dt);
         add(NORM_ARG_DIFF_VALUES, "diff_values", Output, main, true, &v, diff_dt);
+        if let Some(dims) = self.mask_tensor().filter(|_| self.diff_mask) {
+            let (id, own) = (NORM_ARG_DIFF_ATTN_MASK, dims[0] == shape.sequences);
+            add(id, "diff_mask", Output, side, own, &dims, self.mask_dt);
+        }
         if self.flags.sinks() {
             add(NORM_ARG_DIFF_SINKS, "diff_sinks", Output, side, false, &heads, DataType::F32);
         }
@@ -382,6 +386,7 @@ impl SdpaProblem {
             expected(NORM_ARG_DIFF_KEYS, Kind::Rounded, result.keys),
             expected(NORM_ARG_DIFF_VALUES, Kind::Rounded, result.values),
             expected(NORM_ARG_DIFF_SINKS, Kind::Rounded, result.sinks),
+            expected(NORM_ARG_DIFF_ATTN_MASK, Kind::Rounded, result.mask),
         ]
     }
 }

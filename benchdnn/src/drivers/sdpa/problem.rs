@@ -42,6 +42,8 @@ pub struct SdpaProblem {
     pub scale: Scale,
     /// How many keys before it a query sees.
     pub window: Window,
+    /// Whether backward has the gradient of the mask.
+    pub diff_mask: bool,
     /// The scales of keys and of values.
     pub kv_scales: KvScales,
     /// Keys that are seen besides a window.
@@ -79,6 +81,7 @@ impl Default for SdpaProblem {
             window: Window::default(),
             first_keys: 0,
             kv_scales: KvScales::default(),
+            diff_mask: false,
             soft_cap: 0.0,
             flags: Flags::default(),
             page_size: 0,
@@ -123,7 +126,7 @@ impl SdpaProblem {
         self.diff_dt.map_or("", DataType::name)
     }
 
-    fn own_words(&self, canonical: bool) -> [Option<String>; 17] {
+    fn own_words(&self, canonical: bool) -> [Option<String>; 18] {
         let said = |name, text: &str| word(OPTIONS, name, text, canonical);
         [
             said("dir", self.direction.name()),
@@ -137,6 +140,7 @@ impl SdpaProblem {
             said("mask", self.mask.name()),
             said("mask-dims", &self.mask_dims),
             said("scale", &self.scale.text()),
+            said("diff-mask", &self.diff_mask.to_string()),
             said("kv-scales", self.kv_scales.name()),
             said("window", &self.window.text()),
             said("first-keys", &self.first_keys.to_string()),
@@ -335,6 +339,11 @@ impl Problem for SdpaProblem {
         // Sequences share sinks; the sums of one head are next to each other in one sequence.
         if self.flags.sinks() && shape.sequences == 1 {
             of.push(gradient(NORM_ARG_SINKS, NORM_ARG_DIFF_SINKS, shape.heads, "head"));
+        }
+        // Each element of a mask that is not shared is one of a score.
+        let scores = [shape.sequences, shape.heads, shape.queries, shape.keys];
+        if self.diff_mask && self.mask_tensor().is_some_and(|dims| dims == scores) {
+            of.push(gradient(NORM_ARG_ATTN_MASK, NORM_ARG_DIFF_ATTN_MASK, rows, "query"));
         }
         Ok(Gradients {
             forward: Box::new(forward),

@@ -72,6 +72,7 @@ functions! {
                 const_norm_memory_desc_t,
                 const_norm_memory_desc_t,
                 const_norm_memory_desc_t,
+                const_norm_memory_desc_t,
                 norm_attn_mask_type_t,
                 norm_attn_window_t,
                 norm_dim_t,
@@ -178,6 +179,10 @@ impl Request {
         let diff_keys = self.diff_keys.desc(connection, &p.key_dims())?;
         let diff_values = self.diff_values.desc(connection, &p.value_dims())?;
         let diff_dst = self.diff_dst.desc(connection, &p.dst_dims())?;
+        let diff_mask = match p.mask_tensor().filter(|_| p.diff_mask) {
+            Some(dims) => MemoryDesc::strided(connection, &Layout::dense(&dims, p.mask_dt))?,
+            None => MemoryDesc::null(),
+        };
         let (window_kind, window) = p.window.code();
         let functions = Functions::of(connection)?;
         PrimitiveDesc::create(connection, |pd| {
@@ -195,6 +200,7 @@ impl Request {
                     d.values.raw(),
                     d.dst.raw(),
                     d.mask.raw(),
+                    diff_mask.raw(),
                     p.mask.code(),
                     window_kind,
                     window,

@@ -27,6 +27,7 @@ pub struct Settings {
     windows: Vec<Window>,
     first_keys: Vec<usize>,
     kv_scales: Vec<KvScales>,
+    diff_masks: Vec<bool>,
     soft_caps: Vec<f32>,
     flags: Vec<Flags>,
     page_sizes: Vec<usize>,
@@ -71,6 +72,7 @@ impl Settings {
         multiply(&mut all, &self.masks, |problem, &value| problem.mask = value);
         multiply(&mut all, &self.mask_dims, |problem, value| problem.mask_dims.clone_from(value));
         multiply(&mut all, &self.scales, |problem, &value| problem.scale = value);
+        multiply(&mut all, &self.diff_masks, |problem, &value| problem.diff_mask = value);
         multiply(&mut all, &self.kv_scales, |problem, &value| problem.kv_scales = value);
         multiply(&mut all, &self.windows, |problem, &value| problem.window = value);
         multiply(&mut all, &self.first_keys, |problem, &value| problem.first_keys = value);
@@ -190,6 +192,10 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "with_self:W: W keys, the query's own among them; before_self:W: W and its own",
         ),
         set: |state, text| list(text, ',', Window::parse).map(|list| state.windows = list),
+    },
+    Opt {
+        info: row("diff-mask", "false", "Whether BWD_D has the gradient of the mask: true, false"),
+        set: |state, text| list(text, ',', boolean).map(|list| state.diff_masks = list),
     },
     Opt {
         info: row(

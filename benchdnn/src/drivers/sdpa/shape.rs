@@ -143,6 +143,12 @@ impl SdpaProblem {
         if self.page_size > 0 && !k[3].is_multiple_of(self.page_size) {
             return Some("keys are not whole pages");
         }
+        if self.diff_mask && (forward || self.mask_tensor().is_none()) {
+            return Some("the gradient of a mask is one of backward with a mask");
+        }
+        if self.diff_mask && self.mask_dt == DataType::U8 {
+            return Some("a mask of u8 has no gradient");
+        }
         if self.mask == MaskKind::None && !self.mask_dims.is_empty() {
             return Some("a tensor needs a mask");
         }

@@ -35,6 +35,8 @@ pub struct Gradients {
     pub values: [Vec<f64>; 2],
     /// H.
     pub sinks: [Vec<f64>; 2],
+    /// The dimensions of the mask; empty without one.
+    pub mask: [Vec<f64>; 2],
 }
 
 /// Sums with the magnitudes of their terms.
@@ -97,6 +99,8 @@ struct Group {
     keys: Sums,
     values: Sums,
     sinks: Sums,
+    /// Of each score: the element of the mask, its gradient and how far that may be off.
+    mask: Vec<(usize, f64, f64)>,
 }
 
 /// Computes the gradients.
@@ -118,6 +122,14 @@ pub fn backward(attention: &Attention<'_>, saved: Saved<'_>) -> Gradients {
         }
     }
     all.sinks = sinks.0;
+    if let Some(mask) = attention.mask {
+        let mut sums = Sums::new(mask.dims.iter().product());
+        for &(place, gradient, doubt) in parts.iter().flat_map(|one| &one.mask) {
+            sums.add(place, 1.0, 0.0, &[gradient]);
+            sums.0[1][place] += doubt;
+        }
+        all.mask = sums.0;
+    }
     all
 }
 
@@ -131,6 +143,7 @@ fn of_group(attention: &Attention<'_>, saved: Saved<'_>, group: usize) -> Group 
         keys: Sums::new(count * length),
         values: Sums::new(count * size),
         sinks: Sums::new(sharing),
+        mask: Vec::new(),
     };
     let bf16 = if attention.rules.bf16 { HALF_ULP_OF_BF16 } else { 0.0 };
     let scale = attention.rules.scale;
@@ -139,6 +152,7 @@ fn of_group(attention: &Attention<'_>, saved: Saved<'_>, group: usize) -> Group 
     let over_queries = Attention::rounding(sharing * queries);
     let rounding = over_keys.max(over_queries);
     let sequence = group / groups;
+    let mut mask_scores = Vec::new();
     for (h, i) in (0..sharing).flat_map(|h| (0..queries).map(move |i| (h, i))) {
         if i >= attention.query_count(sequence) {
             continue;
@@ -160,6 +174,12 @@ fn of_group(attention: &Attention<'_>, saved: Saved<'_>, group: usize) -> Group 
             let value = &values[j * size..(j + 1) * size];
             let Terms { p, p_doubt, ds, ds_doubt } = query.terms(&one, value, rounding, bf16);
             sums.values.add(j, p, p_doubt, query.diff_dst);
+            if let Some(mask) = attention.mask {
+                // Before the soft cap and without rounding to bf16.
+                let plain = Scored { slope: 1.0, ..one };
+                let own = query.terms(&plain, value, rounding, 0.0);
+                mask_scores.push((mask.place([sequence, head, i, j]), own.ds, own.ds_doubt));
+            }
             let (ds, doubt) = (scale * ds, scale.abs() * ds_doubt);
             sums.queries.add(h * queries + i, ds, doubt, &keys[j * length..(j + 1) * length]);
             sums.keys.add(j, ds, doubt, query.q);
@@ -172,5 +192,6 @@ fn of_group(attention: &Attention<'_>, saved: Saved<'_>, group: usize) -> Group 
             sums.sinks.add(h, -p * query.delta[0], p * query.delta[1] * doubt, &[1.0]);
         }
     }
+    sums.mask = mask_scores;
     sums
 }

@@ -92,12 +92,16 @@ pub struct Mask<'d> {
 }
 
 impl Mask<'_> {
-    fn at(&self, index: [usize; 4]) -> f64 {
-        let place = index.iter().zip(self.dims).fold(0, |place, (i, dim)| {
+    /// The place of the element of a score.
+    fn place(&self, index: [usize; 4]) -> usize {
+        index.iter().zip(self.dims).fold(0, |place, (i, dim)| {
             let i = if dim == 1 { 0 } else { *i };
             place * dim + i
-        });
-        self.values[place]
+        })
+    }
+
+    fn at(&self, index: [usize; 4]) -> f64 {
+        self.values[self.place(index)]
     }
 }
 
