@@ -12,8 +12,9 @@ static void bits_of_plain_tensors(int emulated) {
     static const struct {
         norm_kv_cache_kind_t kind;
         int page, window, back, kept;
-    } kinds[] = {{norm_kv_contiguous, 0, 0, 90}, {norm_kv_paged, 16, 0, 90},
-            {norm_kv_paged, 7, 40, 90}, {norm_kv_ring, 16, 40, 1}, {norm_kv_ring, 3, 40, 1},
+    } kinds[] = {{norm_kv_contiguous, 0, 0, 90, 0}, {norm_kv_paged, 16, 0, 90, 0},
+            {norm_kv_paged, 7, 40, 90, 0}, {norm_kv_ring, 16, 40, 1, 0},
+            {norm_kv_ring, 3, 40, 1, 0},
             {norm_kv_ring, 16, 40, 1, 4}, {norm_kv_ring, 3, 40, 1, 20}};
     static const int chunks[] = {1, 7, 64};
     const norm_dim_t ends[] = {LENGTH, 211, 7};

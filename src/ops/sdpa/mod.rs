@@ -18,6 +18,7 @@ mod inputs;
 mod kernel;
 mod keys;
 mod mask;
+mod mask_pass;
 mod op;
 mod order;
 mod panels;

@@ -35,17 +35,17 @@ impl SdpaProblem {
             let spec = Spec::new(id, name, role, dims.to_vec(), data_type);
             all.push(Spec { part, sliced, ..spec });
         };
-        let (main, side) = (Part::Main, Part::Side);
+        let (main, side, f32) = (Part::Main, Part::Side, DataType::F32);
         add(NORM_ARG_QUERIES, "queries", Input, main, true, &q, q_dt);
         add(NORM_ARG_KEYS, "keys", Input, main, !paged, &k, k_dt);
         add(NORM_ARG_VALUES, "values", Input, main, !paged, &v, v_dt);
         for (id, name, dims) in self.scales() {
             let own = dims[0] > 1 && !paged;
-            add(id, name, Input, side, own, &dims, DataType::F32);
+            add(id, name, Input, side, own, &dims, f32);
         }
-        if let Some(dims) = self.mask_tensor() {
-            let own = dims[0] == shape.sequences;
-            add(NORM_ARG_ATTN_MASK, "mask", Input, side, own, &dims, self.mask_dt);
+        let mask = self.mask_tensor().map(|dims| (dims[0] == shape.sequences, dims));
+        if let Some((own, dims)) = &mask {
+            add(NORM_ARG_ATTN_MASK, "mask", Input, side, *own, dims, self.mask_dt);
         }
         let (sequences, heads) = ([shape.sequences], [shape.heads]);
         if paged {
@@ -53,10 +53,10 @@ impl SdpaProblem {
             add(NORM_ARG_PAGE_TABLE, "page_table", Input, side, true, &dims, DataType::S32);
         }
         for (has, id, name, sliced) in self.per_head_or_sequence() {
-            let (dims, data_type) =
-                if sliced { (&sequences, DataType::S32) } else { (&heads, DataType::F32) };
-            if has {
-                add(id, name, Input, side, sliced, dims, data_type);
+            match sliced {
+                _ if !has => {}
+                true => add(id, name, Input, side, true, &sequences, DataType::S32),
+                false => add(id, name, Input, side, false, &heads, DataType::F32),
             }
         }
         let dst = self.dst_dims();
@@ -78,9 +78,8 @@ impl SdpaProblem {
         add(NORM_ARG_DIFF_QUERIES, "diff_queries", Output, main, true, &q, diff_dt);
         add(NORM_ARG_DIFF_KEYS, "diff_keys", Output, main, true, &k, diff_dt);
         add(NORM_ARG_DIFF_VALUES, "diff_values", Output, main, true, &v, diff_dt);
-        if let Some(dims) = self.mask_tensor().filter(|_| self.diff_mask) {
-            let (id, own) = (NORM_ARG_DIFF_ATTN_MASK, dims[0] == shape.sequences);
-            add(id, "diff_mask", Output, side, own, &dims, self.mask_dt);
+        if let Some((own, dims)) = mask.filter(|_| self.diff_mask) {
+            add(NORM_ARG_DIFF_ATTN_MASK, "diff_mask", Output, side, own, &dims, self.mask_dt);
         }
         if self.flags.sinks() {
             add(NORM_ARG_DIFF_SINKS, "diff_sinks", Output, side, false, &heads, DataType::F32);
