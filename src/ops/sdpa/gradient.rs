@@ -94,7 +94,9 @@ impl Pairs<'_> {
     /// As [`differentiate`].
     #[inline(always)]
     unsafe fn dots<S: Simd, const BF16: bool>(&self, of: Range<usize>) {
-        let seen = seen(&self.rows[of.clone()], self.first, self.count);
+        // SAFETY: guaranteed by the caller.
+        let rows = unsafe { self.rows.get_unchecked(of.clone()) };
+        let seen = seen(rows, self.first, self.count);
         let operands = [
             (self.queries, self.keys, self.key_size, self.weights),
             (self.diff_dst, self.values, self.value_size, self.diff_scores),
@@ -159,9 +161,14 @@ impl Pairs<'_> {
     }
 
     /// The products that are added to the gradients of some queries.
+    ///
+    /// # Safety
+    /// The rows exist.
     #[inline(always)]
-    fn of_queries(&self, rows: Range<usize>) -> Products {
-        let seen = seen(&self.rows[rows.clone()], self.first, self.count);
+    unsafe fn of_queries(&self, rows: Range<usize>) -> Products {
+        // SAFETY: guaranteed by the caller.
+        let of_rows = unsafe { self.rows.get_unchecked(rows.clone()) };
+        let seen = seen(of_rows, self.first, self.count);
         Products {
             left: self.diff_scores.left().from(rows.start, seen.start),
             right: self.key_columns.from(0, seen.start),
@@ -175,18 +182,18 @@ impl Pairs<'_> {
     /// Those that are added to the gradients of some keys and their values.
     #[inline(always)]
     fn of_keys(&self, keys: Range<usize>) -> [Products; 2] {
-        let operands = [
-            (self.weights, self.diff_dst, self.value_size, self.diff_values),
-            (self.diff_scores, self.queries, self.key_size, self.diff_keys),
-        ];
-        operands.map(|(left, right, size, to)| Products {
+        let products = |left: Matrix, right: Matrix, size, to: Matrix| Products {
             left: left.columns().from(keys.start, 0),
             right: right.right(),
             rows: keys.len(),
             terms: self.rows.len(),
             size,
             to: to.from(keys.start),
-        })
+        };
+        [
+            products(self.weights, self.diff_dst, self.value_size, self.diff_values),
+            products(self.diff_scores, self.queries, self.key_size, self.diff_keys),
+        ]
     }
 }
 

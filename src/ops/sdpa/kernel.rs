@@ -59,13 +59,13 @@ impl Block<'_> {
     /// As [`attend`].
     #[inline(always)]
     unsafe fn rows<S: Simd, const BF16: bool>(&self, of: Range<usize>) {
-        let rows = &self.rows[of.clone()];
-        let seen = seen(rows, self.first, self.count);
-        if seen.is_empty() {
-            return;
-        }
         // SAFETY: guaranteed by the caller.
         unsafe {
+            let rows = self.rows.get_unchecked(of.clone());
+            let seen = seen(rows, self.first, self.count);
+            if seen.is_empty() {
+                return;
+            }
             by_vectors!(S, seen.start / LANES..seen.end / LANES, |at, C| {
                 by_rows!(S, BF16, rows.len(), |row, R| {
                     let (queries, keys) =
@@ -118,8 +118,10 @@ impl Block<'_> {
                         let (weights, values) = (weights.from(r, 0), values.from(c, 0));
                         careful_product::<S, BF16>(weights, values, keys.len())
                     };
-                    let sums = Lanes::<S>::load(sum, LANES) * before[from + r];
-                    Lanes::<S>::new(added).mul_add(after[from + r], sums).store(sum, LANES);
+                    let before = *before.get_unchecked(from + r);
+                    let after = *after.get_unchecked(from + r);
+                    let sums = Lanes::<S>::load(sum, LANES) * before;
+                    Lanes::<S>::new(added).mul_add(after, sums).store(sum, LANES);
                 });
             });
         }
@@ -143,14 +145,14 @@ impl Block<'_> {
             for (r, row_of) in rows.iter().enumerate() {
                 let weights = self.weights.add(r * STEP);
                 let within = (self.first, seen.clone());
-                blocks[r] = weigh::<S, BF16>(
+                *blocks.get_unchecked_mut(r) = weigh::<S, BF16>(
                     (&self.scoring, self.scales),
                     row_of,
                     within,
                     (weights, self.moments),
                 );
             }
-            joined::<S>(self.states.add(row), &blocks[..rows.len()])
+            joined::<S>(self.states.add(row), blocks.get_unchecked(..rows.len()))
         }
     }
 }
@@ -170,7 +172,8 @@ unsafe fn joined<S: Simd>(states: *mut State, blocks: &[State]) -> (Factors, Fac
             let state = &*states.add(r);
             if !block.is_empty() {
                 let max = larger(state.max, block.max);
-                (before[r], after[r]) = (state.max - max, block.max - max);
+                *before.get_unchecked_mut(r) = state.max - max;
+                *after.get_unchecked_mut(r) = block.max - max;
             }
         }
         weights_of::<S>(&mut before);
@@ -179,7 +182,8 @@ unsafe fn joined<S: Simd>(states: *mut State, blocks: &[State]) -> (Factors, Fac
             let state = &mut *states.add(r);
             if !block.is_empty() {
                 let max = larger(state.max, block.max);
-                *state = state.joined(block, max, [before[r], after[r]]);
+                let factors = [*before.get_unchecked(r), *after.get_unchecked(r)];
+                *state = state.joined(block, max, factors);
             }
         }
     }
@@ -256,11 +260,12 @@ unsafe fn join<S: Simd>(job: &Joined) {
             let blocks = std::slice::from_raw_parts(job.block_states.add(row), rows);
             let (before, after) = joined::<S>(job.states.add(row), blocks);
             for r in 0..rows {
+                let (before, after) = (*before.get_unchecked(r), *after.get_unchecked(r));
                 let mut col = (row + r) * job.step;
                 while col < (row + r + 1) * job.step {
-                    let sums = Lanes::<S>::load(job.sums.add(col), LANES) * before[r];
+                    let sums = Lanes::<S>::load(job.sums.add(col), LANES) * before;
                     let block = Lanes::<S>::load(job.block_sums.add(col), LANES);
-                    block.mul_add(after[r], sums).store(job.sums.add(col), LANES);
+                    block.mul_add(after, sums).store(job.sums.add(col), LANES);
                     col += LANES;
                 }
             }

@@ -145,7 +145,7 @@ pub(super) unsafe fn scores<S: Simd>(
             s = s + distance * slope;
         }
         let seen = row.keys.start.max(key)..row.keys.end.min(key + LANES);
-        let kept = row.kept.clamp(key, key + LANES);
+        let kept = row.kept.max(key).min(key + LANES);
         let end = if seen.is_empty() { kept } else { seen.end };
         let first = if kept > key { key } else { seen.start };
         if first >= end {
