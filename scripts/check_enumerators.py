@@ -29,8 +29,11 @@ OURS = '#include "norm.h"\n'
 # A macro without a value, and a count.
 NO_VALUES = {"NORM_API", "NORM_REMEDIES"}
 VERSIONS = {"NORM_VERSION_MAJOR", "NORM_VERSION_MINOR", "NORM_VERSION_PATCH"}
-# oneDNN has the value, but its name is not public.
+# oneDNN has these values, but their names are not public.
 PUBLIC_HERE_ONLY = {"norm_blocked"}
+PUBLIC_HERE_ONLY |= {f"norm_attn_mask_{kind}" for kind in ("undef", "buffer", "top_left", "bottom_right")}
+PUBLIC_HERE_ONLY |= {f"NORM_ARG_{name}" for name in ("QUERIES", "KEYS", "VALUES", "ATTN_MASK")}
+PUBLIC_HERE_ONLY |= {f"NORM_ARG_DIFF_{name}" for name in ("QUERIES", "KEYS", "VALUES", "ATTN_MASK")}
 OWN_ARGUMENTS = 0x40000000
 OWN_ENUMERATORS = 0x01000000
 

@@ -161,8 +161,8 @@ impl Shape {
     /// The most pages of a sequence.
     fn most_of_sequence(&self) -> usize {
         let Some(window) = self.window else { return self.columns };
-        // The tokens before the step that its first one sees, and those of the step, of which a page may have one at
-        // each end.
+        // The first token of a step sees `window - 1` tokens before it. These and the tokens of the step may begin and
+        // end in the middle of a page.
         let step = self.step_tokens.min(self.tokens);
         let seen = (window - 1).saturating_add(step).div_ceil(self.page);
         seen.saturating_add(1 + self.kept).min(self.columns)

@@ -264,6 +264,34 @@ static void refusals(void) {
     for (size_t i = 0; i < sizeof descs / sizeof *descs; ++i) MUST(norm_memory_desc_destroy(descs[i]));
 }
 
+/* Buffers at odd addresses change no bit. */
+static void unaligned(void) {
+    setup_t setup = {.batch = 2, .heads = 4, .groups = 2, .queries = 40, .keys = 300, .key_size = 64,
+            .value_size = 32, .mask_type = norm_attn_mask_bottom_right};
+    const int queries[] = {40, 2};
+    for (int i = 0; i < 2; ++i) {
+        setup.queries = queries[i];
+        snprintf(expect_case, sizeof expect_case, "unaligned, %d queries", queries[i]);
+        sdpa_t p = sdpa_make(&setup, engine, &random_state);
+        norm_primitive_desc_t pd = NULL;
+        MUST(sdpa_forward(&pd, &p, engine));
+        do {
+            EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_success);
+            unsigned char *aligned = malloc(p.dst.bytes), *odd[3];
+            memcpy(aligned, p.dst.data, p.dst.bytes);
+            memset(p.dst.data, TENSOR_FILL, p.dst.bytes);
+            const tensor_t *inputs[] = {&p.q, &p.k, &p.v};
+            for (int t = 0; t < 3; ++t) odd[t] = tensor_odd(inputs[t]);
+            EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_success);
+            EXPECT(memcmp(aligned, p.dst.data, p.dst.bytes) == 0);
+            for (int t = 0; t < 3; ++t) tensor_even(inputs[t], odd[t]);
+            free(aligned);
+        } while (norm_primitive_desc_next_impl(pd) == norm_success);
+        MUST(norm_primitive_desc_destroy(pd));
+        sdpa_free(&p);
+    }
+}
+
 /* Lengths and pages are checked before anything is written. */
 static void wrong_integers(void) {
     setup_t setup = {.batch = 2, .heads = 2, .groups = 1, .queries = 3, .keys = 24, .key_size = 4,
@@ -323,6 +351,7 @@ int main(void) {
     hidden_values();
     refusals();
     wrong_integers();
+    unaligned();
     adaptive_windows();
     MUST(norm_stream_destroy(stream));
     MUST(norm_engine_destroy(engine));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * Attention backward: every option against the derivatives of the formula in double, and the
- * same bits from every implementation.
+ * same bits from every implementation and at every address.
  */
 #include "refused.h"
 #include "sdpa.h"
@@ -127,6 +127,12 @@ static void check(const setup_t *setup, const char *name) {
             }
             EXPECT(memcmp(first[i], outputs[i]->data, outputs[i]->bytes) == 0);
         }
+        const tensor_t *inputs[] = {&p.q, &p.k, &p.v, &p.dst, &g.diff_dst};
+        unsigned char *odd[5];
+        for (int i = 0; i < 5; ++i) odd[i] = tensor_odd(inputs[i]);
+        EXPECT(execute(&p, &g, pd) == norm_success);
+        for (int i = 0; i < 4; ++i) EXPECT(memcmp(first[i], outputs[i]->data, outputs[i]->bytes) == 0);
+        for (int i = 0; i < 5; ++i) tensor_even(inputs[i], odd[i]);
     } while (norm_primitive_desc_next_impl(pd) == norm_success);
     MUST(norm_primitive_desc_destroy(pd));
     for (int i = 0; i < 4; ++i) free(first[i]);

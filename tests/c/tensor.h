@@ -87,6 +87,19 @@ static inline void tensor_free(tensor_t *t) {
 }
 
 /* The offset of an element in the buffer, in elements. */
+/* A copy at an odd address, which the memory then refers to. tensor_even undoes this. */
+static inline unsigned char *tensor_odd(const tensor_t *t) {
+    unsigned char *odd = malloc(t->bytes + 1);
+    memcpy(odd + 1, t->data, t->bytes);
+    MUST(norm_memory_set_data_handle(t->memory, odd + 1));
+    return odd;
+}
+
+static inline void tensor_even(const tensor_t *t, unsigned char *odd) {
+    MUST(norm_memory_set_data_handle(t->memory, t->data));
+    free(odd);
+}
+
 static inline size_t tensor_index(const tensor_t *t, size_t row, size_t col) {
     size_t index = col * (size_t)t->strides[t->ndims - 1];
     for (int i = t->ndims - 2; i >= 0; --i) {

@@ -248,7 +248,7 @@ fn a_decoded_token_has_the_bits_of_the_prefill() {
     let all = Forward::inference(&engine, &query, &key, &value).causal(Causal::TopLeft);
     let prefill = run(&all.build().unwrap(), [&q, &k, &v], None);
 
-    // One query and the same cache, of which each step sees more.
+    // Each step has one query, and sees one more token of the same cache.
     let one = MemoryDesc::dense(&[1, 4, 1, 16], DataType::F32).unwrap();
     let step = Forward::inference(&engine, &one, &key, &value);
     let step = step.causal(Causal::BottomRight).key_lengths().build().unwrap();

@@ -14,7 +14,7 @@ pub(super) struct DiffMask {
 }
 
 impl DiffMask {
-    /// `None` if none is asked for.
+    /// `None` without a descriptor of the gradient.
     pub(super) fn new(problem: &Sdpa) -> Result<Option<Self>> {
         let id = sys::NORM_ARG_DIFF_ATTN_MASK;
         let &[batch, heads, queries, keys] = problem.desc(id).dims() else { return Ok(None) };

@@ -174,12 +174,10 @@ impl<'a> Bound<'a> {
         let whole = self.sequences.run_from(keys.start) >= keys.len();
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if whole && heads.is_direct() {
+            if whole && heads.is_direct(self.arguments) {
                 let (page, at) = self.sequences.page_of(sequence, keys.start);
                 let grid = heads.grid(self.arguments, (page, group), at..at + keys.len());
-                if grid.start.cast::<f32>().is_aligned() {
-                    return (grid.start.cast(), grid.row_step);
-                }
+                return (grid.start.cast(), grid.row_step);
             }
             self.staged(heads, (sequence, group), keys, (stage, step))
         }

@@ -101,11 +101,12 @@ impl Bound<'_> {
         to: &Target,
         mut f: impl FnMut(usize, usize, (*const f32, usize), usize),
     ) {
+        let direct = heads.is_direct(self.arguments);
         let mut key = keys.start;
         while key < keys.end {
             let run = self.sequences.run_from(key).min(keys.end - key);
             let whole = run.is_multiple_of(LANES) || key + run == keys.end;
-            let count = if heads.is_direct() && whole { run } else { STAGED.min(keys.end - key) };
+            let count = if direct && whole { run } else { STAGED.min(keys.end - key) };
             let range = key..key + count;
             // SAFETY: guaranteed by the caller; rows that are not direct are at most those of the stage.
             let rows = unsafe {

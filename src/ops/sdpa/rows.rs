@@ -83,9 +83,10 @@ impl Heads {
         Later { start, step: self.row * bytes, size: self.size * bytes }
     }
 
-    /// Whether rows are dense f32, which kernels read where they are.
-    pub(super) fn is_direct(&self) -> bool {
-        self.data_type == DataType::F32 && self.element == 1
+    /// Whether rows are dense f32 at an aligned address, which kernels read where they are.
+    pub(super) fn is_direct(&self, arguments: &Arguments) -> bool {
+        let aligned = arguments.get(self.id).cast::<f32>().is_aligned();
+        self.data_type == DataType::F32 && self.element == 1 && aligned
     }
 }
 
