@@ -175,6 +175,20 @@ impl MemoryDesc {
         handle.map(Self)
     }
 
+    /// Owns a descriptor that a C function stored.
+    ///
+    /// # Safety
+    /// The caller owns `desc`, which is valid or NULL.
+    pub(crate) unsafe fn owned(desc: sys::norm_memory_desc_t) -> Result<Self> {
+        let store = |out: *mut sys::norm_memory_desc_t| {
+            // SAFETY: a place for the answer.
+            unsafe { out.write(desc) };
+            sys::norm_success
+        };
+        // SAFETY: the caller's promise.
+        unsafe { Handle::create(store) }.map(Self)
+    }
+
     /// A copy of a descriptor that C owns.
     ///
     /// # Safety
@@ -299,6 +313,20 @@ impl MemoryDesc {
     pub fn size(&self) -> usize {
         // SAFETY: the descriptor is valid.
         unsafe { sys::norm_memory_desc_get_size(self.as_ptr()) }
+    }
+
+    /// Whether the first rows of this tensor, which is dense, have a descriptor, which is dense, too.
+    pub(crate) fn begins_with(&self, rows: &Self) -> bool {
+        let (dims, fewer) = (self.dims(), rows.dims());
+        let (Some((count, rest)), Some((less, others))) = (dims.split_first(), fewer.split_first())
+        else {
+            return false;
+        };
+        let Some(data_type) = self.data_type() else { return false };
+        let is_dense = |desc: &Self, dims: &[usize]| {
+            Self::dense(dims, data_type).is_ok_and(|dense| dense == *desc)
+        };
+        less <= count && rest == others && is_dense(self, &dims) && is_dense(rows, &fewer)
     }
 
     fn query_dims(&self, what: sys::norm_query_t) -> Option<Dims> {

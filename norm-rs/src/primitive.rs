@@ -255,10 +255,14 @@ impl Primitive {
             // SAFETY: both descriptors are valid.
             let (given, desc) =
                 unsafe { (MemoryDesc::copy_of(given)?, MemoryDesc::copy_of(desc)?) };
-            return Err(Error::invalid(
-                arg.name(),
-                format_args!("is {given}, not {desc}; arg_desc(Arg::{arg:?}) is its descriptor"),
-            ));
+            if !(slot.of_cache && given.begins_with(&desc)) {
+                return Err(Error::invalid(
+                    arg.name(),
+                    format_args!(
+                        "is {given}, not {desc}; arg_desc(Arg::{arg:?}) is its descriptor"
+                    ),
+                ));
+            }
         }
         if direction == Direction::Output
             && let Some(input) = args.shares(arg, slot.memory)
@@ -425,6 +429,7 @@ fn parameter(
         Arg::Variance => query(sys::norm_query_dst_md, 2).is_some(),
         Arg::Src | Arg::Src1 | Arg::Src2 | Arg::Scale | Arg::Shift | Arg::DiffDst => false,
         Arg::SrcScale | Arg::Src1Scale | Arg::Residual | Arg::DiffResidualDst | Arg::Gate => false,
+        Arg::KeyScales | Arg::ValueScales => false,
         Arg::Positions | Arg::RopeFrequencies | Arg::RopeCos | Arg::RopeSin | Arg::Slots => false,
         Arg::SoftmaxStats | Arg::DropoutMask | Arg::DiffSrc1 => true,
         Arg::Queries | Arg::Keys | Arg::Values | Arg::AttnMask | Arg::Sinks => false,

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use norm_sys as sys;
-
 use super::backward::{Backward, BackwardArgs};
 use super::forward::{Forward, ForwardArgs};
 use super::{Causal, Window};
@@ -36,6 +34,10 @@ impl<S> Heads<S> {
         Self { slice, dims, strides: Some(strides) }
     }
 
+    pub(crate) fn dims(&self) -> [usize; 4] {
+        self.dims
+    }
+
     /// The descriptor, if a slice of `len` elements is large enough. The library has the last two dimensions of keys
     /// exchanged.
     fn desc<T: Element>(&self, name: &'static str, len: usize) -> Result<MemoryDesc> {
@@ -60,12 +62,12 @@ fn is_keys(name: &str) -> bool {
 }
 
 /// A tensor of a call.
-struct Given<M> {
-    desc: MemoryDesc,
-    memory: M,
+pub(crate) struct Given<M> {
+    pub(crate) desc: MemoryDesc,
+    pub(crate) memory: M,
 }
 
-fn input<'a, T: Element>(
+pub(crate) fn input<'a, T: Element>(
     engine: &Engine,
     name: &'static str,
     heads: &Heads<&'a [T]>,
@@ -75,7 +77,7 @@ fn input<'a, T: Element>(
     Ok(Given { desc, memory })
 }
 
-fn output<'a, T: Element>(
+pub(crate) fn output<'a, T: Element>(
     engine: &Engine,
     name: &'static str,
     heads: Heads<&'a mut [T]>,
@@ -101,6 +103,8 @@ pub struct Options<'a> {
     pub causal: Causal,
     /// A sliding window.
     pub window: Window,
+    /// Keys from the first on that are seen besides a window.
+    pub first_keys: usize,
     /// The factor of the products; `None` for `1/sqrt(D)`.
     pub scale: Option<f32>,
     /// Scores become `cap * tanh(score / cap)`.
@@ -118,16 +122,20 @@ pub struct Options<'a> {
 }
 
 /// The memories of [`Options`].
-struct Optional<'a> {
-    mask: Option<Given<Memory<'a, ReadOnly>>>,
-    sinks: Option<Memory<'a, ReadOnly>>,
-    slopes: Option<Memory<'a, ReadOnly>>,
-    query_lengths: Option<Memory<'a, ReadOnly>>,
-    key_lengths: Option<Memory<'a, ReadOnly>>,
+pub(crate) struct Optional<'a> {
+    pub(crate) mask: Option<Given<Memory<'a, ReadOnly>>>,
+    pub(crate) sinks: Option<Memory<'a, ReadOnly>>,
+    pub(crate) slopes: Option<Memory<'a, ReadOnly>>,
+    pub(crate) query_lengths: Option<Memory<'a, ReadOnly>>,
+    pub(crate) key_lengths: Option<Memory<'a, ReadOnly>>,
 }
 
 impl<'a> Options<'a> {
-    fn memories(&self, engine: &Engine, [batch, heads]: [usize; 2]) -> Result<Optional<'a>> {
+    pub(crate) fn memories(
+        &self,
+        engine: &Engine,
+        [batch, heads]: [usize; 2],
+    ) -> Result<Optional<'a>> {
         Ok(Optional {
             mask: match &self.mask {
                 None => None,
@@ -166,14 +174,15 @@ fn expect_len(name: &'static str, len: usize, count: usize) -> Result<()> {
 macro_rules! with_options {
     ($builder:expr, $options:expr, $memories:expr) => {{
         let mut builder = $builder.causal($options.causal).window($options.window);
+        builder = builder.first_keys($options.first_keys);
         builder.common.scale = $options.scale;
         builder.common.soft_cap = $options.soft_cap.unwrap_or(0.0);
         builder.common.mask = $memories.mask.as_ref().map(|mask| &mask.desc);
         let flags = [
-            ($memories.sinks.is_some(), sys::norm_sdpa_sinks),
-            ($memories.slopes.is_some(), sys::norm_sdpa_alibi),
-            ($memories.query_lengths.is_some(), sys::norm_sdpa_query_lengths),
-            ($memories.key_lengths.is_some(), sys::norm_sdpa_key_lengths),
+            ($memories.sinks.is_some(), norm_sys::norm_sdpa_sinks),
+            ($memories.slopes.is_some(), norm_sys::norm_sdpa_alibi),
+            ($memories.query_lengths.is_some(), norm_sys::norm_sdpa_query_lengths),
+            ($memories.key_lengths.is_some(), norm_sys::norm_sdpa_key_lengths),
         ];
         for (is_set, flag) in flags {
             builder.common.flags |= if is_set { flag } else { 0 };
@@ -181,6 +190,7 @@ macro_rules! with_options {
         builder
     }};
 }
+pub(crate) use with_options;
 
 /// The arguments of the options.
 macro_rules! with_memories {
@@ -202,6 +212,7 @@ macro_rules! with_memories {
         args
     }};
 }
+pub(crate) use with_memories;
 
 /// Attention of queries `B x H x S x D` to keys `B x G x T x D` and values `B x G x T x E`; `dst` is `B x H x S x E`. `G`
 /// divides `H`, and head `h` uses keys `h/(H/G)`.

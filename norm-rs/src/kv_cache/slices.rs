@@ -1,0 +1,118 @@
+//! Slices in, attention out.
+
+use super::{KvCache, SdpaArgs, Sequence};
+use crate::attr::Attr;
+use crate::data_type::{DataType, Parameter};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::primitive::Arg;
+use crate::sdpa::slices::{Optional, input, output, with_memories, with_options};
+use crate::sdpa::{Forward, ForwardArgs, Heads, Options};
+use crate::stream::Stream;
+use crate::tensors::with_current;
+
+impl KvCache {
+    /// [`write`](Self::write) of slices: sequences x heads x rows x elements; after [`Rows::Packed`](super::Rows::Packed) 1 x
+    /// heads x all rows x elements.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); also if a slice is too short.
+    pub fn write_slices<T: Parameter>(
+        &mut self,
+        layer: usize,
+        keys: Heads<&[T]>,
+        values: Heads<&[T]>,
+    ) -> Result<()> {
+        // Rows of keys are rows of values here: attention alone has the last two dimensions exchanged.
+        let engine = Engine::cpu()?;
+        let keys = input(&engine, "keys", &keys)?;
+        let values = input(&engine, "values", &values)?;
+        let stream = Stream::new(&engine)?;
+        with_current(&stream, |stream| self.write(stream, layer, &keys.memory, &values.memory))
+    }
+
+    /// Attention of queries `B x H x S x D`, one sequence of the cache for each of `B`, to the keys and values of a layer. The
+    /// last query of a sequence sees its last key with [`Causal::BottomRight`](crate::sdpa::Causal::BottomRight). `dst` is `B
+    /// x H x S x E`. The keys of a mask are as many as
+    /// the cache has room for in a sequence, or 1.
+    ///
+    /// ```
+    /// use norm_rs::kv_cache::{KvCache, Rows};
+    /// use norm_rs::sdpa::{Causal, Heads, Options};
+    /// use norm_rs::{DataType, Engine};
+    ///
+    /// let engine = Engine::cpu()?;
+    /// let builder = KvCache::contiguous(&engine, DataType::F32).heads(1).key_size(1);
+    /// let mut cache = builder.tokens(8).build()?;
+    /// let sequence = cache.new_sequence()?;
+    ///
+    /// // Two tokens of one head at once.
+    /// let (q, k, v) = ([1.0f32, 1.0], [5.0f32, 5.0], [2.0f32, 4.0]);
+    /// let (dims, mut dst) = ([1, 1, 2, 1], [0.0f32; 2]);
+    /// cache.extend(&[(sequence, 2)], Rows::Packed)?;
+    /// cache.write_slices(0, Heads::new(&k[..], dims), Heads::new(&v[..], dims))?;
+    /// let options = Options { causal: Causal::BottomRight, ..Options::default() };
+    /// let to = Heads::new(&mut dst[..], dims);
+    /// cache.attention(0, &[sequence], Heads::new(&q[..], dims), &options, to)?;
+    /// assert_eq!(dst, [2.0, 3.0]); // the first token sees itself alone
+    /// # Ok::<(), norm_rs::Error>(())
+    /// ```
+    ///
+    /// Each call creates a primitive, which takes microseconds; [`sdpa_args`](Self::sdpa_args) is for one that serves every
+    /// step.
+    ///
+    /// # Errors
+    /// As [`sdpa::attention`](crate::sdpa::attention()) and [`sdpa_args`](Self::sdpa_args).
+    pub fn attention<T: Parameter, D: Parameter>(
+        &mut self,
+        layer: usize,
+        sequences: &[Sequence],
+        q: Heads<&[T]>,
+        options: &Options<'_>,
+        dst: Heads<&mut [D]>,
+    ) -> Result<()> {
+        let [batch, heads, ..] = q.dims();
+        if options.key_lengths.is_some() {
+            return Err(Error::invalid("key_lengths", "is not None, but the cache has its own"));
+        }
+        if sequences.len() != batch {
+            let reason = format_args!("has {} entries, but q {batch} sequences", sequences.len());
+            return Err(Error::invalid("sequences", reason));
+        }
+        let engine = Engine::cpu()?;
+        let memories = options.memories(&engine, [batch, heads])?;
+        let q = input(&engine, "q", &q)?;
+        let mut dst = output(&engine, "dst", dst)?;
+        let (key, value) = (self.key_desc().clone(), self.value_desc().clone());
+        let table = self.page_table_desc(batch)?;
+        let layer = self.sdpa_args(layer, sequences)?;
+        let attr = attr(&layer, key.data_type())?;
+        let builder = Forward::inference(&engine, &q.desc, &key, &value).key_lengths();
+        let builder = with_options!(builder.page_table(&table).attr(&attr), options, memories);
+        let primitive = builder.dst(&dst.desc).build()?;
+        let args = ForwardArgs::cached(&q.memory, layer, &mut dst.memory)?;
+        let args = ForwardArgs(with_memories!(args, &memories));
+        let stream = Stream::new(&engine)?;
+        with_current(&stream, |stream| primitive.execute(stream, args))
+    }
+}
+
+/// The attributes for the scales of a cache.
+fn attr(layer: &SdpaArgs<'_>, key: Option<DataType>) -> Result<Attr> {
+    let mut attr = Attr::new()?;
+    if !matches!(key, Some(DataType::S8 | DataType::F8E4m3)) {
+        return Ok(attr);
+    }
+    for argument in layer.raw()? {
+        let of = match argument.arg {
+            Arg::KeyScales => Arg::Keys,
+            Arg::ValueScales => Arg::Values,
+            _ => continue,
+        };
+        // There is a scale for each index of the dimensions that scales have.
+        let dims = argument.desc.dims();
+        let bits = dims.iter().enumerate().map(|(at, dim)| u16::from(*dim > 1) << at);
+        attr.set_scales(of, bits.sum())?;
+    }
+    Ok(attr)
+}
