@@ -73,7 +73,8 @@ impl<'x> SdpaArgs<'x> {
         args.of_cache(sys::norm_sdpa, self.lent.pairs())
     }
 
-    /// The descriptors and addresses. They are valid while this lives; the addresses are for [`Memory::from_raw`], as inputs.
+    /// The descriptors and addresses, for [`Memory::from_raw`] as inputs. They are up to date until the cache is borrowed
+    /// mutably again.
     ///
     /// [`Memory::from_raw`]: crate::Memory::from_raw
     ///

@@ -181,6 +181,15 @@ impl KvCache {
         Ok(Sequence { number, cache: self.id })
     }
 
+    /// The sequence of a [number](Sequence::number) of this cache. Whether it is there is seen where it is used.
+    pub fn sequence(&self, number: i64) -> Sequence {
+        if number == Sequence::NONE.number {
+            Sequence::NONE
+        } else {
+            Sequence { number, cache: self.id }
+        }
+    }
+
     /// Ends a sequence. Pages that no other sequence has are free.
     ///
     /// # Errors

@@ -111,7 +111,7 @@ fn attr(layer: &SdpaArgs<'_>, key: Option<DataType>) -> Result<Attr> {
         };
         // There is a scale for each index of the dimensions that scales have.
         let dims = argument.desc.dims();
-        let bits = dims.iter().enumerate().map(|(at, dim)| u16::from(*dim > 1) << at);
+        let bits = dims.iter().enumerate().map(|(at, dim)| u16::from(*dim != 1) << at);
         attr.set_scales(of, bits.sum())?;
     }
     Ok(attr)
