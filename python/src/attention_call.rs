@@ -3,7 +3,7 @@
 use arrayvec::ArrayVec;
 use norm_rs::DataType;
 use norm_rs::primitive::{Arg, PropKind};
-use norm_rs::sdpa::Window;
+use norm_rs::sdpa::{Causal, Window};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -288,9 +288,27 @@ impl<'a, 'py> Call<'a, 'py> {
         Ok((Problem { prop_kind, operation, dims, operands }, addresses))
     }
 
-    /// The window of a ring, whose pages before it are not there.
-    pub(crate) fn set_window(&mut self, (window, first_keys): (Window, usize)) {
-        (self.attention.window, self.attention.first_keys) = (window, first_keys);
+    /// The window of a ring, whose pages before it are not there: its own, or a narrower one.
+    pub(crate) fn set_window(
+        &mut self,
+        (window, first_keys): (Window, usize),
+        given: Given<'_, '_>,
+    ) -> PyResult<()> {
+        if self.attention.causal != Causal::BottomRight {
+            return Err(PyValueError::new_err(
+                "causal is not \"bottom_right\", but a ring has the last tokens alone: leave it out",
+            ));
+        }
+        let own = &mut self.attention;
+        if given.is_none() {
+            (own.window, own.first_keys) = (window, first_keys);
+        }
+        if own.window.keys() > window.keys() || own.first_keys > first_keys {
+            return Err(PyValueError::new_err(
+                "window is wider than that of the ring, which does not keep what it sees: pass a narrower one or none",
+            ));
+        }
+        Ok(())
     }
 
     /// The arrays for the caller.

@@ -378,7 +378,7 @@ impl PyKvCache {
     ///     One for each of B; None is an empty place, without keys.
     /// layer : int
     /// causal : by default "bottom_right": the last query sees the last key; False: every query sees every key
-    /// window : by default that of the cache, if it is a ring
+    /// window : of a ring by default its own; it may be narrower
     /// scale, soft_cap, sinks, alibi_slopes, query_lengths, query_offsets, return_lse, return_entropy, out
     ///     As for attention.
     ///
@@ -426,8 +426,8 @@ impl PyKvCache {
         let Self { heads: groups, room: count, sizes, data_type, .. } = *self;
         let keys = Keys { groups, count, sizes, data_type };
         let mut call = Call::of_cache(q, numbers.len(), &keys, &keywords)?;
-        if window.is_none() {
-            call.set_window(self.window);
+        if self.window.0 != Window::None {
+            call.set_window(self.window, window)?;
         }
         call.add_results(out, [return_lse, return_entropy])?;
         let (problem, addresses) = call.problem(forward(return_lse))?;

@@ -231,3 +231,9 @@ def test_errors():
     refused(ValueError, ["causal", "left"], own.attend, one, sequence, causal="left")
     own.drop(sequence)
     refused(ValueError, ["sequence"], own.drop, sequence)
+    ring = cache("ring", step_tokens=20)
+    sequence = ring.new_sequence()
+    refused(ValueError, ["causal", "ring"], ring.attend, one, sequence, causal=False)
+    for window in (("with_self", 31), ("before_self", 29, 4)):
+        refused(ValueError, ["window", "wider", "ring"], ring.attend, one, sequence, window=window)
+    assert not ring.attend(one, sequence, window=("with_self", 30, 3)).any()

@@ -121,11 +121,7 @@ impl<'b> KvCacheBuilder<'b> {
     pub fn build(self) -> Result<KvCache> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         // The keys that a token sees, its own among them.
-        let window = match self.window {
-            Window::BeforeSelf(window) => window.saturating_add(1),
-            Window::WithSelf(window) => window,
-            Window::None => 0,
-        };
+        let seen = self.window.keys().unwrap_or(0);
         let every = self.sequences.saturating_mul(self.tokens);
         let sizes = [
             ("layers", self.layers),
@@ -137,7 +133,7 @@ impl<'b> KvCacheBuilder<'b> {
             ("step_tokens", self.step_tokens.unwrap_or(every)),
             ("page_size", self.page_size),
             ("pages", self.pages),
-            ("window", window),
+            ("window", seen),
             ("first_tokens", self.first_tokens),
         ];
         let mut c = [0; 11];
@@ -178,6 +174,7 @@ impl<'b> KvCacheBuilder<'b> {
             value,
             rope_dst,
             columns: table.dims().last().copied().unwrap_or(0),
+            kept: (self.kind == sys::norm_kv_ring).then_some((seen, self.first_tokens)),
         })
     }
 }

@@ -61,7 +61,7 @@ use crate::error::{Error, Result, check};
 use crate::handle::Handle;
 use crate::memory::{Access, Memory};
 use crate::memory_desc::MemoryDesc;
-use crate::sdpa::dim;
+use crate::sdpa::{Window, dim};
 use crate::stream::Stream;
 
 /// A sequence of a [`KvCache`]. A number is never used again, so what stands for a dropped sequence stays an error, as
@@ -145,6 +145,8 @@ pub struct KvCache {
     rope_dst: MemoryDesc,
     /// The columns of the page table.
     columns: usize,
+    /// The keys that a token sees in a ring, and the first tokens that stay; `None` if all do.
+    kept: Option<(usize, usize)>,
 }
 
 impl KvCache {
@@ -159,12 +161,13 @@ impl KvCache {
     }
 
     /// A paged cache for attention with a sliding window: pages that no further token sees are given back. Set
-    /// [`step_tokens`](KvCacheBuilder::step_tokens), too: the memory follows from that and from the window.
+    /// [`step_tokens`](KvCacheBuilder::step_tokens), too: the memory follows from that and from the window. Attention has this
+    /// window or a narrower one, and [`Causal::BottomRight`](crate::sdpa::Causal::BottomRight).
     pub fn ring(
         engine: &Engine,
         data_type: DataType,
         page_size: usize,
-        window: crate::sdpa::Window,
+        window: Window,
     ) -> KvCacheBuilder<'_> {
         let builder = KvCacheBuilder::new(engine, sys::norm_kv_ring, data_type);
         builder.page_size(page_size).window(window)
@@ -361,6 +364,14 @@ impl KvCache {
     /// [`key_desc`](Self::key_desc).
     pub fn rope_dst_desc(&self) -> &MemoryDesc {
         &self.rope_dst
+    }
+
+    /// Whether the cache keeps every key that the last tokens see with a window and [first
+    /// keys](crate::sdpa::ForwardBuilder::first_keys). A ring keeps no more than it was built for: attention that sees others
+    /// takes the keys of other tokens for them.
+    pub fn keeps(&self, window: Window, first_keys: usize) -> bool {
+        let Some((keys, first_tokens)) = self.kept else { return true };
+        window.keys().is_some_and(|seen| seen <= keys) && first_keys <= first_tokens
     }
 
     /// The type of keys and values.

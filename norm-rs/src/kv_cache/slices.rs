@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::primitive::Arg;
 use crate::sdpa::slices::{Optional, input, output, with_memories, with_options};
-use crate::sdpa::{Forward, ForwardArgs, Heads, Options};
+use crate::sdpa::{Causal, Forward, ForwardArgs, Heads, Options};
 use crate::stream::Stream;
 use crate::tensors::with_current;
 
@@ -25,8 +25,8 @@ impl KvCache {
     ) -> Result<()> {
         // Rows of keys are rows of values here: attention alone has the last two dimensions exchanged.
         let engine = Engine::cpu()?;
-        let keys = input(&engine, "keys", &keys)?;
-        let values = input(&engine, "values", &values)?;
+        let keys = input(&engine, "keys", &keys, None)?;
+        let values = input(&engine, "values", &values, None)?;
         let stream = Stream::new(&engine)?;
         with_current(&stream, |stream| self.write(stream, layer, &keys.memory, &values.memory))
     }
@@ -71,18 +71,33 @@ impl KvCache {
         options: &Options<'_>,
         dst: Heads<&mut [D]>,
     ) -> Result<()> {
-        let [batch, heads, ..] = q.dims();
-        if options.key_lengths.is_some() {
-            return Err(Error::invalid("key_lengths", "is not None, but the cache has its own"));
+        let ([of_q, _], [batch, heads, ..]) = (options.packed(), q.dims());
+        let batch = of_q.unwrap_or(batch);
+        for (name, given) in
+            [("key_lengths", options.key_lengths), ("key_offsets", options.key_offsets)]
+        {
+            if given.is_some() {
+                return Err(Error::invalid(name, "is not None, but the cache has its own lengths"));
+            }
         }
         if sequences.len() != batch {
             let reason = format_args!("has {} entries, but q {batch} sequences", sequences.len());
             return Err(Error::invalid("sequences", reason));
         }
+        let (window, first_keys) = (options.window, options.first_keys);
+        if self.kept.is_some() && options.causal != Causal::BottomRight {
+            return Err(Error::invalid("causal", "is not BottomRight, but the cache is a ring"));
+        }
+        if !self.keeps(window, first_keys) {
+            let reason = format_args!(
+                "is {window:?}, with {first_keys} first keys: the ring does not keep what it sees"
+            );
+            return Err(Error::invalid("window", reason));
+        }
         let engine = Engine::cpu()?;
         let memories = options.memories(&engine, [batch, heads])?;
-        let q = input(&engine, "q", &q)?;
-        let mut dst = output(&engine, "dst", dst)?;
+        let q = input(&engine, "q", &q, of_q)?;
+        let mut dst = output(&engine, "dst", dst, of_q)?;
         let (key, value) = (self.key_desc().clone(), self.value_desc().clone());
         let table = self.page_table_desc(batch)?;
         let layer = self.sdpa_args(layer, sequences)?;

@@ -110,6 +110,15 @@ pub enum Window {
 }
 
 impl Window {
+    /// The keys that a query sees, its own among them; `None` for all.
+    pub fn keys(self) -> Option<usize> {
+        match self {
+            Self::None => None,
+            Self::WithSelf(window) => Some(window),
+            Self::BeforeSelf(window) => Some(window.saturating_add(1)),
+        }
+    }
+
     pub(crate) fn to_c(self) -> Result<(sys::norm_attn_window_t, sys::norm_dim_t)> {
         let (kind, window) = match self {
             Self::None => (sys::norm_window_none, 0),

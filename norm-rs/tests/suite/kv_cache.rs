@@ -348,6 +348,18 @@ fn errors_say_what_to_change() -> Result<()> {
     refused(run(&[], Options::default()), InvalidArguments, &["sequences has 0", "q 1"]);
     let lengths = Options { key_lengths: Some(&[1]), ..Options::default() };
     refused(run(&[Sequence::NONE], lengths), InvalidArguments, &["key_lengths"]);
+
+    // A ring is for its window.
+    let mut ring = sized(KvCache::ring(&engine, DataType::F32, 4, Window::BeforeSelf(9)))?;
+    let sequence = ring.new_sequence()?;
+    let mut run = |options: Options<'_>| {
+        ring.attention(0, &[sequence], q, &options, Heads::new(&mut to[..], [1, HEADS, 1, VALUE]))
+    };
+    refused(run(Options::default()), InvalidArguments, &["causal", "ring"]);
+    refused(run(options(Window::None, 0)), InvalidArguments, &["window is None"]);
+    refused(run(options(Window::WithSelf(11), 0)), InvalidArguments, &["window is WithSelf(11)"]);
+    refused(run(options(Window::WithSelf(10), 1)), InvalidArguments, &["1 first keys"]);
+    run(options(Window::WithSelf(10), 0))?;
     Ok(())
 }
 
