@@ -32,7 +32,7 @@ impl KvCache {
     }
 
     /// Attention of queries `B x H x S x D`, one sequence of the cache for each of `B`, to the keys and values of a layer. The
-    /// last query of a sequence sees its last key with [`Causal::BottomRight`](crate::sdpa::Causal::BottomRight). `dst` is `B
+    /// last query of a sequence sees its last key with [`Causal::BottomRight`]. `dst` is `B
     /// x H x S x E`. The keys of a mask are as many as
     /// the cache has room for in a sequence, or 1.
     ///
