@@ -1,6 +1,7 @@
 //! Dimensions, data type and layout of a tensor, without data: [`MemoryDesc`] and [`Dims`].
 
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr;
 
@@ -189,6 +190,15 @@ impl MemoryDesc {
         unsafe { Handle::create(store) }.map(Self)
     }
 
+    /// A descriptor that C owns, to ask it.
+    ///
+    /// # Safety
+    /// `desc` is valid as long as the result is used.
+    pub(crate) unsafe fn lent(desc: sys::const_norm_memory_desc_t) -> Result<ManuallyDrop<Self>> {
+        // SAFETY: the caller's promise; nobody changes it or frees it through the result.
+        unsafe { Self::owned(desc.cast_mut()) }.map(ManuallyDrop::new)
+    }
+
     /// A copy of a descriptor that C owns.
     ///
     /// # Safety
@@ -322,11 +332,21 @@ impl MemoryDesc {
         else {
             return false;
         };
-        let Some(data_type) = self.data_type() else { return false };
         let is_dense = |desc: &Self, dims: &[usize]| {
-            Self::dense(dims, data_type).is_ok_and(|dense| dense == *desc)
+            let Some(strides) = desc.strides() else { return false };
+            let mut step = 1;
+            dims.iter().zip(strides.iter()).rev().all(|(dim, stride)| {
+                let dense = *dim <= 1 || *stride == step;
+                step *= dim;
+                dense
+            })
         };
-        less <= count && rest == others && is_dense(self, &dims) && is_dense(rows, &fewer)
+        let same_type = self.data_type() == rows.data_type();
+        same_type
+            && less <= count
+            && rest == others
+            && is_dense(self, &dims)
+            && is_dense(rows, &fewer)
     }
 
     fn query_dims(&self, what: sys::norm_query_t) -> Option<Dims> {

@@ -250,19 +250,16 @@ impl Primitive {
         }
         // SAFETY: `args` borrows the memory, so it is valid.
         let given = unsafe { desc_of(slot.memory) }?;
-        // SAFETY: both descriptors are valid.
-        if unsafe { sys::norm_memory_desc_equal(given, desc) } == 0 {
-            // SAFETY: both descriptors are valid.
-            let (given, desc) =
-                unsafe { (MemoryDesc::copy_of(given)?, MemoryDesc::copy_of(desc)?) };
-            if !(slot.of_cache && given.begins_with(&desc)) {
-                return Err(Error::invalid(
-                    arg.name(),
-                    format_args!(
-                        "is {given}, not {desc}; arg_desc(Arg::{arg:?}) is its descriptor"
-                    ),
-                ));
-            }
+        // SAFETY: both descriptors are valid, and live as long as the memory and the primitive.
+        let (given, desc) = unsafe { (MemoryDesc::lent(given)?, MemoryDesc::lent(desc)?) };
+        if *given != *desc && !(slot.of_cache && given.begins_with(&desc)) {
+            return Err(Error::invalid(
+                arg.name(),
+                format_args!(
+                    "is {}, not {}; arg_desc(Arg::{arg:?}) is its descriptor",
+                    *given, *desc
+                ),
+            ));
         }
         if direction == Direction::Output
             && let Some(input) = args.shares(arg, slot.memory)

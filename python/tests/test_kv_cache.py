@@ -237,3 +237,29 @@ def test_errors():
     for window in (("with_self", 31), ("before_self", 29, 4)):
         refused(ValueError, ["window", "wider", "ring"], ring.attend, one, sequence, window=window)
     assert not ring.attend(one, sequence, window=("with_self", 30, 3)).any()
+
+
+@pytest.mark.parametrize(("dtype", "allowed"), [("int8", 0.03), (ml_dtypes.float8_e4m3fn, 0.15)])
+def test_quantized_caches(dtype, allowed):
+    """Near plain arrays; a fork has the bits of its origin."""
+    try:
+        own = cache(dtype=dtype, sequences=2, layers=2)
+    except NotImplementedError:
+        pytest.skip("not in this library")
+    q, k, v = story()
+    expected = libnorm.attention(q, k, v, causal="bottom_right")
+    first = own.new_sequence()
+    parts = [slice(0, 50), slice(50, 57)]
+    own.extend(first, 50)
+    own.write(k[:, :, parts[0]], v[:, :, parts[0]], 1)
+    dst = [own.attend(q[:, :, parts[0]], first, 1)]
+    second = own.fork(first)
+    for sequence in (first, second):
+        own.extend(sequence, 7)
+        own.write(k[:, :, parts[1]], v[:, :, parts[1]], 1)
+        dst.append(own.attend(q[:, :, parts[1]], sequence, 1))
+    assert same(dst[1], dst[2])
+    near(np.concatenate(dst[:2], 2), expected[:, :, :57].astype(np.float64), allowed)
+    # Queries of another type.
+    narrow = own.attend(q[:, :, parts[1]].astype(ml_dtypes.bfloat16), first, 1)
+    near(narrow, expected[:, :, parts[1]].astype(np.float64), allowed + 0.03)

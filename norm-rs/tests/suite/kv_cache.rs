@@ -382,3 +382,45 @@ fn threads() -> Result<()> {
     assert_eq!(moved.join().unwrap(), 5);
     Ok(())
 }
+
+/// Keys and values of a byte, with scales for each token and head: near those of plain tensors, through a fork and a truncation.
+#[test]
+fn quantized_caches() -> Result<()> {
+    let (engine, plain) = (Engine::cpu()?, options(Window::None, 0));
+    let story = Story::<f32>::new(1, &plain)?;
+    for (data_type, allowed) in [(DataType::S8, 0.02), (DataType::F8E4m3, 0.1)] {
+        let mut cache = match sized(KvCache::paged(&engine, data_type, 16)) {
+            Ok(cache) => cache,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Unimplemented, "{error}");
+                continue;
+            }
+        };
+        let first = cache.new_sequence()?;
+        let run = |cache: &mut KvCache, sequence, range: (usize, usize)| -> Result<Vec<f32>> {
+            let count = range.1 - range.0;
+            cache.extend(&[(sequence, count)], Rows::Packed)?;
+            let (k, v) = (part(&story.k, SIZE, range), part(&story.v, VALUE, range));
+            let (of_k, of_v) = ([1, GROUPS, count, SIZE], [1, GROUPS, count, VALUE]);
+            cache.write_slices(1, Heads::new(&k[..], of_k), Heads::new(&v[..], of_v))?;
+            let q = part(&story.q, SIZE, range);
+            let mut dst = vec![9f32; HEADS * count * VALUE];
+            let to = Heads::new(&mut dst[..], [1, HEADS, count, VALUE]);
+            let q = Heads::new(&q[..], [1, HEADS, count, SIZE]);
+            cache.attention(1, &[sequence], q, &plain, to)?;
+            for (got, want) in dst.iter().zip(part(&story.dst, VALUE, range)) {
+                assert!((got - want).abs() <= allowed, "{data_type} {range:?}: {got}, not {want}");
+            }
+            Ok(dst)
+        };
+        run(&mut cache, first, (0, 50))?;
+        let second = cache.fork(first)?;
+        let of_first = run(&mut cache, first, (50, 57))?;
+        assert_eq!(run(&mut cache, second, (50, 57))?, of_first);
+        cache.truncate(second, 40)?;
+        run(&mut cache, second, (40, 90))?;
+        let args = cache.sdpa_args(1, &[second])?.raw()?;
+        assert!(args.len() == 6 || data_type == DataType::F8E4m3, "{args:?}");
+    }
+    Ok(())
+}
