@@ -141,7 +141,7 @@ impl KvCache {
     /// let src = MemoryDesc::dense(&[3, 1, 2], DataType::F32)?; // up to 3 tokens
     /// let positions = MemoryDesc::dense(&[3, 1], DataType::S32)?;
     /// let rope = Forward::new(&engine, Pairing::HalfSplit, &src, &positions)
-    ///     .dst(cache.rope_dst_desc())
+    ///     .dst(cache.rope_dst_desc()?)
     ///     .slots()
     ///     .build()?;
     ///

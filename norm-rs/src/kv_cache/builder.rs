@@ -163,7 +163,12 @@ impl<'b> KvCacheBuilder<'b> {
                 )
             })
         }?;
-        let [key, value, table, rope_dst] = descs(&handle)?;
+        let quantized = matches!(self.data_type, DataType::S8 | DataType::F8E4m3);
+        let [key, value, table, rope_dst] = descs(&handle, !quantized)?;
+        let table = table.map_or(0, |table| table.dims().last().copied().unwrap_or(0));
+        let (Some(key), Some(value)) = (key, value) else {
+            return Err(Error::defect("the cache has no descriptors"));
+        };
         Ok(KvCache {
             handle,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -173,23 +178,19 @@ impl<'b> KvCacheBuilder<'b> {
             key,
             value,
             rope_dst,
-            columns: table.dims().last().copied().unwrap_or(0),
+            columns: table,
             kept: (self.kind == sys::norm_kv_ring).then_some((seen, self.first_tokens)),
         })
     }
 }
 
-/// The descriptors of keys, values, the table and the keys that rope writes.
-fn descs(cache: &Handle<sys::norm_kv_cache>) -> Result<[MemoryDesc; 4]> {
+/// The descriptors of keys, values, the table and, if there are any, the keys that rope writes.
+fn descs(cache: &Handle<sys::norm_kv_cache>, with_rope: bool) -> Result<[Option<MemoryDesc>; 4]> {
     let mut found = [ptr::null_mut(); 4];
     let [key, value, table, rope_dst] = &mut found;
-    // SAFETY: the cache is valid; on success descriptors that the caller owns are stored.
+    let rope_dst = if with_rope { rope_dst } else { ptr::null_mut() };
+    // SAFETY: the cache is valid, and descriptors may be left out; on success descriptors that the caller owns are stored.
     check(unsafe { sys::norm_kv_cache_get_descs(cache.as_ptr(), 1, key, value, table, rope_dst) })?;
-    let mut owned = Vec::with_capacity(4);
-    for desc in found {
-        // SAFETY: the descriptor was stored above.
-        owned.push(unsafe { MemoryDesc::owned(desc) });
-    }
-    let owned = owned.into_iter().collect::<Result<Vec<_>>>()?;
-    <[MemoryDesc; 4]>::try_from(owned).map_err(|_| Error::defect("the cache has no descriptors"))
+    // SAFETY: the descriptor was stored above, or is NULL.
+    Ok(found.map(|desc| unsafe { MemoryDesc::owned(desc) }.ok()))
 }

@@ -41,6 +41,7 @@
 //! ```
 //!
 //! A token has the bits that it has with plain tensors, whatever the kind of the cache and the steps that it came in.
+//! A cache of s8 or f8_e4m3 quantizes what is written; attention that reads it has the attributes [`KvCache::attr`].
 //! `docs/kv_cache.md` has the rest.
 
 mod arguments;
@@ -55,12 +56,14 @@ use std::ptr;
 
 use norm_sys as sys;
 
+use crate::attr::Attr;
 use crate::data_type::DataType;
 use crate::engine::Engine;
 use crate::error::{Error, Result, check};
 use crate::handle::Handle;
 use crate::memory::{Access, Memory};
 use crate::memory_desc::MemoryDesc;
+use crate::primitive::Arg;
 use crate::sdpa::{Window, dim};
 use crate::stream::Stream;
 
@@ -142,7 +145,8 @@ pub struct KvCache {
     sequences: usize,
     key: MemoryDesc,
     value: MemoryDesc,
-    rope_dst: MemoryDesc,
+    /// `None` if rope cannot write keys.
+    rope_dst: Option<MemoryDesc>,
     /// The columns of the page table.
     columns: usize,
     /// The keys that a token sees in a ring, and the first tokens that stay; `None` if all do.
@@ -362,8 +366,27 @@ impl KvCache {
 
     /// Keys as rope writes them: pages x tokens of a page x heads x elements, the same memory as
     /// [`key_desc`](Self::key_desc).
-    pub fn rope_dst_desc(&self) -> &MemoryDesc {
-        &self.rope_dst
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for a cache of s8 or f8_e4m3: rope does not
+    /// quantize. It writes a tensor then, which is passed to [`write`](Self::write).
+    pub fn rope_dst_desc(&self) -> Result<&MemoryDesc> {
+        let reason = format_args!("is {}; rope writes f32, bf16 and f16 alone", self.data_type);
+        self.rope_dst.as_ref().ok_or_else(|| Error::invalid("data_type", reason))
+    }
+
+    /// Attributes of attention that reads the cache: the scales of keys and values of s8 and f8_e4m3, one for each token and
+    /// head. Other types have none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn attr(&self) -> Result<Attr> {
+        let mut attr = Attr::new()?;
+        if matches!(self.data_type, DataType::S8 | DataType::F8E4m3) {
+            attr.set_scales(Arg::Keys, 11)?;
+            attr.set_scales(Arg::Values, 7)?;
+        }
+        Ok(attr)
     }
 
     /// Whether the cache keeps every key that the last tokens see with a window and [first

@@ -1,8 +1,7 @@
 //! Slices in, attention out.
 
-use super::{KvCache, SdpaArgs, Sequence};
-use crate::attr::Attr;
-use crate::data_type::{DataType, Parameter};
+use super::{KvCache, Sequence};
+use crate::data_type::Parameter;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::primitive::Arg;
@@ -100,8 +99,8 @@ impl KvCache {
         let mut dst = output(&engine, "dst", dst, of_q)?;
         let (key, value) = (self.key_desc().clone(), self.value_desc().clone());
         let table = self.page_table_desc(batch)?;
+        let attr = self.attr()?;
         let layer = self.sdpa_args(layer, sequences)?;
-        let attr = attr(&layer, key.data_type())?;
         let builder = Forward::inference(&engine, &q.desc, &key, &value).key_lengths();
         let builder = with_options!(builder.page_table(&table).attr(&attr), options, memories);
         let primitive = builder.dst(&dst.desc).build()?;
@@ -110,24 +109,4 @@ impl KvCache {
         let stream = Stream::new(&engine)?;
         with_current(&stream, |stream| primitive.execute(stream, args))
     }
-}
-
-/// The attributes for the scales of a cache.
-fn attr(layer: &SdpaArgs<'_>, key: Option<DataType>) -> Result<Attr> {
-    let mut attr = Attr::new()?;
-    if !matches!(key, Some(DataType::S8 | DataType::F8E4m3)) {
-        return Ok(attr);
-    }
-    for argument in layer.raw()? {
-        let of = match argument.arg {
-            Arg::KeyScales => Arg::Keys,
-            Arg::ValueScales => Arg::Values,
-            _ => continue,
-        };
-        // There is a scale for each index of the dimensions that scales have.
-        let dims = argument.desc.dims();
-        let bits = dims.iter().enumerate().map(|(at, dim)| u16::from(*dim != 1) << at);
-        attr.set_scales(of, bits.sum())?;
-    }
-    Ok(attr)
 }
