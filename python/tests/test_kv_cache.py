@@ -239,6 +239,17 @@ def test_errors():
     assert not ring.attend(one, sequence, window=("with_self", 30, 3)).any()
 
 
+def own_dtype(dtype):
+    return np.dtype(np.int8 if dtype == "int8" else dtype)
+
+
+def quantized(x, dtype):
+    """The elements and the scale of each token and head, in f32."""
+    scale = np.abs(x).max(-1, keepdims=True) / np.float32(127 if dtype == np.int8 else 448)
+    elements = x * (np.float32(1) / scale)
+    return (np.rint(elements) if dtype == np.int8 else elements).astype(dtype), scale
+
+
 @pytest.mark.parametrize(("dtype", "allowed"), [("int8", 0.03), (ml_dtypes.float8_e4m3fn, 0.15)])
 def test_quantized_caches(dtype, allowed):
     """Near plain arrays; a fork has the bits of its origin."""
@@ -261,6 +272,11 @@ def test_quantized_caches(dtype, allowed):
         dst.append(own.attend(q[:, :, parts[1]], sequence, 1))
     assert same(dst[1], dst[2])
     near(np.concatenate(dst[:2], 2), expected[:, :, :57].astype(np.float64), allowed)
+    # The rule of dynamic scales, of each token and head: with it plain arrays have the same bits.
+    of_k, of_v = (quantized(x[:, :, :57], own_dtype(dtype)) for x in (k, v))
+    scales = {"key_scales": of_k[1], "value_scales": of_v[1], "causal": "bottom_right"}
+    plain = libnorm.attention(q[:, :, :57], of_k[0], of_v[0], **scales)
+    assert same(np.concatenate(dst[:2], 2), plain)
     # Queries of another type.
     narrow = own.attend(q[:, :, parts[1]].astype(ml_dtypes.bfloat16), first, 1)
     near(narrow, expected[:, :, parts[1]].astype(np.float64), allowed + 0.03)
