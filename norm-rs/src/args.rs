@@ -6,6 +6,7 @@ use std::ptr;
 
 use norm_sys as sys;
 
+use crate::error::{Error, Result};
 use crate::memory::{Access, Memory};
 
 macro_rules! args {
@@ -66,6 +67,10 @@ args! {
     SrcScale = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_SRC, "src_scale";
     /// The scale that the second source is multiplied by.
     Src1Scale = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_SRC_1, "src1_scale";
+    /// The scales that the keys of attention are multiplied by.
+    KeyScales = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_KEYS, "key_scales";
+    /// The scales that the values of attention are multiplied by.
+    ValueScales = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_VALUES, "value_scales";
     /// The scale that the destination is divided by.
     DstScale = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_DST, "dst_scale";
     /// The zero points that dynamic quantization adds to the destination.
@@ -151,7 +156,8 @@ impl Arg {
             Self::DiffSrc | Self::DiffSrc1 | Self::DiffShift => !attention,
             Self::Queries | Self::Keys | Self::Values | Self::AttnMask => attention,
             Self::DiffQueries | Self::DiffKeys | Self::DiffValues => attention,
-            Self::DiffAttnMask => attention,
+            Self::DiffAttnMask | Self::KeyScales | Self::ValueScales => attention,
+            Self::SrcScale | Self::Src1Scale => !attention,
             _ => true,
         }
     }
@@ -173,6 +179,8 @@ impl Arg {
             (Self::DiffShift, _) => "with diff_shift()",
             (Self::SrcScale, _) => "with src_scale()",
             (Self::Src1Scale, _) => "with src1_scale()",
+            (Self::KeyScales, _) => "with key_scales()",
+            (Self::ValueScales, _) => "with value_scales()",
             (Self::Src2, _) => "with select() of the arguments",
             (Self::DstScale, Direction::Input) => "with dst_scale()",
             (Self::DstScale, Direction::Output) => "with dst_scale_out()",
@@ -223,9 +231,11 @@ impl Arg {
             }
             Self::DiffScale => "leave it out, or use Backward::new with Flags::SCALE",
             Self::DiffShift => "leave it out, or use Backward::new with Flags::SHIFT",
-            Self::SrcScale | Self::Src1Scale | Self::DstScale => {
-                "leave it out, or add it with Attr::set_scales"
-            }
+            Self::SrcScale
+            | Self::Src1Scale
+            | Self::DstScale
+            | Self::KeyScales
+            | Self::ValueScales => "leave it out, or add it with Attr::set_scales",
             Self::Residual | Self::ResidualDst | Self::DiffResidualDst => {
                 "leave it out, or add it with Attr::set_residual"
             }
@@ -317,10 +327,13 @@ pub(crate) struct Slot {
     /// NULL if nothing is bound.
     pub(crate) memory: sys::norm_memory_t,
     pub(crate) direction: Direction,
+    /// Whether the memory is a cache's, which may have more rows than the primitive.
+    pub(crate) of_cache: bool,
 }
 
 impl Slot {
-    const UNBOUND: Self = Self { memory: ptr::null_mut(), direction: Direction::Input };
+    const UNBOUND: Self =
+        Self { memory: ptr::null_mut(), direction: Direction::Input, of_cache: false };
 
     pub(crate) fn is_bound(self) -> bool {
         !self.memory.is_null()
@@ -379,8 +392,24 @@ impl<'x> Args<'x> {
     }
 
     fn bind(mut self, arg: Arg, memory: sys::norm_memory_t, direction: Direction) -> Self {
-        self.slots[arg as usize] = Slot { memory, direction };
+        self.slots[arg as usize] = Slot { memory, direction, of_cache: false };
         self
+    }
+
+    /// Binds what a cache of keys and values lends for `'x`, to a primitive of a kind.
+    pub(crate) fn of_cache(
+        mut self,
+        kind: sys::norm_primitive_kind_t,
+        pairs: &[sys::norm_exec_arg_t],
+    ) -> Result<Self> {
+        for pair in pairs {
+            let mut all = Arg::ALL.iter().filter(|arg| arg.is_of(kind));
+            let arg = all.find(|arg| arg.to_c() == pair.arg);
+            let &arg = arg.ok_or(Error::defect("the cache has an argument without a name"))?;
+            let direction = if arg == Arg::Dst { Direction::Output } else { Direction::Input };
+            self.slots[arg as usize] = Slot { memory: pair.memory, direction, of_cache: true };
+        }
+        Ok(self)
     }
 
     pub(crate) fn slot(&self, arg: Arg) -> Slot {

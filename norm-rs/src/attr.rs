@@ -81,8 +81,8 @@ impl Attr {
         check(unsafe { sys::norm_primitive_attr_set_scratchpad_mode(self.0.as_ptr(), mode) })
     }
 
-    /// Adds f32 scales to [`Arg::Src`] or [`Arg::Dst`]. Their values are passed as
-    /// [`Arg::SrcScale`] and [`Arg::DstScale`]. If bit `d` of `mask` is set, there is one scale per
+    /// Adds f32 scales to [`Arg::Src`] or [`Arg::Dst`]; for attention to [`Arg::Keys`] or [`Arg::Values`]. Their values
+    /// are passed as [`Arg::SrcScale`] and [`Arg::DstScale`], or [`Arg::KeyScales`] and [`Arg::ValueScales`]. If bit `d` of `mask` is set, there is one scale per
     /// index of dimension `d`; mask 0 means one scale for the tensor. The source is multiplied by
     /// its scale, the destination is divided by its scale.
     ///

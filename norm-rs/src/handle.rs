@@ -33,6 +33,7 @@ objects! {
     norm_post_ops => norm_post_ops_destroy;
     norm_primitive_desc => norm_primitive_desc_destroy;
     norm_primitive => norm_primitive_destroy;
+    norm_kv_cache => norm_kv_cache_destroy;
 }
 
 /// An owned C object.

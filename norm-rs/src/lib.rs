@@ -107,6 +107,7 @@ pub mod explain;
 pub mod gated;
 pub mod group_normalization;
 pub mod info;
+pub mod kv_cache;
 pub mod layer_normalization;
 pub mod memory;
 pub mod memory_desc;

@@ -1,6 +1,7 @@
 //! Dimensions, data type and layout of a tensor, without data: [`MemoryDesc`] and [`Dims`].
 
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr;
 
@@ -175,6 +176,29 @@ impl MemoryDesc {
         handle.map(Self)
     }
 
+    /// Owns a descriptor that a C function stored.
+    ///
+    /// # Safety
+    /// The caller owns `desc`, which is valid or NULL.
+    pub(crate) unsafe fn owned(desc: sys::norm_memory_desc_t) -> Result<Self> {
+        let store = |out: *mut sys::norm_memory_desc_t| {
+            // SAFETY: a place for the answer.
+            unsafe { out.write(desc) };
+            sys::norm_success
+        };
+        // SAFETY: the caller's promise.
+        unsafe { Handle::create(store) }.map(Self)
+    }
+
+    /// A descriptor that C owns, to ask it.
+    ///
+    /// # Safety
+    /// `desc` is valid as long as the result is used.
+    pub(crate) unsafe fn lent(desc: sys::const_norm_memory_desc_t) -> Result<ManuallyDrop<Self>> {
+        // SAFETY: the caller's promise; nobody changes it or frees it through the result.
+        unsafe { Self::owned(desc.cast_mut()) }.map(ManuallyDrop::new)
+    }
+
     /// A copy of a descriptor that C owns.
     ///
     /// # Safety
@@ -299,6 +323,30 @@ impl MemoryDesc {
     pub fn size(&self) -> usize {
         // SAFETY: the descriptor is valid.
         unsafe { sys::norm_memory_desc_get_size(self.as_ptr()) }
+    }
+
+    /// Whether the first rows of this tensor, which is dense, have a descriptor, which is dense, too.
+    pub(crate) fn begins_with(&self, rows: &Self) -> bool {
+        let (dims, fewer) = (self.dims(), rows.dims());
+        let (Some((count, rest)), Some((less, others))) = (dims.split_first(), fewer.split_first())
+        else {
+            return false;
+        };
+        let is_dense = |desc: &Self, dims: &[usize]| {
+            let Some(strides) = desc.strides() else { return false };
+            let mut step = 1;
+            dims.iter().zip(strides.iter()).rev().all(|(dim, stride)| {
+                let dense = *dim <= 1 || *stride == step;
+                step *= dim;
+                dense
+            })
+        };
+        let same_type = self.data_type() == rows.data_type();
+        same_type
+            && less <= count
+            && rest == others
+            && is_dense(self, &dims)
+            && is_dense(rows, &fewer)
     }
 
     fn query_dims(&self, what: sys::norm_query_t) -> Option<Dims> {

@@ -250,14 +250,15 @@ impl Primitive {
         }
         // SAFETY: `args` borrows the memory, so it is valid.
         let given = unsafe { desc_of(slot.memory) }?;
-        // SAFETY: both descriptors are valid.
-        if unsafe { sys::norm_memory_desc_equal(given, desc) } == 0 {
-            // SAFETY: both descriptors are valid.
-            let (given, desc) =
-                unsafe { (MemoryDesc::copy_of(given)?, MemoryDesc::copy_of(desc)?) };
+        // SAFETY: both descriptors are valid, and live as long as the memory and the primitive.
+        let (given, desc) = unsafe { (MemoryDesc::lent(given)?, MemoryDesc::lent(desc)?) };
+        if *given != *desc && !(slot.of_cache && given.begins_with(&desc)) {
             return Err(Error::invalid(
                 arg.name(),
-                format_args!("is {given}, not {desc}; arg_desc(Arg::{arg:?}) is its descriptor"),
+                format_args!(
+                    "is {}, not {}; arg_desc(Arg::{arg:?}) is its descriptor",
+                    *given, *desc
+                ),
             ));
         }
         if direction == Direction::Output
@@ -425,6 +426,7 @@ fn parameter(
         Arg::Variance => query(sys::norm_query_dst_md, 2).is_some(),
         Arg::Src | Arg::Src1 | Arg::Src2 | Arg::Scale | Arg::Shift | Arg::DiffDst => false,
         Arg::SrcScale | Arg::Src1Scale | Arg::Residual | Arg::DiffResidualDst | Arg::Gate => false,
+        Arg::KeyScales | Arg::ValueScales => false,
         Arg::Positions | Arg::RopeFrequencies | Arg::RopeCos | Arg::RopeSin | Arg::Slots => false,
         Arg::SoftmaxStats | Arg::DropoutMask | Arg::DiffSrc1 => true,
         Arg::Queries | Arg::Keys | Arg::Values | Arg::AttnMask | Arg::Sinks => false,

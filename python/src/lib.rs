@@ -6,12 +6,15 @@
 //! lock. The Rust API of libnorm (`norm-rs`) is the only way to the library.
 
 mod attention;
+mod attention_arguments;
+mod attention_call;
 mod call;
 mod dlpack;
 mod elementwise;
 mod explain;
 mod gated;
 mod groups;
+mod kv_cache;
 mod layout;
 mod normalization;
 mod numpy_array;
@@ -43,6 +46,8 @@ mod _libnorm {
     use crate::gated::{gated, gated_backward};
     #[pymodule_export]
     use crate::groups::{group_norm, group_norm_backward, group_norm_training};
+    #[pymodule_export]
+    use crate::kv_cache::PyKvCache;
     #[pymodule_export]
     use crate::normalization::{
         layer_norm, layer_norm_backward, layer_norm_training, rms_norm, rms_norm_backward,

@@ -34,8 +34,8 @@ pub(crate) use crate::plan_elementwise::Gated;
 const CACHED: usize = 32;
 
 /// The most arguments, those of the gradient of attention: three tensors and their gradients, dst and its gradient,
-/// log-sum-exp, mask, sinks and their gradient, slopes, two kinds of lengths.
-const MAX_OPERANDS: usize = 15;
+/// log-sum-exp, mask and sinks and their gradients, slopes, two kinds of lengths.
+const MAX_OPERANDS: usize = 16;
 
 /// Sizes or strides.
 pub(crate) type Strides = ArrayVec<usize, MAX_NDIMS>;

@@ -2,7 +2,7 @@
 
 use norm_rs::primitive::{Arg, PropKind};
 use norm_rs::sdpa::{self, Causal, Window};
-use norm_rs::{Engine, MemoryDesc, Result};
+use norm_rs::{Attr, Engine, MemoryDesc, Result};
 
 use crate::plan::Problem;
 
@@ -46,6 +46,12 @@ macro_rules! with_options {
         if has(Arg::KeyLengths) {
             builder = builder.key_lengths();
         }
+        if has(Arg::QueryOffsets) {
+            builder = builder.query_offsets();
+        }
+        if has(Arg::KeyOffsets) {
+            builder = builder.key_offsets();
+        }
         builder
     }};
 }
@@ -60,6 +66,10 @@ impl Attention {
             _ => sdpa::Forward::inference(engine, &query, &key, &value),
         };
         let mut builder = with_options!(builder.dst(&dst), self, problem, mask.as_ref());
+        let attr = scales(problem)?;
+        if let Some(attr) = &attr {
+            builder = builder.attr(attr);
+        }
         if let Some(table) = &table {
             builder = builder.page_table(table);
         }
@@ -77,8 +87,29 @@ impl Attention {
         let (diff_value, diff_dst) = (of(Arg::DiffValues)?, of(Arg::DiffDst)?);
         let builder = sdpa::Backward::new(engine, &query, &key, &value).dst(&dst);
         let builder = builder.diff_dst(&diff_dst).gradients(&diff_query, &diff_key, &diff_value);
-        with_options!(builder, self, problem, mask.as_ref()).build()
+        let mut builder = with_options!(builder, self, problem, mask.as_ref());
+        let diff_mask = problem.desc_of(Arg::DiffAttnMask)?;
+        if let Some(diff_mask) = &diff_mask {
+            builder = builder.diff_mask(diff_mask);
+        }
+        builder.build()
     }
+}
+
+/// The attributes for the scales of quantized keys and values, which have one for each index of the dimensions that
+/// are not 1.
+fn scales(problem: &Problem) -> Result<Option<Attr>> {
+    let mut attr = None;
+    for (arg, of) in [(Arg::KeyScales, Arg::Keys), (Arg::ValueScales, Arg::Values)] {
+        let Some(desc) = problem.desc_of(arg)? else { continue };
+        let mask = desc.dims().iter().enumerate().map(|(at, dim)| u16::from(*dim != 1) << at).sum();
+        let attr = match &mut attr {
+            Some(attr) => attr,
+            none => none.insert(Attr::new()?),
+        };
+        attr.set_scales(of, mask)?;
+    }
+    Ok(attr)
 }
 
 /// The descriptors that both directions have.

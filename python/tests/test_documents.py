@@ -16,10 +16,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "package" / "libnorm"
 # The others refer to these.
 LONG = ("layer_norm", "rms_norm", "layer_norm_backward", "rms_norm_backward")
-FUNCTIONS = [name for name in libnorm.__all__ if callable(getattr(libnorm, name))]
+FUNCTIONS = [name for name in libnorm.__all__ if inspect.isbuiltin(getattr(libnorm, name))]
+METHODS = [f"KvCache.{name}" for name, own in vars(libnorm.KvCache).items() if name[0] != "_" or name == "__new__"]
 
 
-@pytest.mark.parametrize(("page", "blocks"), [("docs/python.md", 12), ("python/README.md", 1), ("README.md", 1)])
+@pytest.mark.parametrize(("page", "blocks"), [("docs/python.md", 15), ("python/README.md", 1), ("README.md", 1)])
 def test_examples(page, blocks):
     text = (ROOT / page).read_text(encoding="utf-8")
     found = re.findall(r"```(python|text)\n(.*?)```", text, re.DOTALL)
@@ -39,20 +40,31 @@ def test_examples(page, blocks):
 
 
 def stub_functions():
-    """The functions of the stub file by name."""
+    """The functions of the stub file by name, and the methods of its class."""
     tree = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
-    return {node.name: node.args for node in tree.body if isinstance(node, ast.FunctionDef)}
+    cache = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "KvCache")
+    methods = {f"KvCache.{node.name}": node.args for node in cache.body}
+    return {node.name: node.args for node in tree.body if isinstance(node, ast.FunctionDef)} | methods
+
+
+def found(name):
+    """The function or the method; a constructor has the signature of its class."""
+    if name == "KvCache.__new__":
+        return libnorm.KvCache
+    return getattr(libnorm.KvCache, name.split(".")[1]) if "." in name else getattr(libnorm, name)
 
 
 def test_stubs_have_every_function():
-    assert sorted(stub_functions()) == sorted(FUNCTIONS)
+    assert sorted(stub_functions()) == sorted(FUNCTIONS + METHODS)
     assert (pathlib.Path(libnorm.__file__).parent / "py.typed").exists()
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", FUNCTIONS + METHODS)
 def test_stubs_have_the_parameters(name):
     arguments = stub_functions()[name]
-    parameters = inspect.signature(getattr(libnorm, name)).parameters.values()
+    parameters = inspect.signature(found(name)).parameters.values()
+    if name == "KvCache.__new__":
+        arguments.args.pop(0)
     options = [p.name for p in parameters if p.kind == p.VAR_KEYWORD]
     assert ([arguments.kwarg.arg] if arguments.kwarg else []) == options
     parameters = [p for p in parameters if p.kind != p.VAR_KEYWORD]
@@ -69,10 +81,10 @@ def test_stubs_have_the_parameters(name):
     assert dict(zip(own_keywords, values)) == keywords
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", FUNCTIONS + METHODS)
 def test_every_function_is_documented(name):
-    document = getattr(libnorm, name).__doc__
+    document = found(name).__doc__
     assert document and len(document.splitlines()[0]) > 20
-    for parameter in inspect.signature(getattr(libnorm, name)).parameters:
+    for parameter in inspect.signature(found(name)).parameters:
         if name.removeprefix("log_").startswith("softmax") or name in LONG:
             assert re.search(rf"\b{parameter}\b", document), parameter

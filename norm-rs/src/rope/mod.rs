@@ -32,6 +32,7 @@ use self::weights::to_c;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::handle::Handle;
+use crate::kv_cache::RopeArgs;
 use crate::memory::{Access, Memory};
 use crate::memory_desc::MemoryDesc;
 use crate::primitive::{Arg, Args, Call, Primitive};
@@ -408,6 +409,15 @@ impl<'x> ForwardArgs<'x> {
     ) -> Self {
         let args = Args::new().input(Arg::Src, src).output(Arg::Dst, dst);
         Self(args.input(Arg::Positions, positions))
+    }
+
+    /// From `src` to a layer of a [cache](crate::kv_cache), which has the slots and the positions of the open step and is
+    /// borrowed until the execution ends. The primitive has [slots](ForwardBuilder::slots) and the `dst` of the cache.
+    ///
+    /// # Errors
+    /// None in practice; only an internal error of the library.
+    pub fn to_cache<A: Access>(src: &'x Memory<'_, A>, layer: RopeArgs<'x>) -> Result<Self> {
+        layer.bind(Args::new().input(Arg::Src, src)).map(Self)
     }
 
     /// `src` is overwritten with `dst`.

@@ -6,9 +6,11 @@ use std::ptr;
 use norm_sys as sys;
 
 use super::{Causal, Common, Window, args, builder, dim, primitive};
+use crate::attr::Attr;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::handle::Handle;
+use crate::kv_cache::SdpaArgs;
 use crate::memory::{Access, Memory};
 use crate::memory_desc::MemoryDesc;
 use crate::primitive::{Arg, Args, Call, Primitive};
@@ -18,9 +20,10 @@ use crate::stream::Stream;
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct ForwardBuilder<'b> {
-    pub(super) common: Common<'b>,
+    pub(crate) common: Common<'b>,
     prop_kind: sys::norm_prop_kind_t,
     page_table: Option<&'b MemoryDesc>,
+    attr: Option<&'b Attr>,
 }
 
 builder!(ForwardBuilder);
@@ -30,6 +33,11 @@ impl<'b> ForwardBuilder<'b> {
     /// key `j % P` of page `table[b, j/P]`. The table is dense s32, `B x pages`. Default: they are not.
     pub fn page_table(self, desc: &'b MemoryDesc) -> Self {
         Self { page_table: Some(desc), ..self }
+    }
+
+    /// Attributes: scales of [`Arg::Keys`] and [`Arg::Values`]. `build` copies them.
+    pub fn attr(self, attr: &'b Attr) -> Self {
+        Self { attr: Some(attr), ..self }
     }
 
     /// The mean over the queries of the entropy of their weights, in nats, for each sequence and head, is a result, too.
@@ -45,7 +53,7 @@ impl<'b> ForwardBuilder<'b> {
     /// its range, [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for types that the operation does not
     /// support.
     pub fn build(self) -> Result<Forward> {
-        let Self { common, prop_kind, page_table } = self;
+        let Self { common, prop_kind, page_table, attr } = self;
         let dst = common.resolved_dst()?;
         let (window_kind, window) = common.window.to_c()?;
         let first_keys = dim("first_keys", common.first_keys)?;
@@ -71,7 +79,7 @@ impl<'b> ForwardBuilder<'b> {
                     common.resolved_scale(),
                     common.soft_cap,
                     common.flags,
-                    ptr::null(),
+                    attr.map_or(ptr::null(), Attr::as_ptr),
                 )
             })
         }?;
@@ -119,7 +127,8 @@ impl Forward {
         value: &'b MemoryDesc,
     ) -> ForwardBuilder<'b> {
         let common = Common::new(engine, query, key, value);
-        ForwardBuilder { common, prop_kind: sys::norm_forward_inference, page_table: None }
+        let prop_kind = sys::norm_forward_inference;
+        ForwardBuilder { common, prop_kind, page_table: None, attr: None }
     }
 
     /// The same with the logarithms of the sums as a result, which [`Backward`](super::Backward) needs.
@@ -137,7 +146,7 @@ impl Forward {
 /// The memories of one forward execution.
 #[derive(Debug)]
 #[must_use]
-pub struct ForwardArgs<'x>(pub(super) Args<'x>);
+pub struct ForwardArgs<'x>(pub(crate) Args<'x>);
 
 args!(ForwardArgs);
 
@@ -161,6 +170,39 @@ impl<'x> ForwardArgs<'x> {
     ) -> Self {
         let args = Args::new().in_place(Arg::Queries, Arg::Dst, queries_dst);
         Self(args.input(Arg::Keys, keys).input(Arg::Values, values))
+    }
+
+    /// From queries and a layer of a [cache](crate::kv_cache), which is borrowed until the execution ends, to `dst`. The
+    /// primitive has [key lengths](ForwardBuilder::key_lengths) and a [page table](ForwardBuilder::page_table).
+    ///
+    /// # Errors
+    /// None in practice; only an internal error of the library.
+    pub fn cached<A: Access>(
+        queries: &'x Memory<'_, A>,
+        layer: SdpaArgs<'x>,
+        dst: &'x mut Memory<'_>,
+    ) -> Result<Self> {
+        let args = Args::new().input(Arg::Queries, queries).output(Arg::Dst, dst);
+        layer.bind(args).map(Self)
+    }
+
+    /// As [`cached`](Self::cached); the queries are overwritten with `dst`.
+    ///
+    /// # Errors
+    /// As [`cached`](Self::cached).
+    pub fn cached_in_place(queries_dst: &'x mut Memory<'_>, layer: SdpaArgs<'x>) -> Result<Self> {
+        layer.bind(Args::new().in_place(Arg::Queries, Arg::Dst, queries_dst)).map(Self)
+    }
+
+    /// The scales of quantized keys: f32, `B x G x 1 x T`, with 1 for each dimension that is not in the mask of
+    /// [`Attr::set_scales`].
+    pub fn key_scales<A: Access>(self, scales: &'x Memory<'_, A>) -> Self {
+        Self(self.0.input(Arg::KeyScales, scales))
+    }
+
+    /// The scales of quantized values: f32, `B x G x T x 1`, likewise.
+    pub fn value_scales<A: Access>(self, scales: &'x Memory<'_, A>) -> Self {
+        Self(self.0.input(Arg::ValueScales, scales))
     }
 
     /// The pages of each sequence.

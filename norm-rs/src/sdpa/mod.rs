@@ -11,8 +11,9 @@
 //! | tensor | dimensions | element type |
 //! |---|---|---|
 //! | queries | `B x H x S x D`: sequences, heads, queries, elements of a head | f32, bf16, f16 |
-//! | keys | `B x G x D x T`: `G` divides `H`, and head `h` uses keys `h/(H/G)` | that of queries |
-//! | values | `B x G x T x E` | that of queries |
+//! | keys | `B x G x D x T`: `G` divides `H`, and head `h` uses keys `h/(H/G)` | that of queries; forward also s8, f8_e4m3 |
+//! | values | `B x G x T x E` | likewise |
+//! | scales of keys, of values | `B x G x 1 x T`, `B x G x T x 1`; 1 where they are shared | f32 |
 //! | dst | `B x H x S x E` | f32, bf16, f16 |
 //! | mask | `B x H x S x T`, 1 where it is shared | f32, bf16, f16: added; u8: 0 hides a key |
 //! | page table | `B x pages` | s32 |
@@ -25,13 +26,46 @@
 //! [`Tag::Abdc`], or a descriptor of it with axes 2 and 3 exchanged
 //! ([`MemoryDesc::permute_axes`]).
 //!
+//! Keys and values of s8 have, and those of f8_e4m3 may have, scales: one for the tensor, for each head (mask 2), or for
+//! each token and head (masks 11 of keys and 7 of values, with pages as without them):
+//!
+//! ```
+//! use norm_rs::primitive::Arg;
+//! use norm_rs::sdpa::{Forward, ForwardArgs};
+//! use norm_rs::{Attr, DataType, Engine, Memory, MemoryDesc, Stream, Tag};
+//!
+//! let engine = Engine::cpu()?;
+//! let query = MemoryDesc::dense(&[1, 1, 1, 2], DataType::F32)?;
+//! let key = MemoryDesc::with_tag(&[1, 1, 2, 2], DataType::S8, Tag::Abdc)?;
+//! let value = MemoryDesc::dense(&[1, 1, 2, 2], DataType::S8)?;
+//! let mut attr = Attr::new()?;
+//! attr.set_scales(Arg::Keys, 0)?; // one for all
+//! attr.set_scales(Arg::Values, 7)?; // for each sequence, head and token
+//! let attention = Forward::inference(&engine, &query, &key, &value).attr(&attr).build()?;
+//! let of = |arg| Ok::<_, norm_rs::Error>(attention.primitive().arg_desc(arg)?.expect("scales"));
+//!
+//! let q = Memory::from_slice(&engine, &query, &[0.0f32, 0.0])?; // even weights
+//! let k = Memory::from_slice(&engine, &key, &[1i8, 2, 3, 4])?;
+//! let v = Memory::from_slice(&engine, &value, &[100i8, -100, 10, 20])?;
+//! let key_scales = Memory::from_slice(&engine, &of(Arg::KeyScales)?, &[0.5f32])?;
+//! let value_scales = Memory::from_slice(&engine, &of(Arg::ValueScales)?, &[0.25f32, 0.5])?;
+//! let mut dst = Memory::new(&engine, &query)?;
+//! let args = ForwardArgs::new(&q, &k, &v, &mut dst);
+//! let args = args.key_scales(&key_scales).value_scales(&value_scales);
+//! attention.execute(&Stream::new(&engine)?, args)?;
+//! assert_eq!(dst.as_slice::<f32>()?, [15.0, -7.5]);
+//! # Ok::<(), norm_rs::Error>(())
+//! ```
+//!
+//! A [cache](crate::kv_cache) owns keys and values of several sequences in pages.
+//!
 //! The bits of a row of dst depend on its query and the keys and values that it sees: a token that is decoded alone has
 //! the bits that it has in a prefill.
 
 mod adaptive;
 mod backward;
 mod forward;
-mod slices;
+pub(crate) mod slices;
 
 pub use adaptive::{Previous, Strategy, adaptive_window};
 pub use backward::{Backward, BackwardArgs, BackwardBuilder};
@@ -76,7 +110,16 @@ pub enum Window {
 }
 
 impl Window {
-    fn to_c(self) -> Result<(sys::norm_attn_window_t, sys::norm_dim_t)> {
+    /// The keys that a query sees, its own among them; `None` for all.
+    pub fn keys(self) -> Option<usize> {
+        match self {
+            Self::None => None,
+            Self::WithSelf(window) => Some(window),
+            Self::BeforeSelf(window) => Some(window.saturating_add(1)),
+        }
+    }
+
+    pub(crate) fn to_c(self) -> Result<(sys::norm_attn_window_t, sys::norm_dim_t)> {
         let (kind, window) = match self {
             Self::None => (sys::norm_window_none, 0),
             Self::WithSelf(window) => (sys::norm_window_with_self, window),
@@ -87,26 +130,26 @@ impl Window {
 }
 
 /// A size for C.
-fn dim(name: &'static str, value: usize) -> Result<sys::norm_dim_t> {
+pub(crate) fn dim(name: &'static str, value: usize) -> Result<sys::norm_dim_t> {
     let too_large = |_| Error::invalid(name, format_args!("is {value}: too large"));
     sys::norm_dim_t::try_from(value).map_err(too_large)
 }
 
 /// What both directions have.
 #[derive(Clone, Copy, Debug)]
-struct Common<'b> {
-    engine: &'b Engine,
-    query: &'b MemoryDesc,
-    key: &'b MemoryDesc,
-    value: &'b MemoryDesc,
-    dst: Option<&'b MemoryDesc>,
-    mask: Option<&'b MemoryDesc>,
-    causal: Causal,
-    window: Window,
-    first_keys: usize,
-    scale: Option<f32>,
-    soft_cap: f32,
-    flags: u32,
+pub(crate) struct Common<'b> {
+    pub(crate) engine: &'b Engine,
+    pub(crate) query: &'b MemoryDesc,
+    pub(crate) key: &'b MemoryDesc,
+    pub(crate) value: &'b MemoryDesc,
+    pub(crate) dst: Option<&'b MemoryDesc>,
+    pub(crate) mask: Option<&'b MemoryDesc>,
+    pub(crate) causal: Causal,
+    pub(crate) window: Window,
+    pub(crate) first_keys: usize,
+    pub(crate) scale: Option<f32>,
+    pub(crate) soft_cap: f32,
+    pub(crate) flags: u32,
 }
 
 impl<'b> Common<'b> {

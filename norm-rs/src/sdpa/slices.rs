@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use norm_sys as sys;
-
 use super::backward::{Backward, BackwardArgs};
 use super::forward::{Forward, ForwardArgs};
 use super::{Causal, Window};
@@ -36,6 +34,10 @@ impl<S> Heads<S> {
         Self { slice, dims, strides: Some(strides) }
     }
 
+    pub(crate) fn dims(&self) -> [usize; 4] {
+        self.dims
+    }
+
     /// The descriptor, if a slice of `len` elements is large enough. The library has the last two dimensions of keys
     /// exchanged.
     fn desc<T: Element>(&self, name: &'static str, len: usize) -> Result<MemoryDesc> {
@@ -53,6 +55,25 @@ impl<S> Heads<S> {
         }
         if is_keys(name) { desc.permute_axes(&[0, 1, 3, 2]) } else { Ok(desc) }
     }
+
+    /// As [`desc`](Self::desc), of so many sequences whose rows follow each other, if they are packed.
+    fn packed<T: Element>(
+        &self,
+        name: &'static str,
+        len: usize,
+        sequences: Option<usize>,
+    ) -> Result<MemoryDesc> {
+        let desc = self.desc::<T>(name, len)?;
+        let (Some(sequences), Some(strides)) = (sequences, desc.strides()) else { return Ok(desc) };
+        if self.dims[0] != 1 {
+            let dims = self.dims;
+            let reason = format_args!("has dimensions {dims:?}; packed sequences are one: pass 1");
+            return Err(Error::invalid(name, reason));
+        }
+        let dims = desc.dims();
+        let of = |first, list: &[usize]| [first, list[1], list[2], list[3]];
+        MemoryDesc::with_strides(&of(sequences, &dims), T::DATA_TYPE, &of(0, &strides))
+    }
 }
 
 fn is_keys(name: &str) -> bool {
@@ -60,27 +81,29 @@ fn is_keys(name: &str) -> bool {
 }
 
 /// A tensor of a call.
-struct Given<M> {
-    desc: MemoryDesc,
-    memory: M,
+pub(crate) struct Given<M> {
+    pub(crate) desc: MemoryDesc,
+    pub(crate) memory: M,
 }
 
-fn input<'a, T: Element>(
+pub(crate) fn input<'a, T: Element>(
     engine: &Engine,
     name: &'static str,
     heads: &Heads<&'a [T]>,
+    sequences: Option<usize>,
 ) -> Result<Given<Memory<'a, ReadOnly>>> {
-    let desc = heads.desc::<T>(name, heads.slice.len())?;
+    let desc = heads.packed::<T>(name, heads.slice.len(), sequences)?;
     let memory = Memory::from_slice(engine, &desc, heads.slice)?;
     Ok(Given { desc, memory })
 }
 
-fn output<'a, T: Element>(
+pub(crate) fn output<'a, T: Element>(
     engine: &Engine,
     name: &'static str,
     heads: Heads<&'a mut [T]>,
+    sequences: Option<usize>,
 ) -> Result<Given<Memory<'a>>> {
-    let desc = heads.desc::<T>(name, heads.slice.len())?;
+    let desc = heads.packed::<T>(name, heads.slice.len(), sequences)?;
     let memory = Memory::from_mut_slice(engine, &desc, heads.slice)?;
     Ok(Given { desc, memory })
 }
@@ -101,6 +124,8 @@ pub struct Options<'a> {
     pub causal: Causal,
     /// A sliding window.
     pub window: Window,
+    /// Keys from the first on that are seen besides a window.
+    pub first_keys: usize,
     /// The factor of the products; `None` for `1/sqrt(D)`.
     pub scale: Option<f32>,
     /// Scores become `cap * tanh(score / cap)`.
@@ -115,30 +140,49 @@ pub struct Options<'a> {
     pub query_lengths: Option<&'a [i32]>,
     /// The keys of each sequence.
     pub key_lengths: Option<&'a [i32]>,
+    /// The first query of each packed sequence, and the end of the last. Then queries and results have one sequence, the rows
+    /// of all of them one after another. Rows of none are left as they are.
+    pub query_offsets: Option<&'a [i32]>,
+    /// Likewise of keys and values.
+    pub key_offsets: Option<&'a [i32]>,
 }
 
 /// The memories of [`Options`].
-struct Optional<'a> {
-    mask: Option<Given<Memory<'a, ReadOnly>>>,
-    sinks: Option<Memory<'a, ReadOnly>>,
-    slopes: Option<Memory<'a, ReadOnly>>,
-    query_lengths: Option<Memory<'a, ReadOnly>>,
-    key_lengths: Option<Memory<'a, ReadOnly>>,
+pub(crate) struct Optional<'a> {
+    pub(crate) mask: Option<Given<Memory<'a, ReadOnly>>>,
+    pub(crate) sinks: Option<Memory<'a, ReadOnly>>,
+    pub(crate) slopes: Option<Memory<'a, ReadOnly>>,
+    pub(crate) query_lengths: Option<Memory<'a, ReadOnly>>,
+    pub(crate) key_lengths: Option<Memory<'a, ReadOnly>>,
+    pub(crate) query_offsets: Option<Memory<'a, ReadOnly>>,
+    pub(crate) key_offsets: Option<Memory<'a, ReadOnly>>,
 }
 
 impl<'a> Options<'a> {
-    fn memories(&self, engine: &Engine, [batch, heads]: [usize; 2]) -> Result<Optional<'a>> {
+    pub(crate) fn memories(
+        &self,
+        engine: &Engine,
+        [batch, heads]: [usize; 2],
+    ) -> Result<Optional<'a>> {
         Ok(Optional {
             mask: match &self.mask {
                 None => None,
-                Some(Mask::Added(mask)) => Some(input(engine, "mask", mask)?),
-                Some(Mask::Bytes(mask)) => Some(input(engine, "mask", mask)?),
+                Some(Mask::Added(mask)) => Some(input(engine, "mask", mask, None)?),
+                Some(Mask::Bytes(mask)) => Some(input(engine, "mask", mask, None)?),
             },
             sinks: each(engine, "sinks", self.sinks, heads)?,
             slopes: each(engine, "alibi_slopes", self.alibi_slopes, heads)?,
             query_lengths: each(engine, "query_lengths", self.query_lengths, batch)?,
             key_lengths: each(engine, "key_lengths", self.key_lengths, batch)?,
+            query_offsets: each(engine, "query_offsets", self.query_offsets, batch + 1)?,
+            key_offsets: each(engine, "key_offsets", self.key_offsets, batch + 1)?,
         })
+    }
+
+    /// The sequences of queries and of keys, if they are packed.
+    pub(crate) fn packed(&self) -> [Option<usize>; 2] {
+        let sequences = |offsets: &[i32]| offsets.len().saturating_sub(1);
+        [self.query_offsets.map(sequences), self.key_offsets.map(sequences)]
     }
 }
 
@@ -166,14 +210,17 @@ fn expect_len(name: &'static str, len: usize, count: usize) -> Result<()> {
 macro_rules! with_options {
     ($builder:expr, $options:expr, $memories:expr) => {{
         let mut builder = $builder.causal($options.causal).window($options.window);
+        builder = builder.first_keys($options.first_keys);
         builder.common.scale = $options.scale;
         builder.common.soft_cap = $options.soft_cap.unwrap_or(0.0);
         builder.common.mask = $memories.mask.as_ref().map(|mask| &mask.desc);
         let flags = [
-            ($memories.sinks.is_some(), sys::norm_sdpa_sinks),
-            ($memories.slopes.is_some(), sys::norm_sdpa_alibi),
-            ($memories.query_lengths.is_some(), sys::norm_sdpa_query_lengths),
-            ($memories.key_lengths.is_some(), sys::norm_sdpa_key_lengths),
+            ($memories.sinks.is_some(), norm_sys::norm_sdpa_sinks),
+            ($memories.slopes.is_some(), norm_sys::norm_sdpa_alibi),
+            ($memories.query_lengths.is_some(), norm_sys::norm_sdpa_query_lengths),
+            ($memories.key_lengths.is_some(), norm_sys::norm_sdpa_key_lengths),
+            ($memories.query_offsets.is_some(), norm_sys::norm_sdpa_query_offsets),
+            ($memories.key_offsets.is_some(), norm_sys::norm_sdpa_key_offsets),
         ];
         for (is_set, flag) in flags {
             builder.common.flags |= if is_set { flag } else { 0 };
@@ -181,12 +228,21 @@ macro_rules! with_options {
         builder
     }};
 }
+pub(crate) use with_options;
 
 /// The arguments of the options.
 macro_rules! with_memories {
     ($args:expr, $memories:expr) => {{
         let mut args = $args.0;
-        let Optional { mask, sinks, slopes, query_lengths, key_lengths } = $memories;
+        let Optional {
+            mask,
+            sinks,
+            slopes,
+            query_lengths,
+            key_lengths,
+            query_offsets,
+            key_offsets,
+        } = $memories;
         let mask = mask.as_ref().map(|mask| &mask.memory);
         for (arg, memory) in [
             (Arg::AttnMask, mask),
@@ -194,6 +250,8 @@ macro_rules! with_memories {
             (Arg::AlibiSlopes, slopes.as_ref()),
             (Arg::QueryLengths, query_lengths.as_ref()),
             (Arg::KeyLengths, key_lengths.as_ref()),
+            (Arg::QueryOffsets, query_offsets.as_ref()),
+            (Arg::KeyOffsets, key_offsets.as_ref()),
         ] {
             if let Some(memory) = memory {
                 args = args.input(arg, memory);
@@ -202,6 +260,7 @@ macro_rules! with_memories {
         args
     }};
 }
+pub(crate) use with_memories;
 
 /// Attention of queries `B x H x S x D` to keys `B x G x T x D` and values `B x G x T x E`; `dst` is `B x H x S x E`. `G`
 /// divides `H`, and head `h` uses keys `h/(H/G)`.
@@ -259,9 +318,11 @@ fn forward<T: Parameter, D: Parameter>(
 ) -> Result<()> {
     let engine = Engine::cpu()?;
     let [batch, heads, queries, _] = q.dims;
-    let memories = options.memories(&engine, [batch, heads])?;
-    let (q, k, v) = (input(&engine, "q", &q)?, input(&engine, "k", &k)?, input(&engine, "v", &v)?);
-    let mut dst = output(&engine, "dst", dst)?;
+    let [of_q, of_k] = options.packed();
+    let memories = options.memories(&engine, [of_q.unwrap_or(batch), heads])?;
+    let (q, k) = (input(&engine, "q", &q, of_q)?, input(&engine, "k", &k, of_k)?);
+    let v = input(&engine, "v", &v, of_k)?;
+    let mut dst = output(&engine, "dst", dst, of_q)?;
     let descs = (&q.desc, &k.desc, &v.desc);
     let builder = match log_sum_exp {
         Some(_) => Forward::training(&engine, descs.0, descs.1, descs.2),
@@ -277,7 +338,7 @@ fn forward<T: Parameter, D: Parameter>(
     if let Some(slice) = log_sum_exp {
         let dims = [batch, heads, queries, 1];
         expect_len("log_sum_exp", slice.len(), dims.iter().product())?;
-        sums = output(&engine, "log_sum_exp", Heads::new(slice, dims))?;
+        sums = output(&engine, "log_sum_exp", Heads::new(slice, dims), None)?;
         args = args.output(Arg::Workspace, &mut sums.memory);
     }
     let stream = Stream::new(&engine)?;
@@ -298,7 +359,7 @@ impl<D> fmt::Debug for Results<'_, D> {
     }
 }
 
-/// The gradients of [`attention`], of queries, keys, values and, with sinks, of those.
+/// The gradients of [`attention`], of queries, keys, values and, with sinks, of those, and of a mask if it is wanted.
 pub struct Gradients<'a, T> {
     /// The dimensions of queries.
     pub diff_q: Heads<&'a mut [T]>,
@@ -308,6 +369,8 @@ pub struct Gradients<'a, T> {
     pub diff_v: Heads<&'a mut [T]>,
     /// One for each head, if the options have sinks.
     pub diff_sinks: Option<&'a mut [f32]>,
+    /// That of a mask that is added, with its dimensions; `None` if it is not wanted.
+    pub diff_mask: Option<Heads<&'a mut [f32]>>,
 }
 
 impl<T> fmt::Debug for Gradients<'_, T> {
@@ -331,17 +394,25 @@ pub fn attention_backward<T: Parameter, D: Parameter>(
 ) -> Result<()> {
     let engine = Engine::cpu()?;
     let [batch, heads, queries, _] = q.dims;
-    let memories = options.memories(&engine, [batch, heads])?;
+    let [of_q, of_k] = options.packed();
+    let memories = options.memories(&engine, [of_q.unwrap_or(batch), heads])?;
     let sums = Heads::new(results.log_sum_exp, [batch, heads, queries, 1]);
-    let sums = input(&engine, "log_sum_exp", &sums)?;
-    let (q, k, v) = (input(&engine, "q", &q)?, input(&engine, "k", &k)?, input(&engine, "v", &v)?);
-    let dst = input(&engine, "dst", &results.dst)?;
-    let diff_dst = input(&engine, "diff_dst", &diff_dst)?;
-    let mut diff_q = output(&engine, "diff_q", gradients.diff_q)?;
-    let mut diff_k = output(&engine, "diff_k", gradients.diff_k)?;
-    let mut diff_v = output(&engine, "diff_v", gradients.diff_v)?;
+    let sums = input(&engine, "log_sum_exp", &sums, None)?;
+    let (q, k) = (input(&engine, "q", &q, of_q)?, input(&engine, "k", &k, of_k)?);
+    let v = input(&engine, "v", &v, of_k)?;
+    let dst = input(&engine, "dst", &results.dst, of_q)?;
+    let diff_dst = input(&engine, "diff_dst", &diff_dst, of_q)?;
+    let mut diff_q = output(&engine, "diff_q", gradients.diff_q, of_q)?;
+    let mut diff_k = output(&engine, "diff_k", gradients.diff_k, of_k)?;
+    let mut diff_v = output(&engine, "diff_v", gradients.diff_v, of_k)?;
+    let diff_mask = gradients.diff_mask;
+    let mut diff_mask = diff_mask.map(|to| output(&engine, "diff_mask", to, None)).transpose()?;
     let builder = Backward::new(&engine, &q.desc, &k.desc, &v.desc);
     let builder = with_options!(builder, options, memories).dst(&dst.desc).diff_dst(&diff_dst.desc);
+    let builder = match &diff_mask {
+        Some(diff_mask) => builder.diff_mask(&diff_mask.desc),
+        None => builder,
+    };
     let primitive = builder.gradients(&diff_q.desc, &diff_k.desc, &diff_v.desc).build()?;
     let mut args = with_memories!(
         BackwardArgs::new(
@@ -352,6 +423,9 @@ pub fn attention_backward<T: Parameter, D: Parameter>(
         ),
         &memories
     );
+    if let Some(diff_mask) = &mut diff_mask {
+        args = args.output(Arg::DiffAttnMask, &mut diff_mask.memory);
+    }
     let mut diff_sinks;
     match gradients.diff_sinks {
         Some(slice) => {

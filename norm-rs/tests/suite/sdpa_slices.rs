@@ -81,7 +81,7 @@ fn slices_match_the_formulas() -> Result<()> {
 
     let diff: Vec<f32> = numbers(9, dst.len(), -1.0, 1.0);
     let [mut diff_q, mut diff_k, mut diff_v] = [&q, &k, &v].map(|list| vec![9f32; list.len()]);
-    let mut diff_sinks = [9f32; 4];
+    let (mut diff_sinks, mut diff_mask) = ([9f32; 4], vec![9f32; mask.len()]);
     attention_backward(
         heads.0,
         heads.1,
@@ -94,6 +94,7 @@ fn slices_match_the_formulas() -> Result<()> {
             diff_k: Heads::new(&mut diff_k, of_k),
             diff_v: Heads::new(&mut diff_v, of_v),
             diff_sinks: Some(&mut diff_sinks),
+            diff_mask: Some(Heads::new(&mut diff_mask, [2, 4, 5, 7])),
         },
     )?;
     let slopes = case.backward(&f64s(&diff));
@@ -101,6 +102,104 @@ fn slices_match_the_formulas() -> Result<()> {
     near(&diff_k, &slopes.k, 1e-5);
     near(&diff_v, &slopes.v, 1e-5);
     near(&diff_sinks, &slopes.sinks, 1e-5);
+    // A mask is added to scores: what the sum of results changes by.
+    let loss = |case: &Case| -> f64 {
+        case.forward().dst.iter().zip(&diff).map(|(a, b)| a * f64::from(*b)).sum()
+    };
+    let mut moved = case;
+    for (at, found) in diff_mask.iter().enumerate().step_by(3) {
+        let [above, below] = [1e-5, -2e-5].map(|step| {
+            moved.mask.as_mut().unwrap()[at] += step;
+            loss(&moved)
+        });
+        moved.mask.as_mut().unwrap()[at] += 1e-5;
+        assert!((f64::from(*found) - (above - below) / 2e-5).abs() < 1e-5, "[{at}]: {found}");
+    }
+    Ok(())
+}
+
+/// Two packed sequences have the bits of each alone, forward and backward; rows of none stay.
+#[test]
+fn packed_sequences() -> Result<()> {
+    let (rows, keys, d, e) = (9, 12, 8, 6);
+    let [q, k, v, diff]: [Vec<f32>; 4] =
+        [(1, 2 * rows * d), (2, keys * d), (3, keys * e), (4, 2 * rows * e)]
+            .map(|(seed, count)| numbers(seed, count, -1.0, 1.0));
+    let (of_q, of_k) = ([1, 2, rows, d], [1, 1, keys, d]);
+    let (of_v, of_dst) = ([1, 1, keys, e], [1, 2, rows, e]);
+    let causal = Causal::BottomRight;
+    let ends = ([0i32, 3, 8], [1i32, 5, 12]);
+    let options = Options {
+        causal,
+        query_offsets: Some(&ends.0),
+        key_offsets: Some(&ends.1),
+        ..Options::default()
+    };
+    // All of it, or a part of the tokens, with strides; what is written is taken out of nines.
+    let run = |options: &Options<'_>,
+               q0: usize,
+               queries: usize,
+               k0: usize,
+               count: usize|
+     -> Result<Vec<Vec<f32>>> {
+        let cut = |list: &[f32], size: usize, first: usize| list[first * size..].to_vec();
+        let (q, diff) = (cut(&q, d, q0), cut(&diff, e, q0));
+        let (k, v) = (cut(&k, d, k0), cut(&v, e, k0));
+        fn heads<S>(slice: S, [b, h, _, size]: [usize; 4], count: usize, step: usize) -> Heads<S> {
+            let head = step * size;
+            Heads::with_strides(slice, [b, h, count, size], [2 * head, head, size, 1])
+        }
+        let given = (heads(&q[..], of_q, queries, rows), heads(&k[..], of_k, count, keys));
+        let values = heads(&v[..], of_v, count, keys);
+        let (mut dst, mut sums) = (vec![9f32; diff.len()], vec![9f32; 2 * queries]);
+        let to = heads(&mut dst[..], of_dst, queries, rows);
+        attention_training(given.0, given.1, values, options, to, &mut sums)?;
+        let mut gradients = [&q, &k, &v].map(|list| vec![9f32; list.len()]);
+        let [diff_q, diff_k, diff_v] = &mut gradients;
+        attention_backward(
+            given.0,
+            given.1,
+            values,
+            options,
+            Results { dst: heads(&dst[..], of_dst, queries, rows), log_sum_exp: &sums },
+            heads(&diff[..], of_dst, queries, rows),
+            Gradients {
+                diff_q: heads(&mut diff_q[..], of_q, queries, rows),
+                diff_k: heads(&mut diff_k[..], of_k, count, keys),
+                diff_v: heads(&mut diff_v[..], of_v, count, keys),
+                diff_sinks: None,
+                diff_mask: None,
+            },
+        )?;
+        let [diff_q, diff_k, diff_v] = gradients;
+        Ok(vec![dst, diff_q, diff_k, diff_v])
+    };
+    let together = run(&options, 0, rows, 0, keys)?;
+    let mut written = together.iter().map(|list| vec![9f32; list.len()]).collect::<Vec<_>>();
+    for b in 0..2 {
+        let [(q0, q1), (k0, k1)] =
+            [ends.0, ends.1].map(|ends| (ends[b] as usize, ends[b + 1] as usize));
+        let own = Options { causal, ..Options::default() };
+        let alone = run(&own, q0, q1 - q0, k0, k1 - k0)?;
+        let sizes = [
+            (e, 2, rows, q0, q1),
+            (d, 2, rows, q0, q1),
+            (d, 1, keys, k0, k1),
+            (e, 1, keys, k0, k1),
+        ];
+        for ((to, from), (size, heads, all, first, end)) in
+            written.iter_mut().zip(&alone).zip(sizes)
+        {
+            for head in 0..heads {
+                let count = (end - first) * size;
+                let at = (head * all + first) * size;
+                to[at..at + count].copy_from_slice(&from[head * all * size..][..count]);
+            }
+        }
+    }
+    for (together, written) in together.iter().zip(&written) {
+        assert_eq!(bits(together), bits(written));
+    }
     Ok(())
 }
 
@@ -168,6 +267,8 @@ fn errors_name_the_slice() {
     refused(of, keys, &options, &["KEY_LENGTHS: 8", "from 0 to 7"]);
     let options = Options { soft_cap: Some(-1.0), ..none };
     refused(of, keys, &options, &["soft_cap"]);
+    let options = Options { query_offsets: Some(&[0, 5, 9]), ..none };
+    refused(of, keys, &options, &["q has dimensions [2, 4, 5, 8]", "packed"]);
     let mask = [0u8; 34];
     let mask = Some(Mask::Bytes(Heads::new(&mask[..], [1, 1, 5, 7])));
     refused(of, keys, &Options { mask, ..none }, &["mask has 34 elements", "35"]);

@@ -11,6 +11,7 @@ Calls release the interpreter's lock while they compute. Do not change an array 
 """
 
 from ._libnorm import (
+    KvCache,
     __version__,
     adaptive_window,
     add_layer_norm,
@@ -52,6 +53,7 @@ from ._libnorm import (
 )
 
 __all__ = [
+    "KvCache",
     "__version__",
     "adaptive_window",
     "add_layer_norm",

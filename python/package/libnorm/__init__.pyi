@@ -36,8 +36,10 @@ _Function = Literal[
     "tanh",
 ]
 
-# Which keys count in the width, and the width.
-_Window = tuple[Literal["with_self", "before_self"], int]
+# Which keys count in the width, the width, and how many first keys are seen besides.
+_Window = (
+    tuple[Literal["with_self", "before_self"], int] | tuple[Literal["with_self", "before_self"], int, int]
+)
 
 class _Options(TypedDict, total=False):
     """What all normalizations of rows take as keywords; partial is of RMS normalization."""
@@ -273,7 +275,11 @@ def attention(
     mask: SupportsDLPack | None = None,
     query_lengths: SupportsDLPack | None = None,
     key_lengths: SupportsDLPack | None = None,
+    query_offsets: SupportsDLPack | None = None,
+    key_offsets: SupportsDLPack | None = None,
     page_table: SupportsDLPack | None = None,
+    key_scales: SupportsDLPack | None = None,
+    value_scales: SupportsDLPack | None = None,
     return_lse: bool = False,
     return_entropy: bool = False,
     out: _Array | None = None,
@@ -295,7 +301,57 @@ def attention_backward(
     mask: SupportsDLPack | None = None,
     query_lengths: SupportsDLPack | None = None,
     key_lengths: SupportsDLPack | None = None,
+    query_offsets: SupportsDLPack | None = None,
+    key_offsets: SupportsDLPack | None = None,
+    return_diff_mask: bool = False,
 ) -> tuple[_Array, ...]: ...
+
+class KvCache:
+    def __new__(
+        cls,
+        kind: Literal["contiguous", "paged", "ring"],
+        *,
+        tokens: int,
+        heads: int,
+        key_size: int,
+        value_size: int | None = None,
+        dtype: Any = None,
+        layers: int = 1,
+        sequences: int = 1,
+        step_tokens: int | None = None,
+        page_size: int | None = None,
+        pages: int | None = None,
+        window: _Window | None = None,
+    ) -> KvCache: ...
+    def new_sequence(self) -> int: ...
+    def fork(self, sequence: int) -> int: ...
+    def drop(self, sequence: int) -> None: ...
+    def truncate(self, sequence: int, length: int) -> None: ...
+    def length(self, sequence: int) -> int: ...
+    def extend(
+        self, sequences: int | Sequence[int | None], tokens: int | Sequence[int], *, packed: bool = False
+    ) -> None: ...
+    def write(self, k: SupportsDLPack | None, v: SupportsDLPack | None, layer: int = 0) -> None: ...
+    def attend(
+        self,
+        q: _Array,
+        sequences: int | Sequence[int | None],
+        layer: int = 0,
+        *,
+        causal: Literal["top_left", "bottom_right"] | bool | None = "bottom_right",
+        window: _Window | None = None,
+        scale: float | None = None,
+        soft_cap: float | None = None,
+        sinks: SupportsDLPack | None = None,
+        alibi_slopes: SupportsDLPack | None = None,
+        query_lengths: SupportsDLPack | None = None,
+        query_offsets: SupportsDLPack | None = None,
+        return_lse: bool = False,
+        return_entropy: bool = False,
+        out: _Array | None = None,
+    ) -> Any: ...
+    def stats(self) -> dict[str, int]: ...
+
 def adaptive_window(
     strategy: Literal["fixed", "length", "entropy", "entropy_over_4", "perplexity"],
     length: int,
