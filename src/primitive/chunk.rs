@@ -42,7 +42,7 @@ macro_rules! each {
                     ($value).put(to.add(at), n, streams);
                 }};
             }
-            if $vectors > 1 {
+            if S::UNROLLS && $vectors > 1 {
                 let end = len - len % ($vectors * LANES);
                 while i < end {
                     unroll!(v in $vectors, {

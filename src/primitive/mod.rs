@@ -47,7 +47,7 @@ pub(crate) use isa::{CpuIsa, effective_level, set_cap};
 pub(crate) use operand::INPUTS;
 pub(crate) use padding::Padding;
 pub(crate) use post_op_chain::{
-    BoundChain, ChainEntry, InputRows, Inputs, PostOpChain, Rows, apply_chain, chain_entry,
+    BoundChain, ChainEntry, InputRows, Inputs, PostOpChain, Rows, chain_entry,
 };
 pub(crate) use scratchpad::with_scratchpad;
 pub(crate) use step::{BeforePostOps, Start};

@@ -8,7 +8,6 @@ use super::step::{BeforePostOps, Step, steps};
 use super::{Arguments, Attr};
 use crate::error::Result;
 use crate::simd::lanes::Lanes;
-use crate::simd::portable::Portable;
 use crate::simd::{Bf16, F16, FusedOp, LANES, Level, Simd, entry_points, read_scalar, unroll};
 use crate::tensor::{DataType, MemoryDesc};
 use std::mem::MaybeUninit;
@@ -57,6 +56,18 @@ impl BoundChain<'_> {
             [Step::Eltwise { .. } | Step::Gradient(_)]
                 | [Step::Binary { first: Source::Input(_), .. }]
         )
+    }
+
+    /// All steps applied to one element of a row, without vectors, for reference implementations.
+    ///
+    /// # Safety
+    /// The operands have this element, and no other thread writes it.
+    pub(crate) unsafe fn applied(&self, value: f32, (row, col): (usize, usize)) -> f32 {
+        let mut value = value;
+        let rows = Rows { start: &raw mut value, step: 0, cols: 1, first_col: col, inputs: None };
+        // SAFETY: guaranteed by the caller.
+        unsafe { entries::portable::entry_portable(self, &rows, row, row + 1) };
+        value
     }
 
     /// Whether a step reads a tensor that starts at an address.
@@ -149,28 +160,6 @@ impl PostOpChain {
             }
         }
         bound
-    }
-}
-
-/// [`apply`] without vectors, for reference implementations.
-///
-/// # Safety
-/// As [`apply`].
-pub(crate) unsafe fn apply_chain(
-    bound: &BoundChain<'_>,
-    chunk: &mut [f32],
-    at: (usize, usize),
-    others: [&mut [MaybeUninit<f32>]; 2],
-) {
-    let (to, len) = (chunk.as_mut_ptr(), chunk.len());
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        apply::<Portable>(
-            bound,
-            Chunk { from: to, to, len, streams: false },
-            at,
-            ([to; INPUTS], others),
-        )
     }
 }
 

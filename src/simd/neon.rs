@@ -1,6 +1,6 @@
 //! NEON: the 16 lanes are four registers of f32, eight of f64.
 
-use super::{FOUR, LANES, Simd, operations};
+use super::{FOUR, LANES, Simd, operations, unroll};
 use std::arch::aarch64::*;
 use std::arch::asm;
 
@@ -56,7 +56,7 @@ unsafe fn narrow_half(v: float32x4_t) -> uint16x4_t {
 /// An operation on the bits of f32 lanes.
 macro_rules! on_bits {
     ($operation:ident($($v:expr),*$(; $count:expr)?)) => {
-        each!(4, vdupq_n_f32(0.0), |i| {
+        each!(4, |i| {
             vreinterpretq_f32_u32($operation($(vreinterpretq_u32_f32($v[i])),*$(, $count)?))
         })
     };
@@ -65,22 +65,32 @@ macro_rules! on_bits {
 /// An operation on the bits of f64 lanes.
 macro_rules! on_wide_bits {
     ($operation:ident($($v:expr),*$(; $count:expr)?)) => {
-        each!(8, vdupq_n_f64(0.0), |i| {
+        each!(8, |i| {
             vreinterpretq_f64_u64($operation($(vreinterpretq_u64_f64($v[i])),*$(, $count)?))
         })
     };
 }
 
-/// One operation on each register of the operands.
+/// One operation on each register of the operands. No loop: functions of thousands of loops take the compiler minutes.
 macro_rules! each {
-    ($n:literal, $zero:expr, |$i:ident| $value:expr) => {{
-        let mut out = [$zero; $n];
-        let mut $i = 0;
-        while $i < $n {
-            out[$i] = $value;
-            $i += 1;
-        }
-        out
+    (4, |$i:ident| $value:expr) => {
+        [each!(0, $i, $value), each!(1, $i, $value), each!(2, $i, $value), each!(3, $i, $value)]
+    };
+    (8, |$i:ident| $value:expr) => {
+        [
+            each!(0, $i, $value),
+            each!(1, $i, $value),
+            each!(2, $i, $value),
+            each!(3, $i, $value),
+            each!(4, $i, $value),
+            each!(5, $i, $value),
+            each!(6, $i, $value),
+            each!(7, $i, $value),
+        ]
+    };
+    ($n:literal, $i:ident, $value:expr) => {{
+        let $i = $n;
+        $value
     }};
 }
 
@@ -99,7 +109,7 @@ impl Simd for Neon {
     }
     #[inline(always)]
     unsafe fn load(p: *const f32) -> Self::F32x16 {
-        unsafe { each!(4, vdupq_n_f32(0.0), |i| vld1q_f32(p.add(4 * i))) }
+        unsafe { each!(4, |i| vld1q_f32(p.add(4 * i))) }
     }
     #[inline(always)]
     unsafe fn load_n(p: *const f32, n: usize) -> Self::F32x16 {
@@ -111,9 +121,9 @@ impl Simd for Neon {
     }
     #[inline(always)]
     unsafe fn store(p: *mut f32, v: Self::F32x16) {
-        for i in 0..4 {
+        unroll!(i in 4, {
             unsafe { vst1q_f32(p.add(4 * i), v[i]) };
-        }
+        });
     }
     #[inline(always)]
     unsafe fn store_n(p: *mut f32, v: Self::F32x16, n: usize) {
@@ -125,56 +135,56 @@ impl Simd for Neon {
     }
     #[inline(always)]
     unsafe fn load_half(p: *const u16) -> Self::U16x16 {
-        unsafe { each!(4, vdup_n_u16(0), |i| vld1_u16(p.add(4 * i))) }
+        unsafe { each!(4, |i| vld1_u16(p.add(4 * i))) }
     }
     #[inline(always)]
     unsafe fn store_half(p: *mut u16, v: Self::U16x16) {
-        for i in 0..4 {
+        unroll!(i in 4, {
             unsafe { vst1_u16(p.add(4 * i), v[i]) };
-        }
+        });
     }
     #[inline(always)]
     unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16 {
-        unsafe { each!(4, vdupq_n_f32(0.0), |i| vreinterpretq_f32_u32(vshll_n_u16::<16>(v[i]))) }
+        unsafe { each!(4, |i| vreinterpretq_f32_u32(vshll_n_u16::<16>(v[i]))) }
     }
     #[inline(always)]
     unsafe fn to_bf16(v: Self::F32x16) -> Self::U16x16 {
-        unsafe { each!(4, vdup_n_u16(0), |i| bf16_half(v[i])) }
+        unsafe { each!(4, |i| bf16_half(v[i])) }
     }
     #[inline(always)]
     unsafe fn from_f16(v: Self::U16x16) -> Self::F32x16 {
-        unsafe { each!(4, vdupq_n_f32(0.0), |i| widen_half(v[i])) }
+        unsafe { each!(4, |i| widen_half(v[i])) }
     }
     #[inline(always)]
     unsafe fn to_f16(v: Self::F32x16) -> Self::U16x16 {
-        unsafe { each!(4, vdup_n_u16(0), |i| narrow_half(v[i])) }
+        unsafe { each!(4, |i| narrow_half(v[i])) }
     }
     #[inline(always)]
     unsafe fn add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 {
-        unsafe { each!(4, vdupq_n_f32(0.0), |i| vaddq_f32(a[i], b[i])) }
+        unsafe { each!(4, |i| vaddq_f32(a[i], b[i])) }
     }
     #[inline(always)]
     unsafe fn sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 {
-        unsafe { each!(4, vdupq_n_f32(0.0), |i| vsubq_f32(a[i], b[i])) }
+        unsafe { each!(4, |i| vsubq_f32(a[i], b[i])) }
     }
     #[inline(always)]
     unsafe fn mul(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 {
-        unsafe { each!(4, vdupq_n_f32(0.0), |i| vmulq_f32(a[i], b[i])) }
+        unsafe { each!(4, |i| vmulq_f32(a[i], b[i])) }
     }
     #[inline(always)]
     unsafe fn fma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16 {
-        unsafe { each!(4, vdupq_n_f32(0.0), |i| vfmaq_f32(c[i], a[i], b[i])) }
+        unsafe { each!(4, |i| vfmaq_f32(c[i], a[i], b[i])) }
     }
     #[inline(always)]
     unsafe fn fnma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16 {
-        unsafe { each!(4, vdupq_n_f32(0.0), |i| vfmsq_f32(c[i], a[i], b[i])) }
+        unsafe { each!(4, |i| vfmsq_f32(c[i], a[i], b[i])) }
     }
     #[inline(always)]
     unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16 {
         unsafe {
             let (low, high) = (vdupq_n_f32(low), vdupq_n_f32(high));
             // Not by vmaxq and vminq, for which -0 lies below 0.
-            each!(4, vdupq_n_f32(0.0), |i| {
+            each!(4, |i| {
                 let x = vbslq_f32(vcltq_f32(v[i], low), low, v[i]);
                 vbslq_f32(vcgtq_f32(x, high), high, x)
             })
@@ -198,7 +208,7 @@ impl Simd for Neon {
     unsafe fn store_bytes(p: *mut u8, v: Self::F32x16) {
         unsafe {
             // NaN becomes 0.
-            let n = each!(4, vdupq_n_s32(0), |i| vcvtnq_s32_f32(v[i]));
+            let n = each!(4, |i| vcvtnq_s32_f32(v[i]));
             let low = vmovn_high_s32(vmovn_s32(n[0]), n[1]);
             let high = vmovn_high_s32(vmovn_s32(n[2]), n[3]);
             let bytes = vmovn_high_s16(vmovn_s16(low), high);
@@ -216,7 +226,7 @@ impl Simd for Neon {
     #[inline(always)]
     unsafe fn widen(v: Self::F32x16) -> Self::F64x16 {
         unsafe {
-            each!(8, vdupq_n_f64(0.0), |i| {
+            each!(8, |i| {
                 let quarter = v[i / 2];
                 if i % 2 == 0 {
                     vcvt_f64_f32(vget_low_f32(quarter))
@@ -228,11 +238,7 @@ impl Simd for Neon {
     }
     #[inline(always)]
     unsafe fn narrow(v: Self::F64x16) -> Self::F32x16 {
-        unsafe {
-            each!(4, vdupq_n_f32(0.0), |i| {
-                vcvt_high_f32_f64(vcvt_f32_f64(v[2 * i]), v[2 * i + 1])
-            })
-        }
+        unsafe { each!(4, |i| vcvt_high_f32_f64(vcvt_f32_f64(v[2 * i]), v[2 * i + 1])) }
     }
     #[inline(always)]
     unsafe fn wide_splat(x: f64) -> Self::F64x16 {
@@ -240,7 +246,7 @@ impl Simd for Neon {
     }
     #[inline(always)]
     unsafe fn wide_load(p: *const f64) -> Self::F64x16 {
-        unsafe { each!(8, vdupq_n_f64(0.0), |i| vld1q_f64(p.add(2 * i))) }
+        unsafe { each!(8, |i| vld1q_f64(p.add(2 * i))) }
     }
     #[inline(always)]
     unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::F64x16 {
@@ -252,9 +258,9 @@ impl Simd for Neon {
     }
     #[inline(always)]
     unsafe fn wide_store(p: *mut f64, v: Self::F64x16) {
-        for i in 0..8 {
+        unroll!(to 8: i in 8, {
             unsafe { vst1q_f64(p.add(2 * i), v[i]) };
-        }
+        });
     }
     #[inline(always)]
     unsafe fn wide_store_n(p: *mut f64, v: Self::F64x16, n: usize) {
@@ -266,19 +272,19 @@ impl Simd for Neon {
     }
     #[inline(always)]
     unsafe fn wide_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
-        unsafe { each!(8, vdupq_n_f64(0.0), |i| vaddq_f64(a[i], b[i])) }
+        unsafe { each!(8, |i| vaddq_f64(a[i], b[i])) }
     }
     #[inline(always)]
     unsafe fn wide_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
-        unsafe { each!(8, vdupq_n_f64(0.0), |i| vsubq_f64(a[i], b[i])) }
+        unsafe { each!(8, |i| vsubq_f64(a[i], b[i])) }
     }
     #[inline(always)]
     unsafe fn wide_mul(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
-        unsafe { each!(8, vdupq_n_f64(0.0), |i| vmulq_f64(a[i], b[i])) }
+        unsafe { each!(8, |i| vmulq_f64(a[i], b[i])) }
     }
     #[inline(always)]
     unsafe fn wide_fma(a: Self::F64x16, b: Self::F64x16, c: Self::F64x16) -> Self::F64x16 {
-        unsafe { each!(8, vdupq_n_f64(0.0), |i| vfmaq_f64(c[i], a[i], b[i])) }
+        unsafe { each!(8, |i| vfmaq_f64(c[i], a[i], b[i])) }
     }
     #[inline(always)]
     unsafe fn wide_first_n(v: Self::F64x16, n: usize) -> Self::F64x16 {
@@ -290,11 +296,11 @@ impl Simd for Neon {
     }
     #[inline(always)]
     unsafe fn wide_div(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
-        unsafe { each!(8, vdupq_n_f64(0.0), |i| vdivq_f64(a[i], b[i])) }
+        unsafe { each!(8, |i| vdivq_f64(a[i], b[i])) }
     }
     #[inline(always)]
     unsafe fn wide_sqrt(v: Self::F64x16) -> Self::F64x16 {
-        unsafe { each!(8, vdupq_n_f64(0.0), |i| vsqrtq_f64(v[i])) }
+        unsafe { each!(8, |i| vsqrtq_f64(v[i])) }
     }
     #[inline(always)]
     unsafe fn wide_all_between(v: Self::F64x16, low: f64, high: f64) -> bool {
@@ -315,7 +321,7 @@ impl Simd for Neon {
     #[inline(always)]
     unsafe fn wide_quarter(v: Self::F64x16) -> Self::F64x4 {
         unsafe {
-            let eight = each!(4, vdupq_n_f64(0.0), |i| vaddq_f64(v[i], v[i + 4]));
+            let eight = each!(4, |i| vaddq_f64(v[i], v[i + 4]));
             let mut sums = [0.0; FOUR];
             vst1q_f64(sums.as_mut_ptr(), vaddq_f64(eight[0], eight[2]));
             vst1q_f64(sums.as_mut_ptr().add(2), vaddq_f64(eight[1], eight[3]));
@@ -324,29 +330,29 @@ impl Simd for Neon {
     }
 
     operations! {
-        fn div(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = each!(4, vdupq_n_f32(0.0), |i| vdivq_f32(a[i], b[i]));
-        fn sqrt(v: Self::F32x16) -> Self::F32x16 = each!(4, vdupq_n_f32(0.0), |i| vsqrtq_f32(v[i]));
+        fn div(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = each!(4, |i| vdivq_f32(a[i], b[i]));
+        fn sqrt(v: Self::F32x16) -> Self::F32x16 = each!(4, |i| vsqrtq_f32(v[i]));
         // Not by vmaxq and vminq, whose result is NaN where one operand is.
         fn max(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 =
-            each!(4, vdupq_n_f32(0.0), |i| vbslq_f32(vcgtq_f32(a[i], b[i]), a[i], b[i]));
+            each!(4, |i| vbslq_f32(vcgtq_f32(a[i], b[i]), a[i], b[i]));
         fn min(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 =
-            each!(4, vdupq_n_f32(0.0), |i| vbslq_f32(vcltq_f32(a[i], b[i]), a[i], b[i]));
-        fn lt(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(4, vdupq_n_u32(0), |i| vcltq_f32(a[i], b[i]));
-        fn le(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(4, vdupq_n_u32(0), |i| vcleq_f32(a[i], b[i]));
-        fn eq(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(4, vdupq_n_u32(0), |i| vceqq_f32(a[i], b[i]));
+            each!(4, |i| vbslq_f32(vcltq_f32(a[i], b[i]), a[i], b[i]));
+        fn lt(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(4, |i| vcltq_f32(a[i], b[i]));
+        fn le(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(4, |i| vcleq_f32(a[i], b[i]));
+        fn eq(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(4, |i| vceqq_f32(a[i], b[i]));
         fn select(m: Self::M, a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 =
-            each!(4, vdupq_n_f32(0.0), |i| vbslq_f32(m[i], a[i], b[i]));
+            each!(4, |i| vbslq_f32(m[i], a[i], b[i]));
         fn bits_and(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(vandq_u32(a, b));
         fn bits_and_not(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(vbicq_u32(a, b));
         fn bits_xor(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(veorq_u32(a, b));
         fn bits_add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(vaddq_u32(a, b));
         fn bits_sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(vsubq_u32(a, b));
         fn shift_left(v: Self::F32x16, n: i32) -> Self::F32x16 = on_bits!(vshlq_u32(v; vdupq_n_s32(n)));
-        fn shift_right(v: Self::F32x16, n: i32) -> Self::F32x16 = each!(4, vdupq_n_f32(0.0), |i| {
+        fn shift_right(v: Self::F32x16, n: i32) -> Self::F32x16 = each!(4, |i| {
             vreinterpretq_f32_s32(vshlq_s32(vreinterpretq_s32_f32(v[i]), vdupq_n_s32(-n)))
         });
         fn from_integer(v: Self::F32x16) -> Self::F32x16 =
-            each!(4, vdupq_n_f32(0.0), |i| vcvtq_f32_s32(vreinterpretq_s32_f32(v[i])));
+            each!(4, |i| vcvtq_f32_s32(vreinterpretq_s32_f32(v[i])));
         fn wide_bits_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 = on_wide_bits!(vaddq_u64(a, b));
         fn wide_bits_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 = on_wide_bits!(vsubq_u64(a, b));
         fn wide_shift_left(v: Self::F64x16, n: i32) -> Self::F64x16 = on_wide_bits!(vshlq_u64(v; vdupq_n_s64(n.into())));
@@ -356,8 +362,8 @@ impl Simd for Neon {
     unsafe fn swap<const D: usize>(v: Self::F32x16) -> Self::F32x16 {
         unsafe {
             match D {
-                1 => each!(4, vdupq_n_f32(0.0), |i| vrev64q_f32(v[i])),
-                2 => each!(4, vdupq_n_f32(0.0), |i| vextq_f32::<2>(v[i], v[i])),
+                1 => each!(4, |i| vrev64q_f32(v[i])),
+                2 => each!(4, |i| vextq_f32::<2>(v[i], v[i])),
                 4 => [v[1], v[0], v[3], v[2]],
                 _ => [v[2], v[3], v[0], v[1]],
             }
@@ -367,7 +373,7 @@ impl Simd for Neon {
     unsafe fn wide_within(v: Self::F64x16, low: f64, high: f64) -> Self::F64x16 {
         unsafe {
             let (low, high) = (vdupq_n_f64(low), vdupq_n_f64(high));
-            each!(8, vdupq_n_f64(0.0), |i| {
+            each!(8, |i| {
                 let x = vbslq_f64(vcltq_f64(v[i], low), low, v[i]);
                 vbslq_f64(vcgtq_f64(x, high), high, x)
             })

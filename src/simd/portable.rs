@@ -48,7 +48,8 @@ impl Simd for Portable {
     type F64x4 = [f64; FOUR];
     const UNROLLS: bool = false;
 
-    #[inline(always)]
+    // A loop for the compiler, as every array is.
+    #[inline(never)]
     unsafe fn splat(x: f32) -> Self::F32x16 {
         [x; LANES]
     }
@@ -155,7 +156,7 @@ impl Simd for Portable {
     unsafe fn narrow(v: Self::F64x16) -> Self::F32x16 {
         each!(|i| v[i] as f32)
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn wide_splat(x: f64) -> Self::F64x16 {
         [x; LANES]
     }
@@ -267,7 +268,7 @@ impl Simd for Portable {
         fn wide_shift_left(v: Self::F64x16, n: i32) -> Self::F64x16 = each!(|i| f64::from_bits(v[i].to_bits() << n));
         fn wide_shift_right(v: Self::F64x16, n: i32) -> Self::F64x16 = each!(|i| f64::from_bits(v[i].to_bits() >> n));
     }
-    #[inline(always)]
+    #[inline(never)]
     unsafe fn swap<const D: usize>(v: Self::F32x16) -> Self::F32x16 {
         each!(|i| v[i ^ D])
     }

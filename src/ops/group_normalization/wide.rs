@@ -8,12 +8,11 @@ use super::statistics::join;
 use super::surround::Seen;
 use super::sweeps::Call;
 use crate::error::Result;
-use crate::primitive::{BoundChain, apply_chain};
+use crate::primitive::BoundChain;
 use crate::rows::halve;
 use crate::rows::statistics::{Statistics, exact, reciprocal};
 use crate::simd::{BLOCK, LANES, read_scalar, read_wide, write_scalar, write_wide};
 use crate::tensor::{DataType, MemoryDesc, Offsets, Support};
-use std::mem::MaybeUninit;
 
 /// The elements of a tensor of any layout, by their number in logical order.
 pub(super) struct Tensor {
@@ -58,18 +57,8 @@ impl Tensor {
 
 /// An element of dst after the post-operations, whose rows are the innermost logical dimension.
 pub(super) fn apply(bound: &BoundChain<'_>, value: f32, at: usize, innermost: usize) -> f32 {
-    let mut one = [value];
-    let place = (at / innermost, at % innermost);
     // SAFETY: the execution's buffers were checked, and the element exists.
-    unsafe {
-        apply_chain(
-            bound,
-            &mut one,
-            place,
-            [&mut [MaybeUninit::uninit()], &mut [MaybeUninit::uninit()]],
-        )
-    };
-    one[0]
+    unsafe { bound.applied(value, (at / innermost, at % innermost)) }
 }
 
 /// The groups of a problem in f64.

@@ -35,7 +35,7 @@ const LN2_LOW: f32 = 1.428_606_8e-6;
 #[inline(always)]
 fn polynomial<S: Simd, const N: usize>(x: Lanes<S>, coefficients: [f32; N]) -> Lanes<S> {
     let square = x * x;
-    let mut sums = [x; 2];
+    let mut sums = [x, x];
     let mut i = N;
     while i > 0 {
         i -= 1;

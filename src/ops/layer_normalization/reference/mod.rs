@@ -17,15 +17,12 @@ use super::problem::LayerNormalization;
 use super::types::{has_chain, post_ops_fit};
 use crate::error::{Error, Result};
 use crate::heap::{Counted, counted};
-use crate::primitive::{
-    BoundChain, Execution, Implementation, Padding, PostOpChain, Variant, apply_chain,
-};
+use crate::primitive::{BoundChain, Execution, Implementation, Padding, PostOpChain, Variant};
 use crate::rows::join_entry;
 use crate::rows::statistics::{Statistics, mean_residual, reciprocal};
 use crate::simd::Level;
 use crate::tensor::DataType;
 use norm_sys as sys;
-use std::mem::MaybeUninit;
 
 /// Supports every problem.
 pub(super) fn make(
@@ -103,21 +100,6 @@ impl Implementation for Reference {
     }
 }
 
-/// An element of dst after the chain.
-fn apply(bound: &BoundChain<'_>, value: f32, row: usize, col: usize) -> f32 {
-    let mut one = [value];
-    // SAFETY: the execution's buffers were checked, and the element exists.
-    unsafe {
-        apply_chain(
-            bound,
-            &mut one,
-            (row, col),
-            [&mut [MaybeUninit::uninit()], &mut [MaybeUninit::uninit()]],
-        )
-    };
-    one[0]
-}
-
 impl Reference {
     fn forward_row(&self, job: &Forward, row: usize, bound: Option<&BoundChain<'_>>) {
         let src = self.src.row(job.src_type, job.src.cast_mut(), row);
@@ -145,12 +127,16 @@ impl Reference {
         unsafe { job.write(row, &found) };
         if in_f32.is_some() {
             self.normalize_in_f32(job, (src, dst), &found, |value, col| {
-                bound.map_or(value, |bound| apply(bound, value, row, col))
+                // SAFETY: the execution's buffers were checked, and the element exists.
+                bound.map_or(value, |bound| unsafe { bound.applied(value, (row, col)) })
             });
         } else {
             normalize_in_f64(job, src, &found, |value, col| match bound {
                 None => dst.set_f64(col, value),
-                Some(bound) => dst.set(col, apply(bound, value as f32, row, col)),
+                Some(bound) => {
+                    // SAFETY: as above.
+                    dst.set(col, unsafe { bound.applied(value as f32, (row, col)) });
+                }
             });
         }
     }
