@@ -219,6 +219,58 @@ static void special_rows(void) {
     }
 }
 
+/* What attention makes of a token with a NaN or an Inf: NaN for the queries that see it alone. */
+static void seen_by_some(void) {
+    enum { TOKENS = 9, BAD = 5 };
+    const norm_dim_t tokens[] = {TOKENS};
+    for (int i = 0; i < 8; ++i) {
+        norm_kv_cache_t cache = NULL;
+        norm_memory_desc_t keys = NULL, values = NULL, table = NULL;
+        norm_primitive_t primitive = NULL;
+        norm_dim_t sequence = 0;
+        uint64_t state = 4;
+        quantized_to = quantized_types[i % 2];
+        tensor_t q = tokens_of(norm_f32, 1, HEADS, TOKENS, KEY);
+        tensor_t k = tokens_of(norm_f32, 1, GROUPS, TOKENS, KEY);
+        tensor_t v = tokens_of(norm_f32, 1, GROUPS, TOKENS, VALUE);
+        tensor_t dst = tokens_of(norm_f32, 1, HEADS, TOKENS, VALUE);
+        tensor_fill_random(&q, &state, -2, 2);
+        tensor_fill_random(&k, &state, -2, 2);
+        tensor_fill_random(&v, &state, -2, 2);
+        /* In the first group alone. */
+        ((float *)(void *)row_of(i / 2 % 2 ? &k : &v, 0, 0, BAD))[3] = i < 4 ? NAN : INFINITY;
+        MUST(norm_kv_cache_create(&cache, engine, norm_kv_paged, quantized_to, 1, GROUPS, KEY, VALUE,
+                1, 32, 32, 4, 0, 0, 0));
+        MUST(norm_kv_cache_get_descs(cache, 1, &keys, &values, &table, NULL));
+        norm_primitive_desc_t pd = attention_desc(
+                q.desc, keys, values, dst.desc, table, 0, norm_sdpa_key_lengths);
+        MUST(norm_primitive_create(&primitive, pd));
+        MUST(norm_kv_cache_new_sequence(cache, &sequence));
+        MUST(norm_kv_cache_extend(cache, 1, &sequence, tokens, 0));
+        MUST(norm_kv_cache_write(cache, stream, 0, k.memory, v.memory));
+        norm_exec_arg_t args[8] = {{NORM_ARG_QUERIES, q.memory}, {NORM_ARG_DST, dst.memory}};
+        int nargs = 6;
+        MUST(norm_kv_cache_get_arguments(cache, 0, 1, &sequence, &nargs, args + 2));
+        MUST(norm_primitive_execute(primitive, stream, 8, args));
+        int right = 1;
+        for (size_t row = 0; row < dst.rows; ++row) {
+            const int sees = row / TOKENS < HEADS / GROUPS && row % TOKENS >= BAD;
+            for (size_t col = 0; col < dst.cols; ++col)
+                right &= sees ? isnan(tensor_get(&dst, row, col)) : isfinite(tensor_get(&dst, row, col));
+        }
+        snprintf(expect_case, sizeof expect_case, "case %d", i);
+        EXPECT(right);
+        expect_case[0] = 0;
+        MUST(norm_primitive_destroy(primitive));
+        MUST(norm_primitive_desc_destroy(pd));
+        MUST(norm_memory_desc_destroy(keys));
+        MUST(norm_memory_desc_destroy(values));
+        MUST(norm_memory_desc_destroy(table));
+        MUST(norm_kv_cache_destroy(cache));
+        tensor_free(&q), tensor_free(&k), tensor_free(&v), tensor_free(&dst);
+    }
+}
+
 /* Inputs of any type, with any strides, heads of any size, on any number of threads. */
 static void inputs(int emulated) {
     enum { TOKENS = 130, HEADS_HERE = 3 };
@@ -317,6 +369,7 @@ int main(int argc, char **argv) {
     all_at_once(emulated);
     forked();
     special_rows();
+    seen_by_some();
     inputs(emulated);
     sizes_and_refusals();
     MUST(norm_stream_destroy(stream));
