@@ -46,8 +46,8 @@ typedef enum {
 /* Creates a cache without sequences.
  *
  * kind        above
- * data_type   of keys and values: f32, bf16 or f16. norm_s8 and norm_f8_e4m3 are
- *             norm_unimplemented
+ * data_type   of keys and values: f32, bf16 or f16; or s8 or f8_e4m3, which have scales: see
+ *             norm_kv_cache_write()
  * layers, kv_heads, key_size, value_size   of the model, from 1; sizes up to 65536
  * sequences   the most at a time
  * tokens      the most of a sequence; rounded up to whole pages below 2^31
@@ -106,6 +106,19 @@ NORM_API norm_status_t norm_kv_cache_extend(norm_kv_cache_t cache, int count,
 /* Writes the keys and values of the step to a layer, converted to the cache's type, rounded
  * to nearest even. Either may be NULL.
  *
+ * A cache of s8 or f8_e4m3 has one scale in f32 for the key of each token and head, and one
+ * for the value, by the rule of dynamic scales (norm_primitive_attr_set_scales_v3()):
+ *
+ *   scale = max|x| / M          M is 127 for s8 and 448 for f8_e4m3
+ *   element = x * (1/scale)     rounded to nearest even, saturated
+ *
+ * each step in f32. The scale is 1 if all elements are zeros, or if 1/scale overflows, which
+ * it does up to 2^-128; then zeros are stored. With an Inf the scale is Inf, with a NaN it is
+ * NaN, and every element times it is NaN. So the key of a token and head is stored by itself,
+ * whatever is written together with it. But for roundings of f32, an element times its scale
+ * is off by at most half of the scale (s8), or the larger of 2^-4 of the element and 2^-10 of
+ * the scale (f8_e4m3).
+ *
  * keys        count x kv_heads x S x key_size, f32, bf16 or f16, any strides. S is at least
  *             the largest of `tokens`; rows from tokens[b] on are not read. After an
  *             extension with rows 0: 1 x kv_heads x T x key_size, sequences one after
@@ -119,7 +132,12 @@ NORM_API norm_status_t norm_kv_cache_write(norm_kv_cache_t cache, norm_stream_t 
  * is norm_sdpa_key_lengths, the mask norm_attn_mask_bottom_right. -1 is an empty place, a
  * sequence may be named twice, and places from `count` on are empty: of length 0.
  *
- * nargs       in: the arguments that args has room for; out: their number, 4
+ * For s8 and f8_e4m3 NORM_ARG_ATTR_SCALES | NORM_ARG_KEYS, N x G x 1 x P, and
+ * NORM_ARG_ATTR_SCALES | NORM_ARG_VALUES, N x G x P x 1, follow, in f32. The attributes of sdpa
+ * are those of norm_primitive_attr_set_scales_mask(attr, NORM_ARG_KEYS, 11) and
+ * norm_primitive_attr_set_scales_mask(attr, NORM_ARG_VALUES, 7).
+ *
+ * nargs       in: the arguments that args has room for; out: their number, 4, with scales 6
  * args        NULL: only nargs is written
  *
  * The memories belong to the cache and are the same for every call of a layer. They are valid
@@ -132,7 +150,8 @@ NORM_API norm_status_t norm_kv_cache_get_arguments(norm_kv_cache_t cache, norm_d
  * NORM_ARG_SLOTS and NORM_ARG_POSITIONS, s32. Its src is T x kv_heads x key_size with the rows
  * of the step and T from their number to step_tokens, its positions are T x 1, and its dst_desc is
  * that of norm_kv_cache_get_descs(). Rows without a token have the slot -1, all of them if there is no
- * open step.
+ * open step. norm_unimplemented for s8 and f8_e4m3: rope does not quantize. It writes a tensor
+ * then, and norm_kv_cache_write() quantizes that.
  *
  * nargs, args   as above; 3 arguments. The memories belong to the cache; the next extension,
  * truncation, fork or drop changes their contents. */
@@ -144,7 +163,8 @@ NORM_API norm_status_t norm_kv_cache_get_rope_arguments(
  * key_desc         N x G x D x P
  * value_desc       N x G x P x E
  * page_table_desc  count x pages of a sequence, s32
- * rope_dst_desc    N x P x G x D, the same memory as key_desc
+ * rope_dst_desc    N x P x G x D, the same memory as key_desc; norm_unimplemented for s8 and
+ *                  f8_e4m3
  *
  * Each may be NULL. */
 NORM_API norm_status_t norm_kv_cache_get_descs(const_norm_kv_cache_t cache, int count,
@@ -155,12 +175,12 @@ NORM_API norm_status_t norm_kv_cache_get_descs(const_norm_kv_cache_t cache, int 
 typedef struct {
     norm_dim_t sequences;    /* that were begun and not dropped */
     norm_dim_t page_size;    /* tokens of a page */
-    norm_dim_t page_bytes;   /* keys and values of a page in all layers */
+    norm_dim_t page_bytes;   /* keys, values, scales of a page in all layers */
     norm_dim_t pages;        /* of the pool */
     norm_dim_t used_pages;   /* of sequences */
     norm_dim_t shared_pages; /* of several sequences; also among used_pages */
     norm_dim_t copied_pages; /* since creation; one in all layers counts once */
-    norm_dim_t bytes;        /* of keys, values, tables and slots */
+    norm_dim_t bytes;        /* of keys, values, scales, tables and slots */
 } norm_kv_cache_stats_t;
 
 NORM_API norm_status_t norm_kv_cache_get_stats(

@@ -92,13 +92,10 @@ fn head_size(name: &str, value: i64) -> Result<usize> {
 
 fn checked_type(data_type: DataType) -> Result<DataType> {
     match data_type {
+        DataType::S8 | DataType::F8E4m3 => Ok(data_type),
         _ if data_type.support() == Support::Full => Ok(data_type),
-        DataType::S8 | DataType::F8E4m3 => Err(Error::unimplemented(format_args!(
-            "data_type: a cache in {} is not implemented; f32, bf16 and f16 are",
-            data_type.name()
-        ))),
         _ => Err(refused(format_args!(
-            "data_type: {} is none of f32, bf16 and f16",
+            "data_type: {} is none of f32, bf16, f16, s8 and f8_e4m3",
             data_type.name()
         ))),
     }
@@ -181,9 +178,10 @@ impl Shape {
 
     /// Whether all sizes can be expressed: those of descriptors are signed.
     fn check_bytes(&self) -> Result<()> {
-        let layers = (self.keys_bytes().zip(self.values_bytes()))
-            .and_then(|(keys, values)| keys.checked_add(values)?.checked_mul(self.layers))
-            .filter(|bytes| isize::try_from(*bytes).is_ok());
+        let layers = self.area_bytes().and_then(|areas| {
+            let sum = areas.iter().try_fold(0usize, |sum, bytes| sum.checked_add(*bytes));
+            sum?.checked_mul(self.layers).filter(|bytes| isize::try_from(*bytes).is_ok())
+        });
         let tables = self.sequences.checked_mul(self.columns).and_then(|n| n.checked_mul(8));
         let slots = self.step_tokens.checked_mul(12);
         let all = [layers, tables, slots].iter().try_fold(0usize, |sum, n| sum.checked_add((*n)?));
@@ -196,19 +194,26 @@ impl Shape {
         }
     }
 
-    fn layer_bytes(&self, size: usize) -> Option<usize> {
-        let elements = self.pages.checked_mul(self.page)?.checked_mul(self.heads)?;
-        let bytes = elements.checked_mul(size)?.checked_mul(self.data_type.size())?;
-        bytes.checked_next_multiple_of(ALIGN)
+    /// Whether keys and values have scales.
+    pub(crate) fn is_quantized(&self) -> bool {
+        self.data_type.support() != Support::Full
     }
 
-    /// The bytes of a layer's keys.
-    pub(super) fn keys_bytes(&self) -> Option<usize> {
-        self.layer_bytes(self.key_size)
+    /// The bytes of a token of a head: its key, its value and their scales.
+    pub(super) fn rows(&self) -> [usize; 4] {
+        let size = self.data_type.size();
+        let scale = if self.is_quantized() { DataType::F32.size() } else { 0 };
+        [self.key_size * size, self.value_size * size, scale, scale]
     }
 
-    pub(super) fn values_bytes(&self) -> Option<usize> {
-        self.layer_bytes(self.value_size)
+    /// The same for all pages of a layer, each from an aligned address on.
+    pub(super) fn area_bytes(&self) -> Option<[usize; 4]> {
+        let tokens = self.pages.checked_mul(self.page)?.checked_mul(self.heads)?;
+        let mut areas = self.rows();
+        for area in &mut areas {
+            *area = tokens.checked_mul(*area)?.checked_next_multiple_of(ALIGN)?;
+        }
+        Some(areas)
     }
 
     /// Keys, the way attention reads them.
@@ -220,6 +225,17 @@ impl Shape {
     pub(crate) fn value_desc(&self) -> Result<MemoryDesc> {
         let dims = [self.pages, self.heads, self.page, self.value_size].map(|n| n as i64);
         MemoryDesc::dense(&dims, self.data_type)
+    }
+
+    /// The scales of keys, which line up with them.
+    pub(crate) fn key_scale_desc(&self) -> Result<MemoryDesc> {
+        let [n, g, p] = [self.pages, self.heads, self.page].map(|n| n as i64);
+        MemoryDesc::dense(&[n, g, 1, p], DataType::F32)
+    }
+
+    pub(crate) fn value_scale_desc(&self) -> Result<MemoryDesc> {
+        let [n, g, p] = [self.pages, self.heads, self.page].map(|n| n as i64);
+        MemoryDesc::dense(&[n, g, p, 1], DataType::F32)
     }
 
     /// Keys, the way rope writes them: pages and slots of a page before heads.

@@ -1,6 +1,7 @@
 //! The data of a cache, and what attention and rope read of it.
 
-use super::book::{Book, PageCopy};
+use super::areas::{Area, Areas};
+use super::book::Book;
 use super::buffer::Buffer;
 use super::shape::Shape;
 use crate::error::{Error, Result};
@@ -24,10 +25,8 @@ pub(crate) struct Stats {
 pub(crate) struct Cache {
     pub(super) shape: Shape,
     pub(super) book: Book,
-    /// Keys and values of all layers.
-    data: Buffer,
-    /// The bytes of a layer's keys, and of its values.
-    sizes: (usize, usize),
+    /// Keys, values and scales of all layers.
+    pub(super) areas: Areas,
     /// What attention reads: the table and the lengths of the sequences that it was asked for.
     table: Buffer,
     lengths: Buffer,
@@ -46,17 +45,13 @@ unsafe impl Send for Cache {}
 
 impl Cache {
     pub(crate) fn new(shape: Shape) -> Result<Self> {
-        // `Shape::new` has checked the sizes.
-        let sizes = (shape.keys_bytes().unwrap_or(0), shape.values_bytes().unwrap_or(0));
-        let bytes = sizes.0.saturating_add(sizes.1).saturating_mul(shape.layers);
         let table = shape.sequences.saturating_mul(shape.columns);
         let mut filled = heap::list((0..shape.sequences).map(|_| 0))?;
         filled.clear();
         let cache = Self {
             shape,
             book: Book::new(shape)?,
-            data: Buffer::new(bytes, "keys and values")?,
-            sizes,
+            areas: Areas::new(&shape)?,
             table: Buffer::of::<i32>(table, "page tables")?,
             lengths: Buffer::of::<i32>(shape.sequences, "lengths")?,
             filled,
@@ -86,11 +81,20 @@ impl Cache {
 
     /// The keys of a layer.
     pub(crate) fn keys(&self, layer: usize) -> *mut u8 {
-        self.data.start().wrapping_add(layer * (self.sizes.0 + self.sizes.1))
+        self.areas.at(layer, Area::Keys)
     }
 
     pub(crate) fn values(&self, layer: usize) -> *mut u8 {
-        self.keys(layer).wrapping_add(self.sizes.0)
+        self.areas.at(layer, Area::Values)
+    }
+
+    /// The scales of a layer's keys; none without quantization.
+    pub(crate) fn key_scales(&self, layer: usize) -> *mut u8 {
+        self.areas.at(layer, Area::KeyScales)
+    }
+
+    pub(crate) fn value_scales(&self, layer: usize) -> *mut u8 {
+        self.areas.at(layer, Area::ValueScales)
     }
 
     pub(crate) fn table_address(&self) -> *mut u8 {
@@ -155,8 +159,8 @@ impl Cache {
         let Ok(padded) = usize::try_from(rows) else {
             return Err(Error::invalid(format_args!("rows: {rows} is negative")));
         };
-        let mover = Mover { shape: self.shape, sizes: self.sizes, data: self.data.start() };
-        self.book.extend(sequences, tokens, padded, &mut |copy| mover.copy(copy))?;
+        let (areas, shape) = (&self.areas, &self.shape);
+        self.book.extend(sequences, tokens, padded, &mut |copy| areas.copy(shape, copy))?;
         self.end_step();
         self.padded = padded;
         let mut next = 0;
@@ -206,9 +210,8 @@ impl Cache {
 
     pub(crate) fn stats(&self) -> Stats {
         let pool = self.book.pool();
-        let per_token = self.shape.key_size + self.shape.value_size;
-        let page = self.shape.page * self.shape.heads * per_token * self.shape.data_type.size();
-        let buffers = [&self.data, &self.table, &self.lengths, &self.slots, &self.positions];
+        let page = self.shape.page * self.shape.heads * self.shape.rows().iter().sum::<usize>();
+        let tables = [&self.table, &self.lengths, &self.slots, &self.positions];
         Stats {
             sequences: self.book.live(),
             page_size: self.shape.page,
@@ -217,42 +220,7 @@ impl Cache {
             used_pages: pool.pages() - pool.free(),
             shared_pages: pool.shared(),
             copied_pages: self.book.copied(),
-            bytes: buffers.iter().map(|buffer| buffer.size()).sum(),
-        }
-    }
-}
-
-/// Copies tokens from page to page.
-struct Mover {
-    shape: Shape,
-    sizes: (usize, usize),
-    data: *mut u8,
-}
-
-impl Mover {
-    /// Copies the first tokens of a page, in all layers.
-    fn copy(&self, copy: PageCopy) {
-        let shape = &self.shape;
-        for layer in 0..shape.layers {
-            let keys = self.data.wrapping_add(layer * (self.sizes.0 + self.sizes.1));
-            let values = keys.wrapping_add(self.sizes.0);
-            for (start, size) in [(keys, shape.key_size), (values, shape.value_size)] {
-                let row = size * shape.data_type.size();
-                let head = shape.page * row;
-                for index in 0..shape.heads {
-                    let at = |page: i32| {
-                        start.wrapping_add((page as usize * shape.heads + index) * head)
-                    };
-                    // SAFETY: both pages are in the pool and differ.
-                    unsafe {
-                        std::ptr::copy_nonoverlapping(
-                            at(copy.from),
-                            at(copy.to),
-                            copy.tokens * row,
-                        );
-                    }
-                }
-            }
+            bytes: self.areas.bytes() + tables.iter().map(|buffer| buffer.size()).sum::<usize>(),
         }
     }
 }

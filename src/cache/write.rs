@@ -1,9 +1,10 @@
 //! The keys and values of a step, written to a layer.
 
+use super::areas::Area;
 use super::store::Cache;
 use crate::error::{Error, Result};
 use crate::primitive::{Arguments, Execution, effective_level};
-use crate::rows::{Transfer, spread, width_of};
+use crate::rows::{QuantizedTransfer, Transfer, spread, width_of};
 use crate::simd::DefaultEnvironment;
 use crate::tensor::{DataType, Layout, MemoryDesc, Support};
 use crate::threads::Threads;
@@ -15,9 +16,36 @@ pub(crate) struct Rows<'a> {
     pub(crate) data: *const u8,
 }
 
+/// How a row gets to the cache.
+#[derive(Clone, Copy)]
+enum Way {
+    Converted(Transfer),
+    /// With the first of the layer's scales.
+    Quantized(QuantizedTransfer, *mut u8),
+}
+
+impl Way {
+    /// Writes a row, which is that of a token of a head in the order of pages.
+    ///
+    /// # Safety
+    /// The rows and the scale of the token exist, and no other thread uses them.
+    unsafe fn row(&self, src: *const u8, dst: *mut u8, token: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match self {
+                Self::Converted(transfer) => transfer.row(src, dst),
+                Self::Quantized(transfer, scales) => {
+                    let scale = scales.wrapping_add(token * DataType::F32.size());
+                    transfer.row(src, dst, scale);
+                }
+            }
+        }
+    }
+}
+
 /// The rows of a tensor, and where they go.
 struct Copied {
-    transfer: Transfer,
+    way: Way,
     /// The first element, and the strides of sequences, heads and tokens in bytes.
     src: *const u8,
     strides: [usize; 3],
@@ -46,8 +74,9 @@ impl Cache {
                 "cache: no step is open; extend sequences first, and write before the next fork, truncate or drop",
             ));
         }
-        let keys = self.checked("keys", keys, self.shape.key_size, self.keys(layer))?;
-        let values = self.checked("values", values, self.shape.value_size, self.values(layer))?;
+        let (k, v) = ((Area::Keys, Area::KeyScales), (Area::Values, Area::ValueScales));
+        let keys = self.checked("keys", keys, self.shape.key_size, layer, k)?;
+        let values = self.checked("values", values, self.shape.value_size, layer, v)?;
         for copied in [keys, values].iter().flatten() {
             // SAFETY: guaranteed by the caller, and checked.
             unsafe { self.copy_rows(copied, threads) };
@@ -61,7 +90,8 @@ impl Cache {
         name: &str,
         rows: Option<Rows<'_>>,
         size: usize,
-        dst: *mut u8,
+        layer: usize,
+        (elements, scales): (Area, Area),
     ) -> Result<Option<Copied>> {
         let Some(Rows { desc, data }) = rows else { return Ok(None) };
         let full = |data_type: DataType| data_type.support() == Support::Full;
@@ -93,11 +123,18 @@ impl Cache {
         let strides = desc.strides();
         let bytes = |dim: usize| strides[dim] as usize * from.size();
         let to = self.shape.data_type;
+        let (level, row) = (effective_level(), (from, strides[3] as usize));
+        let way = if self.shape.is_quantized() {
+            let transfer = QuantizedTransfer::new(level, row, to, size);
+            Way::Quantized(transfer, self.areas.at(layer, scales))
+        } else {
+            Way::Converted(Transfer::new(level, row, to, size))
+        };
         Ok(Some(Copied {
-            transfer: Transfer::new(effective_level(), (from, strides[3] as usize), to, size),
+            way,
             src: data.wrapping_add(desc.offset() as usize * from.size()),
             strides: [bytes(0), bytes(1), bytes(2)],
-            dst,
+            dst: self.areas.at(layer, elements),
             row: size * to.size(),
         }))
     }
@@ -134,11 +171,10 @@ impl Cache {
                 }
                 let [sequence, of_head, of_token] = copied.strides;
                 let from = index * sequence + head * of_head + token * of_token;
-                let to = ((slot / page * heads + head) * page + slot % page) * copied.row;
+                let to = (slot / page * heads + head) * page + slot % page;
+                let (src, dst) = (copied.src.wrapping_add(from), copied.dst);
                 // SAFETY: guaranteed by the caller: a row with a slot has a token, and the slot is in the pool.
-                unsafe {
-                    copied.transfer.row(copied.src.wrapping_add(from), copied.dst.wrapping_add(to))
-                };
+                unsafe { copied.way.row(src, dst.wrapping_add(to * copied.row), to) };
             }
         });
     }

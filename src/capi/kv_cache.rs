@@ -18,8 +18,8 @@ use std::ffi::c_int;
 struct KvCache {
     mark: Mark,
     cache: Cache,
-    /// The table, lengths, slots and positions; then for each layer keys, values and keys as rope writes them. The
-    /// list does not change.
+    /// The table, lengths, slots and positions; then for each layer keys, values, and the scales of both or, without
+    /// scales, keys as rope writes them. The list does not change.
     memories: Vec<Memory>,
 }
 
@@ -29,8 +29,9 @@ handles! {
 
 /// The memories before those of layers.
 const SHARED: usize = 4;
-/// The memories of a layer.
-const PER_LAYER: usize = 3;
+/// The arguments of attention, with scales and without.
+const WITH_SCALES: usize = 6;
+const WITHOUT_SCALES: usize = 4;
 
 impl KvCache {
     fn new(engine: &Engine, shape: Shape) -> Result<Self> {
@@ -46,7 +47,13 @@ impl KvCache {
             let keys = cache.keys(layer);
             heap::push(&mut memories, part(shape.key_desc(), keys)?)?;
             heap::push(&mut memories, part(shape.value_desc(), cache.values(layer))?)?;
-            heap::push(&mut memories, part(shape.rope_dst_desc(), keys)?)?;
+            if shape.is_quantized() {
+                let (of_keys, of_values) = (cache.key_scales(layer), cache.value_scales(layer));
+                heap::push(&mut memories, part(shape.key_scale_desc(), of_keys)?)?;
+                heap::push(&mut memories, part(shape.value_scale_desc(), of_values)?)?;
+            } else {
+                heap::push(&mut memories, part(shape.rope_dst_desc(), keys)?)?;
+            }
         }
         Ok(Self { mark: Mark::part(Kind::KvCache), cache, memories })
     }
@@ -57,7 +64,19 @@ impl KvCache {
     }
 
     fn of_layer(&mut self, layer: usize, index: usize) -> sys::norm_memory_t {
-        self.memory(SHARED + layer * PER_LAYER + index)
+        let per_layer = if self.cache.shape().is_quantized() { 4 } else { 3 };
+        self.memory(SHARED + layer * per_layer + index)
+    }
+
+    /// Rope stores what it computes, without scales.
+    fn check_rope(&self, name: &str) -> Result<()> {
+        if !self.cache.shape().is_quantized() {
+            return Ok(());
+        }
+        Err(Error::unimplemented(format_args!(
+            "{name}: rope cannot write keys of {}, which have scales; let it write a tensor, and pass that to norm_kv_cache_write",
+            self.cache.shape().data_type.name()
+        )))
     }
 }
 
@@ -65,19 +84,19 @@ impl KvCache {
 ///
 /// # Safety
 /// `nargs` is NULL or can be written, and `args` is NULL or has room for `*nargs`.
-unsafe fn put<const N: usize>(
-    pairs: [(c_int, sys::norm_memory_t); N],
+unsafe fn put(
+    pairs: &[(c_int, sys::norm_memory_t)],
     nargs: *mut c_int,
     args: *mut sys::norm_exec_arg_t,
 ) {
     // SAFETY: guaranteed by the caller, and checked by `check_room`.
     unsafe {
         if !args.is_null() {
-            for (index, (arg, memory)) in pairs.into_iter().enumerate() {
+            for (index, &(arg, memory)) in pairs.iter().enumerate() {
                 args.add(index).write(sys::norm_exec_arg_t { arg, memory });
             }
         }
-        nargs.write(N as c_int);
+        nargs.write(pairs.len() as c_int);
     }
 }
 
@@ -127,7 +146,9 @@ exported! {
         };
         let Some(data_type) = DataType::of_code(data_type) else {
             let code = data_type as i32;
-            return Err(Error::invalid(format_args!("data_type: {code} is none of f32, bf16 and f16")));
+            return Err(Error::invalid(format_args!(
+                "data_type: {code} is none of f32, bf16, f16, s8 and f8_e4m3"
+            )));
         };
         let shape = Shape::new(&Parameters {
             kind,
@@ -281,7 +302,9 @@ exported! {
             let cache = KvCache::get_mut(cache, "cache")?;
             let layer = cache.cache.layer(layer)?;
             let sequences = slice(sequences, count_of(count, "count")?, "sequences")?;
-            check_room(nargs, args, 4)?;
+            let quantized = cache.cache.shape().is_quantized();
+            let number = if quantized { WITH_SCALES } else { WITHOUT_SCALES };
+            check_room(nargs, args, number)?;
             if !args.is_null() {
                 cache.cache.fill(sequences)?;
             }
@@ -290,8 +313,11 @@ exported! {
                 (sys::NORM_ARG_VALUES, cache.of_layer(layer, 1)),
                 (sys::NORM_ARG_PAGE_TABLE, cache.memory(0)),
                 (sys::NORM_ARG_KEY_LENGTHS, cache.memory(1)),
+                // Left out without scales.
+                (sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_KEYS, cache.of_layer(layer, 2)),
+                (sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_VALUES, cache.of_layer(layer, if quantized { 3 } else { 2 })),
             ];
-            put(pairs, nargs, args);
+            put(&pairs[..number], nargs, args);
         }
         Ok(())
     }
@@ -310,12 +336,13 @@ exported! {
             let cache = KvCache::get_mut(cache, "cache")?;
             let layer = cache.cache.layer(layer)?;
             check_room(nargs, args, 3)?;
+            cache.check_rope("cache")?;
             let pairs = [
                 (sys::NORM_ARG_DST, cache.of_layer(layer, 2)),
                 (sys::NORM_ARG_SLOTS, cache.memory(2)),
                 (sys::NORM_ARG_POSITIONS, cache.memory(3)),
             ];
-            put(pairs, nargs, args);
+            put(&pairs, nargs, args);
         }
         Ok(())
     }
@@ -338,6 +365,9 @@ exported! {
             return Err(Error::invalid(format_args!(
                 "count: {count} sequences, but the cache has at most {}", shape.sequences
             )));
+        }
+        if !rope_dst_desc.is_null() {
+            cache.check_rope("rope_dst_desc")?;
         }
         let descs = [
             (key_desc, shape.key_desc()?),

@@ -51,4 +51,4 @@ pub(crate) use sections::{Section, Sections};
 pub(crate) use slots::Slots;
 pub(crate) use spread::{length_of, spread, width_of};
 pub(crate) use stage::{Operand, RowTensor, Staged, TENSORS};
-pub(crate) use transfer::Transfer;
+pub(crate) use transfer::{QuantizedTransfer, Transfer};

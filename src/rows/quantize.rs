@@ -1,4 +1,7 @@
 //! Scales, and zero points of u8, computed from the elements of a row, and the elements divided by them.
+//!
+//! [`Quantize`] has the rows of dst on a stage. [`RowScale`] takes rows in parts, twice, and needs no room for whole
+//! rows. Both have one rule for the scale, and one for the elements.
 
 use super::rows_of::RowsOf;
 use crate::primitive::{Arguments, QuantizationMode};
@@ -34,13 +37,18 @@ struct Row {
 }
 
 /// The largest finite value of a type.
-fn largest(data_type: DataType) -> f32 {
+const fn largest(data_type: DataType) -> f32 {
     match data_type {
         DataType::S8 => 127.0,
         DataType::U8 => 255.0,
         DataType::F8E4m3 => 448.0,
         _ => 57344.0,
     }
+}
+
+/// The same for types whose conversion does not saturate.
+const fn limit(data_type: DataType) -> f32 {
+    if data_type.is_integer() { f32::INFINITY } else { largest(data_type) }
 }
 
 /// Adding this to a number below 2^22 rounds it to an integer.
@@ -69,13 +77,18 @@ fn scale_of(mode: QuantizationMode, most: f32, largest: f32) -> f32 {
 /// # Safety
 /// There is room for it.
 #[inline(always)]
-unsafe fn store_scale(row: &Row, at: usize, scale: f32, is_zero: bool) -> f32 {
+unsafe fn store_scale(
+    (data_type, scales): (DataType, *mut u8),
+    at: usize,
+    scale: f32,
+    is_zero: bool,
+) -> f32 {
     macro_rules! stored {
         ($data_type:expr) => {{
-            write_scalar($data_type, row.scales, at, scale);
-            let rounded = read_scalar($data_type, row.scales, at);
+            write_scalar($data_type, scales, at, scale);
+            let rounded = read_scalar($data_type, scales, at);
             if is_zero || (1.0 / rounded).is_infinite() {
-                write_scalar($data_type, row.scales, at, 1.0);
+                write_scalar($data_type, scales, at, 1.0);
                 return 1.0;
             }
             rounded
@@ -83,10 +96,40 @@ unsafe fn store_scale(row: &Row, at: usize, scale: f32, is_zero: bool) -> f32 {
     }
     // SAFETY: guaranteed by the caller.
     unsafe {
-        match row.scale_type {
+        match data_type {
             DataType::E8m0 => stored!(DataType::E8m0),
             DataType::F8E4m3 => stored!(DataType::F8E4m3),
             _ => stored!(DataType::F32),
+        }
+    }
+}
+
+/// The bits of the largest magnitude of some elements.
+///
+/// # Safety
+/// The elements exist.
+#[inline(always)]
+unsafe fn measure(values: *const f32, len: usize) -> u32 {
+    let mut most = 0u32;
+    for i in 0..len {
+        // SAFETY: guaranteed by the caller.
+        most = most.max(unsafe { *values.add(i) }.to_bits() & MAGNITUDE);
+    }
+    most
+}
+
+/// Multiplies elements by the reciprocal of their scale, within `-limit` to `limit`.
+///
+/// # Safety
+/// The elements exist.
+#[inline(always)]
+unsafe fn divide(values: *mut f32, len: usize, factor: f32, limit: f32) {
+    for i in 0..len {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let x = *values.add(i) * factor;
+            let x = if x > limit { limit } else { x };
+            *values.add(i) = if x < -limit { -limit } else { x };
         }
     }
 }
@@ -103,20 +146,12 @@ unsafe fn quantize_row<S: Simd>(row: &Row) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let values = row.values.add(start);
-            let mut most = 0u32;
-            for i in 0..row.group {
-                most = most.max((*values.add(i)).to_bits() & MAGNITUDE);
-            }
-            let most = f32::from_bits(most);
+            let most = f32::from_bits(measure(values, row.group));
+            let scales = (row.scale_type, row.scales);
             if row.zero_points.is_null() {
                 let scale = scale_of(row.mode, most, row.largest);
-                let factor = 1.0 / store_scale(row, at, scale, most == 0.0);
-                let limit = row.limit;
-                for i in 0..row.group {
-                    let x = *values.add(i) * factor;
-                    let x = if x > limit { limit } else { x };
-                    *values.add(i) = if x < -limit { -limit } else { x };
-                }
+                let factor = 1.0 / store_scale(scales, at, scale, most == 0.0);
+                divide(values, row.group, factor, row.limit);
             } else {
                 let (mut low, mut high) = (0.0f32, 0.0f32);
                 for i in 0..row.group {
@@ -125,7 +160,7 @@ unsafe fn quantize_row<S: Simd>(row: &Row) {
                     high = if x > high { x } else { high };
                 }
                 let range = if most.is_nan() { most } else { high - low };
-                let factor = 1.0 / store_scale(row, at, range / row.largest, range == 0.0);
+                let factor = 1.0 / store_scale(scales, at, range / row.largest, range == 0.0);
                 // Rounded to nearest even: it is at most 255.
                 let zero = (-low * factor + TO_INTEGER) - TO_INTEGER;
                 // Conversions of NaN give 0.
@@ -141,9 +176,82 @@ unsafe fn quantize_row<S: Simd>(row: &Row) {
     }
 }
 
+/// A part of a row that has one scale.
+struct Part {
+    values: *mut f32,
+    len: usize,
+    /// The reciprocal of the scale, and the limit; `None` while it is not known.
+    known: Option<(f32, f32)>,
+}
+
+/// Divides a part by its scale, or finds its largest magnitude.
+///
+/// # Safety
+/// The elements exist, and the CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn quantize_part<S: Simd>(part: &Part) -> u32 {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match part.known {
+            None => return measure(part.values, part.len),
+            Some((factor, limit)) => divide(part.values, part.len, factor, limit),
+        }
+    }
+    0
+}
+
 entry_points! {
     /// The quantization of a row, per level.
     mod entries: quantize_row<>(row: &Row) -> ();
+}
+entry_points! {
+    /// The quantization of a part of a row, per level.
+    mod part_entries: quantize_part<>(part: &Part) -> u32;
+}
+
+/// The quantization of rows of f32 that have one scale of f32 each.
+#[derive(Clone, Copy)]
+pub(super) struct RowScale {
+    entry: unsafe fn(&Part) -> u32,
+    data_type: DataType,
+}
+
+impl RowScale {
+    /// For elements of s8, f8_e4m3 or f8_e5m2.
+    pub(super) fn new(level: Level, data_type: DataType) -> Self {
+        let portable = part_entries::portable::entry_portable;
+        Self { entry: part_entries::at(level).unwrap_or(portable), data_type }
+    }
+
+    /// The bits of the largest magnitude of a part.
+    ///
+    /// # Safety
+    /// The elements exist, and the CPU supports the level.
+    pub(super) unsafe fn measure(&self, values: *mut f32, len: usize) -> u32 {
+        // SAFETY: guaranteed by the caller.
+        unsafe { (self.entry)(&Part { values, len, known: None }) }
+    }
+
+    /// Stores the scale of a row with this largest magnitude, and returns what its elements are multiplied by.
+    ///
+    /// # Safety
+    /// There is room for the scale.
+    pub(super) unsafe fn factor(&self, most: u32, scale: *mut u8) -> f32 {
+        let (most, largest) = (f32::from_bits(most), largest(self.data_type));
+        let rough = scale_of(QuantizationMode::DynamicFp, most, largest);
+        // SAFETY: guaranteed by the caller.
+        1.0 / unsafe { store_scale((DataType::F32, scale), 0, rough, most == 0.0) }
+    }
+
+    /// Makes the elements of a part those of the quantized type before rounding.
+    ///
+    /// # Safety
+    /// As [`measure`](Self::measure).
+    pub(super) unsafe fn divide(&self, values: *mut f32, len: usize, factor: f32) {
+        let known = Some((factor, limit(self.data_type)));
+        // SAFETY: guaranteed by the caller.
+        unsafe { (self.entry)(&Part { values, len, known }) };
+    }
 }
 
 impl Quantize {
@@ -165,7 +273,7 @@ impl Quantize {
             cols,
             group: self.group,
             largest,
-            limit: if self.dst.data_type.is_integer() { f32::INFINITY } else { largest },
+            limit: limit(self.dst.data_type),
             mode: self.mode,
             scale_type: self.scales.data_type,
             scales: self.scales.at(arguments, row, 0),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Elements of a tensor as doubles: f32, bf16 and f16. Written from the definitions of
+ * Elements of a tensor as doubles: f32, bf16 and f16; f8_e4m3 to read. Written from the definitions of
  * the formats, independently of the library.
  */
 #ifndef ELEMENT_H
@@ -13,7 +13,7 @@
 #include <string.h>
 
 static inline size_t element_bytes(norm_data_type_t type) {
-    if (type == norm_s8 || type == norm_u8) return 1;
+    if (type == norm_s8 || type == norm_u8 || type == norm_f8_e4m3) return 1;
     return type == norm_f64 ? 8 : type == norm_f32 || type == norm_s32 ? 4 : 2;
 }
 
@@ -41,6 +41,12 @@ static inline double element_ulp(norm_data_type_t type, double value) {
 static inline double element_get(norm_data_type_t type, const void *data, size_t index) {
     if (type == norm_s8) return ((const signed char *)data)[index];
     if (type == norm_u8) return ((const unsigned char *)data)[index];
+    if (type == norm_f8_e4m3) {
+        const int code = ((const unsigned char *)data)[index], size = code & 127;
+        const double sign = code & 128 ? -1 : 1;
+        if (size == 127) return (double)NAN;
+        return sign * (size < 8 ? ldexp(size, -9) : ldexp(8 + size % 8, size / 8 - 10));
+    }
     if (type == norm_s32) {
         int32_t value;
         memcpy(&value, (const char *)data + 4 * index, 4);

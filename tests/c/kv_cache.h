@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * A small model's attention for kv_cache.c: the queries, keys and values of some sequences, what
- * sdpa makes of them as plain tensors, and steps of the same through a cache.
+ * A small model's attention for kv_cache.c and kv_cache_quantized.c: the queries, keys and values
+ * of some sequences, what sdpa makes of them as plain tensors, and steps of the same through a
+ * cache.
  */
 #ifndef KV_CACHE_H
 #define KV_CACHE_H
@@ -16,6 +17,8 @@ static norm_stream_t stream;
 /* One sequence in one layer: 1 x heads x LENGTH x size, tokens before heads in memory. */
 typedef struct {
     tensor_t q, k, v, dst;
+    /* Keys and values as a quantized cache has them: 1 x groups x LENGTH x size, and scales. */
+    tensor_t codes[2], scales[2];
 } story_t;
 static story_t stories[MOST][LAYERS];
 
@@ -37,6 +40,8 @@ static void copy_row(tensor_t *to, int b, int token, const tensor_t *from, int f
                 to->cols * element_bytes(to->type));
 }
 
+#include "kv_cache_scales.h"
+
 /* Keys that are seen besides a window. */
 static int kept;
 
@@ -45,10 +50,17 @@ static norm_primitive_desc_t attention_desc(const_norm_memory_desc_t q, const_no
         const_norm_memory_desc_t v, const_norm_memory_desc_t dst, const_norm_memory_desc_t table,
         int window, unsigned flags) {
     norm_primitive_desc_t pd = NULL;
+    norm_primitive_attr_t attr = NULL;
+    MUST(norm_primitive_attr_create(&attr));
+    if (quantized_to != norm_data_type_undef) {
+        MUST(norm_primitive_attr_set_scales_mask(attr, NORM_ARG_KEYS, 11));
+        MUST(norm_primitive_attr_set_scales_mask(attr, NORM_ARG_VALUES, 7));
+    }
     MUST(norm_sdpa_forward_primitive_desc_create(&pd, engine, norm_forward_inference, q, k, v, dst,
             NULL, table, norm_attn_mask_bottom_right,
             window ? norm_window_with_self : norm_window_none, window,
-            window ? kept : 0, 0.25f, 0, flags, NULL));
+            window ? kept : 0, 0.25f, 0, flags, attr));
+    MUST(norm_primitive_attr_destroy(attr));
     return pd;
 }
 
@@ -57,15 +69,19 @@ static void tell(story_t *s, int window) {
     norm_memory_desc_t keys = NULL;
     norm_memory_t k = NULL;
     norm_primitive_t primitive = NULL;
-    const int turned[] = {0, 1, 3, 2};
-    MUST(norm_memory_desc_permute_axes(&keys, s->k.desc, turned));
-    MUST(norm_memory_create(&k, keys, engine, s->k.data));
+    const int turned[] = {0, 1, 3, 2}, quantized = quantized_to != norm_data_type_undef;
+    const tensor_t *of_keys = quantized ? &s->codes[0] : &s->k;
+    const tensor_t *of_values = quantized ? &s->codes[1] : &s->v;
+    MUST(norm_memory_desc_permute_axes(&keys, of_keys->desc, turned));
+    MUST(norm_memory_create(&k, keys, engine, of_keys->data));
     norm_primitive_desc_t pd
-            = attention_desc(s->q.desc, keys, s->v.desc, s->dst.desc, NULL, window, 0);
+            = attention_desc(s->q.desc, keys, of_values->desc, s->dst.desc, NULL, window, 0);
     MUST(norm_primitive_create(&primitive, pd));
     const norm_exec_arg_t args[] = {{NORM_ARG_QUERIES, s->q.memory}, {NORM_ARG_KEYS, k},
-            {NORM_ARG_VALUES, s->v.memory}, {NORM_ARG_DST, s->dst.memory}};
-    MUST(norm_primitive_execute(primitive, stream, 4, args));
+            {NORM_ARG_VALUES, of_values->memory}, {NORM_ARG_DST, s->dst.memory},
+            {NORM_ARG_ATTR_SCALES | NORM_ARG_KEYS, s->scales[0].memory},
+            {NORM_ARG_ATTR_SCALES | NORM_ARG_VALUES, s->scales[1].memory}};
+    MUST(norm_primitive_execute(primitive, stream, quantized ? 6 : 4, args));
     MUST(norm_primitive_destroy(primitive));
     MUST(norm_primitive_desc_destroy(pd));
     MUST(norm_memory_destroy(k));
@@ -90,6 +106,10 @@ static void make_stories(norm_data_type_t type, int window, int shared) {
                 copy_row(&s->k, 0, token, &stories[0][layer].k, token);
                 copy_row(&s->v, 0, token, &stories[0][layer].v, token);
             }
+            if (quantized_to != norm_data_type_undef) {
+                quantize(&s->k, 0, &s->codes[0], &s->scales[0]);
+                quantize(&s->v, 1, &s->codes[1], &s->scales[1]);
+            }
             tell(s, window);
         }
 }
@@ -99,6 +119,7 @@ static void free_stories(void) {
         for (int layer = 0; layer < LAYERS; ++layer) {
             story_t *s = &stories[b][layer];
             tensor_free(&s->q), tensor_free(&s->k), tensor_free(&s->v), tensor_free(&s->dst);
+            for (int i = 0; i < 2; ++i) tensor_free(&s->codes[i]), tensor_free(&s->scales[i]);
         }
 }
 
@@ -157,11 +178,11 @@ static int attend(steps_t *s, int layer, const norm_dim_t *sequences, const norm
         }
     }
     MUST(norm_kv_cache_write(s->cache, stream, layer, s->k.memory, s->v.memory));
-    norm_exec_arg_t args[7] = {{NORM_ARG_QUERIES, s->q.memory}, {NORM_ARG_DST, s->dst.memory},
+    norm_exec_arg_t args[9] = {{NORM_ARG_QUERIES, s->q.memory}, {NORM_ARG_DST, s->dst.memory},
             {NORM_ARG_QUERY_LENGTHS, s->lengths.memory}};
-    int nargs = 4;
+    int nargs = 6;
     MUST(norm_kv_cache_get_arguments(s->cache, layer, s->count, sequences, &nargs, args + 3));
-    MUST(norm_primitive_execute(s->primitive, stream, 7, args));
+    MUST(norm_primitive_execute(s->primitive, stream, 3 + nargs, args));
     int same = 1;
     for (int b = 0; b < s->count; ++b)
         for (int i = 0; i < tokens[b]; ++i)
@@ -195,10 +216,11 @@ static int follow(steps_t *s, const norm_dim_t *sequences, const norm_dim_t *end
 /* Fills the memory of all pages with NaN. */
 static void poison(norm_kv_cache_t cache) {
     for (int layer = 0; layer < LAYERS; ++layer) {
-        norm_exec_arg_t args[4];
-        int nargs = 4;
+        norm_exec_arg_t args[6];
+        int nargs = 6;
         MUST(norm_kv_cache_get_arguments(cache, layer, 0, NULL, &nargs, args));
-        for (int i = 0; i < 2; ++i) {
+        for (int i = 0; i < nargs; ++i) {
+            if (i == 2 || i == 3) continue;
             const_norm_memory_desc_t desc = NULL;
             void *data = NULL;
             MUST(norm_memory_get_memory_desc(args[i].memory, &desc));

@@ -51,6 +51,27 @@ static void kv_caches() {
     THROWS(norm_invalid_arguments, "sequence", cache.drop(copy));
     THROWS(norm_invalid_arguments, "length", cache.extend({first}, {1, 2}));
     THROWS(norm_invalid_arguments, "layer", cache.get_arguments(1, {first}));
+    settings.data_type = dt::s8;
+    const norm::kv_cache quantized(engine, settings);
+    const auto third = quantized.new_sequence();
+    float pair = -3;
+    quantized.extend({third}, {1});
+    quantized.write(stream, 0, norm::memory(row, engine, &pair), norm::memory(row, engine, &pair));
+    norm::primitive_attr attr;
+    attr.set_scales_mask(NORM_ARG_KEYS, 11);
+    attr.set_scales_mask(NORM_ARG_VALUES, 7);
+    options.page_table = quantized.page_table_desc(1);
+    const norm::sdpa_forward with_scales(norm::sdpa_forward::primitive_desc(engine,
+            norm::prop_kind::forward_inference, row, quantized.key_desc(), quantized.value_desc(),
+            row, 1, options, attr));
+    auto args = quantized.get_arguments(0, {third});
+    EXPECT(args.size() == 6);
+    args.emplace(NORM_ARG_QUERIES, norm::memory(row, engine, &pair));
+    args.emplace(NORM_ARG_DST, norm::memory(row, engine, &dst));
+    with_scales.execute(stream, args);
+    EXPECT(dst == -127 * (3 / 127.0f));
+    THROWS(norm_unimplemented, "norm_kv_cache_write", quantized.get_rope_arguments(0));
+    THROWS(norm_unimplemented, "rope_dst_desc", quantized.rope_dst_desc());
     settings.window = 2;
     THROWS(norm_invalid_arguments, "window", norm::kv_cache(engine, settings));
 }

@@ -56,6 +56,7 @@ clean! {
     bad_executions: "tests/c/bad_executions.c";
     explain: "tests/c/explain.c";
     kv_cache: "tests/c/kv_cache.c" "emulated";
+    kv_cache_quantized: "tests/c/kv_cache_quantized.c" "emulated";
     execute_many: "tests/c/execute_many.c" "emulated";
     layer_normalization: "tests/c/layer_normalization.c" "emulated";
     edge_rows: "tests/c/edge_rows.c" "emulated";
