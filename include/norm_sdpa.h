@@ -98,7 +98,8 @@ typedef enum {
  * page_table_desc  NULL, or dense s32 of B x pages. Keys and values then are in pages:
  *             key_desc is N x G x D x P and value_desc N x G x P x E with pages of P keys, and
  *             key j of sequence b is key j % P of page table[b, j/P]. T is pages * P. Entries
- *             beyond the length of a sequence are not read
+ *             beyond the length of a sequence are not read. Those of pages that are before the
+ *             windows of all queries may be -1
  * mask_type, window_kind, window   above; mask_desc is NULL with norm_attn_mask_undef. window
  *             is from 1 on, with norm_window_before_self from 0 on, and 0 without a window
  * first_keys  with a window: keys below this number are seen too, whatever the window

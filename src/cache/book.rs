@@ -136,7 +136,7 @@ impl Book {
     }
 
     /// Whether the page of a column is the sequence's.
-    fn has(&self, place: usize, column: usize) -> bool {
+    pub(super) fn has(&self, place: usize, column: usize) -> bool {
         let sequence = &self.sequences[place];
         let used = self.shape.columns_of(sequence.length);
         column < used && (column < self.shape.kept || column >= sequence.from)

@@ -200,7 +200,8 @@ impl Cache {
             unsafe {
                 self.lengths.set(index, length as i32);
                 for (column, page) in row.iter().enumerate() {
-                    self.table.set(index * columns + column, *page);
+                    let has = place.is_some_and(|place| self.book.has(place, column));
+                    self.table.set(index * columns + column, if has { *page } else { -1 });
                 }
             }
         }

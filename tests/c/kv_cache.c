@@ -143,6 +143,33 @@ static void full(void) {
     MUST(norm_kv_cache_destroy(cache));
 }
 
+/* Attention sees no page that a ring gave back. */
+static void windows_of_ring(norm_kv_cache_t cache, norm_dim_t sequence, norm_memory_t row) {
+    norm_memory_desc_t keys = NULL, values = NULL, table = NULL;
+    const_norm_memory_desc_t desc = NULL;
+    MUST(norm_memory_get_memory_desc(row, &desc));
+    MUST(norm_kv_cache_get_descs(cache, 1, &keys, &values, &table, NULL));
+    const int windows[] = {10, 9, 30, 0}, right[] = {1, 1, 0, 0};
+    for (int i = 0; i < 4; ++i) {
+        norm_primitive_desc_t pd = attention_desc(
+                desc, keys, values, desc, table, windows[i], norm_sdpa_key_lengths);
+        norm_primitive_t primitive = NULL;
+        MUST(norm_primitive_create(&primitive, pd));
+        norm_exec_arg_t args[6] = {{NORM_ARG_QUERIES, row}, {NORM_ARG_DST, row}};
+        int nargs = 4;
+        MUST(norm_kv_cache_get_arguments(cache, 0, 1, &sequence, &nargs, args + 2));
+        if (right[i])
+            EXPECT(norm_primitive_execute(primitive, stream, 6, args) == norm_success);
+        else
+            INVALID("args", norm_primitive_execute, (primitive, stream, 6, args));
+        MUST(norm_primitive_destroy(primitive));
+        MUST(norm_primitive_desc_destroy(pd));
+    }
+    MUST(norm_memory_desc_destroy(keys));
+    MUST(norm_memory_desc_destroy(values));
+    MUST(norm_memory_desc_destroy(table));
+}
+
 /* The first tokens of a ring stay where they are. */
 static void kept_tokens(void) {
     norm_kv_cache_t cache = NULL;
@@ -173,13 +200,22 @@ static void kept_tokens(void) {
         int right = 1;
         for (norm_dim_t token = 0; token < length; ++token) {
             const int page = ((int32_t *)table)[token / 4];
-            right &= page >= 0 && page < 8;
+            right &= page >= -1 && page < 8;
             if (token < 6 || token > length - 10)
-                right &= ((float *)keys)[page * 4 + token % 4] == (float)token;
+                right &= page >= 0 && ((float *)keys)[page * 4 + token % 4] == (float)token;
         }
         if (!EXPECT(right)) break;
     }
     EXPECT(length == 50 * 36);
+    float one = 1;
+    const norm_dim_t of_one[] = {1, 1, 1, 1};
+    norm_memory_desc_t one_desc = NULL;
+    norm_memory_t one_row = NULL;
+    MUST(norm_memory_desc_create_with_tag(&one_desc, 4, of_one, norm_f32, norm_abcd));
+    MUST(norm_memory_create(&one_row, one_desc, engine, &one));
+    windows_of_ring(cache, sequence, one_row);
+    MUST(norm_memory_destroy(one_row));
+    MUST(norm_memory_desc_destroy(one_desc));
     INVALID("length", norm_kv_cache_truncate, (cache, sequence, length - 30));
     MUST(norm_kv_cache_truncate(cache, sequence, 8));
     EXPECT(stats_of(cache).used_pages == 2);

@@ -292,6 +292,42 @@ static void unaligned(void) {
     }
 }
 
+/* Entries of pages before the windows of all queries are not looked at; the others are. */
+static void unseen_pages(void) {
+    setup_t setup = {.batch = 2, .heads = 2, .groups = 1, .queries = 3, .keys = 600, .key_size = 4,
+            .value_size = 4, .page = 6, .mask_type = norm_attn_mask_bottom_right,
+            .window_kind = norm_window_with_self, .window = 20, .first_keys = 7};
+    snprintf(expect_case, sizeof expect_case, "unseen pages");
+    sdpa_t p = sdpa_make(&setup, engine, &random_state);
+    norm_primitive_desc_t pd = NULL;
+    MUST(sdpa_forward(&pd, &p, engine));
+    do {
+        EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_success);
+        unsigned char *all = malloc(p.dst.bytes);
+        memcpy(all, p.dst.data, p.dst.bytes);
+        /* The first query sees keys from 578 on, and 0 to 6. */
+        int32_t *table = (int32_t *)p.table.data, entries[200];
+        memcpy(entries, table, sizeof entries);
+        for (int i = 2; i < 96; ++i) table[i] = table[100 + i] = -1;
+        memset(p.dst.data, TENSOR_FILL, p.dst.bytes);
+        EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_success);
+        EXPECT(memcmp(all, p.dst.data, p.dst.bytes) == 0);
+        const int wrong[] = {0, 1, 96, 99, 101, 196};
+        for (int i = 0; i < 6; ++i) {
+            table[wrong[i]] = -1;
+            EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_invalid_arguments);
+            EXPECT(strstr(norm_get_last_error(), "PAGE_TABLE") != NULL);
+            table[wrong[i]] = entries[wrong[i]];
+        }
+        table[50] = -2;
+        EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_invalid_arguments);
+        memcpy(table, entries, sizeof entries);
+        free(all);
+    } while (norm_primitive_desc_next_impl(pd) == norm_success);
+    MUST(norm_primitive_desc_destroy(pd));
+    sdpa_free(&p);
+}
+
 /* Lengths and pages are checked before anything is written. */
 static void wrong_integers(void) {
     setup_t setup = {.batch = 2, .heads = 2, .groups = 1, .queries = 3, .keys = 24, .key_size = 4,
@@ -351,6 +387,7 @@ int main(void) {
     hidden_values();
     refusals();
     wrong_integers();
+    unseen_pages();
     unaligned();
     adaptive_windows();
     MUST(norm_stream_destroy(stream));

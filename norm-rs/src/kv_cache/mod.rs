@@ -390,8 +390,8 @@ impl KvCache {
     }
 
     /// Whether the cache keeps every key that the last tokens see with a window and [first
-    /// keys](crate::sdpa::ForwardBuilder::first_keys). A ring keeps no more than it was built for: attention that sees others
-    /// takes the keys of other tokens for them.
+    /// keys](crate::sdpa::ForwardBuilder::first_keys). A ring keeps no more than it was built for: attention that sees
+    /// others is [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) once their pages were given back.
     pub fn keeps(&self, window: Window, first_keys: usize) -> bool {
         let Some((keys, first_tokens)) = self.kept else { return true };
         window.keys().is_some_and(|seen| seen <= keys) && first_keys <= first_tokens

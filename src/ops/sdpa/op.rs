@@ -97,6 +97,6 @@ impl Op for Sdpa {
         self.check_shared(arguments)?;
         let pages = self.desc(sys::NORM_ARG_KEYS).dims()[0] as usize;
         // SAFETY: the buffers have the sizes of their descriptors.
-        unsafe { Sequences::new(self, arguments).check(pages) }
+        unsafe { Sequences::new(self, arguments).check(pages, &self.masking) }
     }
 }

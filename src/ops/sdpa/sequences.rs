@@ -2,6 +2,7 @@
 
 use super::parameters::Shape;
 use super::problem::Sdpa;
+use super::visible::Masking;
 use crate::error::{Error, Result};
 use crate::primitive::{Arguments, OpArgument, Usage};
 use crate::text::Capitals;
@@ -152,7 +153,8 @@ impl Sequences {
         let (page, place) = (key / self.shape.page, key % self.shape.page);
         // SAFETY: guaranteed by the caller.
         let page = unsafe { integer(self.page_table, sequence * self.shape.pages + page) };
-        (page as usize, place)
+        // Keys that are not seen may be read beside those that are, from any page.
+        (page.max(0) as usize, place)
     }
 
     /// Keys from one on that follow each other in memory.
@@ -162,7 +164,7 @@ impl Sequences {
 
     /// # Safety
     /// The arguments have the sizes of their descriptors.
-    pub(super) unsafe fn check(&self, pages: usize) -> Result<()> {
+    pub(super) unsafe fn check(&self, pages: usize, masking: &Masking) -> Result<()> {
         let all = [
             (self.query_lengths, "QUERY_LENGTHS", self.shape.queries, "queries"),
             (self.key_lengths, "KEY_LENGTHS", self.shape.keys, "keys"),
@@ -189,27 +191,34 @@ impl Sequences {
                 }
             }
             // SAFETY: as above; the lengths of the sequence are right.
-            unsafe { self.check_pages(sequence, pages)? };
+            unsafe { self.check_pages(sequence, pages, masking)? };
         }
         Ok(())
     }
 
+    /// The pages of the keys within the length; those that no query sees may be -1.
+    ///
     /// # Safety
     /// As [`check`](Self::check), after the lengths.
-    unsafe fn check_pages(&self, sequence: usize, count: usize) -> Result<()> {
+    unsafe fn check_pages(&self, sequence: usize, count: usize, masking: &Masking) -> Result<()> {
         if self.page_table.is_null() {
             return Ok(());
         }
         // SAFETY: guaranteed by the caller.
-        let (_, keys) = unsafe { self.lengths(sequence) };
-        for place in 0..keys.div_ceil(self.shape.page) {
+        let lengths = unsafe { self.lengths(sequence) };
+        // No query sees more keys before its window than the first.
+        let keys = masking.keys(0, lengths);
+        let (kept, size) = (masking.kept(&keys), self.shape.page);
+        for place in 0..lengths.1.div_ceil(size) {
+            let is_seen = lengths.0 > 0 && (place * size < kept || (place + 1) * size > keys.start);
             // SAFETY: guaranteed by the caller.
             let page = unsafe { integer(self.page_table, sequence * self.shape.pages + place) };
-            if !usize::try_from(page).is_ok_and(|page| page < count) {
-                return Err(Error::invalid(format_args!(
-                    "args: NORM_ARG_PAGE_TABLE: {page}, page {place} of sequence {sequence}, is not among the {count} pages of keys"
-                )));
+            if usize::try_from(page).is_ok_and(|page| page < count) || page == -1 && !is_seen {
+                continue;
             }
+            return Err(Error::invalid(format_args!(
+                "args: NORM_ARG_PAGE_TABLE: {page}, page {place} of sequence {sequence}, is not among the {count} pages of keys"
+            )));
         }
         Ok(())
     }
