@@ -28,7 +28,7 @@ extern "C" {
 #define NORM_ARG_DIFF_QUERIES 129
 #define NORM_ARG_DIFF_KEYS 130
 #define NORM_ARG_DIFF_VALUES 131
-#define NORM_ARG_DIFF_ATTN_MASK 132 /* there of the scores: dS */
+#define NORM_ARG_DIFF_ATTN_MASK 132 /* DS there, for the scores */
 
 /* The masks; oneDNN's values. The position of query i is i, and with
  * norm_attn_mask_bottom_right i + (keys - queries), by the lengths of its sequence. */

@@ -93,7 +93,7 @@ fn main() -> Result<()> {
     println!("{} pages, {} copied", stats.used_pages, stats.copied_pages);
     assert_eq!((stats.used_pages, stats.copied_pages), (4, 1));
 
-    // A draft of three tokens, of which one is accepted.
+    // Draft three tokens, and accept the first.
     let known = model.cache.length(first)?;
     model.step(first, &[300, 301, 302])?;
     model.cache.truncate(first, known + 1)?;

@@ -384,7 +384,8 @@ impl PyKvCache {
     ///
     /// Returns
     /// -------
-    /// out, or a new array of the library and element type of q; or a tuple of that and what else is asked for.
+    /// out, or a new array of the library and element type of q. With return_lse or return_entropy, a tuple of it
+    /// and these results, as attention returns them.
     #[pyo3(signature = (q, sequences, layer=0, *, causal=None, window=None, scale=None, soft_cap=None, sinks=None,
                         alibi_slopes=None, query_lengths=None, query_offsets=None, return_lse=false,
                         return_entropy=false, out=None),

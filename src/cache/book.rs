@@ -135,11 +135,15 @@ impl Book {
         page * self.shape.page as i64 + (token % self.shape.page) as i64
     }
 
+    /// The columns whose pages were given back.
+    pub(super) fn given_back(&self, place: usize) -> Range<usize> {
+        self.shape.kept..self.sequences[place].from
+    }
+
     /// Whether the page of a column is the sequence's.
-    pub(super) fn has(&self, place: usize, column: usize) -> bool {
-        let sequence = &self.sequences[place];
-        let used = self.shape.columns_of(sequence.length);
-        column < used && (column < self.shape.kept || column >= sequence.from)
+    fn has(&self, place: usize, column: usize) -> bool {
+        let used = self.shape.columns_of(self.sequences[place].length);
+        column < used && !self.given_back(place).contains(&column)
     }
 
     pub(super) fn new_sequence(&mut self) -> Result<i64> {

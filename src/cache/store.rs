@@ -196,12 +196,13 @@ impl Cache {
             let place = if number == -1 { None } else { Some(self.book.find(number)?) };
             let row = place.map_or(&[][..], |place| self.book.row(place));
             let length = place.map_or(0, |place| self.book.length(place));
+            let given_back = place.map_or(0..0, |place| self.book.given_back(place));
             // SAFETY: the buffers have room for all sequences, and executions that read them have ended.
             unsafe {
                 self.lengths.set(index, length as i32);
                 for (column, page) in row.iter().enumerate() {
-                    let has = place.is_some_and(|place| self.book.has(place, column));
-                    self.table.set(index * columns + column, if has { *page } else { -1 });
+                    let page = if given_back.contains(&column) { -1 } else { *page };
+                    self.table.set(index * columns + column, page);
                 }
             }
         }

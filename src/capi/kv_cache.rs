@@ -29,9 +29,6 @@ handles! {
 
 /// The memories before those of layers.
 const SHARED: usize = 4;
-/// The arguments of attention, with scales and without.
-const WITH_SCALES: usize = 6;
-const WITHOUT_SCALES: usize = 4;
 
 impl KvCache {
     fn new(engine: &Engine, shape: Shape) -> Result<Self> {
@@ -303,21 +300,21 @@ exported! {
             let layer = cache.cache.layer(layer)?;
             let sequences = slice(sequences, count_of(count, "count")?, "sequences")?;
             let quantized = cache.cache.shape().is_quantized();
-            let number = if quantized { WITH_SCALES } else { WITHOUT_SCALES };
-            check_room(nargs, args, number)?;
+            check_room(nargs, args, if quantized { 6 } else { 4 })?;
             if !args.is_null() {
                 cache.cache.fill(sequences)?;
             }
-            let pairs = [
-                (sys::NORM_ARG_KEYS, cache.of_layer(layer, 0)),
-                (sys::NORM_ARG_VALUES, cache.of_layer(layer, 1)),
-                (sys::NORM_ARG_PAGE_TABLE, cache.memory(0)),
-                (sys::NORM_ARG_KEY_LENGTHS, cache.memory(1)),
-                // Left out without scales.
-                (sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_KEYS, cache.of_layer(layer, 2)),
-                (sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_VALUES, cache.of_layer(layer, if quantized { 3 } else { 2 })),
-            ];
-            put(&pairs[..number], nargs, args);
+            let keys = (sys::NORM_ARG_KEYS, cache.of_layer(layer, 0));
+            let values = (sys::NORM_ARG_VALUES, cache.of_layer(layer, 1));
+            let table = (sys::NORM_ARG_PAGE_TABLE, cache.memory(0));
+            let lengths = (sys::NORM_ARG_KEY_LENGTHS, cache.memory(1));
+            if quantized {
+                let of_keys = (sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_KEYS, cache.of_layer(layer, 2));
+                let of_values = (sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_VALUES, cache.of_layer(layer, 3));
+                put(&[keys, values, table, lengths, of_keys, of_values], nargs, args);
+            } else {
+                put(&[keys, values, table, lengths], nargs, args);
+            }
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use super::pack::{Entry, Packing, entries};
 use super::quantize::RowScale;
 use crate::simd::Level;
 use crate::tensor::DataType;
+use std::mem::MaybeUninit;
 
 /// Elements on the way as f32; they stay in the first-level cache.
 const CHUNK: usize = 256;
@@ -41,13 +42,13 @@ impl Transfer {
             unsafe { std::ptr::copy_nonoverlapping(src, dst, self.cols * self.to.size()) };
             return;
         }
-        let mut way = [0.0f32; CHUNK];
+        let mut way = [MaybeUninit::<f32>::uninit(); CHUNK];
         for first in (0..self.cols).step_by(CHUNK) {
             let cols = CHUNK.min(self.cols - first);
             let src = src.wrapping_add(first * self.step * self.from.size());
             let dst = dst.wrapping_add(first * self.to.size());
             // SAFETY: guaranteed by the caller; these columns are in the rows.
-            unsafe { self.chunk(src, dst, cols, way.as_mut_ptr()) };
+            unsafe { self.chunk(src, dst, cols, way.as_mut_ptr().cast()) };
         }
     }
 
@@ -107,8 +108,8 @@ impl QuantizedTransfer {
     /// As [`Transfer::row`], and there is room for the scale.
     pub(crate) unsafe fn row(&self, src: *const u8, dst: *mut u8, scale: *mut u8) {
         let transfer = &self.transfer;
-        let mut way = [0.0f32; CHUNK];
-        let values = way.as_mut_ptr();
+        let mut way = [MaybeUninit::<f32>::uninit(); CHUNK];
+        let values = way.as_mut_ptr().cast::<f32>();
         let chunks = || {
             let firsts = (0..transfer.cols).step_by(CHUNK);
             firsts.map(|first| (first, CHUNK.min(transfer.cols - first)))

@@ -185,7 +185,10 @@ impl<'b> KvCacheBuilder<'b> {
 }
 
 /// The descriptors of keys, values, the table and, if there are any, the keys that rope writes.
-fn descs(cache: &Handle<sys::norm_kv_cache>, with_rope: bool) -> Result<[Option<MemoryDesc>; 4]> {
+pub(super) fn descs(
+    cache: &Handle<sys::norm_kv_cache>,
+    with_rope: bool,
+) -> Result<[Option<MemoryDesc>; 4]> {
     let mut found = [ptr::null_mut(); 4];
     let [key, value, table, rope_dst] = &mut found;
     let rope_dst = if with_rope { rope_dst } else { ptr::null_mut() };

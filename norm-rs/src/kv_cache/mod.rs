@@ -368,11 +368,14 @@ impl KvCache {
     /// [`key_desc`](Self::key_desc).
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for a cache of s8 or f8_e4m3: rope does not
+    /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for a cache of s8 or f8_e4m3: rope does not
     /// quantize. It writes a tensor then, which is passed to [`write`](Self::write).
     pub fn rope_dst_desc(&self) -> Result<&MemoryDesc> {
-        let reason = format_args!("is {}; rope writes f32, bf16 and f16 alone", self.data_type);
-        self.rope_dst.as_ref().ok_or_else(|| Error::invalid("data_type", reason))
+        if self.rope_dst.is_none() {
+            // The library says why.
+            builder::descs(&self.handle, true)?;
+        }
+        self.rope_dst.as_ref().ok_or(Error::defect("the cache has no descriptor for rope"))
     }
 
     /// Attributes of attention that reads the cache: the scales of keys and values of s8 and f8_e4m3, one for each token and

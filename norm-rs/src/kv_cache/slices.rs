@@ -31,9 +31,8 @@ impl KvCache {
     }
 
     /// Attention of queries `B x H x S x D`, one sequence of the cache for each of `B`, to the keys and values of a layer. The
-    /// last query of a sequence sees its last key with [`Causal::BottomRight`]. `dst` is `B
-    /// x H x S x E`. The keys of a mask are as many as
-    /// the cache has room for in a sequence, or 1.
+    /// last query of a sequence sees its last key with [`Causal::BottomRight`]. `dst` is `B x H x S x E`. A mask has as many keys
+    /// as the cache has room for in a sequence, or 1.
     ///
     /// ```
     /// use norm_rs::kv_cache::{KvCache, Rows};
