@@ -1,4 +1,4 @@
-//! The per-level kernel entries call only memory functions and panics.
+//! The per-level kernel entries call only memory functions, panics and entries of their level.
 //!
 //! A closure or function in a kernel without `#[inline(always)]` is compiled for the baseline
 //! instruction set: its results are right, but it is thirty times slower. The portable level may
@@ -28,6 +28,7 @@ fn allowed(level: &str, function: &str) -> bool {
     matches!(name, "memcpy" | "memmove" | "memset")
         || (level == "entry_portable"
             && (matches!(name, "fma" | "fmaf" | "rintf") || is_portable_vector(name)))
+        || name.contains(level)
         || name.contains("panicking")
         || name.contains("unwrap_failed")
         || name.contains("expect_failed")

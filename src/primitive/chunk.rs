@@ -3,7 +3,7 @@
 use super::{BinaryAlgorithm, EltwiseAlgorithm};
 use crate::simd::lanes::Lanes;
 use crate::simd::math::{self, Exponent};
-use crate::simd::{Element, F32, LANES, Simd, rounded, unroll};
+use crate::simd::{Element, F32, LANES, Simd, entry_points, rounded, unroll};
 use crate::tensor::DataType;
 
 /// Elements that a step computes: read from one place and written to another, or to the same.
@@ -61,10 +61,31 @@ macro_rules! each {
 
 pub(super) use each;
 
+entry_points! {
+    /// [`eltwise_chunk`], compiled apart from the chain: the compiler's time grows with the square of a function's loops.
+    mod eltwise_entries: eltwise_chunk<>(
+        chunk: Chunk, algorithm: EltwiseAlgorithm, parameters: (f32, f32), exponent: Exponent
+    ) -> ();
+}
+
 /// # Safety
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(super) unsafe fn eltwise<S: Simd>(
+    chunk: Chunk,
+    algorithm: EltwiseAlgorithm,
+    parameters: (f32, f32),
+    exponent: Exponent,
+) {
+    let entry = eltwise_entries::at(S::LEVEL).unwrap_or(eltwise_entries::portable::entry_portable);
+    // SAFETY: guaranteed by the caller.
+    unsafe { entry(chunk, algorithm, parameters, exponent) }
+}
+
+/// # Safety
+/// The CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn eltwise_chunk<S: Simd>(
     chunk: Chunk,
     algorithm: EltwiseAlgorithm,
     (a, b): (f32, f32),

@@ -4,7 +4,7 @@ use super::EltwiseAlgorithm;
 use super::chunk::{AHEAD, Chunk, each};
 use crate::simd::lanes::Lanes;
 use crate::simd::math::{self, Exponent};
-use crate::simd::{LANES, Simd, unroll};
+use crate::simd::{LANES, Simd, entry_points, unroll};
 
 /// A gradient.
 #[derive(Clone, Copy)]
@@ -34,10 +34,9 @@ impl Gradient {
     /// There are as many of diff_dst as elements of the chunk. The CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn apply<S: Simd>(&self, chunk: Chunk, ys: *const f32) {
+        let entry = entries::at(S::LEVEL).unwrap_or(entries::portable::entry_portable);
         // SAFETY: guaranteed by the caller.
-        unsafe {
-            if self.from_dst { self.of_dst::<S>(chunk, ys) } else { self.of_src::<S>(chunk, ys) }
-        }
+        unsafe { entry(self, chunk, ys) }
     }
 
     /// # Safety
@@ -106,4 +105,23 @@ impl Gradient {
             _ => each!(chunk, by 4, |d, y: ys| d.all(0.0).lt(d).select(y, y * a)),
         }
     }
+}
+
+/// # Safety
+/// As [`Gradient::apply`].
+#[inline(always)]
+unsafe fn gradient_chunk<S: Simd>(gradient: &Gradient, chunk: Chunk, ys: *const f32) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if gradient.from_dst {
+            gradient.of_dst::<S>(chunk, ys);
+        } else {
+            gradient.of_src::<S>(chunk, ys);
+        }
+    }
+}
+
+entry_points! {
+    /// [`gradient_chunk`], compiled apart from the chain.
+    mod entries: gradient_chunk<>(gradient: &Gradient, chunk: Chunk, ys: *const f32) -> ();
 }

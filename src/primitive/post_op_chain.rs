@@ -62,8 +62,7 @@ impl BoundChain<'_> {
     ///
     /// # Safety
     /// The operands have this element, and no other thread writes it.
-    pub(crate) unsafe fn applied(&self, value: f32, (row, col): (usize, usize)) -> f32 {
-        let mut value = value;
+    pub(crate) unsafe fn applied(&self, mut value: f32, (row, col): (usize, usize)) -> f32 {
         let rows = Rows { start: &raw mut value, step: 0, cols: 1, first_col: col, inputs: None };
         // SAFETY: guaranteed by the caller.
         unsafe { entries::portable::entry_portable(self, &rows, row, row + 1) };

@@ -132,7 +132,7 @@ impl<S: Simd> Map<S> for EndChain {
         unsafe {
             let chain = self.chain.add(i);
             add_wide::<S, 1>(self.sums.add(i), [S::widen(S::load(chain))], LANES);
-            S::store(chain, S::splat(0.0));
+            S::store(chain, S::zero());
         }
     }
     #[inline(always)]
@@ -141,7 +141,7 @@ impl<S: Simd> Map<S> for EndChain {
         unsafe {
             let chain = self.chain.add(i);
             add_wide::<S, 1>(self.sums.add(i), [S::widen(S::load_n(chain, n))], n);
-            S::store_n(chain, S::splat(0.0), n);
+            S::store_n(chain, S::zero(), n);
         }
     }
 }
@@ -182,7 +182,7 @@ impl<E: Element> Join<E> {
                 step *= 2;
             }
             let total = match (blocks, n == LANES) {
-                (0, _) => S::wide_splat(0.0),
+                (0, _) => S::wide_zero(),
                 (_, true) => S::wide_load(first.add(i)),
                 (_, false) => S::wide_load_n(first.add(i), n),
             };

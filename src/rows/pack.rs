@@ -188,7 +188,7 @@ impl<E: Element> Rounded<E> {
     unsafe fn vectors<S: Simd, const N: usize>(&self, i: usize) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut values = [S::splat(0.0); N];
+            let mut values = [S::zero(); N];
             for v in 0..N {
                 values[v] = single().load::<S>(self.from, i + v * LANES);
             }

@@ -46,7 +46,7 @@ impl<A: Element, B: Element, C: Element> Row<A, B, C> {
         let (src, residual, sum) = self.types;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut sums = [S::splat(0.0); N];
+            let mut sums = [S::zero(); N];
             for v in 0..N {
                 let at = i + v * LANES;
                 sums[v] =

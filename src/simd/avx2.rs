@@ -1,6 +1,6 @@
 //! AVX2 with FMA and F16C: the 16 lanes are two registers.
 
-use super::{LanesOfRows, Quad, Simd, operations, unroll};
+use super::{LanesOfRows, Level, Quad, Simd, operations, unroll};
 use std::arch::x86_64::*;
 
 /// AVX2, FMA and F16C.
@@ -32,53 +32,38 @@ macro_rules! on_wide_bits {
 }
 
 /// All-ones lanes below `n`, as two registers.
-///
-/// # Safety
-/// AVX2.
-#[inline(always)]
-unsafe fn first(n: usize) -> (__m256i, __m256i) {
-    // SAFETY: the caller's.
-    unsafe {
-        let count = _mm256_set1_epi32(n as i32);
-        let low = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-        let high = _mm256_setr_epi32(8, 9, 10, 11, 12, 13, 14, 15);
-        (_mm256_cmpgt_epi32(count, low), _mm256_cmpgt_epi32(count, high))
-    }
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn first(n: usize) -> (__m256i, __m256i) {
+    let count = _mm256_set1_epi32(n as i32);
+    let low = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    let high = _mm256_setr_epi32(8, 9, 10, 11, 12, 13, 14, 15);
+    (_mm256_cmpgt_epi32(count, low), _mm256_cmpgt_epi32(count, high))
 }
 
 /// All-ones f64 lanes below `n`, as four registers.
-///
-/// # Safety
-/// AVX2.
-#[inline(always)]
-unsafe fn first_wide(n: usize) -> [__m256i; 4] {
-    // SAFETY: the caller's.
-    unsafe {
-        let count = _mm256_set1_epi64x(n as i64);
-        [
-            _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(0, 1, 2, 3)),
-            _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(4, 5, 6, 7)),
-            _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(8, 9, 10, 11)),
-            _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(12, 13, 14, 15)),
-        ]
-    }
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn first_wide(n: usize) -> [__m256i; 4] {
+    let count = _mm256_set1_epi64x(n as i64);
+    [
+        _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(0, 1, 2, 3)),
+        _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(4, 5, 6, 7)),
+        _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(8, 9, 10, 11)),
+        _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(12, 13, 14, 15)),
+    ]
 }
 
 /// The upper halves of 8 f32 after rounding to nearest even, one per 32-bit lane.
-///
-/// # Safety
-/// AVX2.
-#[inline(always)]
-unsafe fn bf16_lanes(v: __m256) -> __m256i {
-    // SAFETY: the caller's.
-    unsafe {
-        let bits = _mm256_castps_si256(v);
-        let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), _mm256_set1_epi32(1));
-        let rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
-        let nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(v, v));
-        let quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x0040_0000));
-        _mm256_srli_epi32::<16>(_mm256_blendv_epi8(rounded, quiet, nan))
-    }
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn bf16_lanes(v: __m256) -> __m256i {
+    let bits = _mm256_castps_si256(v);
+    let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), _mm256_set1_epi32(1));
+    let rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+    let nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(v, v));
+    let quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x0040_0000));
+    _mm256_srli_epi32::<16>(_mm256_blendv_epi8(rounded, quiet, nan))
 }
 
 /// The lane sums of rows `first` to `first + 3`.
@@ -106,16 +91,20 @@ impl Simd for Avx2 {
     type U16x16 = (__m128i, __m128i);
     type M = (__m256, __m256);
     type F64x4 = __m256d;
+    const LEVEL: Level = Level::Avx2;
 
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn splat(x: f32) -> Self::F32x16 {
-        unsafe { (_mm256_set1_ps(x), _mm256_set1_ps(x)) }
+        (_mm256_set1_ps(x), _mm256_set1_ps(x))
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn load(p: *const f32) -> Self::F32x16 {
         unsafe { (_mm256_loadu_ps(p), _mm256_loadu_ps(p.add(8))) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn load_n(p: *const f32, n: usize) -> Self::F32x16 {
         unsafe {
             let (low, high) = first(n);
@@ -123,14 +112,16 @@ impl Simd for Avx2 {
             (_mm256_maskload_ps(p, low), _mm256_maskload_ps(p.wrapping_add(8), high))
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn store(p: *mut f32, v: Self::F32x16) {
         unsafe {
             _mm256_storeu_ps(p, v.0);
             _mm256_storeu_ps(p.add(8), v.1);
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn store_n(p: *mut f32, v: Self::F32x16, n: usize) {
         unsafe {
             let (low, high) = first(n);
@@ -138,50 +129,56 @@ impl Simd for Avx2 {
             _mm256_maskstore_ps(p.wrapping_add(8), high, v.1);
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn stream(p: *mut f32, v: Self::F32x16) {
         unsafe {
             _mm256_stream_ps(p, v.0);
             _mm256_stream_ps(p.add(8), v.1);
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn stream_fence() {
-        unsafe { _mm_sfence() }
+        _mm_sfence()
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn prefetch(p: *const u8) {
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
+        _mm_prefetch::<_MM_HINT_T0>(p.cast())
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn load_half(p: *const u16) -> Self::U16x16 {
         unsafe { (_mm_loadu_si128(p.cast()), _mm_loadu_si128(p.add(8).cast())) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn store_half(p: *mut u16, v: Self::U16x16) {
         unsafe {
             _mm_storeu_si128(p.cast(), v.0);
             _mm_storeu_si128(p.add(8).cast(), v.1);
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn stream_half(p: *mut u16, v: Self::U16x16) {
         unsafe {
             _mm_stream_si128(p.cast(), v.0);
             _mm_stream_si128(p.add(8).cast(), v.1);
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16 {
-        unsafe {
-            let low = _mm256_cvtepu16_epi32(v.0);
-            let high = _mm256_cvtepu16_epi32(v.1);
-            (
-                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
-                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
-            )
-        }
+        let low = _mm256_cvtepu16_epi32(v.0);
+        let high = _mm256_cvtepu16_epi32(v.1);
+        (
+            _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
+            _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
+        )
     }
+    // Too long for the compiler to inline it everywhere by itself.
     #[inline(always)]
     unsafe fn to_bf16(v: Self::F32x16) -> Self::U16x16 {
         unsafe {
@@ -191,31 +188,28 @@ impl Simd for Avx2 {
             (_mm256_castsi256_si128(ordered), _mm256_extracti128_si256::<1>(ordered))
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn from_f16(v: Self::U16x16) -> Self::F32x16 {
-        unsafe { (_mm256_cvtph_ps(v.0), _mm256_cvtph_ps(v.1)) }
+        (_mm256_cvtph_ps(v.0), _mm256_cvtph_ps(v.1))
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn to_f16(v: Self::F32x16) -> Self::U16x16 {
-        unsafe {
-            (
-                _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v.0),
-                _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v.1),
-            )
-        }
+        (
+            _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v.0),
+            _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v.1),
+        )
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16 {
-        unsafe {
-            let (low, high) = (_mm256_set1_ps(low), _mm256_set1_ps(high));
-            // Of two operands with a NaN the second is the result.
-            (
-                _mm256_min_ps(high, _mm256_max_ps(low, v.0)),
-                _mm256_min_ps(high, _mm256_max_ps(low, v.1)),
-            )
-        }
+        let (low, high) = (_mm256_set1_ps(low), _mm256_set1_ps(high));
+        // Of two operands with a NaN the second is the result.
+        (_mm256_min_ps(high, _mm256_max_ps(low, v.0)), _mm256_min_ps(high, _mm256_max_ps(low, v.1)))
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F32x16 {
         unsafe {
             let bytes = _mm_loadu_si128(p.cast());
@@ -231,7 +225,8 @@ impl Simd for Avx2 {
             )
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn store_bytes(p: *mut u8, v: Self::F32x16) {
         unsafe {
             // NaN becomes 0x80000000.
@@ -246,41 +241,40 @@ impl Simd for Avx2 {
             _mm_storeu_si128(p.cast(), _mm_packus_epi16(low, high));
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn first_n(v: Self::F32x16, n: usize) -> Self::F32x16 {
-        unsafe {
-            let (low, high) = first(n);
-            (
-                _mm256_and_ps(v.0, _mm256_castsi256_ps(low)),
-                _mm256_and_ps(v.1, _mm256_castsi256_ps(high)),
-            )
-        }
+        let (low, high) = first(n);
+        (
+            _mm256_and_ps(v.0, _mm256_castsi256_ps(low)),
+            _mm256_and_ps(v.1, _mm256_castsi256_ps(high)),
+        )
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn widen(v: Self::F32x16) -> Self::F64x16 {
-        unsafe {
-            [
-                _mm256_cvtps_pd(_mm256_castps256_ps128(v.0)),
-                _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v.0)),
-                _mm256_cvtps_pd(_mm256_castps256_ps128(v.1)),
-                _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v.1)),
-            ]
-        }
+        [
+            _mm256_cvtps_pd(_mm256_castps256_ps128(v.0)),
+            _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v.0)),
+            _mm256_cvtps_pd(_mm256_castps256_ps128(v.1)),
+            _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(v.1)),
+        ]
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn narrow(v: Self::F64x16) -> Self::F32x16 {
-        unsafe {
-            (
-                _mm256_set_m128(_mm256_cvtpd_ps(v[1]), _mm256_cvtpd_ps(v[0])),
-                _mm256_set_m128(_mm256_cvtpd_ps(v[3]), _mm256_cvtpd_ps(v[2])),
-            )
-        }
+        (
+            _mm256_set_m128(_mm256_cvtpd_ps(v[1]), _mm256_cvtpd_ps(v[0])),
+            _mm256_set_m128(_mm256_cvtpd_ps(v[3]), _mm256_cvtpd_ps(v[2])),
+        )
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_splat(x: f64) -> Self::F64x16 {
-        unsafe { [_mm256_set1_pd(x); 4] }
+        [_mm256_set1_pd(x); 4]
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_load(p: *const f64) -> Self::F64x16 {
         unsafe {
             [
@@ -291,7 +285,8 @@ impl Simd for Avx2 {
             ]
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::F64x16 {
         unsafe {
             let mask = first_wide(n);
@@ -303,7 +298,8 @@ impl Simd for Avx2 {
             ]
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_store(p: *mut f64, v: Self::F64x16) {
         unsafe {
             _mm256_storeu_pd(p, v[0]);
@@ -312,7 +308,8 @@ impl Simd for Avx2 {
             _mm256_storeu_pd(p.add(12), v[3]);
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_stream(p: *mut f64, v: Self::F64x16) {
         unsafe {
             unroll!(k in 4, {
@@ -320,7 +317,8 @@ impl Simd for Avx2 {
             });
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_store_n(p: *mut f64, v: Self::F64x16, n: usize) {
         unsafe {
             let mask = first_wide(n);
@@ -330,96 +328,89 @@ impl Simd for Avx2 {
             _mm256_maskstore_pd(p.wrapping_add(12), mask[3], v[3]);
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
-        unsafe {
-            [
-                _mm256_add_pd(a[0], b[0]),
-                _mm256_add_pd(a[1], b[1]),
-                _mm256_add_pd(a[2], b[2]),
-                _mm256_add_pd(a[3], b[3]),
-            ]
-        }
+        [
+            _mm256_add_pd(a[0], b[0]),
+            _mm256_add_pd(a[1], b[1]),
+            _mm256_add_pd(a[2], b[2]),
+            _mm256_add_pd(a[3], b[3]),
+        ]
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
-        unsafe {
-            [
-                _mm256_sub_pd(a[0], b[0]),
-                _mm256_sub_pd(a[1], b[1]),
-                _mm256_sub_pd(a[2], b[2]),
-                _mm256_sub_pd(a[3], b[3]),
-            ]
-        }
+        [
+            _mm256_sub_pd(a[0], b[0]),
+            _mm256_sub_pd(a[1], b[1]),
+            _mm256_sub_pd(a[2], b[2]),
+            _mm256_sub_pd(a[3], b[3]),
+        ]
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_mul(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
-        unsafe {
-            [
-                _mm256_mul_pd(a[0], b[0]),
-                _mm256_mul_pd(a[1], b[1]),
-                _mm256_mul_pd(a[2], b[2]),
-                _mm256_mul_pd(a[3], b[3]),
-            ]
-        }
+        [
+            _mm256_mul_pd(a[0], b[0]),
+            _mm256_mul_pd(a[1], b[1]),
+            _mm256_mul_pd(a[2], b[2]),
+            _mm256_mul_pd(a[3], b[3]),
+        ]
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_fma(a: Self::F64x16, b: Self::F64x16, c: Self::F64x16) -> Self::F64x16 {
-        unsafe {
-            [
-                _mm256_fmadd_pd(a[0], b[0], c[0]),
-                _mm256_fmadd_pd(a[1], b[1], c[1]),
-                _mm256_fmadd_pd(a[2], b[2], c[2]),
-                _mm256_fmadd_pd(a[3], b[3], c[3]),
-            ]
-        }
+        [
+            _mm256_fmadd_pd(a[0], b[0], c[0]),
+            _mm256_fmadd_pd(a[1], b[1], c[1]),
+            _mm256_fmadd_pd(a[2], b[2], c[2]),
+            _mm256_fmadd_pd(a[3], b[3], c[3]),
+        ]
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_first_n(v: Self::F64x16, n: usize) -> Self::F64x16 {
-        unsafe {
-            let mask = first_wide(n);
-            [
-                _mm256_and_pd(v[0], _mm256_castsi256_pd(mask[0])),
-                _mm256_and_pd(v[1], _mm256_castsi256_pd(mask[1])),
-                _mm256_and_pd(v[2], _mm256_castsi256_pd(mask[2])),
-                _mm256_and_pd(v[3], _mm256_castsi256_pd(mask[3])),
-            ]
-        }
+        let mask = first_wide(n);
+        [
+            _mm256_and_pd(v[0], _mm256_castsi256_pd(mask[0])),
+            _mm256_and_pd(v[1], _mm256_castsi256_pd(mask[1])),
+            _mm256_and_pd(v[2], _mm256_castsi256_pd(mask[2])),
+            _mm256_and_pd(v[3], _mm256_castsi256_pd(mask[3])),
+        ]
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_div(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
-        unsafe {
-            [
-                _mm256_div_pd(a[0], b[0]),
-                _mm256_div_pd(a[1], b[1]),
-                _mm256_div_pd(a[2], b[2]),
-                _mm256_div_pd(a[3], b[3]),
-            ]
-        }
+        [
+            _mm256_div_pd(a[0], b[0]),
+            _mm256_div_pd(a[1], b[1]),
+            _mm256_div_pd(a[2], b[2]),
+            _mm256_div_pd(a[3], b[3]),
+        ]
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_sqrt(v: Self::F64x16) -> Self::F64x16 {
-        unsafe {
-            [_mm256_sqrt_pd(v[0]), _mm256_sqrt_pd(v[1]), _mm256_sqrt_pd(v[2]), _mm256_sqrt_pd(v[3])]
-        }
+        [_mm256_sqrt_pd(v[0]), _mm256_sqrt_pd(v[1]), _mm256_sqrt_pd(v[2]), _mm256_sqrt_pd(v[3])]
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_all_between(v: Self::F64x16, low: f64, high: f64) -> bool {
-        unsafe {
-            let (low, high) = (_mm256_set1_pd(low), _mm256_set1_pd(high));
-            let mut all = _mm256_cmp_pd::<_CMP_GE_OQ>(v[0], low);
-            for v in v {
-                all = _mm256_and_pd(all, _mm256_cmp_pd::<_CMP_GE_OQ>(v, low));
-                all = _mm256_and_pd(all, _mm256_cmp_pd::<_CMP_LE_OQ>(v, high));
-            }
-            _mm256_movemask_pd(all) == 0b1111
+        let (low, high) = (_mm256_set1_pd(low), _mm256_set1_pd(high));
+        let mut all = _mm256_cmp_pd::<_CMP_GE_OQ>(v[0], low);
+        for v in v {
+            all = _mm256_and_pd(all, _mm256_cmp_pd::<_CMP_GE_OQ>(v, low));
+            all = _mm256_and_pd(all, _mm256_cmp_pd::<_CMP_LE_OQ>(v, high));
         }
+        _mm256_movemask_pd(all) == 0b1111
     }
     #[inline(always)]
     unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::F64x16 {
         unsafe { [four_sums(rows, 0), four_sums(rows, 4), four_sums(rows, 8), four_sums(rows, 12)] }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_sum(v: Self::F64x16) -> f64 {
         unsafe {
             let four = Self::wide_quarter(v);
@@ -427,12 +418,14 @@ impl Simd for Avx2 {
             _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_quarter(v: Self::F64x16) -> Self::F64x4 {
-        unsafe { _mm256_add_pd(_mm256_add_pd(v[0], v[2]), _mm256_add_pd(v[1], v[3])) }
+        _mm256_add_pd(_mm256_add_pd(v[0], v[2]), _mm256_add_pd(v[1], v[3]))
     }
 
     operations! {
+        #[target_feature(enable = "avx2,fma,f16c")]
         fn add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_add_ps, a, b);
         fn sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_sub_ps, a, b);
         fn mul(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_mul_ps, a, b);
@@ -473,25 +466,23 @@ impl Simd for Avx2 {
             }
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn doubled(v: Self::F32x16) -> [Self::F32x16; 2] {
-        unsafe {
-            let low = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
-            let high = _mm256_setr_epi32(4, 4, 5, 5, 6, 6, 7, 7);
-            [
-                (_mm256_permutevar8x32_ps(v.0, low), _mm256_permutevar8x32_ps(v.0, high)),
-                (_mm256_permutevar8x32_ps(v.1, low), _mm256_permutevar8x32_ps(v.1, high)),
-            ]
-        }
+        let low = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
+        let high = _mm256_setr_epi32(4, 4, 5, 5, 6, 6, 7, 7);
+        [
+            (_mm256_permutevar8x32_ps(v.0, low), _mm256_permutevar8x32_ps(v.0, high)),
+            (_mm256_permutevar8x32_ps(v.1, low), _mm256_permutevar8x32_ps(v.1, high)),
+        ]
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn wide_within(mut v: Self::F64x16, low: f64, high: f64) -> Self::F64x16 {
-        unsafe {
-            let (low, high) = (_mm256_set1_pd(low), _mm256_set1_pd(high));
-            for v in &mut v {
-                // Of two operands with a NaN the second is the result.
-                *v = _mm256_min_pd(high, _mm256_max_pd(low, *v));
-            }
+        let (low, high) = (_mm256_set1_pd(low), _mm256_set1_pd(high));
+        for v in &mut v {
+            // Of two operands with a NaN the second is the result.
+            *v = _mm256_min_pd(high, _mm256_max_pd(low, *v));
         }
         v
     }

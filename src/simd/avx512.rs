@@ -1,6 +1,6 @@
 //! AVX-512 (F, BW, DQ, VL): one register holds the 16 lanes.
 
-use super::{Bf16Rounding, LanesOfRows, Simd, operations, unroll};
+use super::{Bf16Rounding, LanesOfRows, Level, Simd, operations, unroll};
 use std::arch::x86_64::*;
 
 /// AVX-512 F, BW, DQ and VL, with AVX2's FMA and F16C.
@@ -63,16 +63,11 @@ unsafe fn two_sums<T: LanesOfRows<Avx512>>(rows: &T, first: usize) -> __m512d {
 }
 
 /// Two lanes of each of four rows, of which two vectors have four each.
-///
-/// # Safety
-/// AVX-512 F.
-#[inline(always)]
-unsafe fn two_rows(a: __m512d, b: __m512d) -> __m512d {
-    // SAFETY: the caller's.
-    unsafe {
-        let low = _mm512_shuffle_f64x2::<0b10_00_10_00>(a, b);
-        _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_01_11_01>(a, b))
-    }
+#[inline]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
+fn two_rows(a: __m512d, b: __m512d) -> __m512d {
+    let low = _mm512_shuffle_f64x2::<0b10_00_10_00>(a, b);
+    _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_01_11_01>(a, b))
 }
 
 /// Two vectors rounded to bf16, the first in the lower half; subnormals are taken for zeros.
@@ -168,57 +163,61 @@ impl Simd for Avx512 {
     type U16x16 = __m256i;
     type M = __mmask16;
     type F64x4 = __m256d;
+    const LEVEL: Level = Level::Avx512;
     const MANY_REGISTERS: bool = true;
 
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn load(p: *const f32) -> Self::F32x16 {
         unsafe { _mm512_loadu_ps(p) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn load_n(p: *const f32, n: usize) -> Self::F32x16 {
         unsafe { _mm512_maskz_loadu_ps(first(n), p) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn store(p: *mut f32, v: Self::F32x16) {
         unsafe { _mm512_storeu_ps(p, v) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn store_n(p: *mut f32, v: Self::F32x16, n: usize) {
         unsafe { _mm512_mask_storeu_ps(p, first(n), v) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn stream(p: *mut f32, v: Self::F32x16) {
         unsafe { _mm512_stream_ps(p, v) }
     }
-    #[inline(always)]
-    unsafe fn stream_fence() {
-        unsafe { _mm_sfence() }
-    }
-    #[inline(always)]
-    unsafe fn prefetch(p: *const u8) {
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
-    }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn load_half(p: *const u16) -> Self::U16x16 {
         unsafe { _mm256_loadu_si256(p.cast()) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn load_half_n(p: *const u16, n: usize) -> Self::U16x16 {
         unsafe { _mm256_maskz_loadu_epi16(first(n), p.cast()) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn store_half(p: *mut u16, v: Self::U16x16) {
         unsafe { _mm256_storeu_si256(p.cast(), v) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn store_half_n(p: *mut u16, v: Self::U16x16, n: usize) {
         unsafe { _mm256_mask_storeu_epi16(p.cast(), first(n), v) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn stream_half(p: *mut u16, v: Self::U16x16) {
         unsafe { _mm256_stream_si256(p.cast(), v) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16 {
         unsafe { _mm512_castsi512_ps(to_upper_halves(_mm512_castsi256_si512(v))) }
     }
@@ -268,43 +267,44 @@ impl Simd for Avx512 {
             }
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn to_bf16(v: Self::F32x16) -> Self::U16x16 {
-        unsafe {
-            let bits = _mm512_castps_si512(v);
-            let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
-            let half_unit = _mm512_add_epi32(_mm512_set1_epi32(0x7fff), odd);
-            let number = _mm512_cmp_ps_mask::<_CMP_ORD_Q>(v, v);
-            let quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x0040_0000));
-            let rounded = _mm512_mask_add_epi32(quiet, number, bits, half_unit);
-            // The upper half of each 32-bit lane, in one shuffle.
-            let upper = _mm512_setr_epi32(
-                0x0003_0001,
-                0x0007_0005,
-                0x000b_0009,
-                0x000f_000d,
-                0x0013_0011,
-                0x0017_0015,
-                0x001b_0019,
-                0x001f_001d,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-            );
-            _mm512_castsi512_si256(_mm512_permutexvar_epi16(upper, rounded))
-        }
+        let bits = _mm512_castps_si512(v);
+        let odd = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
+        let half_unit = _mm512_add_epi32(_mm512_set1_epi32(0x7fff), odd);
+        let number = _mm512_cmp_ps_mask::<_CMP_ORD_Q>(v, v);
+        let quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x0040_0000));
+        let rounded = _mm512_mask_add_epi32(quiet, number, bits, half_unit);
+        // The upper half of each 32-bit lane, in one shuffle.
+        let upper = _mm512_setr_epi32(
+            0x0003_0001,
+            0x0007_0005,
+            0x000b_0009,
+            0x000f_000d,
+            0x0013_0011,
+            0x0017_0015,
+            0x001b_0019,
+            0x001f_001d,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        );
+        _mm512_castsi512_si256(_mm512_permutexvar_epi16(upper, rounded))
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16 {
         // Of two operands with a NaN the second is the result.
-        unsafe { _mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), v)) }
+        _mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), v))
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F32x16 {
         unsafe {
             // The lowest bits of 2^23 count ones.
@@ -313,42 +313,41 @@ impl Simd for Avx512 {
             _mm512_sub_ps(_mm512_castsi512_ps(number), _mm512_set1_ps(8_388_608.0 + bias))
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn stream_bytes(p: *mut u8, v: Self::F32x16) {
         unsafe { _mm_stream_si128(p.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v))) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn store_bytes(p: *mut u8, v: Self::F32x16) {
         // NaN becomes 0x80000000.
         unsafe { _mm_storeu_si128(p.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v))) }
     }
-    #[inline(always)]
-    unsafe fn first_n(v: Self::F32x16, n: usize) -> Self::F32x16 {
-        unsafe { _mm512_maskz_mov_ps(first(n), v) }
-    }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn widen(v: Self::F32x16) -> Self::F64x16 {
-        unsafe {
-            let low = _mm512_castps512_ps256(v);
-            (_mm512_cvtps_pd(low), _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(v)))
-        }
+        let low = _mm512_castps512_ps256(v);
+        (_mm512_cvtps_pd(low), _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(v)))
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn load_widened(p: *const f32) -> Self::F64x16 {
         unsafe { load_widened(p) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn narrow(v: Self::F64x16) -> Self::F32x16 {
-        unsafe {
-            let low = _mm512_castps256_ps512(_mm512_cvtpd_ps(v.0));
-            _mm512_insertf32x8::<1>(low, _mm512_cvtpd_ps(v.1))
-        }
+        let low = _mm512_castps256_ps512(_mm512_cvtpd_ps(v.0));
+        _mm512_insertf32x8::<1>(low, _mm512_cvtpd_ps(v.1))
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_load(p: *const f64) -> Self::F64x16 {
         unsafe { (_mm512_loadu_pd(p), _mm512_loadu_pd(p.add(8))) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::F64x16 {
         unsafe {
             let (low, high) = first_wide(n);
@@ -356,21 +355,24 @@ impl Simd for Avx512 {
             (_mm512_maskz_loadu_pd(low, p), _mm512_maskz_loadu_pd(high, p.wrapping_add(8)))
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_store(p: *mut f64, v: Self::F64x16) {
         unsafe {
             _mm512_storeu_pd(p, v.0);
             _mm512_storeu_pd(p.add(8), v.1);
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_stream(p: *mut f64, v: Self::F64x16) {
         unsafe {
             _mm512_stream_pd(p, v.0);
             _mm512_stream_pd(p.add(8), v.1);
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_store_n(p: *mut f64, v: Self::F64x16, n: usize) {
         unsafe {
             let (low, high) = first_wide(n);
@@ -378,28 +380,27 @@ impl Simd for Avx512 {
             _mm512_mask_storeu_pd(p.wrapping_add(8), high, v.1);
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_first_n(v: Self::F64x16, n: usize) -> Self::F64x16 {
-        unsafe {
-            let (low, high) = first_wide(n);
-            (_mm512_maskz_mov_pd(low, v.0), _mm512_maskz_mov_pd(high, v.1))
-        }
+        let (low, high) = first_wide(n);
+        (_mm512_maskz_mov_pd(low, v.0), _mm512_maskz_mov_pd(high, v.1))
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_all_between(v: Self::F64x16, low: f64, high: f64) -> bool {
-        unsafe {
-            let (low, high) = (_mm512_set1_pd(low), _mm512_set1_pd(high));
-            let mut all = _mm512_cmp_pd_mask::<_CMP_GE_OQ>(v.0, low);
-            all = _mm512_mask_cmp_pd_mask::<_CMP_LE_OQ>(all, v.0, high);
-            all = _mm512_mask_cmp_pd_mask::<_CMP_GE_OQ>(all, v.1, low);
-            _mm512_mask_cmp_pd_mask::<_CMP_LE_OQ>(all, v.1, high) == 0xff
-        }
+        let (low, high) = (_mm512_set1_pd(low), _mm512_set1_pd(high));
+        let mut all = _mm512_cmp_pd_mask::<_CMP_GE_OQ>(v.0, low);
+        all = _mm512_mask_cmp_pd_mask::<_CMP_LE_OQ>(all, v.0, high);
+        all = _mm512_mask_cmp_pd_mask::<_CMP_GE_OQ>(all, v.1, low);
+        _mm512_mask_cmp_pd_mask::<_CMP_LE_OQ>(all, v.1, high) == 0xff
     }
     #[inline(always)]
     unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::F64x16 {
         unsafe { (eight_sums(rows, 0), eight_sums(rows, 8)) }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_sum(v: Self::F64x16) -> f64 {
         unsafe {
             let four = Self::wide_quarter(v);
@@ -407,15 +408,18 @@ impl Simd for Avx512 {
             _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_quarter(v: Self::F64x16) -> Self::F64x4 {
-        unsafe {
-            let eight = _mm512_add_pd(v.0, v.1);
-            _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd::<1>(eight))
-        }
+        let eight = _mm512_add_pd(v.0, v.1);
+        _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd::<1>(eight))
     }
 
     operations! {
+        #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
+        fn stream_fence() -> () = _mm_sfence();
+        fn prefetch(p: *const u8) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
+        fn first_n(v: Self::F32x16, n: usize) -> Self::F32x16 = _mm512_maskz_mov_ps(first(n), v);
         fn add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_add_ps(a, b);
         fn sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_sub_ps(a, b);
         fn mul(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_mul_ps(a, b);
@@ -463,35 +467,31 @@ impl Simd for Avx512 {
             }
         }
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn doubled(v: Self::F32x16) -> [Self::F32x16; 2] {
-        unsafe {
-            let low = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
-            let high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
-            [_mm512_permutexvar_ps(low, v), _mm512_permutexvar_ps(high, v)]
-        }
+        let low = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+        let high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+        [_mm512_permutexvar_ps(low, v), _mm512_permutexvar_ps(high, v)]
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_within(v: Self::F64x16, low: f64, high: f64) -> Self::F64x16 {
-        unsafe {
-            let (low, high) = (_mm512_set1_pd(low), _mm512_set1_pd(high));
-            // Of two operands with a NaN the second is the result.
-            let above = (_mm512_max_pd(low, v.0), _mm512_max_pd(low, v.1));
-            (_mm512_min_pd(high, above.0), _mm512_min_pd(high, above.1))
-        }
+        let (low, high) = (_mm512_set1_pd(low), _mm512_set1_pd(high));
+        // Of two operands with a NaN the second is the result.
+        let above = (_mm512_max_pd(low, v.0), _mm512_max_pd(low, v.1));
+        (_mm512_min_pd(high, above.0), _mm512_min_pd(high, above.1))
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_shift_left(v: Self::F64x16, n: i32) -> Self::F64x16 {
-        unsafe {
-            let n = _mm512_set1_epi64(n.into());
-            (on_bits!(wide _mm512_sllv_epi64(v.0; n)), on_bits!(wide _mm512_sllv_epi64(v.1; n)))
-        }
+        let n = _mm512_set1_epi64(n.into());
+        (on_bits!(wide _mm512_sllv_epi64(v.0; n)), on_bits!(wide _mm512_sllv_epi64(v.1; n)))
     }
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_shift_right(v: Self::F64x16, n: i32) -> Self::F64x16 {
-        unsafe {
-            let n = _mm512_set1_epi64(n.into());
-            (on_bits!(wide _mm512_srlv_epi64(v.0; n)), on_bits!(wide _mm512_srlv_epi64(v.1; n)))
-        }
+        let n = _mm512_set1_epi64(n.into());
+        (on_bits!(wide _mm512_srlv_epi64(v.0; n)), on_bits!(wide _mm512_srlv_epi64(v.1; n)))
     }
 }

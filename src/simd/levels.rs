@@ -91,7 +91,8 @@ impl Level {
 /// let run = entries::at::<F32, F32, true>(level).unwrap_or(entries::portable::entry_portable::<F32, F32, true>);
 /// ```
 ///
-/// Only the entries have `#[target_feature]`; the kernel and everything that it calls are `#[inline(always)]`.
+/// The kernel and everything that it calls are `#[inline(always)]`, or operations of [`Simd`](super::Simd). A kernel may
+/// call entries of its own level, `entries::at(S::LEVEL)`, for parts that are compiled apart.
 macro_rules! entry_points {
     ($(#[$doc:meta])* mod $name:ident: $kernel:ident<
         $($ty:ident: $bound:path),* $(; $(const $cn:ident: $ct:ty),*)?
@@ -108,6 +109,7 @@ macro_rules! entry_points {
                 /// # Safety
                 /// As for the kernel, and the CPU supports AVX-512 F, BW, DQ and VL.
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+                #[inline(never)]
                 pub(super) unsafe fn entry_avx512<$($ty: $bound,)* $($(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
                     // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::avx512::Avx512, $($ty,)* $($($cn),*)?>($($arg),*) }
@@ -119,6 +121,7 @@ macro_rules! entry_points {
                 /// # Safety
                 /// As for the kernel, and the CPU supports AVX2, FMA and F16C.
                 #[target_feature(enable = "avx2,fma,f16c")]
+                #[inline(never)]
                 pub(super) unsafe fn entry_avx2<$($ty: $bound,)* $($(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
                     // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::avx2::Avx2, $($ty,)* $($($cn),*)?>($($arg),*) }
@@ -130,6 +133,7 @@ macro_rules! entry_points {
                 /// # Safety
                 /// As for the kernel, and the CPU supports NEON.
                 #[target_feature(enable = "neon")]
+                #[inline(never)]
                 pub(super) unsafe fn entry_neon<$($ty: $bound,)* $($(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
                     // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::neon::Neon, $($ty,)* $($($cn),*)?>($($arg),*) }
@@ -140,6 +144,7 @@ macro_rules! entry_points {
                 /// # Safety
                 /// As for the kernel.
                 #[allow(dead_code, reason = "some kernels have no portable entry")]
+                #[inline(never)]
                 pub(in super::super) unsafe fn entry_portable<$($ty: $bound,)* $($(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
                     // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::portable::Portable, $($ty,)* $($($cn),*)?>($($arg),*) }
@@ -148,6 +153,7 @@ macro_rules! entry_points {
 
             /// The entry of a vector level, which the machine must support when the entry is called. `None` for the
             /// portable level, which is compiled for fewer types.
+            #[inline(always)]
             pub(super) fn at<$($ty: $bound,)* $($(const $cn: $ct),*)?>(
                 level: Level,
             ) -> Option<unsafe fn($($argty),*) -> $ret> {

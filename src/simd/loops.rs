@@ -143,7 +143,7 @@ pub(crate) unsafe fn lane_sums<S: Simd, const K: usize, T: Fold<S, K>>(
 ) -> Running<S, K> {
     // SAFETY: guaranteed by the caller. Missing chains are zero.
     unsafe {
-        let zero = S::wide_splat(0.0);
+        let zero = S::wide_zero();
         let mut running = [Running { products: [zero; K], terms: zero }];
         // Written out: an array with a variable index would go through memory.
         let chains = cols / (CHAIN * LANES);
@@ -182,7 +182,7 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
 ) -> [Sums<K>; R] {
     // SAFETY: all elements are below `end`.
     unsafe {
-        let zero = S::wide_splat(0.0);
+        let zero = S::wide_zero();
         let mut running = [Running::<S, K> { products: [zero; K], terms: zero }; R];
         let mut i = begin;
         let groups_end = end - (end - begin) % GROUP;

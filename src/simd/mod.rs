@@ -82,6 +82,14 @@ macro_rules! operations {
             $value
         }
     )*};
+    (#[target_feature(enable = $features:literal)]
+     $(fn $name:ident($($arg:ident: $ty:ty),*) -> $result:ty = $value:expr;)*) => {$(
+        #[inline]
+        #[target_feature(enable = $features)]
+        unsafe fn $name($($arg: $ty),*) -> $result {
+            $value
+        }
+    )*};
     ($(fn $name:ident($($arg:ident: $ty:ty),*) -> $result:ty = $value:expr;)*) => {$(
         #[inline(always)]
         unsafe fn $name($($arg: $ty),*) -> $result {
@@ -92,6 +100,9 @@ macro_rules! operations {
 use operations;
 
 /// Vector operations over 16 lanes of f32 (`F32x16`) and 16 of f64 (`F64x16`).
+///
+/// Operations of x86-64 are `#[inline]` with their instruction set: the compiler optimises each before kernels inline
+/// it. With `#[inline(always)]` it would inline the intrinsics first, and take a third longer.
 ///
 /// # Safety
 /// Every function needs the instruction set of the implementation to be there; loads and stores need
@@ -106,12 +117,18 @@ pub(crate) trait Simd: Copy + 'static {
     type M: Copy;
     /// Four of f64.
     type F64x4: Quad;
+    const LEVEL: Level;
     /// Whether unrolled loops pay; they do not where a vector is many instructions already.
     const UNROLLS: bool = true;
     /// Whether there are registers for the sums of several rows at once.
     const MANY_REGISTERS: bool = false;
 
     unsafe fn splat(x: f32) -> Self::F32x16;
+    #[inline(always)]
+    unsafe fn zero() -> Self::F32x16 {
+        // SAFETY: guaranteed by the caller.
+        unsafe { Self::splat(0.0) }
+    }
     unsafe fn load(p: *const f32) -> Self::F32x16;
     unsafe fn load_n(p: *const f32, n: usize) -> Self::F32x16;
     unsafe fn store(p: *mut f32, v: Self::F32x16);
@@ -273,6 +290,11 @@ pub(crate) trait Simd: Copy + 'static {
     /// Rounded to nearest even.
     unsafe fn narrow(v: Self::F64x16) -> Self::F32x16;
     unsafe fn wide_splat(x: f64) -> Self::F64x16;
+    #[inline(always)]
+    unsafe fn wide_zero() -> Self::F64x16 {
+        // SAFETY: guaranteed by the caller.
+        unsafe { Self::wide_splat(0.0) }
+    }
     unsafe fn wide_load(p: *const f64) -> Self::F64x16;
     unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::F64x16;
     unsafe fn wide_store(p: *mut f64, v: Self::F64x16);

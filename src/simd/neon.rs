@@ -1,6 +1,6 @@
 //! NEON: the 16 lanes are four registers of f32, eight of f64.
 
-use super::{FOUR, LANES, Simd, operations, unroll};
+use super::{FOUR, LANES, Level, Simd, operations, unroll};
 use std::arch::aarch64::*;
 use std::arch::asm;
 
@@ -102,6 +102,7 @@ impl Simd for Neon {
     type U16x16 = [uint16x4_t; 4];
     type M = [uint32x4_t; 4];
     type F64x4 = [f64; FOUR];
+    const LEVEL: Level = Level::Neon;
 
     #[inline(always)]
     unsafe fn splat(x: f32) -> Self::F32x16 {

@@ -3,7 +3,7 @@
 //! It favours size over speed: arithmetic is not inlined, so a kernel is a few calls per vector, small and quick to
 //! compile.
 
-use super::{FOUR, LANES, Simd, bf16_bits, codes, f16_bits, f16_value, operations};
+use super::{FOUR, LANES, Level, Simd, bf16_bits, codes, f16_bits, f16_value, operations};
 
 /// No particular instruction set.
 #[derive(Clone, Copy)]
@@ -46,12 +46,17 @@ impl Simd for Portable {
     type U16x16 = [u16; LANES];
     type M = [bool; LANES];
     type F64x4 = [f64; FOUR];
+    const LEVEL: Level = Level::Portable;
     const UNROLLS: bool = false;
 
     // A loop for the compiler, as every array is.
     #[inline(never)]
     unsafe fn splat(x: f32) -> Self::F32x16 {
         [x; LANES]
+    }
+    #[inline(always)]
+    unsafe fn zero() -> Self::F32x16 {
+        [0.0; LANES]
     }
     #[inline(always)]
     unsafe fn load(p: *const f32) -> Self::F32x16 {
@@ -159,6 +164,10 @@ impl Simd for Portable {
     #[inline(never)]
     unsafe fn wide_splat(x: f64) -> Self::F64x16 {
         [x; LANES]
+    }
+    #[inline(always)]
+    unsafe fn wide_zero() -> Self::F64x16 {
+        [0.0; LANES]
     }
     #[inline(always)]
     unsafe fn wide_load(p: *const f64) -> Self::F64x16 {

@@ -45,7 +45,7 @@ impl<S: Simd, const K: usize> Chain<S, K> {
     #[inline(always)]
     pub(super) unsafe fn zero() -> Self {
         // SAFETY: guaranteed by the caller.
-        let zero = unsafe { S::splat(0.0) };
+        let zero = unsafe { S::zero() };
         Self { products: [zero; K], f32_term: zero }
     }
 
@@ -75,7 +75,7 @@ impl<S: Simd, const K: usize> Terms<S, K> {
     #[inline(always)]
     pub(crate) unsafe fn products(factors: [(S::F32x16, S::F32x16); K]) -> Self {
         // SAFETY: guaranteed by the caller.
-        unsafe { Self { factors, f64_term: S::wide_splat(0.0), f32_term: S::splat(0.0) } }
+        unsafe { Self { factors, f64_term: S::wide_zero(), f32_term: S::zero() } }
     }
 
     /// Products and an f64 term.
@@ -88,7 +88,7 @@ impl<S: Simd, const K: usize> Terms<S, K> {
         f64_term: S::F64x16,
     ) -> Self {
         // SAFETY: guaranteed by the caller.
-        Self { factors, f64_term, f32_term: unsafe { S::splat(0.0) } }
+        Self { factors, f64_term, f32_term: unsafe { S::zero() } }
     }
 
     /// Products and an f32 term.
@@ -101,7 +101,7 @@ impl<S: Simd, const K: usize> Terms<S, K> {
         f32_term: S::F32x16,
     ) -> Self {
         // SAFETY: guaranteed by the caller.
-        Self { factors, f64_term: unsafe { S::wide_splat(0.0) }, f32_term }
+        Self { factors, f64_term: unsafe { S::wide_zero() }, f32_term }
     }
 
     /// A chain that starts with these products and this f32 term, without a sum with zero: what differs is the sign of

@@ -48,7 +48,7 @@ unsafe fn store<S: Simd, E: Element>(
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut vectors = [S::splat(0.0); VECTORS];
+        let mut vectors = [S::zero(); VECTORS];
         unroll!(v in VECTORS, {
             vectors[v] = values[v].vector();
         });
@@ -74,7 +74,7 @@ unsafe fn forward_span<S: Simd, E: Element, A: Activation, const LIMITED: bool>(
     while i < len {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut values = [Lanes::<S>::new(S::splat(0.0)); VECTORS];
+            let mut values = [Lanes::<S>::new(S::zero()); VECTORS];
             unroll!(v in VECTORS, {
                 let at = i + v * LANES;
                 let gate = Lanes::new(element.load::<S>(gate, at));
@@ -108,7 +108,7 @@ unsafe fn backward_span<S: Simd, E: Element, A: Activation, const LIMITED: bool>
     while i < len {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let nothing = Lanes::<S>::new(S::splat(0.0));
+            let nothing = Lanes::<S>::new(S::zero());
             let mut values = [[nothing; VECTORS]; 3];
             unroll!(v in VECTORS, {
                 let at = i + v * LANES;

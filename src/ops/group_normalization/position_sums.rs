@@ -29,7 +29,7 @@ unsafe fn clear<S: Simd>(sums: &mut MaybeUninit<LaneSums>, lanes: usize) {
     let start = sums.as_mut_ptr().cast::<f64>();
     for lane in 0..lanes {
         // SAFETY: guaranteed by the caller.
-        unsafe { S::wide_store(start.add(lane * LANES), S::wide_splat(0.0)) };
+        unsafe { S::wide_store(start.add(lane * LANES), S::wide_zero()) };
     }
 }
 
@@ -119,8 +119,8 @@ unsafe fn lanes<S: Simd, T: Summed<S>, const J: usize>(
     let (one, two) = (sums[0].wrapping_add(lane * LANES), sums[1].wrapping_add(lane * LANES));
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let zero = [[S::splat(0.0); 2]; J];
-        let mut wide = [S::wide_splat(0.0); J];
+        let zero = [[S::zero(); 2]; J];
+        let mut wide = [S::wide_zero(); J];
         unroll!(j in J, {
             wide[j] = S::wide_load(one.add(j * LANES));
         });
@@ -203,7 +203,7 @@ unsafe fn tile<S: Simd, T: Summed<S>>(
 unsafe fn few<S: Simd, T: Summed<S>>(terms: &T, positions: usize, n: usize, sums: [*mut f64; 2]) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let zero = S::wide_splat(0.0);
+        let zero = S::wide_zero();
         // Sums of two, four, eight and all lanes: pairs of lanes `lane` and `lane + 8` come in the order of halves.
         let (mut two, mut four, mut sum) = ([zero; 2], [zero; 2], [zero; 2]);
         let mut i = 0;

@@ -73,7 +73,7 @@ impl<
         // SAFETY: guaranteed by the caller.
         unsafe {
             let row = self.0.row::<S, MODE, PARAMS>(row);
-            let mut chain = S::splat(0.0);
+            let mut chain = S::zero();
             for v in 0..NV {
                 let (d, xhat) = row.at(v * LANES, LANES);
                 chain = if XHAT { S::fma(d, xhat, chain) } else { S::add(d, chain) };
@@ -121,7 +121,7 @@ unsafe fn sums_of<
     unsafe {
         let d = match MODE {
             LAYER => S::wide_sums(&SumsOf::<Src, Dd, MODE, PARAMS, NV, false>(rows)),
-            _ => S::wide_splat(0.0),
+            _ => S::wide_zero(),
         };
         [d, S::wide_sums(&SumsOf::<Src, Dd, MODE, PARAMS, NV, true>(rows))]
     }
@@ -149,7 +149,7 @@ unsafe fn sums_of_any<S: Simd, Src: Element, Dd: Element, const MODE: u8, const 
                 sums_d_xhat[i].write(d_xhat);
             }
         }
-        let d = if MODE == LAYER { S::wide_sums(&sums_d) } else { S::wide_splat(0.0) };
+        let d = if MODE == LAYER { S::wide_sums(&sums_d) } else { S::wide_zero() };
         [d, S::wide_sums(&sums_d_xhat)]
     }
 }

@@ -272,7 +272,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let zero = S::F64x4::splat(0.0);
             if NV * LANES <= PROVISIONAL_COLS {
                 // A single chain: the other chains of the fold's group are zero.
-                let mut chain = S::splat(0.0);
+                let mut chain = S::zero();
                 for v in 0..NV {
                     let d = moments.deviation::<S>(self.src_type.load::<S>(src, v * LANES));
                     chain = S::fma(d, d, chain);

@@ -94,7 +94,7 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
     unsafe fn apply_n(&self, i: usize, n: usize) {
         // SAFETY: guaranteed by the caller; the sums are null or as long as a row.
         unsafe {
-            let mut terms = [[S::wide_splat(0.0); 2]; R];
+            let mut terms = [[S::wide_zero(); 2]; R];
             unroll!(r in R, {
                 let row = &self.rows[r];
                 let job = row.job;
@@ -163,8 +163,8 @@ unsafe fn gradient_row<S: Simd, E: WideElement>(
             diff_src: job.diff_src.wrapping_add(ds_offset * job.diff_src_type.size()),
             mean: S::wide_splat(found.mean),
             r: S::wide_splat(r),
-            shift: S::wide_splat(0.0),
-            slope: S::wide_splat(0.0),
+            shift: S::wide_zero(),
+            slope: S::wide_zero(),
         };
         if !job.global_stats {
             let per_col = r / job.stat_cols as f64;

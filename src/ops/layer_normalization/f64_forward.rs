@@ -39,7 +39,7 @@ pub(super) unsafe fn totals<S: Simd, T: TwoTerms<S>>(
     unsafe {
         for block in (0..cols).step_by(BLOCK) {
             let end = cols.min(block + BLOCK);
-            let mut lanes = [S::wide_splat(0.0); 2];
+            let mut lanes = [S::wide_zero(); 2];
             let mut i = block;
             while i < end {
                 let n = LANES.min(end - i);

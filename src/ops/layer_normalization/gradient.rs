@@ -233,7 +233,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, c
     unsafe fn at<S: Simd>(&self, i: usize, n: usize) -> [S::F32x16; R] {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let zero = S::splat(0.0);
+            let zero = S::zero();
             let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.scale, i, n);
             let mut scale_chain =
                 load_if::<S>(PARAMS & SUM_SCALE != 0, self.sums.scale_chain, i, n);

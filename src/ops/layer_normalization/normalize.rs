@@ -107,7 +107,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
             let at = i + v * LANES;
             let scale = load_if::<S>(AFFINE & SCALE != 0, self.scale, at, LANES);
             let shift = load_if::<S>(AFFINE & SHIFT != 0, self.shift, at, LANES);
-            let mut values = [S::splat(0.0); R];
+            let mut values = [S::zero(); R];
             unroll!(r in R, {
                 let row = &self.rows[r];
                 let x = self.src_type.load::<S>(row.src, at);
@@ -130,7 +130,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
         const { assert!(TURN.is_multiple_of(R)) };
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut values = [[S::splat(0.0); R]; TURN];
+            let mut values = [[S::zero(); R]; TURN];
             unroll!(v in TURN / R, {
                 values[v] = self.values(i, v);
             });
@@ -212,7 +212,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut values = [S::splat(0.0); N];
+            let mut values = [S::zero(); N];
             unroll!(v in N, {
                 if !self.next.is_null() {
                     S::prefetch(self.next.wrapping_add((i + v * LANES) * src_type.size()));

@@ -72,7 +72,7 @@ pub(super) unsafe fn value_lanes<S: Simd, E: Element, Dst: Element>(
     // SAFETY: guaranteed by the caller.
     unsafe {
         // Only one of them is used.
-        let (mut narrow, mut wide) = (S::splat(0.0), S::wide_splat(0.0));
+        let (mut narrow, mut wide) = (S::zero(), S::wide_zero());
         let mut i = 0;
         while i < cols {
             let n = cols - i;
@@ -300,7 +300,7 @@ pub(super) unsafe fn load_if<S: Simd>(
     // SAFETY: guaranteed by the caller.
     unsafe {
         match (wanted, n == LANES) {
-            (false, _) => S::splat(0.0),
+            (false, _) => S::zero(),
             (true, true) => S::load(p.add(i)),
             (true, false) => S::load_n(p.add(i), n),
         }

@@ -34,13 +34,13 @@ impl<S: Simd, Src: Element, Dst: Element, const NV: usize> LanesOfRows<S> for Va
         // SAFETY: guaranteed by the caller. The order is that of `value_lanes`.
         unsafe {
             if sums_values_in_f32::<Src, Dst>(element) {
-                let mut narrow = S::splat(0.0);
+                let mut narrow = S::zero();
                 for v in 0..NV {
                     narrow = S::add(narrow, element.load::<S>(src, v * LANES));
                 }
                 return S::widen(narrow);
             }
-            let mut wide = S::wide_splat(0.0);
+            let mut wide = S::wide_zero();
             for v in 0..NV {
                 wide = S::wide_add(wide, element.load_f64::<S>(src, v * LANES));
             }
@@ -66,7 +66,7 @@ impl<S: Simd, Src: Element, const RMS: bool, const NV: usize> LanesOfRows<S>
         // SAFETY: guaranteed by the caller. A single chain: the other chains of the fold's group are zero.
         unsafe {
             let about = S::splat(if RMS { 0.0 } else { self.provisional[row] });
-            let mut chain = S::splat(0.0);
+            let mut chain = S::zero();
             for v in 0..NV {
                 let x = self.element.load::<S>(src, v * LANES);
                 let d = if RMS { x } else { S::sub(x, about) };
@@ -146,7 +146,7 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
     let mut provisional = [0.0; ROWS_AT_ONCE];
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut mean = S::wide_splat(0.0);
+        let mut mean = S::wide_zero();
         if !RMS {
             let values = Values::<Src, Dst, NV> { element, first_row, step, dst: PhantomData };
             mean = per_col::<S>(S::wide_sums(&values), cols);
@@ -173,7 +173,7 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
     let mut sums = [const { MaybeUninit::uninit() }; ROWS_AT_ONCE];
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut mean = S::wide_splat(0.0);
+        let mut mean = S::wide_zero();
         if !RMS {
             for r in 0..ROWS_AT_ONCE {
                 let src = first_row.add(r * step);
@@ -265,7 +265,7 @@ impl<S: Simd> SumsOfRows<S> {
     ) -> bool {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut mean = S::wide_splat(0.0);
+            let mut mean = S::wide_zero();
             if !RMS {
                 // The terms are the values, or the deviations.
                 mean = per_col::<S>(S::wide_sums(&self.terms), job.cols);

@@ -119,7 +119,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     ) {
         let types = &self.types;
         unsafe {
-            let zero = S::splat(0.0);
+            let zero = S::zero();
             let mut scale = [zero; N];
             unroll!(v in N, {
                 scale[v] = load_if::<S>(
@@ -160,7 +160,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         let types = &self.types;
         unsafe {
             let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.job.scale, i, n);
-            let mut chains = (S::splat(0.0), S::splat(0.0));
+            let mut chains = (S::zero(), S::zero());
             for row in 0..CHAIN_ROWS {
                 let (vectors, src, diff_dst, diff_src) = rows.row::<S>(row);
                 let x = types.src.load_n::<S>(src, i, n);

@@ -104,7 +104,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
     #[inline(always)]
     unsafe fn distant<S: Simd, const NORM: bool, const N: usize>(&self, i: usize) {
         unsafe {
-            let (mut first, mut second) = ([S::splat(0.0); N], [S::splat(0.0); N]);
+            let (mut first, mut second) = ([S::zero(); N], [S::zero(); N]);
             unroll!(v in N, {
                 let at = i + v * LANES;
                 let a = self.load::<S, NORM>(at, LANES);
@@ -146,7 +146,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
     #[inline(always)]
     unsafe fn neighbours<S: Simd, const NORM: bool, const N: usize>(&self, i: usize) {
         unsafe {
-            let mut values = [S::splat(0.0); N];
+            let mut values = [S::zero(); N];
             unroll!(v in N, {
                 values[v] = self.turned::<S, NORM>(i + v * LANES, LANES);
             });

@@ -131,7 +131,7 @@ impl Pairs<'_> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let (logarithm, delta) = (*self.logarithms.add(row), *self.deltas.add(row));
-            let zero = Lanes::<S>::new(S::splat(0.0));
+            let zero = Lanes::<S>::new(S::zero());
             let mut at = 0;
             while at < self.count {
                 let (weights, diff) = (self.weights.at(row, at), self.diff_scores.at(row, at));

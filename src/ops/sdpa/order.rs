@@ -71,7 +71,7 @@ unsafe fn chain<S: Simd, const R: usize, const C: usize>(
 ) -> Tile<S, R, C> {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut sums = [[S::splat(0.0); C]; R];
+        let mut sums = [[S::zero(); C]; R];
         let (mut a, mut b) = (left, right);
         for _ in 0..count {
             add_term::<S, R, C>(&mut sums, a, b);
@@ -94,7 +94,7 @@ unsafe fn chains<S: Simd, const R: usize, const C: usize>(
 ) -> [Tile<S, R, C>; 2] {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut even = [[S::splat(0.0); C]; R];
+        let mut even = [[S::zero(); C]; R];
         let mut odd = even;
         let (mut a, mut b) = (left, right);
         for _ in 0..count / 2 {
@@ -119,7 +119,7 @@ unsafe fn add_term<S: Simd, const R: usize, const C: usize>(
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut vectors = [S::splat(0.0); C];
+        let mut vectors = [S::zero(); C];
         unroll!(c in C, {
             vectors[c] = S::load(right.start.wrapping_add(c * right.panel));
         });
@@ -147,7 +147,7 @@ pub(super) unsafe fn product<S: Simd, const BF16: bool, const R: usize, const C:
         if !BF16 {
             return chain::<S, R, C>(left, right, count);
         }
-        let mut sums = [[S::splat(0.0); C]; R];
+        let mut sums = [[S::zero(); C]; R];
         let mut first = 0;
         while first < count {
             let terms = GROUP.min(count - first);
@@ -235,10 +235,10 @@ pub(super) unsafe fn is_finite<S: Simd, const R: usize, const C: usize>(
 ) -> bool {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut sum = S::splat(0.0);
+        let mut sum = S::zero();
         unroll!(to 8: r in R, {
             unroll!(c in C, {
-                sum = S::fma(tile[r][c], S::splat(0.0), sum);
+                sum = S::fma(tile[r][c], S::zero(), sum);
             });
         });
         let sum = Lanes::<S>::new(sum);
@@ -259,7 +259,7 @@ pub(super) unsafe fn careful_product<S: Simd, const BF16: bool>(
     // SAFETY: guaranteed by the caller.
     unsafe {
         let chain = |first: usize, end: usize, every: usize| {
-            let mut sum = S::splat(0.0);
+            let mut sum = S::zero();
             let mut term = first;
             while term < end {
                 let x = *left.from(0, term).start;
@@ -273,7 +273,7 @@ pub(super) unsafe fn careful_product<S: Simd, const BF16: bool>(
         if !BF16 {
             return chain(0, count, 1);
         }
-        let mut sum = S::splat(0.0);
+        let mut sum = S::zero();
         let mut first = 0;
         while first < count {
             let end = count.min(first + GROUP);

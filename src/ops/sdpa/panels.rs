@@ -90,7 +90,7 @@ unsafe fn without<S: Simd>(bit: usize) -> S::M {
         lane += 1;
     }
     // SAFETY: guaranteed by the caller.
-    unsafe { S::eq(S::load(lanes.as_ptr()), S::splat(0.0)) }
+    unsafe { S::eq(S::load(lanes.as_ptr()), S::zero()) }
 }
 
 /// Transposes 16 rows of 16.
@@ -136,12 +136,12 @@ impl Panels {
         unsafe {
             let from = self.rows.wrapping_add(row * self.step + col);
             let to = self.panels.wrapping_add(row / LANES * self.panel + col * LANES);
-            let mut tile = [S::splat(0.0); LANES];
+            let mut tile = [S::zero(); LANES];
             if rows == LANES && cols == LANES && S::UNROLLS && !S::MANY_REGISTERS {
                 // A quarter at a time stays in the registers.
                 for quarter in 0..4 {
                     let (row, col) = (quarter / 2 * HALF, quarter % 2 * HALF);
-                    let mut tile = [S::splat(0.0); HALF];
+                    let mut tile = [S::zero(); HALF];
                     unroll!(to 8: i in HALF, {
                         tile[i] = Lanes::<S>::load(from.wrapping_add((row + i) * self.step + col), HALF).vector();
                     });

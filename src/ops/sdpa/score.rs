@@ -192,7 +192,7 @@ pub(super) unsafe fn weigh<S: Simd, const BF16: bool>(
     debug_assert!(within.end <= BLOCK);
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let zero = Lanes::<S>::new(S::splat(0.0));
+        let zero = Lanes::<S>::new(S::zero());
         let mut largest = zero.all(f32::NEG_INFINITY);
         let mut at = within.start;
         while at < within.end {
