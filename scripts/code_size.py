@@ -28,7 +28,7 @@ TITLES = ["operation", "kernel", "level", "entries", "bytes"]
 SLACK = 0.05
 TEXT = ("", ".text", "")
 # Path of the module, name of the module of entries, level.
-ENTRY = re.compile(r"norm::([\w:]+)::(\w*entries)::(\w+)::entry_\3(?:::h[0-9a-f]{16})?$")
+ENTRY = re.compile(r"norm(?:\[[0-9a-f]+\])?::([\w:]+)::(\w*entries)::(\w+)::entry_\3(?:::<.*>)?$")
 
 
 def run(*command):

@@ -15,7 +15,7 @@ of rare types and steps, varies with changes elsewhere in the library. So three 
 the shortest, the one at the first quarter and the median. A kernel fails if one of them exceeds its recorded
 count by more than the tolerance or spills more. Look at the loop then, and record the new count if the change is
 intended.
-The debug information of a release build gives the types that a kernel is compiled for. Counts depend on the
+The symbols of a build in this workspace have the types that a kernel is compiled for. Counts depend on the
 compiler; the recorded ones are from the toolchain in rust-toolchain.toml. Needs binutils and Python 3.9 or
 later.
 Exit status: 0 within the tolerance, 1 not, 2 something failed.
@@ -56,6 +56,7 @@ NORMALIZATION = [
 ]
 KERNELS = [(f"layer_normalization::{module}", made_for) for module, made_for in NORMALIZATION]
 KERNELS += [("rows::columns", ""), ("softmax::kernel", "")]
+ENTRY = re.compile(r"norm::(?:ops::)?([\w:]+)::entries::avx512::entry_avx512(?:::<(.*)>)?$")
 MEMORY = re.compile(r"(-?0x[0-9a-f]+)?\((%\w+)?(?:,(%\w+)(?:,([1248]))?)?\)")
 
 
@@ -70,23 +71,15 @@ def run(*command):
 
 def entries(library):
     """Address and size of each AVX-512 entry, by module and arguments."""
-    modules = {}
-    for line in run("nm", "-C", "--defined-only", library).splitlines():
-        words = line.split(maxsplit=2)
-        module = re.match(r"norm::(?:ops::)?([\w:]+)::entries::avx512::entry_avx512", words[-1])
-        if module:
-            modules[int(words[0], 16)] = module[1]
-    found, low, high = {}, 0, 0
-    for line in run("objdump", "--dwarf=info", library).splitlines():
-        if "DW_AT_low_pc" in line:
-            low = int(line.rsplit(":", 1)[1], 16)
-        elif "DW_AT_high_pc" in line:
-            high = int(line.rsplit(":", 1)[1], 16)
-        elif "entry_avx512" in line and low in modules:
-            arguments = re.search(r"entry_avx512(?:<(.*)>)?\s*$", line)
-            if arguments:
-                names = (name.rsplit("::", 1)[-1] for name in (arguments[1] or "").split(", "))
-                found[modules[low], ", ".join(names)] = (low, high)
+    found = {}
+    for line in run("nm", "-C", "-S", "--defined-only", library).splitlines():
+        words = line.split(maxsplit=3)
+        entry = ENTRY.match(re.sub(r"\[[0-9a-f]+\]", "", words[-1]))
+        if entry:
+            module, arguments = entry.groups(default="")
+            # The last part of a type's path, and a value without its type.
+            names = (re.sub(r".*::|: \w+$", "", name) for name in arguments.split(", "))
+            found[module, ", ".join(names)] = (int(words[0], 16), int(words[1], 16))
     return found
 
 

@@ -37,7 +37,7 @@ fn allowed(level: &str, function: &str) -> bool {
 
 /// Whether a function is an operation of the portable vectors, which are not inlined.
 fn is_portable_vector(name: &str) -> bool {
-    name.contains("portable..Portable") || name.contains("8portable8Portable")
+    name.contains("4simd8portable")
 }
 
 /// A shared library as disassembled by objdump.
