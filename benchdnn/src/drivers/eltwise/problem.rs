@@ -248,8 +248,8 @@ impl Problem for EltwiseProblem {
         Some(format!("eltwise has no {what}"))
     }
 
-    /// Parameters for which the function, or backward its derivative, is 0 everywhere; or a number to which post-operations
-    /// may add its negative.
+    /// Parameters for which the function, or backward its derivative, is 0 everywhere; or a number that integers
+    /// round to 0, or to which post-operations may add its negative.
     fn is_trivial(&self) -> bool {
         use EltwiseAlgorithm::*;
         let (alpha, beta) = (self.alpha, self.beta);
@@ -261,6 +261,9 @@ impl Problem for EltwiseProblem {
         };
         if !self.attributes.post_ops.value.is_empty() {
             return constant;
+        }
+        if constant && self.dst_dt.is_integer() {
+            return true;
         }
         match (self.algorithm, self.direction.is_forward()) {
             (Pow, true) => alpha == 0.0,
