@@ -248,12 +248,22 @@ impl Problem for EltwiseProblem {
         Some(format!("eltwise has no {what}"))
     }
 
-    /// Parameters for which the function, or backward its derivative, is 0 everywhere.
+    /// Parameters for which the function, or backward its derivative, is 0 everywhere; or a number that integers
+    /// round to 0, or to which post-operations may add its negative.
     fn is_trivial(&self) -> bool {
         use EltwiseAlgorithm::*;
         let (alpha, beta) = (self.alpha, self.beta);
+        let constant = match self.algorithm {
+            Pow => alpha == 0.0 || beta == 0.0,
+            Linear => alpha == 0.0,
+            Clip | ClipV2 | ClipV2Dst => alpha == beta,
+            _ => false,
+        };
         if !self.attributes.post_ops.value.is_empty() {
-            return false;
+            return constant;
+        }
+        if constant && self.dst_dt.is_integer() {
+            return true;
         }
         match (self.algorithm, self.direction.is_forward()) {
             (Pow, true) => alpha == 0.0,
