@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The fuzz targets of `fuzz/`.
-const TARGETS: [&str; 3] = ["calls", "descriptors", "language"];
+const TARGETS: [&str; 4] = ["calls", "attention", "descriptors", "language"];
 
 /// The compiler that has sanitizers and Miri; `NORM_NIGHTLY` names another.
 fn nightly() -> String {
