@@ -29,11 +29,12 @@ fn element(content: u8, head: i64, place: i64) -> u8 {
 
 /// The strides and the element size of a descriptor of four dimensions.
 fn layout(desc: sys::const_norm_memory_desc_t) -> ([i64; 4], usize, usize) {
-    let strides: usize = told(desc, sys::norm_query_strides);
+    let mut strides: *const [i64; 4] = std::ptr::null();
     let data_type: u32 = told(desc, sys::norm_query_data_type);
     // SAFETY: descriptors lend arrays of 12 numbers.
     unsafe {
-        let strides = std::ptr::with_exposed_provenance::<[i64; 4]>(strides);
+        let out = (&raw mut strides).cast::<c_void>();
+        sys::norm_memory_desc_query(desc, sys::norm_query_strides, out);
         let size = sys::norm_data_type_size(data_type);
         (*strides, size, sys::norm_memory_desc_get_size(desc))
     }

@@ -151,8 +151,10 @@ fn checked_shape(p: &Parameters<'_>) -> Result<Shape> {
         }
     }
     if key_depth != key_size {
+        let exchanged = page == key_size && key_depth == value_page;
+        let hint = if exchanged { "; keys are B x G x D x T, values B x G x T x E" } else { "" };
         return Err(Error::invalid(format_args!(
-            "key_desc: its heads have {key_depth} elements (dimension 2), those of query_desc {key_size}"
+            "key_desc: its heads have {key_depth} elements (dimension 2), those of query_desc {key_size}{hint}"
         )));
     }
     if heads % groups.max(1) != 0 || (groups == 0) != (heads == 0) {
@@ -237,7 +239,9 @@ fn check_types(p: &Parameters<'_>, forward: bool) -> Result<()> {
         let what = data_type.name();
         match p.attr.scales.get(id) {
             None if data_type == DataType::S8 => {
-                return Err(Error::invalid(format_args!("attr: {name} is s8, but has no scale")));
+                return Err(Error::invalid(format_args!(
+                    "attr: {name} is s8, but has no scale; norm_primitive_attr_set_scales_mask sets one"
+                )));
             }
             None => (),
             Some(_) if !quantized(data_type) => {
