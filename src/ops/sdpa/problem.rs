@@ -152,7 +152,8 @@ fn checked_shape(p: &Parameters<'_>) -> Result<Shape> {
     }
     if key_depth != key_size {
         let exchanged = page == key_size && key_depth == value_page;
-        let hint = if exchanged { "; keys are B x G x D x T, values B x G x T x E" } else { "" };
+        let hint =
+            if exchanged { "; key_desc is B x G x D x T, value_desc B x G x T x E" } else { "" };
         return Err(Error::invalid(format_args!(
             "key_desc: its heads have {key_depth} elements (dimension 2), those of query_desc {key_size}{hint}"
         )));
