@@ -30,7 +30,7 @@ impl Sizes {
         let keys: &[i64] =
             if cfg!(miri) { &[1, 3, 16, 33] } else { &[1, 2, 7, 16, 33, 64, 255, 257, 300, 520] };
         let (page, pages) = (source.one_of(&[1, 2, 3, 16, 32]), 1 + source.below(5) as i64);
-        Self {
+        let sizes = Self {
             b: 1 + source.below(3) as i64,
             h: g * (1 + source.below(3) as i64),
             g,
@@ -40,7 +40,20 @@ impl Sizes {
             e: source.one_of(&heads),
             pages: if source.one_in(3) { pages } else { 0 },
             page,
+        };
+        sizes.limited()
+    }
+
+    /// The same with fewer queries and sequences if that were slow: one input makes many problems.
+    fn limited(mut self) -> Self {
+        let keys = if self.pages > 0 { self.pages * self.page } else { self.t };
+        let most = if cfg!(miri) { 1 << 10 } else { 1 << 17 };
+        for size in [&mut self.s, &mut self.b] {
+            if self.h * keys * (self.d + self.e) * *size > most {
+                *size = 1;
+            }
         }
+        self
     }
 }
 
