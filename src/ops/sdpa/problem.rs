@@ -139,6 +139,15 @@ fn dims_of(name: &str, desc: &MemoryDesc) -> Result<[i64; 4]> {
     })
 }
 
+/// Keys are often passed as rows of elements.
+fn other_heads(key_depth: i64, key_size: i64, is_exchanged: bool) -> Error {
+    let layouts = "; key_desc is B x G x D x T, value_desc B x G x T x E";
+    let hint = if is_exchanged { layouts } else { "" };
+    Error::invalid(format_args!(
+        "key_desc: its heads have {key_depth} elements (dimension 2), those of query_desc {key_size}{hint}"
+    ))
+}
+
 fn checked_shape(p: &Parameters<'_>) -> Result<Shape> {
     let [batch, heads, queries, key_size] = dims_of("query_desc", p.query)?;
     let [key_batch, groups, key_depth, page] = dims_of("key_desc", p.key)?;
@@ -151,12 +160,8 @@ fn checked_shape(p: &Parameters<'_>) -> Result<Shape> {
         }
     }
     if key_depth != key_size {
-        let exchanged = page == key_size && key_depth == value_page;
-        let hint =
-            if exchanged { "; key_desc is B x G x D x T, value_desc B x G x T x E" } else { "" };
-        return Err(Error::invalid(format_args!(
-            "key_desc: its heads have {key_depth} elements (dimension 2), those of query_desc {key_size}{hint}"
-        )));
+        let is_exchanged = page == key_size && key_depth == value_page;
+        return Err(other_heads(key_depth, key_size, is_exchanged));
     }
     if heads % groups.max(1) != 0 || (groups == 0) != (heads == 0) {
         return Err(Error::invalid(format_args!(
