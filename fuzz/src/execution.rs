@@ -121,10 +121,12 @@ impl Arguments {
             if is_lent || fill::told::<i32>(desc, sys::norm_query_ndims_s32) == 0 {
                 continue;
             }
-            if bytes > MOST {
+            if bytes >= MOST {
                 return None;
             }
-            let buffer = Buffer::new(bytes, all.len(), at_end);
+            // Addresses need no alignment.
+            let odd = source.one_in(6);
+            let buffer = Buffer::new(bytes, all.len(), at_end, odd);
             let (pattern, step) = (source.byte(), source.byte() | 1);
             buffer.fill(|at| {
                 if is_output { 0x5a } else { pattern.wrapping_add((at as u8).wrapping_mul(step)) }
