@@ -89,18 +89,22 @@ impl Sdpa {
 
     /// The argument with the first rows of sequences in a tensor; `None` if they are not packed.
     pub(super) fn offsets_of(&self, id: i32) -> Option<i32> {
-        let of_keys = matches!(
-            id,
+        let (flag, offsets) = match id {
             sys::NORM_ARG_KEYS
-                | sys::NORM_ARG_VALUES
-                | sys::NORM_ARG_DIFF_KEYS
-                | sys::NORM_ARG_DIFF_VALUES
-        );
-        let (flag, offsets) = match of_keys {
-            true => (sys::norm_sdpa_key_offsets, sys::NORM_ARG_KEY_OFFSETS),
-            false => (sys::norm_sdpa_query_offsets, sys::NORM_ARG_QUERY_OFFSETS),
+            | sys::NORM_ARG_VALUES
+            | sys::NORM_ARG_DIFF_KEYS
+            | sys::NORM_ARG_DIFF_VALUES => (sys::norm_sdpa_key_offsets, sys::NORM_ARG_KEY_OFFSETS),
+            sys::NORM_ARG_QUERIES
+            | sys::NORM_ARG_DST
+            | sys::NORM_ARG_WORKSPACE
+            | sys::NORM_ARG_DIFF_DST
+            | sys::NORM_ARG_DIFF_QUERIES => {
+                (sys::norm_sdpa_query_offsets, sys::NORM_ARG_QUERY_OFFSETS)
+            }
+            // Masks and scales are not packed.
+            _ => return None,
         };
-        (self.has(flag) && id != sys::NORM_ARG_ATTN_MASK).then_some(offsets)
+        self.has(flag).then_some(offsets)
     }
 
     /// Whether there is nothing to write.
