@@ -99,7 +99,8 @@ NORM_API norm_status_t norm_kv_cache_fork(
  *             `tokens`: row b*rows + s is token s of sequence b. 0 if rows of sequences follow
  *             each other without gaps.
  *
- * `count` times `rows`, or the sum of `tokens`, is at most the cache's step_tokens. */
+ * `count` times `rows`, or the sum of `tokens`, is at most the cache's step_tokens. With a
+ * `count` of 0 no step is open. */
 NORM_API norm_status_t norm_kv_cache_extend(norm_kv_cache_t cache, int count,
         const norm_dim_t *sequences, const norm_dim_t *tokens, norm_dim_t rows);
 
@@ -130,7 +131,8 @@ NORM_API norm_status_t norm_kv_cache_write(norm_kv_cache_t cache, norm_stream_t 
 /* The arguments with which sdpa reads a layer: NORM_ARG_KEYS, NORM_ARG_VALUES,
  * NORM_ARG_PAGE_TABLE and NORM_ARG_KEY_LENGTHS, for `count` sequences in this order. The flag
  * is norm_sdpa_key_lengths, the mask norm_attn_mask_bottom_right. -1 is an empty place, a
- * sequence may be named twice, and places from `count` on are empty: of length 0.
+ * sequence may be named twice, and places from `count` on are empty: of length 0. Entries of
+ * the table that are of no page are -1: attention without the flag is refused.
  *
  * For s8 and f8_e4m3 NORM_ARG_ATTR_SCALES | NORM_ARG_KEYS, N x G x 1 x P, and
  * NORM_ARG_ATTR_SCALES | NORM_ARG_VALUES, N x G x P x 1, follow, in f32. The attributes of sdpa

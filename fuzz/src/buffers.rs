@@ -9,8 +9,8 @@ pub(crate) struct Buffer {
     _words: Vec<u64>,
 }
 
-/// The most bytes of a buffer.
-pub(crate) const MOST: usize = 1 << 16;
+/// The most bytes of a buffer. Miri takes seconds to fill a large one.
+pub(crate) const MOST: usize = if cfg!(miri) { 1 << 12 } else { 1 << 16 };
 
 impl Buffer {
     pub(crate) fn as_mut_ptr(&self) -> *mut u8 {
@@ -36,9 +36,10 @@ impl Buffer {
 
 #[cfg(miri)]
 impl Buffer {
-    pub(crate) fn new(bytes: usize, _slot: usize, _at_end: bool) -> Self {
-        let mut words = vec![0u64; bytes.div_ceil(8).max(1)];
-        Self { start: words.as_mut_ptr().cast(), bytes, _words: words }
+    pub(crate) fn new(bytes: usize, _slot: usize, _at_end: bool, odd: bool) -> Self {
+        let mut words = vec![0u64; bytes.div_ceil(8) + 1];
+        let start = words.as_mut_ptr().cast::<u8>().wrapping_add(usize::from(odd));
+        Self { start, bytes, _words: words }
     }
 
     pub(crate) fn protect(&self, _slot: usize) {}
@@ -86,10 +87,11 @@ mod pages {
     }
 
     impl Buffer {
-        /// In slot `slot`, at its end or at its start.
-        pub(crate) fn new(bytes: usize, number: usize, at_end: bool) -> Self {
-            assert!(bytes <= MOST);
-            let start = slot(number) + if at_end { MOST - bytes } else { 0 };
+        /// In slot `slot`, at its end or at its start, or a byte from there.
+        pub(crate) fn new(bytes: usize, number: usize, at_end: bool, odd: bool) -> Self {
+            assert!(bytes < MOST);
+            let odd = usize::from(odd);
+            let start = slot(number) + if at_end { MOST - bytes - odd } else { odd };
             Self { start: start as *mut u8, bytes }
         }
 

@@ -3,7 +3,9 @@
 //! nothing.
 
 use crate::execution::Arguments;
-use crate::handles::{has_message, made};
+use crate::handles::made;
+use crate::layouts::{Descs, strides};
+use crate::problems;
 use crate::source::Source;
 use norm_sys as sys;
 use std::ptr::{null, null_mut};
@@ -13,8 +15,9 @@ struct World {
     engine: sys::norm_engine_t,
     stream: sys::norm_stream_t,
     descs: Vec<sys::norm_memory_desc_t>,
-    attrs: Vec<sys::norm_primitive_attr_t>,
-    problems: Vec<sys::norm_primitive_desc_t>,
+    /// With whether an execution computes scales.
+    attrs: Vec<(sys::norm_primitive_attr_t, bool)>,
+    problems: Vec<(sys::norm_primitive_desc_t, bool)>,
     executed: u64,
 }
 
@@ -118,7 +121,8 @@ impl World {
 
     fn attributes(&mut self, source: &mut Source<'_>) {
         let attr = made(|out| unsafe { sys::norm_primitive_attr_create(out) }).expect("attributes");
-        self.attrs.push(attr);
+        let dynamic = self.row_attributes(source, attr);
+        self.attrs.push((attr, dynamic));
         let args =
             [sys::NORM_ARG_SRC, sys::NORM_ARG_DST, sys::NORM_ARG_WEIGHTS, sys::NORM_ARG_MEAN];
         unsafe {
@@ -153,6 +157,63 @@ impl World {
         }
     }
 
+    /// What oneDNN does not have, and dropout. Returns whether scales of dst are dynamic.
+    fn row_attributes(&self, source: &mut Source<'_>, attr: sys::norm_primitive_attr_t) -> bool {
+        let dynamic = source.one_in(6);
+        unsafe {
+            if dynamic {
+                let modes = [
+                    sys::norm_quantization_mode_dynamic_fp,
+                    sys::norm_quantization_mode_dynamic_mx,
+                    sys::norm_quantization_mode_dynamic_fp,
+                    99,
+                ];
+                let (mask, group) = (source.one_of(&[0, 1, 2, 3, 7]), [1i64, 32, 1, 1]);
+                let types = [sys::norm_f32, sys::norm_e8m0, sys::norm_f8_e4m3, sys::norm_bf16];
+                let (groups, data_type) = (source.below(3) as i32, source.one_of(&types));
+                let (arg, mode) = (sys::NORM_ARG_DST, source.one_of(&modes));
+                let dims = if groups == 0 { null() } else { group.as_ptr() };
+                sys::norm_primitive_attr_set_scales_v3(
+                    attr, arg, mask, groups, dims, data_type, 0, mode,
+                );
+            }
+            let mut descs = Descs::default();
+            // Tensors of the dimensions of one that a problem may have.
+            let mut dims = problems::dims(self.desc(source));
+            let float = source.one_of(&[sys::norm_f32, sys::norm_bf16, sys::norm_u8]);
+            match source.below(10) {
+                0 => {
+                    let rounding = sys::norm_residual_rounded + source.below(3) as u32;
+                    let first = descs.tensor(source, &dims, float);
+                    let sum = if source.one_in(2) { first } else { self.desc(source) };
+                    sys::norm_primitive_attr_set_residual(attr, first, sum, rounding);
+                }
+                1 => {
+                    let algorithm = sys::norm_eltwise_relu + source.below(22) as u32;
+                    let gate = descs.tensor(source, &dims, float);
+                    sys::norm_primitive_attr_set_gate(attr, gate, algorithm, 1.0);
+                }
+                2 => {
+                    let elements = source.one_of(&[1, 4, 16, 0, -1, i64::MAX]);
+                    sys::norm_primitive_attr_set_partial_norm(attr, elements);
+                }
+                3 => {
+                    dims.last_mut().into_iter().for_each(|dim| *dim = 1);
+                    let stats = descs.tensor(source, &dims, sys::norm_f32);
+                    sys::norm_primitive_attr_set_softmax_stats(attr, stats);
+                }
+                4 | 5 => {
+                    let seed = source.one_of(&[sys::norm_s64, sys::norm_s32, sys::norm_f32]);
+                    let (offset, host) = (source.below(2) as i32, source.below(2) as i32);
+                    let mask = descs.tensor(source, &dims, sys::norm_u8);
+                    sys::norm_primitive_attr_set_dropout_v2(attr, mask, seed, offset, host);
+                }
+                _ => {}
+            }
+        }
+        dynamic
+    }
+
     fn post_operation(&self, source: &mut Source<'_>, list: sys::norm_post_ops_t) {
         let numbers = [0.0, 1.0, -1.0, 0.25, 3.0, f32::NAN, f32::INFINITY, 1e-40];
         let (alpha, beta) = (source.one_of(&numbers), source.one_of(&numbers));
@@ -174,92 +235,21 @@ impl World {
         }
     }
 
-    /// A descriptor for another tensor of a problem: often the first one itself.
-    fn like(
-        &self,
-        source: &mut Source<'_>,
-        first: sys::norm_memory_desc_t,
-    ) -> sys::norm_memory_desc_t {
-        if source.one_in(3) { self.desc(source) } else { first }
-    }
-
     fn problem(&mut self, source: &mut Source<'_>) {
-        let src = self.desc(source);
-        let (dst, third) = (self.like(source, src), self.like(source, src));
-        let stat = if source.one_in(4) { self.desc(source) } else { null_mut() };
-        let attr = if self.attrs.is_empty() || source.one_in(2) {
-            null_mut()
+        let (attr, dynamic) = if self.attrs.is_empty() || source.one_in(2) {
+            (null_mut(), false)
         } else {
             source.one_of(&self.attrs)
         };
         let engine = if source.one_in(40) { null_mut() } else { self.engine };
-        let flags = source.below(64) as u32 & 0x27 | u32::from(source.one_in(40)) << 4;
-        let axis = source.below(6) as i32 - 1;
-        let data_type =
-            source.one_of(&[sys::norm_f32, sys::norm_f32, sys::norm_bf16, sys::norm_s8]);
-        let kind = source.one_of(&[64, 96, 128, 160, 64, 1000]);
-        let algorithm = source.one_of(&[0x30000, 0x30001, 7]);
-        let softmax = sys::norm_softmax_accurate + algorithm % 3;
-        let made = match source.below(5) {
-            0 | 1 => made(|out| unsafe {
-                sys::norm_layer_normalization_forward_primitive_desc_create_v2(
-                    out, engine, kind, src, dst, stat, data_type, 1e-3, flags, attr,
-                )
-            }),
-            2 => made(|out| unsafe {
-                sys::norm_layer_normalization_backward_primitive_desc_create_v2(
-                    out,
-                    engine,
-                    kind,
-                    third,
-                    dst,
-                    src,
-                    stat,
-                    data_type,
-                    data_type,
-                    1e-3,
-                    flags,
-                    null_mut(),
-                    attr,
-                )
-            }),
-            3 if source.one_in(2) => made(|out| unsafe {
-                let hint = null_mut();
-                sys::norm_softmax_backward_primitive_desc_create(
-                    out, engine, softmax, third, dst, src, axis, hint, attr,
-                )
-            }),
-            3 => made(|out| unsafe {
-                sys::norm_softmax_forward_primitive_desc_create(
-                    out, engine, kind, softmax, src, dst, axis, attr,
-                )
-            }),
-            4 if source.one_in(2) => made(|out| unsafe {
-                let (groups, hint) = (i64::from(axis), null_mut());
-                if kind < 128 {
-                    sys::norm_group_normalization_forward_primitive_desc_create(
-                        out, engine, kind, src, dst, groups, 1e-3, flags, attr,
-                    )
-                } else {
-                    sys::norm_group_normalization_backward_primitive_desc_create(
-                        out, engine, kind, third, dst, src, groups, 1e-3, flags, hint, attr,
-                    )
-                }
-            }),
-            _ => {
-                let dst = self.desc(source);
-                made(|out| unsafe {
-                    sys::norm_reorder_primitive_desc_create(out, src, engine, dst, engine, attr)
-                })
-            }
-        };
-        if let Some(problem) = made {
+        let given = problems::Given { engine, attr, descs: &self.descs };
+        if let Some(problem) = given.problem(source) {
             for _ in 0..source.below(4) {
                 if unsafe { sys::norm_primitive_desc_next_impl(problem) } != sys::norm_success {
                     break;
                 }
             }
-            self.problems.push(problem);
+            self.problems.push((problem, dynamic));
         }
     }
 
@@ -267,8 +257,8 @@ impl World {
         if self.problems.is_empty() {
             return;
         }
-        let problem = source.one_of(&self.problems);
-        let Some(mut arguments) = Arguments::of(problem, source) else { return };
+        let (problem, dynamic) = source.one_of(&self.problems);
+        let Some(mut arguments) = Arguments::of(problem, dynamic, &[], source) else { return };
         let primitive = made(|out| unsafe { sys::norm_primitive_create(out, problem) });
         let Some(primitive) = primitive else { return };
         arguments.create_memories(self.engine, source);
@@ -276,20 +266,10 @@ impl World {
             let other = self.desc(source);
             arguments.spoil(self.engine, other, source);
         }
-        let list = arguments.list();
-        let before: Vec<Vec<u8>> = arguments.all.iter().map(|a| a.buffer.contents()).collect();
-        arguments.protect();
         unsafe {
             // Miri has no signal masks, which a team's threads start with.
             sys::norm_set_num_threads(if cfg!(miri) { 1 } else { 1 + source.below(2) as i32 });
-            let count = list.len() as i32;
-            let status = sys::norm_primitive_execute(primitive, self.stream, count, list.as_ptr());
-            arguments.check(&before, status == sys::norm_success);
-            if status == sys::norm_success {
-                self.executed += 1;
-            } else {
-                has_message();
-            }
+            self.executed += u64::from(arguments.execute(primitive, self.stream));
             sys::norm_primitive_destroy(primitive);
         }
         arguments.destroy();
@@ -300,31 +280,13 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         unsafe {
-            self.problems.iter().for_each(|p| _ = sys::norm_primitive_desc_destroy(*p));
-            self.attrs.iter().for_each(|a| _ = sys::norm_primitive_attr_destroy(*a));
+            self.problems.iter().for_each(|p| _ = sys::norm_primitive_desc_destroy(p.0));
+            self.attrs.iter().for_each(|a| _ = sys::norm_primitive_attr_destroy(a.0));
             self.descs.iter().for_each(|d| _ = sys::norm_memory_desc_destroy(*d));
             sys::norm_stream_destroy(self.stream);
             sys::norm_engine_destroy(self.engine);
         }
     }
-}
-
-/// Strides in some order, with gaps, sometimes overlapping.
-fn strides(source: &mut Source<'_>, dims: &[i64]) -> [i64; 13] {
-    let mut strides = [0; 13];
-    let mut order: Vec<usize> = (0..dims.len()).collect();
-    if dims.len() > 1 && source.one_in(2) {
-        order.swap(source.below(dims.len()), dims.len() - 1);
-    }
-    let mut stride = 1 + i64::from(source.one_in(4));
-    for &d in order.iter().rev() {
-        strides[d] = stride;
-        stride = stride.wrapping_mul(dims[d].max(1)).wrapping_add(source.below(3) as i64);
-    }
-    if source.one_in(8) {
-        strides[source.below(4)] = source.one_of(&[0, 1, -1, i64::MAX]);
-    }
-    strides
 }
 
 /// Returns the number of executions that succeeded.

@@ -1,7 +1,8 @@
 //! The arguments of an execution: as many as the problem asks for, over guarded buffers.
 
 use crate::buffers::{Buffer, MOST};
-use crate::handles::made;
+use crate::fill;
+use crate::handles::{has_message, made};
 use crate::source::Source;
 use norm_sys as sys;
 use std::ffi::c_void;
@@ -12,15 +13,61 @@ pub(crate) struct Argument {
     id: i32,
     desc: sys::const_norm_memory_desc_t,
     is_output: bool,
-    pub(crate) buffer: Buffer,
+    buffer: Buffer,
     memory: sys::norm_memory_t,
 }
 
 pub(crate) struct Arguments {
-    pub(crate) all: Vec<Argument>,
+    all: Vec<Argument>,
+    /// Memories that others own.
+    lent: Vec<sys::norm_exec_arg_t>,
     /// Whether an input and an output share a buffer.
     in_place: bool,
 }
+
+const INPUTS: [i32; 24] = [
+    sys::NORM_ARG_SRC_0,
+    sys::NORM_ARG_SRC_1,
+    sys::NORM_ARG_SRC_2,
+    sys::NORM_ARG_SCALE,
+    sys::NORM_ARG_SHIFT,
+    sys::NORM_ARG_DIFF_DST,
+    sys::NORM_ARG_RESIDUAL,
+    sys::NORM_ARG_DIFF_RESIDUAL_DST,
+    sys::NORM_ARG_GATE,
+    sys::NORM_ARG_ATTR_DROPOUT_OFFSET,
+    sys::NORM_ARG_ATTR_DROPOUT_PROBABILITY,
+    sys::NORM_ARG_ATTR_DROPOUT_SEED,
+    sys::NORM_ARG_POSITIONS,
+    sys::NORM_ARG_ROPE_FREQUENCIES,
+    sys::NORM_ARG_ROPE_COS,
+    sys::NORM_ARG_ROPE_SIN,
+    sys::NORM_ARG_SLOTS,
+    sys::NORM_ARG_SINKS,
+    sys::NORM_ARG_ALIBI_SLOPES,
+    sys::NORM_ARG_QUERY_LENGTHS,
+    sys::NORM_ARG_KEY_LENGTHS,
+    sys::NORM_ARG_PAGE_TABLE,
+    sys::NORM_ARG_QUERY_OFFSETS,
+    sys::NORM_ARG_KEY_OFFSETS,
+];
+
+/// DIFF_SRC is DIFF_QUERIES, DIFF_SRC_1 is DIFF_KEYS.
+const OUTPUTS: [i32; 13] = [
+    sys::NORM_ARG_DIFF_SRC,
+    sys::NORM_ARG_DIFF_KEYS,
+    sys::NORM_ARG_DIFF_VALUES,
+    sys::NORM_ARG_DIFF_ATTN_MASK,
+    sys::NORM_ARG_DIFF_SINKS,
+    sys::NORM_ARG_DIFF_SCALE,
+    sys::NORM_ARG_DIFF_SHIFT,
+    sys::NORM_ARG_SCRATCHPAD,
+    sys::NORM_ARG_ENTROPY,
+    sys::NORM_ARG_RESIDUAL_DST,
+    sys::NORM_ARG_DIFF_GATE,
+    sys::NORM_ARG_ATTR_DROPOUT_MASK,
+    sys::NORM_ARG_SOFTMAX_STATS,
+];
 
 fn value(problem: sys::norm_primitive_desc_t, what: sys::norm_query_t) -> u32 {
     let mut value = 0u32;
@@ -29,59 +76,85 @@ fn value(problem: sys::norm_primitive_desc_t, what: sys::norm_query_t) -> u32 {
     value
 }
 
+/// The arguments that a problem may have, and whether it writes them.
+fn ids(problem: sys::norm_primitive_desc_t, dynamic: bool) -> Vec<(i32, bool)> {
+    let kind = value(problem, sys::norm_query_prop_kind);
+    let is_backward = matches!(kind, sys::norm_backward | sys::norm_backward_data);
+    let global = value(problem, sys::norm_query_flags) & sys::norm_use_global_stats != 0;
+    let is_gated = value(problem, sys::norm_query_primitive_kind) == sys::norm_gated;
+    let mut ids: Vec<(i32, bool)> = INPUTS.iter().map(|id| (*id, false)).collect();
+    ids.extend(OUTPUTS.iter().map(|id| (*id, true)));
+    ids.push((sys::NORM_ARG_DST, !is_backward || is_gated));
+    ids.push((sys::NORM_ARG_WORKSPACE, !is_backward));
+    for id in [sys::NORM_ARG_MEAN, sys::NORM_ARG_VARIANCE] {
+        ids.push((id, !is_backward && !global));
+    }
+    for arg in [sys::NORM_ARG_SRC_0, sys::NORM_ARG_SRC_1, sys::NORM_ARG_SRC_2, sys::NORM_ARG_DST] {
+        let is_output = dynamic && arg == sys::NORM_ARG_DST;
+        ids.push((sys::NORM_ARG_ATTR_SCALES | arg, is_output));
+        ids.push((sys::NORM_ARG_ATTR_ZERO_POINTS | arg, is_output));
+    }
+    for at in 0..4 {
+        let base = sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(at);
+        ids.push((base | sys::NORM_ARG_SRC_1, false));
+        ids.push((base | sys::NORM_ARG_SRC_2, false));
+    }
+    ids
+}
+
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Arguments {
-    /// The arguments that the problem asks for; `None` if one is too large for a test.
-    pub(crate) fn of(problem: sys::norm_primitive_desc_t, source: &mut Source<'_>) -> Option<Self> {
-        let kind = value(problem, sys::norm_query_prop_kind);
-        let is_backward = matches!(kind, sys::norm_backward | sys::norm_backward_data);
-        let global = value(problem, sys::norm_query_flags) & sys::norm_use_global_stats != 0;
-        let mut ids = vec![
-            (sys::NORM_ARG_SRC, false),
-            (sys::NORM_ARG_DST, !is_backward),
-            (sys::NORM_ARG_MEAN, !is_backward && !global),
-            (sys::NORM_ARG_VARIANCE, !is_backward && !global),
-            (sys::NORM_ARG_SCALE, false),
-            (sys::NORM_ARG_SHIFT, false),
-            (sys::NORM_ARG_DIFF_DST, false),
-            (sys::NORM_ARG_DIFF_SRC, true),
-            (sys::NORM_ARG_DIFF_SCALE, true),
-            (sys::NORM_ARG_DIFF_SHIFT, true),
-            (sys::NORM_ARG_SCRATCHPAD, true),
-        ];
-        for arg in [sys::NORM_ARG_SRC, sys::NORM_ARG_DST] {
-            ids.push((sys::NORM_ARG_ATTR_SCALES | arg, false));
-            ids.push((sys::NORM_ARG_ATTR_ZERO_POINTS | arg, false));
-        }
-        for at in 0..4 {
-            let base = sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(at);
-            ids.push((base | sys::NORM_ARG_SRC_1, false));
-            ids.push((base | sys::NORM_ARG_SRC_2, false));
-        }
+    /// The arguments that the problem asks for, but those that are lent; `None` if one is too large for a test. `dynamic`
+    /// problems write scales.
+    pub(crate) fn of(
+        problem: sys::norm_primitive_desc_t,
+        dynamic: bool,
+        lent: &[sys::norm_exec_arg_t],
+        source: &mut Source<'_>,
+    ) -> Option<Self> {
         let (at_end, mut all) = (source.one_in(2), Vec::new());
-        for (id, is_output) in ids {
+        for (id, is_output) in ids(problem, dynamic) {
             let what = sys::norm_query_exec_arg_md;
             let desc = unsafe { sys::norm_primitive_desc_query_md(problem, what, id) };
-            let mut ndims = 0i32;
-            unsafe {
-                let what = sys::norm_query_ndims_s32;
-                sys::norm_memory_desc_query(desc, what, (&raw mut ndims).cast::<c_void>());
-            }
             let bytes = unsafe { sys::norm_memory_desc_get_size(desc) };
-            if ndims == 0 {
+            let is_lent = lent.iter().any(|arg| arg.arg == id);
+            if is_lent || fill::told::<i32>(desc, sys::norm_query_ndims_s32) == 0 {
                 continue;
             }
-            if bytes > MOST {
+            if bytes >= MOST {
                 return None;
             }
-            let buffer = Buffer::new(bytes, all.len(), at_end);
+            // Addresses need no alignment.
+            let odd = source.one_in(6);
+            let buffer = Buffer::new(bytes, all.len(), at_end, odd);
             let (pattern, step) = (source.byte(), source.byte() | 1);
             buffer.fill(|at| {
                 if is_output { 0x5a } else { pattern.wrapping_add((at as u8).wrapping_mul(step)) }
             });
+            fill::indices(problem, id, desc, &buffer, source);
             all.push(Argument { id, desc, is_output, buffer, memory: null_mut() });
         }
-        Some(Self { all, in_place: false })
+        Some(Self { all, lent: lent.to_vec(), in_place: false })
+    }
+
+    /// Executes a primitive, checks what it has written, and returns whether it succeeded.
+    pub(crate) fn execute(
+        &self,
+        primitive: sys::norm_primitive_t,
+        stream: sys::norm_stream_t,
+    ) -> bool {
+        let list = self.list();
+        let before: Vec<Vec<u8>> = self.all.iter().map(|a| a.buffer.contents()).collect();
+        self.protect();
+        let count = list.len() as i32;
+        let status =
+            unsafe { sys::norm_primitive_execute(primitive, stream, count, list.as_ptr()) };
+        let succeeded = status == sys::norm_success;
+        if !succeeded {
+            has_message();
+        }
+        self.check(&before, succeeded);
+        succeeded
     }
 
     pub(crate) fn create_memories(&mut self, engine: sys::norm_engine_t, source: &mut Source<'_>) {
@@ -144,12 +217,13 @@ impl Arguments {
         }
     }
 
-    pub(crate) fn list(&self) -> Vec<sys::norm_exec_arg_t> {
-        self.all.iter().map(|a| sys::norm_exec_arg_t { arg: a.id, memory: a.memory }).collect()
+    fn list(&self) -> Vec<sys::norm_exec_arg_t> {
+        let own = self.all.iter().map(|a| sys::norm_exec_arg_t { arg: a.id, memory: a.memory });
+        own.chain(self.lent.iter().copied()).collect()
     }
 
     /// Inputs become read-only, unless an output shares their memory.
-    pub(crate) fn protect(&self) {
+    fn protect(&self) {
         for (slot, argument) in self.all.iter().enumerate() {
             if !argument.is_output && !self.in_place {
                 argument.buffer.protect(slot);
@@ -158,7 +232,7 @@ impl Arguments {
     }
 
     /// What may have changed: outputs of an execution that succeeded.
-    pub(crate) fn check(&self, before: &[Vec<u8>], succeeded: bool) {
+    fn check(&self, before: &[Vec<u8>], succeeded: bool) {
         for (argument, before) in self.all.iter().zip(before) {
             let may_change = succeeded && (argument.is_output || self.in_place)
                 || argument.id == sys::NORM_ARG_SCRATCHPAD;

@@ -11,6 +11,12 @@ pub(crate) fn has_message() {
     assert!(text.to_bytes().contains(&b':'), "a refused call says {text:?}");
 }
 
+/// The message of the last refused call.
+pub(crate) fn message() -> String {
+    // SAFETY: a string of this thread.
+    unsafe { CStr::from_ptr(sys::norm_get_last_error()) }.to_string_lossy().into_owned()
+}
+
 /// Calls a constructor that writes a handle.
 pub(crate) fn made<T>(create: impl FnOnce(*mut *mut T) -> sys::norm_status_t) -> Option<*mut T> {
     let untouched = without_provenance_mut(0x5a5a);

@@ -122,6 +122,66 @@ const PIECES: &[&str] = &[
     "portable",
     "ref",
     "simd",
+    "--eltwise",
+    "--binary",
+    "--gated",
+    "--rope",
+    "--sdpa",
+    "3x4x9x20:3x2x20x64:3x2x64x20",
+    "1x2x8x16:1x2x16x8",
+    "2x4x16",
+    "5x33:1x33",
+    "--qtag=",
+    "--ktag=",
+    "--vtag=",
+    "--mdt=",
+    "--mask=",
+    "--mask-dims=",
+    "--scale=",
+    "--window=",
+    "--diff-mask=",
+    "--diff-dt=",
+    "--kv-scales=",
+    "--first-keys=",
+    "--soft-cap=",
+    "--page-size=",
+    "--pairing=",
+    "--angles=",
+    "--positions=",
+    "--rotary=",
+    "--sections=",
+    "--tokens=",
+    "--index-dim=",
+    "--tables=",
+    "--magnitude=",
+    "--rewrite=",
+    "--packing=",
+    "--alpha=",
+    "--beta=",
+    "--limit=",
+    "--shift=",
+    "--attr-dropout=",
+    "with_self:7",
+    "before_self:0",
+    "buffer_2d",
+    "causal_bottom_right",
+    "cd",
+    "div",
+    "token",
+    "head",
+    "SAKQE",
+    "HALF_OF_HEAD",
+    "TABLES",
+    "s64",
+    "4:3:1",
+    "MCW",
+    "ac",
+    "interleaved",
+    "separate",
+    "GELU_TANH",
+    "SWISH",
+    "1.702",
+    "f32:bf16:s8:f16",
     "é",
     "\u{0}",
 ];
@@ -130,14 +190,14 @@ fn command_line(source: &mut Source<'_>) -> Vec<String> {
     let mut words = vec![String::new()];
     while !source.is_empty() && words.len() < 40 {
         match source.byte() {
-            byte @ 0..=179 => {
+            byte @ 0..=219 => {
                 let piece = PIECES[usize::from(byte) % PIECES.len()];
                 if piece.starts_with("--") {
                     words.push(String::new());
                 }
                 words.last_mut().expect("a word").push_str(piece);
             }
-            180..=239 => words.push(String::new()),
+            220..=245 => words.push(String::new()),
             _ => words.last_mut().expect("a word").push(char::from(source.byte())),
         }
     }

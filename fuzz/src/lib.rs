@@ -1,16 +1,24 @@
 //! Fuzz targets: functions of a byte string, which decides what is done.
 //!
-//! [`calls`] makes sequences of C calls, [`descriptors`] descriptors and blobs, [`language`] command lines of benchdnn.
+//! [`calls`] makes sequences of C calls, [`attention`] the same for attention and caches of keys and values,
+//! [`descriptors`] descriptors and blobs, [`language`] command lines of benchdnn.
 //! libFuzzer chooses the bytes in `fuzz_targets/`; the tests below take pseudo-random ones, also under Miri; `soak.rs`
 //! does so for as long as it is asked to. A finding is a panic, a fault or a sanitizer's report.
 
+pub mod attention;
 mod buffers;
+mod cache;
+mod cache_data;
 pub mod calls;
 pub mod descriptors;
 mod execution;
+mod fill;
 mod handles;
 #[cfg(feature = "language")]
 pub mod language;
+mod layouts;
+mod problems;
+mod sdpa;
 mod source;
 
 // Links the exported functions.
@@ -30,6 +38,14 @@ mod tests {
     #[test]
     fn random_calls() {
         let executed: u64 = (0..inputs(20_000)).map(|seed| calls::run(&random_bytes(seed))).sum();
+        assert!(executed > 0, "no execution succeeded");
+    }
+
+    #[test]
+    fn random_attention() {
+        // They take longer than others under Miri.
+        let inputs = inputs(10_000).div_ceil(if cfg!(miri) { 8 } else { 1 });
+        let executed: u64 = (0..inputs).map(|seed| attention::run(&random_bytes(seed))).sum();
         assert!(executed > 0, "no execution succeeded");
     }
 

@@ -1,7 +1,7 @@
 //! `soak [SECONDS [THREADS]]`: random calls for so long (10 minutes on 2 threads if not told). Fails if the resident
 //! memory of the second half exceeds that of the first by more than 4 MB.
 
-use norm_fuzz::{calls, descriptors, random_bytes};
+use norm_fuzz::{attention, calls, descriptors, random_bytes};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -34,6 +34,7 @@ fn main() -> ExitCode {
                 for seed in (thread..).step_by(threads as usize) {
                     let data = random_bytes(seed);
                     calls::run(&data);
+                    attention::run(&data);
                     descriptors::run(&data);
                     inputs.fetch_add(1, Ordering::Relaxed);
                     if stop.load(Ordering::Relaxed) {

@@ -30,6 +30,9 @@ pub(crate) struct Cache {
     /// What attention reads: the table and the lengths of the sequences that it was asked for.
     table: Buffer,
     lengths: Buffer,
+    /// The columns of each of the table's rows that may be of pages; those beyond are -1, which attention without lengths
+    /// refuses.
+    columns: Vec<usize>,
     /// The sequences that they are for; empty if the book changed since.
     filled: Vec<i64>,
     /// What rope reads of the step: slots and positions of the first `rows` rows; -1 and 0 beyond.
@@ -54,6 +57,7 @@ impl Cache {
             areas: Areas::new(&shape)?,
             table: Buffer::of::<i32>(table, "page tables")?,
             lengths: Buffer::of::<i32>(shape.sequences, "lengths")?,
+            columns: heap::list((0..shape.sequences).map(|_| 0))?,
             filled,
             slots: Buffer::of::<i64>(shape.step_tokens, "slots")?,
             positions: Buffer::of::<i32>(shape.step_tokens, "positions")?,
@@ -61,6 +65,8 @@ impl Cache {
             padded: 0,
         };
         (0..shape.step_tokens).for_each(|row| cache.put_row(row, -1, 0));
+        // SAFETY: the table has as many.
+        (0..table).for_each(|entry| unsafe { cache.table.set(entry, -1i32) });
         Ok(cache)
     }
 
@@ -204,6 +210,10 @@ impl Cache {
                     let page = if given_back.contains(&column) { -1 } else { *page };
                     self.table.set(index * columns + column, page);
                 }
+                for column in row.len()..self.columns[index] {
+                    self.table.set(index * columns + column, -1);
+                }
+                self.columns[index] = row.len();
             }
         }
         self.filled.clear();

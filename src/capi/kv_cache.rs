@@ -55,9 +55,10 @@ impl KvCache {
         Ok(Self { mark: Mark::part(Kind::KvCache), cache, memories })
     }
 
-    /// A memory, as C has it.
+    /// A memory, as C has it. No reference to the list is made: it would end the life of the handles that C has already.
     fn memory(&mut self, index: usize) -> sys::norm_memory_t {
-        (&raw mut self.memories[index]).cast()
+        assert!(index < self.memories.len());
+        self.memories.as_mut_ptr().wrapping_add(index).cast()
     }
 
     fn of_layer(&mut self, layer: usize, index: usize) -> sys::norm_memory_t {

@@ -33,7 +33,8 @@ fn mask_type(code: sys::norm_attn_mask_type_t) -> Result<MaskType> {
 
 fn window_kind(code: sys::norm_attn_window_t) -> Result<WindowKind> {
     WindowKind::of_code(code).ok_or_else(|| {
-        Error::invalid(format_args!("window_kind: {code:#x} is not a norm_attn_window_t"))
+        let hint = if code == 0 { "; norm_window_none is for no window" } else { "" };
+        Error::invalid(format_args!("window_kind: {code:#x} is not a norm_attn_window_t{hint}"))
     })
 }
 

@@ -99,6 +99,16 @@ macro_rules! operations {
 }
 use operations;
 
+/// Copies elements whose addresses need no alignment.
+///
+/// # Safety
+/// `n` elements exist at both places, which do not overlap.
+#[inline(always)]
+unsafe fn copy_n<T: Copy>(from: *const T, to: *mut T, n: usize) {
+    // SAFETY: guaranteed by the caller; bytes are always aligned.
+    unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast(), n * size_of::<T>()) }
+}
+
 /// Vector operations over 16 lanes of f32 (`F32x16`) and 16 of f64 (`F64x16`).
 ///
 /// Operations of x86-64 are `#[inline]` with their instruction set: the compiler optimises each before kernels inline
@@ -153,7 +163,7 @@ pub(crate) trait Simd: Copy + 'static {
         let mut lanes = [0u16; LANES];
         // SAFETY: the caller's; `n` is below 16.
         unsafe {
-            std::ptr::copy_nonoverlapping(p, lanes.as_mut_ptr(), n);
+            copy_n(p, lanes.as_mut_ptr(), n);
             Self::load_half(lanes.as_ptr())
         }
     }
@@ -164,7 +174,7 @@ pub(crate) trait Simd: Copy + 'static {
         // SAFETY: the caller's; `n` is below 16.
         unsafe {
             Self::store_half(lanes.as_mut_ptr(), v);
-            std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, n);
+            copy_n(lanes.as_ptr(), p, n);
         }
     }
     /// As [`stream`](Simd::stream); the address is a multiple of 32.

@@ -1,6 +1,6 @@
 //! NEON: the 16 lanes are four registers of f32, eight of f64.
 
-use super::{FOUR, LANES, Level, Simd, operations, unroll};
+use super::{FOUR, LANES, Level, Simd, copy_n, operations, unroll};
 use std::arch::aarch64::*;
 use std::arch::asm;
 
@@ -116,7 +116,7 @@ impl Simd for Neon {
     unsafe fn load_n(p: *const f32, n: usize) -> Self::F32x16 {
         let mut lanes = [0.0f32; LANES];
         unsafe {
-            std::ptr::copy_nonoverlapping(p, lanes.as_mut_ptr(), n);
+            copy_n(p, lanes.as_mut_ptr(), n);
             Self::load(lanes.as_ptr())
         }
     }
@@ -131,7 +131,7 @@ impl Simd for Neon {
         let mut lanes = [0.0f32; LANES];
         unsafe {
             Self::store(lanes.as_mut_ptr(), v);
-            std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, n);
+            copy_n(lanes.as_ptr(), p, n);
         }
     }
     #[inline(always)]
@@ -253,7 +253,7 @@ impl Simd for Neon {
     unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::F64x16 {
         let mut lanes = [0.0f64; LANES];
         unsafe {
-            std::ptr::copy_nonoverlapping(p, lanes.as_mut_ptr(), n);
+            copy_n(p, lanes.as_mut_ptr(), n);
             Self::wide_load(lanes.as_ptr())
         }
     }
@@ -268,7 +268,7 @@ impl Simd for Neon {
         let mut lanes = [0.0f64; LANES];
         unsafe {
             Self::wide_store(lanes.as_mut_ptr(), v);
-            std::ptr::copy_nonoverlapping(lanes.as_ptr(), p, n);
+            copy_n(lanes.as_ptr(), p, n);
         }
     }
     #[inline(always)]

@@ -3,7 +3,7 @@
 //! It favours size over speed: arithmetic is not inlined, so a kernel is a few calls per vector, small and quick to
 //! compile.
 
-use super::{FOUR, LANES, Level, Simd, bf16_bits, codes, f16_bits, f16_value, operations};
+use super::{FOUR, LANES, Level, Simd, bf16_bits, codes, copy_n, f16_bits, f16_value, operations};
 
 /// No particular instruction set.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ macro_rules! each {
 unsafe fn read<T: Copy + Default>(p: *const T, n: usize) -> [T; LANES] {
     let mut out = [T::default(); LANES];
     // SAFETY: guaranteed by the caller.
-    unsafe { std::ptr::copy_nonoverlapping(p, out.as_mut_ptr(), n) };
+    unsafe { copy_n(p, out.as_mut_ptr(), n) };
     out
 }
 
@@ -35,7 +35,7 @@ unsafe fn read<T: Copy + Default>(p: *const T, n: usize) -> [T; LANES] {
 #[inline(always)]
 unsafe fn write<T: Copy>(p: *mut T, v: [T; LANES], n: usize) {
     // SAFETY: guaranteed by the caller.
-    unsafe { std::ptr::copy_nonoverlapping(v.as_ptr(), p, n) };
+    unsafe { copy_n(v.as_ptr(), p, n) };
 }
 
 // SAFETY of every block below: the addresses are guaranteed by the caller.

@@ -192,6 +192,36 @@ static void refused_arguments(norm_kv_cache_t cache, norm_dim_t sequence) {
     EXPECT(desc == UNTOUCHED);
 }
 
+/* A primitive without norm_sdpa_key_lengths would read the whole table: the pages of no token are -1, also where there
+ * was a longer sequence. */
+static void refused_without_lengths(norm_kv_cache_t cache, norm_dim_t sequence) {
+    norm_memory_desc_t keys = NULL, values = NULL, table = NULL;
+    norm_primitive_t primitive = NULL;
+    norm_dim_t other = 0, tokens = 9;
+    tensor_t row = tokens_of(norm_bf16, 1, 2, 1, 8);
+    norm_exec_arg_t args[6] = {{NORM_ARG_QUERIES, row.memory}, {NORM_ARG_DST, row.memory}};
+    int nargs = 4;
+    MUST(norm_kv_cache_get_descs(cache, 1, &keys, &values, &table, NULL));
+    norm_primitive_desc_t pd = attention_desc(row.desc, keys, values, row.desc, table, 0, 0);
+    MUST(norm_primitive_create(&primitive, pd));
+    MUST(norm_kv_cache_new_sequence(cache, &other));
+    MUST(norm_kv_cache_extend(cache, 1, &other, &tokens, 0));
+    MUST(norm_kv_cache_get_arguments(cache, 0, 1, &other, &nargs, args + 2));
+    MUST(norm_kv_cache_get_arguments(cache, 0, 1, &sequence, &nargs, args + 2));
+    int32_t *pages = NULL;
+    MUST(norm_memory_get_data_handle(args[4].memory, (void **)&pages));
+    for (int column = 1; column < 16; ++column) EXPECT(pages[0] >= 0 && pages[column] == -1);
+    INVALID("args", norm_primitive_execute, (primitive, stream, 6, args));
+    EXPECT(strstr(norm_get_last_error(), "NORM_ARG_PAGE_TABLE: -1") != NULL);
+    MUST(norm_kv_cache_drop(cache, other));
+    MUST(norm_primitive_destroy(primitive));
+    MUST(norm_primitive_desc_destroy(pd));
+    MUST(norm_memory_desc_destroy(keys));
+    MUST(norm_memory_desc_destroy(values));
+    MUST(norm_memory_desc_destroy(table));
+    tensor_free(&row);
+}
+
 static void refusals(void) {
     norm_kv_cache_t cache = NULL;
     norm_dim_t sequence = 0, number = 0;
@@ -203,6 +233,7 @@ static void refusals(void) {
     refused_extensions(cache, sequence);
     refused_writes(cache, sequence);
     refused_arguments(cache, sequence);
+    refused_without_lengths(cache, sequence);
     MUST(norm_kv_cache_destroy(cache));
     INVALID("cache", norm_kv_cache_new_sequence, (cache, &number));
     EXPECT(strstr(norm_get_last_error(), "destroyed") != NULL);

@@ -218,7 +218,8 @@ static void refusals(void) {
                        v = dense(norm_f32, 2, 2, 9, 5), dst = dense(norm_f32, 2, 4, 8, 5);
     norm_memory_desc_t three = dense(norm_f32, 2, 3, 16, 9), depth = dense(norm_f32, 2, 2, 17, 9),
                        fewer = dense(norm_f32, 2, 2, 8, 5), half = dense(norm_f16, 2, 2, 16, 9),
-                       mask = dense(norm_u8, 1, 1, 8, 9), wrong = dense(norm_u8, 1, 3, 8, 9);
+                       mask = dense(norm_u8, 1, 1, 8, 9), wrong = dense(norm_u8, 1, 3, 8, 9),
+                       rows = dense(norm_f32, 2, 2, 9, 16);
     snprintf(expect_case, sizeof expect_case, "refusals");
 #define CREATE(kind, q, k, v, dst, mask, type, window_kind, window, scale, cap, flags) \
     (&pd, engine, kind, q, k, v, dst, mask, NULL, type, window_kind, window, 0, scale, cap, flags, NULL)
@@ -230,6 +231,8 @@ static void refusals(void) {
     BAD("query_desc", kind, NULL, k, v, dst, NULL, none, all, 0, 1, 0, 0);
     BAD("query_desc", kind, q, three, v, dst, NULL, none, all, 0, 1, 0, 0);
     BAD("key_desc", kind, q, depth, v, dst, NULL, none, all, 0, 1, 0, 0);
+    BAD("key_desc", kind, q, rows, v, dst, NULL, none, all, 0, 1, 0, 0);
+    EXPECT(strstr(norm_get_last_error(), "key_desc is B x G x D x T") != NULL);
     BAD("value_desc", kind, q, k, fewer, dst, NULL, none, all, 0, 1, 0, 0);
     BAD("dst_desc", kind, q, k, v, q, NULL, none, all, 0, 1, 0, 0);
     BAD("mask_desc", kind, q, k, v, dst, NULL, norm_attn_mask_buffer, all, 0, 1, 0, 0);
@@ -237,6 +240,8 @@ static void refusals(void) {
     BAD("mask_desc", kind, q, k, v, dst, wrong, norm_attn_mask_buffer, all, 0, 1, 0, 0);
     BAD("mask_type", kind, q, k, v, dst, NULL, (norm_attn_mask_type_t)7, all, 0, 1, 0, 0);
     BAD("window_kind", kind, q, k, v, dst, NULL, none, (norm_attn_window_t)7, 0, 1, 0, 0);
+    BAD("window_kind", kind, q, k, v, dst, NULL, none, (norm_attn_window_t)0, 0, 1, 0, 0);
+    EXPECT(strstr(norm_get_last_error(), "norm_window_none") != NULL);
     BAD("window", kind, q, k, v, dst, NULL, none, all, 3, 1, 0, 0);
     BAD("window", kind, q, k, v, dst, NULL, none, norm_window_with_self, 0, 1, 0, 0);
     BAD("window", kind, q, k, v, dst, NULL, none, norm_window_before_self, -1, 1, 0, 0);
@@ -260,7 +265,7 @@ static void refusals(void) {
     MUST(norm_memory_desc_destroy(wide));
     MUST(norm_memory_desc_destroy(wide_keys));
     EXPECT(pd == UNTOUCHED);
-    norm_memory_desc_t descs[] = {q, k, v, dst, three, depth, fewer, half, mask, wrong};
+    norm_memory_desc_t descs[] = {q, k, v, dst, three, depth, fewer, half, mask, wrong, rows};
     for (size_t i = 0; i < sizeof descs / sizeof *descs; ++i) MUST(norm_memory_desc_destroy(descs[i]));
 }
 

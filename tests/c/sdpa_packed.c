@@ -218,10 +218,59 @@ static void refusals(void) {
     for (size_t i = 0; i < sizeof descs / sizeof *descs; ++i) MUST(norm_memory_desc_destroy(descs[i]));
 }
 
+/* Packed queries of two sequences and quantized keys, which are not packed: every implementation takes the scales of the
+ * right keys. */
+static void quantized_keys(void) {
+    enum { KEYS = 8, QUERIES = 5, SIZE = 4 };
+    norm_memory_desc_t q = desc_of(norm_f32, 2, 2, QUERIES, SIZE, 0), k = NULL, v = NULL;
+    const norm_dims_t of_keys = {2, 1, SIZE, KEYS}, of_values = {2, 1, KEYS, SIZE};
+    MUST(norm_memory_desc_create_with_tag(&k, 4, of_keys, norm_s8, norm_abcd));
+    MUST(norm_memory_desc_create_with_tag(&v, 4, of_values, norm_s8, norm_abcd));
+    float queries[2 * QUERIES * SIZE], scales[2][2 * KEYS], results[2][2 * QUERIES * SIZE];
+    int8_t keys[2 * SIZE * KEYS], values[2 * SIZE * KEYS];
+    int32_t offsets[] = {0, 3, QUERIES};
+    for (int i = 0; i < 2 * QUERIES * SIZE; ++i) queries[i] = (float)(i % 7) - 3;
+    for (int i = 0; i < 2 * SIZE * KEYS; ++i) keys[i] = (int8_t)(i * 37), values[i] = (int8_t)(i * 53);
+    for (int i = 0; i < 2 * KEYS; ++i) scales[0][i] = 0.01f + 0.001f * (float)i, scales[1][i] = 1 + (float)i;
+    norm_primitive_attr_t attr = NULL;
+    norm_primitive_desc_t pd = NULL;
+    MUST(norm_primitive_attr_create(&attr));
+    MUST(norm_primitive_attr_set_scales_mask(attr, NORM_ARG_KEYS, 11));
+    MUST(norm_primitive_attr_set_scales_mask(attr, NORM_ARG_VALUES, 7));
+    MUST(norm_sdpa_forward_primitive_desc_create(&pd, engine, norm_forward_inference, q, k, v, q, NULL,
+            NULL, norm_attn_mask_undef, norm_window_none, 0, 0, 0.5f, 0, norm_sdpa_query_offsets, attr));
+    const int ids[] = {NORM_ARG_QUERIES, NORM_ARG_KEYS, NORM_ARG_VALUES, NORM_ARG_DST,
+            NORM_ARG_ATTR_SCALES | NORM_ARG_KEYS, NORM_ARG_ATTR_SCALES | NORM_ARG_VALUES,
+            NORM_ARG_QUERY_OFFSETS};
+    int implementations = 0;
+    do {
+        void *data[] = {queries, keys, values, results[implementations > 0], scales[0], scales[1], offsets};
+        norm_exec_arg_t args[7];
+        norm_primitive_t primitive = NULL;
+        MUST(norm_primitive_create(&primitive, pd));
+        for (int i = 0; i < 7; ++i) {
+            args[i].arg = ids[i];
+            MUST(norm_memory_create(&args[i].memory,
+                    norm_primitive_desc_query_md(pd, norm_query_exec_arg_md, ids[i]), engine, data[i]));
+        }
+        MUST(norm_primitive_execute(primitive, stream, 7, args));
+        EXPECT(memcmp(results[0], results[implementations > 0], sizeof results[0]) == 0);
+        for (int i = 0; i < 7; ++i) MUST(norm_memory_destroy(args[i].memory));
+        MUST(norm_primitive_destroy(primitive));
+        ++implementations;
+    } while (norm_primitive_desc_next_impl(pd) == norm_success);
+    EXPECT(implementations > 1);
+    MUST(norm_primitive_desc_destroy(pd));
+    MUST(norm_primitive_attr_destroy(attr));
+    norm_memory_desc_t descs[] = {q, k, v};
+    for (int i = 0; i < 3; ++i) MUST(norm_memory_desc_destroy(descs[i]));
+}
+
 int main(void) {
     MUST(norm_engine_create(&engine, norm_cpu, 0));
     MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
     packed();
+    quantized_keys();
     refusals();
     MUST(norm_stream_destroy(stream));
     MUST(norm_engine_destroy(engine));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The fuzz targets of `fuzz/`.
-const TARGETS: [&str; 3] = ["calls", "descriptors", "language"];
+const TARGETS: [&str; 4] = ["calls", "attention", "descriptors", "language"];
 
 /// The compiler that has sanitizers and Miri; `NORM_NIGHTLY` names another.
 fn nightly() -> String {
@@ -142,7 +142,13 @@ pub(crate) const THREAD: Sanitizer = Sanitizer {
 /// The argument that shortens a program, as `tests/consumers/memcheck.rs` gives it.
 fn argument(program: &str) -> Option<&'static str> {
     match program {
-        "reorder" | "layer_normalization" | "edge_rows" | "threads" | "fork" => Some("emulated"),
+        "reorder"
+        | "layer_normalization"
+        | "edge_rows"
+        | "threads"
+        | "fork"
+        | "kv_cache"
+        | "kv_cache_quantized" => Some("emulated"),
         "fork_first_use" => Some("0"),
         _ => None,
     }

@@ -16,7 +16,7 @@ Usage: cargo xtask TASK [ARGUMENTS]
   full    Everything that must hold before a change lands: runs .ci/run
   bench   cargo bench -p norm-benches; ARGUMENTS go to criterion
   fuzz [short | TARGET [SECONDS]]
-          The fuzz targets of fuzz/ (calls, descriptors, language), 60 s each; short: without libFuzzer
+          The fuzz targets of fuzz/ (calls, attention, descriptors, language), 60 s each; short: without libFuzzer
   miri [INPUTS]
           Sequences of C calls under Miri, with stacked and with tree borrows
   asan, tsan

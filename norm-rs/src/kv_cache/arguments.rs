@@ -157,7 +157,8 @@ impl KvCache {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the cache has no such layer.
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the cache has no such layer,
+    /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for s8 and f8_e4m3: rope does not quantize.
     pub fn rope_args(&mut self, layer: usize) -> Result<RopeArgs<'_>> {
         let (cache, layer) = (self.handle.as_ptr(), dim("layer", layer)?);
         // SAFETY: as above.

@@ -317,7 +317,11 @@ fn forward<T: Parameter, D: Parameter>(
     log_sum_exp: Option<&mut [f32]>,
 ) -> Result<()> {
     let engine = Engine::cpu()?;
-    let [batch, heads, queries, _] = q.dims;
+    let [batch, heads, queries, size] = q.dims;
+    if k.dims[3] != size {
+        let reason = format_args!("has heads of {} elements; pass {size}, those of q", k.dims[3]);
+        return Err(Error::invalid("k", reason));
+    }
     let [of_q, of_k] = options.packed();
     let memories = options.memories(&engine, [of_q.unwrap_or(batch), heads])?;
     let (q, k) = (input(&engine, "q", &q, of_q)?, input(&engine, "k", &k, of_k)?);

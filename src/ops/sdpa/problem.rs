@@ -89,18 +89,22 @@ impl Sdpa {
 
     /// The argument with the first rows of sequences in a tensor; `None` if they are not packed.
     pub(super) fn offsets_of(&self, id: i32) -> Option<i32> {
-        let of_keys = matches!(
-            id,
+        let (flag, offsets) = match id {
             sys::NORM_ARG_KEYS
-                | sys::NORM_ARG_VALUES
-                | sys::NORM_ARG_DIFF_KEYS
-                | sys::NORM_ARG_DIFF_VALUES
-        );
-        let (flag, offsets) = match of_keys {
-            true => (sys::norm_sdpa_key_offsets, sys::NORM_ARG_KEY_OFFSETS),
-            false => (sys::norm_sdpa_query_offsets, sys::NORM_ARG_QUERY_OFFSETS),
+            | sys::NORM_ARG_VALUES
+            | sys::NORM_ARG_DIFF_KEYS
+            | sys::NORM_ARG_DIFF_VALUES => (sys::norm_sdpa_key_offsets, sys::NORM_ARG_KEY_OFFSETS),
+            sys::NORM_ARG_QUERIES
+            | sys::NORM_ARG_DST
+            | sys::NORM_ARG_WORKSPACE
+            | sys::NORM_ARG_DIFF_DST
+            | sys::NORM_ARG_DIFF_QUERIES => {
+                (sys::norm_sdpa_query_offsets, sys::NORM_ARG_QUERY_OFFSETS)
+            }
+            // Masks and scales are not packed.
+            _ => return None,
         };
-        (self.has(flag) && id != sys::NORM_ARG_ATTN_MASK).then_some(offsets)
+        self.has(flag).then_some(offsets)
     }
 
     /// Whether there is nothing to write.
@@ -139,6 +143,15 @@ fn dims_of(name: &str, desc: &MemoryDesc) -> Result<[i64; 4]> {
     })
 }
 
+/// Keys are often passed as rows of elements.
+fn other_heads(key_depth: i64, key_size: i64, is_exchanged: bool) -> Error {
+    let layouts = "; key_desc is B x G x D x T, value_desc B x G x T x E";
+    let hint = if is_exchanged { layouts } else { "" };
+    Error::invalid(format_args!(
+        "key_desc: its heads have {key_depth} elements (dimension 2), those of query_desc {key_size}{hint}"
+    ))
+}
+
 fn checked_shape(p: &Parameters<'_>) -> Result<Shape> {
     let [batch, heads, queries, key_size] = dims_of("query_desc", p.query)?;
     let [key_batch, groups, key_depth, page] = dims_of("key_desc", p.key)?;
@@ -151,9 +164,8 @@ fn checked_shape(p: &Parameters<'_>) -> Result<Shape> {
         }
     }
     if key_depth != key_size {
-        return Err(Error::invalid(format_args!(
-            "key_desc: its heads have {key_depth} elements (dimension 2), those of query_desc {key_size}"
-        )));
+        let is_exchanged = page == key_size && key_depth == value_page;
+        return Err(other_heads(key_depth, key_size, is_exchanged));
     }
     if heads % groups.max(1) != 0 || (groups == 0) != (heads == 0) {
         return Err(Error::invalid(format_args!(
@@ -237,7 +249,9 @@ fn check_types(p: &Parameters<'_>, forward: bool) -> Result<()> {
         let what = data_type.name();
         match p.attr.scales.get(id) {
             None if data_type == DataType::S8 => {
-                return Err(Error::invalid(format_args!("attr: {name} is s8, but has no scale")));
+                return Err(Error::invalid(format_args!(
+                    "attr: {name} is s8, but has no scale; norm_primitive_attr_set_scales_mask sets one"
+                )));
             }
             None => (),
             Some(_) if !quantized(data_type) => {
