@@ -15,6 +15,7 @@ pub(crate) mod avx512;
 mod byte;
 pub(crate) mod codes;
 mod element;
+mod entries;
 mod fenv;
 mod fused;
 pub(crate) mod lanes;
@@ -34,9 +35,10 @@ mod with_post_ops;
 
 pub(crate) use byte::Byte;
 pub(crate) use element::{Bf16, Element, F16, F32, HalfAsF32, rounded};
+pub(crate) use entries::entry_points;
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use fused::{Factors, FusedOp, FusedPostOps};
-pub(crate) use levels::{Level, entry_points};
+pub(crate) use levels::Level;
 pub(crate) use loops::{
     BLOCK, CHAIN, GROUP, Map, add_wide, fold, fold_beside, lane_sums, map, map_and_fold,
 };
