@@ -4,9 +4,11 @@
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread::yield_now;
 use std::time::SystemTime;
 use std::{env, fs};
 
@@ -125,15 +127,19 @@ impl Sandbox {
     }
 
     fn help(&self, script: &Path) -> Output {
-        Command::new(self.0.join("tree").join(script))
-            .arg("--help")
-            .current_dir(self.0.join("tree"))
-            .env_clear()
-            .env("PATH", self.0.join("bin"))
-            .env("HOME", self.0.join("home"))
-            .env("TMPDIR", self.0.join("tmp"))
-            .output()
-            .unwrap_or_else(|error| panic!("{}: {error}", script.display()))
+        let mut command = Command::new(self.0.join("tree").join(script));
+        command.arg("--help").current_dir(self.0.join("tree")).env_clear();
+        let folders = [("PATH", "bin"), ("HOME", "home"), ("TMPDIR", "tmp")];
+        command.envs(folders.map(|(name, folder)| (name, self.0.join(folder))));
+        loop {
+            match command.output() {
+                // A process that another test starts has the file open for writing until it executes its program.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => yield_now(),
+                output => {
+                    return output.unwrap_or_else(|error| panic!("{}: {error}", script.display()));
+                }
+            }
+        }
     }
 
     /// Every file and folder with its time of change and its size.
