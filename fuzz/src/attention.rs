@@ -5,7 +5,7 @@
 use crate::cache::Cache;
 use crate::execution::Arguments;
 use crate::fill::dim;
-use crate::handles::{has_message, made, message};
+use crate::handles::{engine_and_stream, has_message, made, message};
 use crate::layouts::{Descs, described};
 use crate::sdpa;
 use crate::source::Source;
@@ -24,11 +24,8 @@ struct World {
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl World {
     fn new() -> Self {
-        unsafe {
-            let engine = made(|out| sys::norm_engine_create(out, sys::norm_cpu, 0)).expect("a CPU");
-            let stream = made(|out| sys::norm_stream_create(out, engine, 1)).expect("a stream");
-            Self { engine, stream, cache: None, executed: 0 }
-        }
+        let (engine, stream) = engine_and_stream();
+        Self { engine, stream, cache: None, executed: 0 }
     }
 
     /// A problem, executed once or twice with different data.

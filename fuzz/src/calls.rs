@@ -3,7 +3,7 @@
 //! nothing.
 
 use crate::execution::Arguments;
-use crate::handles::made;
+use crate::handles::{engine_and_stream, made};
 use crate::layouts::{Descs, strides};
 use crate::problems;
 use crate::source::Source;
@@ -39,12 +39,9 @@ const TYPES: [u32; 10] = [
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl World {
     fn new() -> Self {
-        unsafe {
-            let engine = made(|out| sys::norm_engine_create(out, sys::norm_cpu, 0)).expect("a CPU");
-            let stream = made(|out| sys::norm_stream_create(out, engine, 1)).expect("a stream");
-            let (descs, attrs, problems) = (Vec::new(), Vec::new(), Vec::new());
-            Self { engine, stream, descs, attrs, problems, executed: 0 }
-        }
+        let (engine, stream) = engine_and_stream();
+        let (descs, attrs, problems) = (Vec::new(), Vec::new(), Vec::new());
+        Self { engine, stream, descs, attrs, problems, executed: 0 }
     }
 
     /// A live descriptor, or sometimes NULL.

@@ -16,15 +16,11 @@ pub(crate) fn told<T: Default>(desc: sys::const_norm_memory_desc_t, what: sys::n
 
 /// Dimension `d` of an argument of a problem; 0 if it has none.
 pub(crate) fn dim(problem: sys::norm_primitive_desc_t, id: i32, d: usize) -> i64 {
-    // SAFETY: a live problem; descriptors lend arrays of 12 numbers.
-    unsafe {
-        let desc = sys::norm_primitive_desc_query_md(problem, sys::norm_query_exec_arg_md, id);
-        let ndims: i32 = told(desc, sys::norm_query_ndims_s32);
-        let mut dims: *const i64 = std::ptr::null();
-        let out = (&raw mut dims).cast::<c_void>();
-        sys::norm_memory_desc_query(desc, sys::norm_query_dims, out);
-        if d < ndims as usize && !dims.is_null() { dims.add(d).read() } else { 0 }
-    }
+    // SAFETY: a live problem.
+    let desc =
+        unsafe { sys::norm_primitive_desc_query_md(problem, sys::norm_query_exec_arg_md, id) };
+    let ndims: i32 = told(desc, sys::norm_query_ndims_s32);
+    if d < ndims as usize { desc_dim(desc, d) } else { 0 }
 }
 
 /// What the numbers of an argument are.
@@ -101,7 +97,7 @@ pub(crate) fn indices(
     buffer.fill(|at| all.get(at / size).map_or(0, |number| number.to_le_bytes()[at % size]));
 }
 
-/// Dimension `d` of a descriptor.
+/// Dimension `d` of a descriptor that has it.
 pub(crate) fn desc_dim(desc: sys::const_norm_memory_desc_t, d: usize) -> i64 {
     let mut dims: *const i64 = std::ptr::null();
     let out = (&raw mut dims).cast::<c_void>();

@@ -29,3 +29,13 @@ pub(crate) fn made<T>(create: impl FnOnce(*mut *mut T) -> sys::norm_status_t) ->
     has_message();
     None
 }
+
+/// An engine and a stream on it.
+pub(crate) fn engine_and_stream() -> (sys::norm_engine_t, sys::norm_stream_t) {
+    // SAFETY: the engine is live.
+    unsafe {
+        let engine = made(|out| sys::norm_engine_create(out, sys::norm_cpu, 0)).expect("a CPU");
+        let stream = made(|out| sys::norm_stream_create(out, engine, 1)).expect("a stream");
+        (engine, stream)
+    }
+}

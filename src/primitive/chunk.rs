@@ -62,7 +62,7 @@ macro_rules! each {
 pub(super) use each;
 
 entry_points! {
-    /// [`eltwise_chunk`], compiled apart from the chain: the compiler's time grows with the square of a function's loops.
+    /// [`eltwise_chunk`], compiled apart from the chain: a function of many loops takes the compiler long.
     mod eltwise_entries: eltwise_chunk<>(
         chunk: Chunk, algorithm: EltwiseAlgorithm, parameters: (f32, f32), exponent: Exponent
     ) -> ();

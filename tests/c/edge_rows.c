@@ -98,7 +98,6 @@ int main(int argc, char **argv) {
     norm_cpu_isa_t levels[LEVELS_MAX];
     MUST(norm_engine_create(&engine, norm_cpu, 0));
     MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
-    if (emulated) MUST(norm_set_num_threads(1)); /* valgrind runs one at a time */
     const int count = levels_here(levels);
     size_t used = 0;
     for (int i = 0; i < count; ++i) {

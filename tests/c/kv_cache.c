@@ -231,7 +231,6 @@ int main(int argc, char **argv) {
     const int emulated = argc == 2 && strcmp(argv[1], "emulated") == 0;
     MUST(norm_engine_create(&engine, norm_cpu, 0));
     MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
-    if (emulated) MUST(norm_set_num_threads(1)); /* valgrind runs one at a time */
     bits_of_plain_tensors(emulated);
     forked();
     beams();

@@ -291,21 +291,15 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
                 pending.add(row);
                 next += 1;
             }
-            // Without the constant, what a level never runs would be compiled for it.
-            let folded = if S::MANY_REGISTERS
-                && overlapped
-                && pairs
-                && pending.len >= 2
-                && next + 2 <= end
-            {
+            let folded = if overlapped && pairs && pending.len >= 2 && next + 2 <= end {
                 kernel.write_two_and_fold::<S>(&mut pending, next)
-            } else if S::MANY_REGISTERS && overlapped && !pairs && pending.len >= 1 && next < end {
+            } else if overlapped && !pairs && pending.len >= 1 && next < end {
                 kernel.write_one_and_fold::<S>(&mut pending, next)
             } else if job.streams && pending.len >= 1 {
                 let [row] = pending.take();
                 kernel.write_non_temporal::<S>(row, next);
                 continue;
-            } else if S::MANY_REGISTERS && pairs && pending.len >= 2 {
+            } else if pairs && pending.len >= 2 {
                 map::<S, _>(job.cols, &kernel.normalize_pending::<S, 2>(&mut pending));
                 continue;
             } else if pending.len >= 1 {

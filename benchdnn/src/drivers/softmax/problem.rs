@@ -285,7 +285,7 @@ impl Problem for SoftmaxProblem {
                 // A post-operation may make most results negative.
                 DataType::U8 if !post_ops.is_empty() => true,
                 DataType::S8 if cols == 1 => gain > 127.0,
-                // A sixth of the elements share most of the sum. Less than 1/2 becomes 0; a multiplication may halve them.
+                // A sixth of the elements share most of the sum, unevenly: half of them may be below 1/2, which becomes 0.
                 dt if dt.is_integer() => gain * 6.0 / (cols.max(6) as f32) < 1.0,
                 _ => false,
             }
