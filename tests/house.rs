@@ -1,5 +1,5 @@
 //! The sizes that CONTRIBUTING.md allows: files of at most 500 lines, functions of at most 60 in `src/` and
-//! `benchdnn/src/`.
+//! `benchdnn/src/`; and that nothing is compiled twice without need.
 //!
 //! What is larger stands in a list with its size. A list may only shrink: a row whose file or function has become small
 //! enough is an error, too.
@@ -7,7 +7,9 @@
 mod source;
 
 use source::{code, files, is_word, text};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::process::Command;
 
 const FILE_LINES: usize = 500;
 const FUNCTION_LINES: usize = 60;
@@ -144,4 +146,26 @@ fn lists_only_shrink() {
     assert_eq!(verdict(520, 500, Some(520)), None);
     assert!(verdict(521, 500, Some(520)).is_some_and(|said| said.contains("more than the listed")));
     assert!(verdict(500, 500, Some(520)).is_some_and(|said| said.contains("off the list")));
+}
+
+/// The crates that a command compiles, with their versions and features.
+fn compiled(selection: &[&str]) -> BTreeSet<String> {
+    let told = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--locked", "--prefix", "none", "--format", "{p} {f}"])
+        .args(selection)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let lines = String::from_utf8(told.stdout).expect("text");
+    lines.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+}
+
+/// A feature that only the tests ask for would have `cargo test --workspace` compile a crate, and all that use it, anew.
+#[test]
+fn the_tests_compile_nothing_of_benchdnn_a_second_time() {
+    let alone = compiled(&["--package", "benchdnn", "--edges", "normal,build"]);
+    let all = compiled(&["--workspace", "--edges", "normal,build,dev"]);
+    let again: Vec<&String> = alone.difference(&all).collect();
+    assert!(alone.len() > 10 && again.is_empty(), "other features with the tests: {again:#?}");
 }

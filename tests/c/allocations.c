@@ -3,7 +3,7 @@
  * No memory is allocated from the second execution on. The program replaces the
  * allocation functions, so that it sees the library's calls on every thread.
  *
- * With the argument "emulated", for valgrind: fewer executions, on however many threads
+ * With the argument "emulated", for valgrind: fewer and smaller executions, on however many threads
  * its scheduler runs.
  */
 #define _GNU_SOURCE
@@ -48,7 +48,7 @@ static void from_the_second_on(norm_engine_t engine, norm_prop_kind_t kind, norm
     const int several = rows * cols > 100000 && !emulated ? threads : 1;
     int failures = 0, most = 0;
     thread_wait_t waiting = {0, 0, 0};
-    for (int i = 0; i < (emulated ? 5 : 300) || (most < several && thread_wait_continues(&waiting)); ++i) {
+    for (int i = 0; i < (emulated ? 2 : 300) || (most < several && thread_wait_continues(&waiting)); ++i) {
         failures += problem_execute(&p, stream) != norm_success;
         if (norm_get_last_num_threads() > most) most = norm_get_last_num_threads();
     }
@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
     for (int threads = 1; threads <= 2; ++threads)
         for (int user = 0; user < 2; ++user)
             for (int kind = 0; kind < 4; ++kind) {
-                from_the_second_on(engine, kinds[kind], 700, 301, threads, user, LAYOUT_DENSE);
+                from_the_second_on(engine, kinds[kind], emulated ? 260 : 700, 301, threads, user, LAYOUT_DENSE);
                 from_the_second_on(engine, kinds[kind], 5, 33, threads, user, LAYOUT_DENSE);
                 from_the_second_on(engine, kinds[kind], 5, 33, threads, user, LAYOUT_REVERSED);
             }

@@ -4,7 +4,7 @@
  * the library is idle, then repeatedly while another thread of the host executes. A
  * child that hangs is killed by its own alarm and counts as a failure.
  *
- * With the argument "emulated", for valgrind: fewer forks, on however many threads its
+ * With the argument "emulated", for valgrind: fewer forks and rows, on however many threads its
  * scheduler runs.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -20,12 +20,13 @@
 
 static norm_engine_t engine;
 static int several = 2; /* threads that must take part */
+static norm_dim_t rows = 512;
 
 static problem_spec_t spec_of(norm_prop_kind_t kind) {
     problem_spec_t s;
     memset(&s, 0, sizeof s);
     s.ndims = 2;
-    s.dims[0] = 512;
+    s.dims[0] = rows;
     s.dims[1] = 1024;
     s.prop_kind = kind;
     s.flags = norm_use_scale | norm_use_shift;
@@ -105,7 +106,7 @@ static void *load(void *argument) {
 int main(int argc, char **argv) {
     const int emulated = argc > 1 && strcmp(argv[1], "emulated") == 0;
     const int forks_under_load = emulated ? 2 : 20;
-    if (emulated) several = 1;
+    if (emulated) several = 1, rows = 128;
     const problem_spec_t specs[] = {spec_of(norm_forward_training), spec_of(norm_backward)};
     problem_t forward, backward, busy;
     norm_stream_t stream = NULL;

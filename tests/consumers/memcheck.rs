@@ -61,7 +61,7 @@ clean! {
     layer_normalization: "tests/c/layer_normalization.c" "emulated";
     edge_rows: "tests/c/edge_rows.c" "emulated";
     allocations: "tests/c/allocations.c" "emulated";
-    caller_threads: "tests/c/caller_threads.c";
+    caller_threads: "tests/c/caller_threads.c" "emulated";
     threads: "tests/c/threads.c" "emulated";
     wrapper: "tests/c/wrapper.cpp";
     rms_norm_example: "examples/c/rms_norm.c";

@@ -19,7 +19,7 @@ use crate::language::options::word;
 use crate::peer::Peer;
 use crate::summary::Sections;
 use crate::template::Template;
-use regex::Regex;
+use regex_lite::Regex;
 use std::rc::Rc;
 
 /// How one problem is run.

@@ -6,7 +6,7 @@ use crate::language::options::{Info, Opt};
 use crate::language::value::{BadValue, boolean, exactly_one_of, integer, list};
 use crate::peer::Peer;
 use crate::template::Template;
-use regex::Regex;
+use regex_lite::Regex;
 use std::rc::Rc;
 
 const WHAT: &str = "Modes";

@@ -91,10 +91,19 @@ fn differences_show_wrong_gradients_of_steps() {
     fails(Fault::SigmoidForSilu, &format!("{check} --gate=f32 --flags=O,CI,CMO 15x33"));
 }
 
-/// The batches hold nothing that the exact data cannot judge.
+// The batches hold nothing that the exact data cannot judge.
+
 #[test]
-fn the_batches_pass_without_a_fault() {
+fn the_batch_of_steps_passes_without_a_fault() {
     passes_or_is_skipped("--batch=test_lnorm_family");
+}
+
+#[test]
+fn the_batch_of_gradients_of_steps_passes_without_a_fault() {
     passes_or_is_skipped("--batch=test_lnorm_family_grad");
+}
+
+#[test]
+fn the_batch_of_dynamic_scales_passes_without_a_fault() {
     passes_or_is_skipped("--batch=test_lnorm_dynamic");
 }
