@@ -145,7 +145,9 @@ fn argument(program: &str) -> Option<&'static str> {
         "reorder"
         | "layer_normalization"
         | "edge_rows"
+        | "execute_many"
         | "threads"
+        | "caller_threads"
         | "fork"
         | "kv_cache"
         | "kv_cache_quantized" => Some("emulated"),
@@ -160,8 +162,16 @@ fn flags(program: &str) -> &'static [&'static str] {
 }
 
 impl Sanitizer {
-    /// Builds the library and the programs of `tests/c` and `examples/c` with the sanitizer, and runs them.
-    pub(crate) fn run(&self) -> Result<(), String> {
+    /// Builds the library and the programs of `tests/c` and `examples/c` with the sanitizer, and runs them: all of them,
+    /// or those that are named.
+    pub(crate) fn run(&self, named: &[String]) -> Result<(), String> {
+        let sources: Vec<(String, PathBuf)> = (sources()?.into_iter())
+            .map(|path| (path.file_stem().unwrap_or_default().to_string_lossy().into(), path))
+            .collect();
+        if let Some(name) = named.iter().find(|name| !sources.iter().any(|(stem, _)| stem == *name))
+        {
+            return Err(format!("there is no program {name} in tests/c or examples/c"));
+        }
         component("rust-src").run()?;
         let (target, folder) = (host()?, format!("target/{}-sanitizer", self.name));
         let build = format!(
@@ -182,8 +192,10 @@ impl Sanitizer {
         let programs = root().join(folder).join("programs");
         std::fs::create_dir_all(&programs).map_err(|error| error.to_string())?;
         let mut failed = Vec::new();
-        for source in sources()? {
-            let stem = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        for (stem, source) in sources {
+            if !named.is_empty() && !named.contains(&stem) {
+                continue;
+            }
             if let Some((_, reason)) = self.left_out.iter().find(|(name, _)| *name == stem) {
                 println!("{stem}: left out: {reason}");
                 continue;

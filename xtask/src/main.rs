@@ -19,8 +19,8 @@ Usage: cargo xtask TASK [ARGUMENTS]
           The fuzz targets of fuzz/ (calls, attention, descriptors, language), 60 s each; short: without libFuzzer
   miri [INPUTS]
           Sequences of C calls under Miri, with stacked and with tree borrows
-  asan, tsan
-          The C programs under the address and the thread sanitizer
+  asan, tsan [PROGRAM ...]
+          The C programs, or those that are named, under the address and the thread sanitizer
   soak [SECONDS [THREADS]]
           Random calls for 10 minutes; memory must stay flat
   mutants ops|oracle [ARGUMENTS]
@@ -136,9 +136,9 @@ fn main() -> ExitCode {
         "soak" if !asks_for_help(rest) => checkers::soak(rest),
         "miri" if !asks_for_help(rest) => checkers::miri(rest),
         "mutants" if !asks_for_help(rest) => checkers::mutants(rest),
-        "asan" | "tsan" if rest.is_empty() => {
+        "asan" | "tsan" if !asks_for_help(rest) => {
             let sanitizer = if task == "asan" { checkers::ADDRESS } else { checkers::THREAD };
-            return end(sanitizer.run());
+            return end(sanitizer.run(rest));
         }
         _ if asks_for_help(&arguments) => {
             println!("{HELP}");
