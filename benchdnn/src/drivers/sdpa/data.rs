@@ -26,6 +26,9 @@ impl SdpaProblem {
     /// The operation's own tensors.
     pub(super) fn specs(&self) -> Vec<Spec> {
         use Role::{Input, Output};
+        if self.is_packed() {
+            return self.packed_specs();
+        }
         let [q_dt, k_dt, v_dt, dst_dt] = self.types.0;
         let (shape, forward) = (self.shape(), self.direction.is_forward());
         let paged = self.page_size > 0;
@@ -213,6 +216,9 @@ impl SdpaProblem {
 
     /// The values of all inputs.
     pub(super) fn data(&self, fill: Fill) -> Data {
+        if self.is_packed() {
+            return self.packed_data(fill);
+        }
         let Shape { head, keys, values: size, .. } = self.shape();
         let [q_dt, k_dt, v_dt, dst_dt] = self.types.0;
         let count = |dims: &[usize]| dims.iter().product::<usize>();
@@ -341,6 +347,9 @@ impl SdpaProblem {
 
     /// Whether most queries see no key, or one alone, or most keys are seen by none.
     pub(super) fn hides_most(&self) -> bool {
+        if self.is_packed() {
+            return self.packed_hides_most();
+        }
         let shape = self.shape();
         let data = self.small_data();
         let none = Sequences { keys: (&[][..]).into(), values: (&[][..]).into() };
@@ -362,6 +371,9 @@ impl SdpaProblem {
 
     /// What the oracle expects.
     pub(super) fn results(&self, data: &Data) -> Vec<Expected> {
+        if self.is_packed() {
+            return self.packed_results(data);
+        }
         let sequences = self.sequences(data);
         let attention = self.attention(data, &sequences);
         let expected =
