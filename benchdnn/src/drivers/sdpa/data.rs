@@ -25,10 +25,11 @@ pub(super) struct Sequences<'d> {
 impl SdpaProblem {
     /// The operation's own tensors.
     pub(super) fn specs(&self) -> Vec<Spec> {
+        if self.is_packed() { self.packed_specs() } else { self.padded_specs() }
+    }
+
+    fn padded_specs(&self) -> Vec<Spec> {
         use Role::{Input, Output};
-        if self.is_packed() {
-            return self.packed_specs();
-        }
         let [q_dt, k_dt, v_dt, dst_dt] = self.types.0;
         let (shape, forward) = (self.shape(), self.direction.is_forward());
         let paged = self.page_size > 0;
