@@ -371,11 +371,13 @@ NORM_API norm_status_t norm_primitive_attr_set_rounding(
  * `is_on_host` must be 0; 1 is norm_unimplemented.
  *
  * In the fourth form `qmode` says whether the scales are given
- * (norm_quantization_mode_static_sazp) or computed. Layer normalization
- * computes the scales of NORM_ARG_DST from its results and writes them to
+ * (norm_quantization_mode_static_sazp) or computed. Layer and group normalization
+ * compute the scales of NORM_ARG_DST from their results and write them to
  * NORM_ARG_ATTR_SCALES | NORM_ARG_DST, one for each group of `n` elements of a
  * row: `mask` has the bit of every dimension, `ndims` is 2 and `group_dims` is
- * {1, n}, where n divides the row. The scales have dst's dimensions with the
+ * {1, n}, where n divides the last dimension, which is the channels for a group
+ * normalization of two dimensions, and else positions: elements of several channels
+ * share no scale there. The scales have dst's dimensions with the
  * last divided by n, dense: norm_query_dst_md describes them as index 3, zero
  * points as index 4. dst is s8, u8, f8_e4m3 or f8_e5m2.
  *
@@ -467,10 +469,13 @@ NORM_API norm_status_t norm_primitive_attr_get_gate(
         const_norm_primitive_attr_t attr, const_norm_memory_desc_t *gate_desc,
         norm_alg_kind_t *alg_kind, float *alpha);
 /* RMS normalization by the mean square of the first `elements` of each row
- * (pRMSNorm, Zhang and Sennrich 2019; layer normalization only; not in oneDNN).
+ * (pRMSNorm, Zhang and Sennrich 2019; layer and group normalization; not in oneDNN).
  * The whole row is normalized. 0, the default, means the whole row; more than a row has is
  * norm_invalid_arguments at the creation of the primitive descriptor, as is
- * layer normalization without norm_rms_norm. */
+ * a normalization without norm_rms_norm. The row of group normalization is a group in
+ * the logical order of its channels and positions, whatever the layout: the first
+ * elements are those of its first channels, and a number of elements that is not one
+ * of whole channels is norm_unimplemented. */
 NORM_API norm_status_t norm_primitive_attr_set_partial_norm(
         norm_primitive_attr_t attr, norm_dim_t elements);
 NORM_API norm_status_t norm_primitive_attr_get_partial_norm(
@@ -852,9 +857,9 @@ NORM_API const char *norm_remedy2str(norm_remedy_kind_t kind);
  * groups         1 to C, a divisor of C
  * epsilon        0 or more, added to the variance
  * flags          norm_normalization_flags_t, combined with |
- * attr           may be NULL. A residual and a gate, scales of SRC and DST, one for
- *                the tensor; eltwise, binary and sum post-operations, as for layer
- *                normalization. None if dst is f64
+ * attr           may be NULL. A residual, a gate and a partial norm, scales of SRC and
+ *                DST, one for the tensor, or dynamic scales of DST; eltwise, binary and
+ *                sum post-operations, as for layer normalization. None if dst is f64
  *
  * Execution arguments (in: read, out: written, -: ignored)
  *                          SRC DST MEAN VARIANCE SCALE SHIFT
@@ -865,7 +870,7 @@ NORM_API const char *norm_remedy2str(norm_remedy_kind_t kind);
  * MEAN and VARIANCE are dense N x G tensors, SCALE and SHIFT dense 1D tensors of C
  * elements, all f32. SRC and DST may share a buffer if their types and layouts are
  * the same. With the attributes that oneDNN does not have, in RESIDUAL and GATE;
- * out RESIDUAL_DST. */
+ * out RESIDUAL_DST, and ATTR_SCALES and ATTR_ZERO_POINTS of DST if they are dynamic. */
 NORM_API norm_status_t norm_group_normalization_forward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
         norm_prop_kind_t prop_kind, const_norm_memory_desc_t src_desc,
@@ -891,7 +896,8 @@ NORM_API norm_status_t norm_group_normalization_forward_primitive_desc_create(
  * src_desc       f32, bf16, f16 or f64; any layout. "any" means the layout of
  *                diff_dst, or dense row-major if that is "any", too
  * groups, epsilon, flags   as forward
- * attr           may be NULL. A residual and a gate; no scales, no post-operations
+ * attr           may be NULL. A residual, a gate and a partial norm; no scales, no
+ *                post-operations
  * hint_fwd_pd    may be NULL. If given, a forward group normalization with the same
  *                groups and flags
  *

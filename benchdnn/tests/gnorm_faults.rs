@@ -11,7 +11,7 @@ use benchdnn::library::Wanted;
 use benchdnn::oracle::lnorm::Flags;
 use benchdnn::oracle::steps::GateFunction;
 use benchdnn::problem::{Data, Expected, Problem};
-use benchdnn::steps::{Gate, Residual, Steps};
+use benchdnn::steps::{Gate, Partial, Residual, Steps};
 use benchdnn::tensor::Layout;
 use norm_sys::*;
 use sham::Faulty;
@@ -44,6 +44,10 @@ enum Fault {
     SigmoidForSilu,
     /// The gate of the input multiplies the output.
     GateAtTheOtherEnd,
+    /// The mean square of a partial norm is divided by all elements.
+    PartialOverAll,
+    /// The gradient of a partial norm is that of the whole one.
+    PartialIgnored,
 }
 
 #[derive(Clone)]
@@ -65,6 +69,10 @@ impl Created {
             }),
             gate: (steps.gate.as_ref())
                 .map(|(gate, function)| Gate { data_type: gate.data_type, function: *function }),
+            partial: match steps.partial {
+                0 => Partial::Whole,
+                count => Partial::Elements(count),
+            },
             ..Steps::default()
         };
         GnormProblem {
@@ -106,6 +114,9 @@ impl Created {
                     .iter_mut()
                     .for_each(|scale| *scale = DataType::Bf16.round(1.0 + *scale) - 1.0);
             }),
+            Fault::PartialIgnored if !right.direction.is_forward() => {
+                wrong.steps.partial = Partial::Whole;
+            }
             Fault::RoundFirstIgnored => wrong.flags.round_first = false,
             Fault::GateAtTheOtherEnd => {
                 let Flags { gate_input, gate_output, .. } = right.flags;
@@ -127,6 +138,10 @@ impl Created {
                 (Fault::Unbiased, NORM_ARG_VARIANCE) => {
                     let count = sizes.elements() as f64;
                     values.iter_mut().for_each(|v| *v *= count / (count - 1.0));
+                }
+                (Fault::PartialOverAll, NORM_ARG_VARIANCE) => {
+                    let share = right.shape().steps.partial as f64 / sizes.elements() as f64;
+                    values.iter_mut().for_each(|v| *v *= share);
                 }
                 (Fault::SigmoidForSilu, NORM_ARG_DIFF_GATE) => {
                     let silu = GateFunction::Swish { alpha: 1.0 };
@@ -222,11 +237,13 @@ fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
 
 const FORWARD: &str = "--dir=FWD_D --flags=C,CHM,CH";
 const BACKWARD: &str = "--dir=BWD_DW --flags=CHM,CH";
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 6] = [
     "--dt=f32,bf16 --dir=FWD_D,BWD_DW --residual=f32,bf16,f32:bf16:exact --flags=CH,CM",
     "--dt=f32,bf16 --dir=FWD_D,BWD_DW --gate=f32,bf16:logistic --flags=CHO,CHI,CMO,MI",
     "--dt=f32,bf16 --dir=FWD_D,BWD_DW --flags=CP,CMPH,CB,CHMB",
     "--dt=bf16 --dir=FWD_D,BWD_DW --residual=bf16:f32 --gate=f32 --flags=CHMPBO,CHMPBI",
+    "--dt=f32,bf16 --dir=FWD_D,BWD_DW --partial=50% --flags=M,CHM",
+    "--check=grad --dir=BWD_DW --partial=50% --flags=M,CHM",
 ];
 
 #[test]
@@ -253,6 +270,9 @@ fn faults_fail() {
         (Fault::SigmoidForSilu, "--gate=f32 --dir=BWD_DW --flags=CHO,CMI".to_owned()),
         (Fault::SigmoidForSilu, "--check=grad --gate=f32 --dir=BWD_D --flags=CHO,MI".to_owned()),
         (Fault::GateAtTheOtherEnd, "--gate=f32 --dir=FWD_D,BWD_DW --flags=CHO,CMI".to_owned()),
+        (Fault::PartialOverAll, "--dir=FWD_D --partial=50% --flags=M,CHM".to_owned()),
+        (Fault::PartialIgnored, "--dir=BWD_DW --partial=50% --flags=M,CHM".to_owned()),
+        (Fault::PartialIgnored, "--check=grad --dir=BWD_D --partial=50% --flags=M".to_owned()),
         (Fault::OneGroup, FORWARD.to_owned()),
         (Fault::ScaleOfPlace, FORWARD.to_owned()),
         (Fault::ScaleOfPlace, BACKWARD.to_owned()),

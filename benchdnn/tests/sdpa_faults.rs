@@ -8,7 +8,8 @@ use benchdnn::problem::{Data, Problem};
 use benchdnn::tensor::Layout;
 use norm_sys::{
     NORM_ARG_ATTN_MASK, NORM_ARG_DIFF_DST, NORM_ARG_DIFF_KEYS, NORM_ARG_DST, NORM_ARG_ENTROPY,
-    NORM_ARG_KEYS, NORM_ARG_PAGE_TABLE, NORM_ARG_QUERIES, norm_sdpa_key_lengths, norm_sdpa_sinks,
+    NORM_ARG_KEYS, NORM_ARG_PAGE_TABLE, NORM_ARG_QUERIES, NORM_ARG_VALUES, norm_sdpa_key_lengths,
+    norm_sdpa_sinks,
 };
 use std::any::Any;
 
@@ -37,6 +38,8 @@ enum Fault {
     QueriesTogether,
     /// Results depend on the number of keys that there is room for.
     RoomForKeys,
+    /// Packed values begin a row late.
+    LateOffsets,
 }
 
 struct Sham(Fault);
@@ -165,6 +168,10 @@ impl Execution<'_> {
                     table.iter_mut().enumerate().for_each(|(at, page)| *page = at as f64);
                 });
             }
+            Fault::LateOffsets => {
+                let row = problem.dims[2][3];
+                data.change(NORM_ARG_VALUES, |all| all.rotate_left(row));
+            }
             Fault::HeadsInTurn => in_turn(&problem, &mut data),
             _ => {}
         }
@@ -245,11 +252,14 @@ const TYPES: &str = "--dt=f32,bf16,f16";
 
 #[test]
 fn without_a_fault_everything_passes() {
+    let both = format!("{TYPES} --dir=FWD_D,BWD_D");
     let options = "--window=none,with_self:3,before_self:3 --soft-cap=0,2 --flags=,S,A,K,Q,SAKQ";
     for command in [
         format!("{TYPES} --dir=FWD_D,BWD_D --mask=none,causal_bottom_right {options} {SMALL}"),
         format!("{TYPES} --dir=FWD_D,BWD_D --mask=buffer --mdt=f32,u8 {options} {SMALL}"),
         format!("{TYPES} --flags=E,SKE --page-size=3 {SMALL}"),
+        format!("{both} --mask=none,causal_bottom_right --flags=OT,O,T,OK,TQ,SAOT {SMALL}"),
+        format!("{TYPES} --flags=EOT,SKEO {SMALL}"),
         "--check=grad --dir=BWD_D --mask=none,causal_bottom_right --soft-cap=0,2 \
              --flags=,S,A,K,Q 1x2x4x8:1x1x8x6:1x1x6x4"
             .to_owned(),
@@ -279,6 +289,8 @@ fn every_fault_fails() {
         (Fault::AllKeys, format!("{both} --flags=K")),
         (Fault::PagesInOrder, format!("{TYPES} --page-size=3 --flags=,K")),
         (Fault::HeadsInTurn, both.clone()),
+        (Fault::LateOffsets, format!("{both} --mask=none,causal_bottom_right --flags=OT,T")),
+        (Fault::FirstHead, format!("{TYPES} --dir=BWD_D --flags=OT,O,T")),
     ] {
         let (status, results) = run(fault, &format!("{command} {SMALL}"));
         for line in &results {
@@ -310,4 +322,8 @@ fn excerpts_have_the_bits_of_the_whole() {
     let paged = command.replace(" 3x4", " --page-size=3 3x4");
     assert_eq!(differences(Fault::None, &paged, "  without pages"), 0);
     assert!(differences(Fault::PagesInOrder, &paged, "  without pages") >= 3);
+    let packed = command.replace("SAKQ", "OT").replace("--flags=,", "--dir=FWD_D,BWD_D --flags=");
+    assert_eq!(differences(Fault::None, &packed, "  sequence"), 0);
+    let even = packed.replace("x9x8:", "x10x8:");
+    assert!(differences(Fault::QueriesTogether, &even, "  sequence") >= 3);
 }

@@ -105,6 +105,7 @@ pub(crate) fn attention<'py>(
         sinks,
         alibi_slopes,
         mask,
+        mask_tokens: None,
         query_lengths,
         key_lengths,
         query_offsets,

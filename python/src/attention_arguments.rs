@@ -28,6 +28,8 @@ pub(crate) struct Keywords<'a, 'py> {
     pub(crate) sinks: Given<'a, 'py>,
     pub(crate) alibi_slopes: Given<'a, 'py>,
     pub(crate) mask: Given<'a, 'py>,
+    /// Of a cache: the most tokens of the sequences.
+    pub(crate) mask_tokens: Option<usize>,
     pub(crate) query_lengths: Given<'a, 'py>,
     pub(crate) key_lengths: Given<'a, 'py>,
     pub(crate) query_offsets: Given<'a, 'py>,

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use crate::attention_arguments::{
     Bound4, FLOATS, KEYS, Keywords, Offsets, bound_scales, dense, four, mask4, pages, scales,
 };
+use crate::cache_mask::mask_of_cache;
 use crate::call::{Given, compute};
 use crate::elementwise::output;
 use crate::layout::check_overlaps;
@@ -41,6 +42,8 @@ pub(crate) struct Call<'a, 'py> {
     /// Packed sequences of queries, and of keys; and whether some rows are of none.
     packed: [Option<usize>; 2],
     leaves: [bool; 2],
+    /// The memory of a mask that was copied.
+    _memory: Vec<u64>,
 }
 
 /// The sequences of queries; packed ones are rows of one.
@@ -157,8 +160,17 @@ impl<'a, 'py> Call<'a, 'py> {
         let leaves = offsets.as_ref().is_some_and(|offsets| offsets.leaves(queries));
         let mut inputs: ArrayVec<_, 13> = ArrayVec::new();
         inputs.push(Bound4::new(Arg::Queries, q).packed(packed));
+        let mut memory = Vec::new();
         if let Some(mask) = keywords.mask {
-            inputs.push(mask4(mask, [batch, heads, queries, keys.count])?);
+            let scores = [batch, heads, queries, keys.count];
+            inputs.push(match keywords.mask_tokens {
+                None => mask4(mask, scores)?,
+                Some(tokens) => {
+                    let (mask, own) = mask_of_cache(mask, scores, tokens)?;
+                    memory = own;
+                    mask
+                }
+            });
         }
         let per_head = (DataType::F32, &[heads][..], "one element for each head of q");
         let per_sequence = (DataType::S32, &[batch][..], "one element for each sequence of q");
@@ -181,6 +193,7 @@ impl<'a, 'py> Call<'a, 'py> {
             value_size: keys.sizes.1,
             packed: [packed, None],
             leaves: [leaves, false],
+            _memory: memory,
         })
     }
 

@@ -3,33 +3,27 @@
 //! Calls for one cache do not overlap: each locks it, without the interpreter's lock, so that threads which wait for one
 //! of these do not have the other.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use norm_rs::kv_cache::{KvCache, Rows, Sequence};
 use norm_rs::primitive::Arg;
 use norm_rs::sdpa::Window;
-use norm_rs::{DataType, Engine, Memory, MemoryDesc, Result, Stream};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use norm_rs::{DataType, Engine, Result, Stream};
+use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::attention::forward;
 use crate::attention_arguments::{FLOATS, Keywords, four};
 use crate::attention_call::{Call, Keys};
+use crate::cache_arguments::{Rows4, data_type, each, numbers};
+use crate::cache_rope::{Rotated, lend};
 use crate::call::{Given, to_python};
 use crate::elementwise::named;
-use crate::plan::{Addresses, Operand, Problem, execute};
-use crate::tensor::{Dims, Tensor};
+use crate::plan::{Addresses, Problem, execute};
+use crate::rope::Angles;
 use crate::windows::window;
-
-/// The names of element types.
-const TYPES: [(&str, DataType); 5] = [
-    ("float32", DataType::F32),
-    ("bfloat16", DataType::Bf16),
-    ("float16", DataType::F16),
-    ("int8", DataType::S8),
-    ("float8_e4m3fn", DataType::F8E4m3),
-];
 
 /// The tokens of a page if nothing is said.
 const PAGE: usize = 16;
@@ -67,6 +61,8 @@ const PAGE: usize = 16;
 #[pyclass(frozen, module = "libnorm", name = "KvCache")]
 pub(crate) struct PyKvCache {
     cache: Mutex<KvCache>,
+    /// The rows of the open step, 0 without; used with the lock alone.
+    open: AtomicUsize,
     heads: usize,
     sizes: (usize, usize),
     data_type: DataType,
@@ -75,80 +71,9 @@ pub(crate) struct PyKvCache {
     window: (Window, usize),
 }
 
-/// The type that an object names.
-fn data_type(dtype: &Bound<'_, PyAny>) -> PyResult<DataType> {
-    let attribute = |name| dtype.getattr_opt(name)?.map(|found| found.extract()).transpose();
-    let name = match dtype.extract::<String>() {
-        Ok(name) => name,
-        // A class of NumPy or ml_dtypes, a dtype, a type of PyTorch.
-        Err(_) => match attribute("__name__")?.or(attribute("name")?) {
-            Some(name) => name,
-            None => dtype.to_string(),
-        },
-    };
-    named("dtype", name.strip_prefix("torch.").unwrap_or(&name), &TYPES)
-}
-
-/// A number, or a list of them, one for each of `count`.
-fn each<T: Copy + for<'x> FromPyObjectOwned<'x>>(
-    name: &str,
-    given: &Bound<'_, PyAny>,
-    count: usize,
-) -> PyResult<Vec<T>> {
-    if let Ok(one) = given.extract::<T>() {
-        return Ok(vec![one; count]);
-    }
-    let list = given.extract::<Vec<T>>().map_err(|_| {
-        PyTypeError::new_err(format!("{name} must be an int or a list of them, none below 0"))
-    })?;
-    if list.len() == count {
-        return Ok(list);
-    }
-    let len = list.len();
-    Err(PyValueError::new_err(format!("{name} has {len} entries: pass one for each of {count}")))
-}
-
-/// The numbers of sequences: one, or a list, with None for an empty place.
-fn numbers(given: &Bound<'_, PyAny>) -> PyResult<Vec<Option<i64>>> {
-    if let Ok(one) = given.extract::<i64>() {
-        return Ok(vec![Some(one)]);
-    }
-    given.extract().map_err(|_| {
-        PyTypeError::new_err(
-            "sequences must be the number of a sequence or a list of them, with None for an empty place",
-        )
-    })
-}
-
 fn sequences(cache: &KvCache, numbers: &[Option<i64>]) -> Vec<Sequence> {
     let sequence = |number: &Option<i64>| number.map_or(Sequence::NONE, |n| cache.sequence(n));
     numbers.iter().map(sequence).collect()
-}
-
-/// The array of a step, without Python's object.
-struct Rows4 {
-    dims: Dims,
-    strides: Dims,
-    data_type: DataType,
-    data: *mut u8,
-}
-
-// SAFETY: the call that made it keeps the array, and reads it on one thread at a time.
-unsafe impl Send for Rows4 {}
-
-impl Rows4 {
-    fn new(tensor: &Tensor<'_, '_>) -> Self {
-        let (dims, strides) = (tensor.shape.clone(), tensor.strides.clone());
-        Self { dims, strides, data_type: tensor.data_type, data: tensor.data }
-    }
-
-    /// # Safety
-    /// The array lives as long as the memory, and is not written meanwhile.
-    unsafe fn memory(&self, engine: &Engine) -> Result<Memory<'static>> {
-        let desc = MemoryDesc::with_strides(&self.dims, self.data_type, &self.strides)?;
-        // SAFETY: the caller's promise; the address is that of an array of this type and layout.
-        unsafe { Memory::from_raw(engine, &desc, self.data) }
-    }
 }
 
 /// What attention computes, without Python's objects.
@@ -165,18 +90,10 @@ unsafe impl Send for Attend<'_> {}
 impl Attend<'_> {
     fn run(mut self, cache: &mut KvCache) -> Result<()> {
         let list = sequences(cache, self.numbers);
-        for argument in cache.sdpa_args(self.layer, &list)?.raw()? {
-            let mut dims: Dims = argument.desc.dims().iter().copied().collect();
-            // The rows of these sequences are the first.
-            if matches!(argument.arg, Arg::PageTable | Arg::KeyLengths) {
-                dims[0] = list.len();
-            }
-            let strides = argument.desc.strides().map(|strides| strides.iter().copied().collect());
-            let data_type = argument.desc.data_type().unwrap_or(DataType::F32);
-            let (arg, strides, dims) = (argument.arg, strides.unwrap_or_default(), Some(dims));
-            self.problem.operands.push(Operand { arg, data_type, strides, dims });
-            self.addresses.push(argument.data);
-        }
+        let lent = cache.sdpa_args(self.layer, &list)?.raw()?;
+        // The rows of these sequences are the first.
+        let short = (&[Arg::PageTable, Arg::KeyLengths][..], list.len());
+        lend(&mut self.problem, &mut self.addresses, lent, short);
         // SAFETY: the arrays are kept by the call and have these layouts, and so do the tensors of the cache, which this
         // borrows exclusively; results overlap nothing.
         unsafe { execute(&self.problem, &self.addresses) }
@@ -192,6 +109,39 @@ impl PyKvCache {
     ) -> PyResult<R> {
         let locked = || f(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner));
         py.detach(locked).map_err(|error| to_python(&error))
+    }
+
+    /// The same for a call that ends the step.
+    fn ending<R: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut KvCache) -> Result<R> + Send,
+    ) -> PyResult<R> {
+        self.with(py, |cache| {
+            let result = f(cache)?;
+            self.open.store(0, Ordering::Relaxed);
+            Ok(result)
+        })
+    }
+}
+
+impl PyKvCache {
+    /// The most tokens of sequences, for a mask; 0 without one.
+    fn longest(
+        &self,
+        py: Python<'_>,
+        mask: Given<'_, '_>,
+        numbers: &[Option<i64>],
+    ) -> PyResult<usize> {
+        if mask.is_none() {
+            return Ok(0);
+        }
+        let numbers = numbers.iter().flatten();
+        self.with(py, |cache| {
+            numbers
+                .map(|number| cache.length(cache.sequence(*number)))
+                .try_fold(0, |most, length| Ok(most.max(length?)))
+        })
     }
 }
 
@@ -251,6 +201,7 @@ impl PyKvCache {
         let page = cache.value_desc().dims()[2];
         Ok(Self {
             cache: Mutex::new(cache),
+            open: AtomicUsize::new(0),
             heads,
             sizes: (key_size, value_size.unwrap_or(key_size)),
             data_type,
@@ -275,18 +226,18 @@ impl PyKvCache {
     /// -------
     /// int
     fn fork(&self, py: Python<'_>, sequence: i64) -> PyResult<i64> {
-        self.with(py, |cache| cache.fork(cache.sequence(sequence)).map(Sequence::number))
+        self.ending(py, |cache| cache.fork(cache.sequence(sequence)).map(Sequence::number))
     }
 
     /// Ends a sequence. Pages that no other sequence has are free.
     fn drop(&self, py: Python<'_>, sequence: i64) -> PyResult<()> {
-        self.with(py, |cache| cache.drop_sequence(cache.sequence(sequence)))
+        self.ending(py, |cache| cache.drop_sequence(cache.sequence(sequence)))
     }
 
     /// Drops the tokens of a sequence from length on. In a ring at least those of the last extension can be
     /// dropped.
     fn truncate(&self, py: Python<'_>, sequence: i64, length: usize) -> PyResult<()> {
-        self.with(py, |cache| cache.truncate(cache.sequence(sequence), length))
+        self.ending(py, |cache| cache.truncate(cache.sequence(sequence), length))
     }
 
     /// The tokens of a sequence.
@@ -328,7 +279,13 @@ impl PyKvCache {
         self.with(py, |cache| {
             let list: Vec<_> =
                 self::sequences(cache, &numbers).into_iter().zip(counts.iter().copied()).collect();
-            cache.extend(&list, rows)
+            cache.extend(&list, rows)?;
+            let of_step = match rows {
+                Rows::Padded(rows) => rows * list.len(),
+                _ => counts.iter().sum(),
+            };
+            self.open.store(of_step, Ordering::Relaxed);
+            Ok(())
         })
     }
 
@@ -369,6 +326,48 @@ impl PyKvCache {
         })
     }
 
+    /// Rotates keys, as rope does, and writes them to a layer in the same pass. Their positions are those of the step's
+    /// tokens. Not for int8 and float8_e4m3fn: use rope and write.
+    ///
+    /// Parameters
+    /// ----------
+    /// k : array of shape (T, G, D)
+    ///     The rows of the step: float32, bfloat16 or float16, converted to the type of the cache. Of sequences that
+    ///     are padded to S tokens, those of sequence b are from b*S on. Rows without a token are not read.
+    /// layer : int
+    /// frequencies, pairing, rotary_dims, magnitude, cos, sin
+    ///     As for rope.
+    #[pyo3(signature = (k, layer=0, frequencies=None, *, pairing, rotary_dims=None, magnitude=1.0, cos=None,
+                        sin=None),
+           text_signature = "($self, k, layer=0, frequencies=None, *, pairing, rotary_dims=None, magnitude=1.0, \
+                             cos=None, sin=None)")]
+    #[expect(clippy::too_many_arguments, reason = "the parameters of the Python method")]
+    fn write_rope<'py>(
+        &self,
+        py: Python<'py>,
+        k: &Bound<'py, PyAny>,
+        layer: usize,
+        frequencies: Given<'_, 'py>,
+        pairing: &str,
+        rotary_dims: Option<usize>,
+        magnitude: f64,
+        cos: Given<'_, 'py>,
+        sin: Given<'_, 'py>,
+    ) -> PyResult<()> {
+        if !FLOATS.contains(&self.data_type) {
+            return Err(PyNotImplementedError::new_err(
+                "rope does not quantize keys for a cache of int8 or float8_e4m3fn: rotate them with rope, and pass that to write",
+            ));
+        }
+        let angles = Angles { frequencies, cos_sin: [cos, sin], pairing, rotary_dims, magnitude };
+        let work = Rotated::new(k, &angles, (self.heads, self.sizes.0))?;
+        let done = self.with(py, move |cache| {
+            let work = work;
+            work.run(cache, layer, self.open.load(Ordering::Relaxed))
+        })?;
+        done.map_err(PyValueError::new_err)
+    }
+
     /// Attention of queries to the keys and values of a layer: see attention.
     ///
     /// Parameters
@@ -379,6 +378,8 @@ impl PyKvCache {
     /// layer : int
     /// causal : by default "bottom_right": the last query sees the last key; False: every query sees every key
     /// window : of a ring by default its own; it may be narrower
+    /// mask : array of shape (B, H, S, T)
+    ///     As for attention, with T keys: one for each token of the longest of the sequences, or more.
     /// scale, soft_cap, sinks, alibi_slopes, query_lengths, query_offsets, return_lse, return_entropy, out
     ///     As for attention.
     ///
@@ -387,11 +388,11 @@ impl PyKvCache {
     /// out, or a new array of the library and element type of q. With return_lse or return_entropy, a tuple of it
     /// and these results, as attention returns them.
     #[pyo3(signature = (q, sequences, layer=0, *, causal=None, window=None, scale=None, soft_cap=None, sinks=None,
-                        alibi_slopes=None, query_lengths=None, query_offsets=None, return_lse=false,
+                        alibi_slopes=None, mask=None, query_lengths=None, query_offsets=None, return_lse=false,
                         return_entropy=false, out=None),
            text_signature = "($self, q, sequences, layer=0, *, causal=\"bottom_right\", window=None, scale=None, \
-                             soft_cap=None, sinks=None, alibi_slopes=None, query_lengths=None, query_offsets=None, \
-                             return_lse=False, return_entropy=False, out=None)")]
+                             soft_cap=None, sinks=None, alibi_slopes=None, mask=None, query_lengths=None, \
+                             query_offsets=None, return_lse=False, return_entropy=False, out=None)")]
     #[expect(clippy::too_many_arguments, reason = "the parameters of the Python method")]
     fn attend<'py>(
         &self,
@@ -405,12 +406,14 @@ impl PyKvCache {
         soft_cap: Option<f64>,
         sinks: Given<'_, 'py>,
         alibi_slopes: Given<'_, 'py>,
+        mask: Given<'_, 'py>,
         query_lengths: Given<'_, 'py>,
         query_offsets: Given<'_, 'py>,
         return_lse: bool,
         return_entropy: bool,
         out: Given<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let numbers = &numbers(sequences)?;
         let bottom_right = pyo3::types::PyString::new(py, "bottom_right").into_any();
         let keywords = Keywords {
             causal: causal.or(Some(&bottom_right)),
@@ -419,11 +422,12 @@ impl PyKvCache {
             soft_cap,
             sinks,
             alibi_slopes,
+            mask,
+            mask_tokens: Some(self.longest(py, mask, numbers)?),
             query_lengths,
             query_offsets,
             ..Keywords::default()
         };
-        let numbers = &numbers(sequences)?;
         let Self { heads: groups, room: count, sizes, data_type, .. } = *self;
         let keys = Keys { groups, count, sizes, data_type };
         let mut call = Call::of_cache(q, numbers.len(), &keys, &keywords)?;

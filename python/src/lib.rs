@@ -8,6 +8,9 @@
 mod attention;
 mod attention_arguments;
 mod attention_call;
+mod cache_arguments;
+mod cache_mask;
+mod cache_rope;
 mod call;
 mod dlpack;
 mod elementwise;

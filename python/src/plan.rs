@@ -247,6 +247,9 @@ impl Computation {
             let dst = problem.desc_of(Arg::Dst)?.expect("dst");
             let mut builder = rope::Forward::new(engine, pairing, &src, &positions).dst(&dst);
             builder = builder.rotary_dims(rotary_dims).magnitude(magnitude);
+            if problem.operand(Arg::Slots).is_some() {
+                builder = builder.slots();
+            }
             if let Some(table) = &table {
                 builder = builder.tables(table);
             }

@@ -36,16 +36,22 @@ struct Call<'a, 'py> {
     arg: Arg,
     input: &'a Bound<'py, PyAny>,
     positions: &'a Bound<'py, PyAny>,
-    frequencies: Given<'a, 'py>,
-    tables: [Given<'a, 'py>; 2],
-    pairing: &'a str,
-    rotary_dims: Option<usize>,
-    magnitude: f64,
+    angles: Angles<'a, 'py>,
     out: Given<'a, 'py>,
 }
 
-impl<'a, 'py> Call<'a, 'py> {
-    fn rotation(&self, head: usize) -> PyResult<Rotation> {
+/// How heads are rotated.
+pub(crate) struct Angles<'a, 'py> {
+    pub(crate) frequencies: Given<'a, 'py>,
+    /// Cosines and sines.
+    pub(crate) cos_sin: [Given<'a, 'py>; 2],
+    pub(crate) pairing: &'a str,
+    pub(crate) rotary_dims: Option<usize>,
+    pub(crate) magnitude: f64,
+}
+
+impl<'a, 'py> Angles<'a, 'py> {
+    pub(crate) fn rotation(&self, head: usize) -> PyResult<Rotation> {
         Ok(Rotation {
             pairing: pairing(self.pairing)?,
             rotary_dims: self.rotary_dims.unwrap_or(head),
@@ -54,9 +60,12 @@ impl<'a, 'py> Call<'a, 'py> {
     }
 
     /// The frequencies, or both tables.
-    fn angles(&self, rotary_dims: usize) -> PyResult<ArrayVec<(Arg, Tensor<'a, 'py>), 2>> {
+    pub(crate) fn tables(
+        &self,
+        rotary_dims: usize,
+    ) -> PyResult<ArrayVec<(Arg, Tensor<'a, 'py>), 2>> {
         let mut angles = ArrayVec::new();
-        match (self.frequencies, self.tables) {
+        match (self.frequencies, self.cos_sin) {
             (Some(frequencies), [None, None]) => {
                 let tensor = Tensor::read("frequencies", frequencies)?;
                 tensor.expect_type(&[DataType::F64])?;
@@ -79,7 +88,9 @@ impl<'a, 'py> Call<'a, 'py> {
         }
         Ok(angles)
     }
+}
 
+impl<'py> Call<'_, 'py> {
     fn run(self) -> PyResult<Bound<'py, PyAny>> {
         let py = self.input.py();
         let (name, to) = match self.arg {
@@ -98,8 +109,8 @@ impl<'a, 'py> Call<'a, 'py> {
                 tuple(&input.shape)
             )));
         }
-        let rotation = self.rotation(input.shape.last().copied().unwrap_or(0))?;
-        let angles = self.angles(rotation.rotary_dims)?;
+        let rotation = self.angles.rotation(input.shape.last().copied().unwrap_or(0))?;
+        let angles = self.angles.tables(rotation.rotary_dims)?;
         let (output, result) = match self.out {
             None => allocate("out", &input, input.data_type, &input.shape)?,
             Some(out) => {
@@ -176,8 +187,9 @@ pub(crate) fn rope<'py>(
     sin: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (arg, input, tables) = (Arg::Src, src, [cos, sin]);
-    Call { arg, input, positions, frequencies, tables, pairing, rotary_dims, magnitude, out }.run()
+    let cos_sin = [cos, sin];
+    let angles = Angles { frequencies, cos_sin, pairing, rotary_dims, magnitude };
+    Call { arg: Arg::Src, input: src, positions, angles, out }.run()
 }
 
 /// The gradient of rope: the rotation back.
@@ -209,8 +221,9 @@ pub(crate) fn rope_backward<'py>(
     sin: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (arg, input, tables) = (Arg::DiffDst, diff_dst, [cos, sin]);
-    Call { arg, input, positions, frequencies, tables, pairing, rotary_dims, magnitude, out }.run()
+    let cos_sin = [cos, sin];
+    let angles = Angles { frequencies, cos_sin, pairing, rotary_dims, magnitude };
+    Call { arg: Arg::DiffDst, input: diff_dst, positions, angles, out }.run()
 }
 
 /// The frequencies of rope, as Hugging Face's transformers compute them.

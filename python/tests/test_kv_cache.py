@@ -276,3 +276,143 @@ def test_quantized_caches(dtype, allowed):
     # Queries of another type.
     narrow = own.attend(q[:, :, parts[1]].astype(ml_dtypes.bfloat16), first, 1)
     near(narrow, expected[:, :, parts[1]].astype(np.float64), allowed + 0.03)
+
+
+@pytest.mark.parametrize("kind", ["contiguous", "paged", "ring"])
+@pytest.mark.parametrize("dtype", ALLOWED)
+def test_masks(kind, dtype):
+    """Masks of as many keys as tokens, of all that the cache has room for, and shared ones."""
+    q, k, v = story(dtype)
+    window = WINDOW if kind == "ring" else None
+    own = cache(kind, step_tokens=70, dtype=dtype)
+    sequence = own.new_sequence()
+    random = np.random.default_rng(5)
+    added = random.uniform(-3, 3, (1, H, TOKENS, TOKENS)).astype(np.float32)
+    added[random.random(added.shape) < 0.2] = -np.inf
+    options = {"causal": "bottom_right", "window": window}
+    for part in (slice(0, 64), slice(64, 65), slice(65, 130), slice(130, 150)):
+        count, known = part.stop - part.start, part.stop
+        own.extend(sequence, count)
+        own.write(k[:, :, part], v[:, :, part])
+        keys = [x[:, :, :known] for x in (k, v)]
+        for mask in (
+            added[:, :, part, :known],
+            added[0, :1, part, :known].astype(np.float16),
+            added[:, :, part, :known] > 0,
+            np.asfortranarray(added[:, :1, :1, :known]),
+            added[:, :, part, :1],
+        ):
+            if mask.dtype == np.float32:
+                mask = np.where(np.isneginf(mask) & (mask.shape[-1] == 1), 0, mask).astype(np.float32)
+            expected = libnorm.attention(q[:, :, part], *keys, mask=mask, **options)
+            assert same(own.attend(q[:, :, part], sequence, mask=mask), expected)
+            if mask.shape[-1] > 1:
+                # Elements beyond the tokens say nothing.
+                more = np.concatenate([mask, np.ones((*mask.shape[:-1], 20), mask.dtype)], -1)[..., :TOKENS]
+                assert same(own.attend(q[:, :, part], sequence, mask=more), expected)
+    second = own if kind == "ring" else cache(kind, sequences=2, dtype=dtype)
+    if kind == "ring":
+        return
+    pair = [second.new_sequence(), second.new_sequence()]
+    second.extend(pair, [9, 20], packed=True)
+    second.write(*(np.concatenate([x[:, :, :9], x[:, :, :20]], 2) for x in (k, v)))
+    mask = np.concatenate([added[:, :, 8:9, :20], added[:, :, 19:20, :20]])
+    dst = second.attend(np.concatenate([q[:, :, 8:9], q[:, :, 19:20]]), pair, mask=mask)
+    for b, known in enumerate((9, 20)):
+        keys = [x[:, :, :known] for x in (k, v)]
+        one = slice(known - 1, known)
+        alone = libnorm.attention(q[:, :, one], *keys, mask=mask[b : b + 1, ..., :known], causal="bottom_right")
+        assert same(dst[b : b + 1], alone)
+
+
+def test_errors_of_masks():
+    q, k, v = story()
+    own = cache(sequences=2)
+    sequence = own.new_sequence()
+    own.extend(sequence, 9)
+    own.write(k[:, :, :9], v[:, :, :9])
+    one = q[:, :, :1]
+    for keys in (8, 161):
+        refused(ValueError, ["mask", "9 tokens", "160"], own.attend, one, sequence, mask=np.zeros((1, keys), np.float32))
+    refused(ValueError, ["mask", "(2, 9)"], own.attend, one, sequence, mask=np.zeros((2, 9), np.float32))
+    refused(TypeError, ["mask", "int32"], own.attend, one, sequence, mask=np.zeros((1, 9), np.int32))
+    offsets = np.array([0, 1], np.int32)
+    refused(
+        ValueError, ["query_offsets", "mask"], own.attend, one, sequence, mask=np.zeros((1, 9), bool), query_offsets=offsets
+    )
+
+
+@pytest.mark.parametrize("kind", ["contiguous", "paged", "ring"])
+@pytest.mark.parametrize("dtype", ALLOWED)
+def test_rope_writes_keys(kind, dtype):
+    """The bits of rope followed by write."""
+    q, k, v = story(dtype)
+    frequencies, magnitude = libnorm.rope_frequencies(12, scaling="yarn", parameters=[4, 64])
+    options = {"frequencies": np.array(frequencies), "magnitude": magnitude, "pairing": "half_split", "rotary_dims": 12}
+    own, other = (cache(kind, layers=2, step_tokens=64, dtype=dtype) for _ in range(2))
+    sequence, twin = own.new_sequence(), other.new_sequence()
+    known = 0
+    for count in (1, 7, 64, 5):
+        part = slice(known, known + count)
+        positions = np.arange(known, known + count, dtype=np.int32)[:, None]
+        rows = np.ascontiguousarray(k[0, :, part].swapaxes(0, 1))
+        own.extend(sequence, count)
+        other.extend(twin, count)
+        for layer in range(2):
+            rotated = libnorm.rope(rows, positions, **options)
+            other.write(rotated.swapaxes(0, 1)[None], v[:, :, part], layer)
+            own.write_rope(rows, layer, **options)
+            own.write(None, v[:, :, part], layer)
+            assert same(own.attend(q[:, :, part], sequence, layer), other.attend(q[:, :, part], twin, layer))
+        known += count
+
+
+def test_rope_of_several_sequences():
+    """Padded and packed steps, tables, and positions that differ."""
+    stories = [story(seed=10 * i) for i in range(2)]
+    frequencies = np.array(libnorm.rope_frequencies(D)[0])
+    angles = np.arange(TOKENS)[:, None] * frequencies
+    tables = {"cos": np.cos(angles).astype(np.float32), "sin": np.sin(angles).astype(np.float32)}
+    own, other = (cache(sequences=2, page_size=8) for _ in range(2))
+    sequences, twins = ([x.new_sequence(), x.new_sequence()] for x in (own, other))
+    known = [0, 0]
+    for tokens, packed, given in [((5, 2), False, tables), ((3, 9), True, tables), ((1, 1), True, {"frequencies": frequencies})]:
+        parts = [slice(at, at + count) for at, count in zip(known, tokens)]
+        rows = [np.ascontiguousarray(x[1][0, :, at].swapaxes(0, 1)) for x, at in zip(stories, parts)]
+        room = 0 if packed else max(tokens)
+        padded = [np.pad(x, ((0, max(room - len(x), 0)), (0, 0), (0, 0)), constant_values=np.nan) for x in rows]
+        own.extend(sequences, tokens, packed=packed)
+        own.write_rope(np.concatenate(padded), pairing="interleaved", **given)
+        other.extend(twins, tokens, packed=True)
+        positions = np.concatenate([np.arange(at.start, at.stop) for at in parts])[:, None]
+        rotated = libnorm.rope(np.concatenate(rows), positions, pairing="interleaved", **given)
+        other.write(rotated.swapaxes(0, 1)[None], None)
+        known = [at + count for at, count in zip(known, tokens)]
+    for b, count in enumerate(known):
+        q = stories[b][0][:, :, count - 1 : count]
+        # Values are zeros: the sums of weights tell keys apart.
+        a = own.attend(q, sequences[b], return_lse=True)[1]
+        assert same(a, other.attend(q, twins[b], return_lse=True)[1]) and np.isfinite(a).all()
+
+
+def test_errors_of_rope():
+    own = cache(sequences=2, step_tokens=20)
+    rows = np.zeros((3, G, D), np.float32)
+    given = {"frequencies": np.zeros(D // 2), "pairing": "interleaved"}
+    sequence = own.new_sequence()
+    refused(ValueError, ["no step is open"], own.write_rope, rows, **given)
+    own.extend(sequence, 3)
+    own.write_rope(rows, **given)
+    refused(ValueError, ["k has 2 rows", "3"], own.write_rope, rows[:2], **given)
+    refused(ValueError, ["k has 21 rows", "20"], own.write_rope, np.zeros((21, G, D), np.float32), **given)
+    refused(ValueError, ["k", "(3, 3, 16)"], own.write_rope, np.zeros((3, 3, D), np.float32), **given)
+    refused(ValueError, ["k", "tokens, heads"], own.write_rope, rows[None], **given)
+    refused(TypeError, ["k", "int8"], own.write_rope, rows.astype(np.int8), **given)
+    refused(ValueError, ["angles"], own.write_rope, rows, pairing="interleaved")
+    refused(ValueError, ["pairing", "round"], own.write_rope, rows, **{**given, "pairing": "round"})
+    refused(ValueError, ["layer", "1"], own.write_rope, rows, 1, **given)
+    own.truncate(sequence, 2)
+    refused(ValueError, ["no step is open"], own.write_rope, rows, **given)
+    quantized = cache(dtype="int8")
+    quantized.extend(quantized.new_sequence(), 3)
+    refused(NotImplementedError, ["rope"], quantized.write_rope, rows, **given)

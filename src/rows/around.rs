@@ -177,6 +177,9 @@ impl Bound<'_> {
     /// thread.
     pub(super) unsafe fn enter(&self, first: usize, last: usize, stages: [Option<StagedRows>; 2]) {
         let around = self.around;
+        if around.gradient.is_none() && around.residual.is_none() && around.gate.is_none() {
+            return;
+        }
         unsafe {
             if let (Some(add), Some(added)) = (self.functions.add, &around.residual) {
                 add(&self.addition(added, stages[0]), first, last);
@@ -285,15 +288,11 @@ impl Bound<'_> {
         let around = self.around;
         unsafe {
             if let (Some(quantize), Some(stage)) = (&around.quantize, stages[0]) {
+                let (col, len) = (self.cols.0, self.cols.1 - self.cols.0);
                 for row in first..last {
-                    let values = stage.at(row, 0);
-                    quantize.row(self.functions.level, self.arguments, row, (values, around.cols));
-                    self.move_row(
-                        self.functions.unpack,
-                        &quantize.dst,
-                        (row, 0, around.cols),
-                        values,
-                    );
+                    let values = stage.at(row, col);
+                    quantize.row(self.functions.level, self.arguments, (row, col), (values, len));
+                    self.store(&quantize.dst, (row, col, len), values);
                 }
             }
             if let (Some(gradient), Some(stage)) = (&around.gradient, stages[1]) {

@@ -255,18 +255,18 @@ impl RowScale {
 }
 
 impl Quantize {
-    /// Quantizes `cols` values of a row in place, for a store that rounds to dst's type.
+    /// Quantizes `cols` values of a row from a column on in place, for a store that rounds to dst's type.
     ///
     /// # Safety
-    /// The execution's buffers were checked, the row belongs to this thread, and the CPU supports the level.
+    /// The values are those of whole groups. The execution's buffers were checked, the row belongs to this thread, and the CPU supports the level.
     pub(crate) unsafe fn row(
         &self,
         level: Level,
         arguments: &Arguments,
-        row: usize,
+        (row, col): (usize, usize),
         (values, cols): (*mut f32, usize),
     ) {
-        let points = self.zero_points.as_ref();
+        let (points, first) = (self.zero_points.as_ref(), col / self.group.max(1));
         let largest = largest(self.dst.data_type);
         let row = Row {
             values,
@@ -276,8 +276,9 @@ impl Quantize {
             limit: limit(self.dst.data_type),
             mode: self.mode,
             scale_type: self.scales.data_type,
-            scales: self.scales.at(arguments, row, 0),
-            zero_points: points.map_or(std::ptr::null_mut(), |p| p.at(arguments, row, 0).cast()),
+            scales: self.scales.at(arguments, row, first),
+            zero_points: points
+                .map_or(std::ptr::null_mut(), |p| p.at(arguments, row, first).cast()),
         };
         let entry = entries::at(level).unwrap_or(entries::portable::entry_portable);
         // SAFETY: guaranteed by the caller.

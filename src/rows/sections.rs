@@ -62,7 +62,7 @@ impl Sections {
         unsafe { bound.enter(section.rows.start, section.rows.end, stages) };
     }
 
-    /// The steps after the kernels, from the stage of diff_src, null without.
+    /// The steps after the kernels, from the stages of dst and of diff_src, null without.
     ///
     /// # Safety
     /// As [`enter`](Self::enter).
@@ -70,11 +70,11 @@ impl Sections {
         &self,
         arguments: &Arguments,
         section: &Section,
-        diff_src: *mut f32,
+        stages: [*mut f32; 2],
         normalized: &Normalized<'_>,
     ) {
         let bound = self.bound(arguments, section, Some(normalized));
-        let stages = [None, section.staged(diff_src)];
+        let stages = stages.map(|stage| section.staged(stage));
         // SAFETY: guaranteed by the caller.
         unsafe { bound.leave(section.rows.start, section.rows.end, stages) };
     }

@@ -295,10 +295,6 @@ static void refusals_steps(norm_memory_desc_t good, norm_memory_desc_t other) {
             (&out, engine, norm_backward, good, good, good, G, epsilon, 0, NULL, attr));
     SAYS("needs a sum_desc");
     MUST(norm_primitive_attr_set_residual(attr, NULL, NULL, norm_residual_rounded));
-    MUST(norm_primitive_attr_set_partial_norm(attr, 1));
-    REFUSED(norm_unimplemented, "attr", norm_group_normalization_forward_primitive_desc_create,
-            (&out, engine, kind, good, good, G, epsilon, norm_rms_norm, attr));
-    SAYS("partial norm");
     INVALID("flags", norm_group_normalization_forward_primitive_desc_create,
             (&out, engine, kind, good, good, G, epsilon, norm_gate_input, NULL));
     INVALID("attr", norm_group_normalization_forward_primitive_desc_create,
@@ -317,6 +313,55 @@ static void refusals_steps(norm_memory_desc_t good, norm_memory_desc_t other) {
     MUST(norm_primitive_desc_destroy(hint));
     MUST(norm_primitive_attr_destroy(attr));
     MUST(norm_primitive_attr_destroy(gated));
+}
+
+static void refusals_partial(norm_memory_desc_t good) {
+    norm_primitive_desc_t out = UNTOUCHED;
+    norm_primitive_attr_t attr = NULL;
+    const norm_prop_kind_t kind = norm_forward_training;
+    MUST(norm_primitive_attr_create(&attr));
+    MUST(norm_primitive_attr_set_partial_norm(attr, P));
+    INVALID("attr", norm_group_normalization_forward_primitive_desc_create,
+            (&out, engine, kind, good, good, G, epsilon, 0, attr));
+    SAYS("a partial norm needs the flag rms_norm");
+    INVALID("attr", norm_group_normalization_backward_primitive_desc_create,
+            (&out, engine, norm_backward, good, good, good, G, epsilon, 0, NULL, attr));
+    MUST(norm_primitive_attr_set_partial_norm(attr, M + P));
+    INVALID("attr", norm_group_normalization_forward_primitive_desc_create,
+            (&out, engine, kind, good, good, G, epsilon, norm_rms_norm, attr));
+    SAYS("140 elements, and groups have 105");
+    MUST(norm_primitive_attr_set_partial_norm(attr, P + 1));
+    REFUSED(norm_unimplemented, "attr", norm_group_normalization_forward_primitive_desc_create,
+            (&out, engine, kind, good, good, G, epsilon, norm_rms_norm, attr));
+    SAYS("36 elements is not one of whole channels of 35 positions");
+    EXPECT(out == UNTOUCHED);
+    MUST(norm_primitive_attr_destroy(attr));
+}
+
+static void refusals_dynamic(norm_memory_desc_t good, norm_memory_desc_t bytes) {
+    norm_primitive_desc_t out = UNTOUCHED;
+    norm_primitive_attr_t attr = NULL;
+    const norm_prop_kind_t kind = norm_forward_inference;
+    const norm_dims_t row = {1, W}, three = {1, 3};
+    MUST(norm_primitive_attr_create(&attr));
+    MUST(norm_primitive_attr_set_scales_v3(
+            attr, NORM_ARG_DST, 15, 2, three, norm_f32, 0, norm_quantization_mode_dynamic_fp));
+    INVALID("attr", norm_group_normalization_forward_primitive_desc_create,
+            (&out, engine, kind, good, bytes, G, epsilon, 0, attr));
+    SAYS("groups of 3 do not divide the 7 elements of a row");
+    MUST(norm_primitive_attr_set_scales_v3(
+            attr, NORM_ARG_DST, 15, 2, row, norm_f32, 0, norm_quantization_mode_dynamic_fp));
+    REFUSED(norm_unimplemented, "dst_desc", norm_group_normalization_forward_primitive_desc_create,
+            (&out, engine, kind, good, good, G, epsilon, 0, attr));
+    REFUSED(norm_unimplemented, "attr", norm_group_normalization_backward_primitive_desc_create,
+            (&out, engine, norm_backward, good, good, good, G, epsilon, 0, NULL, attr));
+    MUST(norm_primitive_attr_set_scales_v3(
+            attr, NORM_ARG_DST, 2, 1, row, norm_f32, 0, norm_quantization_mode_dynamic_fp));
+    REFUSED(norm_unimplemented, "attr", norm_group_normalization_forward_primitive_desc_create,
+            (&out, engine, kind, good, bytes, G, epsilon, 0, attr));
+    SAYS("need mask 0xf");
+    EXPECT(out == UNTOUCHED);
+    MUST(norm_primitive_attr_destroy(attr));
 }
 
 /* A gate that is missing, and one that the sum would overwrite. */
@@ -385,6 +430,8 @@ static void refusals(void) {
     refusals_forward(good, other, any, flat);
     refusals_backward(good, other, bytes);
     refusals_steps(good, other);
+    refusals_partial(good);
+    refusals_dynamic(good, bytes);
     bad_scale(good);
     bad_gate(good);
     MUST(norm_memory_desc_destroy(good));

@@ -1,16 +1,20 @@
 //! What the drivers of normalizations share: flags, the options of the steps around a normalization,
 //! which tensors share buffers, and what the oracle expects of it all.
 
+mod dynamic;
 mod expected;
 mod options;
 
+pub use dynamic::{Dynamic, inputs, with_attributes};
 pub use expected::{Case, Inputs, Oracle};
-pub use options::{StepLists, StepOptions, flags, gate, gate_tag, inplace, residual, residual_tag};
+pub use options::{
+    StepLists, StepOptions, flags, gate, gate_tag, inplace, partial, residual, residual_tag,
+};
 
 use crate::data_type::DataType;
 use crate::library::{ResidualRequest, StepsRequest, TensorRequest, Wanted};
 use crate::oracle::lnorm::Flags;
-use crate::steps::Steps;
+use crate::steps::{Partial, Steps};
 use crate::tensor::Tag;
 use norm_sys::*;
 
@@ -113,6 +117,9 @@ pub fn contradiction(
     }
     if flags.plus_one && !flags.scale {
         return none("the flag P needs C");
+    }
+    if steps.partial != Partial::Whole && !flags.rms_norm {
+        return none("--partial needs the flag M");
     }
     if residual.is_some_and(|residual| residual.sum.is_none()) && !forward {
         return none("backward needs the sum");

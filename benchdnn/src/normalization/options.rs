@@ -5,7 +5,7 @@ use crate::driver::check_tags;
 use crate::language::options::{Info, Opt, multiply};
 use crate::language::value::{BadValue, list, one_of};
 use crate::oracle::lnorm::Flags;
-use crate::steps::{Gate, Residual, ResidualTag, Steps, residual_tags};
+use crate::steps::{Gate, Partial, Residual, ResidualTag, Steps, residual_tags};
 use crate::tensor::Tag;
 
 /// The values of the options.
@@ -17,6 +17,7 @@ pub struct StepLists {
     residual_tags: Vec<(ResidualTag, Tag)>,
     gates: Vec<Option<Gate>>,
     gate_tags: Vec<Tag>,
+    partials: Vec<Partial>,
     /// Which tensors share buffers.
     pub inplace: Vec<Inplace>,
 }
@@ -44,6 +45,7 @@ impl StepLists {
         });
         multiply(problems, &self.gates, |problem, &value| steps(problem).gate = value);
         multiply(problems, &self.gate_tags, |problem, tag| steps(problem).gate_tag = tag.clone());
+        multiply(problems, &self.partials, |problem, &value| steps(problem).partial = value);
     }
 }
 
@@ -129,6 +131,16 @@ pub const fn gate_tag<S: StepOptions>(topic: &'static str) -> Opt<S> {
     Opt {
         info: Info::list(topic, "gate_tag", "any", "Layouts of the gate; any is the layout of src"),
         set: |state, text| list(text, ',', Tag::parse).map(|list| state.steps().gate_tags = list),
+    }
+}
+
+/// `--partial`.
+pub const fn partial<S: StepOptions>(topic: &'static str, help: &'static str) -> Opt<S> {
+    Opt {
+        info: Info::list(topic, "partial", "0", help),
+        set: |state, text| {
+            list(text, ',', Partial::parse).map(|list| state.steps().partials = list)
+        },
     }
 }
 

@@ -14,6 +14,9 @@
 //!   per channel    diff_scale = sum(diff_dst*xhat)    diff_shift = sum(diff_dst)
 //! ```
 //!
+//! A partial RMS normalization takes `variance` over the first `k` elements of a group, those of its
+//! first channels: `diff_src[i] = r*(d[i] - [i < k] xhat[i]*sum(d*xhat)/k)`.
+//!
 //! Wu and He, Group Normalization (2018). Each result comes with its `terms`, as in [`lnorm`].
 //!
 //! [`lnorm`]: super::lnorm
@@ -92,8 +95,10 @@ impl Input<'_> {
         reciprocal_root(variance, self.epsilon)
     }
 
-    /// Mean (0 for RMS normalization), variance and mean of `|x|` of a group.
-    fn statistics(&self, x: &[f64]) -> (f64, f64, f64) {
+    /// Mean (0 for RMS normalization), variance and mean of `|x|` of a group, over its first elements if the norm is
+    /// partial.
+    fn statistics(&self, x: &[f64], counted: usize) -> (f64, f64, f64) {
+        let x = &x[..counted];
         let count = x.len() as f64;
         let (mean, mean_abs) = match self.flags.rms_norm {
             true => (0.0, 0.0),
@@ -111,7 +116,7 @@ impl Input<'_> {
         let elements = self.sizes.elements();
         fill(&Moved {
             cols: elements,
-            counted: elements,
+            counted: around.counted(elements),
             src: self.src,
             src_errors: around.src_errors,
             epsilon: self.epsilon,
@@ -153,7 +158,7 @@ pub fn forward_with(input: &Input<'_>, around: Around<'_>) -> ForwardOutput {
             .for_each(|(group, (((dst, terms), x), ((mean, variance), mean_terms)))| {
                 (*mean, *variance, *mean_terms) = match input.given(group) {
                     Some((mean, variance)) if flags.global_stats => (mean, variance, 0.0),
-                    _ => input.statistics(x),
+                    _ => input.statistics(x, around.counted(elements)),
                 };
                 let r = input.r(*variance);
                 for (i, (dst, terms)) in dst.iter_mut().zip(terms).enumerate() {
@@ -190,7 +195,8 @@ pub fn backward_with(input: &Input<'_>, around: Around<'_>) -> BackwardOutput {
         .into_par_iter()
         .map(|group| {
             let own = || {
-                let (mean, variance, _) = input.statistics(&src[group * elements..][..elements]);
+                let x = &src[group * elements..][..elements];
+                let (mean, variance, _) = input.statistics(x, around.counted(elements));
                 (mean, variance)
             };
             let (mean, variance) = match input.given(group) {
@@ -209,7 +215,8 @@ pub fn backward_with(input: &Input<'_>, around: Around<'_>) -> BackwardOutput {
         let terms = output.diff_src_terms.par_chunks_mut(elements);
         output.diff_src.par_chunks_mut(elements).zip(terms).enumerate().for_each(
             |(group, (diff_src, terms))| {
-                gradient_of_group(input, (group, statistics[group]), diff_src, terms);
+                let counted = around.counted(elements);
+                gradient_of_group(input, (group, statistics[group], counted), diff_src, terms);
             },
         );
     }
@@ -240,7 +247,7 @@ pub fn backward_with(input: &Input<'_>, around: Around<'_>) -> BackwardOutput {
 
 fn gradient_of_group(
     input: &Input<'_>,
-    (group, (mean, r)): (usize, (f64, f64)),
+    (group, (mean, r), counted): (usize, (f64, f64), usize),
     diff_src: &mut [f64],
     terms: &mut [f64],
 ) {
@@ -258,11 +265,13 @@ fn gradient_of_group(
         Flags { rms_norm: true, .. } => [0.0, 0.0, sums[2], sums[3]],
         _ => sums,
     }
-    .map(|sum| sum / elements as f64);
+    .map(|sum| sum / counted as f64);
     for (i, (diff_src, terms)) in diff_src.iter_mut().zip(terms).enumerate() {
-        // Global statistics are constants: xhat, which may be NaN, is not in the result.
-        let slope = if input.flags.global_stats { 0.0 } else { xhat(i) * of_dx };
-        let slope_abs = if input.flags.global_stats { 0.0 } else { xhat(i).abs() * of_dx_abs };
+        // Global statistics are constants, and those of a partial norm do not depend on the other elements: xhat, which
+        // may be NaN, is not in the result.
+        let constant = input.flags.global_stats || i >= counted;
+        let slope = if constant { 0.0 } else { xhat(i) * of_dx };
+        let slope_abs = if constant { 0.0 } else { xhat(i).abs() * of_dx_abs };
         *diff_src = r * (d(i) - of_d - slope);
         *terms = r * (d(i).abs() + of_d_abs + slope_abs);
     }

@@ -69,7 +69,7 @@ pub struct Around<'a> {
 
 impl Around<'_> {
     /// The elements of a row that the statistics are taken over.
-    fn counted(&self, cols: usize) -> usize {
+    pub(super) fn counted(&self, cols: usize) -> usize {
         if self.partial == 0 { cols } else { self.partial }
     }
 }

@@ -38,6 +38,24 @@ impl Lent {
     fn pairs(&self) -> &[sys::norm_exec_arg_t] {
         &self.pairs[..self.count]
     }
+
+    /// The descriptors and addresses of arguments of a kind of primitives.
+    fn raw(&self, kind: sys::norm_primitive_kind_t) -> Result<Vec<RawArgument>> {
+        let mut found = Vec::with_capacity(self.count);
+        for pair in self.pairs() {
+            let mut all = Arg::ALL.iter().filter(|arg| arg.is_of(kind));
+            let Some(&arg) = all.find(|arg| arg.to_c() == pair.arg) else { continue };
+            let mut data = ptr::null_mut();
+            // SAFETY: the memory is the cache's, which is borrowed, and so is its descriptor; `data` is a place for the
+            // answer.
+            let desc = unsafe {
+                check(sys::norm_memory_get_data_handle(pair.memory, &mut data))?;
+                MemoryDesc::copy_of(desc_of(pair.memory)?)?
+            };
+            found.push(RawArgument { arg, desc, data: data.cast() });
+        }
+        Ok(found)
+    }
 }
 
 // SAFETY: the memories belong to a cache, which is Send, and which the owner of this borrows exclusively.
@@ -56,13 +74,14 @@ pub struct RopeArgs<'x> {
     cache: PhantomData<&'x mut KvCache>,
 }
 
-/// An argument for other languages: see [`SdpaArgs::raw`].
+/// An argument for other languages: see [`SdpaArgs::raw`] and [`RopeArgs::raw`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RawArgument {
     /// What it is.
     pub arg: Arg,
-    /// The whole tensor of the cache. The table and the lengths are for as many sequences as the cache was built for.
+    /// The whole tensor of the cache. The table and the lengths are for as many sequences as the cache was built for, slots
+    /// and positions for the most rows of a step.
     pub desc: MemoryDesc,
     /// The first element.
     pub data: *mut u8,
@@ -81,24 +100,20 @@ impl<'x> SdpaArgs<'x> {
     /// # Errors
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
     pub fn raw(&self) -> Result<Vec<RawArgument>> {
-        let mut found = Vec::with_capacity(self.lent.count);
-        for pair in self.lent.pairs() {
-            let mut all = Arg::ALL.iter().filter(|arg| arg.is_of(sys::norm_sdpa));
-            let Some(&arg) = all.find(|arg| arg.to_c() == pair.arg) else { continue };
-            let mut data = ptr::null_mut();
-            // SAFETY: the memory is the cache's, which is borrowed, and so is its descriptor; `data` is a place for the
-            // answer.
-            let desc = unsafe {
-                check(sys::norm_memory_get_data_handle(pair.memory, &mut data))?;
-                MemoryDesc::copy_of(desc_of(pair.memory)?)?
-            };
-            found.push(RawArgument { arg, desc, data: data.cast() });
-        }
-        Ok(found)
+        self.lent.raw(sys::norm_sdpa)
     }
 }
 
 impl<'x> RopeArgs<'x> {
+    /// The descriptors and addresses: `dst` is an output, slots and positions are inputs. They are up to date until the
+    /// cache is borrowed mutably again.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn raw(&self) -> Result<Vec<RawArgument>> {
+        self.lent.raw(sys::norm_rope)
+    }
+
     pub(crate) fn bind(self, args: Args<'x>) -> Result<Args<'x>> {
         args.of_cache(sys::norm_rope, self.lent.pairs())
     }

@@ -65,11 +65,13 @@
 mod adaptive;
 mod backward;
 mod forward;
+mod quantized;
 pub(crate) mod slices;
 
 pub use adaptive::{Previous, Strategy, adaptive_window};
 pub use backward::{Backward, BackwardArgs, BackwardBuilder};
 pub use forward::{Forward, ForwardArgs, ForwardBuilder};
+pub use quantized::attention_quantized;
 pub use slices::{
     Gradients, Heads, Mask, Options, Results, attention, attention_backward, attention_training,
 };

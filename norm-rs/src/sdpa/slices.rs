@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::backward::{Backward, BackwardArgs};
 use super::forward::{Forward, ForwardArgs};
+use super::quantized::Scales;
 use super::{Causal, Window};
 use crate::data_type::{Element, Parameter};
 use crate::engine::Engine;
@@ -292,7 +293,7 @@ pub fn attention<T: Parameter, D: Parameter>(
     options: &Options<'_>,
     dst: Heads<&mut [D]>,
 ) -> Result<()> {
-    forward([q, k, v], options, dst, None)
+    forward(q, [k, v], None, options, (dst, None))
 }
 
 /// [`attention`] that also writes the logarithms of the sums, `B x H x S`, for [`attention_backward`].
@@ -307,14 +308,16 @@ pub fn attention_training<T: Parameter, D: Parameter>(
     dst: Heads<&mut [D]>,
     log_sum_exp: &mut [f32],
 ) -> Result<()> {
-    forward([q, k, v], options, dst, Some(log_sum_exp))
+    forward(q, [k, v], None, options, (dst, Some(log_sum_exp)))
 }
 
-fn forward<T: Parameter, D: Parameter>(
-    [q, k, v]: [Heads<&[T]>; 3],
+/// Attention, with the scales of quantized keys and of values, and the logarithms of the sums.
+pub(super) fn forward<T: Parameter, K: Element, D: Parameter>(
+    q: Heads<&[T]>,
+    [k, v]: [Heads<&[K]>; 2],
+    scales: Option<[&[f32]; 2]>,
     options: &Options<'_>,
-    dst: Heads<&mut [D]>,
-    log_sum_exp: Option<&mut [f32]>,
+    (dst, log_sum_exp): (Heads<&mut [D]>, Option<&mut [f32]>),
 ) -> Result<()> {
     let engine = Engine::cpu()?;
     let [batch, heads, queries, size] = q.dims;
@@ -324,6 +327,8 @@ fn forward<T: Parameter, D: Parameter>(
     }
     let [of_q, of_k] = options.packed();
     let memories = options.memories(&engine, [of_q.unwrap_or(batch), heads])?;
+    let scales =
+        scales.map(|scales| Scales::new(&engine, scales, [&k.dims, &v.dims])).transpose()?;
     let (q, k) = (input(&engine, "q", &q, of_q)?, input(&engine, "k", &k, of_k)?);
     let v = input(&engine, "v", &v, of_k)?;
     let mut dst = output(&engine, "dst", dst, of_q)?;
@@ -332,12 +337,18 @@ fn forward<T: Parameter, D: Parameter>(
         Some(_) => Forward::training(&engine, descs.0, descs.1, descs.2),
         None => Forward::inference(&engine, descs.0, descs.1, descs.2),
     };
-    let builder = with_options!(builder, options, memories);
-    let primitive = builder.dst(&dst.desc).build()?;
+    let mut builder = with_options!(builder, options, memories).dst(&dst.desc);
+    if let Some(scales) = &scales {
+        builder = builder.attr(&scales.attr);
+    }
+    let primitive = builder.build()?;
     let mut args = with_memories!(
         ForwardArgs::new(&q.memory, &k.memory, &v.memory, &mut dst.memory),
         &memories
     );
+    if let Some(Scales { memories: [keys, values], .. }) = &scales {
+        args = args.input(Arg::KeyScales, keys).input(Arg::ValueScales, values);
+    }
     let mut sums;
     if let Some(slice) = log_sum_exp {
         let dims = [batch, heads, queries, 1];

@@ -2,7 +2,7 @@
 
 use norm_rs::sdpa::{
     Causal, Gradients, Heads, Mask, Options, Results, Window, attention, attention_backward,
-    attention_training,
+    attention_quantized, attention_training,
 };
 use norm_rs::{ErrorKind, Result, bf16};
 
@@ -272,4 +272,39 @@ fn errors_name_the_slice() {
     let mask = [0u8; 34];
     let mask = Some(Mask::Bytes(Heads::new(&mask[..], [1, 1, 5, 7])));
     refused(of, keys, &Options { mask, ..none }, &["mask has 34 elements", "35"]);
+}
+
+#[test]
+fn quantized_slices_match_the_formulas() -> Result<()> {
+    let [of_q, of_k, of_v, of_dst] = dims();
+    let count = |dims: [usize; 4]| dims.iter().product::<usize>();
+    let codes = |seed, dims| -> Vec<i8> {
+        numbers(seed, count(dims), -127.0, 127.0).iter().map(|x: &f32| *x as i8).collect()
+    };
+    let (k, v) = (codes(3, of_k), codes(4, of_v));
+    let tokens = of_k[..3].iter().product();
+    let (key_scales, value_scales): (Vec<f32>, Vec<f32>) =
+        (numbers(5, tokens, 0.002, 0.02), numbers(6, tokens, 0.002, 0.02));
+    let plain = |codes: &[i8], scales: &[f32], size: usize| -> Vec<f32> {
+        codes.iter().enumerate().map(|(i, x)| f32::from(*x) * scales[i / size]).collect()
+    };
+    let q: Vec<f32> = numbers(2, count(of_q), -1.0, 1.0);
+    let lengths = [7, 4];
+    let options =
+        Options { causal: Causal::BottomRight, key_lengths: Some(&lengths), ..Options::default() };
+    let (mut got, mut want) = (vec![9.0f32; count(of_dst)], vec![0.0f32; count(of_dst)]);
+    let (keys, values) = (plain(&k, &key_scales, of_k[3]), plain(&v, &value_scales, of_v[3]));
+    let queries = Heads::new(&q[..], of_q);
+    let scales = [&key_scales[..], &value_scales[..]];
+    let (own_k, own_v) = (Heads::new(&k[..], of_k), Heads::new(&v[..], of_v));
+    attention_quantized(queries, own_k, own_v, scales, &options, Heads::new(&mut got[..], of_dst))?;
+    let to = Heads::new(&mut want[..], of_dst);
+    attention(queries, Heads::new(&keys[..], of_k), Heads::new(&values[..], of_v), &options, to)?;
+    near(&got, &f64s(&want), 1e-5);
+    let short = [&key_scales[1..], &value_scales[..]];
+    let to = Heads::new(&mut got[..], of_dst);
+    let refused = attention_quantized(queries, own_k, own_v, short, &options, to).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidArguments);
+    assert!(refused.to_string().contains("key_scales"), "{refused}");
+    Ok(())
 }

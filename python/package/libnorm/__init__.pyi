@@ -332,6 +332,18 @@ class KvCache:
         self, sequences: int | Sequence[int | None], tokens: int | Sequence[int], *, packed: bool = False
     ) -> None: ...
     def write(self, k: SupportsDLPack | None, v: SupportsDLPack | None, layer: int = 0) -> None: ...
+    def write_rope(
+        self,
+        k: SupportsDLPack,
+        layer: int = 0,
+        frequencies: SupportsDLPack | None = None,
+        *,
+        pairing: Literal["interleaved", "half_split", "half_split_of_head"],
+        rotary_dims: int | None = None,
+        magnitude: float = 1.0,
+        cos: SupportsDLPack | None = None,
+        sin: SupportsDLPack | None = None,
+    ) -> None: ...
     def attend(
         self,
         q: _Array,
@@ -344,6 +356,7 @@ class KvCache:
         soft_cap: float | None = None,
         sinks: SupportsDLPack | None = None,
         alibi_slopes: SupportsDLPack | None = None,
+        mask: SupportsDLPack | None = None,
         query_lengths: SupportsDLPack | None = None,
         query_offsets: SupportsDLPack | None = None,
         return_lse: bool = False,

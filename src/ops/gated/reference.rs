@@ -168,7 +168,7 @@ impl Reference {
                 chain_entry(Level::Portable)(bound, &rows, row, row + 1);
             }
             if let Some(quantize) = &self.quantize {
-                quantize.row(Level::Portable, arguments, row, (values, cols));
+                quantize.row(Level::Portable, arguments, (row, 0), (values, cols));
             }
         }
         for (col, value) in stored.iter().enumerate() {

@@ -319,7 +319,7 @@ impl Vectorized {
         let (data_type, step, len) = (dst.data_type, dst.step, self.cols);
         // SAFETY: as in `chunk`.
         unsafe {
-            quantize.row(self.level, run.arguments, row, (values, len));
+            quantize.row(self.level, run.arguments, (row, 0), (values, len));
             self.chunks.store(
                 &Chunk { start, data_type, step, len, paired: false },
                 values,

@@ -191,9 +191,9 @@ impl<S: Sweeps> Plan<S> {
             let call = seen.as_ref().unwrap_or(call);
             if self.forward {
                 self.forward_unit(call, sample, &groups, work);
-                continue;
+            } else {
+                self.backward_unit(call, sample, &groups, work);
             }
-            self.backward_unit(call, sample, &groups, work);
             if self.sums {
                 sums.add(block, start, [&work.first[..channels], &work.second[..channels]]);
             }
@@ -313,8 +313,8 @@ impl<S: Sweeps> Plan<S> {
         if self.wide.double {
             return None;
         }
-        let elements = self.shape.elements();
-        let total = |sums: &[f64]| join(own.len(), |i| sums[own.start + i]);
+        let (counted, elements) = (self.shape.counted, self.shape.counted_elements());
+        let total = |sums: &[f64]| join(counted, |i| sums[own.start + i]);
         let sums = [if self.rms { 0.0 } else { total(work.first) }, total(work.second)];
         let mean = match found(sums, work.about[own.start], elements, self.rms) {
             Found::Statistics(found) => return Some(found),
@@ -398,7 +398,11 @@ impl<S: Sweeps> Plan<S> {
             work.low[first..first + per_group].fill(shift);
             work.about[first..first + per_group].fill(slope);
         }
-        self.sweeps.gradient(call, at, &work.numbers(run));
+        if !self.shape.is_partial() || self.global {
+            self.sweeps.gradient(call, at, &work.numbers(run), self.global);
+            return;
+        }
+        self.sweeps.partial_gradient(call, at, &work.numbers(run), &self.shape);
     }
 
     /// The channels of groups.

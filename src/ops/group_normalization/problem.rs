@@ -4,8 +4,9 @@ use crate::error::{Error, Result};
 use crate::primitive::normalization::{
     Common, FORWARD, Names, Normalization, check_kind, resolved_src,
 };
-use crate::primitive::{Attr, PropKind};
+use crate::primitive::{Accepted, Attr, PropKind, checked_quantization};
 use crate::tensor::{DataType, MemoryDesc};
+use norm_sys as sys;
 use std::ops::{Deref, DerefMut};
 
 /// The name of the operation in messages.
@@ -51,6 +52,8 @@ pub(super) struct Shape {
     pub(super) groups: usize,
     /// Spatial positions.
     pub(super) positions: usize,
+    /// The channels of a group whose mean square is taken; fewer than all for a partial norm.
+    pub(super) counted: usize,
 }
 
 impl Shape {
@@ -62,6 +65,16 @@ impl Shape {
     /// The elements of a group.
     pub(super) fn elements(&self) -> usize {
         self.per_group() * self.positions
+    }
+
+    /// The elements of a group that its statistics are taken from.
+    pub(super) fn counted_elements(&self) -> usize {
+        self.counted * self.positions
+    }
+
+    /// Whether the norm is partial.
+    pub(super) fn is_partial(&self) -> bool {
+        self.counted < self.per_group()
     }
 }
 
@@ -94,8 +107,10 @@ impl GroupNormalization {
         let mut problem = Self::common(&common, p.groups)?;
         problem.dst = problem.output_like_src("dst_desc", p.dst)?;
         problem.list_arguments()?;
-        check_partial(p.attr)?;
-        let attr = problem.checked_attributes(p.attr, &FORWARD)?;
+        let accepted = Accepted { zero_points: &[sys::NORM_ARG_DST], dynamic: true, ..FORWARD };
+        let attr = problem.checked_attributes(p.attr, &accepted)?;
+        problem.take_partial()?;
+        let attr = checked_quantization(NAMES.plain, attr, &problem.dst)?;
         problem.set_attributes(attr)?;
         Ok(problem)
     }
@@ -113,8 +128,8 @@ impl GroupNormalization {
             problem.diff_scale_shift = problem.scale_shift.clone();
         }
         problem.list_arguments()?;
-        check_partial(p.attr)?;
         problem.add_backward_attributes(p.attr)?;
+        problem.take_partial()?;
         Ok(problem)
     }
 
@@ -140,18 +155,45 @@ impl GroupNormalization {
             channels: channels as usize,
             groups: groups as usize,
             positions: base.src.dims()[2..].iter().product::<i64>() as usize,
+            counted: (channels / groups) as usize,
         };
         Ok(Self { base, shape })
     }
-}
 
-/// The first elements of a row are those of its first channels; a group has no such order.
-fn check_partial(attr: &Attr) -> Result<()> {
-    match attr.around.partial {
-        None => Ok(()),
-        Some(_) => Err(Error::unimplemented(
-            "attr: group normalization does not support a partial norm; layer normalization does",
-        )),
+    /// Checks a partial norm and takes its channels. The first elements of a group are those of its first channels, in
+    /// the logical order; statistics are joined from those of channels, so channels count whole.
+    fn take_partial(&mut self) -> Result<()> {
+        let Some(elements) = self.around.partial else { return Ok(()) };
+        if !self.flags.rms() {
+            return Err(Error::invalid("attr: a partial norm needs the flag rms_norm"));
+        }
+        let (all, positions) = (self.shape.elements(), self.shape.positions);
+        if self.src.has_zero_dim() {
+            return Ok(());
+        }
+        let elements = elements as usize;
+        if elements > all {
+            return Err(Error::invalid(format_args!(
+                "attr: a partial norm of {elements} elements, and groups have {all}"
+            )));
+        }
+        if !elements.is_multiple_of(positions) {
+            return Err(Error::unimplemented(format_args!(
+                "attr: a partial norm of {elements} elements is not one of whole channels of {positions} positions"
+            )));
+        }
+        self.shape.counted = elements / positions;
+        Ok(())
+    }
+
+    /// The channels of groups that whole quantization groups have, if these lie along the channels: the steps around
+    /// the kernels see all of them at a time.
+    pub(super) fn quantized_groups(&self) -> usize {
+        let Some(along) = self.dynamic_scales().and_then(|scales| scales.group) else { return 1 };
+        let (along, per_group) = (along as usize, self.shape.per_group());
+        (1..self.shape.groups)
+            .find(|n| (n * per_group).is_multiple_of(along))
+            .unwrap_or(self.shape.groups)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The formula as plain loops over scalars, for any layout and types, with the bits of the vector implementations.
 
+use super::kernel::Order;
 use super::plan::{Plan, PlanSpec};
 use super::problem::{GroupNormalization, Shape};
 use super::statistics::{probe_at, probes};
@@ -18,7 +19,13 @@ pub(super) fn make(
     variant: &'static Variant,
 ) -> Result<Box<Counted<dyn Implementation>>> {
     let shape = &problem.shape;
-    let around = Surround::new(problem, Level::Portable, plain_order(shape), shape.per_group())?;
+    let order = plain_order(shape);
+    let groups_at_once = match order {
+        Order::ChannelsFirst => 1,
+        Order::ChannelsLast => problem.quantized_groups(),
+    };
+    let width = groups_at_once * shape.per_group();
+    let around = Surround::new(problem, Level::Portable, order, width)?;
     let seen = match &around {
         Some(around) => around.seen(problem)?,
         None => plain(problem),
@@ -31,9 +38,8 @@ pub(super) fn make(
         diff_src: Tensor::new(diff_src)?,
         innermost: problem.src.dims().last().map_or(1, |last| *last as usize),
         rms: problem.flags.rms(),
-        global: problem.flags.global_stats(),
     };
-    let spec = PlanSpec { groups_at_once: 1, chain: None, seen, around };
+    let spec = PlanSpec { groups_at_once, chain: None, seen, around };
     Ok(counted(Plan::new(problem, variant, sweeps, spec)?)?)
 }
 
@@ -46,7 +52,6 @@ struct Loops {
     /// The innermost dimension.
     innermost: usize,
     rms: bool,
-    global: bool,
 }
 
 impl Loops {
@@ -125,7 +130,7 @@ impl Sweeps for Loops {
         }
     }
 
-    fn gradient(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>) {
+    fn gradient(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>, constant: bool) {
         for channel in 0..at.count {
             let first = self.first(at, channel);
             let (mean, r) = (numbers.high[channel], numbers.r[channel]);
@@ -134,7 +139,7 @@ impl Sweeps for Loops {
             let scale = unsafe { call.scale.add(at.first + channel).read_unaligned() };
             for at in first..first + self.shape.positions {
                 let d = self.dst.get(call.dst, at) * scale;
-                let value = if self.global {
+                let value = if constant {
                     d * r
                 } else {
                     let xhat = (self.src.get(call.src, at) - mean) * r;

@@ -118,7 +118,7 @@ pub(super) struct Slopes {
 
 impl Slopes {
     pub(super) fn new(r: f32, [d, d_xhat]: [f64; 2], shape: &Shape, rms: bool) -> Self {
-        let part = f64::from(r) / shape.elements() as f64;
+        let part = f64::from(r) / shape.counted_elements() as f64;
         let shift = if rms { -0.0 } else { -(part * d) as f32 };
         Self { shift, slope: (part * d_xhat) as f32 }
     }

@@ -51,10 +51,10 @@ impl Surround {
             return Err(Error::unimplemented("steps around the normalization of a blocked layout"));
         }
         let flat = is_flat(p);
-        let Shape { samples, channels, positions, .. } = p.shape;
-        let flat_dims = [samples, channels, positions].map(|dim| dim as i64);
+        let positions = p.shape.positions;
         let view = |desc: &MemoryDesc| {
-            let merged = if flat { desc.reshaped(&flat_dims).ok() } else { None };
+            // Dynamic scales have fewer positions.
+            let merged = if flat { merged(desc) } else { None };
             let merged = merged.unwrap_or_else(|| desc.clone());
             if order == Order::ChannelsLast { merged.with_last(CHANNELS) } else { merged }
         };
@@ -169,7 +169,7 @@ impl Surround {
         }
     }
 
-    /// The steps after the kernels of backward, with the mean and `1/sqrt(variance + epsilon)` of each channel.
+    /// The steps after the kernels: with the mean and `1/sqrt(variance + epsilon)` of each channel, which backward uses.
     ///
     /// # Safety
     /// As [`enter`](Self::enter).
@@ -189,7 +189,9 @@ impl Surround {
         };
         let normalized = Normalized::Channels { numbers, rows };
         // SAFETY: guaranteed by the caller.
-        unsafe { self.sections.leave(arguments, &self.section(at), stages[2], &normalized) };
+        unsafe {
+            self.sections.leave(arguments, &self.section(at), [stages[1], stages[2]], &normalized)
+        };
     }
 }
 
@@ -206,8 +208,6 @@ pub(super) fn plain_order(shape: &Shape) -> Order {
 
 /// Whether the positions of a channel have a constant distance in all tensors that the steps access.
 fn is_flat(p: &Normalization) -> bool {
-    let [samples, channels, ..] = *p.src.dims() else { return false };
-    let positions = p.src.dims()[2..].iter().product();
     let of_steps = [
         sys::NORM_ARG_SRC,
         sys::NORM_ARG_RESIDUAL,
@@ -218,6 +218,13 @@ fn is_flat(p: &Normalization) -> bool {
         sys::NORM_ARG_DIFF_DST,
         sys::NORM_ARG_DIFF_SRC,
     ];
-    let merges = |id| p.argument(id).reshaped(&[samples, channels, positions]).is_ok();
-    of_steps.into_iter().filter(|id| p.has_argument(*id)).all(merges)
+    let quantized = p.dynamic_scales().map(|_| sys::NORM_ARG_DST);
+    let all = of_steps.into_iter().chain(quantized);
+    all.into_iter().filter(|id| p.has_argument(*id)).all(|id| merged(p.argument(id)).is_some())
+}
+
+/// A tensor with one dimension of positions; `None` if they have no constant distance.
+fn merged(desc: &MemoryDesc) -> Option<MemoryDesc> {
+    let [samples, channels, positions @ ..] = desc.dims() else { return None };
+    desc.reshaped(&[*samples, *channels, positions.iter().product()]).ok()
 }

@@ -3,6 +3,7 @@
 //!
 //! The sums of a channel over its positions are those of `simd::fold` over a row: a lane is a position modulo 16.
 
+use super::problem::Shape;
 use crate::primitive::{BoundChain, Execution};
 use norm_sys as sys;
 use std::ops::Range;
@@ -86,6 +87,21 @@ pub(super) struct Numbers<'a> {
     pub(super) slope: &'a [f32],
 }
 
+impl Numbers<'_> {
+    /// Those of channels `range`, counted from the first.
+    fn part(&self, range: &Range<usize>) -> Self {
+        fn part<'a>(values: &'a [f32], range: &Range<usize>) -> &'a [f32] {
+            &values[range.clone()]
+        }
+        Self {
+            high: part(self.high, range),
+            r: part(self.r, range),
+            low: part(self.low, range),
+            slope: part(self.slope, range),
+        }
+    }
+}
+
 /// The sweeps of an implementation. The tensors exist, threads write disjoint channels, and there is at least one
 /// position.
 pub(super) trait Sweeps: Send + Sync {
@@ -97,6 +113,22 @@ pub(super) trait Sweeps: Send + Sync {
     fn normalize(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>);
     /// The sums of each channel's diff_dst, and of `diff_dst*xhat`.
     fn products(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>, sums: [&mut [f64]; 2]);
-    /// The gradient of src.
-    fn gradient(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>);
+    /// The gradient of src; of `constant` statistics if src has no part in them.
+    fn gradient(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>, constant: bool);
+
+    /// The gradient of whole groups of a partial norm: channels outside it have no part in the mean square.
+    fn partial_gradient(
+        &self,
+        call: &Call<'_>,
+        at: Channels,
+        numbers: &Numbers<'_>,
+        shape: &Shape,
+    ) {
+        for first in (0..at.count).step_by(shape.per_group()) {
+            let (counted, end) = (first + shape.counted, first + shape.per_group());
+            for (range, constant) in [(first..counted, false), (counted..end, true)] {
+                self.gradient(call, at.part(&range), &numbers.part(&range), constant);
+            }
+        }
+    }
 }

@@ -66,6 +66,10 @@ pub(super) fn make(
 ) -> Result<Box<Counted<dyn Implementation>>> {
     let forward = p.prop_kind.is_forward();
     let mut seen = plain(p);
+    if p.dynamic_scales().is_some() {
+        // The kernels store f32 on a stage; the steps after them store dst in any layout.
+        seen[1] = seen[0].clone();
+    }
     let mut steps = steps_of(&seen)?;
     for post_op in p.attr.post_ops.iter() {
         if post_op.operands().any(MemoryDesc::is_blocked) {
@@ -76,7 +80,13 @@ pub(super) fn make(
     let order = order(&p.shape, &steps).ok_or_else(|| {
         Error::unimplemented("neither the positions nor the channels of all tensors are adjacent")
     })?;
-    let groups_at_once = groups_at_once(&p.shape, order);
+    if p.dynamic_scales().is_some() && order == Order::ChannelsLast && p.shape.positions > 1 {
+        return Err(Error::unimplemented("the elements that share a scale are not adjacent"));
+    }
+    let mut groups_at_once = groups_at_once(&p.shape, order);
+    if order == Order::ChannelsLast {
+        groups_at_once = groups_at_once.next_multiple_of(p.quantized_groups()).min(p.shape.groups);
+    }
     let around = Surround::new(p, level, order, groups_at_once * p.shape.per_group())?;
     if let Some(around) = &around {
         seen = around.seen(p)?;
@@ -96,7 +106,6 @@ pub(super) fn make(
         src,
         dst,
         diff_src,
-        global: p.flags.global_stats(),
         kernels,
         staging: (forward && stored.is_none()).then(|| staging(level, innermost(&p.dst))),
     };
@@ -187,7 +196,6 @@ struct Vectors {
     src: Steps,
     dst: Steps,
     diff_src: Steps,
-    global: bool,
     kernels: Kernels,
     /// For types and post-operations that the kernels do not store.
     staging: Option<Staging>,
@@ -212,7 +220,7 @@ impl Vectors {
             first: null_mut(),
             second: null_mut(),
             probes: null_mut(),
-            global: self.global,
+            global: false,
         }
     }
 
@@ -271,7 +279,8 @@ impl Sweeps for Vectors {
         unsafe { (self.kernels.products)(&job) }
     }
 
-    fn gradient(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>) {
-        unsafe { (self.kernels.gradient)(&self.job_with(call, at, numbers)) }
+    fn gradient(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>, constant: bool) {
+        let job = Job { global: constant, ..self.job_with(call, at, numbers) };
+        unsafe { (self.kernels.gradient)(&job) }
     }
 }

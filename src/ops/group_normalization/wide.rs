@@ -107,17 +107,17 @@ impl Wide {
         channel * self.shape.positions
     }
 
-    /// The sum over a group: over the positions of each channel, then over the channels.
+    /// The sum over the elements of a group that are counted: over the positions of each channel, then over the channels.
     fn sum(&self, term: impl Fn(usize) -> f64) -> f64 {
         let positions = self.shape.positions;
-        join(self.shape.per_group(), |channel| fold(positions, |p| term(channel * positions + p)))
+        join(self.shape.counted, |channel| fold(positions, |p| term(channel * positions + p)))
     }
 
     /// The statistics of a group.
     pub(super) fn statistics(&self, call: &Call<'_>, sample: usize, group: usize) -> Statistics {
         let first = self.first(sample, group);
         let x = |i: usize| self.src.get_f64(call.src, first + i);
-        let n = self.shape.elements() as f64;
+        let n = self.shape.counted_elements() as f64;
         if self.rms {
             return Statistics { mean: 0.0, variance: self.sum(|i| x(i) * x(i)) / n };
         }
@@ -169,12 +169,13 @@ impl Wide {
             of_d[channel] = fold(positions, |p| dd(start + p));
             of_xhat[channel] = fold(positions, |p| dd(start + p) * xhat(start + p));
         }
-        let part = r / self.shape.elements() as f64;
+        let part = r / self.shape.counted_elements() as f64;
         let shift = part * join(per_group, |channel| scale(channel) * of_d[channel]);
         let slope = part * join(per_group, |channel| scale(channel) * of_xhat[channel]);
         for i in 0..self.shape.elements() {
             let (d, xhat) = (scale(i / positions) * dd(i), xhat(i));
-            let value = match (self.global, self.rms) {
+            // Channels outside a partial norm have no part in the mean square.
+            let value = match (self.global || i >= self.shape.counted_elements(), self.rms) {
                 (true, _) => d * r,
                 (false, true) => d * r - xhat * slope,
                 (false, false) => d * r - shift - xhat * slope,

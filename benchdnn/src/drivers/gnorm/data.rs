@@ -4,7 +4,7 @@ use super::problem::GnormProblem;
 use crate::fill::Fill;
 use crate::fill::gnorm::gnorm;
 use crate::fill::lnorm::LnormData;
-use crate::normalization::{Case, Inputs, Oracle};
+use crate::normalization::{self, Case, Inputs, Oracle};
 use crate::oracle::gnorm::{Input, Sizes, backward_with, forward_with};
 use crate::oracle::lnorm::{Around, BackwardOutput, ForwardOutput};
 use crate::post_op_chain::Chain;
@@ -88,11 +88,7 @@ pub(super) fn with_attributes(
         before: data.get(before),
         held,
     };
-    let through = |expected: &Expected| match expected.id {
-        NORM_ARG_DST => chain.applied_to(expected),
-        _ => expected.clone(),
-    };
-    plain.iter().map(through).collect()
+    normalization::with_attributes(&chain, problem.dynamic(), plain)
 }
 
 /// Computes statistics that no file gave from a src that one did.

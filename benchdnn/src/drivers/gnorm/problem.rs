@@ -11,11 +11,13 @@ use crate::fill::Fill;
 use crate::fill::lnorm::LnormShape;
 use crate::language::options::word;
 use crate::library::{self, TensorRequest, Wanted, has_tag};
-use crate::normalization::{self, Inplace, flags_text, residual_tags_text, tags_text, types_text};
+use crate::normalization::{
+    self, Dynamic, Inplace, flags_text, residual_tags_text, tags_text, types_text,
+};
 use crate::oracle::gnorm::Sizes;
 use crate::oracle::lnorm::Flags;
 use crate::problem::{Data, Expected, Gradients, Key, Problem, Slices, Spec};
-use crate::steps::{ResidualTag, StepShape, Steps, text};
+use crate::steps::{Partial, ResidualTag, StepShape, Steps, text};
 use crate::tensor::{Layout, Tag};
 use norm_sys::{NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC};
 
@@ -108,10 +110,28 @@ impl GnormProblem {
             steps: StepShape {
                 residual: self.steps.residual,
                 gate: self.steps.gate,
+                partial: self.partial(),
+                group: self.dynamic().map_or(0, |dynamic| dynamic.group()),
                 shared_row: self.steps.residual_tags.0 == ResidualTag::Row,
-                ..StepShape::default()
             },
         }
+    }
+
+    /// The elements of a group that the mean square is taken over; 0 for all.
+    fn partial(&self) -> usize {
+        let sizes = self.sizes();
+        match self.steps.partial {
+            share @ Partial::Share(_) => {
+                share.elements(sizes.channels / sizes.groups) * sizes.positions
+            }
+            other => other.elements(sizes.elements()),
+        }
+    }
+
+    /// The dynamic scales of dst, if there are any.
+    pub(super) fn dynamic(&self) -> Option<Dynamic<'_>> {
+        let forward = self.direction.is_forward();
+        Dynamic::of(&self.attributes, &self.dims, self.dst_dt).filter(|_| forward)
     }
 
     /// The factor that scales apply to an integer result; 1 for other types.
@@ -137,7 +157,13 @@ impl GnormProblem {
             attributes: self.attributes.clone(),
             steps: {
                 let shared = |data_type| self.shared_sample(data_type);
-                normalization::steps_request(&self.steps, &self.src_tag, ndims, 0, shared)
+                normalization::steps_request(
+                    &self.steps,
+                    &self.src_tag,
+                    ndims,
+                    self.partial(),
+                    shared,
+                )
             },
         }
     }
@@ -168,6 +194,7 @@ impl Problem for GnormProblem {
             said("residual_tag", residual_tags_text(&self.steps)),
             said("gate", text(self.steps.gate)),
             said("gate_tag", self.steps.gate_tag.to_string()),
+            said("partial", self.steps.partial.to_string()),
         ];
         let end = [said("inplace", self.inplace.name().to_owned()), Some(descriptor::text(self))];
         line(self, canonical, own, end)
@@ -182,6 +209,7 @@ impl Problem for GnormProblem {
             "flags" => flags_text(self.flags),
             "residual" => text(self.steps.residual),
             "gate" => text(self.steps.gate),
+            "partial" => self.steps.partial.to_string(),
             "attr" => self.attributes.words(false).join(" "),
             _ => return None,
         })
@@ -208,7 +236,7 @@ impl Problem for GnormProblem {
     }
 
     fn attribute_tensors(&self) -> Vec<AttributeTensor> {
-        self.attributes.tensors(&self.dims, 1)
+        normalization::inputs(self.dynamic(), self.attributes.tensors(&self.dims, 1))
     }
 
     fn contexts(&self) -> [Context; 2] {
@@ -237,6 +265,9 @@ impl Problem for GnormProblem {
     fn skip_reason(&self) -> Option<String> {
         if self.works_in_place() && self.src_dt != self.dst_dt {
             return Some("in place needs src and dst of one type".to_owned());
+        }
+        if self.partial() > self.sizes().elements() {
+            return Some("--partial has more elements than a group".to_owned());
         }
         let forward = self.direction.is_forward();
         normalization::contradiction(&self.steps, self.flags, self.inplace, forward)

@@ -105,5 +105,10 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
     ),
     normalization::gate(TOPIC),
     normalization::gate_tag(TOPIC),
+    normalization::partial(
+        TOPIC,
+        "Elements of a group that the RMS is taken over, those of its first channels: a number, or a\n\
+         share of its channels as in 25%; 0: all",
+    ),
     normalization::inplace(TOPIC),
 ];

@@ -4,6 +4,7 @@ use super::problem::GnormProblem;
 use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::execution::Role;
+use crate::normalization::Dynamic;
 use crate::problem::{Part, Spec};
 use crate::step_chain;
 use norm_sys::{
@@ -16,6 +17,7 @@ pub(super) fn own(problem: &GnormProblem) -> Vec<Spec> {
     let mut all = plain(problem);
     let forward = problem.direction.is_forward();
     all.extend(step_chain::specs(&problem.shape().steps, forward, &problem.dims));
+    all.extend(problem.dynamic().iter().flat_map(Dynamic::specs));
     all
 }
 

@@ -1,12 +1,14 @@
 //! The data of a problem, and what the oracle expects of it.
 
+use super::problem::LnormProblem;
 use crate::fill::Fill;
 use crate::fill::lnorm::{self, LnormData, LnormShape};
-use crate::normalization::{Case, Inputs, Oracle};
+use crate::normalization::{self, Case, Inputs, Oracle};
 use crate::oracle::lnorm::{
     Around, BackwardInput, BackwardOutput, ForwardInput, ForwardOutput, backward_with, forward_with,
 };
-use crate::problem::{Data, Expected};
+use crate::post_op_chain::Chain;
+use crate::problem::{Data, Expected, Problem as _};
 use norm_sys::*;
 
 /// The seed of all data: a line that reproduces a case makes the same data again.
@@ -62,6 +64,29 @@ impl Oracle for Rows<'_> {
 /// What the oracle expects, without attributes.
 pub(super) fn expected(shape: &LnormShape, data: &Data) -> Vec<Expected> {
     Case { oracle: &Rows(shape), shape, data }.expected()
+}
+
+/// Replaces what dst should be by what the attributes make of it.
+pub(super) fn with_attributes(
+    problem: &LnormProblem,
+    data: &Data,
+    plain: &[Expected],
+) -> Vec<Expected> {
+    let tensors = problem.attribute_tensors();
+    // In place dst holds src.
+    let (before, held) = match problem.works_in_place() {
+        true => (NORM_ARG_SRC, problem.src_dt),
+        false => (NORM_ARG_DST, problem.dst_dt),
+    };
+    let chain = Chain {
+        attributes: &problem.attributes,
+        dims: &problem.dims,
+        tensors: &tensors,
+        data,
+        before: data.get(before),
+        held,
+    };
+    normalization::with_attributes(&chain, problem.dynamic(), plain)
 }
 
 /// Computes statistics that no file gave from a src that one did.

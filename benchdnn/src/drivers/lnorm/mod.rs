@@ -2,9 +2,8 @@
 //!
 //! `settings` holds its options, `problem` one problem and its line, `tensors` its arguments,
 //! `request` the calls that create it, `data` what the tensors hold and what the oracle expects,
-//! `attributes` what scales and post-ops make of that, `gradients` what is differentiated.
+//! `gradients` what is differentiated.
 
-mod attributes;
 mod data;
 mod gradients;
 mod problem;

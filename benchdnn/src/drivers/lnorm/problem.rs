@@ -2,8 +2,8 @@
 
 use super::request::Request;
 use super::settings::OPTIONS;
-use super::{attributes, data, gradients, tensors};
-use crate::attributes::{AttributeTensor, Attributes, Context, Policy};
+use super::{data, gradients, tensors};
+use crate::attributes::{AttributeTensor, Attributes, Context};
 use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::driver::line;
@@ -12,10 +12,12 @@ use crate::fill::lnorm::LnormShape;
 use crate::language::descriptor;
 use crate::language::options::word;
 use crate::library::{self, TensorRequest, Wanted, has_tag};
-use crate::normalization::{self, Inplace, flags_text, residual_tags_text, tags_text, types_text};
+use crate::normalization::{
+    self, Dynamic, Inplace, flags_text, residual_tags_text, tags_text, types_text,
+};
 use crate::oracle::lnorm::Flags;
 use crate::problem::{Data, Expected, Explained, Gradients, Key, Problem, Slices, Spec};
-use crate::steps::{Partial, ResidualTag, StepShape, Steps, text};
+use crate::steps::{ResidualTag, StepShape, Steps, text};
 use crate::tensor::{Layout, Tag};
 use norm_sys::*;
 use std::ops::RangeInclusive;
@@ -120,11 +122,13 @@ impl LnormProblem {
 
     /// The elements that share a dynamic scale of dst; 0 without one.
     pub fn group(&self) -> usize {
-        let scale = self.attributes.scale(NORM_ARG_DST).filter(|scale| {
-            matches!(scale.policy, Policy::Mx | Policy::DynamicFp) && self.direction.is_forward()
-        });
-        let cols = self.cols();
-        scale.map_or(0, |scale| scale.groups.last().copied().unwrap_or(cols).max(1))
+        self.dynamic().map_or(0, |dynamic| dynamic.group())
+    }
+
+    /// The dynamic scales of dst, if there are any.
+    pub(super) fn dynamic(&self) -> Option<Dynamic<'_>> {
+        let forward = self.direction.is_forward();
+        Dynamic::of(&self.attributes, &self.dims, self.dst_dt).filter(|_| forward)
     }
 
     /// The factor that scales apply to an integer result; 1 for other types.
@@ -187,9 +191,6 @@ impl LnormProblem {
     /// Why the options contradict each other.
     fn contradiction(&self) -> Option<String> {
         let Steps { partial, .. } = self.steps;
-        if partial != Partial::Whole && !self.flags.rms_norm {
-            return Some("--partial needs the flag M".to_owned());
-        }
         if partial.elements(self.cols()) > self.cols() {
             return Some("--partial has more elements than a row".to_owned());
         }
@@ -264,13 +265,8 @@ impl Problem for LnormProblem {
 
     fn attribute_tensors(&self) -> Vec<AttributeTensor> {
         // The channels of a layer normalization are its columns.
-        let mut tensors = self.attributes.tensors(&self.dims, self.dims.len() - 1);
-        if self.group() > 0 {
-            // Dynamic scales and zero points are outputs.
-            let bases = [NORM_ARG_ATTR_SCALES, NORM_ARG_ATTR_ZERO_POINTS];
-            tensors.retain(|tensor| bases.iter().all(|base| tensor.id != base | NORM_ARG_DST));
-        }
-        tensors
+        let tensors = self.attributes.tensors(&self.dims, self.dims.len() - 1);
+        normalization::inputs(self.dynamic(), tensors)
     }
 
     fn contexts(&self) -> [Context; 2] {
@@ -340,7 +336,7 @@ impl Problem for LnormProblem {
     }
 
     fn with_attributes(&self, data: &Data, plain: &[Expected]) -> Vec<Expected> {
-        attributes::applied(self, data, plain)
+        data::with_attributes(self, data, plain)
     }
 
     fn key(&self) -> Option<Key> {

@@ -9,7 +9,6 @@ use crate::language::descriptor::Descriptor;
 use crate::language::options::{Info, Opt, multiply};
 use crate::language::value::{BadValue, list, pair};
 use crate::normalization::{self, StepLists, StepOptions};
-use crate::steps::Partial;
 use crate::tensor::Tag;
 
 /// The values of the driver's options.
@@ -22,7 +21,6 @@ pub struct Settings {
     ss_dts: Vec<DataType>,
     epsilons: Vec<f32>,
     steps: StepLists,
-    partials: Vec<Partial>,
 }
 
 impl StepOptions for Settings {
@@ -59,7 +57,6 @@ impl Settings {
         multiply(&mut problems, &self.steps.flags, |problem, &value| problem.flags = value);
         multiply(&mut problems, &self.epsilons, |problem, &value| problem.epsilon = value);
         self.steps.multiply(&mut problems, |problem| &mut problem.steps);
-        multiply(&mut problems, &self.partials, |problem, &value| problem.steps.partial = value);
         attributes
             .multiply(&mut problems, |problem| (&mut problem.attributes, &mut problem.contexts));
         multiply(&mut problems, &self.steps.inplace, |problem, &value| problem.inplace = value);
@@ -136,13 +133,9 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
     ),
     normalization::gate(TOPIC),
     normalization::gate_tag(TOPIC),
-    Opt {
-        info: row(
-            "partial",
-            "0",
-            "Elements of a row that the RMS is taken over: a number, or a share as in 25%; 0: all",
-        ),
-        set: |state, text| list(text, ',', Partial::parse).map(|list| state.partials = list),
-    },
+    normalization::partial(
+        TOPIC,
+        "Elements of a row that the RMS is taken over: a number, or a share as in 25%; 0: all",
+    ),
     normalization::inplace(TOPIC),
 ];

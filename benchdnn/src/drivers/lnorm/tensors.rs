@@ -4,13 +4,12 @@ use super::problem::LnormProblem;
 use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::execution::Role;
-use crate::problem::{Part, Place, Spec};
+use crate::normalization::Dynamic;
+use crate::problem::{Part, Spec};
 use crate::step_chain;
-use crate::tensor::Layout;
 use norm_sys::{
-    NORM_ARG_ATTR_SCALES, NORM_ARG_ATTR_ZERO_POINTS, NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE,
-    NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_MEAN, NORM_ARG_SCALE,
-    NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
+    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SHIFT, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
+    NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
 };
 
 /// The tensors of a problem, unused ones of oneDNN's included.
@@ -18,28 +17,8 @@ pub(super) fn own(problem: &LnormProblem) -> Vec<Spec> {
     let mut all = plain(problem);
     let forward = problem.direction.is_forward();
     all.extend(step_chain::specs(&problem.shape().steps, forward, &problem.dims));
-    all.extend(dynamic(problem));
+    all.extend(problem.dynamic().iter().flat_map(Dynamic::specs));
     all
-}
-
-/// Dynamic scales and zero points: one of each for a group of dst's elements.
-fn dynamic(problem: &LnormProblem) -> Vec<Spec> {
-    let group = problem.group();
-    if group == 0 {
-        return Vec::new();
-    }
-    let mut dims = problem.dims.clone();
-    dims.last_mut().into_iter().for_each(|cols| *cols /= group);
-    let spec = |id, name, data_type| Spec {
-        sliced: true,
-        place: Place::Preferred(Layout::dense(&dims, data_type)),
-        ..Spec::new(id | NORM_ARG_DST, name, Role::Output, dims.clone(), data_type)
-    };
-    let attributes = &problem.attributes;
-    let (scale, point) = (attributes.scale(NORM_ARG_DST), attributes.zero_point(NORM_ARG_DST));
-    let scale = scale.map(|it| spec(NORM_ARG_ATTR_SCALES, "dst_scale", it.data_type));
-    let point = point.map(|it| spec(NORM_ARG_ATTR_ZERO_POINTS, "dst_zero_point", it.data_type));
-    scale.into_iter().chain(point).collect()
 }
 
 fn plain(problem: &LnormProblem) -> Vec<Spec> {

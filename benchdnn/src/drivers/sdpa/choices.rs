@@ -236,12 +236,14 @@ impl Window {
 pub struct Flags(u32);
 
 impl Flags {
-    const LETTERS: [(char, u32); 5] = [
+    const LETTERS: [(char, u32); 7] = [
         ('S', norm_sdpa_sinks),
         ('A', norm_sdpa_alibi),
         ('K', norm_sdpa_key_lengths),
         ('Q', norm_sdpa_query_lengths),
         ('E', norm_sdpa_entropy),
+        ('O', norm_sdpa_query_offsets),
+        ('T', norm_sdpa_key_offsets),
     ];
 
     /// Reads letters.
@@ -251,7 +253,7 @@ impl Flags {
             match Flags::LETTERS.iter().find(|(known, _)| *known == letter) {
                 Some((_, bit)) => flags |= bit,
                 None => {
-                    let message = format!("'{letter}' is none of the flags S, A, K, Q, E");
+                    let message = format!("'{letter}' is none of the flags S, A, K, Q, E, O, T");
                     return Err(BadValue::at(at, message));
                 }
             }
@@ -291,6 +293,14 @@ impl Flags {
     /// Whether sequences have lengths of queries.
     pub fn query_lengths(self) -> bool {
         self.0 & norm_sdpa_query_lengths != 0
+    }
+    /// Whether the queries of sequences are one after another.
+    pub fn query_offsets(self) -> bool {
+        self.0 & norm_sdpa_query_offsets != 0
+    }
+    /// Whether their keys are.
+    pub fn key_offsets(self) -> bool {
+        self.0 & norm_sdpa_key_offsets != 0
     }
     /// Whether forward computes the entropy.
     pub fn entropy(self) -> bool {

@@ -25,6 +25,10 @@ pub(super) struct Sequences<'d> {
 impl SdpaProblem {
     /// The operation's own tensors.
     pub(super) fn specs(&self) -> Vec<Spec> {
+        if self.is_packed() { self.packed_specs() } else { self.padded_specs() }
+    }
+
+    fn padded_specs(&self) -> Vec<Spec> {
         use Role::{Input, Output};
         let [q_dt, k_dt, v_dt, dst_dt] = self.types.0;
         let (shape, forward) = (self.shape(), self.direction.is_forward());
@@ -213,6 +217,9 @@ impl SdpaProblem {
 
     /// The values of all inputs.
     pub(super) fn data(&self, fill: Fill) -> Data {
+        if self.is_packed() {
+            return self.packed_data(fill);
+        }
         let Shape { head, keys, values: size, .. } = self.shape();
         let [q_dt, k_dt, v_dt, dst_dt] = self.types.0;
         let count = |dims: &[usize]| dims.iter().product::<usize>();
@@ -341,6 +348,9 @@ impl SdpaProblem {
 
     /// Whether most queries see no key, or one alone, or most keys are seen by none.
     pub(super) fn hides_most(&self) -> bool {
+        if self.is_packed() {
+            return self.packed_hides_most();
+        }
         let shape = self.shape();
         let data = self.small_data();
         let none = Sequences { keys: (&[][..]).into(), values: (&[][..]).into() };
@@ -362,6 +372,9 @@ impl SdpaProblem {
 
     /// What the oracle expects.
     pub(super) fn results(&self, data: &Data) -> Vec<Expected> {
+        if self.is_packed() {
+            return self.packed_results(data);
+        }
         let sequences = self.sequences(data);
         let attention = self.attention(data, &sequences);
         let expected =

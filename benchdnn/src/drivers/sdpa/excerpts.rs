@@ -30,6 +30,9 @@ fn extended(values: &[f64], row: usize, more: usize) -> Vec<f64> {
 impl SdpaProblem {
     /// All of them.
     pub(super) fn parts(&self, data: &Data) -> Vec<Excerpt> {
+        if self.is_packed() {
+            return self.alone(data);
+        }
         let queries = self.shape().queries;
         if !self.direction.is_forward() || self.shape().sequences == 0 {
             return Vec::new();

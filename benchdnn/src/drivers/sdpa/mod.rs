@@ -2,12 +2,13 @@
 //!
 //! `settings` holds its options, `choices` what they choose among, `problem` one problem and its
 //! line, `shape` what its dimensions mean, `data` its tensors, their data and what the oracle
-//! expects, `excerpts` problems whose results are parts of its own, `request` the calls that create
-//! it.
+//! expects, `packed` the same for packed sequences, `excerpts` problems whose results are parts of its
+//! own, `request` the calls that create it.
 
 mod choices;
 mod data;
 mod excerpts;
+mod packed;
 mod problem;
 mod request;
 mod settings;
@@ -37,7 +38,9 @@ pub const ROW: Row<Settings> = Row {
              benchdnn --sdpa --mask=causal_bottom_right --window=with_self:32 --flags=SK \\\n    \
              3x4x5x64:3x2x64x300:3x2x300x64\n  \
              benchdnn --sdpa --dt=bf16 --ktag=abdc --page-size=16 --flags=K \\\n    \
-             4x8x1x128:4x2x128x512:4x2x512x128",
+             4x8x1x128:4x2x128x512:4x2x512x128\n  \
+             benchdnn --sdpa --dir=FWD_D,BWD_D --qtag=acbd --mask=causal_bottom_right --flags=OT \\\n    \
+             5x4x70x64:5x2x64x300:5x2x300x64",
     options: settings::OPTIONS,
     problems: |settings, attributes, descriptor| {
         settings.problems(attributes, descriptor).map(erased)

@@ -103,7 +103,22 @@ impl SdpaProblem {
     fn create_from(&self) -> Request {
         let [q, k, v, dst] = self.types.0;
         let diff = self.diff_dt.unwrap_or(q);
-        let tagged = |at: usize, data_type| TensorRequest::tagged(&self.tags[at], 4, data_type);
+        let twins = [self.dims[0].clone(), self.key_dims(), self.value_dims(), self.dst_dims()];
+        let ids = [NORM_ARG_QUERIES, NORM_ARG_KEYS, NORM_ARG_VALUES, NORM_ARG_DST];
+        let packed = [self.flags.query_offsets(), self.flags.key_offsets()];
+        let tagged = |at: usize, data_type| {
+            let request = TensorRequest::tagged(&self.tags[at], 4, data_type);
+            if !packed[usize::from(matches!(at, 1 | 2))] {
+                return request;
+            }
+            let order = match request.wanted {
+                Wanted::Ordered(order) => order,
+                _ => (0..4).collect(),
+            };
+            let dims = self.library_dims(ids[at], twins[at].clone());
+            let layout = SdpaProblem::packed_layout(&dims, &order, data_type);
+            TensorRequest { data_type, wanted: Wanted::Strided(layout) }
+        };
         Request {
             queries: tagged(0, q),
             keys: tagged(1, k),
@@ -305,6 +320,9 @@ impl Problem for SdpaProblem {
     }
 
     fn slices(&self) -> Option<Slices> {
+        if self.is_packed() {
+            return None;
+        }
         let sequences = self.shape().sequences;
         let own_pool = if self.page_size > 0 { self.pool() } else { 0 };
         let mut one = SdpaProblem { own_pool, ..self.clone() };
@@ -319,6 +337,10 @@ impl Problem for SdpaProblem {
     fn gradients(&self) -> Result<Gradients, String> {
         if self.direction.is_forward() {
             let message = "--check=grad is for --dir=BWD_D; forward has no gradients";
+            return Err(message.to_owned());
+        }
+        if self.is_packed() {
+            let message = "--check=grad is for sequences that are not packed";
             return Err(message.to_owned());
         }
         let direction = Direction::ForwardTraining;

@@ -115,10 +115,14 @@ impl Request {
     fn descs(&self, connection: &Rc<Connection>) -> Result<Descs, Refusal> {
         let p = &self.problem;
         Ok(Descs {
-            queries: self.queries.desc(connection, &p.dims[0])?,
-            keys: self.keys.desc(connection, &p.key_dims())?,
-            values: self.values.desc(connection, &p.value_dims())?,
-            dst: self.dst.desc(connection, &p.dst_dims())?,
+            queries: self
+                .queries
+                .desc(connection, &p.library_dims(NORM_ARG_QUERIES, p.dims[0].clone()))?,
+            keys: self.keys.desc(connection, &p.library_dims(NORM_ARG_KEYS, p.key_dims()))?,
+            values: self
+                .values
+                .desc(connection, &p.library_dims(NORM_ARG_VALUES, p.value_dims()))?,
+            dst: self.dst.desc(connection, &p.library_dims(NORM_ARG_DST, p.dst_dims()))?,
             mask: match p.mask_tensor() {
                 Some(dims) => MemoryDesc::strided(connection, &Layout::dense(&dims, p.mask_dt))?,
                 None => MemoryDesc::null(),
@@ -175,10 +179,15 @@ impl Request {
         attr: &PrimitiveAttr,
     ) -> Result<PrimitiveDesc, Refusal> {
         let (p, d) = (&self.problem, self.descs(connection)?);
-        let diff_queries = self.diff_queries.desc(connection, &p.dims[0])?;
-        let diff_keys = self.diff_keys.desc(connection, &p.key_dims())?;
-        let diff_values = self.diff_values.desc(connection, &p.value_dims())?;
-        let diff_dst = self.diff_dst.desc(connection, &p.dst_dims())?;
+        let diff_queries = self
+            .diff_queries
+            .desc(connection, &p.library_dims(NORM_ARG_QUERIES, p.dims[0].clone()))?;
+        let diff_keys =
+            self.diff_keys.desc(connection, &p.library_dims(NORM_ARG_KEYS, p.key_dims()))?;
+        let diff_values =
+            self.diff_values.desc(connection, &p.library_dims(NORM_ARG_VALUES, p.value_dims()))?;
+        let diff_dst =
+            self.diff_dst.desc(connection, &p.library_dims(NORM_ARG_DST, p.dst_dims()))?;
         let diff_mask = match p.mask_tensor().filter(|_| p.diff_mask) {
             Some(dims) => MemoryDesc::strided(connection, &Layout::dense(&dims, p.mask_dt))?,
             None => MemoryDesc::null(),

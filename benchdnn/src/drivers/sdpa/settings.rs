@@ -221,7 +221,8 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "flags",
             "",
             "S: sinks; A: ALiBi; K, Q: lengths of keys and of queries, drawn at random, 0 and full \
-             among them; E: entropy",
+             among them; E: entropy; O, T: queries, or keys and values, packed with offsets: lengths as with Q, \
+             K, without the rows beyond them",
         ),
         set: |state, text| list(text, ',', Flags::parse).map(|list| state.flags = list),
     },

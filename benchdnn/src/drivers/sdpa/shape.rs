@@ -102,6 +102,23 @@ impl SdpaProblem {
         }
     }
 
+    /// The same of packed sequences.
+    fn refused_packed(&self) -> Option<&'static str> {
+        let flags = self.flags;
+        if flags.query_offsets() && flags.query_lengths()
+            || flags.key_offsets() && flags.key_lengths()
+        {
+            return Some("packed sequences have offsets, not lengths");
+        }
+        if flags.key_offsets() && (self.page_size > 0 || self.kv_scales != KvScales::None) {
+            return Some("packed keys have neither pages nor scales");
+        }
+        if self.is_packed() && self.mask_tensor().is_some() {
+            return Some("packed sequences have no mask's tensor");
+        }
+        None
+    }
+
     /// Why the dimensions or options do not fit each other.
     pub(super) fn refused(&self) -> Option<&'static str> {
         let [q, k, v] = &self.dims;
@@ -126,6 +143,9 @@ impl SdpaProblem {
             KvScales::None => {}
             _ if quantized != [true; 2] => return Some("scales are of s8 and f8_e4m3 alone"),
             _ => {}
+        }
+        if let Some(reason) = self.refused_packed() {
+            return Some(reason);
         }
         if self.window == Window::None && self.first_keys > 0 {
             return Some("first keys without a window");
