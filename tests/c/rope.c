@@ -149,6 +149,36 @@ static void there_and_back(norm_rope_pairing_t pairing, int rotary_dims) {
     MUST(norm_memory_desc_destroy(position_desc));
 }
 
+/* Inf stays Inf, which the correction of products must not change; NaN and -0 stay too. */
+static void special(norm_rope_pairing_t pairing) {
+    snprintf(expect_case, sizeof expect_case, "special values, pairing %#x", (unsigned)pairing);
+    static float x[COUNT], y[COUNT];
+    norm_primitive_desc_t pd = forward_of(pairing, norm_f32, norm_f32, D, 0, 0);
+    const float of[] = {INFINITY, -INFINITY, NAN, 3e38f};
+    int a, b;
+    for (int i = 0; i < COUNT; ++i) x[i] = 1;
+    for (int pair = 0; pair < 4; ++pair) {
+        places(pairing, pair, PAIRS, &a, &b);
+        x[a] = -0.0f;
+        x[H * D + a] = of[pair];
+    }
+    const argument_t args[] = {{NORM_ARG_SRC, x}, {NORM_ARG_DST, y},
+            {NORM_ARG_POSITIONS, positions}, {NORM_ARG_ROPE_FREQUENCIES, frequencies}};
+    MUST(execute(pd, 4, args));
+    EXPECT(memcmp(x, y, D * sizeof *x) == 0);
+    /* Token 1 turns by frequency[pair], at most 1 radian: its cosine and sine are positive. */
+    for (int pair = 0; pair < 3; ++pair) {
+        places(pairing, pair, PAIRS, &a, &b);
+        const float p = y[H * D + a], q = y[H * D + b];
+        EXPECT(pair == 2 ? isnan(p) && isnan(q) : p == of[pair] && q == of[pair]);
+    }
+    places(pairing, 3, PAIRS, &a, &b);
+    const double angle = frequencies[3];
+    EXPECT(fabs(y[H * D + a] / (3e38f * cos(angle)) - 1) < 3e-7);
+    EXPECT(fabs(y[H * D + b] / (3e38f * sin(angle)) - 1) < 3e-7);
+    MUST(norm_primitive_desc_destroy(pd));
+}
+
 /* Layer normalization and then rope, in two primitives, against one. */
 static void normalized(norm_data_type_t type, unsigned flags, float unit) {
     snprintf(expect_case, sizeof expect_case, "normalized, %s, %#x, %g", norm_dt2str(type), flags,
@@ -375,6 +405,7 @@ int main(void) {
         for (int i = 0; i < COUNT; ++i) src[i] = (float)random_between(&state, -2, 2);
         for (int p = 0; p < 3; ++p)
             for (int rotary = D; rotary > 8; rotary -= 22) there_and_back(pairings[p], rotary);
+        for (int p = 0; p < 3; ++p) special(pairings[p]);
         static const norm_data_type_t types[] = {norm_f32, norm_bf16, norm_f16};
         for (int t = 0; t < 3; ++t)
             for (int scaled = 0; scaled < 3; ++scaled) {
