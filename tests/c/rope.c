@@ -116,8 +116,8 @@ static void there_and_back(norm_rope_pairing_t pairing, int rotary_dims) {
     norm_memory_desc_t desc = desc_of(3, dims, norm_f32);
     norm_memory_desc_t position_desc = desc_of(2, position_dims, norm_s32);
     MUST(norm_rope_backward_primitive_desc_create(&backward, engine, pairing,
-            norm_rope_from_frequencies, desc, desc, position_desc, -1, NULL, rotary_dims, 1, 0,
-            NULL, 0, forward, NULL));
+            norm_rope_from_frequencies, desc, desc, NULL, position_desc, -1, NULL, NULL, NULL,
+            rotary_dims, 1, 0, NULL, 0, 0, forward, NULL));
     const argument_t there[] = {{NORM_ARG_SRC, src}, {NORM_ARG_DST, dst},
             {NORM_ARG_POSITIONS, positions}, {NORM_ARG_ROPE_FREQUENCIES, frequencies}};
     memset(dst, 0xff, sizeof dst);
@@ -344,9 +344,11 @@ static void refused(void) {
     REFUSED(norm_unimplemented, "src_desc", norm_rope_forward_primitive_desc_create,
             (&pd, engine, kind, half, computed, bytes, bytes, at, -1, NULL, NULL, D, 1, 0, NULL, 0, 0, NULL));
     INVALID("flags", norm_rope_backward_primitive_desc_create,
-            (&pd, engine, half, computed, desc, desc, at, -1, NULL, D, 1, 0, NULL, norm_rms_norm, NULL, NULL));
+            (&pd, engine, half, computed, desc, desc, NULL, at, -1, NULL, NULL, NULL, D, 1, 0, NULL, 0, norm_use_scale,
+                    NULL, NULL));
     INVALID("diff_src_desc", norm_rope_backward_primitive_desc_create,
-            (&pd, engine, half, computed, short_head, desc, at, -1, NULL, D, 1, 0, NULL, 0, NULL, NULL));
+            (&pd, engine, half, computed, short_head, desc, NULL, at, -1, NULL, NULL, NULL, D, 1, 0, NULL, 0, 0, NULL,
+                    NULL));
     double out[4] = {9, 9, 9, 9}, parameters[] = {4, 1, 0.5, 4096};
     float magnitude = 9;
     INVALID("scaling", norm_rope_frequencies, ((norm_rope_scaling_t)3, 8, 1e4, 0, NULL, out, NULL));
