@@ -156,11 +156,7 @@ exported! {
             };
             if flags & sys::norm_rms_norm == 0 {
                 return create(primitive_desc, engine, attr, |attr| {
-                    let given = [(src, "src_desc"), (diff_scale, "diff_scale_desc")];
-                    if let Some((_, name)) = given.iter().find(|(desc, _)| desc.is_some()) {
-                        let text = format_args!("{name}: not NULL, but flags have no rms_norm");
-                        return Err(Error::invalid(text));
-                    }
+                    check_absent([(src, "src_desc"), (diff_scale, "diff_scale_desc")])?;
                     Rope::new(&Parameters { attr, ..parameters })
                 });
             }
@@ -170,6 +166,17 @@ exported! {
                 RopeThroughNorm::new(&parameters, src, diff_scale, steps)
             })
         }
+    }
+}
+
+/// Checks that descriptors that belong to a normalization are not given.
+fn check_absent(given: [(Option<&MemoryDesc>, &str); 2]) -> Result<()> {
+    match given.iter().find(|(desc, _)| desc.is_some()) {
+        Some((_, name)) => {
+            let text = format_args!("{name}: not NULL, but flags have no rms_norm");
+            Err(Error::invalid(text))
+        }
+        None => Ok(()),
     }
 }
 
