@@ -240,7 +240,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
                     self.dst_type.store_n::<S>(self.dst, i, value, n);
                 }
             } else {
-                while S::UNROLLS && i + 2 * LANES <= rotated {
+                while S::MANY_REGISTERS && i + 2 * LANES <= rotated {
                     self.distant::<S, NORM, 2>(i);
                     i += 2 * LANES;
                 }
