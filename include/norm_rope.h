@@ -131,15 +131,37 @@ NORM_API norm_status_t norm_rope_forward_primitive_desc_create(
  * to NORM_ARG_DIFF_SRC. Parameters are those of forward; diff_src_desc may have
  * the layout `any`, that of diff_dst. hint_fwd_pd may be NULL.
  *
- * flags: 0 or norm_rope_interleaved_sections. The gradient of norm_rms_norm is
- * that of a layer normalization whose diff_dst is the result of this primitive. */
+ *   flags         those of forward but norm_write_slots. norm_rope_norm_rounded
+ *                 has no effect: a rounding has the gradient 1.
+ *
+ * With norm_rms_norm the result is the gradient of the heads before their
+ * normalization, with d = diff_dst rotated back, in f32, and v = mean(src^2):
+ *
+ *   diff_src   = r*s*d - src * r^3 * sum(src*s*d)/D     r = 1/sqrt(v + epsilon),
+ *   diff_scale = sum of d*src*r over all heads          s = scale, 1 + scale or 1
+ *
+ * The bits are those of a layer normalization's backward with the same flags,
+ * of src, d and the variance that its forward stores. Sums over heads have the
+ * same bits for any number of threads.
+ *
+ *   src_desc      NORM_ARG_SRC, what forward read, 2 to 5 dimensions: those of
+ *                 diff_dst; f32, bf16 or f16, any layout. NULL without
+ *                 norm_rms_norm
+ *   scale_desc    with norm_use_scale, as forward: NORM_ARG_SCALE; else NULL
+ *   diff_scale_desc  with norm_use_scale: NORM_ARG_DIFF_SCALE, D numbers of f32,
+ *                 bf16 or f16, or NULL if it is not wanted; else NULL
+ *
+ * The scratchpad has the size of diff_dst in f32. DIFF_SRC may share the buffer
+ * of DIFF_DST or of SRC if type and layout agree. */
 NORM_API norm_status_t norm_rope_backward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine, norm_rope_pairing_t pairing,
         norm_rope_angles_t angles, const_norm_memory_desc_t diff_src_desc,
-        const_norm_memory_desc_t diff_dst_desc, const_norm_memory_desc_t position_desc,
-        int index_dim, const_norm_memory_desc_t table_desc, norm_dim_t rotary_dims,
-        float magnitude, int num_sections, const norm_dim_t *sections, unsigned flags,
-        const_norm_primitive_desc_t hint_fwd_pd, const_norm_primitive_attr_t attr);
+        const_norm_memory_desc_t diff_dst_desc, const_norm_memory_desc_t src_desc,
+        const_norm_memory_desc_t position_desc, int index_dim, const_norm_memory_desc_t table_desc,
+        const_norm_memory_desc_t scale_desc, const_norm_memory_desc_t diff_scale_desc,
+        norm_dim_t rotary_dims, float magnitude, int num_sections, const norm_dim_t *sections,
+        float epsilon, unsigned flags, const_norm_primitive_desc_t hint_fwd_pd,
+        const_norm_primitive_attr_t attr);
 
 /* Writes rotary_dims / 2 frequencies, in radians per position, and the factor of
  * cosines and sines (magnitude, may be NULL). Without scaling frequency i is

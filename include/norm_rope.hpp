@@ -36,9 +36,12 @@ struct rope_options {
     int index_dim = -1;
     std::vector<memory::dim> sections = {};
     unsigned flags = 0; // norm_rms_norm, norm_rope_flags_t
-    // Forward with norm_rms_norm.
+    // With norm_rms_norm.
     float epsilon = 0;
     memory::desc scale = {};
+    // Backward with norm_rms_norm: src, and the gradient of the scale if it is wanted.
+    memory::desc src = {};
+    memory::desc diff_scale = {};
 
     memory::dim rotary_dims_of(const memory::desc &head) const {
         return rotary_dims > 0 ? rotary_dims : head.get_dims().back();
@@ -78,8 +81,9 @@ struct rope_forward : public primitive {
     explicit rope_forward(const primitive_desc &problem) : primitive(problem) {}
 };
 
-// The gradient of rope_forward without a normalization. The forward descriptor is a
-// hint and may be empty.
+// The gradient of rope_forward. The forward descriptor is a hint and may be empty.
+// Arguments: NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, and those of the angles; with
+// norm_rms_norm also NORM_ARG_SRC, NORM_ARG_SCALE, NORM_ARG_DIFF_SCALE.
 struct rope_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
@@ -91,10 +95,12 @@ struct rope_backward : public primitive {
             : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
                 return norm_rope_backward_primitive_desc_create(object, on.get(),
                         static_cast<norm_rope_pairing_t>(pairing), with.angles(), diff_src.get(),
-                        diff_dst.get(), positions.get(), with.index_dim,
-                        rope_options::or_null(with.table), with.rotary_dims_of(diff_dst), with.magnitude,
-                        static_cast<int>(with.sections.size()), with.sections.data(), with.flags,
-                        forward.get_or_null(), attr.get());
+                        diff_dst.get(), rope_options::or_null(with.src), positions.get(),
+                        with.index_dim, rope_options::or_null(with.table),
+                        rope_options::or_null(with.scale), rope_options::or_null(with.diff_scale),
+                        with.rotary_dims_of(diff_dst), with.magnitude,
+                        static_cast<int>(with.sections.size()), with.sections.data(),
+                        with.epsilon, with.flags, forward.get_or_null(), attr.get());
             })) {}
     };
 

@@ -5,12 +5,12 @@ mod sham;
 use benchdnn::data_type::DataType;
 use benchdnn::drivers::rope::{self, Request};
 use benchdnn::harness;
-use benchdnn::oracle::rope::{Pairing, rotated};
+use benchdnn::oracle::rope::{Norm, Pairing, rotated, through};
 use benchdnn::problem::Data;
 use benchdnn::tensor::Layout;
 use norm_sys::{
-    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_POSITIONS,
-    NORM_ARG_ROPE_FREQUENCIES, NORM_ARG_SRC,
+    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SCALE, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_POSITIONS,
+    NORM_ARG_ROPE_FREQUENCIES, NORM_ARG_SCALE, NORM_ARG_SRC,
 };
 use sham::Faulty;
 use std::any::Any;
@@ -26,6 +26,10 @@ enum Fault {
     ShortAngles,
     /// Heads of a token have positions of their own.
     PositionPerHead,
+    /// The normalization's gradient has no term of the mean square.
+    NoMeanSquare,
+    /// The gradient of the scale has the scale in it.
+    ScaledDiffScale,
 }
 
 #[derive(Clone)]
@@ -41,6 +45,7 @@ impl Faulty for Created {
         Some(match argument {
             NORM_ARG_SRC | NORM_ARG_DIFF_SRC => Layout::dense(dims, problem.src_dt),
             NORM_ARG_DST | NORM_ARG_DIFF_DST => Layout::dense(dims, problem.dst_dt),
+            NORM_ARG_SCALE | NORM_ARG_DIFF_SCALE => Layout::dense(&dims[2..], DataType::F32),
             NORM_ARG_POSITIONS => Layout::dense(&[dims[0], 1], problem.position_dt),
             NORM_ARG_ROPE_FREQUENCIES => Layout::dense(&[dims[2] / 2], DataType::F64),
             _ => return None,
@@ -79,8 +84,32 @@ impl Faulty for Created {
         };
         let src = data.get(input);
         let values: Vec<f64> = src.chunks(cols).enumerate().flat_map(turned).collect();
-        vec![(output, values)]
+        match problem.flags.text().contains('M') && !forward {
+            true => gradients(&data, &values, cols, fault),
+            false => vec![(output, values)],
+        }
     }
+}
+
+/// The gradients through the normalization, of gradients that are rotated back.
+fn gradients(data: &Data, rotated: &[f64], cols: usize, fault: Fault) -> Vec<(i32, Vec<f64>)> {
+    let scale = data.get(NORM_ARG_SCALE);
+    let norm = Norm { epsilon: 1e-6, scale: Some(scale), plus_one: false };
+    let (mut diff_src, mut diff_scale) = (Vec::new(), vec![0.0; cols]);
+    for (src, d) in data.get(NORM_ARG_SRC).chunks(cols).zip(rotated.chunks(cols)) {
+        let one = through(src, (d, &vec![0.0; cols]), &norm);
+        let square = src.iter().map(|x| x * x).sum::<f64>() / cols as f64;
+        let r = 1.0 / (square + norm.epsilon).sqrt();
+        match fault {
+            Fault::NoMeanSquare => diff_src.extend((0..cols).map(|c| r * scale[c] * d[c])),
+            _ => diff_src.extend(one.diff_src),
+        }
+        for c in 0..cols {
+            let factor = if fault == Fault::ScaledDiffScale { scale[c] } else { 1.0 };
+            diff_scale[c] += one.diff_scale[c] * factor;
+        }
+    }
+    vec![(NORM_ARG_DIFF_SRC, diff_src), (NORM_ARG_DIFF_SCALE, diff_scale)]
 }
 
 /// Runs a command with the fault. Returns the exit status and the result lines.
@@ -94,12 +123,14 @@ fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
 
 #[test]
 fn without_a_fault_every_problem_passes() {
-    let (status, results) =
-        run(Fault::None, "--pairing=INTERLEAVED,HALF --dir=FWD_D,BWD_D 6x3x16 9x2x34");
-    for line in &results {
-        assert!(line.contains(":PASSED "), "{line}");
+    for command in ["--dir=FWD_D,BWD_D", "--dir=BWD_DW --flags=MC"] {
+        let command = format!("--pairing=INTERLEAVED,HALF {command} 6x3x16 9x2x34");
+        let (status, results) = run(Fault::None, &command);
+        for line in &results {
+            assert!(line.contains(":PASSED "), "{line}");
+        }
+        assert_eq!(status, harness::FINE);
     }
-    assert_eq!(status, harness::FINE);
 }
 
 #[test]
@@ -110,6 +141,8 @@ fn every_fault_fails() {
         // The first position is 131071.
         (Fault::ShortAngles, "--pairing=INTERLEAVED,HALF --limit=131072 1x3x16 9x2x64"),
         (Fault::PositionPerHead, "--pairing=INTERLEAVED,HALF --dir=FWD_D,BWD_D 6x3x16 9x2x34"),
+        (Fault::NoMeanSquare, "--pairing=INTERLEAVED,HALF --dir=BWD_DW --flags=MC 6x3x16 9x2x34"),
+        (Fault::ScaledDiffScale, "--pairing=HALF --dir=BWD_DW --flags=MC 6x3x16 9x2x34"),
     ] {
         let (status, results) = run(fault, command);
         for line in &results {

@@ -330,6 +330,7 @@ impl Given<'_> {
         let magnitude = source.one_of(&[1.0, 0.5, f32::NAN]);
         let (engine, attr) = (self.engine, self.attr);
         if source.one_in(3) {
+            let kept = source.one_in(2);
             return made(|out| unsafe {
                 sys::norm_rope_backward_primitive_desc_create(
                     out,
@@ -338,13 +339,17 @@ impl Given<'_> {
                     angles,
                     t.third,
                     t.dst,
+                    if flags & sys::norm_rms_norm == 0 { null_mut() } else { t.src },
                     position,
                     index_dim,
                     table,
+                    scale,
+                    if kept { scale } else { null_mut() },
                     rotary,
                     magnitude,
                     sections,
                     parts.as_ptr(),
+                    1e-5,
                     flags,
                     null_mut(),
                     attr,

@@ -6,11 +6,14 @@ use super::handle::Handle;
 use super::memory::Memory;
 use super::primitive_desc::{Descriptor, create};
 use crate::error::{Error, Result};
+use crate::heap::{Counted, counted};
+use crate::ops::layer_normalization::{BackwardParameters, ForwardParameters, LayerNormalization};
 use crate::ops::rope::{
-    AngleSource, Pairing, Parameters, Permuted, Rope, Scaling, frequencies, permute,
+    AngleSource, Normalized, Pairing, Parameters, Permuted, Rope, RopeThroughNorm, Scaling,
+    frequencies, permute,
 };
-use crate::primitive::PropKind;
-use crate::tensor::MemoryDesc;
+use crate::primitive::{Attr, Op, PropKind};
+use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 use std::ffi::{c_int, c_uint};
 use std::mem::MaybeUninit;
@@ -105,7 +108,7 @@ exported! {
 }
 
 exported! {
-    /// Backward.
+    /// Backward, through a normalization with `rms_norm`.
     fn norm_rope_backward_primitive_desc_create(
         primitive_desc: *mut sys::norm_primitive_desc_t,
         engine: sys::norm_engine_t,
@@ -113,13 +116,17 @@ exported! {
         angles: sys::norm_rope_angles_t,
         diff_src_desc: sys::const_norm_memory_desc_t,
         diff_dst_desc: sys::const_norm_memory_desc_t,
+        src_desc: sys::const_norm_memory_desc_t,
         position_desc: sys::const_norm_memory_desc_t,
         index_dim: c_int,
         table_desc: sys::const_norm_memory_desc_t,
+        scale_desc: sys::const_norm_memory_desc_t,
+        diff_scale_desc: sys::const_norm_memory_desc_t,
         rotary_dims: sys::norm_dim_t,
         magnitude: f32,
         num_sections: c_int,
         sections: *const sys::norm_dim_t,
+        epsilon: f32,
         flags: c_uint,
         hint_fwd_pd: sys::const_norm_primitive_desc_t,
         attr: sys::const_norm_primitive_attr_t,
@@ -127,27 +134,83 @@ exported! {
         // SAFETY: the caller's.
         unsafe {
             Descriptor::get_optional(hint_fwd_pd, "hint_fwd_pd")?;
+            let src = MemoryDesc::get_optional(src_desc, "src_desc")?;
+            let diff_scale = MemoryDesc::get_optional(diff_scale_desc, "diff_scale_desc")?;
+            let all = Attr::default();
+            let parameters = Parameters {
+                prop_kind: PropKind::BackwardData,
+                pairing: pairing(pairs, "pairing")?,
+                angles: angle_source(angles)?,
+                input: MemoryDesc::get(diff_dst_desc, "diff_dst_desc")?,
+                output: MemoryDesc::get(diff_src_desc, "diff_src_desc")?,
+                position: MemoryDesc::get(position_desc, "position_desc")?,
+                index_dim,
+                table: MemoryDesc::get_optional(table_desc, "table_desc")?,
+                scale: MemoryDesc::get_optional(scale_desc, "scale_desc")?,
+                rotary_dims,
+                magnitude,
+                sections: numbers(sections, num_sections, MOST_SECTIONS, ("num_sections", "sections"))?,
+                epsilon,
+                flags,
+                attr: &all,
+            };
+            if flags & sys::norm_rms_norm == 0 {
+                return create(primitive_desc, engine, attr, |attr| {
+                    check_absent([(src, "src_desc"), (diff_scale, "diff_scale_desc")])?;
+                    Rope::new(&Parameters { attr, ..parameters })
+                });
+            }
             create(primitive_desc, engine, attr, |attr| {
-                Rope::new(&Parameters {
-                    prop_kind: PropKind::BackwardData,
-                    pairing: pairing(pairs, "pairing")?,
-                    angles: angle_source(angles)?,
-                    input: MemoryDesc::get(diff_dst_desc, "diff_dst_desc")?,
-                    output: MemoryDesc::get(diff_src_desc, "diff_src_desc")?,
-                    position: MemoryDesc::get(position_desc, "position_desc")?,
-                    index_dim,
-                    table: MemoryDesc::get_optional(table_desc, "table_desc")?,
-                    scale: None,
-                    rotary_dims,
-                    magnitude,
-                    sections: numbers(sections, num_sections, MOST_SECTIONS, ("num_sections", "sections"))?,
-                    epsilon: 0.0,
-                    flags,
-                    attr,
-                })
+                let parameters = Parameters { attr, ..parameters };
+                let steps = (&statistics as _, &gradient as _);
+                RopeThroughNorm::new(&parameters, src, diff_scale, steps)
             })
         }
     }
+}
+
+/// Checks that descriptors that belong to a normalization are not given.
+fn check_absent(given: [(Option<&MemoryDesc>, &str); 2]) -> Result<()> {
+    match given.iter().find(|(desc, _)| desc.is_some()) {
+        Some((_, name)) => {
+            let text = format_args!("{name}: not NULL, but flags have no rms_norm");
+            Err(Error::invalid(text))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A layer normalization for the mean squares of heads.
+fn statistics(p: &Normalized<'_>) -> Result<Box<Counted<dyn Op>>> {
+    let problem = LayerNormalization::forward(&ForwardParameters {
+        prop_kind: PropKind::ForwardTraining,
+        src: p.src,
+        dst: p.diff_dst,
+        stat: None,
+        scale_shift: DataType::F32,
+        epsilon: p.epsilon,
+        flags: sys::norm_rms_norm,
+        attr: &Attr::default(),
+    })?;
+    Ok(counted(problem)?)
+}
+
+/// The gradient of the normalization of heads.
+fn gradient(p: &Normalized<'_>) -> Result<Box<Counted<dyn Op>>> {
+    let problem = LayerNormalization::backward(&BackwardParameters {
+        prop_kind: p.prop_kind,
+        diff_src: p.diff_src,
+        diff_dst: p.diff_dst,
+        src: p.src,
+        stat: None,
+        diff_scale_shift: p.diff_scale,
+        scale_shift: p.scale,
+        epsilon: p.epsilon,
+        flags: p.flags,
+        hint_flags: None,
+        attr: &Attr::default(),
+    })?;
+    Ok(counted(problem)?)
 }
 
 exported! {

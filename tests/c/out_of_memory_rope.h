@@ -30,7 +30,14 @@ static void ropes(void) {
     WATCH(back);
     CALL(norm_rope_backward_primitive_desc_create,
             (&back, engine, norm_rope_interleaved, norm_rope_from_frequencies, heads, heads,
-                    parts_at, -1, NULL, 8, magnitude, 2, sections, 0, NULL, NULL));
+                    NULL, parts_at, -1, NULL, NULL, NULL, 8, magnitude, 2, sections, 0, 0, NULL,
+                    NULL));
+    CALL(norm_primitive_desc_destroy, (back));
+    WATCH(back);
+    CALL(norm_rope_backward_primitive_desc_create,
+            (&back, engine, norm_rope_half_split, norm_rope_from_frequencies, heads, heads, heads,
+                    at, -1, NULL, row, row, 8, magnitude, 0, NULL, 1e-6f,
+                    norm_rms_norm | norm_use_scale, NULL, NULL));
     const_norm_memory_desc_t slots
             = norm_primitive_desc_query_md(there, norm_query_exec_arg_md, NORM_ARG_SLOTS);
     const_norm_memory_desc_t table = norm_primitive_desc_query_md(

@@ -116,8 +116,8 @@ static void there_and_back(norm_rope_pairing_t pairing, int rotary_dims) {
     norm_memory_desc_t desc = desc_of(3, dims, norm_f32);
     norm_memory_desc_t position_desc = desc_of(2, position_dims, norm_s32);
     MUST(norm_rope_backward_primitive_desc_create(&backward, engine, pairing,
-            norm_rope_from_frequencies, desc, desc, position_desc, -1, NULL, rotary_dims, 1, 0,
-            NULL, 0, forward, NULL));
+            norm_rope_from_frequencies, desc, desc, NULL, position_desc, -1, NULL, NULL, NULL,
+            rotary_dims, 1, 0, NULL, 0, 0, forward, NULL));
     const argument_t there[] = {{NORM_ARG_SRC, src}, {NORM_ARG_DST, dst},
             {NORM_ARG_POSITIONS, positions}, {NORM_ARG_ROPE_FREQUENCIES, frequencies}};
     memset(dst, 0xff, sizeof dst);
@@ -147,6 +147,36 @@ static void there_and_back(norm_rope_pairing_t pairing, int rotary_dims) {
     MUST(norm_primitive_desc_destroy(backward));
     MUST(norm_memory_desc_destroy(desc));
     MUST(norm_memory_desc_destroy(position_desc));
+}
+
+/* Inf stays Inf, which the correction of products must not change; NaN and -0 stay too. */
+static void special(norm_rope_pairing_t pairing) {
+    snprintf(expect_case, sizeof expect_case, "special values, pairing %#x", (unsigned)pairing);
+    static float x[COUNT], y[COUNT];
+    norm_primitive_desc_t pd = forward_of(pairing, norm_f32, norm_f32, D, 0, 0);
+    const float of[] = {INFINITY, -INFINITY, NAN, 3e38f};
+    int a, b;
+    for (int i = 0; i < COUNT; ++i) x[i] = 1;
+    for (int pair = 0; pair < 4; ++pair) {
+        places(pairing, pair, PAIRS, &a, &b);
+        x[a] = -0.0f;
+        x[H * D + a] = of[pair];
+    }
+    const argument_t args[] = {{NORM_ARG_SRC, x}, {NORM_ARG_DST, y},
+            {NORM_ARG_POSITIONS, positions}, {NORM_ARG_ROPE_FREQUENCIES, frequencies}};
+    MUST(execute(pd, 4, args));
+    EXPECT(memcmp(x, y, D * sizeof *x) == 0);
+    /* Token 1 turns by frequency[pair], at most 1 radian: its cosine and sine are positive. */
+    for (int pair = 0; pair < 3; ++pair) {
+        places(pairing, pair, PAIRS, &a, &b);
+        const float p = y[H * D + a], q = y[H * D + b];
+        EXPECT(pair == 2 ? isnan(p) && isnan(q) : p == of[pair] && q == of[pair]);
+    }
+    places(pairing, 3, PAIRS, &a, &b);
+    const double angle = frequencies[3];
+    EXPECT(fabs(y[H * D + a] / (3e38f * cos(angle)) - 1) < 3e-7);
+    EXPECT(fabs(y[H * D + b] / (3e38f * sin(angle)) - 1) < 3e-7);
+    MUST(norm_primitive_desc_destroy(pd));
 }
 
 /* Layer normalization and then rope, in two primitives, against one. */
@@ -314,9 +344,11 @@ static void refused(void) {
     REFUSED(norm_unimplemented, "src_desc", norm_rope_forward_primitive_desc_create,
             (&pd, engine, kind, half, computed, bytes, bytes, at, -1, NULL, NULL, D, 1, 0, NULL, 0, 0, NULL));
     INVALID("flags", norm_rope_backward_primitive_desc_create,
-            (&pd, engine, half, computed, desc, desc, at, -1, NULL, D, 1, 0, NULL, norm_rms_norm, NULL, NULL));
+            (&pd, engine, half, computed, desc, desc, NULL, at, -1, NULL, NULL, NULL, D, 1, 0, NULL, 0, norm_use_scale,
+                    NULL, NULL));
     INVALID("diff_src_desc", norm_rope_backward_primitive_desc_create,
-            (&pd, engine, half, computed, short_head, desc, at, -1, NULL, D, 1, 0, NULL, 0, NULL, NULL));
+            (&pd, engine, half, computed, short_head, desc, NULL, at, -1, NULL, NULL, NULL, D, 1, 0, NULL, 0, 0, NULL,
+                    NULL));
     double out[4] = {9, 9, 9, 9}, parameters[] = {4, 1, 0.5, 4096};
     float magnitude = 9;
     INVALID("scaling", norm_rope_frequencies, ((norm_rope_scaling_t)3, 8, 1e4, 0, NULL, out, NULL));
@@ -375,6 +407,7 @@ int main(void) {
         for (int i = 0; i < COUNT; ++i) src[i] = (float)random_between(&state, -2, 2);
         for (int p = 0; p < 3; ++p)
             for (int rotary = D; rotary > 8; rotary -= 22) there_and_back(pairings[p], rotary);
+        for (int p = 0; p < 3; ++p) special(pairings[p]);
         static const norm_data_type_t types[] = {norm_f32, norm_bf16, norm_f16};
         for (int t = 0; t < 3; ++t)
             for (int scaled = 0; scaled < 3; ++scaled) {

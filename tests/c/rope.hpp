@@ -37,6 +37,24 @@ static void rope() {
                     {NORM_ARG_POSITIONS, positions_memory},
                     {NORM_ARG_ROPE_FREQUENCIES, frequencies_memory}});
     for (int i = 0; i < 8; ++i) EXPECT(std::fabs(back[i] - src[i]) < 1e-6);
+    // Through a normalization: a head has no gradient along itself.
+    norm::rope_options with;
+    with.flags = norm_rms_norm | norm_use_scale;
+    with.scale = with.diff_scale = row;
+    with.src = desc;
+    float scale[] = {1, 1, 1, 1}, diff_scale[4] = {};
+    const norm::rope_backward::primitive_desc through(
+            engine, norm::rope_pairing::half_split, desc, desc, at, with, forward);
+    norm::rope_backward(through).execute(stream,
+            {{NORM_ARG_DIFF_DST, dst_memory}, {NORM_ARG_DIFF_SRC, memory(desc, engine, back)},
+                    {NORM_ARG_SRC, memory(desc, engine, src)},
+                    {NORM_ARG_SCALE, memory(row, engine, scale)},
+                    {NORM_ARG_DIFF_SCALE, memory(row, engine, diff_scale)},
+                    {NORM_ARG_POSITIONS, positions_memory},
+                    {NORM_ARG_ROPE_FREQUENCIES, frequencies_memory}});
+    for (int i = 0; i < 8; ++i) EXPECT(std::fabs(back[i]) < 1e-6);
+    const double first = std::sqrt(30. / 4), second = std::sqrt(5. / 4);
+    EXPECT(std::fabs(diff_scale[0] - (1 / first + 1 / second)) < 1e-6);
     float weights[] = {1, 2, 3, 4}, moved[4] = {};
     norm::rope_permute(norm::rope_pairing::half_split, norm::rope_pairing::interleaved, 1, 4,
             memory(row, engine, weights), memory(row, engine, moved));

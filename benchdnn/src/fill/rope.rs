@@ -8,6 +8,8 @@ use crate::data_type::DataType;
 /// What decides the data of a problem.
 #[derive(Clone, Copy, Debug)]
 pub struct RopeFill {
+    /// Elements of src beside diff_dst, and their type; 0 without.
+    pub src: (usize, DataType),
     /// Elements of the input.
     pub count: usize,
     /// Their type.
@@ -31,6 +33,8 @@ pub struct RopeFill {
 pub struct RopeData {
     /// src, or diff_dst.
     pub input: Vec<f64>,
+    /// src beside diff_dst.
+    pub src: Vec<f64>,
     /// Positions.
     pub positions: Vec<f64>,
     /// Frequencies.
@@ -45,27 +49,34 @@ pub struct RopeData {
 
 /// Streams of random numbers for each tensor.
 const INPUT: u64 = 0x726f_7065;
+const SRC: u64 = 0x736f_7572;
 const POSITIONS: u64 = 0x706f_7369;
 const SCALE: u64 = 0x7363_616c;
 
-/// The values of all inputs.
-pub fn rope(p: &RopeFill, fill: Fill) -> RopeData {
+/// The elements of heads.
+fn elements(stream: u64, (count, data_type): (usize, DataType), fill: Fill) -> Vec<f64> {
     const ROW: usize = 64;
-    let (mut input, mut at) = (Vec::with_capacity(p.count), 0);
-    while at < p.count {
-        let mut generator = Generator::new(INPUT, at / ROW);
+    let (mut input, mut at) = (Vec::with_capacity(count), 0);
+    while at < count {
+        let mut generator = Generator::new(stream, at / ROW);
         // Some heads whose squares do not fit f32 show what a normalization does with them.
-        let wide = p.data_type != DataType::F16 && fill == Fill::Random;
+        let wide = data_type != DataType::F16 && fill == Fill::Random;
         let unit = match generator.below(128) {
             0 if wide => 1e25,
             1 if wide => 1e-25,
             _ => 1.0,
         };
-        for _ in at..p.count.min(at + ROW) {
-            input.push(p.data_type.round(unit * generator.normal()));
+        for _ in at..count.min(at + ROW) {
+            input.push(data_type.round(unit * generator.normal()));
         }
         at += ROW;
     }
+    input
+}
+
+/// The values of all inputs.
+pub fn rope(p: &RopeFill, fill: Fill) -> RopeData {
+    let input = elements(INPUT, (p.count, p.data_type), fill);
     let mut generator = Generator::new(POSITIONS, 0);
     let largest = p.limit.max(1) as u64 - 1;
     let positions = (0..p.positions).map(|at| {
@@ -87,6 +98,7 @@ pub fn rope(p: &RopeFill, fill: Fill) -> RopeData {
     let (tokens, slots) = p.slots;
     RopeData {
         input,
+        src: elements(SRC, p.src, fill),
         positions: positions.collect(),
         frequencies: (0..p.pairs).map(frequency).collect(),
         tables: [table(f64::cos), table(f64::sin)],

@@ -5,6 +5,7 @@
 //! forward   a' = m*(a*cos t - b*sin t)        b' = m*(a*sin t + b*cos t)
 //! backward  the same with -t
 //! with a normalization a and b are  x / sqrt(mean(x^2) + epsilon) * scale
+//! its gradient, of d that was turned back   r*s*d - x*r^3*mean(x*s*d), and of the scale  sum d*x*r
 //! ```
 
 use super::sum::pairwise;
@@ -120,6 +121,55 @@ pub fn rotated(
     (values, bounds)
 }
 
+/// The gradients of a head through its normalization, and how far f32 results may be off.
+pub struct Through {
+    /// The gradient of the head.
+    pub diff_src: Vec<f64>,
+    /// Its bounds.
+    pub diff_src_bounds: Vec<f64>,
+    /// What the head adds to the gradient of the scale.
+    pub diff_scale: Vec<f64>,
+    /// Its bounds.
+    pub diff_scale_bounds: Vec<f64>,
+}
+
+/// The gradients for `d`, the gradient of what was normalized, which may be off by `errors`.
+pub fn through(src: &[f64], (d, errors): (&[f64], &[f64]), norm: &Norm<'_>) -> Through {
+    let (count, cols) = (src.len() as f64, 0..src.len());
+    let [sum] = pairwise(src.len(), &|c| [src[c] * src[c]]);
+    let square = sum / count + norm.epsilon;
+    let r = if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() };
+    let scale = |c: usize| match norm.scale {
+        Some(scale) => scale[c] + f64::from(u8::from(norm.plus_one)),
+        None => 1.0,
+    };
+    let xhat = |c: usize| src[c] * r;
+    let of_row = pairwise(src.len(), &|c| {
+        let (factor, gradient) = (xhat(c) * scale(c), d[c]);
+        let off = errors[c] * factor.abs();
+        [factor * gradient, (factor * gradient).abs(), off]
+    });
+    let [mean, mean_terms, mean_off] = of_row.map(|sum| sum / count);
+    // The variance is within 4 ulp of f32, its root has half of that; three products and a sum, whose chains
+    // are of f32.
+    let share = 24.0 * HALF_ULP;
+    let mut result = Through {
+        diff_src: cols.clone().map(|c| r * (scale(c) * d[c] - xhat(c) * mean)).collect(),
+        diff_src_bounds: Vec::new(),
+        diff_scale: cols.clone().map(|c| d[c] * xhat(c)).collect(),
+        diff_scale_bounds: Vec::new(),
+    };
+    for c in cols {
+        let (own, x) = ((scale(c) * d[c]).abs(), xhat(c).abs());
+        let inherited = r * ((scale(c)).abs() * errors[c] + x * mean_off);
+        let bound = share * r * (own + x * mean_terms) + inherited + 2.0 * SMALLEST;
+        result.diff_src_bounds.push(bound);
+        let bound = share * (d[c] * xhat(c)).abs() + x * errors[c] + SMALLEST;
+        result.diff_scale_bounds.push(bound);
+    }
+    result
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,6 +211,33 @@ mod tests {
             let (again, _) = rotated(&there, &[], pairing, &back);
             assert!(head.iter().zip(&again).all(|(a, b)| (a - b).abs() < 1e-12), "{pairing:?}");
             assert!(head.iter().zip(&there).any(|(a, b)| (a - b).abs() > 0.1), "{pairing:?}");
+        }
+    }
+
+    #[test]
+    fn gradients_are_differences_of_the_normalization() {
+        let (src, d): (Vec<f64>, Vec<f64>) =
+            (0..6).map(|c| (f64::from(c).sin() + 0.3, f64::from(c).cos())).unzip();
+        let scale = [0.5, 2.0, -1.0, 0.25, 1.0, 3.0];
+        let loss = |src: &[f64], scale: &[f64]| -> f64 {
+            let norm = Norm { epsilon: 1e-3, scale: Some(scale), plus_one: true };
+            normalized(src, &norm, None).0.iter().zip(&d).map(|(y, d)| y * d).sum()
+        };
+        let norm = Norm { epsilon: 1e-3, scale: Some(&scale), plus_one: true };
+        let found = through(&src, (&d, &[0.0; 6]), &norm);
+        let moved = |values: &[f64], c: usize, by: f64| {
+            let mut values = values.to_vec();
+            values[c] += by;
+            values
+        };
+        let step = 1e-6;
+        for c in 0..6 {
+            let of = |by| loss(&moved(&src, c, by), &scale);
+            let slope = (of(step) - of(-step)) / (2.0 * step);
+            assert!((slope - found.diff_src[c]).abs() < 1e-8, "{c}: {slope}");
+            let of = |by| loss(&src, &moved(&scale, c, by));
+            let slope = (of(step) - of(-step)) / (2.0 * step);
+            assert!((slope - found.diff_scale[c]).abs() < 1e-8, "{c}: {slope}");
         }
     }
 

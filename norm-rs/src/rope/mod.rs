@@ -77,6 +77,16 @@ struct Converted {
     flags: u32,
 }
 
+impl Norm<'_> {
+    fn flags(&self) -> u32 {
+        let set = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
+        sys::norm_rms_norm
+            | set(self.scale.is_some(), sys::norm_use_scale)
+            | set(self.scale_plus_one, sys::norm_scale_plus_one)
+            | set(self.rounded, sys::norm_rope_norm_rounded)
+    }
+}
+
 impl Common<'_> {
     fn convert(&self) -> Result<Converted> {
         let index_dim = match self.index_dim {
@@ -174,15 +184,8 @@ impl<'b> ForwardBuilder<'b> {
     pub fn build(self) -> Result<Forward> {
         let Self { common, norm, slots } = self;
         let c = common.convert()?;
-        let set = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
-        let flags = c.flags
-            | set(slots, sys::norm_write_slots)
-            | norm.map_or(0, |norm| {
-                sys::norm_rms_norm
-                    | set(norm.scale.is_some(), sys::norm_use_scale)
-                    | set(norm.scale_plus_one, sys::norm_scale_plus_one)
-                    | set(norm.rounded, sys::norm_rope_norm_rounded)
-            });
+        let of_norm = norm.map_or(0, |norm| norm.flags());
+        let flags = c.flags | of_norm | if slots { sys::norm_write_slots } else { 0 };
         let scale = norm.and_then(|norm| norm.scale);
         // SAFETY: all objects are valid, and NULL where it is allowed; on success a primitive descriptor that the caller
         // owns is stored.
@@ -246,6 +249,9 @@ pub struct Forward {
 #[must_use]
 pub struct BackwardBuilder<'b> {
     common: Common<'b>,
+    /// With the descriptor of src.
+    norm: Option<(Norm<'b>, &'b MemoryDesc)>,
+    diff_scale: Option<&'b MemoryDesc>,
 }
 
 impl<'b> BackwardBuilder<'b> {
@@ -255,13 +261,25 @@ impl<'b> BackwardBuilder<'b> {
         self
     }
 
+    /// Through the normalization of `src`, which forward normalized: the result is the gradient of `src`.
+    pub fn norm(self, norm: Norm<'b>, src: &'b MemoryDesc) -> Self {
+        Self { norm: Some((norm, src)), ..self }
+    }
+
+    /// Also the gradient of the scale of [`norm`](Self::norm), with this descriptor: f32, bf16 or f16.
+    pub fn diff_scale(self, desc: &'b MemoryDesc) -> Self {
+        Self { diff_scale: Some(desc), ..self }
+    }
+
     /// Validates the problem and chooses the implementation.
     ///
     /// # Errors
     /// As [`ForwardBuilder::build`].
     pub fn build(self) -> Result<Backward> {
-        let common = self.common;
+        let Self { common, norm, diff_scale } = self;
         let c = common.convert()?;
+        let or_null = |desc: Option<&MemoryDesc>| desc.map_or(ptr::null(), MemoryDesc::as_ptr);
+        let (norm, src) = norm.unzip();
         // SAFETY: as for forward.
         let desc = unsafe {
             Handle::create(|out| {
@@ -272,14 +290,18 @@ impl<'b> BackwardBuilder<'b> {
                     c.angles,
                     common.output.unwrap_or(common.input).as_ptr(),
                     common.input.as_ptr(),
+                    or_null(src),
                     common.positions.as_ptr(),
                     c.index_dim,
                     c.table,
+                    or_null(norm.and_then(|norm| norm.scale)),
+                    or_null(diff_scale),
                     c.rotary_dims,
                     common.magnitude,
                     c.sections.len() as i32,
                     c.sections.as_ptr(),
-                    c.flags,
+                    norm.map_or(0.0, |norm| norm.epsilon),
+                    c.flags | norm.map_or(0, |norm| norm.flags()),
                     ptr::null(),
                     ptr::null(),
                 )
@@ -289,7 +311,7 @@ impl<'b> BackwardBuilder<'b> {
     }
 }
 
-/// The gradient of a [`Forward`] without a normalization: the rotation by the negative angles.
+/// The gradient of a [`Forward`]: the rotation by the negative angles, then through the normalization if there is one.
 pub struct Backward {
     primitive: Primitive,
 }
@@ -338,7 +360,8 @@ impl Backward {
         diff_dst: &'b MemoryDesc,
         positions: &'b MemoryDesc,
     ) -> BackwardBuilder<'b> {
-        BackwardBuilder { common: common(engine, pairing, diff_dst, positions) }
+        let common = common(engine, pairing, diff_dst, positions);
+        BackwardBuilder { common, norm: None, diff_scale: None }
     }
 }
 
@@ -457,5 +480,20 @@ impl<'x> BackwardArgs<'x> {
     pub fn in_place<P: Access>(diff: &'x mut Memory<'_>, positions: &'x Memory<'_, P>) -> Self {
         let args = Args::new().in_place(Arg::DiffDst, Arg::DiffSrc, diff);
         Self(args.input(Arg::Positions, positions))
+    }
+
+    /// What forward normalized, with [`BackwardBuilder::norm`].
+    pub fn src<A: Access>(self, src: &'x Memory<'_, A>) -> Self {
+        Self(self.0.input(Arg::Src, src))
+    }
+
+    /// The scale of the [`Norm`].
+    pub fn scale<A: Access>(self, scale: &'x Memory<'_, A>) -> Self {
+        Self(self.0.input(Arg::Scale, scale))
+    }
+
+    /// The gradient of the scale, with [`BackwardBuilder::diff_scale`].
+    pub fn diff_scale(self, diff_scale: &'x mut Memory<'_>) -> Self {
+        Self(self.0.output(Arg::DiffScale, diff_scale))
     }
 }

@@ -259,3 +259,45 @@ fn products_depend_on_the_difference_of_positions() -> Result<()> {
     }
     Ok(())
 }
+
+/// The gradient of a normalized head is orthogonal to the head; that of the scale, times the scale, is the product of the
+/// result and its gradient, which a rotation keeps.
+#[test]
+fn backward_goes_through_the_normalization() -> Result<()> {
+    let (engine, src) = (Engine::cpu()?, source());
+    let stream = Stream::new(&engine)?;
+    let heads = MemoryDesc::dense(&[TOKENS, HEADS, HEAD], DataType::F32)?;
+    let tokens = MemoryDesc::dense(&[TOKENS, 1], DataType::S64)?;
+    let row = MemoryDesc::dense(&[HEAD], DataType::F32)?;
+    let positions = Memory::from_slice(&engine, &tokens, &POSITIONS)?;
+    let (values, _) = frequencies(Scaling::None, HEAD, 10_000.0)?;
+    let desc = MemoryDesc::dense(&[HEAD / 2], DataType::F64)?;
+    let angles = Memory::from_slice(&engine, &desc, &values)?;
+    let factors: Vec<f32> = (0..HEAD).map(|col| 0.5 + col as f32 / 8.0).collect();
+    let scale = Memory::from_slice(&engine, &row, &factors)?;
+    let norm = Norm { epsilon: 0.0, scale: Some(&row), scale_plus_one: false, rounded: false };
+    let from = Memory::from_slice(&engine, &heads, &src)?;
+    let gradient: Vec<f32> = src.iter().rev().map(|x| x * x - 2.0).collect();
+    let diff_dst = Memory::from_slice(&engine, &heads, &gradient)?;
+    let (mut dst, mut diff_src) = (Memory::new(&engine, &heads)?, Memory::new(&engine, &heads)?);
+    let mut diff_scale = Memory::new(&engine, &row)?;
+    let pairing = Pairing::Interleaved;
+    let forward = Forward::new(&engine, pairing, &heads, &tokens).norm(norm).build()?;
+    let args = ForwardArgs::new(&from, &mut dst, &positions).frequencies(&angles).scale(&scale);
+    forward.execute(&stream, args)?;
+    let backward = Backward::new(&engine, pairing, &heads, &tokens).norm(norm, &heads);
+    let backward = backward.diff_scale(&row).build()?;
+    let args = BackwardArgs::new(&diff_dst, &mut diff_src, &positions).frequencies(&angles);
+    backward.execute(&stream, args.src(&from).scale(&scale).diff_scale(&mut diff_scale))?;
+    let product = |a: &[f32], b: &[f32]| -> f64 {
+        a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    };
+    let diff_src = diff_src.as_slice::<f32>()?;
+    for (head, gradient) in src.chunks(HEAD).zip(diff_src.chunks(HEAD)) {
+        assert!(product(head, gradient).abs() < 1e-4);
+        assert!(gradient.iter().any(|d| d.abs() > 1e-2));
+    }
+    let both = product(dst.as_slice::<f32>()?, &gradient);
+    assert!((product(&factors, diff_scale.as_slice::<f32>()?) - both).abs() < 1e-3 * both.abs());
+    Ok(())
+}

@@ -2,7 +2,8 @@
 //!
 //! Per token the cosines and sines of its angles are computed once ([`angles`]), then the pairs of all its heads are
 //! rotated from the tensors' own types ([`kernel`]): with `t = position * frequency`, `a' = a cos(t) - b sin(t)` and
-//! `b' = a sin(t) + b cos(t)`, each a product and a fused multiply-add. Backward has the negative sines. Angles and
+//! `b' = a sin(t) + b cos(t)`. Backward has the negative sines, and with a normalization the gradient of that after it
+//! ([`through`]). Angles and
 //! their reduction are f64, so they are accurate at any position; only the sine and the cosine are rounded.
 //!
 //! The dimensions of a tensor fall into tokens, which have positions of their own, and heads, which share them
@@ -18,8 +19,10 @@ mod plan;
 mod positions;
 mod problem;
 mod reference;
+mod through;
 mod vector;
 
 pub(crate) use frequencies::{Scaling, frequencies};
 pub(crate) use permute::{Permuted, permute};
 pub(crate) use problem::{AngleSource, Pairing, Parameters, Rope};
+pub(crate) use through::{Normalized, RopeThroughNorm};

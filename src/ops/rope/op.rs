@@ -21,6 +21,18 @@ impl Rope {
             ..*self
         })
     }
+
+    /// Checks the values of positions.
+    pub(super) fn check_positions(&self, arguments: &Arguments) -> Result<()> {
+        if self.plan.tokens * self.plan.heads == 0 {
+            return Ok(());
+        }
+        let table = self.desc(sys::NORM_ARG_ROPE_COS);
+        let rows = (self.angles == AngleSource::Tables).then(|| table.dims()[0]);
+        let positions = self.positions(arguments.get(sys::NORM_ARG_POSITIONS));
+        // SAFETY: the buffers are as large as their descriptors.
+        unsafe { positions.check(rows) }
+    }
 }
 
 impl Op for Rope {
@@ -64,22 +76,18 @@ impl Op for Rope {
     /// Positions and slots are part of the relations: nothing is written if one of them is wrong.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
         check_shared_layouts(&self.arguments, arguments)?;
+        self.check_positions(arguments)?;
+        let Some(slots) = self.plan.slots else { return Ok(()) };
         if self.plan.tokens * self.plan.heads == 0 {
             return Ok(());
         }
-        let table = self.desc(sys::NORM_ARG_ROPE_COS);
-        let rows = (self.angles == AngleSource::Tables).then(|| table.dims()[0]);
-        let positions = self.positions(arguments.get(sys::NORM_ARG_POSITIONS));
-        // SAFETY: the buffers are as large as their descriptors.
-        unsafe { positions.check(rows)? };
-        let Some(slots) = self.plan.slots else { return Ok(()) };
         let [input, output] = self.ids().map(|id| arguments.get(id));
         if input == output {
             return Err(Error::invalid(
                 "args: NORM_ARG_SRC and NORM_ARG_DST share a buffer, which write_slots does not allow",
             ));
         }
-        // SAFETY: as above.
+        // SAFETY: the buffers are as large as their descriptors.
         unsafe { check_slots(arguments.get(sys::NORM_ARG_SLOTS), self.plan.tokens, slots) }
     }
 }

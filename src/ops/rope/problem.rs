@@ -31,7 +31,8 @@ pub(super) const MOST_SECTIONS: usize = 4;
 /// The most dimensions of src.
 const MOST_DIMS: usize = 6;
 
-/// The parameters of the constructors; backward has neither slots nor a normalization.
+/// The parameters of the constructors; backward has no slots, and its normalization is that of
+/// [`RopeThroughNorm`](super::through::RopeThroughNorm).
 pub(crate) struct Parameters<'a> {
     pub(crate) prop_kind: PropKind,
     pub(crate) pairing: Pairing,
@@ -263,7 +264,7 @@ fn arguments(
     Ok(arguments)
 }
 
-fn check_type(name: &str, desc: &MemoryDesc) -> Result<()> {
+pub(super) fn check_type(name: &str, desc: &MemoryDesc) -> Result<()> {
     desc.check_type(name, "rope", |data_type| data_type.support() == Support::Full)
 }
 
@@ -379,7 +380,22 @@ fn checked_table<'a>(p: &Parameters<'a>, rotary_dims: usize) -> Result<Option<&'
     Ok(Some(table))
 }
 
-fn checked_norm(p: &Parameters<'_>, flags: u32, head: i64) -> Result<Option<Norm>> {
+/// The type of a descriptor of a number per element of a head.
+pub(super) fn checked_head(name: &str, desc: &MemoryDesc, head: i64) -> Result<Option<DataType>> {
+    check_type(name, desc)?;
+    if desc.dims() != [head] {
+        return Err(Error::invalid(format_args!(
+            "{name}: dimensions {:?} are not those of a head, [{head}]",
+            desc.dims()
+        )));
+    }
+    if !desc.is_dense() || desc.is_blocked() {
+        return Err(Error::invalid(format_args!("{name}: the elements must follow one another")));
+    }
+    Ok(desc.data_type())
+}
+
+pub(super) fn checked_norm(p: &Parameters<'_>, flags: u32, head: i64) -> Result<Option<Norm>> {
     let has = |flag| flags & flag != 0;
     let scale = match (has(sys::norm_use_scale), p.scale) {
         (false, None) => None,
@@ -387,19 +403,7 @@ fn checked_norm(p: &Parameters<'_>, flags: u32, head: i64) -> Result<Option<Norm
             return Err(Error::invalid("scale_desc: not NULL, but flags have no use_scale"));
         }
         (true, None) => return Err(Error::invalid("scale_desc: NULL, but flags have use_scale")),
-        (true, Some(scale)) => {
-            check_type("scale_desc", scale)?;
-            if scale.dims() != [head] {
-                return Err(Error::invalid(format_args!(
-                    "scale_desc: dimensions {:?} are not those of a head, [{head}]",
-                    scale.dims()
-                )));
-            }
-            if !scale.is_dense() || scale.is_blocked() {
-                return Err(Error::invalid("scale_desc: the elements must follow one another"));
-            }
-            scale.data_type()
-        }
+        (true, Some(scale)) => checked_head("scale_desc", scale, head)?,
     };
     if !has(sys::norm_rms_norm) {
         return Ok(None);

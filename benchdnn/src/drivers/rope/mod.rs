@@ -7,6 +7,7 @@ mod problem;
 mod request;
 mod settings;
 mod shape;
+mod through;
 
 pub use problem::RopeProblem;
 pub use request::Request;

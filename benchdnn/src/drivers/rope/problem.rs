@@ -145,12 +145,8 @@ impl RopeProblem {
         self.rotary_dims() / 2
     }
 
-    fn sections_text(&self) -> String {
-        self.sections.iter().map(usize::to_string).collect::<Vec<_>>().join(":")
-    }
-
     /// The cosines and sines of a row.
-    fn angles_of(&self, row: usize, data: &Data) -> Vec<(f64, f64)> {
+    pub(super) fn angles_of(&self, row: usize, data: &Data) -> Vec<(f64, f64)> {
         let (at, added) = self.position_of(row);
         let positions = data.get(NORM_ARG_POSITIONS);
         let turn = if self.direction.is_forward() { 1.0 } else { -1.0 };
@@ -205,8 +201,14 @@ impl RopeProblem {
         }
         let flags = self.flags;
         let sections = flags.interleaved_sections();
-        if !forward && (flags.norm() || flags.slots()) {
-            return Some("backward has no normalization and no slots");
+        if !forward && flags.slots() {
+            return Some("backward has no slots");
+        }
+        if self.direction == Direction::Backward && !flags.scale() {
+            return Some("there is no scale");
+        }
+        if self.through_norm() && self.dims.len() > 5 {
+            return Some("a normalization has up to 5 dimensions");
         }
         if sections && self.sections.is_empty()
             || (flags.scale() || flags.rounded()) && !flags.norm()
@@ -334,6 +336,7 @@ impl Problem for RopeProblem {
             add(NORM_ARG_SLOTS, "slots", vec![self.dims[0]], DataType::S64);
         }
         all[2].sliced = self.own_positions()[0] == self.dims[0];
+        all.extend(self.gradient_tensors());
         all
     }
 
@@ -387,6 +390,11 @@ impl Problem for RopeProblem {
         let slots = self.flags.slots();
         let data = fill::rope(
             &RopeFill {
+                src: if self.through_norm() {
+                    (self.dims.iter().product(), self.src_dt)
+                } else {
+                    (0, self.src_dt)
+                },
                 count: self.dims.iter().product(),
                 data_type: if self.direction.is_forward() { self.src_dt } else { self.dst_dt },
                 positions: self.position_dims().iter().product(),
@@ -401,6 +409,8 @@ impl Problem for RopeProblem {
         let [cos, sin] = data.tables;
         Data::from([
             (input, data.input),
+            // Not of forward, whose input it is.
+            (if self.through_norm() { NORM_ARG_SRC } else { 0 }, data.src),
             (NORM_ARG_POSITIONS, data.positions),
             (NORM_ARG_ROPE_FREQUENCIES, data.frequencies),
             (NORM_ARG_ROPE_COS, cos),
@@ -411,6 +421,9 @@ impl Problem for RopeProblem {
     }
 
     fn expected(&self, data: &Data) -> Vec<Expected> {
+        if self.through_norm() {
+            return self.through_expected(data);
+        }
         let (cols, slots) = (self.cols(), data.get(NORM_ARG_SLOTS));
         let rows: usize = self.outer().iter().product();
         let heads = rows / self.dims[0].max(1);
@@ -431,11 +444,8 @@ impl Problem for RopeProblem {
     fn key(&self) -> Option<Key> {
         let (inplace, contexts) = (false, [Context::default(); 2]);
         let (src_tag, dst_tag) = (Tag::Any, Tag::Any);
-        let direction = if self.direction.is_forward() {
-            Direction::ForwardTraining
-        } else {
-            Direction::BackwardData
-        };
+        let direction =
+            if self.direction.is_forward() { Direction::ForwardTraining } else { self.direction };
         let attributes = Attributes::default();
         let same = RopeProblem {
             inplace,
@@ -462,15 +472,18 @@ impl Problem for RopeProblem {
 
     fn gradients(&self) -> Result<Gradients, String> {
         if self.direction.is_forward() {
-            let message = "--check=grad is for --dir=BWD_D; forward has no gradients";
+            let message = "--check=grad is for --dir=BWD_D and BWD_DW; forward has no gradients";
             return Err(message.to_owned());
         }
-        let backward = RopeProblem { inplace: false, ..self.clone() };
+        // A rounded function is constant between its steps.
+        let flags = self.flags.without_rounding();
+        let backward = RopeProblem { inplace: false, flags, ..self.clone() };
         let (direction, src_dt, dst_dt) =
             (Direction::ForwardTraining, DataType::F32, DataType::F32);
         let forward = RopeProblem { direction, src_dt, dst_dt, ..backward.clone() };
         let count: usize = self.outer().iter().product();
-        let dependence = Dependence::Parts { count, inner: 1, unit: Unit::One, noun: "head" };
+        let unit = if flags.norm() { Unit::Rms } else { Unit::One };
+        let dependence = Dependence::Parts { count, inner: 1, unit, noun: "head" };
         Ok(Gradients {
             forward: Box::new(forward),
             backward: Box::new(backward),

@@ -99,10 +99,12 @@ fn index_dim(item: &str) -> Result<i32, BadValue> {
 /// The driver's options.
 pub(super) const OPTIONS: &[Opt<Settings>] = &[
     Opt {
-        info: row("dir", "FWD_D", "FWD_D: forward; FWD_I: the same; BWD_D: gradient of src"),
-        set: |state, text| {
-            list(text, ',', Direction::parse_without_parameters).map(|list| state.directions = list)
-        },
+        info: row(
+            "dir",
+            "FWD_D",
+            "FWD_D: forward; FWD_I: the same; BWD_D: gradient of src; BWD_DW: and of the scale",
+        ),
+        set: |state, text| list(text, ',', Direction::parse).map(|list| state.directions = list),
     },
     Opt {
         info: row("sdt", "f32", "Types of src: f32, bf16, f16"),

@@ -64,6 +64,11 @@ impl Flags {
         self.0
     }
 
+    /// The flags but the rounding of normalized values.
+    pub(super) fn without_rounding(self) -> Flags {
+        Flags(self.0 & !norm_rope_norm_rounded)
+    }
+
     pub(super) fn norm(self) -> bool {
         self.0 & norm_rms_norm != 0
     }
@@ -120,6 +125,10 @@ impl RopeProblem {
         let own = |dim: usize| self.has_positions(dim) && self.index() != Some(dim);
         let outer = self.outer().iter().enumerate();
         outer.map(|(dim, size)| if own(dim) { *size } else { 1 }).collect()
+    }
+
+    pub(super) fn sections_text(&self) -> String {
+        self.sections.iter().map(usize::to_string).collect::<Vec<_>>().join(":")
     }
 
     /// The parts of a position.
