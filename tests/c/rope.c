@@ -149,7 +149,7 @@ static void there_and_back(norm_rope_pairing_t pairing, int rotary_dims) {
     MUST(norm_memory_desc_destroy(position_desc));
 }
 
-/* Inf stays Inf; NaN and -0 stay too. */
+/* Inf stays Inf, which the correction of products must not change; NaN and -0 stay too. */
 static void special(norm_rope_pairing_t pairing) {
     snprintf(expect_case, sizeof expect_case, "special values, pairing %#x", (unsigned)pairing);
     static float x[COUNT], y[COUNT];

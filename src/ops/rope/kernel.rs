@@ -2,8 +2,12 @@
 //!
 //! ```text
 //! x  = src, or src * r * scale with a normalization
-//! a' = fma(b, -sin, a*cos)      b' = fma(a, sin, b*cos)
+//! a' = product(a, cos) - b*sin      b' = product(b, cos) + a*sin
 //! ```
+//!
+//! The first product is exact: its rounded value, and the error of that. A product may be larger than both elements of the
+//! result, its rounding error a unit of their last place. Without it, cosine and sine add at most one unit, two sums half a
+//! unit each.
 //!
 //! Distant pairs are two vectors, neighbours are the lanes of one, swapped. A step loads all its elements before it stores
 //! one, so src may be dst.
@@ -51,6 +55,50 @@ pub(super) struct Run {
     pub(super) count: usize,
     /// The reciprocal RMS of each head, with a normalization.
     pub(super) r: *const f32,
+}
+
+/// All bits but the highest of the exponent. NaN and Inf become numbers, numbers below 2 in magnitude stay.
+pub(super) const FINITE: u32 = 0xbfff_ffff;
+
+/// An exact product of two vectors, `value - excess`.
+struct Product<S: Simd> {
+    value: S::F32x16,
+    /// 0 or next to it where the value is above 2^25, Inf or NaN, which the excess must not change.
+    excess: S::F32x16,
+}
+
+impl<S: Simd> Product<S> {
+    /// # Safety
+    /// The instruction set of `S` is there.
+    #[inline(always)]
+    unsafe fn new(a: S::F32x16, b: S::F32x16) -> Self {
+        // SAFETY: the caller's.
+        unsafe {
+            let value = S::mul(a, b);
+            let excess = S::bits_and(S::fnma(a, b, value), S::splat(f32::from_bits(FINITE)));
+            Self { value, excess }
+        }
+    }
+}
+
+/// The two vectors of distant pairs, rotated.
+///
+/// # Safety
+/// The instruction set of `S` is there.
+#[inline(always)]
+unsafe fn turned_pair<S: Simd>(
+    [a, b]: [S::F32x16; 2],
+    cos: S::F32x16,
+    sin: S::F32x16,
+) -> [S::F32x16; 2] {
+    // SAFETY: the caller's.
+    unsafe {
+        let (first, second) = (Product::<S>::new(a, cos), Product::<S>::new(b, cos));
+        [
+            S::sub(S::fnma(b, sin, first.value), first.excess),
+            S::sub(S::fma(a, sin, second.value), second.excess),
+        ]
+    }
 }
 
 /// A head that is rotated.
@@ -110,8 +158,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
                 let a = self.load::<S, NORM>(at, LANES);
                 let b = self.load::<S, NORM>(self.job.distance + at, LANES);
                 let (cos, sin) = (S::load(self.cos.add(at)), S::load(self.sin.add(at)));
-                first[v] = S::fnma(b, sin, S::mul(a, cos));
-                second[v] = S::fma(a, sin, S::mul(b, cos));
+                [first[v], second[v]] = turned_pair::<S>([a, b], cos, sin);
             });
             self.store::<S, N>(i, &first);
             self.store::<S, N>(self.job.distance + i, &second);
@@ -125,8 +172,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
             let a = self.load::<S, NORM>(i, n);
             let b = self.load::<S, NORM>(self.job.distance + i, n);
             let (cos, sin) = (S::load(self.cos.add(i)), S::load(self.sin.add(i)));
-            let first = S::fnma(b, sin, S::mul(a, cos));
-            let second = S::fma(a, sin, S::mul(b, cos));
+            let [first, second] = turned_pair::<S>([a, b], cos, sin);
             self.dst_type.store_n::<S>(self.dst, i, first, n);
             self.dst_type.store_n::<S>(self.dst, self.job.distance + i, second, n);
         }
@@ -138,7 +184,8 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         unsafe {
             let x = self.load::<S, NORM>(i, n);
             let (cos, sin) = (S::load(self.cos.add(i)), S::load(self.sin.add(i)));
-            S::fma(S::swap::<1>(x), sin, S::mul(x, cos))
+            let product = Product::<S>::new(x, cos);
+            S::sub(S::fma(S::swap::<1>(x), sin, product.value), product.excess)
         }
     }
 
@@ -193,7 +240,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
                     self.dst_type.store_n::<S>(self.dst, i, value, n);
                 }
             } else {
-                while S::UNROLLS && i + 2 * LANES <= rotated {
+                while S::MANY_REGISTERS && i + 2 * LANES <= rotated {
                     self.distant::<S, NORM, 2>(i);
                     i += 2 * LANES;
                 }

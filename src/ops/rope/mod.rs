@@ -2,9 +2,9 @@
 //!
 //! Per token the cosines and sines of its angles are computed once ([`angles`]), then the pairs of all its heads are
 //! rotated from the tensors' own types ([`kernel`]): with `t = position * frequency`, `a' = a cos(t) - b sin(t)` and
-//! `b' = a sin(t) + b cos(t)`, each a product and a fused multiply-add. Backward has the negative sines, and with a
-//! normalization the gradient of that after it ([`through`]). Angles and their reduction are f64, so they are accurate at
-//! any position; only the sine and the cosine are rounded.
+//! `b' = a sin(t) + b cos(t)`, whose first products are exact. Backward has the negative sines, and with a normalization
+//! the gradient of that after it ([`through`]). Angles and their reduction are f64, so they are accurate at any position;
+//! only the sine and the cosine are rounded.
 //!
 //! The dimensions of a tensor fall into tokens, which have positions of their own, and heads, which share them
 //! ([`plan`]). [`frequencies`] has the formulas of models' configurations, [`permute`] the conversion of weights.

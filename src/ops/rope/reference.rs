@@ -1,6 +1,7 @@
 //! The formula as plain loops over scalars, for any layout and types, with the bits of the vector implementations.
 
 use super::angles::{self, Angles};
+use super::kernel::FINITE;
 use super::norm::{PlainHead, normalize};
 use super::positions::slot;
 use super::problem::{MOST_SECTIONS, Pairing, Rope};
@@ -81,10 +82,17 @@ impl Reference {
             };
             let (cos, sin) = (angles[at], angles[width + at]);
             let (a, b) = (values[first], values[second]);
-            values[first] = (-b).mul_add(sin, a * cos);
-            values[second] = a.mul_add(sin, b * cos);
+            values[first] = turned((a, cos), (-b, sin));
+            values[second] = turned((b, cos), (a, sin));
         }
     }
+}
+
+/// The sum of two products, the first of them exact, as the kernels compute it.
+fn turned((a, cos): (f32, f32), (b, sin): (f32, f32)) -> f32 {
+    let value = a * cos;
+    let excess = (-a).mul_add(cos, value);
+    b.mul_add(sin, value) - f32::from_bits(excess.to_bits() & FINITE)
 }
 
 impl Implementation for Reference {
