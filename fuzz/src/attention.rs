@@ -94,7 +94,9 @@ impl World {
     /// Attention of one query per sequence over what the cache lends. It must succeed.
     fn attend_to_cache(&mut self, source: &mut Source<'_>) {
         let Some(cache) = &mut self.cache else { return };
-        let mut numbers: Vec<i64> = cache.sequences.iter().map(|s| s.number).collect();
+        let ring = cache.kind == sys::norm_kv_ring;
+        let whole = cache.sequences.iter().filter(|sequence| !(ring && sequence.is_cut));
+        let mut numbers: Vec<i64> = whole.map(|sequence| sequence.number).collect();
         if numbers.len() < cache.places && source.one_in(3) {
             numbers.insert(0, -1);
         }
@@ -114,7 +116,6 @@ impl World {
         let data_type = if cache.is_quantized() { sys::norm_f32 } else { cache.data_type };
         let query = own.keep(described(&[b, heads, 1, cache.sizes[0]], data_type, None));
         let dst = own.keep(described(&[b, heads, 1, cache.sizes[1]], data_type, None));
-        let ring = cache.kind == sys::norm_kv_ring;
         let (kind, window) = match ring {
             true => (sys::norm_window_with_self, cache.window as i64),
             false => (sys::norm_window_none, 0),

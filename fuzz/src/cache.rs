@@ -14,6 +14,8 @@ pub(crate) struct Sequence {
     pub(crate) number: i64,
     /// For each token, what each layer has.
     pub(crate) tokens: Vec<Vec<Token>>,
+    /// Truncated and not extended since: a ring has what the next token sees, not what the last one saw.
+    pub(crate) is_cut: bool,
 }
 
 /// A sequence in an open step: its place in the list, its first new token, their number.
@@ -164,16 +166,16 @@ impl Cache {
             .attempt(|cache| unsafe { sys::norm_kv_cache_new_sequence(cache, &raw mut number) });
         assert_eq!(begun, self.sequences.len() < self.places);
         if begun {
-            self.add(number, Vec::new());
+            self.add(number, Vec::new(), false);
         } else {
             assert_eq!(number, -7);
         }
     }
 
-    fn add(&mut self, number: i64, tokens: Vec<Vec<Token>>) {
+    fn add(&mut self, number: i64, tokens: Vec<Vec<Token>>, is_cut: bool) {
         let is_new = self.sequences.iter().all(|s| s.number != number);
         assert!(number >= 0 && is_new && !self.gone.contains(&number), "{number} was used before");
-        self.sequences.push(Sequence { number, tokens });
+        self.sequences.push(Sequence { number, tokens, is_cut });
     }
 
     pub(crate) fn drop_sequence(&mut self, source: &mut Source<'_>) {
@@ -194,7 +196,8 @@ impl Cache {
         assert_eq!(forked, at.is_some() && !full, "sequence {number}");
         match at.filter(|_| forked) {
             Some(at) => {
-                self.add(copy, self.sequences[at].tokens.clone());
+                let Sequence { tokens, is_cut, .. } = self.sequences[at].clone();
+                self.add(copy, tokens, is_cut);
                 self.step = None;
             }
             None => assert_eq!(copy, -7),
@@ -215,7 +218,9 @@ impl Cache {
         assert!(allowed || !done, "truncation of {number} to {to} of {length}");
         assert!(done || !allowed || self.kind == sys::norm_kv_ring, "truncation to {to}");
         if done {
-            self.sequences[at.expect("a sequence")].tokens.truncate(to as usize);
+            let sequence = &mut self.sequences[at.expect("a sequence")];
+            sequence.tokens.truncate(to as usize);
+            sequence.is_cut = true;
             self.step = None;
         }
     }
@@ -266,7 +271,8 @@ impl Cache {
             let new = usize::try_from(new).expect("tokens that were accepted");
             assert!(at.is_some() || number == -1 && new == 0, "an extension of {number}");
             let start = at.map_or(0, |at| {
-                let all = &mut self.sequences[at].tokens;
+                let Sequence { tokens: all, is_cut, .. } = &mut self.sequences[at];
+                *is_cut &= new == 0;
                 all.resize(all.len() + new, vec![[None; 2]; self.layers]);
                 all.len() - new
             });
