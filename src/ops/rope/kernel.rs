@@ -5,9 +5,9 @@
 //! a' = product(a, cos) - b*sin      b' = product(b, cos) + a*sin
 //! ```
 //!
-//! The first product is exact: its rounded value, and the error of that. A product may be larger than both elements of the
-//! result, its rounding error a unit of their last place. Without it, cosine and sine add at most one unit, two sums half a
-//! unit each.
+//! For f32 results the first product is exact: its rounded value, and the error of that. A product may be larger than both
+//! elements of the result, its rounding error a unit of their last place. Without it, cosine and sine add at most one unit,
+//! two sums half a unit each. Results of 16 bits are not corrected: their own rounding is far larger.
 //!
 //! Distant pairs are two vectors, neighbours are the lanes of one, swapped. A step loads all its elements before it stores
 //! one, so src may be dst.
@@ -57,48 +57,14 @@ pub(super) struct Run {
     pub(super) r: *const f32,
 }
 
-/// All bits but the highest of the exponent. NaN and Inf become numbers, numbers below 2 in magnitude stay.
-pub(super) const FINITE: u32 = 0xbfff_ffff;
+/// All bits but the highest of the exponent. NaN and Inf become numbers, numbers below 2 in magnitude stay: products above
+/// 2^25, Inf and NaN are not corrected.
+const FINITE: u32 = 0xbfff_ffff;
 
-/// An exact product of two vectors, `value - excess`.
-struct Product<S: Simd> {
-    value: S::F32x16,
-    /// 0 or next to it where the value is above 2^25, Inf or NaN, which the excess must not change.
-    excess: S::F32x16,
-}
-
-impl<S: Simd> Product<S> {
-    /// # Safety
-    /// The instruction set of `S` is there.
-    #[inline(always)]
-    unsafe fn new(a: S::F32x16, b: S::F32x16) -> Self {
-        // SAFETY: the caller's.
-        unsafe {
-            let value = S::mul(a, b);
-            let excess = S::bits_and(S::fnma(a, b, value), S::splat(f32::from_bits(FINITE)));
-            Self { value, excess }
-        }
-    }
-}
-
-/// The two vectors of distant pairs, rotated.
-///
-/// # Safety
-/// The instruction set of `S` is there.
-#[inline(always)]
-unsafe fn turned_pair<S: Simd>(
-    [a, b]: [S::F32x16; 2],
-    cos: S::F32x16,
-    sin: S::F32x16,
-) -> [S::F32x16; 2] {
-    // SAFETY: the caller's.
-    unsafe {
-        let (first, second) = (Product::<S>::new(a, cos), Product::<S>::new(b, cos));
-        [
-            S::sub(S::fnma(b, sin, first.value), first.excess),
-            S::sub(S::fma(a, sin, second.value), second.excess),
-        ]
-    }
+/// The bits of a product's rounding error that correct a result of this type: none of types with 16 bits, whose own rounding
+/// is 2^13 times as large.
+pub(super) fn kept_excess(dst: DataType) -> u32 {
+    if dst == DataType::F32 { FINITE } else { 0 }
 }
 
 /// A head that is rotated.
@@ -148,6 +114,40 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         }
     }
 
+    /// A sum without the rounding error of its first product, that of `a` and `b`, if dst is f32.
+    #[inline(always)]
+    unsafe fn corrected<S: Simd>(
+        &self,
+        sum: S::F32x16,
+        [a, b]: [S::F32x16; 2],
+        product: S::F32x16,
+    ) -> S::F32x16 {
+        unsafe {
+            if Dst::HALF {
+                return sum;
+            }
+            let kept = S::splat(f32::from_bits(kept_excess(self.job.dst_type)));
+            S::sub(sum, S::bits_and(S::fnma(a, b, product), kept))
+        }
+    }
+
+    /// The two vectors of distant pairs, rotated.
+    #[inline(always)]
+    unsafe fn turned_pair<S: Simd>(
+        &self,
+        [a, b]: [S::F32x16; 2],
+        cos: S::F32x16,
+        sin: S::F32x16,
+    ) -> [S::F32x16; 2] {
+        unsafe {
+            let (first, second) = (S::mul(a, cos), S::mul(b, cos));
+            [
+                self.corrected::<S>(S::fnma(b, sin, first), [a, cos], first),
+                self.corrected::<S>(S::fma(a, sin, second), [b, cos], second),
+            ]
+        }
+    }
+
     /// `N` vectors of distant pairs.
     #[inline(always)]
     unsafe fn distant<S: Simd, const NORM: bool, const N: usize>(&self, i: usize) {
@@ -158,7 +158,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
                 let a = self.load::<S, NORM>(at, LANES);
                 let b = self.load::<S, NORM>(self.job.distance + at, LANES);
                 let (cos, sin) = (S::load(self.cos.add(at)), S::load(self.sin.add(at)));
-                [first[v], second[v]] = turned_pair::<S>([a, b], cos, sin);
+                [first[v], second[v]] = self.turned_pair::<S>([a, b], cos, sin);
             });
             self.store::<S, N>(i, &first);
             self.store::<S, N>(self.job.distance + i, &second);
@@ -172,7 +172,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
             let a = self.load::<S, NORM>(i, n);
             let b = self.load::<S, NORM>(self.job.distance + i, n);
             let (cos, sin) = (S::load(self.cos.add(i)), S::load(self.sin.add(i)));
-            let [first, second] = turned_pair::<S>([a, b], cos, sin);
+            let [first, second] = self.turned_pair::<S>([a, b], cos, sin);
             self.dst_type.store_n::<S>(self.dst, i, first, n);
             self.dst_type.store_n::<S>(self.dst, self.job.distance + i, second, n);
         }
@@ -184,8 +184,8 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         unsafe {
             let x = self.load::<S, NORM>(i, n);
             let (cos, sin) = (S::load(self.cos.add(i)), S::load(self.sin.add(i)));
-            let product = Product::<S>::new(x, cos);
-            S::sub(S::fma(S::swap::<1>(x), sin, product.value), product.excess)
+            let product = S::mul(x, cos);
+            self.corrected::<S>(S::fma(S::swap::<1>(x), sin, product), [x, cos], product)
         }
     }
 

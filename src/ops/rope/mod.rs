@@ -2,7 +2,7 @@
 //!
 //! Per token the cosines and sines of its angles are computed once ([`angles`]), then the pairs of all its heads are
 //! rotated from the tensors' own types ([`kernel`]): with `t = position * frequency`, `a' = a cos(t) - b sin(t)` and
-//! `b' = a sin(t) + b cos(t)`, whose first products are exact. Backward has the negative sines, and with a normalization
+//! `b' = a sin(t) + b cos(t)`, whose first products are exact for f32 results. Backward has the negative sines, and with a normalization
 //! the gradient of that after it ([`through`]). Angles and their reduction are f64, so they are accurate at any position;
 //! only the sine and the cosine are rounded.
 //!

@@ -1,7 +1,7 @@
 //! The formula as plain loops over scalars, for any layout and types, with the bits of the vector implementations.
 
 use super::angles::{self, Angles};
-use super::kernel::FINITE;
+use super::kernel::kept_excess;
 use super::norm::{PlainHead, normalize};
 use super::positions::slot;
 use super::problem::{MOST_SECTIONS, Pairing, Rope};
@@ -74,6 +74,7 @@ impl Reference {
     fn rotate(&self, values: &mut [f32], angles: &[f32]) {
         let (problem, width) = (&self.problem, angles.len() / 2);
         let interleaved = problem.pairing == Pairing::Interleaved;
+        let kept = problem.desc(problem.ids()[1]).data_type().map_or(0, kept_excess);
         for pair in 0..problem.rotary_dims / 2 {
             let (first, second, at) = if interleaved {
                 (2 * pair, 2 * pair + 1, 2 * pair + 1)
@@ -82,17 +83,17 @@ impl Reference {
             };
             let (cos, sin) = (angles[at], angles[width + at]);
             let (a, b) = (values[first], values[second]);
-            values[first] = turned((a, cos), (-b, sin));
-            values[second] = turned((b, cos), (a, sin));
+            values[first] = turned((a, cos), (-b, sin), kept);
+            values[second] = turned((b, cos), (a, sin), kept);
         }
     }
 }
 
-/// The sum of two products, the first of them exact, as the kernels compute it.
-fn turned((a, cos): (f32, f32), (b, sin): (f32, f32)) -> f32 {
+/// The sum of two products with a correction of the first, as the kernels compute it.
+fn turned((a, cos): (f32, f32), (b, sin): (f32, f32), kept: u32) -> f32 {
     let value = a * cos;
     let excess = (-a).mul_add(cos, value);
-    b.mul_add(sin, value) - f32::from_bits(excess.to_bits() & FINITE)
+    b.mul_add(sin, value) - f32::from_bits(excess.to_bits() & kept)
 }
 
 impl Implementation for Reference {
