@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* Enough for two threads. */
-enum { ROWS = 64, COLS = 1024 };
+enum { ROWS = 64, COLS = 768 };
 
 static norm_engine_t engine;
 static norm_stream_t stream;

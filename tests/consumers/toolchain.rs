@@ -1,8 +1,9 @@
 //! Finds the compilers and the fresh shared library, builds programs and runs them.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The folder with this build's `libnorm.so`, which cargo puts beside the test executable. The one
 /// in the parent folder may be older.
@@ -18,7 +19,7 @@ pub(crate) fn root() -> &'static Path {
 }
 
 /// The languages of the programs. The C99 flags request POSIX where the program asks for it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Language {
     C99,
     Cpp17,
@@ -46,19 +47,26 @@ impl Language {
     }
 }
 
-/// Builds `source` (a path, or relative to the repository) and returns the executable. Warnings are
-/// errors.
+/// Builds `source` (a path, or relative to the repository), once per process, and returns the
+/// executable. Warnings are errors.
 pub(crate) fn build(source: &str, language: Language) -> PathBuf {
-    static BUILT: AtomicUsize = AtomicUsize::new(0);
+    static BUILT: Mutex<Option<HashMap<(String, Language), Arc<OnceLock<PathBuf>>>>> =
+        Mutex::new(None);
+    let mut built = BUILT.lock().expect("no holder fails");
+    let program = built.get_or_insert_default().entry((source.to_owned(), language)).or_default();
+    let program = program.clone();
+    drop(built);
+    program.get_or_init(|| compile(source, language)).clone()
+}
+
+fn compile(source: &str, language: Language) -> PathBuf {
     let library = library_dir();
     let out = library.join("consumers");
     std::fs::create_dir_all(&out).expect("a folder for the programs can be made");
     let stem = Path::new(source).file_stem().expect("a source has a name").to_string_lossy();
     let program = out.join(format!("{stem}-{language:?}"));
-    // Tests run concurrently, in threads and processes: each writes its own file and then renames
-    // it.
-    let serial = BUILT.fetch_add(1, Ordering::Relaxed);
-    let fresh = out.join(format!("{stem}-{}-{serial}", std::process::id()));
+    // Processes run concurrently: each writes its own file and then renames it.
+    let fresh = out.join(format!("{stem}-{language:?}-{}", std::process::id()));
     let output = Command::new(language.compiler())
         .args(language.flags())
         .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-O1", "-g"])

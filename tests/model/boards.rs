@@ -20,9 +20,7 @@ fn explore<const SLOTS: usize>(
     workers: usize,
     callers: &'static [fn(&Board<SLOTS>)],
 ) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(preemptions);
-    model.check(move || {
+    crate::check(preemptions, move || {
         let scene = Arc::new(Scene { board: Board::<SLOTS>::new(), ends: AtomicBool::new(false) });
         let serving: Vec<_> = (1..=workers)
             .map(|worker| {

@@ -44,9 +44,7 @@ impl Counts {
 
 /// Explores the interleavings of two members. One of them may join late or never.
 fn explore(preemptions: usize, tasks: &'static [usize]) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(preemptions);
-    model.check(move || {
+    crate::check(preemptions, move || {
         let slots: &'static [Slot] =
             Box::leak((0..tasks.len().min(2)).map(|_| Slot::new()).collect());
         let crew = Arc::new(Crew::new(slots, tasks.len(), 2));

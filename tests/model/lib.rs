@@ -19,6 +19,16 @@ mod share;
 #[path = "../../src/threads/slot.rs"]
 mod slot;
 
+/// Explores the interleavings of `body` with at most `preemptions` preemptions, one model at a time: a model maps and
+/// unmaps memory all along, which takes twice as long while another one runs.
+fn check(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(preemptions);
+    model.check(body);
+}
+
 /// Definitions from `src/threads/mod.rs` that its files import.
 type Body<'a> = &'a (dyn Fn(usize) + Sync);
 #[derive(PartialEq)]

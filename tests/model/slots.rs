@@ -10,9 +10,7 @@ use std::sync::Mutex;
 /// Explores the interleavings of a caller and `workers` workers that each look for work `looks`
 /// times, with at most `preemptions` preemptions.
 fn explore(preemptions: usize, workers: usize, looks: usize, caller: fn(&Slot)) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(preemptions);
-    model.check(move || {
+    crate::check(preemptions, move || {
         let slot = Arc::new(Slot::new());
         let looking: Vec<_> = (1..=workers)
             .map(|worker| {
@@ -41,9 +39,7 @@ fn two_callers_and_one_slot() {
             Runners::of(2, 2, |body| slot.run(2, 2, body, || ()));
         }
     };
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
-    model.check(|| {
+    crate::check(3, || {
         let slot = Arc::new(Slot::new());
         let other = slot.clone();
         let other = thread::spawn(move || CALLER(&other));

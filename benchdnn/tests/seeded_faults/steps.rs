@@ -99,11 +99,6 @@ fn the_batch_of_steps_passes_without_a_fault() {
 }
 
 #[test]
-fn the_batch_of_gradients_of_steps_passes_without_a_fault() {
-    passes_or_is_skipped("--batch=test_lnorm_family_grad");
-}
-
-#[test]
 fn the_batch_of_dynamic_scales_passes_without_a_fault() {
     passes_or_is_skipped("--batch=test_lnorm_dynamic");
 }

@@ -71,12 +71,12 @@ impl Plain {
             let first = unsafe { integer(arguments.get(offsets).cast_const(), index[0]) };
             index[rows] += first as usize;
         }
-        for (index, shared) in index.iter_mut().zip(self.shared) {
-            if shared {
-                *index = 0;
-            }
+        let mut place = 0;
+        for dim in 0..4 {
+            let index = if self.shared[dim] { 0 } else { index[dim] };
+            place += self.offsets.dim(dim).offset(index);
         }
-        self.offsets.offset_of(&index.map(|index| index as i64))
+        place
     }
 
     /// # Safety
