@@ -13,7 +13,10 @@
 use super::problem::SoftmaxAlgorithm;
 use crate::rows::{RowTensor, TENSORS};
 use crate::simd::lanes::Lanes;
-use crate::simd::{Fold, LANES, Level, Map, Simd, Terms, entry_points, fold, map, math, unroll};
+use crate::simd::{
+    Fold, LANES, Level, Map, Simd, Terms, entry_points, fold, fold_beside, map, math, unroll,
+};
+use std::cell::Cell;
 
 /// The arguments of a kernel.
 pub(super) struct Job<'a> {
@@ -24,6 +27,8 @@ pub(super) struct Job<'a> {
     pub(super) tensors: &'a [RowTensor; TENSORS],
     /// The logarithms of the sums, forward; one element a row.
     pub(super) stats: Option<RowTensor>,
+    /// Whether the maximum of a row is taken while the row before is summed.
+    pub(super) ahead: bool,
 }
 
 impl Job<'_> {
@@ -68,6 +73,32 @@ unsafe fn largest<S: Simd>(row: *const f32, cols: usize) -> f32 {
     }
 }
 
+/// The maximum of a row, taken vector by vector.
+struct Largest<S: Simd> {
+    row: *const f32,
+    largest: Cell<Lanes<S>>,
+}
+
+// SAFETY of the blocks below: the trait's contract, passed through.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl<S: Simd> Map<S> for Largest<S> {
+    const UNROLL: usize = 1;
+
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        unsafe { self.largest.set(Lanes::load(self.row.add(i), LANES).max(self.largest.get())) }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        unsafe {
+            let there = Lanes::<S>::new(S::first_n(S::splat(1.0), n)).eq(1.0);
+            let lowest = self.largest.get().all(f32::NEG_INFINITY);
+            let last = there.select(Lanes::load(self.row.add(i), n), lowest);
+            self.largest.set(last.max(self.largest.get()));
+        }
+    }
+}
+
 /// A row forward. With `LOG` the factor is the logarithm of the sum, else its reciprocal.
 struct Forward<const LOG: bool> {
     src: *const f32,
@@ -90,6 +121,8 @@ macro_rules! sweeps {
         // SAFETY of the blocks below: the traits' contracts, passed through.
         #[allow(clippy::undocumented_unsafe_blocks)]
         impl<S: Simd, const LOG: bool> Fold<S, 1> for $row<LOG> {
+            const LONG: bool = true;
+
             #[inline(always)]
             unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
                 unsafe { self.terms_n(i, LANES) }
@@ -123,7 +156,7 @@ macro_rules! sweeps {
 
 sweeps! { Forward, |self, i, n|
     {
-        let value = math::exp(Lanes::load(self.src.add(i), n) - self.max);
+        let value = math::exp_below(Lanes::load(self.src.add(i), n) - self.max);
         if !LOG {
             value.store(self.dst.add(i), n);
         }
@@ -158,14 +191,20 @@ pub(super) fn reciprocal(sum: f64) -> f32 {
     if sum == 0.0 { 0.0 } else { (1.0 / sum) as f32 }
 }
 
+/// Returns the maximum of the `next` row, taken while the row is summed, with `AHEAD`.
+///
 /// # Safety
-/// The row exists in f32, no other thread writes it, and the CPU supports the instruction set of `S`.
+/// The rows exist in f32, no other thread writes them, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn forward_row<S: Simd, const LOG: bool>(job: &Job<'_>, row: usize) {
+unsafe fn forward_row<S: Simd, const LOG: bool, const AHEAD: bool>(
+    job: &Job<'_>,
+    row: usize,
+    largest: f32,
+    next: *const f32,
+) -> f32 {
     let (src, dst) = (job.row(0, row), job.row(1, row));
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let largest = largest::<S>(src, job.cols);
         // The sweeps may overwrite the row.
         let infinite = match job.stats {
             Some(_) if largest.is_infinite() => Some(stats_of_infinite(src, job.cols, largest)),
@@ -173,7 +212,17 @@ unsafe fn forward_row<S: Simd, const LOG: bool>(job: &Job<'_>, row: usize) {
         };
         let max = job.algorithm.distance_from(largest);
         let mut forward = Forward::<LOG> { src, dst, max, factor: 0.0 };
-        let sum = fold::<S, 1, _>(job.cols, &forward).products[0];
+        let mut after = f32::NEG_INFINITY;
+        let sum = if AHEAD {
+            let lowest = Lanes::new(S::splat(after));
+            let next = Largest::<S> { row: next, largest: Cell::new(lowest) };
+            let sum = fold_beside::<S, 1, _, _>(job.cols, &forward, &next);
+            after = next.largest.get().largest();
+            sum
+        } else {
+            fold::<S, 1, _>(job.cols, &forward)
+        };
+        let sum = sum.products[0];
         // All lanes of the logarithm are the same.
         let mut log = 0.0;
         if LOG || job.stats.is_some() {
@@ -190,6 +239,30 @@ unsafe fn forward_row<S: Simd, const LOG: bool>(job: &Job<'_>, row: usize) {
             } else {
                 value
             });
+        }
+        after
+    }
+}
+
+/// # Safety
+/// As [`forward_row`], for rows `first` to `last - 1`, at least one.
+#[inline(always)]
+unsafe fn forward_rows<S: Simd, const LOG: bool>(job: &Job<'_>, first: usize, last: usize) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if !job.ahead {
+            for row in first..last {
+                let src = job.row(0, row);
+                let largest = largest::<S>(src, job.cols);
+                forward_row::<S, LOG, false>(job, row, largest, src);
+            }
+            return;
+        }
+        let mut largest = largest::<S>(job.row(0, first), job.cols);
+        for row in first..last {
+            // The last row is its own next one.
+            let next = job.row(0, (row + 1).min(last - 1));
+            largest = forward_row::<S, LOG, true>(job, row, largest, next);
         }
     }
 }
@@ -223,21 +296,29 @@ unsafe fn backward_row<S: Simd, const LOG: bool>(job: &Job<'_>, row: usize) {
     }
 }
 
+/// # Safety
+/// As [`backward_row`], for rows `first` to `last - 1`.
+#[inline(always)]
+unsafe fn backward_rows<S: Simd, const LOG: bool>(job: &Job<'_>, first: usize, last: usize) {
+    for row in first..last {
+        // SAFETY: guaranteed by the caller.
+        unsafe { backward_row::<S, LOG>(job, row) }
+    }
+}
+
 /// Rows `first` to `last - 1`.
 ///
 /// # Safety
 /// As [`forward_row`], for all of them.
 #[inline(always)]
 unsafe fn rows<S: Simd>(job: &Job<'_>, first: usize, last: usize) {
-    for row in first..last {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            match (job.forward, job.algorithm) {
-                (true, SoftmaxAlgorithm::Log) => forward_row::<S, true>(job, row),
-                (true, _) => forward_row::<S, false>(job, row),
-                (false, SoftmaxAlgorithm::Log) => backward_row::<S, true>(job, row),
-                (false, _) => backward_row::<S, false>(job, row),
-            }
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match (job.forward, job.algorithm) {
+            (true, SoftmaxAlgorithm::Log) => forward_rows::<S, true>(job, first, last),
+            (true, _) => forward_rows::<S, false>(job, first, last),
+            (false, SoftmaxAlgorithm::Log) => backward_rows::<S, true>(job, first, last),
+            (false, _) => backward_rows::<S, false>(job, first, last),
         }
     }
 }

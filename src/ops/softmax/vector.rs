@@ -5,7 +5,7 @@ use super::problem::{Operands, Softmax, SoftmaxAlgorithm};
 use crate::error::{Error, Result};
 use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, Variant};
-use crate::rows::{Operand, Pipeline, RowTensor, Spec, TENSORS, row_map, row_order};
+use crate::rows::{Caches, Operand, Pipeline, RowTensor, Spec, TENSORS, row_map, row_order};
 use crate::simd::Level;
 use crate::tensor::{DataType, RowMap};
 use norm_sys as sys;
@@ -89,10 +89,10 @@ impl Implementation for Vectorized {
         let threads =
             pipeline.run(execution, addresses, (width, false), &|staged, first, last, _| {
                 let tensors = staged.map_or(&tensors, |staged| staged.tensors);
+                let ahead = last - first > 1 && 2 * cols * size_of::<f32>() >= Caches::get().first;
+                let job = Job { cols, forward, algorithm, tensors, stats, ahead };
                 // SAFETY: the execution's buffers were checked, rows are given out once, and the machine has the level.
-                unsafe {
-                    (self.entry)(&Job { cols, forward, algorithm, tensors, stats }, first, last)
-                }
+                unsafe { (self.entry)(&job, first, last) }
             });
         threads.max(1)
     }

@@ -58,11 +58,17 @@ fn power_of_2<S: Simd>(n: Lanes<S>) -> Lanes<S> {
     n.bits_add(integer(127)).shift_left(23)
 }
 
+/// `(1 + q) power`: rounded once, as the power of two is exact.
+#[inline(always)]
+fn times_power<S: Simd>(q: Lanes<S>, power: Lanes<S>) -> Lanes<S> {
+    q.mul_add(power, power)
+}
+
 /// `(1 + q) 2^n`, for integers n from -252 to 254, in two steps: the result may be subnormal, and 2^n no f32.
 #[inline(always)]
 fn scaled<S: Simd>(n: Lanes<S>, q: Lanes<S>) -> Lanes<S> {
     let half = n.shift_right(1);
-    (q + 1.0) * power_of_2(half) * power_of_2(n.bits_sub(half))
+    times_power(q, power_of_2(half)) * power_of_2(n.bits_sub(half))
 }
 
 /// The integer `n` and `e^r - 1` with `x = n ln 2 + r`, for |x| below 2^21.
@@ -93,18 +99,18 @@ const LOWEST_WEIGHT: f32 = -27.725_885;
 #[inline(always)]
 pub(crate) fn weight<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     let (n, q) = reduced_exp(x.all(-30.0).max(x));
-    let value = (q + 1.0) * power_of_2(n);
+    let value = times_power(q, power_of_2(n));
     x.lt(LOWEST_WEIGHT).select(0.0, value)
 }
 
 /// [`exp`] for x up to 0: the same bits from fewer instructions.
 #[inline(always)]
-fn exp_below<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+pub(crate) fn exp_below<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     // n is at least -159: 2^(n + 64) is normal, and the second product alone rounds.
     const UP: i32 = 64;
     const DOWN: f32 = 1.0 / (1u128 << UP) as f32;
     let (n, q) = reduced_exp(x.all(-110.0).max(x));
-    (q + 1.0) * n.bits_add(integer(127 + UP)).shift_left(23) * DOWN
+    times_power(q, n.bits_add(integer(127 + UP)).shift_left(23)) * DOWN
 }
 
 /// `2^x`, 1 ulp.
