@@ -468,6 +468,17 @@ impl Simd for Avx2 {
     }
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
+    #[rustfmt::skip]
+    unsafe fn exchange<const D: usize>(a: Self::F32x16, b: Self::F32x16) -> [Self::F32x16; 2] {
+        match D {
+            1 => [on_both!(_mm256_blend_ps::<0xaa>, a, on_both!(_mm256_moveldup_ps, b)), on_both!(_mm256_blend_ps::<0xaa>, on_both!(_mm256_movehdup_ps, a), b)],
+            2 => [on_both!(_mm256_shuffle_ps::<0x44>, a, b), on_both!(_mm256_shuffle_ps::<0xee>, a, b)],
+            4 => [on_both!(_mm256_permute2f128_ps::<0x20>, a, b), on_both!(_mm256_permute2f128_ps::<0x31>, a, b)],
+            _ => [(a.0, b.0), (a.1, b.1)],
+        }
+    }
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn doubled(v: Self::F32x16) -> [Self::F32x16; 2] {
         let low = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
         let high = _mm256_setr_epi32(4, 4, 5, 5, 6, 6, 7, 7);

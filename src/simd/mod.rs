@@ -278,6 +278,21 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn from_integer(v: Self::F32x16) -> Self::F32x16;
     /// Lane `i` is lane `i ^ D` of `v`, with `D` 1 (neighbours), 2, 4 or 8 (halves).
     unsafe fn swap<const D: usize>(v: Self::F32x16) -> Self::F32x16;
+    /// The lanes of `a` whose number has the bit `D`, and those of `b` that lack it, in each other's places.
+    #[inline(always)]
+    unsafe fn exchange<const D: usize>(a: Self::F32x16, b: Self::F32x16) -> [Self::F32x16; 2] {
+        let mut lanes = [0.0; LANES];
+        let mut lane = 0;
+        while lane < LANES {
+            lanes[lane] = (lane & D) as f32;
+            lane += 1;
+        }
+        // SAFETY: the caller's.
+        unsafe {
+            let low = Self::eq(Self::load(lanes.as_ptr()), Self::zero());
+            [Self::select(low, a, Self::swap::<D>(b)), Self::select(low, Self::swap::<D>(a), b)]
+        }
+    }
     /// Every lane twice: lane `i` of the two vectors is lane `i / 2` of `v`.
     #[inline(always)]
     unsafe fn doubled(v: Self::F32x16) -> [Self::F32x16; 2] {

@@ -47,11 +47,13 @@ impl Language {
     }
 }
 
+/// A program, once it is built.
+type Program = Arc<OnceLock<PathBuf>>;
+
 /// Builds `source` (a path, or relative to the repository), once per process, and returns the
 /// executable. Warnings are errors.
 pub(crate) fn build(source: &str, language: Language) -> PathBuf {
-    static BUILT: Mutex<Option<HashMap<(String, Language), Arc<OnceLock<PathBuf>>>>> =
-        Mutex::new(None);
+    static BUILT: Mutex<Option<HashMap<(String, Language), Program>>> = Mutex::new(None);
     let mut built = BUILT.lock().expect("no holder fails");
     let program = built.get_or_insert_default().entry((source.to_owned(), language)).or_default();
     let program = program.clone();

@@ -436,7 +436,8 @@ impl Job<'_> {
         let of_keys = |panels| Target { panels, stage: room.key_stage, stage_step: key_step };
         let of_values =
             Target { panels: room.value_panels, stage: room.value_stage, stage_step: value_step };
-        let [key_rows, value_rows] = [[key_heads, value_heads], [value_heads, key_heads]];
+        let key_rows = (key_heads, Some(value_heads));
+        let value_rows = (value_heads, Some(key_heads));
         // SAFETY: guaranteed by the caller.
         unsafe {
             KeyPanels {

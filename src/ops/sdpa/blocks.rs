@@ -4,8 +4,10 @@ use super::BLOCK;
 use super::score::ScoreRow;
 use std::ops::Range;
 
-/// The blocks of keys that any of some rows sees: the number of the first key of each, and the keys from the first to the
-/// last that are seen there.
+/// The number of the first key of a block, and the keys from the first to the last that are seen there.
+pub(super) type BlockKeys = (usize, Range<usize>);
+
+/// The blocks of keys that any of some rows sees.
 pub(super) struct Blocks {
     first: usize,
     /// The keys of windows.
@@ -50,7 +52,7 @@ impl Blocks {
 }
 
 impl Iterator for Blocks {
-    type Item = (usize, Range<usize>);
+    type Item = BlockKeys;
 
     fn next(&mut self) -> Option<Self::Item> {
         let first = self.first;

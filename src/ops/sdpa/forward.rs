@@ -1,15 +1,16 @@
 //! Forward: parts of the queries on threads, each against the blocks of keys that it sees.
 
-use super::blocks::Blocks;
+use super::blocks::{BlockKeys, Blocks};
+use super::few_rows::whole_groups;
 use super::inputs::{Bound, Inputs, Shared, floats, rooms};
-use super::kernel::{Block, Entry, FinishEntry, Finished, JoinEntry, WEIGHTS};
+use super::kernel::{Block, DotEntry, Entry, FinishEntry, Finished, JoinEntry, WEIGHTS};
 use super::keys::{STAGED, Target};
-use super::order::{GROUP, Left, PAD, Right};
+use super::order::{Left, PAD, Right};
 use super::problem::Sdpa;
 use super::rows::{Heads, Part, Parts};
 use super::scales::{ScalePlaces, Scales};
 use super::score::{ScoreRow, State};
-use super::{BLOCK, kernel};
+use super::{BLOCK, kernel, order};
 use crate::error::Result;
 use crate::primitive::Execution;
 use crate::rows::Slots;
@@ -28,7 +29,8 @@ pub(super) struct Forward {
     pub(super) inputs: Inputs,
     dst: Heads,
     pub(super) rooms: usize,
-    attend: Entry,
+    pub(super) attend: Entry,
+    pub(super) multiply: DotEntry,
     pub(super) join: JoinEntry,
     finish: FinishEntry,
 }
@@ -64,6 +66,7 @@ impl Forward {
             dst: Heads::new(problem, sys::NORM_ARG_DST, 2)?,
             rooms,
             attend: kernel::entry(level, problem.is_bf16()),
+            multiply: kernel::dot_entry(level, problem.is_bf16()),
             join: kernel::join_entry(level),
             finish: kernel::finish_entry(level),
         })
@@ -217,9 +220,7 @@ impl Job<'_> {
                 return;
             }
             let rows = self.begin(part, room);
-            for (first, within) in Blocks::of(rows) {
-                self.block(part, room, rows, (first, within));
-            }
+            self.blocks(part, room, rows, Blocks::of(rows));
             self.finish(part, room, rows.len());
         }
     }
@@ -272,7 +273,20 @@ impl Job<'_> {
         }
     }
 
-    /// Adds the block of keys that begins at `first`. The rows see keys in `within` alone.
+    /// Adds blocks of keys.
+    ///
+    /// # Safety
+    /// As [`part`](Self::part).
+    unsafe fn blocks(&self, part: &Part, room: &Room, rows: &[ScoreRow], blocks: Blocks) {
+        let mut blocks = blocks.peekable();
+        while let Some(keys) = blocks.next() {
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.block(part, room, rows, (keys, blocks.peek())) };
+        }
+    }
+
+    /// Adds a block of keys that begins at `first`. The rows see keys in `within` alone. Few rows fetch the block `next`
+    /// into the cache meanwhile.
     ///
     /// # Safety
     /// As [`part`](Self::part).
@@ -281,22 +295,20 @@ impl Job<'_> {
         part: &Part,
         room: &Room,
         rows: &[ScoreRow],
-        (first, within): (usize, Range<usize>),
+        ((first, within), next): (BlockKeys, Option<&BlockKeys>),
     ) {
         let Forward { inputs: Inputs { problem, .. }, attend, .. } = self.forward;
         let (size, step) = (problem.shape.key_size, self.forward.value_step());
-        // Whole groups of keys.
-        let start = first + (within.start - first) / GROUP * GROUP;
-        let keys = start..within.end;
+        let keys = whole_groups(first, &within);
+        let start = keys.start - first;
         // SAFETY: guaranteed by the caller.
         unsafe {
             let place = (part.sequence, part.group);
-            let to = Target { panels: room.keys, stage: room.key_stage, stage_step: size };
-            let heads = [&self.forward.inputs.keys, &self.forward.inputs.values];
-            let panels = self.bound.row_panels(heads, place, keys.clone(), &to);
             let values = self.values(place, room, keys.clone(), rows.len());
-            let scales = self.scales(place, room, (first, keys));
-            attend(&Block {
+            let scales = self.scales(place, room, (first, keys.clone()));
+            let to = Target { panels: room.keys, stage: room.key_stage, stage_step: size };
+            let values = Right { start: values.start.wrapping_sub(start * values.term), ..values };
+            let mut block = Block {
                 scoring: problem.scoring,
                 scales,
                 moments: self.forward.has_entropy(),
@@ -304,18 +316,23 @@ impl Job<'_> {
                 states: room.states,
                 queries: Left { start: room.queries, row: self.forward.query_step(), term: 1 },
                 key_size: size,
-                keys: panels.of_block(start - first),
+                keys: Right { start: room.keys, term: LANES, panel: size * LANES },
                 first,
                 count: within.end - first,
-                values: Right {
-                    start: values.start.wrapping_sub((start - first) * values.term),
-                    ..values
-                },
+                values,
                 value_panels: step / LANES,
                 sums: room.sums,
                 sum_step: step,
                 weights: room.weights,
-            });
+                next: None,
+            };
+            if rows.len() < order::ROWS {
+                self.few_rows(block, place, (keys, next), &to);
+                return;
+            }
+            let heads = (&self.forward.inputs.keys, Some(&self.forward.inputs.values));
+            block.keys = self.bound.row_panels(heads, place, keys, &to).of_block(start);
+            attend(&block);
         }
     }
 

@@ -6,6 +6,7 @@
 //! ```
 
 use super::BLOCK;
+use super::ahead::Nothing;
 use super::order::{Left, ROWS, Right, by_rows, by_vectors, careful_product, is_finite, product};
 use super::problem::Scoring;
 use super::score::{ScoreRow, as_bf16, scores, seen};
@@ -105,10 +106,10 @@ impl Pairs<'_> {
         unsafe {
             for (rows, panels, size, to) in operands {
                 by_vectors!(S, seen.start / LANES..seen.end / LANES, |at, C| {
-                    by_rows!(S, BF16, of.len(), |row, R| {
+                    by_rows!(S, BF16, false, of.len(), |row, R| {
                         let row = of.start + row;
                         let (left, right) = (rows.left().from(row, 0), panels.from(at, 0));
-                        let dots = product::<S, BF16, R, C>(left, right, size);
+                        let dots = product::<S, BF16, R, C, _>(left, right, size, &mut Nothing);
                         unroll!(to 8: r in R, {
                             unroll!(c in C, {
                                 S::store(to.at(row + r, (at + c) * LANES), dots[r][c]);
@@ -217,9 +218,9 @@ impl Products {
         // SAFETY: guaranteed by the caller.
         unsafe {
             by_vectors!(S, 0..self.size.div_ceil(LANES), |at, C| {
-                by_rows!(S, BF16, self.rows, |row, R| {
+                by_rows!(S, BF16, false, self.rows, |row, R| {
                     let (left, right) = (self.left.from(row, 0), self.right.from(at, 0));
-                    let products = product::<S, BF16, R, C>(left, right, terms);
+                    let products = product::<S, BF16, R, C, _>(left, right, terms, &mut Nothing);
                     let is_finite = is_finite::<S, R, C>(&products);
                     unroll!(to 8: r in R, {
                         unroll!(c in C, {

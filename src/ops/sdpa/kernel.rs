@@ -8,8 +8,9 @@
 //! ```
 
 use super::BLOCK;
+use super::ahead::{Ahead, Nothing, Sets};
 use super::order::{
-    Left, PAD, ROWS, Right, by_rows, by_vectors, careful_product, is_finite, product,
+    GROUP, Left, PAD, ROWS, Right, by_rows, by_vectors, careful_product, is_finite, product,
 };
 use super::problem::Scoring;
 use super::scales::Scales;
@@ -20,6 +21,8 @@ use std::ops::Range;
 
 /// The distance of rows of weights.
 const STEP: usize = BLOCK + PAD;
+/// Sets of [`LANES`] keys in a block.
+pub(super) const SETS: usize = BLOCK / LANES;
 /// Factors of rows, in whole vectors.
 type Factors = [f32; ROWS.next_multiple_of(LANES)];
 
@@ -47,6 +50,8 @@ pub(super) struct Block<'a> {
     pub(super) sum_step: usize,
     /// Room for [`ROWS`] rows of [`BLOCK`] weights.
     pub(super) weights: *mut f32,
+    /// The values that are read next, if there are fewer than [`ROWS`] rows. Their weights hold dot products.
+    pub(super) next: Option<&'a Sets<SETS>>,
 }
 
 /// Floats of the room for weights.
@@ -66,24 +71,66 @@ impl Block<'_> {
             if seen.is_empty() {
                 return;
             }
-            by_vectors!(S, seen.start / LANES..seen.end / LANES, |at, C| {
-                by_rows!(S, BF16, rows.len(), |row, R| {
-                    let (queries, keys) =
-                        (self.queries.from(of.start + row, 0), self.keys.from(at, 0));
-                    let dots = product::<S, BF16, R, C>(queries, keys, self.key_size);
-                    unroll!(to 8: r in R, {
-                        unroll!(c in C, {
-                            S::store(self.weights.add((row + r) * STEP + (at + c) * LANES), dots[r][c]);
-                        });
+            if self.next.is_none() {
+                by_vectors!(S, seen.start / LANES..seen.end / LANES, |at, C| {
+                    by_rows!(S, BF16, false, rows.len(), |row, R| {
+                        let place = (of.start + row, at);
+                        self.multiply_keys::<S, BF16, R, C, _>(self.keys, place, row, &mut Nothing);
                     });
                 });
-            });
+            }
             let factors = self.join_states::<S, BF16>(of.start, rows, &seen);
             let within = seen.start..self.count.min(seen.end);
-            by_vectors!(S, 0..self.value_panels, |at, C| {
-                by_rows!(S, BF16, rows.len(), |row, R| {
-                    let place = (of.start + row, at);
-                    self.add_values::<S, BF16, R, C>(place, row, within.clone(), &factors);
+            if let Some(next) = self.next {
+                by_vectors!(S, 0..self.value_panels, |at, C| {
+                    let mut ahead = next.lines(at, self.value_panels);
+                    by_rows!(S, BF16, true, rows.len(), |row, R| {
+                        let place = (of.start + row, at);
+                        let keys = within.clone();
+                        self.add_values::<S, BF16, R, C, _>(
+                            place,
+                            row,
+                            (keys, &mut ahead),
+                            &factors,
+                        );
+                    });
+                });
+            } else {
+                by_vectors!(S, 0..self.value_panels, |at, C| {
+                    by_rows!(S, BF16, false, rows.len(), |row, R| {
+                        let place = (of.start + row, at);
+                        let keys = within.clone();
+                        self.add_values::<S, BF16, R, C, _>(
+                            place,
+                            row,
+                            (keys, &mut Nothing),
+                            &factors,
+                        );
+                    });
+                });
+            }
+        }
+    }
+
+    /// Writes the dot products of `R` rows and `C` vectors of keys as weights, from row `to` on.
+    ///
+    /// # Safety
+    /// As [`attend`].
+    #[inline(always)]
+    unsafe fn multiply_keys<S: Simd, const BF16: bool, const R: usize, const C: usize, A: Ahead>(
+        &self,
+        keys: Right,
+        (row, at): (usize, usize),
+        to: usize,
+        ahead: &mut A,
+    ) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let (queries, keys) = (self.queries.from(row, 0), keys.from(at, 0));
+            let dots = product::<S, BF16, R, C, A>(queries, keys, self.key_size, ahead);
+            unroll!(to 8: r in R, {
+                unroll!(c in C, {
+                    S::store(self.weights.add((to + r) * STEP + (at + c) * LANES), dots[r][c]);
                 });
             });
         }
@@ -95,11 +142,11 @@ impl Block<'_> {
     /// # Safety
     /// As [`attend`].
     #[inline(always)]
-    unsafe fn add_values<S: Simd, const BF16: bool, const R: usize, const C: usize>(
+    unsafe fn add_values<S: Simd, const BF16: bool, const R: usize, const C: usize, A: Ahead>(
         &self,
         (row, at): (usize, usize),
         from: usize,
-        keys: Range<usize>,
+        (keys, ahead): (Range<usize>, &mut A),
         (before, after): &(Factors, Factors),
     ) {
         // SAFETY: guaranteed by the caller.
@@ -107,7 +154,7 @@ impl Block<'_> {
             let start = self.weights.add(from * STEP + keys.start);
             let weights = Left { start, row: STEP, term: 1 };
             let values = self.values.from(at, keys.start);
-            let products = product::<S, BF16, R, C>(weights, values, keys.len());
+            let products = product::<S, BF16, R, C, A>(weights, values, keys.len(), ahead);
             let is_finite = is_finite::<S, R, C>(&products);
             unroll!(to 8: r in R, {
                 unroll!(c in C, {
@@ -219,6 +266,49 @@ unsafe fn attend<S: Simd, const BF16: bool>(block: &Block<'_>) {
             block.rows::<S, BF16>(row..end);
             row = end;
         }
+    }
+}
+
+/// Fewer than [`ROWS`] rows against some keys of a block.
+pub(super) struct FewRows<'a> {
+    pub(super) block: &'a Block<'a>,
+    /// Panels of the keys, as if they began with the first key of the block, and their vectors.
+    pub(super) keys: Right,
+    pub(super) vectors: Range<usize>,
+    /// The keys that are read next.
+    pub(super) next: &'a Sets<{ GROUP / LANES }>,
+}
+
+/// Writes dot products as weights.
+///
+/// # Safety
+/// As [`attend`].
+#[inline(always)]
+unsafe fn multiply<S: Simd, const BF16: bool>(job: &FewRows<'_>) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut ahead = job.next.lines(0, 1);
+        by_vectors!(S, job.vectors.clone(), |at, C| {
+            by_rows!(S, BF16, true, job.block.rows.len(), |row, R| {
+                let place = (row, at);
+                job.block.multiply_keys::<S, BF16, R, C, _>(job.keys, place, row, &mut ahead);
+            });
+        });
+    }
+}
+
+entry_points! {
+    /// Dot products of few rows, per level.
+    mod dot_entries: multiply<; const BF16: bool>(job: &FewRows<'_>) -> ();
+}
+
+pub(super) type DotEntry = unsafe fn(&FewRows<'_>);
+
+pub(super) fn dot_entry(level: Level, is_bf16: bool) -> DotEntry {
+    if is_bf16 {
+        dot_entries::at::<true>(level).unwrap_or(dot_entries::portable::entry_portable::<true>)
+    } else {
+        dot_entries::at::<false>(level).unwrap_or(dot_entries::portable::entry_portable::<false>)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::inputs::Bound;
 use super::order::Right;
-use super::panels::{Later, Panels};
+use super::panels::Panels;
 use super::rows::{Heads, runs};
 use super::scales::ScalePlaces;
 use crate::simd::LANES;
@@ -21,14 +21,14 @@ pub(super) struct Target {
 }
 
 impl Bound<'_> {
-    /// Panels of 16 keys or values, a vector for each element of a head. The rows of `next` for the same keys are fetched
-    /// into the cache.
+    /// Panels of 16 keys or values, a vector for each element of a head. Later rows, and those of `next` for the same
+    /// keys, are fetched into the cache.
     ///
     /// # Safety
     /// The arguments were checked, the keys are within the length of the sequence, and there is room.
     pub(super) unsafe fn row_panels(
         &self,
-        [heads, next]: [&Heads; 2],
+        (heads, next): (&Heads, Option<&Heads>),
         (sequence, group): (usize, usize),
         keys: Range<usize>,
         to: &Target,
@@ -47,10 +47,10 @@ impl Bound<'_> {
                     of_rows: true,
                     panels: to.panels.wrapping_add(at / LANES * panel),
                     panel,
-                    later: [
-                        heads.later(self.arguments, of, place + LANES),
-                        next.later(self.arguments, of, place),
-                    ],
+                    later: next.map(|next| {
+                        let own = heads.later(self.arguments, of, place + LANES);
+                        [own, next.later(self.arguments, of, place)]
+                    }),
                 });
             });
         }
@@ -80,7 +80,7 @@ impl Bound<'_> {
                     of_rows: false,
                     panels: to.panels.wrapping_add(at * LANES),
                     panel,
-                    later: [Later::NONE; 2],
+                    later: None,
                 });
             });
         }

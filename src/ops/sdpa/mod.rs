@@ -8,10 +8,12 @@
 //! numerics contract.
 
 mod adaptive;
+mod ahead;
 mod arguments;
 mod backward;
 mod blocks;
 mod diff_mask;
+mod few_rows;
 mod forward;
 mod gradient;
 mod inputs;

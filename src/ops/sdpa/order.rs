@@ -4,6 +4,7 @@
 //! ones, each from +0, added to each other and then to the sum. That is the order that x86 documents for its bf16 dot
 //! products of tiles, so they and fused multiply-adds give the same bits.
 
+use super::ahead::Ahead;
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Simd, unroll};
 
@@ -64,16 +65,18 @@ pub(super) type Tile<S, const R: usize, const C: usize> = [[<S as Simd>::F32x16;
 /// # Safety
 /// They exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn chain<S: Simd, const R: usize, const C: usize>(
+unsafe fn chain<S: Simd, const R: usize, const C: usize, A: Ahead>(
     left: Left,
     right: Right,
     count: usize,
+    ahead: &mut A,
 ) -> Tile<S, R, C> {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut sums = [[S::zero(); C]; R];
         let (mut a, mut b) = (left, right);
         for _ in 0..count {
+            ahead.fetch::<S>();
             add_term::<S, R, C>(&mut sums, a, b);
             (a, b) = (a.from(0, 1), b.from(0, 1));
         }
@@ -81,23 +84,26 @@ unsafe fn chain<S: Simd, const R: usize, const C: usize>(
     }
 }
 
-/// The sums of the even and of the odd terms. Side by side there are as many independent sums as the multipliers need,
+/// The sums of the even and of the odd ones of `count` terms from `first` on. Side by side there are as many independent sums as the multipliers need,
 /// with half the rows.
 ///
 /// # Safety
 /// As [`chain`].
 #[inline(always)]
-unsafe fn chains<S: Simd, const R: usize, const C: usize>(
+unsafe fn chains<S: Simd, const R: usize, const C: usize, A: Ahead>(
     left: Left,
     right: Right,
-    count: usize,
+    (first, count): (usize, usize),
+    ahead: &mut A,
 ) -> [Tile<S, R, C>; 2] {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut even = [[S::zero(); C]; R];
         let mut odd = even;
-        let (mut a, mut b) = (left, right);
+        let (mut a, mut b) = (left.from(0, first), right.from(0, first));
         for _ in 0..count / 2 {
+            ahead.fetch::<S>();
+            ahead.fetch::<S>();
             add_term::<S, R, C>(&mut even, a, b);
             add_term::<S, R, C>(&mut odd, a.from(0, 1), b.from(0, 1));
             (a, b) = (a.from(0, 2), b.from(0, 2));
@@ -137,22 +143,28 @@ unsafe fn add_term<S: Simd, const R: usize, const C: usize>(
 /// # Safety
 /// As [`chain`].
 #[inline(always)]
-pub(super) unsafe fn product<S: Simd, const BF16: bool, const R: usize, const C: usize>(
+pub(super) unsafe fn product<
+    S: Simd,
+    const BF16: bool,
+    const R: usize,
+    const C: usize,
+    A: Ahead,
+>(
     left: Left,
     right: Right,
     count: usize,
+    ahead: &mut A,
 ) -> Tile<S, R, C> {
     // SAFETY: guaranteed by the caller.
     unsafe {
         if !BF16 {
-            return chain::<S, R, C>(left, right, count);
+            return chain::<S, R, C, A>(left, right, count, ahead);
         }
         let mut sums = [[S::zero(); C]; R];
         let mut first = 0;
         while first < count {
             let terms = GROUP.min(count - first);
-            let (a, b) = (left.from(0, first), right.from(0, first));
-            let [even, odd] = chains::<S, R, C>(a, b, terms);
+            let [even, odd] = chains::<S, R, C, A>(left, right, (first, terms), ahead);
             unroll!(to 8: r in R, {
                 unroll!(c in C, {
                     sums[r][c] = S::add(sums[r][c], S::add(even[r][c], odd[r][c]));
@@ -164,35 +176,42 @@ pub(super) unsafe fn product<S: Simd, const BF16: bool, const R: usize, const C:
     }
 }
 
-/// The rows of a tile on an instruction set.
-pub(super) const fn rows_at_once<S: Simd, const BF16: bool>() -> usize {
-    match (S::UNROLLS, S::MANY_REGISTERS, BF16) {
-        (false, _, _) => 1,
+/// The rows of a tile on an instruction set: as many as there are registers for, or of `FEW` rows as many as the
+/// multipliers need.
+pub(super) const fn rows_at_once<S: Simd, const BF16: bool, const FEW: bool>() -> usize {
+    let most = match (S::UNROLLS, S::MANY_REGISTERS, BF16) {
+        (false, _, _) => return 1,
         (true, false, true) => 3,
         (true, false, false) => 6,
         (true, true, true) => 4,
         (true, true, false) => 8,
+    };
+    match (FEW, S::MANY_REGISTERS, BF16) {
+        (false, _, _) => most,
+        (true, false, true) => 2,
+        (true, _, _) => 4,
     }
 }
 
 /// Calls `$call` with a constant number of rows for all of `$count` rows, most at once.
 macro_rules! by_rows {
-    ($S:ident, $BF16:ident, $count:expr, |$at:ident, $R:ident| $body:expr) => {{
+    ($S:ident, $BF16:ident, $FEW:tt, $count:expr, |$at:ident, $R:ident| $body:expr) => {{
         let (mut $at, count) = (0, $count);
-        $crate::ops::sdpa::order::by_rows!(@ 8, $S, $BF16, count, |$at, $R| $body);
-        $crate::ops::sdpa::order::by_rows!(@ 6, $S, $BF16, count, |$at, $R| $body);
-        $crate::ops::sdpa::order::by_rows!(@ 4, $S, $BF16, count, |$at, $R| $body);
-        $crate::ops::sdpa::order::by_rows!(@ 3, $S, $BF16, count, |$at, $R| $body);
+        $crate::ops::sdpa::order::by_rows!(@ 8, $S, $BF16, $FEW, count, |$at, $R| $body);
+        $crate::ops::sdpa::order::by_rows!(@ 6, $S, $BF16, $FEW, count, |$at, $R| $body);
+        $crate::ops::sdpa::order::by_rows!(@ 4, $S, $BF16, $FEW, count, |$at, $R| $body);
+        $crate::ops::sdpa::order::by_rows!(@ 3, $S, $BF16, $FEW, count, |$at, $R| $body);
+        $crate::ops::sdpa::order::by_rows!(@ 2, $S, $BF16, $FEW, count, |$at, $R| $body);
         while $at < count {
             const $R: usize = 1;
             $body;
             $at += 1;
         }
     }};
-    (@ $rows:literal, $S:ident, $BF16:ident, $count:ident, |$at:ident, $R:ident| $body:expr) => {
+    (@ $rows:literal, $S:ident, $BF16:ident, $FEW:tt, $count:ident, |$at:ident, $R:ident| $body:expr) => {
         if const {
-            let most = $crate::ops::sdpa::order::rows_at_once::<$S, $BF16>();
-            $rows == most || $rows == 4 && most > 4
+            let most = $crate::ops::sdpa::order::rows_at_once::<$S, $BF16, $FEW>();
+            $rows == most || $rows == 4 && most > 4 || $rows == 2 && most > 2 && $FEW
         } {
             while $at + $rows <= $count {
                 const $R: usize = $rows;

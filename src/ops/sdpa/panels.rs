@@ -16,7 +16,7 @@ pub(super) struct Panels {
     /// The distance of panels.
     pub(super) panel: usize,
     /// What is fetched into the cache meanwhile.
-    pub(super) later: [Later; 2],
+    pub(super) later: Option<[Later; 2]>,
 }
 
 /// Rows that are read later: rows of a tensor, or of results. As many are fetched as are rearranged.
@@ -63,34 +63,14 @@ const fn first_of(pair: usize, distance: usize) -> usize {
 
 /// A step of a transposition: rows at this distance exchange the lanes at this distance.
 macro_rules! exchange {
-    ($tile:ident, $S:ident, $rows:expr, $distance:literal, $low:ident) => {
+    ($tile:ident, $S:ident, $rows:expr, $distance:literal) => {
         unroll!(to 8: pair in $rows / 2, {
             const A: usize = first_of(pair, $distance);
             const B: usize = A + $distance;
             // SAFETY: guaranteed by the caller.
-            unsafe {
-                let (x, y) = ($tile[A], $tile[B]);
-                $tile[A] = $S::select($low, x, $S::swap::<$distance>(y));
-                $tile[B] = $S::select($low, $S::swap::<$distance>(x), y);
-            }
+            [$tile[A], $tile[B]] = unsafe { $S::exchange::<$distance>($tile[A], $tile[B]) };
         });
     };
-}
-
-/// The lanes whose number lacks a bit.
-///
-/// # Safety
-/// The CPU supports the instruction set of `S`.
-#[inline(always)]
-unsafe fn without<S: Simd>(bit: usize) -> S::M {
-    let mut lanes = [0.0f32; LANES];
-    let mut lane = 0;
-    while lane < LANES {
-        lanes[lane] = if lane & bit == 0 { 0.0 } else { 1.0 };
-        lane += 1;
-    }
-    // SAFETY: guaranteed by the caller.
-    unsafe { S::eq(S::load(lanes.as_ptr()), S::zero()) }
 }
 
 /// Transposes 16 rows of 16.
@@ -99,13 +79,10 @@ unsafe fn without<S: Simd>(bit: usize) -> S::M {
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn transpose<S: Simd>(tile: &mut [S::F32x16; LANES]) {
-    // SAFETY: guaranteed by the caller.
-    let [ones, twos, fours, eights] =
-        unsafe { [without::<S>(1), without::<S>(2), without::<S>(4), without::<S>(8)] };
-    exchange!(tile, S, LANES, 8, eights);
-    exchange!(tile, S, LANES, 4, fours);
-    exchange!(tile, S, LANES, 2, twos);
-    exchange!(tile, S, LANES, 1, ones);
+    exchange!(tile, S, LANES, 8);
+    exchange!(tile, S, LANES, 4);
+    exchange!(tile, S, LANES, 2);
+    exchange!(tile, S, LANES, 1);
 }
 
 /// Transposes 8 rows of 8, in the first halves of vectors.
@@ -114,11 +91,9 @@ unsafe fn transpose<S: Simd>(tile: &mut [S::F32x16; LANES]) {
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn transpose_half<S: Simd>(tile: &mut [S::F32x16; HALF]) {
-    // SAFETY: guaranteed by the caller.
-    let [ones, twos, fours] = unsafe { [without::<S>(1), without::<S>(2), without::<S>(4)] };
-    exchange!(tile, S, HALF, 4, fours);
-    exchange!(tile, S, HALF, 2, twos);
-    exchange!(tile, S, HALF, 1, ones);
+    exchange!(tile, S, HALF, 4);
+    exchange!(tile, S, HALF, 2);
+    exchange!(tile, S, HALF, 1);
 }
 
 impl Panels {
@@ -136,22 +111,26 @@ impl Panels {
         unsafe {
             let from = self.rows.wrapping_add(row * self.step + col);
             let to = self.panels.wrapping_add(row / LANES * self.panel + col * LANES);
-            let mut tile = [S::zero(); LANES];
             if rows == LANES && cols == LANES && S::UNROLLS && !S::MANY_REGISTERS {
                 // A quarter at a time stays in the registers.
-                for quarter in 0..4 {
-                    let (row, col) = (quarter / 2 * HALF, quarter % 2 * HALF);
+                unroll!(quarter in 4, {
+                    const ROW: usize = quarter / 2 * HALF;
+                    const COL: usize = quarter % 2 * HALF;
                     let mut tile = [S::zero(); HALF];
+                    let from = from.wrapping_add(ROW * self.step + COL);
                     unroll!(to 8: i in HALF, {
-                        tile[i] = Lanes::<S>::load(from.wrapping_add((row + i) * self.step + col), HALF).vector();
+                        let from = from.wrapping_add(i * self.step);
+                        tile[i] = Lanes::<S>::load(from, HALF).vector();
                     });
                     transpose_half::<S>(&mut tile);
                     unroll!(to 8: i in HALF, {
-                        Lanes::<S>::new(tile[i]).store(to.wrapping_add((col + i) * LANES + row), HALF);
+                        let to = to.wrapping_add((COL + i) * LANES + ROW);
+                        Lanes::<S>::new(tile[i]).store(to, HALF);
                     });
-                }
+                });
                 return;
             }
+            let mut tile = [S::zero(); LANES];
             if rows == LANES && cols == LANES && S::UNROLLS {
                 unroll!(to 16: i in LANES, {
                     tile[i] = S::load(from.wrapping_add(i * self.step));
@@ -204,7 +183,7 @@ unsafe fn rearrange<S: Simd>(job: &Panels) {
             let rows = LANES.min(job.count - row);
             let mut col = 0;
             while col < job.cols {
-                for later in job.later {
+                for later in job.later.iter().flatten() {
                     later.from(row).fetch::<S>(col / LANES, job.cols.div_ceil(LANES));
                 }
                 let cols = LANES.min(job.cols - col);

@@ -92,14 +92,16 @@ impl Job<'_> {
             let all = Blocks::of(rows).left();
             let of_piece = all * piece / pieces..all * (piece + 1) / pieces;
             let blocks = Blocks::of(rows).enumerate();
-            for (block, keys) in blocks.skip(of_piece.start).take(of_piece.len()) {
+            let mut blocks = blocks.skip(of_piece.start).take(of_piece.len()).peekable();
+            while let Some((block, keys)) = blocks.next() {
                 let recorded = self.recorded(number, block, room);
                 let size = self.forward.record(&self.parts).sums;
                 recorded.sums.write_bytes(0, size);
                 for row in 0..rows.len() {
                     recorded.states.add(row).write(State::EMPTY);
                 }
-                self.block(&part, &recorded, rows, keys);
+                let next = blocks.peek().map(|(_, keys)| keys);
+                self.block(&part, &recorded, rows, (keys, next));
             }
         }
     }
