@@ -70,10 +70,10 @@ static void descriptors(void) {
         MUST(norm_memory_desc_clone(&copy, desc));
         EXPECT(norm_memory_desc_equal(desc, copy) && norm_memory_desc_equal(desc, restored));
         EXPECT(!norm_memory_desc_equal(desc, tensor));
-        const norm_dim_t one = 1, zero = 0;
+        const norm_dims_t one = {1}, zero = {0};
         REFUSED(norm_unimplemented, "parent_memory_desc", norm_memory_desc_create_submemory,
-                (&out, desc, &one, &zero));
-        INVALID("in_memory_desc", norm_memory_desc_reshape, (&out, desc, 1, &one));
+                (&out, desc, one, zero));
+        INVALID("in_memory_desc", norm_memory_desc_reshape, (&out, desc, 1, one));
         EXPECT(out == UNTOUCHED);
         MUST(norm_memory_desc_destroy(desc));
         MUST(norm_memory_desc_destroy(copy));
@@ -296,6 +296,26 @@ static void compare(norm_primitive_desc_t const pds[2], const int *ids, void *co
     for (int host = 0; host < 2; ++host) unbind(&runs[host]);
 }
 
+/* Attention takes scales of keys from tensors alone. */
+static void attention(void) {
+    const norm_dim_t dims[] = {1, 1, 8, 8};
+    norm_memory_desc_t f32 = NULL, s8 = NULL;
+    norm_primitive_attr_t attr = NULL;
+    norm_primitive_desc_t out = UNTOUCHED;
+    MUST(norm_memory_desc_create_with_tag(&f32, 4, dims, norm_f32, norm_abcd));
+    MUST(norm_memory_desc_create_with_tag(&s8, 4, dims, norm_s8, norm_abcd));
+    MUST(norm_primitive_attr_create(&attr));
+    MUST(norm_primitive_attr_set_scales_v2(attr, NORM_ARG_KEYS, 0, 0, NULL, norm_f32, 1));
+    REFUSED(norm_unimplemented, "attr", norm_sdpa_forward_primitive_desc_create,
+            (&out, engine, norm_forward_inference, f32, s8, f32, f32, NULL, NULL,
+                    norm_attn_mask_undef, norm_window_none, 0, 0, 0.5f, 0, 0, attr));
+    EXPECT(strstr(norm_get_last_error(), "host scalar") != NULL);
+    EXPECT(out == UNTOUCHED);
+    MUST(norm_primitive_attr_destroy(attr));
+    MUST(norm_memory_desc_destroy(f32));
+    MUST(norm_memory_desc_destroy(s8));
+}
+
 static norm_primitive_attr_t scaled(int src, int dst, int host) {
     norm_primitive_attr_t attr = NULL;
     MUST(norm_primitive_attr_create(&attr));
@@ -367,7 +387,7 @@ static void scales(void) {
             MUST(with_scales[i].create(&pds[host], f32, attr));
             MUST(norm_primitive_attr_destroy(attr));
         }
-        /* A group normalization of one scale of src would not change otherwise. */
+        /* The scale of dst comes first: it is the one that is changed. */
         const number_t numbers[] = {{NORM_ARG_ATTR_SCALES | two, norm_f32, &second},
                 {NORM_ARG_ATTR_SCALES | one, norm_f32, &first}, {0, norm_f32, NULL}};
         const int both[] = {NORM_ARG_SRC_0, NORM_ARG_SRC_1, NORM_ARG_DST, 0};
@@ -375,6 +395,28 @@ static void scales(void) {
         compare(pds, with_scales[i].src1 ? both : single, (void *[]) {src, src1, NULL}, numbers,
                 &other);
     }
+    MUST(norm_memory_desc_destroy(f32));
+}
+
+/* The gated activation has a scale of dst alone. */
+static void gate(void) {
+    norm_memory_desc_t f32 = matrix_of(norm_f32);
+    norm_primitive_desc_t pds[2] = {NULL, NULL};
+    float scale = 0.3f, other = 0.7f;
+    snprintf(expect_case, sizeof expect_case, "gate");
+    for (int host = 0; host < 2; ++host) {
+        norm_primitive_attr_t attr = NULL;
+        MUST(norm_primitive_attr_create(&attr));
+        MUST(norm_primitive_attr_set_scales_v2(
+                attr, NORM_ARG_DST, 0, 0, NULL, norm_f32, host));
+        MUST(norm_gated_forward_primitive_desc_create(&pds[host], engine, norm_forward_inference,
+                norm_eltwise_swish, norm_gate_separate, f32, f32, f32, 1, INFINITY, 0, attr));
+        MUST(norm_primitive_attr_destroy(attr));
+    }
+    const number_t numbers[]
+            = {{NORM_ARG_ATTR_SCALES | NORM_ARG_DST, norm_f32, &scale}, {0, norm_f32, NULL}};
+    compare(pds, (const int[]) {NORM_ARG_SRC, NORM_ARG_SRC_1, NORM_ARG_DST, 0},
+            (void *[]) {src, src1, NULL}, numbers, &other);
     MUST(norm_memory_desc_destroy(f32));
 }
 
@@ -445,7 +487,9 @@ int main(void) {
     memories();
     no_tensors();
     scales();
+    gate();
     zero_points();
+    attention();
     dropout(norm_s64, 1);
     dropout(norm_s64, 0);
     dropout(norm_s32, 1);
