@@ -187,6 +187,13 @@ NORM_API norm_status_t norm_memory_desc_create_with_tag(
 NORM_API norm_status_t norm_memory_desc_create_with_string_tag(
         norm_memory_desc_t *memory_desc, int ndims, const norm_dim_t *dims,
         norm_data_type_t data_type, const char *tag);
+/* Describes a host scalar: one number of the data type, which the memory object
+ * itself holds (norm_memory_create_host_scalar). Scales, zero points and the
+ * parameters of dropout can be host scalars. It is no tensor: where a tensor is
+ * expected it is norm_invalid_arguments. Its kind is norm_format_kind_host_scalar,
+ * its dimensions are {1}, and it has no strides. */
+NORM_API norm_status_t norm_memory_desc_create_host_scalar(
+        norm_memory_desc_t *memory_desc, norm_data_type_t data_type);
 /* Changes the data type. The layout, counted in elements, stays the same.
  * norm_invalid_arguments for an empty descriptor. Do not use it on a
  * descriptor that another object owns. */
@@ -269,7 +276,7 @@ NORM_API norm_status_t norm_memory_desc_query_v2(
  *   any other pointer     the caller's buffer. It has at least
  *                         norm_memory_desc_get_size() bytes, is aligned for the
  *                         element type and outlives the memory.
- * norm_invalid_arguments for a descriptor of kind any. */
+ * norm_invalid_arguments for a descriptor of kind any or of a host scalar. */
 NORM_API norm_status_t norm_memory_create(norm_memory_t *memory,
         const_norm_memory_desc_t memory_desc, norm_engine_t engine,
         void *handle);
@@ -282,9 +289,28 @@ NORM_API norm_status_t norm_memory_destroy(norm_memory_t memory);
 /* The descriptor; owned by the memory. */
 NORM_API norm_status_t norm_memory_get_memory_desc(
         const_norm_memory_t memory, const_norm_memory_desc_t *memory_desc);
-/* The engine; owned by the memory. */
+/* The engine; owned by the memory. A host scalar has none: NULL. */
 NORM_API norm_status_t norm_memory_get_engine(
         const_norm_memory_t memory, norm_engine_t *engine);
+/* Creates a memory that holds the number at `scalar_ptr`, of the descriptor's data
+ * type, which need not be aligned and is copied: the caller may free it after the
+ * call. The memory is passed for an argument whose attribute asks for a host scalar
+ * (is_on_host of norm_primitive_attr_set_scales_v2 and
+ * norm_primitive_attr_set_zero_points_v2, use_host_scalars of
+ * norm_primitive_attr_set_dropout_v2) and for no other; executions read the number
+ * when they run, and results have the bits of the same number in a buffer. Free it
+ * with norm_memory_destroy. The memory has no engine and no buffer: the functions
+ * below for data handles and mapped addresses are norm_invalid_arguments for it.
+ * NULL or a descriptor of a tensor is norm_invalid_arguments. */
+NORM_API norm_status_t norm_memory_create_host_scalar(norm_memory_t *memory,
+        const_norm_memory_desc_t memory_desc, void *scalar_ptr);
+/* Copies the number out of or into a host scalar. `value` has as many bytes as the
+ * descriptor's data type. Do not set it while another thread reads it or executes
+ * with it. NULL or another memory is norm_invalid_arguments. */
+NORM_API norm_status_t norm_memory_get_host_scalar_value(
+        const_norm_memory_t memory, void *value);
+NORM_API norm_status_t norm_memory_set_host_scalar_value(
+        norm_memory_t memory, const void *value);
 NORM_API norm_status_t norm_memory_get_data_handle(
         const_norm_memory_t memory, void **handle);
 NORM_API norm_status_t norm_memory_get_data_handle_v2(
@@ -368,7 +394,10 @@ NORM_API norm_status_t norm_primitive_attr_set_rounding(
  * The second form sets the data type of the scales: f32, bf16, f16, f8_e5m2 or
  * f8_e4m3 (the first form uses f32). With group_ndims above 0 there is one scale
  * per group of indices; only dynamic scales support that. In the third form
- * `is_on_host` must be 0; 1 is norm_unimplemented.
+ * `is_on_host` not 0 says that the scale is a host scalar: the argument is then a
+ * memory of norm_memory_create_host_scalar, and no other. It needs mask 0, no
+ * groups and given scales, else norm_invalid_arguments; attention does not
+ * support it (norm_unimplemented).
  *
  * In the fourth form `qmode` says whether the scales are given
  * (norm_quantization_mode_static_sazp) or computed. Layer and group normalization

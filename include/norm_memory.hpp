@@ -88,6 +88,13 @@ public:
                     sizes.data(), static_cast<norm_data_type_t>(type), letters.c_str()));
             return desc(object);
         }
+        // One number, which the memory object itself holds.
+        static desc host_scalar(data_type type) {
+            norm_memory_desc_t object = nullptr;
+            check(norm_memory_desc_create_host_scalar(
+                    &object, static_cast<norm_data_type_t>(type)));
+            return desc(object);
+        }
         // A copy with another data type.
         desc with_data_type(data_type type) const {
             desc changed = copy_of(get());
@@ -248,6 +255,9 @@ public:
     // The same with a list of one buffer.
     memory(const desc &of, const engine &on, std::vector<void *> buffers)
         : handle(create(of, on, buffers)) {}
+    // A host scalar with a value. T has the size of the descriptor's data type.
+    template <typename T>
+    memory(const desc &of, const T value) : handle(create(of, value)) {}
     // A memory returned by `owner`, which it keeps alive.
     template <typename Owner>
     memory(const Owner &owner, norm_memory_t object) : handle(owner, object) {}
@@ -298,8 +308,33 @@ public:
     void unmap_data(void *mapped, int index) const {
         check(norm_memory_unmap_data_v2(get(), mapped, index));
     }
+    // The value of a host scalar. T has the size of its data type.
+    template <typename T>
+    T get_host_scalar_value() const {
+        T value {};
+        if (check_scalar<T>(get_desc()))
+            check(norm_memory_get_host_scalar_value(get(), &value));
+        return value;
+    }
+    template <typename T>
+    void set_host_scalar_value(const T value) const {
+        if (check_scalar<T>(get_desc()))
+            check(norm_memory_set_host_scalar_value(get(), &value));
+    }
 
 private:
+    template <typename T>
+    static bool check_scalar(const desc &of) {
+        if (of.get_size() == sizeof(T)) return true;
+        fail(norm_invalid_arguments, "norm::memory: the value is not as large as its data type");
+        return false;
+    }
+    template <typename T>
+    static norm_memory_t create(const desc &of, T value) {
+        norm_memory_t object = nullptr;
+        if (check_scalar<T>(of)) check(norm_memory_create_host_scalar(&object, of.get(), &value));
+        return object;
+    }
     static norm_memory_t create(const desc &of, const engine &on, void *buffer) {
         norm_memory_t object = nullptr;
         check(norm_memory_create(&object, of.get(), on.get(), buffer));

@@ -205,6 +205,14 @@ public:
                 static_cast<norm_data_type_t>(type), is_on_host,
                 static_cast<norm_quantization_mode_t>(mode)));
     }
+    // The scale of an argument is a host scalar.
+    void set_host_scale(int arg, memory::data_type type = memory::data_type::f32) {
+        set_scales(arg, 0, {}, type, true);
+    }
+    // The zero point of an argument is a host scalar.
+    void set_host_zero_point(int arg, memory::data_type type = memory::data_type::s32) {
+        set_zero_points(arg, 0, {}, type, true);
+    }
     // Adds zero points to an argument, passed as NORM_ARG_ATTR_ZERO_POINTS | arg.
     void set_zero_points_mask(int arg, int mask) {
         check(norm_primitive_attr_set_zero_points_mask(get(), arg, mask));

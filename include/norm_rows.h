@@ -55,8 +55,9 @@ NORM_API norm_status_t norm_primitive_attr_get_softmax_stats(
  *                   empty descriptor: the mask is not stored
  * seed_data_type    norm_s64 or norm_s32
  * use_offset        whether there is NORM_ARG_ATTR_DROPOUT_OFFSET; else it is 0
- * use_host_scalars  whether probability, seed and offset are host scalars; on this
- *                   engine both kinds of memory are accepted anyway
+ * use_host_scalars  whether probability, seed and offset are host scalars
+ *                   (norm_memory_create_host_scalar); an execution refuses the
+ *                   other kind of memory
  *
  * norm_primitive_attr_set_dropout() is the same with norm_s32, 0 and 0. A NULL
  * descriptor or another type is norm_invalid_arguments. */

@@ -87,7 +87,7 @@ typedef enum {
     norm_blocked = 2,
     norm_format_kind_opaque = 3,     /* oneDNN only */
     norm_format_kind_sparse = 4,     /* oneDNN only */
-    norm_format_kind_host_scalar = 5 /* oneDNN only */
+    norm_format_kind_host_scalar = 5 /* norm_memory_desc_create_host_scalar */
 } norm_format_kind_t;
 
 /* ------------------------------------------------------------------------ */

@@ -1541,6 +1541,12 @@ unsafe extern "C" {
     ) -> norm_status_t;
 }
 unsafe extern "C" {
+    pub fn norm_memory_desc_create_host_scalar(
+        memory_desc: *mut norm_memory_desc_t,
+        data_type: norm_data_type_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
     pub fn norm_memory_desc_set_data_type(
         memory_desc: norm_memory_desc_t,
         data_type: norm_data_type_t,
@@ -1660,6 +1666,25 @@ unsafe extern "C" {
     pub fn norm_memory_get_engine(
         memory: const_norm_memory_t,
         engine: *mut norm_engine_t,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_memory_create_host_scalar(
+        memory: *mut norm_memory_t,
+        memory_desc: const_norm_memory_desc_t,
+        scalar_ptr: *mut ::core::ffi::c_void,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_memory_get_host_scalar_value(
+        memory: const_norm_memory_t,
+        value: *mut ::core::ffi::c_void,
+    ) -> norm_status_t;
+}
+unsafe extern "C" {
+    pub fn norm_memory_set_host_scalar_value(
+        memory: norm_memory_t,
+        value: *const ::core::ffi::c_void,
     ) -> norm_status_t;
 }
 unsafe extern "C" {

@@ -14,7 +14,7 @@ use norm_sys as sys;
 /// `desc` is NULL or a live handle.
 unsafe fn given(desc: sys::const_norm_memory_desc_t, name: &str) -> Result<Option<MemoryDesc>> {
     // SAFETY: guaranteed by the caller.
-    let Some(desc) = (unsafe { MemoryDesc::get_optional(desc, name) })? else { return Ok(None) };
+    let Some(desc) = (unsafe { MemoryDesc::optional_tensor(desc, name) })? else { return Ok(None) };
     check_tensor(name, desc)?;
     Ok(Some(desc.clone()))
 }

@@ -1,7 +1,6 @@
 //! The constructors of binary functions.
 
 use super::exported;
-use super::handle::Handle;
 use super::post_ops::binary_algorithm;
 use super::primitive_desc::create;
 use crate::error::Result;
@@ -59,12 +58,12 @@ unsafe fn create_binary(
         create(primitive_desc, engine, attr, |attr| {
             let algorithm = binary_algorithm(alg_kind)?;
             let descs = [
-                MemoryDesc::get(src0_desc, "src0_desc")?,
-                MemoryDesc::get(src1_desc, "src1_desc")?,
-                MemoryDesc::get(dst_desc, "dst_desc")?,
+                MemoryDesc::tensor(src0_desc, "src0_desc")?,
+                MemoryDesc::tensor(src1_desc, "src1_desc")?,
+                MemoryDesc::tensor(dst_desc, "dst_desc")?,
             ];
             let src2 = match algorithm {
-                BinaryAlgorithm::Select => Some(MemoryDesc::get(src2_desc, "src2_desc")?),
+                BinaryAlgorithm::Select => Some(MemoryDesc::tensor(src2_desc, "src2_desc")?),
                 _ => None,
             };
             Binary::new(algorithm, descs, src2, attr)

@@ -47,7 +47,7 @@ unsafe fn set(
 ) -> Result<()> {
     // SAFETY: guaranteed by the caller.
     let (attr, mask) =
-        unsafe { (Attr::get_mut(attr, "attr")?, MemoryDesc::get(mask_desc, "mask_desc")?) };
+        unsafe { (Attr::get_mut(attr, "attr")?, MemoryDesc::tensor(mask_desc, "mask_desc")?) };
     let is_u8 = mask.data_type() == Some(DataType::U8);
     if mask.layout() != Layout::Undef && !is_u8 {
         let found = mask.data_type().map_or("undef", DataType::name);

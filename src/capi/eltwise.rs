@@ -31,7 +31,7 @@ exported! {
         unsafe {
             create(primitive_desc, engine, attr, |attr| {
                 let descs =
-                    [MemoryDesc::get(src_desc, "src_desc")?, MemoryDesc::get(dst_desc, "dst_desc")?];
+                    [MemoryDesc::tensor(src_desc, "src_desc")?, MemoryDesc::tensor(dst_desc, "dst_desc")?];
                 Eltwise::forward(prop_kind(kind)?, function(alg_kind, alpha, beta)?, descs, attr)
             })
         }
@@ -57,9 +57,9 @@ exported! {
             Descriptor::get_optional(hint_fwd_pd, "hint_fwd_pd")?;
             create(primitive_desc, engine, attr, |attr| {
                 let descs = [
-                    MemoryDesc::get(diff_src_desc, "diff_src_desc")?,
-                    MemoryDesc::get(diff_dst_desc, "diff_dst_desc")?,
-                    MemoryDesc::get(data_desc, "data_desc")?,
+                    MemoryDesc::tensor(diff_src_desc, "diff_src_desc")?,
+                    MemoryDesc::tensor(diff_dst_desc, "diff_dst_desc")?,
+                    MemoryDesc::tensor(data_desc, "data_desc")?,
                 ];
                 Eltwise::backward(function(alg_kind, alpha, beta)?, descs, attr)
             })

@@ -20,9 +20,7 @@ use std::fmt;
 unsafe fn view<'a>(memory: sys::const_norm_memory_t, name: &str) -> Result<View<'a>> {
     // SAFETY: guaranteed by the caller.
     let memory = unsafe { Memory::get(memory, name) }?;
-    if memory.data.is_null() && memory.size > 0 {
-        return Err(Error::invalid(format_args!("{name}: its memory has no buffer")));
-    }
+    memory.check_tensor(name)?;
     Ok(View { desc: &memory.desc, data: memory.data })
 }
 

@@ -33,7 +33,10 @@ unsafe fn common<'a>(
     })?;
     // SAFETY: the caller's.
     let (src, up) = unsafe {
-        (MemoryDesc::get(src_desc, "src_desc")?, MemoryDesc::get_optional(up_desc, "up_desc")?)
+        (
+            MemoryDesc::tensor(src_desc, "src_desc")?,
+            MemoryDesc::optional_tensor(up_desc, "up_desc")?,
+        )
     };
     Ok(Common { function, packing, src, up, numbers, attr })
 }
@@ -60,7 +63,7 @@ exported! {
                 let numbers = [alpha, limit, shift];
                 Gated::forward(&Forward {
                     prop_kind: prop_kind(kind)?,
-                    dst: MemoryDesc::get(dst_desc, "dst_desc")?,
+                    dst: MemoryDesc::tensor(dst_desc, "dst_desc")?,
                     common: common((alg_kind, packing), (src_desc, up_desc), numbers, attr)?,
                 })
             })
@@ -93,10 +96,10 @@ exported! {
             create(primitive_desc, engine, attr, |attr| {
                 let numbers = [alpha, limit, shift];
                 Gated::backward(&Backward {
-                    diff_src: MemoryDesc::get(diff_src_desc, "diff_src_desc")?,
-                    diff_up: MemoryDesc::get_optional(diff_up_desc, "diff_up_desc")?,
-                    diff_dst: MemoryDesc::get(diff_dst_desc, "diff_dst_desc")?,
-                    dst: MemoryDesc::get_optional(dst_desc, "dst_desc")?,
+                    diff_src: MemoryDesc::tensor(diff_src_desc, "diff_src_desc")?,
+                    diff_up: MemoryDesc::optional_tensor(diff_up_desc, "diff_up_desc")?,
+                    diff_dst: MemoryDesc::tensor(diff_dst_desc, "diff_dst_desc")?,
+                    dst: MemoryDesc::optional_tensor(dst_desc, "dst_desc")?,
                     common: common((alg_kind, packing), (src_desc, up_desc), numbers, attr)?,
                 })
             })

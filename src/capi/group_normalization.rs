@@ -29,8 +29,8 @@ exported! {
             create(primitive_desc, engine, attr, |attr| {
                 GroupNormalization::forward(&ForwardParameters {
                     prop_kind: prop_kind(kind)?,
-                    src: MemoryDesc::get(src_desc, "src_desc")?,
-                    dst: MemoryDesc::get(dst_desc, "dst_desc")?,
+                    src: MemoryDesc::tensor(src_desc, "src_desc")?,
+                    dst: MemoryDesc::tensor(dst_desc, "dst_desc")?,
                     groups,
                     epsilon,
                     flags,
@@ -63,9 +63,9 @@ exported! {
             create(primitive_desc, engine, attr, |attr| {
                 GroupNormalization::backward(&BackwardParameters {
                     prop_kind: prop_kind(kind)?,
-                    diff_src: MemoryDesc::get(diff_src_desc, "diff_src_desc")?,
-                    diff_dst: MemoryDesc::get(diff_dst_desc, "diff_dst_desc")?,
-                    src: MemoryDesc::get(src_desc, "src_desc")?,
+                    diff_src: MemoryDesc::tensor(diff_src_desc, "diff_src_desc")?,
+                    diff_dst: MemoryDesc::tensor(diff_dst_desc, "diff_dst_desc")?,
+                    src: MemoryDesc::tensor(src_desc, "src_desc")?,
                     groups,
                     epsilon,
                     flags,

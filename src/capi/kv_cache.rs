@@ -260,9 +260,7 @@ exported! {
 unsafe fn rows<'a>(memory: sys::const_norm_memory_t, name: &str) -> Result<Option<Rows<'a>>> {
     // SAFETY: guaranteed by the caller.
     let Some(memory) = (unsafe { Memory::get_optional(memory, name) })? else { return Ok(None) };
-    if memory.data.is_null() && memory.size > 0 {
-        return Err(Error::invalid(format_args!("{name}: its memory has no buffer")));
-    }
+    memory.check_tensor(name)?;
     Ok(Some(Rows { desc: &memory.desc, data: memory.data }))
 }
 

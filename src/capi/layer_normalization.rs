@@ -71,9 +71,9 @@ unsafe fn forward(
     unsafe {
         LayerNormalization::forward(&ForwardParameters {
             prop_kind: prop_kind(kind)?,
-            src: MemoryDesc::get(src, "src_desc")?,
-            dst: MemoryDesc::get(dst, "dst_desc")?,
-            stat: MemoryDesc::get_optional(stat, "stat_desc")?,
+            src: MemoryDesc::tensor(src, "src_desc")?,
+            dst: MemoryDesc::tensor(dst, "dst_desc")?,
+            stat: MemoryDesc::optional_tensor(stat, "stat_desc")?,
             scale_shift: data_type(scale_shift, "scale_shift_data_type")?,
             epsilon,
             flags,
@@ -153,10 +153,10 @@ unsafe fn backward(
     unsafe {
         LayerNormalization::backward(&BackwardParameters {
             prop_kind: prop_kind(kind)?,
-            diff_src: MemoryDesc::get(diff_src, "diff_src_desc")?,
-            diff_dst: MemoryDesc::get(diff_dst, "diff_dst_desc")?,
-            src: MemoryDesc::get(src, "src_desc")?,
-            stat: MemoryDesc::get_optional(stat, "stat_desc")?,
+            diff_src: MemoryDesc::tensor(diff_src, "diff_src_desc")?,
+            diff_dst: MemoryDesc::tensor(diff_dst, "diff_dst_desc")?,
+            src: MemoryDesc::tensor(src, "src_desc")?,
+            stat: MemoryDesc::optional_tensor(stat, "stat_desc")?,
             diff_scale_shift: data_type(diff_scale_shift, "diff_scale_shift_data_type")?,
             scale_shift: data_type(scale_shift, "scale_shift_data_type")?,
             epsilon,

@@ -46,7 +46,8 @@ impl Drop for Owned {
 #[repr(C)]
 pub(super) struct Memory {
     mark: Mark,
-    engine: Engine,
+    /// A host scalar has none.
+    engine: Option<Engine>,
     pub(super) desc: MemoryDesc,
     /// The size of the descriptor, computed once.
     pub(super) size: usize,
@@ -62,8 +63,40 @@ handles! {
 impl Memory {
     /// A memory that is a part of another object, which has the buffer.
     pub(super) fn part(engine: &Engine, desc: MemoryDesc, data: *mut u8) -> Self {
-        let (mark, engine, size) = (Mark::part(Kind::Memory), engine.clone(), desc.size());
+        let (mark, engine, size) = (Mark::part(Kind::Memory), Some(engine.clone()), desc.size());
         Self { mark, engine, desc, size, data, owned: None }
+    }
+
+    /// A host scalar with the value at `value`.
+    ///
+    /// # Safety
+    /// `value` has the bytes of a number of the descriptor's type.
+    pub(super) unsafe fn scalar(desc: &MemoryDesc, value: *const u8) -> Result<Self> {
+        let (mark, size) = (Mark::part(Kind::Memory), desc.size());
+        let owned = Owned::new(size)?;
+        // SAFETY: guaranteed by the caller; the buffer has the size.
+        unsafe { owned.start.copy_from_nonoverlapping(value, size) };
+        let data = owned.start;
+        Ok(Self { mark, engine: None, desc: desc.clone(), size, data, owned: Some(owned) })
+    }
+
+    /// Refuses a memory that is no tensor with data.
+    pub(super) fn check_tensor(&self, name: &str) -> Result<()> {
+        if self.desc.is_host_scalar() {
+            return Err(Error::invalid(format_args!("{name}: a host scalar is not a tensor")));
+        }
+        if self.data.is_null() && self.size > 0 {
+            return Err(Error::invalid(format_args!("{name}: its memory has no buffer")));
+        }
+        Ok(())
+    }
+
+    /// Refuses a host scalar, whose value is not in a buffer of the caller's.
+    fn check_buffered(&self) -> Result<()> {
+        match self.desc.is_host_scalar() {
+            true => Err(Error::invalid("memory: a host scalar has no buffer")),
+            false => Ok(()),
+        }
     }
 }
 
@@ -127,6 +160,11 @@ unsafe fn create(
             "memory_desc: the layout is `any`; use the descriptor that a primitive descriptor chose",
         ));
     }
+    if desc.is_host_scalar() {
+        return Err(Error::invalid(
+            "memory_desc: a host scalar; norm_memory_create_host_scalar creates its memory",
+        ));
+    }
     let size = desc.size();
     let owned = match size {
         size if handle == sys::NORM_MEMORY_ALLOCATE && size > 0 => Some(Owned::new(size)?),
@@ -137,7 +175,7 @@ unsafe fn create(
         None if handle == sys::NORM_MEMORY_ALLOCATE => std::ptr::null_mut(),
         None => handle.cast(),
     };
-    let (mark, engine, desc) = (Mark::part(Kind::Memory), engine.clone(), desc.clone());
+    let (mark, engine, desc) = (Mark::part(Kind::Memory), Some(engine.clone()), desc.clone());
     out.set(Memory { mark, engine, desc, size, data, owned }.into_c()?);
     Ok(())
 }
@@ -174,7 +212,7 @@ exported! {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let memory = Memory::get(memory, "memory")?;
-            Out::new(engine, "engine")?.set(memory.engine.lend_mut());
+            Out::new(engine, "engine")?.set(memory.engine.as_ref().map_or(std::ptr::null_mut(), Engine::lend_mut));
         }
         Ok(())
     }
@@ -216,6 +254,7 @@ unsafe fn address(
     // SAFETY: guaranteed by the caller.
     unsafe {
         let memory = Memory::get(memory, "memory")?;
+        memory.check_buffered()?;
         Out::new(out, name)?.set(memory.data.cast());
     }
     Ok(())
@@ -247,6 +286,7 @@ exported! {
 unsafe fn set_address(memory: sys::norm_memory_t, handle: *mut c_void) -> Result<()> {
     // SAFETY: guaranteed by the caller.
     let memory = unsafe { Memory::get_mut(memory, "memory") }?;
+    memory.check_buffered()?;
     if handle == sys::NORM_MEMORY_ALLOCATE {
         return Err(Error::invalid(
             "handle: NORM_MEMORY_ALLOCATE is only valid for norm_memory_create",
@@ -309,6 +349,7 @@ exported! {
 unsafe fn unmap(memory: sys::const_norm_memory_t, mapped_ptr: *mut c_void) -> Result<()> {
     // SAFETY: guaranteed by the caller.
     let memory = unsafe { Memory::get(memory, "memory") }?;
+    memory.check_buffered()?;
     if memory.data.cast() == mapped_ptr {
         Ok(())
     } else {

@@ -339,6 +339,7 @@ unsafe fn query(
         Layout::Undef => sys::norm_format_kind_undef,
         Layout::Any => sys::norm_format_kind_any,
         Layout::Strided => sys::norm_blocked,
+        Layout::HostScalar => sys::norm_format_kind_host_scalar,
     };
     // SAFETY: the header specifies the type of `result` for each query.
     unsafe {

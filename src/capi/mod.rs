@@ -17,6 +17,7 @@ mod gated;
 mod group_normalization;
 mod guard;
 mod handle;
+mod host_scalar;
 mod kv_cache;
 mod last_error;
 mod layer_normalization;

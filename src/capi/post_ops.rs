@@ -254,7 +254,7 @@ unsafe fn append_binary(
 /// `desc` is NULL or a live handle.
 unsafe fn operand(desc: sys::const_norm_memory_desc_t, name: &str) -> Result<MemoryDesc> {
     // SAFETY: guaranteed by the caller.
-    let desc = unsafe { MemoryDesc::get(desc, name) }?;
+    let desc = unsafe { MemoryDesc::tensor(desc, name) }?;
     if desc.ndims() == 0 {
         return Err(Error::invalid(format_args!("{name}: an empty descriptor")));
     }

@@ -186,6 +186,8 @@ struct Needed {
     id: c_int,
     name: ArgumentName,
     data_type: Option<DataType>,
+    /// Whether it is a host scalar.
+    on_host: bool,
     size: usize,
     /// Offset in bytes of the tensor's first element in the buffer.
     offset: usize,
@@ -195,7 +197,8 @@ impl Needed {
     fn new(id: c_int, name: ArgumentName, desc: &MemoryDesc) -> Self {
         let element = desc.data_type().map_or(0, DataType::size);
         let offset = desc.offset() as usize * element;
-        Self { id, name, data_type: desc.data_type(), size: desc.size(), offset }
+        let (data_type, on_host) = (desc.data_type(), desc.is_host_scalar());
+        Self { id, name, data_type, on_host, size: desc.size(), offset }
     }
 
     /// The buffer passed for it, if its type and size are right. If an id is repeated, the last
@@ -215,7 +218,9 @@ impl Needed {
 
     #[inline]
     fn fits(&self, memory: &Memory) -> bool {
-        memory.size >= self.size && self.has_type_of(&memory.desc)
+        memory.size >= self.size
+            && self.has_type_of(&memory.desc)
+            && memory.desc.is_host_scalar() == self.on_host
     }
 
     #[inline]
@@ -234,6 +239,12 @@ impl Needed {
                 // SAFETY: the header requires handles.
                 Some(given) => write!(f, "its memory: {}", unsafe { stranger::<Memory>(given) }),
             },
+            Some(m) if m.desc.is_host_scalar() && !self.on_host => {
+                f.write_str("its memory is a host scalar, for attributes that ask for one")
+            }
+            Some(m) if !m.desc.is_host_scalar() && self.on_host => {
+                f.write_str("its memory is not a host scalar, as the attributes ask for")
+            }
             Some(m) if !self.has_type_of(&m.desc) => {
                 write!(f, "is {}, not {}", name(m.desc.data_type()), name(self.data_type))
             }

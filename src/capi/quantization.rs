@@ -105,16 +105,19 @@ impl Parameters {
             if mask != 0 {
                 return Err(Error::invalid("mask: a value on the host needs mask 0"));
             }
-            return Err(Error::unimplemented(format_args!(
-                "is_on_host: {what} on the host are not implemented"
-            )));
+            if self.mode != QuantizationMode::Static {
+                return Err(Error::invalid(format_args!(
+                    "is_on_host: {what} that are computed are no host scalars"
+                )));
+            }
         }
         let group = match groups {
             [others @ .., last] if others.iter().all(|group| *group == 1) => Some(*last),
             _ => None,
         };
         let (has_groups, mode) = (!groups.is_empty(), self.mode);
-        Ok(Quantized { mask, data_type, has_groups, group, mode })
+        let on_host = self.is_on_host != 0;
+        Ok(Quantized { mask, data_type, has_groups, group, mode, on_host })
     }
 }
 

@@ -24,8 +24,8 @@ exported! {
             Engine::get(src_engine, "src_engine")?;
             Engine::get(dst_engine, "dst_engine")?;
             create(reorder_primitive_desc, src_engine, attr, |attr| {
-                let src = MemoryDesc::get(src_desc, "src_desc")?;
-                Reorder::new(src, MemoryDesc::get(dst_desc, "dst_desc")?, attr)
+                let src = MemoryDesc::tensor(src_desc, "src_desc")?;
+                Reorder::new(src, MemoryDesc::tensor(dst_desc, "dst_desc")?, attr)
             })
         }
     }

@@ -89,12 +89,12 @@ exported! {
                     prop_kind,
                     pairing: pairing(pairs, "pairing")?,
                     angles: angle_source(angles)?,
-                    input: MemoryDesc::get(src_desc, "src_desc")?,
-                    output: MemoryDesc::get(dst_desc, "dst_desc")?,
-                    position: MemoryDesc::get(position_desc, "position_desc")?,
+                    input: MemoryDesc::tensor(src_desc, "src_desc")?,
+                    output: MemoryDesc::tensor(dst_desc, "dst_desc")?,
+                    position: MemoryDesc::tensor(position_desc, "position_desc")?,
                     index_dim,
-                    table: MemoryDesc::get_optional(table_desc, "table_desc")?,
-                    scale: MemoryDesc::get_optional(scale_desc, "scale_desc")?,
+                    table: MemoryDesc::optional_tensor(table_desc, "table_desc")?,
+                    scale: MemoryDesc::optional_tensor(scale_desc, "scale_desc")?,
                     rotary_dims,
                     magnitude,
                     sections: numbers(sections, num_sections, MOST_SECTIONS, ("num_sections", "sections"))?,
@@ -134,19 +134,19 @@ exported! {
         // SAFETY: the caller's.
         unsafe {
             Descriptor::get_optional(hint_fwd_pd, "hint_fwd_pd")?;
-            let src = MemoryDesc::get_optional(src_desc, "src_desc")?;
-            let diff_scale = MemoryDesc::get_optional(diff_scale_desc, "diff_scale_desc")?;
+            let src = MemoryDesc::optional_tensor(src_desc, "src_desc")?;
+            let diff_scale = MemoryDesc::optional_tensor(diff_scale_desc, "diff_scale_desc")?;
             let all = Attr::default();
             let parameters = Parameters {
                 prop_kind: PropKind::BackwardData,
                 pairing: pairing(pairs, "pairing")?,
                 angles: angle_source(angles)?,
-                input: MemoryDesc::get(diff_dst_desc, "diff_dst_desc")?,
-                output: MemoryDesc::get(diff_src_desc, "diff_src_desc")?,
-                position: MemoryDesc::get(position_desc, "position_desc")?,
+                input: MemoryDesc::tensor(diff_dst_desc, "diff_dst_desc")?,
+                output: MemoryDesc::tensor(diff_src_desc, "diff_src_desc")?,
+                position: MemoryDesc::tensor(position_desc, "position_desc")?,
                 index_dim,
-                table: MemoryDesc::get_optional(table_desc, "table_desc")?,
-                scale: MemoryDesc::get_optional(scale_desc, "scale_desc")?,
+                table: MemoryDesc::optional_tensor(table_desc, "table_desc")?,
+                scale: MemoryDesc::optional_tensor(scale_desc, "scale_desc")?,
                 rotary_dims,
                 magnitude,
                 sections: numbers(sections, num_sections, MOST_SECTIONS, ("num_sections", "sections"))?,
@@ -265,11 +265,8 @@ exported! {
         unsafe {
             let (from, to) = (pairing(from, "from")?, pairing(to, "to")?);
             let (src, dst) = (Memory::get(src, "src")?, Memory::get(dst, "dst")?);
-            for (memory, name) in [(src, "src"), (dst, "dst")] {
-                if memory.data.is_null() && memory.size > 0 {
-                    return Err(Error::invalid(format_args!("{name}: its memory has no buffer")));
-                }
-            }
+            src.check_tensor("src")?;
+            dst.check_tensor("dst")?;
             permute(&Permuted {
                 from,
                 to,

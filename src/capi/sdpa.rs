@@ -22,7 +22,7 @@ unsafe fn optional<'a>(
     name: &str,
 ) -> Result<Option<&'a MemoryDesc>> {
     // SAFETY: guaranteed by the caller.
-    Ok(unsafe { MemoryDesc::get_optional(desc, name) }?.filter(|desc| desc.ndims() > 0))
+    Ok(unsafe { MemoryDesc::optional_tensor(desc, name) }?.filter(|desc| desc.ndims() > 0))
 }
 
 fn mask_type(code: sys::norm_attn_mask_type_t) -> Result<MaskType> {
@@ -69,10 +69,10 @@ exported! {
                 }
                 Sdpa::new(&Parameters {
                     prop_kind,
-                    query: MemoryDesc::get(query_desc, "query_desc")?,
-                    key: MemoryDesc::get(key_desc, "key_desc")?,
-                    value: MemoryDesc::get(value_desc, "value_desc")?,
-                    dst: MemoryDesc::get(dst_desc, "dst_desc")?,
+                    query: MemoryDesc::tensor(query_desc, "query_desc")?,
+                    key: MemoryDesc::tensor(key_desc, "key_desc")?,
+                    value: MemoryDesc::tensor(value_desc, "value_desc")?,
+                    dst: MemoryDesc::tensor(dst_desc, "dst_desc")?,
                     mask: optional(mask_desc, "mask_desc")?,
                     page_table: optional(page_table_desc, "page_table_desc")?,
                     gradients: None,
@@ -121,17 +121,17 @@ exported! {
             create(primitive_desc, engine, attr, |attr| {
                 Sdpa::new(&Parameters {
                     prop_kind: PropKind::Backward,
-                    query: MemoryDesc::get(query_desc, "query_desc")?,
-                    key: MemoryDesc::get(key_desc, "key_desc")?,
-                    value: MemoryDesc::get(value_desc, "value_desc")?,
-                    dst: MemoryDesc::get(dst_desc, "dst_desc")?,
+                    query: MemoryDesc::tensor(query_desc, "query_desc")?,
+                    key: MemoryDesc::tensor(key_desc, "key_desc")?,
+                    value: MemoryDesc::tensor(value_desc, "value_desc")?,
+                    dst: MemoryDesc::tensor(dst_desc, "dst_desc")?,
                     mask: optional(mask_desc, "mask_desc")?,
                     page_table: None,
                     gradients: Some(Gradients {
-                        query: MemoryDesc::get(diff_query_desc, "diff_query_desc")?,
-                        key: MemoryDesc::get(diff_key_desc, "diff_key_desc")?,
-                        value: MemoryDesc::get(diff_value_desc, "diff_value_desc")?,
-                        dst: MemoryDesc::get(diff_dst_desc, "diff_dst_desc")?,
+                        query: MemoryDesc::tensor(diff_query_desc, "diff_query_desc")?,
+                        key: MemoryDesc::tensor(diff_key_desc, "diff_key_desc")?,
+                        value: MemoryDesc::tensor(diff_value_desc, "diff_value_desc")?,
+                        dst: MemoryDesc::tensor(diff_dst_desc, "diff_dst_desc")?,
                         mask: optional(diff_mask_desc, "diff_mask_desc")?,
                     }),
                     mask_type: mask_type(mask)?,

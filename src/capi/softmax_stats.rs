@@ -16,7 +16,7 @@ exported! {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let attr = Attr::get_mut(attr, "attr")?;
-            let Some(desc) = MemoryDesc::get_optional(stats_desc, "stats_desc")? else {
+            let Some(desc) = MemoryDesc::optional_tensor(stats_desc, "stats_desc")? else {
                 attr.softmax_stats = None;
                 return Ok(());
             };

@@ -12,7 +12,8 @@ pub(crate) const BLOB_MARK: [u8; 8] = MARK.to_ne_bytes();
 /// Size of every blob in bytes.
 pub(crate) const BLOB_SIZE: usize = NUMBERS * 8;
 
-const LAYOUTS: [Layout; 3] = [Layout::Undef, Layout::Any, Layout::Strided];
+/// The numbers of layouts. New ones are appended.
+const LAYOUTS: [Layout; 4] = [Layout::Undef, Layout::Any, Layout::Strided, Layout::HostScalar];
 
 /// FNV-1a over the bytes of the numbers.
 fn checksum(numbers: &[i64]) -> i64 {
@@ -106,6 +107,7 @@ impl MemoryDesc {
         let padded = |d: usize| desc.padded_dims[d] >= desc.dims[d];
         let described = match desc.layout {
             Layout::Undef => desc.ndims == 0,
+            Layout::HostScalar => desc.dims() == [1] && desc.data_type.is_some(),
             _ => desc.ndims > 0 && desc.data_type.is_some(),
         };
         // Without a layout nothing else is set.
@@ -149,6 +151,9 @@ mod tests {
         // No such layout; a layout to be chosen, with strides.
         assert!(MemoryDesc::of_blob(&sound.forged_blob(&[(3, 7)])).is_err());
         assert!(MemoryDesc::of_blob(&sound.forged_blob(&[(3, 1)])).is_err());
+        // A host scalar of two numbers.
+        let scalar = MemoryDesc::host_scalar(DataType::F32).unwrap();
+        assert!(MemoryDesc::of_blob(&scalar.forged_blob(&[(6, 2), (18, 2)])).is_err());
     }
 
     #[test]
@@ -156,7 +161,8 @@ mod tests {
         let blocked = MemoryDesc::with_tag(&[20, 30], DataType::S8, sys::norm_AB16b16a).unwrap();
         let part = blocked.part(&[4, 14], &[16, 16]).unwrap();
         let any = MemoryDesc::with_tag(&[2], DataType::F64, sys::norm_format_tag_any).unwrap();
-        for desc in [MemoryDesc::EMPTY, blocked, part, any] {
+        let scalar = MemoryDesc::host_scalar(DataType::S64).unwrap();
+        for desc in [MemoryDesc::EMPTY, blocked, part, any, scalar] {
             let blob = desc.to_blob();
             assert_eq!(MemoryDesc::of_blob(&blob).unwrap(), desc);
             for at in (0..BLOB_SIZE).step_by(7) {

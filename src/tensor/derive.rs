@@ -15,6 +15,11 @@ impl MemoryDesc {
         Self::ordered(self.dims(), data_type, &other.order_and_blocks())
     }
 
+    /// One number that a memory object holds.
+    pub(crate) fn host_scalar(data_type: DataType) -> Result<Self> {
+        Ok(Self { layout: Layout::HostScalar, ..Self::any(&[1], data_type)? })
+    }
+
     /// This descriptor, dense row-major.
     pub(crate) fn resolved_dense(&self) -> Result<Self> {
         self.data_type.map_or(Ok(Self::EMPTY), |data_type| Self::dense(self.dims(), data_type))
@@ -105,6 +110,9 @@ impl MemoryDesc {
         let Some(data_type) = self.data_type else { return Ok(Self::EMPTY) };
         match self.layout {
             Layout::Undef => Ok(Self::EMPTY),
+            Layout::HostScalar => {
+                Err(Error::invalid("in_memory_desc: a host scalar cannot be reshaped"))
+            }
             Layout::Any => Self::any(dims, data_type),
             Layout::Strided if self.has_zero_dim() => Self::dense(dims, data_type),
             Layout::Strided => self.regrouped(dims, data_type),

@@ -18,6 +18,8 @@ pub(crate) enum Layout {
     Any,
     /// Strides, counted in elements, and inner blocks.
     Strided,
+    /// No tensor but one number, which the memory object itself holds.
+    HostScalar,
 }
 
 /// A tensor without data. Its size in bytes fits `isize`, so offsets never overflow.
@@ -291,12 +293,19 @@ impl MemoryDesc {
         self.layout
     }
 
+    pub(crate) fn is_host_scalar(&self) -> bool {
+        self.layout == Layout::HostScalar
+    }
+
     pub(crate) fn has_zero_dim(&self) -> bool {
         self.dims().contains(&0)
     }
 
     /// Size in bytes of a buffer, from its start to the end of the last element, including padding.
     pub(crate) fn size(&self) -> usize {
+        if self.is_host_scalar() {
+            return self.data_type.map_or(0, DataType::size);
+        }
         if self.layout != Layout::Strided || self.ndims == 0 || self.has_zero_dim() {
             return 0;
         }
@@ -358,6 +367,7 @@ impl MemoryDesc {
         shown(move |f| match self.layout {
             Layout::Undef => f.write_str("undef::undef::"),
             Layout::Any => write!(f, "{name}::any:"),
+            Layout::HostScalar => write!(f, "{name}::host_scalar:"),
             Layout::Strided if self.is_dense() => {
                 write!(f, "{name}::blocked:{}", self.order_and_blocks().letters())
             }

@@ -35,6 +35,15 @@ static void own_attributes(norm_primitive_attr_t copy) {
     CALL(norm_primitive_attr_get_dropout_v2, (copy, &first, &seed, &has_offset, &on_host));
     EXPECT(seed == norm_s64 && has_offset && on_host);
     MUST(norm_memory_desc_destroy(mask));
+    norm_memory_t held = NULL;
+    float number = 0.5f;
+    CALL(norm_memory_desc_create_host_scalar, (&mask, norm_f32));
+    CALL(norm_memory_create_host_scalar, (&held, mask, &number));
+    CALL(norm_memory_set_host_scalar_value, (held, &number));
+    CALL(norm_memory_get_host_scalar_value, (held, &number));
+    EXPECT(number == 0.5f);
+    MUST(norm_memory_destroy(held));
+    MUST(norm_memory_desc_destroy(mask));
     EXPECT(sum_rounding == norm_residual_exact && gating == norm_eltwise_swish && elements == 4);
     MUST(norm_memory_desc_destroy(rows));
 }

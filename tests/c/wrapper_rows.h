@@ -26,6 +26,17 @@ static void row_attributes() {
     dropping.set_dropout(memory::desc());
     dropping.get_dropout(mask);
     EXPECT(mask.is_zero());
+    const memory::desc scalar = memory::desc::host_scalar(dt::f32);
+    EXPECT(scalar.get_format_kind() == memory::format_kind::host_scalar);
+    const memory held(scalar, 0.5f);
+    EXPECT(held.get_host_scalar_value<float>() == 0.5f);
+    held.set_host_scalar_value(2.0f);
+    EXPECT(held.get_host_scalar_value<float>() == 2.0f && held.get_desc() == scalar);
+    THROWS(norm_invalid_arguments, "memory", held.set_host_scalar_value(2.0));
+    THROWS(norm_invalid_arguments, "memory", memory(scalar, 2.0));
+    THROWS(norm_invalid_arguments, "memory", held.get_data_handle());
+    dropping.set_host_scale(NORM_ARG_SRC);
+    dropping.set_host_zero_point(NORM_ARG_DST);
 }
 
 #endif

@@ -58,6 +58,7 @@ clean! {
     kv_cache: "tests/c/kv_cache.c" "emulated";
     kv_cache_quantized: "tests/c/kv_cache_quantized.c" "emulated";
     execute_many: "tests/c/execute_many.c" "emulated";
+    host_scalars: "tests/c/host_scalars.c";
     layer_normalization: "tests/c/layer_normalization.c" "emulated";
     edge_rows: "tests/c/edge_rows.c" "emulated";
     allocations: "tests/c/allocations.c" "emulated";

@@ -1,11 +1,12 @@
 //! The library's objects as Rust values that destroy them when dropped.
 
+use super::functions::functions;
 use super::{Connection, Library, answer, data_type};
 use crate::data_type::DataType;
 use crate::executor::{Refusal, RefusalKind};
 use crate::tensor::{Layout, Tag};
 use norm_sys::*;
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 use std::time::{Duration, Instant};
 
@@ -247,6 +248,37 @@ pub(super) fn layout(library: &Library, desc: const_norm_memory_desc_t) -> Optio
         layout.blocks = dimensions.into_iter().zip(sizes).collect();
     }
     Some(layout)
+}
+
+functions! {
+    /// Memory that holds one number, of oneDNN 3.8 and later.
+    Scalars {
+        memory_create_host_scalar = norm_memory_create_host_scalar:
+        fn(*mut norm_memory_t, const_norm_memory_desc_t, *mut c_void) -> norm_status_t;
+    }
+}
+
+/// Whether a descriptor is that of a host scalar.
+pub(super) fn is_host_scalar(library: &Library, desc: const_norm_memory_desc_t) -> bool {
+    let kind = answer(norm_format_kind_undef, |result| {
+        // SAFETY: the descriptor is NULL or alive, and this query writes a format kind.
+        unsafe { (library.memory_desc_query)(desc, norm_query_format_kind, result) }
+    });
+    !desc.is_null() && kind == Some(norm_format_kind_host_scalar)
+}
+
+/// A memory object with the number of a buffer.
+pub(super) fn host_scalar(
+    connection: &Connection,
+    desc: const_norm_memory_desc_t,
+    buffer: &crate::tensor::Buffer,
+) -> Result<Handle<norm_memory>, Refusal> {
+    let create = Scalars::of(connection)?.memory_create_host_scalar;
+    Handle::create(connection.library().memory_destroy, |memory| {
+        // SAFETY: the descriptor is alive, and the buffer has a number of its type.
+        let status = unsafe { create(memory, desc, buffer.pointer().cast()) };
+        connection.check("memory_create_host_scalar", status)
+    })
 }
 
 /// A memory object over a buffer that outlives it.

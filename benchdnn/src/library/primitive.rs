@@ -104,7 +104,9 @@ impl Prepared for PrimitiveDesc {
             // A library's descriptor of an unused argument need not fit it.
             let fits = objects::layout(library, used)
                 .is_some_and(|used| used.dims == argument.layout.dims);
-            let memory = if fits {
+            let memory = if objects::is_host_scalar(library, used) {
+                objects::host_scalar(&self.connection, used, argument.buffer)?
+            } else if fits {
                 objects::memory(&self.connection, used, argument.buffer)?
             } else {
                 let own = MemoryDesc::strided(&self.connection, argument.layout)?;

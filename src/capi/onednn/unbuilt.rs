@@ -70,14 +70,10 @@ unbuilt! {
     dnnl_lstm_backward_primitive_desc_create
     dnnl_lstm_forward_primitive_desc_create
     dnnl_matmul_primitive_desc_create
-    dnnl_memory_create_host_scalar
-    dnnl_memory_desc_create_host_scalar
     dnnl_memory_desc_create_with_coo_encoding
     dnnl_memory_desc_create_with_csr_encoding
     dnnl_memory_desc_create_with_grouped_encoding
     dnnl_memory_desc_create_with_packed_encoding
-    dnnl_memory_get_host_scalar_value
-    dnnl_memory_set_host_scalar_value
     dnnl_pooling_backward_primitive_desc_create
     dnnl_pooling_forward_primitive_desc_create
     dnnl_prelu_backward_primitive_desc_create

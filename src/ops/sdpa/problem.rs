@@ -265,6 +265,11 @@ fn check_types(p: &Parameters<'_>, forward: bool) -> Result<()> {
                     scales.data_type.name()
                 )));
             }
+            Some(scales) if scales.on_host => {
+                return Err(Error::unimplemented(format_args!(
+                    "attr: the scale of {name} is a host scalar"
+                )));
+            }
             Some(scales) if scales.mask >> of_element & 1 == 1 => {
                 return Err(Error::unimplemented(format_args!(
                     "attr: mask {:#x} of {name}'s scale has a scale per element of a head",

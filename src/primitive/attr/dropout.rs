@@ -16,6 +16,7 @@ pub(crate) struct Dropout {
     pub(crate) seed: DataType,
     /// Whether there is an offset.
     pub(crate) has_offset: bool,
+    /// Whether probability, seed and offset are host scalars.
     pub(crate) host_scalars: bool,
     /// A dense tensor of the output's dimensions, resolved: an element's offset in it is its number.
     pub(crate) numbers: MemoryDesc,
@@ -58,7 +59,10 @@ impl Dropout {
             let name = ArgumentName::Tensor(name);
             heap::push(arguments, OpArgument { id, name, usage, desc })
         };
-        let single = |data_type| MemoryDesc::dense(&[1], data_type);
+        let single = |data_type| match self.host_scalars {
+            true => MemoryDesc::host_scalar(data_type),
+            false => MemoryDesc::dense(&[1], data_type),
+        };
         let (probability, seed) = (single(DataType::F32)?, single(self.seed)?);
         if self.has_mask() {
             let mask = self.mask.clone();

@@ -23,6 +23,8 @@ pub(crate) struct Quantized {
     /// The indices of the last dimension that share a value, if groups are along it alone.
     pub(crate) group: Option<i64>,
     pub(crate) mode: QuantizationMode,
+    /// Whether the value is a host scalar.
+    pub(crate) on_host: bool,
 }
 
 /// When values are determined.
@@ -139,7 +141,10 @@ impl Quantization {
         if let (Some(group), Some(last)) = (quantized.group, dims.last_mut()) {
             *last /= group;
         }
-        let desc = MemoryDesc::dense(&dims, quantized.data_type)?;
+        let desc = match quantized.on_host {
+            true => MemoryDesc::host_scalar(quantized.data_type)?,
+            false => MemoryDesc::dense(&dims, quantized.data_type)?,
+        };
         let scales = self.base == sys::NORM_ARG_ATTR_SCALES;
         let name = if scales { ArgumentName::Scales(arg) } else { ArgumentName::ZeroPoints(arg) };
         let usage = if quantized.is_dynamic() { Usage::Output } else { Usage::Input };
@@ -152,6 +157,9 @@ impl Quantization {
             let (arg, q) = (*arg, *q);
             shown(move |f| {
                 write!(f, "{}:{}:{}", name_of(arg), q.mask, q.data_type.name())?;
+                if q.on_host {
+                    f.write_str(":host_scalar")?;
+                }
                 if let Some(group) = q.group {
                     write!(f, ":1x{group}")?;
                 }
