@@ -26,7 +26,7 @@ struct kv_cache_options {
     memory::data_type data_type = memory::data_type::undef;
     memory::dim layers = 0, kv_heads = 0, key_size = 0, value_size = 0;
     memory::dim sequences = 0, tokens = 0, step_tokens = 0;
-    memory::dim page_size = 0, pages = 0;       // 0: all tokens; as many as are needed
+    memory::dim page_size = 0, pages = 0;       // 0: all tokens (contiguous alone); as many as are needed
     memory::dim window = 0, first_tokens = 0;   // ring
 };
 

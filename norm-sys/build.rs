@@ -17,7 +17,7 @@ mod system {
     /// Links the library of the folder `NORM_LIB_DIR`, or the one that pkg-config finds.
     pub(crate) fn link() -> Result<(), String> {
         println!("cargo::rerun-if-env-changed=NORM_LIB_DIR");
-        let folders = match env::var_os("NORM_LIB_DIR") {
+        let folders = match env::var_os("NORM_LIB_DIR").filter(|folder| !folder.is_empty()) {
             Some(folder) => {
                 println!("cargo::rustc-link-search=native={}", Path::new(&folder).display());
                 println!("cargo::rustc-link-lib=dylib=norm");

@@ -38,7 +38,7 @@ pub(crate) struct Rotated {
     addresses: Addresses,
 }
 
-// SAFETY: the addresses are those of arrays that the call keeps and only reads.
+// SAFETY: the addresses are those of arrays, or a list of `Angles`, that the call keeps and only reads.
 unsafe impl Send for Rotated {}
 
 impl Rotated {

@@ -458,6 +458,13 @@ pub(crate) fn to_python(error: &Error) -> PyErr {
         Some((argument, rest)) => format!("{}:{rest}", argument.to_lowercase()),
         None => message,
     };
+    // Queries, keys and values have short names here.
+    let message = match message.split_once(": ") {
+        Some(("queries", rest)) => format!("q: {rest}"),
+        Some(("keys", rest)) => format!("k: {rest}"),
+        Some(("values", rest)) => format!("v: {rest}"),
+        _ => message,
+    };
     match error.kind() {
         ErrorKind::OutOfMemory => PyMemoryError::new_err(message),
         ErrorKind::InvalidArguments => PyValueError::new_err(message),

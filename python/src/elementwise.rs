@@ -74,7 +74,13 @@ pub(crate) fn named<T: Copy>(parameter: &str, name: &str, names: &[(&str, T)]) -
     found.map(|(_, value)| *value).ok_or_else(|| {
         let names: Vec<&str> = names.iter().map(|(own, _)| *own).collect();
         let names = names.join(", ");
-        PyValueError::new_err(format!("{parameter} is {name:?}: pass one of {names}"))
+        let hint = match name {
+            "silu" => "; silu is swish with alpha=1",
+            "gelu" => "; gelu is gelu_erf, its approximation gelu_tanh",
+            "sigmoid" => "; sigmoid is logistic",
+            _ => "",
+        };
+        PyValueError::new_err(format!("{parameter} is {name:?}: pass one of {names}{hint}"))
     })
 }
 

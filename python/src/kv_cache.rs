@@ -359,7 +359,7 @@ impl PyKvCache {
                 "rope does not quantize keys for a cache of int8 or float8_e4m3fn: rotate them with rope, and pass that to write",
             ));
         }
-        let angles = Angles { frequencies, cos_sin: [cos, sin], pairing, rotary_dims, magnitude };
+        let angles = Angles::new(frequencies, [cos, sin], pairing, rotary_dims, magnitude)?;
         let work = Rotated::new(k, &angles, (self.heads, self.sizes.0))?;
         let done = self.with(py, move |cache| {
             let work = work;

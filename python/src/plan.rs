@@ -229,7 +229,11 @@ impl Computation {
     ) -> Result<Self> {
         let dst = problem.desc_of(Arg::Dst)?.expect("dst");
         if let Some(src) = problem.desc_of(Arg::Src)? {
-            let forward = softmax::Forward::new(engine, &src, axis).dst(&dst);
+            let mut attr = Attr::new()?;
+            if let Some(stats) = problem.desc_of(Arg::SoftmaxStats)? {
+                attr.set_softmax_stats(&stats)?;
+            }
+            let forward = softmax::Forward::new(engine, &src, axis).dst(&dst).attr(&attr);
             return forward.algorithm(algorithm).build().map(Self::Softmax);
         }
         let diff_dst = problem.desc_of(Arg::DiffDst)?.expect("diff_dst");

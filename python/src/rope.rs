@@ -4,14 +4,15 @@ use arrayvec::ArrayVec;
 use norm_rs::DataType;
 use norm_rs::primitive::{Arg, PropKind};
 use norm_rs::rope::{Pairing, Scaling, frequencies};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
 
 use crate::call::{Given, compute, to_python};
 use crate::layout::check_overlaps;
 use crate::output::{Output, allocate};
 use crate::plan::{Addresses, Operand, Operation, Problem, Rotation};
-use crate::tensor::{Tensor, tuple};
+use crate::tensor::{Library, Tensor, tuple};
 
 /// Element types of heads and tables.
 const FLOATS: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16];
@@ -42,15 +43,54 @@ struct Call<'a, 'py> {
 
 /// How heads are rotated.
 pub(crate) struct Angles<'a, 'py> {
-    pub(crate) frequencies: Given<'a, 'py>,
+    frequencies: Given<'a, 'py>,
+    /// The numbers of frequencies that are a list, as [`rope_frequencies`] returns them.
+    list: Option<Vec<f64>>,
     /// Cosines and sines.
-    pub(crate) cos_sin: [Given<'a, 'py>; 2],
-    pub(crate) pairing: &'a str,
-    pub(crate) rotary_dims: Option<usize>,
-    pub(crate) magnitude: f64,
+    cos_sin: [Given<'a, 'py>; 2],
+    pairing: &'a str,
+    rotary_dims: Option<usize>,
+    magnitude: f64,
 }
 
 impl<'a, 'py> Angles<'a, 'py> {
+    pub(crate) fn new(
+        frequencies: Given<'a, 'py>,
+        cos_sin: [Given<'a, 'py>; 2],
+        pairing: &'a str,
+        rotary_dims: Option<usize>,
+        magnitude: f64,
+    ) -> PyResult<Self> {
+        let is_list =
+            |x: &&Bound<'_, PyAny>| x.is_instance_of::<PyList>() || x.is_instance_of::<PyTuple>();
+        let list = frequencies.filter(is_list).map(|list| {
+            list.extract::<Vec<f64>>().map_err(|_| {
+                PyTypeError::new_err(
+                    "frequencies is a list of something else than numbers: pass the first result of rope_frequencies \
+                     alone, and the second as magnitude",
+                )
+            })
+        });
+        let list = list.transpose()?;
+        Ok(Self { frequencies, list, cos_sin, pairing, rotary_dims, magnitude })
+    }
+
+    /// The view of the frequencies, which may be those of the list of `self`.
+    fn frequencies(&self, object: &'a Bound<'py, PyAny>) -> PyResult<Tensor<'a, 'py>> {
+        let Some(list) = &self.list else { return Tensor::read("frequencies", object) };
+        Ok(Tensor {
+            name: "frequencies",
+            object,
+            library: Library::Numpy,
+            data: list.as_ptr().cast_mut().cast(),
+            data_type: DataType::F64,
+            shape: [list.len()].into_iter().collect(),
+            strides: [1].into_iter().collect(),
+            read_only: true,
+            lent: None,
+        })
+    }
+
     pub(crate) fn rotation(&self, head: usize) -> PyResult<Rotation> {
         Ok(Rotation {
             pairing: pairing(self.pairing)?,
@@ -59,7 +99,7 @@ impl<'a, 'py> Angles<'a, 'py> {
         })
     }
 
-    /// The frequencies, or both tables.
+    /// The frequencies, or both tables. They may be read as long as `self` is there.
     pub(crate) fn tables(
         &self,
         rotary_dims: usize,
@@ -67,7 +107,7 @@ impl<'a, 'py> Angles<'a, 'py> {
         let mut angles = ArrayVec::new();
         match (self.frequencies, self.cos_sin) {
             (Some(frequencies), [None, None]) => {
-                let tensor = Tensor::read("frequencies", frequencies)?;
+                let tensor = self.frequencies(frequencies)?;
                 tensor.expect_type(&[DataType::F64])?;
                 tensor.expect_shape(&[rotary_dims / 2], "one for each pair")?;
                 angles.push((Arg::RopeFrequencies, tensor));
@@ -155,7 +195,7 @@ impl<'py> Call<'_, 'py> {
 ///     float32, bfloat16 or float16; the last dimension is contiguous.
 /// positions : int32 or int64 array
 ///     The dimensions of src without the last, with 1 where positions are shared, such as for heads.
-/// frequencies : float64 array of shape (rotary_dims / 2,)
+/// frequencies : float64 array of shape (rotary_dims / 2,), or list of float
 ///     Radians per position, as from rope_frequencies.
 /// pairing : str
 ///     Which elements of a head are a pair; D elements, R of them rotated. "interleaved": 2i and 2i + 1;
@@ -187,8 +227,7 @@ pub(crate) fn rope<'py>(
     sin: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let cos_sin = [cos, sin];
-    let angles = Angles { frequencies, cos_sin, pairing, rotary_dims, magnitude };
+    let angles = Angles::new(frequencies, [cos, sin], pairing, rotary_dims, magnitude)?;
     Call { arg: Arg::Src, input: src, positions, angles, out }.run()
 }
 
@@ -221,8 +260,7 @@ pub(crate) fn rope_backward<'py>(
     sin: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let cos_sin = [cos, sin];
-    let angles = Angles { frequencies, cos_sin, pairing, rotary_dims, magnitude };
+    let angles = Angles::new(frequencies, [cos, sin], pairing, rotary_dims, magnitude)?;
     Call { arg: Arg::DiffDst, input: diff_dst, positions, angles, out }.run()
 }
 

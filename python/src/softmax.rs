@@ -6,6 +6,7 @@ use norm_rs::primitive::{Arg, PropKind};
 use norm_rs::softmax::Algorithm;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::call::{Given, compute};
 use crate::layout::check_overlaps;
@@ -77,6 +78,7 @@ fn run(
     prop_kind: PropKind,
     inputs: &[(Arg, &Tensor<'_, '_>)],
     to: (Arg, &Tensor<'_, '_>),
+    lse: Option<&Tensor<'_, '_>>,
 ) -> PyResult<()> {
     let tensors: ArrayVec<&Tensor<'_, '_>, 2> = inputs.iter().map(|(_, tensor)| *tensor).collect();
     let last = *tensors.last().expect("an input");
@@ -88,6 +90,11 @@ fn run(
         operands.push(Operand { arg, data_type: tensor.data_type, strides, dims: None });
         addresses.push(tensor.data);
     }
+    if let Some(Tensor { data, data_type, shape, strides, .. }) = lse {
+        let (strides, dims) = (strides.clone(), Some(shape.clone()));
+        operands.push(Operand { arg: Arg::SoftmaxStats, data_type: *data_type, strides, dims });
+        addresses.push(*data);
+    }
     let dims = to.1.shape.clone();
     compute(py, &Problem { prop_kind, operation, dims, operands }, &addresses)
 }
@@ -96,15 +103,25 @@ fn forward<'py>(
     algorithm: Algorithm,
     src: &Bound<'py, PyAny>,
     axis: i64,
+    return_lse: bool,
     out: Given<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let given = Tensor::read("src", src)?;
     given.expect_type(FORWARD)?;
-    let operation = Operation::Softmax { algorithm, axis: resolve_axis(axis, &given)? };
+    let axis = resolve_axis(axis, &given)?;
+    let operation = Operation::Softmax { algorithm, axis };
     let (dst, result) = output(out, &given, FORWARD)?;
-    let inputs = [(Arg::Src, &given)];
-    run(src.py(), operation, PropKind::ForwardInference, &inputs, (Arg::Dst, &dst))?;
-    result.finish()
+    let lse = return_lse.then(|| {
+        let mut shape = given.shape.clone();
+        shape[axis] = 1;
+        allocate("lse", &given, DataType::F32, &shape)
+    });
+    let lse = lse.transpose()?;
+    let (inputs, to) = ([(Arg::Src, &given)], (Arg::Dst, &dst));
+    let stats = lse.as_ref().map(|(tensor, _)| tensor);
+    run(src.py(), operation, PropKind::ForwardInference, &inputs, to, stats)?;
+    let Some((_, lse)) = lse else { return result.finish() };
+    Ok(PyTuple::new(src.py(), [result.finish()?, lse.finish()?])?.into_any())
 }
 
 fn backward<'py>(
@@ -122,7 +139,7 @@ fn backward<'py>(
     let operation = Operation::Softmax { algorithm, axis: resolve_axis(axis, &given)? };
     let (diff_src, result) = output(out, &given, BACKWARD)?;
     let inputs = [(Arg::Dst, &given), (Arg::DiffDst, &gradient)];
-    run(dst.py(), operation, PropKind::BackwardData, &inputs, (Arg::DiffSrc, &diff_src))?;
+    run(dst.py(), operation, PropKind::BackwardData, &inputs, (Arg::DiffSrc, &diff_src), None)?;
     result.finish()
 }
 
@@ -141,29 +158,33 @@ fn backward<'py>(
 ///     The dimension of the rows, from 0, or from -1 for the last.
 /// inf_as_zero : bool
 ///     Whether a row of -Inf alone, as masks make it, becomes zeros.
+/// return_lse : bool
+///     Whether log(sum(exp(x))) of each row is returned, too: float32, the shape of src with 1 for the axis.
 /// out : array of the shape of src
 ///     Where the result is written, in any of the types of src; src itself computes in place. It may be
 ///     left out unless src has elements of int8 or uint8.
 ///
 /// Returns
 /// -------
-/// out, or a new array of the library, shape and element type of src.
+/// out, or a new array of the library, shape and element type of src. With return_lse, a tuple of it and the
+/// logarithms.
 ///
 /// Raises
 /// ------
 /// TypeError, ValueError
 ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
-#[pyo3(signature = (src, axis=-1, *, inf_as_zero=false, out=None),
-       text_signature = "(src, axis=-1, *, inf_as_zero=False, out=None)")]
+#[pyo3(signature = (src, axis=-1, *, inf_as_zero=false, return_lse=false, out=None),
+       text_signature = "(src, axis=-1, *, inf_as_zero=False, return_lse=False, out=None)")]
 pub(crate) fn softmax<'py>(
     src: &Bound<'py, PyAny>,
     axis: i64,
     inf_as_zero: bool,
+    return_lse: bool,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let algorithm = if inf_as_zero { Algorithm::AccurateInfAsZero } else { Algorithm::Accurate };
-    forward(algorithm, src, axis, out)
+    forward(algorithm, src, axis, return_lse, out)
 }
 
 /// The logarithm of softmax along one dimension of an array.
@@ -174,15 +195,18 @@ pub(crate) fn softmax<'py>(
 ///
 /// src : array of 1 to 12 dimensions
 /// axis : int
+/// return_lse : bool
 /// out : array of the shape of src, optional
 #[pyfunction]
-#[pyo3(signature = (src, axis=-1, *, out=None), text_signature = "(src, axis=-1, *, out=None)")]
+#[pyo3(signature = (src, axis=-1, *, return_lse=false, out=None),
+       text_signature = "(src, axis=-1, *, return_lse=False, out=None)")]
 pub(crate) fn log_softmax<'py>(
     src: &Bound<'py, PyAny>,
     axis: i64,
+    return_lse: bool,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    forward(Algorithm::Log, src, axis, out)
+    forward(Algorithm::Log, src, axis, return_lse, out)
 }
 
 /// The gradient of softmax, from its result.

@@ -18,7 +18,7 @@ pub(crate) fn window(given: Given<'_, '_>) -> PyResult<(Window, usize)> {
     };
     found.ok_or_else(|| {
         PyValueError::new_err(
-            "window is neither None nor such a tuple: pass (\"with_self\", W) for the W keys up to a query's own, or \
+            "window is neither None nor a tuple of a kind and a width: pass (\"with_self\", W) for the W keys up to a query's own, or \
              (\"before_self\", W) for W keys before it; a third number is that of first keys that are seen too",
         )
     })

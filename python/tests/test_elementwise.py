@@ -131,3 +131,11 @@ def test_pytorch():
     assert torch.allclose(actual, expected, atol=1e-6)
     gradients = libnorm.gated_backward(torch.ones(5, 64), gate.detach(), up.detach())
     assert torch.allclose(gradients[0], gate.grad, atol=1e-6) and torch.allclose(gradients[1], up.grad, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "other"), [("silu", "swish"), ("gelu", "gelu_erf"), ("sigmoid", "logistic")])
+def test_names_of_other_libraries(name, other):
+    x = np.ones((2, 4), dtype=np.float32)
+    words = [f"; {name} is", other]
+    refused(ValueError, words, libnorm.eltwise, x, name)
+    refused(ValueError, words, libnorm.gated, x, x, activation=name)

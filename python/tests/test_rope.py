@@ -59,6 +59,13 @@ def test_tables_in_place_and_other_libraries():
 
 
 def test_frequencies():
+    given = libnorm.rope_frequencies(HEAD)[0]
+    expected = libnorm.rope(X, POSITIONS, FREQUENCIES, pairing="half_split")
+    for frequencies in (given, tuple(given)):
+        assert (libnorm.rope(X, POSITIONS, frequencies, pairing="half_split") == expected).all()
+    words = ["frequencies", "rope_frequencies", "magnitude"]
+    refused(TypeError, words, libnorm.rope, X, POSITIONS, (given, 1.0), pairing="half_split")
+    refused(ValueError, ["frequencies", "pair"], libnorm.rope, X, POSITIONS, given[1:], pairing="half_split")
     values, magnitude = libnorm.rope_frequencies(4, 100.0)
     assert values == [1.0, 0.1] and magnitude == 1.0
     assert libnorm.rope_frequencies(4, 100.0, scaling="linear", parameters=[2.0])[0] == [0.5, 0.05]

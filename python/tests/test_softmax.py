@@ -143,3 +143,19 @@ def test_against_autograd(log):
         assert type(y) is torch.Tensor and type(diff_src) is torch.Tensor
         assert torch.allclose(y.double(), expected, rtol=1e-6, atol=1e-6)
         assert torch.allclose(diff_src.double(), gradient, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_logarithms_of_sums(log, axis):
+    y, lse = FORWARD[log](X, axis, return_lse=True)
+    assert (y == FORWARD[log](X, axis)).all()
+    expected = np.log(np.exp(X.astype(np.float64)).sum(axis, keepdims=True))
+    assert lse.dtype == np.float32 and lse.shape == expected.shape
+    assert abs(lse - expected).max() < 2e-6
+    out = np.empty_like(X)
+    assert FORWARD[log](X, axis, return_lse=True, out=out)[0] is out and (out == y).all()
+    of_other, other = FORWARD[log](Array(X.copy()), axis, return_lse=True)
+    assert (np.from_dlpack(other) == lse).all() and (np.from_dlpack(of_other) == y).all()
+    hidden = np.full((2, 3), -np.inf, dtype=np.float32)
+    assert (libnorm.softmax(hidden, return_lse=True)[1] == -np.inf).all()

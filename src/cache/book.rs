@@ -151,7 +151,7 @@ impl Book {
             return Err(Error::new(
                 Status::OutOfMemory,
                 format_args!(
-                    "sequence: the cache is allocated for {} sequences, and has as many",
+                    "sequence: the cache is allocated for {} sequences, and has as many; drop one first",
                     self.sequences.len()
                 ),
             ));

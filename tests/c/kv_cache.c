@@ -138,6 +138,7 @@ static void full(void) {
     EXPECT(stats_of(cache).copied_pages == 1 && stats_of(cache).used_pages == 5);
     norm_dim_t none = -7;
     REFUSED(norm_out_of_memory, "sequence", norm_kv_cache_new_sequence, (cache, &none));
+    EXPECT(strstr(norm_get_last_error(), "drop one first") != NULL);
     REFUSED(norm_out_of_memory, "sequence", norm_kv_cache_fork, (cache, sequences[0], &none));
     EXPECT(none == -7);
     MUST(norm_kv_cache_destroy(cache));

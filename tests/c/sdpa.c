@@ -333,6 +333,20 @@ static void unseen_pages(void) {
     sdpa_free(&p);
 }
 
+/* Tables of a cache have -1 beyond the tokens of a sequence: who forgets the lengths is told of them. */
+static void forgotten_lengths(void) {
+    setup_t setup = {.batch = 2, .heads = 2, .groups = 1, .queries = 3, .keys = 24, .key_size = 4,
+            .value_size = 4, .page = 12};
+    sdpa_t p = sdpa_make(&setup, engine, &random_state);
+    norm_primitive_desc_t pd = NULL;
+    MUST(sdpa_forward(&pd, &p, engine));
+    ((int32_t *)p.table.data)[3] = -1;
+    EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_invalid_arguments);
+    EXPECT(strstr(norm_get_last_error(), "norm_sdpa_key_lengths") != NULL);
+    MUST(norm_primitive_desc_destroy(pd));
+    sdpa_free(&p);
+}
+
 /* Lengths and pages are checked before anything is written. */
 static void wrong_integers(void) {
     setup_t setup = {.batch = 2, .heads = 2, .groups = 1, .queries = 3, .keys = 24, .key_size = 4,
@@ -365,6 +379,7 @@ static void wrong_integers(void) {
     for (size_t i = 0; i < p.dst.bytes; ++i) EXPECT(p.dst.data[i] == TENSOR_FILL);
     MUST(norm_primitive_desc_destroy(pd));
     sdpa_free(&p);
+    forgotten_lengths();
 }
 
 /* Windows by the entropy of attention. */

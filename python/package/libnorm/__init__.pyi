@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal, Protocol, TypedDict, TypeVar
+from typing import Any, Final, Literal, Protocol, TypedDict, TypeVar, overload
 
 from typing_extensions import Unpack
 
@@ -233,7 +233,7 @@ def explain(
 def rope(
     src: _Array,
     positions: SupportsDLPack,
-    frequencies: SupportsDLPack | None = None,
+    frequencies: SupportsDLPack | Sequence[float] | None = None,
     *,
     pairing: Literal["interleaved", "half_split", "half_split_of_head"],
     rotary_dims: int | None = None,
@@ -245,7 +245,7 @@ def rope(
 def rope_backward(
     diff_dst: _Array,
     positions: SupportsDLPack,
-    frequencies: SupportsDLPack | None = None,
+    frequencies: SupportsDLPack | Sequence[float] | None = None,
     *,
     pairing: Literal["interleaved", "half_split", "half_split_of_head"],
     rotary_dims: int | None = None,
@@ -336,7 +336,7 @@ class KvCache:
         self,
         k: SupportsDLPack,
         layer: int = 0,
-        frequencies: SupportsDLPack | None = None,
+        frequencies: SupportsDLPack | Sequence[float] | None = None,
         *,
         pairing: Literal["interleaved", "half_split", "half_split_of_head"],
         rotary_dims: int | None = None,
@@ -377,10 +377,25 @@ def adaptive_window(
     smoothing: float = 1.0,
     max_step: int | None = None,
 ) -> int: ...
+@overload
 def softmax(
-    src: _Array, axis: int = -1, *, inf_as_zero: bool = False, out: _Array | None = None
+    src: _Array,
+    axis: int = -1,
+    *,
+    inf_as_zero: bool = False,
+    return_lse: Literal[False] = False,
+    out: _Array | None = None,
 ) -> _Array: ...
-def log_softmax(src: _Array, axis: int = -1, *, out: _Array | None = None) -> _Array: ...
+@overload
+def softmax(
+    src: _Array, axis: int = -1, *, inf_as_zero: bool = False, return_lse: bool = False, out: _Array | None = None
+) -> Any: ...
+@overload
+def log_softmax(
+    src: _Array, axis: int = -1, *, return_lse: Literal[False] = False, out: _Array | None = None
+) -> _Array: ...
+@overload
+def log_softmax(src: _Array, axis: int = -1, *, return_lse: bool = False, out: _Array | None = None) -> Any: ...
 def softmax_backward(
     diff_dst: SupportsDLPack, dst: _Array, axis: int = -1, *, out: _Array | None = None
 ) -> _Array: ...

@@ -180,7 +180,7 @@ fn checked_shape(p: &Parameters<'_>) -> Result<Shape> {
     let pages = match p.page_table {
         None if key_batch != batch => {
             return Err(Error::invalid(format_args!(
-                "key_desc: {key_batch} sequences, but query_desc has {batch}"
+                "key_desc: {key_batch} sequences, but query_desc has {batch}; keys in pages need page_table_desc"
             )));
         }
         None => 1,

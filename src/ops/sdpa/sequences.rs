@@ -216,8 +216,13 @@ impl Sequences {
             if usize::try_from(page).is_ok_and(|page| page < count) || page == -1 && !is_seen {
                 continue;
             }
+            // Entries beyond the tokens of a cache's sequence are -1.
+            let hint = match page == -1 && self.key_lengths.is_null() {
+                true => "; without norm_sdpa_key_lengths every entry is read",
+                false => "",
+            };
             return Err(Error::invalid(format_args!(
-                "args: NORM_ARG_PAGE_TABLE: {page}, page {place} of sequence {sequence}, is not among the {count} pages of keys"
+                "args: NORM_ARG_PAGE_TABLE: {page}, page {place} of sequence {sequence}, is not among the {count} pages of keys{hint}"
             )));
         }
         Ok(())
