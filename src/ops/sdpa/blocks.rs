@@ -1,11 +1,17 @@
 //! The blocks of keys that rows see.
 
 use super::BLOCK;
+use super::order::GROUP;
 use super::score::ScoreRow;
 use std::ops::Range;
 
 /// The number of the first key of a block, and the keys from the first to the last that are seen there.
 pub(super) type BlockKeys = (usize, Range<usize>);
+
+/// The keys that are seen of the block that begins at `first`, from the start of a group on.
+pub(super) fn whole_groups(first: usize, within: &Range<usize>) -> Range<usize> {
+    first + (within.start - first) / GROUP * GROUP..within.end
+}
 
 /// The blocks of keys that any of some rows sees.
 pub(super) struct Blocks {

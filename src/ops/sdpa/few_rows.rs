@@ -2,7 +2,7 @@
 //! cache, and fetch what they read next.
 
 use super::ahead::Sets;
-use super::blocks::BlockKeys;
+use super::blocks::{BlockKeys, whole_groups};
 use super::forward::Job;
 use super::kernel::{Block, FewRows};
 use super::keys::Target;
@@ -82,9 +82,4 @@ impl Job<'_> {
             Some(heads.later(self.bound.arguments, (page, group), row))
         })
     }
-}
-
-/// The keys that are seen of the block that begins at `first`, from the start of a group on.
-pub(super) fn whole_groups(first: usize, within: &Range<usize>) -> Range<usize> {
-    first + (within.start - first) / GROUP * GROUP..within.end
 }

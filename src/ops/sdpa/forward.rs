@@ -1,7 +1,6 @@
 //! Forward: parts of the queries on threads, each against the blocks of keys that it sees.
 
-use super::blocks::{BlockKeys, Blocks};
-use super::few_rows::whole_groups;
+use super::blocks::{BlockKeys, Blocks, whole_groups};
 use super::inputs::{Bound, Inputs, Shared, floats, rooms};
 use super::kernel::{Block, DotEntry, Entry, FinishEntry, Finished, JoinEntry, WEIGHTS};
 use super::keys::{STAGED, Target};
