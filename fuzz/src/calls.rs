@@ -136,8 +136,13 @@ impl World {
                 } else if source.one_in(2) {
                     sys::norm_primitive_attr_set_scales_mask(attr, arg, mask);
                 } else {
-                    let group = group.as_ptr().cast();
-                    sys::norm_primitive_attr_set_scales(attr, arg, mask, groups, group, data_type);
+                    let (group, host) = (group.as_ptr(), i32::from(source.one_in(3)));
+                    let set = if source.one_in(3) {
+                        sys::norm_primitive_attr_set_zero_points_v2
+                    } else {
+                        sys::norm_primitive_attr_set_scales_v2
+                    };
+                    set(attr, arg, mask, groups, group, data_type, host);
                 }
             }
         }

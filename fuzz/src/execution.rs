@@ -175,7 +175,14 @@ impl Arguments {
                 self.in_place = true;
             }
             let desc = self.all[at].desc;
-            let memory = made(|out| unsafe { sys::norm_memory_create(out, desc, engine, handle) });
+            let kind = fill::told::<u32>(desc, sys::norm_query_format_kind);
+            let memory = made(|out| unsafe {
+                if kind == sys::norm_format_kind_host_scalar {
+                    sys::norm_memory_create_host_scalar(out, desc, handle)
+                } else {
+                    sys::norm_memory_create(out, desc, engine, handle)
+                }
+            });
             self.all[at].memory = memory.expect("a memory");
         }
     }

@@ -48,7 +48,8 @@ impl<const N: usize> Sets<N> {
     #[inline(always)]
     pub(super) unsafe fn lines(&self, part: usize, parts: usize) -> Lines {
         let (first, end) = (part * N / parts, (part + 1) * N / parts);
-        let lines = self.size.div_ceil(LINE);
+        // Rows may be empty.
+        let lines = self.size.div_ceil(LINE).max(1);
         let dense = self.step == lines * LINE;
         let (lines, rows) = if dense { (lines * LANES, 1) } else { (lines, LANES) };
         // SAFETY: the part has a first set.
