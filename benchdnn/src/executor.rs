@@ -19,22 +19,26 @@ pub enum CpuIsa {
     Avx2,
     /// AVX-512 F, BW, DQ and VL.
     Avx512,
+    /// The same, and AMX with bf16.
+    Avx512Amx,
     /// Advanced SIMD of aarch64.
     Neon,
 }
 
 impl CpuIsa {
     /// Names and levels for `--cpu-isa`.
-    pub const NAMES: [(&'static str, CpuIsa); 5] = [
+    pub const NAMES: [(&'static str, CpuIsa); 6] = [
         ("portable", CpuIsa::Portable),
         ("avx2", CpuIsa::Avx2),
         ("avx512", CpuIsa::Avx512),
+        ("avx512_amx", CpuIsa::Avx512Amx),
         ("neon", CpuIsa::Neon),
         ("default", CpuIsa::Default),
     ];
 
     /// The levels, best first.
-    pub const LEVELS: [CpuIsa; 4] = [CpuIsa::Avx512, CpuIsa::Avx2, CpuIsa::Neon, CpuIsa::Portable];
+    pub const LEVELS: [CpuIsa; 5] =
+        [CpuIsa::Avx512Amx, CpuIsa::Avx512, CpuIsa::Avx2, CpuIsa::Neon, CpuIsa::Portable];
 
     /// The name for `--cpu-isa`.
     pub fn name(self) -> &'static str {
@@ -43,6 +47,7 @@ impl CpuIsa {
             CpuIsa::Portable => "portable",
             CpuIsa::Avx2 => "avx2",
             CpuIsa::Avx512 => "avx512",
+            CpuIsa::Avx512Amx => "avx512_amx",
             CpuIsa::Neon => "neon",
         }
     }

@@ -8,10 +8,11 @@ use crate::call::to_python;
 use crate::plan;
 
 /// The names of the instruction sets, as in NORM_MAX_CPU_ISA.
-const ISAS: [(&str, CpuIsa); 4] = [
+const ISAS: [(&str, CpuIsa); 5] = [
     ("portable", CpuIsa::Portable),
     ("avx2", CpuIsa::Avx2),
     ("avx512", CpuIsa::Avx512),
+    ("avx512_amx", CpuIsa::Avx512Amx),
     ("neon", CpuIsa::Neon),
 ];
 
@@ -42,7 +43,8 @@ pub(crate) fn last_num_threads() -> usize {
     info::last_num_threads()
 }
 
-/// Limits the instruction set: "portable", "avx2", "avx512" or "neon"; None removes the limit.
+/// Limits the instruction set: "portable", "avx2", "avx512", "avx512_amx" or "neon"; None removes the
+/// limit.
 ///
 /// Until the first call the limit is that of the environment variable NORM_MAX_CPU_ISA. It holds for
 /// the whole process and changes no bit of a result.

@@ -123,7 +123,7 @@ impl Cache {
         let strides = desc.strides();
         let bytes = |dim: usize| strides[dim] as usize * from.size();
         let to = self.shape.data_type;
-        let (level, row) = (effective_level(), (from, strides[3] as usize));
+        let (level, row) = (effective_level().of_vectors(), (from, strides[3] as usize));
         let way = if self.shape.is_quantized() {
             let transfer = QuantizedTransfer::new(level, row, to, size);
             Way::Quantized(transfer, self.areas.at(layer, scales))

@@ -40,16 +40,17 @@ const ISAS: &[CpuIsa] = &[
     isa!(norm_cpu_isa_avx512_core_vnni, "avx512_core_vnni", Some(Level::Avx512)),
     isa!(norm_cpu_isa_avx512_core_bf16, "avx512_core_bf16", Some(Level::Avx512)),
     isa!(norm_cpu_isa_avx10_1_512, "avx10_1_512", Some(Level::Avx512)),
-    isa!(norm_cpu_isa_avx10_1_512_amx, "avx10_1_512_amx", Some(Level::Avx512)),
-    isa!(norm_cpu_isa_avx10_1_512_amx_fp16, "avx10_1_512_amx_fp16", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx10_1_512_amx, "avx10_1_512_amx", Some(Level::Avx512Amx)),
+    isa!(norm_cpu_isa_avx10_1_512_amx_fp16, "avx10_1_512_amx_fp16", Some(Level::Avx512Amx)),
     isa!(norm_cpu_isa_avx10_2_512, "avx10_2", Some(Level::Avx512)),
-    isa!(norm_cpu_isa_avx10_2_512_amx_2, "avx10_2_amx_2", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx10_2_512_amx_2, "avx10_2_amx_2", Some(Level::Avx512Amx)),
 ];
 
 /// Other names that the environment variable accepts.
 const ALIASES: &[(&str, sys::norm_cpu_isa_t)] = &[
     ("all", sys::norm_cpu_isa_default),
     ("avx512", sys::norm_cpu_isa_avx512_core),
+    ("avx512_amx", sys::norm_cpu_isa_avx512_core_amx),
     ("avx512_core_fp16", sys::norm_cpu_isa_avx512_core_fp16),
     ("avx512_core_amx", sys::norm_cpu_isa_avx512_core_amx),
     ("avx512_core_amx_fp16", sys::norm_cpu_isa_avx512_core_amx_fp16),
@@ -95,6 +96,7 @@ impl CpuIsa {
             Level::Neon => sys::norm_cpu_isa_neon,
             Level::Avx2 => sys::norm_cpu_isa_avx2,
             Level::Avx512 => sys::norm_cpu_isa_avx512_core,
+            Level::Avx512Amx => sys::norm_cpu_isa_avx512_core_amx,
         }
     }
 
@@ -103,7 +105,7 @@ impl CpuIsa {
         match self.level {
             None | Some(Level::Portable) => true,
             Some(Level::Neon) => cfg!(target_arch = "aarch64"),
-            Some(Level::Avx2 | Level::Avx512) => cfg!(target_arch = "x86_64"),
+            Some(Level::Avx2 | Level::Avx512 | Level::Avx512Amx) => cfg!(target_arch = "x86_64"),
         }
     }
 }
@@ -186,6 +188,7 @@ mod tests {
         assert_eq!(level("AVX2"), Some(Some(Level::Avx2)));
         assert_eq!(level("avx512"), Some(Some(Level::Avx512)));
         assert_eq!(level("avx512_core_bf16"), Some(Some(Level::Avx512)));
+        assert_eq!(level("avx512_core_amx"), Some(Some(Level::Avx512Amx)));
         assert_eq!(level("ALL"), Some(None));
         assert_eq!(level("avx1024"), None);
     }

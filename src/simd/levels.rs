@@ -17,11 +17,15 @@ pub(crate) enum Level {
     Neon,
     Avx2,
     Avx512,
+    /// AVX-512, and tiles of bf16 for the products of matrices.
+    Avx512Amx,
 }
 
 impl Level {
     /// The levels that kernels are compiled for, fastest first. A machine that supports one supports all that follow.
     const BUILT: &'static [Self] = &[
+        #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+        Self::Avx512Amx,
         #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
         Self::Avx512,
         #[cfg(all(target_arch = "x86_64", feature = "avx2"))]
@@ -50,7 +54,13 @@ impl Level {
             Self::Neon => "neon",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
+            Self::Avx512Amx => "avx512_amx",
         }
+    }
+
+    /// The level whose vectors it has, by which kernels without tiles find their entries.
+    pub(crate) fn of_vectors(self) -> Self {
+        self.min(Self::Avx512)
     }
 
     /// Whether the machine supports the level.
@@ -72,8 +82,12 @@ impl Level {
                     && std::arch::is_x86_feature_detected!("avx512dq")
                     && std::arch::is_x86_feature_detected!("avx512vl")
             }
+            #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+            Self::Avx512Amx => Self::Avx512.is_present() && super::tiles::are_present(),
+            #[cfg(all(target_arch = "x86_64", not(feature = "avx512")))]
+            Self::Avx512Amx => false,
             #[cfg(not(target_arch = "x86_64"))]
-            Self::Avx2 | Self::Avx512 => false,
+            Self::Avx2 | Self::Avx512 | Self::Avx512Amx => false,
         }
     }
 }

@@ -29,6 +29,8 @@ mod quad;
 mod runtime;
 mod scalar;
 mod terms;
+#[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+pub(crate) mod tiles;
 mod unroll;
 mod wide_element;
 mod with_post_ops;

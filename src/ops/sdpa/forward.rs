@@ -9,6 +9,7 @@ use super::problem::Sdpa;
 use super::rows::{Heads, Part, Parts};
 use super::scales::{ScalePlaces, Scales};
 use super::score::{ScoreRow, State};
+use super::tiles::Tiles;
 use super::{BLOCK, kernel, order};
 use crate::error::Result;
 use crate::primitive::Execution;
@@ -32,22 +33,25 @@ pub(super) struct Forward {
     pub(super) multiply: DotEntry,
     pub(super) join: JoinEntry,
     finish: FinishEntry,
+    /// How blocks go on tiles, if they do.
+    pub(super) tiles: Option<Tiles>,
 }
 
 /// The buffers of a thread, in floats.
 #[derive(Clone, Copy)]
 pub(super) struct Room {
-    queries: *mut f32,
+    pub(super) queries: *mut f32,
     pub(super) sums: *mut f32,
     pub(super) states: *mut State,
     ends: *mut f32,
     rows: *mut ScoreRow,
-    key_stage: *mut f32,
-    value_stage: *mut f32,
+    pub(super) key_stage: *mut f32,
+    pub(super) value_stage: *mut f32,
     keys: *mut f32,
     values: *mut f32,
-    weights: *mut f32,
+    pub(super) weights: *mut f32,
     scales: *mut f32,
+    pub(super) tiles: *mut f32,
 }
 
 impl Room {
@@ -59,15 +63,18 @@ impl Room {
 
 impl Forward {
     pub(super) fn new(problem: &Sdpa, level: Level) -> Result<Self> {
-        let rooms = rooms();
+        let (rooms, vectors) = (rooms(), level.of_vectors());
+        let inputs = Inputs::new(problem, vectors)?;
+        let on_tiles = level != vectors;
         Ok(Self {
-            inputs: Inputs::new(problem, level)?,
+            tiles: if on_tiles { Some(Tiles::new(problem, &inputs)?) } else { None },
+            inputs,
             dst: Heads::new(problem, sys::NORM_ARG_DST, 2)?,
             rooms,
-            attend: kernel::entry(level, problem.is_bf16()),
-            multiply: kernel::dot_entry(level, problem.is_bf16()),
-            join: kernel::join_entry(level),
-            finish: kernel::finish_entry(level),
+            attend: kernel::entry(vectors, problem.is_bf16()),
+            multiply: kernel::dot_entry(vectors, problem.is_bf16()),
+            join: kernel::join_entry(vectors),
+            finish: kernel::finish_entry(vectors),
         })
     }
 
@@ -77,7 +84,7 @@ impl Forward {
         Parts::new(self.inputs.problem.shape, ROWS, least)
     }
 
-    fn most_rows(&self) -> usize {
+    pub(super) fn most_rows(&self) -> usize {
         self.parts(1).most_rows()
     }
 
@@ -86,12 +93,12 @@ impl Forward {
     }
 
     /// The distance of rows of queries.
-    fn query_step(&self) -> usize {
+    pub(super) fn query_step(&self) -> usize {
         self.inputs.problem.shape.key_size + PAD
     }
 
     /// Floats of the parts of a room.
-    fn sizes(&self) -> [usize; 11] {
+    fn sizes(&self) -> [usize; 12] {
         let (rows, size) = (self.most_rows(), self.inputs.problem.shape.key_size);
         let step = self.value_step();
         [
@@ -104,12 +111,13 @@ impl Forward {
             floats::<f32>(BLOCK * step),
             floats::<f32>(BLOCK * size),
             floats::<f32>(BLOCK * step),
-            WEIGHTS,
+            if self.tiles.is_some() { Tiles::WEIGHTS } else { WEIGHTS },
             2 * BLOCK,
+            self.tiles.as_ref().map_or(0, |tiles| tiles.size(rows)),
         ]
     }
 
-    fn has_entropy(&self) -> bool {
+    pub(super) fn has_entropy(&self) -> bool {
         self.inputs.problem.has(sys::norm_sdpa_entropy)
     }
 
@@ -148,6 +156,7 @@ impl Forward {
             values: next(8),
             weights: next(9),
             scales: next(10),
+            tiles: next(11),
         }
     }
 
@@ -253,6 +262,9 @@ impl Job<'_> {
                 room.states.add(row).write(sink.map_or(State::EMPTY, State::of_sink));
             }
             self.load_queries(&seen, room.queries, self.forward.query_step());
+            if let Some(tiles) = &self.forward.tiles {
+                self.pack_queries(tiles, room, count);
+            }
             room.sums.write_bytes(0, part.rows() * self.forward.value_step());
             room.scales.write_bytes(0, 2 * BLOCK);
             std::slice::from_raw_parts(room.rows, count)
@@ -296,7 +308,14 @@ impl Job<'_> {
         rows: &[ScoreRow],
         ((first, within), next): (BlockKeys, Option<&BlockKeys>),
     ) {
-        let Forward { inputs: Inputs { problem, .. }, attend, .. } = self.forward;
+        let Forward { inputs: Inputs { problem, .. }, attend, tiles, .. } = self.forward;
+        if let Some(tiles) = tiles.as_ref().filter(|_| rows.len() >= order::ROWS) {
+            let keys = (first, within.clone());
+            // SAFETY: guaranteed by the caller.
+            if unsafe { self.block_on_tiles(tiles, part, (room, rows), &keys) } {
+                return;
+            }
+        }
         let (size, step) = (problem.shape.key_size, self.forward.value_step());
         let keys = whole_groups(first, &within);
         let start = keys.start - first;

@@ -20,11 +20,13 @@ use crate::simd::{LANES, Level, Simd, entry_points, math, unroll};
 use std::ops::Range;
 
 /// The distance of rows of weights.
-const STEP: usize = BLOCK + PAD;
+pub(super) const STEP: usize = BLOCK + PAD;
 /// Sets of [`LANES`] keys in a block.
 pub(super) const SETS: usize = BLOCK / LANES;
-/// Factors of rows, in whole vectors.
-type Factors = [f32; ROWS.next_multiple_of(LANES)];
+/// The most rows whose states are joined at once, in whole vectors.
+const MOST_ROWS: usize = ROWS.next_multiple_of(LANES);
+/// Factors of rows.
+pub(super) type Factors = [f32; MOST_ROWS];
 
 /// Rows against a block.
 pub(super) struct Block<'a> {
@@ -180,13 +182,13 @@ impl Block<'_> {
     /// # Safety
     /// As [`attend`].
     #[inline(always)]
-    unsafe fn join_states<S: Simd, const BF16: bool>(
+    pub(super) unsafe fn join_states<S: Simd, const BF16: bool>(
         &self,
         row: usize,
         rows: &[ScoreRow],
         seen: &Range<usize>,
     ) -> (Factors, Factors) {
-        let mut blocks = [State::EMPTY; ROWS];
+        let mut blocks = [State::EMPTY; MOST_ROWS];
         // SAFETY: guaranteed by the caller.
         unsafe {
             for (r, row_of) in rows.iter().enumerate() {
@@ -204,7 +206,7 @@ impl Block<'_> {
     }
 }
 
-/// Joins the states of up to [`ROWS`] rows with those of a block. Returns the factors of the sums before and of the
+/// Joins the states of up to [`MOST_ROWS`] rows with those of a block. Returns the factors of the sums before and of the
 /// block.
 ///
 /// # Safety

@@ -5,7 +5,7 @@
 //! rows are tiled. Backward computes the weights anew from the logarithms that forward stores.
 //!
 //! `order` has the order of dot products, `score` that of a score and its weight; both are part of the
-//! numerics contract.
+//! numerics contract. `tiles` computes the same products by tiles of the processor.
 
 mod adaptive;
 mod ahead;
@@ -34,6 +34,9 @@ mod scales;
 mod score;
 mod sequences;
 mod split;
+#[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+mod tile_kernel;
+mod tiles;
 mod vector;
 mod visible;
 

@@ -8,9 +8,19 @@ use crate::heap::{Counted, list};
 use crate::primitive::{
     Answer, Arguments, Implementation, Op, OpArgument, PropKind, Variant, check_shared_layouts,
 };
+use crate::simd::Level;
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::fmt;
+
+static VARIANTS: [Variant; 6] = [
+    Variant::general(c"simd:avx512_amx", Some(Level::Avx512Amx)),
+    Variant::general(c"simd:avx512", Some(Level::Avx512)),
+    Variant::general(c"simd:avx2", Some(Level::Avx2)),
+    Variant::general(c"simd:neon", Some(Level::Neon)),
+    Variant::general(c"simd:portable", Some(Level::Portable)),
+    Variant::general(c"ref:any", None),
+];
 
 impl Sdpa {
     /// A copy, for an implementation.
@@ -82,6 +92,10 @@ impl Op for Sdpa {
             write!(f, "{separator}{}", crate::text::joined(self.desc(id).dims().iter(), "x"))?;
         }
         Ok(())
+    }
+
+    fn variants(&self) -> &'static [Variant] {
+        &VARIANTS
     }
 
     fn implement(&self, variant: &'static Variant) -> Result<Box<Counted<dyn Implementation>>> {

@@ -78,7 +78,7 @@ macro_rules! exchange {
 /// # Safety
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn transpose<S: Simd>(tile: &mut [S::F32x16; LANES]) {
+pub(super) unsafe fn transpose<S: Simd>(tile: &mut [S::F32x16; LANES]) {
     exchange!(tile, S, LANES, 8);
     exchange!(tile, S, LANES, 4);
     exchange!(tile, S, LANES, 2);
