@@ -35,9 +35,8 @@ static void against_the_formula(const sdpa_t *p) {
 }
 
 /* All implementations: the formula, and one set of bits. */
-static void check(const setup_t *setup, const char *name) {
-    snprintf(expect_case, sizeof expect_case, "%s", name);
-    sdpa_t p = sdpa_make(setup, engine, &random_state);
+static void check_made(sdpa_t *made, const char *name, int has_formula) {
+    sdpa_t p = *made;
     norm_primitive_desc_t pd = NULL;
     MUST(sdpa_forward(&pd, &p, engine));
     unsigned char *first = NULL, *logarithms = NULL, *entropies = NULL;
@@ -49,7 +48,7 @@ static void check(const setup_t *setup, const char *name) {
         memset(p.stats.data, TENSOR_FILL, p.stats.bytes);
         if (!EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_success)) break;
         if (first == NULL) {
-            if (!setup->data_type) against_the_formula(&p);
+            if (has_formula) against_the_formula(&p);
             first = malloc(p.dst.bytes + 1);
             logarithms = malloc(p.stats.bytes + 1);
             entropies = malloc(p.entropy.bytes + 1);
@@ -65,6 +64,12 @@ static void check(const setup_t *setup, const char *name) {
     free(first);
     free(logarithms);
     free(entropies);
+}
+
+static void check(const setup_t *setup, const char *name) {
+    snprintf(expect_case, sizeof expect_case, "%s", name);
+    sdpa_t p = sdpa_make(setup, engine, &random_state);
+    check_made(&p, name, !setup->data_type);
     sdpa_free(&p);
 }
 
@@ -105,13 +110,51 @@ static void every_option(void) {
             setup_t s = setups[i];
             if (s.batch == 0) {
                 s.batch = 2, s.heads = 4, s.groups = 2, s.queries = 21, s.keys = 300;
-                s.key_size = 33, s.value_size = 20;
+                s.key_size = types[t] == norm_bf16 ? 34 : 33, s.value_size = 20;
             }
             s.data_type = types[t];
             char name[40];
             snprintf(name, sizeof name, "setup %d type %d", (int)i, t);
             check(&s, name);
         }
+}
+
+/* Numbers of every size, so small that products and their sums are subnormal or
+ * lose bits, and values that are not finite: one set of bits. Matrix instructions
+ * take subnormals for zeros. */
+static void extremes(void) {
+    static const struct { int least, most; double one; } ranges[]
+            = {{-10, 1, 0}, {-57, -55, 0}, {-140, 3, 0}, {-74, -70, 0}, {-2, 1, INFINITY}, {-2, 1, NAN}};
+    static const setup_t setups[] = {
+            {.batch = 1, .heads = 2, .groups = 1, .queries = 40, .keys = 300, .key_size = 64, .value_size = 48},
+            {.batch = 2, .heads = 2, .groups = 2, .queries = 50, .keys = 47, .key_size = 34, .value_size = 18,
+                    .mask_type = norm_attn_mask_bottom_right},
+            {.batch = 1, .heads = 2, .groups = 1, .queries = 33, .keys = 300, .key_size = 72, .value_size = 80,
+                    .page = 10, .mask_type = norm_attn_mask_top_left, .flags = EVERYTHING},
+    };
+    static const norm_data_type_t types[] = {norm_bf16, norm_f16};
+    for (int s = 0; s < 3; ++s)
+        for (int range = 0; range < 6; ++range)
+            for (int t = 0; t < 2; ++t) {
+                setup_t setup = setups[s];
+                if (types[t] == norm_f16 && range % 3 < 2) continue;
+                setup.data_type = types[t];
+                char name[60];
+                snprintf(name, sizeof name, "extremes %d, range %d, type %d", s, range, t);
+                sdpa_t p = sdpa_make(&setup, engine, &random_state);
+                tensor_t *tensors[] = {&p.q, &p.k, &p.v};
+                for (int i = 0; i < 3; ++i)
+                    for (size_t row = 0; row < tensors[i]->rows; ++row)
+                        for (size_t col = 0; col < tensors[i]->cols; ++col) {
+                            const double x = random_between(&random_state, -2, 2);
+                            const int span = ranges[range].most - ranges[range].least;
+                            const int power = ranges[range].least + (int)(random_bits(&random_state) % (unsigned)span);
+                            tensor_set(tensors[i], row, col, ldexp(x, power));
+                        }
+                if (ranges[range].one != 0) tensor_set(&p.v, p.v.rows / 2, 3, ranges[range].one);
+                check_made(&p, name, 0);
+                sdpa_free(&p);
+            }
 }
 
 /* A token alone, tokens in chunks and all at once: the same bits. */
@@ -402,6 +445,7 @@ int main(void) {
     MUST(norm_engine_create(&engine, norm_cpu, 0));
     MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
     every_option();
+    extremes();
     chunks(norm_data_type_undef);
     chunks(norm_bf16);
     hidden_values();

@@ -10,7 +10,7 @@ use super::rows::{Heads, Part, Parts};
 use super::scales::{ScalePlaces, Scales};
 use super::score::{ScoreRow, State};
 use super::tiles::Tiles;
-use super::{BLOCK, kernel, order};
+use super::{BLOCK, kernel, order, tile_kernel};
 use crate::error::Result;
 use crate::primitive::Execution;
 use crate::rows::Slots;
@@ -67,7 +67,11 @@ impl Forward {
         let inputs = Inputs::new(problem, vectors)?;
         let on_tiles = level != vectors;
         Ok(Self {
-            tiles: if on_tiles { Some(Tiles::new(problem, &inputs)?) } else { None },
+            tiles: if on_tiles {
+                Some(Tiles::new(problem, &inputs, tile_kernel::entries())?)
+            } else {
+                None
+            },
             inputs,
             dst: Heads::new(problem, sys::NORM_ARG_DST, 2)?,
             rooms,

@@ -21,6 +21,7 @@ mod kernel;
 mod keys;
 mod mask;
 mod mask_pass;
+mod on_tiles;
 mod op;
 mod order;
 mod panels;
@@ -36,6 +37,12 @@ mod sequences;
 mod split;
 #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
 mod tile_kernel;
+#[cfg(not(all(target_arch = "x86_64", feature = "avx512")))]
+mod tile_kernel {
+    pub(super) fn entries() -> Option<super::tiles::Entries> {
+        None
+    }
+}
 mod tiles;
 mod vector;
 mod visible;

@@ -7,7 +7,9 @@ use super::score::seen;
 use super::tiles::{AT_ONCE, Entries, NUMBERS, Packing, TERMS, TileBlock, WEIGHT_STEP};
 use crate::simd::avx512::Avx512;
 use crate::simd::lanes::Lanes;
-use crate::simd::tiles::{Inspector, Product, configure, interleave, narrow, pairs, release};
+use crate::simd::tiles::{
+    Inspector, Product, are_granted, configure, interleave, narrow, pairs, release,
+};
 use crate::simd::{LANES, unroll};
 use std::ops::Range;
 
@@ -204,9 +206,12 @@ entry_point! {
     mod value_entries: values(job: &Packing<'_>) -> bool;
 }
 
-pub(super) const ENTRIES: Entries = Entries {
-    attend: entries::avx512::entry_avx512,
-    queries: query_entries::avx512::entry_avx512,
-    keys: key_entries::avx512::entry_avx512,
-    values: value_entries::avx512::entry_avx512,
-};
+/// The functions, if the process may use tiles.
+pub(super) fn entries() -> Option<Entries> {
+    are_granted().then_some(Entries {
+        attend: entries::avx512::entry_avx512,
+        queries: query_entries::avx512::entry_avx512,
+        keys: key_entries::avx512::entry_avx512,
+        values: value_entries::avx512::entry_avx512,
+    })
+}
