@@ -57,11 +57,13 @@ const OWNED: u64 = 1;
 
 impl Mark {
     /// Of an object that C does not own.
+    #[inline]
     pub(crate) const fn part(kind: Kind) -> Self {
         Self(MAGIC | (kind as u64) << 1)
     }
 
     /// Of an object that C owns.
+    #[inline]
     pub(crate) const fn owned(kind: Kind) -> Self {
         Self(Self::part(kind).0 | OWNED)
     }

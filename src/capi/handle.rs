@@ -181,6 +181,7 @@ pub(super) fn count_of(count: c_int, name: &str) -> Result<usize> {
 ///
 /// # Safety
 /// `p` is NULL or points to `len` readable elements that stay valid during the call.
+#[inline]
 pub(super) unsafe fn slice<'a, T>(p: *const T, len: usize, name: &str) -> Result<&'a [T]> {
     if len == 0 {
         return Ok(&[]);

@@ -334,6 +334,7 @@ impl PrimitiveDesc {
         })
     }
 
+    #[inline]
     pub(crate) fn op(&self) -> &dyn Op {
         &*self.op
     }
@@ -373,6 +374,7 @@ impl PrimitiveDesc {
 
     /// Runs the problem on validated buffers. `scratchpad` is the caller's, in user mode. Returns
     /// the number of threads that took part.
+    #[inline]
     pub(crate) fn execute(
         &self,
         arguments: &Arguments,

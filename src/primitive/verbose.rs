@@ -15,6 +15,7 @@ pub(crate) enum Verbosity {
 }
 
 impl Verbosity {
+    #[inline]
     pub(crate) fn from_level(level: i32) -> Option<Self> {
         [Self::Silent, Self::Execution, Self::Creation].get(usize::try_from(level).ok()?).copied()
     }

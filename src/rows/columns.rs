@@ -28,6 +28,7 @@ pub(crate) struct ColumnSums {
 
 impl ColumnSums {
     /// The size in f64 of a block with `count` of diff_scale and diff_shift.
+    #[inline]
     pub(crate) fn size(count: usize, cols: usize) -> usize {
         if count == 0 {
             return 0;

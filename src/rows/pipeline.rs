@@ -86,6 +86,7 @@ impl Pipeline {
     }
 
     /// The number of threads that pay off for the problem.
+    #[inline]
     pub(crate) fn width(&self, execution: &Execution<'_>) -> usize {
         width_of(execution.threads, self.rows * self.cols)
     }
@@ -102,6 +103,7 @@ impl Pipeline {
     }
 
     /// The size of a block's column sums, in f64.
+    #[inline]
     fn stride(&self) -> usize {
         let count = usize::from(self.sums[0]) + usize::from(self.sums[1]);
         ColumnSums::size(count, self.cols)
@@ -119,6 +121,7 @@ impl Pipeline {
 
     /// Runs a kernel over all rows of the tensors at `addresses` on up to `width` threads. Returns the number of
     /// threads that took part. With `streams`, outputs may be unpacked with non-temporal stores.
+    #[inline]
     pub(crate) fn run(
         &self,
         execution: &Execution<'_>,
@@ -141,11 +144,7 @@ impl Pipeline {
         let stride = self.stride();
         if width == 1 && stride == 0 && self.stage.is_none() && self.rows > 0 {
             // The short way of small problems, where every step counts.
-            let blocks = Blocks::about(self.rows, 1);
-            for block in 0..blocks.count() {
-                let range = blocks.range(block);
-                kernel(None, range.start, range.end, std::ptr::null_mut());
-            }
+            kernel(None, 0, self.rows, std::ptr::null_mut());
             return 1;
         }
         let blocks = self.blocks(width);

@@ -77,11 +77,13 @@ impl Caches {
     }
 
     /// Bytes of src and dst rows that stay in the first-level cache.
+    #[inline]
     pub(crate) fn working_set(self) -> usize {
         self.first / 3 * 2
     }
 
     /// Bytes of a row of src and one of dst that stay there together with the next row of each.
+    #[inline]
     pub(crate) fn row_pair(self) -> usize {
         self.first / 12 * 5
     }

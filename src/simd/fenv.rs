@@ -52,11 +52,13 @@ const DEFAULT: Register = 0x1f80;
 
 /// Ignores the exception flags, the lowest six bits.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline]
 fn is_default(value: Register) -> bool {
     value & !0x3f == DEFAULT
 }
 
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[inline]
 fn is_default(value: Register) -> bool {
     value == DEFAULT
 }

@@ -239,6 +239,7 @@ impl MemoryDesc {
         order
     }
 
+    #[inline]
     pub(crate) fn ndims(&self) -> usize {
         self.ndims
     }
@@ -285,6 +286,7 @@ impl MemoryDesc {
         &self.block_dims
     }
 
+    #[inline]
     pub(crate) fn data_type(&self) -> Option<DataType> {
         self.data_type
     }
@@ -293,10 +295,12 @@ impl MemoryDesc {
         self.layout
     }
 
+    #[inline]
     pub(crate) fn is_host_scalar(&self) -> bool {
         self.layout == Layout::HostScalar
     }
 
+    #[inline]
     pub(crate) fn has_zero_dim(&self) -> bool {
         self.dims().contains(&0)
     }

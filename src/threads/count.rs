@@ -32,6 +32,7 @@ pub(crate) fn default_threads() -> usize {
 }
 
 /// The current count, including the calling thread.
+#[inline]
 pub(crate) fn threads() -> usize {
     match SET.load(Ordering::Relaxed) {
         0 => default_threads(),

@@ -446,6 +446,7 @@ impl Dense {
     /// # Safety
     /// The job has the types, flags and columns of this kernel, the rows exist and belong to this thread, and the CPU
     /// supports the level.
+    #[inline]
     pub(super) unsafe fn run(&self, job: &Forward, first: usize, last: usize) -> usize {
         let dense = Some(job.cols);
         match self.0 {

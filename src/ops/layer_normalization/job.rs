@@ -79,10 +79,11 @@ impl Forward {
 
     /// Whether the kernels for several rows at once can be used although the distances between rows vary: stretches of
     /// rows with constant distances are long enough, as the heads of a token inside a packed projection.
+    #[inline]
     pub(super) fn has_stretches(&self) -> bool {
-        let rows = [self.src_rows, self.dst_rows].map(|rows| rows.innermost().1);
-        let even = rows == [usize::MAX; 2];
-        !even && rows.iter().all(|rows| *rows >= SHORTEST_STRETCH)
+        let (src, dst) = (self.src_rows.innermost().1, self.dst_rows.innermost().1);
+        let even = src == usize::MAX && dst == usize::MAX;
+        !even && src.min(dst) >= SHORTEST_STRETCH
     }
 
     /// The stretch from a row to before `last` at the most: the job with constant distances, and its end.

@@ -138,6 +138,7 @@ impl Plan {
     }
 
     /// A parameter's argument, or null if no kernel applies it.
+    #[inline]
     fn parameter(&self, execution: &Execution<'_>, id: i32) -> *mut u8 {
         if self.kernel_parameters { execution.arguments.get(id) } else { std::ptr::null_mut() }
     }
@@ -146,6 +147,7 @@ impl Plan {
     ///
     /// # Safety
     /// The execution's buffers were checked.
+    #[inline]
     unsafe fn scale(&self, execution: &Execution<'_>) -> *const f32 {
         let given = self.parameter(execution, sys::NORM_ARG_SCALE);
         // SAFETY: the scratchpad begins with room for scale and shift.
@@ -156,6 +158,7 @@ impl Plan {
     ///
     /// # Safety
     /// The execution's buffers were checked.
+    #[inline]
     unsafe fn shift(&self, execution: &Execution<'_>) -> *const f32 {
         let given = self.parameter(execution, sys::NORM_ARG_SHIFT);
         // SAFETY: as above.
