@@ -123,6 +123,15 @@ impl Schedule {
         Self { caches, resident: both <= threads * caches.second, streams }
     }
 
+    /// Whether stores soon meet loads at the same place of a page. Such loads wait for the stores (4K aliasing), and
+    /// long for non-temporal ones: backward took up to six times as long.
+    pub(crate) fn is_aliased(stores: *mut u8, loads: *const u8) -> bool {
+        const PAGE: usize = 4096;
+        const NEAR: usize = 1024;
+        let ahead = stores.addr().wrapping_sub(loads.addr()) % PAGE;
+        (1..NEAR).contains(&ahead)
+    }
+
     /// Whether outputs are stored non-temporally if all tensors together have `bytes` bytes.
     pub(crate) fn streams_bytes(bytes: usize, threads: usize) -> bool {
         bytes >= if threads > 1 { STREAMED_BYTES_OF_SEVERAL } else { STREAMED_BYTES }

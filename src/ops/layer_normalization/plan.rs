@@ -280,7 +280,9 @@ impl Plan {
             sums: self.sums,
             more: false,
             // The limit of one thread, whatever their number.
-            streams: Schedule::streams_bytes(bytes, 1) && diff_src != diff_dst,
+            streams: Schedule::streams_bytes(bytes, 1)
+                && diff_src != diff_dst
+                && ![src, diff_dst].iter().any(|loads| Schedule::is_aliased(diff_src, *loads)),
             short: if self.global_stats { None } else { short },
         };
         if pipeline.cols == 0 {
