@@ -4,7 +4,7 @@ use super::around::{Around, Normalized};
 use super::blocks::Blocks;
 use super::columns::{ColumnSums, JoinEntry, Partial};
 use super::order::row_map;
-use super::schedule::BLOCKS_PER_THREAD;
+use super::schedule::{BLOCKS_PER_THREAD, PAGE, Schedule};
 use super::slots::Slots;
 use super::spread::{length_of, width_of};
 use super::stage::{Operand, RowTensor, Stage, Staged, TENSORS};
@@ -63,7 +63,7 @@ impl Pipeline {
         // Sizes beyond the address space saturate, and the allocation fails.
         let blocks = if whole_chains { Blocks::of_column_sums(rows, cols).count() } else { 0 };
         let bytes = pipeline.stride().saturating_mul(blocks * size_of::<f64>());
-        pipeline.stages_at = room.saturating_add(bytes);
+        pipeline.stages_at = room.saturating_add(bytes).saturating_add(pipeline.slack());
         pipeline
     }
 
@@ -109,6 +109,26 @@ impl Pipeline {
         ColumnSums::size(count, self.cols)
     }
 
+    /// Bytes by which the sums may be moved.
+    fn slack(&self) -> usize {
+        if self.stride() >= PAGE / size_of::<f64>() { PAGE } else { 0 }
+    }
+
+    /// The sums of the first block. The loads of chains do not meet stores to the third tensor.
+    fn sums(&self, scratchpad: *mut u8, stored: *mut u8) -> *mut f64 {
+        const STEP: usize = 512;
+        let start = scratchpad.wrapping_add(self.room);
+        let is_apart = |shift: &usize| {
+            let block = start.wrapping_add(*shift).cast();
+            let ColumnSums { scale_chain, shift_chain, .. } =
+                ColumnSums::new(self.cols, self.sums, block);
+            let chains = [scale_chain, shift_chain].into_iter().filter(|chain| !chain.is_null());
+            !chains.into_iter().any(|chain| Schedule::is_aliased(stored, chain.cast()))
+        };
+        let shift = (0..self.slack()).step_by(STEP).find(is_apart).unwrap_or(0);
+        start.wrapping_add(shift).cast()
+    }
+
     /// The split of rows for a number of threads.
     fn blocks(&self, width: usize) -> Blocks {
         let wanted = if width == 1 { 1 } else { width * BLOCKS_PER_THREAD };
@@ -149,7 +169,7 @@ impl Pipeline {
         }
         let blocks = self.blocks(width);
         let length = length_of(self.rows * self.cols);
-        let sums = Part(execution.scratchpad.wrapping_add(self.room).cast::<f64>());
+        let sums = Part(self.sums(execution.scratchpad, addresses[2]));
         let start = |block: usize| {
             let sums = sums.at(block * stride);
             if stride > 0 {
@@ -192,15 +212,17 @@ impl Pipeline {
     /// Joins the block sums of diff_scale, or of diff_shift with `shift`, and stores the result.
     ///
     /// # Safety
-    /// [`run`](Self::run) has computed them in this execution, and `out` has a row of the type.
+    /// [`run`](Self::run) has computed them in this execution, with the third tensor at `stored`, and `out` has a row of the
+    /// type.
     pub(crate) unsafe fn join(
         &self,
         execution: &Execution<'_>,
         join: JoinEntry,
         shift: bool,
+        stored: *mut u8,
         (out_type, out): (DataType, *mut u8),
     ) {
-        let sums = execution.scratchpad.wrapping_add(self.room).cast::<f64>();
+        let sums = self.sums(execution.scratchpad, stored);
         let offset = if shift && self.sums[0] { self.cols } else { 0 };
         let blocks = Blocks::of_column_sums(self.rows, self.cols).count();
         let first = ColumnSums::first(sums).wrapping_add(offset);

@@ -33,6 +33,8 @@ pub(super) const STREAMED_BYTES_OF_STAGED: usize = 64 << 20;
 /// share cache lines.
 pub(super) const ROWS_TO_TRANSPOSE: usize = 32;
 pub(super) const BYTES_TO_TRANSPOSE: usize = 512 * 1024;
+/// Bytes of a page: places in a page are told apart by the low bits of an address.
+pub(super) const PAGE: usize = 4096;
 /// The most stages, and their total size: a number of bytes, or a fraction of the size of all rows.
 pub(super) const MOST_STAGES: usize = 64;
 pub(super) const BYTES_OF_STAGES: usize = 64 << 20;
@@ -126,7 +128,6 @@ impl Schedule {
     /// Whether stores soon meet loads at the same place of a page. Such loads wait for the stores (4K aliasing), and
     /// long for non-temporal ones: backward took up to six times as long.
     pub(crate) fn is_aliased(stores: *mut u8, loads: *const u8) -> bool {
-        const PAGE: usize = 4096;
         const NEAR: usize = 1024;
         let ahead = stores.addr().wrapping_sub(loads.addr()) % PAGE;
         (1..NEAR).contains(&ahead)

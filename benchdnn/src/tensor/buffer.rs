@@ -6,13 +6,17 @@
 //! that elements that were never written are recognised.
 
 use super::Layout;
-use std::alloc::{self, Layout as Allocation};
+use std::alloc::{self, Layout as Allocation, LayoutError};
 use std::ptr::NonNull;
 
 /// Bytes before and after the elements: more than any vector that a kernel could overrun by.
 const GUARD: usize = 512;
 /// Alignment of the allocation: a cache line, as careful callers choose.
 const ALIGNMENT: usize = 64;
+/// Of large ones, so that all tensors begin at the same place of a page, whatever was allocated before: where loads and
+/// stores meet in a page changes times.
+const PAGE: usize = 4096;
+const LARGE: usize = 16 * PAGE;
 /// Around and between the elements of an input: NaN in f32, bf16 and f16.
 const INPUT: u8 = 0xff;
 /// Around, between and in the elements of an output: a huge negative f32 or bf16, a NaN in f16, and
@@ -42,6 +46,10 @@ pub struct Buffer {
     original: Option<Vec<u8>>,
 }
 
+fn allocation_of(size: usize) -> Result<Allocation, LayoutError> {
+    Allocation::from_size_align(size, if size >= LARGE { PAGE } else { ALIGNMENT })
+}
+
 impl Buffer {
     /// A buffer with these elements, given in row-major order, for an input of a library.
     /// `shift` moves the first element that many bytes off its 64-byte boundary.
@@ -67,7 +75,7 @@ impl Buffer {
     fn filled(layout: &Layout, shift: usize, pattern: u8) -> Buffer {
         let span = layout.span();
         let size = GUARD + shift + span + GUARD;
-        let memory = Allocation::from_size_align(size, ALIGNMENT).expect("a size below isize::MAX");
+        let memory = allocation_of(size).expect("a size below isize::MAX");
         // SAFETY: the size is at least two guards, so not zero.
         let pointer = unsafe { alloc::alloc(memory) };
         // A panic fails the problem; the usual end would abort the whole batch.
@@ -219,8 +227,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let memory =
-            Allocation::from_size_align(self.size, ALIGNMENT).expect("it was valid when made");
+        let memory = allocation_of(self.size).expect("it was valid when made");
         // SAFETY: the allocation was made with this very layout.
         unsafe { alloc::dealloc(self.allocation.as_ptr(), memory) };
     }

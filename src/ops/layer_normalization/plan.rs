@@ -282,7 +282,9 @@ impl Plan {
             // The limit of one thread, whatever their number.
             streams: Schedule::streams_bytes(bytes, 1)
                 && diff_src != diff_dst
-                && ![src, diff_dst].iter().any(|loads| Schedule::is_aliased(diff_src, *loads)),
+                && ![src.cast_const(), diff_dst.cast_const(), scale.cast()]
+                    .iter()
+                    .any(|loads| Schedule::is_aliased(diff_src, *loads)),
             short: if self.global_stats { None } else { short },
         };
         if pipeline.cols == 0 {
@@ -310,11 +312,14 @@ impl Plan {
 
     /// Joins the column sums into diff_scale and diff_shift, if they are arguments.
     fn join_sums(&self, execution: &Execution<'_>, join: JoinEntry) {
+        let stored = execution.arguments.get(sys::NORM_ARG_DIFF_SRC);
         for (shift, id) in [(false, sys::NORM_ARG_DIFF_SCALE), (true, sys::NORM_ARG_DIFF_SHIFT)] {
             let out = execution.arguments.get(id);
             if !out.is_null() {
                 // SAFETY: `out` was checked, and the kernels sum every output.
-                unsafe { self.pipeline.join(execution, join, shift, (self.diff_scale_type, out)) };
+                unsafe {
+                    self.pipeline.join(execution, join, shift, stored, (self.diff_scale_type, out))
+                };
             }
         }
     }

@@ -30,6 +30,10 @@ pub(super) const LEAST_OF_PAIRS: u16 = (127 - 56) << 7;
 pub(super) const LEAST_OF_VALUES: u16 = (127 - 72) << 7;
 
 /// Rows against a block.
+#[cfg_attr(
+    not(all(target_arch = "x86_64", feature = "avx512")),
+    allow(dead_code, reason = "no kernel reads it")
+)]
 pub(super) struct TileBlock<'a> {
     /// Its queries, keys and values are not used; there is room for the weights of 32 rows.
     pub(super) block: &'a Block<'a>,
@@ -48,6 +52,10 @@ pub(super) struct TileBlock<'a> {
 }
 
 /// Rows that become tiles.
+#[cfg_attr(
+    not(all(target_arch = "x86_64", feature = "avx512")),
+    allow(dead_code, reason = "no kernel reads it")
+)]
 pub(super) struct Packing<'a> {
     /// 16 rows of bf16; null for those that are missing, which become zeros.
     pub(super) rows: &'a [*const u16; LANES],
