@@ -167,8 +167,9 @@ fn cap_of_environment() -> sys::norm_cpu_isa_t {
         return set;
     }
     match (variable, isa) {
-        (Some(variable), None) => variable
-            .warn(format_args!("it is not an instruction set; try portable, avx2, avx512 or neon")),
+        (Some(variable), None) => variable.warn(format_args!(
+            "it is not an instruction set; try portable, avx2, avx512, avx512_amx or neon"
+        )),
         (Some(variable), Some(isa)) if !isa.is_of_this_architecture() => {
             variable.warn("it belongs to another architecture");
         }

@@ -18,7 +18,11 @@ fn values_that_mean_nothing_are_warned_about_once() {
     for (variable, value, reason) in [
         (threads, "abc", "it is not a number of threads, 1 to 255"),
         (threads, "-2", "it is not a number of threads, 1 to 255"),
-        (isa, "avx5", "it is not an instruction set; try portable, avx2, avx512 or neon"),
+        (
+            isa,
+            "avx5",
+            "it is not an instruction set; try portable, avx2, avx512, avx512_amx or neon",
+        ),
         (verbose, "loud", "it is not 0, 1 or 2"),
     ] {
         let want = format!("libnorm: warning: {variable}={value} is ignored: {reason}");
