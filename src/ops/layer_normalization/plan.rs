@@ -279,12 +279,7 @@ impl Plan {
             rms: self.rms,
             sums: self.sums,
             more: false,
-            // The limit of one thread, whatever their number.
-            streams: Schedule::streams_bytes(bytes, 1)
-                && diff_src != diff_dst
-                && ![src.cast_const(), diff_dst.cast_const(), scale.cast()]
-                    .iter()
-                    .any(|loads| Schedule::is_aliased(diff_src, *loads)),
+            streams: streams(bytes, diff_src, [src, diff_dst, scale.cast_mut().cast()]),
             short: if self.global_stats { None } else { short },
         };
         if pipeline.cols == 0 {
@@ -323,6 +318,13 @@ impl Plan {
             }
         }
     }
+}
+
+/// Whether backward stores non-temporally, beside loads from diff_dst and others: the limit is that of one thread, whatever
+/// their number.
+fn streams(bytes: usize, stores: *mut u8, loads: [*mut u8; 3]) -> bool {
+    let apart = |loads: &*mut u8| !Schedule::is_aliased(stores, *loads);
+    Schedule::streams_bytes(bytes, 1) && loads[1] != stores && loads.iter().all(apart)
 }
 
 /// Scale and shift, with neutral values if the kernels read what is absent.
