@@ -175,20 +175,12 @@ macro_rules! half_element {
                 unsafe { S::$from(S::load_half_n(p.cast::<u16>().add(i), n)) }
             }
             #[inline(always)]
-            unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
-                unsafe { S::store_half(p.cast::<u16>().add(i), S::$to(v)) }
-            }
-            #[inline(always)]
             unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16, n: usize) {
                 unsafe { S::store_half_n(p.cast::<u16>().add(i), S::$to(v), n) }
             }
             #[inline(always)]
             fn streams(self, p: *const u8) -> bool {
                 p.addr().is_multiple_of(64)
-            }
-            #[inline(always)]
-            unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
-                unsafe { S::stream_half(p.cast::<u16>().add(i), S::$to(v)) }
             }
         }
     };
@@ -205,6 +197,14 @@ half_element! { Bf16, from_bf16, to_bf16;
         Self { zeros, ..self }
     }
     #[inline(always)]
+    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
+        unsafe { S::store_bf16(p.cast::<u16>().add(i), &[v], Bf16Rounding::Computed, false) }
+    }
+    #[inline(always)]
+    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
+        unsafe { S::store_bf16(p.cast::<u16>().add(i), &[v], Bf16Rounding::Computed, true) }
+    }
+    #[inline(always)]
     unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F32x16; N]) {
         unsafe { S::store_bf16(p.cast::<u16>().add(i), v, self.conversion(), false) }
     }
@@ -217,6 +217,14 @@ half_element! { F16, from_f16, to_f16;
     #[inline(always)]
     fn of(_: DataType) -> Self {
         Self
+    }
+    #[inline(always)]
+    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
+        unsafe { S::store_half(p.cast::<u16>().add(i), S::to_f16(v)) }
+    }
+    #[inline(always)]
+    unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
+        unsafe { S::stream_half(p.cast::<u16>().add(i), S::to_f16(v)) }
     }
 }
 
