@@ -3,6 +3,8 @@
 use super::{Bf16Rounding, LanesOfRows, Level, Quad, Simd, operations, unroll};
 use std::arch::x86_64::*;
 
+mod bf16;
+
 /// AVX2, FMA and F16C.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2;
@@ -52,35 +54,6 @@ fn first_wide(n: usize) -> [__m256i; 4] {
         _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(8, 9, 10, 11)),
         _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(12, 13, 14, 15)),
     ]
-}
-
-/// 16 f32 rounded to nearest even bf16.
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-fn bf16(low: __m256, high: __m256) -> __m256i {
-    /// Lanes of the first vector and of the second in turn.
-    const IN_TURN: i32 = 0b1010_1010;
-    let (l, h) = (_mm256_castps_si256(low), _mm256_castps_si256(high));
-    let upper = _mm256_blend_epi16::<IN_TURN>(_mm256_srli_epi32::<16>(l), h);
-    let lower = _mm256_blend_epi16::<IN_TURN>(l, _mm256_slli_epi32::<16>(h));
-    // Lower halves above 0x8000 round up, and 0x8000 itself if the upper half is odd.
-    let rest = _mm256_adds_epu16(lower, _mm256_and_si256(upper, _mm256_set1_epi16(1)));
-    let least = _mm256_set1_epi16(0x8001u16 as i16);
-    let up = _mm256_cmpeq_epi16(_mm256_max_epu16(rest, least), rest);
-    let mut rounded = _mm256_sub_epi16(upper, up);
-    if _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_UNORD_Q>(low, high)) != 0 {
-        std::hint::cold_path();
-        let nan = |v: __m256| _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(v, v));
-        let quiet = _mm256_or_si256(upper, _mm256_set1_epi16(0x40));
-        let nans = _mm256_blend_epi16::<IN_TURN>(nan(low), nan(high));
-        rounded = _mm256_blendv_epi8(rounded, quiet, nans);
-    }
-    #[rustfmt::skip]
-    let apart = _mm256_setr_epi8(
-        0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15,
-        0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15,
-    );
-    _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_shuffle_epi8(rounded, apart))
 }
 
 /// The lane sums of rows `first` to `first + 3`.
@@ -188,24 +161,12 @@ impl Simd for Avx2 {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16 {
-        // Two zero bytes below each number, the first four numbers in the lower half. A broadcast from memory needs
-        // no shuffle of its own, unlike a widening load.
-        #[rustfmt::skip]
-        let spread = _mm256_setr_epi8(
-            -1, -1, 0, 1, -1, -1, 2, 3, -1, -1, 4, 5, -1, -1, 6, 7,
-            -1, -1, 8, 9, -1, -1, 10, 11, -1, -1, 12, 13, -1, -1, 14, 15,
-        );
-        let twice = [_mm256_broadcastsi128_si256(v.0), _mm256_broadcastsi128_si256(v.1)];
-        (
-            _mm256_castsi256_ps(_mm256_shuffle_epi8(twice[0], spread)),
-            _mm256_castsi256_ps(_mm256_shuffle_epi8(twice[1], spread)),
-        )
+        (bf16::widened(v.0), bf16::widened(v.1))
     }
-    // Too long for the compiler to inline it everywhere by itself.
     #[inline(always)]
     unsafe fn to_bf16(v: Self::F32x16) -> Self::U16x16 {
         unsafe {
-            let ordered = bf16(v.0, v.1);
+            let ordered = bf16::rounded(v.0, v.1);
             (_mm256_castsi256_si128(ordered), _mm256_extracti128_si256::<1>(ordered))
         }
     }
@@ -218,7 +179,7 @@ impl Simd for Avx2 {
     ) {
         unroll!(k in N, {
             unsafe {
-                let (at, halves) = (p.add(k * 16).cast(), bf16(v[k].0, v[k].1));
+                let (at, halves) = (p.add(k * 16).cast(), bf16::rounded(v[k].0, v[k].1));
                 if streams { _mm256_stream_si256(at, halves) } else { _mm256_storeu_si256(at, halves) }
             }
         });
