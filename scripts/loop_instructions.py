@@ -55,7 +55,7 @@ NORMALIZATION = [
     ("backward", "Bf16, Bf16, Bf16, 1, 5"),
 ]
 KERNELS = [(f"layer_normalization::{module}", made_for) for module, made_for in NORMALIZATION]
-KERNELS += [("rows::columns", ""), ("softmax::kernel", "")]
+KERNELS += [("softmax::kernel", "")]
 ENTRY = re.compile(r"norm::(?:ops::)?([\w:]+)::entries::avx512::entry_avx512(?:::<(.*)>)?$")
 MEMORY = re.compile(r"(-?0x[0-9a-f]+)?\((%\w+)?(?:,(%\w+)(?:,([1248]))?)?\)")
 
