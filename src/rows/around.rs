@@ -291,8 +291,12 @@ impl Bound<'_> {
                 let (col, len) = (self.cols.0, self.cols.1 - self.cols.0);
                 for row in first..last {
                     let values = stage.at(row, col);
-                    quantize.row(self.functions.level, self.arguments, (row, col), (values, len));
-                    self.store(&quantize.dst, (row, col, len), values);
+                    let (level, arguments) = (self.functions.level, self.arguments);
+                    let (place, row_of) = ((row, col), (values, len));
+                    if !quantize.stored_row(level, arguments, place, row_of) {
+                        quantize.row(level, arguments, place, row_of);
+                        self.store(&quantize.dst, (row, col, len), values);
+                    }
                 }
             }
             if let (Some(gradient), Some(stage)) = (&around.gradient, stages[1]) {

@@ -5,7 +5,9 @@
 
 use super::rows_of::RowsOf;
 use crate::primitive::{Arguments, QuantizationMode};
-use crate::simd::{Level, Simd, entry_points, read_scalar, write_scalar};
+use crate::simd::{
+    Byte, Element, LANES, Level, Map, Simd, entry_points, map, read_scalar, unroll, write_scalar,
+};
 use crate::tensor::DataType;
 
 /// The quantization of dst.
@@ -34,6 +36,8 @@ struct Row {
     scales: *mut u8,
     /// Null without.
     zero_points: *mut i32,
+    /// The dense row of s8 that is stored at once; null if the caller stores the values.
+    integers: *mut u8,
 }
 
 /// The largest finite value of a type.
@@ -134,7 +138,47 @@ unsafe fn divide(values: *mut f32, len: usize, factor: f32, limit: f32) {
     }
 }
 
-/// Quantizes a row: its scales and zero points are stored, and its values become those of dst before rounding.
+/// Elements that are multiplied by the reciprocal of their scale and stored as s8.
+struct Integers {
+    values: *const f32,
+    factor: f32,
+    to: *mut u8,
+    element: Byte,
+}
+
+impl<S: Simd> Map<S> for Integers {
+    #[inline(always)]
+    unsafe fn turn(&self, i: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let factor = S::splat(self.factor);
+            let mut v = [S::zero(); 4];
+            unroll!(k in 4, {
+                v[k] = S::mul(S::load(self.values.add(i + k * LANES)), factor);
+            });
+            self.element.store_all::<S, 4>(self.to, i, &v);
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply(&self, i: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let v = S::mul(S::load(self.values.add(i)), S::splat(self.factor));
+            self.element.store::<S>(self.to, i, v);
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply_n(&self, i: usize, n: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let v = S::mul(S::load_n(self.values.add(i), n), S::splat(self.factor));
+            self.element.store_n::<S>(self.to, i, v, n);
+        }
+    }
+}
+
+/// Quantizes a row: its scales and zero points are stored, and its values become those of dst before rounding, or are stored
+/// as integers.
 ///
 /// # Safety
 /// The row exists, its groups divide it, there is room for the scales, and the CPU supports the instruction set of `S`.
@@ -151,7 +195,12 @@ unsafe fn quantize_row<S: Simd>(row: &Row) {
             if row.zero_points.is_null() {
                 let scale = scale_of(row.mode, most, row.largest);
                 let factor = 1.0 / store_scale(scales, at, scale, most == 0.0);
-                divide(values, row.group, factor, row.limit);
+                if row.integers.is_null() {
+                    divide(values, row.group, factor, row.limit);
+                } else {
+                    let (to, element) = (row.integers.add(start), Byte::of(DataType::S8));
+                    map::<S, _>(row.group, &Integers { values, factor, to, element });
+                }
             } else {
                 let (mut low, mut high) = (0.0f32, 0.0f32);
                 for i in 0..row.group {
@@ -255,7 +304,7 @@ impl RowScale {
 }
 
 impl Quantize {
-    /// Quantizes `cols` values of a row from a column on in place, for a store that rounds to dst's type.
+    /// Quantizes `cols` values of a row from a column on. They become those that a store rounds to dst's type.
     ///
     /// # Safety
     /// The values are those of whole groups. The execution's buffers were checked, the row belongs to this thread, and the CPU supports the level.
@@ -263,11 +312,48 @@ impl Quantize {
         &self,
         level: Level,
         arguments: &Arguments,
+        place: (usize, usize),
+        values: (*mut f32, usize),
+    ) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.quantize(level, arguments, place, values, false) }
+    }
+
+    /// [`row`](Self::row) with the store. Returns whether it was done, which is so for dense rows of s8 without zero points.
+    ///
+    /// # Safety
+    /// As [`row`](Self::row).
+    pub(crate) unsafe fn stored_row(
+        &self,
+        level: Level,
+        arguments: &Arguments,
+        place: (usize, usize),
+        values: (*mut f32, usize),
+    ) -> bool {
+        let fits = self.dst.data_type == DataType::S8 && self.dst.step == 1;
+        if !fits || self.zero_points.is_some() {
+            return false;
+        }
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.quantize(level, arguments, place, values, true) }
+        true
+    }
+
+    /// Quantizes values, and stores them if told so.
+    ///
+    /// # Safety
+    /// As [`row`](Self::row), and [`stored_row`](Self::stored_row) if they are stored.
+    unsafe fn quantize(
+        &self,
+        level: Level,
+        arguments: &Arguments,
         (row, col): (usize, usize),
         (values, cols): (*mut f32, usize),
+        stores: bool,
     ) {
         let (points, first) = (self.zero_points.as_ref(), col / self.group.max(1));
         let largest = largest(self.dst.data_type);
+        let integers = if stores { self.dst.at(arguments, row, col) } else { std::ptr::null_mut() };
         let row = Row {
             values,
             cols,
@@ -279,6 +365,7 @@ impl Quantize {
             scales: self.scales.at(arguments, row, first),
             zero_points: points
                 .map_or(std::ptr::null_mut(), |p| p.at(arguments, row, first).cast()),
+            integers,
         };
         let entry = entries::at(level).unwrap_or(entries::portable::entry_portable);
         // SAFETY: guaranteed by the caller.

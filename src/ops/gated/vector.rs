@@ -317,9 +317,13 @@ impl Vectorized {
         let dst = &self.outputs[0];
         let start = dst.at(run.arguments, row, 0);
         let (data_type, step, len) = (dst.data_type, dst.step, self.cols);
+        let (place, row_of) = ((row, 0), (values, len));
         // SAFETY: as in `chunk`.
         unsafe {
-            quantize.row(self.level, run.arguments, (row, 0), (values, len));
+            if quantize.stored_row(self.level, run.arguments, place, row_of) {
+                return;
+            }
+            quantize.row(self.level, run.arguments, place, row_of);
             self.chunks.store(
                 &Chunk { start, data_type, step, len, paired: false },
                 values,
