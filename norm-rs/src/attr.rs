@@ -95,6 +95,38 @@ impl Attr {
         })
     }
 
+    /// [`set_scales`](Self::set_scales) with one scale for the tensor, of f32, bf16 or f16, that is passed as a
+    /// [host scalar](crate::Memory::host_scalar). Attention does not support it.
+    ///
+    /// ```
+    /// use norm_rs::softmax::{Forward, ForwardArgs};
+    /// use norm_rs::primitive::Arg;
+    /// use norm_rs::{Attr, DataType, Engine, Memory, MemoryDesc, Stream};
+    ///
+    /// let engine = Engine::cpu()?;
+    /// let row = MemoryDesc::dense(&[1, 2], DataType::F32)?;
+    /// let mut attr = Attr::new()?;
+    /// attr.set_host_scale(Arg::Src, DataType::F32)?;
+    /// let softmax = Forward::inference(&engine, &row, 1).attr(&attr).build()?;
+    /// let src = Memory::from_slice(&engine, &row, &[3.0f32, 3.0])?;
+    /// let mut dst = Memory::new(&engine, &row)?;
+    /// let scale = Memory::host_scalar(4.0f32)?;
+    /// let args = ForwardArgs::new(&src, &mut dst).src_scale(&scale);
+    /// softmax.execute(&Stream::new(&engine)?, args)?;
+    /// assert_eq!(dst.as_slice::<f32>()?, [2.0, 2.0]);
+    /// # Ok::<(), norm_rs::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`set_scales`](Self::set_scales), also for another type.
+    pub fn set_host_scale(&mut self, arg: Arg, data_type: DataType) -> Result<()> {
+        let (attr, arg, none) = (self.0.as_ptr(), arg.to_c(), ptr::null());
+        // SAFETY: as above; there are no groups.
+        check(unsafe {
+            sys::norm_primitive_attr_set_scales_v2(attr, arg, 0, 0, none, data_type.to_c(), 1)
+        })
+    }
+
     /// Adds a residual to the source before it is normalized: [`Arg::Residual`], and the sum, if it
     /// is wanted, as [`Arg::ResidualDst`] of this descriptor. Both have the dimensions of `src`.
     /// Backward has the gradient of the sum as [`Arg::DiffResidualDst`], and needs `sum`.
@@ -341,12 +373,29 @@ impl Attr {
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for a mask that is not u8.
     pub fn set_dropout(&mut self, mask: Option<&MemoryDesc>, has_offset: bool) -> Result<()> {
+        self.dropout(mask, has_offset, false)
+    }
+
+    /// [`set_dropout`](Self::set_dropout) with probability, seed and offset as [host scalars](crate::Memory::host_scalar).
+    ///
+    /// # Errors
+    /// As [`set_dropout`](Self::set_dropout).
+    pub fn set_host_dropout(&mut self, mask: Option<&MemoryDesc>, has_offset: bool) -> Result<()> {
+        self.dropout(mask, has_offset, true)
+    }
+
+    fn dropout(
+        &mut self,
+        mask: Option<&MemoryDesc>,
+        has_offset: bool,
+        on_host: bool,
+    ) -> Result<()> {
         let nothing = MemoryDesc::empty()?;
         let (attr, mask) = (self.0.as_ptr(), mask.unwrap_or(&nothing).as_ptr());
-        let offset = i32::from(has_offset);
+        let (offset, on_host) = (i32::from(has_offset), i32::from(on_host));
         // SAFETY: as above; the descriptor is valid.
         check(unsafe {
-            sys::norm_primitive_attr_set_dropout_v2(attr, mask, sys::norm_s64, offset, 0)
+            sys::norm_primitive_attr_set_dropout_v2(attr, mask, sys::norm_s64, offset, on_host)
         })
     }
 

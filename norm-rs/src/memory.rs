@@ -93,6 +93,46 @@ impl Memory<'static> {
         // SAFETY: the library allocates the descriptor's size and frees it with the memory.
         unsafe { Self::with_handle(engine, desc, sys::NORM_MEMORY_ALLOCATE) }
     }
+
+    /// A host scalar: a number that the memory itself holds, without engine and buffer. It is an
+    /// argument where [`Attr::set_host_scale`](crate::Attr::set_host_scale) or
+    /// [`Attr::set_host_dropout`](crate::Attr::set_host_dropout) asks for one, and nowhere else.
+    /// Executions read the number when they run. Slices of it are empty.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    pub fn host_scalar<T: Element>(value: T) -> Result<Self> {
+        let value = ptr::from_ref(&value).cast_mut().cast();
+        // SAFETY: on success objects that the caller owns are stored. The number is copied, and
+        // has the descriptor's type.
+        let handle = unsafe {
+            let data_type = T::DATA_TYPE.to_c();
+            let desc: Handle<sys::norm_memory_desc> =
+                Handle::create(|out| sys::norm_memory_desc_create_host_scalar(out, data_type))?;
+            Handle::create(|out| sys::norm_memory_create_host_scalar(out, desc.as_ptr(), value))
+        }?;
+        Ok(Self {
+            handle,
+            data: ptr::null_mut(),
+            elements: 0,
+            data_type: Some(T::DATA_TYPE),
+            buffer: PhantomData,
+            access: PhantomData,
+        })
+    }
+
+    /// Replaces the number of a host scalar.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the number's type is not
+    /// the memory's, or the memory is not a host scalar.
+    pub fn set_host_scalar<T: Element>(&mut self, value: T) -> Result<()> {
+        self.has_type::<T>()?;
+        let value = ptr::from_ref(&value).cast();
+        // SAFETY: the memory is valid and borrowed exclusively. The number is copied, and has the
+        // memory's type.
+        check(unsafe { sys::norm_memory_set_host_scalar_value(self.as_ptr(), value) })
+    }
 }
 
 impl<'a> Memory<'a> {

@@ -98,3 +98,68 @@ fn unused_operands_are_rejected() {
         assert_eq!(error.kind(), ErrorKind::InvalidArguments);
     }
 }
+
+/// Scales and the parameters of dropout that the memories themselves hold: the bits of the same numbers in buffers.
+#[test]
+fn host_scalars() {
+    let engine = Engine::cpu().unwrap();
+    let stream = Stream::new(&engine).unwrap();
+    let rows = MemoryDesc::dense(&[ROWS, COLS], DataType::F32).unwrap();
+    let one = MemoryDesc::dense(&[1], DataType::F32).unwrap();
+    let long = MemoryDesc::dense(&[1], DataType::S64).unwrap();
+    let src = numbers(4, ROWS * COLS, -3.0, 5.0);
+    let src = Memory::from_slice(&engine, &rows, &src).unwrap();
+    let softmax = |attr: &Attr| {
+        norm_rs::softmax::Forward::inference(&engine, &rows, 1).attr(attr).build().unwrap()
+    };
+
+    let mut in_buffer = Attr::new().unwrap();
+    in_buffer.set_scales(Arg::Src, 0).unwrap();
+    in_buffer.set_dropout(None, false).unwrap();
+    let in_buffer = softmax(&in_buffer);
+    let mut on_host = Attr::new().unwrap();
+    on_host.set_host_scale(Arg::Src, DataType::F32).unwrap();
+    on_host.set_host_dropout(None, false).unwrap();
+    let on_host = softmax(&on_host);
+
+    let mut scalars = (
+        Memory::host_scalar(0.0f32).unwrap(),
+        Memory::host_scalar(0.25f32).unwrap(),
+        Memory::host_scalar(3i64).unwrap(),
+    );
+    assert!(scalars.0.as_slice::<f32>().unwrap().is_empty());
+    assert!(scalars.0.as_slice::<i64>().is_err());
+    for scale in [0.75f32, -2.0] {
+        let buffers = (
+            Memory::from_slice(&engine, &one, &[scale]).unwrap(),
+            Memory::from_slice(&engine, &one, &[0.25f32]).unwrap(),
+            Memory::from_slice(&engine, &long, &[3i64]).unwrap(),
+        );
+        let mut expected = Memory::new(&engine, &rows).unwrap();
+        let args = norm_rs::softmax::ForwardArgs::new(&src, &mut expected).src_scale(&buffers.0);
+        in_buffer.execute(&stream, args.dropout(&buffers.1, &buffers.2)).unwrap();
+
+        scalars.0.set_host_scalar(scale).unwrap();
+        let mut dst = Memory::new(&engine, &rows).unwrap();
+        let args = norm_rs::softmax::ForwardArgs::new(&src, &mut dst).src_scale(&scalars.0);
+        on_host.execute(&stream, args.dropout(&scalars.1, &scalars.2)).unwrap();
+        let (dst, expected) = (dst.as_slice::<f32>().unwrap(), expected.as_slice::<f32>().unwrap());
+        assert!(dst.iter().zip(expected).all(|(a, b)| a.to_bits() == b.to_bits()));
+        assert!(dst.contains(&0.0) && dst.iter().any(|x| *x != 0.0));
+    }
+
+    // Neither takes the place of the other, and a type is kept.
+    let buffer = Memory::from_slice(&engine, &one, &[1.0f32]).unwrap();
+    let mut dst = Memory::new(&engine, &rows).unwrap();
+    let args = norm_rs::softmax::ForwardArgs::new(&src, &mut dst).src_scale(&buffer);
+    let error = on_host.execute(&stream, args.dropout(&scalars.1, &scalars.2)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArguments);
+    let args = norm_rs::softmax::ForwardArgs::new(&src, &mut dst).src_scale(&scalars.0);
+    let error = in_buffer.execute(&stream, args.dropout(&scalars.1, &scalars.2)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArguments);
+    let error = scalars.0.set_host_scalar(1i64).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArguments);
+    assert!(Memory::new(&engine, &one).unwrap().set_host_scalar(1.0f32).is_err());
+    let error = Attr::new().unwrap().set_host_scale(Arg::Src, DataType::S8).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArguments);
+}

@@ -73,6 +73,11 @@ fn apart(in_turn: __m256i) -> __m256i {
     _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_shuffle_epi8(in_turn, apart))
 }
 
+/// Marks the branch that calls it as unlikely; `std::hint::cold_path` needs a later compiler.
+#[cold]
+#[inline]
+fn rare() {}
+
 /// 16 f32 rounded to bf16, to nearest even. Too long for the compiler to inline it everywhere by itself.
 ///
 /// # Safety
@@ -83,7 +88,7 @@ pub(super) unsafe fn rounded(low: __m256, high: __m256) -> __m256i {
     unsafe {
         let mut rounded = nearest(upper(low, high), lower(low, high));
         if any_nan(low, high) {
-            std::hint::cold_path();
+            rare();
             rounded = with_nan(low, high, rounded);
         }
         apart(rounded)
