@@ -107,7 +107,7 @@ impl Attr {
     /// let row = MemoryDesc::dense(&[1, 2], DataType::F32)?;
     /// let mut attr = Attr::new()?;
     /// attr.set_host_scale(Arg::Src, DataType::F32)?;
-    /// let softmax = Forward::inference(&engine, &row, 1).attr(&attr).build()?;
+    /// let softmax = Forward::new(&engine, &row, 1).attr(&attr).build()?;
     /// let src = Memory::from_slice(&engine, &row, &[3.0f32, 3.0])?;
     /// let mut dst = Memory::new(&engine, &row)?;
     /// let scale = Memory::host_scalar(4.0f32)?;

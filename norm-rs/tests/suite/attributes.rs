@@ -105,13 +105,13 @@ fn host_scalars() {
     let engine = Engine::cpu().unwrap();
     let stream = Stream::new(&engine).unwrap();
     let rows = MemoryDesc::dense(&[ROWS, COLS], DataType::F32).unwrap();
+    let scales = MemoryDesc::dense(&[1, 1], DataType::F32).unwrap();
     let one = MemoryDesc::dense(&[1], DataType::F32).unwrap();
     let long = MemoryDesc::dense(&[1], DataType::S64).unwrap();
-    let src = numbers(4, ROWS * COLS, -3.0, 5.0);
+    let src = numbers::<f32>(4, ROWS * COLS, -3.0, 5.0);
     let src = Memory::from_slice(&engine, &rows, &src).unwrap();
-    let softmax = |attr: &Attr| {
-        norm_rs::softmax::Forward::inference(&engine, &rows, 1).attr(attr).build().unwrap()
-    };
+    let softmax =
+        |attr: &Attr| norm_rs::softmax::Forward::new(&engine, &rows, 1).attr(attr).build().unwrap();
 
     let mut in_buffer = Attr::new().unwrap();
     in_buffer.set_scales(Arg::Src, 0).unwrap();
@@ -130,8 +130,9 @@ fn host_scalars() {
     assert!(scalars.0.as_slice::<f32>().unwrap().is_empty());
     assert!(scalars.0.as_slice::<i64>().is_err());
     for scale in [0.75f32, -2.0] {
+        let number = [scale];
         let buffers = (
-            Memory::from_slice(&engine, &one, &[scale]).unwrap(),
+            Memory::from_slice(&engine, &scales, &number).unwrap(),
             Memory::from_slice(&engine, &one, &[0.25f32]).unwrap(),
             Memory::from_slice(&engine, &long, &[3i64]).unwrap(),
         );
@@ -149,7 +150,7 @@ fn host_scalars() {
     }
 
     // Neither takes the place of the other, and a type is kept.
-    let buffer = Memory::from_slice(&engine, &one, &[1.0f32]).unwrap();
+    let buffer = Memory::from_slice(&engine, &scales, &[1.0f32]).unwrap();
     let mut dst = Memory::new(&engine, &rows).unwrap();
     let args = norm_rs::softmax::ForwardArgs::new(&src, &mut dst).src_scale(&buffer);
     let error = on_host.execute(&stream, args.dropout(&scalars.1, &scalars.2)).unwrap_err();
