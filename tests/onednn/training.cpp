@@ -87,7 +87,7 @@ static void training(const dnnl::engine &engine, normalization_flags flags) {
 // Whole rows of a larger tensor: their memory is dense, so both libraries agree.
 static void rows_of_a_larger_tensor(const dnnl::engine &engine) {
     dnnl::stream stream(engine);
-    const memory::desc whole({4, 4}, dt::f32, tag::ab);
+    const memory::desc whole({5, 4}, dt::f32, tag::ab);
     const memory::desc part = whole.submemory_desc({2, 4}, {1, 0});
     std::printf("offset %d, %d dims, stride %d\n", int(part.get_submemory_offset()),
             int(part.get_ndims()), int(part.get_strides()[0]));
@@ -95,7 +95,7 @@ static void rows_of_a_larger_tensor(const dnnl::engine &engine) {
     fill(all, 21, 0.1f);
     float *data = static_cast<float *>(all.get_data_handle());
     const memory::desc rows({2, 4}, dt::f32, tag::ab);
-    const memory src(rows, engine, data + 4), dst(rows, engine, data + 8);
+    const memory src(rows, engine, data + 4), dst(rows, engine, data + 12);
     const layer_normalization_forward::primitive_desc problem(engine,
             prop_kind::forward_inference, rows, rows, 1e-3f, normalization_flags::none);
     layer_normalization_forward(problem).execute(
