@@ -1061,7 +1061,7 @@ NORM_API const char *norm_cpu_isa_hints2str(norm_cpu_isa_hints_t isa_hints);
 /* Limits the instruction set of primitive descriptors created from now on,
  * in the whole process. It may be called again. Until the first call the
  * limit comes from the environment variable NORM_MAX_CPU_ISA (portable,
- * avx2, avx512, avx512_amx, neon, or oneDNN's names); an unknown name sets no
+ * avx2, avx512, avx512_bf16, avx512_amx, neon, or oneDNN's names); an unknown name sets no
  * limit. A limit that the machine or the build of the library lacks allows what is
  * below it. norm_unimplemented for an instruction set of another
  * architecture. */
@@ -1079,8 +1079,9 @@ NORM_API norm_status_t norm_set_primitive_cache_capacity(int capacity);
 NORM_API norm_status_t norm_set_default_fpmath_mode(norm_fpmath_mode_t mode);
 NORM_API norm_status_t norm_get_default_fpmath_mode(norm_fpmath_mode_t *mode);
 /* The instruction set that a primitive descriptor created now would use:
- * norm_cpu_isa_avx512_core_amx, norm_cpu_isa_avx512_core, norm_cpu_isa_avx2,
- * norm_cpu_isa_neon or norm_cpu_isa_portable. */
+ * norm_cpu_isa_avx512_core_amx, norm_cpu_isa_avx512_core_bf16,
+ * norm_cpu_isa_avx512_core, norm_cpu_isa_avx2, norm_cpu_isa_neon or
+ * norm_cpu_isa_portable. */
 NORM_API norm_cpu_isa_t norm_get_effective_cpu_isa(void);
 /* "avx512_core", ...; "unknown cpu_isa" for values that do not exist. */
 NORM_API const char *norm_cpu_isa2str(norm_cpu_isa_t isa);

@@ -461,8 +461,8 @@ typedef enum {
 
 /* The highest instruction set to use. A oneDNN value selects the best level
  * of this library that it includes: sse41 and avx select portable,
- * avx512_core and above select avx512. Results have the same bits at every
- * level. */
+ * avx512_core_vnni selects avx512_core, and so on. Results have the same bits
+ * at every level. */
 typedef enum {
     norm_cpu_isa_default = 0x0, /* no limit */
     norm_cpu_isa_sse41 = 0x1,

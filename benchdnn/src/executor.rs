@@ -19,6 +19,8 @@ pub enum CpuIsa {
     Avx2,
     /// AVX-512 F, BW, DQ and VL.
     Avx512,
+    /// The same, and AVX512-BF16.
+    Avx512Bf16,
     /// The same, and AMX with bf16.
     Avx512Amx,
     /// Advanced SIMD of aarch64.
@@ -27,18 +29,25 @@ pub enum CpuIsa {
 
 impl CpuIsa {
     /// Names and levels for `--cpu-isa`.
-    pub const NAMES: [(&'static str, CpuIsa); 6] = [
+    pub const NAMES: [(&'static str, CpuIsa); 7] = [
         ("portable", CpuIsa::Portable),
         ("avx2", CpuIsa::Avx2),
         ("avx512", CpuIsa::Avx512),
+        ("avx512_bf16", CpuIsa::Avx512Bf16),
         ("avx512_amx", CpuIsa::Avx512Amx),
         ("neon", CpuIsa::Neon),
         ("default", CpuIsa::Default),
     ];
 
     /// The levels, best first.
-    pub const LEVELS: [CpuIsa; 5] =
-        [CpuIsa::Avx512Amx, CpuIsa::Avx512, CpuIsa::Avx2, CpuIsa::Neon, CpuIsa::Portable];
+    pub const LEVELS: [CpuIsa; 6] = [
+        CpuIsa::Avx512Amx,
+        CpuIsa::Avx512Bf16,
+        CpuIsa::Avx512,
+        CpuIsa::Avx2,
+        CpuIsa::Neon,
+        CpuIsa::Portable,
+    ];
 
     /// The name for `--cpu-isa`.
     pub fn name(self) -> &'static str {
@@ -47,6 +56,7 @@ impl CpuIsa {
             CpuIsa::Portable => "portable",
             CpuIsa::Avx2 => "avx2",
             CpuIsa::Avx512 => "avx512",
+            CpuIsa::Avx512Bf16 => "avx512_bf16",
             CpuIsa::Avx512Amx => "avx512_amx",
             CpuIsa::Neon => "neon",
         }

@@ -45,7 +45,7 @@ fn command_line(numbers: &mut Numbers) -> Vec<String> {
         ("cold-cache", &["none", "wei", "all"]),
         ("compare", &["", "libdnnl.so.3", "a b/lib.so,A=1,B=x y"]),
         ("roofline", &["true", "0"]),
-        ("cpu-isa", &["default", "portable", "avx2,avx512", "avx512_amx", "neon"]),
+        ("cpu-isa", &["default", "portable", "avx2,avx512", "avx512_bf16", "avx512_amx", "neon"]),
         ("threads", &["0", "1", "2,3"]),
         ("max-ms-per-prb", &["3000", "1", "99999", "500"]),
         ("fix-times-per-prb", &["0", "7"]),

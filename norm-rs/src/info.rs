@@ -52,6 +52,8 @@ pub enum CpuIsa {
     Avx2,
     /// AVX-512 F, BW, DQ and VL.
     Avx512,
+    /// The same, and AVX512-BF16.
+    Avx512Bf16,
     /// The same, and AMX with bf16.
     Avx512Amx,
     /// NEON, on aarch64.
@@ -64,6 +66,7 @@ impl CpuIsa {
             Self::Portable => sys::norm_cpu_isa_portable,
             Self::Avx2 => sys::norm_cpu_isa_avx2,
             Self::Avx512 => sys::norm_cpu_isa_avx512_core,
+            Self::Avx512Bf16 => sys::norm_cpu_isa_avx512_core_bf16,
             Self::Avx512Amx => sys::norm_cpu_isa_avx512_core_amx,
             Self::Neon => sys::norm_cpu_isa_neon,
         }
@@ -89,6 +92,7 @@ pub fn effective_cpu_isa() -> CpuIsa {
     match unsafe { sys::norm_get_effective_cpu_isa() } {
         sys::norm_cpu_isa_avx2 => CpuIsa::Avx2,
         sys::norm_cpu_isa_avx512_core => CpuIsa::Avx512,
+        sys::norm_cpu_isa_avx512_core_bf16 => CpuIsa::Avx512Bf16,
         sys::norm_cpu_isa_avx512_core_amx => CpuIsa::Avx512Amx,
         sys::norm_cpu_isa_neon => CpuIsa::Neon,
         _ => CpuIsa::Portable,

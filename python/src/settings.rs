@@ -8,10 +8,11 @@ use crate::call::to_python;
 use crate::plan;
 
 /// The names of the instruction sets, as in NORM_MAX_CPU_ISA.
-const ISAS: [(&str, CpuIsa); 5] = [
+const ISAS: [(&str, CpuIsa); 6] = [
     ("portable", CpuIsa::Portable),
     ("avx2", CpuIsa::Avx2),
     ("avx512", CpuIsa::Avx512),
+    ("avx512_bf16", CpuIsa::Avx512Bf16),
     ("avx512_amx", CpuIsa::Avx512Amx),
     ("neon", CpuIsa::Neon),
 ];
@@ -43,7 +44,7 @@ pub(crate) fn last_num_threads() -> usize {
     info::last_num_threads()
 }
 
-/// Limits the instruction set: "portable", "avx2", "avx512", "avx512_amx" or "neon"; None removes the
+/// Limits the instruction set: "portable", "avx2", "avx512", "avx512_bf16", "avx512_amx" or "neon"; None removes the
 /// limit.
 ///
 /// Until the first call the limit is that of the environment variable NORM_MAX_CPU_ISA. It holds for

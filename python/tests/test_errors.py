@@ -181,7 +181,7 @@ def test_tuples_of_results():
 def test_settings():
     for count in (-1, 256, 2**40):
         refused(ValueError, ["num_threads", str(count), "1 to 255"], libnorm.set_num_threads, count)
-    words = ["cpu_isa", "avx5", "portable, avx2, avx512, avx512_amx, neon, or None"]
+    words = ["cpu_isa", "avx5", "portable, avx2, avx512, avx512_bf16, avx512_amx, neon, or None"]
     refused(ValueError, words, libnorm.set_max_cpu_isa, "avx5")
     foreign = "neon" if libnorm.get_cpu_isa() != "neon" else "avx2"
     refused(NotImplementedError, [foreign, "another architecture"], libnorm.set_max_cpu_isa, foreign)

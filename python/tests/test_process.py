@@ -13,7 +13,7 @@ from reference import data
 
 import libnorm
 
-ISAS = ["portable", "avx2", "avx512", "avx512_amx", "neon"]
+ISAS = ["portable", "avx2", "avx512", "avx512_bf16", "avx512_amx", "neon"]
 
 
 def results():

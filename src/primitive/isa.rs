@@ -38,11 +38,11 @@ const ISAS: &[CpuIsa] = &[
     isa!(norm_cpu_isa_avx2_vnni_2, "avx2_vnni_2", Some(Level::Avx2)),
     isa!(norm_cpu_isa_avx512_core, "avx512_core", Some(Level::Avx512)),
     isa!(norm_cpu_isa_avx512_core_vnni, "avx512_core_vnni", Some(Level::Avx512)),
-    isa!(norm_cpu_isa_avx512_core_bf16, "avx512_core_bf16", Some(Level::Avx512)),
-    isa!(norm_cpu_isa_avx10_1_512, "avx10_1_512", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx512_core_bf16, "avx512_core_bf16", Some(Level::Avx512Bf16)),
+    isa!(norm_cpu_isa_avx10_1_512, "avx10_1_512", Some(Level::Avx512Bf16)),
     isa!(norm_cpu_isa_avx10_1_512_amx, "avx10_1_512_amx", Some(Level::Avx512Amx)),
     isa!(norm_cpu_isa_avx10_1_512_amx_fp16, "avx10_1_512_amx_fp16", Some(Level::Avx512Amx)),
-    isa!(norm_cpu_isa_avx10_2_512, "avx10_2", Some(Level::Avx512)),
+    isa!(norm_cpu_isa_avx10_2_512, "avx10_2", Some(Level::Avx512Bf16)),
     isa!(norm_cpu_isa_avx10_2_512_amx_2, "avx10_2_amx_2", Some(Level::Avx512Amx)),
 ];
 
@@ -50,6 +50,7 @@ const ISAS: &[CpuIsa] = &[
 const ALIASES: &[(&str, sys::norm_cpu_isa_t)] = &[
     ("all", sys::norm_cpu_isa_default),
     ("avx512", sys::norm_cpu_isa_avx512_core),
+    ("avx512_bf16", sys::norm_cpu_isa_avx512_core_bf16),
     ("avx512_amx", sys::norm_cpu_isa_avx512_core_amx),
     ("avx512_core_fp16", sys::norm_cpu_isa_avx512_core_fp16),
     ("avx512_core_amx", sys::norm_cpu_isa_avx512_core_amx),
@@ -96,6 +97,7 @@ impl CpuIsa {
             Level::Neon => sys::norm_cpu_isa_neon,
             Level::Avx2 => sys::norm_cpu_isa_avx2,
             Level::Avx512 => sys::norm_cpu_isa_avx512_core,
+            Level::Avx512Bf16 => sys::norm_cpu_isa_avx512_core_bf16,
             Level::Avx512Amx => sys::norm_cpu_isa_avx512_core_amx,
         }
     }
@@ -105,7 +107,9 @@ impl CpuIsa {
         match self.level {
             None | Some(Level::Portable) => true,
             Some(Level::Neon) => cfg!(target_arch = "aarch64"),
-            Some(Level::Avx2 | Level::Avx512 | Level::Avx512Amx) => cfg!(target_arch = "x86_64"),
+            Some(Level::Avx2 | Level::Avx512 | Level::Avx512Bf16 | Level::Avx512Amx) => {
+                cfg!(target_arch = "x86_64")
+            }
         }
     }
 }
@@ -168,7 +172,7 @@ fn cap_of_environment() -> sys::norm_cpu_isa_t {
     }
     match (variable, isa) {
         (Some(variable), None) => variable.warn(format_args!(
-            "it is not an instruction set; try portable, avx2, avx512, avx512_amx or neon"
+            "it is not an instruction set; try portable, avx2, avx512, avx512_bf16, avx512_amx or neon"
         )),
         (Some(variable), Some(isa)) if !isa.is_of_this_architecture() => {
             variable.warn("it belongs to another architecture");
@@ -188,7 +192,9 @@ mod tests {
         assert_eq!(level("portable"), Some(Some(Level::Portable)));
         assert_eq!(level("AVX2"), Some(Some(Level::Avx2)));
         assert_eq!(level("avx512"), Some(Some(Level::Avx512)));
-        assert_eq!(level("avx512_core_bf16"), Some(Some(Level::Avx512)));
+        assert_eq!(level("avx512_core_bf16"), Some(Some(Level::Avx512Bf16)));
+        assert_eq!(level("avx512_bf16"), Some(Some(Level::Avx512Bf16)));
+        assert_eq!(level("avx512_core_vnni"), Some(Some(Level::Avx512)));
         assert_eq!(level("avx512_core_amx"), Some(Some(Level::Avx512Amx)));
         assert_eq!(level("ALL"), Some(None));
         assert_eq!(level("avx1024"), None);

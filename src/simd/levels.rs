@@ -17,7 +17,9 @@ pub(crate) enum Level {
     Neon,
     Avx2,
     Avx512,
-    /// AVX-512, and tiles of bf16 for the products of matrices.
+    /// AVX-512, and dot products of bf16 for those of matrices.
+    Avx512Bf16,
+    /// The same, and tiles of bf16.
     Avx512Amx,
 }
 
@@ -26,6 +28,8 @@ impl Level {
     const BUILT: &'static [Self] = &[
         #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
         Self::Avx512Amx,
+        #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+        Self::Avx512Bf16,
         #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
         Self::Avx512,
         #[cfg(all(target_arch = "x86_64", feature = "avx2"))]
@@ -43,7 +47,7 @@ impl Level {
     /// The levels that kernels are compiled for and this machine supports, fastest first.
     pub(crate) fn available() -> &'static [Self] {
         #[cfg(target_arch = "x86_64")]
-        CONVERTS_BF16.store(std::arch::is_x86_feature_detected!("avx512bf16"), Ordering::Relaxed);
+        CONVERTS_BF16.store(has_bf16_instructions(), Ordering::Relaxed);
         let first = Self::BUILT.iter().position(|level| level.is_present());
         &Self::BUILT[first.unwrap_or(Self::BUILT.len() - 1)..]
     }
@@ -54,11 +58,12 @@ impl Level {
             Self::Neon => "neon",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
+            Self::Avx512Bf16 => "avx512_bf16",
             Self::Avx512Amx => "avx512_amx",
         }
     }
 
-    /// The level whose vectors it has, by which kernels without tiles find their entries.
+    /// The level whose vectors it has, by which kernels without such products find their entries.
     pub(crate) fn of_vectors(self) -> Self {
         self.min(Self::Avx512)
     }
@@ -82,12 +87,21 @@ impl Level {
                     && std::arch::is_x86_feature_detected!("avx512dq")
                     && std::arch::is_x86_feature_detected!("avx512vl")
             }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512Bf16 => Self::Avx512.is_present() && has_bf16_instructions(),
             #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
-            Self::Avx512Amx => Self::Avx512.is_present() && super::tiles::are_present(),
+            Self::Avx512Amx => {
+                Self::Avx512Bf16.is_present() && super::matrices::tiles_are_present()
+            }
             #[cfg(all(target_arch = "x86_64", not(feature = "avx512")))]
             Self::Avx512Amx => false,
             #[cfg(not(target_arch = "x86_64"))]
-            Self::Avx2 | Self::Avx512 | Self::Avx512Amx => false,
+            Self::Avx2 | Self::Avx512 | Self::Avx512Bf16 | Self::Avx512Amx => false,
         }
     }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_bf16_instructions() -> bool {
+    std::arch::is_x86_feature_detected!("avx512bf16")
 }

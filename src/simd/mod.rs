@@ -22,6 +22,8 @@ pub(crate) mod lanes;
 mod levels;
 mod loops;
 pub(crate) mod math;
+#[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+pub(crate) mod matrices;
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod neon;
 pub(crate) mod portable;
@@ -29,8 +31,6 @@ mod quad;
 mod runtime;
 mod scalar;
 mod terms;
-#[cfg(all(target_arch = "x86_64", feature = "avx512"))]
-pub(crate) mod tiles;
 mod unroll;
 mod wide_element;
 mod with_post_ops;

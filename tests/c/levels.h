@@ -7,14 +7,15 @@
 
 #include "expect.h"
 
-#define LEVELS_MAX 5
+#define LEVELS_MAX 6
 
 /* Writes the levels of this machine, portable last, and returns their number.
  * Removes the limit afterwards. A level only counts if the library uses it. */
 static inline int levels_here(norm_cpu_isa_t levels[LEVELS_MAX]) {
     static const norm_cpu_isa_t all[LEVELS_MAX]
-            = {norm_cpu_isa_avx512_core_amx, norm_cpu_isa_avx512_core, norm_cpu_isa_avx2,
-                    norm_cpu_isa_neon, norm_cpu_isa_portable};
+            = {norm_cpu_isa_avx512_core_amx, norm_cpu_isa_avx512_core_bf16,
+                    norm_cpu_isa_avx512_core, norm_cpu_isa_avx2, norm_cpu_isa_neon,
+                    norm_cpu_isa_portable};
     int count = 0;
     for (int i = 0; i < LEVELS_MAX; ++i)
         if (norm_set_max_cpu_isa(all[i]) == norm_success

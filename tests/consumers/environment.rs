@@ -21,7 +21,7 @@ fn values_that_mean_nothing_are_warned_about_once() {
         (
             isa,
             "avx5",
-            "it is not an instruction set; try portable, avx2, avx512, avx512_amx or neon",
+            "it is not an instruction set; try portable, avx2, avx512, avx512_bf16, avx512_amx or neon",
         ),
         (verbose, "loud", "it is not 0, 1 or 2"),
     ] {

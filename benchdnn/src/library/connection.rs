@@ -167,6 +167,7 @@ impl Control for Rc<Connection> {
             CpuIsa::Portable => norm_cpu_isa_portable,
             CpuIsa::Avx2 => norm_cpu_isa_avx2,
             CpuIsa::Avx512 => norm_cpu_isa_avx512_core,
+            CpuIsa::Avx512Bf16 => norm_cpu_isa_avx512_core_bf16,
             CpuIsa::Avx512Amx => norm_cpu_isa_avx512_core_amx,
             CpuIsa::Neon => norm_cpu_isa_neon,
         };

@@ -114,7 +114,7 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "LIST",
             LIBRARY,
             "default",
-            "Highest instruction sets: portable, avx2, avx512, avx512_amx, neon or default",
+            "Highest instruction sets: portable, avx2, avx512, avx512_bf16, avx512_amx, neon or default",
         ),
         set: |state, text| {
             let isa = |item: &str| exactly_one_of(item, &CpuIsa::NAMES);

@@ -57,6 +57,7 @@ exported! {
             Level::Portable | Level::Neon => sys::norm_cpu_isa_sse41,
             Level::Avx2 => sys::norm_cpu_isa_avx2,
             Level::Avx512 => sys::norm_cpu_isa_avx512_core,
+            Level::Avx512Bf16 => sys::norm_cpu_isa_avx512_core_bf16,
             Level::Avx512Amx => sys::norm_cpu_isa_avx512_core_amx,
         })
     }

@@ -20,7 +20,7 @@ use norm_sys as sys;
 use std::ops::Range;
 
 /// Rows of a part: enough for the rearrangement of keys to cost little, and few enough for second-level caches.
-const ROWS: usize = 192;
+const ROWS: usize = 768;
 /// The most rows for which values are not rearranged.
 const FEW_ROWS: usize = 16;
 
@@ -68,7 +68,7 @@ impl Forward {
         let on_tiles = level != vectors;
         Ok(Self {
             tiles: if on_tiles {
-                Some(Tiles::new(problem, &inputs, tile_kernel::entries())?)
+                Some(Tiles::new(problem, &inputs, tile_kernel::entries(level))?)
             } else {
                 None
             },

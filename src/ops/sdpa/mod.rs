@@ -5,7 +5,7 @@
 //! rows are tiled. Backward computes the weights anew from the logarithms that forward stores.
 //!
 //! `order` has the order of dot products, `score` that of a score and its weight; both are part of the
-//! numerics contract. `tiles` computes the same products by tiles of the processor.
+//! numerics contract. `tiles` computes the same products by bf16 instructions of the processor.
 
 mod adaptive;
 mod ahead;
@@ -39,7 +39,7 @@ mod split;
 mod tile_kernel;
 #[cfg(not(all(target_arch = "x86_64", feature = "avx512")))]
 mod tile_kernel {
-    pub(super) fn entries() -> Option<super::tiles::Entries> {
+    pub(super) fn entries(_: crate::simd::Level) -> Option<super::tiles::Entries> {
         None
     }
 }

@@ -13,8 +13,9 @@ use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::fmt;
 
-static VARIANTS: [Variant; 6] = [
+static VARIANTS: [Variant; 7] = [
     Variant::general(c"simd:avx512_amx", Some(Level::Avx512Amx)),
+    Variant::general(c"simd:avx512_bf16", Some(Level::Avx512Bf16)),
     Variant::general(c"simd:avx512", Some(Level::Avx512)),
     Variant::general(c"simd:avx2", Some(Level::Avx2)),
     Variant::general(c"simd:neon", Some(Level::Neon)),

@@ -64,6 +64,8 @@ pub(super) struct Packing<'a> {
     pub(super) float_step: usize,
     pub(super) count: usize,
     pub(super) cols: usize,
+    /// Whether the rows of f32 are a left operand; else their elements stay in order.
+    pub(super) is_left: bool,
     pub(super) to: *mut u16,
     /// The distance of rows, or of tiles of other elements.
     pub(super) panel: usize,
@@ -115,7 +117,7 @@ impl Tiles {
             return Err(Error::unimplemented("the size of a head is odd"));
         }
         let entries =
-            entries.ok_or(Error::unimplemented("the system does not let the process use tiles"))?;
+            entries.ok_or(Error::unimplemented("the process may not use the instructions"))?;
         Ok(Self {
             entries,
             key_size: shape.key_size.next_multiple_of(TERMS),
