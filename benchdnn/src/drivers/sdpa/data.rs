@@ -225,7 +225,9 @@ impl SdpaProblem {
         let count = |dims: &[usize]| dims.iter().product::<usize>();
         let mut data = self.small_data();
         let row = if self.page_size > 0 { self.page_size } else { keys };
-        let make = |stream, dims: &[usize], row, dt| elements(stream, count(dims), row, dt, fill);
+        let make = |stream, dims: &[usize], row, dt| {
+            elements(stream, count(dims), (row, dims[2]), dt, fill)
+        };
         data.set(NORM_ARG_QUERIES, make(Stream::Queries, &self.dims[0], head, q_dt));
         data.set(NORM_ARG_KEYS, make(Stream::Keys, &self.key_dims(), row, k_dt));
         data.set(NORM_ARG_VALUES, make(Stream::Values, &self.value_dims(), size, v_dt));
