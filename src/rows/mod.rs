@@ -3,7 +3,7 @@
 //! A [`Pipeline`] splits the rows of a problem into blocks, runs the blocks on threads, and stages rows that the
 //! kernels cannot access in place. An operation supplies descriptors and a function that computes a range of rows.
 //! [`ColumnSums`] are sums over rows whose bits do not depend on the threads. [`schedule`] holds the tuning
-//! constants that they share; those of one kernel are in its file.
+//! constants that they share.
 
 mod around;
 mod around_normalization;
@@ -24,6 +24,7 @@ mod plain_elementwise;
 mod plain_rows;
 mod quantize;
 mod residual;
+pub(crate) mod row_lanes;
 mod rows_of;
 mod schedule;
 mod sections;

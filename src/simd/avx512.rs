@@ -164,7 +164,6 @@ impl Simd for Avx512 {
     type M = __mmask16;
     type F64x4 = __m256d;
     const LEVEL: Level = Level::Avx512;
-    const MANY_REGISTERS: bool = true;
 
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]

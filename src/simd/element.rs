@@ -15,8 +15,6 @@ pub(crate) trait Element: Copy + 'static {
     const HALF: bool;
     /// Whether f32 sums of a group of values are exact.
     const EXACT: bool = false;
-    /// Whether [`store_all`](Element::store_all) is cheaper than separate stores, because a store checks its values.
-    const BATCHED_STORE: bool = false;
 
     /// The token of the type. `data_type` must be the type that the kernel is compiled for.
     fn of(data_type: DataType) -> Self;
@@ -186,8 +184,6 @@ macro_rules! half_element {
     };
 }
 half_element! { Bf16, from_bf16, to_bf16;
-    const BATCHED_STORE: bool = true;
-
     #[inline(always)]
     fn of(_: DataType) -> Self {
         Self { converts: super::converts_bf16(), zeros: false }

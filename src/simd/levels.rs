@@ -68,6 +68,11 @@ impl Level {
         self.min(Self::Avx512)
     }
 
+    /// Whether there are registers for the sums of several rows at once.
+    pub(crate) const fn has_many_registers(self) -> bool {
+        matches!(self, Self::Avx512 | Self::Avx512Bf16 | Self::Avx512Amx)
+    }
+
     /// Whether the machine supports the level.
     fn is_present(self) -> bool {
         match self {

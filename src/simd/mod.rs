@@ -134,8 +134,7 @@ pub(crate) trait Simd: Copy + 'static {
     const LEVEL: Level;
     /// Whether unrolled loops pay; they do not where a vector is many instructions already.
     const UNROLLS: bool = true;
-    /// Whether there are registers for the sums of several rows at once.
-    const MANY_REGISTERS: bool = false;
+    const MANY_REGISTERS: bool = Self::LEVEL.has_many_registers();
 
     unsafe fn splat(x: f32) -> Self::F32x16;
     #[inline(always)]

@@ -26,7 +26,6 @@ impl<E: Element> WithPostOps<E> {
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<E: Element> Element for WithPostOps<E> {
     const HALF: bool = E::HALF;
-    const BATCHED_STORE: bool = E::BATCHED_STORE;
 
     #[inline(always)]
     fn of(data_type: DataType) -> Self {

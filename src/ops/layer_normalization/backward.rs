@@ -16,8 +16,8 @@ use super::gradient::{
     TILE, Types,
 };
 use super::job::{Backward, Given};
-use super::row::per_col;
 use super::types::KernelTypes;
+use crate::rows::row_lanes::slopes;
 use crate::rows::statistics::{Statistics, reciprocal};
 use crate::rows::{CHAIN_ROWS, ColumnSums};
 use crate::simd::{Bf16, Element, F16, F32, Level, Simd, entry_points, fold, map, unroll};
@@ -201,13 +201,12 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 mean: S::splat(mean),
                 r: S::splat(r),
             };
-            let [sum_d, sum_d_xhat] = match MODE {
+            let sums = match MODE {
                 LAYER => fold::<S, 2, _>(job.cols, &sums).products,
                 RMS => [0.0, fold::<S, 1, _>(job.cols, &sums).products[0]],
                 _ => [0.0, 0.0],
             };
-            let per_col = per_col(f64::from(r), job.stat_cols);
-            let (shift, slope) = (-(per_col * sum_d) as f32, (per_col * sum_d_xhat) as f32);
+            let [shift, slope] = slopes::<f64>(r, job.stat_cols, sums);
             Row { src, diff_dst, diff_src, mean, r, shift, slope }
         }
     }

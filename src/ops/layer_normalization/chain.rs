@@ -3,17 +3,15 @@
 
 use super::gradient::{Kind, LAYER, READ_SCALE, RMS, RowSums};
 use super::job::{Backward, ChainEntry, ChainScalars};
+use super::schedule::LONGEST_CHAINED;
 use super::types::KernelTypes;
 use crate::rows::CHAIN_ROWS;
-use crate::rows::statistics::LARGEST_MEAN;
+use crate::rows::row_lanes::{RowLanes, Sixteen, given_in_range, slopes};
 use crate::simd::{
     Bf16, Element, F16, F32, GROUP, LANES, LanesOfRows, Level, Simd, entry_points, lane_sums,
 };
 use crate::tensor::DataType;
 use std::mem::MaybeUninit;
-
-/// The longest row of src or diff_dst, in bytes, for which a chain of rows stays in the first-level cache.
-const LONGEST: usize = 1024;
 
 /// The rows of a chain, with the scalars that their sums need.
 struct Rows<'a, Src, Dd> {
@@ -190,23 +188,19 @@ unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8, cons
     let ChainScalars { mean, r, shift, slope } = scalars;
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let variance = S::widen(statistics::<S>(job, job.variance, first));
-        if MODE == LAYER {
-            S::store(mean.as_mut_ptr(), statistics::<S>(job, job.mean, first));
-        }
-        // As `Backward::given` decides that f32 is usable.
-        let normal = (f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX));
-        let largest = f64::from(LARGEST_MEAN.next_down());
-        let mut trusted = S::wide_all_between(variance, normal.0, normal.1);
-        if MODE == LAYER {
-            let mean = S::widen(S::load(mean.as_ptr()));
-            trusted &= S::wide_all_between(mean, -largest, largest);
-        }
+        let variance = Sixteen::<S>::widen(statistics::<S>(job, job.variance, first));
+        let trusted = if MODE == LAYER {
+            let means = statistics::<S>(job, job.mean, first);
+            S::store(mean.as_mut_ptr(), means);
+            given_in_range::<Sixteen<S>, false>(Sixteen::widen(means), variance)
+        } else {
+            given_in_range::<Sixteen<S>, true>(Sixteen::splat(0.0), variance)
+        };
         if !trusted {
             return false;
         }
-        let root = S::wide_sqrt(S::wide_add(variance, S::wide_splat(job.epsilon)));
-        let r_lanes = S::narrow(S::wide_div(S::wide_splat(1.0), root));
+        let epsilon = Sixteen::splat(job.epsilon);
+        let r_lanes = Sixteen::round(Sixteen::reciprocal_root(Sixteen::add(variance, epsilon)));
         S::store(r.as_mut_ptr(), r_lanes);
         let rows = Rows {
             src_type,
@@ -219,12 +213,11 @@ unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8, cons
             mean,
             r,
         };
-        let [d, d_xhat] = sums::<S, Src, Dd, MODE, PARAMS>(&rows, job.cols);
-        let per_col = S::wide_mul(S::widen(r_lanes), S::wide_splat(1.0 / job.cols as f64));
-        S::store(slope.as_mut_ptr(), S::narrow(S::wide_mul(per_col, d_xhat)));
+        let sums = sums::<S, Src, Dd, MODE, PARAMS>(&rows, job.cols);
+        let [shifts, slopes] = slopes::<Sixteen<S>>(r_lanes, job.cols, sums.map(Sixteen));
+        S::store(slope.as_mut_ptr(), slopes);
         if MODE == LAYER {
-            let of = S::narrow(S::wide_mul(per_col, d));
-            S::store(shift.as_mut_ptr(), S::mul(of, S::splat(-1.0)));
+            S::store(shift.as_mut_ptr(), shifts);
         }
     }
     true
@@ -246,7 +239,7 @@ pub(super) fn entry(
 ) -> Option<ChainEntry> {
     use DataType::{Bf16 as B, F16 as H, F32 as F};
     let [src, diff_dst, _] = types.all();
-    if cols > GROUP || cols * src.size().max(diff_dst.size()) > LONGEST {
+    if cols > GROUP || cols * src.size().max(diff_dst.size()) > LONGEST_CHAINED {
         return None;
     }
     fn typed<Src: Element, Dd: Element>(level: Level, kind: Kind) -> Option<ChainEntry> {

@@ -8,11 +8,13 @@
 use super::forward::Kernel;
 use super::job::{Forward, StatisticsUse};
 use super::normalize::{BOTH, Row, RowParams, SCALE, Stream};
-use super::row::{Moments, PROVISIONAL_COLS, provisional_lanes, value_lanes};
+use super::row::{Moments, PROVISIONAL_COLS, mean_of_terms, provisional_lanes, value_lanes};
+use super::schedule::{DENSE_PREFETCH_ROWS, LONGEST_DENSE_PREFETCHED};
 use super::short_forward::prefetch;
 use super::types::KernelTypes;
 use crate::primitive::normalization::Flags;
-use crate::rows::statistics::{LARGEST_MEAN_SQUARE, NEAR, SMALLEST_MEAN_SQUARE, Statistics};
+use crate::rows::row_lanes::{Four, Normalizers, RowLanes, per_col_of, variance_about};
+use crate::rows::statistics::Statistics;
 use crate::simd::{
     Bf16, Element, F16, F32, FOUR, LANES, Level, Quad, Simd, entry_points, lane_sums, map,
 };
@@ -24,10 +26,6 @@ const ROWS: usize = FOUR;
 const AHEAD: usize = 3 * ROWS;
 /// Groups whose scalars are kept.
 const RING: usize = 8;
-/// The prefetch distance in rows, if they come from memory.
-const PREFETCH_ROWS: usize = 32;
-/// The longest RMS rows, in bytes, that are also prefetched from a shared cache.
-const LONGEST_PREFETCHED: usize = 128;
 
 /// The scalars of a group.
 #[derive(Clone, Copy)]
@@ -59,8 +57,8 @@ struct Sums<S: Simd> {
 /// The statistics of a group.
 #[derive(Clone, Copy)]
 struct GroupStatistics<S: Simd> {
-    mean: S::F64x4,
-    variance: S::F64x4,
+    mean: Four<S>,
+    variance: Four<S>,
 }
 
 /// What one step of the loop does: which stages advance, and where their groups begin.
@@ -96,14 +94,14 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let (first_src, first_dst) = (self.src(first), self.dst(first));
             let non_temporal = self.non_temporal(first, dst_step);
             // The hardware prefetches rows of up to a cache line well enough.
-            let far =
-                job.streams || RMS && !job.schedule.resident && src_step <= LONGEST_PREFETCHED;
+            let far = job.streams
+                || RMS && !job.schedule.resident && src_step <= LONGEST_DENSE_PREFETCHED;
             let prefetches = src_step > 64 && far;
             // The rows that have passed each stage.
             let (mut means, mut variances, mut stored) = (0, 0, 0);
             let end = (last - first) / ROWS * ROWS;
             let zero = [S::F64x4::splat(0.0); ROWS];
-            let mut group = GroupStatistics::<S> { mean: zero[0], variance: zero[0] };
+            let mut group = GroupStatistics::<S> { mean: Four(zero[0]), variance: Four(zero[0]) };
             while variances < end {
                 let step = Step {
                     mean: !RMS && means < end.min(variances + AHEAD + ROWS),
@@ -207,7 +205,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         unsafe {
             if step.prefetches {
                 let far = if RMS { step.variance_src } else { step.mean_src };
-                let distance = PREFETCH_ROWS * NV * LANES * self.src_type.size();
+                let distance = DENSE_PREFETCH_ROWS * NV * LANES * self.src_type.size();
                 let far = far.wrapping_add(distance + src_at);
                 prefetch::<S>(far, NV * LANES * self.src_type.size());
             }
@@ -296,38 +294,28 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     ) -> Option<GroupStatistics<S>> {
         let job = self.job;
         unsafe {
-            let per_col = S::F64x4::splat(1.0 / (NV * LANES) as f64);
-            let mean_square = S::F64x4::mul(S::F64x4::sums(sums.squares), per_col);
-            let (smallest, largest) =
-                (S::F64x4::splat(SMALLEST_MEAN_SQUARE), S::F64x4::splat(LARGEST_MEAN_SQUARE));
-            let mut trusted = S::F64x4::all_between(mean_square, smallest, largest);
-            let mut found =
-                GroupStatistics::<S> { mean: S::F64x4::splat(0.0), variance: mean_square };
-            if !RMS {
-                let provisional = S::F64x4::load_widened(scalars.high.as_ptr());
-                found.mean = if NV * LANES <= PROVISIONAL_COLS {
-                    S::F64x4::load(scalars.mean.as_ptr())
-                } else {
-                    // The terms are the values, or the deviations.
-                    let terms = S::F64x4::mul(S::F64x4::sums(sums.terms), per_col);
-                    if Dst::HALF { S::F64x4::add(provisional, terms) } else { terms }
-                };
-                let offset = S::F64x4::sub(found.mean, provisional);
-                let square = S::F64x4::mul(offset, offset);
-                let near = S::F64x4::mul(mean_square, S::F64x4::splat(NEAR));
-                trusted &= S::F64x4::all_between(square, S::F64x4::splat(0.0), near);
-                found.variance = S::F64x4::sub(mean_square, square);
-            }
+            let cols = NV * LANES;
+            let mean_square = per_col_of(Four::<S>(S::F64x4::sums(sums.squares)), cols);
+            let about = Four::<S>::widen(scalars.high);
+            let mean = if RMS {
+                Four::splat(0.0)
+            } else if cols <= PROVISIONAL_COLS {
+                Four(S::F64x4::load(scalars.mean.as_ptr()))
+            } else {
+                mean_of_terms::<Four<S>, Dst>(Four(S::F64x4::sums(sums.terms)), about, cols)
+            };
+            let (variance, trusted) = variance_about::<Four<S>, RMS>(mean_square, mean, about);
+            let found = GroupStatistics::<S> { mean, variance };
             if trusted && job.writes_statistics() && job.stat_rows.step() == Some(1) {
                 let at = job.stat_rows.offset(row);
                 if !RMS {
-                    S::F64x4::store_narrowed(job.mean.add(at), found.mean);
+                    S::F64x4::store_narrowed(job.mean.add(at), mean.0);
                 }
-                S::F64x4::store_narrowed(job.variance.add(at), found.variance);
+                S::F64x4::store_narrowed(job.variance.add(at), variance.0);
             } else if trusted && job.writes_statistics() {
                 let (mut means, mut variances) = ([0.0f64; ROWS], [0.0f64; ROWS]);
-                S::F64x4::store(means.as_mut_ptr(), found.mean);
-                S::F64x4::store(variances.as_mut_ptr(), found.variance);
+                S::F64x4::store(means.as_mut_ptr(), mean.0);
+                S::F64x4::store(variances.as_mut_ptr(), variance.0);
                 for r in 0..ROWS {
                     job.write(row + r, &Statistics { mean: means[r], variance: variances[r] });
                 }
@@ -340,18 +328,12 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     #[inline(always)]
     unsafe fn reciprocals<S: Simd>(&self, found: &GroupStatistics<S>, scalars: &mut Scalars) {
         unsafe {
-            let root =
-                S::F64x4::sqrt(S::F64x4::add(found.variance, S::F64x4::splat(self.job.epsilon)));
-            S::F64x4::store_narrowed(
-                scalars.r.as_mut_ptr(),
-                S::F64x4::div(S::F64x4::splat(1.0), root),
-            );
+            let GroupStatistics { mean, variance } = *found;
+            let Normalizers { high, low, r } =
+                Normalizers::<Four<S>>::new::<RMS>(mean, variance, self.job.epsilon);
+            scalars.r = r;
             if !RMS {
-                S::F64x4::store_narrowed(scalars.high.as_mut_ptr(), found.mean);
-                let short =
-                    S::F64x4::sub(S::F64x4::load_widened(scalars.high.as_ptr()), found.mean);
-                let low = S::F64x4::mul(short, S::F64x4::load_widened(scalars.r.as_ptr()));
-                S::F64x4::store_narrowed(scalars.low.as_mut_ptr(), low);
+                (scalars.high, scalars.low) = (high, low);
             }
         }
     }
@@ -363,10 +345,10 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn store_means<S: Simd, const NV: usize>(sums: &Sums<S>, scalars: &mut Scalars) {
-    let per_value = 1.0 / (NV * LANES).min(PROVISIONAL_COLS) as f64;
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mean = S::F64x4::mul(S::F64x4::sums(sums.values), S::F64x4::splat(per_value));
+        let values = (NV * LANES).min(PROVISIONAL_COLS);
+        let Four(mean) = per_col_of(Four::<S>(S::F64x4::sums(sums.values)), values);
         if NV * LANES <= PROVISIONAL_COLS {
             S::F64x4::store(scalars.mean.as_mut_ptr(), mean);
         }

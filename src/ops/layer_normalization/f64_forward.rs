@@ -6,7 +6,8 @@
 
 use super::job::{Forward, StatisticsUse};
 use super::row::{load_if, two_pass};
-use crate::rows::statistics::{NEAR, Statistics, mean_residual, reciprocal};
+use crate::rows::row_lanes::Normalizers;
+use crate::rows::statistics::{NEAR, Statistics, reciprocal};
 use crate::simd::{
     BLOCK, Element, F64, LANES, Level, Map, Number, Simd, WideElement, entry_points, load_lanes,
     map, store_lanes, unroll,
@@ -189,9 +190,10 @@ struct F32Normalize<'a> {
 impl<'a> F32Normalize<'a> {
     #[inline(always)]
     fn new(job: &'a Forward, src: *const u8, dst: *mut u8, found: &Statistics) -> Self {
-        let high = found.mean as f32;
-        let r = reciprocal(found.variance, job.epsilon) as f32;
-        Self { job, src, dst, high, low: mean_residual(found.mean, high, r), r }
+        // SAFETY: one row needs no instruction set.
+        let Normalizers { high, low, r } =
+            unsafe { Normalizers::<f64>::new::<false>(found.mean, found.variance, job.epsilon) };
+        Self { job, src, dst, high, low, r }
     }
 }
 

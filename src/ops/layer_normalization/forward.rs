@@ -8,25 +8,16 @@
 use super::job::{Forward, StatisticsUse};
 use super::normalize::{BOTH, Normalize, Prefetch, Row, RowParams, SCALE, Stream};
 use super::row::Moments;
+use super::schedule::{DEPTH, Pipelining};
 use super::types::KernelTypes;
 use crate::primitive::normalization::Flags;
-use crate::rows::statistics::{Statistics, mean_residual, reciprocal};
+use crate::rows::row_lanes::Normalizers;
+use crate::rows::statistics::Statistics;
 use crate::simd::{
-    BLOCK, Bf16, Byte, Element, F16, F32, HalfAsF32, Level, Simd, WithPostOps, entry_points, fold,
+    Bf16, Byte, Element, F16, F32, HalfAsF32, Level, Simd, WithPostOps, entry_points, fold,
     fold_beside, map, map_and_fold, unroll,
 };
 use crate::tensor::DataType;
-
-/// The most rows whose statistics are computed before they are stored, so that sweeps of other rows hide the latency of
-/// a row's horizontal sum, square root and division.
-const DEPTH: usize = 4;
-/// The longest rows of src or dst, in bytes, whose store overlaps with the statistics of a later row. RMS computes
-/// little per element, so its limits are lower. They depend on whether src and dst stay in the second-level cache.
-const LONGEST_RMS_OVERLAPPED: usize = 8 * 1024;
-const LONGEST_RMS_OVERLAPPED_NOT_RESIDENT: usize = 4 * 1024;
-const LONGEST_OVERLAPPED_NOT_RESIDENT: usize = 20 * 1024;
-/// The limit for f32 to bf16, wherever the tensors are.
-const LONGEST_F32_TO_BF16_OVERLAPPED: usize = 8 * 1024;
 
 /// A job with the types and flags of its kernel.
 pub(super) struct Kernel<'a, Src, Dst, const RMS: bool, const AFFINE: u8> {
@@ -83,9 +74,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let job = self.job;
         unsafe {
             job.write(row, found);
-            let high = found.mean as f32;
-            let r = reciprocal(found.variance, job.epsilon) as f32;
-            let low = if RMS { 0.0 } else { mean_residual(found.mean, high, r) };
+            let Normalizers { high, low, r } =
+                Normalizers::<f64>::new::<RMS>(found.mean, found.variance, job.epsilon);
             Row { src: self.src(row), dst: self.dst(row), high, low, r }
         }
     }
@@ -170,25 +160,6 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             2
         }
     }
-
-    /// Whether storing a row overlaps with the statistics of a later one.
-    #[inline(always)]
-    fn overlaps<S: Simd>(&self) -> bool {
-        let job = self.job;
-        let (src, dst) = (job.cols * self.src_type.size(), job.cols * self.dst_type.size());
-        let fits = match (RMS, job.schedule.resident) {
-            (true, true) => src.max(dst) <= LONGEST_RMS_OVERLAPPED,
-            (true, false) => !job.streams && src.max(dst) <= LONGEST_RMS_OVERLAPPED_NOT_RESIDENT,
-            (false, _) if Dst::BATCHED_STORE && !Src::HALF && !job.streams => {
-                src.max(dst) <= LONGEST_F32_TO_BF16_OVERLAPPED
-            }
-            (false, true) => true,
-            (false, false) if job.streams => src + dst <= job.schedule.caches.row_pair(),
-            (false, false) => src.max(dst) <= LONGEST_OVERLAPPED_NOT_RESIDENT,
-        };
-        let whole = job.stat_cols == job.cols && job.statistics != StatisticsUse::Given;
-        S::MANY_REGISTERS && whole && job.cols <= BLOCK && fits
-    }
 }
 
 /// A queue of rows whose statistics are computed and that are not stored yet.
@@ -217,45 +188,6 @@ impl Pending {
     }
 }
 
-/// How rows are pipelined.
-struct Pipelining {
-    /// Whether storing a row overlaps with the statistics of a later one.
-    overlapped: bool,
-    /// Whether two rows are stored at once.
-    pairs: bool,
-    /// How many rows may be pending.
-    depth: usize,
-}
-
-impl Pipelining {
-    #[inline(always)]
-    fn new<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>(
-        kernel: &Kernel<'_, Src, Dst, RMS, AFFINE>,
-    ) -> Self {
-        let job = kernel.job;
-        let row_bytes = job.cols * kernel.src_type.size().max(kernel.dst_type.size());
-        let overlapped = kernel.overlaps::<S>();
-        // Batched stores have fewer vectors to batch where two rows are stored at once.
-        let pairs = S::MANY_REGISTERS
-            && !RMS
-            && job.schedule.resident
-            && !(Dst::BATCHED_STORE && overlapped);
-        let rows_at_once = if pairs { 2 } else { 1 };
-        let in_cache = job.schedule.caches.working_set() / row_bytes;
-        let depth = if overlapped && in_cache < 3 * rows_at_once {
-            rows_at_once
-        } else if overlapped {
-            2 * rows_at_once
-        } else if RMS && !job.schedule.resident {
-            // Both sweeps are bound by memory: a row is stored while it is still in the cache.
-            1
-        } else {
-            (in_cache / 4).clamp(1, DEPTH)
-        };
-        Self { overlapped, pairs, depth }
-    }
-}
-
 /// Runs rows from `first` on, up to `last` or to a row that needs a second pass or f64. Returns the row it stopped at.
 ///
 /// # Safety
@@ -270,8 +202,9 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     // SAFETY: the job's post-operations outlive the call.
     let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.post_ops) };
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
-    let Pipelining { overlapped, pairs, depth } =
-        Pipelining::new::<S, Src, Dst, RMS, AFFINE>(&kernel);
+    let Pipelining { overlapped, pairs, depth } = job.pipelining;
+    // Constants where there are no registers for them, so that their loops are not compiled.
+    let (overlapped, pairs) = (S::MANY_REGISTERS && overlapped, S::MANY_REGISTERS && !RMS && pairs);
     let rows_at_once = if pairs { 2 } else { 1 };
     // SAFETY: guaranteed by the caller.
     unsafe {

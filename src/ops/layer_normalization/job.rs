@@ -1,9 +1,10 @@
 //! The arguments of a kernel in one execution, forward or backward: addresses, types, row offsets, and the scalars
 //! that are computed for several rows at once.
 
+use super::schedule::{Pipelining, SHORTEST_STRETCH};
 use crate::rows::statistics::{Statistics, mean_in_range, reciprocal, variance_is_usable};
 use crate::rows::{CHAIN_ROWS, ColumnSums, Schedule, Staged};
-use crate::simd::{Factors, FusedPostOps, LANES, read_scalar};
+use crate::simd::{Factors, FusedPostOps, LANES, Level, read_scalar};
 use crate::tensor::{DataType, RowMap};
 
 /// Where the statistics come from, and whether they are outputs.
@@ -16,9 +17,6 @@ pub(super) enum StatisticsUse {
     /// Inputs.
     Given,
 }
-
-/// The fewest rows with constant distances for which a job of their own pays.
-const SHORTEST_STRETCH: usize = 4;
 
 /// One forward execution.
 #[derive(Clone, Copy)]
@@ -52,6 +50,8 @@ pub(super) struct Forward {
     pub(super) streams: bool,
     /// Whether src comes from memory, so that prefetching the next row pays.
     pub(super) prefetches: bool,
+    pub(super) level: Level,
+    pub(super) pipelining: Pipelining,
     /// How the statistics of short rows are computed.
     pub(super) short: ShortRows,
 }
@@ -63,7 +63,7 @@ impl Forward {
     /// The same job with src and dst on a stage.
     pub(super) fn on(&self, staged: &Staged<'_>) -> Self {
         let [src, dst, _] = staged.tensors;
-        Self {
+        let job = Self {
             src: src.address,
             src_type: src.data_type,
             src_rows: src.rows,
@@ -74,7 +74,13 @@ impl Forward {
             streams: self.streams && !dst.staged,
             prefetches: self.prefetches && !src.staged,
             ..*self
-        }
+        };
+        job.pipelined()
+    }
+
+    /// The job with its rows pipelined as they are now.
+    pub(super) fn pipelined(self) -> Self {
+        Self { pipelining: Pipelining::new(&self, self.level), ..self }
     }
 
     /// Whether the kernels for several rows at once can be used although the distances between rows vary: stretches of

@@ -24,6 +24,7 @@ mod plan;
 mod problem;
 mod reference;
 mod row;
+mod schedule;
 mod short;
 mod short_backward;
 mod short_forward;

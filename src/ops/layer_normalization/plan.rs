@@ -5,6 +5,7 @@ use super::forward;
 use super::gradient::{Kind, SUM_SCALE, SUM_SHIFT};
 use super::job::{Backward, ChainEntry, Forward, ShortRows, StatisticsUse};
 use super::problem::LayerNormalization;
+use super::schedule::Pipelining;
 use super::types::{KernelTypes, has_chain};
 use crate::error::Result;
 use crate::primitive::{Arguments, Execution, PostOpChain, PropKind};
@@ -19,6 +20,7 @@ use norm_sys as sys;
 
 pub(super) struct Plan {
     pipeline: Pipeline,
+    level: Level,
     caches: Caches,
     /// Scale and shift.
     parameters: [Parameter; 2],
@@ -106,6 +108,7 @@ impl Plan {
         let rounded_again = kernels.is_some_and(|(_, types)| types.rounds_again(forward));
         Ok(Self {
             pipeline,
+            level: level.unwrap_or(Level::Portable),
             caches: Caches::get(),
             parameters,
             scale_room,
@@ -225,8 +228,11 @@ impl Plan {
             streams: schedule.streams && src != dst,
             prefetches: schedule.streams || (!self.rms && !schedule.resident),
             schedule,
+            level: self.level,
+            pipelining: Pipelining::NONE,
             short: if self.statistics == StatisticsUse::Given { ShortRows::None } else { short },
         };
+        let job = job.pipelined();
         if pipeline.cols == 0 {
             write_zeros(&job, pipeline.rows);
             return 1;

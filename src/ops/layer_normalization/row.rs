@@ -5,16 +5,11 @@
 //! correction is too large, [`two_pass`] takes the squares about the mean itself. If squares overflow or vanish in f32,
 //! the row needs f64.
 
-use crate::rows::statistics::{NEAR, Statistics, corrected, in_range};
+use crate::rows::row_lanes::{RowLanes, per_col_of, variance_about};
+use crate::rows::statistics::{Statistics, corrected, in_range, per_col};
 use crate::simd::{Element, F32, Fold, LANES, Simd, Sums, Term, Terms, fold};
 use crate::tensor::DataType;
 use std::marker::PhantomData;
-
-/// `sum / cols` up to its last bit: the reciprocal is the same for all rows, and a product has less latency.
-#[inline(always)]
-pub(super) fn per_col(sum: f64, cols: usize) -> f64 {
-    sum * (1.0 / cols as f64)
-}
 
 /// The mean of the first [`PROVISIONAL_COLS`] elements, roughly, or of all elements of a shorter row; 0 with RMS.
 /// Rounded to f32, it is the value about which the sums of a row are taken.
@@ -198,11 +193,13 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
     /// The mean of the row.
     #[inline(always)]
     fn mean(&self, cols: usize, terms: f64) -> f64 {
-        match (RMS, Dst::HALF) {
-            (true, _) => 0.0,
-            _ if cols <= PROVISIONAL_COLS => self.provisional_mean,
-            (false, true) => f64::from(self.about) + per_col(terms, cols),
-            (false, false) => per_col(terms, cols),
+        if RMS {
+            0.0
+        } else if cols <= PROVISIONAL_COLS {
+            self.provisional_mean
+        } else {
+            // SAFETY: one row needs no instruction set.
+            unsafe { mean_of_terms::<f64, Dst>(terms, self.about.into(), cols) }
         }
     }
 
@@ -212,10 +209,28 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
     pub(super) fn statistics(&self, cols: usize, sums: &Sums<1>) -> Option<Statistics> {
         let mean_square = per_col(sums.products[0], cols);
         let mean = self.mean(cols, sums.terms);
-        let offset = mean - f64::from(self.about);
-        let near = RMS || offset * offset <= mean_square * NEAR;
-        let variance = if RMS { mean_square } else { mean_square - offset * offset };
-        (near && in_range(mean_square)).then_some(Statistics { mean, variance })
+        // SAFETY: one row needs no instruction set.
+        let (variance, trusted) =
+            unsafe { variance_about::<f64, RMS>(mean_square, mean, self.about.into()) };
+        trusted.then_some(Statistics { mean, variance })
+    }
+}
+
+/// The means of rows from the sums of their terms: of the values or, if dst has 16 bits or fewer, of the deviations from
+/// `about`.
+///
+/// # Safety
+/// As [`RowLanes`].
+#[inline(always)]
+pub(super) unsafe fn mean_of_terms<L: RowLanes, Dst: Element>(
+    terms: L,
+    about: L,
+    cols: usize,
+) -> L {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mean = per_col_of(terms, cols);
+        if Dst::HALF { L::add(about, mean) } else { mean }
     }
 }
 

@@ -5,9 +5,12 @@
 //! kernel while other rows are stored; their scalars are computed here, too.
 
 use super::job::{Forward, ROWS_AT_ONCE, ShortRows, ShortScalars};
-use super::row::{Moments, PROVISIONAL_COLS, provisional_lanes, sums_values_in_f32, value_lanes};
+use super::row::{
+    Moments, PROVISIONAL_COLS, mean_of_terms, provisional_lanes, sums_values_in_f32, value_lanes,
+};
 use super::types::KernelTypes;
-use crate::rows::statistics::{LARGEST_MEAN_SQUARE, NEAR, SMALLEST_MEAN_SQUARE, Statistics};
+use crate::rows::row_lanes::{Normalizers, RowLanes, Sixteen, per_col_of, variance_about};
+use crate::rows::statistics::Statistics;
 use crate::simd::{
     Bf16, Byte, Element, F16, F32, GROUP, HalfAsF32, LANES, LanesOfRows, Level, Simd, entry_points,
     lane_sums,
@@ -77,16 +80,6 @@ impl<S: Simd, Src: Element, const RMS: bool, const NV: usize> LanesOfRows<S>
     }
 }
 
-/// As [`row::per_col`](super::row::per_col).
-///
-/// # Safety
-/// The CPU supports the instruction set of `S`.
-#[inline(always)]
-unsafe fn per_col<S: Simd>(v: S::F64x16, cols: usize) -> S::F64x16 {
-    // SAFETY: guaranteed by the caller.
-    unsafe { S::wide_mul(v, S::wide_splat(1.0 / cols as f64)) }
-}
-
 /// [`ROWS_AT_ONCE`] rows.
 struct Rows<Src> {
     element: Src,
@@ -99,9 +92,9 @@ struct Rows<Src> {
 /// The moments of [`ROWS_AT_ONCE`] rows.
 struct RowMoments<S: Simd> {
     provisional: [f32; ROWS_AT_ONCE],
-    mean: S::F64x16,
+    mean: Sixteen<S>,
     /// Of the deviations from the provisional means.
-    mean_square: S::F64x16,
+    mean_square: Sixteen<S>,
 }
 
 /// Computes the scalars of [`ROWS_AT_ONCE`] rows from `first` on and stores their statistics if they are outputs.
@@ -146,15 +139,15 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
     let mut provisional = [0.0; ROWS_AT_ONCE];
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut mean = S::wide_zero();
+        let mut mean = Sixteen(S::wide_zero());
         if !RMS {
             let values = Values::<Src, Dst, NV> { element, first_row, step, dst: PhantomData };
-            mean = per_col::<S>(S::wide_sums(&values), cols);
-            S::store(provisional.as_mut_ptr(), S::narrow(mean));
+            mean = per_col_of(Sixteen::<S>(S::wide_sums(&values)), cols);
+            S::store(provisional.as_mut_ptr(), Sixteen::round(mean));
         }
         let squares =
             Squares::<Src, RMS, NV> { element, first_row, step, provisional: &provisional };
-        let mean_square = per_col::<S>(S::wide_sums(&squares), cols);
+        let mean_square = per_col_of(Sixteen(S::wide_sums(&squares)), cols);
         RowMoments { provisional, mean, mean_square }
     }
 }
@@ -173,14 +166,14 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
     let mut sums = [const { MaybeUninit::uninit() }; ROWS_AT_ONCE];
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut mean = S::wide_zero();
+        let mut mean = Sixteen(S::wide_zero());
         if !RMS {
             for r in 0..ROWS_AT_ONCE {
                 let src = first_row.add(r * step);
                 sums[r].write(value_lanes::<S, Src, Dst>(element, src, cols));
             }
-            mean = per_col::<S>(S::wide_sums(&sums), cols);
-            S::store(provisional.as_mut_ptr(), S::narrow(mean));
+            mean = per_col_of(Sixteen::<S>(S::wide_sums(&sums)), cols);
+            S::store(provisional.as_mut_ptr(), Sixteen::round(mean));
         }
         for r in 0..ROWS_AT_ONCE {
             let moments =
@@ -188,7 +181,8 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
             let [squares] = lane_sums::<S, 1, _>(cols, &moments).products;
             sums[r].write(squares);
         }
-        RowMoments { provisional, mean, mean_square: per_col::<S>(S::wide_sums(&sums), cols) }
+        let mean_square = per_col_of(Sixteen(S::wide_sums(&sums)), cols);
+        RowMoments { provisional, mean, mean_square }
     }
 }
 
@@ -226,8 +220,8 @@ impl<S: Simd> SumsOfRows<S> {
             for r in 0..ROWS_AT_ONCE {
                 self.terms[r].write(provisional_lanes::<S, Src>(element, first_row.add(r * step)));
             }
-            let means = per_col::<S>(S::wide_sums(&self.terms), PROVISIONAL_COLS);
-            S::store(self.provisional.as_mut_ptr(), S::narrow(means));
+            let means = per_col_of(Sixteen::<S>(S::wide_sums(&self.terms)), PROVISIONAL_COLS);
+            S::store(self.provisional.as_mut_ptr(), Sixteen::round(means));
         }
     }
 
@@ -265,15 +259,13 @@ impl<S: Simd> SumsOfRows<S> {
     ) -> bool {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut mean = S::wide_zero();
+            let mut mean = Sixteen(S::wide_zero());
             if !RMS {
-                // The terms are the values, or the deviations.
-                mean = per_col::<S>(S::wide_sums(&self.terms), job.cols);
-                if Dst::HALF {
-                    mean = S::wide_add(S::widen(S::load(self.provisional.as_ptr())), mean);
-                }
+                let about = Sixteen::widen(S::load(self.provisional.as_ptr()));
+                let terms = Sixteen(S::wide_sums(&self.terms));
+                mean = mean_of_terms::<Sixteen<S>, Dst>(terms, about, job.cols);
             }
-            let mean_square = per_col::<S>(S::wide_sums(&self.squares), job.cols);
+            let mean_square = per_col_of(Sixteen(S::wide_sums(&self.squares)), job.cols);
             let found = RowMoments { provisional: self.provisional, mean, mean_square };
             statistics_of::<S, RMS>(job, first, &found, scalars)
         }
@@ -294,33 +286,23 @@ unsafe fn statistics_of<S: Simd, const RMS: bool>(
     let RowMoments { provisional, mean, mean_square } = *found;
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut variance = mean_square;
-        let mut trusted =
-            S::wide_all_between(mean_square, SMALLEST_MEAN_SQUARE, LARGEST_MEAN_SQUARE);
-        if !RMS {
-            let offset = S::wide_sub(mean, S::widen(S::load(provisional.as_ptr())));
-            let square = S::wide_mul(offset, offset);
-            variance = S::wide_sub(mean_square, square);
-            let near = S::wide_sub(S::wide_mul(mean_square, S::wide_splat(NEAR)), square);
-            trusted &= S::wide_all_between(near, 0.0, f64::MAX);
-        }
+        let about = Sixteen::widen(S::load(provisional.as_ptr()));
+        let (variance, trusted) = variance_about::<Sixteen<S>, RMS>(mean_square, mean, about);
         if !trusted {
             return false;
         }
-        let root = S::wide_sqrt(S::wide_add(variance, S::wide_splat(job.epsilon)));
-        let r = S::narrow(S::wide_div(S::wide_splat(1.0), root));
+        let Normalizers { high, low, r } =
+            Normalizers::<Sixteen<S>>::new::<RMS>(mean, variance, job.epsilon);
         S::store(scalars.r.as_mut_ptr(), r);
         if !RMS {
-            let high = S::narrow(mean);
-            let low = S::wide_mul(S::wide_sub(S::widen(high), mean), S::widen(r));
             S::store(scalars.high.as_mut_ptr(), high);
-            S::store(scalars.low.as_mut_ptr(), S::narrow(low));
+            S::store(scalars.low.as_mut_ptr(), low);
         }
         if job.writes_statistics() {
             let mut means = [0.0f64; ROWS_AT_ONCE];
             let mut variances = [0.0f64; ROWS_AT_ONCE];
-            S::wide_store(means.as_mut_ptr(), mean);
-            S::wide_store(variances.as_mut_ptr(), variance);
+            S::wide_store(means.as_mut_ptr(), mean.0);
+            S::wide_store(variances.as_mut_ptr(), variance.0);
             for r in 0..ROWS_AT_ONCE {
                 job.write(first + r, &Statistics { mean: means[r], variance: variances[r] });
             }

@@ -7,14 +7,9 @@ use super::backward::Kernel;
 use super::gradient::{READ_SCALE, SUM_SCALE, SUM_SHIFT, Vectors};
 use super::job::ChainScalars;
 use super::row::load_if;
+use super::schedule::{LONGEST_CHAIN_AHEAD, LONGEST_CHAINED_STREAMED};
 use crate::rows::CHAIN_ROWS;
 use crate::simd::{Element, LANES, Simd, add_wide, unroll};
-
-/// The longest rows, in bytes, if diff_src is stored non-temporally: longer ones would be stored in pieces, alternating
-/// between the rows of a chain.
-const LONGEST_STREAMED: usize = 512;
-/// The longest rows, in bytes, whose next chain has its scalars computed before a chain is stored.
-const LONGEST_AHEAD: usize = 256;
 
 // SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
 // instruction set of `S`, by the contract of `backward_rows`.
@@ -42,10 +37,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         let steps = (src_step * types.src.size(), dd_step * types.diff_dst.size());
         let ds_step = ds_step * types.diff_src.size();
         let longest = types.src.size().max(types.diff_dst.size()) * job.cols;
-        if job.streams && longest > LONGEST_STREAMED {
+        if job.streams && longest > LONGEST_CHAINED_STREAMED {
             return row;
         }
-        let ahead = longest <= LONGEST_AHEAD;
+        let ahead = longest <= LONGEST_CHAIN_AHEAD;
         let streams = job.streams
             && types.diff_src.streams(unsafe { self.diff_src(row) })
             && ds_step == job.cols * types.diff_src.size()

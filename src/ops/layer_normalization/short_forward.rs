@@ -3,17 +3,12 @@
 use super::forward::Kernel;
 use super::job::{ROWS_AT_ONCE, ShortRows, ShortScalars, ShortStatistics};
 use super::normalize::{RowParams, Stream};
+use super::schedule::{
+    LONGEST_SHORT_AHEAD, LONGEST_SHORT_AHEAD_OF_STREAMS, SHORT_PREFETCH_ROWS,
+    SHORTEST_SHORT_OVERLAPPED,
+};
 use super::short::SumsOfRows;
 use crate::simd::{Element, Simd, map};
-
-/// The longest rows, in bytes, whose next 16 have their statistics computed before 16 are stored.
-const LONGEST_AHEAD: usize = 256;
-const LONGEST_AHEAD_OF_STREAMS: usize = 64;
-/// The shortest RMS rows, in bytes, whose sums overlap with stores. Rows of more than
-/// [`PROVISIONAL_COLS`](super::row::PROVISIONAL_COLS) elements always overlap.
-const SHORTEST_OVERLAPPED: usize = 256;
-/// The prefetch distance in rows, from the row that is stored.
-const PREFETCH_ROWS: usize = 2 * ROWS_AT_ONCE;
 
 // SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
 // instruction set of `S`, by the contract of `forward_rows`.
@@ -34,7 +29,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
         let steps = (src_step * self.src_type.size(), dst_step * self.dst_type.size());
         unsafe {
-            let overlapped = RMS && !job.streams && self.row_bytes() >= SHORTEST_OVERLAPPED;
+            let overlapped = RMS && !job.streams && self.row_bytes() >= SHORTEST_SHORT_OVERLAPPED;
             match job.short {
                 ShortRows::None => first,
                 ShortRows::Separate(statistics) if !overlapped => {
@@ -136,7 +131,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let compute = |row: usize, scalars: &mut ShortScalars| {
                 row + ROWS_AT_ONCE <= last && statistics(job, row, steps.0, scalars)
             };
-            let longest = if job.streams { LONGEST_AHEAD_OF_STREAMS } else { LONGEST_AHEAD };
+            let longest =
+                if job.streams { LONGEST_SHORT_AHEAD_OF_STREAMS } else { LONGEST_SHORT_AHEAD };
             let ahead = self.row_bytes() <= longest;
             let mut ready = compute(row, current);
             while ready {
@@ -170,7 +166,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 let fetched = self.prefetch_bytes();
                 // One row at a time: non-temporal stores are fastest at consecutive addresses.
                 for i in 0..ROWS_AT_ONCE {
-                    prefetch::<S>(src.wrapping_add(PREFETCH_ROWS * src_step), fetched);
+                    prefetch::<S>(src.wrapping_add(SHORT_PREFETCH_ROWS * src_step), fetched);
                     let row = RowParams::from_lane(scalars, i, src, dst);
                     let next = std::ptr::null();
                     let normalize = self.normalize::<S, 1>([row]);

@@ -12,6 +12,7 @@ use super::gradient::Kind;
 use super::job::{ChainEntry, Forward, ShortRows};
 use super::plan::Plan;
 use super::problem::LayerNormalization;
+use super::schedule::ROWS_AFTER_F64;
 use super::short;
 use super::types::KernelTypes;
 use crate::error::{Error, Result};
@@ -93,9 +94,6 @@ fn run(
     Ok(Run::Forward(forward::entry(level, types, p.kernel_flags()), short, dense, f64_rows))
 }
 
-/// How many rows the general kernel runs after an f64 row, before the dense kernel is tried again.
-const ROWS_AFTER_F64: usize = 16;
-
 /// The kernels of a direction; the f64 one runs the rows that the others leave.
 enum Run {
     Forward(Option<forward::Entry>, ShortRows, Dense, f64_forward::Entry),
@@ -115,7 +113,6 @@ unsafe fn forward_rows(
     // SAFETY: guaranteed by the caller.
     unsafe {
         let Some(entry) = entry else { return f64_rows(job, row, last) };
-        // F64 rows come in runs, as padding does, and the dense kernel is slow to start.
         let mut left_a_row = false;
         loop {
             let end = if left_a_row { last.min(row + ROWS_AFTER_F64) } else { last };

@@ -1,12 +1,11 @@
 //! Backward, row by row.
 
 use super::super::job::{Backward, Given};
-use super::super::row::per_col;
 use super::row::{Parameter, RowView, Tensor};
 use super::statistics::f64_statistics;
 use super::sums::{fold, fold_f64};
 use crate::rows::CHAIN_ROWS;
-use crate::rows::statistics::{Statistics, reciprocal};
+use crate::rows::statistics::{Statistics, per_col, reciprocal};
 use crate::tensor::DataType;
 
 /// Whether a tensor is f64, so that all rows are computed in f64.

@@ -1,9 +1,9 @@
 //! The statistics of a row, with the roundings of the kernels.
 
-use super::super::row::{PROVISIONAL_COLS, at_most_16_bits, per_col};
+use super::super::row::{PROVISIONAL_COLS, at_most_16_bits};
 use super::row::RowView;
 use super::sums::{fold, fold_f64, halve};
-use crate::rows::statistics::{NEAR, Statistics, corrected, in_range};
+use crate::rows::statistics::{NEAR, Statistics, corrected, in_range, per_col};
 use crate::simd::LANES;
 use crate::tensor::DataType;
 

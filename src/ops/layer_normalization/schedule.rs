@@ -1,0 +1,108 @@
+//! How the kernels of layer normalization order their work: the tuning constants, and what follows from them for one
+//! execution. None of them changes a bit of the results. [`Schedule`](crate::rows::Schedule) has what all operations
+//! share.
+
+use super::job::{Forward, StatisticsUse};
+use crate::simd::{BLOCK, Level};
+use crate::tensor::DataType;
+
+/// The most rows whose statistics are computed before they are stored, so that sweeps of other rows hide the latency of
+/// a row's horizontal sum, square root and division.
+pub(super) const DEPTH: usize = 4;
+
+/// The longest rows of src or dst, in bytes, whose store overlaps with the statistics of a later row. RMS computes
+/// little per element, so its limits are lower. They depend on whether src and dst stay in the second-level cache.
+const LONGEST_RMS_OVERLAPPED: usize = 8 * 1024;
+const LONGEST_RMS_OVERLAPPED_NOT_RESIDENT: usize = 4 * 1024;
+const LONGEST_OVERLAPPED_NOT_RESIDENT: usize = 20 * 1024;
+/// The limit for f32 to bf16, wherever the tensors are.
+const LONGEST_F32_TO_BF16_OVERLAPPED: usize = 8 * 1024;
+
+/// Short rows, 16 at a time: the longest, in bytes, whose next 16 have their statistics computed before 16 are stored.
+pub(super) const LONGEST_SHORT_AHEAD: usize = 256;
+pub(super) const LONGEST_SHORT_AHEAD_OF_STREAMS: usize = 64;
+/// The shortest RMS rows, in bytes, whose sums overlap with the stores of 16 earlier ones. Rows of more than
+/// [`PROVISIONAL_COLS`](super::row::PROVISIONAL_COLS) elements always overlap.
+pub(super) const SHORTEST_SHORT_OVERLAPPED: usize = 256;
+/// The prefetch distance in rows, from the row that is stored.
+pub(super) const SHORT_PREFETCH_ROWS: usize = 32;
+
+/// Dense rows, four at a time: the prefetch distance in rows, if they come from memory.
+pub(super) const DENSE_PREFETCH_ROWS: usize = 32;
+/// The longest dense RMS rows, in bytes, that are also prefetched from a shared cache.
+pub(super) const LONGEST_DENSE_PREFETCHED: usize = 128;
+/// How many rows the general kernel runs after an f64 row, before the dense kernel is tried again: f64 rows come in runs,
+/// as padding does, and the dense kernel is slow to start.
+pub(super) const ROWS_AFTER_F64: usize = 16;
+/// The fewest rows with constant distances for which a job of their own pays.
+pub(super) const SHORTEST_STRETCH: usize = 4;
+
+/// Backward, a chain of short rows at a time: the longest rows of src or diff_dst, in bytes, for which a chain stays in
+/// the first-level cache.
+pub(super) const LONGEST_CHAINED: usize = 1024;
+/// The longest if diff_src is stored non-temporally: longer rows would be stored in pieces, alternating between the rows
+/// of a chain.
+pub(super) const LONGEST_CHAINED_STREAMED: usize = 512;
+/// The longest whose next chain has its scalars computed before a chain is stored.
+pub(super) const LONGEST_CHAIN_AHEAD: usize = 256;
+
+/// How forward pipelines long rows.
+#[derive(Clone, Copy)]
+pub(super) struct Pipelining {
+    /// Whether storing a row overlaps with the statistics of a later one.
+    pub(super) overlapped: bool,
+    /// Whether two rows are stored at once.
+    pub(super) pairs: bool,
+    /// How many rows may be pending: their statistics are computed, and they are not stored yet.
+    pub(super) depth: usize,
+}
+
+impl Pipelining {
+    /// Each row is stored before the next is read.
+    pub(super) const NONE: Self = Self { overlapped: false, pairs: false, depth: 1 };
+
+    pub(super) fn new(job: &Forward, level: Level) -> Self {
+        let many_registers = level.has_many_registers();
+        let resident = job.schedule.resident;
+        let [src, dst] = row_bytes(job);
+        let overlapped = many_registers && overlaps(job);
+        // Stores of bf16 are batched, and two rows at once have fewer vectors to batch.
+        let batched = job.dst_type == DataType::Bf16 && overlapped;
+        let pairs = many_registers && !job.rms && resident && !batched;
+        let rows_at_once = if pairs { 2 } else { 1 };
+        let in_cache = job.schedule.caches.working_set() / src.max(dst).max(1);
+        let depth = if overlapped && in_cache < 3 * rows_at_once {
+            rows_at_once
+        } else if overlapped {
+            2 * rows_at_once
+        } else if job.rms && !resident {
+            // Both sweeps are bound by memory: a row is stored while it is still in the cache.
+            1
+        } else {
+            (in_cache / 4).clamp(1, DEPTH)
+        };
+        Self { overlapped, pairs, depth }
+    }
+}
+
+/// Bytes of a row of src and of dst.
+fn row_bytes(job: &Forward) -> [usize; 2] {
+    [job.src_type, job.dst_type].map(|data_type| job.cols * data_type.size())
+}
+
+/// Whether storing a row overlaps with the statistics of a later one, given registers for both.
+fn overlaps(job: &Forward) -> bool {
+    let [src, dst] = row_bytes(job);
+    let (longest, resident) = (src.max(dst), job.schedule.resident);
+    let f32_to_bf16 = (job.src_type, job.dst_type) == (DataType::F32, DataType::Bf16);
+    let fits = match (job.rms, resident, job.streams) {
+        (true, true, _) => longest <= LONGEST_RMS_OVERLAPPED,
+        (true, false, streams) => !streams && longest <= LONGEST_RMS_OVERLAPPED_NOT_RESIDENT,
+        (false, _, false) if f32_to_bf16 => longest <= LONGEST_F32_TO_BF16_OVERLAPPED,
+        (false, true, _) => true,
+        (false, false, true) => src + dst <= job.schedule.caches.row_pair(),
+        (false, false, false) => longest <= LONGEST_OVERLAPPED_NOT_RESIDENT,
+    };
+    let whole = job.stat_cols == job.cols && job.statistics != StatisticsUse::Given;
+    whole && job.cols <= BLOCK && fits
+}
