@@ -6,7 +6,7 @@
 //! are joined by a fixed binary tree. So the bits depend neither on threads nor on the instruction set nor on how many
 //! rows a kernel processes at once.
 
-use crate::simd::{Bf16, Element, F16, F32, LANES, Level, Map, Simd, add_wide, entry_points, map};
+use crate::simd::{Bf16, Element, F16, F32, Level, Map, Simd, Width, add_wide, entry_points, map};
 use crate::tensor::DataType;
 
 /// The most rows in a chain.
@@ -128,21 +128,12 @@ struct EndChain {
 
 impl<S: Simd> Map<S> for EndChain {
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let chain = self.chain.add(i);
-            add_wide::<S, 1>(self.sums.add(i), [S::widen(S::load(chain))], LANES);
-            S::store(chain, S::zero());
-        }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let chain = self.chain.add(i);
-            add_wide::<S, 1>(self.sums.add(i), [S::widen(S::load_n(chain, n))], n);
-            S::store_n(chain, S::zero(), n);
+            add_wide::<S, 1>(self.sums.add(i), [S::widen(width.load::<S>(chain))], width);
+            width.store::<S>(chain, S::zero());
         }
     }
 }
@@ -162,11 +153,11 @@ struct Join<E> {
     out: *mut u8,
 }
 
-impl<E: Element> Join<E> {
-    /// # Safety
-    /// As [`Map`], where `n` is 16 for a full vector.
+impl<S: Simd, E: Element> Map<S> for Join<E> {
+    const UNROLL: usize = 1;
+
     #[inline(always)]
-    unsafe fn at<S: Simd>(&self, i: usize, n: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         let Partial { first, blocks, stride } = self.partial;
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -174,40 +165,16 @@ impl<E: Element> Join<E> {
             while step < blocks {
                 let mut left = 0;
                 while left + step < blocks {
-                    let right = first.add((left + step) * stride + i);
-                    let terms =
-                        if n == LANES { S::wide_load(right) } else { S::wide_load_n(right, n) };
-                    add_wide::<S, 1>(first.add(left * stride + i), [terms], n);
+                    let terms = width.load_wide::<S>(first.add((left + step) * stride + i));
+                    add_wide::<S, 1>(first.add(left * stride + i), [terms], width);
                     left += 2 * step;
                 }
                 step *= 2;
             }
-            let total = match (blocks, n == LANES) {
-                (0, _) => S::wide_zero(),
-                (_, true) => S::wide_load(first.add(i)),
-                (_, false) => S::wide_load_n(first.add(i), n),
-            };
-            if n == LANES {
-                self.out_type.store::<S>(self.out, i, S::narrow(total));
-            } else {
-                self.out_type.store_n::<S>(self.out, i, S::narrow(total), n);
-            }
+            let total =
+                if blocks == 0 { S::wide_zero() } else { width.load_wide::<S>(first.add(i)) };
+            width.store_as::<S, _>(self.out_type, self.out, i, S::narrow(total));
         }
-    }
-}
-
-impl<S: Simd, E: Element> Map<S> for Join<E> {
-    const UNROLL: usize = 1;
-
-    #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.at::<S>(i, LANES) }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.at::<S>(i, n) }
     }
 }
 

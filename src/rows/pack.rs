@@ -5,7 +5,8 @@
 //! the level of the entry.
 
 use crate::simd::{
-    Bf16, Element, F16, F32, LANES, Level, Map, Simd, entry_points, map, read_scalar, write_scalar,
+    Bf16, Element, F16, F32, LANES, Level, Map, Simd, Width, entry_points, map, read_scalar,
+    write_scalar,
 };
 use crate::tensor::{DataType, RowMap, for_type};
 use std::marker::PhantomData;
@@ -158,15 +159,12 @@ struct Widened<E> {
 
 impl<S: Simd, E: Element> Map<S> for Widened<E> {
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         // SAFETY: guaranteed by the caller.
-        unsafe { single().store::<S>(self.to, i, self.element.load::<S>(self.from, i)) }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        debug_assert!(n < LANES);
-        // SAFETY: guaranteed by the caller.
-        unsafe { single().store_n::<S>(self.to, i, self.element.load_n::<S>(self.from, i, n), n) }
+        unsafe {
+            let values = width.load_as::<S, _>(self.element, self.from, i);
+            width.store_as::<S, _>(F32, self.to, i, values);
+        }
     }
 }
 
@@ -210,15 +208,15 @@ impl<S: Simd, E: Element> Map<S> for Rounded<E> {
         unsafe { self.vectors::<S, TURN>(i) }
     }
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         // SAFETY: guaranteed by the caller.
-        unsafe { self.vectors::<S, 1>(i) }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        debug_assert!(n < LANES);
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.element.store_n::<S>(self.to, i, single().load_n::<S>(self.from, i, n), n) }
+        unsafe {
+            if width.n() == LANES {
+                return self.vectors::<S, 1>(i);
+            }
+            let values = width.load_as::<S, _>(F32, self.from, i);
+            width.store_as::<S, _>(self.element, self.to, i, values);
+        }
     }
 }
 

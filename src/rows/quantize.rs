@@ -6,7 +6,8 @@
 use super::rows_of::RowsOf;
 use crate::primitive::{Arguments, QuantizationMode};
 use crate::simd::{
-    Byte, Element, LANES, Level, Map, Simd, entry_points, map, read_scalar, unroll, write_scalar,
+    Byte, Element, LANES, Level, Map, Simd, Width, entry_points, map, read_scalar, unroll,
+    write_scalar,
 };
 use crate::tensor::DataType;
 
@@ -160,19 +161,11 @@ impl<S: Simd> Map<S> for Integers {
         }
     }
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let v = S::mul(S::load(self.values.add(i)), S::splat(self.factor));
-            self.element.store::<S>(self.to, i, v);
-        }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let v = S::mul(S::load_n(self.values.add(i), n), S::splat(self.factor));
-            self.element.store_n::<S>(self.to, i, v, n);
+            let v = S::mul(width.load::<S>(self.values.add(i)), S::splat(self.factor));
+            width.store_as::<S, _>(self.element, self.to, i, v);
         }
     }
 }

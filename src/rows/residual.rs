@@ -2,7 +2,7 @@
 //! the kernel cannot read the stored sum.
 
 use crate::simd::{
-    Bf16, Element, F16, F32, LANES, Level, Map, Runtime, Simd, entry_points, map, rounded,
+    Bf16, Element, F16, F32, LANES, Level, Map, Runtime, Simd, Width, entry_points, map, rounded,
 };
 use crate::tensor::{DataType, RowMap};
 
@@ -76,23 +76,21 @@ impl<S: Simd, A: Element, B: Element, C: Element> Map<S> for Row<A, B, C> {
         unsafe { self.vectors::<S, TURN>(i) }
     }
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.vectors::<S, 1>(i) }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         let (src, residual, sum) = self.types;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let x = src.load_n::<S>(self.src, i, n);
-            let value = S::add(x, residual.load_n::<S>(self.residual, i, n));
+            if width.n() == LANES {
+                return self.vectors::<S, 1>(i);
+            }
+            let x = width.load_as::<S, _>(src, self.src, i);
+            let value = S::add(x, width.load_as::<S, _>(residual, self.residual, i));
             if !self.sum.is_null() {
-                sum.store_n::<S>(self.sum, i, value, n);
+                width.store_as::<S, _>(sum, self.sum, i, value);
             }
             if !self.stage.is_null() {
-                let value = if self.exact { value } else { rounded::<S, C>(sum, value, n) };
-                F32.store_n::<S>(self.stage, i, value, n);
+                let value = if self.exact { value } else { rounded::<S, C>(sum, value, width.n()) };
+                width.store_as::<S, _>(F32, self.stage, i, value);
             }
         }
     }

@@ -17,7 +17,7 @@
 //! length. A long row can be split at blocks without changing a bit.
 
 use super::terms::{Chain, Fold, Sums, Term};
-use super::{LANES, Simd, unroll};
+use super::{First, Full, LANES, Simd, Width, unroll};
 
 /// Vectors in a chain.
 pub(crate) const CHAIN: usize = 4;
@@ -34,12 +34,9 @@ pub(crate) trait Map<S: Simd> {
     const UNROLL: usize = 4;
 
     /// # Safety
-    /// Elements `i` to `i + 15` exist.
-    unsafe fn apply(&self, i: usize);
-    /// # Safety
-    /// Elements `i` to `i + n - 1` exist.
-    unsafe fn apply_n(&self, i: usize, n: usize);
-    /// [`apply`](Map::apply) to `UNROLL` vectors.
+    /// The elements of a vector of this width exist from `i` on.
+    unsafe fn apply<W: Width>(&self, i: usize, width: W);
+    /// [`apply`](Map::apply) to `UNROLL` whole vectors.
     ///
     /// # Safety
     /// They exist.
@@ -47,7 +44,7 @@ pub(crate) trait Map<S: Simd> {
     unsafe fn turn(&self, i: usize) {
         for v in 0..Self::UNROLL {
             // SAFETY: guaranteed by the caller.
-            unsafe { self.apply(i + v * LANES) }
+            unsafe { self.apply(i + v * LANES, Full) }
         }
     }
 }
@@ -59,9 +56,7 @@ impl<S: Simd> Map<S> for Nothing {
     const UNROLL: usize = 1;
 
     #[inline(always)]
-    unsafe fn apply(&self, _i: usize) {}
-    #[inline(always)]
-    unsafe fn apply_n(&self, _i: usize, _n: usize) {}
+    unsafe fn apply<W: Width>(&self, _i: usize, _width: W) {}
 }
 
 /// The sums over `cols` elements.
@@ -213,11 +208,11 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
                 running[r].add_partial(i, end - i, &terms[r]);
             });
             while i + LANES <= end {
-                op.apply(i);
+                op.apply(i, Full);
                 i += LANES;
             }
             if i < end {
-                op.apply_n(i, end - i);
+                op.apply(i, First(end - i));
             }
         }
         let mut sums = [Sums { products: [0.0; K], terms: 0.0 }; R];
@@ -251,7 +246,7 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
         for v in 0..CHAIN {
             let at = i + v * LANES;
             unroll!(r in R, {
-                let (terms, sum) = (terms[r].terms(at), &mut running[r].terms);
+                let (terms, sum) = (terms[r].terms(at, Full), &mut running[r].terms);
                 if v == 0 {
                     chains[r] = terms.start::<T>(sum);
                 } else {
@@ -259,7 +254,7 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
                 }
             });
             if M::UNROLL != CHAIN {
-                op.apply(at);
+                op.apply(at, Full);
             }
         }
         if M::UNROLL == CHAIN {
@@ -337,12 +332,12 @@ unsafe fn partial_chain<S: Simd, const K: usize, T: Fold<S, K>>(
     // SAFETY: guaranteed by the caller; the last vector may be partial.
     unsafe {
         while at + LANES <= end {
-            terms.terms(at).add::<T>(chain, wide);
+            terms.terms(at, Full).add::<T>(chain, wide);
             at += LANES;
         }
         if at < end {
             let n = end - at;
-            terms.terms_n(at, n).first_n::<T>(n).add::<T>(chain, wide);
+            terms.terms(at, First(n)).first_n::<T>(n).add::<T>(chain, wide);
         }
     }
 }
@@ -398,35 +393,31 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
         }
         let end = cols - cols % LANES;
         while i < end {
-            op.apply(i);
+            op.apply(i, Full);
             i += LANES;
         }
         if i < cols {
-            op.apply_n(i, cols - i);
+            op.apply(i, First(cols - i));
         }
     }
 }
 
-/// Adds the first `n` lanes of vectors, one vector after another, to sums in memory; `n` is 16 for all lanes.
+/// Adds vectors, one after another, to sums in memory.
 ///
 /// # Safety
-/// There are `n` sums, and the CPU supports the instruction set of `S`.
+/// There are as many sums as the width has lanes, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(crate) unsafe fn add_wide<S: Simd, const R: usize>(
     sums: *mut f64,
     terms: [S::F64x16; R],
-    n: usize,
+    width: impl Width,
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut sum = if n == LANES { S::wide_load(sums) } else { S::wide_load_n(sums, n) };
+        let mut sum = width.load_wide::<S>(sums);
         for term in terms {
             sum = S::wide_add(sum, term);
         }
-        if n == LANES {
-            S::wide_store(sums, sum);
-        } else {
-            S::wide_store_n(sums, sum, n);
-        }
+        width.store_wide::<S>(sums, sum);
     }
 }

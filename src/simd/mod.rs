@@ -33,6 +33,7 @@ mod scalar;
 mod terms;
 mod unroll;
 mod wide_element;
+mod width;
 mod with_post_ops;
 
 pub(crate) use byte::Byte;
@@ -51,7 +52,8 @@ pub(crate) use scalar::{
 };
 pub(crate) use terms::{Fold, Sums, Term, Terms};
 pub(crate) use unroll::unroll;
-pub(crate) use wide_element::{AnyWide, F64, Number, WideElement, load_lanes, store_lanes};
+pub(crate) use wide_element::{AnyWide, F64, Number, WideElement};
+pub(crate) use width::{First, Full, UpTo, Width};
 pub(crate) use with_post_ops::WithPostOps;
 
 use std::mem::MaybeUninit;

@@ -1,6 +1,6 @@
 //! The terms that folds sum, and the chains that accumulate them.
 
-use super::{Simd, unroll};
+use super::{Simd, Width, unroll};
 
 /// The terms of a [`fold`](super::fold): for the vector that begins at element `i`, `K` products in f32 and at most one
 /// other term.
@@ -10,11 +10,8 @@ pub(crate) trait Fold<S: Simd, const K: usize> {
     const LONG: bool = false;
 
     /// # Safety
-    /// Elements `i` to `i + 15` exist.
-    unsafe fn terms(&self, i: usize) -> Terms<S, K>;
-    /// # Safety
-    /// Elements `i` to `i + n - 1` exist. The other lanes of the result are ignored.
-    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, K>;
+    /// The elements of a vector of this width exist from `i` on. Other lanes of the result are ignored.
+    unsafe fn terms<W: Width>(&self, i: usize, width: W) -> Terms<S, K>;
 }
 
 /// The term of a fold besides its products.

@@ -1,7 +1,7 @@
 //! Element types in f64 lanes.
 
 use super::scalar::rounded_to_odd;
-use super::{Element, Factors, FusedPostOps, LANES, Runtime, Simd};
+use super::{Element, Factors, Full, FusedPostOps, LANES, Runtime, Simd, Width};
 use crate::tensor::DataType;
 
 /// An element type whose values are f64 in the lanes, for the kernels that compute in f64.
@@ -28,17 +28,17 @@ pub(crate) trait WideElement: Copy + 'static {
     fn rounded_again(self, _again: bool) -> Self {
         self
     }
-    /// Loads `n` elements, 16 for a full vector.
+    /// Loads a vector from element `i` on.
     ///
     /// # Safety
     /// They exist, and the CPU supports the instruction set of `S`.
-    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F64x16;
-    /// Rounds once and stores `n` elements, 16 for a full vector. Scales and post-operations are applied in f32, so
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, width: impl Width) -> S::F64x16;
+    /// Rounds once and stores a vector. Scales and post-operations are applied in f32, so
     /// values are rounded to f32 before them.
     ///
     /// # Safety
     /// As [`get`](WideElement::get).
-    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16, n: usize);
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16, width: impl Width);
     /// As [`Element::streams`].
     #[inline(always)]
     fn streams(self, _p: *const u8) -> bool {
@@ -51,7 +51,7 @@ pub(crate) trait WideElement: Copy + 'static {
     #[inline(always)]
     unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16) {
         // SAFETY: guaranteed by the caller.
-        unsafe { self.put::<S>(p, i, v, LANES) }
+        unsafe { self.put::<S>(p, i, v, Full) }
     }
 }
 
@@ -88,14 +88,14 @@ impl WideElement for Number {
         Runtime::rounded_again(self, again)
     }
     #[inline(always)]
-    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F64x16 {
-        unsafe { S::widen(load_lanes::<S>(self, p, i, n)) }
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, width: impl Width) -> S::F64x16 {
+        unsafe { S::widen(width.load_as::<S, _>(self, p, i)) }
     }
     #[inline(always)]
-    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16, n: usize) {
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16, width: impl Width) {
         unsafe {
             let lanes = if self.rounds_again() { narrow_to_odd::<S>(v) } else { S::narrow(v) };
-            store_lanes::<S>(self, p, i, lanes, n);
+            width.store_as::<S, _>(self, p, i, lanes);
         }
     }
 }
@@ -109,20 +109,12 @@ impl WideElement for F64 {
         Self
     }
     #[inline(always)]
-    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F64x16 {
-        let p = p.cast::<f64>();
-        unsafe { if n == LANES { S::wide_load(p.add(i)) } else { S::wide_load_n(p.add(i), n) } }
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, width: impl Width) -> S::F64x16 {
+        unsafe { width.load_wide::<S>(p.cast::<f64>().add(i)) }
     }
     #[inline(always)]
-    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16, n: usize) {
-        let p = p.cast::<f64>();
-        unsafe {
-            if n == LANES {
-                S::wide_store(p.add(i), v);
-            } else {
-                S::wide_store_n(p.add(i), v, n);
-            }
-        }
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16, width: impl Width) {
+        unsafe { width.store_wide::<S>(p.cast::<f64>().add(i), v) }
     }
     #[inline(always)]
     fn streams(self, p: *const u8) -> bool {
@@ -143,20 +135,20 @@ impl WideElement for AnyWide {
         Self(data_type)
     }
     #[inline(always)]
-    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F64x16 {
+    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, width: impl Width) -> S::F64x16 {
         unsafe {
             match self.0 {
-                DataType::F64 => F64.get::<S>(p, i, n),
-                other => <Number as WideElement>::of(other).get::<S>(p, i, n),
+                DataType::F64 => F64.get::<S>(p, i, width),
+                other => <Number as WideElement>::of(other).get::<S>(p, i, width),
             }
         }
     }
     #[inline(always)]
-    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16, n: usize) {
+    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16, width: impl Width) {
         unsafe {
             match self.0 {
-                DataType::F64 => F64.put::<S>(p, i, v, n),
-                other => <Number as WideElement>::of(other).put::<S>(p, i, v, n),
+                DataType::F64 => F64.put::<S>(p, i, v, width),
+                other => <Number as WideElement>::of(other).put::<S>(p, i, v, width),
             }
         }
     }
@@ -176,38 +168,5 @@ unsafe fn narrow_to_odd<S: Simd>(v: S::F64x16) -> S::F32x16 {
             lanes[i] = rounded_to_odd(wide[i]);
         }
         S::load(lanes.as_ptr())
-    }
-}
-
-/// Loads `n` elements as f32, 16 for a full vector.
-///
-/// # Safety
-/// They exist, and the CPU supports the instruction set of `S`.
-#[inline(always)]
-pub(crate) unsafe fn load_lanes<S: Simd>(
-    element: Number,
-    p: *const u8,
-    i: usize,
-    n: usize,
-) -> S::F32x16 {
-    // SAFETY: guaranteed by the caller.
-    unsafe { if n == LANES { element.load::<S>(p, i) } else { element.load_n::<S>(p, i, n) } }
-}
-
-/// Rounds and stores `n` elements, 16 for a full vector.
-///
-/// # Safety
-/// As [`load_lanes`].
-#[inline(always)]
-pub(crate) unsafe fn store_lanes<S: Simd>(
-    element: Number,
-    p: *mut u8,
-    i: usize,
-    v: S::F32x16,
-    n: usize,
-) {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        if n == LANES { element.store::<S>(p, i, v) } else { element.store_n::<S>(p, i, v, n) }
     }
 }

@@ -3,8 +3,8 @@
 use super::kernel::{Backward, Entry, Forward, Job, Kernels, kernels};
 use super::statistics::{probe_at, probes};
 use crate::simd::{
-    Bf16, Element, F32, Fold, LANES, Level, Map, Runtime, Simd, Term, Terms, entry_points, fold,
-    map, read_scalar,
+    Bf16, Element, F32, Fold, Full, LANES, Level, Map, Runtime, Simd, Term, Terms, Width,
+    entry_points, fold, map, read_scalar,
 };
 use crate::tensor::DataType;
 
@@ -34,12 +34,8 @@ impl<S: Simd, E: Element> Fold<S, 1> for Moments<E> {
     const TERM: Term = Term::F64;
 
     #[inline(always)]
-    unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
-        unsafe { self.of::<S>(self.element.load::<S>(self.src, i)) }
-    }
-    #[inline(always)]
-    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
-        unsafe { self.of::<S>(self.element.load_n::<S>(self.src, i, n)) }
+    unsafe fn terms<W: Width>(&self, i: usize, width: W) -> Terms<S, 1> {
+        unsafe { self.of::<S>(width.load_as::<S, _>(self.element, self.src, i)) }
     }
 }
 
@@ -93,9 +89,9 @@ impl<S: Simd, Src: Element, Dst: Element> Normalize<S, Src, Dst> {
     /// # Safety
     /// The vector from `i` on exists, and the CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn value(&self, i: usize) -> S::F32x16 {
+    unsafe fn value<W: Width>(&self, i: usize, width: W) -> S::F32x16 {
         // SAFETY: guaranteed by the caller.
-        unsafe { self.numbers.apply(self.src_type.load::<S>(self.src, i)) }
+        unsafe { self.numbers.apply(width.load_as::<S, _>(self.src_type, self.src, i)) }
     }
 }
 
@@ -103,22 +99,19 @@ impl<S: Simd, Src: Element, Dst: Element> Normalize<S, Src, Dst> {
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<S: Simd, Src: Element, Dst: Element> Map<S> for Normalize<S, Src, Dst> {
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
-        unsafe { self.dst_type.store::<S>(self.dst, i, self.value(i)) }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        unsafe {
-            let value = self.numbers.apply(self.src_type.load_n::<S>(self.src, i, n));
-            self.dst_type.store_n::<S>(self.dst, i, value, n);
-        }
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
+        unsafe { width.store_as::<S, _>(self.dst_type, self.dst, i, self.value(i, width)) }
     }
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
         unsafe {
             let at = [i, i + LANES, i + 2 * LANES, i + 3 * LANES];
-            let values =
-                [self.value(at[0]), self.value(at[1]), self.value(at[2]), self.value(at[3])];
+            let values = [
+                self.value(at[0], Full),
+                self.value(at[1], Full),
+                self.value(at[2], Full),
+                self.value(at[3], Full),
+            ];
             self.dst_type.store_all::<S, 4>(self.dst, i, &values);
         }
     }
@@ -156,18 +149,10 @@ struct Products<S: Simd, Src, Dd> {
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<S: Simd, Src: Element, Dd: Element> Fold<S, 2> for Products<S, Src, Dd> {
     #[inline(always)]
-    unsafe fn terms(&self, i: usize) -> Terms<S, 2> {
+    unsafe fn terms<W: Width>(&self, i: usize, width: W) -> Terms<S, 2> {
         unsafe {
-            let dd = self.dd_type.load::<S>(self.diff_dst, i);
-            let xhat = self.numbers.xhat(self.src_type.load::<S>(self.src, i));
-            Terms::products([(dd, S::splat(1.0)), (dd, xhat)])
-        }
-    }
-    #[inline(always)]
-    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 2> {
-        unsafe {
-            let dd = self.dd_type.load_n::<S>(self.diff_dst, i, n);
-            let xhat = self.numbers.xhat(self.src_type.load_n::<S>(self.src, i, n));
+            let dd = width.load_as::<S, _>(self.dd_type, self.diff_dst, i);
+            let xhat = self.numbers.xhat(width.load_as::<S, _>(self.src_type, self.src, i));
             Terms::products([(dd, S::splat(1.0)), (dd, xhat)])
         }
     }
@@ -211,13 +196,13 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const GLOBAL: bool>
     Gradient<S, Src, Dd, Ds, GLOBAL>
 {
     #[inline(always)]
-    unsafe fn value(&self, i: usize) -> S::F32x16 {
+    unsafe fn value<W: Width>(&self, i: usize, width: W) -> S::F32x16 {
         unsafe {
-            let dd = self.dd_type.load::<S>(self.diff_dst, i);
+            let dd = width.load_as::<S, _>(self.dd_type, self.diff_dst, i);
             if GLOBAL {
                 self.numbers.apply_globally(dd)
             } else {
-                self.numbers.apply(self.src_type.load::<S>(self.src, i), dd)
+                self.numbers.apply(width.load_as::<S, _>(self.src_type, self.src, i), dd)
             }
         }
     }
@@ -229,27 +214,19 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const GLOBAL: bool> Map<S>
     for Gradient<S, Src, Dd, Ds, GLOBAL>
 {
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
-        unsafe { self.ds_type.store::<S>(self.diff_src, i, self.value(i)) }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        unsafe {
-            let dd = self.dd_type.load_n::<S>(self.diff_dst, i, n);
-            let value = if GLOBAL {
-                self.numbers.apply_globally(dd)
-            } else {
-                self.numbers.apply(self.src_type.load_n::<S>(self.src, i, n), dd)
-            };
-            self.ds_type.store_n::<S>(self.diff_src, i, value, n);
-        }
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
+        unsafe { width.store_as::<S, _>(self.ds_type, self.diff_src, i, self.value(i, width)) }
     }
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
         unsafe {
             let at = [i, i + LANES, i + 2 * LANES, i + 3 * LANES];
-            let values =
-                [self.value(at[0]), self.value(at[1]), self.value(at[2]), self.value(at[3])];
+            let values = [
+                self.value(at[0], Full),
+                self.value(at[1], Full),
+                self.value(at[2], Full),
+                self.value(at[3], Full),
+            ];
             self.ds_type.store_all::<S, 4>(self.diff_src, i, &values);
         }
     }

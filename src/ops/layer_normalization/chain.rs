@@ -8,7 +8,7 @@ use super::types::KernelTypes;
 use crate::rows::CHAIN_ROWS;
 use crate::rows::row_lanes::{RowLanes, Sixteen, given_in_range, slopes};
 use crate::simd::{
-    Bf16, Element, F16, F32, GROUP, LANES, LanesOfRows, Level, Simd, entry_points, lane_sums,
+    Bf16, Element, F16, F32, Full, GROUP, LANES, LanesOfRows, Level, Simd, entry_points, lane_sums,
 };
 use crate::tensor::DataType;
 use std::mem::MaybeUninit;
@@ -73,7 +73,7 @@ impl<
             let row = self.0.row::<S, MODE, PARAMS>(row);
             let mut chain = S::zero();
             for v in 0..NV {
-                let (d, xhat) = row.at(v * LANES, LANES);
+                let (d, xhat) = row.at(v * LANES, Full);
                 chain = if XHAT { S::fma(d, xhat, chain) } else { S::add(d, chain) };
             }
             S::widen(chain)

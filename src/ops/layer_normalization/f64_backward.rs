@@ -5,7 +5,8 @@ use super::job::{Backward, Given};
 use crate::rows::ColumnSums;
 use crate::rows::statistics::reciprocal;
 use crate::simd::{
-    AnyWide, F64, LANES, Level, Map, Number, Simd, WideElement, add_wide, entry_points, map, unroll,
+    AnyWide, F64, LANES, Level, Map, Number, Simd, UpTo, WideElement, Width, add_wide,
+    entry_points, map, unroll,
 };
 use crate::tensor::DataType;
 use std::ptr::null;
@@ -40,11 +41,11 @@ impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
     /// # Safety
     /// As [`Map`].
     #[inline(always)]
-    unsafe fn load(&self, i: usize, n: usize) -> (S::F64x16, S::F64x16) {
+    unsafe fn load(&self, i: usize, width: impl Width) -> (S::F64x16, S::F64x16) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let x = self.types.src.get::<S>(self.src, i, n);
-            let dd = self.types.diff_dst.get::<S>(self.diff_dst, i, n);
+            let x = self.types.src.get::<S>(self.src, i, width);
+            let dd = self.types.diff_dst.get::<S>(self.diff_dst, i, width);
             (dd, S::wide_mul(S::wide_sub(x, self.mean), self.r))
         }
     }
@@ -55,18 +56,18 @@ impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
 /// # Safety
 /// As [`Map`], and scale is as long as a row.
 #[inline(always)]
-unsafe fn scaled<S: Simd>(job: &Backward, dd: S::F64x16, i: usize, n: usize) -> S::F64x16 {
+unsafe fn scaled<S: Simd>(job: &Backward, dd: S::F64x16, i: usize, width: impl Width) -> S::F64x16 {
     // SAFETY: guaranteed by the caller.
-    unsafe { S::wide_mul(S::widen(parameter_or::<S>(1.0, job.scale, i, n)), dd) }
+    unsafe { S::wide_mul(S::widen(parameter_or::<S>(1.0, job.scale, i, width)), dd) }
 }
 
 impl<S: Simd, E: WideElement> TwoTerms<S> for GradientRow<'_, S, E> {
     #[inline(always)]
-    unsafe fn terms(&self, i: usize, n: usize) -> [S::F64x16; 2] {
+    unsafe fn terms(&self, i: usize, width: UpTo) -> [S::F64x16; 2] {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let (dd, xhat) = self.load(i, n);
-            let d = scaled::<S>(self.job, dd, i, n);
+            let (dd, xhat) = self.load(i, width);
+            let d = scaled::<S>(self.job, dd, i, width);
             [d, S::wide_mul(d, xhat)]
         }
     }
@@ -86,21 +87,17 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
     const UNROLL: usize = 1;
 
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.apply_n(i, LANES) }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
+        let n = width.n();
         // SAFETY: guaranteed by the caller; the sums are null or as long as a row.
         unsafe {
             let mut terms = [[S::wide_zero(); 2]; R];
             unroll!(r in R, {
                 let row = &self.rows[r];
                 let job = row.job;
-                let (dd, xhat) = row.load(i, n);
+                let (dd, xhat) = row.load(i, width);
                 terms[r] = [S::wide_mul(dd, xhat), dd];
-                let scaled = S::wide_mul(scaled::<S>(job, dd, i, n), row.r);
+                let scaled = S::wide_mul(scaled::<S>(job, dd, i, width), row.r);
                 // Columns outside a partial norm have no part in the mean square.
                 let inside = job.stat_cols.saturating_sub(i).min(n);
                 let correction = S::wide_mul(xhat, row.slope);
@@ -113,7 +110,7 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
                 if self.streams && n == LANES {
                     row.types.diff_src.stream::<S>(row.diff_src, i, value);
                 } else {
-                    row.types.diff_src.put::<S>(row.diff_src, i, value, n);
+                    row.types.diff_src.put::<S>(row.diff_src, i, value, width);
                 }
             });
             let all_sums = [self.diff_scale, self.diff_shift];
@@ -123,7 +120,7 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
                     for r in 1..R {
                         column[r] = terms[r][t];
                     }
-                    add_wide::<S, R>(all_sums[t].add(i), column, n);
+                    add_wide::<S, R>(all_sums[t].add(i), column, width);
                 }
             });
         }

@@ -5,12 +5,12 @@
 //! Such rows are rare otherwise, so one function per level serves all types and flags and looks them up at run time.
 
 use super::job::{Forward, StatisticsUse};
-use super::row::{load_if, two_pass};
+use super::row::two_pass;
 use crate::rows::row_lanes::Normalizers;
 use crate::rows::statistics::{NEAR, Statistics, reciprocal};
 use crate::simd::{
-    BLOCK, Element, F64, LANES, Level, Map, Number, Simd, WideElement, entry_points, load_lanes,
-    map, store_lanes, unroll,
+    BLOCK, Element, F64, LANES, Level, Map, Number, Simd, UpTo, WideElement, Width, entry_points,
+    map, unroll,
 };
 use crate::tensor::DataType;
 use std::ptr::null;
@@ -22,7 +22,7 @@ const LINE: usize = 64;
 pub(super) trait TwoTerms<S: Simd> {
     /// # Safety
     /// Elements `i` to `i + n - 1` exist; `n` is 16 for a full vector.
-    unsafe fn terms(&self, i: usize, n: usize) -> [S::F64x16; 2];
+    unsafe fn terms(&self, i: usize, width: UpTo) -> [S::F64x16; 2];
 }
 
 /// The sums of a row's terms, each in the order of a fold. `next`, a row as long or null, is prefetched.
@@ -49,7 +49,7 @@ pub(super) unsafe fn totals<S: Simd, T: TwoTerms<S>>(
                         S::prefetch(next.wrapping_add(i * size_of::<f64>() + line));
                     }
                 }
-                let terms = terms.terms(i, n);
+                let terms = terms.terms(i, UpTo(n));
                 unroll!(k in 2, {
                     let term = if n == LANES { terms[k] } else { S::wide_first_n(terms[k], n) };
                     lanes[k] = S::wide_add(lanes[k], term);
@@ -73,28 +73,28 @@ struct Deviations<S: Simd, E> {
 
 impl<S: Simd, E: WideElement> TwoTerms<S> for Deviations<S, E> {
     #[inline(always)]
-    unsafe fn terms(&self, i: usize, n: usize) -> [S::F64x16; 2] {
+    unsafe fn terms(&self, i: usize, width: UpTo) -> [S::F64x16; 2] {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let d = S::wide_sub(self.element.get::<S>(self.src, i, n), self.about);
+            let d = S::wide_sub(self.element.get::<S>(self.src, i, width), self.about);
             [d, S::wide_mul(d, d)]
         }
     }
 }
 
-/// `n` parameters, 16 for a full vector; `neutral` if the pointer is null.
+/// A vector of parameters; `neutral` if the pointer is null.
 ///
 /// # Safety
-/// As [`load_if`].
+/// Its elements exist from `i` on unless the pointer is null, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(super) unsafe fn parameter_or<S: Simd>(
     neutral: f32,
     p: *const f32,
     i: usize,
-    n: usize,
+    width: impl Width,
 ) -> S::F32x16 {
     // SAFETY: guaranteed by the caller.
-    unsafe { if p.is_null() { S::splat(neutral) } else { load_if::<S>(true, p, i, n) } }
+    unsafe { if p.is_null() { S::splat(neutral) } else { width.load::<S>(p.add(i)) } }
 }
 
 /// The statistics of a row. The sums are about the mean of the first vector; if that is far from the row's mean, the
@@ -154,24 +154,19 @@ impl<S: Simd, Src: WideElement, Dst: WideElement> Map<S> for Normalize<'_, S, Sr
     const UNROLL: usize = 2;
 
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.apply_n(i, LANES) }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         let job = self.job;
         // SAFETY: guaranteed by the caller; scale and shift are as long as a row.
         unsafe {
-            let x = self.src_type.get::<S>(self.src, i, n);
+            let x = self.src_type.get::<S>(self.src, i, width);
             let xhat = S::wide_mul(S::wide_sub(x, self.mean), self.r);
-            let scale = S::widen(parameter_or::<S>(1.0, job.scale, i, n));
-            let shift = S::widen(parameter_or::<S>(-0.0, job.shift, i, n));
+            let scale = S::widen(parameter_or::<S>(1.0, job.scale, i, width));
+            let shift = S::widen(parameter_or::<S>(-0.0, job.shift, i, width));
             let value = S::wide_fma(xhat, scale, shift);
-            if self.streams && n == LANES {
+            if self.streams && width.n() == LANES {
                 self.dst_type.stream::<S>(self.dst, i, value);
             } else {
-                self.dst_type.put::<S>(self.dst, i, value, n);
+                self.dst_type.put::<S>(self.dst, i, value, width);
             }
         }
     }
@@ -201,28 +196,23 @@ impl<S: Simd> Map<S> for F32Normalize<'_> {
     const UNROLL: usize = 1;
 
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { Map::<S>::apply_n(self, i, LANES) }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         let job = self.job;
         // SAFETY: guaranteed by the caller; scale and shift are as long as a row.
         unsafe {
-            let x = load_lanes::<S>(Element::of(job.src_type), self.src, i, n);
+            let x = width.load_as::<S, Number>(Element::of(job.src_type), self.src, i);
             let r = S::splat(self.r);
             let xhat = if job.rms {
                 S::mul(x, r)
             } else {
                 S::fma(S::sub(x, S::splat(self.high)), r, S::splat(self.low))
             };
-            let scale = parameter_or::<S>(1.0, job.scale, i, n);
-            let shift = parameter_or::<S>(-0.0, job.shift, i, n);
+            let scale = parameter_or::<S>(1.0, job.scale, i, width);
+            let shift = parameter_or::<S>(-0.0, job.shift, i, width);
             let value = S::fma(xhat, scale, shift);
             let element = Element::scaled(<Number as Element>::of(job.dst_type), job.factors);
             let element = Element::with_post_ops(element, job.post_ops);
-            store_lanes::<S>(element, self.dst, i, value, n);
+            width.store_as::<S, _>(element, self.dst, i, value);
         }
     }
 }

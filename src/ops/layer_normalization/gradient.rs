@@ -4,7 +4,7 @@ use super::problem::LayerNormalization;
 use super::row::{load_if, store_if};
 use super::types::KernelTypes;
 use crate::rows::ColumnSums;
-use crate::simd::{Element, Fold, LANES, Level, Map, Simd, Terms, unroll};
+use crate::simd::{Element, Fold, Full, LANES, Level, Map, Simd, Terms, Width, unroll};
 
 /// The modes of a gradient.
 pub(super) const LAYER: u8 = 0;
@@ -101,25 +101,19 @@ pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8, const PARAMS: u8> {
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
     RowSums<S, Src, Dd, MODE, PARAMS>
 {
-    /// `d` and `xhat` of a vector; `n` is 16 for a full one.
+    /// `d` and `xhat` of a vector.
     ///
     /// # Safety
     /// As [`Fold`], and scale is as long as a row.
     #[inline(always)]
-    pub(super) unsafe fn at(&self, i: usize, n: usize) -> (S::F32x16, S::F32x16) {
+    pub(super) unsafe fn at<W: Width>(&self, i: usize, width: W) -> (S::F32x16, S::F32x16) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let (x, dd) = if n == LANES {
-                (self.src_type.load::<S>(self.src, i), self.dd_type.load::<S>(self.diff_dst, i))
-            } else {
-                let x = self.src_type.load_n::<S>(self.src, i, n);
-                (x, self.dd_type.load_n::<S>(self.diff_dst, i, n))
-            };
-            let d = if PARAMS & READ_SCALE == 0 {
-                dd
-            } else {
-                S::mul(load_if::<S>(true, self.scale, i, n), dd)
-            };
+            let x = width.load_as::<S, _>(self.src_type, self.src, i);
+            let mut d = width.load_as::<S, _>(self.dd_type, self.diff_dst, i);
+            if PARAMS & READ_SCALE != 0 {
+                d = S::mul(width.load::<S>(self.scale.add(i)), d);
+            }
             (d, xhat::<S, MODE>(x, self.mean, self.r))
         }
     }
@@ -138,14 +132,9 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<
     for RowSums<S, Src, Dd, MODE, PARAMS>
 {
     #[inline(always)]
-    unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
+    unsafe fn terms<W: Width>(&self, i: usize, width: W) -> Terms<S, 1> {
         // SAFETY: guaranteed by the caller.
-        unsafe { Terms::products([self.at(i, LANES)]) }
-    }
-    #[inline(always)]
-    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
-        // SAFETY: guaranteed by the caller.
-        unsafe { Terms::products([self.at(i, n)]) }
+        unsafe { Terms::products([self.at(i, width)]) }
     }
 }
 
@@ -154,18 +143,10 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<
     for RowSums<S, Src, Dd, MODE, PARAMS>
 {
     #[inline(always)]
-    unsafe fn terms(&self, i: usize) -> Terms<S, 2> {
+    unsafe fn terms<W: Width>(&self, i: usize, width: W) -> Terms<S, 2> {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let (d, xhat) = self.at(i, LANES);
-            Terms::products([(d, S::splat(1.0)), (d, xhat)])
-        }
-    }
-    #[inline(always)]
-    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 2> {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let (d, xhat) = self.at(i, n);
+            let (d, xhat) = self.at(i, width);
             Terms::products([(d, S::splat(1.0)), (d, xhat)])
         }
     }
@@ -222,7 +203,7 @@ pub(super) struct Gradient<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8, co
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, const R: usize>
     Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R>
 {
-    /// The vectors of diff_src at element `i`, after their column terms are added; `n` is 16 for a full vector.
+    /// The vectors of diff_src at element `i`, after their column terms are added.
     ///
     /// All rows are loaded before any is stored: a load after a store to an address that differs by a multiple of 4 KiB
     /// waits for the store (4K aliasing).
@@ -230,25 +211,20 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, c
     /// # Safety
     /// As [`Map`], and scale and the sums in PARAMS are as long as a row.
     #[inline(always)]
-    unsafe fn at<S: Simd>(&self, i: usize, n: usize) -> [S::F32x16; R] {
+    unsafe fn at<S: Simd, W: Width>(&self, i: usize, width: W) -> [S::F32x16; R] {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let zero = S::zero();
-            let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.scale, i, n);
+            let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.scale, i, width);
             let mut scale_chain =
-                load_if::<S>(PARAMS & SUM_SCALE != 0, self.sums.scale_chain, i, n);
+                load_if::<S>(PARAMS & SUM_SCALE != 0, self.sums.scale_chain, i, width);
             let mut shift_chain =
-                load_if::<S>(PARAMS & SUM_SHIFT != 0, self.sums.shift_chain, i, n);
+                load_if::<S>(PARAMS & SUM_SHIFT != 0, self.sums.shift_chain, i, width);
             let mut outs = [zero; R];
             unroll!(r in R, {
                 let row = &self.rows[r];
-                let (x, dd) = if n == LANES {
-                    let x = self.types.src.load::<S>(row.src, i);
-                    (x, self.types.diff_dst.load::<S>(row.diff_dst, i))
-                } else {
-                    let x = self.types.src.load_n::<S>(row.src, i, n);
-                    (x, self.types.diff_dst.load_n::<S>(row.diff_dst, i, n))
-                };
+                let x = width.load_as::<S, _>(self.types.src, row.src, i);
+                let dd = width.load_as::<S, _>(self.types.diff_dst, row.diff_dst, i);
                 let vectors = Vectors::<S> {
                     mean: S::splat(row.mean),
                     r: S::splat(row.r),
@@ -259,8 +235,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, c
                 outs[r] = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
                 (scale_chain, shift_chain) = chains;
             });
-            store_if::<S>(PARAMS & SUM_SCALE != 0, self.sums.scale_chain, i, scale_chain, n);
-            store_if::<S>(PARAMS & SUM_SHIFT != 0, self.sums.shift_chain, i, shift_chain, n);
+            store_if::<S>(PARAMS & SUM_SCALE != 0, self.sums.scale_chain, i, scale_chain, width);
+            store_if::<S>(PARAMS & SUM_SHIFT != 0, self.sums.shift_chain, i, shift_chain, width);
             outs
         }
     }
@@ -279,22 +255,12 @@ impl<
     const UNROLL: usize = 1;
 
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let outs = self.at::<S>(i, LANES);
+            let outs = self.at::<S, W>(i, width);
             unroll!(r in R, {
-                self.types.diff_src.store_all::<S, 1>(self.rows[r].diff_src, i, &[outs[r]]);
-            });
-        }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let outs = self.at::<S>(i, n);
-            unroll!(r in R, {
-                self.types.diff_src.store_n::<S>(self.rows[r].diff_src, i, outs[r], n);
+                width.store_as::<S, _>(self.types.diff_src, self.rows[r].diff_src, i, outs[r]);
             });
         }
     }
@@ -313,24 +279,22 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARA
     const UNROLL: usize = 1;
 
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         let Gradient { types, rows, .. } = &self.gradient;
         // SAFETY: guaranteed by the caller.
         unsafe {
+            if width.n() < LANES {
+                return Map::<S>::apply(&self.gradient, i, width);
+            }
             unroll!(r in TILE, {
                 let (src, diff_dst) = self.next[r];
                 S::prefetch(src.wrapping_add(i * types.src.size()));
                 S::prefetch(diff_dst.wrapping_add(i * types.diff_dst.size()));
             });
-            let outs = self.gradient.at::<S>(i, LANES);
+            let outs = self.gradient.at::<S, Full>(i, Full);
             unroll!(r in TILE, {
                 types.diff_src.stream_all::<S, 1>(rows[r].diff_src, i, &[outs[r]]);
             });
         }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { Map::<S>::apply_n(&self.gradient, i, n) }
     }
 }

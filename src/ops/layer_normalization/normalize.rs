@@ -2,7 +2,7 @@
 
 use super::job::ShortScalars;
 use super::row::load_if;
-use crate::simd::{Element, LANES, Map, Simd, unroll};
+use crate::simd::{Element, Full, LANES, Map, Simd, Width, unroll};
 
 /// Vectors stored per iteration.
 const TURN: usize = 4;
@@ -96,21 +96,20 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
         }
     }
 
-    /// The results of all rows for the `v`th vector after element `i`.
+    /// The results of all rows for the vector at element `i`.
     ///
     /// # Safety
     /// As [`Map::apply`], and scale and shift are as long as a row.
     #[inline(always)]
-    unsafe fn values(&self, i: usize, v: usize) -> [S::F32x16; R] {
+    unsafe fn values<W: Width>(&self, i: usize, width: W) -> [S::F32x16; R] {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let at = i + v * LANES;
-            let scale = load_if::<S>(AFFINE & SCALE != 0, self.scale, at, LANES);
-            let shift = load_if::<S>(AFFINE & SHIFT != 0, self.shift, at, LANES);
+            let scale = load_if::<S>(AFFINE & SCALE != 0, self.scale, i, width);
+            let shift = load_if::<S>(AFFINE & SHIFT != 0, self.shift, i, width);
             let mut values = [S::zero(); R];
             unroll!(r in R, {
                 let row = &self.rows[r];
-                let x = self.src_type.load::<S>(row.src, at);
+                let x = width.load_as::<S, _>(self.src_type, row.src, i);
                 values[r] = Self::value(row, x, scale, shift);
             });
             values
@@ -132,7 +131,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
         unsafe {
             let mut values = [[S::zero(); R]; TURN];
             unroll!(v in TURN / R, {
-                values[v] = self.values(i, v);
+                values[v] = self.values(i + v * LANES, Full);
             });
             unroll!(r in R, {
                 let row = &self.rows[r];
@@ -146,26 +145,12 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
         }
     }
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let values = self.values(i, 0);
+            let values = self.values(i, width);
             unroll!(r in R, {
-                self.dst_type.store_all::<S, 1>(self.rows[r].dst, i, &[values[r]]);
-            });
-        }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let scale = load_if::<S>(AFFINE & SCALE != 0, self.scale, i, n);
-            let shift = load_if::<S>(AFFINE & SHIFT != 0, self.shift, i, n);
-            unroll!(r in R, {
-                let row = &self.rows[r];
-                let x = self.src_type.load_n::<S>(row.src, i, n);
-                let value = Self::value(row, x, scale, shift);
-                self.dst_type.store_n::<S>(row.dst, i, value, n);
+                width.store_as::<S, _>(self.dst_type, self.rows[r].dst, i, values[r]);
             });
         }
     }
@@ -180,14 +165,9 @@ pub(super) struct Prefetch {
 
 impl<S: Simd> Map<S> for Prefetch {
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, _width: W) {
         // SAFETY: guaranteed by the caller.
         unsafe { S::prefetch(self.row.wrapping_add(i * self.size)) }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, _n: usize) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { Map::<S>::apply(self, i) }
     }
 }
 
@@ -217,7 +197,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 if !self.next.is_null() {
                     S::prefetch(self.next.wrapping_add((i + v * LANES) * src_type.size()));
                 }
-                [values[v]] = self.normalize.values(i, v);
+                [values[v]] = self.normalize.values(i + v * LANES, Full);
             });
             if self.non_temporal {
                 dst_type.stream_all::<S, N>(row.dst, i, &values);
@@ -239,13 +219,14 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
         unsafe { self.vectors::<TURN>(i) }
     }
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         // SAFETY: guaranteed by the caller.
-        unsafe { self.vectors::<1>(i) }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.normalize.apply_n(i, n) }
+        unsafe {
+            if width.n() == LANES {
+                self.vectors::<1>(i);
+            } else {
+                self.normalize.apply(i, width);
+            }
+        }
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::rows::row_lanes::{RowLanes, per_col_of, variance_about};
 use crate::rows::statistics::{Statistics, corrected, in_range, per_col};
-use crate::simd::{Element, F32, Fold, LANES, Simd, Sums, Term, Terms, fold};
+use crate::simd::{Element, F32, Fold, LANES, Simd, Sums, Term, Terms, Width, fold};
 use crate::tensor::DataType;
 use std::marker::PhantomData;
 
@@ -123,20 +123,9 @@ impl<S: Simd, E: Element, Dst: Element, const RMS: bool> Fold<S, 1> for Moments<
     };
 
     #[inline(always)]
-    unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
+    unsafe fn terms<W: Width>(&self, i: usize, width: W) -> Terms<S, 1> {
         // SAFETY: guaranteed by the caller.
-        unsafe {
-            let x = self.element.load::<S>(self.src, i);
-            self.of::<S>(x)
-        }
-    }
-    #[inline(always)]
-    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let x = self.element.load_n::<S>(self.src, i, n);
-            self.of::<S>(x)
-        }
+        unsafe { self.of::<S>(width.load_as::<S, _>(self.element, self.src, i)) }
     }
 }
 
@@ -290,39 +279,28 @@ impl<S: Simd, E: Element> Fold<S, 0> for Deviations<E> {
     const TERM: Term = Term::F64;
 
     #[inline(always)]
-    unsafe fn terms(&self, i: usize) -> Terms<S, 0> {
+    unsafe fn terms<W: Width>(&self, i: usize, width: W) -> Terms<S, 0> {
         // SAFETY: guaranteed by the caller.
-        unsafe { self.of::<S>(self.element.load::<S>(self.src, i)) }
-    }
-    #[inline(always)]
-    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 0> {
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.of::<S>(self.element.load_n::<S>(self.src, i, n)) }
+        unsafe { self.of::<S>(width.load_as::<S, _>(self.element, self.src, i)) }
     }
 }
 
-/// `n` elements, 16 for a full vector, or zeros if they are not wanted.
+/// A vector, or zeros if it is not wanted.
 ///
 /// # Safety
-/// Elements `i` to `i + n - 1` exist if they are wanted, and the CPU supports the instruction set of `S`.
+/// Its elements exist from `i` on if it is wanted, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(super) unsafe fn load_if<S: Simd>(
     wanted: bool,
     p: *const f32,
     i: usize,
-    n: usize,
+    width: impl Width,
 ) -> S::F32x16 {
     // SAFETY: guaranteed by the caller.
-    unsafe {
-        match (wanted, n == LANES) {
-            (false, _) => S::zero(),
-            (true, true) => S::load(p.add(i)),
-            (true, false) => S::load_n(p.add(i), n),
-        }
-    }
+    unsafe { if wanted { width.load::<S>(p.add(i)) } else { S::zero() } }
 }
 
-/// Stores `n` elements, 16 for a full vector, if they are wanted.
+/// Stores a vector if it is wanted.
 ///
 /// # Safety
 /// As [`load_if`].
@@ -332,14 +310,10 @@ pub(super) unsafe fn store_if<S: Simd>(
     p: *mut f32,
     i: usize,
     v: S::F32x16,
-    n: usize,
+    width: impl Width,
 ) {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        match (wanted, n == LANES) {
-            (false, _) => (),
-            (true, true) => S::store(p.add(i), v),
-            (true, false) => S::store_n(p.add(i), v, n),
-        }
+    if wanted {
+        // SAFETY: guaranteed by the caller.
+        unsafe { width.store::<S>(p.add(i), v) }
     }
 }

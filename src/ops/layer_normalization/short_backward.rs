@@ -9,7 +9,7 @@ use super::job::ChainScalars;
 use super::row::load_if;
 use super::schedule::{LONGEST_CHAIN_AHEAD, LONGEST_CHAINED_STREAMED};
 use crate::rows::CHAIN_ROWS;
-use crate::simd::{Element, LANES, Simd, add_wide, unroll};
+use crate::simd::{Element, First, Full, LANES, Simd, Width, add_wide, unroll};
 
 // SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
 // instruction set of `S`, by the contract of `backward_rows`.
@@ -117,12 +117,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             let zero = S::zero();
             let mut scale = [zero; N];
             unroll!(v in N, {
-                scale[v] = load_if::<S>(
-                    PARAMS & READ_SCALE != 0,
-                    self.job.scale,
-                    i + v * LANES,
-                    LANES,
-                );
+                let at = i + v * LANES;
+                scale[v] = load_if::<S>(PARAMS & READ_SCALE != 0, self.job.scale, at, Full);
             });
             let mut chains = [(zero, zero); N];
             for row in 0..CHAIN_ROWS {
@@ -144,7 +140,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 }
             }
             unroll!(v in N, {
-                self.add_columns::<S>(i + v * LANES, LANES, chains[v]);
+                self.add_columns::<S>(i + v * LANES, Full, chains[v]);
             });
         }
     }
@@ -154,28 +150,34 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     unsafe fn store_tail<S: Simd>(&self, rows: &ChainRows<'_>, i: usize, n: usize) {
         let types = &self.types;
         unsafe {
-            let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.job.scale, i, n);
+            let width = First(n);
+            let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.job.scale, i, width);
             let mut chains = (S::zero(), S::zero());
             for row in 0..CHAIN_ROWS {
                 let (vectors, src, diff_dst, diff_src) = rows.row::<S>(row);
-                let x = types.src.load_n::<S>(src, i, n);
-                let dd = types.diff_dst.load_n::<S>(diff_dst, i, n);
+                let x = width.load_as::<S, _>(types.src, src, i);
+                let dd = width.load_as::<S, _>(types.diff_dst, diff_dst, i);
                 let out = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
-                types.diff_src.store_n::<S>(diff_src, i, out, n);
+                width.store_as::<S, _>(types.diff_src, diff_src, i, out);
             }
-            self.add_columns::<S>(i, n, chains);
+            self.add_columns::<S>(i, width, chains);
         }
     }
 
-    /// Adds the chains of `n` columns to the column sums.
+    /// Adds the chains of a vector of columns to the column sums.
     #[inline(always)]
-    unsafe fn add_columns<S: Simd>(&self, i: usize, n: usize, chains: (S::F32x16, S::F32x16)) {
+    unsafe fn add_columns<S: Simd>(
+        &self,
+        i: usize,
+        width: impl Width,
+        chains: (S::F32x16, S::F32x16),
+    ) {
         unsafe {
             if PARAMS & SUM_SCALE != 0 {
-                add_wide::<S, 1>(self.sums.diff_scale.add(i), [S::widen(chains.0)], n);
+                add_wide::<S, 1>(self.sums.diff_scale.add(i), [S::widen(chains.0)], width);
             }
             if PARAMS & SUM_SHIFT != 0 {
-                add_wide::<S, 1>(self.sums.diff_shift.add(i), [S::widen(chains.1)], n);
+                add_wide::<S, 1>(self.sums.diff_shift.add(i), [S::widen(chains.1)], width);
             }
         }
     }

@@ -6,8 +6,8 @@
 use super::problem::Norm;
 use crate::rows::{halve, plain_fold};
 use crate::simd::{
-    BLOCK, Bf16, Element, F16, F32, Fold, GROUP, LANES, Level, Runtime, Simd, Terms, entry_points,
-    fold, lane_sums, read_scalar, read_wide, write_scalar, write_wide,
+    BLOCK, Bf16, Element, F16, F32, Fold, GROUP, LANES, Level, Runtime, Simd, Terms, Width,
+    entry_points, fold, lane_sums, read_scalar, read_wide, write_scalar, write_wide,
 };
 use crate::tensor::DataType;
 use std::mem::MaybeUninit;
@@ -43,16 +43,9 @@ struct Squares<E> {
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<S: Simd, E: Element> Fold<S, 1> for Squares<E> {
     #[inline(always)]
-    unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
+    unsafe fn terms<W: Width>(&self, i: usize, width: W) -> Terms<S, 1> {
         unsafe {
-            let x = self.element.load::<S>(self.src, i);
-            Terms::products([(x, x)])
-        }
-    }
-    #[inline(always)]
-    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
-        unsafe {
-            let x = self.element.load_n::<S>(self.src, i, n);
+            let x = width.load_as::<S, _>(self.element, self.src, i);
             Terms::products([(x, x)])
         }
     }

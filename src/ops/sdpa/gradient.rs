@@ -11,7 +11,7 @@ use super::order::{Left, ROWS, Right, by_rows, by_vectors, careful_product, is_f
 use super::problem::Scoring;
 use super::score::{ScoreRow, as_bf16, scores, seen};
 use crate::simd::lanes::Lanes;
-use crate::simd::{Fold, LANES, Level, Simd, Terms, entry_points, fold, math, unroll};
+use crate::simd::{Fold, LANES, Level, Simd, Terms, Width, entry_points, fold, math, unroll};
 use std::ops::Range;
 
 /// Queries of a block.
@@ -321,12 +321,10 @@ struct Factors(*const f32, *const f32);
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<S: Simd> Fold<S, 1> for Factors {
     #[inline(always)]
-    unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
-        unsafe { Terms::products([(S::load(self.0.add(i)), S::load(self.1.add(i)))]) }
-    }
-    #[inline(always)]
-    unsafe fn terms_n(&self, i: usize, n: usize) -> Terms<S, 1> {
-        unsafe { Terms::products([(S::load_n(self.0.add(i), n), S::load_n(self.1.add(i), n))]) }
+    unsafe fn terms<W: Width>(&self, i: usize, width: W) -> Terms<S, 1> {
+        unsafe {
+            Terms::products([(width.load::<S>(self.0.add(i)), width.load::<S>(self.1.add(i)))])
+        }
     }
 }
 

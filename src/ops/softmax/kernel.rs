@@ -14,7 +14,7 @@ use super::problem::SoftmaxAlgorithm;
 use crate::rows::{RowTensor, TENSORS};
 use crate::simd::lanes::Lanes;
 use crate::simd::{
-    Fold, LANES, Level, Map, Simd, Terms, entry_points, fold, fold_beside, map, math, unroll,
+    Fold, LANES, Level, Map, Simd, Terms, Width, entry_points, fold, fold_beside, map, math, unroll,
 };
 use std::cell::Cell;
 
@@ -85,16 +85,15 @@ impl<S: Simd> Map<S> for Largest<S> {
     const UNROLL: usize = 1;
 
     #[inline(always)]
-    unsafe fn apply(&self, i: usize) {
-        unsafe { self.largest.set(Lanes::load(self.row.add(i), LANES).max(self.largest.get())) }
-    }
-    #[inline(always)]
-    unsafe fn apply_n(&self, i: usize, n: usize) {
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
+        let n = width.n();
         unsafe {
-            let there = Lanes::<S>::new(S::first_n(S::splat(1.0), n)).eq(1.0);
-            let lowest = self.largest.get().all(f32::NEG_INFINITY);
-            let last = there.select(Lanes::load(self.row.add(i), n), lowest);
-            self.largest.set(last.max(self.largest.get()));
+            let mut values = Lanes::load(self.row.add(i), n);
+            if n < LANES {
+                let there = Lanes::<S>::new(S::first_n(S::splat(1.0), n)).eq(1.0);
+                values = there.select(values, self.largest.get().all(f32::NEG_INFINITY));
+            }
+            self.largest.set(values.max(self.largest.get()));
         }
     }
 }
@@ -115,7 +114,7 @@ struct Backward<const LOG: bool> {
     sum: f32,
 }
 
-/// `Fold` and `Map` of a row, each from one function for whole and partial vectors.
+/// `Fold` and `Map` of a row.
 macro_rules! sweeps {
     ($row:ident, |$self:ident, $i:ident, $n:ident| $factors:expr, $value:expr) => {
         // SAFETY of the blocks below: the traits' contracts, passed through.
@@ -124,11 +123,8 @@ macro_rules! sweeps {
             const LONG: bool = true;
 
             #[inline(always)]
-            unsafe fn terms(&self, i: usize) -> Terms<S, 1> {
-                unsafe { self.terms_n(i, LANES) }
-            }
-            #[inline(always)]
-            unsafe fn terms_n(&$self, $i: usize, $n: usize) -> Terms<S, 1> {
+            unsafe fn terms<W: Width>(&$self, $i: usize, width: W) -> Terms<S, 1> {
+                let $n = width.n();
                 unsafe {
                     let (a, b): (Lanes<S>, Lanes<S>) = $factors;
                     Terms::products([(a.vector(), b.vector())])
@@ -140,11 +136,8 @@ macro_rules! sweeps {
             const UNROLL: usize = 2;
 
             #[inline(always)]
-            unsafe fn apply(&self, i: usize) {
-                unsafe { Map::<S>::apply_n(self, i, LANES) }
-            }
-            #[inline(always)]
-            unsafe fn apply_n(&$self, $i: usize, $n: usize) {
+            unsafe fn apply<W: Width>(&$self, $i: usize, width: W) {
+                let $n = width.n();
                 unsafe {
                     let (value, to): (Lanes<S>, *mut f32) = $value;
                     value.store(to.add($i), $n);

@@ -1,0 +1,143 @@
+//! How many lanes of a vector exist: all, or the first few at the end of a row. The loops choose a width; an operation
+//! is written once for all of them.
+
+use super::{Element, LANES, Simd};
+
+/// The lanes of a vector that exist in memory. Loads and stores access no others; other lanes of a loaded vector have
+/// any value.
+///
+/// # Safety
+/// As for [`Simd`]: the elements exist.
+pub(crate) trait Width: Copy {
+    /// How many lanes, 1 to 16.
+    fn n(self) -> usize;
+    unsafe fn load<S: Simd>(self, p: *const f32) -> S::F32x16;
+    unsafe fn store<S: Simd>(self, p: *mut f32, v: S::F32x16);
+    unsafe fn load_wide<S: Simd>(self, p: *const f64) -> S::F64x16;
+    unsafe fn store_wide<S: Simd>(self, p: *mut f64, v: S::F64x16);
+    /// Elements of a type, from element `i` on.
+    unsafe fn load_as<S: Simd, E: Element>(self, element: E, p: *const u8, i: usize) -> S::F32x16;
+    unsafe fn store_as<S: Simd, E: Element>(self, element: E, p: *mut u8, i: usize, v: S::F32x16);
+}
+
+/// All 16 lanes.
+#[derive(Clone, Copy)]
+pub(crate) struct Full;
+
+/// The first lanes, 1 to 15.
+#[derive(Clone, Copy)]
+pub(crate) struct First(pub(crate) usize);
+
+/// The first lanes, 1 to 16, for code that is compiled once for all widths.
+#[derive(Clone, Copy)]
+pub(crate) struct UpTo(pub(crate) usize);
+
+// SAFETY of the blocks below: the trait's contract, passed through.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Width for Full {
+    #[inline(always)]
+    fn n(self) -> usize {
+        LANES
+    }
+    #[inline(always)]
+    unsafe fn load<S: Simd>(self, p: *const f32) -> S::F32x16 {
+        unsafe { S::load(p) }
+    }
+    #[inline(always)]
+    unsafe fn store<S: Simd>(self, p: *mut f32, v: S::F32x16) {
+        unsafe { S::store(p, v) }
+    }
+    #[inline(always)]
+    unsafe fn load_wide<S: Simd>(self, p: *const f64) -> S::F64x16 {
+        unsafe { S::wide_load(p) }
+    }
+    #[inline(always)]
+    unsafe fn store_wide<S: Simd>(self, p: *mut f64, v: S::F64x16) {
+        unsafe { S::wide_store(p, v) }
+    }
+    #[inline(always)]
+    unsafe fn load_as<S: Simd, E: Element>(self, element: E, p: *const u8, i: usize) -> S::F32x16 {
+        unsafe { element.load::<S>(p, i) }
+    }
+    #[inline(always)]
+    unsafe fn store_as<S: Simd, E: Element>(self, element: E, p: *mut u8, i: usize, v: S::F32x16) {
+        unsafe { element.store_all::<S, 1>(p, i, &[v]) }
+    }
+}
+
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Width for First {
+    #[inline(always)]
+    fn n(self) -> usize {
+        self.0
+    }
+    #[inline(always)]
+    unsafe fn load<S: Simd>(self, p: *const f32) -> S::F32x16 {
+        unsafe { S::load_n(p, self.0) }
+    }
+    #[inline(always)]
+    unsafe fn store<S: Simd>(self, p: *mut f32, v: S::F32x16) {
+        unsafe { S::store_n(p, v, self.0) }
+    }
+    #[inline(always)]
+    unsafe fn load_wide<S: Simd>(self, p: *const f64) -> S::F64x16 {
+        unsafe { S::wide_load_n(p, self.0) }
+    }
+    #[inline(always)]
+    unsafe fn store_wide<S: Simd>(self, p: *mut f64, v: S::F64x16) {
+        unsafe { S::wide_store_n(p, v, self.0) }
+    }
+    #[inline(always)]
+    unsafe fn load_as<S: Simd, E: Element>(self, element: E, p: *const u8, i: usize) -> S::F32x16 {
+        unsafe { element.load_n::<S>(p, i, self.0) }
+    }
+    #[inline(always)]
+    unsafe fn store_as<S: Simd, E: Element>(self, element: E, p: *mut u8, i: usize, v: S::F32x16) {
+        unsafe { element.store_n::<S>(p, i, v, self.0) }
+    }
+}
+
+/// Calls a method with the width that the number of lanes selects.
+macro_rules! by_lanes {
+    ($n:expr, $width:ident => $call:expr) => {
+        if $n == LANES {
+            let $width = Full;
+            unsafe { $call }
+        } else {
+            let $width = First($n);
+            unsafe { $call }
+        }
+    };
+}
+
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Width for UpTo {
+    #[inline(always)]
+    fn n(self) -> usize {
+        self.0
+    }
+    #[inline(always)]
+    unsafe fn load<S: Simd>(self, p: *const f32) -> S::F32x16 {
+        by_lanes!(self.0, width => width.load::<S>(p))
+    }
+    #[inline(always)]
+    unsafe fn store<S: Simd>(self, p: *mut f32, v: S::F32x16) {
+        by_lanes!(self.0, width => width.store::<S>(p, v))
+    }
+    #[inline(always)]
+    unsafe fn load_wide<S: Simd>(self, p: *const f64) -> S::F64x16 {
+        by_lanes!(self.0, width => width.load_wide::<S>(p))
+    }
+    #[inline(always)]
+    unsafe fn store_wide<S: Simd>(self, p: *mut f64, v: S::F64x16) {
+        by_lanes!(self.0, width => width.store_wide::<S>(p, v))
+    }
+    #[inline(always)]
+    unsafe fn load_as<S: Simd, E: Element>(self, element: E, p: *const u8, i: usize) -> S::F32x16 {
+        by_lanes!(self.0, width => width.load_as::<S, E>(element, p, i))
+    }
+    #[inline(always)]
+    unsafe fn store_as<S: Simd, E: Element>(self, element: E, p: *mut u8, i: usize, v: S::F32x16) {
+        by_lanes!(self.0, width => width.store_as::<S, E>(element, p, i, v))
+    }
+}
