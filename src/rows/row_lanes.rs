@@ -268,3 +268,6 @@ impl<S: Simd> RowLanes for Sixteen<S> {
         unsafe { S::wide_all_between(S::wide_sub(bound.0, v.0), 0.0, f64::MAX) }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -213,8 +213,9 @@ unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8, cons
             mean,
             r,
         };
-        let sums = sums::<S, Src, Dd, MODE, PARAMS>(&rows, job.cols);
-        let [shifts, slopes] = slopes::<Sixteen<S>>(r_lanes, job.cols, sums.map(Sixteen));
+        let [d, d_xhat] = sums::<S, Src, Dd, MODE, PARAMS>(&rows, job.cols);
+        let sums = [Sixteen(d), Sixteen(d_xhat)];
+        let [shifts, slopes] = slopes::<Sixteen<S>>(r_lanes, job.cols, sums);
         S::store(slope.as_mut_ptr(), slopes);
         if MODE == LAYER {
             S::store(shift.as_mut_ptr(), shifts);
