@@ -3,7 +3,7 @@
 use super::{BinaryAlgorithm, EltwiseAlgorithm};
 use crate::simd::lanes::Lanes;
 use crate::simd::math::{self, Exponent};
-use crate::simd::{Element, F32, LANES, Simd, entry_points, rounded, unroll};
+use crate::simd::{Element, LANES, Simd, UpTo, Width, entry_points, rounded, unroll};
 use crate::tensor::DataType;
 
 /// Elements that a step computes: read from one place and written to another, or to the same.
@@ -155,16 +155,11 @@ pub(super) unsafe fn select<S: Simd>(chunk: Chunk, others: *const f32, condition
 pub(super) unsafe fn round<S: Simd, E: Element>(chunk: Chunk, data_type: DataType) {
     let (element, len) = (E::of(data_type), chunk.len);
     for i in (0..len).step_by(LANES) {
-        let n = LANES.min(len - i);
-        let (from, place) = (chunk.from.cast::<u8>(), chunk.to.cast::<u8>());
+        let width = UpTo(LANES.min(len - i));
         // SAFETY: guaranteed by the caller; the elements are those of the chunk.
         unsafe {
-            if n == LANES {
-                F32.store::<S>(place, i, rounded::<S, E>(element, F32.load::<S>(from, i), n));
-            } else {
-                let value = rounded::<S, E>(element, F32.load_n::<S>(from, i, n), n);
-                F32.store_n::<S>(place, i, value, n);
-            }
+            let value = rounded::<S, E>(element, width.load::<S>(chunk.from.add(i)), width);
+            width.store::<S>(chunk.to.add(i), value);
         }
     }
 }

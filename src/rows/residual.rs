@@ -2,7 +2,8 @@
 //! the kernel cannot read the stored sum.
 
 use crate::simd::{
-    Bf16, Element, F16, F32, LANES, Level, Map, Runtime, Simd, Width, entry_points, map, rounded,
+    Bf16, Element, F16, F32, Full, LANES, Level, Map, Runtime, Simd, Width, entry_points, map,
+    rounded,
 };
 use crate::tensor::{DataType, RowMap};
 
@@ -59,7 +60,7 @@ impl<A: Element, B: Element, C: Element> Row<A, B, C> {
                 for v in 0..N {
                     let at = i + v * LANES;
                     let value =
-                        if self.exact { sums[v] } else { rounded::<S, C>(sum, sums[v], LANES) };
+                        if self.exact { sums[v] } else { rounded::<S, C>(sum, sums[v], Full) };
                     F32.store::<S>(self.stage, at, value);
                 }
             }
@@ -89,7 +90,7 @@ impl<S: Simd, A: Element, B: Element, C: Element> Map<S> for Row<A, B, C> {
                 width.store_as::<S, _>(sum, self.sum, i, value);
             }
             if !self.stage.is_null() {
-                let value = if self.exact { value } else { rounded::<S, C>(sum, value, width.n()) };
+                let value = if self.exact { value } else { rounded::<S, C>(sum, value, width) };
                 width.store_as::<S, _>(F32, self.stage, i, value);
             }
         }

@@ -1,6 +1,6 @@
 //! Element types: how 16 elements are loaded as f32 lanes and stored.
 
-use super::{Bf16Rounding, Factors, FusedPostOps, LANES, Simd, unroll};
+use super::{Bf16Rounding, Factors, FusedPostOps, LANES, Simd, Width, unroll};
 use crate::tensor::DataType;
 
 /// An element type of a tensor. Values are f32 in the lanes; only loads and stores differ.
@@ -259,7 +259,7 @@ impl Element for HalfAsF32 {
     }
 }
 
-/// The value of a type that is stored for a vector; `n` is 16 for a full one.
+/// The value of a type that is stored for a vector.
 ///
 /// # Safety
 /// The CPU supports the instruction set of `S`.
@@ -267,18 +267,13 @@ impl Element for HalfAsF32 {
 pub(crate) unsafe fn rounded<S: Simd, E: Element>(
     element: E,
     value: S::F32x16,
-    n: usize,
+    width: impl Width,
 ) -> S::F32x16 {
     let mut stored = [0u32; LANES];
     let place = stored.as_mut_ptr().cast::<u8>();
     // SAFETY: there is room for 16 elements of up to four bytes.
     unsafe {
-        if n == LANES {
-            element.store::<S>(place, 0, value);
-            element.load::<S>(place, 0)
-        } else {
-            element.store_n::<S>(place, 0, value, n);
-            element.load_n::<S>(place, 0, n)
-        }
+        width.store_as::<S, E>(element, place, 0, value);
+        width.load_as::<S, E>(element, place, 0)
     }
 }

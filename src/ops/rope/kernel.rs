@@ -13,7 +13,8 @@
 //! one, so src may be dst.
 
 use crate::simd::{
-    Bf16, Element, F16, F32, LANES, Level, Runtime, Simd, entry_points, rounded, unroll,
+    Bf16, Element, F16, F32, LANES, Level, Runtime, Simd, UpTo, Width, entry_points, rounded,
+    unroll,
 };
 use crate::tensor::DataType;
 
@@ -88,18 +89,14 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
     #[inline(always)]
     unsafe fn load<S: Simd, const NORM: bool>(&self, i: usize, n: usize) -> S::F32x16 {
         unsafe {
-            let x = if n == LANES {
-                self.src_type.load::<S>(self.src, i)
-            } else {
-                self.src_type.load_n::<S>(self.src, i, n)
-            };
+            let width = UpTo(n);
+            let x = width.load_as::<S, _>(self.src_type, self.src, i);
             if !NORM {
                 return x;
             }
-            let scale = self.job.scale.add(i);
-            let scale = if n == LANES { S::load(scale) } else { S::load_n(scale, n) };
+            let scale = width.load::<S>(self.job.scale.add(i));
             let value = S::mul(S::mul(x, S::splat(self.r)), scale);
-            if self.job.rounded { rounded::<S, Dst>(self.dst_type, value, n) } else { value }
+            if self.job.rounded { rounded::<S, Dst>(self.dst_type, value, width) } else { value }
         }
     }
 
