@@ -104,7 +104,6 @@ impl Plan {
             sums,
             room: scale_room.saturating_add(shift_room),
         });
-        let applies_scales = kernels.is_some() && !has_chain(p);
         let rounded_again = kernels.is_some_and(|(_, types)| types.rounds_again(forward));
         Ok(Self {
             pipeline,
@@ -123,7 +122,7 @@ impl Plan {
             diff_scale_type: own(&p.diff_scale_shift),
             stat_rows: row_map(&p.stat, &order),
             sums,
-            scales: if applies_scales { scales(p) } else { None },
+            scales: if kernels.is_some() && !has_chain(p) { scales(p) } else { None },
             fused: if fuses { p.chain(None, Some(&order))? } else { None },
             rounded_again,
         })
