@@ -1,6 +1,6 @@
 //! Element types: how 16 elements are loaded as f32 lanes and stored.
 
-use super::{Bf16Rounding, Factors, FusedPostOps, LANES, Simd, Width, unroll};
+use super::{Bf16Rounding, Factors, FusedPostOps, LANES, Simd, unroll};
 use crate::tensor::DataType;
 
 /// An element type of a tensor. Values are f32 in the lanes; only loads and stores differ.
@@ -256,24 +256,5 @@ impl Element for HalfAsF32 {
     #[inline(always)]
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16, n: usize) {
         unsafe { F32.store_n::<S>(p, i, v, n) }
-    }
-}
-
-/// The value of a type that is stored for a vector.
-///
-/// # Safety
-/// The CPU supports the instruction set of `S`.
-#[inline(always)]
-pub(crate) unsafe fn rounded<S: Simd, E: Element>(
-    element: E,
-    value: S::F32x16,
-    width: impl Width,
-) -> S::F32x16 {
-    let mut stored = [0u32; LANES];
-    let place = stored.as_mut_ptr().cast::<u8>();
-    // SAFETY: there is room for 16 elements of up to four bytes.
-    unsafe {
-        width.store_as::<S, E>(element, place, 0, value);
-        width.load_as::<S, E>(element, place, 0)
     }
 }

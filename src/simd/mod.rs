@@ -37,7 +37,7 @@ mod width;
 mod with_post_ops;
 
 pub(crate) use byte::Byte;
-pub(crate) use element::{Bf16, Element, F16, F32, HalfAsF32, rounded};
+pub(crate) use element::{Bf16, Element, F16, F32, HalfAsF32};
 pub(crate) use entries::entry_points;
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use fused::{Factors, FusedOp, FusedPostOps};
@@ -53,7 +53,7 @@ pub(crate) use scalar::{
 pub(crate) use terms::{Fold, Sums, Term, Terms};
 pub(crate) use unroll::unroll;
 pub(crate) use wide_element::{AnyWide, F64, Number, WideElement};
-pub(crate) use width::{First, Full, UpTo, Width};
+pub(crate) use width::{First, Full, UpTo, Width, rounded};
 pub(crate) use with_post_ops::WithPostOps;
 
 use std::mem::MaybeUninit;

@@ -141,3 +141,22 @@ impl Width for UpTo {
         by_lanes!(self.0, width => width.store_as::<S, E>(element, p, i, v))
     }
 }
+
+/// The value of a type that is stored for a vector.
+///
+/// # Safety
+/// The CPU supports the instruction set of `S`.
+#[inline(always)]
+pub(crate) unsafe fn rounded<S: Simd, E: Element>(
+    element: E,
+    value: S::F32x16,
+    width: impl Width,
+) -> S::F32x16 {
+    let mut stored = [0u32; LANES];
+    let place = stored.as_mut_ptr().cast::<u8>();
+    // SAFETY: there is room for 16 elements of up to four bytes.
+    unsafe {
+        width.store_as::<S, E>(element, place, 0, value);
+        width.load_as::<S, E>(element, place, 0)
+    }
+}

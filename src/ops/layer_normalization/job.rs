@@ -1,7 +1,7 @@
 //! The arguments of a kernel in one execution, forward or backward: addresses, types, row offsets, and the scalars
 //! that are computed for several rows at once.
 
-use super::schedule::{Pipelining, SHORTEST_STRETCH};
+use super::schedule::{LongRows, Pipelining, SHORTEST_STRETCH};
 use crate::rows::statistics::{Statistics, mean_in_range, reciprocal, variance_is_usable};
 use crate::rows::{CHAIN_ROWS, ColumnSums, Schedule, Staged};
 use crate::simd::{Factors, FusedPostOps, LANES, Level, read_scalar};
@@ -80,7 +80,15 @@ impl Forward {
 
     /// The job with its rows pipelined as they are now.
     pub(super) fn pipelined(self) -> Self {
-        Self { pipelining: Pipelining::new(&self, self.level), ..self }
+        let rows = LongRows {
+            cols: self.cols,
+            types: [self.src_type, self.dst_type],
+            rms: self.rms,
+            whole: self.stat_cols == self.cols && self.statistics != StatisticsUse::Given,
+            schedule: self.schedule,
+            streams: self.streams,
+        };
+        Self { pipelining: Pipelining::new(&rows, self.level), ..self }
     }
 
     /// Whether the kernels for several rows at once can be used although the distances between rows vary: stretches of

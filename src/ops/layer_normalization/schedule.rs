@@ -1,8 +1,7 @@
 //! How the kernels of layer normalization order their work: the tuning constants, and what follows from them for one
-//! execution. None of them changes a bit of the results. [`Schedule`](crate::rows::Schedule) has what all operations
-//! share.
+//! execution. None of them changes a bit of the results. [`Schedule`] has what all operations share.
 
-use super::job::{Forward, StatisticsUse};
+use crate::rows::Schedule;
 use crate::simd::{BLOCK, Level};
 use crate::tensor::DataType;
 
@@ -46,6 +45,42 @@ pub(super) const LONGEST_CHAINED_STREAMED: usize = 512;
 /// The longest whose next chain has its scalars computed before a chain is stored.
 pub(super) const LONGEST_CHAIN_AHEAD: usize = 256;
 
+/// The rows of a forward problem.
+#[derive(Clone, Copy)]
+pub(super) struct LongRows {
+    pub(super) cols: usize,
+    pub(super) types: [DataType; 2],
+    pub(super) rms: bool,
+    /// Whether the statistics are computed, and from whole rows.
+    pub(super) whole: bool,
+    pub(super) schedule: Schedule,
+    /// Whether dst is stored non-temporally.
+    pub(super) streams: bool,
+}
+
+impl LongRows {
+    /// Bytes of a row of src and of dst.
+    fn bytes(&self) -> [usize; 2] {
+        self.types.map(|data_type| self.cols * data_type.size())
+    }
+
+    /// Whether storing a row overlaps with the statistics of a later one, given registers for both.
+    fn overlap(&self) -> bool {
+        let [src, dst] = self.bytes();
+        let (longest, resident) = (src.max(dst), self.schedule.resident);
+        let f32_to_bf16 = self.types == [DataType::F32, DataType::Bf16];
+        let fits = match (self.rms, resident, self.streams) {
+            (true, true, _) => longest <= LONGEST_RMS_OVERLAPPED,
+            (true, false, streams) => !streams && longest <= LONGEST_RMS_OVERLAPPED_NOT_RESIDENT,
+            (false, _, false) if f32_to_bf16 => longest <= LONGEST_F32_TO_BF16_OVERLAPPED,
+            (false, true, _) => true,
+            (false, false, true) => src + dst <= self.schedule.caches.row_pair(),
+            (false, false, false) => longest <= LONGEST_OVERLAPPED_NOT_RESIDENT,
+        };
+        self.whole && self.cols <= BLOCK && fits
+    }
+}
+
 /// How forward pipelines long rows.
 #[derive(Clone, Copy)]
 pub(super) struct Pipelining {
@@ -61,21 +96,20 @@ impl Pipelining {
     /// Each row is stored before the next is read.
     pub(super) const NONE: Self = Self { overlapped: false, pairs: false, depth: 1 };
 
-    pub(super) fn new(job: &Forward, level: Level) -> Self {
+    pub(super) fn new(rows: &LongRows, level: Level) -> Self {
         let many_registers = level.has_many_registers();
-        let resident = job.schedule.resident;
-        let [src, dst] = row_bytes(job);
-        let overlapped = many_registers && overlaps(job);
+        let (resident, [src, dst]) = (rows.schedule.resident, rows.bytes());
+        let overlapped = many_registers && rows.overlap();
         // Stores of bf16 are batched, and two rows at once have fewer vectors to batch.
-        let batched = job.dst_type == DataType::Bf16 && overlapped;
-        let pairs = many_registers && !job.rms && resident && !batched;
+        let batched = rows.types[1] == DataType::Bf16 && overlapped;
+        let pairs = many_registers && !rows.rms && resident && !batched;
         let rows_at_once = if pairs { 2 } else { 1 };
-        let in_cache = job.schedule.caches.working_set() / src.max(dst).max(1);
+        let in_cache = rows.schedule.caches.working_set() / src.max(dst).max(1);
         let depth = if overlapped && in_cache < 3 * rows_at_once {
             rows_at_once
         } else if overlapped {
             2 * rows_at_once
-        } else if job.rms && !resident {
+        } else if rows.rms && !resident {
             // Both sweeps are bound by memory: a row is stored while it is still in the cache.
             1
         } else {
@@ -83,26 +117,4 @@ impl Pipelining {
         };
         Self { overlapped, pairs, depth }
     }
-}
-
-/// Bytes of a row of src and of dst.
-fn row_bytes(job: &Forward) -> [usize; 2] {
-    [job.src_type, job.dst_type].map(|data_type| job.cols * data_type.size())
-}
-
-/// Whether storing a row overlaps with the statistics of a later one, given registers for both.
-fn overlaps(job: &Forward) -> bool {
-    let [src, dst] = row_bytes(job);
-    let (longest, resident) = (src.max(dst), job.schedule.resident);
-    let f32_to_bf16 = (job.src_type, job.dst_type) == (DataType::F32, DataType::Bf16);
-    let fits = match (job.rms, resident, job.streams) {
-        (true, true, _) => longest <= LONGEST_RMS_OVERLAPPED,
-        (true, false, streams) => !streams && longest <= LONGEST_RMS_OVERLAPPED_NOT_RESIDENT,
-        (false, _, false) if f32_to_bf16 => longest <= LONGEST_F32_TO_BF16_OVERLAPPED,
-        (false, true, _) => true,
-        (false, false, true) => src + dst <= job.schedule.caches.row_pair(),
-        (false, false, false) => longest <= LONGEST_OVERLAPPED_NOT_RESIDENT,
-    };
-    let whole = job.stat_cols == job.cols && job.statistics != StatisticsUse::Given;
-    whole && job.cols <= BLOCK && fits
 }
