@@ -59,8 +59,8 @@ const BATCH: Info = Info {
     value: "FILE",
     topic: "Problems",
     default: "",
-    help: "Read options and problems from a file or a pipe (/dev/stdin): a path from the file\n\
-           that includes it, or one of the driver's batches (shapes_*, test_*, perf_*)",
+    help: "Read options and problems from a file or a pipe (/dev/stdin): a path relative to the\n\
+           file that includes it, or one of the driver's batches (shapes_*, test_*, perf_*)",
 };
 const RESET: Info = Info {
     name: "reset",
