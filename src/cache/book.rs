@@ -151,7 +151,8 @@ impl Book {
             return Err(Error::new(
                 Status::OutOfMemory,
                 format_args!(
-                    "sequence: the cache is allocated for {} sequences, and has as many; drop one first",
+                    "sequence: the cache has room for {} sequences, and all are in use; drop one \
+                     first",
                     self.sequences.len()
                 ),
             ));
@@ -194,7 +195,8 @@ impl Book {
         let within_kept = length <= kept * page;
         if from > kept && !within_kept && self.shape.first_seen(length) < from * page {
             return Err(Error::invalid(format_args!(
-                "length: after {length} tokens the next one sees from token {} on, but the pages of tokens {} to {} were given back",
+                "length: after {length} tokens the next one sees from token {} on, but the pages \
+                 of tokens {} to {} have returned to the pool",
                 self.shape.first_seen(length),
                 kept * page,
                 from * page - 1
@@ -264,7 +266,7 @@ impl Book {
         for (&number, &tokens) in sequences.iter().zip(tokens) {
             let part = self.part(number, tokens)?;
             if part.place.is_some() && parts.iter().any(|other| other.place == part.place) {
-                let text = format_args!("sequences: sequence {number} is named twice");
+                let text = format_args!("sequences: sequence {number} appears twice");
                 return Err(Error::invalid(text));
             }
             if rows > 0 && part.tokens > rows {

@@ -188,7 +188,7 @@ impl Shape {
         match all.filter(|bytes| isize::try_from(*bytes).is_ok()) {
             Some(_) => Ok(()),
             None => Err(refused(format_args!(
-                "pages: {} of {} tokens in {} layers are more bytes than an address space has",
+                "pages: {} of {} tokens in {} layers exceed the address space",
                 self.pages, self.page, self.layers
             ))),
         }

@@ -72,7 +72,8 @@ impl KvCache {
             return Ok(());
         }
         Err(Error::unimplemented(format_args!(
-            "{name}: rope cannot write keys of {}, which have scales; let it write a tensor, and pass that to norm_kv_cache_write",
+            "{name}: rope cannot write keys of {}, which have scales; have it write a tensor, and \
+             pass that to norm_kv_cache_write",
             self.cache.shape().data_type.name()
         )))
     }

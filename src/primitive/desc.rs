@@ -120,7 +120,7 @@ pub(crate) fn check_shared_layouts(all: &[OpArgument], arguments: &Arguments) ->
             arguments.get(input.id) == buffer && !input.desc.same_layout(&output.desc)
         }) {
             return Err(Error::invalid(format_args!(
-                "args: {} and {} share a buffer but not their data type and layout",
+                "args: {} and {} share a buffer, but differ in data type or layout",
                 Capitals(input.name),
                 Capitals(output.name)
             )));
@@ -277,7 +277,7 @@ impl PrimitiveDesc {
             )));
         }
         let (position, implementation) = choose(&*op, level, 0)?
-            .ok_or_else(|| Error::unimplemented("no implementation takes this problem"))?;
+            .ok_or_else(|| Error::unimplemented("no implementation supports this problem"))?;
         let scratchpad_size = implementation.scratchpad_size();
         let scratchpad = scratchpad_desc(scratchpad_size, &attr)?;
         let elements = op.arguments().iter().map(|argument| elements(argument.desc.dims()));
@@ -455,7 +455,7 @@ fn scratchpad_desc(size: usize, attr: &Attr) -> Result<MemoryDesc> {
         return Ok(MemoryDesc::EMPTY);
     }
     let size = i64::try_from(size.saturating_add(scratchpad::ALIGN)).map_err(|_| {
-        Error::new(Status::OutOfMemory, "the scratchpad would be larger than an address space")
+        Error::new(Status::OutOfMemory, "the scratchpad would exceed the address space")
     })?;
     MemoryDesc::dense(&[size], DataType::U8)
 }

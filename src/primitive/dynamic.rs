@@ -20,7 +20,7 @@ pub(crate) fn checked_quantization(what: &str, attr: Attr, dst: &MemoryDesc) -> 
         return match zero_points {
             None => Ok(attr),
             Some(_) => Err(Error::unimplemented(format_args!(
-                "attr: {what} supports a zero point for DST with dynamic scales alone"
+                "attr: {what} supports a zero point for DST only with dynamic scales"
             ))),
         };
     };

@@ -26,7 +26,7 @@ impl Collapse {
         if dst.is_blocked() || !all(&|desc| !desc.is_blocked()) {
             let same = |desc: &MemoryDesc| is_single(desc) || in_same_places(desc, dst);
             if !dst.is_dense() || !all(&same) {
-                return Err(Error::unimplemented("a layout that is cut into blocks"));
+                return Err(Error::unimplemented("a blocked layout"));
             }
             dims.push((dst.padded_dims().iter().product(), None));
             return Ok(Self { dims });

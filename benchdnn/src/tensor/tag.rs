@@ -68,10 +68,7 @@ impl Tag {
             let cut = LETTERS.find(letter.to_ascii_lowercase());
             let cut = cut.is_some_and(|d| blocks.iter().any(|block| block.0 == d));
             if letter.is_ascii_uppercase() != cut {
-                return Err(bad(
-                    at,
-                    "the dimensions with capitals are those that are cut into blocks",
-                ));
+                return Err(bad(at, "capitals name the blocked dimensions"));
             }
         }
         let named =

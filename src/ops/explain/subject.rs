@@ -123,17 +123,19 @@ impl Subject {
         const KNOWN: u32 = sys::norm_rms_norm | sys::norm_scale_plus_one;
         if flags & !KNOWN != 0 {
             return Err(Error::invalid(format_args!(
-                "flags: {flags:#x} has others than rms_norm and scale_plus_one"
+                "flags: {flags:#x} has flags other than rms_norm and scale_plus_one"
             )));
         }
         if !(-1..count.max(0)).contains(&row) {
-            return Err(Error::invalid(format_args!("row: {row} of {count} rows, or -1 for all")));
+            return Err(Error::invalid(format_args!(
+                "row: {row} is neither -1, for all rows, nor one of the {count} rows"
+            )));
         }
         if let Some(scale) = scale {
             check_type("scale", scale.desc)?;
             if scale.desc.dims() != [cols] {
                 return Err(Error::invalid(format_args!(
-                    "scale: it does not have one dimension of {cols} elements, as a row of src has"
+                    "scale: it must have one dimension of {cols} elements, like a row of src"
                 )));
             }
         }

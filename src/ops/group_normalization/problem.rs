@@ -174,12 +174,13 @@ impl GroupNormalization {
         let elements = elements as usize;
         if elements > all {
             return Err(Error::invalid(format_args!(
-                "attr: a partial norm of {elements} elements, and groups have {all}"
+                "attr: a partial norm of {elements} elements, but groups have {all}"
             )));
         }
         if !elements.is_multiple_of(positions) {
             return Err(Error::unimplemented(format_args!(
-                "attr: a partial norm of {elements} elements is not one of whole channels of {positions} positions"
+                "attr: a partial norm of {elements} elements is not a whole number of channels of \
+                 {positions} positions"
             )));
         }
         self.shape.counted = elements / positions;

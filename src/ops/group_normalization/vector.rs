@@ -73,7 +73,7 @@ pub(super) fn make(
     let mut steps = steps_of(&seen)?;
     for post_op in p.attr.post_ops.iter() {
         if post_op.operands().any(MemoryDesc::is_blocked) {
-            let text = "the layout of a post-operation's tensor is cut into blocks";
+            let text = "the layout of a post-operation's tensor is blocked";
             return Err(Error::unimplemented(text));
         }
     }
@@ -126,7 +126,7 @@ fn steps_of(seen: &Seen) -> Result<[Steps; TENSORS]> {
     }
     match all {
         [Some(src), Some(dst), Some(diff_src)] => Ok([src, dst, diff_src]),
-        _ => Err(Error::unimplemented("the positions of a channel have no constant distance")),
+        _ => Err(Error::unimplemented("the positions of a channel have no constant stride")),
     }
 }
 

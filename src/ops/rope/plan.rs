@@ -107,7 +107,8 @@ impl Plan {
         let shared = (1..outer).all(|dim| position.dims()[dim] == 1);
         if !shared || index_dim.is_some_and(|dim| dim != 0) {
             return Err(Error::invalid(
-                "position_desc: with write_slots, dimension 0 of src_desc are tokens and the others share the position",
+                "position_desc: with write_slots, dimension 0 of src_desc is tokens, and the \
+                 others share the position",
             ));
         }
         let own = output.ndims().wrapping_sub(input.ndims());

@@ -57,13 +57,13 @@ fn check(state: &WindowState) -> Result<()> {
         return bad(format_args!("min_window: {min} is below 1"));
     }
     if !(min..=MOST).contains(&max) {
-        return bad(format_args!("max_window: {max} is not from min_window, {min}, on"));
+        return bad(format_args!("max_window: {max} is below min_window, {min}, or too large"));
     }
     if !(0..=MOST).contains(&state.previous) {
         return bad(format_args!("previous: {} is below 0", state.previous));
     }
     if !(state.smoothing > 0.0 && state.smoothing <= 1.0) {
-        return bad(format_args!("smoothing: {} is not above 0 and up to 1", state.smoothing));
+        return bad(format_args!("smoothing: {} is not above 0 and at most 1", state.smoothing));
     }
     if state.max_step < 0 {
         return bad(format_args!("max_step: {} is below 0", state.max_step));
@@ -75,10 +75,10 @@ fn check(state: &WindowState) -> Result<()> {
     };
     if measured < least {
         let name = strategy.name();
-        return bad(format_args!("measured: {measured} is below {least}, the least of {name}"));
+        return bad(format_args!("measured: {measured} is below {least}, the minimum of {name}"));
     }
     if strategy == WindowStrategy::Perplexity && !(vocabulary >= 2.0 && vocabulary.is_finite()) {
-        return bad(format_args!("vocabulary: {vocabulary} is not a number of tokens from 2 on"));
+        return bad(format_args!("vocabulary: {vocabulary} is not a number of tokens, 2 or more"));
     }
     Ok(())
 }

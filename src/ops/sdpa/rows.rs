@@ -33,7 +33,7 @@ impl Heads {
         if desc.is_blocked() {
             let found = problem.arguments.iter().find(|argument| argument.id == id);
             let name = found.map_or(ArgumentName::Tensor("a tensor"), |argument| argument.name);
-            let text = format_args!("the layout of {name} is cut into blocks");
+            let text = format_args!("the layout of {name} is blocked");
             return Err(Error::unimplemented(text));
         }
         let elements = 5 - rows;

@@ -37,7 +37,7 @@ impl Dropout {
             resolved.mask.check_output("attr: mask_desc")?;
             if resolved.mask.is_blocked() {
                 return Err(Error::unimplemented(
-                    "attr: the layout of the dropout's mask is cut into blocks",
+                    "attr: the layout of the dropout's mask is blocked",
                 ));
             }
         }

@@ -223,7 +223,7 @@ impl Normalization {
         for (input, output, names) in overwritten {
             if shared(input, output) && !self.argument(input).same_layout(self.argument(output)) {
                 return Err(Error::invalid(format_args!(
-                    "args: {names} share a buffer, which takes one data type and layout for both"
+                    "args: {names} share a buffer, but differ in data type or layout"
                 )));
             }
         }
@@ -256,7 +256,7 @@ fn check_float(name: &str, what: &str, desc: &MemoryDesc) -> Result<()> {
 
 fn check_strided(name: &str, desc: &MemoryDesc) -> Result<()> {
     if desc.is_blocked() {
-        return Err(Error::unimplemented(format_args!("{name}: the layout is cut into blocks")));
+        return Err(Error::unimplemented(format_args!("{name}: the layout is blocked")));
     }
     Ok(())
 }

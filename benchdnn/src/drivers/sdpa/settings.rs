@@ -97,7 +97,7 @@ const fn row(name: &'static str, default: &'static str, help: &'static str) -> I
 fn soft_cap(item: &str) -> Result<f32, BadValue> {
     match item.parse() {
         Ok(number) if number >= 0.0 && f32::is_finite(number) => Ok(number),
-        _ => Err(BadValue::new(format!("'{item}' is not a number from 0 on"))),
+        _ => Err(BadValue::new(format!("'{item}' is not a number of 0 or more"))),
     }
 }
 
