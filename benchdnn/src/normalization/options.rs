@@ -63,9 +63,9 @@ fn read_flags(text: &str) -> Result<Flags, BadValue> {
             'I' => flags.gate_input = true,
             _ => {
                 return Err(BadValue::new(format!(
-                    "'{text}' is not a combination of G (global statistics), C (scale), H (shift), \
-                     M (RMS norm), P (1 + scale), B (rounded before the scale), O and I (gate of the \
-                     output or the input)"
+                    "'{text}' is not a combination of G (global statistics), C (scale), H \
+                     (shift), M (RMS norm), P (1 + scale), B (rounding before the scale), O and I \
+                     (output and input gate)"
                 )));
             }
         }

@@ -229,11 +229,13 @@ impl Problem for BinaryProblem {
         let same_tags = [&Tag::Any, &self.src_tags[0]].contains(&&self.dst_tag);
         match () {
             () if self.attributes.reads_dst() => text("in place leaves nothing to add"),
-            () if self.src_dts[0] != self.dst_dt => text("in place needs src0 and dst of one type"),
-            () if self.dims[0] != self.dst_dims() => {
-                text("in place needs src0 of dst's dimensions")
+            () if self.src_dts[0] != self.dst_dt => {
+                text("in place needs src0 and dst of the same type")
             }
-            () if !same_tags => text("in place needs src0 and dst of one layout"),
+            () if self.dims[0] != self.dst_dims() => {
+                text("in place needs src0 with dst's dimensions")
+            }
+            () if !same_tags => text("in place needs src0 and dst with the same layout"),
             () => None,
         }
     }

@@ -264,7 +264,7 @@ impl Problem for GnormProblem {
 
     fn skip_reason(&self) -> Option<String> {
         if self.works_in_place() && self.src_dt != self.dst_dt {
-            return Some("in place needs src and dst of one type".to_owned());
+            return Some("in place needs src and dst of the same type".to_owned());
         }
         if self.partial() > self.sizes().elements() {
             return Some("--partial has more elements than a group".to_owned());

@@ -183,6 +183,6 @@ impl SdpaProblem {
         let mut problem = SdpaProblem { inplace: false, ..self.clone() };
         problem.dims[1][1] = shape.heads;
         problem.dims[2][1] = shape.heads;
-        self.whole("keys of its own for each head", problem, other)
+        self.whole("separate keys for each head", problem, other)
     }
 }

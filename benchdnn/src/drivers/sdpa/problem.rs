@@ -240,7 +240,9 @@ impl Problem for SdpaProblem {
         }
         let same_tags = self.tags[3] == Tag::Any || self.tags[3] == self.tags[0];
         if self.inplace && (self.inplace_pair().is_none() || !same_tags) {
-            return Some("in place needs queries and dst of one type, size and layout".to_owned());
+            return Some(
+                "in place needs queries and dst of the same type, size and layout".to_owned(),
+            );
         }
         None
     }

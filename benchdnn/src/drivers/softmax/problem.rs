@@ -257,11 +257,11 @@ impl Problem for SoftmaxProblem {
 
     fn skip_reason(&self) -> Option<String> {
         if self.inplace && self.src_dt != self.dst_dt {
-            return Some("in place needs src and dst of one type".to_owned());
+            return Some("in place needs src and dst of the same type".to_owned());
         }
         let same_tags = [&Tag::Any, &self.src_tag].contains(&&self.dst_tag);
         if self.inplace && self.direction.is_forward() && !same_tags {
-            return Some("in place needs src and dst of one layout".to_owned());
+            return Some("in place needs src and dst with the same layout".to_owned());
         }
         None
     }
