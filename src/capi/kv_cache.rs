@@ -13,7 +13,7 @@ use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 use std::ffi::c_int;
 
-/// A cache, and memories of what it owns.
+/// A cache, and memory objects for what it owns.
 #[repr(C)]
 struct KvCache {
     mark: Mark,
@@ -79,7 +79,7 @@ impl KvCache {
     }
 }
 
-/// Writes arguments, or their number alone if there is no room for any.
+/// Writes arguments, or only their number if `args` is NULL.
 ///
 /// # Safety
 /// `nargs` is NULL or can be written, and `args` is NULL or has room for `*nargs`.

@@ -93,10 +93,10 @@ impl Descriptor {
         })
     }
 
-    /// The answer to a query that has a number or an enumerator for one.
+    /// The answer to a query whose answer is a number or an enumerator.
     fn value(&self, what: sys::norm_query_t) -> Result<Answer> {
         let op = self.desc.op();
-        // Scales and zero points do not count, operands of post-operations do.
+        // Scales and zero points do not count; operands of post-operations do.
         let arguments = |usage| {
             let counts = |a: &&OpArgument| a.usage == usage && !a.is_quantization();
             Answer::S32(op.arguments().iter().filter(counts).count() as i32)

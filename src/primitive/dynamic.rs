@@ -1,11 +1,11 @@
-//! Which scales and zero points of dst are computed from its elements.
+//! Scales and zero points of dst that are computed from its elements.
 
 use super::{Attr, QuantizationMode, Quantized};
 use crate::error::{Error, Result};
 use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 
-/// The types that scales are computed for.
+/// The types for which scales are computed.
 const QUANTIZED: [DataType; 4] = [DataType::S8, DataType::U8, DataType::F8E4m3, DataType::F8E5m2];
 /// The elements that share a scale with `dynamic_mx`.
 const MX_GROUP: i64 = 32;
