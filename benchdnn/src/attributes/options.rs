@@ -83,7 +83,7 @@ impl AttributeSettings {
     }
 }
 
-/// Reads a list of values, each with its text.
+/// Reads a list of values and the text of each.
 fn each<T>(
     text: &str,
     read: impl Fn(&str) -> Result<T, BadValue>,

@@ -170,7 +170,7 @@ fn one(text: &str) -> Result<PostOp, BadValue> {
 fn eltwise(pieces: &mut Pieces<'_>, algorithm: EltwiseAlgorithm) -> Result<PostOp, BadValue> {
     let alpha = pieces.next(number)?.unwrap_or(0.0);
     let beta = pieces.next(number)?.unwrap_or(0.0);
-    // The scale of oneDNN 2. oneDNN's batch files still have some, and its benchdnn reads no further than beta.
+    // The scale of oneDNN 2. oneDNN's batch files still contain some, and its benchdnn ignores what follows beta.
     pieces.next(number)?;
     Ok(PostOp::Eltwise { algorithm, alpha, beta })
 }

@@ -103,7 +103,7 @@ impl<'c> Case<'c> {
         Ok(prepared)
     }
 
-    /// How the buffers lie: in place or not, as the problem says.
+    /// The placement of the buffers: in place or not, as the problem says.
     fn placement(&self) -> Placement {
         let inplace = Pairs::new(&self.problem.shared_buffers());
         Placement { inplace, ..Placement::default() }

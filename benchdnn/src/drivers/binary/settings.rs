@@ -47,7 +47,7 @@ impl Settings {
     }
 }
 
-/// The dimensions of the sources, all as many as those of the first, and the name.
+/// The dimensions of the sources, the same number for each, and the name.
 fn sources(text: &str) -> Result<(Vec<Vec<usize>>, String), BadValue> {
     let end = text.find('n').map_or(text.len(), |at| text[..at].trim_end_matches('_').len());
     let (sizes, end) = text.split_at(end);

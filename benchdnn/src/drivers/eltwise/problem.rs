@@ -54,7 +54,7 @@ pub struct EltwiseProblem {
     pub contexts: [Context; 2],
     /// Whether dst shares the buffer of src, or diff_src that of diff_dst.
     pub inplace: bool,
-    /// Whether data keeps away from where the function has no derivative.
+    /// Whether data avoids the points where the function has no derivative.
     pub smooth: bool,
 }
 
@@ -337,7 +337,7 @@ impl Problem for EltwiseProblem {
     }
 
     fn slices(&self) -> Option<Slices> {
-        // Dropout depends on the places of elements.
+        // Dropout depends on the index of each element.
         if self.dims.len() < 2 || self.attributes.dropout.value.is_some() {
             return None;
         }

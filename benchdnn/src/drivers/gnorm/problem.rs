@@ -117,7 +117,7 @@ impl GnormProblem {
         }
     }
 
-    /// The elements of a group that the mean square is taken over; 0 for all.
+    /// How many elements of a group the mean square covers; 0 for all.
     fn partial(&self) -> usize {
         let sizes = self.sizes();
         match self.steps.partial {
@@ -142,7 +142,7 @@ impl GnormProblem {
         }
     }
 
-    /// What the library creates the primitive descriptor from.
+    /// The request from which the library creates the primitive descriptor.
     pub fn create_from(&self) -> Request {
         let ndims = self.dims.len();
         Request {

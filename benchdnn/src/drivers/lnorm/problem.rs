@@ -139,7 +139,7 @@ impl LnormProblem {
         }
     }
 
-    /// What the library creates the primitive descriptor from.
+    /// The request from which the library creates the primitive descriptor.
     pub fn create_from(&self) -> Request {
         let ndims = self.dims.len();
         Request {

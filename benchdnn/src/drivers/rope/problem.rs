@@ -409,7 +409,7 @@ impl Problem for RopeProblem {
         let [cos, sin] = data.tables;
         Data::from([
             (input, data.input),
-            // Not of forward, whose input it is.
+            // In forward src is `input`.
             (if self.through_norm() { NORM_ARG_SRC } else { 0 }, data.src),
             (NORM_ARG_POSITIONS, data.positions),
             (NORM_ARG_ROPE_FREQUENCIES, data.frequencies),

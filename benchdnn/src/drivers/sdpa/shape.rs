@@ -63,7 +63,7 @@ impl SdpaProblem {
         }
     }
 
-    /// The dimensions that the mask's tensor has of its own; empty without a tensor.
+    /// The dimensions along which the mask's tensor is not broadcast; empty without a tensor.
     pub(super) fn mask_letters(&self) -> &str {
         match &self.mask_dims[..] {
             "" => self.mask.letters(),
