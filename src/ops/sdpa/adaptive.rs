@@ -1,4 +1,4 @@
-//! The width of a sliding window from what is known of a sequence.
+//! The width of a sliding window, from statistics of a sequence.
 
 use crate::error::{Error, Result};
 use crate::primitive::enumerators;
@@ -27,9 +27,9 @@ pub(crate) struct WindowState {
     pub(crate) vocabulary: f64,
     /// The window before; 0 for none.
     pub(crate) previous: i64,
-    /// The part of the way to the new window, to 1.
+    /// How far to move towards the new window, at most 1.
     pub(crate) smoothing: f64,
-    /// The most that the window changes; 0 for any.
+    /// The most that the window may change; 0 for no limit.
     pub(crate) max_step: i64,
 }
 
