@@ -1,5 +1,5 @@
 //! Prints a digest of the output bits for a table of problems (types, shapes, flags, layouts, attributes) at every level
-//! that the machine has: one line per problem and level. `digest LEVEL` prints one level alone.
+//! that the machine has: one line per problem and level. `digest LEVEL` prints only one level.
 //!
 //! Two machines, levels or versions agree if their digests are equal. `scripts/neon.sh` compares aarch64 under an
 //! emulator with this machine.
@@ -255,7 +255,7 @@ fn digest_of_chain(
     fnv(0xcbf2_9ce4_8422_2325, &dst)
 }
 
-/// Prints the lines of a level for 8-bit types and post-operations, which forward alone supports.
+/// Prints the lines of a level for 8-bit types and post-operations, which only forward supports.
 fn print_chains(library: &Library, level: &str) {
     let types = [
         ("f32", sys::norm_f32),

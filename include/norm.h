@@ -2,10 +2,10 @@
  *
  * norm.h - the C API of libnorm.
  *
- * libnorm provides layer normalization, RMS normalization and softmax, forward
- * and backward, and reorders on the CPU. Its objects and call order are those of oneDNN 3.x.
- * Functions that exist in both libraries have the same parameters, and
- * enumerators have the same numeric values.
+ * libnorm computes normalizations, softmax, attention, rope, gated and other
+ * element-wise functions, forward and backward, and reorders on the CPU. Its
+ * objects and call order are those of oneDNN 3.x. Functions that exist in both
+ * libraries have the same parameters, and enumerators have the same values.
  *
  *     engine + memory descriptors -> primitive descriptor -> primitive
  *     engine                      -> stream
@@ -17,8 +17,8 @@
  * Status.     A function returns norm_success or the reason for the failure. A
  *             function that fails has no effect and writes no outputs.
  *             norm_get_last_error() then describes this thread's last failure
- *             in one sentence that names the parameter. Its text is in a
- *             buffer of the thread, so failures need no memory.
+ *             in one sentence that names the parameter. The text is kept in a
+ *             per-thread buffer, so failures need no memory.
  *               norm_invalid_arguments  a required object or output is NULL, a
  *                                       handle is stale (see Handles), an
  *                                       enumerator does not exist, dimensions
@@ -28,8 +28,8 @@
  *                                       sizes, not dimensions)
  *               norm_unimplemented      valid, but not implemented
  *               norm_out_of_memory      an allocation failed. Every allocation in
- *                                       the library may fail; threads that
- *                                       cannot be started are done without
+ *                                       the library may fail; if a thread cannot
+ *                                       be started, executions run without it
  *               norm_runtime_error      an internal error; it never causes
  *                                       undefined behaviour, an exception or an
  *                                       abort
@@ -39,16 +39,16 @@
  *             depend on the handles that they were created from, so those may
  *             be destroyed first. A handle returned by a query is owned by the
  *             queried object and valid as long as that object.
- * Handles.    A handle whose object was destroyed, that is of another kind or
- *             that is to be destroyed but owned by another object is refused:
- *             norm_invalid_arguments. The library does not give the memory of
- *             destroyed objects back to the system. A new object of the same
- *             kind gets it, but only after 32 other objects of the kind were
- *             destroyed since; from then on the old handle means the new
- *             object. Not detected are handles from a query whose owner was
- *             destroyed, pointers that were never handles, and a destruction
- *             while another thread uses the object. An object takes less than
- *             1 kB; buffers that the library allocated are given back.
+ * Handles.    Using a destroyed handle or one of another kind, or destroying a
+ *             handle that another object owns, is norm_invalid_arguments. The
+ *             library does not return the memory of destroyed objects to the
+ *             system, but reuses it for new objects of the same kind, after 32
+ *             other objects of that kind have been destroyed; from then on the
+ *             old handle refers to the new object. Not detected are handles
+ *             from a query whose owner was destroyed, pointers that were never
+ *             handles, and destroying an object while another thread uses it.
+ *             An object occupies less than 1 kB; buffers that the library
+ *             allocated are freed.
  * Threads.    Different objects may be used by different threads at the same
  *             time. One object may be read by several threads at the same time;
  *             executing a primitive counts as reading it. Modifying or
@@ -107,10 +107,10 @@ NORM_API const norm_version_t *norm_version(void);
  * unknown values. */
 NORM_API size_t norm_data_type_size(norm_data_type_t data_type);
 /* The machine epsilon of a floating-point type, the distance from 1 to the next
- * larger number: 2^-23 for f32, 2^-7 for bf16, 2^-10 for f16, 2^-52 for f64,
- * 2^-3 and 2^-2 for f8_e4m3 and f8_e5m2; 0 for other values. It is what
- * PyTorch's rms_norm takes if its eps is None, and never a default here: that
- * of bf16 makes outputs 0.4% smaller at an RMS of 1, and 9 times at 0.01. */
+ * larger number: 2^-23 for f32, 2^-7 for bf16, 2^-10 for f16, 2^-52 for f64, 2^-3 and
+ * 2^-2 for f8_e4m3 and f8_e5m2; 0 for other values. PyTorch's rms_norm uses it if eps
+ * is None. It is never a default here: that of bf16 makes outputs 0.4% smaller at an
+ * RMS of 1, and 9 times smaller at 0.01. */
 NORM_API double norm_data_type_epsilon(norm_data_type_t data_type);
 /* "f32", "bf16", ...; "undef" for norm_data_type_undef, "unknown data type"
  * for unknown values. */
@@ -157,12 +157,12 @@ NORM_API norm_status_t norm_stream_destroy(norm_stream_t stream);
  * while the stream uses it. `parallel_for` NULL restores the library's
  * threads. Results have the same bits either way.
  *
- * `parallel_for` must return. An exception, longjmp() or pthread_exit() that
- * leaves it, or a piece, ends the process: other threads may still run
- * pieces, which use the stack of the call. Catch exceptions inside, and
- * return: pieces that were not run by then are run by the calling thread.
- * pthread_cancel() of the calling thread takes effect after the execution
- * (Linux and macOS), if its cancellation is deferred, as is the default. */
+ * `parallel_for` must return. An exception, longjmp() or pthread_exit() that leaves
+ * it, or a piece, ends the process, because other threads may still run pieces, which
+ * use the caller's stack. Catch exceptions inside and return; the calling thread then
+ * runs the remaining pieces. On Linux and macOS, pthread_cancel() of the calling
+ * thread takes effect after the execution if cancellation is deferred, which is the
+ * default. */
 NORM_API norm_status_t norm_stream_set_parallel_for(norm_stream_t stream,
         norm_parallel_for_t parallel_for, void *pool, int num_threads);
 
@@ -187,11 +187,11 @@ NORM_API norm_status_t norm_memory_desc_create_with_tag(
 NORM_API norm_status_t norm_memory_desc_create_with_string_tag(
         norm_memory_desc_t *memory_desc, int ndims, const norm_dim_t *dims,
         norm_data_type_t data_type, const char *tag);
-/* Describes a host scalar: one number of the data type, which the memory object
- * itself holds (norm_memory_create_host_scalar). Scales, zero points and the
- * parameters of dropout can be host scalars. It is no tensor: where a tensor is
- * expected it is norm_invalid_arguments. Its kind is norm_format_kind_host_scalar,
- * its dimensions are {1}, and it has no strides. */
+/* Describes a host scalar: one number of the data type, stored in the memory object
+ * itself (norm_memory_create_host_scalar). Scales, zero points and dropout parameters
+ * can be host scalars. It is not a tensor; using it as one is norm_invalid_arguments.
+ * Its kind is norm_format_kind_host_scalar, its dimensions are {1}, and it has no
+ * strides. */
 NORM_API norm_status_t norm_memory_desc_create_host_scalar(
         norm_memory_desc_t *memory_desc, norm_data_type_t data_type);
 /* Changes the data type. The layout, counted in elements, stays the same.
@@ -225,9 +225,9 @@ NORM_API norm_status_t norm_memory_desc_permute_axes(
  * required number. */
 NORM_API norm_status_t norm_memory_desc_get_blob(
         uint8_t *blob, size_t *size, const_norm_memory_desc_t memory_desc);
-/* Creates a descriptor from a complete blob: all bytes of the size that
- * norm_memory_desc_get_blob gives are read. norm_invalid_arguments if the
- * blob was modified or comes from another version. */
+/* Creates a descriptor from a complete blob, whose size is that returned by
+ * norm_memory_desc_get_blob. norm_invalid_arguments if the blob was modified or comes
+ * from another version. */
 NORM_API norm_status_t norm_memory_desc_create_with_blob(
         norm_memory_desc_t *memory_desc, const uint8_t *blob);
 /* Creates a descriptor with the given strides, in elements, 0 or more.
@@ -289,19 +289,18 @@ NORM_API norm_status_t norm_memory_destroy(norm_memory_t memory);
 /* The descriptor; owned by the memory. */
 NORM_API norm_status_t norm_memory_get_memory_desc(
         const_norm_memory_t memory, const_norm_memory_desc_t *memory_desc);
-/* The engine; owned by the memory. A host scalar has none: NULL. */
+/* The engine; owned by the memory. NULL for a host scalar, which has none. */
 NORM_API norm_status_t norm_memory_get_engine(
         const_norm_memory_t memory, norm_engine_t *engine);
-/* Creates a memory that holds the number at `scalar_ptr`, of the descriptor's data
- * type, which need not be aligned and is copied: the caller may free it after the
- * call. The memory is passed for an argument whose attribute asks for a host scalar
- * (is_on_host of norm_primitive_attr_set_scales_v2 and
- * norm_primitive_attr_set_zero_points_v2, use_host_scalars of
- * norm_primitive_attr_set_dropout_v2) and for no other; executions read the number
- * when they run, and results have the bits of the same number in a buffer. Free it
- * with norm_memory_destroy. The memory has no engine and no buffer: the functions
- * below for data handles and mapped addresses are norm_invalid_arguments for it.
- * NULL or a descriptor of a tensor is norm_invalid_arguments. */
+/* Creates a memory with a copy of the number at `scalar_ptr`, which has the
+ * descriptor's data type and need not be aligned. Pass it only for arguments whose
+ * attribute asks for a host scalar (is_on_host of norm_primitive_attr_set_scales_v2
+ * and norm_primitive_attr_set_zero_points_v2, use_host_scalars of
+ * norm_primitive_attr_set_dropout_v2). Executions read the number when they run;
+ * results have the same bits as with the number in a buffer. Free it with
+ * norm_memory_destroy. The memory has no engine and no buffer, so the functions below
+ * for data handles and mapped addresses return norm_invalid_arguments. NULL or a
+ * descriptor of a tensor is norm_invalid_arguments. */
 NORM_API norm_status_t norm_memory_create_host_scalar(norm_memory_t *memory,
         const_norm_memory_desc_t memory_desc, void *scalar_ptr);
 /* Copies the number out of or into a host scalar. `value` has as many bytes as the
@@ -372,7 +371,7 @@ NORM_API norm_status_t norm_primitive_attr_get_accumulation_mode(
         const_norm_primitive_attr_t attr, norm_accumulation_mode_t *mode);
 NORM_API norm_status_t norm_primitive_attr_set_accumulation_mode(
         norm_primitive_attr_t attr, norm_accumulation_mode_t mode);
-/* Whether (1) equal inputs must give equal bits. They always do. */
+/* 1 if equal inputs must give equal bits. They always do. */
 NORM_API norm_status_t norm_primitive_attr_get_deterministic(
         const_norm_primitive_attr_t attr, int *value);
 NORM_API norm_status_t norm_primitive_attr_set_deterministic(
@@ -392,33 +391,34 @@ NORM_API norm_status_t norm_primitive_attr_set_rounding(
  * scale for the tensor.
  *
  * The second form sets the data type of the scales: f32, bf16, f16, f8_e5m2 or
- * f8_e4m3 (the first form uses f32). With group_ndims above 0 there is one scale
- * per group of indices; only dynamic scales support that. In the third form
- * `is_on_host` not 0 says that the scale is a host scalar: the argument is then a
- * memory of norm_memory_create_host_scalar, and no other. It needs mask 0, no
- * groups and given scales, else norm_invalid_arguments; attention does not
- * support it (norm_unimplemented).
+ * f8_e4m3 (the first form uses f32). With group_ndims above 0 there is one scale per
+ * group of indices; only dynamic scales support that. In the third form a nonzero
+ * `is_on_host` means that the scale is a host scalar: the argument must then come
+ * from norm_memory_create_host_scalar. This requires mask 0, no groups and static
+ * scales, or else the result is norm_invalid_arguments; attention does not support it
+ * (norm_unimplemented).
  *
- * In the fourth form `qmode` says whether the scales are given
+ * In the fourth form `qmode` says whether the scales are passed
  * (norm_quantization_mode_static_sazp) or computed. Layer and group normalization
- * compute the scales of NORM_ARG_DST from their results and write them to
- * NORM_ARG_ATTR_SCALES | NORM_ARG_DST, one for each group of `n` elements of a
- * row: `mask` has the bit of every dimension, `ndims` is 2 and `group_dims` is
- * {1, n}, where n divides the last dimension, which is the channels for a group
- * normalization of two dimensions, and else positions: elements of several channels
- * share no scale there. The scales have dst's dimensions with the
- * last divided by n, dense: norm_query_dst_md describes them as index 3, zero
- * points as index 4. dst is s8, u8, f8_e4m3 or f8_e5m2.
+ * and gated activation compute the scales of NORM_ARG_DST from their results and
+ * write them to NORM_ARG_ATTR_SCALES | NORM_ARG_DST, one for each group of `n`
+ * elements of a row: `mask` has the bit of every dimension, `ndims` is 2 and
+ * `group_dims` is {1, n}, where n divides the last dimension. In group
+ * normalization the last dimension is the channels if there are two dimensions,
+ * and otherwise positions, where channels do not share a scale. The scales are
+ * dense and have dst's dimensions, with the last divided by n. For normalizations
+ * norm_query_dst_md describes them as index 3, zero points as index 4. dst is s8, u8,
+ * f8_e4m3 or f8_e5m2.
  *
  *   dynamic_fp  scale = max|y| / M, rounded to f32 or f8_e4m3
  *   dynamic_mx  scale = 2^(floor(log2(max|y|)) - floor(log2(M))), e8m0, n = 32,
  *               dst f8_e4m3 or f8_e5m2
  *
- * M is the largest value of dst's type: 127, 255, 448, 57344. The scale of a
- * group of zeros is 1. Elements are y * (1/scale) in f32, saturated and rounded
- * to nearest even. If dst is u8 and has zero points (s32, the same mask and
- * groups), they are written, too: scale = (max(y, 0) - min(y, 0)) / 255, zero
- * point = round(-min(y, 0) / scale). */
+ * M is the largest value of dst's type: 127, 255, 448, 57344. The scale of a group of
+ * zeros is 1. Elements are y * (1/scale) in f32, saturated and rounded to nearest
+ * even. If dst is u8 and has zero points (s32, the same mask and groups), they are
+ * also written: scale = (max(y, 0) - min(y, 0)) / 255, zero point = round(-min(y, 0)
+ * / scale). */
 NORM_API norm_status_t norm_primitive_attr_set_scales_mask(
         norm_primitive_attr_t attr, int arg, int mask);
 NORM_API norm_status_t norm_primitive_attr_set_scales(norm_primitive_attr_t attr,
@@ -453,8 +453,8 @@ NORM_API norm_status_t norm_primitive_attr_set_zero_points_v2(
  *
  * The residual is argument NORM_ARG_RESIDUAL, with src's dimensions. The sum is
  * output NORM_ARG_RESIDUAL_DST with `sum_desc`; if that is NULL, it is not
- * stored. It may replace src or the residual if type and layout are the same.
- * src, residual and sum are f32, bf16 or f16, each of a type of its own.
+ * stored. It may overwrite src or the residual if type and layout are the same.
+ * src, residual and sum may each be f32, bf16 or f16.
  *
  *   norm_residual_rounded  dst and the statistics come from the sum rounded to
  *                          the type of sum_desc (without it, of residual_desc):
@@ -462,14 +462,14 @@ NORM_API norm_status_t norm_primitive_attr_set_zero_points_v2(
  *                          normalization of its result
  *   norm_residual_exact    they come from the sum in f32
  *
- * Backward reads the sum, as forward stored it, as NORM_ARG_SRC with its
- * descriptor as src_desc, and its gradient as NORM_ARG_DIFF_RESIDUAL_DST with
- * `sum_desc` as descriptor, which must not be NULL there:
+ * Backward reads the sum that forward stored as NORM_ARG_SRC, with the sum's
+ * descriptor as src_desc, and the sum's gradient as NORM_ARG_DIFF_RESIDUAL_DST, with
+ * `sum_desc` as its descriptor, which must not be NULL:
  *
  *   diff_src = gradient of the normalization + diff_residual_dst
  *
- * in f32, rounded once: the gradient of src and of the residual.
- * With residual_desc NULL the attribute is removed. Descriptors are copied. */
+ * in f32, rounded once: the gradient of src and of the residual. A NULL residual_desc
+ * removes the attribute. Descriptors are copied. */
 NORM_API norm_status_t norm_primitive_attr_set_residual(
         norm_primitive_attr_t attr, const_norm_memory_desc_t residual_desc,
         const_norm_memory_desc_t sum_desc, norm_residual_rounding_t rounding);
@@ -485,11 +485,11 @@ NORM_API norm_status_t norm_primitive_attr_get_residual(
  *   norm_gate_input   dst = normalization of src * f(gate)
  *   norm_gate_output  dst = (normalization of src) * f(gate)
  *
- * f is norm_eltwise_swish, gate / (1 + exp(-alpha*gate)), or
- * norm_eltwise_logistic, 1 / (1 + exp(-gate)). The gate is argument
- * NORM_ARG_GATE: src's dimensions, f32, bf16 or f16, strides of its own.
- * Backward writes its gradient to NORM_ARG_DIFF_GATE, with the same
- * descriptor. With gate_desc NULL the attribute is removed. */
+ * f is norm_eltwise_swish, gate / (1 + exp(-alpha*gate)), or norm_eltwise_logistic, 1
+ * / (1 + exp(-gate)). The gate, argument NORM_ARG_GATE, has src's dimensions, is f32,
+ * bf16 or f16, and may have any strides. Backward writes its gradient to
+ * NORM_ARG_DIFF_GATE, with the same descriptor. A NULL gate_desc removes the
+ * attribute. */
 NORM_API norm_status_t norm_primitive_attr_set_gate(norm_primitive_attr_t attr,
         const_norm_memory_desc_t gate_desc, norm_alg_kind_t alg_kind,
         float alpha);
@@ -497,14 +497,13 @@ NORM_API norm_status_t norm_primitive_attr_set_gate(norm_primitive_attr_t attr,
 NORM_API norm_status_t norm_primitive_attr_get_gate(
         const_norm_primitive_attr_t attr, const_norm_memory_desc_t *gate_desc,
         norm_alg_kind_t *alg_kind, float *alpha);
-/* RMS normalization by the mean square of the first `elements` of each row
- * (pRMSNorm, Zhang and Sennrich 2019; layer and group normalization; not in oneDNN).
- * The whole row is normalized. 0, the default, means the whole row; more than a row has is
- * norm_invalid_arguments at the creation of the primitive descriptor, as is
- * a normalization without norm_rms_norm. The row of group normalization is a group in
- * the logical order of its channels and positions, whatever the layout: the first
- * elements are those of its first channels, and a number of elements that is not one
- * of whole channels is norm_unimplemented. */
+/* RMS normalization by the mean square of the first `elements` of each row (pRMSNorm,
+ * Zhang and Sennrich 2019; layer and group normalization; not in oneDNN). The whole
+ * row is normalized. 0, the default, means the whole row. When a primitive descriptor
+ * is created, more elements than a row has, or a missing norm_rms_norm, is
+ * norm_invalid_arguments. In group normalization a row is a group in the logical
+ * order of its channels and positions, whatever the layout: the first elements are
+ * those of its first channels, and parts of a channel are norm_unimplemented. */
 NORM_API norm_status_t norm_primitive_attr_set_partial_norm(
         norm_primitive_attr_t attr, norm_dim_t elements);
 NORM_API norm_status_t norm_primitive_attr_get_partial_norm(
@@ -544,9 +543,9 @@ NORM_API norm_status_t norm_post_ops_append_sum(norm_post_ops_t post_ops,
 NORM_API norm_status_t norm_post_ops_get_params_sum(
         const_norm_post_ops_t post_ops, int index, float *scale,
         int32_t *zero_point, norm_data_type_t *data_type);
-/* An elementwise function. For clip, beta must not be less than alpha. The
- * algorithms that end with _use_dst_for_bwd compute the same as those without,
- * and are told as they were given. */
+/* An elementwise function. For clip, beta must not be less than alpha. Algorithms
+ * that end with _use_dst_for_bwd compute the same as those without, and the getter
+ * returns them as given. */
 NORM_API norm_status_t norm_post_ops_append_eltwise(norm_post_ops_t post_ops,
         norm_alg_kind_t alg_kind, float alpha, float beta);
 NORM_API norm_status_t norm_post_ops_get_params_eltwise(
@@ -659,29 +658,25 @@ NORM_API norm_status_t norm_primitive_create(norm_primitive_t *primitive,
  * raised in between. */
 NORM_API norm_status_t norm_primitive_execute(const_norm_primitive_t primitive,
         norm_stream_t stream, int nargs, const norm_exec_arg_t *args);
-/* Runs `count` primitives that do not depend on each other, such as the
- * norms of queries, keys and values, in one parallel region. The outputs are
- * complete on return, with the bits of running them one after another.
+/* Runs `count` primitives that do not depend on each other, such as the norms of
+ * queries, keys and values, in one parallel region. The outputs are complete on
+ * return and have the same bits as when the primitives run one after another.
  *
  * `args[i]` holds the `nargs[i]` pairs of `primitives[i]`, as in
- * norm_primitive_execute. A primitive may stand in the list several times,
- * with other arguments. With `count` 0 nothing happens, and the arrays may be
- * NULL.
+ * norm_primitive_execute. A primitive may appear in the list several times with
+ * different arguments. If `count` is 0, nothing happens, and the arrays may be NULL.
  *
- * The arguments of all primitives are checked, and memory for all is
- * allocated, before anything is written. The message of a failure begins with
- * the index of the primitive.
+ * Before anything is written, the arguments of all primitives are checked and all
+ * memory is allocated. Error messages begin with the index of the primitive.
  *
- * The primitives run at the same time and in any order. It is the caller's
- * mistake, which is not detected, if one writes what another one reads or
- * writes. The results are then undefined. User scratchpads that overlap are
- * detected: norm_invalid_arguments.
+ * The primitives run concurrently and in any order. If one writes what another one
+ * reads or writes, the results are undefined; this is not detected. Overlapping user
+ * scratchpads are detected and are norm_invalid_arguments.
  *
- * Threads take whole primitives. A thread that finds none left takes rows of
- * those that still run, so a large primitive among small ones has all
- * threads. The number of threads follows from the elements of all primitives
- * together, counting the largest tensor of each: one thread for every 24576
- * elements, as for one primitive. From the second call on a thread with the
+ * Threads take whole primitives. A thread that finds none left takes rows of those
+ * still running, so a large primitive among small ones gets all threads. There is one
+ * thread for every 24576 elements of all primitives together, counting the largest
+ * tensor of each, as for one primitive. From the second call on a thread with the
  * same primitives, nothing is allocated. */
 NORM_API norm_status_t norm_primitive_execute_many(int count,
         const const_norm_primitive_t *primitives, norm_stream_t stream,
@@ -708,10 +703,10 @@ NORM_API norm_status_t norm_primitive_destroy(norm_primitive_t primitive);
  * Formulas: Ba, Kiros and Hinton 2016 (layer norm); Zhang and Sennrich 2019 (RMS
  * norm).
  *
- * Arithmetic is f32 with f64 sums, and the result is rounded to the type of dst
- * once. If src or dst is f64, all arithmetic is f64; a dst of a narrower type is
- * then rounded to f32 first. A row whose squares leave the range of f32 is
- * computed in f64; its variance saturates to +Inf. If variance + epsilon = 0, the
+ * Arithmetic is f32 with f64 sums, and the result is rounded once, to the type of
+ * dst. If src or dst is f64, all arithmetic is f64, and a narrower dst is rounded
+ * from the f64 result, f8 via f32. A row whose squares overflow or underflow in f32
+ * is computed in f64; its variance saturates to +Inf. If variance + epsilon = 0, the
  * factor 1/sqrt is 0.
  *
  * A row's result depends only on the row, the data types, the flags and the
@@ -748,7 +743,7 @@ NORM_API norm_status_t norm_primitive_destroy(norm_primitive_t primitive);
  *   rms_norm                as above, MEAN always -
  * SCALE and SHIFT are dense 1D tensors of C elements, f32 (or the type passed to
  * _v2). SRC and DST may share a buffer if their types and layouts are the same.
- * With the attributes that oneDNN does not have, in RESIDUAL and GATE, out
+ * The attributes that oneDNN does not have add, in: RESIDUAL and GATE; out:
  * RESIDUAL_DST if the sum is stored, and ATTR_SCALES | DST and ATTR_ZERO_POINTS |
  * DST if they are dynamic. */
 NORM_API norm_status_t norm_layer_normalization_forward_primitive_desc_create(
@@ -786,18 +781,19 @@ NORM_API norm_status_t norm_layer_normalization_forward_primitive_desc_create_v2
  * diff_src_desc  f32, bf16, f16 or f64; any layout. "any" means the layout of src
  * diff_dst_desc  likewise
  * src_desc       f32, bf16, f16 or f64; any layout. "any" means the layout of
- *                diff_dst, or dense row-major if that is "any", too
+ *                diff_dst, or dense row-major if that is also "any"
  * stat_desc, epsilon, flags   as forward
- * attr           may be NULL; no scales, no post-operations
- * hint_fwd_pd    not used; may be NULL
+ * attr           may be NULL. A residual, a gate and a partial norm; no scales, no
+ *                post-operations
+ * hint_fwd_pd    may be NULL; otherwise its flags from bit 24 on must be the same
  *
  * Execution arguments: in SRC, DIFF_DST, VARIANCE, MEAN (without rms_norm), SCALE
  * (with use_scale); out DIFF_SRC and, for norm_backward, DIFF_SCALE (with
  * use_scale) and DIFF_SHIFT (with use_shift). DIFF_DST and DIFF_SRC may share a
  * buffer if their types and layouts are the same. If N = 0, DIFF_SCALE and
- * DIFF_SHIFT are set to zero. With the attributes that oneDNN does not have, in
- * DIFF_RESIDUAL_DST, GATE, and SHIFT for an output gate with use_shift; out
- * DIFF_GATE. Flags from bit 24 on must be those of hint_fwd_pd. */
+ * DIFF_SHIFT are set to zero. The attributes that oneDNN does not have add, in:
+ * DIFF_RESIDUAL_DST, GATE, and SHIFT for an output gate with use_shift; out:
+ * DIFF_GATE. */
 NORM_API norm_status_t norm_layer_normalization_backward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
         norm_prop_kind_t prop_kind, const_norm_memory_desc_t diff_src_desc,
@@ -821,26 +817,26 @@ NORM_API norm_status_t norm_layer_normalization_backward_primitive_desc_create_v
 /* Explanation of outputs                                                   */
 /* ------------------------------------------------------------------------ */
 
-/* Why is an output that small, or that large? Measures the rows of src, the
- * last dimension of which is normalized:
+/* Why is an output so small, or so large? Measures the rows of src, whose last
+ * dimension is normalized:
  *
  *   ratio         = rms / sqrt(rms^2 + epsilon), the RMS of the normalized
- *                   values. Epsilon matters where rms^2 is near it: with
- *                   epsilon 1e-5 an rms of 0.1 gives 0.9995, 0.005 gives 0.845
+ *                   values. Epsilon matters if rms^2 is near it: with epsilon
+ *                   1e-5 an rms of 0.1 gives 0.9995, one of 0.005 gives 0.845
  *   rms_out       = sqrt(sum((src * scale)^2) / C) / sqrt(rms^2 + epsilon). It
  *                   is ratio * RMS of scale if |scale| does not depend on |src|,
  *                   and larger if scale is large where src is (correlation)
  *   amplification = rms_out / rms_in
  *
  *   src      f32, bf16, f16 or f64, any layout
- *   scale    of these types, one dimension of C elements; NULL: none
+ *   scale    one of these types, one dimension of C elements; NULL for none
  *   epsilon  that of the normalization, finite and not negative
  *   flags    norm_rms_norm, without which the mean of each row is subtracted
  *            first; norm_scale_plus_one
- *   row      0 to the number of rows - 1; -1: all rows
+ *   row      0 to the number of rows - 1; -1 for all rows
  *
- * Without rows or elements the measures are 0. The arithmetic is f64, and the
- * calling thread does all of it: it is for looking at models. */
+ * Without rows or elements the measures are 0. The arithmetic is f64 and runs on
+ * the calling thread: this is a diagnostic tool. */
 NORM_API norm_status_t norm_explain(const_norm_memory_t src, const_norm_memory_t scale,
         float epsilon, unsigned flags, norm_dim_t row, norm_explanation_t *explanation);
 /* Writes NORM_REMEDIES remedies, in the order of norm_remedy_kind_t, each with
@@ -848,10 +844,10 @@ NORM_API norm_status_t norm_explain(const_norm_memory_t src, const_norm_memory_t
 NORM_API norm_status_t norm_explain_remedies(const_norm_memory_t src,
         const_norm_memory_t scale, float epsilon, unsigned flags, norm_dim_t row,
         norm_remedy_t *remedies);
-/* Writes an explanation as lines of text, with the remedies unless `remedies`
- * is NULL. At most `size` bytes are written to `text`, the last of which is
- * NUL; `text` may be NULL if `size` is 0. Returns the number of bytes that the
- * whole text needs with its NUL, or 0 on failure. */
+/* Writes an explanation as lines of text, with the remedies unless `remedies` is
+ * NULL. Writes at most `size` bytes to `text`, including a terminating NUL; `text`
+ * may be NULL if `size` is 0. Returns the number of bytes that the whole text needs,
+ * including the NUL, or 0 on failure. */
 NORM_API size_t norm_explanation_text(const norm_explanation_t *explanation,
         const norm_remedy_t *remedies, char *text, size_t size);
 /* The names without their prefix ("epsilon_dominates", "clip_src"); "unknown
@@ -863,32 +859,31 @@ NORM_API const char *norm_remedy2str(norm_remedy_kind_t kind);
 /* Group normalization                                                      */
 /* ------------------------------------------------------------------------ */
 
-/* Group normalization of a tensor of N samples, C channels and any positions. The
+/* Group normalization of a tensor with N samples, C channels and any positions. The
  * channels are divided into G groups of C/G neighbours. For each group x of a
- * sample, M elements:
+ * sample, with M elements:
  *
  *   mean = sum(x)/M, variance = sum((x - mean)^2)/M
  *   rms_norm: no mean, variance = sum(x^2)/M
  *   dst = (x - mean)/sqrt(variance + epsilon) * scale + shift
  *
  * with a scale and a shift for each channel. rms_norm is an extension: oneDNN
- * refuses it here. The bits of a group depend on its values, the data types, flags
- * and attributes alone. A group whose squares overflow or vanish in f32 is computed
- * in f64; a variance beyond f32 is stored as +Inf.
+ * refuses it here. The bits of a group depend only on its values, the data types,
+ * flags and attributes. A group whose squares overflow or underflow in f32 is
+ * computed in f64; a variance beyond f32 is stored as +Inf.
  *
  * prop_kind      norm_forward_training, which stores MEAN and VARIANCE, or
  *                norm_forward_inference
  * src_desc       N x C [x D] [x H] [x W]: 2 to 5 dimensions; f32, bf16, f16, f64, s8,
  *                u8, f8_e5m2 or f8_e4m3; any layout but "any". Channels first and
- *                last are fast
- * dst_desc       the same dimensions, any of these types, any layout or "any" (then
- *                as src)
+ *                channels last are fast
+ * dst_desc       the same dimensions, any of these types, any layout or "any" (as src)
  * groups         1 to C, a divisor of C
  * epsilon        0 or more, added to the variance
  * flags          norm_normalization_flags_t, combined with |
- * attr           may be NULL. A residual, a gate and a partial norm, scales of SRC and
- *                DST, one for the tensor, or dynamic scales of DST; eltwise, binary and
- *                sum post-operations, as for layer normalization. None if dst is f64
+ * attr           may be NULL. A residual, a gate and a partial norm; one scale for SRC;
+ *                one scale or dynamic scales for DST; eltwise, binary and sum
+ *                post-operations, as for layer normalization. None if dst is f64
  *
  * Execution arguments (in: read, out: written, -: ignored)
  *                          SRC DST MEAN VARIANCE SCALE SHIFT
@@ -898,8 +893,8 @@ NORM_API const char *norm_remedy2str(norm_remedy_kind_t kind);
  *   rms_norm                as above, MEAN always -
  * MEAN and VARIANCE are dense N x G tensors, SCALE and SHIFT dense 1D tensors of C
  * elements, all f32. SRC and DST may share a buffer if their types and layouts are
- * the same. With the attributes that oneDNN does not have, in RESIDUAL and GATE;
- * out RESIDUAL_DST, and ATTR_SCALES and ATTR_ZERO_POINTS of DST if they are dynamic. */
+ * the same. The attributes that oneDNN does not have add, in: RESIDUAL and GATE; out:
+ * RESIDUAL_DST, and ATTR_SCALES and ATTR_ZERO_POINTS of DST if they are dynamic. */
 NORM_API norm_status_t norm_group_normalization_forward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
         norm_prop_kind_t prop_kind, const_norm_memory_desc_t src_desc,
@@ -923,19 +918,19 @@ NORM_API norm_status_t norm_group_normalization_forward_primitive_desc_create(
  * diff_src_desc  f32, bf16, f16 or f64; any layout. "any" means the layout of src
  * diff_dst_desc  likewise
  * src_desc       f32, bf16, f16 or f64; any layout. "any" means the layout of
- *                diff_dst, or dense row-major if that is "any", too
+ *                diff_dst, or dense row-major if that is also "any"
  * groups, epsilon, flags   as forward
  * attr           may be NULL. A residual, a gate and a partial norm; no scales, no
  *                post-operations
- * hint_fwd_pd    may be NULL. If given, a forward group normalization with the same
+ * hint_fwd_pd    may be NULL; otherwise a forward group normalization with the same
  *                groups and flags
  *
  * Execution arguments: in SRC, DIFF_DST, VARIANCE, MEAN (without rms_norm), SCALE
  * (with use_scale); out DIFF_SRC and, for norm_backward, DIFF_SCALE (with
  * use_scale) and DIFF_SHIFT (with use_shift). DIFF_DST and DIFF_SRC may share a
- * buffer if their types and layouts are the same. With the attributes that oneDNN
- * does not have, in DIFF_RESIDUAL_DST, GATE, and SHIFT for an output gate with
- * use_shift; out DIFF_GATE. */
+ * buffer if their types and layouts are the same. The attributes that oneDNN does
+ * not have add, in: DIFF_RESIDUAL_DST, GATE, and SHIFT for an output gate with
+ * use_shift; out: DIFF_GATE. */
 NORM_API norm_status_t norm_group_normalization_backward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
         norm_prop_kind_t prop_kind, const_norm_memory_desc_t diff_src_desc,
@@ -953,46 +948,45 @@ NORM_API norm_status_t norm_group_normalization_backward_primitive_desc_create(
  *
  *   norm_softmax_accurate   dst = exp(x - m) / s
  *   norm_softmax_log        dst = (x - m) - log(s)
- *   norm_softmax_accurate_inf_as_zero   as the first, and 0 for a row of -Inf alone
+ *   norm_softmax_accurate_inf_as_zero   as the first, but 0 for a row of only -Inf
  *
- * Arithmetic is f32, sums of more than a few hundred elements f64; the bits depend
- * on none of the instruction set, the threads and the layouts. A row with NaN or
- * +Inf, or of -Inf alone, becomes NaN.
+ * Arithmetic is f32, with f64 for sums of more than a few hundred elements. The bits
+ * do not depend on the instruction set, the threads or the layouts. A row with NaN or
+ * +Inf, or of only -Inf, becomes NaN.
  *
  * prop_kind      norm_forward_training or norm_forward_inference, which are the same
  * alg_kind       norm_softmax_accurate, norm_softmax_log or
  *                norm_softmax_accurate_inf_as_zero
- * src_desc       1 to 12 dimensions; f32, bf16, f16, s8, u8, f8_e5m2 or f8_e4m3; a
- *                layout of its own
- * dst_desc       the same dimensions, any of these types, any layout or "any" (then
- *                as src)
+ * src_desc       1 to 12 dimensions; f32, bf16, f16, s8, u8, f8_e5m2 or f8_e4m3; any
+ *                layout but "any"
+ * dst_desc       the same dimensions, any of these types, any layout or "any" (as src)
  * softmax_axis   the dimension of the rows, from 0
- * attr           may be NULL. Scales of SRC and DST, one for the tensor; eltwise and
- *                binary post-operations. The scale of SRC multiplies the result of
- *                the formula, as in oneDNN, then come the post-operations, then the
- *                division by the scale of DST
+ * attr           may be NULL. One scale each for SRC and DST; dropout; eltwise and
+ *                binary post-operations; softmax stats. The result of the formula is
+ *                multiplied by the scale of SRC, as in oneDNN, then come dropout and
+ *                the post-operations, then the division by the scale of DST
  *
- * Arguments: in SRC, and what the attributes ask for; out DST. SRC and DST may be
- * one buffer if their types and layouts are the same. */
+ * Arguments: in SRC and those that the attributes add; out DST. SRC and DST may share a
+ * buffer if their types and layouts are the same. */
 NORM_API norm_status_t norm_softmax_forward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
         norm_prop_kind_t prop_kind, norm_alg_kind_t alg_kind,
         const_norm_memory_desc_t src_desc, const_norm_memory_desc_t dst_desc,
         int softmax_axis, const_norm_primitive_attr_t attr);
 
-/* The gradient, from dst as forward gave it. Per row:
+/* The gradient, from the dst of forward. Per row:
  *
  *   norm_softmax_accurate   diff_src = dst*(diff_dst - sum(diff_dst*dst))
  *   norm_softmax_log        diff_src = diff_dst - exp(dst)*sum(diff_dst)
  *   norm_softmax_accurate_inf_as_zero   as the first
  *
- * diff_src_desc  f32, bf16 or f16, any layout or "any" (then as diff_dst)
- * diff_dst_desc  likewise (then as dst)
- * dst_desc       f32, bf16 or f16, a layout of its own
+ * diff_src_desc  f32, bf16 or f16, any layout or "any" (as diff_dst)
+ * diff_dst_desc  f32, bf16 or f16, any layout or "any" (as dst)
+ * dst_desc       f32, bf16 or f16, any layout but "any"
  * attr           may be NULL; neither scales nor post-operations
- * hint_fwd_pd    may be NULL; not needed
+ * hint_fwd_pd    ignored; may be NULL
  *
- * Arguments: in DST, DIFF_DST; out DIFF_SRC, which may be one buffer with either if
+ * Arguments: in DST, DIFF_DST; out DIFF_SRC, which may share a buffer with either if
  * the types and layouts are the same. */
 NORM_API norm_status_t norm_softmax_backward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine,
@@ -1003,7 +997,7 @@ NORM_API norm_status_t norm_softmax_backward_primitive_desc_create(
 
 #include "norm_rows.h"
 
-/* Elementwise functions of one tensor and of two: norm_eltwise_* and norm_binary_*. */
+/* Element-wise functions of one and of two tensors: norm_eltwise_* and norm_binary_*. */
 #include "norm_elementwise.h"
 
 /* ------------------------------------------------------------------------ */
@@ -1058,13 +1052,12 @@ NORM_API const char *norm_cpu_isa_hints2str(norm_cpu_isa_hints_t isa_hints);
 /* Control of the whole library                                             */
 /* ------------------------------------------------------------------------ */
 
-/* Limits the instruction set of primitive descriptors created from now on,
- * in the whole process. It may be called again. Until the first call the
- * limit comes from the environment variable NORM_MAX_CPU_ISA (portable,
- * avx2, avx512, avx512_bf16, avx512_amx, neon, or oneDNN's names); an unknown name sets no
- * limit. A limit that the machine or the build of the library lacks allows what is
- * below it. norm_unimplemented for an instruction set of another
- * architecture. */
+/* Limits the instruction set of primitive descriptors created from now on, in the
+ * whole process. It may be called again. Until the first call the limit comes from
+ * the environment variable NORM_MAX_CPU_ISA (portable, avx2, avx512, avx512_bf16,
+ * avx512_amx, neon, or oneDNN's names); an unknown name sets no limit. If the machine
+ * or the build lacks the limit's instruction set, those below it are allowed.
+ * norm_unimplemented for an instruction set of another architecture. */
 NORM_API norm_status_t norm_set_max_cpu_isa(norm_cpu_isa_t isa);
 /* Preferred instructions. Stored, but has no effect. */
 NORM_API norm_status_t norm_set_cpu_isa_hints(norm_cpu_isa_hints_t isa_hints);
@@ -1086,12 +1079,11 @@ NORM_API norm_cpu_isa_t norm_get_effective_cpu_isa(void);
 /* "avx512_core", ...; "unknown cpu_isa" for values that do not exist. */
 NORM_API const char *norm_cpu_isa2str(norm_cpu_isa_t isa);
 
-/* The number of threads that an execution may use, including the calling
- * thread; 1 to 255, process-wide. 1 keeps every execution on the calling
- * thread. 0 restores the default: NORM_NUM_THREADS (values above 255 mean
- * 255; text that is not a number is ignored), or else the number of CPUs
- * available to the process. Other values are norm_invalid_arguments. The
- * count never changes a bit of a result.
+/* The number of threads that an execution may use, including the calling thread; 1 to
+ * 255, process-wide. 1 keeps every execution on the calling thread. 0 restores the
+ * default: NORM_NUM_THREADS (values above 255 mean 255; text that is not a number is
+ * ignored), or else the number of CPUs available to the process. Other values are
+ * norm_invalid_arguments. The number of threads never changes a bit of a result.
  *
  * The library owns its worker threads. They start with the first execution
  * that needs them and sleep when idle. A child of fork() starts its own. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// norm.hpp - the C++17 interface of libnorm; header only, over norm.h.
+// norm.hpp - the header-only C++17 interface of libnorm, over norm.h.
 //
 // The classes and the order of calls are those of oneDNN 3.x's C++ interface:
 //
@@ -14,7 +14,7 @@
 //     norm::layer_normalization_forward(problem).execute(
 //             stream, {{NORM_ARG_SRC, src}, {NORM_ARG_DST, dst}});
 //
-// Ownership.  Every object is a reference-counted handle of a C object. A copy
+// Ownership.  Every object is a reference-counted handle to a C object. A copy
 //             refers to the same object; the last reference destroys it. Objects
 //             returned by queries (engines, descriptors, attributes) may outlive
 //             the queried object. The caller owns the buffers that it passes in;
@@ -53,7 +53,7 @@ struct layer_normalization_forward : public primitive {
     public:
         primitive_desc() = default;
         // Scale and shift in f32; mean and variance in the dimension order of src.
-        // With `allow_empty`, an unimplemented problem gives an empty object
+        // With `allow_empty`, an unimplemented problem results in an empty object
         // instead of an exception.
         primitive_desc(const engine &on, prop_kind kind, const memory::desc &src,
                 const memory::desc &dst, float epsilon, normalization_flags flags,
@@ -99,7 +99,7 @@ struct layer_normalization_forward : public primitive {
 
 // The gradient of layer_normalization_forward. prop_kind::backward computes
 // diff_src, diff_scale and diff_shift; backward_data computes diff_src only. The
-// forward descriptor is a hint and may be empty.
+// forward descriptor may be empty.
 struct layer_normalization_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
@@ -162,9 +162,9 @@ struct layer_normalization_backward : public primitive {
 // Group normalization
 // ---------------------------------------------------------------------------
 
-// Of `groups` groups of the channels, dimension 1. Execution arguments are those of
-// layer_normalization_forward, those of a residual and a gate included, with mean and
-// variance of N x groups elements and a scale and a shift for each channel; see
+// Normalizes `groups` groups of channels, dimension 1. Execution arguments are those of
+// layer_normalization_forward, including those for a residual and a gate. Mean and
+// variance have N x groups elements, scale and shift one for each channel; see
 // norm_group_normalization_forward_primitive_desc_create.
 struct group_normalization_forward : public primitive {
     class primitive_desc : public primitive_desc_base {
@@ -219,9 +219,9 @@ struct group_normalization_backward : public primitive {
 // Softmax
 // ---------------------------------------------------------------------------
 
-// Along dimension `axis`: algorithm::softmax_accurate or softmax_log. Arguments
-// NORM_ARG_SRC and NORM_ARG_DST, and what the attributes ask for: see
-// norm_softmax_forward_primitive_desc_create.
+// Along dimension `axis`: algorithm::softmax_accurate, softmax_log or
+// softmax_accurate_inf_as_zero. Arguments are NORM_ARG_SRC, NORM_ARG_DST and those that
+// the attributes add; see norm_softmax_forward_primitive_desc_create.
 struct softmax_forward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
@@ -240,8 +240,7 @@ struct softmax_forward : public primitive {
     explicit softmax_forward(const primitive_desc &problem) : primitive(problem) {}
 };
 
-// The gradient of softmax_forward, from its dst. The forward descriptor is a hint and
-// may be empty.
+// The gradient of softmax_forward, from its dst. The forward descriptor may be empty.
 struct softmax_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
@@ -419,8 +418,8 @@ inline int get_primitive_cache_capacity() {
     check(norm_get_primitive_cache_capacity(&answer));
     return answer;
 }
-// The number of threads of an execution, including the calling thread. 0 restores
-// the default.
+// The number of threads that an execution may use, including the calling thread. 0
+// restores the default.
 inline void set_num_threads(int num_threads) { check(norm_set_num_threads(num_threads)); }
 inline int get_num_threads() { return norm_get_num_threads(); }
 // The number of threads that took part in this thread's last execution.
@@ -440,7 +439,7 @@ inline norm_explanation_t explain(const memory &src, const memory &scale, float 
             &found));
     return found;
 }
-// What would change the size of the output, with the effect on the rows.
+// Remedies that would change the size of the output, with their effect on the rows.
 inline std::vector<norm_remedy_t> explain_remedies(const memory &src, const memory &scale,
         float epsilon, normalization_flags flags = normalization_flags::rms_norm,
         memory::dim row = -1) {

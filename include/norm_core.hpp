@@ -16,9 +16,8 @@
 #include <string>
 #include <utility>
 
-// 1 if failing calls throw, 0 if they call the error handler. The default is what
-// the compiler was told; define it as 0 to have handlers in a program that has
-// exceptions.
+// 1 if failing calls throw, 0 if they call the error handler. The default follows the
+// compiler's options; define it as 0 to use handlers in a program that has exceptions.
 #ifndef NORM_ENABLE_EXCEPTIONS
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS) || defined(_CPPUNWIND)
 #define NORM_ENABLE_EXCEPTIONS 1
@@ -102,7 +101,7 @@ inline void error::wrap_c_api(norm_status_t status, const char *message) {
     if (status != norm_success) fail(status, message);
 }
 
-// A reference-counted handle of a C object.
+// A reference-counted handle to a C object.
 template <typename Object, norm_status_t (*destroy)(Object *)>
 class handle {
 public:
@@ -157,8 +156,7 @@ enum class status {
     not_required = norm_not_required,
 };
 
-// Also norm::primitive::kind. Implemented are reorder, softmax and
-// layer_normalization; others are kinds of post-operations.
+// Also norm::primitive::kind. Not all kinds are implemented; see norm_primitive_kind_t.
 enum class primitive_kind {
     undef = norm_undefined_primitive,
     reorder = norm_reorder,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// norm_elementwise.hpp - elementwise functions of one tensor and of two. Programs
+// norm_elementwise.hpp - element-wise functions of one and of two tensors. Programs
 // include norm.hpp.
 #ifndef NORM_ELEMENTWISE_HPP
 #define NORM_ELEMENTWISE_HPP
@@ -12,8 +12,8 @@
 namespace norm {
 inline namespace NORM_HPP_MODE {
 
-// A function of every element. Arguments are NORM_ARG_SRC and NORM_ARG_DST, and what
-// the attributes ask for: see norm_eltwise_forward_primitive_desc_create.
+// Applies a function to every element. Arguments are NORM_ARG_SRC, NORM_ARG_DST and
+// those that the attributes add; see norm_eltwise_forward_primitive_desc_create.
 struct eltwise_forward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
@@ -45,7 +45,7 @@ struct eltwise_forward : public primitive {
 };
 
 // The gradient of eltwise_forward, from src, or from dst if the algorithm says so. The
-// forward descriptor is a hint and may be empty.
+// forward descriptor may be empty.
 struct eltwise_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
@@ -81,9 +81,9 @@ struct eltwise_backward : public primitive {
     explicit eltwise_backward(const primitive_desc &problem) : primitive(problem) {}
 };
 
-// A function of two tensors, or with a third a choice between them. Arguments are
-// NORM_ARG_SRC_0, NORM_ARG_SRC_1, for a choice NORM_ARG_SRC_2, and NORM_ARG_DST, and what
-// the attributes ask for: see norm_binary_primitive_desc_create.
+// Applies a function to two tensors, or selects between them by a third. Arguments are
+// NORM_ARG_SRC_0, NORM_ARG_SRC_1, for a selection NORM_ARG_SRC_2, NORM_ARG_DST and those
+// that the attributes add; see norm_binary_primitive_desc_create.
 struct binary : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:

@@ -40,8 +40,8 @@ struct gated_forward : public primitive {
     explicit gated_forward(const primitive_desc &problem) : primitive(problem) {}
 };
 
-// The gradients of gated_forward, from its inputs. With a `dst` that is not empty it is
-// written once more. The forward descriptor is a hint and may be empty.
+// The gradients of gated_forward, from its inputs. If `dst` is not empty, dst is written
+// again. The forward descriptor may be empty.
 struct gated_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:

@@ -20,13 +20,13 @@ enum class kv_cache_kind {
     ring = norm_kv_ring,
 };
 
-// The parameters of norm_kv_cache_create. Those without a default are needed.
+// The parameters of norm_kv_cache_create. Those without a default are required.
 struct kv_cache_options {
     kv_cache_kind kind = kv_cache_kind::contiguous;
     memory::data_type data_type = memory::data_type::undef;
     memory::dim layers = 0, kv_heads = 0, key_size = 0, value_size = 0;
     memory::dim sequences = 0, tokens = 0, step_tokens = 0;
-    memory::dim page_size = 0, pages = 0;       // 0: all tokens (contiguous alone); as many as are needed
+    memory::dim page_size = 0, pages = 0;       // 0: all tokens (contiguous only); as many as needed
     memory::dim window = 0, first_tokens = 0;   // ring
 };
 
@@ -58,7 +58,7 @@ public:
         check(norm_kv_cache_fork(get(), number, &copy));
         return copy;
     }
-    // Fails if there are not as many tokens as sequences.
+    // Fails if `tokens` and `sequences` differ in length.
     void extend(const std::vector<sequence> &sequences, const std::vector<memory::dim> &tokens,
             memory::dim rows = 0) const {
         if (sequences.size() != tokens.size()) {
@@ -74,7 +74,7 @@ public:
                 get(), on.get(), layer, keys.get_or_null(), values.get_or_null()));
     }
 
-    // Arguments of an execution. The memories keep the cache alive.
+    // Arguments for an execution. The memory objects keep the cache alive.
     using arguments = std::unordered_map<int, memory>;
     // For sdpa: keys, values, page table and key lengths; for s8 and f8_e4m3 also the scales of
     // keys and values.
@@ -103,7 +103,7 @@ public:
         check(norm_kv_cache_get_descs(get(), 0, nullptr, &found, nullptr, nullptr));
         return memory::desc(found);
     }
-    // The table of as many sequences.
+    // The table for this many sequences.
     memory::desc page_table_desc(int sequences) const {
         norm_memory_desc_t found = nullptr;
         check(norm_kv_cache_get_descs(get(), sequences, nullptr, nullptr, &found, nullptr));

@@ -88,7 +88,7 @@ public:
                     sizes.data(), static_cast<norm_data_type_t>(type), letters.c_str()));
             return desc(object);
         }
-        // One number, which the memory object itself holds.
+        // One number, stored in the memory object itself.
         static desc host_scalar(data_type type) {
             norm_memory_desc_t object = nullptr;
             check(norm_memory_desc_create_host_scalar(
@@ -106,7 +106,7 @@ public:
         explicit desc(const std::vector<std::uint8_t> &blob) : handle(create(blob)) {}
 
         // A part of this tensor, in this tensor's buffer. Here and below,
-        // `allow_empty` gives an empty descriptor where the result is not
+        // `allow_empty` returns an empty descriptor if the result is not
         // implemented.
         desc submemory_desc(
                 const dims &sizes, const dims &offsets, bool allow_empty = false) const {

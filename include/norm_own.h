@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * norm_own.h - what libnorm has beyond oneDNN: argument ids and enumerators.
+ * norm_own.h - argument ids and enumerators that oneDNN does not have.
  * Programs include norm.h.
  */
 #ifndef NORM_OWN_H

@@ -186,7 +186,7 @@ public:
     void set_scales_mask(int arg, int mask) {
         check(norm_primitive_attr_set_scales_mask(get(), arg, mask));
     }
-    // The same with groups (not implemented) and the data type of the scales.
+    // The same with groups and the data type of the scales.
     void set_scales(int arg, int mask, const memory::dims &groups,
             memory::data_type type = memory::data_type::f32) {
         check(norm_primitive_attr_set_scales(get(), arg, mask, static_cast<int>(groups.size()),
@@ -239,8 +239,8 @@ public:
         check(norm_primitive_attr_set_post_ops(get(), list.get()));
     }
 
-    // What is computed around a layer normalization; not in oneDNN. Empty
-    // descriptors remove an attribute, or mean that the sum is not stored.
+    // Steps around a normalization; not in oneDNN. Empty descriptors remove an
+    // attribute, or mean that the sum is not stored.
     void set_residual(const memory::desc &residual, const memory::desc &sum,
             residual_rounding rounding = residual_rounding::rounded) {
         check(norm_primitive_attr_set_residual(get(), or_null(residual), or_null(sum),
@@ -267,7 +267,7 @@ public:
         gate = its != nullptr ? memory::desc::copy_of(its) : memory::desc();
         of = static_cast<algorithm>(alg);
     }
-    // The first elements of each row whose mean square is taken; 0 for all.
+    // The mean square is taken over the first elements of each row; 0 for all.
     void set_partial_norm(memory::dim elements) {
         check(norm_primitive_attr_set_partial_norm(get(), elements));
     }
@@ -286,7 +286,7 @@ public:
         check(norm_primitive_attr_get_softmax_stats(get(), &its));
         return its != nullptr ? memory::desc::copy_of(its) : memory::desc();
     }
-    // Dropout before the post-operations. An empty descriptor: the mask is not stored.
+    // Dropout before the post-operations. With an empty descriptor, the mask is not stored.
     void set_dropout(const memory::desc &mask_desc) {
         check(norm_primitive_attr_set_dropout(get(), mask_desc.get()));
     }
@@ -405,13 +405,13 @@ public:
     // Scale and shift, or their gradients, with their data type.
     memory::desc weights_desc() const { return query_md(query::weights_md); }
     memory::desc diff_weights_desc() const { return query_md(query::diff_weights_md); }
-    // Empty: no operation has a workspace.
+    // The workspace of attention in training; otherwise empty.
     memory::desc workspace_desc() const { return query_md(query::workspace_md); }
     // The scratchpad that scratchpad_mode::user must pass as NORM_ARG_SCRATCHPAD.
     memory::desc scratchpad_desc() const { return query_md(query::scratchpad_md); }
 
 protected:
-    // The object that `create` makes. NULL if unimplemented and `allow_empty` is
+    // The object that `create` creates. NULL if unimplemented and `allow_empty` is
     // set.
     template <typename Create>
     static norm_primitive_desc_t finish(bool allow_empty, Create create) {

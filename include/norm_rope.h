@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 /* The pairs of elements of a head that are rotated together. R is rotary_dims, D the
- * length of a head, i counts pairs from 0 to R/2 - 1. There is no default:
- * weights that were trained with one pairing give wrong results, and no error,
- * with another. norm_rope_permute() turns weights from one into another. */
+ * size of a head, and i counts pairs from 0 to R/2 - 1. There is no default: weights
+ * trained with one pairing silently give wrong results with another.
+ * norm_rope_permute() converts weights from one to another. */
 typedef enum {
     norm_rope_interleaved = 0x01000000,  /* 2i and 2i + 1 (GPT-J, Llama's own files) */
     norm_rope_half_split = 0x01000001,   /* i and i + R/2 (GPT-NeoX, Hugging Face) */
@@ -35,7 +35,7 @@ typedef enum {
     norm_rope_interleaved_sections = 1U << 30
 } norm_rope_flags_t;
 
-/* Scaling of frequencies for contexts longer than those of training. */
+/* Scaling of frequencies for contexts longer than in training. */
 typedef enum {
     norm_rope_scaling_none = 0x01000000,
     norm_rope_scaling_linear = 0x01000001,
@@ -58,33 +58,32 @@ typedef enum {
  *   dst[a] = src[a] * cos(angle) - src[b] * sin(angle)     a, b: see pairing
  *   dst[b] = src[a] * sin(angle) + src[b] * cos(angle)
  *
- * The other elements are copied. The last dimension of src is a head, the others
- * are tokens, heads, batches in any order.
+ * The other elements are copied. The last dimension of src is a head; the others
+ * are tokens, heads and batches in any order.
  *
  *   angles        norm_rope_from_frequencies: NORM_ARG_ROPE_FREQUENCIES has
- *                 rotary_dims / 2 numbers in f64, which norm_rope_frequencies()
- *                 computes. Angles are products in f64, sines and cosines within
- *                 1 ulp of f32, computed once per token. Positions are at most
- *                 2^31 - 1.
+ *                 rotary_dims / 2 f64 numbers, which norm_rope_frequencies()
+ *                 computes. Angles are f64 products; sines and cosines are
+ *                 accurate to 1 ulp of f32 and computed once per token. Positions
+ *                 are at most 2^31 - 1.
  *                 norm_rope_from_tables: row p of NORM_ARG_ROPE_COS and
  *                 NORM_ARG_ROPE_SIN has the values for position p, in the type
  *                 of the tables.
  *   src_desc      f32, bf16 or f16, 2 to 6 dimensions, any layout
- *   dst_desc      the same dimensions, any of these types; layout `any`: that of
- *                 src. One buffer may be both if type and layout agree. For
- *                 norm_write_slots see below.
+ *   dst_desc      the same dimensions, any of these types; the layout `any` is that
+ *                 of src. src and dst may share a buffer if type and layout are the
+ *                 same. For norm_write_slots see below.
  *   position_desc NORM_ARG_POSITIONS, s32 or s64: the dimensions of src without
- *                 the last, each of them that of src or 1, where tokens share the
- *                 position. So T x H x D has positions of T x 1. With sections
- *                 there is one more dimension, num_sections.
- *   index_dim     -1: positions are those of POSITIONS. Else a dimension of src
- *                 whose index is added to them; position_desc has 1 there. So
+ *                 the last, or 1 to broadcast. So T x H x D has positions of
+ *                 T x 1. With sections there is one more dimension, num_sections.
+ *   index_dim     -1: positions are those of POSITIONS. Otherwise a dimension of
+ *                 src whose index is added to them; position_desc has 1 there. So
  *                 B x S x H x D with index_dim 1 has B x 1 x 1 offsets.
  *   table_desc    with norm_rope_from_tables: positions x (rotary_dims / 2), f32,
- *                 bf16 or f16, for both tables; strides express tables whose rows
- *                 have cosines and then sines. Else NULL.
+ *                 bf16 or f16, for both tables; strides can describe tables whose
+ *                 rows have cosines followed by sines. Otherwise NULL.
  *   scale_desc    with norm_use_scale: the last dimension of src, f32, bf16 or
- *                 f16. Else NULL.
+ *                 f16. Otherwise NULL.
  *   rotary_dims   even, 2 to the last dimension of src
  *   magnitude     a factor of cosines and sines, as from norm_rope_frequencies();
  *                 1 for none
@@ -105,17 +104,17 @@ typedef enum {
  *                 norm_scale_plus_one  with norm_use_scale: 1 + scale
  *                 norm_rope_norm_rounded  with norm_rms_norm: as if the layer
  *                                      normalization had the type of dst
- *                 norm_write_slots     dimension 0 of src are tokens, all others
- *                                      but the last share the position. Token t
- *                                      is written to row NORM_ARG_SLOTS[t] of
- *                                      dst, or nowhere for -1. Slots differ. dst
- *                                      has slots instead of tokens in dimension
- *                                      0, or pages x slots of a page in its first
- *                                      two. Other rows of dst stay. Src and dst
- *                                      do not share memory.
+ *                 norm_write_slots     dimension 0 of src is tokens; the position
+ *                                      is the same for all others but the last.
+ *                                      Token t is written to row NORM_ARG_SLOTS[t]
+ *                                      of dst, or nowhere for -1. Slots must
+ *                                      differ. dst has slots instead of tokens in
+ *                                      dimension 0, or pages x slots per page in
+ *                                      its first two. Other rows of dst are not
+ *                                      changed. src and dst must not share memory.
  *
- * Execution refuses positions below 0, above the limit or outside the tables and
- * slots outside dst with norm_invalid_arguments before it writes anything.
+ * Execution refuses positions below 0, above the limit or outside the tables, and
+ * slots outside dst, with norm_invalid_arguments before it writes anything.
  *
  * prop_kind: norm_forward_training or norm_forward_inference. No attribute other
  * than the scratchpad mode is supported. */
@@ -128,11 +127,11 @@ NORM_API norm_status_t norm_rope_forward_primitive_desc_create(
         float epsilon, unsigned flags, const_norm_primitive_attr_t attr);
 
 /* The gradient of src: NORM_ARG_DIFF_DST is rotated back, by the negative angles,
- * to NORM_ARG_DIFF_SRC. Parameters are those of forward; diff_src_desc may have
- * the layout `any`, that of diff_dst. hint_fwd_pd may be NULL.
+ * into NORM_ARG_DIFF_SRC. Parameters are those of forward; diff_src_desc may have
+ * the layout `any`, that of diff_dst. hint_fwd_pd is ignored and may be NULL.
  *
- *   flags         those of forward but norm_write_slots. norm_rope_norm_rounded
- *                 has no effect: a rounding has the gradient 1.
+ *   flags         those of forward except norm_write_slots. norm_rope_norm_rounded
+ *                 has no effect: the gradient of rounding is taken as 1.
  *
  * With norm_rms_norm the result is the gradient of the heads before their
  * normalization, with d = diff_dst rotated back, in f32, and v = mean(src^2):
@@ -141,18 +140,17 @@ NORM_API norm_status_t norm_rope_forward_primitive_desc_create(
  *   diff_scale = sum of d*src*r over all heads          s = scale, 1 + scale or 1
  *
  * The bits are those of a layer normalization's backward with the same flags,
- * of src, d and the variance that its forward stores. Sums over heads have the
+ * given src, d and the variance that its forward stores. Sums over heads have the
  * same bits for any number of threads.
  *
- *   src_desc      NORM_ARG_SRC, what forward read, 2 to 5 dimensions: those of
- *                 diff_dst; f32, bf16 or f16, any layout. NULL without
- *                 norm_rms_norm
- *   scale_desc    with norm_use_scale, as forward: NORM_ARG_SCALE; else NULL
+ *   src_desc      NORM_ARG_SRC, the src of forward: the dimensions of diff_dst, 2
+ *                 to 5; f32, bf16 or f16, any layout. NULL without norm_rms_norm
+ *   scale_desc    with norm_use_scale, as forward: NORM_ARG_SCALE; otherwise NULL
  *   diff_scale_desc  with norm_use_scale: NORM_ARG_DIFF_SCALE, D numbers of f32,
- *                 bf16 or f16, or NULL if it is not wanted; else NULL
+ *                 bf16 or f16, or NULL if it is not needed; otherwise NULL
  *
  * The scratchpad has the size of diff_dst in f32. DIFF_SRC may share the buffer
- * of DIFF_DST or of SRC if type and layout agree. */
+ * of DIFF_DST or of SRC if type and layout are the same. */
 NORM_API norm_status_t norm_rope_backward_primitive_desc_create(
         norm_primitive_desc_t *primitive_desc, norm_engine_t engine, norm_rope_pairing_t pairing,
         norm_rope_angles_t angles, const_norm_memory_desc_t diff_src_desc,
@@ -163,8 +161,8 @@ NORM_API norm_status_t norm_rope_backward_primitive_desc_create(
         float epsilon, unsigned flags, const_norm_primitive_desc_t hint_fwd_pd,
         const_norm_primitive_attr_t attr);
 
-/* Writes rotary_dims / 2 frequencies, in radians per position, and the factor of
- * cosines and sines (magnitude, may be NULL). Without scaling frequency i is
+/* Writes rotary_dims / 2 frequencies, in radians per position, and the factor for
+ * cosines and sines (magnitude, may be NULL). Without scaling, frequency i is
  * base^(-2i / rotary_dims). `parameters` has num_parameters numbers:
  *
  *   none          none
@@ -181,18 +179,18 @@ NORM_API norm_status_t norm_rope_backward_primitive_desc_create(
  *                 sqrt(1 + ln(factor) / ln(trained length))
  *
  * The formulas are those of Hugging Face's transformers (modeling_rope_utils),
- * computed in f64. A parameter that must be a positive, finite number and is not
- * gives norm_invalid_arguments. */
+ * computed in f64. A parameter that must be positive and finite but is not is
+ * norm_invalid_arguments. */
 NORM_API norm_status_t norm_rope_frequencies(norm_rope_scaling_t scaling, norm_dim_t rotary_dims,
         double base, int num_parameters, const double *parameters, double *frequencies,
         float *magnitude);
 
-/* Copies the rows of a projection's weights so that a model that was trained with
- * pairing `from` gives the same scores with pairing `to`. Dimension 0 of src and
- * dst has heads * D rows, those of a head together; a second dimension is copied.
- * A bias, and the scale of a norm with heads = 1, have none. Rows beyond rotary_dims
- * of a head keep their order. Type and dimensions of src and dst agree, any type and
- * strided layout; their buffers differ. */
+/* Permutes the rows of a projection's weights so that a model trained with pairing
+ * `from` gives the same scores with pairing `to`. Dimension 0 of src and dst has
+ * heads * D rows, those of a head together; a second dimension, which a bias or the
+ * scale of a norm (with heads = 1) does not have, is copied. Rows of a head beyond
+ * rotary_dims keep their order. src and dst have the same type and dimensions, any type
+ * and strided layout, and different buffers. */
 NORM_API norm_status_t norm_rope_permute(norm_rope_pairing_t from, norm_rope_pairing_t to,
         norm_dim_t heads, norm_dim_t rotary_dims, const_norm_memory_t src, norm_memory_t dst);
 

@@ -28,18 +28,18 @@ enum class rope_scaling {
     longrope = norm_rope_scaling_longrope,
 };
 
-// What both directions have; the defaults are those of most models.
+// The options that both directions share; the defaults suit most models.
 struct rope_options {
     memory::dim rotary_dims = 0; // 0: the last dimension
     float magnitude = 1;
-    memory::desc table; // of cosines and sines; empty: from frequencies
+    memory::desc table; // of cosines and sines; empty to use frequencies
     int index_dim = -1;
     std::vector<memory::dim> sections = {};
     unsigned flags = 0; // norm_rms_norm, norm_rope_flags_t
     // With norm_rms_norm.
     float epsilon = 0;
     memory::desc scale = {};
-    // Backward with norm_rms_norm: src, and the gradient of the scale if it is wanted.
+    // Backward with norm_rms_norm: src, and optionally the gradient of the scale.
     memory::desc src = {};
     memory::desc diff_scale = {};
 
@@ -81,7 +81,7 @@ struct rope_forward : public primitive {
     explicit rope_forward(const primitive_desc &problem) : primitive(problem) {}
 };
 
-// The gradient of rope_forward. The forward descriptor is a hint and may be empty.
+// The gradient of rope_forward. The forward descriptor may be empty.
 // Arguments: NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, and those of the angles; with
 // norm_rms_norm also NORM_ARG_SRC, NORM_ARG_SCALE, NORM_ARG_DIFF_SCALE.
 struct rope_backward : public primitive {
@@ -108,7 +108,7 @@ struct rope_backward : public primitive {
     explicit rope_backward(const primitive_desc &problem) : primitive(problem) {}
 };
 
-// The frequencies of a configuration, and the factor of cosines and sines.
+// The frequencies of a configuration, and the factor for cosines and sines.
 struct rope_frequencies {
     std::vector<double> values;
     float magnitude = 1;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * norm_rows.h - attributes of the primitives on rows: the logarithms of softmax's
- * sums, and dropout. Programs include norm.h, which includes this file and has what
- * it needs.
+ * norm_rows.h - the attributes softmax stats and dropout. Programs include norm.h.
  */
 #ifndef NORM_ROWS_H
 #define NORM_ROWS_H
@@ -14,9 +12,9 @@
 #define NORM_ARG_SOFTMAX_STATS (0x40000000 | 6) /* out: ln(sum(exp(src))) */
 
 /* Forward softmax also writes, for each row of src, max + ln(sum(exp(src - max))) in
- * f32 to NORM_ARG_SOFTMAX_STATS, whatever the algorithm. Scales, dropout and
- * post-operations have no part in it. A row of -inf alone, or without elements,
- * gives -inf; one with +inf gives +inf; one with NaN gives NaN.
+ * f32 to NORM_ARG_SOFTMAX_STATS, whatever the algorithm. It does not include scales,
+ * dropout and post-operations. A row of only -inf, or without elements, gives -inf;
+ * one with +inf gives +inf; one with NaN gives NaN.
  *
  * stats_desc  f32, src's dimensions with 1 for the softmax axis; any strides, or
  *             the layout `any` (dense). NULL removes the attribute.
@@ -38,23 +36,23 @@ NORM_API norm_status_t norm_primitive_attr_get_softmax_stats(
 #define NORM_ARG_ATTR_DROPOUT_PROBABILITY 510 /* in: f32, one element */
 #define NORM_ARG_ATTR_DROPOUT_SEED 511        /* in: s32 or s64, one element */
 
-/* Forward softmax, eltwise and binary (binary not in oneDNN), before the
- * post-operations, on the f32 result x:
+/* Forward softmax, eltwise and binary (in oneDNN not binary) apply it to the f32
+ * result x, before the post-operations:
  *
  *   mask = number > (2^32 - 1)*p,   x becomes mask ? x * 1/(1 - p) : 0
  *
- * where p is the probability that an element is dropped, from 0 to 1, and the number
- * is drawn by Philox 4x32-10 from the seed, the offset and the element's place in
- * row-major order. So the mask does not depend on layouts or threads; it is oneDNN's,
- * byte for byte. As there, without an offset, or with 0, four neighbours share a
- * number, of the lowest 32 bits of the seed and of the place; with another offset
- * each element has one of its own. softmax multiplies by the scale of src before,
- * and divides by that of dst after the post-operations.
+ * where p, from 0 to 1, is the probability that an element is dropped, and Philox
+ * 4x32-10 generates the number from the seed, the offset and the element's row-major
+ * index. So the mask does not depend on layouts or threads; it is oneDNN's, byte for
+ * byte. As in oneDNN, without an offset, or if it is 0, four neighbours share a number,
+ * which depends on the lowest 32 bits of the seed and of the index; with any other
+ * offset, each element has its own. softmax multiplies by the scale of src before
+ * dropout, and divides by that of dst after the post-operations.
  *
- * mask_desc         u8, dimensions of dst, strides or the layout `any` (as dst); an
- *                   empty descriptor: the mask is not stored
+ * mask_desc         u8, dimensions of dst, any strides or the layout `any` (as dst); if
+ *                   empty, the mask is not stored
  * seed_data_type    norm_s64 or norm_s32
- * use_offset        whether there is NORM_ARG_ATTR_DROPOUT_OFFSET; else it is 0
+ * use_offset        whether NORM_ARG_ATTR_DROPOUT_OFFSET is passed; otherwise it is 0
  * use_host_scalars  whether probability, seed and offset are host scalars
  *                   (norm_memory_create_host_scalar); an execution refuses the
  *                   other kind of memory
@@ -66,8 +64,9 @@ NORM_API norm_status_t norm_primitive_attr_set_dropout(
 NORM_API norm_status_t norm_primitive_attr_set_dropout_v2(norm_primitive_attr_t attr,
         const_norm_memory_desc_t mask_desc, norm_data_type_t seed_data_type,
         int use_offset, int use_host_scalars);
-/* Results may be NULL. Without dropout: an empty descriptor, norm_data_type_undef,
- * 0 and 0. The descriptor is owned by the attributes, or by the library if empty. */
+/* Results may be NULL. Without dropout they are an empty descriptor,
+ * norm_data_type_undef, 0 and 0. The descriptor is owned by the attributes, or by the
+ * library if empty. */
 NORM_API norm_status_t norm_primitive_attr_get_dropout(
         const_norm_primitive_attr_t attr, const_norm_memory_desc_t *mask_desc);
 NORM_API norm_status_t norm_primitive_attr_get_dropout_v2(

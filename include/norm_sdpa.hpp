@@ -24,7 +24,7 @@ enum class attn_window {
     before_self = norm_window_before_self,
 };
 
-// The options of attention that both directions share; the defaults are none.
+// The options that both directions share; by default none is set.
 struct sdpa_options {
     attn_mask_type mask_type = attn_mask_type::undef;
     attn_window window_kind = attn_window::none;
@@ -61,8 +61,7 @@ struct sdpa_forward : public primitive {
     explicit sdpa_forward(const primitive_desc &problem) : primitive(problem) {}
 };
 
-// The gradients of sdpa_forward in training. The forward descriptor is a hint and may be
-// empty.
+// The gradients of sdpa_forward in training. The forward descriptor may be empty.
 struct sdpa_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:

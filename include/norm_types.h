@@ -50,8 +50,8 @@ typedef struct {
 
 /* The type of a tensor's elements. Each operation lists the types it
  * supports. Descriptors and memory support the types up to norm_f8_e4m3
- * except norm_boolean, and norm_s64; for the others their functions return
- * norm_unimplemented. */
+ * except norm_boolean, and norm_e8m0 and norm_s64; for the others their
+ * functions return norm_unimplemented. */
 typedef enum {
     norm_data_type_undef = 0,
     norm_f16 = 1,  /* IEEE 754 binary16 */
@@ -66,7 +66,7 @@ typedef enum {
     norm_f8_e4m3 = 10, /* bias 7, no infinity, NaN 0x7f and 0xff (OCP 8-bit) */
     norm_s4 = 11,
     norm_u4 = 12,
-    norm_e8m0 = 13,
+    norm_e8m0 = 13, /* for scales: powers of two */
     norm_f4_e2m1 = 14,
     norm_f4_e3m0 = 15,
     norm_s64 = 16 /* for positions and slots of norm_rope.h */
@@ -83,7 +83,7 @@ typedef norm_dim_t norm_dims_t[NORM_MAX_NDIMS];
 typedef enum {
     norm_format_kind_undef = 0,  /* an empty descriptor */
     norm_format_kind_any = 1,    /* created with norm_format_tag_any */
-    /* strides are known; oneDNN has this value without a public name */
+    /* has strides; oneDNN has this value without a public name */
     norm_blocked = 2,
     norm_format_kind_opaque = 3,     /* oneDNN only */
     norm_format_kind_sparse = 4,     /* oneDNN only */
@@ -164,9 +164,9 @@ typedef enum {
     norm_query_padding_r = 17,
     norm_query_epsilon_f32 = 18,          /* float */
     norm_query_flags = 19,                /* unsigned */
-    norm_query_alg_kind = 20,             /* norm_alg_kind_t, of a softmax */
-    norm_query_alpha_f32 = 21,
-    norm_query_beta_f32 = 22,
+    norm_query_alg_kind = 20,             /* norm_alg_kind_t, of those with one */
+    norm_query_alpha_f32 = 21,            /* float, of an eltwise */
+    norm_query_beta_f32 = 22,             /* float, of an eltwise */
     norm_query_axis_s32 = 23,             /* int, of a softmax */
     norm_query_local_size_s64 = 24,
     norm_query_k_f32 = 25,
@@ -276,9 +276,9 @@ typedef const struct norm_primitive_attr *const_norm_primitive_attr_t;
 /* Post-operations                                                          */
 /* ------------------------------------------------------------------------ */
 
-/* Elementwise and binary functions with parameters alpha (a) and beta (b).
- * The enumerators that end with _use_dst_for_bwd differ from those without in
- * the gradient of an operation that is not implemented. */
+/* Element-wise functions with parameters alpha (a) and beta (b), and binary and
+ * softmax functions. Those that end with _use_dst_for_bwd differ only in
+ * backward, which computes the gradient from dst. */
 typedef enum {
     norm_alg_kind_undef = 0,
     norm_eltwise_relu = 0x20,      /* x > 0 ? x : a*x */
@@ -324,8 +324,8 @@ typedef enum {
     norm_binary_select = 0x1fffc, /* src2 != 0 ? x : src1 */
     norm_softmax_accurate = 0x30000,
     norm_softmax_log = 0x30001, /* the logarithm of the above */
-    norm_softmax_accurate_inf_as_zero = 0x01000000 /* the first, but a row of -Inf gives
-                                                    * zeros */
+    norm_softmax_accurate_inf_as_zero = 0x01000000 /* the first, but zeros for a row of
+                                                    * only -Inf */
 } norm_alg_kind_t;
 
 /* Functions applied in order to each element of a primitive's output before
@@ -341,9 +341,9 @@ typedef const struct norm_post_ops *const_norm_post_ops_t;
 typedef enum {
     norm_undefined_primitive = 0,
     norm_reorder = 1,
-    norm_shuffle = 2, /* of the kinds from here on only softmax, layer_normalization */
-    norm_concat = 3,  /* and group_normalization are implemented; some are kinds of
-                       * post-operations */
+    norm_shuffle = 2, /* of oneDNN's kinds from here on, only eltwise, binary, softmax, */
+    norm_concat = 3,  /* layer_normalization and group_normalization are implemented;
+                       * some others are kinds of post-operations */
     norm_sum = 4,
     norm_convolution = 5,
     norm_deconvolution = 6,
@@ -415,10 +415,10 @@ typedef const struct norm_primitive *const_norm_primitive_t;
 #define NORM_ARG_DIFF_DST 145
 #define NORM_ARG_DIFF_SCALE 255
 #define NORM_ARG_DIFF_SHIFT 256
-/* Added to an argument's id: the argument's scale or zero point. */
+/* Added to an argument's id for its scale or zero point. */
 #define NORM_ARG_ATTR_SCALES 4096
 #define NORM_ARG_ATTR_ZERO_POINTS 8192
-/* Added to NORM_ARG_SRC_1 or NORM_ARG_SRC_2: an operand of post-operation
+/* Added to NORM_ARG_SRC_1 or NORM_ARG_SRC_2 for an operand of post-operation
  * number idx, counted from 0. */
 #define NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE 32768
 #define NORM_ARG_ATTR_MULTIPLE_POST_OP(idx) \
@@ -452,7 +452,7 @@ typedef enum {
      * and shift. */
     norm_round_before_scale = 1U << 25,
     norm_gate_output = 1U << 26, /* dst is multiplied by a function of a gate */
-    norm_gate_input = 1U << 27   /* what is normalized is */
+    norm_gate_input = 1U << 27   /* the input of the normalization is */
 } norm_normalization_flags_t;
 
 /* ------------------------------------------------------------------------ */

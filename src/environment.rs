@@ -1,4 +1,4 @@
-//! Environment variables: their values, and warnings about values that mean nothing.
+//! Environment variables: their values, and warnings about invalid ones.
 
 use crate::text::Text;
 use std::ffi::{CStr, c_int};
@@ -52,7 +52,7 @@ impl Variable {
         self.value.as_str().trim()
     }
 
-    /// Says on standard error why the value has no effect.
+    /// Prints on standard error why the value has no effect.
     #[cold]
     pub(crate) fn warn(&self, reason: impl fmt::Display) {
         let mut line = Text::<{ LONGEST + 256 }>::new();

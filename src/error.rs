@@ -1,8 +1,7 @@
 //! Errors: a status and a message.
 //!
-//! Everything below `capi` reports failure with [`Error`]. `capi` turns it into a C status and this
-//! thread's last error message. The text stands in a fixed buffer of the thread, so that an error
-//! can be made when there is no memory, and results stay small.
+//! Everything below `capi` reports failure with [`Error`]. `capi` turns it into a C status and this thread's last error
+//! message. The text is kept in a fixed per-thread buffer, so that errors need no memory and results are small.
 
 use crate::text::Text;
 use std::cell::RefCell;
@@ -23,7 +22,7 @@ pub(crate) enum Status {
 const LONGEST: usize = 480;
 
 thread_local! {
-    /// The message of the error that this thread made last.
+    /// The message of this thread's last error.
     static MESSAGE: RefCell<Text<LONGEST>> = const { RefCell::new(Text::new()) };
 }
 
@@ -39,7 +38,7 @@ pub(crate) type Result<T> = std::result::Result<T, Error>;
 impl Error {
     #[cold]
     pub(crate) fn new(status: Status, message: impl fmt::Display) -> Self {
-        // What is displayed may make errors itself.
+        // Displaying a value may itself create errors.
         let mut text = Text::new();
         let _ = write!(text, "{message}");
         MESSAGE.with(|stored| *stored.borrow_mut() = text);

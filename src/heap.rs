@@ -1,5 +1,5 @@
-//! Allocations that can fail. Everything behind the C boundary allocates with these functions, so
-//! that a lack of memory becomes a status; the standard library's own would end the process.
+//! Allocations that can fail. Everything behind the C boundary allocates with these functions, so that a lack of memory
+//! becomes a status; the standard library's own functions would abort the process.
 
 use crate::error::{Error, Result};
 use std::alloc::Layout;

@@ -1,6 +1,5 @@
-//! Marks: the first word of every object that C holds by pointer. It tells a live object of a kind
-//! from other objects and from those that were destroyed, and an object that C owns from one that
-//! is a part of another.
+//! Marks: the first word of every object that C holds by pointer. It distinguishes a live object of a kind from other
+//! objects and from destroyed ones, and an object that C owns from one that is part of another.
 
 /// What an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,19 +55,19 @@ const MAGIC: u64 = 0xa7c5_6e6f_726d_0000;
 const OWNED: u64 = 1;
 
 impl Mark {
-    /// Of an object that C does not own.
+    /// For an object that C does not own.
     #[inline]
     pub(crate) const fn part(kind: Kind) -> Self {
         Self(MAGIC | (kind as u64) << 1)
     }
 
-    /// Of an object that C owns.
+    /// For an object that C owns.
     #[inline]
     pub(crate) const fn owned(kind: Kind) -> Self {
         Self(Self::part(kind).0 | OWNED)
     }
 
-    /// Whether it is of a live object of a kind.
+    /// Whether it marks a live object of a kind.
     #[inline]
     pub(crate) fn is(&self, kind: Kind) -> bool {
         self.0 | OWNED == Self::owned(kind).0

@@ -4,8 +4,8 @@
 use std::ffi::CStr;
 use std::fmt;
 
-/// A text of at most `N - 1` bytes. What does not fit is cut off, and nothing follows the cut. A
-/// NUL follows the text, so that C can read it; NULs in the text become question marks.
+/// A text of at most `N - 1` bytes. Text that does not fit is cut off, and nothing is appended after that. A NUL
+/// follows the text, so that C can read it; NULs in the text become question marks.
 #[derive(Clone, Copy)]
 pub(crate) struct Text<const N: usize> {
     bytes: [u8; N],

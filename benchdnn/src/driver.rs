@@ -24,7 +24,7 @@ pub trait Driver {
     /// The driver's own options.
     fn options(&self) -> Vec<Info>;
 
-    /// A problem that every implementation of the library accepts.
+    /// A problem that every implementation accepts.
     fn sample(&self) -> Rc<dyn Problem>;
 
     /// Sets an option; `None` if the driver has none of this name.
@@ -135,7 +135,7 @@ pub fn line<const N: usize>(
     words.join(" ")
 }
 
-/// A driver's own problems as the modes see them.
+/// Wraps a driver's problems for the modes.
 pub fn erased<P: Problem + 'static>(problems: Vec<P>) -> Vec<Rc<dyn Problem>> {
     problems.into_iter().map(|problem| Rc::new(problem) as Rc<dyn Problem>).collect()
 }

@@ -52,7 +52,7 @@ pub struct Tensor {
     pub name: &'static str,
     /// What the primitive does with it.
     pub role: Role,
-    /// How its elements lie in memory.
+    /// The layout of its elements in memory.
     pub layout: Layout,
     /// Its elements in row-major order; empty if it is not read.
     pub elements: Rc<Vec<u8>>,
@@ -71,7 +71,7 @@ pub struct Output {
     pub elements: Vec<u8>,
 }
 
-/// How the buffers of an execution lie.
+/// The placement of an execution's buffers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
     /// Every tensor starts one element off its alignment.

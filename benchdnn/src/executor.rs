@@ -1,7 +1,7 @@
 //! What the harness needs of a library: its settings, and prepared primitives.
 //!
-//! The real library is [`crate::library`], whose `Executor` adds the creation of primitive
-//! descriptors. Tests put a faulty one in its place; a second library is one more.
+//! The real library is [`crate::library`], whose `Executor` adds the creation of primitive descriptors. Tests replace
+//! it by a faulty one; a second library is another instance.
 
 use crate::data_type::DataType;
 use crate::tensor::{Buffer, Layout};
@@ -85,8 +85,8 @@ pub struct Refusal {
 
 /// The settings of a library that hold for the whole process.
 pub trait Control {
-    /// Caps the instruction set for what is prepared from now on. False if the machine lacks that
-    /// level, so that a lower one would run.
+    /// Caps the instruction set of primitives prepared from now on. False if the machine lacks that level and a lower
+    /// one would run.
     fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal>;
 
     /// Sets the number of threads; 0 is the library's default.
@@ -101,12 +101,12 @@ pub trait Control {
 
 /// A tensor of an execution: argument id and buffer.
 ///
-/// Two arguments may share a buffer: that is work in place.
+/// Two arguments may share a buffer; the execution is then in place.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument<'a> {
     /// The argument id, `NORM_ARG_*`.
     pub id: i32,
-    /// How the elements lie in the buffer.
+    /// The layout of the elements in the buffer.
     pub layout: &'a Layout,
     /// The buffer, large enough for the layout.
     pub buffer: &'a Buffer,
@@ -142,7 +142,7 @@ pub trait Prepared {
     /// Advances to the library's next implementation of the problem; false if there is none.
     fn next_implementation(&mut self) -> Result<bool, Refusal>;
 
-    /// How the argument lies in memory; `None` if the problem does not use it.
+    /// The layout of the argument; `None` if the problem does not use it.
     fn layout(&self, argument: i32) -> Option<Layout>;
 
     /// Prepares execution with these arguments, which may include unused ones.

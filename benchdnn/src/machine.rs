@@ -59,8 +59,8 @@ const BATCH: Info = Info {
     value: "FILE",
     topic: "Problems",
     default: "",
-    help: "Read options and problems from a file or a pipe (/dev/stdin): a path from the file\n\
-           that includes it, or one of the driver's batches (shapes_*, test_*, perf_*)",
+    help: "Read options and problems from a file or a pipe (/dev/stdin): a path relative to the\n\
+           file that includes it, or one of the driver's batches (shapes_*, test_*, perf_*)",
 };
 const RESET: Info = Info {
     name: "reset",
@@ -225,7 +225,7 @@ impl<'l> Machine<'l> {
                 let (text, known) = (&texts[index], known.join(", "));
                 Err(BadValue::at(
                     starts(value, ',').nth(index).unwrap_or(0),
-                    format!("--{option}: '{text}' is part of none of {known}"),
+                    format!("--{option}: '{text}' matches none of {known}"),
                 ))
             }
             _ => Ok(()),
@@ -382,9 +382,9 @@ fn grammar(drivers: &[Box<dyn Driver>], active: usize, named: bool) -> Grammar {
     } else {
         (
             "benchdnn [driver] [options] problem ... [options] problem ...".to_owned(),
-            "Checks and times primitives. Options apply to the problems after them; lists\n\
-             (a,b) multiply out. Exit status: 0 if everything passed, 1 if something failed,\n\
-             2 if the command line was not understood.",
+            "Checks and times primitives. Options apply to the problems after them; if options\n\
+             have lists (a,b), every combination runs. Exit status: 0 if everything passed, 1 if\n\
+             something failed, 2 if the command line was not understood.",
         )
     };
     Grammar::new(infos, &usage, about, driver.manual())

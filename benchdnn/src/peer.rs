@@ -113,7 +113,7 @@ mod tests {
         {
             let halt = open("libm.so.6").expect("another kind of library");
             let expected = "--compare: libm.so.6 has neither dnnl_engine_create nor \
-                            norm_engine_create: no library like oneDNN";
+                            norm_engine_create; it is not a library like oneDNN";
             assert_eq!(halt.0, expected);
         }
     }

@@ -70,8 +70,8 @@ pub trait Problem: fmt::Debug {
         None
     }
 
-    /// Whether most results are 0, or the same for most data, by definition, so that they need not
-    /// tell right from wrong.
+    /// Whether most results are 0, or the same for most data, by definition, so that they need not distinguish right
+    /// from wrong.
     fn is_trivial(&self) -> bool {
         false
     }
@@ -81,7 +81,7 @@ pub trait Problem: fmt::Debug {
         None
     }
 
-    /// What the library creates the primitive descriptor from.
+    /// The request from which the library creates the primitive descriptor.
     fn request(&self) -> Box<dyn Request>;
 
     /// The same with these layouts for the tensors of these ids; `None` if the problem's layouts
@@ -215,7 +215,7 @@ impl Spec {
     }
 }
 
-/// Values by argument id, each one a value of its tensor's type.
+/// Values by argument id, all representable in the tensor's type.
 #[derive(Clone, Debug, Default)]
 pub struct Data(Vec<(i32, Rc<Vec<f64>>)>);
 

@@ -29,7 +29,7 @@ pub struct Gate {
     pub function: GateFunction,
 }
 
-/// The elements of a row that the mean square is taken over.
+/// How many elements of a row the mean square covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Partial {
     /// All of them.
@@ -82,7 +82,7 @@ pub struct Steps {
     pub gate: Option<Gate>,
     /// Its layout; `any` for that of src.
     pub gate_tag: Tag,
-    /// What the mean square is taken over.
+    /// The elements that the mean square covers.
     pub partial: Partial,
 }
 
@@ -106,7 +106,7 @@ pub struct StepShape {
     pub residual: Option<Residual>,
     /// What multiplies.
     pub gate: Option<Gate>,
-    /// The elements that the mean square is taken over; 0 for all.
+    /// How many elements the mean square covers; 0 for all.
     pub partial: usize,
     /// The elements that share a dynamic scale; 0 without dynamic scales.
     pub group: usize,

@@ -251,7 +251,7 @@ impl Entry {
                 let names: Vec<&str> = ENTRIES.iter().map(|(name, _)| *name).collect();
                 let names = names.join(", ");
                 Err(BadValue::new(format!(
-                    "'{text}' is not an entry: after -, 0, + or ~ and K, M or G, where wanted, one of \
+                    "'{text}' is not an entry: optionally -, 0, + or ~ and K, M or G, then one of \
                      {names}"
                 )))
             }

@@ -131,11 +131,17 @@ fn help_goes_to_standard_output() {
 #[test]
 fn problems_that_make_no_sense_are_skipped_with_the_reason() {
     let text = run(0, &["--inplace=true", "--dt=f32:bf16", "5x33"]);
-    assert!(text.starts_with("0:SKIPPED (in place needs src and dst of one type) ("), "{text}");
+    assert!(
+        text.starts_with("0:SKIPPED (in place needs src and dst of the same type) ("),
+        "{text}"
+    );
     let text = run(0, &["--inplace=true", "--tag=abx:axb", "2x5x33"]);
-    assert!(text.starts_with("0:SKIPPED (in place needs src and dst of one layout) ("), "{text}");
+    assert!(
+        text.starts_with("0:SKIPPED (in place needs src and dst with the same layout) ("),
+        "{text}"
+    );
     let text = run(0, &["--cpu-isa=portable", "--skip-impl=simd:portable,ref", "5x33"]);
-    assert!(text.starts_with("0:SKIPPED (no implementation is admitted) ("), "{text}");
+    assert!(text.starts_with("0:SKIPPED (no implementation is allowed) ("), "{text}");
     let foreign = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
     let text = run(0, &[&format!("--cpu-isa={foreign}"), "5x33"]);
     assert!(text.starts_with(&format!("0:SKIPPED (this machine has no {foreign}) (")), "{text}");

@@ -150,7 +150,7 @@ fn a_library_that_is_none_ends_the_run_before_it_begins() {
     {
         let message = refused("--compare=libm.so.6");
         let expected = "benchdnn: --compare: libm.so.6 has neither dnnl_engine_create nor \
-                        norm_engine_create: no library like oneDNN\n";
+                        norm_engine_create; it is not a library like oneDNN\n";
         assert_eq!(message, expected);
     }
     let message = refused("--compare=libnorm.so,A=1,B");

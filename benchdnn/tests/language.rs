@@ -349,15 +349,14 @@ fn mistakes_in_arguments_are_pointed_at() {
         (
             &["--impl=simd,nonesuch", "4x5"],
             &format!(
-                "command line, argument 1, column 13: --impl: 'nonesuch' is part of none of {}",
+                "command line, argument 1, column 13: --impl: 'nonesuch' matches none of {}",
                 implementations().join(", ")
             ),
         ),
         (
             &["--skip-impl=nonesuch", "4x5"],
             &format!(
-                "command line, argument 1, column 13: --skip-impl: 'nonesuch' is part of none \
-                 of {}",
+                "command line, argument 1, column 13: --skip-impl: 'nonesuch' matches none of {}",
                 implementations().join(", ")
             ),
         ),

@@ -53,7 +53,7 @@ fn burn() {
     });
 }
 
-/// The process that burns; killed with this one.
+/// The process that keeps the cores busy; killed with this one.
 struct Neighbour(Child);
 
 impl Neighbour {

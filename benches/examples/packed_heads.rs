@@ -1,4 +1,4 @@
-//! Compares RMS norms of heads that lie inside packed projections, by strides, with norms of dense heads: queries and
+//! Compares RMS norms of heads inside packed projections, using strides, with norms of dense heads: queries and
 //! keys of 32 and 8 heads, in place and to dense outputs.
 //!
 //! `cargo run --release -p norm-benches --example packed_heads`

@@ -1,4 +1,4 @@
-//! The cost of a call beside the work: executing one row of 64 and no row at all through the objects, one row through
+//! The cost of a call, apart from the work: executing one row of 64 and no row at all through the objects, one row through
 //! the functions on slices, and creating descriptors and primitives.
 //!
 //! `cargo bench -p norm-benches --bench calls`

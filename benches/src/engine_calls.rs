@@ -1,5 +1,5 @@
-//! Calls as an engine makes them, through the C API, so that the work of binding arguments in Rust is not part of the
-//! times; and the comparison of two ways to do the same.
+//! Calls as an engine makes them, through the C API, so that times do not include binding arguments
+//! in Rust; and a comparison of two ways to do the same thing.
 
 use norm_sys as sys;
 use std::ptr::{null, null_mut};

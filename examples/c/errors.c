@@ -1,4 +1,4 @@
-/* Three calls that fail, and what they say. */
+/* Three failing calls and their messages. */
 #include <norm.h>
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ int main(void) {
             || report(norm_memory_create(&memory, rows, engine, x)))
         return 1;
 
-    /* dst has another number of columns. */
+    /* dst has a different number of columns. */
     report(norm_layer_normalization_forward_primitive_desc_create(&problem, engine,
             norm_forward_inference, rows, other, NULL, 1e-5f, norm_rms_norm, NULL));
     /* Integers of 32 bits can be reordered, not normalized. */
@@ -38,7 +38,7 @@ int main(void) {
                 norm_forward_inference, rows, rows, NULL, 1e-5f, norm_rms_norm, NULL))
             || report(norm_primitive_create(&primitive, problem)))
         return 1;
-    /* The execution lacks its output. */
+    /* The output is missing. */
     const norm_exec_arg_t args[] = {{NORM_ARG_SRC, memory}};
     report(norm_primitive_execute(primitive, stream, 1, args));
 

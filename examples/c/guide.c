@@ -111,7 +111,7 @@ int main(void) {
     const float before = dst[0][0];
 
     /* ANCHOR: threads */
-    /* For the process. 1 keeps every execution on its caller's thread; 0 is the default. */
+    /* Applies to the process. 1 keeps every execution on its caller's thread; 0 is the default. */
     check(norm_set_num_threads(4));
     /* ANCHOR_END: threads */
 

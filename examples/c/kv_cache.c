@@ -1,4 +1,4 @@
-/* Tokens one at a time through a cache, then two continuations of the same beginning. */
+/* Decodes tokens one at a time with a cache, then two continuations of the same prefix. */
 #include <norm.h>
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static norm_stream_t stream;
 static norm_kv_cache_t cache;
 static norm_primitive_t attention;
 
-/* One token of a sequence: its key and value go to the cache, and its query sees all before. */
+/* One token of a sequence: its key and value go to the cache; its query sees all tokens so far. */
 static void decode(norm_dim_t sequence, float *query, float *key, float *value) {
     const norm_dim_t one = 1;
     const norm_dims_t dims = {1, 1, 1, 2}; /* sequences x heads x tokens x elements */

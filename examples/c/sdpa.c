@@ -1,4 +1,4 @@
-/* Two tokens attend to themselves and to those before: grouped heads, causal. */
+/* Causal attention with grouped heads: each of two tokens sees itself and those before it. */
 #include <norm.h>
 
 #include <math.h>
@@ -24,7 +24,7 @@ int main(void) {
     check(norm_engine_create(&engine, norm_cpu, 0));
     check(norm_stream_create(&stream, engine, norm_stream_default_flags));
 
-    /* Sequences x heads x tokens x elements, as tokens x heads lie in memory. */
+    /* Sequences x heads x tokens x elements; in memory, tokens come before heads. */
     const norm_dims_t rows = {1, HEADS, TOKENS, SIZE}, row_strides = {8, SIZE, HEADS * SIZE, 1};
     const norm_dims_t of_values = {1, 1, TOKENS, SIZE}, value_strides = {4, 4, SIZE, 1};
     const norm_dims_t of_keys = {1, 1, SIZE, TOKENS}, key_strides = {4, 4, 1, SIZE};

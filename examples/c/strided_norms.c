@@ -1,6 +1,6 @@
-/* Normalizes parts of tensors where they lie: the heads of queries and keys inside packed
- * projections, several trailing dimensions together, and an axis that is not the last. No element
- * is copied: descriptors say where rows are.
+/* Normalizes parts of tensors without copying them: the heads of queries and keys inside packed
+ * projections, several trailing dimensions together, and an axis that is not the last.
+ * Descriptors say where the rows are.
  *
  *     cargo build --release
  *     cc -Iinclude examples/c/strided_norms.c -Ltarget/release -lnorm

@@ -44,7 +44,7 @@ fn main() -> Result<()> {
     let (mut keys, mut values) = (Memory::new(&engine, &key)?, Memory::new(&engine, &value)?);
     let count = MemoryDesc::dense(&[1], DataType::S32)?;
 
-    // A primitive for the number of queries of a step; how much of the cache there is comes with each execution.
+    // A primitive for the number of queries of a step; each execution is told how much of the cache is filled.
     let attention = |queries: usize| {
         let query = MemoryDesc::dense(&[1, HEADS, queries, SIZE], DataType::F32)?;
         let builder = Forward::inference(&engine, &query, &key, &value);
@@ -67,7 +67,7 @@ fn main() -> Result<()> {
         Ok(dst.as_slice::<f32>()?.to_vec())
     };
 
-    // The prompt, and then one token after the other.
+    // The prompt first, then one token at a time.
     let prompt = step(&attention(PROMPT)?, &mut keys, &mut values, (0, PROMPT))?;
     println!("prompt of {PROMPT} tokens: {:.4?} ...", &prompt[..4]);
     let one = attention(1)?;

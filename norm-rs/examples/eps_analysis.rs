@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p norm-rs --example eps_analysis`
 //!
-//! Each test prints what it measures and ends the program if it is not what it should be.
+//! Each test prints what it measures and ends the program if the value is wrong.
 
 use norm_rs::explain::{Explain, Explanation, Remedy, RemedyKind, Warnings};
 use norm_rs::{DataType, Engine, Memory, MemoryDesc, Result};
@@ -122,7 +122,7 @@ fn weights(w: &[f64; COLS], (out, amplification): (f64, f64)) -> Result<()> {
     near("RMS out", found.rms_out, out, 5e-4);
     near("RMS out of the kernel in f32", of_library, found.rms_out, 1e-7);
     near("amplification of the embeddings", found.rms_out / SMALL, amplification, 0.05);
-    // The shorter law holds for weights that do not follow the input.
+    // The shorter law holds for weights that are uncorrelated with the input.
     let short = found.ratio * found.scale_rms;
     println!("    ratio * RMS of scale: {short:.8}");
     assert_eq!((found.rms_out - short).abs() < 1e-3, found.correlation < 0.5);

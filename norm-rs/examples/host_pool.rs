@@ -1,4 +1,4 @@
-//! Runs normalization on a pool of rayon that the program already has.
+//! Runs normalization on a rayon pool that the program already has.
 //! `cargo run --release -p norm-rs --features rayon --example host_pool`
 
 use norm_rs::{Engine, Result, Stream, on_stream};

@@ -1,4 +1,4 @@
-//! A decode through a cache of keys and values: a prompt, a fork, two continuations, a draft that is taken back.
+//! Decoding with a KV cache: a prompt, a fork, two continuations, and a draft that is partly rejected.
 //! `cargo run --release -p norm-rs --example kv_cache`
 
 use norm_rs::kv_cache::{KvCache, Rows, Sequence};
@@ -32,14 +32,14 @@ struct Model {
 }
 
 impl Model {
-    /// All layers of a step of one sequence. Returns what the last of them gives for the last token.
+    /// All layers of a step of one sequence. Returns the last layer's result for the last token.
     fn step(&mut self, sequence: Sequence, tokens: &[usize]) -> Result<Vec<f32>> {
         let dims = |heads| [1, heads, tokens.len(), SIZE];
         let rows = MemoryDesc::dense(&dims(GROUPS), DataType::F32)?;
         let query = MemoryDesc::dense(&dims(HEADS), DataType::F32)?;
         let table = self.cache.page_table_desc(1)?;
         let (key, value) = (self.cache.key_desc(), self.cache.value_desc());
-        // A program keeps this one for every step of as many tokens, and for every layer.
+        // A program would keep this one for all layers and all steps of the same number of tokens.
         let attention = Forward::inference(&self.engine, &query, key, value)
             .causal(Causal::BottomRight)
             .key_lengths()

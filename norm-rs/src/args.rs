@@ -41,7 +41,7 @@ args! {
     Src = sys::NORM_ARG_SRC, "src";
     /// The second source.
     Src1 = sys::NORM_ARG_SRC_1, "src1";
-    /// The condition of a choice.
+    /// The condition of a selection.
     Src2 = sys::NORM_ARG_SRC_2, "src2";
     /// The destination.
     Dst = sys::NORM_ARG_DST, "dst";
@@ -75,13 +75,13 @@ args! {
     DstScale = sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_DST, "dst_scale";
     /// The zero points that dynamic quantization adds to the destination.
     DstZeroPoint = sys::NORM_ARG_ATTR_ZERO_POINTS | sys::NORM_ARG_DST, "dst_zero_point";
-    /// What is added to the source before it is normalized.
+    /// The residual, added to the source before it is normalized.
     Residual = sys::NORM_ARG_RESIDUAL, "residual";
     /// The sum of source and residual.
     ResidualDst = sys::NORM_ARG_RESIDUAL_DST, "residual_dst";
     /// The gradient with respect to that sum.
     DiffResidualDst = sys::NORM_ARG_DIFF_RESIDUAL_DST, "diff_residual_dst";
-    /// The gate of the result or of what is normalized.
+    /// The gate, a factor of the result or of the input of the normalization.
     Gate = sys::NORM_ARG_GATE, "gate";
     /// The gradient with respect to the gate.
     DiffGate = sys::NORM_ARG_DIFF_GATE, "diff_gate";
@@ -148,7 +148,7 @@ args! {
 impl Arg {
     pub(crate) const COUNT: usize = Self::ALL.len();
 
-    /// Whether a primitive of this kind may have the argument: attention has names of its own for ids of others.
+    /// Whether a primitive of this kind may have the argument: attention has its own names for some ids.
     pub(crate) fn is_of(self, kind: sys::norm_primitive_kind_t) -> bool {
         let attention = kind == sys::norm_sdpa;
         match self {
@@ -396,7 +396,7 @@ impl<'x> Args<'x> {
         self
     }
 
-    /// Binds what a cache of keys and values lends for `'x`, to a primitive of a kind.
+    /// Binds the arguments that a KV cache lends for `'x`, for a primitive of a kind.
     pub(crate) fn of_cache(
         mut self,
         kind: sys::norm_primitive_kind_t,
@@ -457,7 +457,7 @@ macro_rules! dropout_args {
                 Self(self.0.input(Arg::DropoutOffset, offset))
             }
 
-            /// The mask of dropout: 1 for what stays, 0 for the rest.
+            /// The mask of dropout: 1 for kept elements, 0 for dropped ones.
             pub fn dropout_mask(self, mask: &'x mut Memory<'_>) -> Self {
                 Self(self.0.output(Arg::DropoutMask, mask))
             }

@@ -81,10 +81,10 @@ impl Attr {
         check(unsafe { sys::norm_primitive_attr_set_scratchpad_mode(self.0.as_ptr(), mode) })
     }
 
-    /// Adds f32 scales to [`Arg::Src`] or [`Arg::Dst`]; for attention to [`Arg::Keys`] or [`Arg::Values`]. Their values
-    /// are passed as [`Arg::SrcScale`] and [`Arg::DstScale`], or [`Arg::KeyScales`] and [`Arg::ValueScales`]. If bit `d` of `mask` is set, there is one scale per
-    /// index of dimension `d`; mask 0 means one scale for the tensor. The source is multiplied by
-    /// its scale, the destination is divided by its scale.
+    /// Adds f32 scales to [`Arg::Src`] or [`Arg::Dst`]; for attention to [`Arg::Keys`] or [`Arg::Values`]. Pass their
+    /// values as [`Arg::SrcScale`] and [`Arg::DstScale`], or [`Arg::KeyScales`] and [`Arg::ValueScales`]. If bit `d` of
+    /// `mask` is set, there is one scale per index of dimension `d`; mask 0 means one scale for the tensor. The source
+    /// is multiplied by its scale; the destination is divided by its scale.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for another argument.
@@ -127,9 +127,9 @@ impl Attr {
         })
     }
 
-    /// Adds a residual to the source before it is normalized: [`Arg::Residual`], and the sum, if it
-    /// is wanted, as [`Arg::ResidualDst`] of this descriptor. Both have the dimensions of `src`.
-    /// Backward has the gradient of the sum as [`Arg::DiffResidualDst`], and needs `sum`.
+    /// Adds a residual, [`Arg::Residual`], to the source before it is normalized. The sum is optionally written to
+    /// [`Arg::ResidualDst`], with the descriptor `sum`. Both have the dimensions of `src`. Backward reads the gradient
+    /// of the sum as [`Arg::DiffResidualDst`], and requires `sum`.
     ///
     /// ```
     /// use norm_rs::attr::ResidualRounding;
@@ -176,7 +176,7 @@ impl Attr {
         check(unsafe { sys::norm_primitive_attr_set_residual(attr, residual, sum, rounding) })
     }
 
-    /// Multiplies by a function of a gate, [`Arg::Gate`] of this descriptor: what is normalized with
+    /// Multiplies by a function of a gate, [`Arg::Gate`] with this descriptor: the input of the normalization with
     /// [`Flags::GATE_INPUT`], the result with [`Flags::GATE_OUTPUT`].
     ///
     /// ```
@@ -217,7 +217,7 @@ impl Attr {
         check(unsafe { sys::norm_primitive_attr_set_gate(attr, gate, kind, alpha) })
     }
 
-    /// RMS normalization by the mean square of the first `elements` of each row; 0 for all of them.
+    /// RMS normalization by the mean square of the first `elements` of each row; 0 means all.
     ///
     /// # Errors
     /// None in practice. More elements than a row has are an error of the primitive.
@@ -289,8 +289,8 @@ impl Attr {
         })
     }
 
-    /// Dynamic scales have zero points, s32, as the output [`Arg::DstZeroPoint`]; the destination is
-    /// u8. `group` and `ndims` are those of [`set_dynamic_scales`](Self::set_dynamic_scales).
+    /// Dynamic scales come with s32 zero points, the output [`Arg::DstZeroPoint`]; the destination is u8. `group` and
+    /// `ndims` are those of [`set_dynamic_scales`](Self::set_dynamic_scales).
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for a group of 0.
@@ -310,8 +310,8 @@ impl Attr {
         })
     }
 
-    /// Forward softmax also writes `ln(sum(exp(src)))` of each row as [`Arg::SoftmaxStats`] of this
-    /// descriptor: f32, the dimensions of `src` with 1 for the axis.
+    /// Forward softmax also writes `ln(sum(exp(src)))` of each row to [`Arg::SoftmaxStats`], with this descriptor: f32,
+    /// the dimensions of `src` with 1 for the axis.
     ///
     /// ```
     /// use norm_rs::softmax::{Forward, ForwardArgs};
@@ -342,8 +342,8 @@ impl Attr {
 
     /// Forward softmax, eltwise and binary set elements to 0 at random before the post-operations, and multiply the
     /// others by `1/(1 - p)`. [`Arg::DropoutProbability`] is `p`, f32; [`Arg::DropoutSeed`] is s64, as is, with
-    /// `has_offset`, [`Arg::DropoutOffset`]. The mask is stored as [`Arg::DropoutMask`] if it has a descriptor: u8, the
-    /// dimensions of `dst`.
+    /// `has_offset`, [`Arg::DropoutOffset`]. The mask is stored in [`Arg::DropoutMask`] if it has a descriptor: u8,
+    /// with the dimensions of `dst`.
     ///
     /// ```
     /// use norm_rs::eltwise::{Eltwise, Forward, ForwardArgs};

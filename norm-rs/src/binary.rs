@@ -1,12 +1,12 @@
-//! Functions of the elements of two tensors: [`Primitive`](BinaryPrimitive).
+//! Element-wise functions of two tensors: [`Primitive`](BinaryPrimitive).
 //!
 //! ```text
 //! dst = f(src0_scale*src0, src1_scale*src1), or condition != 0 ? src0 : src1
 //! ```
 //!
-//! [`Binary`] has the functions. Each dimension of dst is that of a source; the other source has the
-//! same or 1, along which it is broadcast. Sources and destination are f32, bf16, f16, s32, s8, u8,
-//! f8_e4m3 or f8_e5m2, in any mix; the condition is s8.
+//! [`Binary`] has the functions. Each dimension of dst equals that of a source; the other source has the same, or 1 to
+//! broadcast. Sources and destination are f32, bf16, f16, s32, s8, u8, f8_e4m3 or f8_e5m2, in any combination; the
+//! condition is s8.
 
 use std::fmt;
 use std::ptr;
@@ -110,7 +110,7 @@ impl<'b> BinaryBuilder<'b> {
 pub struct BinaryPrimitive(Primitive);
 
 impl BinaryPrimitive {
-    /// A function of two sources, which have as many dimensions, 1 to 12.
+    /// A function of two sources with the same number of dimensions, 1 to 12.
     #[expect(clippy::new_ret_no_self, reason = "as in layer_normalization")]
     pub fn new<'b>(
         engine: &'b Engine,

@@ -50,8 +50,8 @@ impl DataType {
 
     /// The machine epsilon, the distance from 1 to the next larger number; `None` for integers.
     ///
-    /// It is what PyTorch's `rms_norm` takes if its `eps` is `None`. It is never a default here: that of bf16 makes
-    /// outputs 0.4% smaller at an RMS of 1, and 9 times at 0.01.
+    /// PyTorch's `rms_norm` uses it if `eps` is `None`. It is never a default here: that of bf16 makes outputs 0.4%
+    /// smaller at an RMS of 1, and 9 times smaller at 0.01.
     ///
     /// ```
     /// use norm_rs::DataType;

@@ -1,4 +1,4 @@
-//! Why is an output that small, or that large? [`Explain`] measures the rows of a tensor.
+//! Why is an output so small, or so large? [`Explain`] measures the rows of a tensor.
 //!
 //! ```
 //! use norm_rs::explain::{Explain, RemedyKind, Warnings};

@@ -7,8 +7,8 @@
 //!           diff_up = diff_dst*f(g),      0 where up is beyond the limits
 //! ```
 //!
-//! [`Activation`] has the functions, [`Packing`] says where gate and up are. Inputs and gradients are f32, bf16 or f16 in
-//! any mix; dst forward also s8, u8, f8_e4m3 or f8_e5m2.
+//! [`Activation`] has the functions, [`Packing`] says where gate and up are. Inputs and gradients are f32, bf16 or f16
+//! in any combination; dst forward also s8, u8, f8_e4m3 or f8_e5m2.
 
 use std::fmt;
 use std::ptr;

@@ -14,15 +14,15 @@
 //! ```
 //!
 //! (Wu and He, *Group Normalization*, 2018.) The gradient is that of
-//! [`layer_normalization`](crate::layer_normalization) with groups for rows, and `diff_scale` and
-//! `diff_shift` are sums over samples and positions. The arguments are those of layer
-//! normalization, too, and so are [`Attr::set_residual`], [`Attr::set_gate`] and the flags that go with
-//! them: gated grouped RMS normalization is `Flags::RMS_NORM | Flags::GATE_OUTPUT`.
+//! [`layer_normalization`](crate::layer_normalization) with groups for rows, and `diff_scale` and `diff_shift` are sums
+//! over samples and positions. The arguments are those of layer normalization too, and so are [`Attr::set_residual`],
+//! [`Attr::set_gate`] and the flags that go with them: gated grouped RMS normalization is `Flags::RMS_NORM |
+//! Flags::GATE_OUTPUT`.
 //!
 //! | tensor | dimensions | element type |
 //! |---|---|---|
-//! | `src`, `dst` | 2 to 5: `N`, `C`, spatial | f32, bf16, f16, f64; forward also s8, u8, f8_e4m3, f8_e5m2; in any mix |
-//! | `diff_src`, `diff_dst` | those of `src` | f32, bf16, f16, f64, in any mix |
+//! | `src`, `dst` | 2 to 5: `N`, `C`, spatial | f32, bf16, f16, f64; forward also s8, u8, f8_e4m3, f8_e5m2; in any combination |
+//! | `diff_src`, `diff_dst` | those of `src` | f32, bf16, f16, f64, in any combination |
 //! | `mean`, `variance` | `[N, G]`, dense | f32 |
 //! | `scale`, `shift`, `diff_scale`, `diff_shift` | `[C]`, dense | f32 |
 

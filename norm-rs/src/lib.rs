@@ -14,8 +14,8 @@
 //! # Ok::<(), norm_rs::Error>(())
 //! ```
 //!
-//! [`slices`] has [`layer_norm`], [`softmax()`], the in-place and training forms, and their gradients.
-//! Elements are `f32`, `f64`, [`bf16`] or [`f16`](struct@f16), in any mix.
+//! [`slices`] has [`layer_norm`], [`softmax()`], the in-place and training forms, and their gradients. Elements are
+//! `f32`, `f64`, [`bf16`] or [`f16`](struct@f16), in any combination.
 //!
 //! # With objects
 //!

@@ -83,7 +83,7 @@ unsafe impl<A: Access> Send for Memory<'_, A> {}
 unsafe impl<A: Access> Sync for Memory<'_, A> {}
 
 impl Memory<'static> {
-    /// Memory with a zero-filled, 64-byte aligned buffer of its own.
+    /// Memory with its own zero-filled, 64-byte aligned buffer.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory), or
@@ -94,10 +94,10 @@ impl Memory<'static> {
         unsafe { Self::with_handle(engine, desc, sys::NORM_MEMORY_ALLOCATE) }
     }
 
-    /// A host scalar: a number that the memory itself holds, without engine and buffer. It is an
-    /// argument where [`Attr::set_host_scale`](crate::Attr::set_host_scale) or
-    /// [`Attr::set_host_dropout`](crate::Attr::set_host_dropout) asks for one, and nowhere else.
-    /// Executions read the number when they run. Slices of it are empty.
+    /// A host scalar: a number stored in the memory object itself, without an engine or a buffer. Pass it only where
+    /// [`Attr::set_host_scale`](crate::Attr::set_host_scale) or
+    /// [`Attr::set_host_dropout`](crate::Attr::set_host_dropout) asks for one. Executions read the number when they
+    /// run. Slices of it are empty.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
@@ -154,8 +154,7 @@ impl<'a> Memory<'a> {
         unsafe { Self::with_handle(engine, desc, slice.as_mut_ptr().cast()) }
     }
 
-    /// Memory over a buffer that Rust does not know, such as another language's, for input and
-    /// output.
+    /// Memory over a buffer that Rust does not manage, such as another language's, for input and output.
     ///
     /// `data` may be null. Executions with memory that has no buffer fail with
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) until

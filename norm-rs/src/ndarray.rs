@@ -1,9 +1,9 @@
 //! Operations on arrays of the crate `ndarray` 0.17, with the feature `ndarray`.
 //!
-//! The functions are those of [`slices`](crate::slices) for arrays of 1 to 5 dimensions (softmax: 6).
-//! Rows lie along the last axis; softmax takes the axis. Arrays and views have any strides: views of
-//! every other row, transposed arrays and broadcast inputs are used where they lie, without a copy.
-//! Axes that run backwards are refused. Scale, shift and their gradients are contiguous vectors.
+//! The functions are those of [`slices`](crate::slices) for arrays of 1 to 5 dimensions (softmax: 6). Rows run along
+//! the last axis; softmax takes the axis. Arrays and views may have any strides: views of every other row, transposed
+//! arrays and broadcast inputs are read in place, without a copy. Axes that run backwards are refused. Scale, shift and
+//! their gradients are contiguous vectors.
 //!
 //! ```
 //! use ndarray::{array, s, Array2};

@@ -8,58 +8,58 @@ use crate::attention_call::Call;
 
 /// Scaled dot-product attention, softmax(mask(scale * q @ k.T)) @ v, in tiles.
 ///
-/// For each query, in this order: the products with the keys times scale; with soft_cap
-/// soft_cap * tanh(score / soft_cap); plus alibi_slopes[head] * (key - position); plus mask. The weights are
-/// the exponentials of the scores of the keys that the query sees, divided by their sum. A query that sees no
-/// key gives zeros.
+/// The score of a query and a key is their product times scale; with soft_cap, soft_cap * tanh(score /
+/// soft_cap); plus alibi_slopes[head] * (key - position); plus mask, in this order. The weights are the
+/// exponentials of the scores of the keys that the query sees, divided by their sum. A query that sees no key
+/// gives zeros.
 ///
 /// Parameters
 /// ----------
 /// q : array of shape (B, H, S, D)
-///     Sequences, heads, queries, elements of a head; float32, bfloat16 or float16, any strides but negative
-///     ones.
+///     Sequences, heads, queries, elements of a head; float32, bfloat16 or float16, any non-negative strides.
 /// k, v : arrays of shape (B, G, T, D) and (B, G, T, E), of the type of q
-///     G divides H: head h of q uses head h // (H // G). Either may also be int8, with scales, or
-///     float8_e4m3fn, with or without.
+///     G divides H: head h of q uses head h // (H // G). Either may also be int8 with scales, or float8_e4m3fn
+///     with or without scales.
 /// causal : None, "top_left", "bottom_right" or bool
-///     Query i sees the keys to i, or to i + T - S, so that the last query sees the last key; both by the
-///     lengths of its sequence. True is enough if S is T and there are no lengths.
+///     Query i sees the keys up to i, or up to i + T - S so that the last query sees the last key, with the
+///     lengths of its sequence. True suffices if S is T and there are no lengths.
 /// window : None, ("with_self", W) or ("before_self", W)
-///     A query sees the W keys to its own, or W keys before its own and that. It implies causal. With a third
-///     number N, keys 0 to N - 1 are seen too.
+///     A query sees the W keys up to its own, or its own and the W keys before it. Implies causal. With a third
+///     number N, keys 0 to N - 1 are also seen.
 /// scale : float, optional
 ///     1 / sqrt(D) by default.
 /// soft_cap : float, optional
 ///     Above 0.
 /// sinks : float32 array of shape (H,), optional
-///     The score of one more key of each head, with values of 0.
+///     The score of an additional key in each head, whose values are 0.
 /// alibi_slopes : float32 array of shape (H,), optional
 /// mask : array that broadcasts to (B, H, S, T), optional
 ///     float32, bfloat16 or float16 is added; bool or uint8 hides keys where it is False or 0.
 /// query_lengths, key_lengths : int32 arrays of shape (B,), optional
-///     How many of S and T a sequence has. Results beyond are zeros.
+///     How many of S and T belong to each sequence. Results beyond are zeros.
 /// query_offsets, key_offsets : int32 arrays of shape (B + 1,), optional
 ///     Packed sequences (cu_seqlens): the queries of sequence b are the rows query_offsets[b] to
-///     query_offsets[b + 1] - 1 of q, which has shape (1, H, S, D), as has the result; k and v likewise. Each
-///     works without the other. A new result has zeros in rows of no sequence; out is left as it is there. Not
-///     with lengths of the same, a mask, and for keys page_table or scales.
+///     query_offsets[b + 1] - 1 of q, which has shape (1, H, S, D), as does the result; likewise for k and v.
+///     Each works without the other. Rows that belong to no sequence are zeros in a new result, and unchanged
+///     in out. Cannot be combined with lengths of the same arrays or a mask, nor key_offsets with page_table or
+///     scales.
 /// page_table : int32 array of shape (B, pages), optional
-///     Then k and v have shapes (N, G, P, D) and (N, G, P, E), and key j of sequence b is key j % P of page
+///     k and v then have shapes (N, G, P, D) and (N, G, P, E), and key j of sequence b is key j % P of page
 ///     page_table[b, j // P].
 /// key_scales, value_scales : float32 arrays that broadcast to k and v, with 1 for elements, optional
-///     The factors of quantized keys and values: of shape (1,) for all, (G, 1, 1) for each head, (B, G, T, 1) for
-///     each token and head, with pages (N, G, P, 1). Contiguous.
+///     Factors for quantized keys and values, of shape (1,) for all, (G, 1, 1) for each head, or (B, G, T, 1)
+///     for each token and head; with pages (N, G, P, 1). Contiguous.
 /// return_lse : bool
-///     Whether the logarithms of the sums of exponentials are returned, for attention_backward.
+///     Also return the logarithms of the sums of exponentials, for attention_backward.
 /// return_entropy : bool
-///     Whether the mean entropy of the weights is returned, for adaptive_window.
+///     Also return the mean entropy of the weights, for adaptive_window.
 /// out : array of shape (B, H, S, E), optional
-///     Where the result is written, in any of the types; q itself computes in place.
+///     Where to write the result, in any of the types; pass q itself to work in place.
 ///
 /// Returns
 /// -------
-/// out, or a new array of the library and element type of q; or a tuple of that, with return_lse the
-/// logarithms of shape (B, H, S), with return_entropy the entropy of shape (B, H), both float32.
+/// out, or a new array of the library and element type of q; or a tuple of it, with return_lse
+/// the logarithms, of shape (B, H, S), and with return_entropy the entropy, of shape (B, H), both float32.
 ///
 /// Raises
 /// ------
@@ -135,18 +135,18 @@ pub(crate) fn forward(return_lse: bool) -> PropKind {
 /// dst : array of shape (B, H, S, E)
 ///     The result of attention: float32, bfloat16 or float16.
 /// lse : float32 array of shape (B, H, S)
-///     What attention returned with return_lse.
+///     The logarithms that attention returned with return_lse.
 /// causal, window, scale, soft_cap, sinks, alibi_slopes, mask, query_lengths, key_lengths, query_offsets, key_offsets
 ///     Those of attention.
 /// return_diff_mask : bool
-///     Whether the gradient of the mask, which is one that is added, is a result: of the mask's shape and type,
-///     summed where the mask is shared. It takes another pass over the scores.
+///     Also return the gradient of the mask, which must be additive: of the mask's shape and type, summed over
+///     its broadcast dimensions. It takes another pass over the scores.
 ///
 /// Returns
 /// -------
-/// (diff_q, diff_k, diff_v), with sinks also diff_sinks, with return_diff_mask also diff_mask, in this order:
-/// new arrays of the libraries and element types of q, k, v, sinks and mask. Gradients of shared heads of k and
-/// v are sums.
+/// (diff_q, diff_k, diff_v), with sinks also diff_sinks, and with return_diff_mask also
+/// diff_mask, in this order: new arrays of the libraries and element types of q, k, v, sinks and mask.
+/// Gradients of shared heads of k and v are sums.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, q, k, v, dst, lse, *, causal=None, window=None, scale=None, soft_cap=None, sinks=None,
                     alibi_slopes=None, mask=None, query_lengths=None, key_lengths=None, query_offsets=None,

@@ -115,21 +115,20 @@ pub(crate) fn run(
     compute(py, &Problem { prop_kind, operation, dims, operands }, &addresses)
 }
 
-/// A function of every element of an array.
+/// Applies a function to every element of an array.
 ///
 /// Parameters
 /// ----------
 /// src : array of 1 to 12 dimensions
-///     float32, bfloat16, float16, int32, int8, uint8, float8_e4m3fn or float8_e5m2; any strides but
-///     negative ones.
+///     float32, bfloat16, float16, int32, int8, uint8, float8_e4m3fn or float8_e5m2; any non-negative strides.
 /// function : str
 ///     "abs", "clip", "elu", "exp", "gelu_erf", "gelu_tanh", "hardsigmoid", "hardswish", "linear", "log",
 ///     "logistic", "mish", "pow", "relu", "round", "soft_relu", "sqrt", "swish" or "tanh"; formulas in
 ///     docs/primitives/eltwise.md.
 /// alpha, beta : float
-///     The parameters of the function: alpha*x + beta is linear, x/(1 + exp(-alpha*x)) is swish.
+///     The parameters of the function: linear is alpha*x + beta, swish x/(1 + exp(-alpha*x)).
 /// out : array of the shape of src, optional
-///     Where the result is written, in any of the types of src; src itself computes in place.
+///     Where to write the result, in any of the types of src; pass src itself to work in place.
 ///
 /// Returns
 /// -------
@@ -153,18 +152,18 @@ pub(crate) fn eltwise<'py>(
     result.finish()
 }
 
-/// The gradient of a function of every element: diff_dst * f'(src).
+/// The gradient of an element-wise function: diff_dst * f'(src).
 ///
 /// Parameters
 /// ----------
 /// diff_dst : array of the shape of src
 ///     The gradient of the result: float32, bfloat16, float16, float8_e4m3fn or float8_e5m2.
 /// src : array of 1 to 12 dimensions
-///     The input of the forward pass, of the same types.
+///     The input of the forward pass; the same types.
 /// function, alpha, beta
-///     Those of the forward pass.
+///     As in the forward pass.
 /// out : array of the shape of src, optional
-///     Where the result is written; diff_dst itself computes in place.
+///     Where to write the result; pass diff_dst itself to work in place.
 ///
 /// Returns
 /// -------
@@ -193,17 +192,17 @@ pub(crate) fn eltwise_backward<'py>(
     result.finish()
 }
 
-/// A function of the elements of two arrays, which are broadcast.
+/// Applies a function to the elements of two arrays, with broadcasting.
 ///
 /// Parameters
 /// ----------
-/// src0, src1 : arrays of as many dimensions, 1 to 12
-///     float32, bfloat16, float16, int32, int8, uint8, float8_e4m3fn or float8_e5m2. Along each dimension
-///     their sizes are the same, or one is 1.
+/// src0, src1 : arrays with the same number of dimensions, 1 to 12
+///     float32, bfloat16, float16, int32, int8, uint8, float8_e4m3fn or float8_e5m2. Their sizes are the same
+///     in each dimension, or one is 1.
 /// function : str
 ///     "add", "div", "max", "min", "mul" or "sub"; "eq", "ge", "gt", "le", "lt" or "ne", which give 1 or 0.
 /// out : array of the shape of the result, optional
-///     Where the result is written, in any of the types; src0 itself computes in place.
+///     Where to write the result, in any of the types; pass src0 itself to work in place.
 ///
 /// Returns
 /// -------

@@ -1,4 +1,4 @@
-//! Why is an output that small?
+//! Why is an output so small?
 
 use norm_rs::explain::{Explain, Warnings};
 use norm_rs::layer_normalization::Flags;
@@ -26,7 +26,7 @@ fn memory(engine: &Engine, tensor: &Tensor<'_, '_>) -> norm_rs::Result<Memory<'s
     unsafe { Memory::from_raw(engine, &desc, tensor.data) }
 }
 
-/// Explains how a normalization changes the size of an array's rows: why is its output that small?
+/// Explains how a normalization changes the size of an array's rows: why is its output so small?
 ///
 /// Parameters
 /// ----------
@@ -35,19 +35,19 @@ fn memory(engine: &Engine, tensor: &Tensor<'_, '_>) -> norm_rs::Result<Memory<'s
 /// scale : array of shape (C,), optional
 ///     float32, bfloat16 or float16.
 /// epsilon : float
-///     That of the normalization.
+///     The normalization's epsilon.
 /// rms : bool
 ///     RMS normalization; layer normalization if False.
 /// row : int, optional
-///     One row in place of all.
+///     Explain only this row instead of all.
 ///
 /// Returns
 /// -------
 /// dict
 ///     rows, cols, epsilon; rms_in, divisor (sqrt(rms_in**2 + epsilon)), ratio (rms_in / divisor),
-///     smallest_ratio and its row; scale_mean, scale_rms and the correlation of abs(scale) with the size of
-///     the elements; rms_out, amplification (rms_out / rms_in); warnings, a list of sentences' names; report,
-///     a text of several lines with the remedies and their effect.
+///     smallest_ratio and its row; scale_mean, scale_rms and the correlation of abs(scale) with the size of the
+///     elements; rms_out, amplification (rms_out / rms_in); warnings, a list of names; report, a text of
+///     several lines that lists the remedies and their effect.
 #[pyfunction]
 #[pyo3(signature = (src, scale=None, epsilon=1e-5, *, rms=true, row=None))]
 pub(crate) fn explain<'py>(

@@ -97,21 +97,21 @@ fn inputs<'a, 'py>(
 /// Parameters
 /// ----------
 /// src : array of shape (..., 2C), or the gate of shape (..., C)
-///     float32, bfloat16 or float16; any strides but negative ones.
+///     float32, bfloat16 or float16; any non-negative strides.
 /// up : array of shape (..., C), optional
-///     The second factor. Without it src has both, and packing says how.
+///     The second factor. Without it, src contains both, and packing says how.
 /// activation : str
 ///     f: "swish" (SwiGLU), "gelu_erf", "gelu_tanh", "relu", "logistic" (GLU) or "linear" (bilinear).
 /// packing : str
-///     "gate_first" or "up_first", in halves of the last dimension, or "interleaved". There is no default.
+///     "gate_first" or "up_first", for halves of the last dimension, or "interleaved". There is no default.
 /// alpha : float, optional
-///     Of swish (1 by default), relu (0) and linear (1).
+///     For swish (default 1), relu (0) and linear (1).
 /// limit : float, optional
-///     Above 0; GPT-OSS has 7, with alpha 1.702 and a shift of 1.
+///     Above 0; GPT-OSS uses 7, with alpha 1.702 and shift 1.
 /// shift : float
 ///     Added to up.
 /// out : array of shape (..., C), optional
-///     Where the result is written: float32, bfloat16 or float16.
+///     Where to write the result: float32, bfloat16 or float16.
 ///
 /// Returns
 /// -------
@@ -150,9 +150,9 @@ pub(crate) fn gated<'py>(
 /// Parameters
 /// ----------
 /// diff_dst : array of the shape of the result
-///     Its gradient: float32, bfloat16 or float16.
+///     The gradient of the result: float32, bfloat16 or float16.
 /// src, up, activation, packing, alpha, limit, shift
-///     Those of the forward pass.
+///     As in the forward pass.
 ///
 /// Returns
 /// -------

@@ -151,13 +151,13 @@ fn norm(rms: bool) -> Flags {
 ///     dst      = (x - mean) / sqrt(variance + epsilon) * scale + shift
 ///
 /// over the M elements of a group, with a scale and a shift for each channel (Wu and He, Group Normalization,
-/// 2018). With rms the mean is left out and the variance is sum(x**2) / M.
+/// 2018). With rms there is no mean, and the variance is sum(x**2) / M.
 ///
 /// Parameters
 /// ----------
 /// src : array of shape (N, C, ...), 2 to 5 dimensions
-///     float32, bfloat16, float16, float64, int8, uint8, float8_e4m3fn or float8_e5m2; any strides but
-///     negative ones.
+///     float32, bfloat16, float16, float64, int8, uint8, float8_e4m3fn or float8_e5m2; any non-negative
+///     strides.
 /// groups : int
 ///     A divisor of C.
 /// scale, shift : float32 array of shape (C,), optional
@@ -166,9 +166,9 @@ fn norm(rms: bool) -> Flags {
 /// rms : bool
 ///     RMS normalization.
 /// mean, variance : float32 array of shape (N, groups), optional
-///     Statistics to use in place of the groups' own.
+///     Statistics to use instead of the groups' own.
 /// out : array of the shape of src, optional
-///     Where the result is written, in any of the types of src; src itself computes in place.
+///     Where to write the result, in any of the types of src; pass src itself to work in place.
 ///
 /// Returns
 /// -------
@@ -214,10 +214,10 @@ pub(crate) fn group_norm<'py>(
 
 /// Group normalization that also returns the statistics that group_norm_backward needs.
 ///
-/// Formula and parameters are those of group_norm, but for
+/// Formula and parameters are those of group_norm, except
 ///
 /// out : tuple (dst, mean, variance), with rms (dst, variance), optional
-///     Where the results are written; None in place of an array for a new one.
+///     Where to write the results; None for a new array.
 ///
 /// Returns
 /// -------
@@ -261,18 +261,17 @@ pub(crate) fn group_norm_training<'py>(
 /// src : array of shape (N, C, ...)
 ///     The source of the forward pass.
 /// groups : int
-///     That of the forward pass.
+///     As in the forward pass.
 /// mean, variance : float32 array of shape (N, groups)
-///     mean is None with rms.
+///     Pass None as mean with rms.
 /// scale, shift : float32 array of shape (C,), optional
-///     Those of the forward pass. The values of shift are not read.
+///     As in the forward pass. The values of shift are not read.
 /// epsilon : float
-///     That of the forward pass.
+///     As in the forward pass.
 /// rms, global_stats, data_only : bool
-///     As for layer_norm_backward; rms for RMS normalization.
+///     As for layer_norm_backward; rms selects RMS normalization.
 /// out : tuple (diff_src, diff_scale, diff_shift), optional
-///     Where the results are written; None in place of an array for a new one. diff_dst itself in the
-///     place of diff_src computes in place.
+///     Where to write the results; None for a new array. Pass diff_dst itself for diff_src to work in place.
 ///
 /// Returns
 /// -------

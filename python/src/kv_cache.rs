@@ -28,36 +28,37 @@ use crate::windows::window;
 /// The tokens of a page if nothing is said.
 const PAGE: usize = 16;
 
-/// A cache of the keys and values of attention, of several sequences in all layers of a model.
+/// A cache of the keys and values of several sequences in all layers of a model.
 ///
-/// One step of a model is extend, and for each layer write and attend. Keys and values lie in pages of some
-/// tokens. A token has the bits that attention gives it with plain arrays. A full cache raises MemoryError; a call
-/// that fails changes nothing. Threads may call one cache, whose calls then wait for each other.
+/// One step of a model is extend, and then write and attend for each layer. Keys and values are stored in pages
+/// of several tokens. A token has the same bits as with attention on plain arrays. A full cache raises
+/// MemoryError; a call that fails changes nothing. Several threads may use one cache; their calls wait for each
+/// other.
 ///
 /// Parameters
 /// ----------
 /// kind : "contiguous", "paged" or "ring"
-///     One page of all tokens for each sequence; as many pages of a pool as the tokens need; the same, and pages
-///     that no further token of a sliding window sees are given back.
+///     One page for each sequence, for all its tokens; as many pages from a pool as the tokens need; the same,
+///     but pages that no further token of a sliding window sees return to the pool.
 /// tokens : int
-///     The most tokens of a sequence.
+///     The maximum number of tokens per sequence.
 /// heads, key_size : int
-///     Heads of keys and values, and elements of a head of keys.
+///     Heads of keys and values, and elements in a head of keys.
 /// value_size : int, optional
-///     Elements of a head of values; key_size by default.
+///     Elements in a head of values; key_size by default.
 /// dtype : str or a type of an array library
 ///     The elements of keys and values: "float32", "bfloat16", "float16", "int8" or "float8_e4m3fn".
 /// layers, sequences : int
-///     Layers of the model, and the most sequences at a time.
+///     Layers of the model, and the maximum number of sequences at a time.
 /// step_tokens : int, optional
-///     The most rows of the arrays of a step, all sequences together; by default all tokens of all sequences. The
-///     memory of a ring grows with it.
+///     The maximum number of rows in the arrays of a step, all sequences together; by default all tokens of all
+///     sequences. The memory of a ring grows with it.
 /// page_size : int, optional
-///     Tokens of a page, 16 by default; not for "contiguous".
+///     Tokens per page, 16 by default; not for "contiguous".
 /// pages : int, optional
-///     Pages of the pool; by default as many as all sequences can need.
+///     Pages in the pool; by default as many as all sequences can need.
 /// window : ("with_self", W) or ("before_self", W), for "ring"
-///     As that of attention. With a third number N, the first N tokens of a sequence stay, too.
+///     As for attention. With a third number N, the first N tokens of a sequence are also kept.
 #[pyclass(frozen, module = "libnorm", name = "KvCache")]
 pub(crate) struct PyKvCache {
     cache: Mutex<KvCache>,
@@ -210,17 +211,17 @@ impl PyKvCache {
         })
     }
 
-    /// Begins a sequence of no tokens.
+    /// Begins a sequence without tokens.
     ///
     /// Returns
     /// -------
-    /// int, which no other sequence of the cache has or will have
+    /// int, a number that no other sequence of the cache has had or will have
     fn new_sequence(&self, py: Python<'_>) -> PyResult<i64> {
         self.with(py, |cache| cache.new_sequence().map(Sequence::number))
     }
 
-    /// Begins a sequence with the tokens of another. Both share all pages; the first of them to extend a page that
-    /// is not full gets a copy of it.
+    /// Begins a sequence with the tokens of another. Both share all pages; a sequence that extends a shared
+    /// page that is not full gets a copy of it.
     ///
     /// Returns
     /// -------
@@ -229,34 +230,33 @@ impl PyKvCache {
         self.ending(py, |cache| cache.fork(cache.sequence(sequence)).map(Sequence::number))
     }
 
-    /// Ends a sequence. Pages that no other sequence has are free.
+    /// Ends a sequence and frees the pages that no other sequence shares.
     fn drop(&self, py: Python<'_>, sequence: i64) -> PyResult<()> {
         self.ending(py, |cache| cache.drop_sequence(cache.sequence(sequence)))
     }
 
-    /// Drops the tokens of a sequence from length on. In a ring at least those of the last extension can be
-    /// dropped.
+    /// Drops the tokens of a sequence from length on. A ring allows at least those of the last extension.
     fn truncate(&self, py: Python<'_>, sequence: i64, length: usize) -> PyResult<()> {
         self.ending(py, |cache| cache.truncate(cache.sequence(sequence), length))
     }
 
-    /// The tokens of a sequence.
+    /// The number of tokens in a sequence.
     fn length(&self, py: Python<'_>, sequence: i64) -> PyResult<usize> {
         self.with(py, |cache| cache.length(cache.sequence(sequence)))
     }
 
-    /// Makes room for further tokens, in all layers, and opens a step, to which write writes. fork, truncate and drop
-    /// end it.
+    /// Makes room for more tokens, in all layers, and opens a step, whose keys and values write stores. fork,
+    /// truncate and drop end it.
     ///
     /// Parameters
     /// ----------
     /// sequences : int or list
-    ///     Numbers of sequences, each once; None is an empty place, of no tokens.
+    ///     Numbers of sequences, each once; None is an empty place, with 0 tokens.
     /// tokens : int or list of int
-    ///     For all, or for each of them.
+    ///     One number for all, or one for each.
     /// packed : bool
-    ///     Whether the rows of the step's arrays follow each other without gaps, as of one sequence. Otherwise each
-    ///     sequence has as many as the largest of tokens.
+    ///     Whether the rows of the step's arrays are packed without gaps, as if for one sequence. Otherwise
+    ///     each sequence has as many rows as the largest of tokens.
     #[pyo3(signature = (sequences, tokens, *, packed=false),
            text_signature = "($self, sequences, tokens, *, packed=False)")]
     fn extend(
@@ -294,8 +294,8 @@ impl PyKvCache {
     /// Parameters
     /// ----------
     /// k, v : arrays of shape (B, G, S, D) and (B, G, S, E), or None
-    ///     For the sequences of extend, float32, bfloat16 or float16, any strides but negative ones; S is at least
-    ///     the largest of tokens, and rows beyond those of a sequence are not read. After packed=True of shape
+    ///     For the sequences of extend, float32, bfloat16 or float16, any non-negative strides; S is at least
+    ///     the largest of tokens, and rows beyond those of a sequence are not read. After packed=True, of shape
     ///     (1, G, T, D) and (1, G, T, E), with the tokens of all sequences.
     /// layer : int
     #[pyo3(signature = (k, v, layer=0))]
@@ -326,14 +326,14 @@ impl PyKvCache {
         })
     }
 
-    /// Rotates keys, as rope does, and writes them to a layer in the same pass. Their positions are those of the step's
-    /// tokens. Not for int8 and float8_e4m3fn: use rope and write.
+    /// Rotates keys as rope does and writes them to a layer in the same pass. Their positions are those of the
+    /// step's tokens. For int8 and float8_e4m3fn, use rope and write instead.
     ///
     /// Parameters
     /// ----------
     /// k : array of shape (T, G, D)
-    ///     The rows of the step: float32, bfloat16 or float16, converted to the type of the cache. Of sequences that
-    ///     are padded to S tokens, those of sequence b are from b*S on. Rows without a token are not read.
+    ///     The rows of the step: float32, bfloat16 or float16, converted to the type of the cache. If sequences
+    ///     are padded to S tokens, those of sequence b start at b*S. Rows without a token are not read.
     /// layer : int
     /// frequencies, pairing, rotary_dims, magnitude, cos, sin
     ///     As for rope.
@@ -368,18 +368,18 @@ impl PyKvCache {
         done.map_err(PyValueError::new_err)
     }
 
-    /// Attention of queries to the keys and values of a layer: see attention.
+    /// Attention of queries to the keys and values of a layer; see attention.
     ///
     /// Parameters
     /// ----------
-    /// q : array of shape (B, H, S, D), of the type of the cache; with int8 and float8_e4m3fn of any
+    /// q : array of shape (B, H, S, D), of the cache's type; of any type with int8 and float8_e4m3fn
     /// sequences : int or list
-    ///     One for each of B; None is an empty place, without keys.
+    ///     One for each of B; None is an empty place without keys.
     /// layer : int
-    /// causal : by default "bottom_right": the last query sees the last key; False: every query sees every key
-    /// window : of a ring by default its own; it may be narrower
+    /// causal : by default "bottom_right", so the last query sees the last key; with False every query sees every key
+    /// window : by default a ring's own; it may be narrower
     /// mask : array of shape (B, H, S, T)
-    ///     As for attention, with T keys: one for each token of the longest of the sequences, or more.
+    ///     As for attention, with T keys: at least one for each token of the longest of the sequences.
     /// scale, soft_cap, sinks, alibi_slopes, query_lengths, query_offsets, return_lse, return_entropy, out
     ///     As for attention.
     ///
@@ -448,8 +448,9 @@ impl PyKvCache {
     ///
     /// Returns
     /// -------
-    /// dict of int: sequences; page_size, in tokens; page_bytes, of all layers; pages; used_pages, of sequences;
-    /// shared_pages, of several sequences; copied_pages, since the creation; bytes, of all memory
+    /// dict of int: sequences; page_size, in tokens; page_bytes, in all layers; pages;
+    /// used_pages; shared_pages, which several sequences use; copied_pages, since creation; bytes, of all
+    /// memory
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = self.with(py, |cache| cache.stats())?;
         let dict = PyDict::new(py);

@@ -107,28 +107,27 @@ impl<'py> Gradients<'_, 'py> {
 ///     variance = sum((x - mean)**2) / C
 ///     dst      = (x - mean) / sqrt(variance + epsilon) * scale + shift
 ///
-/// for each row x of C elements: the last dimension of src (Ba, Kiros and Hinton, Layer Normalization,
-/// 2016). Without scale or shift, their part of the formula is left out.
+/// for each row x of C elements: the last dimension of src (Ba, Kiros and Hinton, Layer Normalization, 2016).
+/// Without scale or shift, the formula omits them.
 ///
 /// Parameters
 /// ----------
 /// src : array of shape (..., C)
-///     float32, bfloat16, float16, float64, int8, uint8, float8_e4m3fn or float8_e5m2; any strides but
-///     negative ones.
+///     float32, bfloat16, float16, float64, int8, uint8, float8_e4m3fn or float8_e5m2; any non-negative
+///     strides.
 /// scale, shift : array of shape (C,), optional
 ///     float32, bfloat16 or float16; the same type for both; contiguous.
 /// epsilon : float
 ///     Added to the variance under the root; finite, 0 or more.
 /// mean, variance : float32 array of shape (...) or (..., 1), optional
-///     Statistics to use in place of the row's own; both or neither.
+///     Statistics to use instead of the row's own; both or neither.
 /// out : array of shape (..., C), optional
-///     Where the result is written, in any of the types of src; src itself computes in place.
+///     Where to write the result, in any of the types of src; pass src itself to work in place.
 /// options
-///     gate : array of the shape of src (float32, bfloat16 or float16); the result is multiplied by
-///     silu(gate). gate_input : likewise; src * silu(gate_input) is normalized. gating : "silu" (default)
-///     or "sigmoid", the function of the gate. scale_plus_one : bool; 1 + scale in place of scale, added in
-///     float32. round_before_scale : bool; the normalized value is rounded to the type of src before scale
-///     and shift.
+///     gate : array of the shape of src (float32, bfloat16 or float16); the result is multiplied by silu(gate).
+///     gate_input : likewise; src * silu(gate_input) is normalized. gating : "silu" (default) or "sigmoid", the
+///     function of the gate. scale_plus_one : bool; use 1 + scale, added in float32, instead of scale.
+///     round_before_scale : bool; the normalized value is rounded to the type of src before scale and shift.
 ///
 /// Returns
 /// -------
@@ -173,28 +172,27 @@ pub(crate) fn layer_norm<'py>(
 ///     dst      = x / sqrt(variance + epsilon) * scale + shift
 ///
 /// for each row x of C elements: the last dimension of src (Zhang and Sennrich, Root Mean Square Layer
-/// Normalization, 2019). Without scale or shift, their part of the formula is left out.
+/// Normalization, 2019). Without scale or shift, the formula omits them.
 ///
 /// Parameters
 /// ----------
 /// src : array of shape (..., C)
-///     float32, bfloat16, float16, float64, int8, uint8, float8_e4m3fn or float8_e5m2; any strides but
-///     negative ones.
+///     float32, bfloat16, float16, float64, int8, uint8, float8_e4m3fn or float8_e5m2; any non-negative
+///     strides.
 /// scale, shift : array of shape (C,), optional
 ///     float32, bfloat16 or float16; the same type for both; contiguous.
 /// epsilon : float
-///     Added to the mean of squares under the root; finite, 0 or more.
+///     Added to the mean square under the root; finite, 0 or more.
 /// variance : float32 array of shape (...) or (..., 1), optional
-///     Means of squares to use in place of the row's own.
+///     Mean squares to use instead of the row's own.
 /// out : array of shape (..., C), optional
-///     Where the result is written, in any of the types of src; src itself computes in place.
+///     Where to write the result, in any of the types of src; pass src itself to work in place.
 /// options
-///     gate : array of the shape of src (float32, bfloat16 or float16); the result is multiplied by
-///     silu(gate). gate_input : likewise; src * silu(gate_input) is normalized. gating : "silu" (default)
-///     or "sigmoid", the function of the gate. scale_plus_one : bool; 1 + scale in place of scale, added in
-///     float32. round_before_scale : bool; the normalized value is rounded to the type of src before scale
-///     and shift. partial : int; the mean of the squares is that of
-///     the first elements of the row.
+///     gate : array of the shape of src (float32, bfloat16 or float16); the result is multiplied by silu(gate).
+///     gate_input : likewise; src * silu(gate_input) is normalized. gating : "silu" (default) or "sigmoid", the
+///     function of the gate. scale_plus_one : bool; use 1 + scale, added in float32, instead of scale.
+///     round_before_scale : bool; the normalized value is rounded to the type of src before scale and shift.
+///     partial : int; the mean square is taken over this many first elements of the row.
 ///
 /// Returns
 /// -------
@@ -223,10 +221,10 @@ pub(crate) fn rms_norm<'py>(
 
 /// Layer normalization that also returns the statistics that layer_norm_backward needs.
 ///
-/// Formula, parameters and options are those of layer_norm, but for
+/// Formula, parameters and options are those of layer_norm, except
 ///
 /// out : tuple (dst, mean, variance), optional
-///     Where the results are written; None in place of an array for a new one.
+///     Where to write the results; None for a new array.
 ///
 /// Returns
 /// -------
@@ -255,15 +253,15 @@ pub(crate) fn layer_norm_training<'py>(
 
 /// RMS normalization that also returns the statistics that rms_norm_backward needs.
 ///
-/// Formula, parameters and options are those of rms_norm, but for
+/// Formula, parameters and options are those of rms_norm, except
 ///
 /// out : tuple (dst, variance), optional
-///     Where the results are written; None in place of an array for a new one.
+///     Where to write the results; None for a new array.
 ///
 /// Returns
 /// -------
 /// (dst, variance)
-///     variance holds the means of squares: float32 of the shape of src without its last dimension.
+///     variance holds the mean squares: float32 of the shape of src without its last dimension.
 #[pyfunction]
 #[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, out=None, **options))]
 pub(crate) fn rms_norm_training<'py>(
@@ -301,26 +299,25 @@ pub(crate) fn rms_norm_training<'py>(
 /// mean, variance : float32 array of shape (...) or (..., 1)
 ///     The statistics that layer_norm_training returned.
 /// scale, shift : array of shape (C,), optional
-///     Those of the forward pass. The values of shift are not read.
+///     As in the forward pass. The values of shift are read only with a gate of the result.
 /// epsilon : float
-///     That of the forward pass.
+///     As in the forward pass.
 /// diff_sum : array of shape (..., C), optional
-///     The gradient of the sum that add_layer_norm returned, of the type of src. src is that sum, and diff_src
-///     the gradient of both summands.
+///     The gradient of the sum that add_layer_norm returned, with the type of src. src is then that sum, and
+///     diff_src the gradient of both summands.
 /// global_stats : bool
-///     Mean and variance did not depend on src: diff_src = r * d.
+///     Mean and variance did not depend on src, so diff_src = r * d.
 /// data_only : bool
-///     Compute diff_src alone.
+///     Compute only diff_src.
 /// out : tuple (diff_src, diff_scale, diff_shift), optional
-///     Where the results are written; None in place of an array for a new one. diff_dst itself in the
-///     place of diff_src computes in place.
+///     Where to write the results; None for a new array. Pass diff_dst itself for diff_src to work in place.
 /// options
-///     Those of the forward pass. With gate or gate_input, results and out have a fourth element diff_gate.
+///     As in the forward pass. With gate or gate_input, results and out have a fourth element diff_gate.
 ///
 /// Returns
 /// -------
 /// (diff_src, diff_scale, diff_shift)
-///     Of the element types of src, scale and shift; None for the gradient of a parameter that was not
+///     With the element types of src, scale and shift; None for the gradient of a parameter that was not
 ///     passed, and with data_only.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, src, mean, variance, scale=None, shift=None, epsilon=1e-5, *,
@@ -364,26 +361,25 @@ pub(crate) fn layer_norm_backward<'py>(
 /// variance : float32 array of shape (...) or (..., 1)
 ///     The means of squares that rms_norm_training returned.
 /// scale, shift : array of shape (C,), optional
-///     Those of the forward pass. The values of shift are not read.
+///     As in the forward pass. The values of shift are read only with a gate of the result.
 /// epsilon : float
-///     That of the forward pass.
+///     As in the forward pass.
 /// diff_sum : array of shape (..., C), optional
-///     The gradient of the sum that add_rms_norm returned, of the type of src. src is that sum, and diff_src
-///     the gradient of both summands.
+///     The gradient of the sum that add_rms_norm returned, with the type of src. src is then that sum, and
+///     diff_src the gradient of both summands.
 /// global_stats : bool
 ///     The means of squares did not depend on src: diff_src = r * d.
 /// data_only : bool
-///     Compute diff_src alone.
+///     Compute only diff_src.
 /// out : tuple (diff_src, diff_scale, diff_shift), optional
-///     Where the results are written; None in place of an array for a new one. diff_dst itself in the
-///     place of diff_src computes in place.
+///     Where to write the results; None for a new array. Pass diff_dst itself for diff_src to work in place.
 /// options
-///     Those of the forward pass. With gate or gate_input, results and out have a fourth element diff_gate.
+///     As in the forward pass. With gate or gate_input, results and out have a fourth element diff_gate.
 ///
 /// Returns
 /// -------
 /// (diff_src, diff_scale, diff_shift)
-///     Of the element types of src, scale and shift; None for the gradient of a parameter that was not
+///     With the element types of src, scale and shift; None for the gradient of a parameter that was not
 ///     passed, and with data_only.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, src, variance, scale=None, shift=None, epsilon=1e-5, *,

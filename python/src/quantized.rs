@@ -48,7 +48,7 @@ fn compute<'py>(
 }
 
 functions! {
-    /// Layer normalization, quantized with scales that are computed from the result.
+    /// Layer normalization, quantized with scales computed from the result.
     ///
     ///     y = layer_norm(src, scale, shift, epsilon)
     ///     scales = max(abs(y)) / largest value of the type, for each group of a row; 1 for a group of zeros
@@ -59,9 +59,9 @@ functions! {
     /// src, scale, shift, epsilon, options
     ///     As for layer_norm.
     /// out : array of shape (..., C)
-    ///     Where the result is written: int8, uint8, float8_e4m3fn or float8_e5m2.
+    ///     Where to write the result: int8, uint8, float8_e4m3fn or float8_e5m2.
     /// group : int, optional
-    ///     The elements that have a scale together, a divisor of C; C by default.
+    ///     How many elements share a scale, a divisor of C; C by default.
     ///
     /// Returns
     /// -------
@@ -70,7 +70,7 @@ functions! {
     ///     the same shape, and y = (out - zero_points) * scales.
     layer_norm_quantized: Flags::NONE;
 
-    /// RMS normalization, quantized with scales that are computed from the result.
+    /// RMS normalization, quantized with scales computed from the result.
     ///
     ///     y = rms_norm(src, scale, shift, epsilon)
     ///     scales = max(abs(y)) / largest value of the type, for each group of a row; 1 for a group of zeros
@@ -81,9 +81,9 @@ functions! {
     /// src, scale, shift, epsilon, options
     ///     As for rms_norm.
     /// out : array of shape (..., C)
-    ///     Where the result is written: int8, uint8, float8_e4m3fn or float8_e5m2.
+    ///     Where to write the result: int8, uint8, float8_e4m3fn or float8_e5m2.
     /// group : int, optional
-    ///     The elements that have a scale together, a divisor of C; C by default.
+    ///     How many elements share a scale, a divisor of C; C by default.
     ///
     /// Returns
     /// -------

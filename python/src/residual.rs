@@ -83,16 +83,16 @@ functions! {
     /// src : array of shape (..., C)
     ///     As for layer_norm.
     /// residual : array of shape (..., C)
-    ///     float32, bfloat16 or float16; also another type than src, such as a float32 stream over bfloat16
+    ///     float32, bfloat16 or float16; may differ from src, such as a float32 residual stream with bfloat16
     ///     blocks.
     /// scale, shift, epsilon, options
     ///     As for layer_norm.
     /// exact : bool
-    ///     Normalize the float32 sum. By default the sum is normalized as it is stored: the bits are those of an
-    ///     addition followed by layer_norm of its result.
+    ///     Normalize the float32 sum. By default the sum is normalized as stored, with the same bits as an
+    ///     addition followed by layer_norm.
     /// out : tuple (dst, sum), optional
-    ///     Where the results are written; None in place of an array for a new one. residual itself in the place
-    ///     of sum is updated in place.
+    ///     Where to write the results; None for a new array. Pass residual itself for sum to update it in
+    ///     place.
     ///
     /// Returns
     /// -------
@@ -110,16 +110,16 @@ functions! {
     /// src : array of shape (..., C)
     ///     As for rms_norm.
     /// residual : array of shape (..., C)
-    ///     float32, bfloat16 or float16; also another type than src, such as a float32 stream over bfloat16
+    ///     float32, bfloat16 or float16; may differ from src, such as a float32 residual stream with bfloat16
     ///     blocks.
     /// scale, shift, epsilon, options
     ///     As for rms_norm.
     /// exact : bool
-    ///     Normalize the float32 sum. By default the sum is normalized as it is stored: the bits are those of an
-    ///     addition followed by rms_norm of its result.
+    ///     Normalize the float32 sum. By default the sum is normalized as stored, with the same bits as an
+    ///     addition followed by rms_norm.
     /// out : tuple (dst, sum), optional
-    ///     Where the results are written; None in place of an array for a new one. residual itself in the place
-    ///     of sum is updated in place.
+    ///     Where to write the results; None for a new array. Pass residual itself for sum to update it in
+    ///     place.
     ///
     /// Returns
     /// -------
@@ -127,7 +127,7 @@ functions! {
     ///     dst has the element type of src, sum that of residual.
     add_rms_norm: Flags::RMS_NORM, false;
 
-    /// add_layer_norm that also returns the statistics for layer_norm_backward, which takes sum as src.
+    /// add_layer_norm that also returns the statistics for layer_norm_backward, whose src is the sum.
     ///
     /// Returns
     /// -------
@@ -135,7 +135,7 @@ functions! {
     ///     out is a tuple of the same.
     add_layer_norm_training: Flags::NONE, true;
 
-    /// add_rms_norm that also returns the statistics for rms_norm_backward, which takes sum as src.
+    /// add_rms_norm that also returns the statistics for rms_norm_backward, whose src is the sum.
     ///
     /// Returns
     /// -------

@@ -194,20 +194,20 @@ impl<'py> Call<'_, 'py> {
 /// src : array of shape (..., D), 2 to 6 dimensions
 ///     float32, bfloat16 or float16; the last dimension is contiguous.
 /// positions : int32 or int64 array
-///     The dimensions of src without the last, with 1 where positions are shared, such as for heads.
+///     The dimensions of src without the last, with 1 where positions are shared, for example by heads.
 /// frequencies : float64 array of shape (rotary_dims / 2,), or list of float
 ///     Radians per position, as from rope_frequencies.
 /// pairing : str
-///     Which elements of a head are a pair; D elements, R of them rotated. "interleaved": 2i and 2i + 1;
+///     Which of a head's D elements form a pair; R of them are rotated. "interleaved": 2i and 2i + 1;
 ///     "half_split": i and i + R/2 (Hugging Face); "half_split_of_head": i and i + D/2.
 /// rotary_dims : int, optional
 ///     R, the elements of a head that are rotated; the others are copied. D by default.
 /// magnitude : float
-///     A factor of the rotated elements, as from rope_frequencies.
+///     A factor for the rotated elements, as from rope_frequencies.
 /// cos, sin : array of shape (positions, rotary_dims / 2), optional
-///     Tables in place of frequencies: float32, bfloat16 or float16.
+///     Tables instead of frequencies: float32, bfloat16 or float16.
 /// out : array of the shape of src, optional
-///     Where the result is written; src itself computes in place.
+///     Where to write the result; pass src itself to work in place.
 ///
 /// Returns
 /// -------
@@ -238,9 +238,9 @@ pub(crate) fn rope<'py>(
 /// diff_dst : array of shape (..., D)
 ///     The gradient of the result: float32, bfloat16 or float16.
 /// positions, frequencies, pairing, rotary_dims, magnitude, cos, sin
-///     Those of the forward pass.
+///     As in the forward pass.
 /// out : array of the shape of diff_dst, optional
-///     Where the result is written; diff_dst itself computes in place.
+///     Where to write the result; pass diff_dst itself to work in place.
 ///
 /// Returns
 /// -------
@@ -273,17 +273,17 @@ pub(crate) fn rope_backward<'py>(
 /// base : float
 ///     The frequencies are base**(-2i / rotary_dims).
 /// scaling : str
-///     How they are stretched: "none", "linear", "ntk", "dynamic_ntk", "yarn", "llama3" or "longrope".
+///     How to scale them: "none", "linear", "ntk", "dynamic_ntk", "yarn", "llama3" or "longrope".
 /// parameters : list of float
 ///     linear, ntk: factor. dynamic_ntk: factor, trained length, current length. yarn: factor, trained length,
-///     then as far as known beta_fast, beta_slow, mscale, mscale_all_dim, truncate, magnitude. llama3: factor,
+///     then optionally beta_fast, beta_slow, mscale, mscale_all_dim, truncate, magnitude. llama3: factor,
 ///     low_freq_factor, high_freq_factor, trained length. longrope: factor, trained length, then a divisor for
 ///     each pair.
 ///
 /// Returns
 /// -------
 /// (frequencies, magnitude)
-///     A list of float, and the factor for the parameter magnitude of rope.
+///     A list of float, and the value for rope's parameter magnitude.
 #[pyfunction]
 #[pyo3(signature = (rotary_dims, base=10000.0, *, scaling="none", parameters=Vec::new()),
        text_signature = "(rotary_dims, base=10000.0, *, scaling='none', parameters=())")]

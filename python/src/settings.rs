@@ -17,10 +17,10 @@ const ISAS: [(&str, CpuIsa); 6] = [
     ("neon", CpuIsa::Neon),
 ];
 
-/// Sets the number of threads of a call, including the calling one: 1 to 255.
+/// Sets the number of threads that a call may use, including the calling one: 1 to 255.
 ///
-/// 0 restores the default: the environment variable NORM_NUM_THREADS, or else the processors that the
-/// process may use. It holds for the whole process and changes no bit of a result.
+/// 0 restores the default: the environment variable NORM_NUM_THREADS, or else the processors that the process
+/// may use. It applies to the whole process and changes no bit of a result.
 #[pyfunction]
 pub(crate) fn set_num_threads(num_threads: i64) -> PyResult<()> {
     let count = usize::try_from(num_threads).ok().filter(|&count| count <= 255);
@@ -47,8 +47,8 @@ pub(crate) fn last_num_threads() -> usize {
 /// Limits the instruction set: "portable", "avx2", "avx512", "avx512_bf16", "avx512_amx" or "neon"; None removes the
 /// limit.
 ///
-/// Until the first call the limit is that of the environment variable NORM_MAX_CPU_ISA. It holds for
-/// the whole process and changes no bit of a result.
+/// Until the first call the limit is that of the environment variable NORM_MAX_CPU_ISA. It applies to the whole
+/// process and changes no bit of a result.
 #[pyfunction]
 #[pyo3(signature = (cpu_isa, /))]
 pub(crate) fn set_max_cpu_isa(cpu_isa: Option<&str>) -> PyResult<()> {
@@ -62,7 +62,7 @@ pub(crate) fn set_max_cpu_isa(cpu_isa: Option<&str>) -> PyResult<()> {
     info::set_max_cpu_isa(isa.transpose()?).map_err(|error| to_python(&error))
 }
 
-/// The instruction set that a call now would use.
+/// The instruction set that a call would use now.
 #[pyfunction]
 pub(crate) fn get_cpu_isa() -> &'static str {
     let isa = info::effective_cpu_isa();

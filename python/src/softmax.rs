@@ -147,22 +147,21 @@ fn backward<'py>(
 ///
 ///     dst = exp(x - max(x)) / sum(exp(x - max(x)))
 ///
-/// for each row x along the axis. A row with NaN or +Inf, or of -Inf alone, becomes NaN.
+/// for each row x along the axis. A row with NaN or +Inf, or of only -Inf, becomes NaN.
 ///
 /// Parameters
 /// ----------
 /// src : array of 1 to 12 dimensions
-///     float32, bfloat16, float16, int8, uint8, float8_e4m3fn or float8_e5m2; any strides but negative
-///     ones.
+///     float32, bfloat16, float16, int8, uint8, float8_e4m3fn or float8_e5m2; any non-negative strides.
 /// axis : int
-///     The dimension of the rows, from 0, or from -1 for the last.
+///     The dimension of the rows, from 0, or from -1 backwards.
 /// inf_as_zero : bool
-///     Whether a row of -Inf alone, as masks make it, becomes zeros.
+///     Whether a row of only -Inf, as masks may create, becomes zeros.
 /// return_lse : bool
-///     Whether log(sum(exp(x))) of each row is returned, too: float32, the shape of src with 1 for the axis.
+///     Also return log(sum(exp(x))) of each row: float32, the shape of src with 1 for the axis.
 /// out : array of the shape of src
-///     Where the result is written, in any of the types of src; src itself computes in place. It may be
-///     left out unless src has elements of int8 or uint8.
+///     Where to write the result, in any of the types of src; pass src itself to work in place. It may be
+///     omitted unless src is int8 or uint8.
 ///
 /// Returns
 /// -------
@@ -222,9 +221,9 @@ pub(crate) fn log_softmax<'py>(
 /// dst : array of 1 to 12 dimensions
 ///     The result of softmax: float32, bfloat16 or float16.
 /// axis : int
-///     That of softmax.
+///     As for softmax.
 /// out : array of the shape of dst, optional
-///     Where the result is written: float32, bfloat16 or float16; diff_dst itself computes in place.
+///     Where to write the result: float32, bfloat16 or float16; pass diff_dst itself to work in place.
 ///
 /// Returns
 /// -------

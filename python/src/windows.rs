@@ -30,28 +30,28 @@ pub(crate) fn window(given: Given<'_, '_>) -> PyResult<(Window, usize)> {
 ///     "length"                  w = length // 2, within min_window and max_window
 ///     "entropy", "perplexity"   w = min_window + floor((max_window - min_window) * min(n, 1))
 ///
-/// with n = measured / log(previous) for "entropy", measured / 4 for "entropy_over_4" and
-/// log(measured) / log(vocabulary) for "perplexity". With previous the result is previous plus
-/// smoothing * (w - previous), rounded to the nearest integer, within max_step.
+/// with n = measured / log(previous) for "entropy", measured / 4 for "entropy_over_4" and log(measured) /
+/// log(vocabulary) for "perplexity". With previous, the result is previous plus smoothing * (w - previous),
+/// rounded to the nearest integer and limited to max_step.
 ///
 /// Parameters
 /// ----------
 /// strategy : str
 ///     "fixed", "length", "entropy", "entropy_over_4" or "perplexity".
 /// length : int
-///     Tokens of the sequence.
+///     Tokens in the sequence.
 /// min_window, max_window : int
 /// measured : float, optional
-///     The entropy in nats that attention returns with return_entropy, or the perplexity. Without it the
-///     width is that by length.
+///     The entropy in nats that attention returns with return_entropy, or the perplexity. Without it, the width
+///     is that of "length".
 /// vocabulary : int
-///     Tokens of the vocabulary, for "perplexity".
+///     Tokens in the vocabulary, for "perplexity".
 /// previous : int, optional
-///     The window before.
+///     The previous window.
 /// smoothing : float
-///     Above 0, to 1 for none.
+///     Above 0 and at most 1, which means none.
 /// max_step : int, optional
-///     The most that the window changes.
+///     The largest change of the window.
 ///
 /// Returns
 /// -------

@@ -1,11 +1,11 @@
-//! Where the keys and values of each layer lie, and their scales.
+//! Where the keys and values of each layer and their scales are stored.
 
 use super::book::PageCopy;
 use super::buffer::Buffer;
 use super::shape::Shape;
 use crate::error::Result;
 
-/// What a layer has. Each is pages x heads x tokens of rows.
+/// The data of a layer. Each area is pages x heads x tokens of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Area {
     Keys,

@@ -9,11 +9,11 @@ use std::ops::Range;
 /// A sequence, or a place for one.
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
-    /// How many sequences this place has had before. Numbers of sequences are made of it.
+    /// How many sequences have used this place; a part of a sequence's number.
     generation: i64,
     live: bool,
     length: usize,
-    /// The columns from the kept ones to this one were given back; not less than the kept ones.
+    /// The columns from the kept ones to this one have been freed; not less than the kept ones.
     from: usize,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Part {
     pub(super) tokens: usize,
     /// Whether its last page is copied.
     copies: bool,
-    /// The columns that were given back before the step: the value of `from` then.
+    /// The columns that were freed before the step: the value of `from` then.
     from: usize,
 }
 
@@ -44,10 +44,11 @@ pub(super) struct PageCopy {
 pub(super) struct Book {
     shape: Shape,
     sequences: Vec<Sequence>,
-    /// The pages of the sequences, a row each. Entries of columns that were given back stay; others may have the page.
+    /// The pages of the sequences, a row each. Entries of freed columns are kept, but other sequences may own the page
+    /// by now.
     table: Vec<i32>,
     pool: Pool,
-    /// The parts of the open step, and of one that is tried.
+    /// The parts of the open step, and of a tentative one.
     parts: Vec<Part>,
     trial: Vec<Part>,
     copied: u64,
@@ -135,7 +136,7 @@ impl Book {
         page * self.shape.page as i64 + (token % self.shape.page) as i64
     }
 
-    /// The columns whose pages were given back.
+    /// The columns whose pages have been freed.
     pub(super) fn given_back(&self, place: usize) -> Range<usize> {
         self.shape.kept..self.sequences[place].from
     }
@@ -151,7 +152,8 @@ impl Book {
             return Err(Error::new(
                 Status::OutOfMemory,
                 format_args!(
-                    "sequence: the cache is allocated for {} sequences, and has as many; drop one first",
+                    "sequence: the cache has room for {} sequences, and all are in use; drop one \
+                     first",
                     self.sequences.len()
                 ),
             ));
@@ -162,7 +164,7 @@ impl Book {
         Ok(self.number(place))
     }
 
-    /// Gives the pages of a sequence's columns back.
+    /// Frees the pages of a sequence's columns.
     fn give_back(&mut self, place: usize, columns: Range<usize>) {
         for column in columns {
             if self.has(place, column) {
@@ -194,7 +196,8 @@ impl Book {
         let within_kept = length <= kept * page;
         if from > kept && !within_kept && self.shape.first_seen(length) < from * page {
             return Err(Error::invalid(format_args!(
-                "length: after {length} tokens the next one sees from token {} on, but the pages of tokens {} to {} were given back",
+                "length: after {length} tokens the next one sees from token {} on, but the pages \
+                 of tokens {} to {} have returned to the pool",
                 self.shape.first_seen(length),
                 kept * page,
                 from * page - 1
@@ -227,7 +230,7 @@ impl Book {
         Ok(copy)
     }
 
-    /// Makes room for tokens of sequences and opens a step. `copy` is called for the pages that are copied.
+    /// Makes room for tokens of sequences and opens a step. Calls `copy` for each page that must be copied.
     pub(super) fn extend(
         &mut self,
         sequences: &[i64],
@@ -264,7 +267,7 @@ impl Book {
         for (&number, &tokens) in sequences.iter().zip(tokens) {
             let part = self.part(number, tokens)?;
             if part.place.is_some() && parts.iter().any(|other| other.place == part.place) {
-                let text = format_args!("sequences: sequence {number} is named twice");
+                let text = format_args!("sequences: sequence {number} appears twice");
                 return Err(Error::invalid(text));
             }
             if rows > 0 && part.tokens > rows {
@@ -308,7 +311,8 @@ impl Book {
         Ok(Part { place: Some(place), start: length, tokens: count, copies: false, from })
     }
 
-    /// Gives back what the steps from here on do not see, and takes what they need; undoes it all if there is too little.
+    /// Frees the pages that no step from here on sees, and takes those that it needs; undoes everything if there are
+    /// too few.
     fn open(&mut self, parts: &mut [Part], copy: &mut dyn FnMut(PageCopy)) -> Result<()> {
         self.recycle(parts);
         let needed = self.count_needed(parts);
@@ -328,7 +332,7 @@ impl Book {
             if part.copies {
                 let column = part.start / self.shape.page;
                 let from = self.page(place, column);
-                // `count_needed` gave the shared page back.
+                // `count_needed` released the shared page.
                 if let Some(to) = self.pool.take() {
                     *self.entry(place, column) = to;
                     self.copied += 1;
@@ -347,7 +351,7 @@ impl Book {
         Ok(())
     }
 
-    /// Gives back the pages before the windows of further tokens.
+    /// Frees the pages before the windows of later tokens.
     fn recycle(&mut self, parts: &[Part]) {
         for part in parts.iter().filter(|part| part.tokens > 0) {
             let Some(place) = part.place else { continue };
@@ -359,7 +363,7 @@ impl Book {
         }
     }
 
-    /// The pages that a step needs. Marks the parts that copy a page, and takes them off its owners.
+    /// Counts the pages that a step needs. Marks the parts that copy a page, and removes them from its owners.
     fn count_needed(&mut self, parts: &mut [Part]) -> usize {
         let mut needed = 0usize;
         for part in parts.iter_mut().filter(|part| part.tokens > 0) {
@@ -400,7 +404,7 @@ impl Book {
 
 #[cfg(test)]
 impl Book {
-    /// The pages of a sequence by column, `None` where they were given back.
+    /// The pages of a sequence by column, `None` if they have been freed.
     pub(super) fn pages_of(&self, place: usize) -> impl Iterator<Item = Option<i32>> + '_ {
         (0..self.shape.columns_of(self.sequences[place].length))
             .map(move |column| self.has(place, column).then(|| self.page(place, column)))

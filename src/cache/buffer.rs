@@ -1,4 +1,4 @@
-//! Zero-filled memory that C reads and writes, too: through addresses alone.
+//! Zero-filled memory that C also reads and writes, so it is accessed only through addresses.
 
 use crate::error::{Error, Result};
 use std::alloc::Layout;
@@ -37,7 +37,7 @@ impl Buffer {
     }
 
     /// # Safety
-    /// The buffer is one of more than `index` items of this type.
+    /// The buffer has more than `index` items of this type.
     pub(super) unsafe fn get<T: Copy>(&self, index: usize) -> T {
         // SAFETY: guaranteed by the caller; the items are plain, and aligned.
         unsafe { self.start.cast::<T>().add(index).read() }

@@ -1,9 +1,9 @@
 //! Keys and values of several sequences, in pages.
 //!
-//! A page has a number, which stands for its place in every layer. [`Book`] knows which pages a
-//! sequence has, who shares them and which are free, and holds no data. [`Cache`] owns the data, the
-//! scales of quantized types among them, and what attention and rope are given: the kinds of caches
-//! differ in the book alone. All memory is allocated at creation. Attention and rope know nothing of a cache; it fills their arguments.
+//! A page has a number, which is its place in every layer. [`Book`] records which pages a sequence has, who shares them
+//! and which are free; it holds no data. [`Cache`] owns the data, including the scales of quantized types, and the
+//! arguments of attention and rope. The kinds of caches differ only in the book. All memory is allocated at creation.
+//! Attention and rope know nothing about caches; the cache fills their arguments.
 
 mod areas;
 mod book;

@@ -8,7 +8,7 @@ use crate::heap;
 pub(super) struct Pool {
     /// How many sequences have a page.
     owners: Vec<u32>,
-    /// A stack: what was given back last is taken first.
+    /// A stack: the page freed last is taken first.
     free: Vec<i32>,
 }
 
@@ -45,7 +45,7 @@ impl Pool {
         Some(page)
     }
 
-    /// One owner more of a page that has some.
+    /// Adds an owner to a page that has some.
     pub(super) fn share(&mut self, page: i32) {
         self.owners[page as usize] += 1;
     }

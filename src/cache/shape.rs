@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::tensor::{DataType, MemoryDesc, Support};
 use norm_sys as sys;
 
-/// The most elements of a head, as in attention.
+/// The maximum elements in a head, as in attention.
 const MOST_ELEMENTS: i64 = 1 << 16;
 
 /// How pages are given to sequences.
@@ -55,9 +55,9 @@ pub(crate) struct Shape {
     pub(crate) value_size: usize,
     /// The most sequences.
     pub(crate) sequences: usize,
-    /// The most tokens of a sequence.
+    /// The maximum tokens per sequence.
     pub(crate) tokens: usize,
-    /// The most rows of a step.
+    /// The maximum rows in a step.
     pub(crate) step_tokens: usize,
     /// Tokens of a page.
     pub(crate) page: usize,
@@ -67,7 +67,7 @@ pub(crate) struct Shape {
     pub(crate) columns: usize,
     /// The keys that a token sees, in a ring.
     pub(crate) window: Option<usize>,
-    /// The first columns of a sequence, whose pages stay in a ring.
+    /// The first columns of a sequence, whose pages a ring keeps.
     pub(crate) kept: usize,
 }
 
@@ -155,7 +155,7 @@ impl Shape {
         Ok(())
     }
 
-    /// The most pages of a sequence.
+    /// The maximum pages per sequence.
     fn most_of_sequence(&self) -> usize {
         let Some(window) = self.window else { return self.columns };
         // The first token of a step sees `window - 1` tokens before it. These and the tokens of the step may begin and
@@ -176,7 +176,7 @@ impl Shape {
         }
     }
 
-    /// Whether all sizes can be expressed: those of descriptors are signed.
+    /// Whether all sizes fit; those of descriptors are signed.
     fn check_bytes(&self) -> Result<()> {
         let layers = self.area_bytes().and_then(|areas| {
             let sum = areas.iter().try_fold(0usize, |sum, bytes| sum.checked_add(*bytes));
@@ -188,7 +188,7 @@ impl Shape {
         match all.filter(|bytes| isize::try_from(*bytes).is_ok()) {
             Some(_) => Ok(()),
             None => Err(refused(format_args!(
-                "pages: {} of {} tokens in {} layers are more bytes than an address space has",
+                "pages: {} of {} tokens in {} layers exceed the address space",
                 self.pages, self.page, self.layers
             ))),
         }
@@ -206,7 +206,7 @@ impl Shape {
         [self.key_size * size, self.value_size * size, scale, scale]
     }
 
-    /// The same for all pages of a layer, each from an aligned address on.
+    /// The same for all pages of a layer, each starting at an aligned address.
     pub(super) fn area_bytes(&self) -> Option<[usize; 4]> {
         let tokens = self.pages.checked_mul(self.page)?.checked_mul(self.heads)?;
         let mut areas = self.rows();

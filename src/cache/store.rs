@@ -1,4 +1,4 @@
-//! The data of a cache, and what attention and rope read of it.
+//! The data of a cache, and the arguments with which attention and rope access it.
 
 use super::areas::{Area, Areas};
 use super::book::Book;
@@ -27,15 +27,15 @@ pub(crate) struct Cache {
     pub(super) book: Book,
     /// Keys, values and scales of all layers.
     pub(super) areas: Areas,
-    /// What attention reads: the table and the lengths of the sequences that it was asked for.
+    /// Read by attention: the table and the lengths of the requested sequences.
     table: Buffer,
     lengths: Buffer,
-    /// The columns of each of the table's rows that may be of pages; those beyond are -1, which attention without lengths
-    /// refuses.
+    /// The columns in each row of the table that may contain pages; those beyond are -1, which attention without
+    /// lengths refuses.
     columns: Vec<usize>,
-    /// The sequences that they are for; empty if the book changed since.
+    /// The sequences that they are for; empty if the book has changed since.
     filled: Vec<i64>,
-    /// What rope reads of the step: slots and positions of the first `rows` rows; -1 and 0 beyond.
+    /// Read by rope: slots and positions of the first `rows` rows of the step; -1 and 0 beyond.
     pub(super) slots: Buffer,
     positions: Buffer,
     pub(super) rows: usize,
@@ -153,7 +153,7 @@ impl Cache {
         }
     }
 
-    /// Forgets the step, whose slots may be those of others now.
+    /// Ends the step, whose slots may belong to other sequences from now on.
     fn end_step(&mut self) {
         (0..self.rows).for_each(|row| self.put_row(row, -1, 0));
         self.rows = 0;

@@ -50,7 +50,7 @@ struct Model {
     shape: Shape,
     book: Book,
     sequences: BTreeMap<i64, Vec<u64>>,
-    /// The numbers that sequences had.
+    /// The numbers that sequences have had.
     seen: BTreeSet<i64>,
     pages: Vec<Vec<u64>>,
     next_mark: u64,
@@ -228,7 +228,7 @@ fn random_calls_keep_every_token() {
     }
 }
 
-/// The pages of a ring stay those of its window, however long the sequence gets.
+/// A ring keeps only the pages of its window, however long the sequence gets.
 #[test]
 fn a_ring_reuses_pages() {
     let parameters = Parameters {

@@ -16,7 +16,7 @@ pub(crate) struct Rows<'a> {
     pub(crate) data: *const u8,
 }
 
-/// How a row gets to the cache.
+/// How a row is converted for the cache.
 #[derive(Clone, Copy)]
 enum Way {
     Converted(Transfer),

@@ -121,7 +121,7 @@ exported! {
 }
 
 exported! {
-    /// Takes the mean square of the first elements of each row.
+    /// Takes the mean square over the first elements of each row.
     fn norm_primitive_attr_set_partial_norm(attr: sys::norm_primitive_attr_t, elements: i64) {
         // SAFETY: guaranteed by the caller.
         let attr = unsafe { Attr::get_mut(attr, "attr") }?;
@@ -134,7 +134,7 @@ exported! {
 }
 
 exported! {
-    /// The elements of each row whose mean square is taken; 0 for all.
+    /// How many elements of each row the mean square is taken over; 0 for all.
     fn norm_primitive_attr_get_partial_norm(
         attr: sys::const_norm_primitive_attr_t,
         elements: *mut i64,

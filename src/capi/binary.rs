@@ -10,7 +10,7 @@ use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 
 exported! {
-    /// A function of two tensors.
+    /// An element-wise function of two tensors.
     fn norm_binary_primitive_desc_create as dnnl_binary_primitive_desc_create(
         primitive_desc: *mut sys::norm_primitive_desc_t,
         engine: sys::norm_engine_t,
@@ -27,7 +27,7 @@ exported! {
 }
 
 exported! {
-    /// The same, or a choice between two tensors by a third.
+    /// The same, or a selection between two tensors by a third.
     fn norm_binary_primitive_desc_create_v2 as dnnl_binary_primitive_desc_create_v2(
         primitive_desc: *mut sys::norm_primitive_desc_t,
         engine: sys::norm_engine_t,

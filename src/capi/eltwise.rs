@@ -1,4 +1,4 @@
-//! The constructors of elementwise functions.
+//! The constructors of element-wise functions.
 
 use super::convert::prop_kind;
 use super::exported;

@@ -61,7 +61,7 @@ exported! {
 }
 
 exported! {
-    /// What would change the size of the output.
+    /// Remedies that would change the size of the output.
     fn norm_explain_remedies(
         src: sys::const_norm_memory_t,
         scale: sys::const_norm_memory_t,

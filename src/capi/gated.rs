@@ -10,7 +10,7 @@ use crate::primitive::Attr;
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 
-/// The parameters that both directions have.
+/// The parameters that both directions share.
 ///
 /// # Safety
 /// Pointers are NULL or valid as the header describes.

@@ -43,9 +43,9 @@ fn panicked() -> Error {
     Error::new(Status::RuntimeError, "internal error")
 }
 
-/// Declares an exported function: `fn norm_x as dnnl_x(...)`. The second name is exported only with
-/// the feature `onednn-abi`. It is omitted for functions that oneDNN lacks or defines differently.
-/// `fn dnnl_x like norm_x(...)` declares oneDNN's version of the latter.
+/// Declares an exported function: `fn norm_x as dnnl_x(...)`. The second name is exported only with the feature
+/// `onednn-abi`. It is omitted for functions that oneDNN lacks or defines differently. `fn dnnl_x like norm_x(...)`
+/// declares oneDNN's version of the latter.
 ///
 /// Without `else`, the function returns a status and the body is a `Result<()>`. With `else value`,
 /// the body is a `Result` of the return type, and the value is returned on failure.

@@ -117,7 +117,7 @@ pub(super) unsafe trait Handle: Sized + 'static {
     }
 }
 
-/// What a handle is that is not of a live `T`.
+/// What a handle refers to if it is not a live `T`.
 ///
 /// # Safety
 /// As [`Handle::find`], and `p` is not NULL.

@@ -13,7 +13,7 @@ use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 use std::ffi::c_int;
 
-/// A cache, and memories of what it owns.
+/// A cache, and memory objects for what it owns.
 #[repr(C)]
 struct KvCache {
     mark: Mark,
@@ -72,13 +72,14 @@ impl KvCache {
             return Ok(());
         }
         Err(Error::unimplemented(format_args!(
-            "{name}: rope cannot write keys of {}, which have scales; let it write a tensor, and pass that to norm_kv_cache_write",
+            "{name}: rope cannot write keys of {}, which have scales; have it write a tensor, and \
+             pass that to norm_kv_cache_write",
             self.cache.shape().data_type.name()
         )))
     }
 }
 
-/// Writes arguments, or their number alone if there is no room for any.
+/// Writes arguments, or only their number if `args` is NULL.
 ///
 /// # Safety
 /// `nargs` is NULL or can be written, and `args` is NULL or has room for `*nargs`.

@@ -61,7 +61,7 @@ handles! {
 }
 
 impl Memory {
-    /// A memory that is a part of another object, which has the buffer.
+    /// A memory that is part of another object, which owns the buffer.
     pub(super) fn part(engine: &Engine, desc: MemoryDesc, data: *mut u8) -> Self {
         let (mark, engine, size) = (Mark::part(Kind::Memory), Some(engine.clone()), desc.size());
         Self { mark, engine, desc, size, data, owned: None }
@@ -80,7 +80,7 @@ impl Memory {
         Ok(Self { mark, engine: None, desc: desc.clone(), size, data, owned: Some(owned) })
     }
 
-    /// Refuses a memory that is no tensor with data.
+    /// Refuses a memory that is not a tensor with data.
     pub(super) fn check_tensor(&self, name: &str) -> Result<()> {
         if self.desc.is_host_scalar() {
             return Err(Error::invalid(format_args!("{name}: a host scalar is not a tensor")));

@@ -32,7 +32,7 @@ exported! {
         let (out, dims) = unsafe {
             (Out::new(memory_desc, "memory_desc")?, slice(dims, dimensions(ndims)?, "dims")?)
         };
-        // As in oneDNN, whose programs describe absent tensors so.
+        // As in oneDNN, whose programs describe absent tensors in this way.
         let is_absent = cfg!(feature = "onednn-abi") && tag == sys::norm_format_tag_undef;
         let desc = if dims.is_empty() || is_absent {
             MemoryDesc::EMPTY
@@ -154,8 +154,8 @@ exported! {
     }
 }
 
-/// oneDNN's size is that of the largest dimension with its stride. It can be less than what the tensor takes: then
-/// that is the answer.
+/// oneDNN's size is that of the largest dimension with its stride. If the tensor needs more than that, its own size is
+/// returned.
 fn told_size(desc: &MemoryDesc) -> usize {
     if cfg!(feature = "onednn-abi") { desc.size().max(desc.size_by_strides()) } else { desc.size() }
 }

@@ -11,7 +11,7 @@ use crate::tensor::{DataType, c_letters_of};
 use norm_sys as sys;
 use std::ffi::{CStr, c_char};
 
-/// A name for C, or what stands for an unknown value.
+/// A name for C, or the text for an unknown value.
 pub(super) fn named(name: Option<&'static CStr>, unknown: &'static CStr) -> *const c_char {
     name.unwrap_or(unknown).as_ptr()
 }

@@ -1,6 +1,6 @@
-//! The memory of objects that C holds. It is never given back to the system, so that the mark of a
-//! destroyed object can be read; new objects of the same kind get it again, but not before
-//! [`KEPT`] others were destroyed, so that stale handles are told for a while.
+//! The memory of objects that C holds. It is never returned to the system, so that the mark of a destroyed object can
+//! be read. New objects of the same kind reuse it, but only after [`KEPT`] others have been destroyed, so that stale
+//! handles are detected for a while.
 
 use crate::error::{Error, Result};
 use crate::fork::in_children;
@@ -8,11 +8,10 @@ use std::alloc::Layout;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// The destroyed objects of a kind whose memory is not used again yet.
+/// The destroyed objects of a kind whose memory is not reused yet.
 pub(super) const KEPT: usize = 32;
 
-/// Memory without an object: the place of its mark, which is not of a live one, and the memory
-/// below it in a list.
+/// Memory without an object: its mark, which is not that of a live one, and the next memory in a list.
 #[repr(C)]
 struct Free {
     mark: u64,
@@ -21,13 +20,13 @@ struct Free {
 
 /// The memory of one kind of objects.
 pub(super) struct Pool {
-    /// That of the last destroyed objects, and where the next goes.
+    /// The memory of the last destroyed objects, and where the next goes.
     kept: [AtomicPtr<Free>; KEPT],
     next: AtomicUsize,
-    /// What objects were destroyed before them, as a list.
+    /// The memory of objects destroyed before them, as a list.
     free: AtomicPtr<Free>,
-    /// Set while a thread takes from the list. One at a time does, so that what is below the top
-    /// does not change meanwhile.
+    /// Set while a thread takes from the list. Only one does at a time, so that the rest of the list does not change
+    /// meanwhile.
     taking: AtomicBool,
 }
 
@@ -103,8 +102,8 @@ impl Pool {
 pub(super) static POOLS: [Pool; crate::mark::Kind::ALL.len()] =
     [const { Pool::new() }; crate::mark::Kind::ALL.len()];
 
-/// Makes children of fork() forget threads that were taking from a list, which they lack. The lists
-/// themselves are whole at any time. Returns whether the system agreed.
+/// Makes children of fork() forget threads that were taking from a list, which they lack. The lists themselves are
+/// always consistent. Returns whether the system agreed.
 fn resets_in_children() -> bool {
     extern "C" fn reset() {
         for pool in &POOLS {

@@ -240,10 +240,10 @@ impl Needed {
                 Some(given) => write!(f, "its memory: {}", unsafe { stranger::<Memory>(given) }),
             },
             Some(m) if m.desc.is_host_scalar() && !self.on_host => {
-                f.write_str("its memory is a host scalar, for attributes that ask for one")
+                f.write_str("its memory is a host scalar, but the attributes do not ask for one")
             }
             Some(m) if !m.desc.is_host_scalar() && self.on_host => {
-                f.write_str("its memory is not a host scalar, as the attributes ask for")
+                f.write_str("its memory is not a host scalar, but the attributes ask for one")
             }
             Some(m) if !self.has_type_of(&m.desc) => {
                 write!(f, "is {}, not {}", name(m.desc.data_type()), name(self.data_type))

@@ -87,16 +87,16 @@ impl Descriptor {
             _ => {
                 let what = what as i32;
                 return Err(Error::unimplemented(format_args!(
-                    "what: {what} is not asked of this primitive descriptor"
+                    "what: {what} is not a query of this primitive descriptor"
                 )));
             }
         })
     }
 
-    /// The answer to a query that has a number or an enumerator for one.
+    /// The answer to a query whose answer is a number or an enumerator.
     fn value(&self, what: sys::norm_query_t) -> Result<Answer> {
         let op = self.desc.op();
-        // Scales and zero points do not count, operands of post-operations do.
+        // Scales and zero points do not count; operands of post-operations do.
         let arguments = |usage| {
             let counts = |a: &&OpArgument| a.usage == usage && !a.is_quantization();
             Answer::S32(op.arguments().iter().filter(counts).count() as i32)
@@ -116,7 +116,7 @@ impl Descriptor {
         };
         answer.ok_or_else(|| {
             let what = what as i32;
-            Error::unimplemented(format_args!("what: {what} is not asked of a {}", op.name()))
+            Error::unimplemented(format_args!("what: {what} is not a query of a {}", op.name()))
         })
     }
 
@@ -145,7 +145,7 @@ impl Descriptor {
                     put(result, implementation.variant().name.as_ptr())
                 }
                 sys::norm_query_time_estimate_f64 => {
-                    return Err(Error::unimplemented("what: times are not estimated"));
+                    return Err(Error::unimplemented("what: there are no time estimates"));
                 }
                 sys::norm_query_primitive_kind..=sys::norm_query_group_size_s64 => {
                     match self.value(what)? {

@@ -107,7 +107,7 @@ impl Parameters {
             }
             if self.mode != QuantizationMode::Static {
                 return Err(Error::invalid(format_args!(
-                    "is_on_host: {what} that are computed are no host scalars"
+                    "is_on_host: computed {what} cannot be host scalars"
                 )));
             }
         }

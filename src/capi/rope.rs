@@ -31,11 +31,11 @@ fn angle_source(code: sys::norm_rope_angles_t) -> Result<AngleSource> {
     })
 }
 
-/// The most parts of a position.
+/// The maximum number of parts of a position.
 const MOST_SECTIONS: c_int = 4;
 
 /// # Safety
-/// NULL or as many numbers as `count` says.
+/// NULL or `count` numbers.
 unsafe fn numbers<'a, T>(
     address: *const T,
     count: c_int,

@@ -49,7 +49,7 @@ const fn number(text: &str) -> i32 {
     value
 }
 
-/// The revision that the build was told of, as `cargo xtask stage` does in a git repository.
+/// The revision passed to the build, for example by `cargo xtask stage` in a git repository.
 const REVISION: &str = match option_env!("NORM_REVISION") {
     Some(revision) => revision,
     None => "",

@@ -21,7 +21,7 @@ pub(crate) enum ArgumentName {
     Scales(i32),
     /// The zero points of an argument.
     ZeroPoints(i32),
-    /// The operand with a name of a post-operation.
+    /// The named operand of a post-operation.
     Operand { post_op: usize, name: &'static str },
 }
 

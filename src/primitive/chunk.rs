@@ -16,7 +16,8 @@ pub(super) struct Chunk {
     pub(super) streams: bool,
 }
 
-/// The prefetch distance, in elements, if results bypass the caches: hardware prefetching stops at the end of a page.
+/// The prefetch distance, in elements, if results bypass the caches: the hardware prefetcher stops at the end of a
+/// page.
 pub(super) const AHEAD: usize = 512;
 
 /// Writes the value of an expression of vectors of the elements of a chunk, and of others. `by 4` computes four vectors at
@@ -62,7 +63,7 @@ macro_rules! each {
 pub(super) use each;
 
 entry_points! {
-    /// [`eltwise_chunk`], compiled apart from the chain: a function of many loops takes the compiler long.
+    /// [`eltwise_chunk`], compiled separately from the chain: functions of many loops compile slowly.
     mod eltwise_entries: eltwise_chunk<>(
         chunk: Chunk, algorithm: EltwiseAlgorithm, parameters: (f32, f32), exponent: Exponent
     ) -> ();
@@ -118,7 +119,7 @@ unsafe fn eltwise_chunk<S: Simd>(
 }
 
 /// # Safety
-/// There are as many others as elements of the chunk. The CPU supports the instruction set of `S`.
+/// The chunk and the others have the same length. The CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(super) unsafe fn binary<S: Simd>(chunk: Chunk, algorithm: BinaryAlgorithm, others: *const f32) {
     use BinaryAlgorithm as B;

@@ -67,8 +67,7 @@ pub(crate) trait Op: Send + Sync {
     fn query(&self, _what: sys::norm_query_t) -> Option<Answer> {
         None
     }
-    /// Everything that an execution reads or writes, including arguments of attributes, without the
-    /// scratchpad.
+    /// Everything that an execution reads or writes, including arguments of attributes but not the scratchpad.
     fn arguments(&self) -> &[OpArgument];
     /// The descriptor that a `norm_query_*_md` names; `None` if the problem has none of the kind. By default the
     /// argument of that name.
@@ -99,19 +98,19 @@ pub(crate) trait Op: Send + Sync {
     }
     /// Creates an implementation. It is unimplemented if the variant does not support the problem.
     fn implement(&self, variant: &'static Variant) -> Result<Box<Counted<dyn Implementation>>>;
-    /// Checks the relations between the buffers of an execution. By default an input and an output that share a
-    /// buffer must have one data type and layout.
+    /// Checks the relations between the buffers of an execution. By default an input and an output that share a buffer
+    /// must have the same data type and layout.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
         check_shared_layouts(self.arguments(), arguments)
     }
 }
 
-/// Checks that an input and an output that share a buffer have one data type and layout.
+/// Checks that an input and an output that share a buffer have the same data type and layout.
 pub(crate) fn check_shared_layouts(all: &[OpArgument], arguments: &Arguments) -> Result<()> {
     let own = || all.iter().filter(|argument| !argument.is_of_attribute());
     for output in own().filter(|argument| argument.usage == Usage::Output) {
         let buffer = arguments.get(output.id);
-        // Empty tensors share nothing, whatever their addresses are.
+        // Empty tensors share nothing, whatever their addresses.
         if buffer.is_null() || output.desc.has_zero_dim() {
             continue;
         }
@@ -120,7 +119,7 @@ pub(crate) fn check_shared_layouts(all: &[OpArgument], arguments: &Arguments) ->
             arguments.get(input.id) == buffer && !input.desc.same_layout(&output.desc)
         }) {
             return Err(Error::invalid(format_args!(
-                "args: {} and {} share a buffer but not their data type and layout",
+                "args: {} and {} share a buffer, but differ in data type or layout",
                 Capitals(input.name),
                 Capitals(output.name)
             )));
@@ -136,7 +135,7 @@ pub(crate) struct Variant {
     pub(crate) name: &'static CStr,
     /// The level it is compiled for. `None` runs everywhere, whatever the limit.
     pub(crate) level: Option<Level>,
-    /// The last part of the name, which tells implementations of a level apart; empty for the general one.
+    /// The last part of the name, which distinguishes the implementations of a level; empty for the general one.
     pub(crate) algorithm: &'static str,
 }
 
@@ -203,8 +202,8 @@ impl Execution<'_> {
 /// post-operation, so that executions allocate nothing. [`PrimitiveDesc::new`] refuses more.
 const MAX_ARGUMENTS: usize = 64 + 2 * MAX_POST_OPS;
 
-/// The addresses of an execution's arguments. What lies past the last is never initialised: most
-/// executions have a few.
+/// The addresses of an execution's arguments. Entries past the last are never initialised, since most executions have
+/// only a few.
 pub(crate) struct Arguments {
     entries: [MaybeUninit<(i32, *mut u8)>; MAX_ARGUMENTS],
     len: usize,
@@ -219,7 +218,7 @@ impl Arguments {
         Self { entries: [const { MaybeUninit::uninit() }; MAX_ARGUMENTS], len: 0 }
     }
 
-    /// No arguments at a place that has room for them.
+    /// No arguments yet, at a place that has room for them.
     ///
     /// # Safety
     /// The place is valid for writes, and nothing else uses it.
@@ -277,7 +276,7 @@ impl PrimitiveDesc {
             )));
         }
         let (position, implementation) = choose(&*op, level, 0)?
-            .ok_or_else(|| Error::unimplemented("no implementation takes this problem"))?;
+            .ok_or_else(|| Error::unimplemented("no implementation supports this problem"))?;
         let scratchpad_size = implementation.scratchpad_size();
         let scratchpad = scratchpad_desc(scratchpad_size, &attr)?;
         let elements = op.arguments().iter().map(|argument| elements(argument.desc.dims()));
@@ -455,7 +454,7 @@ fn scratchpad_desc(size: usize, attr: &Attr) -> Result<MemoryDesc> {
         return Ok(MemoryDesc::EMPTY);
     }
     let size = i64::try_from(size.saturating_add(scratchpad::ALIGN)).map_err(|_| {
-        Error::new(Status::OutOfMemory, "the scratchpad would be larger than an address space")
+        Error::new(Status::OutOfMemory, "the scratchpad would exceed the address space")
     })?;
     MemoryDesc::dense(&[size], DataType::U8)
 }

@@ -10,7 +10,7 @@
 //! mask = number > (2^32 - 1)*p,   x becomes mask ? x * 1/(1 - p) : 0
 //! ```
 //!
-//! The second form is that of oneDNN 3.x, whose masks are these byte for byte.
+//! The second form is oneDNN 3.x's; the masks are the same byte for byte.
 
 use super::Arguments;
 use super::attr::Dropout;
@@ -40,9 +40,9 @@ pub(super) struct Dropping {
 pub(super) struct Drawing {
     seed: u64,
     offset: u64,
-    /// Elements with larger numbers stay.
+    /// Elements with larger numbers are kept.
     threshold: u32,
-    /// The factor of what stays.
+    /// The factor of kept elements.
     factor: f32,
     mask: *mut u8,
 }
@@ -92,7 +92,7 @@ impl Dropping {
     /// Drops elements of a row from `col` on and stores the mask.
     ///
     /// # Safety
-    /// The elements and those of the mask are this thread's, `kept` is as long as the chunk, and the CPU supports the
+    /// The elements and the mask belong to this thread, `kept` is as long as the chunk, and the CPU supports the
     /// instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn apply<S: Simd>(
@@ -109,7 +109,7 @@ impl Dropping {
         each!(chunk, |x, y: kept| y.eq(0.0).select(0.0, x * factor));
     }
 
-    /// Stores 1 for what stays and 0 for the rest, as f32 at `kept` and in the mask.
+    /// Stores 1 for kept elements and 0 for dropped ones, as f32 at `kept` and in the mask.
     ///
     /// # Safety
     /// As [`apply`](Self::apply).
@@ -125,7 +125,7 @@ impl Dropping {
         let mut i = 0;
         while i < len {
             let first = self.numbers.offset(row, col + i);
-            // Neighbours share groups, or each element has one of its own.
+            // Neighbours share groups, or each element has its own.
             let (count, lead) = if dense { (4 * GROUPS, first % 4) } else { (GROUPS, 0) };
             let count = (count - lead).min(len - i);
             let mut groups = [0u64; GROUPS];

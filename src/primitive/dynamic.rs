@@ -1,11 +1,11 @@
-//! Which scales and zero points of dst are computed from its elements.
+//! Scales and zero points of dst that are computed from its elements.
 
 use super::{Attr, QuantizationMode, Quantized};
 use crate::error::{Error, Result};
 use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 
-/// The types that scales are computed for.
+/// The types for which scales are computed.
 const QUANTIZED: [DataType; 4] = [DataType::S8, DataType::U8, DataType::F8E4m3, DataType::F8E5m2];
 /// The elements that share a scale with `dynamic_mx`.
 const MX_GROUP: i64 = 32;
@@ -20,7 +20,7 @@ pub(crate) fn checked_quantization(what: &str, attr: Attr, dst: &MemoryDesc) -> 
         return match zero_points {
             None => Ok(attr),
             Some(_) => Err(Error::unimplemented(format_args!(
-                "attr: {what} supports a zero point for DST with dynamic scales alone"
+                "attr: {what} supports a zero point for DST only with dynamic scales"
             ))),
         };
     };

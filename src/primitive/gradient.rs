@@ -31,7 +31,7 @@ impl Gradient {
     /// The chunk has src, or dst, and `ys` is diff_dst.
     ///
     /// # Safety
-    /// There are as many of diff_dst as elements of the chunk. The CPU supports the instruction set of `S`.
+    /// The chunk and diff_dst have the same length. The CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn apply<S: Simd>(&self, chunk: Chunk, ys: *const f32) {
         let entry = entries::at(S::LEVEL).unwrap_or(entries::portable::entry_portable);
@@ -74,7 +74,7 @@ impl Gradient {
             E::Pow if b == 0.0 => each!(chunk, |x| x.all(0.0)),
             E::Pow => each!(chunk, |x, y: ys| y * (math::pow(x, self.exponent) * (a * b))),
             E::GeluErf => each!(chunk, |x, y: ys| y * math::gelu_erf_and_slope(x).1),
-            // It has no gradient, and no primitive asks for one.
+            // It has no gradient, and no primitive needs one.
             E::Round => {}
             E::Mish => each!(chunk, |x, y: ys| y * math::mish_slope(x)),
             E::Hardswish => each!(chunk, |x, y: ys| {
@@ -122,6 +122,6 @@ unsafe fn gradient_chunk<S: Simd>(gradient: &Gradient, chunk: Chunk, ys: *const 
 }
 
 entry_points! {
-    /// [`gradient_chunk`], compiled apart from the chain.
+    /// [`gradient_chunk`], compiled separately from the chain.
     mod entries: gradient_chunk<>(gradient: &Gradient, chunk: Chunk, ys: *const f32) -> ();
 }

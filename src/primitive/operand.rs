@@ -6,7 +6,7 @@ use crate::tensor::{DataType, DimOffsets, MAX_NDIMS, MemoryDesc, Offsets, RowMap
 use arrayvec::ArrayVec;
 use std::mem::MaybeUninit;
 
-/// The most inputs of a chain.
+/// The maximum number of inputs of a chain.
 pub(crate) const INPUTS: usize = 3;
 
 /// A tensor that a step reads, broadcast to the shape of the output.

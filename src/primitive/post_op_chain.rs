@@ -12,7 +12,7 @@ use crate::simd::{Bf16, F16, FusedOp, LANES, Level, Simd, entry_points, read_sca
 use crate::tensor::{DataType, MemoryDesc};
 use std::mem::MaybeUninit;
 
-/// Elements that pass through the whole chain before the next ones; they stay in the first-level cache.
+/// How many elements pass through the whole chain at a time; they stay in the first-level cache.
 const CHUNK: usize = 1024;
 
 /// Maximum number of steps: rounding, parameters, gate, both scales, or the scales of two inputs and a function of them;
@@ -253,7 +253,7 @@ unsafe fn apply_step<S: Simd>(
     }
 }
 
-/// The elements of a parameter, if it is there.
+/// The elements of a parameter, if it exists.
 ///
 /// # Safety
 /// As [`Operand::read`].
@@ -309,7 +309,7 @@ unsafe fn apply_to_rows<S: Simd>(
     first: usize,
     last: usize,
 ) {
-    // Most operands are read in place. What is not written costs neither time nor cache.
+    // Most operands are read in place. Buffers that are not written cost neither time nor cache.
     let (mut ys, mut zs) = ([MaybeUninit::uninit(); CHUNK], [MaybeUninit::uninit(); CHUNK]);
     let most = if bound.is_one_of_inputs() { usize::MAX } else { CHUNK };
     for row in first..last {

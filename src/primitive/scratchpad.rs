@@ -77,8 +77,8 @@ pub(crate) fn with_scratchpad<T>(size: usize, f: impl FnOnce(*mut u8) -> T) -> R
     Ok(result)
 }
 
-/// The buffer of this thread. A key of POSIX threads frees it when the thread ends: registering a
-/// destructor of thread-local storage ends the process if there is no memory.
+/// The buffer of this thread. A key of POSIX threads frees it when the thread ends: registering a destructor for
+/// thread-local storage aborts the process if there is no memory.
 #[cfg(unix)]
 mod kept {
     use super::Buffer;
@@ -104,7 +104,7 @@ mod kept {
         replace(Buffer::EMPTY)
     }
 
-    /// Keeps a buffer for the next execution, or frees it if the thread's end would not.
+    /// Keeps a buffer for the next execution, or frees it if nothing would free it when the thread ends.
     #[inline]
     pub(super) fn put(buffer: Buffer) {
         if REGISTERED.get() == buffer.place || register(buffer.place) {
@@ -127,7 +127,7 @@ mod kept {
         if kept.place == buffer.place {
             std::mem::forget(kept);
         } else {
-            // Where thread-local storage ends before keys do, it is new and empty here.
+            // On systems that destroy thread-local storage before keys, it is new and empty here.
             std::mem::forget(replace(kept));
         }
         drop(buffer);

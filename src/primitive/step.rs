@@ -82,8 +82,8 @@ impl Start {
     }
 }
 
-/// The steps of a normalization between its kernel and the attributes that all operations have, or of an elementwise
-/// primitive before them.
+/// The steps between a normalization's kernel and the attributes that all operations share, or the first steps of an
+/// element-wise primitive.
 #[derive(Default)]
 pub(crate) struct BeforePostOps<'a> {
     /// The type that values are rounded to.

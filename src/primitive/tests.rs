@@ -9,10 +9,10 @@ use super::{
 use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc};
 
-/// What an error is measured in.
+/// The unit of an error.
 #[derive(Clone, Copy)]
 enum Unit {
-    /// Units of the last place of the result.
+    /// Units in the last place of the result.
     Ulp,
     /// The same, where the number is above this.
     UlpAbove(f64),
@@ -91,7 +91,7 @@ fn softplus(x: f64) -> f64 {
     if x > 40.0 { x } else { x.exp().ln_1p() }
 }
 
-/// The part of a normal distribution below x, by a series or a continued fraction.
+/// The cumulative normal distribution at x, by a series or a continued fraction.
 fn below(x: f64) -> f64 {
     let t = x.abs() / 2f64.sqrt();
     let tail = if t < 2.5 {
@@ -263,7 +263,7 @@ fn errors_of_functions_and_gradients_are_as_stated() {
     assert!(!exceeds, "an error is larger than stated");
 }
 
-/// Where functions are flat, their gradients are numbers; what is no number stays none.
+/// Where functions are flat, their gradients are finite; NaN stays NaN.
 #[test]
 fn gradients_of_no_finite_numbers() {
     let infinite = [f32::INFINITY, f32::NEG_INFINITY, f32::NAN];

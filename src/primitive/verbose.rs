@@ -95,7 +95,7 @@ fn line(text: fmt::Arguments<'_>) {
     out.flush();
 }
 
-/// Most lines fit, and are written at once, so that those of several threads do not mix.
+/// Most lines fit and are written at once, so that lines of several threads do not mix.
 const BUFFER: usize = 4096;
 
 /// Standard output with a buffer that is not on the heap.

@@ -1,5 +1,5 @@
-//! Steps around a kernel: computations on a row of a tensor before the kernel reads it, and after the kernel wrote
-//! it. A residual is added, a gate is multiplied by, their gradients are formed, results are quantized.
+//! Steps around a kernel: computations on a row of a tensor before the kernel reads it, and after the kernel wrote it.
+//! They add a residual, multiply by a gate, compute the gradients of these, and quantize results.
 //!
 //! [`Stage`](super::stage::Stage) runs them on the rows that are staged at a time, so that elements stay in the
 //! first-level cache. A row passes in chunks of f32; each step is a loop over a chunk, compiled once per level.
@@ -14,10 +14,10 @@ use crate::simd::Level;
 use crate::tensor::DataType;
 use std::mem::MaybeUninit;
 
-/// Elements of a chunk, which passes through all steps before the next.
+/// Elements in a chunk; a chunk passes through all steps before the next one.
 const CHUNK: usize = 1024;
 
-/// A tensor that is added to src.
+/// A tensor added to src.
 pub(crate) struct AddedRows {
     pub(crate) residual: RowsOf,
     /// The stored sum.
@@ -27,7 +27,7 @@ pub(crate) struct AddedRows {
     pub(crate) exact: bool,
 }
 
-/// A tensor of whose elements a function is a factor.
+/// A tensor; a function of its elements is a factor.
 pub(crate) struct GateRows {
     pub(crate) gate: RowsOf,
     pub(crate) function: Gating,
@@ -55,7 +55,7 @@ pub(crate) struct Around {
 }
 
 impl Around {
-    /// Which of src, dst or diff_dst, and diff_src the steps fill or drain on their stage.
+    /// Which stages (src, dst or diff_dst, diff_src) the steps fill or drain.
     pub(super) fn staged(&self) -> [bool; 3] {
         let gate_input = self.gate.as_ref().is_some_and(|gate| gate.input);
         let stored = |sum: &AddedRows| sum.sum.is_some() && !sum.exact;
@@ -311,7 +311,7 @@ impl Bound<'_> {
         }
     }
 
-    /// Forms diff_gate and diff_src. `du` is the gradient of the normalization's input.
+    /// Computes diff_gate and diff_src. `du` is the gradient of the normalization's input.
     unsafe fn leave_backward(
         &self,
         gradient: &GradientRows,
@@ -396,7 +396,7 @@ impl Bound<'_> {
         unsafe { entry(&Packing::of_row(elements, len, values), 0, 1) };
     }
 
-    /// Rounds a chunk to a type, through a buffer of as many f32.
+    /// Rounds a chunk to a type, through an f32 buffer of the same length.
     unsafe fn round(&self, data_type: DataType, x: *mut f32, buffer: *mut f32, len: usize) {
         let rounded = (buffer.cast::<u8>(), data_type, 1);
         unsafe {

@@ -3,13 +3,13 @@
 use super::columns::CHAIN_ROWS;
 use std::ops::Range;
 
-/// The most blocks with column sums. More would balance more threads, but each needs scratchpad, which the join reads
-/// once more.
+/// The maximum number of blocks with column sums. More would balance more threads, but each needs scratchpad, which is
+/// read once more when the sums are added.
 const MOST_BLOCKS: usize = 32;
-/// The most blocks of fewer than [`ELEMENTS_OF_MANY`] elements.
+/// The maximum number of blocks with fewer than [`ELEMENTS_OF_MANY`] elements.
 const FEW_BLOCKS: usize = 8;
 const ELEMENTS_OF_MANY: usize = 512 * 1024;
-/// The fewest elements of a block, unless it is the only one.
+/// The minimum elements of a block, unless it is the only one.
 const ELEMENTS_OF_ONE: usize = 32 * 1024;
 
 /// A split of rows.
@@ -20,7 +20,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks of whole chains of column sums, except at the end. The split depends on the shape alone.
+    /// Blocks of whole chains of column sums, except at the end. The split depends only on the shape.
     #[inline]
     pub(crate) fn of_column_sums(rows: usize, cols: usize) -> Self {
         let elements = rows.saturating_mul(cols);
@@ -38,7 +38,7 @@ impl Blocks {
         Self { rows, rows_per_block: if rows < count * SOME_ROWS { 1 } else { rows_per_block } }
     }
 
-    /// At most `count` blocks, each of a multiple of `step` rows except at the end.
+    /// At most `count` blocks, each with a multiple of `step` rows except the last.
     #[inline]
     pub(crate) fn at_most(rows: usize, count: usize, step: usize) -> Self {
         let rows_per_block = rows.div_ceil(count.max(1)).max(1).next_multiple_of(step);

@@ -13,7 +13,7 @@ pub(crate) struct Chunk {
     /// The distance of elements.
     pub(crate) step: usize,
     pub(crate) len: usize,
-    /// Whether elements alternate with others that no other thread writes.
+    /// Whether elements alternate with others, which no other thread writes.
     pub(crate) paired: bool,
 }
 

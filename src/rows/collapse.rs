@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::tensor::{DataType, MAX_NDIMS, MemoryDesc, RowMap};
 use arrayvec::ArrayVec;
 
-/// How the dimensions of an output become fewer.
+/// How the dimensions of an output are merged.
 pub(super) struct Collapse {
     /// Sizes, from outermost to innermost in memory, and the innermost dimension that each came from; `None` for all
     /// elements in the order of memory.
@@ -26,7 +26,7 @@ impl Collapse {
         if dst.is_blocked() || !all(&|desc| !desc.is_blocked()) {
             let same = |desc: &MemoryDesc| is_single(desc) || in_same_places(desc, dst);
             if !dst.is_dense() || !all(&same) {
-                return Err(Error::unimplemented("a layout that is cut into blocks"));
+                return Err(Error::unimplemented("a blocked layout"));
             }
             dims.push((dst.padded_dims().iter().product(), None));
             return Ok(Self { dims });
@@ -77,7 +77,7 @@ fn is_single(desc: &MemoryDesc) -> bool {
     desc.dims().iter().all(|dim| *dim == 1)
 }
 
-/// Whether elements have the places of the other's, whatever the types are.
+/// Whether elements have the same places as the other's, whatever the types.
 fn in_same_places(desc: &MemoryDesc, other: &MemoryDesc) -> bool {
     let steps =
         |desc: &MemoryDesc, d: usize| (desc.padded_dims()[d] > 1).then(|| desc.strides()[d]);

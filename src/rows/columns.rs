@@ -1,10 +1,10 @@
 //! Column sums: the sums over rows of diff_scale and diff_shift.
 //!
-//! Rows are split into blocks whose size depends on the shape alone. In a block, each column has a chain: the f32 sum,
-//! in order, of up to [`CHAIN_ROWS`] consecutive rows that are computed in f32. Chains end after that many rows,
-//! before a row that is computed in f64, and at the end of the block, and are added to an f64 sum. The sums of blocks
-//! are joined by a fixed binary tree. So the bits depend neither on threads nor on the instruction set nor on how many
-//! rows a kernel processes at once.
+//! Rows are split into blocks whose size depends only on the shape. In a block, each column has a chain: the f32 sum,
+//! in order, of up to [`CHAIN_ROWS`] consecutive rows that are computed in f32. Chains end after that many rows, before
+//! a row that is computed in f64, and at the end of the block, and are added to an f64 sum. The sums of blocks are
+//! added in a fixed binary tree. So the bits do not depend on the threads, the instruction set or the number of rows
+//! that a kernel processes at once.
 
 use crate::simd::{Bf16, Element, F16, F32, Level, Map, Simd, Width, add_wide, entry_points, map};
 use crate::tensor::DataType;
@@ -15,7 +15,7 @@ pub(crate) const CHAIN_ROWS: usize = 16;
 /// The f64 that hold the number of rows in open chains: a cache line, so that sums are aligned.
 const OPEN: usize = 8;
 
-/// The addresses of a block's sums and chains; null if not wanted.
+/// The addresses of a block's sums and chains; null if not needed.
 pub(crate) struct ColumnSums {
     pub(crate) diff_scale: *mut f64,
     pub(crate) diff_shift: *mut f64,
@@ -146,7 +146,7 @@ pub(crate) struct Partial {
     pub(crate) stride: usize,
 }
 
-/// Joins partial sums and stores the total: first blocks `i` and `i + 1`, then `i` and `i + 2`, and so on.
+/// Adds partial sums and stores the total: first blocks `i` and `i + 1`, then `i` and `i + 2`, and so on.
 struct Join<E> {
     partial: Partial,
     out_type: E,

@@ -1,7 +1,7 @@
 //! Vector implementations of elementwise primitives: a chain whose first step reads the inputs.
 //!
-//! The elements are rows of merged dimensions, cut into units. Anything but dense f32 passes through buffers on the stack, which
-//! stay in the first-level cache: there is no scratchpad.
+//! The elements are rows of merged dimensions, divided into units. Everything except dense f32 passes through buffers
+//! on the stack, which stay in the first-level cache, so there is no scratchpad.
 
 use super::collapse::Collapse;
 use super::order::row_map;
@@ -23,12 +23,12 @@ use std::ops::Range;
 
 /// Elements of a unit that passes through buffers.
 const BUFFERED: usize = 2048;
-/// Elements of a unit that is computed in place, and the fewest of one, a multiple of the elements of a cache line.
+/// Elements in a unit that is computed in place, and its minimum, a multiple of the elements of a cache line.
 const DIRECT: usize = 16 * 1024;
 const FEWEST: usize = 1024;
-/// Rows of a unit if a tensor is strided in the last dimension: adjacent rows share cache lines.
+/// Rows in a unit if a tensor is strided in the last dimension: adjacent rows share cache lines.
 const ROWS_OF_STRIDED: usize = 32;
-/// The fewest columns of rows that are read in place one by one, if their distances vary.
+/// The minimum columns of rows that are read in place one by one if their strides vary.
 const LONG: usize = 128;
 const LINE: usize = 64;
 
@@ -214,7 +214,7 @@ struct Plan<'a> {
     in_place: bool,
     /// Whether the output is written with non-temporal stores, from a buffer or directly.
     streams: bool,
-    /// Rows and columns of a unit. The first columns are fewer by `shift`, so that lines of dst are whole.
+    /// Rows and columns of a unit. The first unit has `shift` fewer columns, so that cache lines of dst are whole.
     unit: (usize, usize),
     shift: usize,
 }
@@ -305,7 +305,7 @@ impl Vectorized {
         }
     }
 
-    /// Problems in place do not allocate these buffers.
+    /// In-place problems do not allocate these buffers.
     #[inline(never)]
     fn buffered_units(&self, plan: &Plan<'_>, chunks: usize, units: Range<usize>) {
         const EMPTY: Buffer = Buffer([const { MaybeUninit::uninit() }; BUFFERED]);

@@ -11,7 +11,7 @@ pub(crate) struct Grid {
     pub(crate) start: *mut u8,
     pub(crate) data_type: DataType,
     pub(crate) rows: usize,
-    /// The distances of rows and of the elements of a row.
+    /// The strides of rows and of the elements of a row.
     pub(crate) row_step: usize,
     pub(crate) step: usize,
     pub(crate) cols: usize,
@@ -30,7 +30,7 @@ impl Grids {
         Self { pack, unpack }
     }
 
-    /// Loads a matrix to rows of f32 at a distance.
+    /// Loads a matrix into rows of f32 with a stride.
     ///
     /// # Safety
     /// The elements and the room exist, no other thread writes them, and the CPU supports the level.

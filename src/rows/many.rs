@@ -1,8 +1,8 @@
 //! Executes several independent primitives in one parallel region.
 //!
 //! The threads that take part form a [`Crew`]: each claims whole primitives, and threads that find none left claim
-//! blocks of those that still run. Everything that can fail comes before the first write: the arguments of all
-//! primitives are bound, and one allocation has room for them and for the scratchpads.
+//! blocks of those still running. Everything that can fail comes before the first write: the arguments of all
+//! primitives are bound, and one allocation holds them and the scratchpads.
 
 use super::spread::{length_of, width_of};
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ struct Bound<'a> {
 // SAFETY: what the arguments and the scratchpad point to is for any thread of the execution.
 unsafe impl Sync for Bound<'_> {}
 
-/// The threads that a call uses, and how much memory.
+/// The threads and the memory that a call uses.
 struct Plan {
     width: usize,
     length: Length,
@@ -117,7 +117,7 @@ fn check_scratchpads(bound: &[Bound<'_>]) -> Result<()> {
 }
 
 impl Plan {
-    /// As many threads as the elements of all primitives together pay for, by the constants that hold for one.
+    /// The number of threads that pay off for all primitives together, by the same constants as for one.
     fn new(many: &impl Many, threads: Threads) -> Self {
         let descs = || (0..many.count()).map(|index| many.desc(index));
         let elements = descs().fold(0usize, |sum, desc| sum.saturating_add(desc.elements()));

@@ -27,7 +27,7 @@ pub(super) struct Packing {
     pub(super) stage_step: usize,
     /// Whether rows are unpacked with non-temporal stores, if their alignment allows.
     pub(super) streams: bool,
-    /// Whether elements alternate with others that no other thread writes.
+    /// Whether elements alternate with others, which no other thread writes.
     pub(super) paired: bool,
 }
 

@@ -7,7 +7,7 @@ use super::pack::{Entry, Packing, entries};
 use crate::simd::Level;
 use crate::tensor::DataType;
 
-/// The most columns whose neutral values are static, not in the scratchpad.
+/// The maximum number of columns whose neutral values are static and not in the scratchpad.
 pub(crate) const STATIC_COLS: usize = 8192;
 
 /// The values of a row.
@@ -52,7 +52,7 @@ impl Parameter {
         Self { plus_one, ..self }
     }
 
-    /// Bytes of scratchpad for a parameter that is given or absent: a multiple of a cache line.
+    /// Bytes of scratchpad for a parameter, given or absent: a multiple of a cache line.
     pub(crate) fn room(&self, given: bool) -> usize {
         let size = self.cols.saturating_mul(size_of::<f32>()).min(usize::MAX / 4);
         let needed = if given {

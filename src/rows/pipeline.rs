@@ -109,13 +109,13 @@ impl Pipeline {
         ColumnSums::size(count, self.cols)
     }
 
-    /// Bytes by which the sums may be moved.
+    /// Bytes by which the sums may be shifted.
     #[inline]
     fn slack(&self) -> usize {
         if self.stride() >= PAGE / size_of::<f64>() { PAGE } else { 0 }
     }
 
-    /// The sums of the first block. The loads of chains do not meet stores to the third tensor.
+    /// The sums of the first block, shifted so that loads of chains do not alias stores to the third tensor.
     fn sums(&self, scratchpad: *mut u8, stored: *mut u8) -> *mut f64 {
         const STEP: usize = 512;
         let start = scratchpad.wrapping_add(self.room);
@@ -167,7 +167,7 @@ impl Pipeline {
     ) -> usize {
         let stride = self.stride();
         if width == 1 && stride == 0 && self.stage.is_none() && self.rows > 0 {
-            // The short way of small problems, where every step counts.
+            // The fast path for small problems, where every step counts.
             kernel(None, 0, self.rows, std::ptr::null_mut());
             return 1;
         }
@@ -213,7 +213,7 @@ impl Pipeline {
         })
     }
 
-    /// Joins the block sums of diff_scale, or of diff_shift with `shift`, and stores the result.
+    /// Adds the block sums of diff_scale, or of diff_shift with `shift`, and stores the result.
     ///
     /// # Safety
     /// [`run`](Self::run) has computed them in this execution, with the third tensor at `stored`, and `out` has a row of the

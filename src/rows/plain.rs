@@ -28,7 +28,7 @@ impl PlainTensor {
     /// A row of the tensor whose first element is at `start`.
     ///
     /// # Safety
-    /// The tensor is there while the row is used, and no other thread writes the row.
+    /// The tensor exists while the row is used, and no other thread writes the row.
     pub(crate) unsafe fn row(&self, start: *mut u8, row: usize) -> PlainRow<'_> {
         PlainRow { tensor: self, start, offset: self.rows.offset(row) }
     }

@@ -14,7 +14,7 @@ use arrayvec::ArrayVec;
 
 /// Elements of a row that are computed together.
 const CHUNK: usize = 256;
-/// The most blocks of rows.
+/// The maximum number of blocks of rows.
 const MAX_BLOCKS: usize = 16;
 
 struct Reference {

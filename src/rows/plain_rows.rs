@@ -11,7 +11,7 @@ use crate::simd::Level;
 use crate::tensor::MemoryDesc;
 use crate::threads::Length;
 
-/// The most blocks of rows; each has a row of f32 in the scratchpad.
+/// The maximum number of blocks of rows; each has an f32 row in the scratchpad.
 const MAX_BLOCKS: usize = 16;
 
 /// Computes one row from the rows of all tensors.

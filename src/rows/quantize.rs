@@ -1,7 +1,7 @@
 //! Scales, and zero points of u8, computed from the elements of a row, and the elements divided by them.
 //!
-//! [`Quantize`] has the rows of dst on a stage. [`RowScale`] takes rows in parts, twice, and needs no room for whole
-//! rows. Both have one rule for the scale, and one for the elements.
+//! [`Quantize`] works on staged rows of dst. [`RowScale`] reads rows in parts, twice, and needs no room for whole rows.
+//! Both share the rules for scales and for elements.
 
 use super::rows_of::RowsOf;
 use crate::primitive::{Arguments, QuantizationMode};
@@ -29,8 +29,8 @@ struct Row {
     group: usize,
     /// The largest finite value of dst's type.
     largest: f32,
-    /// The same if its conversion does not saturate. A scale that is rounded down, or to a power of two, leaves larger
-    /// values.
+    /// The same, if the conversion does not saturate. A scale that was rounded down, or to a power of two, leaves
+    /// larger values.
     limit: f32,
     mode: QuantizationMode,
     scale_type: DataType,
@@ -67,7 +67,7 @@ fn scale_of(mode: QuantizationMode, most: f32, largest: f32) -> f32 {
     if mode != QuantizationMode::DynamicMx {
         return most / largest;
     }
-    // Exponents alone: a power of two, at least the smallest of e8m0.
+    // Only the exponent: a power of two, at least the smallest of e8m0.
     let exponent = |x: f32| x.to_bits() >> 23;
     if exponent(most) == exponent(f32::INFINITY) {
         return f32::NAN;
@@ -139,7 +139,7 @@ unsafe fn divide(values: *mut f32, len: usize, factor: f32, limit: f32) {
     }
 }
 
-/// Elements that are multiplied by the reciprocal of their scale and stored as s8.
+/// Multiplies elements by the reciprocal of their scale and stores them as s8.
 struct Integers {
     values: *const f32,
     factor: f32,
@@ -218,7 +218,7 @@ unsafe fn quantize_row<S: Simd>(row: &Row) {
     }
 }
 
-/// A part of a row that has one scale.
+/// A part of a row with one scale.
 struct Part {
     values: *mut f32,
     len: usize,
@@ -251,7 +251,7 @@ entry_points! {
     mod part_entries: quantize_part<>(part: &Part) -> u32;
 }
 
-/// The quantization of rows of f32 that have one scale of f32 each.
+/// The quantization of f32 rows with one f32 scale each.
 #[derive(Clone, Copy)]
 pub(super) struct RowScale {
     entry: unsafe fn(&Part) -> u32,
@@ -274,7 +274,7 @@ impl RowScale {
         unsafe { (self.entry)(&Part { values, len, known: None }) }
     }
 
-    /// Stores the scale of a row with this largest magnitude, and returns what its elements are multiplied by.
+    /// Stores the scale of a row with this largest magnitude, and returns the factor for its elements.
     ///
     /// # Safety
     /// There is room for the scale.
@@ -285,7 +285,7 @@ impl RowScale {
         1.0 / unsafe { store_scale((DataType::F32, scale), 0, rough, most == 0.0) }
     }
 
-    /// Makes the elements of a part those of the quantized type before rounding.
+    /// Turns the elements of a part into values of the quantized type before rounding.
     ///
     /// # Safety
     /// As [`measure`](Self::measure).
@@ -297,7 +297,7 @@ impl RowScale {
 }
 
 impl Quantize {
-    /// Quantizes `cols` values of a row from a column on. They become those that a store rounds to dst's type.
+    /// Quantizes `cols` values of a row from a column on, so that a store only has to round them to dst's type.
     ///
     /// # Safety
     /// The values are those of whole groups. The execution's buffers were checked, the row belongs to this thread, and the CPU supports the level.
@@ -312,7 +312,8 @@ impl Quantize {
         unsafe { self.quantize(level, arguments, place, values, false) }
     }
 
-    /// [`row`](Self::row) with the store. Returns whether it was done, which is so for dense rows of s8 without zero points.
+    /// [`row`](Self::row) including the store. Returns whether it was done, which is the case for dense s8 rows without
+    /// zero points.
     ///
     /// # Safety
     /// As [`row`](Self::row).
@@ -332,7 +333,7 @@ impl Quantize {
         true
     }
 
-    /// Quantizes values, and stores them if told so.
+    /// Quantizes values, and optionally stores them.
     ///
     /// # Safety
     /// As [`row`](Self::row), and [`stored_row`](Self::stored_row) if they are stored.

@@ -20,7 +20,7 @@ pub(super) struct Addition {
     pub(super) sum_type: DataType,
     /// Whether the f32 sum is staged, not the rounded one.
     pub(super) exact: bool,
-    /// The stage of row 0, which need not exist, and the distance between rows, in elements.
+    /// The stage of row 0, which need not exist, and the row stride, in elements.
     pub(super) stage: Option<(*mut f32, usize)>,
 }
 

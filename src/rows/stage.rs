@@ -16,7 +16,7 @@ use crate::primitive::{Arguments, BoundChain, ChainEntry, PostOpChain, Rows, cha
 use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc, RowMap};
 
-/// The most tensors that an operation reads or writes row by row.
+/// The maximum number of tensors that an operation reads or writes row by row.
 pub(crate) const TENSORS: usize = 3;
 /// The index of dst, to which post-operations are applied.
 const DST: usize = 1;
@@ -39,7 +39,7 @@ pub(crate) struct RowTensor {
     pub(crate) address: *mut u8,
     pub(crate) data_type: DataType,
     pub(crate) rows: RowMap,
-    /// Whether it is on a stage, or read again by post-operations soon.
+    /// Whether it is staged, or will soon be read again by post-operations.
     pub(crate) staged: bool,
 }
 
@@ -149,7 +149,7 @@ pub(super) struct Stage {
     /// Whether the chain may be applied to dst in place, if its rows are aligned and equidistant.
     in_place: bool,
     rows_at_once: usize,
-    /// Whether results may leave the stage non-temporally.
+    /// Whether results may be unpacked with non-temporal stores.
     streams: bool,
     /// Bytes of one stage.
     bytes: usize,
@@ -227,7 +227,7 @@ impl Stage {
         self.bytes
     }
 
-    /// The most stages for a number of rows.
+    /// The maximum number of stages for a number of rows.
     pub(super) fn most(&self, rows: usize) -> usize {
         let part = rows / self.rows_at_once / PART_OF_ROWS;
         (BYTES_OF_STAGES / self.bytes.max(1)).max(part).clamp(1, MOST_STAGES)

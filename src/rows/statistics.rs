@@ -2,8 +2,8 @@
 //! elements are normalized with.
 //!
 //! Sums of squares are taken about a number near the mean. The variance is the mean square less the square of that
-//! number's error. Where that correction is too large, the squares are taken again about the mean itself; where squares
-//! overflow or vanish in f32, f64 is used.
+//! number's error. If that correction is too large, the squares are summed again about the mean itself; if squares
+//! overflow or underflow in f32, f64 is used.
 
 /// The statistics of a row or group, not yet rounded to f32.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub(crate) fn mean_in_range(mean: f32) -> bool {
     mean.abs() < LARGEST_MEAN
 }
 
-/// Whether backward can use a given variance, which may have overflowed or vanished in f32.
+/// Whether backward can use a given variance, which may have overflowed or underflowed in f32.
 #[inline(always)]
 pub(crate) fn variance_is_usable(variance: f32) -> bool {
     variance.is_normal() || variance.is_nan()

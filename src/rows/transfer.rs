@@ -1,4 +1,4 @@
-//! Copies of single rows from one tensor to another of another type, with the conversions of packing.
+//! Copies single rows to a tensor of another type, with the conversions of packing.
 
 use super::pack::{Entry, Packing, entries};
 use super::quantize::RowScale;

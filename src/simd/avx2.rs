@@ -98,7 +98,7 @@ impl Simd for Avx2 {
     unsafe fn load_n(p: *const f32, n: usize) -> Self::F32x16 {
         unsafe {
             let (low, high) = first(n);
-            // The second address may lie past the buffer, where no lane is loaded.
+            // The second address may be past the buffer, but then no lane is loaded.
             (_mm256_maskload_ps(p, low), _mm256_maskload_ps(p.wrapping_add(8), high))
         }
     }
@@ -201,7 +201,7 @@ impl Simd for Avx2 {
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16 {
         let (low, high) = (_mm256_set1_ps(low), _mm256_set1_ps(high));
-        // Of two operands with a NaN the second is the result.
+        // If either operand is NaN, the second is the result.
         (_mm256_min_ps(high, _mm256_max_ps(low, v.0)), _mm256_min_ps(high, _mm256_max_ps(low, v.1)))
     }
     #[inline]
@@ -488,7 +488,7 @@ impl Simd for Avx2 {
     unsafe fn wide_within(mut v: Self::F64x16, low: f64, high: f64) -> Self::F64x16 {
         let (low, high) = (_mm256_set1_pd(low), _mm256_set1_pd(high));
         for v in &mut v {
-            // Of two operands with a NaN the second is the result.
+            // If either operand is NaN, the second is the result.
             *v = _mm256_min_pd(high, _mm256_max_pd(low, *v));
         }
         v

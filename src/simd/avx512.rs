@@ -31,8 +31,8 @@ fn first_wide(n: usize) -> (__mmask8, __mmask8) {
     (mask as u8, (mask >> 8) as u8)
 }
 
-/// The lane sums of rows `first` to `first + 7`, halves first as in `wide_sum`, all at once: each step puts the halves
-/// that are left of two vectors side by side. Spelled out, so that nothing goes through memory.
+/// The lane sums of rows `first` to `first + 7`, halves first as in `wide_sum`, all at once: each step puts the
+/// remaining halves of two vectors side by side. Unrolled by hand, so that nothing goes through memory.
 ///
 /// # Safety
 /// AVX-512 F, and the rows.
@@ -70,7 +70,7 @@ fn two_rows(a: __m512d, b: __m512d) -> __m512d {
     _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_01_11_01>(a, b))
 }
 
-/// Two vectors rounded to bf16, the first in the lower half; subnormals are taken for zeros.
+/// Two vectors rounded to bf16, the first in the lower half; subnormals are treated as zeros.
 ///
 /// # Safety
 /// AVX-512 BF16.
@@ -92,7 +92,7 @@ unsafe fn two_to_bf16(low: __m512, high: __m512) -> __m512i {
     both
 }
 
-/// 16 elements in f64, where a conversion takes its half from memory: no shuffle brings the upper one down.
+/// 16 elements in f64. Each conversion loads its half from memory, which saves a shuffle for the upper half.
 ///
 /// # Safety
 /// AVX-512 F; the elements are there.
@@ -220,7 +220,7 @@ impl Simd for Avx512 {
     unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16 {
         unsafe { _mm512_castsi512_ps(to_upper_halves(_mm512_castsi256_si512(v))) }
     }
-    /// The instruction takes subnormals for zeros: where one of its results is 0, the values are looked at.
+    /// The instruction treats subnormals as zeros: if one of its results is 0, the values are checked.
     #[inline(always)]
     unsafe fn store_bf16<const N: usize>(
         p: *mut u16,
@@ -299,7 +299,7 @@ impl Simd for Avx512 {
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16 {
-        // Of two operands with a NaN the second is the result.
+        // If either operand is NaN, the second is the result.
         _mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), v))
     }
     #[inline]
@@ -350,7 +350,7 @@ impl Simd for Avx512 {
     unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::F64x16 {
         unsafe {
             let (low, high) = first_wide(n);
-            // The second address may lie past the buffer, where no lane is loaded.
+            // The second address may be past the buffer, but then no lane is loaded.
             (_mm512_maskz_loadu_pd(low, p), _mm512_maskz_loadu_pd(high, p.wrapping_add(8)))
         }
     }
@@ -477,7 +477,7 @@ impl Simd for Avx512 {
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_within(v: Self::F64x16, low: f64, high: f64) -> Self::F64x16 {
         let (low, high) = (_mm512_set1_pd(low), _mm512_set1_pd(high));
-        // Of two operands with a NaN the second is the result.
+        // If either operand is NaN, the second is the result.
         let above = (_mm512_max_pd(low, v.0), _mm512_max_pd(low, v.1));
         (_mm512_min_pd(high, above.0), _mm512_min_pd(high, above.1))
     }

@@ -5,8 +5,8 @@ use crate::tensor::DataType;
 
 /// An element type of a tensor. Values are f32 in the lanes; only loads and stores differ.
 ///
-/// A type that a kernel is compiled for is a token, mostly without size. [`Runtime`](super::Runtime) looks the type up at
-/// each access; it serves the combinations that are too rare for kernels of their own.
+/// A type that a kernel is compiled for is a token, usually zero-sized. [`Runtime`](super::Runtime) looks the type up
+/// at each access; it serves the combinations that are too rare for kernels of their own.
 ///
 /// # Safety
 /// As for [`Simd`]: the elements, counted from `p`, exist. `n` is 1 to 15.
@@ -38,7 +38,7 @@ pub(crate) trait Element: Copy + 'static {
     }
     /// Bytes of one element.
     fn size(self) -> usize;
-    /// Whether the type has 16 bits or fewer, which [`Runtime`](super::Runtime) knows at run time only.
+    /// Whether the type has 16 bits or fewer, which [`Runtime`](super::Runtime) knows only at run time.
     #[inline(always)]
     fn half(self) -> bool {
         Self::HALF

@@ -13,8 +13,8 @@
 /// let run = entries::at::<F32, F32, true>(level).unwrap_or(entries::portable::entry_portable::<F32, F32, true>);
 /// ```
 ///
-/// The kernel and everything that it calls are `#[inline(always)]`, or operations of [`Simd`](super::Simd). A kernel may
-/// call entries of its own level, `entries::at(S::LEVEL)`, for parts that are compiled apart.
+/// The kernel and everything that it calls are `#[inline(always)]`, or operations of [`Simd`](super::Simd). A kernel
+/// may call entries of its own level, `entries::at(S::LEVEL)`, for parts that are compiled separately.
 macro_rules! entry_points {
     ($(#[$doc:meta])* mod $name:ident: $kernel:ident<
         $($ty:ident: $bound:path),* $(; $(const $cn:ident: $ct:ty),*)?

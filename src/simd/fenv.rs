@@ -1,9 +1,9 @@
-//! The floating-point environment that results depend on: round to nearest even, subnormals kept, no traps.
-//! Miri has no other, and no inline assembly.
+//! The floating-point environment that results depend on: round to nearest even, subnormals kept, no traps. Miri
+//! supports no other, and no inline assembly.
 
 /// The default environment on this thread, until it is dropped.
 pub(crate) struct DefaultEnvironment {
-    /// What is restored; `None` if the environment was the default.
+    /// The environment to restore; `None` if it was the default.
     previous: Option<Register>,
 }
 
@@ -15,7 +15,7 @@ type Register = u64;
 type Register = ();
 
 impl DefaultEnvironment {
-    /// For a whole call: the exception flags that it raises are cleared, too.
+    /// For a whole call: the exception flags that it raises are also cleared.
     #[inline]
     pub(crate) fn enter() -> Self {
         let previous = read();

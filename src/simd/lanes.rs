@@ -1,7 +1,7 @@
 //! Vectors with operators, so that an elementary function reads as its formula.
 //!
-//! A value exists only where its instruction set does: [`Lanes::load`] is the unsafe step, everything computed from its result
-//! is safe. An operand is a vector or one number for all lanes.
+//! A value exists only if its instruction set is available: [`Lanes::load`] is the unsafe step; everything computed
+//! from its result is safe. An operand is a vector or one number for all lanes.
 
 use super::{LANES, Simd};
 
@@ -17,10 +17,10 @@ pub(crate) struct Wide<S: Simd>(S::F64x16);
 #[derive(Clone, Copy)]
 pub(crate) struct Mask<S: Simd>(S::M);
 
-/// What stands beside a vector in an operation on f32.
+/// The other operand of an operation on f32 vectors.
 pub(crate) trait Operand<S: Simd>: Copy {
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The instruction set of `S` is available.
     unsafe fn vector(self) -> S::F32x16;
 }
 
@@ -39,10 +39,10 @@ impl<S: Simd> Operand<S> for Lanes<S> {
     }
 }
 
-/// What stands beside a vector in an operation on f64.
+/// The other operand of an operation on f64 vectors.
 pub(crate) trait WideOperand<S: Simd>: Copy {
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The instruction set of `S` is available.
     unsafe fn vector(self) -> S::F64x16;
 }
 
@@ -61,7 +61,7 @@ impl<S: Simd> WideOperand<S> for Wide<S> {
     }
 }
 
-/// Safe functions of vectors, whose instruction set is there as they are.
+/// Safe functions of vectors, whose existence proves that the instruction set is available.
 macro_rules! methods {
     ($operand:ident: $($(#[$doc:meta])* fn $name:ident(self $(, $arg:ident)*) -> $result:ident = $operation:ident;)*) => {$(
         $(#[$doc])*
@@ -112,7 +112,7 @@ impl<S: Simd> std::ops::Neg for Lanes<S> {
 
 impl<S: Simd> Lanes<S> {
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The instruction set of `S` is available.
     #[inline(always)]
     pub(crate) unsafe fn new(v: S::F32x16) -> Self {
         Self(v)
@@ -126,7 +126,7 @@ impl<S: Simd> Lanes<S> {
     /// The first `n` lanes, and zeros.
     ///
     /// # Safety
-    /// `n` elements, 1 to 16, are there; the instruction set of `S` is too.
+    /// `n` elements, 1 to 16, exist, and the instruction set of `S` is available.
     #[inline(always)]
     pub(crate) unsafe fn load(p: *const f32, n: usize) -> Self {
         // SAFETY: the caller's.
@@ -218,7 +218,7 @@ impl<S: Simd> Lanes<S> {
         self.abs().bits_xor(sign.sign())
     }
 
-    /// The largest lane; any other than NaN where one is NaN.
+    /// The largest lane; if one is NaN, any lane that is not.
     #[inline(always)]
     pub(crate) fn largest(self) -> f32 {
         let mut lane = [0.0];
@@ -260,7 +260,7 @@ impl<S: Simd> Mask<S> {
 
 impl<S: Simd> Wide<S> {
     /// # Safety
-    /// The instruction set of `S` is there.
+    /// The instruction set of `S` is available.
     #[inline(always)]
     pub(crate) unsafe fn new(v: S::F64x16) -> Self {
         Self(v)

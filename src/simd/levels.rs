@@ -17,9 +17,9 @@ pub(crate) enum Level {
     Neon,
     Avx2,
     Avx512,
-    /// AVX-512, and dot products of bf16 for those of matrices.
+    /// AVX-512, with bf16 dot products for matrix products.
     Avx512Bf16,
-    /// The same, and tiles of bf16.
+    /// The same, with tiles of bf16.
     Avx512Amx,
 }
 
@@ -63,7 +63,7 @@ impl Level {
         }
     }
 
-    /// The level whose vectors it has, by which kernels without such products find their entries.
+    /// The level whose vectors it has; kernels without matrix products use that level's entries.
     pub(crate) fn of_vectors(self) -> Self {
         self.min(Self::Avx512)
     }

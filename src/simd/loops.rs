@@ -10,8 +10,8 @@
 //!    multiply-add per vector. The four chains are added as `(c0 + c1) + (c2 + c3)`, in f32.
 //! 3. Group sums are widened to f64 and added lane by lane, in order. The 16 lanes of a block are added pairwise, the
 //!    upper half to the lower one; blocks are added in order.
-//! 4. A fold may have one term besides its products. An f32 term is summed as the products are. An f64 term is added lane
-//!    by lane, in order, and the lanes are added as those of group sums are.
+//! 4. A fold may have one term besides its products. An f32 term is summed like the products. An f64 term is added lane
+//!    by lane, in order, and its lanes are added like those of group sums.
 //!
 //! An f32 sum has at most 4 + 2 roundings, so the error of a sum of terms of one sign is below 4 ulp for rows of any
 //! length. A long row can be split at blocks without changing a bit.
@@ -381,8 +381,8 @@ unsafe fn join_chains<S: Simd, const K: usize, T: Fold<S, K>>(
 #[inline(always)]
 pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
     let mut i = 0;
-    // The ends are computed before the loops, which then take one addition and one comparison.
-    // SAFETY: all elements are below `cols`.
+    // The ends are computed before the loops, which then need one addition and one comparison. SAFETY: all elements are
+    // below `cols`.
     unsafe {
         if S::UNROLLS && T::UNROLL > 1 {
             let end = cols - cols % (T::UNROLL * LANES);

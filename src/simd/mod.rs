@@ -1,12 +1,12 @@
 //! The one vector width that kernels know: 16 f32 lanes.
 //!
-//! [`Simd`] holds exactly the operations that the kernels use; each instruction set implements it in
-//! a file of its own. Because the width, and with it the order of every sum, is the same everywhere,
-//! a kernel written once gives the same bits on all of them. Element types ([`Element`]) are the
-//! second axis and [`fold`] and [`map`] the loops; neither names an instruction set.
+//! [`Simd`] holds exactly the operations that the kernels use; each instruction set implements it in its own file.
+//! Because the width, and with it the order of every sum, is the same everywhere, a kernel written once gives the same
+//! bits on all of them. Element types ([`Element`]) are the second axis and [`fold`] and [`map`] the loops; neither
+//! names an instruction set.
 //!
-//! Nothing here carries `#[target_feature]`. Kernels are inlined, whole, into the entry functions
-//! that [`entry_points!`](crate::simd::entry_points) makes, and those do.
+//! Nothing here has `#[target_feature]`. Kernels are inlined completely into the entry functions that
+//! [`entry_points!`](crate::simd::entry_points) makes, which do.
 
 #[cfg(all(target_arch = "x86_64", feature = "avx2"))]
 pub(crate) mod avx2;
@@ -62,8 +62,8 @@ use std::sync::atomic::Ordering;
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;
 
-/// Whether the processor rounds f32 to bf16 by an instruction of its own. Kernels call nothing, so what it can do is
-/// looked up with the levels.
+/// Whether the processor has an instruction that rounds f32 to bf16. Kernels call no functions, so this is looked up
+/// together with the levels.
 #[inline(always)]
 pub(crate) fn converts_bf16() -> bool {
     levels::CONVERTS_BF16.load(Ordering::Relaxed)
@@ -74,9 +74,9 @@ pub(crate) fn converts_bf16() -> bool {
 pub(crate) enum Bf16Rounding {
     /// Integer instructions.
     Computed,
-    /// The processor, which takes subnormals for zeros: so zeros are looked at.
+    /// By the processor, which treats subnormals as zeros, so zero results are checked.
     Processors,
-    /// The same where most vectors have zeros.
+    /// The same, if most vectors contain zeros.
     ProcessorsOfZeros,
 }
 
@@ -121,9 +121,9 @@ unsafe fn copy_n<T: Copy>(from: *const T, to: *mut T, n: usize) {
 /// it. With `#[inline(always)]` it would inline the intrinsics of every use first, which takes longer.
 ///
 /// # Safety
-/// Every function needs the instruction set of the implementation to be there; loads and stores need
-/// valid addresses for the lanes that they name, of any alignment. The `_n` forms touch the first `n`
-/// lanes (1 to 15) and no others; lanes that are not loaded are zero.
+/// Every function requires that the implementation's instruction set is available; loads and stores require valid
+/// addresses, of any alignment, for the lanes that they access. The `_n` forms touch the first `n` lanes (1 to 15) and
+/// no others; lanes that are not loaded are zero.
 pub(crate) trait Simd: Copy + 'static {
     type F32x16: Copy;
     type F64x16: Copy;
@@ -134,7 +134,7 @@ pub(crate) trait Simd: Copy + 'static {
     /// Four of f64.
     type F64x4: Quad;
     const LEVEL: Level;
-    /// Whether unrolled loops pay; they do not where a vector is many instructions already.
+    /// Whether unrolling loops pays off; it does not if a vector operation is many instructions already.
     const UNROLLS: bool = true;
     const MANY_REGISTERS: bool = Self::LEVEL.has_many_registers();
 
@@ -155,10 +155,10 @@ pub(crate) trait Simd: Copy + 'static {
         // SAFETY: the caller's.
         unsafe { Self::store(p, v) }
     }
-    /// Asks for the cache line at an address, which need not be valid.
+    /// Prefetches the cache line at an address, which need not be valid.
     #[inline(always)]
     unsafe fn prefetch(_p: *const u8) {}
-    /// Orders streamed stores before what the thread does next.
+    /// Orders non-temporal stores before the thread's later stores.
     #[inline(always)]
     unsafe fn stream_fence() {}
 
@@ -247,7 +247,7 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn mul(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
     /// `a * b + c`, rounded once.
     unsafe fn fma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16;
-    /// What is below `low` becomes it, what is above `high` that; NaN stays.
+    /// Clamps to `low` and `high`; NaN stays NaN.
     unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16;
     /// `c - a * b`, rounded once.
     unsafe fn fnma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16;
@@ -260,7 +260,7 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn max(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
     /// `a` where it is below `b`, else `b`, also where one is NaN.
     unsafe fn min(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
-    /// `a < b`; false for NaN, as the other comparisons.
+    /// `a < b`; false for NaN, like the other comparisons.
     unsafe fn lt(a: Self::F32x16, b: Self::F32x16) -> Self::M;
     unsafe fn le(a: Self::F32x16, b: Self::F32x16) -> Self::M;
     unsafe fn eq(a: Self::F32x16, b: Self::F32x16) -> Self::M;
@@ -373,14 +373,14 @@ pub(crate) trait Simd: Copy + 'static {
     }
 }
 
-/// A vector for each of 16 rows, made when it is asked for.
+/// A vector for each of 16 rows, computed on demand.
 pub(crate) trait LanesOfRows<S: Simd> {
     /// # Safety
-    /// The row is one of 16, and there; the instruction set of `S` is too.
+    /// The row is one of 16 and exists, and the instruction set of `S` is available.
     unsafe fn lanes(&self, row: usize) -> S::F64x16;
 }
 
-/// Vectors that were made before, all of them.
+/// Vectors that have all been computed before.
 impl<S: Simd> LanesOfRows<S> for [MaybeUninit<S::F64x16>; LANES] {
     #[inline(always)]
     unsafe fn lanes(&self, row: usize) -> S::F64x16 {

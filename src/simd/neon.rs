@@ -71,7 +71,8 @@ macro_rules! on_wide_bits {
     };
 }
 
-/// One operation on each register of the operands. No loop: functions of thousands of loops take the compiler minutes.
+/// One operation on each register of the operands. Not a loop: functions with thousands of loops take minutes to
+/// compile.
 macro_rules! each {
     (4, |$i:ident| $value:expr) => {
         [each!(0, $i, $value), each!(1, $i, $value), each!(2, $i, $value), each!(3, $i, $value)]
@@ -184,7 +185,7 @@ impl Simd for Neon {
     unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16 {
         unsafe {
             let (low, high) = (vdupq_n_f32(low), vdupq_n_f32(high));
-            // Not by vmaxq and vminq, for which -0 lies below 0.
+            // Not with vmaxq and vminq, for which -0 is below 0.
             each!(4, |i| {
                 let x = vbslq_f32(vcltq_f32(v[i], low), low, v[i]);
                 vbslq_f32(vcgtq_f32(x, high), high, x)
@@ -333,7 +334,7 @@ impl Simd for Neon {
     operations! {
         fn div(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = each!(4, |i| vdivq_f32(a[i], b[i]));
         fn sqrt(v: Self::F32x16) -> Self::F32x16 = each!(4, |i| vsqrtq_f32(v[i]));
-        // Not by vmaxq and vminq, whose result is NaN where one operand is.
+        // Not with vmaxq and vminq, whose result is NaN if either operand is.
         fn max(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 =
             each!(4, |i| vbslq_f32(vcgtq_f32(a[i], b[i]), a[i], b[i]));
         fn min(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 =

@@ -103,8 +103,8 @@ impl<S: Simd, const K: usize> Terms<S, K> {
         Self { factors, f64_term: unsafe { S::wide_zero() }, f32_term }
     }
 
-    /// A chain that starts with these products and this f32 term, without a sum with zero: what differs is the sign of
-    /// a zero, which is gone when group sums are added to the f64 sum. Adds the f64 term to its sum.
+    /// A chain that starts with these products and this f32 term, without adding to zero: only the sign of a zero
+    /// differs, which disappears when group sums are added to the f64 sum. Adds the f64 term to its sum.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.

@@ -7,12 +7,12 @@ use crate::error::{Error, Result};
 const MARK: i64 = i64::from_ne_bytes(*b"normmd01");
 /// The mark, five numbers, five arrays and a checksum.
 const NUMBERS: usize = 6 + 5 * MAX_NDIMS + 1;
-/// The bytes that tell a blob from other data.
+/// The bytes that distinguish a blob from other data.
 pub(crate) const BLOB_MARK: [u8; 8] = MARK.to_ne_bytes();
 /// Size of every blob in bytes.
 pub(crate) const BLOB_SIZE: usize = NUMBERS * 8;
 
-/// The numbers of layouts. New ones are appended.
+/// The numbers of layouts. Append new ones.
 const LAYOUTS: [Layout; 4] = [Layout::Undef, Layout::Any, Layout::Strided, Layout::HostScalar];
 
 /// FNV-1a over the bytes of the numbers.

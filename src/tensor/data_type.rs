@@ -52,9 +52,8 @@ macro_rules! data_types {
             }
         }
 
-        /// `for_type!(data_type, |TYPE, Raw| body)` is the body with the constant `TYPE` for a type that is known at
-        /// run time, and `Raw`, the unsigned integer of its size. The type is matched once, outside the loops of the
-        /// body.
+        /// `for_type!(data_type, |TYPE, Raw| body)` is the body with the constant `TYPE` for a type known at run time,
+        /// and `Raw`, the unsigned integer of its size. The type is matched once, outside the loops of the body.
         macro_rules! for_type {
             ($d data_type:expr, |$d constant:ident $d(, $d bits:ident)?| $d body:expr) => {
                 match $d data_type {

@@ -15,7 +15,7 @@ impl MemoryDesc {
         Self::ordered(self.dims(), data_type, &other.order_and_blocks())
     }
 
-    /// One number that a memory object holds.
+    /// One number, stored in the memory object itself.
     pub(crate) fn host_scalar(data_type: DataType) -> Result<Self> {
         Ok(Self { layout: Layout::HostScalar, ..Self::any(&[1], data_type)? })
     }
@@ -170,7 +170,7 @@ impl MemoryDesc {
             let mut stride = self.strides[group[group.len() - 1]];
             for d in (o..new_end).rev() {
                 made.strides[d] = stride;
-                // That of the outermost, which is not used, need not fit.
+                // The stride of the outermost dimension, which is not used, need not fit.
                 stride = stride.saturating_mul(dims[d]);
             }
         }
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(offsets(&inside.reshaped(&[1, 5]).unwrap()), offsets(&inside));
         let empty = MemoryDesc::dense(&[0, 3], DataType::F32).unwrap();
         assert_eq!(empty.reshaped(&[3, 0]).unwrap().size(), 0);
-        // Numbers of elements beyond 64 bits are not equal because both are.
+        // Two numbers of elements that both exceed 64 bits need not be equal.
         let huge = MemoryDesc::any(&[1 << 40, 1 << 40], DataType::F32).unwrap();
         assert!(huge.reshaped(&[1 << 41, 1 << 41]).is_err());
         assert!(huge.reshaped(&[1 << 40]).is_err());

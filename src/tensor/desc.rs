@@ -18,7 +18,7 @@ pub(crate) enum Layout {
     Any,
     /// Strides, counted in elements, and inner blocks.
     Strided,
-    /// No tensor but one number, which the memory object itself holds.
+    /// Not a tensor but one number, stored in the memory object itself.
     HostScalar,
 }
 

@@ -56,7 +56,7 @@ impl RowMap {
         (self.strides[last], if last == 0 { usize::MAX } else { self.dims[last].max(1) })
     }
 
-    /// The rows from a row on, itself among them, that are as far apart as those of the innermost level.
+    /// The number of rows from a row on, inclusive, that have the stride of the innermost level.
     #[inline(always)]
     pub(crate) fn stretch(&self, row: usize) -> usize {
         let (_, rows) = self.innermost();

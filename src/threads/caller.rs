@@ -6,8 +6,8 @@ use std::os::raw::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// `norm_parallel_for_t`, not NULL. If it lets an exception out, that is a defined end of the
-/// process; the pieces that still run leave no other way.
+/// `norm_parallel_for_t`, not NULL. If an exception leaves it, the process ends in a defined way; this is the only
+/// option while pieces are still running.
 pub(crate) type ParallelFor = unsafe extern "C-unwind" fn(
     pool: *mut c_void,
     count: c_int,

@@ -1,9 +1,9 @@
-//! Several tasks in one parallel region, each of which has blocks of its own.
+//! Several tasks in one parallel region, each with its own blocks.
 //!
-//! The members of a crew claim whole tasks, each first those of its own share, so that a task goes to the same thread in
-//! every job. A task's blocks are offered to the other members, who claim them once no task is left. So small tasks need
-//! no hand-over each, and a large one still has every member. A member waits only for tasks and blocks that others have
-//! claimed. Like the board, a crew does not allocate.
+//! The members of a crew claim whole tasks, each first those of its own share, so that a task goes to the same thread
+//! in every job. A task's blocks are offered to the other members, who claim them once no task is left. So small tasks
+//! need no hand-over, and a large one still gets every member. A member waits only for tasks and blocks that others
+//! have claimed. Like the board, a crew does not allocate.
 
 use super::share::{MAX_BLOCKS, Share, shares};
 use super::slot::{MAX_WIDTH, Slot};
@@ -16,7 +16,7 @@ pub(crate) struct Crew<'a> {
     slots: &'a [Slot],
     tasks: usize,
     width: usize,
-    /// The tasks that nobody has claimed.
+    /// The unclaimed tasks.
     shares: [AtomicU64; MAX_SHARES],
     /// Tasks finished, and members that have claimed one.
     finished: AtomicU64,
@@ -33,7 +33,7 @@ pub(crate) struct Member<'a> {
     pub(crate) number: usize,
 }
 
-/// Counts a task as finished, also if it panics: the others wait for it.
+/// Counts a task as finished even if it panics, because the others wait for it.
 struct Running<'a>(&'a AtomicU64);
 
 impl Drop for Running<'_> {

@@ -1,9 +1,8 @@
 //! Runs the blocks of an execution on several threads.
 //!
-//! [`Threads`] runs numbered blocks on the library's own team or on the caller's pool. An operation
-//! defines its blocks; a block's result must not depend on the thread that runs it. The body of a
-//! block sets the floating-point environment itself. Threads that cannot be started are done
-//! without.
+//! [`Threads`] runs numbered blocks on the library's own team or on the caller's pool. An operation defines its blocks;
+//! a block's result must not depend on the thread that runs it. The body of a block sets the floating-point environment
+//! itself. If a thread cannot be started, the others do its work.
 
 mod board;
 mod caller;

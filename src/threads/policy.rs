@@ -34,8 +34,8 @@ impl SpinBudget {
     }
 }
 
-/// Decides in which jobs something is tried that may be useless. After each try that was, the number
-/// of jobs until the next one doubles, up to `2^MOST`.
+/// Decides which jobs try something that may be useless. After each useless try, the number of jobs until the next one
+/// doubles, up to `2^MOST`.
 pub(super) struct Backoff<const MOST: u32> {
     /// Tries since the last useful one.
     useless: AtomicU32,
@@ -76,8 +76,8 @@ impl<const MOST: u32> Backoff<MOST> {
 /// pays for a useless wake.
 pub(super) type WakeThrottle = Backoff<5>;
 
-/// Decides when workers that the system refused to start are asked for again. A refusal costs some
-/// 10 microseconds, and the reason may be gone in a while or never.
+/// Decides when to try again to start workers that the system refused. A refusal costs some 10 microseconds, and its
+/// cause may go away soon or never.
 pub(super) type StartThrottle = Backoff<10>;
 
 /// The CPU that the most recent caller ran on.

@@ -94,7 +94,7 @@ mod system {
         Some(quota.checked_div(period)?.max(1))
     }
 
-    /// The content of a file of a group.
+    /// The content of a file of a control group.
     fn read_at<'a>(mount: &str, group: &str, file: &str, buffer: &'a mut [u8]) -> Option<&'a str> {
         let mut path = Text::<LONGEST>::new();
         write!(path, "{mount}{group}/{file}").ok()?;

@@ -57,7 +57,7 @@ impl Progress {
 }
 const _: () = assert!((MAX_BLOCKS as u64) < Progress::ONE_THREAD);
 
-/// A share on a cache line of its own, so that claiming a block does not disturb other threads.
+/// A share on its own cache line, so that claiming a block does not disturb other threads.
 #[repr(align(64))]
 struct PaddedShare(AtomicU64);
 

@@ -1,5 +1,5 @@
-//! Starts threads. The system's own call reports a lack of memory; the standard library's
-//! allocates before it, and ends the process if that fails.
+//! Starts threads. The system call reports a lack of memory; the standard library allocates first, and aborts the
+//! process if that fails.
 
 /// What a worker thread does.
 pub(super) trait Work: Sync + 'static {

@@ -329,11 +329,11 @@ static void refusals_partial(norm_memory_desc_t good) {
     MUST(norm_primitive_attr_set_partial_norm(attr, M + P));
     INVALID("attr", norm_group_normalization_forward_primitive_desc_create,
             (&out, engine, kind, good, good, G, epsilon, norm_rms_norm, attr));
-    SAYS("140 elements, and groups have 105");
+    SAYS("140 elements, but groups have 105");
     MUST(norm_primitive_attr_set_partial_norm(attr, P + 1));
     REFUSED(norm_unimplemented, "attr", norm_group_normalization_forward_primitive_desc_create,
             (&out, engine, kind, good, good, G, epsilon, norm_rms_norm, attr));
-    SAYS("36 elements is not one of whole channels of 35 positions");
+    SAYS("36 elements is not a whole number of channels of 35 positions");
     EXPECT(out == UNTOUCHED);
     MUST(norm_primitive_attr_destroy(attr));
 }

@@ -1,4 +1,4 @@
-//! Names of tensors and policies of broadcasting in the values of `--attr-*` options.
+//! Names of tensors and broadcast policies in the values of `--attr-*` options.
 
 use crate::language::value::{BadValue, integer, one_of};
 use norm_sys::{NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC, NORM_ARG_SRC_1};

@@ -179,7 +179,7 @@ impl Attributes {
         self.post_ops.value.iter().any(|post_op| matches!(post_op, PostOp::Sum { .. }))
     }
 
-    /// The first post-operation that other primitives have, `sum` among them unless `has_sum`.
+    /// The first post-op that the primitive does not have; `has_sum` says whether it has `sum`.
     pub fn foreign_post_op(&self, has_sum: bool) -> Option<&'static str> {
         self.post_ops.value.iter().find_map(|post_op| match post_op {
             PostOp::Sum { .. } if has_sum => None,

@@ -83,7 +83,7 @@ impl AttributeSettings {
     }
 }
 
-/// Reads a list of values, each with its text.
+/// Reads a list of values and the text of each.
 fn each<T>(
     text: &str,
     read: impl Fn(&str) -> Result<T, BadValue>,
@@ -216,8 +216,9 @@ pub const ATTRIBUTES: &[Opt<AttributeSettings>] = &[
             "attr-scales",
             "LIST",
             "",
-            "Scales of tensors: ARG:POLICY[:VALUE[:TYPE]][+...], as in src:common:64+dst:common:0.5\n\
-             (ARG: src, dst, ...; POLICY: common, per_oc, per_dim_0, per_dim_1, per_dim_01, ...)",
+            "Scales for tensors: ARG:POLICY[:VALUE[:TYPE]][+...], as in\n\
+             src:common:64+dst:common:0.5 (ARG: src, dst, ...; POLICY: common, per_oc, per_dim_0,\n\
+             per_dim_1, per_dim_01, ...)",
         ),
         set: |state, text| {
             each(text, |item| quantization::parse(item, &SCALES)).map(|list| state.scales = list)
@@ -228,7 +229,7 @@ pub const ATTRIBUTES: &[Opt<AttributeSettings>] = &[
             "attr-zero-points",
             "LIST",
             "",
-            "Zero points of tensors: ARG:POLICY[:VALUE[:TYPE]][+...]",
+            "Zero points for tensors: ARG:POLICY[:VALUE[:TYPE]][+...]",
         ),
         set: |state, text| {
             each(text, |item| quantization::parse(item, &ZERO_POINTS))
@@ -240,9 +241,10 @@ pub const ATTRIBUTES: &[Opt<AttributeSettings>] = &[
             "attr-post-ops",
             "LIST",
             "",
-            "Post-operations on dst, joined by +: ELTWISE[:ALPHA[:BETA]], BINARY:TYPE[:MASK[:TAG]],\n\
-             select:TYPE[.MASK[.TAG]], sum[:SCALE[:ZERO_POINT[:TYPE]]], prelu[:POLICY],\n\
-             dw:kKsSpP[:TYPE]; a MASK is a policy or a number whose bits are dimensions",
+            "Post-operations on dst, joined by +: ELTWISE[:ALPHA[:BETA]],\n\
+             BINARY:TYPE[:MASK[:TAG]], select:TYPE[.MASK[.TAG]], sum[:SCALE[:ZERO_POINT[:TYPE]]],\n\
+             prelu[:POLICY], dw:kKsSpP[:TYPE]; a MASK is a policy or a number whose bits stand\n\
+             for dimensions",
         ),
         set: |state, text| each(text, post_ops::parse).map(|list| state.post_ops = list),
     },
@@ -268,7 +270,7 @@ pub const ATTRIBUTES: &[Opt<AttributeSettings>] = &[
             "attr-fpmath",
             "LIST",
             "strict",
-            "Lowest precision of the arithmetic: strict, bf16, f16, tf32, any; with :true also for\n\
+            "Lowest precision of arithmetic: strict, bf16, f16, tf32, any; with :true also for\n\
              integers",
         ),
         set: |state, text| each(text, math_mode).map(|list| state.math_modes = list),

@@ -86,7 +86,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<PostOp>, BadValue> {
     }
     match starts(text, '+').nth(MOST) {
         None => list(text, '+', one),
-        Some(at) => Err(BadValue::at(at, format!("{MOST} post-ops are the most"))),
+        Some(at) => Err(BadValue::at(at, format!("at most {MOST} post-ops are allowed"))),
     }
 }
 
@@ -170,7 +170,7 @@ fn one(text: &str) -> Result<PostOp, BadValue> {
 fn eltwise(pieces: &mut Pieces<'_>, algorithm: EltwiseAlgorithm) -> Result<PostOp, BadValue> {
     let alpha = pieces.next(number)?.unwrap_or(0.0);
     let beta = pieces.next(number)?.unwrap_or(0.0);
-    // The scale of oneDNN 2. oneDNN's batch files still have some, and its benchdnn reads no further than beta.
+    // The scale of oneDNN 2. oneDNN's batch files still contain some, and its benchdnn ignores what follows beta.
     pieces.next(number)?;
     Ok(PostOp::Eltwise { algorithm, alpha, beta })
 }
@@ -197,7 +197,9 @@ fn select(
     })?;
     let one = |text: &str| match mask(text.split('.').next().unwrap_or(text))? {
         Mask::Bits(0) | Mask::Policy(Policy::Common) => Ok(()),
-        _ => Err(BadValue::new("the condition of select has all dimensions: no mask but common")),
+        _ => Err(BadValue::new(
+            "the condition of select has all dimensions, so its mask must be common",
+        )),
     };
     pieces.next(one)?;
     debug_assert!(!text.is_empty());
@@ -209,7 +211,7 @@ fn mask(text: &str) -> Result<Mask, BadValue> {
         return integer(text, 0..=(1 << 12) - 1).map(|bits| Mask::Bits(bits as u32));
     }
     Policy::parse(text).map(Mask::Policy).map_err(|error| {
-        BadValue::new(format!("{}, nor a number whose bits are dimensions", error.message))
+        BadValue::new(format!("{}, nor a number whose bits stand for dimensions", error.message))
     })
 }
 

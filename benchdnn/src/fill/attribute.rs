@@ -1,8 +1,8 @@
 //! The tensors of attributes, and the previous contents of an output that is added to.
 //!
-//! Neighbours along every dimension differ, so that a wrong broadcast shows; each value is one of
-//! its type. Operands have the magnitude of normalized values, and both signs if the type has both,
-//! so that comparisons, `max` and `min` choose either side.
+//! Neighbours along every dimension differ, so that a wrong broadcast shows; every value is representable in its type.
+//! Operands have the magnitude of normalized values, and both signs if the type has both, so that comparisons, `max`
+//! and `min` choose either side.
 
 use crate::attributes::{AttributeTensor, Source, Value};
 use crate::data_type::DataType;

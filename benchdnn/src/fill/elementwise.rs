@@ -1,6 +1,5 @@
-//! Data of elementwise functions of one tensor and of two: small whole numbers and fractions, values near
-//! the parameters and far outside of where the function changes, and values at which an exponential
-//! overflows.
+//! Data of elementwise functions of one tensor and of two: small whole numbers and fractions, values near the
+//! parameters, values far outside the region where the function changes, and values at which an exponential overflows.
 
 use super::Fill;
 use super::generator::Generator;
@@ -63,7 +62,7 @@ pub fn operand(
         }
         // Halves of one source and whole numbers of the other are often equal, but not always.
         let whole = match algorithm.is_comparison() {
-            // From few numbers, as equal ones must be frequent, and one from among them against all others.
+            // Few numbers, so that equal ones are frequent; element 0, which may be broadcast to all others, is 1.
             true if index == 0 => 1.0,
             true => generator.below(5) as f64 - 1.0,
             false => generator.below(17) as f64 - 8.0,
@@ -117,7 +116,7 @@ fn element(index: usize, dt: DataType, function: Function, generator: &mut Gener
         12 => 22.0 + fraction,
         13 => alpha,
         14 => beta,
-        // What is outside of the domain is NaN.
+        // Outside the domain the result is NaN.
         _ => -fraction,
     }
 }
@@ -125,7 +124,7 @@ fn element(index: usize, dt: DataType, function: Function, generator: &mut Gener
 /// A value at some distance from each of these points, and from what is not positive.
 fn away_from(points: &[f64], positive: bool, generator: &mut Generator) -> f64 {
     const DISTANCE: f64 = 0.125;
-    // What lies between the points is the more telling part.
+    // Values between the points reveal more.
     let middle = points.iter().sum::<f64>() / points.len().max(1) as f64;
     let middle = (middle * 16.0).round() / 16.0;
     let width = match points {
@@ -140,6 +139,6 @@ fn away_from(points: &[f64], positive: bool, generator: &mut Generator) -> f64 {
             return value;
         }
     }
-    // The points leave no room: beyond all of them.
+    // There is no room between the points, so the value is beyond all of them.
     points.iter().fold(4.0, |most: f64, point| most.max(point.ceil() + 1.0))
 }

@@ -44,7 +44,7 @@ pub fn gated(
     data
 }
 
-/// Multiples of 1/8, no closer than that and a bit to a kink.
+/// Multiples of 1/8, slightly further than that from any kink.
 fn exact(random: &mut Generator, limit: f64) -> (f64, f64, f64) {
     let eighths = |random: &mut Generator, most: u64| {
         let size = (2 * random.below(most) + 3) as f64 / 8.0;

@@ -15,7 +15,7 @@ pub fn gnorm(sizes: &Sizes, groups: &LnormShape, fill: Fill, seed: u64) -> Lnorm
     let channels = LnormShape { rows: 0, cols: sizes.channels, ..*groups };
     let LnormData { scale, shift, .. } = lnorm(&channels, fill, seed);
     if fill == Fill::Exact && !scale.is_empty() && sizes.positions > 0 {
-        // So that scale*diff_dst is what a row without a scale has. Exact: scales are powers of two.
+        // Makes scale*diff_dst what a row without a scale has. This is exact: scales are powers of two.
         for (i, diff_dst) in data.diff_dst.iter_mut().enumerate() {
             let scale = scale[i / sizes.positions % sizes.channels];
             *diff_dst /= power_near(groups.factor(scale));

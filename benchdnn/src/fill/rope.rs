@@ -1,5 +1,5 @@
-//! Data of a rope: elements of moderate size, both signs; positions up to far beyond contexts of
-//! today, the first ones and those around powers of two among them; frequencies of a model.
+//! Data of a rope: elements of moderate size and both signs; positions far beyond today's contexts, including the first
+//! ones and those around powers of two; the frequencies of a model.
 
 use super::Fill;
 use super::generator::Generator;
@@ -59,7 +59,7 @@ fn elements(stream: u64, (count, data_type): (usize, DataType), fill: Fill) -> V
     let (mut input, mut at) = (Vec::with_capacity(count), 0);
     while at < count {
         let mut generator = Generator::new(stream, at / ROW);
-        // Some heads whose squares do not fit f32 show what a normalization does with them.
+        // In some heads the squares overflow f32, which tests the normalization.
         let wide = data_type != DataType::F16 && fill == Fill::Random;
         let unit = match generator.below(128) {
             0 if wide => 1e25,

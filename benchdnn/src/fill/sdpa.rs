@@ -1,6 +1,5 @@
-//! Data of an attention: queries of several magnitudes, so that some weights are even and some are
-//! those of a single key; masks that hide a quarter of the keys; lengths of which some are 0 and
-//! some all; pages in no order.
+//! Data of an attention: queries of several magnitudes, so that some weights are even and some are those of a single
+//! key; masks that hide a quarter of the keys; lengths from 0 to all; pages in no particular order.
 
 use super::Fill;
 use super::generator::Generator;
@@ -39,8 +38,8 @@ fn generator(stream: Stream, index: usize) -> Generator {
     Generator::new(SEED + stream as u64, index)
 }
 
-/// The magnitude of a row. Every other head has rows so small that products of two bf16 are no normal numbers;
-/// implementations may multiply the rest by other instructions.
+/// The magnitude of a row. Every other head has rows so small that products of two bf16 are subnormal; implementations
+/// may multiply the remaining heads with other instructions.
 fn unit(
     (stream, head): (Stream, usize),
     fill: Fill,
@@ -61,7 +60,7 @@ fn unit(
     }
 }
 
-/// Elements of a tensor with rows of so many, and heads of so many rows.
+/// Elements of a tensor with this row length and this many rows per head.
 pub fn elements(
     stream: Stream,
     count: usize,
@@ -118,7 +117,7 @@ pub fn lengths(stream: Stream, sequences: usize, most: usize) -> Vec<f64> {
     let one = |b: usize| {
         let any = generator.below(most as u64 + 1);
         let half = most as u64 - generator.below(most as u64 / 2) - u64::from(most > 1);
-        // Queries are all there where keys are not, and the other way round.
+        // All queries are present where keys are not, and vice versa.
         let turn = if stream == Stream::KeyLengths { b % 5 } else { (b + 2) % 5 };
         (match turn {
             0 => half,
@@ -131,8 +130,8 @@ pub fn lengths(stream: Stream, sequences: usize, most: usize) -> Vec<f64> {
     (0..sequences).map(one).collect()
 }
 
-/// The pages of sequences, out of `pool` in no order; the first two sequences share their first
-/// page. Those beyond the lengths are no pages.
+/// The pages of each sequence, taken from `pool` in no particular order; the first two sequences share their first
+/// page. Entries beyond the lengths are not pages.
 pub fn pages(
     (sequences, pages): (usize, usize),
     pool: usize,

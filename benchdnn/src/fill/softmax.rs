@@ -19,7 +19,7 @@ pub struct SoftmaxData {
 }
 
 impl SoftmaxData {
-    /// Makes every third row one of -Inf alone, as a mask does.
+    /// Fills every third row with -Inf, as a mask does.
     pub fn empty_rows(&mut self, rows: Rows) {
         let elements = self.src.iter_mut().enumerate();
         for (at, x) in elements {

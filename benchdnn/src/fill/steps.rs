@@ -17,9 +17,9 @@ const DIFF_SUM: u64 = 0x4453_554d;
 
 /// Splits rows of sums into src, which replaces them, and the residual, which is returned.
 ///
-/// One of the two is a small multiple of the row's unit. In half of the rows it also has a quarter
-/// of an ulp of the stored sum, where both types represent what that makes, so that the exact sum and
-/// the stored one differ, and rounding the exact one gives the given one.
+/// One of the two is a small multiple of the row's unit. In half of the rows a quarter of an ulp of the stored sum is
+/// added to it, where both types can represent the result: the exact sum and the stored one then differ, and rounding
+/// the exact sum gives the stored one.
 pub(super) fn split(
     residual: &Residual,
     src_dt: DataType,
@@ -48,7 +48,7 @@ pub(super) fn split(
                 let signed = if bits & 2 == 2 { size } else { -size };
                 let quarter = stored.ulp(*x) / if bits & 4 == 4 { 4.0 } else { -4.0 };
                 let fits = |dt: DataType, value: f64| dt.round(value) == value;
-                // What keeps the rounded sum, best first.
+                // Candidates that keep the rounded sum, best first.
                 let choices = [(signed, quarter), (signed, 0.0), (unit, 0.0), (0.0, 0.0)];
                 let first = usize::from(row % 2 == 1);
                 let (small, large) = choices[first..]

@@ -40,7 +40,7 @@ pub enum Unusable {
     OpenQuote(Place),
 }
 
-/// Finds `file` as included from `folder` while `driver` is active.
+/// Finds `file`, included from `folder` while `driver` is active.
 pub fn open(file: &str, folder: &Folder, driver: &str) -> Result<Batch, Unusable> {
     let mut tried = Vec::new();
     if let Folder::Disk(folder) = folder {

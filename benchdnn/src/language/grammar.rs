@@ -123,7 +123,7 @@ impl Grammar {
                 format!("'{name}' needs a value: {name}{between}{}", row.value)
             }
             _ if name.strip_prefix("--").is_some_and(|name| ELSEWHERE.contains(&name)) => {
-                format!("unknown driver '{name}'; --help lists those that there are")
+                format!("unknown driver '{name}'; --help lists the drivers")
             }
             _ => match self.nearest(name) {
                 Some(nearest) => format!("unknown option '{name}'; the nearest is '--{nearest}'"),
@@ -211,10 +211,7 @@ mod tests {
         assert_eq!(message("-v"), "'-v' needs a value: -vN");
         assert_eq!(message("--rest"), "unknown option '--rest'; the nearest is '--reset'");
         assert_eq!(message("--zzz=1"), "unknown option '--zzz'; --help lists them all");
-        assert_eq!(
-            message("--matmul"),
-            "unknown driver '--matmul'; --help lists those that there are"
-        );
+        assert_eq!(message("--matmul"), "unknown driver '--matmul'; --help lists the drivers");
         assert_eq!(message("--dir"), "'--dir' needs a value: --dir=DIR");
         assert_eq!(message("--reset=1"), "'--reset' takes no value");
         assert_eq!(message("--"), "'--' is not an option");

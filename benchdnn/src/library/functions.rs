@@ -73,7 +73,7 @@ impl Opened {
             Some(prefix) => Ok(Opened { handle, prefix }),
             None => {
                 let names = PREFIXES.map(|prefix| format!("{prefix}_engine_create")).join(" nor ");
-                Err(failure(format!("{path} has neither {names}: no library like oneDNN")))
+                Err(failure(format!("{path} has neither {names}; it is not a library like oneDNN")))
             }
         }
     }

@@ -291,7 +291,7 @@ pub(super) fn memory(
     // SAFETY: the descriptor is alive.
     let size = unsafe { (library.memory_desc_get_size)(desc) };
     if size > buffer.span() {
-        let message = format!("a memory of {size} bytes is wanted, not {}", buffer.span());
+        let message = format!("a memory of {size} bytes is required, not {}", buffer.span());
         return Err(Refusal { kind: RefusalKind::InvalidArguments, message });
     }
     Handle::create(library.memory_destroy, |memory| {

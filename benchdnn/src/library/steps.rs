@@ -46,7 +46,7 @@ pub struct StepsRequest {
     pub residual: Option<ResidualRequest>,
     /// What multiplies.
     pub gate: Option<(TensorRequest, GateFunction)>,
-    /// The elements that the mean square is taken over; 0 for all.
+    /// How many elements the mean square covers; 0 for all.
     pub partial: usize,
 }
 

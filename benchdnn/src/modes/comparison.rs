@@ -38,7 +38,7 @@ pub(super) fn tensors(
     // Other libraries may have descriptors of unused arguments.
     let layouts = inputs::layouts_of_used(&specs, theirs).map_err(said)?;
     if !case.can_share(&case.problem.shared_buffers(), &specs, &layouts) {
-        return Err("in place needs src and dst of one layout".to_owned());
+        return Err("in place needs src and dst with the same layout".to_owned());
     }
     // The elements are in the order of the indices, wherever they lie.
     let tensor = |(ours, layout): (&Tensor, _)| Tensor { layout, ..ours.clone() };
@@ -129,7 +129,7 @@ fn compare(ours: &Output, theirs: &Output, expected: &Expected) -> Option<Apart>
     let nearer = match nearer(errors) {
         Some(Side::Ours) => "ours is nearer to the oracle",
         Some(Side::Theirs) => "theirs is nearer to the oracle",
-        None => "both are as near to the oracle",
+        None => "both are equally near to the oracle",
     };
     let mut line = format!(
         "  compare: {name}: {count} of {total} differ, by at most {largest:.3e} at {name}{place}: \

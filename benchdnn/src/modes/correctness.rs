@@ -67,7 +67,7 @@ fn judge(
     }
     // Without inputs the results are zeros or nothing by definition.
     let empty = tensors.iter().any(|it| it.role == Role::Input && it.layout.count() == 0);
-    // The other outputs tell nothing about attributes.
+    // The other outputs say nothing about attributes.
     let chained = checks.iter().filter(|(kind, _)| *kind == Kind::Chain);
     let chained_doubtful = chained.into_iter().any(|(_, check)| check::mistrusted(&[*check]));
     let all: Vec<Check> = checks.iter().map(|(_, check)| *check).collect();

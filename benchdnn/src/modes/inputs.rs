@@ -140,7 +140,7 @@ impl Case<'_> {
             let path = PathBuf::from(format!("{prefix}.{id}.bin"));
             let shown = path.display();
             if !path.exists() {
-                reporter.detail(2, &format!("{name}: no file {shown}, so the data is made"));
+                reporter.detail(2, &format!("{name}: no file {shown}, so the data is generated"));
                 continue;
             }
             let bytes = std::fs::read(&path)

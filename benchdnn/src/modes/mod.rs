@@ -97,13 +97,13 @@ impl<'c> Case<'c> {
         };
         while !self.run.filter.admits(&prepared.implementation()) {
             if !prepared.next_implementation()? {
-                return Err(skipped("no implementation is admitted".to_owned()));
+                return Err(skipped("no implementation is allowed".to_owned()));
             }
         }
         Ok(prepared)
     }
 
-    /// How the buffers lie: in place or not, as the problem says.
+    /// The placement of the buffers: in place or not, as the problem says.
     fn placement(&self) -> Placement {
         let inplace = Pairs::new(&self.problem.shared_buffers());
         Placement { inplace, ..Placement::default() }
@@ -151,7 +151,7 @@ impl<'c> Case<'c> {
             }
         }
         if !self.can_work_in_place(&problem.shared_buffers(), &*prepared)? {
-            return Err(skipped("in place needs src and dst of one layout".to_owned()));
+            return Err(skipped("in place needs src and dst with the same layout".to_owned()));
         }
         let outcome = self.execute(&*prepared, reporter)?;
         Ok(Outcome { implementation: Some(implementation), ..outcome })

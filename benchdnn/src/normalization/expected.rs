@@ -42,7 +42,7 @@ pub trait Oracle: Sync {
 pub struct Case<'a, O> {
     /// The normalization.
     pub oracle: &'a O,
-    /// What stands around it; the rows are those of the statistics.
+    /// The steps around it; the rows are those of the statistics.
     pub shape: &'a LnormShape,
     /// The inputs.
     pub data: &'a Data,

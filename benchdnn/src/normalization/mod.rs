@@ -110,7 +110,7 @@ pub fn contradiction(
     let residual = steps.residual;
     let none = |what: &str| Some(what.to_owned());
     if steps.gate.is_some() != flags.gate() {
-        return none("--gate and one of the flags O and I need each other");
+        return none("--gate needs the flag O or I, and the flags need --gate");
     }
     if flags.gate_output && flags.gate_input {
         return none("the flags O and I exclude each other");

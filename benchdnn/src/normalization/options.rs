@@ -63,9 +63,9 @@ fn read_flags(text: &str) -> Result<Flags, BadValue> {
             'I' => flags.gate_input = true,
             _ => {
                 return Err(BadValue::new(format!(
-                    "'{text}' is not a combination of G (global statistics), C (scale), H (shift), \
-                     M (RMS norm), P (1 + scale), B (rounded before the scale), O and I (gate of the \
-                     output or the input)"
+                    "'{text}' is not a combination of G (global statistics), C (scale), H \
+                     (shift), M (RMS norm), P (1 + scale), B (rounding before the scale), O and I \
+                     (output and input gate)"
                 )));
             }
         }
@@ -80,8 +80,9 @@ pub const fn flags<S: StepOptions>(topic: &'static str) -> Opt<S> {
             topic,
             "flags",
             "",
-            "Any of G (global statistics), C (scale), H (shift), M (RMS norm), P (1 + scale), B (rounded\n\
-             before the scale), O (gate of the output), I (gate of the input), in either case, as in CM",
+            "Any of G (global statistics), C (scale), H (shift), M (RMS norm), P (1 + scale), B\n\
+             (rounding before the scale), O (output gate), I (input gate), in upper or lower\n\
+             case, as in CM",
         ),
         set: |state, text| list(text, ',', read_flags).map(|list| state.steps().flags = list),
     }
@@ -151,8 +152,8 @@ pub const fn inplace<S: StepOptions>(topic: &'static str) -> Opt<S> {
             topic,
             "inplace",
             "false",
-            "Which tensors share buffers: true (dst that of src), residual (the sum that of the\n\
-             residual), both, sum (the sum that of src), false",
+            "Which tensors share buffers: true (dst overwrites src), residual (the sum overwrites\n\
+             the residual), both, sum (the sum overwrites src), false",
         ),
         set: |state, text| {
             let read = |item: &str| one_of(item, &Inplace::NAMES);

@@ -59,7 +59,7 @@ impl Flags {
 /// What a problem has beside oneDNN's, and the errors of inputs that were computed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Around<'a> {
-    /// The elements that the mean square is taken over; 0 for the whole row.
+    /// How many elements the mean square covers; 0 for the whole row.
     pub partial: usize,
     /// The possible error of each element of src; empty if they are exact.
     pub src_errors: &'a [f64],
@@ -68,7 +68,7 @@ pub struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// The elements of a row that the statistics are taken over.
+    /// How many elements of a row the statistics cover.
     pub(super) fn counted(&self, cols: usize) -> usize {
         if self.partial == 0 { cols } else { self.partial }
     }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 pub(super) struct Moved<'a> {
     /// Elements of a row.
     pub(super) cols: usize,
-    /// The elements of a row that the statistics are taken over.
+    /// How many elements of a row the statistics cover.
     pub(super) counted: usize,
     /// The elements.
     pub(super) src: &'a [f64],

@@ -59,7 +59,7 @@ pub fn forward(rows: Rows, src: &[f64], log: bool) -> Output {
     forward_or(rows, src, log, None)
 }
 
-/// The same; a row of -Inf alone becomes `empty`, if there is such a value.
+/// The same, but a row that is all -Inf becomes `empty`, if that is given.
 pub fn forward_or(rows: Rows, src: &[f64], log: bool, empty: Option<f64>) -> Output {
     let mut output = Output { values: vec![0.0; src.len()], terms: vec![0.0; src.len()] };
     rows.each(|at| {

@@ -47,7 +47,8 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "C",
             "C: check against the oracle; B: compare bits across instruction sets, threads,\n\
              batches, positions and alignments; P: time; F: time briefly; R: run once without\n\
-             checking; I: create the primitive only; L: list the problems; C, B and P combine (CP)",
+             checking; I: only create the primitive; L: list the problems; C, B and P combine\n\
+             (CP)",
         ),
         set: |state, text| Mode::parse(text).map(|mode| state.run.mode = mode),
     },
@@ -71,9 +72,9 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "[BOOL]",
             WHAT,
             "false",
-            "Print why outputs have the size that they have: RMS of src, divisor, what epsilon hides,\n\
-             scale and its correlation with src, RMS of dst, and what would change it. The data is\n\
-             the problem's or that of --buffer-prefix",
+            "Print why outputs are as large as they are: RMS of src, divisor, effect of epsilon,\n\
+             scale and its correlation with src, RMS of dst, and remedies. The data is the\n\
+             problem's or that of --buffer-prefix",
         ),
         set: |state, text| boolean(text).map(|value| state.run.explain = value),
     },
@@ -83,7 +84,7 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "PREFIX",
             WHAT,
             "",
-            "Read input tensors from PREFIX.<argument id>.bin where that file exists",
+            "Read input tensors from PREFIX.<argument id>.bin if that file exists",
         ),
         set: |state, text| {
             state.run.buffer_prefix = text.to_owned();
@@ -139,7 +140,7 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "BOOL",
             LIBRARY,
             "false",
-            "Fail problems that a reference implementation runs",
+            "Fail problems that run on a reference implementation",
         ),
         set: |state, text| boolean(text).map(|value| state.run.check_ref_impl = value),
     },
@@ -149,7 +150,7 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "BOOL",
             LIBRARY,
             "false",
-            "Fail problems that another implementation runs because of their attributes",
+            "Fail problems that run on another implementation because of their attributes",
         ),
         set: |state, text| boolean(text).map(|value| state.run.same_pd = value),
     },
@@ -159,8 +160,8 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "BOOL",
             LIBRARY,
             "false",
-            "Refuse orders of dimensions without a tag in norm_format_tag_t; otherwise they are\n\
-             passed by strides",
+            "Refuse dimension orders that have no norm_format_tag_t; otherwise pass them as\n\
+             strides",
         ),
         set: |state, text| boolean(text).map(|value| state.run.enum_tags_only = value),
     },
@@ -212,7 +213,7 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "LETTERS",
             WHAT,
             "",
-            "Only empty: P (parallel creation) and M (no reference memory) are not implemented",
+            "Must be empty: P (parallel creation) and M (no reference memory) are not implemented",
         ),
         set: |_, text| only(text, &[""]),
     },
@@ -238,8 +239,8 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "N",
             TIMING,
             "0",
-            "Time exactly N executions, or N rounds with --compare and --roofline;\n\
-             0: as many as fit the time",
+            "Time exactly N executions, or N rounds with --compare and --roofline; 0: as many as\n\
+             fit into the time",
         ),
         set: |state, text| integer(text, 0..=1_000_000_000).map(|n| state.run.fix_times = n),
     },
@@ -274,9 +275,9 @@ pub const RUN: &[Opt<RunSettings>] = &[
             WHAT,
             "",
             "Open the shared library LIB, which has oneDNN's C API, with these environment\n\
-             variables, and run every problem on both libraries: mode C prints where they\n\
-             differ and which is nearer to the oracle, modes P and F alternate and print the\n\
-             ratio of times (above 1: libnorm is faster), mode I times the creation",
+             variables, and run every problem on both libraries: mode C prints where they differ\n\
+             and which is nearer to the oracle; modes P and F alternate and print the ratio of\n\
+             times (libnorm is faster if above 1); mode I times the creation",
         ),
         set: |state, text| Peer::parse(text).map(|peer| state.run.peer = peer.map(Rc::new)),
     },
@@ -313,13 +314,19 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "[no-]WHAT[+...]",
             PRINTED,
             "failures+impl+no-impl-csv",
-            "What precedes the counts in the summary: failures (the first ten), impl, impl-csv\n\
-             (the implementations and how many problems each ran)",
+            "What to print before the counts in the summary: failures (the first ten), impl,\n\
+             impl-csv (the implementations and how many problems each ran)",
         ),
         set: |state, text| state.run.sections.set(text),
     },
     Opt {
-        info: row("canonical", "BOOL", PRINTED, "false", "Print options at their defaults, too"),
+        info: row(
+            "canonical",
+            "BOOL",
+            PRINTED,
+            "false",
+            "Also print options that have their default values",
+        ),
         set: |state, text| boolean(text).map(|value| state.run.canonical = value),
     },
 ];
@@ -332,7 +339,7 @@ pub const SELECTION: &[Opt<Selection>] = &[
             "REGEX",
             WHICH,
             "",
-            "Leave out problems whose line does not match the regular expression",
+            "Run only problems whose line matches the regular expression",
         ),
         set: |state, text| {
             let regex = Regex::new(text).map_err(|error| {
@@ -350,7 +357,7 @@ pub const SELECTION: &[Opt<Selection>] = &[
             "NAMES",
             LIBRARY,
             "",
-            "Only implementations whose name contains one of NAMES; a name that is part of no\n\
+            "Only implementations whose name contains one of NAMES; a name that matches no\n\
              implementation on this machine is an error",
         ),
         set: |state, text| {

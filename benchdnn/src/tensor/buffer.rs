@@ -188,9 +188,7 @@ impl Buffer {
             });
             if let Some(at) = missing {
                 let whereabouts = self.whereabouts(at);
-                return Err(Damage(format!(
-                    "has blocks that are not filled up with zeros {whereabouts}"
-                )));
+                return Err(Damage(format!("has block padding that is not zero {whereabouts}")));
             }
             stray = rest.iter().position(|&byte| byte != OUTPUT).map(|at| self.start + at);
         }
@@ -277,7 +275,7 @@ mod tests {
         assert_eq!(output.contained(&layout), Ok(()));
         poke(&output, 3);
         let error = output.contained(&layout).expect_err("another filler");
-        assert_eq!(error.0, "has blocks that are not filled up with zeros at byte 3 of 8");
+        assert_eq!(error.0, "has block padding that is not zero at byte 3 of 8");
     }
 
     #[test]

@@ -68,16 +68,13 @@ impl Tag {
             let cut = LETTERS.find(letter.to_ascii_lowercase());
             let cut = cut.is_some_and(|d| blocks.iter().any(|block| block.0 == d));
             if letter.is_ascii_uppercase() != cut {
-                return Err(bad(
-                    at,
-                    "the dimensions with capitals are those that are cut into blocks",
-                ));
+                return Err(bad(at, "capitals name the blocked dimensions"));
             }
         }
         let named =
             |dimension: usize| outer.to_ascii_lowercase().contains(&LETTERS[dimension..=dimension]);
         if !blocks.iter().all(|block| named(block.0)) {
-            return Err(bad(outer.len(), "the blocks are of dimensions that were named before"));
+            return Err(bad(outer.len(), "blocks must be of dimensions named before them"));
         }
         if inner.is_empty() {
             return Tag::parse(text);
@@ -119,7 +116,9 @@ impl Tag {
         let Tag::Plain { written, letters, blocks } = self else { return Ok(None) };
         if let Some((dimension, _)) = blocks.iter().find(|block| block.0 >= ndims) {
             let letter = &LETTERS[*dimension..=*dimension];
-            return Err(format!("tag {written} cuts dimension {letter} of {ndims} dimensions"));
+            return Err(format!(
+                "tag {written} blocks dimension {letter}, but there are {ndims} dimensions"
+            ));
         }
         let index = |letter| LETTERS.find(letter).expect("a parsed tag has known letters");
         if !letters.contains('x') {

@@ -1,4 +1,4 @@
-//! What a cache lends to executions.
+//! The arguments that a cache lends to executions.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,8 +13,7 @@ use crate::memory_desc::MemoryDesc;
 use crate::primitive::{Arg, Args};
 use crate::sdpa::dim;
 
-/// Room for arguments: those of attention are keys, values, table and lengths, and for quantized keys and values their
-/// scales.
+/// Room for arguments: attention has keys, values, table, lengths and, for quantized keys and values, their scales.
 const ROOM: usize = 8;
 
 /// Arguments that the cache owns.
@@ -61,27 +60,27 @@ impl Lent {
 // SAFETY: the memories belong to a cache, which is Send, and which the owner of this borrows exclusively.
 unsafe impl Send for Lent {}
 
-/// What attention reads of a layer: keys, values, page table, key lengths, and the scales of quantized keys and values.
-/// It borrows the cache: see [`KvCache`].
+/// The arguments with which attention reads a layer: keys, values, page table, key lengths, and the scales of quantized
+/// keys and values. They borrow the cache; see [`KvCache`].
 pub struct SdpaArgs<'x> {
     lent: Lent,
     cache: PhantomData<&'x mut KvCache>,
 }
 
-/// What rope writes of a layer: keys, with slots and positions. It borrows the cache: see [`KvCache`].
+/// The arguments with which rope writes a layer: keys, slots and positions. They borrow the cache; see [`KvCache`].
 pub struct RopeArgs<'x> {
     lent: Lent,
     cache: PhantomData<&'x mut KvCache>,
 }
 
-/// An argument for other languages: see [`SdpaArgs::raw`] and [`RopeArgs::raw`].
+/// An argument for bindings to other languages; see [`SdpaArgs::raw`] and [`RopeArgs::raw`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RawArgument {
     /// What it is.
     pub arg: Arg,
-    /// The whole tensor of the cache. The table and the lengths are for as many sequences as the cache was built for, slots
-    /// and positions for the most rows of a step.
+    /// The whole tensor of the cache. The table and the lengths have room for all sequences of the cache, slots and
+    /// positions for the largest step.
     pub desc: MemoryDesc,
     /// The first element.
     pub data: *mut u8,
@@ -120,9 +119,9 @@ impl<'x> RopeArgs<'x> {
 }
 
 impl KvCache {
-    /// What attention reads of a layer, for sequences in this order, with
-    /// [`ForwardArgs::cached`](crate::sdpa::ForwardArgs::cached). A sequence may be named twice. The primitive may have more
-    /// sequences: these places are empty, of length 0.
+    /// The arguments with which attention reads a layer, for sequences in this order; pass them to
+    /// [`ForwardArgs::cached`](crate::sdpa::ForwardArgs::cached). A sequence may appear twice. The primitive may have
+    /// more sequences: those places are empty and have length 0.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the cache has no such layer or sequence, or
@@ -140,9 +139,10 @@ impl KvCache {
         Ok(SdpaArgs { lent, cache: PhantomData })
     }
 
-    /// What rope writes of a layer, with [`rope::ForwardArgs::to_cache`](crate::rope::ForwardArgs::to_cache): the keys of the
-    /// open step. Rope's `src` is `T x heads x key_size`, with the rows of the step and `T` from their number to the most
-    /// rows of a step; its positions are `T x 1`, s32. Rows without a token are not written.
+    /// The arguments with which rope writes the open step's keys to a layer; pass them to
+    /// [`rope::ForwardArgs::to_cache`](crate::rope::ForwardArgs::to_cache). Rope's `src` is `T x heads x key_size` with
+    /// the rows of the step, where `T` is between their number and the maximum rows of a step; its positions are `T x
+    /// 1`, s32. Rows without a token are not written.
     ///
     /// ```
     /// use norm_rs::kv_cache::{KvCache, Rows};

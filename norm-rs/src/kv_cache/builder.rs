@@ -13,8 +13,8 @@ use crate::handle::Handle;
 use crate::memory_desc::MemoryDesc;
 use crate::sdpa::{Window, dim};
 
-/// Builds a [`KvCache`]; see [`KvCache::contiguous`], [`KvCache::paged`] and [`KvCache::ring`]. The number of heads, the size
-/// of keys and the number of tokens are needed.
+/// Builds a [`KvCache`]; see [`KvCache::contiguous`], [`KvCache::paged`] and [`KvCache::ring`]. The number of heads,
+/// the size of keys and the number of tokens are required.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct KvCacheBuilder<'b> {
@@ -68,38 +68,39 @@ impl<'b> KvCacheBuilder<'b> {
         Self { heads, ..self }
     }
 
-    /// Elements of a head of keys.
+    /// Elements in a head of keys.
     pub fn key_size(self, key_size: usize) -> Self {
         Self { key_size, ..self }
     }
 
-    /// Elements of a head of values. Default: those of keys.
+    /// Elements in a head of values. Default: the same as for keys.
     pub fn value_size(self, value_size: usize) -> Self {
         Self { value_size: Some(value_size), ..self }
     }
 
-    /// The most sequences at a time. Default: 1.
+    /// The maximum number of sequences at a time. Default: 1.
     pub fn sequences(self, sequences: usize) -> Self {
         Self { sequences, ..self }
     }
 
-    /// The most tokens of a sequence.
+    /// The maximum number of tokens per sequence.
     pub fn tokens(self, tokens: usize) -> Self {
         Self { tokens, ..self }
     }
 
-    /// The most rows of the tensors of a step, all sequences together. Default: all tokens of all sequences.
+    /// The maximum number of rows in the tensors of a step, all sequences together. Default: all tokens of all
+    /// sequences.
     pub fn step_tokens(self, step_tokens: usize) -> Self {
         Self { step_tokens: Some(step_tokens), ..self }
     }
 
-    /// Pages of the pool. Default: as many as all sequences can need.
+    /// Pages in the pool. Default: as many as all sequences can need.
     pub fn pages(self, pages: usize) -> Self {
         Self { pages, ..self }
     }
 
-    /// First tokens of a sequence that a ring keeps, for the
-    /// [first keys](crate::sdpa::ForwardBuilder::first_keys) of attention. Default: 0.
+    /// How many first tokens of a sequence a ring keeps, for the [first keys](crate::sdpa::ForwardBuilder::first_keys)
+    /// of attention. Default: 0.
     pub fn first_tokens(self, first_tokens: usize) -> Self {
         Self { first_tokens, ..self }
     }

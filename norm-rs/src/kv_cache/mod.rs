@@ -1,12 +1,12 @@
 //! A cache of the keys and values of [attention](crate::sdpa): [`KvCache`].
 //!
-//! A cache owns the keys and values of several sequences in all layers of a model. They lie in pages of some tokens.
-//! One step of a model is
+//! A cache owns the keys and values of several sequences in all layers of a model. They are stored in pages of several
+//! tokens. One step of a model is
 //!
-//! 1. [`KvCache::extend`]: room for the new tokens of each sequence, in all layers;
-//! 2. in each layer [`KvCache::write`], or [rope](crate::rope::ForwardArgs::to_cache) for the keys and
-//!    [`KvCache::write_values`];
-//! 3. attention, with [`ForwardArgs::cached`](crate::sdpa::ForwardArgs::cached).
+//! 1. [`KvCache::extend`] makes room for the new tokens of each sequence, in all layers;
+//! 2. in each layer, [`KvCache::write`] writes them, or [rope](crate::rope::ForwardArgs::to_cache) writes the keys and
+//!    [`KvCache::write_values`] the values;
+//! 3. attention reads them, with [`ForwardArgs::cached`](crate::sdpa::ForwardArgs::cached).
 //!
 //! ```
 //! use norm_rs::kv_cache::{KvCache, Rows};
@@ -40,9 +40,9 @@
 //! # Ok::<(), norm_rs::Error>(())
 //! ```
 //!
-//! A token has the bits that it has with plain tensors, whatever the kind of the cache and the steps that it came in.
-//! A cache of s8 or f8_e4m3 quantizes what is written; attention that reads it has the attributes [`KvCache::attr`].
-//! `docs/kv_cache.md` has the rest.
+//! A token has the same bits as with plain tensors, whatever the kind of the cache and however tokens are divided into
+//! steps. A cache of s8 or f8_e4m3 quantizes what is written; create the attention that reads it with the attributes
+//! [`KvCache::attr`]. `docs/kv_cache.md` has the details.
 
 mod arguments;
 mod builder;
@@ -67,8 +67,8 @@ use crate::primitive::Arg;
 use crate::sdpa::{Window, dim};
 use crate::stream::Stream;
 
-/// A sequence of a [`KvCache`]. A number is never used again, so what stands for a dropped sequence stays an error, as
-/// does a sequence of another cache.
+/// A sequence of a [`KvCache`]. Numbers are never reused, so using a dropped sequence is always an error, as is using a
+/// sequence of another cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sequence {
     number: sys::norm_dim_t,
@@ -77,41 +77,41 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// An empty place in a batch: no sequence, of no tokens.
+    /// An empty place in a batch: no sequence, 0 tokens.
     pub const NONE: Self = Self { number: -1, cache: 0 };
 
-    /// Its number in the cache, from 0 on; -1 for [`NONE`](Self::NONE).
+    /// Its number in the cache, 0 or more; -1 for [`NONE`](Self::NONE).
     pub fn number(self) -> i64 {
         self.number
     }
 }
 
-/// How the rows of a step's tensors belong to sequences.
+/// How the rows of a step's tensors are assigned to sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rows {
     /// Without gaps: the tokens of one sequence follow those of the one before.
     Packed,
-    /// So many rows for each sequence: token `s` of sequence `b` is row `b*rows + s`.
+    /// This many rows for each sequence: token `s` of sequence `b` is row `b*rows + s`.
     Padded(usize),
 }
 
-/// What a cache has.
+/// The contents of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Sequences that were begun and not dropped.
+    /// Sequences begun and not dropped.
     pub sequences: usize,
-    /// Tokens of a page.
+    /// Tokens per page.
     pub page_size: usize,
     /// Bytes of the keys and values of a page in all layers.
     pub page_bytes: usize,
-    /// Pages of the pool.
+    /// Pages in the pool.
     pub pages: usize,
-    /// Pages that sequences have.
+    /// Pages that belong to sequences.
     pub used_pages: usize,
-    /// Pages that several sequences have; they count as used, too.
+    /// Pages that belong to several sequences; they also count as used.
     pub shared_pages: usize,
-    /// Pages that were copied since the creation; one in all layers counts once.
+    /// Pages copied since creation; a page in all layers counts once.
     pub copied_pages: usize,
     /// Bytes of keys, values and tables.
     pub bytes: usize,
@@ -120,8 +120,8 @@ pub struct Stats {
 /// A cache of keys and values; see the [module](self).
 ///
 /// It can move to another thread. Threads may share it to read [`length`](Self::length) and [`stats`](Self::stats);
-/// everything else borrows it exclusively, and what attention and rope read and write borrows it until the execution
-/// ends. So arguments cannot be used after they are out of date:
+/// everything else borrows it exclusively, and the arguments of attention and rope borrow it until the execution ends.
+/// So outdated arguments cannot be used:
 ///
 /// ```compile_fail,E0499
 /// # use norm_rs::kv_cache::{KvCache, Rows};
@@ -149,24 +149,24 @@ pub struct KvCache {
     rope_dst: Option<MemoryDesc>,
     /// The columns of the page table.
     columns: usize,
-    /// The keys that a token sees in a ring, and the first tokens that stay; `None` if all do.
+    /// The keys that a token sees in a ring, and the first tokens that are kept; `None` if all are.
     kept: Option<(usize, usize)>,
 }
 
 impl KvCache {
-    /// A cache with one page of all tokens for each sequence.
+    /// A cache with one page for each sequence, for all its tokens.
     pub fn contiguous(engine: &Engine, data_type: DataType) -> KvCacheBuilder<'_> {
         KvCacheBuilder::new(engine, sys::norm_kv_contiguous, data_type)
     }
 
-    /// A cache with pages of `page_size` tokens, as many for each sequence as its tokens need.
+    /// A cache with pages of `page_size` tokens; each sequence has as many as its tokens need.
     pub fn paged(engine: &Engine, data_type: DataType, page_size: usize) -> KvCacheBuilder<'_> {
         KvCacheBuilder::new(engine, sys::norm_kv_paged, data_type).page_size(page_size)
     }
 
-    /// A paged cache for attention with a sliding window: pages that no further token sees are given back. Set
-    /// [`step_tokens`](KvCacheBuilder::step_tokens), too: the memory follows from that and from the window. Attention has this
-    /// window or a narrower one, and [`Causal::BottomRight`](crate::sdpa::Causal::BottomRight).
+    /// A paged cache for attention with a sliding window: pages that no further token sees return to the pool. Also set
+    /// [`step_tokens`](KvCacheBuilder::step_tokens): the size of the cache depends on that and on the window. Attention
+    /// must have this window or a narrower one, and [`Causal::BottomRight`](crate::sdpa::Causal::BottomRight).
     pub fn ring(
         engine: &Engine,
         data_type: DataType,
@@ -177,10 +177,11 @@ impl KvCache {
         builder.page_size(page_size).window(window)
     }
 
-    /// Begins a sequence of no tokens.
+    /// Begins a sequence without tokens.
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if there are as many as the cache was built for.
+    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if there are already as many as the cache was built
+    /// for.
     pub fn new_sequence(&mut self) -> Result<Sequence> {
         let mut number = -1;
         // SAFETY: the cache is valid and borrowed exclusively; `number` is a place for the answer.
@@ -188,7 +189,7 @@ impl KvCache {
         Ok(Sequence { number, cache: self.id })
     }
 
-    /// The sequence of a [number](Sequence::number) of this cache. Whether it is there is seen where it is used.
+    /// The sequence with a [number](Sequence::number) of this cache. Whether it exists is checked when it is used.
     pub fn sequence(&self, number: i64) -> Sequence {
         if number == Sequence::NONE.number {
             Sequence::NONE
@@ -197,7 +198,7 @@ impl KvCache {
         }
     }
 
-    /// Ends a sequence. Pages that no other sequence has are free.
+    /// Ends a sequence and frees the pages that no other sequence shares.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) if the cache has no such sequence.
@@ -207,7 +208,7 @@ impl KvCache {
         check(unsafe { sys::norm_kv_cache_drop(self.handle.as_ptr(), number) })
     }
 
-    /// The tokens of a sequence.
+    /// The number of tokens in a sequence.
     ///
     /// # Errors
     /// As [`drop_sequence`](Self::drop_sequence).
@@ -221,16 +222,16 @@ impl KvCache {
     /// Drops the tokens of a sequence from `length` on.
     ///
     /// # Errors
-    /// As [`drop_sequence`](Self::drop_sequence); also if the sequence is shorter, and in a ring if the next token would see
-    /// keys whose pages were given back. The tokens of the last extension can always be dropped.
+    /// As [`drop_sequence`](Self::drop_sequence); also if the sequence is shorter, and in a ring if the next token
+    /// would see keys whose pages have returned to the pool. The tokens of the last extension can always be dropped.
     pub fn truncate(&mut self, sequence: Sequence, length: usize) -> Result<()> {
         let (number, length) = (self.number(sequence)?, dim("length", length)?);
         // SAFETY: the cache is valid and borrowed exclusively.
         check(unsafe { sys::norm_kv_cache_truncate(self.handle.as_ptr(), number, length) })
     }
 
-    /// Begins a sequence with the tokens of another. Both share all pages. The first of them to extend a page that is
-    /// neither full nor its own gets a copy of that page alone.
+    /// Begins a sequence with the tokens of another. Both share all pages. A sequence that extends a shared page that
+    /// is not full gets a copy of that page only.
     ///
     /// # Errors
     /// As [`new_sequence`](Self::new_sequence) and [`drop_sequence`](Self::drop_sequence).
@@ -241,8 +242,8 @@ impl KvCache {
         Ok(Sequence { number: copy, cache: self.id })
     }
 
-    /// Makes room for further tokens of different sequences, in all layers, and opens a step, to which keys and values
-    /// are written. [`fork`](Self::fork), [`truncate`](Self::truncate) and [`drop_sequence`](Self::drop_sequence) end it.
+    /// Makes room for more tokens of different sequences, in all layers, and opens a step, to which keys and values are
+    /// written. [`fork`](Self::fork), [`truncate`](Self::truncate) and [`drop_sequence`](Self::drop_sequence) end it.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory) if the pool has too few free pages,
@@ -276,7 +277,7 @@ impl KvCache {
     /// of the step. On failure nothing is written.
     ///
     /// # Panics
-    /// If the closure passed to [`Stream::set_parallel_for`] panicked. All is written then.
+    /// If the closure passed to [`Stream::set_parallel_for`] panicked. Everything has been written then.
     pub fn write<A: Access, B: Access>(
         &mut self,
         stream: &Stream<'_>,
@@ -288,7 +289,7 @@ impl KvCache {
         unsafe { self.write_raw(stream, layer, keys.as_ptr(), values.as_ptr()) }
     }
 
-    /// [`write`](Self::write) of keys alone.
+    /// [`write`](Self::write), only for keys.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -305,7 +306,7 @@ impl KvCache {
         unsafe { self.write_raw(stream, layer, keys.as_ptr(), ptr::null_mut()) }
     }
 
-    /// [`write`](Self::write) of values alone, beside keys that [rope](crate::rope::ForwardArgs::to_cache) writes.
+    /// [`write`](Self::write), only for values, if [rope](crate::rope::ForwardArgs::to_cache) writes the keys.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -341,12 +342,12 @@ impl KvCache {
         check(status)
     }
 
-    /// Keys as attention reads them: pages x heads x elements x tokens of a page.
+    /// Keys as attention reads them: pages x heads x elements x tokens per page.
     pub fn key_desc(&self) -> &MemoryDesc {
         &self.key
     }
 
-    /// Values as attention reads them: pages x heads x tokens of a page x elements.
+    /// Values as attention reads them: pages x heads x tokens per page x elements.
     pub fn value_desc(&self) -> &MemoryDesc {
         &self.value
     }
@@ -364,12 +365,12 @@ impl KvCache {
         MemoryDesc::dense(&[count, self.columns], DataType::S32)
     }
 
-    /// Keys as rope writes them: pages x tokens of a page x heads x elements, the same memory as
+    /// Keys as rope writes them: pages x tokens per page x heads x elements, the same memory as
     /// [`key_desc`](Self::key_desc).
     ///
     /// # Errors
     /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for a cache of s8 or f8_e4m3: rope does not
-    /// quantize. It writes a tensor then, which is passed to [`write`](Self::write).
+    /// quantize. Have it write a tensor, and pass that to [`write`](Self::write).
     pub fn rope_dst_desc(&self) -> Result<&MemoryDesc> {
         if self.rope_dst.is_none() {
             // The library says why.
@@ -378,8 +379,8 @@ impl KvCache {
         self.rope_dst.as_ref().ok_or(Error::defect("the cache has no descriptor for rope"))
     }
 
-    /// Attributes of attention that reads the cache: the scales of keys and values of s8 and f8_e4m3, one for each token and
-    /// head. Other types have none.
+    /// Attributes for attention that reads the cache: for s8 and f8_e4m3, a scale for each token and head of keys and
+    /// values; for other types, none.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
@@ -394,7 +395,8 @@ impl KvCache {
 
     /// Whether the cache keeps every key that the last tokens see with a window and [first
     /// keys](crate::sdpa::ForwardBuilder::first_keys). A ring keeps no more than it was built for: attention that sees
-    /// others is [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) once their pages were given back.
+    /// other keys is [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) once their pages have returned
+    /// to the pool.
     pub fn keeps(&self, window: Window, first_keys: usize) -> bool {
         let Some((keys, first_tokens)) = self.kept else { return true };
         window.keys().is_some_and(|seen| seen <= keys) && first_keys <= first_tokens
@@ -410,12 +412,12 @@ impl KvCache {
         self.layers
     }
 
-    /// The most sequences at a time.
+    /// The maximum number of sequences at a time.
     pub fn most_sequences(&self) -> usize {
         self.sequences
     }
 
-    /// What the cache has.
+    /// The contents of the cache.
     ///
     /// # Errors
     /// None in practice; only an internal error of the library.

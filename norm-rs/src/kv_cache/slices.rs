@@ -1,4 +1,4 @@
-//! Slices in, attention out.
+//! Attention over a cache, on slices.
 
 use super::{KvCache, Sequence};
 use crate::data_type::Parameter;
@@ -30,9 +30,9 @@ impl KvCache {
         with_current(&stream, |stream| self.write(stream, layer, &keys.memory, &values.memory))
     }
 
-    /// Attention of queries `B x H x S x D`, one sequence of the cache for each of `B`, to the keys and values of a layer. The
-    /// last query of a sequence sees its last key with [`Causal::BottomRight`]. `dst` is `B x H x S x E`. A mask has as many keys
-    /// as the cache has room for in a sequence, or 1.
+    /// Attention of queries `B x H x S x D`, one sequence of the cache for each of `B`, to the keys and values of a
+    /// layer. The last query of a sequence sees its last key with [`Causal::BottomRight`]. `dst` is `B x H x S x E`. A
+    /// mask has as many keys as a sequence of the cache has room for, or 1.
     ///
     /// ```
     /// use norm_rs::kv_cache::{KvCache, Rows};
@@ -52,12 +52,12 @@ impl KvCache {
     /// let options = Options { causal: Causal::BottomRight, ..Options::default() };
     /// let to = Heads::new(&mut dst[..], dims);
     /// cache.attention(0, &[sequence], Heads::new(&q[..], dims), &options, to)?;
-    /// assert_eq!(dst, [2.0, 3.0]); // the first token sees itself alone
+    /// assert_eq!(dst, [2.0, 3.0]); // the first token sees only itself
     /// # Ok::<(), norm_rs::Error>(())
     /// ```
     ///
-    /// Each call creates a primitive, which takes microseconds; [`sdpa_args`](Self::sdpa_args) is for one that serves every
-    /// step.
+    /// Each call creates a primitive, which takes microseconds; with [`sdpa_args`](Self::sdpa_args) one primitive
+    /// serves every step.
     ///
     /// # Errors
     /// As [`sdpa::attention`](crate::sdpa::attention()) and [`sdpa_args`](Self::sdpa_args).

@@ -320,7 +320,7 @@ impl<'x> ForwardArgs<'x> {
         Self(self.0.output(Arg::DstZeroPoint, zero_point))
     }
 
-    /// Input with [`Attr::set_residual`]: what is added to `src`.
+    /// Input with [`Attr::set_residual`]: the residual, added to `src`.
     pub fn residual<A: Access>(self, residual: &'x Memory<'_, A>) -> Self {
         Self(self.0.input(Arg::Residual, residual))
     }

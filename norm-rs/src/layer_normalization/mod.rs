@@ -27,14 +27,14 @@
 //!
 //! If `variance + epsilon` is 0, `r` is 0.
 //!
-//! What engines wrap around a normalization is in the same pass: [`Attr::set_residual`] adds to
-//! `src` before, [`Attr::set_gate`] multiplies, [`Attr::set_partial_norm`] takes the mean square of
-//! a part of the row, and [`Attr::set_dynamic_scales`] quantizes the result.
+//! What engines wrap around a normalization is in the same pass: [`Attr::set_residual`] adds to `src` before,
+//! [`Attr::set_gate`] multiplies, [`Attr::set_partial_norm`] takes the mean square of a part of the row, and
+//! [`Attr::set_dynamic_scales`] quantizes the result.
 //!
 //! | tensor | dimensions | element type |
 //! |---|---|---|
-//! | `src`, `dst` | 2 to 5, the last is `C` | f32, bf16, f16, f64; forward also s8, u8, f8_e4m3, f8_e5m2; in any mix |
-//! | `diff_src`, `diff_dst` | those of `src` | f32, bf16, f16, f64, in any mix |
+//! | `src`, `dst` | 2 to 5, the last is `C` | f32, bf16, f16, f64; forward also s8, u8, f8_e4m3, f8_e5m2; in any combination |
+//! | `diff_src`, `diff_dst` | those of `src` | f32, bf16, f16, f64, in any combination |
 //! | `mean`, `variance` | those of `src` without the last | f32 |
 //! | `scale`, `shift`, `diff_scale`, `diff_shift` | `[C]`, dense | f32, bf16, f16 |
 

@@ -7,13 +7,13 @@
 //! a' = a*cos(angle) - b*sin(angle)        b' = a*sin(angle) + b*cos(angle)
 //! ```
 //!
-//! The last dimension of `src` is a head, the others are tokens, heads and batches. Which elements are a pair is a
-//! [`Pairing`], which has no default: weights of one give wrong results with another. Angles are computed in f64, once
-//! per token, so they are right at any position. Backward turns the other way.
+//! The last dimension of `src` is a head; the others are tokens, heads and batches. The [`Pairing`] says which elements
+//! form a pair. It has no default: weights for one give wrong results with another. Angles are computed in f64, once
+//! per token, so they are accurate at any position. Backward rotates the other way.
 //!
 //! | tensor | dimensions | element type |
 //! |---|---|---|
-//! | `src`, `dst` | 2 to 6 | f32, bf16, f16, in any mix |
+//! | `src`, `dst` | 2 to 6 | f32, bf16, f16, in any combination |
 //! | `positions` | those of `src` without the last, 1 where tokens share it | s32, s64 |
 //! | `frequencies` | `rotary_dims / 2` | f64 |
 //! | `cos`, `sin` | positions x `rotary_dims / 2` | f32, bf16, f16 |
@@ -43,7 +43,7 @@ use crate::stream::Stream;
 pub struct Norm<'b> {
     /// Added under the root.
     pub epsilon: f32,
-    /// A factor per element, f32, bf16 or f16.
+    /// A factor for each element, f32, bf16 or f16.
     pub scale: Option<&'b MemoryDesc>,
     /// Whether 1 is added to the scale.
     pub scale_plus_one: bool,
@@ -51,7 +51,7 @@ pub struct Norm<'b> {
     pub rounded: bool,
 }
 
-/// What both directions have.
+/// What both directions share.
 #[derive(Clone, Copy, Debug)]
 struct Common<'b> {
     engine: &'b Engine,
@@ -112,13 +112,13 @@ impl Common<'_> {
 macro_rules! builder {
     ($name:ident) => {
         impl<'b> $name<'b> {
-            /// The elements of a head that are rotated, from the first on; the others are copied. Default: all.
+            /// How many first elements of a head are rotated; the others are copied. Default: all.
             pub fn rotary_dims(mut self, rotary_dims: usize) -> Self {
                 self.common.rotary_dims = Some(rotary_dims);
                 self
             }
 
-            /// A factor of cosines and sines, as from [`frequencies`]. Default: 1.
+            /// A factor for cosines and sines, as from [`frequencies`]. Default: 1.
             pub fn magnitude(mut self, magnitude: f32) -> Self {
                 self.common.magnitude = magnitude;
                 self
@@ -136,7 +136,7 @@ macro_rules! builder {
                 self
             }
 
-            /// The pairs that each part of a position turns; positions have one more dimension, for the parts. With
+            /// How many pairs each part of a position rotates; positions have one more dimension, for the parts. With
             /// `interleaved` the parts alternate pair by pair.
             pub fn sections(mut self, pairs: &'b [usize], interleaved: bool) -> Self {
                 self.common.sections = pairs;
@@ -217,14 +217,14 @@ impl<'b> ForwardBuilder<'b> {
     }
 }
 
-/// The rotation, after a normalization if that is asked for. The formulas are at the [module](self).
+/// The rotation, optionally after a normalization. The [module](self) has the formulas.
 ///
 /// ```
 /// use norm_rs::rope::{Forward, ForwardArgs, Pairing, Scaling, frequencies};
 /// use norm_rs::{DataType, Engine, Memory, MemoryDesc, Stream};
 ///
 /// let engine = Engine::cpu()?;
-/// // 2 tokens, 1 head of 2 elements; both heads of a token share its position.
+/// // 2 tokens, 1 head of 2 elements; the heads of a token share its position.
 /// let heads = MemoryDesc::dense(&[2, 1, 2], DataType::F32)?;
 /// let tokens = MemoryDesc::dense(&[2, 1], DataType::S32)?;
 /// let rope = Forward::new(&engine, Pairing::HalfSplit, &heads, &tokens).build()?;
@@ -261,12 +261,12 @@ impl<'b> BackwardBuilder<'b> {
         self
     }
 
-    /// Through the normalization of `src`, which forward normalized: the result is the gradient of `src`.
+    /// Includes the normalization of `src` in forward: the result is the gradient of `src`.
     pub fn norm(self, norm: Norm<'b>, src: &'b MemoryDesc) -> Self {
         Self { norm: Some((norm, src)), ..self }
     }
 
-    /// Also the gradient of the scale of [`norm`](Self::norm), with this descriptor: f32, bf16 or f16.
+    /// Also computes the gradient of the scale of [`norm`](Self::norm), with this descriptor: f32, bf16 or f16.
     pub fn diff_scale(self, desc: &'b MemoryDesc) -> Self {
         Self { diff_scale: Some(desc), ..self }
     }
@@ -434,8 +434,9 @@ impl<'x> ForwardArgs<'x> {
         Self(args.input(Arg::Positions, positions))
     }
 
-    /// From `src` to a layer of a [cache](crate::kv_cache), which has the slots and the positions of the open step and is
-    /// borrowed until the execution ends. The primitive has [slots](ForwardBuilder::slots) and the `dst` of the cache.
+    /// From `src` to a layer of a [cache](crate::kv_cache), which provides the slots and positions of the open step and
+    /// is borrowed until the execution ends. The primitive must have [slots](ForwardBuilder::slots) and the `dst` of
+    /// the cache.
     ///
     /// # Errors
     /// None in practice; only an internal error of the library.

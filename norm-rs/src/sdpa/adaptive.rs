@@ -1,4 +1,4 @@
-//! The width of a sliding window that follows the length or a measure of the model.
+//! The width of a sliding window by the length or by a measure of the model.
 
 use std::ops::RangeInclusive;
 
@@ -7,7 +7,7 @@ use norm_sys as sys;
 use super::dim;
 use crate::error::{Error, Result, check};
 
-/// What the width follows. Without a measure it is that by length.
+/// What determines the width. Without a measure it is determined by the length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Strategy {
@@ -17,30 +17,30 @@ pub enum Strategy {
     ByLength,
     /// The mean entropy of attention's weights, in nats, relative to the logarithm of the previous width.
     ByEntropy(Option<f64>),
-    /// The same, relative to 4.
+    /// The same, but relative to 4.
     ByEntropyOver4(Option<f64>),
     /// The logarithm of the perplexity, relative to that of the vocabulary's size.
     ByPerplexity {
-        /// From 1 on.
+        /// 1 or more.
         perplexity: Option<f64>,
-        /// The tokens of the vocabulary, 2 or more.
+        /// Tokens in the vocabulary, 2 or more.
         vocabulary: f64,
     },
 }
 
-/// The window before, and how the next one may differ.
+/// The previous window, and how the next one may differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Previous {
     /// Its width; 1 or more.
     pub window: usize,
-    /// The part of the difference that the window changes by: above 0, to 1 for all.
+    /// The fraction of the difference by which the window changes: above 0; 1 for all of it.
     pub smoothing: f64,
-    /// The most that the window changes.
+    /// The largest change of the window.
     pub max_step: Option<usize>,
 }
 
 impl Previous {
-    /// A window, without bounds for the next one.
+    /// A window without bounds for the next one.
     pub fn new(window: usize) -> Self {
         Self { window, smoothing: 1.0, max_step: None }
     }
@@ -55,8 +55,8 @@ impl Previous {
 /// entropy, perplexity w = min + floor((max - min) * min(n, 1))
 /// ```
 ///
-/// with `n` the measure relative to its largest value. With a previous window, the result is that plus `smoothing * (w -
-/// previous)`, rounded to the nearest integer, within `max_step`.
+/// with `n` the measure relative to its largest value. With a previous window, the result is that plus
+/// `smoothing * (w - previous)`, rounded to the nearest integer and limited to `max_step`.
 ///
 /// ```
 /// use norm_rs::sdpa::{Previous, Strategy, adaptive_window};

@@ -27,7 +27,7 @@ pub struct BackwardBuilder<'b> {
 builder!(BackwardBuilder);
 
 impl<'b> BackwardBuilder<'b> {
-    /// The descriptors of the gradients of queries, keys and values. Default: those of the tensors.
+    /// The descriptors of the gradients of queries, keys and values. Default: the same as the tensors'.
     pub fn gradients(
         self,
         diff_query: &'b MemoryDesc,
@@ -42,7 +42,8 @@ impl<'b> BackwardBuilder<'b> {
         Self { diff_dst: Some(desc), ..self }
     }
 
-    /// Also the gradient of the mask, with this descriptor: the dimensions of an additive mask. Default: none.
+    /// Also computes the gradient of an additive mask, with this descriptor, which has the mask's dimensions. Default:
+    /// no.
     pub fn diff_mask(self, desc: &'b MemoryDesc) -> Self {
         Self { diff_mask: Some(desc), ..self }
     }
@@ -153,8 +154,8 @@ pub struct BackwardArgs<'x>(pub(super) Args<'x>);
 args!(BackwardArgs);
 
 impl<'x> BackwardArgs<'x> {
-    /// From queries, keys and values, forward's `dst` and log-sum-exp, and the gradient of `dst`, to the gradients of
-    /// queries, keys and values.
+    /// Inputs are queries, keys and values, forward's `dst` and log-sum-exp, and the gradient of `dst`; outputs are the
+    /// gradients of queries, keys and values.
     pub fn new<A: Access, B: Access, C: Access, D: Access, E: Access, F: Access>(
         (queries, keys, values): (&'x Memory<'_, A>, &'x Memory<'_, B>, &'x Memory<'_, C>),
         (dst, log_sum_exp): (&'x Memory<'_, D>, &'x Memory<'_, E>),

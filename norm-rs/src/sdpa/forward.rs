@@ -29,8 +29,8 @@ pub struct ForwardBuilder<'b> {
 builder!(ForwardBuilder);
 
 impl<'b> ForwardBuilder<'b> {
-    /// Keys and values are in pages: keys are `N x G x D x P` and values `N x G x P x E`, and key `j` of sequence `b` is
-    /// key `j % P` of page `table[b, j/P]`. The table is dense s32, `B x pages`. Default: they are not.
+    /// Keys and values are in pages: keys are `N x G x D x P` and values `N x G x P x E`, and key `j` of sequence `b`
+    /// is key `j % P` of page `table[b, j/P]`. The table is dense s32, `B x pages`. Default: no pages.
     pub fn page_table(self, desc: &'b MemoryDesc) -> Self {
         Self { page_table: Some(desc), ..self }
     }
@@ -40,7 +40,7 @@ impl<'b> ForwardBuilder<'b> {
         Self { attr: Some(attr), ..self }
     }
 
-    /// The mean over the queries of the entropy of their weights, in nats, for each sequence and head, is a result, too.
+    /// Also computes the entropy of the weights in nats, averaged over the queries, for each sequence and head.
     pub fn entropy(mut self) -> Self {
         self.common.flags |= sys::norm_sdpa_entropy;
         self
@@ -87,8 +87,8 @@ impl<'b> ForwardBuilder<'b> {
     }
 }
 
-/// Attention. Threads can share it and execute it at the same time. One primitive serves every step of a decode: keys and
-/// values have the size of the cache, and the lengths say how much of it there is.
+/// Attention. Threads can share it and execute it at the same time. One primitive serves every step of a decode: keys
+/// and values have the size of the cache, and the lengths say how much of it is filled.
 ///
 /// ```
 /// use norm_rs::sdpa::{Causal, Forward, ForwardArgs};
@@ -108,7 +108,7 @@ impl<'b> ForwardBuilder<'b> {
 /// let mut dst = Memory::new(&engine, &value)?;
 /// let args = ForwardArgs::new(&queries, &keys, &values, &mut dst);
 /// attention.execute(&Stream::new(&engine)?, args)?;
-/// // The first query sees its own key alone, the second two of the same score.
+/// // The first query sees only its own key, the second two with the same score.
 /// assert_eq!(dst.as_slice::<f32>()?, [1.0, 2.0, 2.0, 4.0]);
 /// # Ok::<(), norm_rs::Error>(())
 /// ```
@@ -131,7 +131,7 @@ impl Forward {
         ForwardBuilder { common, prop_kind, page_table: None, attr: None }
     }
 
-    /// The same with the logarithms of the sums as a result, which [`Backward`](super::Backward) needs.
+    /// The same, but also writes the logarithms of the sums, which [`Backward`](super::Backward) needs.
     pub fn training<'b>(
         engine: &'b Engine,
         query: &'b MemoryDesc,
@@ -210,7 +210,7 @@ impl<'x> ForwardArgs<'x> {
         Self(self.0.input(Arg::PageTable, table))
     }
 
-    /// The logarithms of the sums of `exp(score)`, -Inf where there is none, with [`Forward::training`].
+    /// The logarithms of the sums of `exp(score)`, -Inf if there are none, with [`Forward::training`].
     pub fn log_sum_exp(self, log_sum_exp: &'x mut Memory<'_>) -> Self {
         Self(self.0.output(Arg::Workspace, log_sum_exp))
     }

@@ -1,12 +1,12 @@
-//! Scaled dot-product attention, forward ([`Forward`]) and backward ([`Backward`]), of slices in one call
+//! Scaled dot-product attention, forward ([`Forward`]) and backward ([`Backward`]), on slices in one call
 //! ([`attention()`]), and the width of its windows ([`adaptive_window`]).
 //!
 //! ```text
 //! dst = softmax(mask(scale * Q K^T)) V
 //! ```
 //!
-//! in tiles, without a tensor of queries x keys. The order of a score's steps: times the scale, a soft cap, ALiBi, a mask
-//! that is added. `norm_sdpa.h` has the formulas.
+//! in tiles, without a tensor of queries x keys. A score is multiplied by the scale; then a soft cap, ALiBi and an
+//! additive mask are applied, in this order. `norm_sdpa.h` has the formulas.
 //!
 //! | tensor | dimensions | element type |
 //! |---|---|---|
@@ -22,12 +22,12 @@
 //! | sinks, ALiBi slopes | `H` | f32 |
 //! | lengths of queries and keys | `B` | s32 |
 //!
-//! Slices have keys of `B x G x T x D`. Any of the large tensors has any strides. The usual cache, `B x G x T x D` in memory, is keys with
-//! [`Tag::Abdc`], or a descriptor of it with axes 2 and 3 exchanged
+//! On slices, keys are `B x G x T x D`. Queries, keys, values, dst and the mask may have any strides. The usual cache,
+//! `B x G x T x D` in memory, has [`Tag::Abdc`], or its descriptor with axes 2 and 3 exchanged
 //! ([`MemoryDesc::permute_axes`]).
 //!
-//! Keys and values of s8 have, and those of f8_e4m3 may have, scales: one for the tensor, for each head (mask 2), or for
-//! each token and head (masks 11 of keys and 7 of values, with pages as without them):
+//! Keys and values of s8 must have scales, and those of f8_e4m3 may: one for the tensor, one for each head (mask 2), or
+//! one for each token and head (masks 11 for keys and 7 for values, with or without pages):
 //!
 //! ```
 //! use norm_rs::primitive::Arg;
@@ -57,10 +57,10 @@
 //! # Ok::<(), norm_rs::Error>(())
 //! ```
 //!
-//! A [cache](crate::kv_cache) owns keys and values of several sequences in pages.
+//! A [cache](crate::kv_cache) owns the keys and values of several sequences, in pages.
 //!
-//! The bits of a row of dst depend on its query and the keys and values that it sees: a token that is decoded alone has
-//! the bits that it has in a prefill.
+//! The bits of a row of dst depend only on its query and the keys and values that it sees: a token decoded alone has
+//! the same bits as in a prefill.
 
 mod adaptive;
 mod backward;
@@ -94,8 +94,8 @@ pub enum Causal {
     No,
     /// Query `i` sees the keys `0` to `i`.
     TopLeft,
-    /// The last query sees the last key: query `i` sees the keys to `i + (keys - queries)`, by the lengths of its
-    /// sequence. This is the one of a decode.
+    /// The last query sees the last key: query `i` sees the keys up to `i + (keys - queries)`, with the lengths of its
+    /// sequence. Use this to decode.
     BottomRight,
 }
 
@@ -105,9 +105,9 @@ pub enum Window {
     /// All.
     #[default]
     None,
-    /// As many keys with its own; 1 or more.
+    /// This many keys including its own; 1 or more.
     WithSelf(usize),
-    /// As many keys before its own.
+    /// Its own key and this many before it.
     BeforeSelf(usize),
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn dim(name: &'static str, value: usize) -> Result<sys::norm_dim_t> {
     sys::norm_dim_t::try_from(value).map_err(too_large)
 }
 
-/// What both directions have.
+/// What both directions share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Common<'b> {
     pub(crate) engine: &'b Engine,
@@ -227,7 +227,7 @@ macro_rules! builder {
                 self
             }
 
-            /// A mask with this descriptor, besides a causal one. Default: none.
+            /// A mask with this descriptor, in addition to a causal one. Default: none.
             pub fn mask(mut self, desc: &'b MemoryDesc) -> Self {
                 self.common.mask = Some(desc);
                 self
@@ -239,7 +239,7 @@ macro_rules! builder {
                 self
             }
 
-            /// Keys from the first on that are seen besides a window. Default: none.
+            /// How many first keys are also seen, besides those in the window. Default: none.
             pub fn first_keys(mut self, keys: usize) -> Self {
                 self.common.first_keys = keys;
                 self
@@ -251,13 +251,13 @@ macro_rules! builder {
                 self
             }
 
-            /// Scores become `cap * tanh(score / cap)`; above 0. Default: they do not.
+            /// Scores become `cap * tanh(score / cap)`; above 0. Default: no cap.
             pub fn soft_cap(mut self, cap: f32) -> Self {
                 self.common.soft_cap = cap;
                 self
             }
 
-            /// Each head has one more key, with a score of its own and values of 0.
+            /// Each head has an additional key with its own score and values of 0.
             pub fn sinks(mut self) -> Self {
                 self.common.flags |= sys::norm_sdpa_sinks;
                 self
@@ -281,8 +281,8 @@ macro_rules! builder {
                 self
             }
 
-            /// The queries of all sequences, and the rows of the result, lie one after another, from the offsets that each
-            /// execution gives. Descriptors have the stride 0 for sequences, and dst has one.
+            /// The queries of all sequences, and the rows of the result, are stored one after another; each execution
+            /// passes the offsets. Descriptors have a stride of 0 for sequences, and dst must be given.
             pub fn query_offsets(mut self) -> Self {
                 self.common.flags |= sys::norm_sdpa_query_offsets;
                 self
@@ -326,12 +326,12 @@ macro_rules! args {
                 Self(self.0.input(Arg::KeyLengths, lengths))
             }
 
-            /// The first query of each packed sequence, and the end: `B + 1` numbers that ascend to `S` at most.
+            /// The first query of each packed sequence, and the end: `B + 1` ascending numbers, at most `S`.
             pub fn query_offsets<A: Access>(self, offsets: &'x Memory<'_, A>) -> Self {
                 Self(self.0.input(Arg::QueryOffsets, offsets))
             }
 
-            /// The first key of each packed sequence, and the end: `B + 1` numbers that ascend to `T` at most.
+            /// The first key of each packed sequence, and the end: `B + 1` ascending numbers, at most `T`.
             pub fn key_offsets<A: Access>(self, offsets: &'x Memory<'_, A>) -> Self {
                 Self(self.0.input(Arg::KeyOffsets, offsets))
             }

@@ -1,4 +1,4 @@
-//! Attention of slices to quantized keys and values in one call.
+//! Attention on slices to quantized keys and values in one call.
 
 use super::slices::{Heads, Options, forward};
 use crate::attr::Attr;
@@ -41,8 +41,8 @@ impl<'a> Scales<'a> {
     }
 }
 
-/// [`attention`](super::attention) to keys and values of `i8`, a key being its elements times its scale, and a value
-/// likewise: `[key_scales, value_scales]` are `B x G x T` each.
+/// [`attention`](super::attention) to keys and values of `i8`, whose elements are multiplied by their scales:
+/// `[key_scales, value_scales]` are `B x G x T` each.
 ///
 /// ```
 /// use norm_rs::sdpa::{Heads, Options, attention_quantized};

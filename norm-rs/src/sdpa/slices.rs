@@ -1,4 +1,4 @@
-//! Attention of slices in one call.
+//! Attention on slices in one call.
 
 use std::fmt;
 
@@ -15,8 +15,8 @@ use crate::primitive::Arg;
 use crate::stream::Stream;
 use crate::tensors::with_current;
 
-/// A slice with dimensions, and strides if it is not dense: of queries, keys, values and results sequences x heads x tokens
-/// x elements.
+/// A slice with dimensions, and strides if it is not dense: queries, keys, values or results of sequences x heads x
+/// tokens x elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Heads<S> {
     slice: S,
@@ -118,14 +118,14 @@ pub enum Mask<'a> {
     Bytes(Heads<&'a [u8]>),
 }
 
-/// The options of [`attention`]. The default has none.
+/// The options of [`attention`]. By default none is set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// A causal mask.
     pub causal: Causal,
     /// A sliding window.
     pub window: Window,
-    /// Keys from the first on that are seen besides a window.
+    /// How many first keys are also seen, besides those in the window.
     pub first_keys: usize,
     /// The factor of the products; `None` for `1/sqrt(D)`.
     pub scale: Option<f32>,
@@ -141,10 +141,10 @@ pub struct Options<'a> {
     pub query_lengths: Option<&'a [i32]>,
     /// The keys of each sequence.
     pub key_lengths: Option<&'a [i32]>,
-    /// The first query of each packed sequence, and the end of the last. Then queries and results have one sequence, the rows
-    /// of all of them one after another. Rows of none are left as they are.
+    /// The first query of each packed sequence, and the end of the last. Then queries and results have one sequence,
+    /// which contains the rows of all. Rows that belong to no sequence are not changed.
     pub query_offsets: Option<&'a [i32]>,
-    /// Likewise of keys and values.
+    /// Likewise for keys and values.
     pub key_offsets: Option<&'a [i32]>,
 }
 
@@ -275,13 +275,13 @@ pub(crate) use with_memories;
 /// let options = Options { causal: Causal::TopLeft, ..Options::default() };
 /// let to = Heads::new(&mut dst[..], many);
 /// attention(Heads::new(&q, many), Heads::new(&k, one), Heads::new(&v, one), &options, to)?;
-/// // The first token sees itself alone.
+/// // The first token sees only itself.
 /// assert_eq!(dst, [2.0, 3.0, 2.0, 3.0]);
 /// # Ok::<(), norm_rs::Error>(())
 /// ```
 ///
-/// Each call creates a primitive, which takes microseconds. [`Forward`] is for more than that: pages, entropy, one primitive
-/// for all steps of a decode.
+/// Each call creates a primitive, which takes microseconds. [`Forward`] offers more: pages, entropy, one primitive for
+/// all steps of a decode.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): dimensions that do not fit, a slice that is too
@@ -360,7 +360,7 @@ pub(super) fn forward<T: Parameter, K: Element, D: Parameter>(
     with_current(&stream, |stream| primitive.execute(stream, ForwardArgs(args)))
 }
 
-/// What [`attention_backward`] takes from the forward pass.
+/// The results of the forward pass that [`attention_backward`] needs.
 pub struct Results<'a, D> {
     /// The result.
     pub dst: Heads<&'a [D]>,
@@ -374,17 +374,17 @@ impl<D> fmt::Debug for Results<'_, D> {
     }
 }
 
-/// The gradients of [`attention`], of queries, keys, values and, with sinks, of those, and of a mask if it is wanted.
+/// The gradients of [`attention`] with respect to queries, keys, values, sinks if there are any, and optionally a mask.
 pub struct Gradients<'a, T> {
     /// The dimensions of queries.
     pub diff_q: Heads<&'a mut [T]>,
-    /// The dimensions of keys. Those of heads that share keys are added.
+    /// The dimensions of keys. The gradients of heads that share keys are added.
     pub diff_k: Heads<&'a mut [T]>,
     /// The dimensions of values.
     pub diff_v: Heads<&'a mut [T]>,
     /// One for each head, if the options have sinks.
     pub diff_sinks: Option<&'a mut [f32]>,
-    /// That of a mask that is added, with its dimensions; `None` if it is not wanted.
+    /// The gradient of an additive mask, with its dimensions; `None` if it is not needed.
     pub diff_mask: Option<Heads<&'a mut [f32]>>,
 }
 
@@ -394,7 +394,7 @@ impl<T> fmt::Debug for Gradients<'_, T> {
     }
 }
 
-/// The gradients of [`attention`], with the options that it had.
+/// The gradients of [`attention`], with the same options.
 ///
 /// # Errors
 /// As [`attention`].

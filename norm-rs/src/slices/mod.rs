@@ -1,12 +1,12 @@
 //! Operations on slices in one call: [`layer_norm`], [`rms_norm`], [`softmax`], [`log_softmax`] and
 //! their in-place, training and backward forms. The crate root re-exports everything here.
 //!
-//! A slice holds dense rows of `cols` elements; the number of rows is its length divided by `cols`.
-//! Each tensor of a call has an element type of its own: rows of `bf16` with a scale of `f32`, say.
-//! Rows are `f32`, `f64`, `bf16` or `f16` ([`Float`](crate::Float)); scale, shift and their
-//! gradients `f32`, `bf16` or `f16` ([`Parameter`](crate::Parameter)); statistics `f32`. For other
-//! layouts, integers and attributes use [`layer_normalization`](crate::layer_normalization) and
-//! [`softmax`](mod@crate::softmax), which also have the formulas.
+//! A slice holds dense rows of `cols` elements; the number of rows is its length divided by `cols`. Each tensor in a
+//! call has its own element type, for example `bf16` rows with an `f32` scale. Rows are `f32`, `f64`, `bf16` or `f16`
+//! ([`Float`](crate::Float)); scale, shift and their gradients `f32`, `bf16` or `f16`
+//! ([`Parameter`](crate::Parameter)); statistics `f32`. For other layouts, integers and attributes use
+//! [`layer_normalization`](crate::layer_normalization) and [`softmax`](mod@crate::softmax), which also have the
+//! formulas.
 //!
 //! A call without scale and shift names a type for them: `None::<&[f32]>`.
 //!

@@ -34,9 +34,10 @@ pub fn layer_norm_normalized_shape<S: Float, P: Parameter, D: Float>(
     super::layer_norm(src, product(normalized_shape)?, scale, shift, epsilon, dst)
 }
 
-/// RMS normalization over trailing dimensions together; see [`layer_norm_normalized_shape`].
+/// RMS normalization over several trailing dimensions; see [`layer_norm_normalized_shape`].
 ///
-/// PyTorch's `eps=None` is [`DataType::machine_epsilon`](crate::DataType::machine_epsilon) of the type of src.
+/// PyTorch's `eps=None` corresponds to [`DataType::machine_epsilon`](crate::DataType::machine_epsilon) of the type of
+/// src.
 ///
 /// # Errors
 /// As [`layer_norm_normalized_shape`].
@@ -51,7 +52,7 @@ pub fn rms_norm_normalized_shape<S: Float, P: Parameter, D: Float>(
     super::rms_norm(src, product(normalized_shape)?, scale, shift, epsilon, dst)
 }
 
-/// Layer normalization along any axis, as Keras' `LayerNormalization(axis)`: without a copy, by strides.
+/// Layer normalization along any axis, as Keras' `LayerNormalization(axis)`, using strides instead of a copy.
 ///
 /// `src` and `dst` are dense tensors of `dims`; `scale` and `shift`, if given, have `dims[axis]` elements.
 ///

@@ -8,14 +8,13 @@
 //! Log        dst = (x - m) - ln(s)        diff_src = diff_dst - exp(dst)*sum(diff_dst)
 //! ```
 //!
-//! A row with NaN or +Inf, or of -Inf alone, becomes NaN; [`Algorithm::AccurateInfAsZero`] is `Accurate`
-//! with zeros for a row of -Inf alone. The backward pass takes `dst` as the
-//! forward pass gave it.
+//! A row with NaN or +Inf, or of only -Inf, becomes NaN; [`Algorithm::AccurateInfAsZero`] is `Accurate` with zeros for
+//! a row of only -Inf. The backward pass reads `dst` as the forward pass gave it.
 //!
 //! | tensor | dimensions | element type |
 //! |---|---|---|
-//! | `src`, `dst` of forward | 1 to 12 | f32, bf16, f16, s8, u8, f8_e4m3, f8_e5m2, in any mix |
-//! | `dst`, `diff_dst`, `diff_src` of backward | 1 to 12 | f32, bf16, f16, in any mix |
+//! | `src`, `dst` of forward | 1 to 12 | f32, bf16, f16, s8, u8, f8_e4m3, f8_e5m2, in any combination |
+//! | `dst`, `diff_dst`, `diff_src` of backward | 1 to 12 | f32, bf16, f16, in any combination |
 
 mod backward;
 mod forward;
@@ -36,7 +35,7 @@ pub enum Algorithm {
     Accurate,
     /// The logarithm of softmax.
     Log,
-    /// Softmax; a row of -Inf alone becomes zeros.
+    /// Softmax; a row of only -Inf becomes zeros.
     AccurateInfAsZero,
 }
 

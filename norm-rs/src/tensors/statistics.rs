@@ -5,11 +5,10 @@ use crate::layer_normalization::Flags;
 
 /// Row statistics of a training forward pass, for the backward pass.
 ///
-/// The forward functions for training return them. Statistics that were kept elsewhere, by another
-/// library or in a checkpoint, become an object with [`of_layer_norm`](Self::of_layer_norm) and
-/// [`of_rms_norm`](Self::of_rms_norm).
+/// The forward functions for training return them. Create one from statistics of another library or a checkpoint with
+/// [`of_layer_norm`](Self::of_layer_norm) or [`of_rms_norm`](Self::of_rms_norm).
 ///
-/// They are f32. If a tensor of the backward pass is f64, it computes them again from `src`.
+/// They are f32. If a tensor of the backward pass is f64, it recomputes them from `src`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
     pub(super) cols: usize,
@@ -102,7 +101,7 @@ impl Statistics {
         &self.variance
     }
 
-    /// Takes the mean, which is empty for RMS normalization, and the variance out of the object.
+    /// Returns the mean, which is empty for RMS normalization, and the variance.
     pub fn into_mean_and_variance(self) -> (Vec<f32>, Vec<f32>) {
         (self.mean, self.variance)
     }

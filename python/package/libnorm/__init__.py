@@ -1,13 +1,15 @@
 """Normalization, attention, rope, softmax and activations on the CPU: fast, and the same bits everywhere.
 
-Arrays are NumPy's (also with the types of ml_dtypes) and those of any library that supports DLPack, such as
-PyTorch and JAX. None is copied. A result is written to `out` or is a new array of the library of `src`.
+Arrays may come from NumPy (also with the types of ml_dtypes) and any library that supports DLPack, such as
+PyTorch and JAX. They are not copied. A result is written to `out` or is a new array of the same library as
+`src`.
 
-The bits of a row's result depend on the row, scale, shift, epsilon and the element types alone: not on the
+The bits of a row's result depend only on the row, scale, shift, epsilon and the element types, not on the
 instruction set, the number of threads, the other rows, or the layout. The sums over rows (diff_scale,
-diff_shift) depend on the rows and their order alone.
+diff_shift) depend only on the rows and their order.
 
-Calls release the interpreter's lock while they compute. Do not change an array that another thread passes.
+Calls release the interpreter's lock while they compute. Do not change an array while another thread's call
+uses it.
 """
 
 from ._libnorm import (

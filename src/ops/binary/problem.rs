@@ -15,7 +15,7 @@ pub(crate) struct Binary {
     pub(super) algorithm: BinaryAlgorithm,
     /// With the tensors of post-operations resolved.
     attr: Attr,
-    /// src_0, src_1, for a choice src_2, and dst; then those of attributes.
+    /// src_0, src_1, src_2 for a selection, and dst; then those of attributes.
     pub(super) arguments: Vec<OpArgument>,
 }
 
@@ -114,7 +114,7 @@ fn check_broadcast(name: &str, desc: &MemoryDesc, dst: &MemoryDesc) -> Result<()
     )))
 }
 
-/// The condition of a choice, an s8.
+/// The condition of a selection, an s8.
 fn checked_condition(src2: &MemoryDesc, src0: &MemoryDesc, dst: &MemoryDesc) -> Result<MemoryDesc> {
     let src2 = resolved("src2_desc", src2, src0)?;
     match src2.data_type() {

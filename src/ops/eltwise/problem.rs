@@ -49,7 +49,7 @@ impl EltwiseFunction {
         let signs = matches!(algorithm, EltwiseAlgorithm::Relu | EltwiseAlgorithm::Elu);
         if signs && self.has_gradient_of_dst() && alpha < 0.0 {
             return Err(Error::invalid(format_args!(
-                "alpha: {alpha} is negative, so that the sign of dst does not tell that of src"
+                "alpha: {alpha} is negative, so the sign of dst does not determine that of src"
             )));
         }
         if !forward && algorithm == EltwiseAlgorithm::Round {

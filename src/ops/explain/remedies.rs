@@ -1,4 +1,4 @@
-//! What would change the size of an output, with the effect on the data.
+//! Remedies that would change the size of an output, with their effect on the data.
 
 use super::subject::{Change, Explanation, Subject, explain};
 use crate::primitive::enumerators;
@@ -21,7 +21,7 @@ pub(crate) const REMEDIES: usize = sys::NORM_REMEDIES as usize;
 
 /// The ratio that a smaller epsilon aims at.
 const RATIO: f64 = 0.99;
-/// Elements beyond so many times the RMS are clipped.
+/// Elements beyond this many times the RMS are clipped.
 const CLIPPED: f64 = 3.0;
 
 /// See `norm_remedy_t`.
@@ -65,7 +65,7 @@ pub(crate) fn remedies(subject: &Subject) -> [Remedy; REMEDIES] {
         changed(RemedyKind::LargerEpsilon, larger, Change { epsilon: larger, ..as_is }),
         changed(RemedyKind::ClipSrc, bound, Change { bound, ..as_is }),
         changed(RemedyKind::ScalePlusOne, added, Change { added: 1.0, ..as_is }),
-        // The output stays: attention multiplies its scores.
+        // The output does not change: attention multiplies its scores.
         Remedy { scores: inverse, ..changed(RemedyKind::Temperature, inverse, as_is) },
         changed(RemedyKind::FoldRatio, inverse, Change { factor: inverse, ..as_is }),
     ]
@@ -85,7 +85,7 @@ fn effect(
         value,
         ratio: then.ratio,
         rms_out: then.rms_out,
-        // Of the input as it is, also if a remedy clips it.
+        // Of the original input, even if a remedy clips it.
         amplification: over(then.rms_out, now.rms_in),
         scores: over(then.rms_out, now.rms_out),
     }

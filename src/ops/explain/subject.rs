@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// A row is dominated by epsilon if its ratio is below this.
 const DOMINATED: f64 = 0.9;
-/// Numbers that differ by less than this share of their mean square have no correlation with others.
+/// If the variance is below this share of the mean square, there is no correlation.
 const CONSTANT: f64 = 1e-12;
 
 /// The bits of warnings, with their names.
@@ -36,7 +36,7 @@ pub(crate) struct View<'a> {
 /// The rows that are explained.
 pub(crate) struct Subject {
     src: Rows,
-    /// Scale, or 1 + scale; ones without one.
+    /// Scale, or 1 + scale; ones without a scale.
     weights: Rows,
     has_scale: bool,
     pub(super) plus_one: bool,
@@ -123,17 +123,19 @@ impl Subject {
         const KNOWN: u32 = sys::norm_rms_norm | sys::norm_scale_plus_one;
         if flags & !KNOWN != 0 {
             return Err(Error::invalid(format_args!(
-                "flags: {flags:#x} has others than rms_norm and scale_plus_one"
+                "flags: {flags:#x} has flags other than rms_norm and scale_plus_one"
             )));
         }
         if !(-1..count.max(0)).contains(&row) {
-            return Err(Error::invalid(format_args!("row: {row} of {count} rows, or -1 for all")));
+            return Err(Error::invalid(format_args!(
+                "row: {row} is neither -1, for all rows, nor one of the {count} rows"
+            )));
         }
         if let Some(scale) = scale {
             check_type("scale", scale.desc)?;
             if scale.desc.dims() != [cols] {
                 return Err(Error::invalid(format_args!(
-                    "scale: it does not have one dimension of {cols} elements, as a row of src has"
+                    "scale: it must have one dimension of {cols} elements, like a row of src"
                 )));
             }
         }
@@ -224,7 +226,7 @@ impl Subject {
         let mean = if self.rms { 0.0 } else { sum() / count };
         let value = |col| limited(col) - mean;
         let largest = (0..self.cols).map(|col| value(col).abs()).fold(0.0, f64::max);
-        // Squares of shares of the largest neither overflow nor vanish.
+        // Squares relative to the largest neither overflow nor underflow.
         let unit = if largest > 0.0 { largest } else { 1.0 };
         let squares = |weighted: bool| {
             let square = |col| {
@@ -235,7 +237,7 @@ impl Subject {
         };
         let rms = squares(false);
         let divisor = rms.hypot(change.epsilon.sqrt());
-        // A row of zeros is zero, also without epsilon.
+        // A row of zeros stays zero, even without epsilon.
         let share = |x: f64| if divisor == 0.0 { 0.0 } else { x / divisor };
         if rms > 0.0 {
             for col in 0..self.cols {
@@ -312,7 +314,7 @@ fn largest_finite(data_type: DataType) -> f64 {
     }
 }
 
-/// The largest number that the type rounds to 0: half its smallest subnormal one.
+/// The largest number that the type rounds to 0: half its smallest subnormal.
 fn smallest_kept(data_type: DataType) -> f64 {
     let exponent = match data_type {
         DataType::F16 => -25,

@@ -83,7 +83,7 @@ impl Op for Gated {
             let name = |id: i32| self.arguments.iter().find(|a| a.id == id).map(|a| a.name);
             if let (Some(input), Some(output)) = (name(first), name(output.argument)) {
                 return Err(Error::invalid(format_args!(
-                    "args: {} and {} share a buffer but not their data type and layout",
+                    "args: {} and {} share a buffer, but differ in data type or layout",
                     Capitals(input),
                     Capitals(output)
                 )));

@@ -201,7 +201,8 @@ impl Gated {
         let last = last[0] as usize;
         if !separate && last % 2 == 1 {
             return Err(Error::invalid(format_args!(
-                "src_desc: rows of {last} elements have no two halves, a gate and what it multiplies"
+                "src_desc: rows of {last} elements cannot be split into a gate and the tensor \
+                 that it multiplies"
             )));
         }
         let mut inputs = ArrayVec::new();
@@ -241,7 +242,7 @@ impl Gated {
         }
         if desc.dims() != &dims[..] {
             return Err(Error::invalid(format_args!(
-                "{name}: dimensions {:?} are not {dims:?}, those of src_desc with half of the last",
+                "{name}: dimensions {:?} are not {dims:?}, those of src_desc with the last halved",
                 desc.dims()
             )));
         }
@@ -332,10 +333,10 @@ fn checked_up<'a>(
 ) -> Result<Option<&'a MemoryDesc>> {
     match (separate, desc.filter(|desc| desc.ndims() > 0)) {
         (true, None) => Err(Error::invalid(format_args!(
-            "{name}: gate_separate has two tensors, and this one is missing"
+            "{name}: gate_separate needs two tensors, and this one is missing"
         ))),
         (false, Some(_)) => Err(Error::invalid(format_args!(
-            "{name}: only gate_separate has a second tensor; otherwise src_desc has both"
+            "{name}: only gate_separate has a second tensor; otherwise src_desc contains both"
         ))),
         (_, desc) => Ok(desc),
     }

@@ -1,4 +1,4 @@
-//! The addresses of the elements of gate, up, dst and their gradients.
+//! The addresses of the elements of gate, up, dst and the gradients.
 
 use super::problem::{Half, Part};
 use crate::primitive::Arguments;

@@ -1,4 +1,4 @@
-//! The kernels for channels first: the positions of a channel follow one another, and are the lanes of vectors.
+//! The kernels for channels first: the positions of a channel are contiguous and become the lanes of vectors.
 
 use super::kernel::{Backward, Entry, Forward, Job, Kernels, kernels};
 use super::statistics::{probe_at, probes};
@@ -63,7 +63,7 @@ unsafe fn probe<S: Simd, E: Element>(job: &Job) {
     let count = probes(job.positions);
     for channel in 0..job.channels {
         let src = job.src.at_channel(channel);
-        // One at a time: they are apart, and few.
+        // One at a time: they are not contiguous, and there are few.
         let mut sum = 0.0;
         for probe in 0..count {
             let at = probe_at(probe, count, job.positions);

@@ -1,4 +1,4 @@
-//! The kernels for channels last: the channels of a position follow one another, and are the lanes of vectors.
+//! The kernels for channels last: the channels of a position are contiguous and become the lanes of vectors.
 
 use super::kernel::{Backward, Entry, Forward, Job, Kernels, kernels};
 use super::position_sums::{Summed, sum};

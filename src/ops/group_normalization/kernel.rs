@@ -9,7 +9,7 @@
 use crate::simd::{LANES, Simd};
 use crate::tensor::DataType;
 
-/// How the elements of a tensor follow one another.
+/// How the elements of a tensor are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     ChannelsFirst,
@@ -59,7 +59,7 @@ pub(super) struct Job {
     pub(super) first: *mut f64,
     pub(super) second: *mut f64,
     pub(super) probes: *mut f32,
-    /// Whether statistics are given, and so constants for the gradient.
+    /// Whether statistics are given, and so are constants in the gradient.
     pub(super) global: bool,
 }
 

@@ -1,8 +1,8 @@
 //! The execution of a problem: units of work, their statistics and numbers, and the sums over samples.
 //!
-//! A unit is a few groups of one sample or, in backward, of a block of samples. It computes the statistics of its groups
-//! and then their elements, so that the elements are still in a cache. Blocks of samples depend on the shape alone, and
-//! their sums of diff_scale and diff_shift are joined by a fixed tree, so the number of threads changes no bit.
+//! A unit is a few groups of one sample or, in backward, of a block of samples. It computes the statistics of its
+//! groups and then their elements while these are still in a cache. Blocks of samples depend only on the shape, and
+//! their sums of diff_scale and diff_shift are added in a fixed tree, so the number of threads changes no bit.
 
 use super::problem::{GroupNormalization, Shape};
 use super::statistics::{
@@ -23,7 +23,7 @@ use crate::tensor::DataType;
 use norm_sys as sys;
 use std::ops::Range;
 
-/// The most blocks of units; each has a workspace.
+/// The maximum number of blocks of units; each has a workspace.
 const MOST_BLOCKS: usize = 32;
 
 /// What an implementation chooses.
@@ -123,7 +123,7 @@ impl<S: Sweeps> Plan<S> {
         self.units().min(MOST_BLOCKS)
     }
 
-    /// The most channels of a unit.
+    /// The maximum channels of a unit.
     fn width(&self) -> usize {
         self.groups_at_once.min(self.shape.groups) * self.shape.per_group()
     }
@@ -365,7 +365,7 @@ impl<S: Sweeps> Plan<S> {
         self.gradient(call, (sample, groups), &run, work);
     }
 
-    /// The gradient of a run of a unit's channels, whole groups or none, and their sums.
+    /// The gradient of a run of a unit's channels, which are whole groups or none, and their sums.
     fn gradient(
         &self,
         call: &Call<'_>,

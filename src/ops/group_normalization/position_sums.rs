@@ -1,8 +1,9 @@
 //! Sums over positions for channels last, where the channels of a position are the lanes of vectors.
 //!
-//! The sums have the order of `simd::fold`, whose lanes are positions: here 16 sums of vectors take their places. A tile is
-//! a group of the fold, 256 positions. For each of the 16 sums, its 16 vectors of the tile form four chains, which are
-//! joined in pairs and added to an f64 sum in memory; at the end of a block of the fold, the sums are added by halves.
+//! The sums have the order of `simd::fold`, whose lanes are positions; here, 16 sums of vectors take the place of the
+//! lanes. A tile is a group of the fold, 256 positions. For each of the 16 sums, its 16 vectors of the tile form four
+//! chains, which are added in pairs and then to an f64 sum in memory; at the end of a block of the fold, the sums are
+//! added by halves.
 
 use super::kernel::Job;
 use crate::simd::{BLOCK, CHAIN, GROUP, LANES, Simd, unroll};
@@ -50,7 +51,7 @@ unsafe fn halve<S: Simd>(
         let mut half = LANES / 2;
         while half > 0 {
             let mut lane = 0;
-            // Sums that are not there are zeros.
+            // Missing sums are zeros.
             while lane < half && lane + half < lanes {
                 let low = start.add(lane * LANES);
                 let high = S::wide_load(start.add((lane + half) * LANES));
@@ -73,7 +74,7 @@ pub(super) trait Summed<S: Simd>: Copy {
     /// Whether the first sum is of f64 values, not of f32 terms.
     const WIDE: bool;
 
-    /// Asks for a vector of channels at a position, which need not exist.
+    /// Prefetches a vector of channels at a position, which need not exist.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
@@ -133,7 +134,7 @@ unsafe fn lanes<S: Simd, T: Summed<S>, const J: usize>(
             while i < end {
                 let at = first + lane + i * LANES;
                 unroll!(j in J, {
-                    // The next tile: its lines are too far apart for the processor to foresee.
+                    // The next tile: its cache lines are too far apart for the hardware prefetcher.
                     terms.prefetch(at + j + ahead);
                     let (value, a, b) = terms.terms(at + j, n);
                     if T::WIDE {

@@ -52,7 +52,7 @@ pub(super) struct Shape {
     pub(super) groups: usize,
     /// Spatial positions.
     pub(super) positions: usize,
-    /// The channels of a group whose mean square is taken; fewer than all for a partial norm.
+    /// The channels of a group over which the mean square is taken; fewer than all for a partial norm.
     pub(super) counted: usize,
 }
 
@@ -67,7 +67,7 @@ impl Shape {
         self.per_group() * self.positions
     }
 
-    /// The elements of a group that its statistics are taken from.
+    /// The elements of a group over which its statistics are taken.
     pub(super) fn counted_elements(&self) -> usize {
         self.counted * self.positions
     }
@@ -161,7 +161,7 @@ impl GroupNormalization {
     }
 
     /// Checks a partial norm and takes its channels. The first elements of a group are those of its first channels, in
-    /// the logical order; statistics are joined from those of channels, so channels count whole.
+    /// logical order; statistics are sums over channels, so only whole channels are possible.
     fn take_partial(&mut self) -> Result<()> {
         let Some(elements) = self.around.partial else { return Ok(()) };
         if !self.flags.rms() {
@@ -174,12 +174,13 @@ impl GroupNormalization {
         let elements = elements as usize;
         if elements > all {
             return Err(Error::invalid(format_args!(
-                "attr: a partial norm of {elements} elements, and groups have {all}"
+                "attr: a partial norm of {elements} elements, but groups have {all}"
             )));
         }
         if !elements.is_multiple_of(positions) {
             return Err(Error::unimplemented(format_args!(
-                "attr: a partial norm of {elements} elements is not one of whole channels of {positions} positions"
+                "attr: a partial norm of {elements} elements is not a whole number of channels of \
+                 {positions} positions"
             )));
         }
         self.shape.counted = elements / positions;

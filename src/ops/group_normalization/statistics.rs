@@ -1,8 +1,8 @@
 //! From the sums of a group's channels to its statistics and scalars, for all implementations.
 //!
 //! A sweep sums the values of each channel and the squares about one number for the whole group, its provisional mean.
-//! The variance is the mean square less the square of the provisional mean's error. If that correction is too large, the
-//! squares are summed again about the mean itself. If squares overflow or vanish in f32, the group needs f64.
+//! The variance is the mean square less the square of the provisional mean's error. If that correction is too large,
+//! the squares are summed again about the mean itself. If squares overflow or underflow in f32, the group needs f64.
 
 use super::problem::Shape;
 use crate::rows::statistics::{NEAR, Statistics, corrected, in_range, mean_residual, reciprocal};
@@ -11,14 +11,14 @@ use crate::rows::statistics::{NEAR, Statistics, corrected, in_range, mean_residu
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found {
     Statistics(Statistics),
-    /// The mean; the squares must be summed about it.
+    /// The mean, about which the squares must be summed.
     Mean(f64),
     /// f32 sums are not accurate.
     NeedsF64,
 }
 
-/// The positions of a channel that the provisional mean is taken from: as many as there are, rounded down to a power of
-/// two, so that a constant group has its value as the mean, exactly.
+/// The positions of a channel over which the provisional mean is taken: rounded down to a power of two, so that the
+/// mean of a constant group is exact.
 const MOST_PROBES: usize = 8;
 
 /// The number of probes of a channel.
@@ -40,7 +40,7 @@ pub(super) fn probe_at(probe: usize, probes: usize, positions: usize) -> usize {
 /// Chains of sums over the channels of a group.
 const CHAINS: usize = 4;
 
-/// The sum over the channels of a group: channel `i` belongs to chain `i % 4`, and the chains are joined in pairs.
+/// The sum over the channels of a group: channel `i` belongs to chain `i % 4`, and the chains are added in pairs.
 pub(super) fn join(channels: usize, term: impl Fn(usize) -> f64) -> f64 {
     let mut sums = [0.0; CHAINS];
     let whole = channels - channels % CHAINS;
@@ -61,7 +61,7 @@ pub(super) fn provisional_mean(sums: &[f32], probes: usize) -> f32 {
     (join(sums.len(), |i| f64::from(sums[i])) / (sums.len() * probes) as f64) as f32
 }
 
-/// Statistics from sums of values and squares; RMS uses the squares alone.
+/// Statistics from sums of values and squares; RMS uses only the squares.
 pub(super) fn found([values, squares]: [f64; 2], about: f32, elements: usize, rms: bool) -> Found {
     let mean_square = squares / elements as f64;
     if !in_range(mean_square) {

@@ -1,8 +1,8 @@
-//! The steps around the kernels: a residual before them, a gate before or after them, their gradients.
+//! The steps around the kernels: a residual before them, a gate before or after them, and their gradients.
 //!
 //! The steps run on the channels of one unit at a time, so that elements stay in a cache. Tensors that the kernels
-//! cannot read or write in place lie on a stage of f32 with room for a unit. The kernels see it as a tensor whose samples
-//! all lie at one address.
+//! cannot access in place are staged as f32, one unit at a time. The kernels see a stage as a tensor whose samples all
+//! have the same address.
 
 use super::kernel::Order;
 use super::problem::{CHANNELS, GroupNormalization, Shape};
@@ -15,7 +15,7 @@ use crate::simd::Level;
 use crate::tensor::{DataType, MAX_NDIMS, MemoryDesc};
 use norm_sys as sys;
 
-/// The most tensors that are staged: src, dst or diff_dst, and diff_src.
+/// The maximum number of staged tensors: src, dst or diff_dst, and diff_src.
 pub(super) const TENSORS: usize = 3;
 
 /// The tensors as the kernels see them: src, dst or diff_dst, and diff_src.
@@ -27,7 +27,7 @@ pub(super) struct Surround {
     order: Order,
     staged: [bool; TENSORS],
     shape: Shape,
-    /// The most channels of a unit.
+    /// The maximum channels of a unit.
     width: usize,
     /// Channels first: the columns of a row.
     cols: usize,
@@ -206,7 +206,7 @@ pub(super) fn plain_order(shape: &Shape) -> Order {
     if shape.positions > 1 { Order::ChannelsFirst } else { Order::ChannelsLast }
 }
 
-/// Whether the positions of a channel have a constant distance in all tensors that the steps access.
+/// Whether the positions of a channel have a constant stride in all tensors that the steps access.
 fn is_flat(p: &Normalization) -> bool {
     let of_steps = [
         sys::NORM_ARG_SRC,
@@ -223,7 +223,7 @@ fn is_flat(p: &Normalization) -> bool {
     all.into_iter().filter(|id| p.has_argument(*id)).all(|id| merged(p.argument(id)).is_some())
 }
 
-/// A tensor with one dimension of positions; `None` if they have no constant distance.
+/// A tensor with one dimension of positions; `None` if they have no constant stride.
 fn merged(desc: &MemoryDesc) -> Option<MemoryDesc> {
     let [samples, channels, positions @ ..] = desc.dims() else { return None };
     desc.reshaped(&[*samples, *channels, positions.iter().product()]).ok()

@@ -113,10 +113,10 @@ pub(super) trait Sweeps: Send + Sync {
     fn normalize(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>);
     /// The sums of each channel's diff_dst, and of `diff_dst*xhat`.
     fn products(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>, sums: [&mut [f64]; 2]);
-    /// The gradient of src; of `constant` statistics if src has no part in them.
+    /// The gradient of src; with `constant` statistics if they do not depend on src.
     fn gradient(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>, constant: bool);
 
-    /// The gradient of whole groups of a partial norm: channels outside it have no part in the mean square.
+    /// The gradient of whole groups of a partial norm: the mean square does not depend on channels outside it.
     fn partial_gradient(
         &self,
         call: &Call<'_>,

@@ -14,7 +14,7 @@ use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc};
 use std::ptr::{null, null_mut};
 
-/// The distances between samples, channels and positions of a tensor, in elements.
+/// The strides of samples, channels and positions of a tensor, in elements.
 #[derive(Clone, Copy)]
 pub(super) struct Steps {
     data_type: DataType,
@@ -24,7 +24,7 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// `None` if positions have no constant distance.
+    /// `None` if positions have no constant stride.
     fn of(desc: &MemoryDesc) -> Option<Self> {
         let (dims, strides) = (desc.dims(), desc.strides());
         let (mut position, mut next) = (0, None);
@@ -73,7 +73,7 @@ pub(super) fn make(
     let mut steps = steps_of(&seen)?;
     for post_op in p.attr.post_ops.iter() {
         if post_op.operands().any(MemoryDesc::is_blocked) {
-            let text = "the layout of a post-operation's tensor is cut into blocks";
+            let text = "the layout of a post-operation's tensor is blocked";
             return Err(Error::unimplemented(text));
         }
     }
@@ -126,7 +126,7 @@ fn steps_of(seen: &Seen) -> Result<[Steps; TENSORS]> {
     }
     match all {
         [Some(src), Some(dst), Some(diff_src)] => Ok([src, dst, diff_src]),
-        _ => Err(Error::unimplemented("the positions of a channel have no constant distance")),
+        _ => Err(Error::unimplemented("the positions of a channel have no constant stride")),
     }
 }
 
@@ -170,11 +170,11 @@ fn stage_type([src, dst, _]: [DataType; 3], has_chain: bool) -> Option<DataType>
     (native && !has_chain).then_some(dst)
 }
 
-/// The fewest channels of a unit for channels last: whole cache lines of several vectors.
+/// The minimum channels of a unit for channels last: whole cache lines of several vectors.
 const FEWEST_CHANNELS: usize = 64;
-/// The fewest elements of a unit.
+/// The minimum elements of a unit.
 const FEWEST_ELEMENTS: usize = 8192;
-/// The most channels that a unit gets so that they are a multiple of 16.
+/// The maximum channels of a unit that are a multiple of 16.
 const MOST_CHANNELS: usize = 256;
 
 /// The groups of a unit.
@@ -184,7 +184,7 @@ fn groups_at_once(shape: &Shape, order: Order) -> usize {
         return FEWEST_ELEMENTS.div_ceil(shape.elements().max(1)).clamp(1, shape.groups);
     }
     let wanted = FEWEST_CHANNELS.max(FEWEST_ELEMENTS / shape.positions.max(1));
-    // The fewest groups that are whole vectors.
+    // The minimum number of groups that form whole vectors.
     let whole = (1..=16).find(|groups| (groups * per_group).is_multiple_of(16)).unwrap_or(1);
     let step = if whole * per_group <= MOST_CHANNELS { whole } else { 1 };
     (step * wanted.div_ceil(step * per_group)).clamp(1, shape.groups)

@@ -1,4 +1,4 @@
-//! Groups that are computed in f64: those whose squares overflow or vanish in f32, and all if a tensor is f64.
+//! Groups that are computed in f64: those whose squares overflow or underflow in f32, and all if a tensor is f64.
 //!
 //! All implementations share these loops over scalars, for any layout. Sums have the lanes and blocks of the f64 terms of
 //! `simd::fold`.
@@ -72,7 +72,7 @@ pub(super) struct Wide {
     epsilon: f64,
     rms: bool,
     global: bool,
-    /// Whether a tensor is f64: the statistics given in f32 are not accurate enough.
+    /// Whether a tensor is f64, for which the given f32 statistics are not accurate enough.
     pub(super) double: bool,
 }
 
@@ -107,7 +107,7 @@ impl Wide {
         channel * self.shape.positions
     }
 
-    /// The sum over the elements of a group that are counted: over the positions of each channel, then over the channels.
+    /// The sum over the counted elements of a group: over the positions of each channel, then over the channels.
     fn sum(&self, term: impl Fn(usize) -> f64) -> f64 {
         let positions = self.shape.positions;
         join(self.shape.counted, |channel| fold(positions, |p| term(channel * positions + p)))
@@ -174,7 +174,7 @@ impl Wide {
         let slope = part * join(per_group, |channel| scale(channel) * of_xhat[channel]);
         for i in 0..self.shape.elements() {
             let (d, xhat) = (scale(i / positions) * dd(i), xhat(i));
-            // Channels outside a partial norm have no part in the mean square.
+            // The mean square does not depend on channels outside a partial norm.
             let value = match (self.global || i >= self.shape.counted_elements(), self.rms) {
                 (true, _) => d * r,
                 (false, true) => d * r - xhat * slope,

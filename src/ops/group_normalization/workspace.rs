@@ -5,7 +5,7 @@ use crate::primitive::Execution;
 use norm_sys as sys;
 use std::ops::Range;
 
-/// The most blocks of samples in backward; each has its sums of diff_scale and diff_shift.
+/// The maximum number of blocks of samples in backward; each has its own sums of diff_scale and diff_shift.
 pub(super) const MOST_SAMPLE_BLOCKS: usize = 32;
 
 /// Numbers per channel of a unit.
@@ -113,7 +113,7 @@ impl Sums {
         }
     }
 
-    /// Joins the sums of blocks of samples into diff_scale and diff_shift, if they are arguments.
+    /// Adds the sums of blocks of samples and stores them to diff_scale and diff_shift, if these are arguments.
     pub(super) fn join(self, execution: &Execution<'_>) {
         // The first sum is that of diff_dst.
         for (index, id) in [(1, sys::NORM_ARG_DIFF_SCALE), (0, sys::NORM_ARG_DIFF_SHIFT)] {

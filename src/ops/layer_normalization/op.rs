@@ -84,7 +84,7 @@ impl Op for LayerNormalization {
             && !input.0.same_layout(output.0)
         {
             return Err(Error::invalid(format_args!(
-                "args: {names} share a buffer, which takes one data type and layout for both"
+                "args: {names} share a buffer, but differ in data type or layout"
             )));
         }
         self.check_shared(arguments)

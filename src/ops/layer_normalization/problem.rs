@@ -140,7 +140,7 @@ impl LayerNormalization {
         let cols = self.cols;
         if elements as usize > cols {
             return Err(Error::invalid(format_args!(
-                "attr: a partial norm of {elements} elements, and rows have {cols}"
+                "attr: a partial norm of {elements} elements, but rows have {cols}"
             )));
         }
         Ok(())
@@ -182,7 +182,7 @@ fn statistics(base: &Normalization, stat: Option<&MemoryDesc>) -> Result<MemoryD
         return Ok(default);
     }
     if stat.is_blocked() {
-        return Err(Error::unimplemented("stat_desc: statistics do not lie in blocks"));
+        return Err(Error::unimplemented("stat_desc: statistics cannot have a blocked layout"));
     }
     if base.statistics_usage() == Some(Usage::Output) {
         stat.check_output("stat_desc")?;

@@ -31,13 +31,13 @@ pub(super) fn make(
     let p = problem;
     for (name, desc) in [("src", &p.src), ("dst", &p.dst), ("diff_src", &p.diff_src)] {
         if desc.is_blocked() {
-            let text = format_args!("the layout of {name} is cut into blocks");
+            let text = format_args!("the layout of {name} is blocked");
             return Err(Error::unimplemented(text));
         }
     }
     for post_op in p.attr.post_ops.iter() {
         if post_op.operands().any(MemoryDesc::is_blocked) {
-            let text = "the layout of a post-operation's tensor is cut into blocks";
+            let text = "the layout of a post-operation's tensor is blocked";
             return Err(Error::unimplemented(text));
         }
     }
@@ -62,7 +62,7 @@ fn run(
 ) -> Result<Run> {
     let special = algorithm == DENSE || algorithm == SHORT;
     if special && p.stat_cols() < p.cols {
-        return Err(Error::unimplemented("the mean square is that of a part of the row"));
+        return Err(Error::unimplemented("the mean square is taken over part of the row"));
     }
     if special && p.flags.global_stats() {
         return Err(Error::unimplemented("the statistics are given"));

@@ -1,4 +1,4 @@
-//! Conversion of runs of numbers: load as f32 or f64, compute, round and store.
+//! Conversion of runs of elements: load as f32 or f64, compute, round and store.
 //!
 //! Each loop handles one type without branches, so that the compiler vectorises it for each
 //! instruction set.

@@ -33,7 +33,7 @@ pub(super) fn loops(src: &MemoryDesc, dst: &MemoryDesc) -> Result<Option<Vec<Loo
         }
     }
     loops.retain(|l| l.count != 1);
-    // Those with equal strides may change places.
+    // Loops with equal strides may change places.
     loops.sort_unstable_by_key(|l| (std::cmp::Reverse(l.dst), std::cmp::Reverse(l.src)));
     let mut merged: Vec<Loop> = Vec::new();
     for l in loops {

@@ -41,7 +41,7 @@ pub(super) fn make(
         Some(last) if last.dst == 1 => outer.pop().unwrap_or(unit),
         _ => unit,
     };
-    // If the run is strided in src, the loop that is contiguous there.
+    // If the run is strided in src, the loop that is contiguous in src.
     let across = match outer.iter().position(|l| l.src == 1) {
         Some(at) if run.src != 1 => outer.remove(at),
         _ => Loop { count: 1, src: 0, dst: 0 },

@@ -1,6 +1,6 @@
-//! Frequencies and magnitude of models' configurations.
+//! Frequencies and magnitude for the configurations of models.
 //!
-//! The formulas are those of the papers as Hugging Face's transformers has them, in f64.
+//! The formulas are those of the papers, as implemented in Hugging Face's transformers, in f64.
 
 use crate::error::{Error, Result};
 use crate::primitive::enumerators;
@@ -110,7 +110,7 @@ pub(crate) fn frequencies(
     })
 }
 
-/// Long waves are stretched, short ones stay, those between are mixed.
+/// Long waves are stretched, short ones stay, and those in between are interpolated.
 fn llama3(parameters: &[f64], frequencies: &mut [f64]) -> f32 {
     let [factor, low, high, trained] = [parameters[0], parameters[1], parameters[2], parameters[3]];
     for frequency in frequencies {
@@ -125,7 +125,7 @@ fn llama3(parameters: &[f64], frequencies: &mut [f64]) -> f32 {
     1.0
 }
 
-/// Pairs with many turns over the trained length stay, those with few are stretched, between them a ramp.
+/// Pairs with many turns over the trained length stay, those with few are stretched, and a ramp joins the two.
 fn yarn(base: f64, parameters: &[f64], frequencies: &mut [f64]) -> f32 {
     let or = |at: usize, otherwise: f64| parameters.get(at).copied().unwrap_or(otherwise);
     let [factor, trained] = [parameters[0], parameters[1]];

@@ -1,13 +1,14 @@
 //! Rotary position embedding, forward and backward, with an optional RMS normalization of each head before it.
 //!
-//! Per token the cosines and sines of its angles are computed once ([`angles`]), then the pairs of all its heads are
-//! rotated from the tensors' own types ([`kernel`]): with `t = position * frequency`, `a' = a cos(t) - b sin(t)` and
-//! `b' = a sin(t) + b cos(t)`, whose first products are exact for f32 results. Backward has the negative sines, and with a normalization
-//! the gradient of that after it ([`through`]). Angles and their reduction are f64, so they are accurate at any position;
-//! only the sine and the cosine are rounded.
+//! For each token the cosines and sines of its angles are computed once ([`angles`]). Then the pairs of all its heads
+//! are rotated, straight from the tensors' types ([`kernel`]): with `t = position * frequency`,
+//! `a' = a cos(t) - b sin(t)` and `b' = a sin(t) + b cos(t)`, whose first products are exact for f32 results. Backward
+//! negates the sines and, with a normalization, then computes its gradient ([`through`]). Angles and their reduction
+//! are f64, so they are accurate at any position; only the sine and the cosine are rounded.
 //!
-//! The dimensions of a tensor fall into tokens, which have positions of their own, and heads, which share them
-//! ([`plan`]). [`frequencies`] has the formulas of models' configurations, [`permute`] the conversion of weights.
+//! The dimensions of a tensor are split into tokens, which have positions of their own, and heads, which share them
+//! ([`plan`]). [`frequencies`] has the formulas for the configurations of models, [`permute`] the conversion of
+//! weights.
 
 mod angles;
 mod frequencies;

@@ -14,7 +14,7 @@ pub(crate) struct Permuted<'a> {
     pub(crate) dst: (&'a MemoryDesc, *mut u8),
 }
 
-/// The row of a head that has element `part` (0 or 1) of a pair, or the one that is the `rest`th which has none.
+/// The row of a head with element `part` (0 or 1) of a pair, or the `rest`th row that belongs to no pair.
 fn place(pairing: Pairing, (pairs, head): (usize, usize), row: usize) -> usize {
     let (pair, part) = (row % pairs.max(1), row / pairs.max(1));
     if row < 2 * pairs {

@@ -6,14 +6,14 @@ use arrayvec::ArrayVec;
 
 type Dims = ArrayVec<i64, MAX_NDIMS>;
 
-/// Offsets of a tensor's rows, those of a token added to those of a head.
+/// Offsets of a tensor's rows: the offset of a token plus that of a head.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places {
     pub(super) tokens: RowMap,
     pub(super) heads: RowMap,
 }
 
-/// The order of rows: tokens, and within a token heads.
+/// The order of rows: by token, then by head.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) tokens: usize,
@@ -107,7 +107,8 @@ impl Plan {
         let shared = (1..outer).all(|dim| position.dims()[dim] == 1);
         if !shared || index_dim.is_some_and(|dim| dim != 0) {
             return Err(Error::invalid(
-                "position_desc: with write_slots, dimension 0 of src_desc are tokens and the others share the position",
+                "position_desc: with write_slots, dimension 0 of src_desc is tokens, and the \
+                 others share the position",
             ));
         }
         let own = output.ndims().wrapping_sub(input.ndims());
@@ -121,7 +122,7 @@ impl Plan {
         let (dims, strides) = (output.dims(), output.strides());
         let numbers = row_numbers(&dims[..dims.len() - 1]);
         let slot_dims = 0..own + 1;
-        // A position per token, even if there is one token.
+        // One position per token, even if there is only one token.
         self.tokens = input.dims()[0] as usize;
         let step = if position.dims()[0] == 1 { 0 } else { position.strides()[0] };
         self.positions = RowMap::new(&input.dims()[..1], &[step]);

@@ -4,7 +4,7 @@ use super::plan::Plan;
 use crate::error::{Error, Result};
 use crate::tensor::{DataType, MemoryDesc};
 
-/// The largest position whose angles are computed: up to there products with frequencies are reduced exactly.
+/// The largest position whose angles are computed: up to there, products with frequencies are reduced exactly.
 pub(super) const LARGEST_POSITION: i64 = i32::MAX as i64;
 
 /// The positions of an execution's tokens.
@@ -46,7 +46,7 @@ impl<'a> Positions<'a> {
         position.saturating_add(index as i64)
     }
 
-    /// Checks that positions are below `count`, a number of rows of tables, or not above [`LARGEST_POSITION`].
+    /// Checks that positions are below `count`, the number of rows of the tables, or at most [`LARGEST_POSITION`].
     ///
     /// # Safety
     /// The tensor exists.

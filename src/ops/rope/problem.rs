@@ -96,7 +96,8 @@ impl Rope {
         let sections = checked_sections(p.sections, p.rotary_dims, flags)?;
         let (rotary_dims, cols) = (checked_rotary(p, names.input)?, p.input.dims());
         if !p.magnitude.is_finite() || p.magnitude == 0.0 {
-            let text = format_args!("magnitude: {} is not a factor of cosines", p.magnitude);
+            let text =
+                format_args!("magnitude: {} is not finite and different from 0", p.magnitude);
             return Err(Error::invalid(text));
         }
         let output = if slots {
@@ -291,7 +292,7 @@ fn checked_flags(flags: u32, forward: bool) -> Result<u32> {
     let known = if forward { all } else { sys::norm_rope_interleaved_sections };
     let other = flags & !known;
     if other != 0 {
-        let text = format_args!("flags: {other:#x} is not among those of this direction of rope");
+        let text = format_args!("flags: {other:#x} is not a flag of this direction of rope");
         return Err(Error::invalid(text));
     }
     let needs = [
@@ -324,7 +325,7 @@ fn checked_sections(
     let sum = sections.iter().fold(0i64, |sum, pairs| sum.saturating_add(*pairs));
     if sum != rotary_dims / 2 {
         return Err(Error::invalid(format_args!(
-            "sections: they have {sum} pairs together, not the {} of rotary_dims",
+            "sections: they add up to {sum} pairs, not the {} of rotary_dims",
             rotary_dims / 2
         )));
     }
@@ -335,7 +336,7 @@ fn checked_rotary(p: &Parameters<'_>, name: &str) -> Result<usize> {
     let (dims, rotary) = (p.input.dims(), p.rotary_dims);
     let head = dims[dims.len() - 1];
     if rotary < 2 || rotary % 2 != 0 {
-        let text = format_args!("rotary_dims: {rotary} is not an even number from 2 on");
+        let text = format_args!("rotary_dims: {rotary} is not an even number of 2 or more");
         return Err(Error::invalid(text));
     }
     if rotary > head {
@@ -369,7 +370,7 @@ fn checked_table<'a>(p: &Parameters<'a>, rotary_dims: usize) -> Result<Option<&'
     }
     let dense = pairs == 1 || table.strides().last() == Some(&1);
     if table.ndims() == 2 && !dense {
-        return Err(Error::invalid("table_desc: the elements of a row must follow one another"));
+        return Err(Error::invalid("table_desc: the elements of a row must be contiguous"));
     }
     if !matches!(table.dims(), [_, cols] if *cols == pairs as i64) {
         return Err(Error::invalid(format_args!(
@@ -390,7 +391,7 @@ pub(super) fn checked_head(name: &str, desc: &MemoryDesc, head: i64) -> Result<O
         )));
     }
     if !desc.is_dense() || desc.is_blocked() {
-        return Err(Error::invalid(format_args!("{name}: the elements must follow one another")));
+        return Err(Error::invalid(format_args!("{name}: the elements must be contiguous")));
     }
     Ok(desc.data_type())
 }
@@ -409,7 +410,7 @@ pub(super) fn checked_norm(p: &Parameters<'_>, flags: u32, head: i64) -> Result<
         return Ok(None);
     }
     if !(p.epsilon >= 0.0 && p.epsilon.is_finite()) {
-        let text = format_args!("epsilon: {} is not a number from 0 on", p.epsilon);
+        let text = format_args!("epsilon: {} is not a number of 0 or more", p.epsilon);
         return Err(Error::invalid(text));
     }
     Ok(Some(Norm {
@@ -443,7 +444,8 @@ fn check_position(p: &Parameters<'_>, name: &str, parts: usize) -> Result<()> {
         own.len() == outer.len() && own.iter().zip(outer).all(|(own, dim)| own == dim || *own == 1);
     if !fits {
         return Err(Error::invalid(format_args!(
-            "position_desc: dimensions {own:?} are not those of {name} but the last, {outer:?}, or 1"
+            "position_desc: dimensions {own:?} are not those of {name} without the last, \
+             {outer:?}, or 1"
         )));
     }
     match usize::try_from(p.index_dim) {

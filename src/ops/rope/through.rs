@@ -6,8 +6,8 @@
 //! diff_src, diff_scale: the gradient of a layer normalization with rms_norm, of src, d and v
 //! ```
 //!
-//! The three steps are problems of their own, with the bits that they have alone, and run one after another. The
-//! operations that normalize are given: rope knows none of them. d and v are in the scratchpad.
+//! The three steps are separate problems, with the bits that they have on their own, and run one after another. The
+//! normalizing operations are passed in: rope does not know them. d and v are in the scratchpad.
 
 use super::problem::{Parameters, Rope, check_type, checked_head, checked_norm};
 use crate::error::{Error, Result, Status};
@@ -25,7 +25,7 @@ const ALIGN: usize = 64;
 
 /// What a normalization's gradient is made from.
 pub(crate) struct Normalized<'a> {
-    /// src, and diff_src as it was given.
+    /// src, and diff_src as given.
     pub(crate) src: &'a MemoryDesc,
     pub(crate) diff_src: &'a MemoryDesc,
     /// d, with a layout.
@@ -49,7 +49,7 @@ const STEPS: usize = 3;
 
 /// A validated problem.
 pub(crate) struct RopeThroughNorm {
-    /// Which may have more arguments than the problem: those that lie in the scratchpad.
+    /// A step may have more arguments than the problem: those in the scratchpad.
     steps: [Shared<dyn Op>; STEPS],
     /// The rotation once more, for its checks.
     rotation: Rope,
@@ -122,7 +122,7 @@ impl RopeThroughNorm {
         Ok(Self { steps, rotation, prop_kind, epsilon, flags, arguments })
     }
 
-    /// Where an argument of a step lies: `None` for an argument of the problem.
+    /// The location of a step's argument; `None` for an argument of the problem.
     fn room(step: usize, id: i32) -> Option<Room> {
         match (step, id) {
             (STATISTICS, sys::NORM_ARG_DST)
@@ -146,7 +146,7 @@ fn arguments(steps: &[Shared<dyn Op>; STEPS]) -> Result<Vec<OpArgument>> {
 /// Parts of the scratchpad.
 #[derive(Clone, Copy)]
 enum Room {
-    /// d. The statistics' normalized values are there before, which nothing reads.
+    /// d. Earlier, it holds the normalized values of the statistics step, which nothing reads.
     Rotated,
     MeanSquares,
 }

@@ -39,7 +39,7 @@ pub(super) fn make(
         let last = argument.desc.strides()[argument.desc.ndims() - 1];
         if argument.desc.is_blocked() || last != 1 && cols != 1 {
             return Err(Error::unimplemented(format_args!(
-                "the elements of a head of {} do not follow one another",
+                "the elements of a head of {} are not contiguous",
                 argument.name
             )));
         }

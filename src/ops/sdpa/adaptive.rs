@@ -1,4 +1,4 @@
-//! The width of a sliding window from what is known of a sequence.
+//! The width of a sliding window, from statistics of a sequence.
 
 use crate::error::{Error, Result};
 use crate::primitive::enumerators;
@@ -27,9 +27,9 @@ pub(crate) struct WindowState {
     pub(crate) vocabulary: f64,
     /// The window before; 0 for none.
     pub(crate) previous: i64,
-    /// The part of the way to the new window, to 1.
+    /// How far to move towards the new window, at most 1.
     pub(crate) smoothing: f64,
-    /// The most that the window changes; 0 for any.
+    /// The most that the window may change; 0 for no limit.
     pub(crate) max_step: i64,
 }
 
@@ -57,13 +57,13 @@ fn check(state: &WindowState) -> Result<()> {
         return bad(format_args!("min_window: {min} is below 1"));
     }
     if !(min..=MOST).contains(&max) {
-        return bad(format_args!("max_window: {max} is not from min_window, {min}, on"));
+        return bad(format_args!("max_window: {max} is below min_window, {min}, or too large"));
     }
     if !(0..=MOST).contains(&state.previous) {
         return bad(format_args!("previous: {} is below 0", state.previous));
     }
     if !(state.smoothing > 0.0 && state.smoothing <= 1.0) {
-        return bad(format_args!("smoothing: {} is not above 0 and up to 1", state.smoothing));
+        return bad(format_args!("smoothing: {} is not above 0 and at most 1", state.smoothing));
     }
     if state.max_step < 0 {
         return bad(format_args!("max_step: {} is below 0", state.max_step));
@@ -75,10 +75,10 @@ fn check(state: &WindowState) -> Result<()> {
     };
     if measured < least {
         let name = strategy.name();
-        return bad(format_args!("measured: {measured} is below {least}, the least of {name}"));
+        return bad(format_args!("measured: {measured} is below {least}, the minimum of {name}"));
     }
     if strategy == WindowStrategy::Perplexity && !(vocabulary >= 2.0 && vocabulary.is_finite()) {
-        return bad(format_args!("vocabulary: {vocabulary} is not a number of tokens from 2 on"));
+        return bad(format_args!("vocabulary: {vocabulary} is not a number of tokens, 2 or more"));
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! What few rows read next, fetched into the cache while they compute: with few rows attention waits for memory, and
-//! with many it computes on keys and values that are in the cache.
+//! Prefetching for few rows: with few rows, attention is bound by memory, so what they read next is fetched into the
+//! cache while they compute. With many rows the keys and values are already in the cache.
 
 use super::panels::Later;
 use crate::simd::{LANES, Simd};
 
-/// Bytes of a line of a cache.
+/// Bytes of a cache line.
 const LINE: usize = 64;
 
 /// Lines of memory, one of which is fetched with each term of a product.
@@ -22,7 +22,7 @@ impl Ahead for Nothing {
     unsafe fn fetch<S: Simd>(&mut self) {}
 }
 
-/// `N` sets of 16 rows. Those of a set follow each other in memory.
+/// `N` sets of 16 rows. The rows of a set are consecutive in memory.
 pub(super) struct Sets<const N: usize> {
     starts: [*const u8; N],
     /// The distance of rows, and the size of one, in bytes.
@@ -31,7 +31,7 @@ pub(super) struct Sets<const N: usize> {
 }
 
 impl<const N: usize> Sets<N> {
-    /// The sets whose rows `rows` returns. A line at `instead` is fetched for what is not there.
+    /// The sets whose rows `rows` returns. For a missing set the line at `instead` is fetched.
     pub(super) fn new(instead: *const u8, rows: impl Fn(usize) -> Option<Later>) -> Self {
         let mut sets = Self { starts: [instead; N], step: 0, size: 1 };
         for (set, start) in sets.starts.iter_mut().enumerate() {
@@ -72,11 +72,11 @@ impl<const N: usize> Sets<N> {
 #[derive(Clone, Copy)]
 pub(super) struct Lines {
     at: *const u8,
-    /// What is left: lines of the row, rows of the set after it, and sets after that.
+    /// What is left: lines of this row, then further rows of the set, then further sets.
     lines: usize,
     rows: usize,
     sets: usize,
-    /// The place of the set's start.
+    /// Points to the set's start.
     start: *const *const u8,
     lines_of_row: usize,
     rows_of_set: usize,

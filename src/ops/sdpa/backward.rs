@@ -1,5 +1,5 @@
-//! Backward: the groups of keys on threads. A group takes its keys in blocks, and for each block all queries of its heads in
-//! their order, so that every sum has one order.
+//! Backward: threads share the groups of keys. A group processes its keys in blocks, and for each block all queries of
+//! its heads in order, so that every sum has a fixed order.
 
 use super::BLOCK;
 use super::blocks::Blocks;
@@ -53,7 +53,7 @@ pub(super) struct Room {
     /// The sums of a block of keys.
     diff_keys: Matrix,
     diff_values: Matrix,
-    /// Of all queries of the group, a head after the other: sums, logarithms and deltas.
+    /// Sums, logarithms and deltas of all queries of the group, head by head.
     diff_queries: Matrix,
     logarithms: *mut f32,
     deltas: *mut f32,
@@ -83,7 +83,7 @@ impl Backward {
         })
     }
 
-    /// The distances of rows of keys and of values in buffers.
+    /// The distances between rows of keys and of values in buffers.
     fn steps(&self) -> (usize, usize) {
         let shape = &self.inputs.problem.shape;
         (shape.key_size.next_multiple_of(LANES), shape.value_size.next_multiple_of(LANES))
@@ -232,7 +232,7 @@ pub(super) struct Queries {
     sequence: usize,
     head: usize,
     pub(super) queries: Range<usize>,
-    /// The number of the first among those of the group.
+    /// The index of the first one among those of the group.
     first: usize,
 }
 
@@ -320,7 +320,7 @@ impl Job<'_> {
         unsafe { self.backward.inputs.grids.load(&grid, to.start, to.step) };
     }
 
-    /// Stores the gradients of the queries of a head, `length` of which are within the sequence.
+    /// Stores the gradients of a head's queries; `length` of them are within the sequence.
     ///
     /// # Safety
     /// As [`group`](Self::group).
@@ -376,8 +376,8 @@ impl Job<'_> {
         }
     }
 
-    /// Adds the gradients of a block of keys and all queries of the group, and stores those of `all` keys, zeros beyond the
-    /// length.
+    /// Adds the gradients of a block of keys and all queries of the group. Stores those of `all` keys, with zeros
+    /// beyond the length.
     ///
     /// # Safety
     /// As [`group`](Self::group).

@@ -5,20 +5,20 @@ use super::order::GROUP;
 use super::score::ScoreRow;
 use std::ops::Range;
 
-/// The number of the first key of a block, and the keys from the first to the last that are seen there.
+/// The index of the first key of a block, and the range from the first to the last visible key in it.
 pub(super) type BlockKeys = (usize, Range<usize>);
 
-/// The keys that are seen of the block that begins at `first`, from the start of a group on.
+/// The visible keys of the block that begins at `first`, extended down to the start of a group.
 pub(super) fn whole_groups(first: usize, within: &Range<usize>) -> Range<usize> {
     first + (within.start - first) / GROUP * GROUP..within.end
 }
 
-/// The blocks of keys that any of some rows sees.
+/// The blocks with keys that at least one of several rows sees.
 pub(super) struct Blocks {
     first: usize,
     /// The keys of windows.
     window: Range<usize>,
-    /// The end of the keys that are seen before their window.
+    /// The end of the keys that are visible before the window.
     kept: usize,
 }
 
@@ -40,7 +40,7 @@ impl Blocks {
         }
     }
 
-    /// The keys of the block that begins at `first`; `None` if none is seen.
+    /// The keys of the block that begins at `first`; `None` if none is visible.
     pub(super) fn at(&self, first: usize) -> Option<Range<usize>> {
         let (Range { start, end }, kept) = (self.window.clone(), self.kept);
         let (is_kept, is_window) = (first < kept, first < end && start < first + BLOCK);

@@ -22,7 +22,7 @@ impl DiffMask {
         Ok(Some(Self { heads: Heads::new(problem, id, 2)?, dims }))
     }
 
-    /// The rows of a part: a block of queries, or the one that all share.
+    /// The rows of a part: a block of queries, or the single row that all queries share.
     fn rows(&self) -> usize {
         self.dims[2].min(QUERIES)
     }

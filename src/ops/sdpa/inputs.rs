@@ -32,7 +32,7 @@ pub(super) fn rooms() -> usize {
     threads().max(default_threads()).min(MOST_ROOMS)
 }
 
-/// An address that threads share; each accesses a place of its own.
+/// An address that threads share; each accesses its own part.
 pub(super) struct Shared(pub(super) *mut f32);
 
 // SAFETY: see above.
@@ -44,7 +44,7 @@ impl Shared {
     }
 }
 
-/// The distances of a mask, in elements; 0 where it is shared.
+/// The strides of a mask, in elements; 0 where it is broadcast.
 #[derive(Clone, Copy)]
 struct MaskPlaces {
     data_type: DataType,
@@ -66,7 +66,7 @@ impl MaskPlaces {
     }
 }
 
-/// Where the inputs of a problem lie, and the functions of a level.
+/// The locations of a problem's inputs, and the functions of a level.
 pub(super) struct Inputs {
     pub(super) problem: Sdpa,
     pub(super) queries: Heads,
@@ -96,9 +96,9 @@ impl Inputs {
 }
 
 impl Inputs {
-    /// The number of threads, of those that an execution and its rooms allow, that pay for a problem.
+    /// How many threads a problem is worth, within what the execution and its buffers allow.
     pub(super) fn width(&self, execution: &Execution<'_>, rooms: usize) -> usize {
-        /// Multiplications that are worth a thread.
+        /// The number of multiplications that justifies another thread.
         const WORTH: usize = 1 << 18;
         let shape = &self.problem.shape;
         let factors = [shape.batch, shape.heads, shape.queries, shape.keys.max(1)];
@@ -120,7 +120,7 @@ impl<'a> Bound<'a> {
         Self { inputs, arguments, sequences: Sequences::new(&inputs.problem, arguments) }
     }
 
-    /// A number per head; `None` without the argument.
+    /// One number per head; `None` without the argument.
     ///
     /// # Safety
     /// The arguments were checked.
@@ -160,7 +160,7 @@ impl<'a> Bound<'a> {
         MaskRow { start, data_type, shared: strides[3] == 0 }
     }
 
-    /// The rows of f32 of keys or values: where they are, or on a stage. Returns the first and their distance.
+    /// The rows of keys or values in f32, in place or staged. Returns the first row and the distance between rows.
     ///
     /// # Safety
     /// The arguments were checked, the keys are within the length of the sequence, and the stage has room for them.

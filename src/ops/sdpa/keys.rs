@@ -1,4 +1,4 @@
-//! The keys and values of a block as panels, from wherever they lie, and their scales.
+//! The keys and values of a block as panels, from any layout, and their scales.
 
 use super::inputs::Bound;
 use super::order::Right;
@@ -87,9 +87,9 @@ impl Bound<'_> {
         Right { start: to.panels, term: LANES, panel }
     }
 
-    /// Calls `f` for keys that follow each other in memory, or for a few on the stage: with the number of the first among
-    /// all and in the sequence, the rows of f32 with their distance, and how many there are. Only the last are not whole
-    /// vectors.
+    /// Calls `f` for keys that are consecutive in memory, or for a few staged ones. Its arguments are the index of the
+    /// first key among all and in the sequence, the f32 rows with their distance, and the number of keys. Only the last
+    /// call may have a partial vector.
     ///
     /// # Safety
     /// As [`row_panels`](Self::row_panels).

@@ -1,7 +1,8 @@
-//! The gradient of a mask that is added to scores: a pass of its own over the pairs of queries and keys.
+//! The gradient of a mask that is added to scores: a separate pass over the pairs of queries and keys.
 //!
-//! An element of the mask adds, in f64, the gradients of its scores: sequences, heads, blocks of queries, blocks of keys,
-//! queries and keys in ascending order. Threads share the elements of the mask, so each sum has one order.
+//! The gradient of a mask element is the f64 sum of its scores' gradients, in ascending order of sequences, heads,
+//! blocks of queries, blocks of keys, queries and keys. Each element belongs to one thread, so each sum has a fixed
+//! order.
 
 use super::BLOCK;
 use super::backward::{Job, Keys, Queries, Room};
@@ -10,7 +11,7 @@ use super::diff_mask::DiffMask;
 use super::gradient::QUERIES;
 use std::ops::Range;
 
-/// The indices that share an index of the mask.
+/// The indices that map to one index of the mask.
 fn sharing(index: usize, dim: usize, all: usize) -> Range<usize> {
     if dim == 1 { 0..all } else { index..index + 1 }
 }

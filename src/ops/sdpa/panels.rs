@@ -15,11 +15,11 @@ pub(super) struct Panels {
     pub(super) panels: *mut f32,
     /// The distance of panels.
     pub(super) panel: usize,
-    /// What is fetched into the cache meanwhile.
+    /// What is prefetched meanwhile.
     pub(super) later: Option<[Later; 2]>,
 }
 
-/// Rows that are read later: rows of a tensor, or of results. As many are fetched as are rearranged.
+/// Rows that are read later, of a tensor or of results. As many rows are fetched as are rearranged.
 #[derive(Clone, Copy)]
 pub(super) struct Later {
     pub(super) start: *const u8,
@@ -61,7 +61,7 @@ const fn first_of(pair: usize, distance: usize) -> usize {
     pair / distance * 2 * distance + pair % distance
 }
 
-/// A step of a transposition: rows at this distance exchange the lanes at this distance.
+/// A step of a transposition: rows this far apart exchange lanes this far apart.
 macro_rules! exchange {
     ($tile:ident, $S:ident, $rows:expr, $distance:literal) => {
         unroll!(to 8: pair in $rows / 2, {
@@ -112,7 +112,7 @@ impl Panels {
             let from = self.rows.wrapping_add(row * self.step + col);
             let to = self.panels.wrapping_add(row / LANES * self.panel + col * LANES);
             if rows == LANES && cols == LANES && S::UNROLLS && !S::MANY_REGISTERS {
-                // A quarter at a time stays in the registers.
+                // A quarter at a time fits into the registers.
                 unroll!(quarter in 4, {
                     const ROW: usize = quarter / 2 * HALF;
                     const COL: usize = quarter % 2 * HALF;

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::primitive::{Attr, PropKind};
 use crate::tensor::{Layout, MemoryDesc, Support};
 
-/// The tensors of backward alone.
+/// The tensors that only backward has.
 pub(crate) struct Gradients<'a> {
     pub(crate) query: &'a MemoryDesc,
     pub(crate) key: &'a MemoryDesc,
@@ -87,7 +87,7 @@ pub(super) fn checked_output(
         },
     };
     if packed {
-        // Sequences share the tensor, not a row.
+        // The tensor is shared by sequences, not by rows.
         let [_, rest @ ..] = dims;
         desc.part(&[dims[0].min(1), rest[0], rest[1], rest[2]], &[0; 4])?.check_output(name)?;
     } else {

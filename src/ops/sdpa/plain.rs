@@ -18,7 +18,7 @@ pub(super) struct Plain {
     data_type: DataType,
     offsets: Offsets,
     dims: [usize; 4],
-    /// Dimensions of 1 are shared by all indices.
+    /// Dimensions of 1 are broadcast.
     shared: [bool; 4],
     /// The argument with the first rows of packed sequences, and the dimension of rows.
     packed: Option<(i32, usize)>,
@@ -41,7 +41,7 @@ impl Plain {
         Ok(Some(Self { id, data_type, offsets: Offsets::of(desc)?, dims, shared, packed }))
     }
 
-    /// The number of an element in row-major order.
+    /// The index of an element in row-major order.
     pub(super) fn dense(&self, index: [usize; 4]) -> usize {
         let dims = self.dims.iter().zip(self.shared);
         dims.zip(index).fold(0, |at, ((dim, shared), i)| at * dim + if shared { 0 } else { i })
@@ -117,7 +117,7 @@ pub(super) fn rounded(is_bf16: bool, x: f32) -> f32 {
     if is_bf16 { f32::from_bits(u32::from(bf16_bits(x)) << 16) } else { x }
 }
 
-/// A number per head; `None` without the argument.
+/// One number per head; `None` without the argument.
 ///
 /// # Safety
 /// The arguments were checked.

@@ -55,7 +55,7 @@ impl Sdpa {
             return Err(Error::invalid(format_args!("scale: {} is not finite", p.scale)));
         }
         if !(p.soft_cap >= 0.0 && p.soft_cap.is_finite()) {
-            let text = format_args!("soft_cap: {} is not a number from 0 on", p.soft_cap);
+            let text = format_args!("soft_cap: {} is not a number of 0 or more", p.soft_cap);
             return Err(Error::invalid(text));
         }
         let optional = Optional { mask: p.mask, page_table: p.page_table, flags: p.flags };
@@ -132,7 +132,7 @@ fn check_flags(flags: u32, forward: bool) -> Result<()> {
     match flags & !known {
         0 => Ok(()),
         other => Err(Error::invalid(format_args!(
-            "flags: {other:#x} is not among those of this direction of sdpa"
+            "flags: {other:#x} is not a flag of this direction of sdpa"
         ))),
     }
 }
@@ -313,7 +313,7 @@ fn check_packed(p: &Parameters<'_>) -> Result<()> {
         let strided = desc.layout() == Layout::Strided;
         if !strided || desc.dims()[0] > 1 && desc.strides()[0] != 0 {
             return Err(Error::invalid(format_args!(
-                "{name}: the distance of packed sequences (dimension 0) is not 0"
+                "{name}: the stride of packed sequences (dimension 0) is not 0"
             )));
         }
     }
@@ -378,7 +378,7 @@ fn checked_window(p: &Parameters<'_>) -> Result<Option<Window>> {
         WindowKind::BeforeSelf => 0,
     };
     if window < least {
-        let text = format_args!("window: {window} is below {least}, the least of window_{name}");
+        let text = format_args!("window: {window} is below {least}, the minimum of window_{name}");
         return Err(Error::invalid(text));
     }
     if first_keys < 0 {

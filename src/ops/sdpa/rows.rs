@@ -1,4 +1,4 @@
-//! Where the rows of queries, keys, values and results lie.
+//! The locations of the rows of queries, keys, values and results.
 
 use super::panels::Later;
 use super::parameters::Shape;
@@ -17,7 +17,7 @@ pub(super) struct Heads {
     data_type: DataType,
     sequence: usize,
     head: usize,
-    /// The distances of rows (queries, keys) and of elements.
+    /// The distances between rows (queries, keys) and between elements.
     pub(super) row: usize,
     pub(super) element: usize,
     /// Elements of a row.
@@ -33,12 +33,12 @@ impl Heads {
         if desc.is_blocked() {
             let found = problem.arguments.iter().find(|argument| argument.id == id);
             let name = found.map_or(ArgumentName::Tensor("a tensor"), |argument| argument.name);
-            let text = format_args!("the layout of {name} is cut into blocks");
+            let text = format_args!("the layout of {name} is blocked");
             return Err(Error::unimplemented(text));
         }
         let elements = 5 - rows;
         let (dims, strides) = (desc.dims(), desc.strides());
-        // Dimensions of one element have no distance.
+        // Dimensions of size 1 have no stride.
         let stride = |dim: usize| if dims[dim] == 1 { 1 } else { strides[dim] as usize };
         Ok(Self {
             id,
@@ -73,7 +73,7 @@ impl Heads {
         }
     }
 
-    /// Rows from one on, for the cache; none if elements are apart.
+    /// Rows from a given one on, to prefetch; none if elements are strided.
     pub(super) fn later(&self, arguments: &Arguments, place: (usize, usize), row: usize) -> Later {
         if self.element != 1 {
             return Later::NONE;
@@ -110,7 +110,7 @@ impl Part {
     }
 }
 
-/// How the queries of a problem are cut into parts.
+/// How the queries of a problem are split into parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
     shape: Shape,
@@ -161,7 +161,7 @@ impl Parts {
     }
 }
 
-/// Keys or values of a block, from `first` on, in runs that follow each other in memory.
+/// Keys or values of a block, from `first` on, in runs that are contiguous in memory.
 ///
 /// # Safety
 /// The arguments were checked, and the keys are within the length of the sequence.

@@ -3,11 +3,11 @@
 use super::problem::Sdpa;
 use norm_sys as sys;
 
-/// Where the scale of a key or value lies.
+/// The location of the scale of a key or value.
 #[derive(Clone, Copy)]
 pub(super) struct ScalePlaces {
     pub(super) id: i32,
-    /// The distances of sequences or pages, of heads and of keys; 0 where they share a scale.
+    /// The strides of sequences or pages, of heads and of keys; 0 where they share a scale.
     pub(super) strides: [usize; 3],
 }
 
@@ -22,7 +22,7 @@ impl ScalePlaces {
     }
 }
 
-/// The scales of a block: a number for each key and each value, from the block's first on; null without.
+/// The scales of a block, one per key and one per value, from the block's first on; null without scales.
 #[derive(Clone, Copy)]
 pub(super) struct Scales {
     pub(super) keys: *const f32,

@@ -129,7 +129,7 @@ impl Sequences {
         if self.key_offsets.is_null() { self.shape.keys } else { length }
     }
 
-    /// The number of a query among the logarithms of all.
+    /// The index of a query's logarithm among all logarithms.
     ///
     /// # Safety
     /// As [`lengths`](Self::lengths).
@@ -142,7 +142,7 @@ impl Sequences {
         head * self.shape.queries + first + query
     }
 
-    /// The page of a key of a sequence, and its place there.
+    /// The page of a sequence's key, and the index within the page.
     ///
     /// # Safety
     /// As [`lengths`](Self::lengths), for a key within the length.
@@ -153,11 +153,11 @@ impl Sequences {
         let (page, place) = (key / self.shape.page, key % self.shape.page);
         // SAFETY: guaranteed by the caller.
         let page = unsafe { integer(self.page_table, sequence * self.shape.pages + page) };
-        // Keys that are not seen may be read beside those that are, from any page.
+        // Keys that are not visible may be read together with visible ones, from any page.
         (page.max(0) as usize, place)
     }
 
-    /// Keys from one on that follow each other in memory.
+    /// The keys from a given one on that are consecutive in memory.
     pub(super) fn run_from(&self, key: usize) -> usize {
         if self.page_table.is_null() { usize::MAX } else { self.shape.page - key % self.shape.page }
     }
@@ -196,7 +196,7 @@ impl Sequences {
         Ok(())
     }
 
-    /// The pages of the keys within the length; those that no query sees may be -1.
+    /// The pages of the keys within the length; pages that no query sees may be -1.
     ///
     /// # Safety
     /// As [`check`](Self::check), after the lengths.

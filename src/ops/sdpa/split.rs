@@ -1,7 +1,7 @@
 //! Forward of few queries: threads share the blocks of keys of a part.
 //!
-//! A block is attended to for itself, and recorded. The blocks of a part are then joined from left to right, so that the
-//! bits are those of one thread.
+//! Each block is computed on its own and recorded. The blocks of a part are then joined from left to right, so that the
+//! bits are those of a single thread.
 
 use super::BLOCK;
 use super::blocks::Blocks;
@@ -35,7 +35,7 @@ impl Forward {
         self.inputs.problem.shape.keys.div_ceil(BLOCK)
     }
 
-    /// Floats of the records of all parts, if there are too few of them for a number of threads.
+    /// Floats of the records of all parts, if there are fewer parts than the threads need.
     fn records_of(&self, width: usize, parts: &Parts) -> usize {
         if width < 2 || parts.count() >= 2 * width || self.blocks() < 2 {
             return 0;

@@ -1,5 +1,5 @@
-//! Rows against a block of keys on tiles of bf16, with the bits of [`kernel`](super::kernel): its products have the order
-//! of bf16, and what it rounds and joins is the same.
+//! Rows against a block of keys on tiles of bf16, with the bits of [`kernel`](super::kernel): the products have the
+//! order of bf16, and rounding and joining are the same.
 
 use super::kernel::STEP;
 use super::panels::transpose;

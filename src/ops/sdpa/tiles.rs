@@ -1,9 +1,10 @@
-//! Blocks of keys on tiles of bf16, where the processor has them: which problems and which numbers are fit for them, and
-//! where tiles lie.
+//! Blocks of keys on tiles of bf16, where the processor has them: which problems and which numbers are suitable, and
+//! where tiles are stored.
 //!
-//! The processor takes subnormals for zeros. Tiles are used where no partial sum can be one, and every number is finite: the elements of queries
-//! and of the block's keys are 0 or at least 2^-56, and those of its values 2^-72 (weights are 0 or at least 2^-40).
-//! Every partial sum is then a multiple of 2^-126. Other blocks take fused multiply-adds, with the same bits.
+//! The processor treats subnormals as zeros. Tiles are used where every number is finite and no partial sum can be
+//! subnormal: the elements of queries and of the block's keys are 0 or at least 2^-56, and those of its values 2^-72
+//! (weights are 0 or at least 2^-40). Every partial sum is then a multiple of 2^-126. Other blocks use fused
+//! multiply-adds, with the same bits.
 
 use super::BLOCK;
 use super::inputs::{Inputs, floats};
@@ -17,12 +18,12 @@ use norm_sys as sys;
 
 /// Rows of queries that are multiplied at once, and results.
 pub(super) const AT_ONCE: usize = 2 * LANES;
-/// The terms of a tile, and the numbers of one.
+/// The terms of a tile, and its elements.
 pub(super) const TERMS: usize = GROUP;
 pub(super) const NUMBERS: usize = LANES * TERMS;
-/// Numbers between rows besides whole tiles: rows lie in different sets of a cache.
+/// Padding between rows, so that rows are in different sets of a cache.
 const APART: usize = 32;
-/// The distance of rows of weights.
+/// The distance between rows of weights.
 pub(super) const WEIGHT_STEP: usize = BLOCK + APART;
 
 /// 2^-56 and 2^-72 in bf16.
@@ -69,7 +70,7 @@ pub(super) struct Packing<'a> {
     pub(super) to: *mut u16,
     /// The distance of rows, or of tiles of other elements.
     pub(super) panel: usize,
-    /// Smaller numbers than this are not fit.
+    /// Smaller numbers than this are unsuitable.
     pub(super) least: u16,
 }
 

@@ -1,4 +1,4 @@
-//! Which keys a query sees by its position alone.
+//! Which keys a query sees, judging only by position.
 
 use crate::primitive::enumerators;
 use norm_sys as sys;
@@ -45,14 +45,14 @@ pub(super) struct Masking {
 }
 
 impl Masking {
-    /// The position of a query of a sequence with numbers of queries and keys.
+    /// The position of a query in a sequence with these numbers of queries and keys.
     #[inline(always)]
     pub(super) fn position(&self, query: usize, (queries, keys): (usize, usize)) -> i64 {
         let offset = if self.bottom_right { keys as i64 - queries as i64 } else { 0 };
         query as i64 + offset
     }
 
-    /// The keys that a query sees, but for those before its window.
+    /// The keys that a query sees, except those before its window.
     #[inline(always)]
     pub(super) fn keys(&self, query: usize, lengths: (usize, usize)) -> Range<usize> {
         let position = self.position(query, lengths);
@@ -69,7 +69,7 @@ impl Masking {
         move |key| keys.contains(&key) || key < kept
     }
 
-    /// The end of the first keys that a query sees besides those of its window.
+    /// The end of the first keys, which a query sees in addition to its window.
     #[inline(always)]
     pub(super) fn kept(&self, keys: &Range<usize>) -> usize {
         let first_keys = self.window.map_or(0, |window| window.first_keys);

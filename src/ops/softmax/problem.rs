@@ -161,7 +161,7 @@ fn resolved_stats(stats: &MemoryDesc, src: &MemoryDesc, axis: usize) -> Result<M
         )));
     }
     if stats.is_blocked() {
-        return Err(Error::unimplemented("attr: the layout of stats_desc is cut into blocks"));
+        return Err(Error::unimplemented("attr: the layout of stats_desc is blocked"));
     }
     let stats = match stats.layout() {
         Layout::Any => stats.resolved_dense()?,

@@ -17,7 +17,7 @@ pub(super) fn make(
     level: Level,
 ) -> Result<Box<Counted<dyn Implementation>>> {
     if let Some(blocked) = problem.arguments.iter().find(|argument| argument.desc.is_blocked()) {
-        let text = format_args!("the layout of {} is cut into blocks", blocked.name);
+        let text = format_args!("the layout of {} is blocked", blocked.name);
         return Err(Error::unimplemented(text));
     }
     let Operands { ids, descs, output, rows, cols } = problem.operands();

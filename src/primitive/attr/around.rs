@@ -1,5 +1,5 @@
-//! What is computed around a normalization in the same pass: a residual before it, a gate before or after it, and
-//! statistics of a part of the row.
+//! Steps around a normalization in the same pass: a residual before it, a gate before or after it, and statistics over
+//! part of the row.
 
 use crate::error::{Error, Result};
 use crate::heap::Shared;
@@ -7,7 +7,7 @@ use crate::primitive::{EltwiseAlgorithm, ResidualRounding};
 use crate::tensor::{Layout, MemoryDesc, Support};
 use std::fmt;
 
-/// A tensor that is added to src.
+/// A tensor added to src.
 #[derive(Clone, Debug)]
 pub(crate) struct Residual {
     pub(crate) desc: MemoryDesc,
@@ -16,7 +16,7 @@ pub(crate) struct Residual {
     pub(crate) rounding: ResidualRounding,
 }
 
-/// A tensor of whose elements a function is a factor.
+/// A tensor; a function of its elements is a factor.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate {
     pub(crate) desc: MemoryDesc,
@@ -30,7 +30,7 @@ pub(crate) struct Gate {
 pub(crate) struct Around {
     pub(crate) residual: Option<Shared<Residual>>,
     pub(crate) gate: Option<Shared<Gate>>,
-    /// The elements of a row whose mean square is taken.
+    /// How many elements of a row the mean square is taken over.
     pub(crate) partial: Option<i64>,
 }
 

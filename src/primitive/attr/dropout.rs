@@ -1,4 +1,4 @@
-//! Dropout: elements of an output become 0 at random, before the post-operations.
+//! Dropout: sets elements of an output to 0 at random, before the post-operations.
 
 use super::super::{ArgumentName, OpArgument, Usage};
 use crate::error::{Error, Result};
@@ -37,7 +37,7 @@ impl Dropout {
             resolved.mask.check_output("attr: mask_desc")?;
             if resolved.mask.is_blocked() {
                 return Err(Error::unimplemented(
-                    "attr: the layout of the dropout's mask is cut into blocks",
+                    "attr: the layout of the dropout's mask is blocked",
                 ));
             }
         }
@@ -79,7 +79,7 @@ impl Dropout {
     }
 }
 
-/// `u8:s64:offset`: the mask, the seed, and what else there is.
+/// `u8:s64:offset`: the mask, the seed and the rest.
 impl fmt::Display for Dropout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mask = if self.has_mask() { "u8" } else { "undef" };

@@ -45,7 +45,7 @@ pub(crate) struct Attr {
     pub(crate) scales: Quantization,
     pub(crate) zero_points: Quantization,
     pub(crate) post_ops: PostOps,
-    /// What is computed around a normalization.
+    /// Steps around a normalization.
     pub(crate) around: Around,
     pub(crate) dropout: Option<Shared<Dropout>>,
     /// The logarithms of the sums of softmax.
@@ -61,7 +61,7 @@ pub(crate) struct Accepted {
     /// Whether scales and zero points may vary along a tensor.
     pub(crate) masks: bool,
     pub(crate) post_op: fn(&PostOp) -> bool,
-    /// Whether it is a normalization with what may be around one.
+    /// Whether it is a normalization, which may have steps around it.
     pub(crate) around: bool,
     /// Whether the scales and zero points of dst may be computed from its elements.
     pub(crate) dynamic: bool,
@@ -158,7 +158,7 @@ impl Attr {
         self.post_ops.iter().flat_map(|post_op| post_op.operands()).chain(dropout)
     }
 
-    /// Only outputs can have another rounding mode than the environment's.
+    /// Only outputs can have a rounding mode other than the environment's.
     pub(crate) fn set_rounding(&mut self, arg: i32, mode: RoundingMode) -> Result<()> {
         if mode != RoundingMode::Environment && !ROUNDED.contains(&arg) {
             return Err(Error::invalid(format_args!(

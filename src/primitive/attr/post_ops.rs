@@ -27,7 +27,7 @@ pub(crate) enum PostOp {
     /// `f(x)`.
     Eltwise {
         algorithm: EltwiseAlgorithm,
-        /// The value that C gave: several have one formula.
+        /// The value from C; several values have the same formula.
         code: sys::norm_alg_kind_t,
         alpha: f32,
         beta: f32,

@@ -9,7 +9,7 @@ use arrayvec::ArrayVec;
 use norm_sys as sys;
 use std::fmt;
 
-/// The most arguments that can have scales or zero points.
+/// The maximum number of arguments with scales or zero points.
 const MOST: usize = 5;
 
 /// The scales or the zero points of one argument.
@@ -20,7 +20,7 @@ pub(crate) struct Quantized {
     pub(crate) data_type: DataType,
     /// Whether indices share a value in groups.
     pub(crate) has_groups: bool,
-    /// The indices of the last dimension that share a value, if groups are along it alone.
+    /// How many indices of the last dimension share a value, if groups are only along it.
     pub(crate) group: Option<i64>,
     pub(crate) mode: QuantizationMode,
     /// Whether the value is a host scalar.
@@ -48,7 +48,7 @@ impl Quantized {
 /// The scales or the zero points of all arguments.
 #[derive(Clone, Debug)]
 pub(crate) struct Quantization {
-    /// Added to an argument's id for the id of its values.
+    /// Added to an argument's id to get the id of its values.
     base: i32,
     what: &'static str,
     entries: ArrayVec<(i32, Quantized), MOST>,

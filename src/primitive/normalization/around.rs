@@ -1,4 +1,4 @@
-//! What is computed around a normalization, by flags and attributes: which combinations exist, and their arguments.
+//! The steps around a normalization, by flags and attributes: which combinations exist, and their arguments.
 
 use super::{Flags, Normalization};
 use crate::error::{Error, Result};
@@ -108,7 +108,7 @@ impl Normalization {
         self.arguments.iter().any(|argument| argument.id == id)
     }
 
-    /// Whether the rows that are normalized are the sum of src and a residual as it is rounded and stored.
+    /// Whether the normalized rows are the rounded and stored sum of src and a residual.
     pub(crate) fn normalizes_stored_sum(&self) -> bool {
         self.has_argument(sys::NORM_ARG_RESIDUAL_DST)
             && !self.flags.gate_input()
@@ -125,7 +125,7 @@ impl Normalization {
         rounding == Some(ResidualRounding::Rounded)
     }
 
-    /// Whether the rows that are normalized are computed first, in f32.
+    /// Whether the rows to normalize are first computed in f32.
     pub(crate) fn computes_src(&self) -> bool {
         let adds = self.has_argument(sys::NORM_ARG_RESIDUAL);
         self.flags.gate_input() || adds && !self.normalizes_stored_sum()
@@ -137,7 +137,7 @@ impl Normalization {
         residual.sum.as_ref().unwrap_or(&residual.desc).data_type()
     }
 
-    /// The data type whose values are normalized.
+    /// The data type of the values that are normalized.
     pub(crate) fn normalized_type(&self) -> DataType {
         match self.sum_type() {
             _ if self.flags.gate_input() => DataType::F32,
@@ -223,7 +223,7 @@ impl Normalization {
         for (input, output, names) in overwritten {
             if shared(input, output) && !self.argument(input).same_layout(self.argument(output)) {
                 return Err(Error::invalid(format_args!(
-                    "args: {names} share a buffer, which takes one data type and layout for both"
+                    "args: {names} share a buffer, but differ in data type or layout"
                 )));
             }
         }
@@ -256,7 +256,7 @@ fn check_float(name: &str, what: &str, desc: &MemoryDesc) -> Result<()> {
 
 fn check_strided(name: &str, desc: &MemoryDesc) -> Result<()> {
     if desc.is_blocked() {
-        return Err(Error::unimplemented(format_args!("{name}: the layout is cut into blocks")));
+        return Err(Error::unimplemented(format_args!("{name}: the layout is blocked")));
     }
     Ok(())
 }

@@ -77,7 +77,8 @@ impl Flags {
                 "flags: gate_input and gate_output need a gate; see norm_primitive_attr_set_gate()",
             )),
             (false, true) => Err(Error::invalid(
-                "attr: a gate needs the flag gate_input or gate_output, which says where it stands",
+                "attr: a gate needs the flag gate_input or gate_output, which says where it \
+                 applies",
             )),
             _ if self.plus_one() && !self.scale() => {
                 Err(Error::invalid("flags: scale_plus_one needs use_scale"))

@@ -1,7 +1,7 @@
 //! What problems of normalizations share: their common parameters, checks, arguments, queries and attributes.
 //!
 //! An operation's problem contains a [`Normalization`] and adds its own parameters. Whatever depends on where the
-//! statistics are taken stays with the operation.
+//! statistics are taken belongs to the operation.
 
 mod around;
 mod flags;
@@ -48,7 +48,7 @@ pub(crate) struct Normalization {
     pub(crate) arguments: Vec<OpArgument>,
 }
 
-/// The parameters that all constructors have.
+/// The parameters that all constructors share.
 #[derive(Clone, Copy)]
 pub(crate) struct Common<'a> {
     pub(crate) names: Names,

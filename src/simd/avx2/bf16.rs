@@ -9,7 +9,7 @@ const IN_TURN: i32 = 0b1010_1010;
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn widened(v: __m128i) -> __m256 {
-    // Two zero bytes below each number, the first four numbers in the lower half.
+    // Two zero bytes below each number; the first four numbers go to the lower half.
     #[rustfmt::skip]
     let spread = _mm256_setr_epi8(
         -1, -1, 0, 1, -1, -1, 2, 3, -1, -1, 4, 5, -1, -1, 6, 7,
@@ -34,7 +34,7 @@ fn lower(low: __m256, high: __m256) -> __m256i {
     _mm256_blend_epi16::<IN_TURN>(low, _mm256_slli_epi32::<16>(high))
 }
 
-/// Upper halves, one more where the lower half is above 0x8000, or is 0x8000 and the upper half odd.
+/// Upper halves, plus one where the lower half is above 0x8000, or is 0x8000 and the upper half is odd.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn nearest(upper: __m256i, lower: __m256i) -> __m256i {
@@ -51,7 +51,7 @@ fn any_nan(low: __m256, high: __m256) -> bool {
     _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_UNORD_Q>(low, high)) != 0
 }
 
-/// `rounded`, and where a lane is NaN its upper half, quiet.
+/// `rounded`, but where a lane is NaN, its upper half made quiet.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn with_nan(low: __m256, high: __m256, rounded: __m256i) -> __m256i {

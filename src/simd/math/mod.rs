@@ -2,7 +2,7 @@
 //! integer operations alone, so that every instruction set gives the same bits.
 //!
 //! Each says its largest error, in units of the last place of the result (ulp), which the tests measure. The
-//! polynomials are minimax fits over the ranges named, made for this library.
+//! polynomials are minimax fits over the stated ranges, made for this library.
 
 mod activations;
 mod angle;
@@ -30,8 +30,8 @@ const LOG2_E: f32 = std::f32::consts::LOG2_E;
 const LN2_HIGH: f32 = 0.693_145_75;
 const LN2_LOW: f32 = 1.428_606_8e-6;
 
-/// A polynomial, coefficients from the lowest power on: the even powers and the odd ones side by side, as what
-/// limits these functions is that each instruction waits for the one before.
+/// A polynomial, coefficients from the lowest power on: the even and the odd powers in parallel, because the latency of
+/// dependent instructions limits these functions.
 #[inline(always)]
 fn polynomial<S: Simd, const N: usize>(x: Lanes<S>, coefficients: [f32; N]) -> Lanes<S> {
     let square = x * x;
@@ -175,7 +175,7 @@ pub(crate) fn tanh<S: Simd>(x: Lanes<S>) -> Lanes<S> {
 #[inline(always)]
 pub(crate) fn softplus<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     let e = exp_below(-x.abs());
-    // ln(1 + e): what 1 + e rounds off is put right.
+    // ln(1 + e), corrected for the rounding of 1 + e.
     let sum = e + 1.0;
     let correction = (e - (sum - 1.0)) / sum;
     let value = x.max(0.0) + (log(sum) + correction);
@@ -212,8 +212,7 @@ pub(crate) fn erf<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     t.lt(1.0).select(near, far)
 }
 
-/// The part of a normal distribution that lies below x: 2^-23 times 1 in all, 64 ulp down to x = -5, and below
-/// x = -6 a hundredth.
+/// The cumulative normal distribution at x: 2^-23 times 1 in all, 64 ulp down to x = -5, and below x = -6 a hundredth.
 #[inline(always)]
 fn normal_below<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     // -log2 of the part below -t, to 6; beyond, a parabola.

@@ -64,7 +64,7 @@ pub(crate) fn pow<S: Simd>(x: Lanes<S>, b: Exponent) -> Lanes<S> {
     let shrinks = if down { f32::INFINITY } else { 0.0 };
     let value = t.eq(f32::INFINITY).select(grows, value);
     let value = t.eq(0.0).select(shrinks, value);
-    // Where `b` is infinite, the product with the logarithm is nothing.
+    // If `b` is infinite, the product with the logarithm is not a number.
     let value = t.eq(1.0).select(1.0, value);
     let value = if b.odd { value.bits_xor(x.sign()) } else { value };
     let root = t.eq(f32::INFINITY).select(value, f32::NAN);

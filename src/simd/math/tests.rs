@@ -58,7 +58,7 @@ impl Function for Pow {
 }
 
 /// # Safety
-/// The instruction set of `S` is there.
+/// The instruction set of `S` is available.
 #[inline(always)]
 unsafe fn apply<S: Simd, F: Function>(f: F, values: &mut [f32]) {
     for chunk in values.chunks_mut(LANES) {
@@ -106,13 +106,13 @@ pub(super) fn value<F: Function>(f: F, of: f32) -> f32 {
     values(f, &[of])[0]
 }
 
-/// Every `step`th f32 of both signs, infinities among them.
+/// Every `step`th f32 of both signs, including infinities.
 pub(super) fn spread(step: usize) -> Vec<f32> {
     let bits = (0..=0x7f80_0000u32).step_by(step).chain([0x7f80_0000]);
     bits.flat_map(|bits| [bits, bits | 0x8000_0000]).map(f32::from_bits).collect()
 }
 
-/// The distance from what is right, in units of the last place of that.
+/// The distance from the exact result, in units in its last place.
 pub(super) fn ulps(got: f32, right: f64) -> f64 {
     let nearest = right as f32;
     if got == nearest || got.is_nan() && nearest.is_nan() {
@@ -123,7 +123,7 @@ pub(super) fn ulps(got: f32, right: f64) -> f64 {
     (f64::from(got) - right).abs() / spacing
 }
 
-/// The largest error of a function of some values.
+/// The largest error of a function over some values.
 pub(super) fn largest<F: Function>(
     f: F,
     of: &[f32],
@@ -345,7 +345,7 @@ fn what_is_not_a_number_stays_so() {
     }
 }
 
-/// A number for all bits of a function's values.
+/// A hash of all bits of a function's values.
 fn digest<F: Function>(f: F) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for value in values(f, &spread(997)) {

@@ -1,10 +1,10 @@
-//! Products of matrices of bf16 by instructions of the processor.
+//! Products of bf16 matrices by matrix instructions of the processor.
 //!
-//! For each 32 terms the sum is that of a chain of the even and one of the odd ones, each from +0, added to each other and
-//! then to the sum: the order that x86 documents for tiles. The chains are fused multiply-adds that take subnormals for
-//! zeros.
+//! Each 32 terms are summed in two chains, one of the even and one of the odd terms, each starting from +0. The two are
+//! added to each other and then to the sum: the order that x86 documents for tiles. The chains are fused multiply-adds
+//! that treat subnormals as zeros.
 //!
-//! Operands are tiles: 32 terms by 16 results, in words of two terms that an instruction adds to the same sum.
+//! Operands are tiles: 32 terms by 16 results, in words of two terms that one instruction adds to the same sum.
 
 mod pairs;
 mod tiles;
@@ -17,13 +17,13 @@ use super::LANES;
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The terms of a tile, and the numbers of one.
+/// The terms of a tile, and its elements.
 const TERMS: usize = 32;
 const NUMBERS: usize = LANES * TERMS;
 
 /// Instructions that multiply matrices.
 pub(crate) trait Matrices {
-    /// Which of four terms lies at each place of two words.
+    /// Which of four terms is at each position of two words.
     const ORDER: [usize; 4];
 
     /// Whether the process may use the instructions, once that is known.
@@ -95,8 +95,8 @@ impl Granted {
     }
 }
 
-/// Whether the process may use instructions, and they compute what their manual says. Found out once. Not a `OnceLock`:
-/// after fork() the thread that holds it may not exist.
+/// Whether the process may use the instructions, and they compute what the manual says. Determined once. Not a
+/// `OnceLock`: after fork() the thread that holds it may not exist.
 pub(crate) fn are_granted<M: Matrices>() -> bool {
     let answer = &M::granted().0;
     match answer.load(Ordering::Relaxed) {
@@ -112,7 +112,7 @@ pub(crate) fn are_granted<M: Matrices>() -> bool {
 
 /// 32 rows times 32 results.
 pub(crate) struct Product {
-    /// 32 rows of numbers, and their distance in bytes. Results of rows from `rows` on may not be written.
+    /// 32 rows of numbers, and their distance in bytes. Results of rows from `rows` on may be left unwritten.
     pub(crate) left: *const u16,
     pub(crate) left_step: usize,
     pub(crate) rows: usize,
@@ -125,7 +125,7 @@ pub(crate) struct Product {
     pub(crate) step: usize,
 }
 
-/// Looks for numbers with which a product may differ from that of fused multiply-adds: NaN, infinities, and numbers so
+/// Looks for numbers for which a product may differ from that of fused multiply-adds: NaN, infinities, and numbers so
 /// small that a partial sum may be subnormal.
 #[derive(Clone, Copy)]
 pub(crate) struct Inspector {

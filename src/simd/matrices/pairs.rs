@@ -4,7 +4,7 @@ use super::{Granted, LANES, Matrices, Product};
 use crate::simd::unroll;
 use std::arch::x86_64::*;
 
-/// Rows at once: their sums, and those of even and of odd terms, fit into the registers.
+/// Rows processed at once: their sums, and those of even and odd terms, fit into the registers.
 const ROWS: usize = 4;
 
 /// VDPBF16PS, which adds the upper term of a word and then the lower one. So a word has two even or two odd terms.

@@ -70,8 +70,8 @@ impl Matrices for Tiles {
         are_present() && permitted()
     }
 
-    /// Makes the registers of this thread eight tiles of 16 rows of 64 bytes. Whatever configuration another library left
-    /// is replaced.
+    /// Configures this thread's tile registers as eight tiles of 16 rows of 64 bytes, replacing any configuration that
+    /// another library left.
     #[inline(always)]
     unsafe fn begin() {
         static SHAPES: Shapes = {
@@ -89,7 +89,7 @@ impl Matrices for Tiles {
         }
     }
 
-    /// A thread without tiles has less to save.
+    /// Without tile state, a context switch has less to save.
     #[inline(always)]
     unsafe fn end() {
         // SAFETY: guaranteed by the caller.

@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// The driver's row.
 pub const ROW: Row<Settings> = Row {
     name: "binary",
-    about: "A function of the elements of two tensors",
+    about: "An element-wise function of two tensors",
     manual: "A problem of binary is the dimensions of src0 and of src1, NxNxN:NxNxN. Either may have 1 where\n\
              the other has more; dimensions that src1 lacks are 1, and without a colon both have the same.\n\
              The condition of select has those of src0, or follows: NxN:NxN:NxN. A name may end it.\n\

@@ -126,7 +126,7 @@ impl BinaryProblem {
         self.src_tags.iter().map(Tag::to_string).collect::<Vec<_>>().join(":")
     }
 
-    /// What dst should be, with these attributes' scales.
+    /// The expected dst, with these attributes' scales.
     fn result(&self, data: &Data, attributes: &Attributes) -> Expected {
         let dims = self.dst_dims();
         let source = |source: usize| {
@@ -229,16 +229,19 @@ impl Problem for BinaryProblem {
         let same_tags = [&Tag::Any, &self.src_tags[0]].contains(&&self.dst_tag);
         match () {
             () if self.attributes.reads_dst() => text("in place leaves nothing to add"),
-            () if self.src_dts[0] != self.dst_dt => text("in place needs src0 and dst of one type"),
-            () if self.dims[0] != self.dst_dims() => {
-                text("in place needs src0 of dst's dimensions")
+            () if self.src_dts[0] != self.dst_dt => {
+                text("in place needs src0 and dst of the same type")
             }
-            () if !same_tags => text("in place needs src0 and dst of one layout"),
+            () if self.dims[0] != self.dst_dims() => {
+                text("in place needs src0 with dst's dimensions")
+            }
+            () if !same_tags => text("in place needs src0 and dst with the same layout"),
             () => None,
         }
     }
 
-    /// A few comparisons may all be false, two random numbers are hardly ever equal, and large scales saturate integers.
+    /// In a small problem every comparison may be false, two random numbers are hardly ever equal, and large scales
+    /// saturate integers.
     fn is_trivial(&self) -> bool {
         let few = self.dst_dims().iter().product::<usize>() < 10;
         let last = self.attributes.post_ops.value.last();
@@ -289,7 +292,7 @@ impl Problem for BinaryProblem {
     }
 
     fn with_attributes(&self, data: &Data, _: &[Expected]) -> Vec<Expected> {
-        // Scales come before the function, and the chain knows those of results alone.
+        // Scales come before the function, but the chain only handles those of results.
         let scaled = self.result(data, &self.attributes);
         let mut attributes = self.attributes.clone();
         attributes.scales.value.clear();
@@ -307,7 +310,7 @@ impl Problem for BinaryProblem {
 
     fn slices(&self) -> Option<Slices> {
         let dims = self.dst_dims();
-        // Dropout depends on the places of elements.
+        // Dropout depends on the index of each element.
         if dims.len() < 2 || self.attributes.dropout.value.is_some() {
             return None;
         }

@@ -47,7 +47,7 @@ impl Settings {
     }
 }
 
-/// The dimensions of the sources, all as many as those of the first, and the name.
+/// The dimensions of the sources, the same number for each, and the name.
 fn sources(text: &str) -> Result<(Vec<Vec<usize>>, String), BadValue> {
     let end = text.find('n').map_or(text.len(), |at| text[..at].trim_end_matches('_').len());
     let (sizes, end) = text.split_at(end);
@@ -119,8 +119,8 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "stag",
             "abx:any",
-            "Layouts SRC0[:SRC1[:SRC2]]: abx, axb, xba, letters (acb), names (tnc), or with blocks\n\
-             (aBx16b); any for SRC1 and as SRC0 for SRC2 if they are left out",
+            "Layouts SRC0[:SRC1[:SRC2]]: abx, axb, xba, letters (acb), names (tnc), or with\n\
+             blocks (aBx16b); by default any for SRC1 and as SRC0 for SRC2",
         ),
         set: |state, text| list(text, ',', tags).map(|list| state.src_tags = list),
     },

@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// The driver's row.
 pub const ROW: Row<Settings> = Row {
     name: "eltwise",
-    about: "A function of every element",
+    about: "An element-wise function",
     manual: "A problem of eltwise is its 1 to 12 dimensions, NxNxN; a name may follow: 8x128_n\"some name\".\n\
              In file names of --buffer-prefix the argument ids are SRC 1, DST 17, DIFF_DST 145.\n\
              \n\

@@ -54,7 +54,7 @@ pub struct EltwiseProblem {
     pub contexts: [Context; 2],
     /// Whether dst shares the buffer of src, or diff_src that of diff_dst.
     pub inplace: bool,
-    /// Whether data keeps away from where the function has no derivative.
+    /// Whether data avoids the points where the function has no derivative.
     pub smooth: bool,
 }
 
@@ -138,10 +138,10 @@ impl EltwiseProblem {
         use EltwiseAlgorithm::*;
         match self.algorithm {
             Clip | ClipV2 | ClipV2Dst if self.beta < self.alpha => {
-                Some("a clip needs alpha up to beta")
+                Some("a clip needs alpha at most beta")
             }
             EluDst | ReluDst if self.alpha < 0.0 => {
-                Some("a gradient from dst needs alpha of 0 and above")
+                Some("a gradient from dst needs alpha of 0 or more")
             }
             Round if !self.direction.is_forward() => Some("round has no gradient"),
             _ => None,
@@ -231,11 +231,11 @@ impl Problem for EltwiseProblem {
     fn skip_reason(&self) -> Option<String> {
         let text = |text: &str| Some(text.to_owned());
         if self.inplace && self.src_dt != self.dst_dt {
-            return text("in place needs src and dst of one type");
+            return text("in place needs src and dst of the same type");
         }
         let same_tags = [&Tag::Any, &self.src_tag].contains(&&self.dst_tag);
         if self.inplace && self.direction.is_forward() && !same_tags {
-            return text("in place needs src and dst of one layout");
+            return text("in place needs src and dst with the same layout");
         }
         self.invalid().map(str::to_owned)
     }
@@ -337,7 +337,7 @@ impl Problem for EltwiseProblem {
     }
 
     fn slices(&self) -> Option<Slices> {
-        // Dropout depends on the places of elements.
+        // Dropout depends on the index of each element.
         if self.dims.len() < 2 || self.attributes.dropout.value.is_some() {
             return None;
         }

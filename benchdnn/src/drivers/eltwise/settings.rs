@@ -89,8 +89,8 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "tag",
             "abx",
-            "Layouts SRC[:DST]: abx, axb, xba, letters (acb), names (tnc), or with blocks (aBx16b);\n\
-             DST any if it is left out",
+            "Layouts SRC[:DST]: abx, axb, xba, letters (acb), names (tnc), or with blocks\n\
+             (aBx16b); DST is any by default",
         ),
         set: |state, text| {
             let tags = |item: &str| pair(item, Tag::parse_blocked, |_| Tag::Any);
@@ -101,7 +101,8 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "alg",
             "relu",
-            "Functions, as in --attr-post-ops, and in gradients from dst with _dst at the end",
+            "Functions, as in --attr-post-ops; with the suffix _dst, gradients are computed from \
+             dst",
         ),
         set: |state, text| list(text, ',', algorithm).map(|list| state.algorithms = list),
     },

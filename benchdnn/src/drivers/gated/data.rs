@@ -1,4 +1,4 @@
-//! How gate and up lie in src, the data of a problem, and what the oracle expects.
+//! How gate and up are packed in src, the data of a problem, and what the oracle expects.
 
 use super::problem::{GatedProblem, Packing};
 use crate::attributes::Policy;
@@ -18,7 +18,7 @@ use norm_sys::{
     NORM_ARG_DIFF_SRC_1, NORM_ARG_DST, NORM_ARG_SRC, NORM_ARG_SRC_1,
 };
 
-/// The places of the element `col` of gate and of up in a row of src.
+/// The indices of element `col` of gate and of up in a row of src.
 fn places(packing: Packing, cols: usize, col: usize) -> [usize; 2] {
     match packing {
         Packing::GateFirst => [col, cols + col],
@@ -47,7 +47,7 @@ impl GatedProblem {
         Numbers { alpha, limit, shift }
     }
 
-    /// src, of gate and up.
+    /// src, packed from gate and up.
     fn packed(&self, gate: &[f64], up: &[f64]) -> Vec<f64> {
         let cols = self.cols();
         let mut src = vec![0.0; 2 * gate.len()];

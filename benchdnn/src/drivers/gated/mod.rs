@@ -1,7 +1,7 @@
 //! The driver of gated activation.
 //!
-//! `settings` holds its options, `problem` one problem, its line and its tensors, `data` how gate and up are packed and what
-//! the oracle says of them, `request` the calls that create it.
+//! `settings` holds its options, `problem` one problem, its line and its tensors, `data` how gate and up are packed and
+//! what the oracle expects, `request` the calls that create it.
 
 mod data;
 mod problem;

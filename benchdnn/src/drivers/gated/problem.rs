@@ -257,7 +257,7 @@ impl Problem for GatedProblem {
             }
             let same_tags = [&Tag::Any, &self.src_tag].contains(&&self.dst_tag);
             if self.src_dt != self.dst_dt || !same_tags {
-                return Some("in place needs src and dst of one type and layout".to_owned());
+                return Some("in place needs src and dst of the same type and layout".to_owned());
             }
         }
         None

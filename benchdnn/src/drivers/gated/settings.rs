@@ -119,7 +119,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "packing",
             "separate",
             "separate: gate is src, up is src_1; gate_first, up_first: halves of each row of src;\n\
-             interleaved: gate at even places, up at odd ones",
+             interleaved: gate at even indices, up at odd ones",
         ),
         set: |state, text| {
             let packing = |item: &str| one_of(item, &Packing::NAMES);
@@ -127,11 +127,11 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         },
     },
     Opt {
-        info: row("alpha", "1", "The number in SWISH, RELU and LINEAR"),
+        info: row("alpha", "1", "The parameter of SWISH, RELU and LINEAR"),
         set: |state, text| list(text, ',', number).map(|list| state.alphas = list),
     },
     Opt {
-        info: row("limit", "none", "The largest gate and the largest magnitude of up; none"),
+        info: row("limit", "none", "Upper limit of the gate and of the magnitude of up, or none"),
         set: |state, text| list(text, ',', limit).map(|list| state.limits = list),
     },
     Opt {

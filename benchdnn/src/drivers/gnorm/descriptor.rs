@@ -95,7 +95,7 @@ fn number(text: &str) -> usize {
 fn read_epsilon(text: &str) -> Result<f32, BadValue> {
     match text.parse::<f32>() {
         Ok(epsilon) if epsilon.is_finite() && epsilon >= 0.0 => Ok(epsilon.abs()),
-        _ => Err(BadValue::new(format!("'{text}' is not a finite number from 0 upwards"))),
+        _ => Err(BadValue::new(format!("'{text}' is not a finite number of 0 or more"))),
     }
 }
 

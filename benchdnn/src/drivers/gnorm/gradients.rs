@@ -9,8 +9,8 @@ use crate::problem::{Dependence, Gradient, Gradients, Unit};
 use crate::steps::{Residual, Steps};
 use norm_sys::*;
 
-/// The backward problem, and the forward one that it is the gradient of: without what rounds on the
-/// way, since a rounded function is constant between its steps.
+/// The backward problem, and the forward problem whose gradient it is. The forward one omits intermediate rounding,
+/// since a rounded function is constant between its steps.
 pub(super) fn of(problem: &GnormProblem) -> Result<Gradients, String> {
     if problem.direction.is_forward() {
         let message = "--check=grad is for --dir=BWD_D and BWD_DW; forward has no gradients";
@@ -23,7 +23,7 @@ pub(super) fn of(problem: &GnormProblem) -> Result<Gradients, String> {
     let residual = problem.steps.residual.map(exact);
     let forward = GnormProblem {
         direction,
-        // A sum that starts in the type that backward reads needs no rounding for it.
+        // With a residual, src gets the type of the sum that backward reads, so the sum is not rounded.
         src_dt: residual.map_or(problem.src_dt, |_| problem.shape().src_dt),
         dst_dt,
         flags: Flags { round_first: false, ..problem.flags },
@@ -46,7 +46,7 @@ pub(super) fn of(problem: &GnormProblem) -> Result<Gradients, String> {
     let mut results = vec![(NORM_ARG_DST, NORM_ARG_DIFF_DST)];
     let mut saved = vec![(NORM_ARG_MEAN, NORM_ARG_MEAN), (NORM_ARG_VARIANCE, NORM_ARG_VARIANCE)];
     if residual.is_some() {
-        // The same gradient is that of both summands.
+        // Both summands have the same gradient.
         of.push((NORM_ARG_RESIDUAL, NORM_ARG_DIFF_SRC, groups));
         results.push((NORM_ARG_RESIDUAL_DST, NORM_ARG_DIFF_RESIDUAL_DST));
         saved.push((NORM_ARG_RESIDUAL_DST, NORM_ARG_SRC));

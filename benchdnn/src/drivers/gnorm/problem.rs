@@ -117,7 +117,7 @@ impl GnormProblem {
         }
     }
 
-    /// The elements of a group that the mean square is taken over; 0 for all.
+    /// How many elements of a group the mean square covers; 0 for all.
     fn partial(&self) -> usize {
         let sizes = self.sizes();
         match self.steps.partial {
@@ -142,7 +142,7 @@ impl GnormProblem {
         }
     }
 
-    /// What the library creates the primitive descriptor from.
+    /// The request from which the library creates the primitive descriptor.
     pub fn create_from(&self) -> Request {
         let ndims = self.dims.len();
         Request {
@@ -264,7 +264,7 @@ impl Problem for GnormProblem {
 
     fn skip_reason(&self) -> Option<String> {
         if self.works_in_place() && self.src_dt != self.dst_dt {
-            return Some("in place needs src and dst of one type".to_owned());
+            return Some("in place needs src and dst of the same type".to_owned());
         }
         if self.partial() > self.sizes().elements() {
             return Some("--partial has more elements than a group".to_owned());

@@ -88,8 +88,8 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "tag",
             "abx",
-            "Layouts of src and dst: abx (channels first), axb (last), letters (acb), names (nhwc)\n\
-             or SRC:DST; dst may be any, which is its default",
+            "Layouts of src and dst: abx (channels first), axb (channels last), letters (acb),\n\
+             names (nhwc) or SRC:DST; dst may be any, which is its default",
         ),
         set: |state, text| {
             let tags = |item: &str| pair(item, Tag::parse, |_| Tag::Any);
@@ -100,15 +100,15 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
     normalization::residual(TOPIC),
     normalization::residual_tag(
         TOPIC,
-        "Layouts of residual and sum, one or RESIDUAL:SUM; any is the layout of src; row: one sample of\n\
-         the residual for all",
+        "Layouts of residual and sum, one or RESIDUAL:SUM; any is the layout of src; row\n\
+         broadcasts one sample of the residual",
     ),
     normalization::gate(TOPIC),
     normalization::gate_tag(TOPIC),
     normalization::partial(
         TOPIC,
-        "Elements of a group that the RMS is taken over, those of its first channels: a number, or a\n\
-         share of its channels as in 25%; 0: all",
+        "How many elements of a group, in its first channels, the RMS is taken over: a\n\
+         number, or a share of its channels as in 25%; 0: all",
     ),
     normalization::inplace(TOPIC),
 ];

@@ -139,7 +139,7 @@ impl LnormProblem {
         }
     }
 
-    /// What the library creates the primitive descriptor from.
+    /// The request from which the library creates the primitive descriptor.
     pub fn create_from(&self) -> Request {
         let ndims = self.dims.len();
         Request {
@@ -294,7 +294,7 @@ impl Problem for LnormProblem {
 
     fn skip_reason(&self) -> Option<String> {
         if self.works_in_place() && self.src_dt != self.dst_dt {
-            return Some("in place needs src and dst of one type".to_owned());
+            return Some("in place needs src and dst of the same type".to_owned());
         }
         self.contradiction()
     }

@@ -67,7 +67,7 @@ impl Settings {
 fn epsilon(text: &str) -> Result<f32, BadValue> {
     match text.parse::<f32>() {
         Ok(epsilon) if epsilon.is_finite() && epsilon >= 0.0 => Ok(epsilon.abs()),
-        _ => Err(BadValue::new(format!("'{text}' is not a finite number from 0 upwards"))),
+        _ => Err(BadValue::new(format!("'{text}' is not a finite number of 0 or more"))),
     }
 }
 
@@ -128,14 +128,14 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
     normalization::residual(TOPIC),
     normalization::residual_tag(
         TOPIC,
-        "Layouts of residual and sum, one or RESIDUAL:SUM; any is the layout of src; row: one row of\n\
-         the residual for all",
+        "Layouts of residual and sum, one or RESIDUAL:SUM; any is the layout of src; row\n\
+         broadcasts one row of the residual",
     ),
     normalization::gate(TOPIC),
     normalization::gate_tag(TOPIC),
     normalization::partial(
         TOPIC,
-        "Elements of a row that the RMS is taken over: a number, or a share as in 25%; 0: all",
+        "How many elements of a row the RMS is taken over: a number, or a share as in 25%; 0: all",
     ),
     normalization::inplace(TOPIC),
 ];

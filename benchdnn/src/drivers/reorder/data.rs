@@ -7,10 +7,10 @@ use crate::oracle::reorder::{Terms, element, precision};
 use crate::problem::{Data, Expected, Problem as _};
 use norm_sys::{NORM_ARG_ATTR_SCALES, NORM_ARG_ATTR_ZERO_POINTS, NORM_ARG_DST, NORM_ARG_SRC};
 
-/// What dst should be, its attributes applied.
+/// The expected dst, attributes applied.
 pub(super) fn expected(problem: &ReorderProblem, data: &Data) -> Expected {
     let tensors = problem.attribute_tensors();
-    // The values of a tensor of quantization, and the dimensions along which they differ.
+    // The values of a scale or zero-point tensor, and the dimensions along which they differ.
     let quantization = |base: i32, argument: i32| {
         let tensor = tensors.iter().find(|tensor| tensor.id == base | argument)?;
         let Source::Quantization(quantization) = &tensor.source else { return None };

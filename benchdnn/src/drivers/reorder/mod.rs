@@ -19,7 +19,7 @@ use std::rc::Rc;
 /// The driver's row.
 pub const ROW: Row<Settings> = Row {
     name: "reorder",
-    about: "Copies a tensor into another layout and data type",
+    about: "Copy of a tensor into another layout and data type",
     manual: "A problem of reorder is its 1 to 12 dimensions, NxNxN; a name may follow:\n\
              2x16x3x4_n\"some name\". In file names of --buffer-prefix the argument ids are SRC 1, DST 17.\n\
              \n\

@@ -37,7 +37,7 @@ pub struct ReorderProblem {
     pub src_tag: Tag,
     /// Layout of dst.
     pub dst_tag: Tag,
-    /// Strides of src and dst instead of the tags; empty where the tag counts.
+    /// Strides of src and dst, which override the tags; empty where the tag applies.
     pub strides: [Vec<usize>; 2],
     /// See `Extra`; empty for nothing.
     pub extra: String,

@@ -142,7 +142,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "runtime-dim-mask",
             "0",
-            "Bits of the dimensions that are known only at execution; problems with any are skipped",
+            "A mask of the dimensions known only at execution; problems with any are skipped",
         ),
         set: |state, text| {
             list(text, ',', |item| integer(item, 0..=(1 << 12) - 1))

@@ -20,7 +20,7 @@ use std::rc::Rc;
 /// The driver's row.
 pub const ROW: Row<Settings> = Row {
     name: "rope",
-    about: "Rotary position embedding, after a normalization of heads if --flags has M",
+    about: "Rotary position embedding; with M in --flags, heads are normalized first",
     manual: "A problem of rope is its 2 to 6 dimensions, NxNxN, the last of them a head; a name may\n\
              follow: 512x32x128_n\"some name\".\n\
              In file names of --buffer-prefix the argument ids are SRC 1, DST 17, DIFF_DST 145.\n\

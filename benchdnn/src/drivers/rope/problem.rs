@@ -191,13 +191,13 @@ impl RopeProblem {
         let (rotary, pairs) = (self.rotary_dims(), self.pairs());
         let forward = self.direction.is_forward();
         if !rotary.is_multiple_of(2) || rotary > self.cols() || rotary == 0 {
-            return Some("rotary dims are even and within a head");
+            return Some("the rotary dims must be even and at most a head");
         }
         if self.pairing == Pairing::HalfOfHead && !self.cols().is_multiple_of(2) {
-            return Some("halves of a head need an even one");
+            return Some("halves of a head need an even size");
         }
         if !self.sections.is_empty() && self.sections.iter().sum::<usize>() != pairs {
-            return Some("sections have as many pairs as there are");
+            return Some("the pairs of the sections must add up to all pairs");
         }
         let flags = self.flags;
         let sections = flags.interleaved_sections();
@@ -214,11 +214,11 @@ impl RopeProblem {
             || (flags.scale() || flags.rounded()) && !flags.norm()
             || flags.plus_one() && !flags.scale()
         {
-            return Some("a flag needs another");
+            return Some("a flag requires another one");
         }
         let index = self.index();
         if flags.slots() && (self.dims.len() < 3 || index.is_some_and(|dim| dim > 0)) {
-            return Some("slots are of the first of three dimensions");
+            return Some("slots need three dimensions, tokens first");
         }
         (index.is_some_and(|dim| dim + 1 >= self.dims.len())).then_some("no such dimension")
     }
@@ -354,11 +354,11 @@ impl Problem for RopeProblem {
         }
         let slots = self.flags.slots();
         if self.inplace && (self.src_dt != self.dst_dt || slots) {
-            return Some("in place needs src and dst of one type, without slots".to_owned());
+            return Some("in place needs src and dst of the same type, without slots".to_owned());
         }
         let same_tags = [&Tag::Any, &self.src_tag].contains(&&self.dst_tag);
         if self.inplace && self.direction.is_forward() && !same_tags {
-            return Some("in place needs src and dst of one layout".to_owned());
+            return Some("in place needs src and dst with the same layout".to_owned());
         }
         None
     }
@@ -409,7 +409,7 @@ impl Problem for RopeProblem {
         let [cos, sin] = data.tables;
         Data::from([
             (input, data.input),
-            // Not of forward, whose input it is.
+            // In forward src is `input`.
             (if self.through_norm() { NORM_ARG_SRC } else { 0 }, data.src),
             (NORM_ARG_POSITIONS, data.positions),
             (NORM_ARG_ROPE_FREQUENCIES, data.frequencies),

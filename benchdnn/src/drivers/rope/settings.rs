@@ -102,7 +102,8 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "dir",
             "FWD_D",
-            "FWD_D: forward; FWD_I: the same; BWD_D: gradient of src; BWD_DW: and of the scale",
+            "FWD_D: forward; FWD_I: the same; BWD_D: gradient of src; BWD_DW: gradients of src \
+             and of the scale",
         ),
         set: |state, text| list(text, ',', Direction::parse).map(|list| state.directions = list),
     },
@@ -161,26 +162,31 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         set: |state, text| list(text, ',', index_dim).map(|list| state.index_dims = list),
     },
     Opt {
-        info: row("rotary", "0", "Elements of a head that are rotated; 0: all"),
+        info: row("rotary", "0", "How many elements of a head are rotated; 0: all"),
         set: |state, text| {
             let rotary = |item: &str| integer(item, 0..=1 << 20).map(|rotary| rotary as usize);
             list(text, ',', rotary).map(|list| state.rotary = list)
         },
     },
     Opt {
-        info: row("magnitude", "1", "Factors of cosines and sines"),
+        info: row("magnitude", "1", "Factors for cosines and sines"),
         set: |state, text| list(text, ',', number).map(|list| state.magnitudes = list),
     },
     Opt {
-        info: row("sections", "", "Pairs of each part of the position: 16:24:24; empty: one part"),
+        info: row(
+            "sections",
+            "",
+            "Pairs that each part of the position rotates, as in 16:24:24; \
+             empty: one part",
+        ),
         set: |state, text| list(text, ',', sections).map(|list| state.sections = list),
     },
     Opt {
         info: row(
             "flags",
             "",
-            "M: heads are normalized; C: with a scale; P: 1 is added to it; R: rounded before the \
-             rotation; W: dst has slots; I: sections alternate",
+            "M: heads are normalized; C: with a scale; P: 1 is added to the scale; R: rounded \
+             before the rotation; W: dst has slots; I: sections alternate",
         ),
         set: |state, text| list(text, ',', Flags::parse).map(|list| state.flags = list),
     },
@@ -189,7 +195,12 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         set: |state, text| list(text, ',', number).map(|list| state.epsilons = list),
     },
     Opt {
-        info: row("limit", "1048576", "Positions are below; tables have at most 64 rows"),
+        info: row(
+            "limit",
+            "1048576",
+            "Upper limit of positions, exclusive; tables have at most \
+             64 rows",
+        ),
         set: |state, text| {
             let limit = |item: &str| integer(item, 1..=1 << 31).map(|limit| limit as usize);
             list(text, ',', limit).map(|list| state.limits = list)

@@ -1,4 +1,4 @@
-//! What the dimensions of a problem mean: tokens with positions, heads that share them.
+//! What the dimensions of a problem mean: tokens with positions, and heads that share them.
 
 use super::problem::RopeProblem;
 use crate::language::value::BadValue;
@@ -64,7 +64,7 @@ impl Flags {
         self.0
     }
 
-    /// The flags but the rounding of normalized values.
+    /// The flags except the rounding of normalized values.
     pub(super) fn without_rounding(self) -> Flags {
         Flags(self.0 & !norm_rope_norm_rounded)
     }
@@ -104,8 +104,8 @@ impl RopeProblem {
         if self.rotary == 0 { self.cols() } else { self.rotary }
     }
 
-    /// Whether tokens along a dimension have positions of their own: by default along all but the
-    /// last two, or the first of two.
+    /// Whether tokens along a dimension have positions of their own. By default this is so along all dimensions but the
+    /// last two; with two dimensions, along the first.
     pub(super) fn has_positions(&self, dim: usize) -> bool {
         let letter = char::from(b'a' + dim as u8);
         match (&self.tokens[..], self.flags.slots()) {
@@ -120,7 +120,7 @@ impl RopeProblem {
         usize::try_from(self.index_dim).ok()
     }
 
-    /// The dimensions of positions, the parts left out.
+    /// The dimensions of positions, without that of the parts.
     pub(super) fn own_positions(&self) -> Vec<usize> {
         let own = |dim: usize| self.has_positions(dim) && self.index() != Some(dim);
         let outer = self.outer().iter().enumerate();
@@ -161,7 +161,7 @@ impl RopeProblem {
         self.limit() + self.index().map_or(0, |dim| self.dims[dim].saturating_sub(1))
     }
 
-    /// The number of a row's position among positions, and what is added to it.
+    /// The index of a row's position among the positions, and what is added to that position.
     pub(super) fn position_of(&self, row: usize) -> (usize, usize) {
         let (mut rest, mut index) = (row, vec![0; self.outer().len()]);
         for (dim, size) in self.outer().iter().enumerate().rev() {

@@ -1,4 +1,4 @@
-//! Backward through the normalization: the tensors that it has besides, and its results.
+//! Backward through the normalization: its additional tensors and its results.
 
 use super::problem::RopeProblem;
 use crate::check::Kind;
@@ -12,7 +12,7 @@ use norm_sys::{
 };
 
 impl RopeProblem {
-    /// Whether backward has a normalization behind it.
+    /// Whether backward goes through a normalization.
     pub(super) fn through_norm(&self) -> bool {
         !self.direction.is_forward() && self.flags.norm()
     }
@@ -22,7 +22,7 @@ impl RopeProblem {
         self.through_norm() && self.flags.scale() && self.direction == Direction::Backward
     }
 
-    /// The tensors beside those of a rotation; the scale is among those.
+    /// The tensors that a rotation alone does not have; the scale is already listed.
     pub(super) fn gradient_tensors(&self) -> Vec<Spec> {
         let mut all = Vec::new();
         if self.through_norm() {

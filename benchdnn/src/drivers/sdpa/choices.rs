@@ -68,7 +68,7 @@ impl MaskKind {
         matches!(self, MaskKind::TopLeft | MaskKind::BottomRight)
     }
 
-    /// The dimensions that its tensor has of its own; empty without a tensor.
+    /// The dimensions along which its tensor is not broadcast; empty without a tensor.
     pub(super) fn letters(self) -> &'static str {
         match self {
             MaskKind::Buffer => "abcd",
@@ -88,7 +88,7 @@ impl MaskKind {
     }
 }
 
-/// What scores are multiplied by.
+/// The factor of the scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Scale {
     /// 1/sqrt(D).
@@ -96,7 +96,7 @@ pub enum Scale {
     Library,
     /// The same.
     Multiplied,
-    /// 1 by the rounded root of D.
+    /// 1 over the rounded square root of D.
     Divided,
     /// This.
     Number(f32),
@@ -182,15 +182,15 @@ impl KvScales {
     }
 }
 
-/// How many keys before it a query sees.
+/// How many preceding keys a query sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Window {
     /// All.
     #[default]
     None,
-    /// So many, with its own.
+    /// This many, its own included.
     WithSelf(usize),
-    /// So many, and its own.
+    /// This many, and its own.
     BeforeSelf(usize),
 }
 
@@ -294,7 +294,7 @@ impl Flags {
     pub fn query_lengths(self) -> bool {
         self.0 & norm_sdpa_query_lengths != 0
     }
-    /// Whether the queries of sequences are one after another.
+    /// Whether the queries of all sequences are packed.
     pub fn query_offsets(self) -> bool {
         self.0 & norm_sdpa_query_offsets != 0
     }

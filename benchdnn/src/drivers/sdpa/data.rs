@@ -1,7 +1,7 @@
 //! The tensors of an attention, their data, and what the oracle expects.
 //!
-//! What no query sees is NaN: keys and values beyond lengths, after all positions, in spare pages,
-//! and queries beyond lengths. Keys that a mask hides by adding -Inf are numbers.
+//! Elements that no result depends on are NaN: keys and values beyond the lengths, after all positions or in spare
+//! pages, and queries beyond the lengths. Keys that a mask hides by adding -Inf are numbers.
 
 use super::choices::KvScales;
 use super::problem::SdpaProblem;
@@ -16,7 +16,7 @@ use crate::problem::{Data, Expected, Part, Spec};
 use norm_sys::*;
 use std::borrow::Cow;
 
-/// Keys and values as sequences have them, whatever the pages.
+/// Keys and values of each sequence in order, whatever the pages.
 pub(super) struct Sequences<'d> {
     pub(super) keys: Cow<'d, [f64]>,
     pub(super) values: Cow<'d, [f64]>,
@@ -91,8 +91,8 @@ impl SdpaProblem {
         all
     }
 
-    /// The inputs with a number for each head, or for each sequence: whether they are there, ids, names, and whether they are
-    /// of sequences.
+    /// The inputs with a number for each head or sequence: whether they are present, their ids and names, and whether
+    /// they belong to sequences.
     fn per_head_or_sequence(&self) -> [(bool, i32, &'static str, bool); 4] {
         let flags = self.flags;
         [
@@ -134,7 +134,7 @@ impl SdpaProblem {
         values.iter().enumerate().map(|(place, value)| value * scale(place)).collect()
     }
 
-    /// Keys and values as sequences have them.
+    /// Keys and values of each sequence in order.
     pub(super) fn sequences<'d>(&self, data: &'d Data) -> Sequences<'d> {
         let keys = self.scaled(data, NORM_ARG_KEYS, &self.key_dims());
         let values = self.scaled(data, NORM_ARG_VALUES, &self.value_dims());
@@ -336,8 +336,7 @@ impl SdpaProblem {
         });
     }
 
-    /// Makes the first element of the last value that is seen infinite: rows that do not see it
-    /// are the same.
+    /// Makes the first element of the last visible value infinite: rows that do not see it must not change.
     fn add_infinity(&self, data: &mut Data) {
         let size = self.shape().values;
         data.change(NORM_ARG_VALUES, |values| {
@@ -348,7 +347,7 @@ impl SdpaProblem {
         });
     }
 
-    /// Whether most queries see no key, or one alone, or most keys are seen by none.
+    /// Whether most queries see no key or only one, or no query sees most of the keys.
     pub(super) fn hides_most(&self) -> bool {
         if self.is_packed() {
             return self.packed_hides_most();

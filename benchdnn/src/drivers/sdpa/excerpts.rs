@@ -1,6 +1,5 @@
-//! Problems whose results are parts of those of another, bit for bit: some of the queries with the
-//! keys that they see, as in a decode; more keys beyond the lengths; keys without pages; a head of
-//! keys for each head of queries.
+//! Problems whose results are parts of another's, bit for bit: some of the queries with the keys that they see, as in
+//! decoding; more keys beyond the lengths; keys without pages; a head of keys for each head of queries.
 
 use super::choices::{KvScales, MaskKind, Window};
 use super::problem::SdpaProblem;
@@ -15,13 +14,13 @@ const PLACES: usize = 3;
 /// Keys that are added beyond the lengths.
 const MORE_KEYS: usize = 37;
 
-/// Copies `inner` neighbours for each of these rows of a tensor with `rows` of them.
+/// Copies `inner` consecutive elements for each of these rows of a tensor with `rows` rows.
 fn taken(values: &[f64], rows: usize, inner: usize, from: usize, to: usize) -> Vec<f64> {
     let blocks = values.chunks((rows * inner).max(1));
     blocks.flat_map(|block| &block[from * inner..to * inner]).copied().collect()
 }
 
-/// Rows with some elements more.
+/// Rows with some elements appended.
 fn extended(values: &[f64], row: usize, more: usize) -> Vec<f64> {
     let rows = values.chunks(row.max(1));
     rows.flat_map(|row| row.iter().copied().chain(vec![f64::NAN; more])).collect()
@@ -60,7 +59,7 @@ impl SdpaProblem {
         all
     }
 
-    /// The same results in an excerpt with all of them.
+    /// An excerpt with all results of this problem.
     fn whole(&self, what: &str, problem: SdpaProblem, data: Data) -> Excerpt {
         let outputs = self.specs().into_iter().filter(|spec| spec.role.is_written());
         let places = outputs.map(|spec| (spec.id, (0..spec.count()).collect())).collect();
@@ -74,8 +73,8 @@ impl SdpaProblem {
         (length(NORM_ARG_QUERY_LENGTHS, shape.queries), length(NORM_ARG_KEY_LENGTHS, shape.keys))
     }
 
-    /// The lengths of keys with which queries from `a` to `b` are at their positions, the last of
-    /// them at the last key; none if that takes more keys than there are.
+    /// The key lengths that put queries `a` to `b` at their positions, the last of them at the last key; `None` if that
+    /// needs more keys than there are.
     fn lengths_of_chunk(&self, data: &Data, a: usize, b: usize) -> Option<Vec<f64>> {
         let of = |sequence| {
             let (queries, keys) = self.lengths(data, sequence);
@@ -93,7 +92,7 @@ impl SdpaProblem {
         (0..self.shape().sequences).map(of).collect()
     }
 
-    /// Queries from `a` to `b`, as if they were all.
+    /// Queries `a` to `b`, as if there were no others.
     fn chunk(&self, data: &Data, a: usize, b: usize) -> Option<Excerpt> {
         let Shape { sequences, heads, queries, values, head, .. } = self.shape();
         let mut problem = SdpaProblem { inplace: false, ..self.clone() };
@@ -133,7 +132,7 @@ impl SdpaProblem {
         })
     }
 
-    /// The keys of each sequence next to each other.
+    /// The keys of each sequence, contiguous.
     fn without_pages(&self, data: &Data) -> Excerpt {
         let mut other = data.clone();
         let sequences = self.sequences(data);
@@ -183,6 +182,6 @@ impl SdpaProblem {
         let mut problem = SdpaProblem { inplace: false, ..self.clone() };
         problem.dims[1][1] = shape.heads;
         problem.dims[2][1] = shape.heads;
-        self.whole("keys of its own for each head", problem, other)
+        self.whole("separate keys for each head", problem, other)
     }
 }

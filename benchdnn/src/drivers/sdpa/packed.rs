@@ -1,9 +1,8 @@
-//! Packed sequences: the rows of all of them one after another, found by offsets.
+//! Packed sequences: the rows of all sequences one after another, located by offsets.
 //!
-//! A packed problem is its twin with lengths, whose rows beyond the lengths are left out. The library
-//! gets a tensor in which the distance of sequences is 0, so its data are that of one sequence with
-//! all rows, as often as there are sequences. The twin has the data and what the oracle expects; here
-//! they change places.
+//! A packed problem is its twin with lengths, without the rows beyond the lengths. The library gets a tensor in which
+//! the stride between sequences is 0, so its data is that of one sequence with all rows, repeated for each sequence.
+//! The twin makes the data and the oracle's results; this module moves them to their packed places.
 
 use super::problem::SdpaProblem;
 use crate::data_type::DataType;
@@ -120,7 +119,7 @@ impl SdpaProblem {
         Some(Rows { dims, places: one.repeat(copies) })
     }
 
-    /// The dimensions that the library's tensor has, given those of its twin.
+    /// The dimensions of the library's tensor, given those of its twin.
     pub(super) fn library_dims(&self, id: i32, twin: Vec<usize>) -> Vec<usize> {
         let Some(lengths) = self.lengths_of(id) else { return twin };
         let mut dims = twin;
@@ -145,7 +144,7 @@ impl SdpaProblem {
         for spec in &mut all {
             spec.sliced = false;
             if let Some(rows) = self.rows(spec.id, &spec.dims) {
-                // No other layout has a distance of 0.
+                // No other layout has a stride of 0 here.
                 (spec.dims, spec.part) = (rows.dims, Part::Side);
             }
         }
@@ -229,7 +228,7 @@ impl SdpaProblem {
         twin.results(&self.unpacked(data)).into_iter().map(packed).collect()
     }
 
-    /// Whether most queries see no key, or most keys are seen by none.
+    /// Whether most queries see no key, or no query sees most of the keys.
     pub(super) fn packed_hides_most(&self) -> bool {
         self.twin().hides_most()
     }
@@ -241,7 +240,7 @@ impl SdpaProblem {
         (0..self.shape().sequences).filter_map(|b| self.one(&twin, &unpacked, b)).collect()
     }
 
-    /// Sequence `b` of the twin, whose rows are all of a tensor.
+    /// Sequence `b` of the twin, whose rows fill a tensor.
     fn one(&self, twin: &SdpaProblem, unpacked: &Data, b: usize) -> Option<Excerpt> {
         let length = |id, all| unpacked.get(id).get(b).map_or(all, |length| *length as usize);
         let shape = self.shape();

@@ -20,7 +20,7 @@ use norm_sys::*;
 /// One problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SdpaProblem {
-    /// Dimensions of queries, keys and values, as sequences have them.
+    /// Dimensions of queries, keys and values, per sequence.
     pub dims: [Vec<usize>; 3],
     /// Its name; often empty.
     pub name: String,
@@ -28,25 +28,25 @@ pub struct SdpaProblem {
     pub direction: Direction,
     /// Types of queries, keys, values and dst.
     pub types: Types,
-    /// Type of gradients; that of queries if it is not said.
+    /// Type of gradients; by default that of queries.
     pub diff_dt: Option<DataType>,
     /// Layouts of queries, keys, values and dst, and of their gradients.
     pub tags: [Tag; 4],
     /// Which keys are hidden.
     pub mask: MaskKind,
-    /// The dimensions that the mask's tensor has of its own; empty for the usual ones.
+    /// The dimensions along which the mask's tensor is not broadcast; empty for the usual ones.
     pub mask_dims: String,
     /// Type of the mask's tensor.
     pub mask_dt: DataType,
     /// Factor of the scores.
     pub scale: Scale,
-    /// How many keys before it a query sees.
+    /// How many preceding keys a query sees.
     pub window: Window,
-    /// Whether backward has the gradient of the mask.
+    /// Whether backward computes the gradient of the mask.
     pub diff_mask: bool,
     /// The scales of keys and of values.
     pub kv_scales: KvScales,
-    /// Keys that are seen besides a window.
+    /// Keys that are visible outside the window.
     pub first_keys: usize,
     /// The limit of scores; 0 for none.
     pub soft_cap: f32,
@@ -54,7 +54,7 @@ pub struct SdpaProblem {
     pub flags: Flags,
     /// Keys of a page; 0 without pages.
     pub page_size: usize,
-    /// All pages, if they are not those of the dimensions.
+    /// The number of pages, if the dimensions do not imply it.
     pub own_pool: usize,
     /// Only the scratchpad mode.
     pub attributes: Attributes,
@@ -240,7 +240,9 @@ impl Problem for SdpaProblem {
         }
         let same_tags = self.tags[3] == Tag::Any || self.tags[3] == self.tags[0];
         if self.inplace && (self.inplace_pair().is_none() || !same_tags) {
-            return Some("in place needs queries and dst of one type, size and layout".to_owned());
+            return Some(
+                "in place needs queries and dst of the same type, size and layout".to_owned(),
+            );
         }
         None
     }
@@ -358,11 +360,11 @@ impl Problem for SdpaProblem {
             gradient(NORM_ARG_KEYS, NORM_ARG_DIFF_KEYS, groups, "group"),
             gradient(NORM_ARG_VALUES, NORM_ARG_DIFF_VALUES, groups, "group"),
         ];
-        // Sequences share sinks; the sums of one head are next to each other in one sequence.
+        // Sequences share sinks; the sums of one head are contiguous within a sequence.
         if self.flags.sinks() && shape.sequences == 1 {
             of.push(gradient(NORM_ARG_SINKS, NORM_ARG_DIFF_SINKS, shape.heads, "head"));
         }
-        // Each element of a mask that is not shared is one of a score.
+        // Each element of a mask that is not broadcast belongs to one score.
         let scores = [shape.sequences, shape.heads, shape.queries, shape.keys];
         if self.diff_mask && self.mask_tensor().is_some_and(|dims| dims == scores) {
             of.push(gradient(NORM_ARG_ATTN_MASK, NORM_ARG_DIFF_ATTN_MASK, rows, "query"));

@@ -102,7 +102,7 @@ impl library::Request for Request {
     }
 }
 
-/// The library's descriptors; those that a problem has not are NULL.
+/// The library's descriptors; NULL for those that a problem does not have.
 struct Descs {
     queries: MemoryDesc,
     keys: MemoryDesc,

@@ -97,7 +97,7 @@ const fn row(name: &'static str, default: &'static str, help: &'static str) -> I
 fn soft_cap(item: &str) -> Result<f32, BadValue> {
     match item.parse() {
         Ok(number) if number >= 0.0 && f32::is_finite(number) => Ok(number),
-        _ => Err(BadValue::new(format!("'{item}' is not a number from 0 on"))),
+        _ => Err(BadValue::new(format!("'{item}' is not a number of 0 or more"))),
     }
 }
 
@@ -123,7 +123,8 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "dir",
             "FWD_I",
-            "FWD_I: forward; FWD_D: and what backward needs; BWD_D: gradients of Q, K and V",
+            "FWD_I: forward; FWD_D: also writes what backward needs; BWD_D: gradients of Q, K and \
+             V",
         ),
         set: |state, text| {
             list(text, ',', Direction::parse_without_parameters).map(|list| state.directions = list)
@@ -134,7 +135,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         set: |state, text| list(text, ',', Types::parse).map(|list| state.types = list),
     },
     Opt {
-        info: row("diff-dt", "", "Types of the gradients; empty: that of Q"),
+        info: row("diff-dt", "", "Types of the gradients; empty: the type of Q"),
         set: |state, text| list(text, ',', diff_dt).map(|list| state.diff_dts = list),
     },
     Opt {
@@ -142,7 +143,12 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         set: |state, text| tags(state, 0, text),
     },
     Opt {
-        info: row("ktag", "abx", "Layouts of K and its gradient; abdc: a key is dense"),
+        info: row(
+            "ktag",
+            "abx",
+            "Layouts of K and its gradient; abdc: the elements of a key are \
+             contiguous",
+        ),
         set: |state, text| tags(state, 1, text),
     },
     Opt {
@@ -157,7 +163,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "mdt",
             "f32",
-            "Types of the mask's tensor: f32, bf16, f16 are added, u8 hides keys where it is 0",
+            "Types of the mask tensor: f32, bf16 and f16 are added; a 0 in u8 hides a key",
         ),
         set: |state, text| list(text, ',', DataType::parse).map(|list| state.mask_dts = list),
     },
@@ -165,7 +171,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "mask",
             "none",
-            "none, buffer, buffer_1d, buffer_2d: a tensor, of keys, of queries and keys; \
+            "none; a tensor: buffer, buffer_1d (keys only), buffer_2d (queries and keys); \
              causal_top_left, causal_bottom_right",
         ),
         set: |state, text| {
@@ -177,24 +183,36 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "mask-dims",
             "",
-            "Dimensions that the mask's tensor has, of abcd; with a causal mask there is one then",
+            "The dimensions of the mask tensor, letters of abcd; with a causal mask, adds such a \
+             tensor",
         ),
         set: |state, text| list(text, ',', letters).map(|list| state.mask_dims = list),
     },
     Opt {
-        info: row("scale", "library", "library, mul: 1/sqrt(D); div: by sqrt(D); or a number"),
+        info: row(
+            "scale",
+            "library",
+            "library, mul: multiply by 1/sqrt(D); div: divide by \
+             sqrt(D); or a number",
+        ),
         set: |state, text| list(text, ',', Scale::parse).map(|list| state.scales = list),
     },
     Opt {
         info: row(
             "window",
             "none",
-            "with_self:W: W keys, the query's own among them; before_self:W: W and its own",
+            "with_self:W: W keys including the query's own; before_self:W: its own and the W \
+             before it",
         ),
         set: |state, text| list(text, ',', Window::parse).map(|list| state.windows = list),
     },
     Opt {
-        info: row("diff-mask", "false", "Whether BWD_D has the gradient of the mask: true, false"),
+        info: row(
+            "diff-mask",
+            "false",
+            "Whether BWD_D computes the gradient of the mask: true, \
+             false",
+        ),
         set: |state, text| list(text, ',', boolean).map(|list| state.diff_masks = list),
     },
     Opt {
@@ -206,7 +224,12 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         set: |state, text| list(text, ',', KvScales::parse).map(|list| state.kv_scales = list),
     },
     Opt {
-        info: row("first-keys", "0", "Keys from the first on that are seen besides a window"),
+        info: row(
+            "first-keys",
+            "0",
+            "How many first keys are also seen, besides those in the \
+             window",
+        ),
         set: |state, text| {
             let keys = |item: &str| integer(item, 0..=1 << 40).map(|keys| keys as usize);
             list(text, ',', keys).map(|list| state.first_keys = list)
@@ -220,14 +243,14 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "flags",
             "",
-            "S: sinks; A: ALiBi; K, Q: lengths of keys and of queries, drawn at random, 0 and full \
-             among them; E: entropy; O, T: queries, or keys and values, packed with offsets: lengths as with Q, \
-             K, without the rows beyond them",
+            "S: sinks; A: ALiBi; K, Q: random lengths of keys and of queries, including 0 and \
+             full; E: entropy; O, T: queries, or keys and values, packed with offsets: lengths as \
+             with Q, K, without the rows beyond them",
         ),
         set: |state, text| list(text, ',', Flags::parse).map(|list| state.flags = list),
     },
     Opt {
-        info: row("page-size", "0", "Keys of a page, the pages in no order; 0: no pages"),
+        info: row("page-size", "0", "Keys per page, with the pages in random order; 0: no pages"),
         set: |state, text| {
             let size = |item: &str| integer(item, 0..=1 << 20).map(|size| size as usize);
             list(text, ',', size).map(|list| state.page_sizes = list)

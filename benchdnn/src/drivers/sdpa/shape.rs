@@ -63,7 +63,7 @@ impl SdpaProblem {
         }
     }
 
-    /// The dimensions that the mask's tensor has of its own; empty without a tensor.
+    /// The dimensions along which the mask's tensor is not broadcast; empty without a tensor.
     pub(super) fn mask_letters(&self) -> &str {
         match &self.mask_dims[..] {
             "" => self.mask.letters(),
@@ -114,7 +114,7 @@ impl SdpaProblem {
             return Some("packed keys have neither pages nor scales");
         }
         if self.is_packed() && self.mask_tensor().is_some() {
-            return Some("packed sequences have no mask's tensor");
+            return Some("packed sequences cannot have a mask tensor");
         }
         None
     }
@@ -126,10 +126,10 @@ impl SdpaProblem {
             return Some("queries, keys and values have four dimensions");
         }
         if q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || q[3] != k[2] || k[3] != v[2] {
-            return Some("dimensions of queries, keys and values do not fit");
+            return Some("the dimensions of queries, keys and values do not match");
         }
         if k[1] == 0 || !q[1].is_multiple_of(k[1]) {
-            return Some("heads of queries are a multiple of those of keys");
+            return Some("the heads of queries must be a multiple of those of keys");
         }
         let [q_dt, k_dt, v_dt, _] = self.types.0;
         let quantized = [k_dt, v_dt].map(|dt| [DataType::S8, DataType::F8E4m3].contains(&dt));
@@ -141,7 +141,7 @@ impl SdpaProblem {
                 return Some("keys and values of s8 have scales");
             }
             KvScales::None => {}
-            _ if quantized != [true; 2] => return Some("scales are of s8 and f8_e4m3 alone"),
+            _ if quantized != [true; 2] => return Some("only s8 and f8_e4m3 have scales"),
             _ => {}
         }
         if let Some(reason) = self.refused_packed() {
@@ -151,11 +151,11 @@ impl SdpaProblem {
             return Some("first keys without a window");
         }
         if self.window == Window::WithSelf(0) {
-            return Some("a window with its own key has at least that one");
+            return Some("with_self needs a window of 1 or more");
         }
         let forward = self.direction.is_forward();
         if !forward && quantized != [false; 2] {
-            return Some("backward takes keys and values of the type of queries");
+            return Some("in backward, keys and values must have the type of queries");
         }
         if !forward && (self.flags.entropy() || self.page_size > 0) {
             return Some("backward has no entropy and no pages");
@@ -164,13 +164,13 @@ impl SdpaProblem {
             return Some("keys are not whole pages");
         }
         if self.diff_mask && (forward || self.mask_tensor().is_none()) {
-            return Some("the gradient of a mask is one of backward with a mask");
+            return Some("--diff-mask needs backward and a mask");
         }
         if self.diff_mask && self.mask_dt == DataType::U8 {
             return Some("a mask of u8 has no gradient");
         }
         if self.mask == MaskKind::None && !self.mask_dims.is_empty() {
-            return Some("a tensor needs a mask");
+            return Some("--mask-dims needs --mask");
         }
         None
     }

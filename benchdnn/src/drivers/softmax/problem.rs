@@ -24,7 +24,7 @@ use norm_sys::{
 };
 use std::ops::RangeInclusive;
 
-/// What is computed of a row.
+/// What is computed for a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// The quotients of the exponentials and their sum.
@@ -32,7 +32,7 @@ pub enum Algorithm {
     Softmax,
     /// Their logarithms.
     Logsoftmax,
-    /// The quotients, and zeros for a row of -Inf alone.
+    /// The quotients, or zeros for a row that is all -Inf.
     InfAsZero,
 }
 
@@ -257,17 +257,17 @@ impl Problem for SoftmaxProblem {
 
     fn skip_reason(&self) -> Option<String> {
         if self.inplace && self.src_dt != self.dst_dt {
-            return Some("in place needs src and dst of one type".to_owned());
+            return Some("in place needs src and dst of the same type".to_owned());
         }
         let same_tags = [&Tag::Any, &self.src_tag].contains(&&self.dst_tag);
         if self.inplace && self.direction.is_forward() && !same_tags {
-            return Some("in place needs src and dst of one layout".to_owned());
+            return Some("in place needs src and dst with the same layout".to_owned());
         }
         None
     }
 
-    /// The logarithm of a single element's share is 0, and integers are 0 or saturate where shares are too small or
-    /// too large.
+    /// A single element's share is 1 and its logarithm 0; integers are 0 or saturate where shares are too small or too
+    /// large.
     fn is_trivial(&self) -> bool {
         let dropout = self.attributes.dropout.value.is_some();
         let post_ops = &self.attributes.post_ops.value;
@@ -285,7 +285,8 @@ impl Problem for SoftmaxProblem {
                 // A post-operation may make most results negative.
                 DataType::U8 if !post_ops.is_empty() => true,
                 DataType::S8 if cols == 1 => gain > 127.0,
-                // A sixth of the elements share most of the sum, unevenly: half of them may be below 1/2, which becomes 0.
+                // A sixth of the elements share most of the sum, unevenly. Half of those may be below 1/2, which rounds
+                // to 0.
                 dt if dt.is_integer() => gain * 6.0 / (cols.max(6) as f32) < 1.0,
                 _ => false,
             }
@@ -382,7 +383,7 @@ impl Problem for SoftmaxProblem {
     }
 
     fn slices(&self) -> Option<Slices> {
-        // Dropout depends on the places of elements.
+        // Dropout depends on the index of each element.
         if self.axis == 0 || self.attributes.dropout.value.is_some() {
             return None;
         }
@@ -402,7 +403,7 @@ impl Problem for SoftmaxProblem {
         }
         let stats_tag = Tag::Undef;
         let backward = SoftmaxProblem { inplace: false, stats_tag, ..self.clone() };
-        // Rows lie far from 0, where short types are too coarse for a step.
+        // Rows are far from 0, where short types are too coarse for a step.
         let (direction, src_dt, dst_dt) =
             (Direction::ForwardTraining, DataType::F32, DataType::F32);
         let forward = SoftmaxProblem { direction, src_dt, dst_dt, ..backward.clone() };

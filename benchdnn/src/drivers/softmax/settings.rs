@@ -110,7 +110,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         },
     },
     Opt {
-        info: row("axis", "1", "The dimension of the rows, from 0"),
+        info: row("axis", "1", "The axis, counted from 0"),
         set: |state, text| {
             let axis = |item: &str| integer(item, 0..=11).map(|axis| axis as usize);
             list(text, ',', axis).map(|list| state.axes = list)
@@ -120,7 +120,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "stats",
             "undef",
-            "Layouts of the logarithms of the sums of rows, which forward stores; undef: it does not",
+            "Layouts of the logarithms of the rows' sums, which forward stores; undef: not stored",
         ),
         set: |state, text| list(text, ',', Tag::parse).map(|list| state.stats_tags = list),
     },

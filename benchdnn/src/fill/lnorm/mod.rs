@@ -31,7 +31,7 @@ pub struct LnormShape {
     /// The factor that scales apply to integer results, so that exact data do not all saturate; 1
     /// otherwise.
     pub gain: f32,
-    /// What stands around the normalization.
+    /// The steps around the normalization.
     pub steps: StepShape,
 }
 
@@ -57,8 +57,8 @@ impl LnormShape {
     }
 }
 
-/// The inputs of a layer or RMS normalization. Each value is one of its type (mean and variance:
-/// f32); tensors are row-major; unused inputs are empty.
+/// The inputs of a layer or RMS normalization. Every value is representable in its type (mean and variance: f32);
+/// tensors are row-major; unused inputs are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LnormData {
     /// `rows * cols` values.

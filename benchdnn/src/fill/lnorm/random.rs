@@ -53,7 +53,7 @@ pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
     );
 }
 
-/// What is normalized of a row.
+/// The elements of a row that are normalized.
 fn normalized(shape: &LnormShape, row: usize, data: &LnormData) -> Vec<f64> {
     let range = row * shape.cols..(row + 1) * shape.cols;
     let residual = data.residual.get(range.clone()).unwrap_or_default();

@@ -49,13 +49,13 @@ impl Shape {
     }
 }
 
-/// How many keys before it a query sees.
+/// How many preceding keys a query sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Window {
     /// All of them.
     #[default]
     None,
-    /// So many, itself among them.
+    /// This many, its own included.
     WithSelf(usize),
     /// So many, and itself.
     BeforeSelf(usize),
