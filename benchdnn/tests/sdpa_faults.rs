@@ -310,7 +310,7 @@ fn excerpts_have_the_bits_of_the_whole() {
         let (_, text) = output(fault, command);
         text.lines().filter(|line| line.starts_with(start)).count()
     };
-    for start in ["  queries", "  more keys", "  keys of its own"] {
+    for start in ["  queries", "  more keys", "  separate keys"] {
         assert_eq!(differences(Fault::None, command, start), 0);
     }
     // Of 10 queries 1 or 7, each three times. A chunk of causal_top_left needs as many keys.

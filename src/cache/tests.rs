@@ -254,7 +254,7 @@ fn a_ring_reuses_pages() {
     assert_eq!(kept, [true, true, false, false]);
     let length = book.length(0) as i64;
     let refused = book.truncate(number, length - 150).unwrap_err();
-    assert!(refused.to_string().contains("were given back"), "{refused}");
+    assert!(refused.to_string().contains("have returned to the pool"), "{refused}");
     book.truncate(number, length - 1).unwrap();
     book.truncate(number, 32).unwrap();
     assert_eq!(book.pages_of(0).collect::<Vec<_>>(), [Some(0), Some(1)]);

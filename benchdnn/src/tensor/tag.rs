@@ -117,7 +117,7 @@ impl Tag {
         if let Some((dimension, _)) = blocks.iter().find(|block| block.0 >= ndims) {
             let letter = &LETTERS[*dimension..=*dimension];
             return Err(format!(
-                "tag {written} blocks dimension {letter}, but there are {ndims} dimensions"
+                "tag {written} blocks dimension {letter}, but the number of dimensions is {ndims}"
             ));
         }
         let index = |letter| LETTERS.find(letter).expect("a parsed tag has known letters");
@@ -234,7 +234,7 @@ mod tests {
         }
         assert_eq!(Tag::parse_blocked("any"), Ok(Tag::Any));
         let error = Tag::parse_blocked("aBx8b").expect("a tag").order(1).expect_err("no b");
-        assert_eq!(error, "tag aBx8b cuts dimension b of 1 dimensions");
+        assert_eq!(error, "tag aBx8b blocks dimension b, but the number of dimensions is 1");
         for (text, at) in [
             ("ab16b", 1),
             ("aB", 1),
