@@ -1,9 +1,13 @@
 //! AVX2 with FMA and F16C: the 16 lanes are two registers.
 
-use super::{Bf16Rounding, LanesOfRows, Level, Quad, Simd, operations, unroll};
+use super::{Bf16Rounding, LANES, LanesOfRows, Level, Quad, Simd, operations, unroll};
 use std::arch::x86_64::*;
 
 mod bf16;
+mod f16;
+mod lanes;
+
+use lanes::{EVEN, ODD, every_second, first, first_wide, low_bits};
 
 /// AVX2, FMA and F16C.
 #[derive(Clone, Copy)]
@@ -31,29 +35,6 @@ macro_rules! on_wide_bits {
         }
         out
     }};
-}
-
-/// All-ones lanes below `n`, as two registers.
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-fn first(n: usize) -> (__m256i, __m256i) {
-    let count = _mm256_set1_epi32(n as i32);
-    let low = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    let high = _mm256_setr_epi32(8, 9, 10, 11, 12, 13, 14, 15);
-    (_mm256_cmpgt_epi32(count, low), _mm256_cmpgt_epi32(count, high))
-}
-
-/// All-ones f64 lanes below `n`, as four registers.
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-fn first_wide(n: usize) -> [__m256i; 4] {
-    let count = _mm256_set1_epi64x(n as i64);
-    [
-        _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(0, 1, 2, 3)),
-        _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(4, 5, 6, 7)),
-        _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(8, 9, 10, 11)),
-        _mm256_cmpgt_epi64(count, _mm256_setr_epi64x(12, 13, 14, 15)),
-    ]
 }
 
 /// The lane sums of rows `first` to `first + 3`.
@@ -158,15 +139,10 @@ impl Simd for Avx2 {
             _mm_stream_si128(p.add(8).cast(), v.1);
         }
     }
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16 {
-        (bf16::widened(v.0), bf16::widened(v.1))
-    }
     #[inline(always)]
     unsafe fn to_bf16(v: Self::F32x16) -> Self::U16x16 {
         unsafe {
-            let ordered = bf16::rounded(v.0, v.1);
+            let ordered = bf16::apart(bf16::rounded_in_turn(v.0, v.1));
             (_mm256_castsi256_si128(ordered), _mm256_extracti128_si256::<1>(ordered))
         }
     }
@@ -179,23 +155,43 @@ impl Simd for Avx2 {
     ) {
         unroll!(k in N, {
             unsafe {
-                let (at, halves) = (p.add(k * 16).cast(), bf16::rounded(v[k].0, v[k].1));
-                if streams { _mm256_stream_si256(at, halves) } else { _mm256_storeu_si256(at, halves) }
+                let halves = bf16::apart(bf16::rounded_in_turn(v[k].0, v[k].1));
+                bf16::put(p.add(k * LANES), halves, streams);
             }
         });
     }
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn from_f16(v: Self::U16x16) -> Self::F32x16 {
-        (_mm256_cvtph_ps(v.0), _mm256_cvtph_ps(v.1))
+    unsafe fn load_bf16_in_turn(p: *const u16) -> Self::F32x16 {
+        unsafe { bf16::widened_in_turn(_mm256_loadu_si256(p.cast())) }
+    }
+    #[inline(always)]
+    unsafe fn store_bf16_in_turn<const N: usize>(
+        p: *mut u16,
+        v: &[Self::F32x16; N],
+        _conversion: Bf16Rounding,
+        streams: bool,
+    ) {
+        unroll!(k in N, {
+            unsafe {
+                let halves = bf16::rounded_in_turn(v[k].0, v[k].1);
+                bf16::put(p.add(k * LANES), halves, streams);
+            }
+        });
+    }
+    #[inline(always)]
+    unsafe fn swap_in_turn(v: Self::F32x16) -> Self::F32x16 {
+        (v.1, v.0)
+    }
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn load_f16(p: *const u16) -> Self::F32x16 {
+        unsafe { f16::load(p) }
     }
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn to_f16(v: Self::F32x16) -> Self::U16x16 {
-        (
-            _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v.0),
-            _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v.1),
-        )
+        unsafe { (f16::rounded(v.0), f16::rounded(v.1)) }
     }
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
@@ -263,6 +259,11 @@ impl Simd for Avx2 {
             _mm256_set_m128(_mm256_cvtpd_ps(v[1]), _mm256_cvtpd_ps(v[0])),
             _mm256_set_m128(_mm256_cvtpd_ps(v[3]), _mm256_cvtpd_ps(v[2])),
         )
+    }
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn wide_low_bits(v: Self::F64x16) -> Self::F32x16 {
+        (low_bits(v[0], v[1]), low_bits(v[2], v[3]))
     }
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
@@ -422,6 +423,9 @@ impl Simd for Avx2 {
 
     operations! {
         #[target_feature(enable = "avx2,fma,f16c")]
+        fn from_bf16(v: Self::U16x16) -> Self::F32x16 = on_both!(bf16::widened, v);
+        fn in_turn(v: Self::F32x16) -> Self::F32x16 = (every_second::<EVEN>(v.0, v.1), every_second::<ODD>(v.0, v.1));
+        fn from_f16(v: Self::U16x16) -> Self::F32x16 = on_both!(_mm256_cvtph_ps, v);
         fn add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_add_ps, a, b);
         fn sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_sub_ps, a, b);
         fn mul(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_mul_ps, a, b);
@@ -434,6 +438,7 @@ impl Simd for Avx2 {
         fn lt(a: Self::F32x16, b: Self::F32x16) -> Self::M = on_both!(_mm256_cmp_ps::<_CMP_LT_OQ>, a, b);
         fn le(a: Self::F32x16, b: Self::F32x16) -> Self::M = on_both!(_mm256_cmp_ps::<_CMP_LE_OQ>, a, b);
         fn eq(a: Self::F32x16, b: Self::F32x16) -> Self::M = on_both!(_mm256_cmp_ps::<_CMP_EQ_OQ>, a, b);
+        fn negative(v: Self::F32x16) -> Self::M = v;
         fn select(m: Self::M, a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_blendv_ps, b, a, m);
         fn bits_and(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_and_ps, a, b);
         fn bits_and_not(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_both!(_mm256_andnot_ps, b, a);
@@ -476,12 +481,7 @@ impl Simd for Avx2 {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn doubled(v: Self::F32x16) -> [Self::F32x16; 2] {
-        let low = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
-        let high = _mm256_setr_epi32(4, 4, 5, 5, 6, 6, 7, 7);
-        [
-            (_mm256_permutevar8x32_ps(v.0, low), _mm256_permutevar8x32_ps(v.0, high)),
-            (_mm256_permutevar8x32_ps(v.1, low), _mm256_permutevar8x32_ps(v.1, high)),
-        ]
+        lanes::doubled(v)
     }
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]

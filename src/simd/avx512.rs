@@ -424,6 +424,8 @@ impl Simd for Avx512 {
         fn mul(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_mul_ps(a, b);
         fn fma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16 = _mm512_fmadd_ps(a, b, c);
         fn fnma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16 = _mm512_fnmadd_ps(a, b, c);
+        fn wide_low_bits(v: Self::F64x16) -> Self::F32x16 =
+            _mm512_permutex2var_ps(_mm512_castpd_ps(v.0), _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), _mm512_castpd_ps(v.1));
         fn from_f16(v: Self::U16x16) -> Self::F32x16 = _mm512_cvtph_ps(v);
         fn to_f16(v: Self::F32x16) -> Self::U16x16 = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(v);
         fn splat(x: f32) -> Self::F32x16 = _mm512_set1_ps(x);
@@ -434,6 +436,7 @@ impl Simd for Avx512 {
         fn lt(a: Self::F32x16, b: Self::F32x16) -> Self::M = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b);
         fn le(a: Self::F32x16, b: Self::F32x16) -> Self::M = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(a, b);
         fn eq(a: Self::F32x16, b: Self::F32x16) -> Self::M = _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b);
+        fn negative(v: Self::F32x16) -> Self::M = _mm512_movepi32_mask(_mm512_castps_si512(v));
         fn select(m: Self::M, a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_mask_blend_ps(m, b, a);
         fn bits_and(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_and_ps(a, b);
         fn bits_and_not(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_andnot_ps(b, a);

@@ -53,6 +53,12 @@ pub(crate) trait Element: Copy + 'static {
     }
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16);
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16, n: usize);
+    /// The lanes of a whole vector that was loaded, neighbours exchanged.
+    #[inline(always)]
+    unsafe fn swapped<S: Simd>(self, v: S::F32x16) -> S::F32x16 {
+        // SAFETY: guaranteed by the caller.
+        unsafe { S::swap::<1>(v) }
+    }
     /// Stores `N` consecutive vectors.
     #[inline(always)]
     unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F32x16; N]) {
@@ -153,7 +159,7 @@ impl Element for F32 {
 
 /// The 16-bit types. They differ in their conversions.
 macro_rules! half_element {
-    ($type:ident, $from:ident, $to:ident; $($own:tt)*) => {
+    ($type:ident, $load:ident, $from:ident, $to:ident; $($own:tt)*) => {
         // SAFETY of the blocks below: the trait's contract, passed through; `n` is below 16.
         #[allow(clippy::undocumented_unsafe_blocks)]
         impl Element for $type {
@@ -166,7 +172,7 @@ macro_rules! half_element {
             }
             #[inline(always)]
             unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F32x16 {
-                unsafe { S::$from(S::load_half(p.cast::<u16>().add(i))) }
+                unsafe { S::$load(p.cast::<u16>().add(i)) }
             }
             #[inline(always)]
             unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F32x16 {
@@ -183,7 +189,7 @@ macro_rules! half_element {
         }
     };
 }
-half_element! { Bf16, from_bf16, to_bf16;
+half_element! { Bf16, load_bf16, from_bf16, to_bf16;
     #[inline(always)]
     fn of(_: DataType) -> Self {
         Self { converts: super::converts_bf16(), zeros: false }
@@ -209,7 +215,61 @@ half_element! { Bf16, from_bf16, to_bf16;
         unsafe { S::store_bf16(p.cast::<u16>().add(i), v, self.conversion(), true) }
     }
 }
-half_element! { F16, from_f16, to_f16;
+
+/// bf16 for loops in which all tensors have this type and a lane meets no other than its neighbour: the instruction set
+/// chooses the order of the lanes of whole vectors.
+#[derive(Clone, Copy)]
+pub(crate) struct Bf16InTurn(Bf16);
+
+// SAFETY of the blocks below: the trait's contract, passed through. Partial vectors have the usual order.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Element for Bf16InTurn {
+    const HALF: bool = true;
+
+    #[inline(always)]
+    fn of(data_type: DataType) -> Self {
+        Self(Bf16::of(data_type))
+    }
+    #[inline(always)]
+    fn size(self) -> usize {
+        self.0.size()
+    }
+    #[inline(always)]
+    unsafe fn load<S: Simd>(self, p: *const u8, i: usize) -> S::F32x16 {
+        unsafe { S::load_bf16_in_turn(p.cast::<u16>().add(i)) }
+    }
+    #[inline(always)]
+    unsafe fn load_n<S: Simd>(self, p: *const u8, i: usize, n: usize) -> S::F32x16 {
+        unsafe { self.0.load_n::<S>(p, i, n) }
+    }
+    #[inline(always)]
+    unsafe fn swapped<S: Simd>(self, v: S::F32x16) -> S::F32x16 {
+        unsafe { S::swap_in_turn(v) }
+    }
+    #[inline(always)]
+    unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16) {
+        unsafe { self.store_all::<S, 1>(p, i, &[v]) }
+    }
+    #[inline(always)]
+    unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16, n: usize) {
+        unsafe { self.0.store_n::<S>(p, i, v, n) }
+    }
+    #[inline(always)]
+    unsafe fn store_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F32x16; N]) {
+        let conversion = self.0.conversion();
+        unsafe { S::store_bf16_in_turn(p.cast::<u16>().add(i), v, conversion, false) }
+    }
+    #[inline(always)]
+    fn streams(self, p: *const u8) -> bool {
+        self.0.streams(p)
+    }
+    #[inline(always)]
+    unsafe fn stream_all<S: Simd, const N: usize>(self, p: *mut u8, i: usize, v: &[S::F32x16; N]) {
+        let conversion = self.0.conversion();
+        unsafe { S::store_bf16_in_turn(p.cast::<u16>().add(i), v, conversion, true) }
+    }
+}
+half_element! { F16, load_f16, from_f16, to_f16;
     #[inline(always)]
     fn of(_: DataType) -> Self {
         Self

@@ -207,6 +207,13 @@ impl<S: Simd> Lanes<S> {
         self.bits_and_not(SIGN)
     }
 
+    /// Where the sign bit is set: below 0, -0, and NaN of either sign.
+    #[inline(always)]
+    pub(crate) fn negative(self) -> Mask<S> {
+        // SAFETY: the vector exists, so its instruction set is there.
+        Mask(unsafe { S::negative(self.0) })
+    }
+
     /// The sign bit alone.
     #[inline(always)]
     pub(crate) fn sign(self) -> Self {
@@ -273,6 +280,8 @@ impl<S: Simd> Wide<S> {
         fn bits_sub(self, b) -> Wide = wide_bits_sub;
         /// Rounded to nearest even.
         fn narrow(self) -> Lanes = narrow;
+        /// The lower 32 bits of each lane.
+        fn low_bits(self) -> Lanes = wide_low_bits;
     }
 
     /// As [`Simd::within`].

@@ -138,6 +138,7 @@ pub(crate) unsafe fn lane_sums<S: Simd, const K: usize, T: Fold<S, K>>(
 ) -> Running<S, K> {
     // SAFETY: guaranteed by the caller. Missing chains are zero.
     unsafe {
+        terms.begin(0, cols);
         let zero = S::wide_zero();
         let mut running = [Running { products: [zero; K], terms: zero }];
         // Written out: an array with a variable index would go through memory.
@@ -182,22 +183,15 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
         let mut i = begin;
         let groups_end = end - (end - begin) % GROUP;
         while i < groups_end {
-            let group = if T::LONG {
-                let mut chains = [[Chain::zero(); R]; CHAINS];
-                for (c, sums) in chains.iter_mut().enumerate() {
-                    *sums = chain::<S, K, R, T, M>(i + c * CHAIN * LANES, terms, op, &mut running);
-                }
-                let [c0, c1, c2, c3] = &chains;
-                let low = join_all::<S, K, R, T>(c0, c1);
-                join_all::<S, K, R, T>(&low, &join_all::<S, K, R, T>(c2, c3))
-            } else {
-                let c0 = chain::<S, K, R, T, M>(i, terms, op, &mut running);
-                let c1 = chain::<S, K, R, T, M>(i + CHAIN * LANES, terms, op, &mut running);
-                let low = join_all::<S, K, R, T>(&c0, &c1);
-                let c2 = chain::<S, K, R, T, M>(i + 2 * CHAIN * LANES, terms, op, &mut running);
-                let c3 = chain::<S, K, R, T, M>(i + 3 * CHAIN * LANES, terms, op, &mut running);
-                join_all::<S, K, R, T>(&low, &join_all::<S, K, R, T>(&c2, &c3))
-            };
+            unroll!(r in R, {
+                terms[r].begin(i, GROUP);
+            });
+            let c0 = chain::<S, K, R, T, M>(i, terms, op, &mut running);
+            let c1 = chain::<S, K, R, T, M>(i + CHAIN * LANES, terms, op, &mut running);
+            let low = join_all::<S, K, R, T>(&c0, &c1);
+            let c2 = chain::<S, K, R, T, M>(i + 2 * CHAIN * LANES, terms, op, &mut running);
+            let c3 = chain::<S, K, R, T, M>(i + 3 * CHAIN * LANES, terms, op, &mut running);
+            let group = join_all::<S, K, R, T>(&low, &join_all::<S, K, R, T>(&c2, &c3));
             unroll!(r in R, {
                 running[r].add_group::<T>(&group[r]);
             });
@@ -304,6 +298,7 @@ impl<S: Simd, const K: usize> Running<S, K> {
     unsafe fn add_partial<T: Fold<S, K>>(&mut self, i: usize, len: usize, terms: &T) {
         // SAFETY: guaranteed by the caller; the last vector may be partial.
         unsafe {
+            terms.begin(i, len);
             let mut chains = [Chain::zero(); CHAINS];
             let mut at = i;
             for chain in &mut chains {

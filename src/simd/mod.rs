@@ -37,7 +37,7 @@ mod width;
 mod with_post_ops;
 
 pub(crate) use byte::Byte;
-pub(crate) use element::{Bf16, Element, F16, F32, HalfAsF32};
+pub(crate) use element::{Bf16, Bf16InTurn, Element, F16, F32, HalfAsF32};
 pub(crate) use entries::entry_points;
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use fused::{Factors, FusedOp, FusedPostOps};
@@ -190,6 +190,12 @@ pub(crate) trait Simd: Copy + 'static {
     }
     /// bf16 widened to f32, exactly.
     unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16;
+    /// 16 elements in bf16 as f32.
+    #[inline(always)]
+    unsafe fn load_bf16(p: *const u16) -> Self::F32x16 {
+        // SAFETY: the caller's.
+        unsafe { Self::from_bf16(Self::load_half(p)) }
+    }
     /// f32 rounded to bf16, to nearest even; NaN stays NaN.
     unsafe fn to_bf16(v: Self::F32x16) -> Self::U16x16;
     /// Vectors rounded to bf16 and stored one after another, non-temporally on request (the
@@ -208,6 +214,34 @@ pub(crate) trait Simd: Copy + 'static {
                 if streams { Self::stream_half(at, half) } else { Self::store_half(at, half) }
             }
         });
+    }
+    /// 16 bf16 as f32, with the lanes in the order that suits the instruction set best.
+    #[inline(always)]
+    unsafe fn load_bf16_in_turn(p: *const u16) -> Self::F32x16 {
+        // SAFETY: the caller's.
+        unsafe { Self::from_bf16(Self::load_half(p)) }
+    }
+    /// As [`store_bf16`](Simd::store_bf16), from lanes in the order of [`load_bf16_in_turn`](Simd::load_bf16_in_turn).
+    #[inline(always)]
+    unsafe fn store_bf16_in_turn<const N: usize>(
+        p: *mut u16,
+        v: &[Self::F32x16; N],
+        conversion: Bf16Rounding,
+        streams: bool,
+    ) {
+        // SAFETY: the caller's.
+        unsafe { Self::store_bf16(p, v, conversion, streams) }
+    }
+    /// Lanes in the usual order, brought into that of [`load_bf16_in_turn`](Simd::load_bf16_in_turn).
+    #[inline(always)]
+    unsafe fn in_turn(v: Self::F32x16) -> Self::F32x16 {
+        v
+    }
+    /// `swap::<1>` of lanes in that order.
+    #[inline(always)]
+    unsafe fn swap_in_turn(v: Self::F32x16) -> Self::F32x16 {
+        // SAFETY: the caller's.
+        unsafe { Self::swap::<1>(v) }
     }
     /// 16 bytes, each xor `flip`, as the numbers from 0 to 255 that they are then, less `bias`, a byte too.
     unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F32x16;
@@ -239,6 +273,12 @@ pub(crate) trait Simd: Copy + 'static {
     }
     /// IEEE binary16 widened to f32, exactly.
     unsafe fn from_f16(v: Self::U16x16) -> Self::F32x16;
+    /// 16 elements in IEEE binary16 as f32.
+    #[inline(always)]
+    unsafe fn load_f16(p: *const u16) -> Self::F32x16 {
+        // SAFETY: the caller's.
+        unsafe { Self::from_f16(Self::load_half(p)) }
+    }
     /// f32 rounded to binary16, to nearest even; NaN stays NaN.
     unsafe fn to_f16(v: Self::F32x16) -> Self::U16x16;
 
@@ -264,6 +304,8 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn lt(a: Self::F32x16, b: Self::F32x16) -> Self::M;
     unsafe fn le(a: Self::F32x16, b: Self::F32x16) -> Self::M;
     unsafe fn eq(a: Self::F32x16, b: Self::F32x16) -> Self::M;
+    /// Whether the sign bit is set, also that of -0 and NaN.
+    unsafe fn negative(v: Self::F32x16) -> Self::M;
     /// `a` where the mask is true, else `b`.
     unsafe fn select(mask: Self::M, a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
     unsafe fn bits_and(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
@@ -352,6 +394,8 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn wide_shift_left(v: Self::F64x16, n: i32) -> Self::F64x16;
     /// The same, with zeros from above.
     unsafe fn wide_shift_right(v: Self::F64x16, n: i32) -> Self::F64x16;
+    /// The lower 32 bits of each lane.
+    unsafe fn wide_low_bits(v: Self::F64x16) -> Self::F32x16;
     /// Whether all lanes lie between two bounds, which are among them. NaN does not.
     unsafe fn wide_all_between(v: Self::F64x16, low: f64, high: f64) -> bool;
     /// The sum of the lanes: halves are added until one lane is left, `(i) + (i + 8)`, then

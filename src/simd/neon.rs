@@ -342,6 +342,8 @@ impl Simd for Neon {
         fn lt(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(4, |i| vcltq_f32(a[i], b[i]));
         fn le(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(4, |i| vcleq_f32(a[i], b[i]));
         fn eq(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(4, |i| vceqq_f32(a[i], b[i]));
+        fn negative(v: Self::F32x16) -> Self::M =
+            each!(4, |i| vcltzq_s32(vreinterpretq_s32_f32(v[i])));
         fn select(m: Self::M, a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 =
             each!(4, |i| vbslq_f32(m[i], a[i], b[i]));
         fn bits_and(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(vandq_u32(a, b));
@@ -357,6 +359,9 @@ impl Simd for Neon {
             each!(4, |i| vcvtq_f32_s32(vreinterpretq_s32_f32(v[i])));
         fn wide_bits_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 = on_wide_bits!(vaddq_u64(a, b));
         fn wide_bits_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 = on_wide_bits!(vsubq_u64(a, b));
+        fn wide_low_bits(v: Self::F64x16) -> Self::F32x16 = each!(4, |i| {
+            vuzp1q_f32(vreinterpretq_f32_f64(v[2 * i]), vreinterpretq_f32_f64(v[2 * i + 1]))
+        });
         fn wide_shift_left(v: Self::F64x16, n: i32) -> Self::F64x16 = on_wide_bits!(vshlq_u64(v; vdupq_n_s64(n.into())));
         fn wide_shift_right(v: Self::F64x16, n: i32) -> Self::F64x16 = on_wide_bits!(vshlq_u64(v; vdupq_n_s64((-n).into())));
     }

@@ -254,6 +254,7 @@ impl Simd for Portable {
         fn lt(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(|i| a[i] < b[i]);
         fn le(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(|i| a[i] <= b[i]);
         fn eq(a: Self::F32x16, b: Self::F32x16) -> Self::M = each!(|i| a[i] == b[i]);
+        fn negative(v: Self::F32x16) -> Self::M = each!(|i| v[i].is_sign_negative());
         fn select(m: Self::M, a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = each!(|i| if m[i] { a[i] } else { b[i] });
         fn bits_and(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = each!(|i| f32::from_bits(a[i].to_bits() & b[i].to_bits()));
         fn bits_and_not(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = each!(|i| f32::from_bits(a[i].to_bits() & !b[i].to_bits()));
@@ -274,6 +275,7 @@ impl Simd for Portable {
             each!(|i| f64::from_bits(a[i].to_bits().wrapping_add(b[i].to_bits())));
         fn wide_bits_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 =
             each!(|i| f64::from_bits(a[i].to_bits().wrapping_sub(b[i].to_bits())));
+        fn wide_low_bits(v: Self::F64x16) -> Self::F32x16 = each!(|i| f32::from_bits(v[i].to_bits() as u32));
         fn wide_shift_left(v: Self::F64x16, n: i32) -> Self::F64x16 = each!(|i| f64::from_bits(v[i].to_bits() << n));
         fn wide_shift_right(v: Self::F64x16, n: i32) -> Self::F64x16 = each!(|i| f64::from_bits(v[i].to_bits() >> n));
     }

@@ -6,9 +6,13 @@ use super::{Simd, Width, unroll};
 /// other term.
 pub(crate) trait Fold<S: Simd, const K: usize> {
     const TERM: Term = Term::None;
-    /// Whether a term takes so many instructions that the loop over chains stays a loop.
-    const LONG: bool = false;
 
+    /// Called before the terms of a group, whose elements are `i` to `i + n - 1`.
+    ///
+    /// # Safety
+    /// They exist.
+    #[inline(always)]
+    unsafe fn begin(&self, _i: usize, _n: usize) {}
     /// # Safety
     /// The elements of a vector of this width exist from `i` on. Other lanes of the result are ignored.
     unsafe fn terms<W: Width>(&self, i: usize, width: W) -> Terms<S, K>;

@@ -11,25 +11,37 @@ use crate::simd::Simd;
 use crate::simd::lanes::Lanes;
 use crate::simd::math;
 
-/// A function of the gate and its derivative.
+/// A function of the gate and its derivative, in one step or two.
 pub(super) trait Activation: Copy {
-    fn value<S: Simd>(self, g: Lanes<S>) -> Lanes<S>;
+    /// Whether there is a first step of its own.
+    const TWO_STEPS: bool;
+    /// The first step, or anything.
+    fn begun<S: Simd>(self, g: Lanes<S>) -> Lanes<S>;
+    /// The value, from the gate and the first step's result.
+    fn value<S: Simd>(self, g: Lanes<S>, begun: Lanes<S>) -> Lanes<S>;
     /// The value, with the bits of [`value`](Self::value), and the derivative.
-    fn both<S: Simd>(self, g: Lanes<S>) -> (Lanes<S>, Lanes<S>);
+    fn both<S: Simd>(self, g: Lanes<S>, begun: Lanes<S>) -> (Lanes<S>, Lanes<S>);
 }
 
 macro_rules! activations {
-    ($($name:ident { $($field:ident)? }: |$self:ident, $g:ident| $value:expr, $both:expr;)*) => {$(
+    ($($name:ident { $($field:ident)? }, $two:literal: |$self:ident, $g:ident, $begun:ident|
+        $begin:expr, $value:expr, $both:expr;)*) => {$(
         #[derive(Clone, Copy)]
         pub(super) struct $name { $(pub(super) $field: f32)? }
 
         impl Activation for $name {
+            const TWO_STEPS: bool = $two;
+
             #[inline(always)]
-            fn value<S: Simd>($self, $g: Lanes<S>) -> Lanes<S> {
+            fn begun<S: Simd>($self, $g: Lanes<S>) -> Lanes<S> {
+                $begin
+            }
+            #[inline(always)]
+            fn value<S: Simd>($self, $g: Lanes<S>, $begun: Lanes<S>) -> Lanes<S> {
                 $value
             }
             #[inline(always)]
-            fn both<S: Simd>($self, $g: Lanes<S>) -> (Lanes<S>, Lanes<S>) {
+            fn both<S: Simd>($self, $g: Lanes<S>, $begun: Lanes<S>) -> (Lanes<S>, Lanes<S>) {
                 $both
             }
         }
@@ -37,13 +49,16 @@ macro_rules! activations {
 }
 
 activations! {
-    Swish { alpha }: |self, g| math::swish(g, self.alpha), math::swish_and_slope(g, self.alpha);
-    GeluErf {}: |self, g| math::gelu_erf(g), math::gelu_erf_and_slope(g);
-    GeluTanh {}: |self, g| math::gelu_tanh(g), math::gelu_tanh_and_slope(g);
-    Relu { alpha }: |self, g| relu(g, self.alpha),
+    Swish { alpha }, true: |self, g, begun| math::logistic_begun(g * self.alpha),
+        math::swish_ended(g, self.alpha, begun), math::swish_and_slope_ended(g, self.alpha, begun);
+    GeluErf {}, false: |self, g, _begun| g, math::gelu_erf(g), math::gelu_erf_and_slope(g);
+    GeluTanh {}, true: |self, g, begun| math::gelu_tanh_begun(g),
+        math::gelu_tanh_ended(g, begun), math::gelu_tanh_and_slope_ended(g, begun);
+    Relu { alpha }, false: |self, g, _begun| g, relu(g, self.alpha),
         (relu(g, self.alpha), g.all(0.0).lt(g).select(1.0, self.alpha));
-    Logistic {}: |self, g| math::logistic(g), math::logistic_and_slope(g);
-    Linear { alpha }: |self, g| g * self.alpha, (g * self.alpha, g.all(self.alpha));
+    Logistic {}, true: |self, g, begun| math::logistic_begun(g),
+        math::logistic_ended(g, begun), math::logistic_and_slope_ended(g, begun);
+    Linear { alpha }, false: |self, g, _begun| g, g * self.alpha, (g * self.alpha, g.all(self.alpha));
 }
 
 #[inline(always)]
@@ -88,6 +103,11 @@ macro_rules! by_function {
 }
 pub(super) use by_function;
 
+#[inline(always)]
+fn limited_gate<S: Simd, const LIMITED: bool>(numbers: Numbers, gate: Lanes<S>) -> Lanes<S> {
+    if LIMITED { gate.all(numbers.limit).min(gate) } else { gate }
+}
+
 /// The gate and up after the limits and the shift.
 #[inline(always)]
 fn limited<S: Simd, const LIMITED: bool>(
@@ -95,23 +115,31 @@ fn limited<S: Simd, const LIMITED: bool>(
     gate: Lanes<S>,
     up: Lanes<S>,
 ) -> (Lanes<S>, Lanes<S>) {
-    if !LIMITED {
-        return (gate, up);
-    }
     let Numbers { limit, shift, .. } = numbers;
-    (gate.all(limit).min(gate), up.within(-limit, limit) + shift)
+    let up = if LIMITED { up.within(-limit, limit) + shift } else { up };
+    (limited_gate::<S, LIMITED>(numbers, gate), up)
 }
 
-/// dst. Without `LIMITED` the numbers are neutral.
+/// The first step of both directions. Without `LIMITED` the numbers are neutral.
+#[inline(always)]
+pub(super) fn begun<S: Simd, A: Activation, const LIMITED: bool>(
+    activation: A,
+    numbers: Numbers,
+    gate: Lanes<S>,
+) -> Lanes<S> {
+    activation.begun(limited_gate::<S, LIMITED>(numbers, gate))
+}
+
+/// dst, as [`begun`].
 #[inline(always)]
 pub(super) fn forward<S: Simd, A: Activation, const LIMITED: bool>(
     activation: A,
     numbers: Numbers,
-    gate: Lanes<S>,
-    up: Lanes<S>,
+    [gate, up]: [Lanes<S>; 2],
+    begun: Lanes<S>,
 ) -> Lanes<S> {
     let (g, u) = limited::<S, LIMITED>(numbers, gate, up);
-    activation.value(g) * u
+    activation.value(g, begun) * u
 }
 
 /// The results of backward for an element.
@@ -121,15 +149,16 @@ pub(super) struct Gradients<S: Simd> {
     pub(super) up: Lanes<S>,
 }
 
-/// As [`forward`].
+/// As [`begun`].
 #[inline(always)]
 pub(super) fn backward<S: Simd, A: Activation, const LIMITED: bool>(
     activation: A,
     numbers: Numbers,
     [gate, up, diff_dst]: [Lanes<S>; 3],
+    begun: Lanes<S>,
 ) -> Gradients<S> {
     let (g, u) = limited::<S, LIMITED>(numbers, gate, up);
-    let (value, slope) = activation.both(g);
+    let (value, slope) = activation.both(g, begun);
     let (mut diff_gate, mut diff_up) = (diff_dst * (u * slope), diff_dst * value);
     if LIMITED {
         let limit = gate.all(numbers.limit);
@@ -145,18 +174,20 @@ pub(super) fn plain_backward<S: Simd>(
     numbers: Numbers,
     inputs: [Lanes<S>; 3],
 ) -> Gradients<S> {
-    by_function!(function, numbers, |activation| backward::<S, _, true>(
-        activation, numbers, inputs
-    ))
+    by_function!(function, numbers, |a| {
+        let begun = begun::<S, _, true>(a, numbers, inputs[0]);
+        backward::<S, _, true>(a, numbers, inputs, begun)
+    })
 }
 
 /// The same for forward: gate and up become dst.
 pub(super) fn plain_forward<S: Simd>(
     function: GatedFunction,
     numbers: Numbers,
-    [gate, up]: [Lanes<S>; 2],
+    inputs: [Lanes<S>; 2],
 ) -> Lanes<S> {
-    by_function!(function, numbers, |activation| forward::<S, _, true>(
-        activation, numbers, gate, up
-    ))
+    by_function!(function, numbers, |a| {
+        let begun = begun::<S, _, true>(a, numbers, inputs[0]);
+        forward::<S, _, true>(a, numbers, inputs, begun)
+    })
 }

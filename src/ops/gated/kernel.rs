@@ -3,12 +3,13 @@
 //! Every function has a loop per type. With limits, swish alone does; the others have loops over f32. Chunks of other types and
 //! layouts pass through f32 in the first-level cache.
 
-use super::functions::{Activation, Gradients, backward, by_function, forward};
+use super::functions::{Activation, Gradients, backward, begun, by_function, forward};
 use super::problem::GatedFunction;
 use super::problem::Numbers;
 use crate::simd::lanes::Lanes;
-use crate::simd::{Bf16, Element, F16, F32, LANES, Level, Simd, entry_points, unroll};
+use crate::simd::{Bf16InTurn, Element, F16, F32, LANES, Level, Simd, entry_points, unroll};
 use crate::tensor::DataType;
+use std::mem::MaybeUninit;
 
 /// Vectors of an iteration.
 const VECTORS: usize = 2;
@@ -60,6 +61,64 @@ unsafe fn store<S: Simd, E: Element>(
     }
 }
 
+/// Elements of a block that goes through the first step of a function, and then through the second.
+const BLOCK: usize = 256;
+
+/// The end of the block that begins at element `i` of `len`: the last, if there is one step.
+#[inline(always)]
+fn block_end<A: Activation>(i: usize, len: usize) -> usize {
+    if A::TWO_STEPS { len.min(i + BLOCK) } else { len }
+}
+
+/// The results of the first step.
+#[repr(align(64))]
+struct Begun([MaybeUninit<f32>; BLOCK]);
+
+impl Begun {
+    #[inline(always)]
+    fn new() -> Self {
+        Self([MaybeUninit::uninit(); BLOCK])
+    }
+
+    /// Takes the gates of a block through the first step, if there is one.
+    ///
+    /// # Safety
+    /// As [`forward_span`], for `n` elements, at most a block.
+    #[inline(always)]
+    unsafe fn fill<S: Simd, E: Element, A: Activation, const LIMITED: bool>(
+        &mut self,
+        (activation, numbers): (A, Numbers),
+        (element, gate): (E, *const u8),
+        (first, n): (usize, usize),
+    ) {
+        let to = self.0.as_mut_ptr().cast::<f32>();
+        let mut at = 0;
+        while A::TWO_STEPS && at < n {
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                let gate = Lanes::new(element.load::<S>(gate, first + at));
+                begun::<S, A, LIMITED>(activation, numbers, gate).store(to.add(at), LANES);
+            }
+            at += LANES;
+        }
+    }
+
+    /// The results from element `at` of the block on.
+    ///
+    /// # Safety
+    /// As [`forward_span`].
+    #[inline(always)]
+    unsafe fn get<S: Simd, A: Activation>(&self, at: usize) -> Lanes<S> {
+        // SAFETY: `fill` wrote them, if there are two steps.
+        unsafe {
+            match A::TWO_STEPS {
+                true => Lanes::load(self.0.as_ptr().add(at).cast(), LANES),
+                false => Lanes::new(S::zero()),
+            }
+        }
+    }
+}
+
 /// # Safety
 /// The elements of the span exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
@@ -70,20 +129,29 @@ unsafe fn forward_span<S: Simd, E: Element, A: Activation, const LIMITED: bool>(
     let element = E::of(DataType::F32);
     let Span { numbers, len, gate, up, dst, .. } = *span;
     let streams = span.streams && element.streams(dst);
+    let mut begun = Begun::new();
     let mut i = 0;
     while i < len {
+        let (first, end) = (i, block_end::<A>(i, len));
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut values = [Lanes::<S>::new(S::zero()); VECTORS];
-            unroll!(v in VECTORS, {
-                let at = i + v * LANES;
-                let gate = Lanes::new(element.load::<S>(gate, at));
-                let up = Lanes::new(element.load::<S>(up, at));
-                values[v] = forward::<S, A, LIMITED>(activation, numbers, gate, up);
-            });
-            store(element, (dst, i), &values, streams);
+            let count = end - first;
+            begun.fill::<S, E, A, LIMITED>((activation, numbers), (element, gate), (first, count));
+            while i < end {
+                let mut values = [Lanes::<S>::new(S::zero()); VECTORS];
+                unroll!(v in VECTORS, {
+                    let at = i + v * LANES;
+                    let inputs = [
+                        Lanes::new(element.load::<S>(gate, at)),
+                        Lanes::new(element.load::<S>(up, at)),
+                    ];
+                    let begun = begun.get::<S, A>(at - first);
+                    values[v] = forward::<S, A, LIMITED>(activation, numbers, inputs, begun);
+                });
+                store(element, (dst, i), &values, streams);
+                i += TURN;
+            }
         }
-        i += TURN;
     }
     if streams {
         // SAFETY: as above.
@@ -104,30 +172,37 @@ unsafe fn backward_span<S: Simd, E: Element, A: Activation, const LIMITED: bool>
     for output in [dst, diff_gate, diff_up] {
         streams &= output.is_null() || element.streams(output);
     }
+    let mut begun = Begun::new();
     let mut i = 0;
     while i < len {
+        let (first, end) = (i, block_end::<A>(i, len));
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let nothing = Lanes::<S>::new(S::zero());
-            let mut values = [[nothing; VECTORS]; 3];
-            unroll!(v in VECTORS, {
-                let at = i + v * LANES;
-                let inputs = [
-                    Lanes::new(element.load::<S>(gate, at)),
-                    Lanes::new(element.load::<S>(up, at)),
-                    Lanes::new(element.load::<S>(diff_dst, at)),
-                ];
-                let results = backward::<S, A, LIMITED>(activation, numbers, inputs);
-                let Gradients { dst, gate, up } = results;
-                (values[0][v], values[1][v], values[2][v]) = (dst, gate, up);
-            });
-            store(element, (diff_gate, i), &values[1], streams);
-            store(element, (diff_up, i), &values[2], streams);
-            if !dst.is_null() {
-                store(element, (dst, i), &values[0], streams);
+            let count = end - first;
+            begun.fill::<S, E, A, LIMITED>((activation, numbers), (element, gate), (first, count));
+            while i < end {
+                let nothing = Lanes::<S>::new(S::zero());
+                let mut values = [[nothing; VECTORS]; 3];
+                unroll!(v in VECTORS, {
+                    let at = i + v * LANES;
+                    let inputs = [
+                        Lanes::new(element.load::<S>(gate, at)),
+                        Lanes::new(element.load::<S>(up, at)),
+                        Lanes::new(element.load::<S>(diff_dst, at)),
+                    ];
+                    let begun = begun.get::<S, A>(at - first);
+                    let results = backward::<S, A, LIMITED>(activation, numbers, inputs, begun);
+                    let Gradients { dst, gate, up } = results;
+                    (values[0][v], values[1][v], values[2][v]) = (dst, gate, up);
+                });
+                store(element, (diff_gate, i), &values[1], streams);
+                store(element, (diff_up, i), &values[2], streams);
+                if !dst.is_null() {
+                    store(element, (dst, i), &values[0], streams);
+                }
+                i += TURN;
             }
         }
-        i += TURN;
     }
     if streams {
         // SAFETY: as above.
@@ -163,12 +238,16 @@ unsafe fn compute<S: Simd, E: Element>(span: &Span) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         match (numbers.are_neutral(), span.function) {
-            (true, _) => {
-                by_function!(span.function, numbers, |a| directed::<S, E, _, false>(span, a));
+            // The others go with those that have limits, which leave all values as they are.
+            (true, GatedFunction::Swish) if numbers.alpha == 1.0 => {
+                directed::<S, E, _, false>(span, super::functions::Swish { alpha: 1.0 });
             }
-            (false, GatedFunction::Swish) => {
+            (_, GatedFunction::Swish) => {
                 let swish = super::functions::Swish { alpha: numbers.alpha };
                 directed::<S, E, _, true>(span, swish);
+            }
+            (true, _) => {
+                by_function!(span.function, numbers, |a| directed::<S, E, _, false>(span, a));
             }
             (false, _) if E::HALF => (),
             (false, _) => {
@@ -199,7 +278,7 @@ pub(super) fn direct_entry(
     let limited = !numbers.are_neutral() && function != GatedFunction::Swish;
     match data_type {
         DataType::F32 => Some(entry(level)),
-        DataType::Bf16 if !limited => entries::at::<Bf16>(level),
+        DataType::Bf16 if !limited => entries::at::<Bf16InTurn>(level),
         DataType::F16 if !limited => entries::at::<F16>(level),
         _ => None,
     }

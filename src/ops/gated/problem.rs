@@ -322,6 +322,8 @@ fn checked_numbers([alpha, limit, shift]: [f32; 3]) -> Result<Numbers> {
             "limit: {limit} is not above 0; INFINITY stands for no limit"
         )));
     }
+    // Of the sums with a zero, those with -0 leave all bits of up as they are, also a -0.
+    let shift = if limit == f32::INFINITY && shift == 0.0 { -0.0 } else { shift };
     Ok(Numbers { alpha, limit, shift })
 }
 

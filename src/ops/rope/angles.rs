@@ -21,6 +21,8 @@ pub(super) struct Angles<'a> {
     pub(super) pairs: usize,
     /// Whether each pair has two places.
     pub(super) doubled: bool,
+    /// Whether whole vectors are in the order of [`Simd::in_turn`].
+    in_turn: bool,
     /// Cosines of a token, and sines: whole vectors.
     pub(super) width: usize,
     frequencies: *const f64,
@@ -60,12 +62,18 @@ fn is_doubled(problem: &Rope) -> bool {
 
 impl<'a> Angles<'a> {
     /// From the addresses of frequencies, or of tables of cosines and sines.
-    pub(super) fn new(problem: &'a Rope, frequencies: *const u8, tables: [*const u8; 2]) -> Self {
+    pub(super) fn new(
+        problem: &'a Rope,
+        in_turn: bool,
+        frequencies: *const u8,
+        tables: [*const u8; 2],
+    ) -> Self {
         let table = problem.desc(sys::NORM_ARG_ROPE_COS);
         Self {
             problem,
             pairs: problem.rotary_dims / 2,
             doubled: is_doubled(problem),
+            in_turn,
             width: width(problem),
             frequencies: frequencies.cast(),
             tables,
@@ -144,6 +152,23 @@ impl<'a> Angles<'a> {
         }
     }
 
+    /// Stores a vector of each.
+    ///
+    /// # Safety
+    /// As [`put`](Self::put).
+    #[inline(always)]
+    unsafe fn place<S: Simd>(&self, [sine, cosine]: [S::F32x16; 2], out: *mut f32, whole: bool) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let [sine, cosine] = match self.in_turn && whole {
+                true => [S::in_turn(sine), S::in_turn(cosine)],
+                false => [sine, cosine],
+            };
+            S::store(out, cosine);
+            S::store(out.add(self.width), sine);
+        }
+    }
+
     /// Stores the sines and cosines of pairs from `i` on.
     ///
     /// # Safety
@@ -155,8 +180,8 @@ impl<'a> Angles<'a> {
             let turn = if self.problem.prop_kind.is_forward() { 0.0 } else { -0.0 };
             let sine = sine.bits_xor(turn);
             if !self.doubled {
-                cosine.store(out.add(i), LANES);
-                sine.store(out.add(self.width + i), LANES);
+                let whole = i + LANES <= self.pairs;
+                self.place::<S>([sine.vector(), cosine.vector()], out.add(i), whole);
                 return;
             }
             let (cosines, sines) = (S::doubled(cosine.vector()), S::doubled(sine.vector()));
@@ -164,8 +189,8 @@ impl<'a> Angles<'a> {
             for half in 0..2 {
                 let at = 2 * i + half * LANES;
                 if at < self.width {
-                    S::store(out.add(at), cosines[half]);
-                    S::store(out.add(self.width + at), S::bits_xor(sines[half], signs));
+                    let values = [S::bits_xor(sines[half], signs), cosines[half]];
+                    self.place::<S>(values, out.add(at), at + LANES <= 2 * self.pairs);
                 }
             }
         }

@@ -13,10 +13,11 @@
 //! one, so src may be dst.
 
 use crate::simd::{
-    Bf16, Element, F16, F32, LANES, Level, Runtime, Simd, UpTo, Width, entry_points, rounded,
-    unroll,
+    Bf16, Bf16InTurn, Element, F16, F32, LANES, Level, Runtime, Simd, UpTo, Width, entry_points,
+    rounded, unroll,
 };
 use crate::tensor::DataType;
+use std::hint::black_box;
 
 /// The parameters common to all heads of a problem.
 pub(super) struct Rotation {
@@ -64,6 +65,7 @@ const FINITE: u32 = 0xbfff_ffff;
 
 /// The bits of a product's rounding error that correct a result of this type: none of types with 16 bits, whose own rounding
 /// is 2^13 times as large.
+#[inline(always)]
 pub(super) fn kept_excess(dst: DataType) -> u32 {
     if dst == DataType::F32 { FINITE } else { 0 }
 }
@@ -78,7 +80,6 @@ struct Head<'a, Src, Dst> {
     cos: *const f32,
     sin: *const f32,
     r: f32,
-    streams: bool,
 }
 
 // SAFETY of the blocks below: the head exists, is this thread's, and the instruction set of `S` is there, by the contract
@@ -101,9 +102,13 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
     }
 
     #[inline(always)]
-    unsafe fn store<S: Simd, const N: usize>(&self, i: usize, values: &[S::F32x16; N]) {
+    unsafe fn store<S: Simd, const STREAMS: bool, const N: usize>(
+        &self,
+        i: usize,
+        values: &[S::F32x16; N],
+    ) {
         unsafe {
-            if self.streams {
+            if STREAMS {
                 self.dst_type.stream_all::<S, N>(self.dst, i, values);
             } else {
                 self.dst_type.store_all::<S, N>(self.dst, i, values);
@@ -147,7 +152,10 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
 
     /// `N` vectors of distant pairs.
     #[inline(always)]
-    unsafe fn distant<S: Simd, const NORM: bool, const N: usize>(&self, i: usize) {
+    unsafe fn distant<S: Simd, const NORM: bool, const STREAMS: bool, const N: usize>(
+        &self,
+        i: usize,
+    ) {
         unsafe {
             let (mut first, mut second) = ([S::zero(); N], [S::zero(); N]);
             unroll!(v in N, {
@@ -157,8 +165,8 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
                 let (cos, sin) = (S::load(self.cos.add(at)), S::load(self.sin.add(at)));
                 [first[v], second[v]] = self.turned_pair::<S>([a, b], cos, sin);
             });
-            self.store::<S, N>(i, &first);
-            self.store::<S, N>(self.job.distance + i, &second);
+            self.store::<S, STREAMS, N>(i, &first);
+            self.store::<S, STREAMS, N>(self.job.distance + i, &second);
         }
     }
 
@@ -182,19 +190,23 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
             let x = self.load::<S, NORM>(i, n);
             let (cos, sin) = (S::load(self.cos.add(i)), S::load(self.sin.add(i)));
             let product = S::mul(x, cos);
-            self.corrected::<S>(S::fma(S::swap::<1>(x), sin, product), [x, cos], product)
+            let other = if n == LANES { self.src_type.swapped::<S>(x) } else { S::swap::<1>(x) };
+            self.corrected::<S>(S::fma(other, sin, product), [x, cos], product)
         }
     }
 
     /// `N` vectors of neighbours.
     #[inline(always)]
-    unsafe fn neighbours<S: Simd, const NORM: bool, const N: usize>(&self, i: usize) {
+    unsafe fn neighbours<S: Simd, const NORM: bool, const STREAMS: bool, const N: usize>(
+        &self,
+        i: usize,
+    ) {
         unsafe {
             let mut values = [S::zero(); N];
             unroll!(v in N, {
                 values[v] = self.turned::<S, NORM>(i + v * LANES, LANES);
             });
-            self.store::<S, N>(i, &values);
+            self.store::<S, STREAMS, N>(i, &values);
         }
     }
 
@@ -216,38 +228,54 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         }
     }
 
+    /// The whole vectors of `rotated` elements, or of the first elements of as many distant pairs. Returns how many
+    /// elements they have.
     #[inline(always)]
-    unsafe fn rotate<S: Simd, const NORM: bool>(&self) {
-        let job = self.job;
-        let rotated = if job.interleaved { 2 * job.pairs } else { job.pairs };
+    unsafe fn whole<S: Simd, const NORM: bool, const STREAMS: bool>(
+        &self,
+        rotated: usize,
+    ) -> usize {
         let mut i = 0;
         unsafe {
-            if job.interleaved {
+            if self.job.interleaved {
                 while S::UNROLLS && i + 2 * LANES <= rotated {
-                    self.neighbours::<S, NORM, 2>(i);
+                    self.neighbours::<S, NORM, STREAMS, 2>(i);
                     i += 2 * LANES;
                 }
                 while i + LANES <= rotated {
-                    self.neighbours::<S, NORM, 1>(i);
+                    self.neighbours::<S, NORM, STREAMS, 1>(i);
                     i += LANES;
-                }
-                if i < rotated {
-                    let n = rotated - i;
-                    let value = self.turned::<S, NORM>(i, n);
-                    self.dst_type.store_n::<S>(self.dst, i, value, n);
                 }
             } else {
                 while S::MANY_REGISTERS && i + 2 * LANES <= rotated {
-                    self.distant::<S, NORM, 2>(i);
+                    self.distant::<S, NORM, STREAMS, 2>(i);
                     i += 2 * LANES;
                 }
                 while i + LANES <= rotated {
-                    self.distant::<S, NORM, 1>(i);
+                    self.distant::<S, NORM, STREAMS, 1>(i);
                     i += LANES;
                 }
-                if i < rotated {
-                    self.distant_n::<S, NORM>(i, rotated - i);
-                }
+            }
+        }
+        i
+    }
+
+    #[inline(always)]
+    unsafe fn rotate<S: Simd, const NORM: bool>(&self, streams: bool) {
+        let job = self.job;
+        let rotated = if job.interleaved { 2 * job.pairs } else { job.pairs };
+        unsafe {
+            // A loop of its own for each kind of store.
+            let i = match streams {
+                true => self.whole::<S, NORM, true>(rotated),
+                false => self.whole::<S, NORM, false>(rotated),
+            };
+            let n = rotated - i;
+            if n > 0 && job.interleaved {
+                let value = self.turned::<S, NORM>(i, n);
+                self.dst_type.store_n::<S>(self.dst, i, value, n);
+            } else if n > 0 {
+                self.distant_n::<S, NORM>(i, n);
             }
             if !job.copies {
                 return;
@@ -270,22 +298,23 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
 unsafe fn rotate<S: Simd, Src: Element, Dst: Element, const NORM: bool>(job: &Rotation, run: &Run) {
     let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
     for head in 0..run.count {
-        let dst = run.dst.wrapping_add(head * run.dst_step);
-        let cos = run.angles.wrapping_add(head * run.angle_step);
+        // Otherwise the compiler steps an address for each loop from head to head, and keeps them on the stack.
+        let src = black_box(run.src.wrapping_add(head * run.src_step));
+        let dst = black_box(run.dst.wrapping_add(head * run.dst_step));
+        let cos = black_box(run.angles.wrapping_add(head * run.angle_step));
         // SAFETY: guaranteed by the caller.
         unsafe {
             let head = Head {
                 job,
                 src_type,
                 dst_type,
-                src: run.src.wrapping_add(head * run.src_step),
+                src,
                 dst,
                 cos,
                 sin: cos.wrapping_add(job.width),
                 r: if NORM { *run.r.add(head) } else { 1.0 },
-                streams: job.streams && dst_type.streams(dst),
             };
-            head.rotate::<S, NORM>();
+            head.rotate::<S, NORM>(job.streams && dst_type.streams(dst));
         }
     }
     if job.streams {
@@ -303,6 +332,11 @@ entry_points! {
 
 pub(super) type Entry = unsafe fn(&Rotation, &Run);
 
+/// Whether the kernel for types of src and dst reads angles in the order of [`Bf16InTurn`] where they fill a vector.
+pub(super) fn in_turn(types: (DataType, DataType), norm: bool) -> bool {
+    types == (DataType::Bf16, DataType::Bf16) && !norm
+}
+
 /// The kernel for types of src and dst, with a normalization or without.
 pub(super) fn entry(level: Level, types: (DataType, DataType), norm: bool) -> Entry {
     fn typed<Src: Element, Dst: Element>(level: Level, norm: bool) -> Option<Entry> {
@@ -315,7 +349,8 @@ pub(super) fn entry(level: Level, types: (DataType, DataType), norm: bool) -> En
     use DataType::{Bf16 as B, F16 as H, F32 as F};
     let found = match types {
         (F, F) => typed::<F32, F32>(level, norm),
-        (B, B) => typed::<Bf16, Bf16>(level, norm),
+        (B, B) if in_turn(types, norm) => entries::at::<Bf16InTurn, Bf16InTurn, false>(level),
+        (B, B) => entries::at::<Bf16, Bf16, true>(level),
         (H, H) => typed::<F16, F16>(level, norm),
         _ => typed::<Runtime, Runtime>(level, norm),
     };

@@ -116,7 +116,8 @@ impl Implementation for Reference {
         let positions = problem.positions(address(sys::NORM_ARG_POSITIONS));
         let tables = [sys::NORM_ARG_ROPE_COS, sys::NORM_ARG_ROPE_SIN];
         let tables = tables.map(|id| address(id).cast_const());
-        let source = Angles::new(problem, address(sys::NORM_ARG_ROPE_FREQUENCIES), tables);
+        let frequencies = address(sys::NORM_ARG_ROPE_FREQUENCIES);
+        let source = Angles::new(problem, false, frequencies, tables);
         // SAFETY: the execution's buffers were checked, and the scratchpad has these rooms.
         let (scale, values, angles) = unsafe {
             self.padding.clear(output);

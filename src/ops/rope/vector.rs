@@ -132,7 +132,8 @@ impl Vectorized {
         let tables = [sys::NORM_ARG_ROPE_COS, sys::NORM_ARG_ROPE_SIN];
         let tables = tables.map(|id| address(id).cast_const());
         let frequencies = address(sys::NORM_ARG_ROPE_FREQUENCIES);
-        let angles = Angles::new(problem, frequencies, tables);
+        let in_turn = kernel::in_turn((self.types[0], self.types[1]), problem.norm.is_some());
+        let angles = Angles::new(problem, in_turn, frequencies, tables);
         let (cols, distance) = (problem.cols(), problem.distance());
         let rows = problem.plan.tokens * problem.plan.heads;
         let [src_type, dst_type] = self.types;
@@ -174,16 +175,16 @@ impl Vectorized {
     /// Some heads of a block of tokens.
     fn block(&self, job: &Job<'_>, tokens: Range<usize>, heads: Range<usize>) {
         let mut angles = Aligned([const { MaybeUninit::<f32>::uninit() }; ANGLES]);
-        let mut positions = [0i64; MOST_TOKENS * MOST_SECTIONS];
+        let mut positions = [const { MaybeUninit::<i64>::uninit() }; MOST_TOKENS * MOST_SECTIONS];
         let (angles, parts) = (angles.0.as_mut_ptr().cast::<f32>(), job.positions.parts);
         for (at, token) in tokens.clone().enumerate() {
             for part in 0..parts {
                 // SAFETY: the execution's buffers were checked.
-                positions[at * parts + part] = unsafe { job.positions.get(token, part) };
+                positions[at * parts + part].write(unsafe { job.positions.get(token, part) });
             }
         }
         // SAFETY: as above; positions were checked, the array has room for the tokens, and the machine has the level.
-        unsafe { (self.angles)(&job.angles, positions.as_ptr(), tokens.len(), angles) };
+        unsafe { (self.angles)(&job.angles, positions.as_ptr().cast(), tokens.len(), angles) };
         let plan = &self.problem.plan;
         let (token_step, head_step) =
             (plan.input.tokens.innermost().0, plan.input.heads.innermost().0);

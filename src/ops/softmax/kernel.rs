@@ -14,9 +14,11 @@ use super::problem::SoftmaxAlgorithm;
 use crate::rows::{RowTensor, TENSORS};
 use crate::simd::lanes::Lanes;
 use crate::simd::{
-    Fold, LANES, Level, Map, Simd, Terms, Width, entry_points, fold, fold_beside, map, math, unroll,
+    Fold, GROUP, LANES, Level, Map, Simd, Terms, Width, entry_points, fold, fold_beside, map, math,
+    unroll,
 };
 use std::cell::Cell;
+use std::mem::MaybeUninit;
 
 /// The arguments of a kernel.
 pub(super) struct Job<'a> {
@@ -99,11 +101,38 @@ impl<S: Simd> Map<S> for Largest<S> {
 }
 
 /// A row forward. With `LOG` the factor is the logarithm of the sum, else its reciprocal.
+///
+/// The exponentials of a group are computed first and summed then. In one loop, a sum would wait for a long chain of
+/// dependent instructions, and fewer vectors would fit the processor's window.
 struct Forward<const LOG: bool> {
     src: *const f32,
     dst: *mut f32,
+    /// Room for a group with `LOG`; otherwise the exponentials are kept in dst.
+    kept: *mut f32,
     max: f32,
     factor: f32,
+}
+
+impl<const LOG: bool> Forward<LOG> {
+    /// Where the exponential of an element is kept.
+    #[inline(always)]
+    fn place(&self, i: usize) -> *mut f32 {
+        if LOG { self.kept.wrapping_add(i % GROUP) } else { self.dst.wrapping_add(i) }
+    }
+
+    /// Keeps the exponentials of `n` elements, at most a vector, still raised: the sum and the product with the factor
+    /// lower them.
+    ///
+    /// # Safety
+    /// The elements exist, and the CPU supports the instruction set of `S`.
+    #[inline(always)]
+    unsafe fn keep<S: Simd>(&self, i: usize, n: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let distance = Lanes::<S>::load(self.src.add(i), n) - self.max;
+            math::raised_exp(distance).store(self.place(i), n);
+        }
+    }
 }
 
 /// A row backward.
@@ -116,11 +145,13 @@ struct Backward<const LOG: bool> {
 
 /// `Fold` and `Map` of a row.
 macro_rules! sweeps {
-    ($row:ident, |$self:ident, $i:ident, $n:ident| $factors:expr, $value:expr) => {
+    ($row:ident,
+     { $($more:tt)* }
+     |$self:ident, $i:ident, $n:ident| $factors:expr, $value:expr) => {
         // SAFETY of the blocks below: the traits' contracts, passed through.
         #[allow(clippy::undocumented_unsafe_blocks)]
         impl<S: Simd, const LOG: bool> Fold<S, 1> for $row<LOG> {
-            const LONG: bool = true;
+            $($more)*
 
             #[inline(always)]
             unsafe fn terms<W: Width>(&$self, $i: usize, width: W) -> Terms<S, 1> {
@@ -147,22 +178,37 @@ macro_rules! sweeps {
     };
 }
 
-sweeps! { Forward, |self, i, n|
+sweeps! { Forward,
     {
-        let value = math::exp_below(Lanes::load(self.src.add(i), n) - self.max);
-        if !LOG {
-            value.store(self.dst.add(i), n);
+        #[inline(always)]
+        unsafe fn begin(&self, mut i: usize, n: usize) {
+            let end = i + n;
+            unsafe {
+                while i + LANES <= end {
+                    self.keep::<S>(i, LANES);
+                    i += LANES;
+                }
+                if i < end {
+                    self.keep::<S>(i, end - i);
+                }
+            }
         }
+    }
+    |self, i, n|
+    {
+        let value = math::lowered(Lanes::load(self.place(i), n));
         (value, value.all(1.0))
     },
     if LOG {
         (Lanes::load(self.src.add(i), n) - self.max - self.factor, self.dst)
     } else {
-        (Lanes::load(self.dst.add(i), n) * self.factor, self.dst)
+        (math::lowered(Lanes::load(self.dst.add(i), n)) * self.factor, self.dst)
     }
 }
 
-sweeps! { Backward, |self, i, n|
+sweeps! { Backward,
+    {}
+    |self, i, n|
     {
         let diff_dst = Lanes::load(self.diff_dst.add(i), n);
         (diff_dst, if LOG { diff_dst.all(1.0) } else { Lanes::load(self.dst.add(i), n) })
@@ -204,7 +250,9 @@ unsafe fn forward_row<S: Simd, const LOG: bool, const AHEAD: bool>(
             _ => None,
         };
         let max = job.algorithm.distance_from(largest);
-        let mut forward = Forward::<LOG> { src, dst, max, factor: 0.0 };
+        let mut kept = [const { MaybeUninit::<f32>::uninit() }; GROUP];
+        let kept = kept.as_mut_ptr().cast();
+        let mut forward = Forward::<LOG> { src, dst, kept, max, factor: 0.0 };
         let mut after = f32::NEG_INFINITY;
         let sum = if AHEAD {
             let lowest = Lanes::new(S::splat(after));

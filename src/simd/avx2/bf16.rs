@@ -18,6 +18,14 @@ pub(super) fn widened(v: __m128i) -> __m256 {
     _mm256_castsi256_ps(_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(v), spread))
 }
 
+/// 16 bf16 as f32, in turn in two vectors.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn widened_in_turn(v: __m256i) -> (__m256, __m256) {
+    let high = _mm256_and_si256(v, _mm256_set1_epi32(0xffff_0000u32 as i32));
+    (_mm256_castsi256_ps(_mm256_slli_epi32::<16>(v)), _mm256_castsi256_ps(high))
+}
+
 /// The upper halves of the lanes of two vectors in turn.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
@@ -64,7 +72,7 @@ fn with_nan(low: __m256, high: __m256, rounded: __m256i) -> __m256i {
 /// The lanes that are in turn one vector after the other.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-fn apart(in_turn: __m256i) -> __m256i {
+pub(super) fn apart(in_turn: __m256i) -> __m256i {
     #[rustfmt::skip]
     let apart = _mm256_setr_epi8(
         0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15,
@@ -78,12 +86,12 @@ fn apart(in_turn: __m256i) -> __m256i {
 #[inline]
 fn rare() {}
 
-/// 16 f32 rounded to bf16, to nearest even. Too long for the compiler to inline it everywhere by itself.
+/// 16 f32 rounded to bf16, to nearest even, in turn. Too long for the compiler to inline it everywhere by itself.
 ///
 /// # Safety
 /// The CPU supports AVX2.
 #[inline(always)]
-pub(super) unsafe fn rounded(low: __m256, high: __m256) -> __m256i {
+pub(super) unsafe fn rounded_in_turn(low: __m256, high: __m256) -> __m256i {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut rounded = nearest(upper(low, high), lower(low, high));
@@ -91,6 +99,22 @@ pub(super) unsafe fn rounded(low: __m256, high: __m256) -> __m256i {
             rare();
             rounded = with_nan(low, high, rounded);
         }
-        apart(rounded)
+        rounded
+    }
+}
+
+/// Stores 16 lanes of 16 bits, non-temporally if `streams`.
+///
+/// # Safety
+/// There is room for them; streamed, the address is a multiple of 32.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) unsafe fn put(p: *mut u16, halves: __m256i, streams: bool) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match streams {
+            true => _mm256_stream_si256(p.cast(), halves),
+            false => _mm256_storeu_si256(p.cast(), halves),
+        }
     }
 }

@@ -7,29 +7,56 @@ mod tests;
 
 use super::super::Simd;
 use super::super::lanes::Lanes;
-use super::{exp, exp_below, normal_below};
+use super::{DOWN, exp, exp_below, normal_below, raised_exp};
 
 /// `e^-x` is 0 in f32 from here on.
 const FLAT: f32 = 110.0;
 
+/// The first half of [`logistic`] and of the functions made of it; the second half needs only the sign of x. A loop that
+/// takes many vectors through one half and then through the other has shorter chains of dependent instructions, so that
+/// more vectors fit the processor's window.
+#[inline(always)]
+pub(crate) fn logistic_begun<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    raised_exp(-x.abs())
+}
+
+/// `e^-|x|` and `1 + e^-|x|`, which is the same if the first was not rounded to a subnormal number.
+#[inline(always)]
+fn exp_and_sum<S: Simd>(begun: Lanes<S>) -> (Lanes<S>, Lanes<S>) {
+    (begun * DOWN, begun.mul_add(DOWN, 1.0))
+}
+
+/// The second half, of a number with the sign of x.
+#[inline(always)]
+pub(crate) fn logistic_ended<S: Simd>(x: Lanes<S>, begun: Lanes<S>) -> Lanes<S> {
+    let (e, sum) = exp_and_sum(begun);
+    x.negative().select(e, 1.0) / sum
+}
+
 /// `1/(1 + e^-x)`, 3 ulp.
 #[inline(always)]
 pub(crate) fn logistic<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    let e = exp_below(-x.abs());
-    x.lt(0.0).select(e, 1.0) / (e + 1.0)
+    logistic_ended(x, logistic_begun(x))
 }
 
-/// [`logistic`], and its derivative, 3 ulp.
 #[inline(always)]
-pub(crate) fn logistic_and_slope<S: Simd>(x: Lanes<S>) -> (Lanes<S>, Lanes<S>) {
-    let e = exp_below(-x.abs());
-    let sum = e + 1.0;
+pub(crate) fn logistic_and_slope_ended<S: Simd>(
+    x: Lanes<S>,
+    begun: Lanes<S>,
+) -> (Lanes<S>, Lanes<S>) {
+    let (e, sum) = exp_and_sum(begun);
     let above = x.all(1.0) / sum;
     // Markstein: with a correctly rounded reciprocal, one correction rounds the quotient e/sum correctly, too.
     let product = e * above;
     let below = sum.neg_mul_add(product, e).mul_add(above, product);
     // With s = below, at most 1/2, s - s^2 damps the relative error of s, which e*above*above would double.
-    (x.lt(0.0).select(below, above), below.neg_mul_add(below, below))
+    (x.negative().select(below, above), below.neg_mul_add(below, below))
+}
+
+/// [`logistic`], and its derivative, 3 ulp.
+#[inline(always)]
+pub(crate) fn logistic_and_slope<S: Simd>(x: Lanes<S>) -> (Lanes<S>, Lanes<S>) {
+    logistic_and_slope_ended(x, logistic_begun(x))
 }
 
 /// The derivative of [`tanh`](super::tanh), 3 ulp where it is not subnormal.
@@ -38,18 +65,32 @@ pub(crate) fn tanh_slope<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     logistic_and_slope(x * 2.0).1 * 4.0
 }
 
+#[inline(always)]
+pub(crate) fn swish_ended<S: Simd>(x: Lanes<S>, a: f32, begun: Lanes<S>) -> Lanes<S> {
+    x * logistic_ended(x.bits_xor(a), begun)
+}
+
 /// `x/(1 + e^-ax)`.
 #[inline(always)]
 pub(crate) fn swish<S: Simd>(x: Lanes<S>, a: f32) -> Lanes<S> {
-    x * logistic(x * a)
+    swish_ended(x, a, logistic_begun(x * a))
+}
+
+#[inline(always)]
+pub(crate) fn swish_and_slope_ended<S: Simd>(
+    x: Lanes<S>,
+    a: f32,
+    begun: Lanes<S>,
+) -> (Lanes<S>, Lanes<S>) {
+    let scaled = x * a;
+    let (s, slope) = logistic_and_slope_ended(scaled, begun);
+    (x * s, scaled.within(-FLAT, FLAT).mul_add(slope, s))
 }
 
 /// [`swish`], and its derivative, 2^-22.
 #[inline(always)]
 pub(crate) fn swish_and_slope<S: Simd>(x: Lanes<S>, a: f32) -> (Lanes<S>, Lanes<S>) {
-    let scaled = x * a;
-    let (s, slope) = logistic_and_slope(scaled);
-    (x * s, scaled.within(-FLAT, FLAT).mul_add(slope, s))
+    swish_and_slope_ended(x, a, logistic_begun(x * a))
 }
 
 /// The constants of gelu_tanh: 2 sqrt(2/pi), and that times 0.044715.
@@ -58,21 +99,44 @@ const CUBIC: f32 = 0.071_354_814;
 /// From here on gelu_tanh is x or 0.
 const STEEP: f32 = 20.0;
 
+/// gelu_tanh is x times [`logistic`] of this, which has the sign of x.
+#[inline(always)]
+fn gelu_argument<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    let bounded = x.within(-STEEP, STEEP);
+    bounded * (bounded * bounded).mul_add(CUBIC, LINEAR)
+}
+
+#[inline(always)]
+pub(crate) fn gelu_tanh_begun<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    logistic_begun(gelu_argument(x))
+}
+
+#[inline(always)]
+pub(crate) fn gelu_tanh_ended<S: Simd>(x: Lanes<S>, begun: Lanes<S>) -> Lanes<S> {
+    x * logistic_ended(x, begun)
+}
+
 /// `x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))/2`, 2^-22 times |x|.
 #[inline(always)]
 pub(crate) fn gelu_tanh<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    gelu_tanh_ended(x, gelu_tanh_begun(x))
+}
+
+#[inline(always)]
+pub(crate) fn gelu_tanh_and_slope_ended<S: Simd>(
+    x: Lanes<S>,
+    begun: Lanes<S>,
+) -> (Lanes<S>, Lanes<S>) {
     let bounded = x.within(-STEEP, STEEP);
-    x * logistic(bounded * (bounded * bounded).mul_add(CUBIC, LINEAR))
+    let (s, slope) = logistic_and_slope_ended(x, begun);
+    let inner = bounded * (bounded * bounded).mul_add(3.0 * CUBIC, LINEAR);
+    (x * s, inner.mul_add(slope, s))
 }
 
 /// [`gelu_tanh`], and its derivative, 2^-21.
 #[inline(always)]
 pub(crate) fn gelu_tanh_and_slope<S: Simd>(x: Lanes<S>) -> (Lanes<S>, Lanes<S>) {
-    let bounded = x.within(-STEEP, STEEP);
-    let square = bounded * bounded;
-    let (s, slope) = logistic_and_slope(bounded * square.mul_add(CUBIC, LINEAR));
-    let inner = bounded * square.mul_add(3.0 * CUBIC, LINEAR);
-    (x * s, inner.mul_add(slope, s))
+    gelu_tanh_and_slope_ended(x, gelu_tanh_begun(x))
 }
 
 /// `x (1 + erf(x/sqrt(2)))/2`, 2^-22 times |x|.

@@ -2,7 +2,7 @@
 
 use super::super::Simd;
 use super::super::lanes::{Lanes, Wide};
-use super::{TO_INTEGER, TO_WIDE_INTEGER, integer};
+use super::{TO_WIDE_INTEGER, integer};
 
 /// A polynomial, coefficients from the lowest power on.
 #[inline(always)]
@@ -16,17 +16,17 @@ fn wide_polynomial<S: Simd, const N: usize>(x: Wide<S>, coefficients: [f64; N]) 
     sum
 }
 
-/// `x` less the multiple of pi/2 that is nearest, and that multiple, modulo 4. The multiple of pi/2 has 106 bits: angles come as
-/// close to one as 2^-33.
+/// `x` less the multiple of pi/2 that is nearest, and that multiple, an integer whose lowest bits are right. The multiple
+/// of pi/2 has 106 bits: angles come as close to one as 2^-33.
 #[inline(always)]
 fn reduced_wide_angle<S: Simd>(x: Wide<S>) -> (Wide<S>, Lanes<S>) {
     const HALF_PI: f64 = std::f64::consts::FRAC_PI_2;
     const HALF_PI_LOW: f64 = 6.123_233_995_736_766e-17;
-    let n = (x * std::f64::consts::FRAC_2_PI + TO_WIDE_INTEGER) - TO_WIDE_INTEGER;
+    let shifted = x * std::f64::consts::FRAC_2_PI + TO_WIDE_INTEGER;
+    let n = shifted - TO_WIDE_INTEGER;
     let r = n.mul_add(-HALF_PI, x);
     let r = n.mul_add(-HALF_PI_LOW, r);
-    let turns = (n * 0.25 + TO_WIDE_INTEGER) - TO_WIDE_INTEGER;
-    (r, turns.mul_add(-4.0, n).narrow())
+    (r, shifted.low_bits())
 }
 
 /// The sine and the cosine of an angle up to pi/4.
@@ -51,22 +51,18 @@ fn quarter<S: Simd>(r: Wide<S>) -> (Wide<S>, Wide<S>) {
     (wide_polynomial(square, SIN) * r, wide_polynomial(square, COS))
 }
 
-/// The sine of an angle and `n` quarters of a turn, from the angle's own sine and cosine.
+/// The sine and the cosine of an angle and `n` quarters of a turn, from the angle's own. `n` is an integer, of which the
+/// lowest bits count.
 #[inline(always)]
-fn in_quarter<S: Simd>(sine: Lanes<S>, cosine: Lanes<S>, n: Lanes<S>) -> Lanes<S> {
-    // The lowest bit: odd quarters have the cosine, the next one: the second half of a turn is negative.
-    let quarters = n + TO_INTEGER;
-    let odd = quarters.bits_and(integer(1)).as_integer();
-    let negative = quarters.shift_left(30).sign();
-    odd.eq(0.0).select(sine, cosine).bits_xor(negative)
-}
-
-/// The sine of an angle that was reduced, and `n` quarters of a turn.
-#[cfg(test)]
-#[inline(always)]
-fn turned_sine<S: Simd>(r: Wide<S>, n: Lanes<S>) -> Lanes<S> {
-    let (sine, cosine) = quarter(r);
-    in_quarter(sine.narrow(), cosine.narrow(), n)
+fn in_quarter<S: Simd>([sine, cosine]: [Lanes<S>; 2], n: Lanes<S>) -> [Lanes<S>; 2] {
+    // Odd quarters exchange the two. The next bit is that of the second half of a turn, which is negative. The cosine is a
+    // quarter ahead.
+    let odd = n.shift_left(31).negative();
+    let sign = |n: Lanes<S>| n.shift_left(30).sign();
+    [
+        odd.select(cosine, sine).bits_xor(sign(n)),
+        odd.select(sine, cosine).bits_xor(sign(n.bits_add(integer(1)))),
+    ]
 }
 
 /// `magnitude * [sin x, cos x]`, 1 ulp for |x| to 2^32, rounded once.
@@ -74,23 +70,19 @@ fn turned_sine<S: Simd>(r: Wide<S>, n: Lanes<S>) -> Lanes<S> {
 pub(crate) fn scaled_sin_cos<S: Simd>(x: Wide<S>, magnitude: f64) -> [Lanes<S>; 2] {
     let (r, n) = reduced_wide_angle(x);
     let (sine, cosine) = quarter(r);
-    let sine = (sine * magnitude).narrow();
-    let cosine = (cosine * magnitude).narrow();
-    [in_quarter(sine, cosine, n), in_quarter(sine, cosine, n + 1.0)]
+    in_quarter([(sine * magnitude).narrow(), (cosine * magnitude).narrow()], n)
 }
 
 /// `sin x`, 1 ulp for |x| to 2^32.
 #[cfg(test)]
 #[inline(always)]
 pub(crate) fn sin<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    let (r, n) = reduced_wide_angle(x.widen());
-    turned_sine(r, n)
+    scaled_sin_cos(x.widen(), 1.0)[0]
 }
 
 /// `cos x`, 1 ulp for |x| to 2^32.
 #[cfg(test)]
 #[inline(always)]
 pub(crate) fn cos<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    let (r, n) = reduced_wide_angle(x.widen());
-    turned_sine(r, n + 1.0)
+    scaled_sin_cos(x.widen(), 1.0)[1]
 }

@@ -13,8 +13,10 @@ mod tests;
 use super::Simd;
 use super::lanes::Lanes;
 pub(crate) use activations::{
-    gelu_erf, gelu_erf_and_slope, gelu_tanh, gelu_tanh_and_slope, logistic, logistic_and_slope,
-    mish, mish_slope, swish, swish_and_slope, tanh_slope,
+    gelu_erf, gelu_erf_and_slope, gelu_tanh, gelu_tanh_and_slope, gelu_tanh_and_slope_ended,
+    gelu_tanh_begun, gelu_tanh_ended, logistic, logistic_and_slope, logistic_and_slope_ended,
+    logistic_begun, logistic_ended, mish, mish_slope, swish, swish_and_slope,
+    swish_and_slope_ended, swish_ended, tanh_slope,
 };
 pub(crate) use angle::scaled_sin_cos;
 #[cfg(test)]
@@ -71,25 +73,34 @@ fn scaled<S: Simd>(n: Lanes<S>, q: Lanes<S>) -> Lanes<S> {
     times_power(q, power_of_2(half)) * power_of_2(n.bits_sub(half))
 }
 
-/// The integer `n` and `e^r - 1` with `x = n ln 2 + r`, for |x| below 2^21.
+/// The integer `n + bias` in the lowest bits, and `e^r - 1` with `x = n ln 2 + r`, for |x| below 2^21. No x is halfway
+/// between two integers n, so that the bias does not change n.
 #[inline(always)]
-fn reduced_exp<S: Simd>(x: Lanes<S>) -> (Lanes<S>, Lanes<S>) {
-    let shifted = x.mul_add(LOG2_E, TO_INTEGER);
-    let n = shifted - TO_INTEGER;
+fn reduced_exp<S: Simd>(x: Lanes<S>, bias: i32) -> (Lanes<S>, Lanes<S>) {
+    let to_integer = TO_INTEGER + bias as f32;
+    let shifted = x.mul_add(LOG2_E, to_integer);
+    let n = shifted - to_integer;
     let r = n.neg_mul_add(LN2_HIGH, x);
     let r = n.neg_mul_add(LN2_LOW, r);
     // (e^r - 1 - r)/r^2 for |r| to ln 2/2.
     const C: [f32; 6] =
         [0.5, 0.166_666_67, 0.041_666_463, 0.008_333_286, 0.001_393_368_8, 0.000_199_076_4];
     let q = polynomial(r, C);
-    (shifted.bits_sub(TO_INTEGER), (r * r).mul_add(q, r))
+    (shifted, (r * r).mul_add(q, r))
+}
+
+/// `2^(n + raised)` and `e^r - 1` with `x = n ln 2 + r`, if the power is a normal number.
+#[inline(always)]
+fn power_and_rest<S: Simd>(x: Lanes<S>, raised: i32) -> (Lanes<S>, Lanes<S>) {
+    let (exponent, q) = reduced_exp(x, 127 + raised);
+    (exponent.shift_left(23), q)
 }
 
 /// `e^x`, 1 ulp.
 #[inline(always)]
 pub(crate) fn exp<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    let (n, q) = reduced_exp(x.within(-110.0, 100.0));
-    scaled(n, q)
+    let (shifted, q) = reduced_exp(x.within(-110.0, 100.0), 0);
+    scaled(shifted.bits_sub(TO_INTEGER), q)
 }
 
 /// The lowest x whose [`weight`] is not 0; the weight is at least 2^-40.
@@ -98,19 +109,33 @@ const LOWEST_WEIGHT: f32 = -27.725_885;
 /// `e^x` for x up to 0, and 0 where that is below 2^-40; 1 ulp.
 #[inline(always)]
 pub(crate) fn weight<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    let (n, q) = reduced_exp(x.all(-30.0).max(x));
-    let value = times_power(q, power_of_2(n));
+    let (power, q) = power_and_rest(x.all(-30.0).max(x), 0);
+    let value = times_power(q, power);
     x.lt(LOWEST_WEIGHT).select(0.0, value)
+}
+
+/// The power of two by which [`raised_exp`] is larger than e^x, and its reciprocal.
+const UP: i32 = 64;
+const DOWN: f32 = 1.0 / (1u128 << UP) as f32;
+
+/// `2^UP e^x` for x up to 0. Times `DOWN` it is e^x; where that is subnormal, only this product rounds, as n is at least
+/// -159.
+#[inline(always)]
+pub(crate) fn raised_exp<S: Simd>(x: Lanes<S>) -> Lanes<S> {
+    let (power, q) = power_and_rest(x.all(-110.0).max(x), UP);
+    times_power(q, power)
+}
+
+/// e^x from [`raised_exp`].
+#[inline(always)]
+pub(crate) fn lowered<S: Simd>(raised: Lanes<S>) -> Lanes<S> {
+    raised * DOWN
 }
 
 /// [`exp`] for x up to 0: the same bits from fewer instructions.
 #[inline(always)]
 pub(crate) fn exp_below<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    // n is at least -159: 2^(n + 64) is normal, and the second product alone rounds.
-    const UP: i32 = 64;
-    const DOWN: f32 = 1.0 / (1u128 << UP) as f32;
-    let (n, q) = reduced_exp(x.all(-110.0).max(x));
-    times_power(q, n.bits_add(integer(127 + UP)).shift_left(23)) * DOWN
+    lowered(raised_exp(x))
 }
 
 /// `2^x`, 1 ulp.
@@ -129,8 +154,7 @@ pub(crate) fn exp2<S: Simd>(x: Lanes<S>) -> Lanes<S> {
 /// `e^x - 1` for x up to 40 and any for larger x, 2 ulp.
 #[inline(always)]
 fn exp_m1<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    let (n, q) = reduced_exp(x.all(-40.0).max(x));
-    let power = power_of_2(n);
+    let (power, q) = power_and_rest(x.all(-40.0).max(x), 0);
     q.mul_add(power, power - 1.0)
 }
 
