@@ -7,6 +7,7 @@
 use super::ahead::Ahead;
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Simd, unroll};
+use std::hint::black_box;
 
 /// The terms of a group of bf16.
 pub(super) const GROUP: usize = 32;
@@ -41,12 +42,22 @@ impl Left {
     pub(super) fn from(self, row: usize, term: usize) -> Self {
         Self { start: self.start.wrapping_add(row * self.row + term * self.term), ..self }
     }
+
+    #[inline(always)]
+    fn every_other(self) -> Self {
+        Self { term: 2 * self.term, ..self }
+    }
 }
 
 impl Right {
     #[inline(always)]
     pub(super) fn from(self, panel: usize, term: usize) -> Self {
         Self { start: self.start.wrapping_add(panel * self.panel + term * self.term), ..self }
+    }
+
+    #[inline(always)]
+    fn every_other(self) -> Self {
+        Self { term: 2 * self.term, ..self }
     }
 }
 
@@ -84,8 +95,8 @@ unsafe fn chain<S: Simd, const R: usize, const C: usize, A: Ahead>(
     }
 }
 
-/// The sums of the even and of the odd ones of `count` terms from `first` on. Side by side there are as many independent sums as the multipliers need,
-/// with half the rows.
+/// The sums of the even and of the odd ones of `count` terms from `first` on. Side by side there are as many independent sums
+/// as the multipliers need, with half the rows.
 ///
 /// # Safety
 /// As [`chain`].
@@ -112,6 +123,56 @@ unsafe fn chains<S: Simd, const R: usize, const C: usize, A: Ahead>(
             add_term::<S, R, C>(&mut even, a, b);
         }
         [even, odd]
+    }
+}
+
+/// [`product`] of bf16 with every register for one chain at a time: of each group the even terms come first, and their
+/// sums wait in memory, as do those of the groups. A term of the right operand is loaded once for more rows.
+///
+/// # Safety
+/// As [`chain`].
+#[inline(always)]
+unsafe fn product_in_turns<S: Simd, const R: usize, const C: usize, A: Ahead>(
+    left: Left,
+    right: Right,
+    count: usize,
+    ahead: &mut A,
+) -> Tile<S, R, C> {
+    let mut room = [[[[0.0f32; LANES]; C]; R]; 2];
+    // The compiler would keep some of the sums in registers, and move those of the chain about instead.
+    let room = black_box(&raw mut room).cast::<f32>();
+    let place = |of, r, c| room.wrapping_add(((of * R + r) * C + c) * LANES);
+    let (evens, sums) = (0, 1);
+    // SAFETY: guaranteed by the caller; the room has two tiles.
+    unsafe {
+        // One loop, in which the compiler finds registers for all that is in it.
+        for turn in 0..2 * count.div_ceil(GROUP) {
+            let (first, is_odd) = (turn / 2 * GROUP, turn % 2);
+            let terms = (GROUP.min(count - first) + 1 - is_odd) / 2;
+            let (a, b) = (left.from(0, first + is_odd), right.from(0, first + is_odd));
+            let chain = chain::<S, R, C, A>(a.every_other(), b.every_other(), terms, ahead);
+            if is_odd == 0 {
+                unroll!(to 8: r in R, {
+                    unroll!(c in C, {
+                        S::store(place(evens, r, c), chain[r][c]);
+                    });
+                });
+                continue;
+            }
+            unroll!(to 8: r in R, {
+                unroll!(c in C, {
+                    let both = S::add(S::load(place(evens, r, c)), chain[r][c]);
+                    S::store(place(sums, r, c), S::add(S::load(place(sums, r, c)), both));
+                });
+            });
+        }
+        let mut tile = [[S::zero(); C]; R];
+        unroll!(to 8: r in R, {
+            unroll!(c in C, {
+                tile[r][c] = S::load(place(sums, r, c));
+            });
+        });
+        tile
     }
 }
 
@@ -160,6 +221,9 @@ pub(super) unsafe fn product<
         if !BF16 {
             return chain::<S, R, C, A>(left, right, count, ahead);
         }
+        if const { R > 3 && !S::MANY_REGISTERS } {
+            return product_in_turns::<S, R, C, A>(left, right, count, ahead);
+        }
         let mut sums = [[S::zero(); C]; R];
         let mut first = 0;
         while first < count {
@@ -179,17 +243,13 @@ pub(super) unsafe fn product<
 /// The rows of a tile on an instruction set: as many as there are registers for, or of `FEW` rows as many as the
 /// multipliers need.
 pub(super) const fn rows_at_once<S: Simd, const BF16: bool, const FEW: bool>() -> usize {
-    let most = match (S::UNROLLS, S::MANY_REGISTERS, BF16) {
-        (false, _, _) => return 1,
-        (true, false, true) => 3,
-        (true, false, false) => 6,
-        (true, true, true) => 4,
-        (true, true, false) => 8,
-    };
-    match (FEW, S::MANY_REGISTERS, BF16) {
-        (false, _, _) => most,
-        (true, false, true) => 2,
-        (true, _, _) => 4,
+    match (S::UNROLLS, FEW, S::MANY_REGISTERS, BF16) {
+        (false, ..) => 1,
+        (true, true, ..) => 4,
+        (true, false, false, true) => 3,
+        (true, false, false, false) => 6,
+        (true, false, true, true) => 4,
+        (true, false, true, false) => 8,
     }
 }
 

@@ -27,6 +27,26 @@ pub(super) struct ScoreRow {
     pub(super) mask: MaskRow,
 }
 
+impl ScoreRow {
+    /// The keys of a block that begins at `first`, in whole vectors within a range, whose scores are their products times
+    /// scale and nothing else.
+    #[inline(always)]
+    fn scaled_alone(
+        &self,
+        (scoring, scales): (&Scoring, Scales),
+        first: usize,
+        within: &Range<usize>,
+    ) -> Range<usize> {
+        let more = scoring.soft_cap > 0.0 || self.slope.is_some() || !self.mask.start.is_null();
+        if more || !scales.keys.is_null() {
+            return 0..0;
+        }
+        let start = self.keys.start.saturating_sub(first).next_multiple_of(LANES);
+        let end = self.keys.end.saturating_sub(first) / LANES * LANES;
+        start.max(within.start)..end.min(within.end)
+    }
+}
+
 /// The keys of a block that any of some rows sees, in whole groups and vectors.
 #[inline(always)]
 pub(super) fn seen(rows: &[ScoreRow], first_key: usize, count: usize) -> Range<usize> {
@@ -194,8 +214,19 @@ pub(super) unsafe fn weigh<S: Simd, const BF16: bool>(
     unsafe {
         let zero = Lanes::<S>::new(S::zero());
         let mut largest = zero.all(f32::NEG_INFINITY);
+        let scaled_alone = row.scaled_alone((scoring, scales), first, &within);
         let mut at = within.start;
         while at < within.end {
+            if scaled_alone.contains(&at) {
+                // Most keys of most rows.
+                while at < scaled_alone.end {
+                    let s = Lanes::<S>::load(values.add(at), LANES) * scoring.scale;
+                    s.store(values.add(at), LANES);
+                    largest = s.max(largest);
+                    at += LANES;
+                }
+                continue;
+            }
             let mut dots = Lanes::<S>::load(values.add(at), LANES);
             if !scales.keys.is_null() {
                 dots = dots * Lanes::<S>::load(scales.keys.add(at), LANES);
